@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# One interface target carries the flags of every target of ours; nothing is set globally, so a host
+# project that adds us as a subdirectory keeps its own.
+add_library(fovea_options INTERFACE)
+target_compile_options(fovea_options INTERFACE
+  -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -Wno-psabi
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-unused-lambda-capture>
+  # Results must not depend on what the compiler chooses to contract: fused multiply-adds are written.
+  -ffp-contract=off
+  # The array of vectors in a register block is unrolled by the compiler: say so to g++ as well.
+  -fno-math-errno)
+if(FOVEA_SANITIZE)
+  target_compile_options(fovea_options INTERFACE -fsanitize=${FOVEA_SANITIZE} -fno-omit-frame-pointer
+                                                 -fno-sanitize-recover=all)
+  target_link_options(fovea_options INTERFACE -fsanitize=${FOVEA_SANITIZE})
+endif()
+
+find_program(FOVEA_CCACHE ccache)
+if(FOVEA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${FOVEA_CCACHE})
+endif()

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# The rooms, from the ground up, and what each stands on.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(hwy REQUIRED)
+
+fovea_room(base LINK fmt::fmt Threads::Threads)
+fovea_room(simd LINK fovea_base hwy::hwy)
+fovea_room(attention LINK fovea_simd fovea_base)

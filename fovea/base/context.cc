@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/base/context.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <string>
+
+#include "fovea/base/pool.h"
+
+namespace fovea {
+
+namespace {
+
+// Work below this many operations is not worth handing to another thread (a hand-over costs about
+// a microsecond); ranges are cut so that each does at least as much.
+constexpr double kRangeCost = 32768;
+constexpr index kMostRanges = 256;
+
+// "max 100000" or "200000 100000": quota and period, in microseconds (cgroup v2).
+int cgroup_cores(int cores) {
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  std::string quota;
+  double period = 0;
+  if (!(file >> quota >> period) || quota == "max" || period <= 0) return cores;
+  return std::clamp(static_cast<int>(std::ceil(std::atof(quota.c_str()) / period)), 1, cores);
+}
+
+}  // namespace
+
+int available_cores() {
+  cpu_set_t set;
+  const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+  return cgroup_cores(known ? std::max(1, CPU_COUNT(&set)) : 1);
+}
+
+Context::Context(int threads) : threads_(threads > 0 ? threads : available_cores()) {}
+
+void Context::run(index items, void* callable, Invoke invoke) const {
+  if (items <= 0) return;
+  if (threads_ == 1 || items == 1) {
+    // The lowest item that throws is the first one met.
+    for (index item = 0; item < items; ++item) invoke(callable, item);
+    return;
+  }
+  Pool::process_pool().run({items, threads_, callable, invoke});
+}
+
+index Context::range_length(index n, double cost) {
+  const auto enough = static_cast<index>(std::ceil(kRangeCost / std::max(cost, 1.0)));
+  return std::max({index{1}, enough, (n + kMostRanges - 1) / kMostRanges});
+}
+
+index Context::items_run_by_helpers() { return Pool::process_pool().items_run_by_helpers(); }
+
+}  // namespace fovea

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who does the work: the first parameter of every kernel and of the operator.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+/// Says how many threads a call may use. Cheap to copy; the threads themselves are one pool of the
+/// process, started when first needed. Any number of threads may use the library at once.
+class Context {
+ public:
+  /// `threads` <= 0: all cores that this process may run on.
+  explicit Context(int threads = 0);
+
+  int threads() const { return threads_; }
+
+  /// Calls f(item) for every item in [0, items), on up to threads() threads, and returns when all
+  /// are done. Items are taken in ascending order by whoever is free, so f must not care who runs
+  /// it: cut work by the size of the problem, never by threads(), and the bits of a result cannot
+  /// depend on them. If items throw, the exception of the lowest such item is thrown here.
+  /// Inside an item, a nested call works, and may use the same pool.
+  template <class F>
+  void for_each(index items, F&& f) const {
+    using Callable = std::remove_reference_t<F>;
+    run(items, const_cast<void*>(static_cast<const void*>(&f)),
+        [](void* callable, index item) { (*static_cast<Callable*>(callable))(item); });
+  }
+
+  /// Calls f(begin, end) over [0, n) in ranges that depend on n and `cost` alone. `cost` is the
+  /// work of one of the n in flops (or bytes): ranges are long enough to pay for a hand-over.
+  template <class F>
+  void for_ranges(index n, double cost, F&& f) const {
+    const index length = range_length(n, cost);
+    for_each((n + length - 1) / length, [&](index item) {
+      const index begin = item * length;
+      f(begin, begin + length < n ? begin + length : n);
+    });
+  }
+
+  /// How many items, in this process so far, were run by a thread that did not call for_each:
+  /// tests use it to show that several workers took part.
+  static index items_run_by_helpers();
+
+ private:
+  using Invoke = void (*)(void* callable, index item);
+  void run(index items, void* callable, Invoke invoke) const;
+  static index range_length(index n, double cost);
+
+  int threads_;
+};
+
+/// Cores that this process may run on (its affinity mask, and cgroup quota where one is set).
+int available_cores();
+
+}  // namespace fovea

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/base/error.h"
+
+#include <cstddef>
+
+namespace fovea {
+
+namespace {
+
+constexpr bool in_enum_order() {
+  for (std::size_t i = 0; i < kErrorCodes.size(); ++i) {
+    if (static_cast<std::size_t>(kErrorCodes[i].code) != i) return false;
+  }
+  return true;
+}
+static_assert(in_enum_order(), "kErrorCodes lists the codes in the order of the enum");
+
+}  // namespace
+
+const ErrorCodeInfo& info(ErrorCode code) { return kErrorCodes[static_cast<std::size_t>(code)]; }
+
+}  // namespace fovea

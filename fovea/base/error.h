@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one exception type of the library, and the codes it carries.
+#pragma once
+
+#include <array>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace fovea {
+
+/// What went wrong, in classes a program can act on. The name is printed (E0303) and documented;
+/// the first two digits are the exit status of the command.
+enum class ErrorCode {
+  kInternal,
+  kUsage,
+  kShape,
+  kOptionValue,
+  kConfig,
+  kOutputExists,
+  kMissingInput,
+  kEmptyInput,
+  kNotARegularFile,
+  kEncoding,
+  kInputTooSmall,
+  kInputFormat,
+  kModelDamaged,
+  kModelWrongKind,
+  kModelMissing,
+  kNoCheckpoint,
+  kWrite,
+  kRead,
+  kDiskFull,
+  kOutOfMemory,
+  kDiverged,
+};
+
+struct ErrorCodeInfo {
+  ErrorCode code;
+  std::string_view name;
+  int exit_status;
+  std::string_view meaning;
+};
+
+/// Every code, in the order of the enum; docs/errors.md is made from this table.
+inline constexpr std::array kErrorCodes = {
+    ErrorCodeInfo{ErrorCode::kInternal, "E0101", 1, "a defect in fovea itself"},
+    ErrorCodeInfo{ErrorCode::kUsage, "E0201", 2, "unknown option or command, or a missing argument"},
+    ErrorCodeInfo{ErrorCode::kShape, "E0202", 2, "sizes or shapes that do not fit together"},
+    ErrorCodeInfo{ErrorCode::kOptionValue, "E0203", 2, "an option's value is out of range"},
+    ErrorCodeInfo{ErrorCode::kConfig, "E0204", 2, "a configuration file that cannot be used"},
+    ErrorCodeInfo{ErrorCode::kOutputExists, "E0205", 2, "the output exists already"},
+    ErrorCodeInfo{ErrorCode::kMissingInput, "E0301", 3, "an input file is missing"},
+    ErrorCodeInfo{ErrorCode::kEmptyInput, "E0302", 3, "an input file is empty"},
+    ErrorCodeInfo{ErrorCode::kNotARegularFile, "E0303", 3, "an input is a directory, FIFO or device"},
+    ErrorCodeInfo{ErrorCode::kEncoding, "E0304", 3, "text that is not valid UTF-8"},
+    ErrorCodeInfo{ErrorCode::kInputTooSmall, "E0305", 3, "too little text for what was asked"},
+    ErrorCodeInfo{ErrorCode::kInputFormat, "E0306", 3, "an input file of the wrong format"},
+    ErrorCodeInfo{ErrorCode::kModelDamaged, "E0401", 4, "a model or checkpoint file is damaged"},
+    ErrorCodeInfo{ErrorCode::kModelWrongKind, "E0402", 4, "the model is of another kind"},
+    ErrorCodeInfo{ErrorCode::kModelMissing, "E0403", 4, "no model where one was expected"},
+    ErrorCodeInfo{ErrorCode::kNoCheckpoint, "E0404", 4, "no whole checkpoint to resume from"},
+    ErrorCodeInfo{ErrorCode::kWrite, "E0501", 5, "a file or folder cannot be written"},
+    ErrorCodeInfo{ErrorCode::kRead, "E0502", 5, "a file cannot be read"},
+    ErrorCodeInfo{ErrorCode::kDiskFull, "E0503", 5, "the disk is full"},
+    ErrorCodeInfo{ErrorCode::kOutOfMemory, "E0601", 6, "more memory needed than there is"},
+    ErrorCodeInfo{ErrorCode::kDiverged, "E0701", 7, "training diverged: a loss or gradient is not finite"},
+};
+
+/// Name, exit status and meaning of a code.
+const ErrorCodeInfo& info(ErrorCode code);
+
+/// Thrown by every function of the library that cannot do what it was asked. what() says what,
+/// where, expected and got; hint() says what to do about it (may be empty).
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message, std::string hint = {})
+      : std::runtime_error(message), code_(code), hint_(std::move(hint)) {}
+
+  ErrorCode code() const { return code_; }
+  const std::string& hint() const { return hint_; }
+
+ private:
+  ErrorCode code_;
+  std::string hint_;
+};
+
+}  // namespace fovea

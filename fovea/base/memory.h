@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory: aligned buffers, and the arena from which a step takes everything that it forgets.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+/// A cache line, and the widest vector: every buffer starts on such a boundary.
+inline constexpr std::size_t kAlignment = 64;
+
+struct AlignedDelete {
+  void operator()(void* memory) const;
+};
+using AlignedBytes = std::unique_ptr<std::byte[], AlignedDelete>;
+
+/// Uninitialised bytes on a 64-byte boundary. Throws Error(kOutOfMemory), which says how much.
+AlignedBytes allocate_aligned(std::size_t bytes);
+
+/// A bump allocator: allocation is an addition, freeing is all at once (reset) or back to a mark.
+/// After a first step has shown how much it needs, the same step allocates nothing: reset() joins
+/// the blocks into one. Pointers stay valid until reset, or until a release to an earlier mark.
+/// Not thread safe: one arena belongs to one thread at a time.
+class Arena {
+ public:
+  Arena() = default;
+  Arena(Arena&&) = default;
+  Arena& operator=(Arena&&) = default;
+
+  /// Uninitialised room for n objects of a trivial type, 64-byte aligned.
+  template <class T>
+  T* allocate(index n) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    return reinterpret_cast<T*>(allocate_bytes(static_cast<std::size_t>(n) * sizeof(T)));
+  }
+  std::byte* allocate_bytes(std::size_t bytes);
+
+  struct Mark {
+    std::size_t block, used;
+  };
+  Mark mark() const { return {current_, used_}; }
+  void release(Mark mark);
+
+  /// Forgets everything; the next round finds one block as large as this one's peak.
+  void reset();
+
+  /// Bytes held from the system, and the most that were ever in use at once.
+  std::size_t capacity() const;
+  std::size_t peak() const { return peak_; }
+
+ private:
+  struct Block {
+    AlignedBytes bytes;
+    std::size_t size;
+  };
+  std::size_t in_use() const;
+
+  std::vector<Block> blocks_;
+  std::size_t current_ = 0;  // the block that is being filled
+  std::size_t used_ = 0;     // bytes taken from it
+  std::size_t peak_ = 0;
+};
+
+/// Scratch memory of the calling thread, given back at the end of the scope. Nests.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch() { arena_.release(mark_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  template <class T>
+  T* allocate(index n) {
+    return arena_.allocate<T>(n);
+  }
+
+ private:
+  Arena& arena_;
+  Arena::Mark mark_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/base/pool.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <system_error>
+#include <thread>
+
+namespace fovea {
+
+namespace {
+
+// About 50 microseconds: longer than the gap between two kernels of a training step, so that a
+// worker does not fall asleep inside one, and short enough to cost nothing when the work is over.
+constexpr int kSpins = 1500;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+std::atomic<Pool*>& process_pool_slot() {
+  static std::atomic<Pool*> slot{nullptr};
+  return slot;
+}
+
+}  // namespace
+
+// The pool is never destroyed: its workers sleep in it until the process ends.
+Pool& Pool::process_pool() {
+  static const bool ready = [] {
+    process_pool_slot() = new Pool;
+    // In a forked child the workers are gone and the mutex may be held: start afresh.
+    pthread_atfork(nullptr, nullptr, [] { process_pool_slot() = new Pool; });
+    return true;
+  }();
+  static_cast<void>(ready);
+  return *process_pool_slot().load(std::memory_order_acquire);
+}
+
+void Pool::run(const Task& task) {
+  Job job(task);
+  {
+    std::lock_guard lock(mutex_);
+    grow(task.threads - 1);
+    jobs_.push_back(&job);
+    open_jobs_.fetch_add(1, std::memory_order_release);
+    if (sleepers_ > 0) work_posted_.notify_all();
+  }
+  work_on(job);
+  {
+    std::lock_guard lock(mutex_);
+    jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
+    open_jobs_.fetch_sub(1, std::memory_order_release);
+  }
+  for (int spin = 0; spin < kSpins && job.active.load(std::memory_order_acquire) > 0; ++spin) pause();
+  if (job.active.load(std::memory_order_acquire) > 0) {
+    std::unique_lock lock(mutex_);
+    job_left_.wait(lock, [&] { return job.active.load(std::memory_order_acquire) == 0; });
+  }
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+void Pool::grow(int workers) {
+  for (; workers_ < workers; ++workers_) {
+    try {
+      std::thread([this] { worker_main(); }).detach();
+    } catch (const std::system_error&) {
+      return;  // no more threads to be had: the work is done by those there are
+    }
+  }
+}
+
+void Pool::worker_main() {
+  for (;;) {
+    wait_for_work();
+    Job* job = admit();
+    if (job == nullptr) continue;
+    helped_.fetch_add(work_on(*job), std::memory_order_relaxed);
+    leave(*job);
+  }
+}
+
+void Pool::wait_for_work() {
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (open_jobs_.load(std::memory_order_acquire) > 0) return;
+    pause();
+  }
+  std::unique_lock lock(mutex_);
+  ++sleepers_;
+  work_posted_.wait(lock, [&] { return !jobs_.empty(); });
+  --sleepers_;
+}
+
+Pool::Job* Pool::admit() {
+  std::unique_lock lock(mutex_);
+  for (Job* job : jobs_) {
+    const bool has_work = job->next.load(std::memory_order_relaxed) < job->task.items;
+    if (has_work && job->admitted < job->task.threads - 1) {
+      ++job->admitted;
+      job->active.fetch_add(1, std::memory_order_relaxed);
+      return job;
+    }
+  }
+  lock.unlock();
+  std::this_thread::yield();  // every open job has all the help it may have
+  return nullptr;
+}
+
+void Pool::leave(Job& job) {
+  const bool last = job.active.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  // From here on the job may be gone.
+  if (!last) return;
+  std::lock_guard lock(mutex_);
+  job_left_.notify_all();
+}
+
+// Runs items until none is left; returns how many this thread ran.
+index Pool::work_on(Job& job) {
+  index done = 0;
+  for (;; ++done) {
+    const index item = job.next.fetch_add(1, std::memory_order_relaxed);
+    if (item >= job.task.items) return done;
+    try {
+      job.task.invoke(job.task.callable, item);
+    } catch (...) {
+      std::lock_guard lock(job.error_mutex);
+      // Items are taken in ascending order, so every lower item has begun already and will be heard.
+      if (!job.error || item < job.error_item) {
+        job.error = std::current_exception();
+        job.error_item = item;
+      }
+      job.next.store(job.task.items, std::memory_order_relaxed);
+    }
+  }
+}
+
+}  // namespace fovea

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads behind Context. Nothing outside base needs this header.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <vector>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+/// One pool for the whole process. A call posts a job, works on it itself, and lets idle workers
+/// help; it never waits for anything but items that a worker has already begun, so nested and
+/// concurrent calls cannot block each other. Workers spin for some microseconds after their last
+/// job, then sleep. After fork, the child gets a pool of its own.
+class Pool {
+ public:
+  struct Task {
+    index items;
+    int threads;  // the caller and at most threads - 1 workers
+    void* callable;
+    void (*invoke)(void* callable, index item);
+  };
+
+  static Pool& process_pool();
+
+  void run(const Task& task);
+
+  index items_run_by_helpers() const { return helped_.load(std::memory_order_relaxed); }
+
+ private:
+  // Lives on the stack of the caller, who leaves only when `active` is 0 and no worker can find it.
+  struct Job {
+    explicit Job(const Task& t) : task(t) {}
+    const Task task;
+    std::atomic<index> next{0};
+    std::atomic<int> active{0};  // workers inside
+    int admitted = 0;            // guarded by Pool::mutex_
+    std::mutex error_mutex;
+    std::exception_ptr error;
+    index error_item = 0;
+  };
+
+  Pool() = default;
+  void grow(int workers);
+  void worker_main();
+  void wait_for_work();
+  Job* admit();
+  void leave(Job& job);
+  static index work_on(Job& job);
+
+  std::mutex mutex_;
+  std::condition_variable work_posted_;
+  std::condition_variable job_left_;
+  std::vector<Job*> jobs_;          // guarded by mutex_
+  int workers_ = 0;                 // guarded by mutex_
+  int sleepers_ = 0;                // guarded by mutex_
+  std::atomic<int> open_jobs_{0};   // jobs_.size(), readable while spinning
+  std::atomic<index> helped_{0};
+};
+
+}  // namespace fovea
