@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The types of a tensor's values.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+enum class DType : std::uint8_t { kFloat32, kBFloat16, kInt32, kFloat64 };
+
+/// The upper half of a float32: 8 bits of exponent, 7 of fraction.
+struct BFloat16 {
+  std::uint16_t bits = 0;
+
+  friend bool operator==(BFloat16, BFloat16) = default;
+};
+
+/// "float32", "bfloat16", "int32", "float64".
+std::string_view to_string(DType dtype);
+/// Bytes of one value.
+index byte_size(DType dtype);
+
+/// Exact: every bfloat16 is a float32; NaN payloads and denormals stay.
+float to_float(BFloat16 x);
+/// Rounds to nearest, ties to even, denormals included; what is too large becomes infinite; a NaN
+/// stays a NaN (made quiet, its sign and upper payload kept).
+BFloat16 to_bfloat16(float x);
+/// As above, rounded once (through float32 a double may be rounded twice).
+BFloat16 to_bfloat16(double x);
+
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kFloat32;
+};
+template <>
+struct DTypeOf<BFloat16> {
+  static constexpr DType value = DType::kBFloat16;
+};
+template <>
+struct DTypeOf<std::int32_t> {
+  static constexpr DType value = DType::kInt32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kFloat64;
+};
+
+/// The DType whose values are T.
+template <class T>
+inline constexpr DType kDTypeOf = DTypeOf<std::remove_const_t<T>>::value;
+
+}  // namespace fovea

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/tensor/tensor.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "fovea/base/memory.h"
+
+namespace fovea {
+
+namespace {
+
+template <class To, class From>
+To converted(From x) {
+  if constexpr (std::is_same_v<From, BFloat16>) {
+    return converted<To>(to_float(x));
+  } else if constexpr (std::is_same_v<To, BFloat16>) {
+    if constexpr (std::is_same_v<From, float>)
+      return to_bfloat16(x);
+    else
+      return to_bfloat16(static_cast<double>(x));
+  } else if constexpr (std::is_same_v<To, std::int32_t> && std::is_floating_point_v<From>) {
+    const double whole = std::trunc(static_cast<double>(x));
+    check(whole >= -2147483648.0 && whole <= 2147483647.0, "tensor: {} cannot become an int32",
+          static_cast<double>(x));
+    return static_cast<std::int32_t>(whole);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+/// Calls f with a null pointer of the C++ type of `dtype`.
+template <class F>
+void with_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return f(static_cast<float*>(nullptr));
+    case DType::kBFloat16:
+      return f(static_cast<BFloat16*>(nullptr));
+    case DType::kInt32:
+      return f(static_cast<std::int32_t*>(nullptr));
+    case DType::kFloat64:
+      return f(static_cast<double*>(nullptr));
+  }
+}
+
+}  // namespace
+
+Tensor Tensor::empty(const Shape& shape, DType dtype) {
+  const index bytes = checked_product(shape.size(), fovea::byte_size(dtype), "bytes of a tensor");
+  Tensor tensor;
+  tensor.memory_ = allocate_aligned(static_cast<std::size_t>(bytes));
+  tensor.start_ = tensor.memory_.get();
+  tensor.shape_ = shape;
+  tensor.dtype_ = dtype;
+  return tensor;
+}
+
+Tensor::Tensor(const Shape& shape, DType dtype) : Tensor(empty(shape, dtype)) { fill_zero(); }
+
+Tensor Tensor::reshape(const Shape& shape) const {
+  check(defined() && shape.size() == size(), "tensor: cannot reshape {} to {}", describe(),
+        to_string(shape));
+  Tensor view = *this;
+  view.shape_ = shape;
+  return view;
+}
+
+Tensor Tensor::slice(index begin, index end) const {
+  check(defined() && shape_.axes() > 0, "tensor: cannot slice {}", describe());
+  check(0 <= begin && begin <= end && end <= shape_[0], "tensor: rows [{}, {}) do not lie in {}",
+        begin, end, describe());
+  Tensor view = *this;
+  view.shape_ = shape_.with(0, end - begin);
+  if (end > begin) {
+    view.start_ += begin * (view.size() / (end - begin)) * fovea::byte_size(dtype_);
+  }
+  return view;
+}
+
+Tensor Tensor::clone() const {
+  if (!defined()) return {};
+  Tensor copy = empty(shape_, dtype_);
+  copy.copy_from(*this);
+  return copy;
+}
+
+Tensor Tensor::to(DType dtype) const {
+  if (!defined() || dtype == dtype_) return clone();
+  Tensor result = empty(shape_, dtype);
+  with_type(dtype_, [&]<class From>(From*) {
+    with_type(dtype, [&]<class To>(To*) {
+      const From* in = data<From>();
+      To* out = result.data<To>();
+      for (index i = 0; i < size(); ++i) out[i] = converted<To>(in[i]);
+    });
+  });
+  return result;
+}
+
+void Tensor::copy_from(const Tensor& source) {
+  check(shape_ == source.shape_ && dtype_ == source.dtype_ && defined() == source.defined(),
+        "tensor: cannot copy {} into {}", source.describe(), describe());
+  if (byte_size() > 0) std::memmove(start_, source.start_, static_cast<std::size_t>(byte_size()));
+}
+
+void Tensor::fill_zero() {
+  if (byte_size() > 0) std::memset(start_, 0, static_cast<std::size_t>(byte_size()));
+}
+
+std::string Tensor::describe() const {
+  if (!defined()) return "no tensor";
+  return std::string(to_string(dtype_)) + " " + to_string(shape_);
+}
+
+void Tensor::require(DType dtype) const {
+  check(defined() && dtype == dtype_, "tensor: expected {} values; got {}", to_string(dtype),
+        describe());
+}
+
+index Tensor::row_count() const {
+  index rows = 1;
+  for (int axis = 0; axis + 1 < shape_.axes(); ++axis) rows *= shape_[axis];
+  return rows;
+}
+
+index Tensor::column_count() const { return shape_.axes() == 0 ? 1 : shape_.back(); }
+
+}  // namespace fovea
