@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "fovea/base/check.h"
+
 namespace fovea {
 
 PhiloxCounter philox4x32(PhiloxCounter c, PhiloxKey key) {
@@ -16,6 +18,15 @@ PhiloxCounter philox4x32(PhiloxCounter c, PhiloxKey key) {
     key[1] += 0xBB67AE85u;
   }
   return c;
+}
+
+PhiloxKey philox_key(const DropoutKey& key) {
+  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+  const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
+  const PhiloxCounter name{low(key.step), high(key.step), key.layer,
+                           static_cast<std::uint32_t>(RandomUse::kDropout)};
+  const PhiloxCounter words = philox4x32(name, {low(key.seed), high(key.seed)});
+  return {words[0], words[1]};
 }
 
 // counter[0] counts draws; the rest names the stream.
@@ -39,7 +50,9 @@ std::uint64_t Random::next_u64() {
 }
 
 index Random::below(index n) {
+  check(n >= 1, "Random::below: n must be at least 1; it is {}", n);
   const auto range = static_cast<std::uint64_t>(n);
+  // The last value of the largest multiple of `range`: draws above it would favour small results.
   const std::uint64_t limit = UINT64_MAX - (UINT64_MAX % range + 1) % range;
   std::uint64_t draw = next_u64();
   while (draw > limit) draw = next_u64();

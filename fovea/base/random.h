@@ -16,17 +16,31 @@ using PhiloxKey = std::array<std::uint32_t, 2>;
 /// Four random words for a counter and a key; the known-answer vectors of Random123 hold.
 PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key);
 
-/// What a stream of numbers is for; streams of different use, step or number are independent.
+/// What a stream of numbers is for; streams of different use or number are independent. A new use
+/// goes to the end: the values are part of what makes a run repeatable.
 enum class RandomUse : std::uint32_t { kInit, kDropout, kBatches, kSampling, kTest };
 
-/// A stream: draws are numbered, so a copy repeats them. (seed, use, number) names it.
+/// Names the masks of one dropout in one training step; what names an element within is said where
+/// it is used (kernel/dropout.h, attention). Different layers of a model have different numbers.
+struct DropoutKey {
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;
+  std::uint32_t layer = 0;
+};
+
+/// The key under which the counters of a mask are drawn: the first two words of
+/// philox4x32({step low, step high, layer, RandomUse::kDropout}, {seed low, seed high}).
+PhiloxKey philox_key(const DropoutKey& key);
+
+/// A stream: draws are numbered, so a copy repeats them. (seed, use, number) names it. It repeats
+/// after 2^34 words.
 class Random {
  public:
   Random(std::uint64_t seed, RandomUse use, std::uint64_t number = 0);
 
   std::uint32_t next_u32();
   std::uint64_t next_u64();
-  /// Uniform in [0, n), without bias. n >= 1.
+  /// Uniform in [0, n), without bias. Throws Error(kShape) unless n >= 1.
   index below(index n);
   /// Uniform in [0, 1).
   double uniform();
