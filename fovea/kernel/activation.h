@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of one number, element by element, forward and backward. activation-inl.h has the same
+// functions for one vector, for the epilogues of products.
+#pragma once
+
+#include <string_view>
+
+#include "fovea/base/context.h"
+#include "fovea/kernel/shapes.h"
+
+namespace fovea {
+
+enum class Activation {
+  kNone,      ///< x
+  kRelu,      ///< max(x, 0); the gradient at 0 is 0
+  kGelu,      ///< x Phi(x) = x (1 + erf(x / sqrt 2)) / 2 (Hendrycks, Gimpel 2016)
+  kGeluTanh,  ///< x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: GPT-2's
+  kSilu,      ///< x / (1 + exp(-x))
+  kTanh,      ///< tanh(x)
+};
+
+/// y[n,c] = f(x[n,c]). x, y [N,C], rows may be strided; y may be x. NaN stays NaN.
+template <class T>
+void activation_forward(const Context& ctx, Activation f, InRows<T> x, Rows<T> y);
+
+/// dx[n,c] = f'(x[n,c]) dy[n,c], from the x that forward saw. All [N,C]; dx may be dy or x.
+template <class T>
+void activation_backward(const Context& ctx, Activation f, InRows<T> x, InRows<T> dy, Rows<T> dx);
+
+}  // namespace fovea

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adam with decoupled weight decay (Kingma, Ba 2015, algorithm 1; Loshchilov, Hutter 2019,
+// algorithm 2), and clipping by the global norm (Pascanu, Mikolov, Bengio 2013), spec T1 and T2.
+#pragma once
+
+#include <span>
+
+#include "fovea/base/context.h"
+#include "fovea/kernel/shapes.h"
+
+namespace fovea {
+
+struct AdamWOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;  ///< outside the root, as PyTorch has it
+  double weight_decay = 0;
+};
+
+/// What becomes of the gradients when they have been used: kZero makes them ready to be added to.
+enum class AfterStep { kKeepGradients, kZeroGradients };
+
+/// One parameter with its gradient and moments, all of one size. `decay` multiplies weight_decay:
+/// 0 for gains, biases and whatever else is not to shrink.
+template <class T>
+struct AdamWSlot {
+  Vec<T> value;
+  Vec<T> gradient;
+  Vec<T> m;
+  Vec<T> v;
+  double decay = 1;
+};
+
+struct AdamWStep {
+  AdamWOptions options;
+  index step = 1;             ///< 1 for the first update: the exponent of the bias corrections
+  double gradient_scale = 1;  ///< multiplies every gradient as it is read: clip_scale()
+  AfterStep after = AfterStep::kKeepGradients;
+};
+
+/// One update, one pass over memory:
+///   g = gradient_scale * gradient;  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
+///   value -= lr (m / (1 - beta1^step) / (sqrt(v / (1 - beta2^step)) + epsilon)
+///                + decay weight_decay value).
+/// Throws Error if the sizes of a slot disagree (kShape) or step < 1 (kOptionValue).
+template <class T>
+void adamw(const Context& ctx, std::span<const AdamWSlot<T>> slots, const AdamWStep& step);
+
+/// The square root of the sum of squares of all gradients, summed in double in a fixed order. Inf
+/// or NaN if any gradient is (or if the sum overflows): then nothing should be updated.
+template <class T>
+double global_norm(const Context& ctx, std::span<const AdamWSlot<T>> slots);
+
+/// What gradients are multiplied by so that their norm is at most `limit`: limit / norm if norm >
+/// limit, else 1. A limit <= 0 means no clipping.
+double clip_scale(double norm, double limit);
+
+}  // namespace fovea

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cross-entropy of the softmax (spec A5, T3), with targets that are ignored; alone, and fused with
+// the projection that makes the logits.
+#pragma once
+
+#include <cstdint>
+
+#include "fovea/base/context.h"
+#include "fovea/kernel/shapes.h"
+
+namespace fovea {
+
+/// targets [N], each in [0, V) or `ignore`: such rows have no loss and no gradient.
+struct Targets {
+  Vec<const std::int32_t> ids;
+  std::int32_t ignore = -1;
+};
+
+/// How many rows have a target. Throws Error(kShape) that names place and value of one that is
+/// neither `ignore` nor in [0, V).
+index count_targets(const Targets& targets, index V);
+
+/// Sum of the rows' losses, in ascending order in double, and the number of rows that have one; the
+/// mean is total / count. With no row left total and count are 0, and so is every gradient.
+struct CrossEntropy {
+  double total = 0;
+  index count = 0;
+};
+
+/// losses[n] = log(sum_v exp(logits[n,v])) - logits[n, target[n]];
+/// dlogits[n,v] = scale * (softmax(logits[n])[v] - [v = target[n]]).
+///
+/// logits [N,V]; losses [N] in nats, 0 where ignored; dlogits [N,V], may be logits, may be left out
+/// (default-made). A target whose logit is -inf has infinite loss.
+template <class T>
+CrossEntropy cross_entropy(const Context& ctx, InRows<T> logits, const Targets& targets,
+                           double scale, Vec<T> losses, Rows<T> dlogits);
+
+/// The arguments of linear_cross_entropy: logits = x weight^T + bias. x [N,C], weight [V,C], bias
+/// [V] or left out. dx [N,C] is written, dweight [V,C] and dbias [V] are added to; each may be left
+/// out (evaluation leaves out all). losses [N] may be left out. `scale` multiplies the gradients
+/// alone: 1 / count_targets() makes them those of the mean.
+template <class T>
+struct LinearCrossEntropy {
+  Rows<const T> x;
+  Rows<const T> weight;
+  Vec<const T> bias;
+  Targets targets;
+  double scale = 1;
+  Vec<T> losses;
+  Rows<T> dx;
+  Rows<T> dweight;
+  Vec<T> dbias;
+};
+
+/// As cross_entropy of the projection, in chunks of rows: never more than a few hundred rows of
+/// logits exist. Ignored rows cost nothing. Same bits for any number of threads.
+template <class T>
+CrossEntropy linear_cross_entropy(const Context& ctx, const LinearCrossEntropy<T>& a);
+
+}  // namespace fovea

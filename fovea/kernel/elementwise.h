@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums, copies and multiples of whole arrays. All [N,C], rows may be strided, outputs may be
+// inputs.
+#pragma once
+
+#include "fovea/base/context.h"
+#include "fovea/kernel/shapes.h"
+
+namespace fovea {
+
+/// y = a + b.
+template <class T>
+void add_forward(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> y);
+
+/// y += x.
+template <class T>
+void accumulate(const Context& ctx, InRows<T> x, Rows<T> y);
+
+/// y = factor * x.
+template <class T>
+void scale(const Context& ctx, double factor, InRows<T> x, Rows<T> y);
+
+/// y = a * b, element by element (gates).
+template <class T>
+void multiply(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> y);
+
+/// y = x.
+template <class T>
+void copy_rows(const Context& ctx, InRows<T> x, Rows<T> y);
+
+/// y = value.
+template <class T>
+void fill(const Context& ctx, std::type_identity_t<T> value, Rows<T> y);
+
+/// y[n] = x[n] + bias: bias [C]. Its gradient is add_column_sums.
+template <class T>
+void add_bias(const Context& ctx, InRows<T> x, InVec<T> bias, Rows<T> y);
+
+/// sums[c] += sum_n x[n,c], with the same bits for any number of threads.
+template <class T>
+void add_column_sums(const Context& ctx, InRows<T> x, Vec<T> sums);
+
+}  // namespace fovea

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of tables, chosen by number: token embeddings and learned positions.
+#pragma once
+
+#include <cstdint>
+
+#include "fovea/base/context.h"
+#include "fovea/kernel/shapes.h"
+
+namespace fovea {
+
+/// Which rows of `table` [V,C] make the output: ids [N], each in [0, V), times `scale`.
+template <class T>
+struct EmbeddingTable {
+  Rows<const T> table;
+  Vec<const std::int32_t> ids;
+  double scale = 1;
+};
+
+/// y[n] = scale * table[ids[n]] + positions.scale * positions.table[positions.ids[n]].
+///
+/// y [N,C]. Both tables have C columns; without positions leave `positions` default-made.
+/// Throws Error(kShape) that names place and value of an id out of range, before y is touched.
+template <class T>
+void embedding_forward(const Context& ctx, const EmbeddingTable<std::type_identity_t<T>>& tokens,
+                       const EmbeddingTable<std::type_identity_t<T>>& positions, Rows<T> y);
+
+/// dtable[ids[n]] += scale * dy[n] for n = 0 .. N-1, in this order for every row of the table, so
+/// the bits are the same for any number of threads. dy [N,C], dtable [V,C]. Call it once a table.
+template <class T>
+void embedding_backward(const Context& ctx, Vec<const std::int32_t> ids, double scale, InRows<T> dy,
+                        Rows<T> dtable);
+
+}  // namespace fovea
