@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this process runs on: processor, caches, memory and its limits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fovea {
+
+/// The processor's own name ("AMD EPYC 9R14"); "unknown" where the system does not tell.
+std::string processor_name();
+
+struct Cache {
+  int level;
+  std::string kind;  ///< "Data", "Instruction" or "Unified"
+  std::int64_t bytes;
+  int shared_by;  ///< logical processors
+};
+
+/// The caches of the first processor, as the system lists them; empty where it does not.
+std::vector<Cache> caches();
+
+struct MemoryLimit {
+  std::int64_t bytes;  ///< what this process may still take, without swapping
+  std::string reason;  ///< what sets the limit: "free memory", "cgroup limit" or "ulimit -v"
+};
+
+/// The smallest of free memory, what is left of every cgroup limit above this process, and what is
+/// left of RLIMIT_AS.
+MemoryLimit available_memory();
+
+/// All memory of the machine; 0 where the system does not tell.
+std::int64_t total_memory_bytes();
+
+/// The limit of this process's cgroup or of one above it, whichever is lowest; 0: none.
+std::int64_t cgroup_memory_limit_bytes();
+
+/// The most memory that this process has had resident so far.
+std::int64_t peak_memory_bytes();
+
+}  // namespace fovea
