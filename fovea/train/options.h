@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user may say about how a model is trained. One list of fields serves the command line,
+// TOML, JSON and the checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "fovea/base/fields.h"
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+/// How the learning rate falls after the warm-up; see learning_rate() for the formulas.
+enum class ScheduleKind { kCosine, kLinear, kInverseSqrt, kConstant };
+
+inline constexpr EnumName<ScheduleKind> kScheduleKindNames[] = {
+    {ScheduleKind::kCosine, "cosine"},
+    {ScheduleKind::kLinear, "linear"},
+    {ScheduleKind::kInverseSqrt, "inverse-sqrt"},
+    {ScheduleKind::kConstant, "constant"}};
+inline std::span<const EnumName<ScheduleKind>> enum_names(ScheduleKind) {
+  return kScheduleKindNames;
+}
+
+/// The defaults are nanoGPT's recipe for a small character model on a CPU.
+struct TrainOptions {
+  double lr = 1e-3;
+  double min_lr = 1e-4;
+  ScheduleKind schedule = ScheduleKind::kCosine;
+  index warmup = 100;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double weight_decay = 0.1;
+  double clip = 1.0;
+  index accumulate = 1;
+  std::string stop_after = "2000u";
+  std::string eval_every = "250u";
+  std::string save_every = "500u";
+  index log_every = 10;
+  index keep = 2;
+  std::uint64_t seed = 1;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("lr", lr, "learning rate after the warm-up");
+    visit("min_lr", min_lr, "learning rate at the end of the schedule");
+    visit("schedule", schedule, "how the learning rate falls");
+    visit("warmup", warmup, "updates over which the learning rate rises from 0");
+    visit("beta1", beta1, "AdamW: decay of the mean of the gradients");
+    visit("beta2", beta2, "AdamW: decay of the mean of their squares");
+    visit("weight_decay", weight_decay, "AdamW: decay of the weights of matrices");
+    visit("clip", clip, "largest global norm of a gradient; 0: no limit");
+    visit("accumulate", accumulate, "batches whose gradients make one update");
+    visit("stop_after", stop_after, "end of the run and of the schedule: 10e, 5000u or 2h");
+    visit("eval_every", eval_every, "validate every so many updates (250u) or epochs (1e)");
+    visit("save_every", save_every, "checkpoint every so many updates (500u) or epochs (1e)");
+    visit("log_every", log_every, "a line of metrics every so many updates");
+    visit("keep", keep, "how many checkpoints to keep");
+    visit("seed", seed, "names the run's random numbers: same seed, same bits");
+  }
+};
+
+/// Throws kOptionValue, naming the option, where a value makes no sense.
+void check_options(const TrainOptions& options);
+
+}  // namespace fovea

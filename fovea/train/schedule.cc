@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/train/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace fovea {
+
+namespace {
+
+double share_done(const TrainOptions& options, const Horizon& horizon, index step, double seconds) {
+  if (horizon.in_hours()) return std::clamp(horizon.fraction(step, seconds), 0.0, 1.0);
+  const index rest = horizon.updates() - options.warmup;
+  if (rest <= 0) return 1;
+  return std::clamp(static_cast<double>(step - options.warmup) / static_cast<double>(rest), 0.0,
+                    1.0);
+}
+
+}  // namespace
+
+double learning_rate(const TrainOptions& options, const Horizon& horizon, index step,
+                     double seconds) {
+  const double done_after_this = static_cast<double>(step + 1);
+  if (step < options.warmup) {
+    return options.lr * done_after_this / static_cast<double>(options.warmup);
+  }
+  const double r = share_done(options, horizon, step, seconds);
+  const double range = options.lr - options.min_lr;
+  switch (options.schedule) {
+    case ScheduleKind::kCosine:
+      return options.min_lr + range * 0.5 * (1 + std::cos(std::numbers::pi * r));
+    case ScheduleKind::kLinear:
+      return options.min_lr + range * (1 - r);
+    case ScheduleKind::kInverseSqrt: {
+      const double warmup = static_cast<double>(std::max<index>(options.warmup, 1));
+      return std::max(options.min_lr, options.lr * std::sqrt(warmup / done_after_this));
+    }
+    case ScheduleKind::kConstant:
+      break;
+  }
+  return options.lr;
+}
+
+}  // namespace fovea

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "fovea/train/options.h"
+#include "fovea/train/stop_after.h"
+
+namespace fovea {
+
+/// The learning rate of the update that follows `step` updates.
+///
+/// While step < warmup: lr (step + 1) / warmup. Then, with r in [0, 1] the share of the rest of the
+/// run that is done (of the whole run, where it ends by hours):
+///   cosine        min_lr + (lr - min_lr) (1 + cos(pi r)) / 2
+///   linear        min_lr + (lr - min_lr) (1 - r)
+///   inverse-sqrt  max(min_lr, lr sqrt(max(warmup, 1) / (step + 1)))   (Vaswani et al. 2017, 5.3)
+///   constant      lr
+double learning_rate(const TrainOptions& options, const Horizon& horizon, index step,
+                     double seconds);
+
+}  // namespace fovea
