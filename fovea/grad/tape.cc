@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/grad/tape.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fovea {
+
+namespace {
+
+index columns_of(const Shape& shape) { return shape.axes() == 0 ? 1 : shape.back(); }
+
+void check_part_widths(index columns, std::span<const index> widths) {
+  index sum = 0;
+  for (const index width : widths) {
+    check(width > 0, "split: every part needs a column; got a width of {}", width);
+    sum += width;
+  }
+  check(sum == columns, "split: the widths add up to {}; x has {} columns", sum, columns);
+}
+
+}  // namespace
+
+Tape::Value* Tape::make_value(index rows, index columns, DType dtype) {
+  check(dtype == DType::kFloat32 || dtype == DType::kFloat64,
+        "tape: values are float32 or float64; got {}", to_string(dtype));
+  auto* value = new (arena_.allocate<Value>(1)) Value;
+  value->rows = rows;
+  value->columns = value->stride = columns;
+  value->dtype = dtype;
+  return value;
+}
+
+Variable Tape::leaf(void* data, index rows, index columns, index stride, DType dtype) {
+  Value* value = make_value(rows, columns, dtype);
+  value->data = data;
+  value->stride = stride;
+  return Variable(value);
+}
+
+Variable Tape::parameter(Parameter& parameter) {
+  Tensor& tensor = parameter.value;
+  check(tensor.defined(), "tape: the parameter '{}' has no value", parameter.name);
+  const index columns = columns_of(tensor.shape());
+  const index rows = columns == 0 ? 0 : tensor.size() / columns;
+  const Variable x = leaf(tensor.bytes().data(), rows, columns, columns, tensor.dtype());
+  x.value_->parameter = &parameter;
+  x.value_->needs_gradient = true;
+  return x;
+}
+
+Variable Tape::result(index rows, index columns, DType dtype) {
+  Value* value = make_value(rows, columns, dtype);
+  value->data = arena_.allocate_bytes(contiguous_bytes(*value));
+  return Variable(value);
+}
+
+std::span<const Variable> Tape::split(Variable x, std::span<const index> widths) {
+  Value& whole = *x.value_;
+  check(whole.parts.empty() && whole.whole == nullptr, "split: a value can be split once");
+  check_part_widths(whole.columns, widths);
+  const auto n = static_cast<index>(widths.size());
+  auto* parts = arena_.allocate<Value*>(n);
+  auto* variables = arena_.allocate<Variable>(n);
+  index column = 0;
+  for (index i = 0; i < n; ++i) {
+    Value* part = make_value(whole.rows, widths[static_cast<std::size_t>(i)], whole.dtype);
+    part->data = static_cast<std::byte*>(whole.data) + column * byte_size(whole.dtype);
+    part->stride = whole.stride;
+    part->needs_gradient = whole.needs_gradient;
+    part->whole = &whole;
+    parts[i] = part;
+    new (variables + i) Variable(part);
+    column += part->columns;
+  }
+  whole.parts = {parts, static_cast<std::size_t>(n)};
+  return {variables, static_cast<std::size_t>(n)};
+}
+
+bool Tape::records(std::initializer_list<Variable> inputs) const {
+  if (mode_ == TapeMode::kInference) return false;
+  for (const Variable& input : inputs) {
+    if (input.needs_gradient()) return true;
+  }
+  return false;
+}
+
+void Tape::push(Value* output, Run run, const void* closure) {
+  last_ = new (arena_.allocate<Node>(1)) Node{last_, output, run, closure};
+}
+
+void Tape::backward(Variable loss, double scale) {
+  check(mode_ == TapeMode::kTrain, "backward: the tape is in inference mode, nothing was recorded");
+  check(loss.defined() && loss.rows() == 1 && loss.columns() == 1,
+        "backward: the loss must be one number");
+  if (!loss.needs_gradient()) return;
+  open_gradient(*loss.value_);
+  if (loss.dtype() == DType::kFloat32) {
+    *static_cast<float*>(loss.value_->gradient) = static_cast<float>(scale);
+  } else {
+    *static_cast<double*>(loss.value_->gradient) = scale;
+  }
+  for (const Node* node = last_; node != nullptr; node = node->previous) {
+    Value& output = *node->output;
+    if (!reached(output)) continue;
+    fill_missing_parts(output);
+    node->run(node->closure, *this);
+    recycle(output);
+  }
+  last_ = nullptr;
+}
+
+void Tape::reset() {
+  arena_.reset();
+  last_ = nullptr;
+  free_ = nullptr;
+}
+
+bool Tape::reached(const Value& value) {
+  if (value.written) return true;
+  for (const Value* part : value.parts) {
+    if (part->written) return true;
+  }
+  return false;
+}
+
+std::size_t Tape::contiguous_bytes(const Value& value) {
+  return static_cast<std::size_t>(value.rows * value.columns * byte_size(value.dtype));
+}
+
+// Who writes first overwrites. A value and its parts share memory: once the whole holds a sum its
+// parts do too, and the whole is first written only when its parts cover it.
+Store Tape::open_gradient(Value& value) {
+  reach_memory(value);
+  if (value.parameter != nullptr) {
+    const bool add = value.parameter->has_gradient;
+    value.parameter->has_gradient = value.written = true;
+    return add ? Store::kAdd : Store::kWrite;
+  }
+  if (reached(value)) fill_missing_parts(value);
+  const bool add = value.written || (value.whole != nullptr && value.whole->written);
+  value.written = true;
+  return add ? Store::kAdd : Store::kWrite;
+}
+
+void Tape::reach_memory(Value& value) {
+  if (value.gradient != nullptr) return;
+  if (value.parameter != nullptr) {
+    Parameter& parameter = *value.parameter;
+    if (!parameter.gradient.defined()) {
+      parameter.gradient = Tensor::empty(parameter.value.shape(), parameter.value.dtype());
+    }
+    value.gradient = parameter.gradient.bytes().data();
+  } else if (value.whole != nullptr) {
+    reach_memory(*value.whole);
+    const auto offset =
+        static_cast<std::byte*>(value.data) - static_cast<std::byte*>(value.whole->data);
+    value.gradient = static_cast<std::byte*>(value.whole->gradient) + offset;
+  } else {
+    value.gradient = acquire(contiguous_bytes(value));
+  }
+}
+
+// Makes a gradient of which only some columns were written whole: the others are zero.
+void Tape::fill_missing_parts(Value& whole) {
+  if (whole.written || whole.parts.empty()) return;
+  const index row_bytes = whole.columns * byte_size(whole.dtype);
+  for (Value* part : whole.parts) {
+    if (part->written) continue;
+    reach_memory(*part);
+    part->written = true;
+    auto* row = static_cast<std::byte*>(part->gradient);
+    const auto bytes = static_cast<std::size_t>(part->columns * byte_size(part->dtype));
+    for (index n = 0; n < part->rows; ++n) std::memset(row + n * row_bytes, 0, bytes);
+  }
+  whole.written = true;
+}
+
+void* Tape::acquire(std::size_t bytes) {
+  for (FreeBuffer** link = &free_; *link != nullptr; link = &(*link)->next) {
+    if ((*link)->bytes != bytes) continue;
+    FreeBuffer* buffer = *link;
+    *link = buffer->next;
+    return buffer;
+  }
+  return arena_.allocate_bytes(std::max(bytes, sizeof(FreeBuffer)));
+}
+
+// The walk has passed the op that made this value: nobody reads its gradient any more.
+void Tape::recycle(Value& value) {
+  if (value.parameter != nullptr || value.whole != nullptr || value.gradient == nullptr) return;
+  free_ = new (value.gradient) FreeBuffer{free_, contiguous_bytes(value)};
+  value.gradient = nullptr;
+}
+
+}  // namespace fovea

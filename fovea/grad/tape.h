@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reverse-mode differentiation: a tape of coarse operations in the order in which they ran.
+//
+// An op computes its result at once and records a closure that turns the gradient of the result
+// into gradients of its inputs; backward walks the tape from the end. There is nothing to sort and
+// nothing recursive. Values, gradients and closures lie in an arena that reset() empties but keeps,
+// so a training loop allocates in its first step only.
+//
+// Every value on a tape is a matrix [rows, columns]: the tokens of a batch lie one after another as
+// rows (nothing is computed on padding), vectors and scalars have one row. Values are float32, or
+// float64 for gradient checks, through the same ops.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <new>
+#include <span>
+#include <type_traits>
+
+#include "fovea/base/check.h"
+#include "fovea/base/context.h"
+#include "fovea/base/memory.h"
+#include "fovea/base/view.h"
+#include "fovea/grad/parameter.h"
+#include "fovea/kernel/elementwise.h"
+#include "fovea/tensor/dtype.h"
+
+namespace fovea {
+
+enum class TapeMode {
+  kTrain,      ///< ops record their gradients
+  kInference,  ///< values only, nothing is recorded; dropout does nothing
+};
+
+namespace detail {
+
+/// What the tape knows of a value; lives in the arena.
+struct TapeValue {
+  void* data = nullptr;
+  void* gradient = nullptr;  // null until somebody writes it
+  index rows = 0, columns = 0;
+  index stride = 0;
+  DType dtype = DType::kFloat32;
+  bool needs_gradient = false;
+  bool written = false;            // the gradient holds a (partial) sum
+  Parameter* parameter = nullptr;  // whose memory and gradient this is, if any
+  TapeValue* whole = nullptr;      // if this is some of the columns of another value, that value
+  std::span<TapeValue*> parts;     // if this value was split, its parts
+};
+
+}  // namespace detail
+
+/// A handle to a value on a tape, as cheap as a pointer; valid until the tape's reset.
+class Variable {
+ public:
+  Variable() = default;
+
+  bool defined() const { return value_ != nullptr; }
+  index rows() const { return value_->rows; }
+  index columns() const { return value_->columns; }
+  DType dtype() const { return value_->dtype; }
+  /// Whether a parameter, or an input that asked for it, lies behind this value.
+  bool needs_gradient() const { return defined() && value_->needs_gradient; }
+  /// The parameter whose value this is, or null.
+  Parameter* parameter() const { return value_->parameter; }
+
+  /// [rows, columns]; T must be the value's type (Error kShape otherwise). An undefined variable
+  /// gives no data and no rows: an op's optional operand is passed on as it is.
+  template <class T>
+  Rows<T> value() const;
+  /// The single row of a vector.
+  template <class T>
+  Vec<T> vec() const;
+  /// After backward: the gradient of a leaf. Empty if the loss does not depend on it. (The memory
+  /// of other gradients is used again as soon as the walk has passed them.)
+  template <class T>
+  Rows<const T> gradient() const;
+
+ private:
+  friend class Tape;
+  explicit Variable(detail::TapeValue* value) : value_(value) {}
+
+  detail::TapeValue* value_ = nullptr;
+};
+
+/// Where an op's backward puts the gradient of an input. The first to write overwrites, later ones
+/// add, so that no gradient has to be zero first.
+template <class T>
+struct GradientOut {
+  Rows<T> rows;  ///< no data if nobody needs this gradient
+  Store store = Store::kWrite;
+
+  explicit operator bool() const { return rows.data != nullptr; }
+  Vec<T> vec() const { return {rows.data, rows.rows * rows.columns}; }
+};
+
+/// For kernels that only know how to write: calls write(rows), through scratch memory where the
+/// gradient is to be added to.
+template <class T, class Write>
+void write_or_add(const Context& context, const GradientOut<T>& out, Write&& write) {
+  if (!out) return;
+  if (out.store == Store::kWrite) {
+    write(out.rows);
+    return;
+  }
+  Scratch scratch;
+  const index N = out.rows.rows, C = out.rows.columns;
+  const Rows<T> sum(scratch.allocate<T>(N * C), N, C);
+  write(sum);
+  accumulate(context, sum, out.rows);
+}
+
+/// For kernels that only know how to add.
+template <class T>
+const GradientOut<T>& ready_to_add(const Context& context, const GradientOut<T>& out) {
+  if (out && out.store == Store::kWrite) fill(context, T{0}, out.rows);
+  return out;
+}
+
+/// Belongs to one thread; the kernels inside use the context's threads.
+class Tape {
+ public:
+  explicit Tape(const Context& context, TapeMode mode = TapeMode::kTrain)
+      : context_(context), mode_(mode) {}
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  const Context& context() const { return context_; }
+  TapeMode mode() const { return mode_; }
+
+  /// Leaves. A constant's memory stays the caller's and must outlive the step.
+  template <class T>
+  Variable constant(Rows<const T> values);
+  /// As constant, but backward leaves its gradient in Variable::gradient().
+  template <class T>
+  Variable input(Rows<const T> values);
+  /// A parameter; its gradient goes to parameter.gradient. A tensor of one axis is a row.
+  Variable parameter(Parameter& parameter);
+
+  /// d(loss) of every leaf, for a `loss` [1, 1], times `scale`. Parameters' gradients add to what
+  /// is there unless cleared. Once per recording.
+  void backward(Variable loss, double scale = 1);
+
+  /// Forgets all variables; the memory is kept for the next step.
+  void reset();
+  /// Bytes held, and the most that were in use at once.
+  std::size_t capacity() const { return arena_.capacity(); }
+  std::size_t peak() const { return arena_.peak(); }
+
+  // For ops.
+
+  /// A fresh value, not filled.
+  Variable result(index rows, index columns, DType dtype);
+  /// Memory until reset, for what backward needs besides the values.
+  template <class T>
+  T* saved(index n) {
+    return arena_.allocate<T>(n);
+  }
+  /// Columns of x as values of their own, in x's memory, as wide as `widths` says (their sum is x's
+  /// width). Their gradients are columns of x's gradient.
+  std::span<const Variable> split(Variable x, std::span<const index> widths);
+  /// Records how the gradient of `y` flows on to the inputs, if training and any of them needs it.
+  /// `backward` is called with this tape, after everything that reads y; it lies in the arena, so
+  /// it may hold views and numbers, nothing that needs a destructor.
+  template <class Backward>
+  void record(Variable y, std::initializer_list<Variable> inputs, const Backward& backward);
+  /// Whether record() would record.
+  bool records(std::initializer_list<Variable> inputs) const;
+  /// In a backward closure: the gradient of the result.
+  template <class T>
+  Rows<const T> gradient_of(Variable y) const;
+  /// In a backward closure: where to write the gradient of an input (at most once per closure).
+  template <class T>
+  GradientOut<T> gradient_for(Variable x);
+
+ private:
+  using Value = detail::TapeValue;
+  using Run = void (*)(const void* closure, Tape& tape);
+  struct Node {
+    Node* previous;
+    Value* output;
+    Run run;
+    const void* closure;
+  };
+  struct FreeBuffer {
+    FreeBuffer* next;
+    std::size_t bytes;
+  };
+
+  Value* make_value(index rows, index columns, DType dtype);
+  Variable leaf(void* data, index rows, index columns, index stride, DType dtype);
+  void push(Value* output, Run run, const void* closure);
+  Store open_gradient(Value& value);
+  void reach_memory(Value& value);
+  void fill_missing_parts(Value& whole);
+  void recycle(Value& value);
+  void* acquire(std::size_t bytes);
+  static bool reached(const Value& value);
+  static std::size_t contiguous_bytes(const Value& value);
+
+  const Context context_;
+  const TapeMode mode_;
+  Arena arena_;
+  Node* last_ = nullptr;
+  FreeBuffer* free_ = nullptr;
+};
+
+template <class T>
+Rows<T> Variable::value() const {
+  if (!defined()) return {};
+  check(value_->dtype == kDTypeOf<T>, "tape: expected {} values; got {}", to_string(kDTypeOf<T>),
+        to_string(value_->dtype));
+  return {static_cast<T*>(value_->data), value_->rows, value_->columns, value_->stride};
+}
+
+template <class T>
+Vec<T> Variable::vec() const {
+  if (!defined()) return {};
+  check(value_->rows == 1, "tape: expected a vector; got [{}, {}]", value_->rows, value_->columns);
+  return {value<T>().data, value_->columns};
+}
+
+template <class T>
+Rows<const T> Variable::gradient() const {
+  if (!defined() || value_->gradient == nullptr || !value_->written) return {};
+  check(value_->dtype == kDTypeOf<T>, "tape: expected {} gradients; got {}", to_string(kDTypeOf<T>),
+        to_string(value_->dtype));
+  const index stride = value_->whole != nullptr ? value_->whole->columns : value_->columns;
+  return {static_cast<const T*>(value_->gradient), value_->rows, value_->columns, stride};
+}
+
+template <class T>
+Variable Tape::constant(Rows<const T> values) {
+  return leaf(const_cast<T*>(values.data), values.rows, values.columns, values.stride, kDTypeOf<T>);
+}
+
+template <class T>
+Variable Tape::input(Rows<const T> values) {
+  const Variable x = constant(values);
+  x.value_->needs_gradient = true;
+  return x;
+}
+
+template <class Backward>
+void Tape::record(Variable y, std::initializer_list<Variable> inputs, const Backward& backward) {
+  static_assert(std::is_trivially_copyable_v<Backward> &&
+                std::is_trivially_destructible_v<Backward>);
+  if (!records(inputs)) return;
+  y.value_->needs_gradient = true;
+  std::byte* memory = arena_.allocate_bytes(sizeof(Backward));
+  push(
+      y.value_,
+      [](const void* closure, Tape& tape) { (*static_cast<const Backward*>(closure))(tape); },
+      new (memory) Backward(backward));
+}
+
+template <class T>
+Rows<const T> Tape::gradient_of(Variable y) const {
+  return y.gradient<T>();
+}
+
+template <class T>
+GradientOut<T> Tape::gradient_for(Variable x) {
+  if (!x.needs_gradient()) return {};
+  Value& value = *x.value_;
+  const Store store = open_gradient(value);
+  const index stride = value.whole != nullptr ? value.whole->columns : value.columns;
+  return {{static_cast<T*>(value.gradient), value.rows, value.columns, stride}, store};
+}
+
+}  // namespace fovea
