@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors in files that other tools read too: https://github.com/huggingface/safetensors.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/tensor/safetensors_header.h"
+#include "fovea/tensor/tensor.h"
+
+namespace fovea {
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+struct Safetensors {
+  std::vector<NamedTensor> tensors;  // in the order of the file
+  SafetensorsMetadata metadata;
+
+  /// The tensor of that name; find gives nullptr, at throws kModelDamaged if there is none.
+  const Tensor* find(std::string_view name) const;
+  const Tensor& at(std::string_view name) const;
+};
+
+/// Every file of ours carries, as `__metadata__.xxh3-128`, the checksum of all its bytes (taken
+/// with zeros in place of these 32 digits), so that one rename replaces values and checksum
+/// together. The files of others have none: only their structure can be checked.
+enum class ChecksumRule { kIfPresent, kRequired };
+inline constexpr std::string_view kChecksumKey = "xxh3-128";
+
+/// All tensors of a file, each with memory of its own. Every length is checked before it is
+/// believed; the memory taken is at most twice the file and 64 MiB.
+/// Throws kModelDamaged (what and where), kModelWrongKind (a dtype that is not F32, BF16, I32 or
+/// F64; over 6 axes), and what read_file throws.
+Safetensors read_safetensors(const std::filesystem::path& path,
+                             ChecksumRule rule = ChecksumRule::kIfPresent);
+/// The same for the bytes of a file; `where` begins each message.
+Safetensors parse_safetensors(std::string_view bytes, std::string_view where,
+                              ChecksumRule rule = ChecksumRule::kIfPresent);
+
+/// The bytes of a file: the same tensors and metadata give the same bytes, whatever their order
+/// (values by descending alignment, then by name). Adds the checksum, and `format: pt`, without
+/// which some readers refuse a file. Throws kShape if a name is taken twice, reserved or not UTF-8.
+std::string safetensors_bytes(std::span<const NamedTensor> tensors,
+                              const SafetensorsMetadata& metadata = {});
+
+/// Writes such a file, atomically.
+void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                       const SafetensorsMetadata& metadata = {});
+
+}  // namespace fovea
