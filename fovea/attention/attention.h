@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention: one operator with parts, forward and backward, fused, for any mask and any bias.
+//
+//   o = dropout(normalise(mask(bias(score(q, k))))) v
+//
+// in this order: scale, bias and score functions, mask, normalise, dropout. Layout [B, T, H, D]:
+// D contiguous, other strides free. Letters: B batch, T queries, S keys, H query heads, G key/value
+// heads (query head h uses floor(h G / H)), D width of q and k, Dv of v.
+//
+//   Attention<float> causal{.mask = mask::Causal() & mask::Window(64, 0)};
+//   attention_forward(ctx, causal, {q, k, v}, {.o = o, .lse = lse});
+//   attention_backward(ctx, causal, {q, k, v}, {o, lse, d_o}, {dq, dk, dv});
+//
+// Nothing of size T x S is ever stored; tiles that the mask keeps nothing of are never computed. A
+// row of any result has the same bits for any number of threads, batch, padding or packing; only
+// the instruction set may change them. Every function may be called from any number of threads at
+// once.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "fovea/attention/bias/alibi.h"
+#include "fovea/attention/bias/bias.h"
+#include "fovea/attention/mask/band.h"
+#include "fovea/attention/mask/dense.h"
+#include "fovea/attention/mask/lengths.h"
+#include "fovea/attention/mask/mask.h"
+#include "fovea/attention/mask/where.h"
+#include "fovea/attention/view.h"
+#include "fovea/base/context.h"
+
+namespace fovea {
+
+namespace score {
+
+/// scale * q.k (Vaswani et al. 2017, eq. 1). No scale given: 1 / sqrt(D); 1: unscaled (spec A3).
+struct Dot {
+  std::optional<double> scale;
+};
+
+}  // namespace score
+
+/// How a query and a key become a score.
+using Score = std::variant<score::Dot>;
+
+namespace norm {
+
+/// Weights are exp(score) over their sum. A row that keeps no key has weights 0 and log-sum-exp
+/// -inf.
+struct Softmax {};
+
+}  // namespace norm
+
+/// How a row of scores becomes a row of weights.
+using Norm = std::variant<norm::Softmax>;
+
+/// Dropout of the weights with inverted scaling, as a function of where a weight stands:
+/// (seed, step, layer, number of the sequence, head, i, j). Nothing is stored; backward recomputes
+/// it.
+struct Dropout {
+  double probability = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;
+  std::uint32_t layer = 0;
+  /// Number of each sequence of the call [B, or packed sequences]; empty: 0, 1, 2, ... Give the
+  /// sample's own number, and the order of a batch changes nothing.
+  Vec<const std::uint64_t> samples = {};
+};
+
+/// Sequences of different lengths, one after another along the length axis, with B = 1: sequence n
+/// is rows offsets[n] .. offsets[n+1]. [sequences + 1] each, ascending from 0; empty sequences are
+/// fine. Both empty: the batch is not packed. Lengths are then an error: the offsets say them.
+struct Packed {
+  Vec<const std::int32_t> query_offsets = {};
+  Vec<const std::int32_t> key_offsets = {};
+};
+
+/// What attention is to be computed. Parts are views of the caller's memory, which must outlive the
+/// call. T is float or double; double goes through the same code, for gradient checks.
+template <class T>
+struct Attention {
+  Score score = score::Dot{};
+  Bias<T> bias = {};
+  Mask mask = {};
+  Norm norm = norm::Softmax{};
+  Dropout dropout = {};
+  Packed packed = {};
+};
+
+template <class T>
+struct AttentionInputs {
+  View<const T> q;  ///< [B, T, H, D]
+  View<const T> k;  ///< [B, S, G, D]
+  View<const T> v;  ///< [B, S, G, Dv]
+};
+
+template <class T>
+struct AttentionOutputs {
+  View<T> o;                  ///< [B, T, H, Dv]
+  RowView<T> lse = {};        ///< [B, H, T], natural logarithm; optional, needed by backward
+  ScoreView<T> weights = {};  ///< [B, H, T, S], before dropout; optional, costs what it weighs
+};
+
+/// What the forward left, and the gradient from above.
+template <class T>
+struct AttentionSaved {
+  View<const T> o;       ///< [B, T, H, Dv]
+  RowView<const T> lse;  ///< [B, H, T]
+  View<const T> d_o;     ///< [B, T, H, Dv]
+};
+
+/// Every gradient is overwritten, rows of padding with 0. One that is not wanted may be empty.
+template <class T>
+struct AttentionGradients {
+  View<T> dq = {};  ///< [B, T, H, D]
+  View<T> dk = {};  ///< [B, S, G, D]
+  View<T> dv = {};  ///< [B, S, G, Dv]
+};
+
+/// Computes o, and lse and weights if asked. No output may overlap an input or another output.
+///
+/// A query that keeps no key, and a padded query, has o = 0, weights 0 and lse = -inf. NaN or Inf
+/// in a key, value or bias that is masked for a query never reaches that query's row; the same in
+/// backward. Throws Error(kShape) that names the tensor, the axis and both sizes.
+template <class T>
+void attention_forward(const Context& ctx, const Attention<T>& attention,
+                       const AttentionInputs<T>& in, const AttentionOutputs<T>& out);
+
+/// Computes dq, dk, dv, and the gradients that the bias parts asked for, in one pass of five
+/// products.
+template <class T>
+void attention_backward(const Context& ctx, const Attention<T>& attention,
+                        const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
+                        const AttentionGradients<T>& gradients);
+
+/// What a call would do: nothing is computed, no tensor is read.
+struct AttentionPlan {
+  std::string kernel;  ///< such as "fused float32"
+  std::string isa;     ///< such as "avx512"
+  std::string mask;    ///< such as "causal & key_lengths"
+  std::string bias;
+  index tiles = 0;            ///< tiles of the whole rectangle
+  index tiles_kept = 0;       ///< of these, computed
+  index tiles_masked = 0;     ///< of these, looked at score by score
+  double kept_scores = 0;     ///< scores in the tiles computed
+  double forward_flops = 0;   ///< of the products: kept scores x 2 (D + Dv)
+  double backward_flops = 0;  ///< kept scores x (6 D + 4 Dv)
+  double scratch_bytes = 0;   ///< a thread's scratch, forward or backward, the larger
+};
+template <class T>
+AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
+                             const AttentionInputs<T>& in);
+
+}  // namespace fovea

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention with linear biases (Press, Smith, Lewis 2022), with trainable slopes.
+#pragma once
+
+#include <string>
+
+#include "fovea/attention/bias/bias.h"
+#include "fovea/base/view.h"
+
+namespace fovea::bias {
+
+/// score - slopes[h] * |p - j|, p the position of the query.
+template <class T>
+class Alibi final : public BiasPart<T> {
+ public:
+  /// slopes [H]; dslopes [H] receives their gradient in backward, or is empty. Views.
+  explicit Alibi(Vec<const T> slopes, Vec<T> dslopes = {}) : slopes_(slopes), dslopes_(dslopes) {}
+
+  T value(const ScoreSite& site, T score) const override;
+  index gradient_size() const override { return dslopes_.empty() ? 0 : 1; }
+  void add_parameters(const ScoreSite& site, T score, T dscore, double* sums) const override;
+  void store_gradient(const double* sums, index heads) const override;
+  void apply(const TileSite& site, const TileRows<T>& rows,
+             const ScoreTile<T>& tile) const override;
+  void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
+            const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const override;
+  bool needs_scores() const override { return false; }
+  void check_shape(index B, index T_, index H, index S) const override;
+  std::string name() const override { return "alibi"; }
+
+ private:
+  Vec<const T> slopes_;
+  Vec<T> dslopes_;
+};
+
+}  // namespace fovea::bias

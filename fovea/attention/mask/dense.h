@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks given as numbers: their polarity is in their type (spec D3, M9).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "fovea/attention/mask/mask.h"
+#include "fovea/attention/view.h"
+
+namespace fovea {
+
+enum class Polarity { kKeep, kDrop };
+
+/// Nonzero values mean what the polarity says. [B or 1, H or 1, T or 1, S]; axes of size 1
+/// broadcast. Packed sequences: batch 1, packed rows and columns; entries across sequences are
+/// ignored.
+class DenseMask : public MaskPart {
+ public:
+  bool keeps(const ScoreSite& site) const override;
+  void apply(const TileSite& site, const ScoreTile<float>& tile) const override;
+  void apply(const TileSite& site, const ScoreTile<double>& tile) const override;
+  void check_shape(index B, index T, index H, index S) const override;
+
+ protected:
+  DenseMask(ScoreView<const std::uint8_t> values, Polarity polarity)
+      : values_(values), polarity_(polarity) {}
+
+ private:
+  const std::uint8_t* row(const Sequence& sequence, index head, index i) const;
+  template <class T>
+  void apply_dense(const TileSite& site, const ScoreTile<T>& tile) const;
+
+  ScoreView<const std::uint8_t> values_;
+  Polarity polarity_;
+};
+
+namespace mask {
+
+/// Nonzero = kept.
+class Keep final : public DenseMask {
+ public:
+  explicit Keep(ScoreView<const std::uint8_t> values) : DenseMask(values, Polarity::kKeep) {}
+  std::string name() const override { return "keep"; }
+};
+
+/// Nonzero = dropped: the one mask that says what goes.
+class Drop final : public DenseMask {
+ public:
+  explicit Drop(ScoreView<const std::uint8_t> values) : DenseMask(values, Polarity::kDrop) {}
+  std::string name() const override { return "drop"; }
+};
+
+}  // namespace mask
+}  // namespace fovea

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/mask/lengths.h"
+
+#include <algorithm>
+
+#include "fovea/base/check.h"
+
+namespace fovea::mask {
+
+namespace {
+
+void check_lengths(std::string_view which, Vec<const std::int32_t> lengths, index B,
+                   std::string_view axis, index most) {
+  check(lengths.size == B, "attention: {} must be [B={}]; it is [{}]", which, B, lengths.size);
+  for (index b = 0; b < B; ++b) {
+    check(lengths[b] >= 0 && lengths[b] <= most, "attention: {}[{}] must be in 0..{}={}; it is {}",
+          which, b, axis, most, lengths[b]);
+  }
+}
+
+}  // namespace
+
+// A sequence is cut to its length by limit() before any tile is made, so no tile reaches beyond.
+bool KeyLengths::keeps(const ScoreSite& site) const {
+  return site.j < lengths_[site.sequence.batch];
+}
+TileKind KeyLengths::classify(const TileSite&) const { return TileKind::kAll; }
+void KeyLengths::limit(Sequence& sequence) const {
+  sequence.keys = std::min<index>(sequence.keys, lengths_[sequence.batch]);
+}
+void KeyLengths::check_shape(index B, index, index, index S) const {
+  check_lengths("key_lengths", lengths_, B, "S", S);
+}
+
+bool QueryLengths::keeps(const ScoreSite& site) const {
+  return site.i < lengths_[site.sequence.batch];
+}
+TileKind QueryLengths::classify(const TileSite&) const { return TileKind::kAll; }
+void QueryLengths::limit(Sequence& sequence) const {
+  sequence.queries = std::min<index>(sequence.queries, lengths_[sequence.batch]);
+}
+void QueryLengths::check_shape(index B, index T, index, index) const {
+  check_lengths("query_lengths", lengths_, B, "T", T);
+}
+
+}  // namespace fovea::mask

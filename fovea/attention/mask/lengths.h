@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long each sequence of a padded batch really is (spec M1-M3, M5). What lies beyond is never
+// read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "fovea/attention/mask/mask.h"
+#include "fovea/base/view.h"
+
+namespace fovea::mask {
+
+/// Keeps the first lengths[b] keys of batch row b; lengths [B], 0 allowed. A view: the caller's
+/// lengths must outlive the mask.
+class KeyLengths final : public MaskPart {
+ public:
+  explicit KeyLengths(Vec<const std::int32_t> lengths) : lengths_(lengths) {}
+  bool keeps(const ScoreSite& site) const override;
+  TileKind classify(const TileSite& site) const override;
+  void limit(Sequence& sequence) const override;
+  void check_shape(index B, index T, index H, index S) const override;
+  std::string name() const override { return "key_lengths"; }
+
+ private:
+  Vec<const std::int32_t> lengths_;
+};
+
+/// The first lengths[b] queries of batch row b are real; rows beyond give output 0, gradient 0 and
+/// log-sum-exp -inf.
+class QueryLengths final : public MaskPart {
+ public:
+  explicit QueryLengths(Vec<const std::int32_t> lengths) : lengths_(lengths) {}
+  bool keeps(const ScoreSite& site) const override;
+  TileKind classify(const TileSite& site) const override;
+  void limit(Sequence& sequence) const override;
+  void check_shape(index B, index T, index H, index S) const override;
+  std::string name() const override { return "query_lengths"; }
+
+ private:
+  Vec<const std::int32_t> lengths_;
+};
+
+/// Both at once, for self-attention: queries and keys of batch row b are its first lengths[b].
+inline Mask lengths(Vec<const std::int32_t> values) {
+  return Mask(QueryLengths(values)) & Mask(KeyLengths(values));
+}
+
+}  // namespace fovea::mask

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/mask/mask.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace fovea {
+
+namespace {
+
+template <class T>
+void apply_by_definition(const MaskPart& mask, const TileSite& site, const ScoreTile<T>& tile) {
+  for (index r = 0; r < site.queries; ++r) {
+    for (index c = 0; c < site.keys; ++c) {
+      if (!mask.keeps(site.at(r, c))) tile.at(r, c) = -std::numeric_limits<T>::infinity();
+    }
+  }
+}
+
+}  // namespace
+
+TileKind MaskPart::classify(const TileSite&) const { return TileKind::kSome; }
+
+void MaskPart::apply(const TileSite& site, const ScoreTile<float>& tile) const {
+  apply_by_definition(*this, site, tile);
+}
+
+void MaskPart::apply(const TileSite& site, const ScoreTile<double>& tile) const {
+  apply_by_definition(*this, site, tile);
+}
+
+void MaskPart::limit(Sequence&) const {}
+
+std::pair<index, index> MaskPart::key_range(const Sequence& sequence, index, index, index) const {
+  return {0, sequence.keys};
+}
+
+void MaskPart::check_shape(index, index, index, index) const {}
+
+bool Mask::keeps(const ScoreSite& site) const {
+  return std::all_of(parts_.begin(), parts_.end(),
+                     [&](const auto& part) { return part->keeps(site); });
+}
+
+TileKind Mask::classify(const TileSite& site) const {
+  TileKind kind = TileKind::kAll;
+  for (const auto& part : parts_) {
+    const TileKind one = part->classify(site);
+    if (one == TileKind::kNone) return TileKind::kNone;
+    if (one == TileKind::kSome) kind = TileKind::kSome;
+  }
+  return kind;
+}
+
+template <class T>
+void Mask::apply(const TileSite& site, const ScoreTile<T>& tile) const {
+  for (const auto& part : parts_) {
+    if (part->classify(site) == TileKind::kSome) part->apply(site, tile);
+  }
+}
+template void Mask::apply(const TileSite&, const ScoreTile<float>&) const;
+template void Mask::apply(const TileSite&, const ScoreTile<double>&) const;
+
+void Mask::limit(Sequence& sequence) const {
+  for (const auto& part : parts_) part->limit(sequence);
+}
+
+std::pair<index, index> Mask::key_range(const Sequence& sequence, index head, index query,
+                                        index queries) const {
+  std::pair<index, index> range{0, sequence.keys};
+  for (const auto& part : parts_) {
+    const auto [begin, end] = part->key_range(sequence, head, query, queries);
+    range = {std::max(range.first, begin), std::min(range.second, end)};
+  }
+  return range;
+}
+
+std::string Mask::name() const {
+  if (parts_.empty()) return "all";
+  std::string text;
+  for (const auto& part : parts_) text += (text.empty() ? "" : " & ") + part->name();
+  return text;
+}
+
+template <class T>
+void keep_lanes(const ScoreTile<T>& tile, index row, index lanes, index begin, index end) {
+  T* values = tile.data + row * tile.stride;
+  const index first = std::clamp<index>(begin, 0, lanes);
+  const index last = std::clamp<index>(end, first, lanes);
+  std::fill(values, values + first, -std::numeric_limits<T>::infinity());
+  std::fill(values + last, values + lanes, -std::numeric_limits<T>::infinity());
+}
+template void keep_lanes(const ScoreTile<float>&, index, index, index, index);
+template void keep_lanes(const ScoreTile<double>&, index, index, index, index);
+
+}  // namespace fovea

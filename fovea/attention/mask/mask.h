@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks are types and say what is kept. They combine with &.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fovea/attention/tile.h"
+
+namespace fovea {
+
+/// One idea of what to keep. To add a mask: derive, define keeps() (that is the definition, which
+/// the plain reference uses), and, where it pays, classify() and apply(), which are tested against
+/// it.
+class MaskPart {
+ public:
+  virtual ~MaskPart() = default;
+
+  /// Is this score kept?
+  virtual bool keeps(const ScoreSite& site) const = 0;
+
+  /// Which scores of the tile are kept; kNone tiles are never computed, kAll tiles never masked.
+  /// kSome is always correct. Must not look at any matrix of size T x S.
+  virtual TileKind classify(const TileSite& site) const;
+
+  /// Sets the scores that are not kept to -infinity. Called for kSome tiles only.
+  virtual void apply(const TileSite& site, const ScoreTile<float>& tile) const;
+  virtual void apply(const TileSite& site, const ScoreTile<double>& tile) const;
+
+  /// Shortens (never lengthens) a sequence, or sets its alignment, before anything is computed.
+  virtual void limit(Sequence& sequence) const;
+
+  /// The range [begin, end) of keys outside of which no query of [query, query + queries) keeps
+  /// any. The default is all keys: the range spares the visits that classify() would only refuse.
+  virtual std::pair<index, index> key_range(const Sequence& sequence, index head, index query,
+                                            index queries) const;
+
+  /// Throws Error(kShape) unless the mask fits B, T, H and S.
+  virtual void check_shape(index B, index T, index H, index S) const;
+
+  /// As a person would write it, such as "causal" or "window(64, 0)".
+  virtual std::string name() const = 0;
+};
+
+/// What is kept: everything, or the conjunction of parts. Cheap to copy; parts are shared.
+class Mask {
+ public:
+  /// Everything. Costs nothing.
+  Mask() = default;
+  /// A bare array of booleans does not say whether it keeps or drops: write Keep or Drop.
+  Mask(const bool*) = delete;
+  template <class Part>
+  requires std::is_base_of_v<MaskPart, Part> Mask(Part part)
+      : parts_{std::make_shared<const Part>(std::move(part))} {}
+  explicit Mask(std::shared_ptr<const MaskPart> part) : parts_{std::move(part)} {}
+
+  const std::vector<std::shared_ptr<const MaskPart>>& parts() const { return parts_; }
+
+  bool keeps(const ScoreSite& site) const;
+  TileKind classify(const TileSite& site) const;
+  template <class T>
+  void apply(const TileSite& site, const ScoreTile<T>& tile) const;
+  void limit(Sequence& sequence) const;
+  std::pair<index, index> key_range(const Sequence& sequence, index head, index query,
+                                    index queries) const;
+  std::string name() const;
+
+  friend Mask operator&(Mask a, const Mask& b) {
+    a.parts_.insert(a.parts_.end(), b.parts_.begin(), b.parts_.end());
+    return a;
+  }
+
+ private:
+  std::vector<std::shared_ptr<const MaskPart>> parts_;
+};
+
+/// Keeps columns [begin, end) of row r of a tile along its lanes; the rest becomes -infinity.
+/// The one loop of all masks that keep an interval.
+template <class T>
+void keep_lanes(const ScoreTile<T>& tile, index row, index lanes, index begin, index end);
+
+}  // namespace fovea

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "fovea/attention/sequences.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr double kNoKey = -std::numeric_limits<double>::infinity();
+
+// One query row of one head: its scores before and after each bias part, weights and dropout.
+template <class T>
+struct Row {
+  std::vector<bool> kept;              // [S']
+  std::vector<std::vector<T>> scores;  // [parts + 1][S'], scores[n] is what part n reads
+  std::vector<T> weights;              // [S'], before dropout
+  std::vector<T> keep_scale;           // [S'], 0 where dropped
+  T lse;
+};
+
+template <class T>
+T dot(const T* a, const T* b, index n) {
+  T sum = 0;
+  for (index i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+template <class T>
+struct Call {
+  const Attention<T>& attention;
+  const AttentionInputs<T>& in;
+  T scale;
+  DropoutRule dropout;
+
+  Call(const Attention<T>& a, const AttentionInputs<T>& i)
+      : attention(a),
+        in(i),
+        scale(static_cast<T>(scale_of(a.score, i.q.width))),
+        dropout(dropout_rule(a.dropout)) {}
+
+  const T* q(const Sequence& s, index h, index i) const {
+    return in.q.row(s.batch, s.query_row + i, h);
+  }
+  const T* k(const Sequence& s, index h, index j) const {
+    return in.k.row(s.batch, s.key_row + j, group_of(h, in.q.heads, in.k.heads));
+  }
+  const T* v(const Sequence& s, index h, index j) const {
+    return in.v.row(s.batch, s.key_row + j, group_of(h, in.q.heads, in.k.heads));
+  }
+
+  Row<T> row(const Sequence& sequence, index h, index i) const;
+  void softmax(Row<T>& row) const;
+};
+
+template <class T>
+Row<T> Call<T>::row(const Sequence& sequence, index h, index i) const {
+  const auto& parts = attention.bias.parts();
+  const auto S = static_cast<std::size_t>(sequence.keys);
+  Row<T> row{std::vector<bool>(S), std::vector(parts.size() + 1, std::vector<T>(S)),
+             std::vector<T>(S), std::vector<T>(S, T{1}), T{0}};
+  const DropoutStream stream = dropout_stream(attention.dropout, sequence, h);
+  for (index j = 0; j < sequence.keys; ++j) {
+    const ScoreSite site{sequence, h, i, j};
+    const auto at = static_cast<std::size_t>(j);
+    row.kept[at] = attention.mask.keeps(site);
+    if (!row.kept[at]) continue;  // what is masked is not even read
+    T score = scale * dot(q(sequence, h, i), k(sequence, h, j), in.q.width);
+    row.scores[0][at] = score;
+    for (std::size_t n = 0; n < parts.size(); ++n) {
+      score = parts[n]->value(site, score);
+      row.scores[n + 1][at] = score;
+    }
+    if (dropout.active()) {
+      const bool dropped = dropout_bits(stream, i, j) < dropout.threshold;
+      row.keep_scale[at] = dropped ? T{0} : static_cast<T>(dropout.keep_scale);
+    }
+  }
+  softmax(row);
+  return row;
+}
+
+template <class T>
+void Call<T>::softmax(Row<T>& row) const {
+  const std::vector<T>& scores = row.scores.back();
+  T largest = static_cast<T>(kNoKey);
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    if (row.kept[j]) largest = std::max(largest, scores[j]);
+  }
+  row.lse = static_cast<T>(kNoKey);
+  if (largest == static_cast<T>(kNoKey)) return;
+  T sum = 0;
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    if (!row.kept[j]) continue;
+    row.weights[j] = std::exp(scores[j] - largest);
+    sum += row.weights[j];
+  }
+  for (T& weight : row.weights) weight /= sum;
+  row.lse = largest + std::log(sum);
+}
+
+template <class T>
+void fill(const View<T>& view, T value) {
+  if (view.empty()) return;
+  for (index b = 0; b < view.batch; ++b) {
+    for (index l = 0; l < view.length; ++l) {
+      for (index h = 0; h < view.heads; ++h) std::fill_n(view.row(b, l, h), view.width, value);
+    }
+  }
+}
+
+template <class T>
+void clear(const AttentionOutputs<T>& out) {
+  fill(out.o, T{0});
+  const auto& lse = out.lse;
+  for (index b = 0; !lse.empty() && b < lse.batch; ++b) {
+    for (index h = 0; h < lse.heads; ++h) {
+      for (index i = 0; i < lse.length; ++i) lse.at(b, h, i) = static_cast<T>(kNoKey);
+    }
+  }
+  const auto& weights = out.weights;
+  for (index b = 0; !weights.empty() && b < weights.batch; ++b) {
+    for (index h = 0; h < weights.heads; ++h) {
+      for (index i = 0; i < weights.queries; ++i)
+        std::fill_n(weights.row(b, h, i), weights.keys, T{0});
+    }
+  }
+}
+
+// Gradients of one query row. dP and dS as in the derivative of softmax: dS = P (dP - sum P dP).
+template <class T>
+void row_backward(const Call<T>& call, const Sequence& sequence, index h, index i, const T* d_o,
+                  const AttentionGradients<T>& gradients, std::vector<double>* sums) {
+  const Row<T> row = call.row(sequence, h, i);
+  const index g = group_of(h, call.in.q.heads, call.in.k.heads);
+  const index D = call.in.q.width, Dv = call.in.v.width;
+  std::vector<T> dp(row.weights.size());
+  T delta = 0;
+  for (index j = 0; j < sequence.keys; ++j) {
+    const auto at = static_cast<std::size_t>(j);
+    if (!row.kept[at]) continue;
+    dp[at] = row.keep_scale[at] * dot(d_o, call.v(sequence, h, j), Dv);
+    delta += row.weights[at] * dp[at];
+  }
+  for (index j = 0; j < sequence.keys; ++j) {
+    const auto at = static_cast<std::size_t>(j);
+    if (!row.kept[at]) continue;
+    const ScoreSite site{sequence, h, i, j};
+    T ds = row.weights[at] * (dp[at] - delta);
+    const auto& parts = call.attention.bias.parts();
+    for (std::size_t n = parts.size(); n-- > 0;) {
+      const index size = parts[n]->gradient_size();
+      if (size > 0)
+        parts[n]->add_parameters(site, row.scores[n][at], ds, sums[n].data() + h * size);
+      ds *= parts[n]->derivative(site, row.scores[n][at]);
+    }
+    const T weight = row.weights[at] * row.keep_scale[at];
+    const index key_row = sequence.key_row + j;
+    for (index c = 0; c < Dv && !gradients.dv.empty(); ++c) {
+      gradients.dv.row(sequence.batch, key_row, g)[c] += weight * d_o[c];
+    }
+    for (index c = 0; c < D; ++c) {
+      const T scaled = ds * call.scale;
+      if (!gradients.dq.empty()) {
+        gradients.dq.row(sequence.batch, sequence.query_row + i, h)[c] +=
+            scaled * call.k(sequence, h, j)[c];
+      }
+      if (!gradients.dk.empty()) {
+        gradients.dk.row(sequence.batch, key_row, g)[c] += scaled * call.q(sequence, h, i)[c];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void attention_reference_forward(const Attention<T>& attention, const AttentionInputs<T>& in,
+                                 const AttentionOutputs<T>& out) {
+  check_attention(attention, in);
+  check_outputs(in, out);
+  clear(out);
+  const Call<T> call(attention, in);
+  for (const Sequence& sequence : make_sequences(attention, in)) {
+    for (index h = 0; h < in.q.heads; ++h) {
+      for (index i = 0; i < sequence.queries; ++i) {
+        const Row<T> row = call.row(sequence, h, i);
+        const index query_row = sequence.query_row + i;
+        if (!out.lse.empty()) out.lse.at(sequence.batch, h, query_row) = row.lse;
+        for (index j = 0; j < sequence.keys; ++j) {
+          const auto at = static_cast<std::size_t>(j);
+          if (!row.kept[at]) continue;
+          if (!out.weights.empty()) {
+            out.weights.at(sequence.batch, h, query_row, sequence.key_row + j) = row.weights[at];
+          }
+          const T weight = row.weights[at] * row.keep_scale[at];
+          T* o = out.o.row(sequence.batch, query_row, h);
+          for (index c = 0; c < in.v.width; ++c) o[c] += weight * call.v(sequence, h, j)[c];
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void attention_reference_backward(const Attention<T>& attention, const AttentionInputs<T>& in,
+                                  const AttentionSaved<T>& saved,
+                                  const AttentionGradients<T>& gradients) {
+  check_attention(attention, in);
+  check_gradients(in, saved, gradients);
+  fill(gradients.dq, T{0});
+  fill(gradients.dk, T{0});
+  fill(gradients.dv, T{0});
+  const Call<T> call(attention, in);
+  const auto& parts = attention.bias.parts();
+  std::vector<std::vector<double>> sums;
+  for (const auto& part : parts) {
+    sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * in.q.heads));
+  }
+  for (const Sequence& sequence : make_sequences(attention, in)) {
+    for (index h = 0; h < in.q.heads; ++h) {
+      for (index i = 0; i < sequence.queries; ++i) {
+        const T* d_o = saved.d_o.row(sequence.batch, sequence.query_row + i, h);
+        row_backward(call, sequence, h, i, d_o, gradients, sums.data());
+      }
+    }
+  }
+  for (std::size_t n = 0; n < parts.size(); ++n) {
+    if (parts[n]->gradient_size() > 0) parts[n]->store_gradient(sums[n].data(), in.q.heads);
+  }
+}
+
+template void attention_reference_forward(const Attention<float>&, const AttentionInputs<float>&,
+                                          const AttentionOutputs<float>&);
+template void attention_reference_forward(const Attention<double>&, const AttentionInputs<double>&,
+                                          const AttentionOutputs<double>&);
+template void attention_reference_backward(const Attention<float>&, const AttentionInputs<float>&,
+                                           const AttentionSaved<float>&,
+                                           const AttentionGradients<float>&);
+template void attention_reference_backward(const Attention<double>&, const AttentionInputs<double>&,
+                                           const AttentionSaved<double>&,
+                                           const AttentionGradients<double>&);
+
+}  // namespace fovea

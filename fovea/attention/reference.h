@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The definition of attention: plain loops over one score after another. Every fused kernel is
+// tested against it, in double; in float it is "the plain implementation" that error bounds are
+// derived from.
+#pragma once
+
+#include "fovea/attention/attention.h"
+
+namespace fovea {
+
+/// As attention_forward, by the definition. T is double, or float where a plain float result is
+/// wanted.
+template <class T>
+void attention_reference_forward(const Attention<T>& attention, const AttentionInputs<T>& in,
+                                 const AttentionOutputs<T>& out);
+
+/// As attention_backward, by the definition (weights are recomputed; `saved.lse` and `saved.o` are
+/// not read).
+template <class T>
+void attention_reference_backward(const Attention<T>& attention, const AttentionInputs<T>& in,
+                                  const AttentionSaved<T>& saved,
+                                  const AttentionGradients<T>& gradients);
+
+}  // namespace fovea

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/sequences.h"
+
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "fovea/base/check.h"
+#include "fovea/base/random.h"
+
+namespace fovea {
+
+namespace {
+
+template <class T>
+std::string text(const View<T>& v, const char* length, const char* heads, const char* width) {
+  return fmt::format("[B={}, {}={}, {}={}, {}={}]", v.batch, length, v.length, heads, v.heads,
+                     width, v.width);
+}
+
+template <class T>
+void check_view(std::string_view name, const View<T>& v) {
+  check(v.batch >= 0 && v.length >= 0 && v.heads >= 0 && v.width >= 0,
+        "attention: {} has a negative size: [{}, {}, {}, {}]", name, v.batch, v.length, v.heads,
+        v.width);
+  check(v.batch_stride >= 0 && v.length_stride >= 0 && v.head_stride >= 0,
+        "attention: {} has a negative stride: {}, {}, {}", name, v.batch_stride, v.length_stride,
+        v.head_stride);
+  checked_product(
+      checked_product(checked_product(v.batch, v.length, "attention"), v.heads, "attention"),
+      v.width, "attention");
+  const bool has_values = v.batch > 0 && v.length > 0 && v.heads > 0 && v.width > 0;
+  check(!has_values || v.data != nullptr, "attention: {} has a shape but no data", name);
+}
+
+template <class T>
+void check_like(std::string_view name, const View<T>& v, index B, index L, index H, index W) {
+  check_view(name, v);
+  check(v.batch == B && v.length == L && v.heads == H && v.width == W,
+        "attention: {} must be [{}, {}, {}, {}]; it is [{}, {}, {}, {}]", name, B, L, H, W, v.batch,
+        v.length, v.heads, v.width);
+}
+
+template <class T>
+void check_rows(std::string_view name, const RowView<T>& v, index B, index H, index L) {
+  check(v.batch == B && v.heads == H && v.length == L,
+        "attention: {} must be [B={}, H={}, T={}]; it is [{}, {}, {}]", name, B, H, L, v.batch,
+        v.heads, v.length);
+}
+
+void check_offsets(std::string_view name, Vec<const std::int32_t> offsets, index rows) {
+  check(offsets.size >= 1, "attention: {} must hold at least one offset", name);
+  check(offsets[0] == 0, "attention: {}[0] must be 0; it is {}", name, offsets[0]);
+  for (index n = 1; n < offsets.size; ++n) {
+    check(offsets[n] >= offsets[n - 1], "attention: {} must ascend; [{}] = {} follows {}", name, n,
+          offsets[n], offsets[n - 1]);
+  }
+  const index last = offsets[offsets.size - 1];
+  check(last <= rows, "attention: {} end at {}, beyond the {} rows there are", name, last, rows);
+}
+
+bool is_packed(const Packed& packed) {
+  return !packed.query_offsets.empty() || !packed.key_offsets.empty();
+}
+
+template <class T>
+void check_packed(const Attention<T>& attention, const AttentionInputs<T>& in) {
+  const Packed& packed = attention.packed;
+  check(in.q.batch == 1, "attention: packed sequences need B = 1; q is {}",
+        text(in.q, "T", "H", "D"));
+  check_offsets("query_offsets", packed.query_offsets, in.q.length);
+  check_offsets("key_offsets", packed.key_offsets, in.k.length);
+  check(packed.query_offsets.size == packed.key_offsets.size,
+        "attention: query_offsets and key_offsets must name the same sequences; they are [{}] and "
+        "[{}]",
+        packed.query_offsets.size, packed.key_offsets.size);
+  Sequence probe{.queries = in.q.length, .keys = in.k.length};
+  attention.mask.limit(probe);
+  check(probe.queries == in.q.length && probe.keys == in.k.length,
+        "attention: give offsets or lengths, not both; the mask is {}", attention.mask.name());
+}
+
+void check_dropout(const Dropout& dropout, index sequences) {
+  const double p = dropout.probability;
+  if (!(p >= 0 && p < 1)) {
+    fail(ErrorCode::kOptionValue, "attention: dropout must be in 0 <= p < 1; it is {}", p);
+  }
+  check(dropout.samples.empty() || dropout.samples.size == sequences,
+        "attention: dropout samples must be [{}], one for each sequence; they are [{}]", sequences,
+        dropout.samples.size);
+}
+
+}  // namespace
+
+template <class T>
+void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in) {
+  const auto& [q, k, v] = in;
+  check_view("q", q);
+  check_view("k", k);
+  check_view("v", v);
+  check(q.width == k.width, "attention: q and k must have the same width D; q is {}, k is {}",
+        text(q, "T", "H", "D"), text(k, "S", "G", "D"));
+  check(q.batch == k.batch && k.batch == v.batch,
+        "attention: q, k and v must have the same batch B; q is {}, k is {}, v is {}",
+        text(q, "T", "H", "D"), text(k, "S", "G", "D"), text(v, "S", "G", "Dv"));
+  check(k.length == v.length && k.heads == v.heads,
+        "attention: k and v must have the same S and G; k is {}, v is {}", text(k, "S", "G", "D"),
+        text(v, "S", "G", "Dv"));
+  check(q.width >= 1 && v.width >= 1, "attention: D and Dv must be at least 1; q is {}, v is {}",
+        text(q, "T", "H", "D"), text(v, "S", "G", "Dv"));
+  check(q.heads == 0 || (k.heads >= 1 && k.heads <= q.heads),
+        "attention: there must be 1 <= G <= H heads of k and v; q is {}, k is {}",
+        text(q, "T", "H", "D"), text(k, "S", "G", "D"));
+  checked_product(checked_product(q.length, k.length, "attention: T x S"), q.heads, "attention");
+  const double scale = scale_of(attention.score, q.width);
+  if (!std::isfinite(scale)) {
+    fail(ErrorCode::kOptionValue, "attention: the scale must be finite; it is {}", scale);
+  }
+  for (const auto& part : attention.mask.parts()) {
+    part->check_shape(q.batch, q.length, q.heads, k.length);
+  }
+  for (const auto& part : attention.bias.parts()) {
+    part->check_shape(q.batch, q.length, q.heads, k.length);
+  }
+  const bool packed = is_packed(attention.packed);
+  if (packed) check_packed(attention, in);
+  check_dropout(attention.dropout, packed ? attention.packed.query_offsets.size - 1 : q.batch);
+}
+
+template <class T>
+void check_outputs(const AttentionInputs<T>& in, const AttentionOutputs<T>& out) {
+  const auto& q = in.q;
+  check_like("o", out.o, q.batch, q.length, q.heads, in.v.width);
+  if (!out.lse.empty()) check_rows("lse", out.lse, q.batch, q.heads, q.length);
+  const auto& w = out.weights;
+  check(w.empty() || (w.batch == q.batch && w.heads == q.heads && w.queries == q.length &&
+                      w.keys == in.k.length),
+        "attention: weights must be [B={}, H={}, T={}, S={}]; they are [{}, {}, {}, {}]", q.batch,
+        q.heads, q.length, in.k.length, w.batch, w.heads, w.queries, w.keys);
+}
+
+template <class T>
+void check_gradients(const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
+                     const AttentionGradients<T>& gradients) {
+  const auto& [q, k, v] = in;
+  check_like("o", saved.o, q.batch, q.length, q.heads, v.width);
+  check_like("the gradient of o", saved.d_o, q.batch, q.length, q.heads, v.width);
+  check_rows("lse", saved.lse, q.batch, q.heads, q.length);
+  const auto& [dq, dk, dv] = gradients;
+  if (!dq.empty()) check_like("dq", dq, q.batch, q.length, q.heads, q.width);
+  if (!dk.empty()) check_like("dk", dk, k.batch, k.length, k.heads, k.width);
+  if (!dv.empty()) check_like("dv", dv, v.batch, v.length, v.heads, v.width);
+}
+
+template <class T>
+std::vector<Sequence> make_sequences(const Attention<T>& attention, const AttentionInputs<T>& in) {
+  const Packed& packed = attention.packed;
+  const bool is = is_packed(packed);
+  std::vector<Sequence> sequences(
+      static_cast<std::size_t>(is ? packed.query_offsets.size - 1 : in.q.batch));
+  index n = 0;
+  for (Sequence& sequence : sequences) {
+    sequence.number = n;
+    if (is) {
+      sequence.query_row = packed.query_offsets[n];
+      sequence.key_row = packed.key_offsets[n];
+      sequence.queries = packed.query_offsets[n + 1] - packed.query_offsets[n];
+      sequence.keys = packed.key_offsets[n + 1] - packed.key_offsets[n];
+    } else {
+      sequence.batch = n;
+      sequence.queries = in.q.length;
+      sequence.keys = in.k.length;
+    }
+    attention.mask.limit(sequence);
+    ++n;
+  }
+  return sequences;
+}
+
+double scale_of(const Score& score, index D) {
+  const auto& dot = std::get<score::Dot>(score);
+  return dot.scale.value_or(1.0 / std::sqrt(static_cast<double>(D)));
+}
+
+DropoutRule dropout_rule(const Dropout& dropout) {
+  const auto threshold = static_cast<std::uint32_t>(std::lround(dropout.probability * 65536.0));
+  return {threshold, 1.0 / (1.0 - dropout.probability)};
+}
+
+DropoutStream dropout_stream(const Dropout& dropout, const Sequence& sequence, index head) {
+  const std::uint64_t sample = dropout.samples.empty() ? static_cast<std::uint64_t>(sequence.number)
+                                                       : dropout.samples[sequence.number];
+  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+  const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
+  // Two rounds of Philox fold what names the stream, 256 bits, into the 128 that are left for it.
+  const PhiloxCounter step = philox4x32({low(dropout.step), high(dropout.step), dropout.layer,
+                                         static_cast<std::uint32_t>(RandomUse::kDropout)},
+                                        {low(dropout.seed), high(dropout.seed)});
+  const PhiloxCounter stream = philox4x32(
+      {low(sample), high(sample), static_cast<std::uint32_t>(head), step[2]}, {step[0], step[1]});
+  return {{stream[0], stream[1]}, {stream[2], stream[3]}};
+}
+
+std::uint32_t dropout_bits(const DropoutStream& stream, index i, index j) {
+  const PhiloxCounter words =
+      philox4x32({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j / 8),
+                  stream.counter[0], stream.counter[1]},
+                 {stream.key[0], stream.key[1]});
+  return words[static_cast<std::size_t>(j % 8 / 2)] >> (j % 2 * 16) & 0xFFFFu;
+}
+
+#define FOVEA_INSTANTIATE(T)                                                          \
+  template void check_attention(const Attention<T>&, const AttentionInputs<T>&);      \
+  template void check_outputs(const AttentionInputs<T>&, const AttentionOutputs<T>&); \
+  template void check_gradients(const AttentionInputs<T>&, const AttentionSaved<T>&,  \
+                                const AttentionGradients<T>&);                        \
+  template std::vector<Sequence> make_sequences(const Attention<T>&, const AttentionInputs<T>&);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
+
+}  // namespace fovea

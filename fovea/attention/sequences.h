@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sequences of a call, and the checks on entry: shared by the reference and the kernels.
+#pragma once
+
+#include <vector>
+
+#include "fovea/attention/attention.h"
+
+namespace fovea {
+
+/// Throws Error(kShape or kOptionValue) unless everything fits together. `what` names the call.
+template <class T>
+void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in);
+template <class T>
+void check_outputs(const AttentionInputs<T>& in, const AttentionOutputs<T>& out);
+template <class T>
+void check_gradients(const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
+                     const AttentionGradients<T>& gradients);
+
+/// The sequences of the call, cut to their lengths.
+template <class T>
+std::vector<Sequence> make_sequences(const Attention<T>& attention, const AttentionInputs<T>& in);
+
+/// Group of key/value heads that query head h uses: floor(h G / H).
+inline index group_of(index h, index H, index G) { return h * G / H; }
+/// First query head of group g.
+inline index first_head(index g, index H, index G) { return (g * H + G - 1) / G; }
+
+/// The scale of the call, the default filled in.
+double scale_of(const Score& score, index D);
+
+/// 16-bit dropout threshold and the scaling of what is kept. A weight is dropped where its 16
+/// random bits are below the threshold.
+struct DropoutRule {
+  std::uint32_t threshold = 0;
+  double keep_scale = 1;
+  bool active() const { return threshold > 0; }
+};
+DropoutRule dropout_rule(const Dropout& dropout);
+
+/// Words that, with (i, j / 8), make the Philox counter and key of one sequence and head.
+struct DropoutStream {
+  std::uint32_t key[2];
+  std::uint32_t counter[2];
+};
+DropoutStream dropout_stream(const Dropout& dropout, const Sequence& sequence, index head);
+
+/// Sixteen random bits of score (i, j): the definition of attention dropout.
+///   counter = (i, j / 8, stream.counter), key = stream.key; word (j % 8) / 2, half j % 2.
+std::uint32_t dropout_bits(const DropoutStream& stream, index i, index j);
+
+}  // namespace fovea

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What masks, biases and score functions see: one score, and a tile of scores.
+#pragma once
+
+#include "fovea/base/types.h"
+#include "fovea/base/view.h"
+
+namespace fovea {
+
+/// Where query 0 of a sequence stands among its keys.
+enum class Align {
+  kBottomRight,  ///< query i has position i + S' - T': the last query sees the last key
+  kTopLeft,      ///< query i has position i
+};
+
+/// One sequence of the call: its own lengths T' and S' (from lengths or offsets), and its place.
+/// Every i and j that a part sees counts from the start of the sequence, so padding, packing and
+/// the order of a batch cannot change what it does.
+struct Sequence {
+  index number = 0;     ///< batch row, or number of the packed sequence
+  index batch = 0;      ///< batch row in the views (0 when packed)
+  index query_row = 0;  ///< row of query 0 in the views
+  index key_row = 0;    ///< row of key 0 in the views
+  index queries = 0;    ///< T'
+  index keys = 0;       ///< S'
+  Align align = Align::kBottomRight;
+
+  /// Position of query i on the axis of the keys.
+  index position(index i) const { return align == Align::kTopLeft ? i : i + keys - queries; }
+};
+
+/// One score: query i and key j of a sequence, under one head.
+struct ScoreSite {
+  const Sequence& sequence;
+  index head;
+  index i;
+  index j;
+
+  /// Position of the query; compare it with j.
+  index position() const { return sequence.position(i); }
+};
+
+/// The rectangle queries [query, query + queries) x keys [key, key + keys) of one sequence and
+/// head.
+struct TileSite {
+  const Sequence& sequence;
+  index head;
+  index query;
+  index queries;
+  index key;
+  index keys;
+
+  ScoreSite at(index r, index c) const { return {sequence, head, query + r, key + c}; }
+};
+
+/// Which scores of a tile a mask keeps.
+enum class TileKind { kNone, kSome, kAll };
+
+/// Which axis of a tile is contiguous: the forward holds queries in its lanes, the backward keys.
+enum class TileLanes { kQueries, kKeys };
+
+/// A tile of scores while it lies in L1, and the rows it was made from.
+template <class T>
+struct ScoreTile {
+  T* data;
+  index stride;  ///< values from one row to the next; rows run along the axis not in `lanes`
+  TileLanes lanes;
+
+  /// Score of the r-th query and the c-th key of the tile.
+  T& at(index r, index c) const {
+    return lanes == TileLanes::kQueries ? data[c * stride + r] : data[r * stride + c];
+  }
+};
+
+/// The rows of q and k behind a tile, unscaled: for parts that need more than the score.
+template <class T>
+struct TileRows {
+  Rows<const T> q;  ///< [queries, D]
+  Rows<const T> k;  ///< [keys, D]
+};
+
+/// What a backward tile may add to: the gradients of those rows, and of the part's parameters.
+template <class T>
+struct TileGradients {
+  Rows<T> dq;          ///< [queries, D]
+  Rows<T> dk;          ///< [keys, D]
+  double* parameters;  ///< gradient_size() sums of this head, sequence and chunk of keys
+};
+
+}  // namespace fovea

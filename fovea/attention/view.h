@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator's view of a tensor: [batch, length, heads, width], width contiguous, other strides
+// free.
+#pragma once
+
+#include <string>
+#include <type_traits>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+/// Heads are a stride, never a copy: q, k and v may be columns of one projection. Stride 0
+/// broadcasts (inputs only). Packed sequences lie one after another along `length`, with batch = 1.
+template <class T>
+struct View {
+  T* data = nullptr;
+  index batch = 0;
+  index length = 0;
+  index heads = 0;
+  index width = 0;
+  index batch_stride = 0;
+  index length_stride = 0;
+  index head_stride = 0;
+
+  /// [B, L, H, W] without gaps.
+  static View contiguous(T* data, index B, index L, index H, index W) {
+    return {data, B, L, H, W, L * H * W, H * W, W};
+  }
+  /// The row of `width` values at (b, l, h).
+  T* row(index b, index l, index h) const {
+    return data + b * batch_stride + l * length_stride + h * head_stride;
+  }
+  bool empty() const { return data == nullptr; }
+  operator View<const T>() const requires(!std::is_const_v<T>) {
+    return {data, batch, length, heads, width, batch_stride, length_stride, head_stride};
+  }
+};
+
+/// [B, H, T]: one value for each query row and head, such as the log-sum-exp.
+template <class T>
+struct RowView {
+  T* data = nullptr;
+  index batch = 0;
+  index heads = 0;
+  index length = 0;
+  index batch_stride = 0;
+  index head_stride = 0;
+  index length_stride = 0;
+
+  static RowView contiguous(T* data, index B, index H, index L) {
+    return {data, B, H, L, H * L, L, 1};
+  }
+  T& at(index b, index h, index l) const {
+    return data[b * batch_stride + h * head_stride + l * length_stride];
+  }
+  bool empty() const { return data == nullptr; }
+  operator RowView<const T>() const requires(!std::is_const_v<T>) {
+    return {data, batch, heads, length, batch_stride, head_stride, length_stride};
+  }
+};
+
+/// [B or 1, H or 1, T or 1, S]: a value for every score, axes of size 1 broadcast, never copied.
+template <class T>
+struct ScoreView {
+  T* data = nullptr;
+  index batch = 0;
+  index heads = 0;
+  index queries = 0;
+  index keys = 0;
+  index batch_stride = 0;
+  index head_stride = 0;
+  index query_stride = 0;
+
+  static ScoreView contiguous(T* data, index B, index H, index T_, index S) {
+    return {data, B, H, T_, S, H * T_ * S, T_ * S, S};
+  }
+  T& at(index b, index h, index i, index j) const { return row(b, h, i)[j]; }
+  T* row(index b, index h, index i) const {
+    return data + (batch == 1 ? 0 : b * batch_stride) + (heads == 1 ? 0 : h * head_stride) +
+           (queries == 1 ? 0 : i * query_stride);
+  }
+  bool empty() const { return data == nullptr; }
+  operator ScoreView<const T>() const requires(!std::is_const_v<T>) {
+    return {data, batch, heads, queries, keys, batch_stride, head_stride, query_stride};
+  }
+};
+
+}  // namespace fovea
