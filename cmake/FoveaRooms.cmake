@@ -3,8 +3,10 @@
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(hwy REQUIRED)
+find_library(FOVEA_UTF8PROC utf8proc REQUIRED)  # has no CMake package
 
 fovea_room(base LINK fmt::fmt Threads::Threads)
 fovea_room(simd LINK fovea_base hwy::hwy)
 fovea_room(attention LINK fovea_simd fovea_base)
+fovea_room(text LINK fovea_base ${FOVEA_UTF8PROC})
 fovea_room(tensor LINK fovea_base)

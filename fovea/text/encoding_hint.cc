@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a text that is not UTF-8 may be: guesses for a hint, from its first megabyte.
+#include <algorithm>
+
+#include "fovea/base/check.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+using Byte = unsigned char;
+
+constexpr std::size_t kSample = std::size_t{1} << 20;
+constexpr std::string_view kBinary =
+    "this looks like a binary file; name a text file in UTF-8, or use the byte tokenizer, which "
+    "keeps any bytes";
+
+std::string convert_from(std::string_view encoding) {
+  return fmt::format("this looks like {0}; convert it with: iconv -f {0} -t UTF-8 FILE > NEW",
+                     encoding);
+}
+
+bool is_between(char c, Byte low, Byte high) {
+  return static_cast<Byte>(c) >= low && static_cast<Byte>(c) <= high;
+}
+
+bool is_ascii(char c) { return is_between(c, 0x00, 0x7F); }
+
+bool is_text_control(char c) { return c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
+
+// UTF-16 of mostly Latin text has its NULs on one side only.
+std::string nul_hint(std::string_view text) {
+  index nuls[2] = {0, 0};
+  for (std::size_t i = 0; i < text.size(); ++i) nuls[i % 2] += text[i] == '\0' ? 1 : 0;
+  if (nuls[1] > 9 * nuls[0]) return convert_from("UTF-16LE");
+  if (nuls[0] > 9 * nuls[1]) return convert_from("UTF-16BE");
+  return std::string(kBinary);
+}
+
+bool has_many_controls(std::string_view text) {
+  const auto controls = std::count_if(text.begin(), text.end(), [](char c) {
+    return is_between(c, 0x00, 0x1F) && !is_text_control(c);
+  });
+  return controls * 50 > static_cast<std::ptrdiff_t>(text.size());
+}
+
+// Text in another encoding hardly ever spells a character of several bytes in valid UTF-8.
+bool is_mostly_utf8(std::string_view text) {
+  index good = 0;
+  index bad = 0;
+  while (!text.empty()) {
+    const DecodedCharacter c = decode_character(text);
+    if (c.status == Utf8Status::kValid) {
+      good += c.length > 1 ? 1 : 0;
+    } else {
+      ++bad;
+    }
+    text.remove_prefix(static_cast<std::size_t>(c.length));
+  }
+  return good > 3 * bad || bad == 0;
+}
+
+// Every byte takes part in a character of GB18030, and four of five of those of two bytes lie in
+// the square of GB2312, where common Chinese characters are.
+bool is_gb18030(std::string_view text) {
+  index common = 0;
+  index pairs = 0;
+  std::size_t i = 0;
+  while (i + 4 <= text.size()) {
+    if (is_ascii(text[i])) {
+      ++i;
+    } else if (!is_between(text[i], 0x81, 0xFE)) {
+      return false;
+    } else if (is_between(text[i + 1], 0x30, 0x39)) {
+      if (!is_between(text[i + 2], 0x81, 0xFE) || !is_between(text[i + 3], 0x30, 0x39))
+        return false;
+      i += 4;
+    } else {
+      if (!is_between(text[i + 1], 0x40, 0xFE) || text[i + 1] == 0x7F) return false;
+      ++pairs;
+      common += is_between(text[i], 0xA1, 0xF7) && is_between(text[i + 1], 0xA1, 0xFE) ? 1 : 0;
+      i += 2;
+    }
+  }
+  return pairs > 0 && 5 * common >= 4 * pairs;
+}
+
+// In Latin scripts, letters with accents stand alone between ASCII; one or two say nothing yet.
+bool is_windows_1252(std::string_view text) {
+  index alone = 0;
+  index high = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (is_ascii(text[i])) continue;
+    ++high;
+    const bool before = i == 0 || is_ascii(text[i - 1]);
+    const bool after = i + 1 == text.size() || is_ascii(text[i + 1]);
+    alone += before && after ? 1 : 0;
+  }
+  return high > 2 && 10 * alone >= 9 * high;
+}
+
+}  // namespace
+
+bool looks_binary(std::string_view text) {
+  return !text.empty() && std::count(text.begin(), text.end(), '\0') * 10 >=
+                              static_cast<std::ptrdiff_t>(text.size());
+}
+
+std::string encoding_hint(std::string_view text) {
+  using namespace std::string_view_literals;
+  text = text.substr(0, kSample);
+  if (text.starts_with("\xFF\xFE\0\0"sv) || text.starts_with("\0\0\xFE\xFF"sv)) {
+    return convert_from("UTF-32");
+  }
+  if (text.starts_with("\xFF\xFE"sv) || text.starts_with("\xFE\xFF"sv))
+    return convert_from("UTF-16");
+  if (looks_binary(text)) return nul_hint(text);
+  if (has_many_controls(text)) return std::string(kBinary);
+  if (is_mostly_utf8(text)) {
+    return "most of the text is UTF-8: correct or remove the damaged bytes, or use the byte "
+           "tokenizer, which keeps any bytes";
+  }
+  if (is_gb18030(text)) return convert_from("GB18030");
+  if (is_windows_1252(text)) return convert_from("WINDOWS-1252");
+  return "convert the file to UTF-8 (iconv -f ENCODING -t UTF-8 FILE > NEW), or use the byte "
+         "tokenizer, which keeps any bytes";
+}
+
+}  // namespace fovea

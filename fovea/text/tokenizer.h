@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// From text to tokens and back, without loss.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/types.h"
+#include "fovea/text/vocabulary.h"
+
+namespace fovea {
+
+/// Immutable after construction; any number of threads may use one at once.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  /// All that makes this tokenizer: make_tokenizer(data()) is its equal.
+  virtual TokenizerData data() const = 0;
+  virtual index vocabulary_size() const = 0;
+
+  /// The tokens of a text, no special ones among them; decode(encode(text)) == text.
+  /// Throws kEncoding, "NAME:LINE:COLUMN: ...", for text that the tokenizer cannot keep.
+  virtual std::vector<token> encode(std::string_view text,
+                                    std::string_view name = "text") const = 0;
+
+  /// Appends the bytes that a token stands for: none for a special token.
+  /// Throws kShape if it is not in the vocabulary.
+  void append_bytes(std::string& out, token id) const;
+
+  /// The bytes of all tokens. They are UTF-8 if the tokens come from encode; a model may also put
+  /// byte tokens into an order that is not (StreamDecoder repairs that).
+  std::string decode(std::span<const token> ids) const;
+
+  /// For people: "<begin>", "<0xE4>" for a token that is a part of a character, otherwise the text
+  /// with anything invisible escaped.
+  std::string token_text(token id) const;
+
+  /// Bytes of text that each token predicts, for bits per byte [V]: those of append_bytes, and 1
+  /// for the end token, which stands for the newline of a line.
+  std::vector<std::int32_t> bytes_predicted() const;
+
+ protected:
+  /// The bytes of a token from kFirstLearnedToken on.
+  virtual std::string learned_bytes(token id) const = 0;
+};
+
+/// Turns tokens into text as they come: returns whole characters only and keeps the rest until it
+/// is complete; bytes that cannot become UTF-8 come out as U+FFFD.
+class StreamDecoder {
+ public:
+  explicit StreamDecoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  std::string push(token id);
+  /// What is still kept, at the end of the tokens.
+  std::string finish();
+
+ private:
+  std::string take(bool at_end);
+
+  const Tokenizer& tokenizer_;
+  std::string kept_;
+};
+
+struct TokenizerKind {
+  std::string_view name;
+  std::string_view summary;
+  /// Learns from a text, called `name` in errors.
+  TokenizerData (*learn)(std::string_view text, std::string_view name);
+  /// Throws kModelDamaged if the data does not fit the kind.
+  std::unique_ptr<Tokenizer> (*make)(const TokenizerData& data);
+};
+
+TokenizerData learn_bytes(std::string_view text, std::string_view name);
+TokenizerData learn_characters(std::string_view text, std::string_view name);
+std::unique_ptr<Tokenizer> make_byte_tokenizer(const TokenizerData& data);
+std::unique_ptr<Tokenizer> make_char_tokenizer(const TokenizerData& data);
+
+inline constexpr std::array kTokenizers = {
+    TokenizerKind{"byte", "one token a byte; keeps any bytes", learn_bytes, make_byte_tokenizer},
+    TokenizerKind{"char", "one token a character of the training text; others are spelled in bytes",
+                  learn_characters, make_char_tokenizer},
+};
+
+/// The kind called `name`. Throws kOptionValue, which lists those there are.
+const TokenizerKind& tokenizer_kind(std::string_view name);
+
+/// A tokenizer of the kind that the data names. Throws kModelDamaged.
+std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerData& data);
+
+}  // namespace fovea
