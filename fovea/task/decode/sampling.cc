@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/decode/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "fovea/base/check.h"
+#include "fovea/base/random.h"
+
+namespace fovea {
+
+namespace {
+
+void require(bool ok, std::string_view option, double value, std::string_view rule) {
+  if (ok && std::isfinite(value)) return;
+  throw Error(ErrorCode::kOptionValue, fmt::format("{}: {:g} is out of range", option, value),
+              fmt::format("{} must be {}", option, rule));
+}
+
+// Ids that may be chosen, the likeliest `count` first and in order (0: all).
+std::vector<token> ranked(Vec<const float> logits, index count) {
+  std::vector<token> ids;
+  for (index i = 0; i < logits.size; ++i) {
+    if (logits[i] > -INFINITY) ids.push_back(static_cast<token>(i));
+  }
+  const auto likelier = [&](token a, token b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  };
+  const auto all = static_cast<index>(ids.size());
+  const index kept = count > 0 ? std::min(count, all) : all;
+  std::partial_sort(ids.begin(), ids.begin() + kept, ids.end(), likelier);
+  ids.resize(static_cast<std::size_t>(kept));
+  return ids;
+}
+
+// How many of the leading weights make up the share p of their sum; at least one.
+std::size_t nucleus(std::span<const double> weights, double p) {
+  const double wanted = p * std::accumulate(weights.begin(), weights.end(), 0.0);
+  double sum = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    sum += weights[i];
+    if (sum >= wanted) return i + 1;
+  }
+  return weights.size();
+}
+
+}  // namespace
+
+void check_options(const SamplingOptions& o) {
+  require(o.max_tokens >= 1, "--max-tokens", static_cast<double>(o.max_tokens), "at least 1");
+  require(o.temperature > 0, "--temperature", o.temperature, "above 0 (or use --greedy)");
+  require(o.top_k >= 0, "--top-k", static_cast<double>(o.top_k), "at least 0 (0: no limit)");
+  require(o.top_p > 0 && o.top_p <= 1, "--top-p", o.top_p, "above 0 and at most 1");
+  require(o.repetition_penalty > 0, "--repetition-penalty", o.repetition_penalty, "above 0");
+}
+
+token greedy_token(Vec<const float> logits) {
+  index best = -1;
+  for (index i = 0; i < logits.size; ++i) {
+    if (logits[i] > -INFINITY && (best < 0 || logits[i] > logits[best])) best = i;
+  }
+  if (best < 0) fail(ErrorCode::kModelDamaged, "the model gives no token a probability");
+  return static_cast<token>(best);
+}
+
+void apply_repetition_penalty(Vec<float> logits, std::span<const token> seen, double penalty) {
+  std::vector<token> once(seen.begin(), seen.end());
+  std::sort(once.begin(), once.end());
+  once.erase(std::unique(once.begin(), once.end()), once.end());
+  const auto factor = static_cast<float>(penalty);
+  for (const token id : once) {
+    check(id >= 0 && id < logits.size, "token {} is not in the vocabulary of {}", id, logits.size);
+    logits[id] = logits[id] > 0 ? logits[id] / factor : logits[id] * factor;
+  }
+}
+
+token sample_token(Vec<const float> logits, const SamplingOptions& options, std::uint64_t number) {
+  if (options.greedy) return greedy_token(logits);
+  const std::vector<token> ids = ranked(logits, options.top_k);
+  if (ids.empty()) fail(ErrorCode::kModelDamaged, "the model gives no token a probability");
+  std::vector<double> weights;
+  for (const token id : ids) {
+    weights.push_back(
+        std::exp((double{logits[id]} - double{logits[ids[0]]}) / options.temperature));
+  }
+  weights.resize(nucleus(weights, options.top_p));
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  double left = Random(options.seed, RandomUse::kSampling, number).uniform() * sum;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    left -= weights[i];
+    if (left < 0) return ids[i];
+  }
+  return ids[weights.size() - 1];
+}
+
+}  // namespace fovea
