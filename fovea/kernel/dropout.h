@@ -14,18 +14,19 @@ namespace fovea {
 /// Whose row this is: the sequence's own number, and the row's place in it. A mask that is named by
 /// these does not change with batch order, padding or packing.
 struct SampleRow {
-  std::uint32_t sample = 0;
+  std::uint64_t sample = 0;
   std::uint32_t row = 0;
 };
 
 /// Which elements are dropped. Element (sample, row, c) is dropped iff its word is below p * 2^32:
 ///
-///   word = philox4x32({16 * (c / 64) + c % 16, row, sample, 0}, philox_key(key))[c % 64 / 16]
+///   word = philox4x32({16 * (c / 64) + c % 16, row, sample low, sample high}, philox_key(key))[c %
+///   64 / 16]
 ///
 /// so a mask has the same bits for every instruction set and number of threads. The odd order of
 /// columns lets 16 counters of 4 words serve 64 columns without a shuffle, whatever the vector
 /// width.
-struct Dropout {
+struct DropoutMask {
   double p = 0;  ///< in [0, 1); the kept are multiplied by 1 / (1 - p)
   DropoutKey key;
   Vec<const SampleRow> rows;  ///< [N]; empty: sample 0, row n
@@ -34,16 +35,16 @@ struct Dropout {
 /// y = x / (1 - p) where kept, 0 where dropped. x, y [N,C]; y may be x. With p = 0 an exact copy.
 /// Throws Error(kOptionValue) if p is outside [0, 1), Error(kShape) if a shape disagrees.
 template <class T>
-void dropout_forward(const Context& ctx, const Dropout& dropout, InRows<T> x, Rows<T> y);
+void dropout_forward(const Context& ctx, const DropoutMask& mask, InRows<T> x, Rows<T> y);
 
 /// dx = dy / (1 - p) where kept, 0 where dropped: the same function of dy.
 template <class T>
-void dropout_backward(const Context& ctx, const Dropout& dropout, InRows<T> dy, Rows<T> dx);
+void dropout_backward(const Context& ctx, const DropoutMask& mask, InRows<T> dy, Rows<T> dx);
 
 /// y = x + dropout(f), one pass for the residual connection. All [N,C]; y may be x or f. Its
 /// gradient is dy for x and dropout_backward(dy) for f.
 template <class T>
-void dropout_add_forward(const Context& ctx, const Dropout& dropout, InRows<T> x, InRows<T> f,
+void dropout_add_forward(const Context& ctx, const DropoutMask& mask, InRows<T> x, InRows<T> f,
                          Rows<T> y);
 
 }  // namespace fovea

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every formula of this room, written down plainly: simple loops, one thread, nothing clever. In
+// double it is what the kernels are tested against; in float it is the plain implementation whose
+// error theirs is measured by. Contracts are those of the kernels of the same name.
+#pragma once
+
+#include <span>
+
+#include "fovea/kernel/activation.h"
+#include "fovea/kernel/adamw.h"
+#include "fovea/kernel/cross_entropy.h"
+#include "fovea/kernel/dropout.h"
+#include "fovea/kernel/embedding.h"
+#include "fovea/kernel/norm.h"
+
+namespace fovea::reference {
+
+template <class T>
+void softmax_forward(InRows<T> x, Rows<T> y);
+template <class T>
+void softmax_backward(InRows<T> y, InRows<T> dy, Rows<T> dx);
+
+template <class T>
+void layer_norm_forward(InRows<T> x, const NormParameters<std::type_identity_t<T>>& parameters,
+                        const LayerNormOptions& options, Rows<T> y, Rows<T> saved);
+template <class T>
+void layer_norm_backward(const LayerNormBackward<T>& a);
+template <class T>
+void rms_norm_forward(InRows<T> x, InVec<T> gain, double epsilon, Rows<T> y, Vec<T> saved);
+template <class T>
+void rms_norm_backward(const RmsNormBackward<T>& a);
+
+/// f(x) and f'(x).
+template <class T>
+T activate(Activation f, T x);
+template <class T>
+T activate_gradient(Activation f, T x);
+
+template <class T>
+void embedding_forward(const EmbeddingTable<std::type_identity_t<T>>& tokens,
+                       const EmbeddingTable<std::type_identity_t<T>>& positions, Rows<T> y);
+template <class T>
+void embedding_backward(Vec<const std::int32_t> ids, double scale, InRows<T> dy, Rows<T> dtable);
+
+/// Whether element (n, column) is kept.
+bool dropout_keeps(const DropoutMask& dropout, index n, index column);
+template <class T>
+void dropout_forward(const DropoutMask& dropout, InRows<T> x, Rows<T> y);
+
+template <class T>
+CrossEntropy cross_entropy(InRows<T> logits, const Targets& targets, double scale, Vec<T> losses,
+                           Rows<T> dlogits);
+template <class T>
+CrossEntropy linear_cross_entropy(const LinearCrossEntropy<T>& a);
+
+template <class T>
+void adamw(std::span<const AdamWSlot<T>> slots, const AdamWStep& step);
+template <class T>
+double global_norm(std::span<const AdamWSlot<T>> slots);
+
+}  // namespace fovea::reference
