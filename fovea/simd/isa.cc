@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/simd/isa.h"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+
+#include "fovea/base/check.h"
+#include "fovea/simd/simd-inl.h"
+
+namespace fovea {
+
+namespace {
+
+struct IsaInfo {
+  Isa isa;
+  std::string_view name;
+  std::int64_t targets;  // Highway's bits; both of its fallbacks are our scalar set
+};
+
+constexpr std::array kIsas = {
+    IsaInfo{Isa::kScalar, "scalar", HWY_SCALAR | HWY_EMU128},
+    IsaInfo{Isa::kSsse3, "ssse3", HWY_SSSE3},
+    IsaInfo{Isa::kSse4, "sse4", HWY_SSE4},
+    IsaInfo{Isa::kAvx2, "avx2", HWY_AVX2},
+    IsaInfo{Isa::kAvx512, "avx512", HWY_AVX3},
+};
+
+constexpr int kUndecided = -1;
+std::atomic<int> chosen{kUndecided};
+
+bool is_available(const IsaInfo& info) {
+  constexpr std::int64_t kFallback = HWY_SCALAR | HWY_EMU128;
+  return (info.targets & HWY_TARGETS & (hwy::SupportedTargets() | kFallback)) != 0;
+}
+
+std::string names_of_available() {
+  std::string names;
+  for (const IsaInfo& info : kIsas) {
+    if (!is_available(info)) continue;
+    if (!names.empty()) names += ", ";
+    names += info.name;
+  }
+  return names;
+}
+
+void choose(const IsaInfo& info) {
+  hwy::GetChosenTarget().Update(info.targets);
+  chosen.store(static_cast<int>(info.isa), std::memory_order_release);
+}
+
+const IsaInfo& best() {
+  const IsaInfo* result = &kIsas.front();
+  for (const IsaInfo& info : kIsas) {
+    if (is_available(info)) result = &info;
+  }
+  return *result;
+}
+
+const IsaInfo& find(std::string_view name) {
+  for (const IsaInfo& info : kIsas) {
+    if (info.name == name) return info;
+  }
+  throw Error(ErrorCode::kOptionValue, fmt::format("instruction set: '{}' is not known", name),
+              "this machine has " + names_of_available());
+}
+
+}  // namespace
+
+std::string_view isa_name(Isa isa) { return kIsas[static_cast<std::size_t>(isa)].name; }
+
+Isa isa_from_name(std::string_view name) { return find(name).isa; }
+
+std::vector<Isa> available_isas() {
+  std::vector<Isa> result;
+  for (const IsaInfo& info : kIsas) {
+    if (is_available(info)) result.push_back(info.isa);
+  }
+  return result;
+}
+
+Isa current_isa() {
+  const int now = chosen.load(std::memory_order_acquire);
+  if (now != kUndecided) return static_cast<Isa>(now);
+  // Two threads may both decide here: they decide the same.
+  const char* wanted = std::getenv("FOVEA_ISA");
+  if (wanted == nullptr || *wanted == '\0') {
+    choose(best());
+  } else {
+    pin_isa(find(wanted).isa);
+  }
+  return static_cast<Isa>(chosen.load(std::memory_order_acquire));
+}
+
+void pin_isa(Isa isa) {
+  const IsaInfo& info = kIsas[static_cast<std::size_t>(isa)];
+  if (!is_available(info)) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("instruction set: {} is not available on this machine", info.name),
+                "it has " + names_of_available());
+  }
+  choose(info);
+}
+
+void unpin_isa() { choose(best()); }
+
+}  // namespace fovea

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementary functions of vectors of lanes. Included from simd-inl.h.
+//
+// float: largest error over all arguments, in units of the last place of the exact result (ulp;
+// half of one is unavoidable), measured by tests/simd/math_test.cc for each instruction set:
+//   Exp 1.0   Exp2 1.1   Exp2<5> 2.2   Log 0.8   Tanh 1.3   Erf 1.2   (without FMA; with it Exp2
+//   0.9)
+// Infinities, NaN, signed zeros, denormal arguments and results and overflow are those of the C
+// library, but which NaN comes out is not specified. double: the C library, a lane at a time.
+#if defined(FOVEA_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FOVEA_SIMD_MATH_INL_H_
+#undef FOVEA_SIMD_MATH_INL_H_
+#else
+#define FOVEA_SIMD_MATH_INL_H_
+#endif
+
+#include <cmath>
+#include <cstdint>
+
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+
+template <class D>
+inline constexpr bool kIsDouble = std::is_same_v<hn::TFromD<D>, double>;
+
+template <class D, class F>
+HWY_INLINE hn::Vec<D> PerLane(D d, hn::Vec<D> x, F&& f) {
+  HWY_ALIGN hn::TFromD<D> lanes[HWY_LANES(hn::TFromD<D>)];
+  hn::Store(x, d, lanes);
+  for (std::size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = f(lanes[i]);
+  return hn::Load(d, lanes);
+}
+
+/// c[0] + c[1] x + c[2] x^2 ... (Horner).
+template <class D, class... C>
+HWY_INLINE hn::Vec<D> Polynomial(D d, hn::Vec<D> x, float c0, C... c) {
+  if constexpr (sizeof...(C) == 0) {
+    return hn::Set(d, c0);
+  } else {
+    return hn::MulAdd(Polynomial(d, x, c...), x, hn::Set(d, c0));
+  }
+}
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+// t less the nearest integer, 0 for infinities; and m * 2^n for integral n, with one rounding.
+HWY_INLINE Vector<float> FromNearest(Tag<float>, Vector<float> t) {
+  return Vector<float>{_mm512_reduce_ps(t.raw, _MM_FROUND_TO_NEAREST_INT)};
+}
+HWY_INLINE Vector<float> ScaleByPowerOf2(Tag<float>, Vector<float> m, Vector<float> n) {
+  return Vector<float>{_mm512_scalef_ps(m.raw, n.raw)};
+}
+#else
+/// m * 2^n for integral n, |n| < 250, with one rounding: two factors, since 2^n may be no float.
+HWY_INLINE Vector<float> ScaleByPowerOf2(Tag<float> d, Vector<float> m, Vector<float> n) {
+  const hn::RebindToSigned<Tag<float> > di;
+  const auto all = hn::ConvertTo(di, n);
+  const auto half = hn::ShiftRight<1>(all);
+  const auto power = [&](auto exponent) {
+    return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(exponent, hn::Set(di, 127))));
+  };
+  return hn::Mul(hn::Mul(m, power(half)), power(hn::Sub(all, half)));
+}
+#endif
+
+/// min(max(x, low), high), and NaN for NaN on every instruction set.
+HWY_INLINE Vector<float> ClampKeepingNaN(Tag<float> d, Vector<float> x, float low, float high) {
+  const auto lo = hn::Set(d, low), hi = hn::Set(d, high);
+  return hn::IfThenElse(hn::Lt(x, lo), lo, hn::IfThenElse(hn::Gt(x, hi), hi, x));
+}
+
+/// 2^x. kDegree 6, or 5: a multiplication less, and twice the error.
+template <int kDegree = 6, class D>
+HWY_INLINE hn::Vec<D> Exp2(D d, hn::Vec<D> x) {
+  static_assert(kDegree == 5 || kDegree == 6);
+  if constexpr (kIsDouble<D>) {
+    return PerLane(d, x, [](double v) { return std::exp2(v); });
+  } else {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+    const auto f = FromNearest(d, x);
+    const auto whole = hn::Sub(x, f);
+#else
+    // Beyond these bounds the result is 0 or infinity all the same.
+    const auto t = ClampKeepingNaN(d, x, -152.0f, 129.0f);
+    const auto whole = hn::Round(t);
+    const auto f = hn::Sub(t, whole);
+#endif
+    const auto p = [&] {
+      if constexpr (kDegree == 6) {
+        return Polynomial(d, f, 1.0f, 0.693147182f, 0.240226477f, 0.0555033237f, 0.00961843692f,
+                          0.0013398875f, 0.00015353362f);
+      } else {
+        return Polynomial(d, f, 1.0f, 0.693147004f, 0.240222424f, 0.0555073358f, 0.00967151299f,
+                          0.00132647273f);
+      }
+    }();
+    return ScaleByPowerOf2(d, p, whole);
+  }
+}
+
+/// e^x.
+template <class D>
+HWY_INLINE hn::Vec<D> Exp(D d, hn::Vec<D> x) {
+  if constexpr (kIsDouble<D>) {
+    return PerLane(d, x, [](double v) { return std::exp(v); });
+  } else {
+    // Beyond these bounds the result is 0 or infinity all the same. ln 2 is split in two (Cody and
+    // Waite): the product of n and the first part is exact.
+    const auto t = ClampKeepingNaN(d, x, -105.0f, 90.0f);
+    const auto n = hn::Round(hn::Mul(t, hn::Set(d, 1.44269504f)));
+    auto r = hn::NegMulAdd(n, hn::Set(d, 0x1.62e4p-1f), t);
+    r = hn::NegMulAdd(n, hn::Set(d, 1.42860677e-6f), r);
+    const auto q =
+        Polynomial(d, r, 0.49999994f, 0.166665196f, 0.0416683927f, 0.00836878084f, 0.00138144672f);
+    const auto p = hn::Add(hn::MulAdd(q, hn::Mul(r, r), r), hn::Set(d, 1.0f));
+    return ScaleByPowerOf2(d, p, n);
+  }
+}
+
+/// Natural logarithm.
+template <class D>
+HWY_INLINE hn::Vec<D> Log(D d, hn::Vec<D> x) {
+  if constexpr (kIsDouble<D>) {
+    return PerLane(d, x, [](double v) { return std::log(v); });
+  } else {
+    const hn::RebindToSigned<D> di;
+    constexpr float kSmallestNormal = 0x1p-126f;
+    constexpr std::int32_t kSqrtHalf = 0x3f3504f3;  // the bits of sqrt(1/2)
+    const auto is_small = hn::Lt(x, hn::Set(d, kSmallestNormal));
+    const auto y = hn::IfThenElse(is_small, hn::Mul(x, hn::Set(d, 0x1p23f)), x);
+    // y = 2^e (1 + f), with 1 + f in [sqrt(1/2), sqrt(2)).
+    const auto bits = hn::BitCast(di, y);
+    const auto exponent = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, kSqrtHalf)));
+    const auto mantissa = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(exponent)));
+    const auto f = hn::Sub(mantissa, hn::Set(d, 1.0f));
+    const auto e =
+        hn::Sub(hn::ConvertTo(d, exponent), hn::IfThenElseZero(is_small, hn::Set(d, 23.0f)));
+    const auto p =
+        Polynomial(d, f, 0.333333135f, -0.250000089f, 0.200021192f, -0.166679963f, 0.142195523f,
+                   -0.124055892f, 0.11888162f, -0.116756521f, 0.067466408f);
+    const auto f2 = hn::Mul(f, f);
+    auto tail = hn::Mul(hn::Mul(f2, f), p);
+    tail = hn::MulAdd(e, hn::Set(d, 1.42860677e-6f), tail);
+    tail = hn::NegMulAdd(f2, hn::Set(d, 0.5f), tail);
+    const auto finite = hn::MulAdd(e, hn::Set(d, 0x1.62e4p-1f), hn::Add(f, tail));
+    // What is left: infinity and NaN stay, 0 gives -infinity, and below 0 there is no logarithm.
+    const auto infinity = hn::Set(d, HUGE_VALF);
+    const auto zero = hn::Zero(d);
+    auto result = hn::IfThenElse(hn::Lt(x, infinity), finite, x);
+    result = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), result);
+    return hn::IfThenElse(hn::Lt(x, zero), hn::Sub(infinity, infinity), result);
+  }
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Tanh(D d, hn::Vec<D> x) {
+  if constexpr (kIsDouble<D>) {
+    return PerLane(d, x, [](double v) { return std::tanh(v); });
+  } else {
+    const auto a = hn::Abs(x);
+    const auto one = hn::Set(d, 1.0f), two = hn::Set(d, 2.0f);
+    const auto large = hn::Sub(one, hn::Div(two, hn::Add(Exp(d, hn::Add(a, a)), one)));
+    const auto z = hn::Mul(a, a);
+    const auto q = Polynomial(d, z, -0.333332807f, 0.133314416f, -0.0537397154f, 0.0206390861f,
+                              -0.0057049864f);
+    const auto small = hn::MulAdd(hn::Mul(q, z), a, a);
+    return hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.625f)), small, large), x);
+  }
+}
+
+/// The error function, of which exact GELU is made.
+template <class D>
+HWY_INLINE hn::Vec<D> Erf(D d, hn::Vec<D> x) {
+  if constexpr (kIsDouble<D>) {
+    return PerLane(d, x, [](double v) { return std::erf(v); });
+  } else {
+    // 1 - exp(-a (1 + q(a))) beyond 0.92, a + a q(a^2) below. From 4 on the result is 1.
+    const auto a = hn::Abs(x);
+    const auto b = ClampKeepingNaN(d, a, 0.0f, 4.0f);
+    const auto q = Polynomial(d, b, 0.128551751f, 0.635625303f, 0.105262689f, -0.0226741284f,
+                              0.0029301513f, -4.95843924e-05f, -4.55816589e-05f, 4.93825428e-06f);
+    const auto large = hn::Sub(hn::Set(d, 1.0f), Exp(d, hn::Neg(hn::MulAdd(q, b, b))));
+    const auto p = Polynomial(d, hn::Mul(a, a), 0.128379166f, -0.376126319f, 0.112836875f,
+                              -0.0268589407f, 0.00519990688f, -0.000813001301f, 8.31677535e-05f);
+    const auto small = hn::MulAdd(p, a, a);
+    return hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.925f)), small, large), x);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#endif  // FOVEA_SIMD_MATH_INL_H_

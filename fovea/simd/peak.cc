@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/simd/peak.h"
+
+#include <atomic>
+
+#include "fovea/base/clock.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/simd/peak.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Twelve sums are more than latency times throughput of every machine known (10), and fit the 16
+// registers of SSE and AVX2. Returns what was summed, so that nothing is optimised away.
+HWY_NOINLINE float FmaLoop(index rounds, float x) {
+  const hn::ScalableTag<float> d;
+  const auto a = hn::Set(d, x);
+  auto s0 = a, s1 = a, s2 = a, s3 = a, s4 = a, s5 = a;
+  auto s6 = a, s7 = a, s8 = a, s9 = a, s10 = a, s11 = a;
+  const auto b = hn::Set(d, 0.5f);
+  for (index i = 0; i < rounds; ++i) {
+    s0 = hn::MulAdd(s0, b, a), s1 = hn::MulAdd(s1, b, a), s2 = hn::MulAdd(s2, b, a);
+    s3 = hn::MulAdd(s3, b, a), s4 = hn::MulAdd(s4, b, a), s5 = hn::MulAdd(s5, b, a);
+    s6 = hn::MulAdd(s6, b, a), s7 = hn::MulAdd(s7, b, a), s8 = hn::MulAdd(s8, b, a);
+    s9 = hn::MulAdd(s9, b, a), s10 = hn::MulAdd(s10, b, a), s11 = hn::MulAdd(s11, b, a);
+  }
+  const auto t0 = hn::Add(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)), hn::Add(s4, s5));
+  const auto t1 = hn::Add(hn::Add(hn::Add(s6, s7), hn::Add(s8, s9)), hn::Add(s10, s11));
+  return hn::GetLane(hn::Add(t0, t1));
+}
+
+index FlopsOfARound() { return 2 * 12 * static_cast<index>(hn::Lanes(hn::ScalableTag<float>())); }
+
+Isa CompiledIsa() {
+  switch (HWY_TARGET) {
+    case HWY_AVX3:
+      return Isa::kAvx512;
+    case HWY_AVX2:
+      return Isa::kAvx2;
+    case HWY_SSE4:
+      return Isa::kSse4;
+    case HWY_SSSE3:
+      return Isa::kSsse3;
+    default:
+      return Isa::kScalar;
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+
+HWY_EXPORT(FmaLoop);
+HWY_EXPORT(FlopsOfARound);
+HWY_EXPORT(CompiledIsa);
+
+double fma_gflops(const Context& ctx) {
+  constexpr double kSeconds = 0.004;
+  constexpr index kRounds = 2000;
+  const auto loop = FOVEA_DISPATCH(FmaLoop);
+  std::atomic<index> rounds{0};
+  std::atomic<float> keep{0};
+  const double begin = monotonic_seconds();
+  ctx.for_each(ctx.threads(), [&](index) {
+    while (monotonic_seconds() - begin < kSeconds) {
+      keep.store(loop(kRounds, 1.0f), std::memory_order_relaxed);
+      rounds.fetch_add(kRounds, std::memory_order_relaxed);
+    }
+  });
+  const double seconds = monotonic_seconds() - begin;
+  const auto flops = static_cast<double>(rounds.load() * FOVEA_DISPATCH(FlopsOfARound)());
+  return flops / seconds / 1e9;
+}
+
+Isa compiled_isa() { return FOVEA_DISPATCH(CompiledIsa)(); }
+
+}  // namespace fovea
+#endif  // HWY_ONCE

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the machine could do at best, measured: figures of speed are given as a share of it.
+#pragma once
+
+#include "fovea/base/context.h"
+#include "fovea/simd/isa.h"
+
+namespace fovea {
+
+/// GFLOP/s (10^9 float32 multiplications and additions a second) of a loop of fused multiply-adds
+/// on registers alone (a multiplication and an addition where the instruction set has no fused
+/// one), run for some milliseconds on all threads of `ctx` and the current instruction set. On a
+/// shared machine it varies from moment to moment: time it just before and after what it judges.
+double fma_gflops(const Context& ctx);
+
+/// The instruction set whose code a dispatched kernel really runs: current_isa(), if all is well.
+Isa compiled_isa();
+
+}  // namespace fovea

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/isa.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tests/simd/math_test.cc"
+#include "hwy/foreach_target.h"
+//
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T, class F>
+void Map(const T* x, index n, T* y, F&& f) {
+  ForEachLane<T>(n,
+                 [&](auto lanes, index i) { lanes.Store(f(lanes.d, lanes.Load(x + i)), y + i); });
+}
+
+#define FOVEA_MAP(name, function)                                \
+  void name(const float* x, index n, float* y) {                 \
+    Map(x, n, y, [](auto d, auto v) { return function(d, v); }); \
+  }                                                              \
+  void name##Double(const double* x, index n, double* y) {       \
+    Map(x, n, y, [](auto d, auto v) { return function(d, v); }); \
+  }
+FOVEA_MAP(MapExp, Exp)
+FOVEA_MAP(MapExp2, Exp2)
+FOVEA_MAP(MapExp2Fast, Exp2<5>)
+FOVEA_MAP(MapLog, Log)
+FOVEA_MAP(MapTanh, Tanh)
+FOVEA_MAP(MapErf, Erf)
+#undef FOVEA_MAP
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+namespace {
+
+HWY_EXPORT(MapExp);
+HWY_EXPORT(MapExp2);
+HWY_EXPORT(MapExp2Fast);
+HWY_EXPORT(MapLog);
+HWY_EXPORT(MapTanh);
+HWY_EXPORT(MapErf);
+HWY_EXPORT(MapExpDouble);
+HWY_EXPORT(MapExp2Double);
+HWY_EXPORT(MapExp2FastDouble);
+HWY_EXPORT(MapLogDouble);
+HWY_EXPORT(MapTanhDouble);
+HWY_EXPORT(MapErfDouble);
+
+struct Function {
+  std::string name;
+  std::function<void(const float*, index, float*)> fast;
+  std::function<double(double)> exact;
+  double bound;  // as math-inl.h states it
+};
+
+std::vector<Function> functions() {
+  return {
+      {"Exp", FOVEA_DISPATCH(MapExp), [](double x) { return std::exp(x); }, 1.0},
+      {"Exp2", FOVEA_DISPATCH(MapExp2), [](double x) { return std::exp2(x); }, 1.1},
+      {"Exp2<5>", FOVEA_DISPATCH(MapExp2Fast), [](double x) { return std::exp2(x); }, 2.2},
+      {"Log", FOVEA_DISPATCH(MapLog), [](double x) { return std::log(x); }, 0.8},
+      {"Tanh", FOVEA_DISPATCH(MapTanh), [](double x) { return std::tanh(x); }, 1.3},
+      {"Erf", FOVEA_DISPATCH(MapErf), [](double x) { return std::erf(x); }, 1.2},
+  };
+}
+
+// Distance in units of the last place of the exact result rounded to float.
+double ulps(float got, double exact) {
+  const auto rounded = static_cast<float>(exact);
+  if (std::isnan(exact)) return std::isnan(got) ? 0 : HUGE_VAL;
+  if (std::isinf(rounded) || std::isinf(got)) {
+    // One step from overflow either side is a matter of rounding.
+    if (got == rounded) return 0;
+    constexpr double kMax = std::numeric_limits<float>::max();
+    const double g = std::isinf(got) ? std::copysign(0x1p128, got) : got;
+    return std::fabs(g - std::clamp(exact, -0x1p128, 0x1p128)) / (0x1p128 - kMax);
+  }
+  const int exponent = rounded == 0 ? -149 : std::max(std::ilogb(rounded) - 23, -149);
+  return std::fabs(got - exact) / std::ldexp(1.0, exponent);
+}
+
+// Bit patterns of float, `step` apart: all signs, exponents, infinities and NaN.
+void expect_bound(const Function& f, std::uint32_t step, std::uint32_t first = 0) {
+  constexpr std::uint64_t kAll = std::uint64_t{1} << 32;
+  constexpr index kBatch = 4099;  // odd: tails take part
+  std::vector<float> x(kBatch), y(kBatch);
+  double worst = 0;
+  float worst_at = 0;
+  for (std::uint64_t bits = first; bits < kAll;) {
+    index n = 0;
+    for (; n < kBatch && bits < kAll; bits += step) {
+      x[static_cast<std::size_t>(n++)] = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    }
+    f.fast(x.data(), n, y.data());
+    for (index i = 0; i < n; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const double error = ulps(y[at], f.exact(static_cast<double>(x[at])));
+      if (error > worst) worst = error, worst_at = x[at];
+    }
+  }
+  EXPECT_LE(worst, f.bound) << f.name << " at " << worst_at;
+  testing::Test::RecordProperty(f.name + " " + std::string(isa_name(current_isa())),
+                                std::to_string(worst));
+}
+
+TEST(Math, ErrorIsBoundedOverAllFloats) {
+  for_each_isa([] {
+    for (const Function& f : functions()) expect_bound(f, 5003);
+  });
+}
+
+// All 2^32 arguments: some minutes for each instruction set.
+TEST(Math, DISABLED_ErrorIsBoundedOverEveryFloat) {
+  for_each_isa([] {
+    for (const Function& f : functions()) expect_bound(f, 1);
+  });
+}
+
+TEST(Math, SpecialValues) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr float kDenormal = std::numeric_limits<float>::denorm_min();
+  const std::vector<float> x = {0.0f,      -0.0f,      1.0f,         -1.0f,    kInf,    -kInf,
+                                kDenormal, -kDenormal, 88.72283f,    88.7229f, -87.4f,  -103.9f,
+                                -104.0f,   127.99999f, 128.0f,       -126.5f,  -149.0f, -150.5f,
+                                1e30f,     -1e30f,     std::nanf("")};
+  for_each_isa([&] {
+    for (const Function& f : functions()) {
+      std::vector<float> y(x.size());
+      f.fast(x.data(), static_cast<index>(x.size()), y.data());
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const double exact = f.exact(static_cast<double>(x[i]));
+        EXPECT_LE(ulps(y[i], exact), f.bound) << f.name << "(" << x[i] << ") = " << y[i];
+        if (exact == 0) {
+          EXPECT_EQ(std::signbit(y[i]), std::signbit(exact)) << f.name << x[i];
+        }
+      }
+    }
+  });
+}
+
+TEST(Math, PowersOfTwoAreExact) {
+  std::vector<float> x, y;
+  for (int n = -149; n <= 127; ++n) x.push_back(static_cast<float>(n));
+  y.resize(x.size());
+  for_each_isa([&] {
+    FOVEA_DISPATCH(MapExp2)(x.data(), static_cast<index>(x.size()), y.data());
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(y[i], std::ldexp(1.0f, int(x[i])));
+  });
+}
+
+TEST(Math, DoubleIsTheCLibrary) {
+  std::vector<double> x, y(101);
+  for (int i = 0; i < 101; ++i) x.push_back(0.01 + 0.37 * i);
+  const auto expect = [&](auto kernel, double (*exact)(double)) {
+    kernel(x.data(), 101, y.data());
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_DOUBLE_EQ(y[i], exact(x[i]));
+  };
+  for_each_isa([&] {
+    expect(FOVEA_DISPATCH(MapExpDouble), std::exp);
+    expect(FOVEA_DISPATCH(MapExp2Double), std::exp2);
+    expect(FOVEA_DISPATCH(MapExp2FastDouble), std::exp2);
+    expect(FOVEA_DISPATCH(MapLogDouble), std::log);
+    expect(FOVEA_DISPATCH(MapTanhDouble), std::tanh);
+    expect(FOVEA_DISPATCH(MapErfDouble), std::erf);
+  });
+}
+
+}  // namespace
+}  // namespace fovea
+#endif  // HWY_ONCE
