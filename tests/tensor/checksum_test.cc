@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/tensor/checksum.h"
+
+#include <gtest/gtest.h>
+
+namespace fovea {
+namespace {
+
+// What libxxhash itself gives (the first is the published value for no bytes).
+TEST(Checksum, IsXxh3Of128Bits) {
+  EXPECT_EQ(xxh3_128(""), "99aa06d3014798d86001c324468d497f");
+  EXPECT_EQ(xxh3_128("fovea"), "b86cebb71707a8befefc876d2feefd35");
+}
+
+TEST(Checksum, PiecesAreJoined) {
+  const std::string text(5000, 'x');
+  EXPECT_EQ(xxh3_128({text, "", "yz"}), xxh3_128(text + "yz"));
+}
+
+}  // namespace
+}  // namespace fovea
