@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "fovea/base/error.h"

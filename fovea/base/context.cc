@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "fovea/base/pool.h"
 
@@ -25,15 +27,17 @@ int cgroup_cores(int cores) {
   std::string quota;
   double period = 0;
   if (!(file >> quota >> period) || quota == "max" || period <= 0) return cores;
-  return std::clamp(static_cast<int>(std::ceil(std::atof(quota.c_str()) / period)), 1, cores);
+  return static_cast<int>(
+      std::clamp(std::ceil(std::atof(quota.c_str()) / period), 1.0, double{1} * cores));
 }
 
 }  // namespace
 
 int available_cores() {
-  cpu_set_t set;
+  cpu_set_t set;  // too small for a machine of more than 1024 cores: then all of them are meant
   const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
-  return cgroup_cores(known ? std::max(1, CPU_COUNT(&set)) : 1);
+  const int cores = known ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
+  return cgroup_cores(std::max(1, cores));
 }
 
 Context::Context(int threads) : threads_(threads > 0 ? threads : available_cores()) {}
@@ -41,7 +45,7 @@ Context::Context(int threads) : threads_(threads > 0 ? threads : available_cores
 void Context::run(index items, void* callable, Invoke invoke) const {
   if (items <= 0) return;
   if (threads_ == 1 || items == 1) {
-    // The lowest item that throws is the first one met.
+    // The first item that throws is the lowest one.
     for (index item = 0; item < items; ++item) invoke(callable, item);
     return;
   }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace fovea {
 
@@ -45,14 +46,16 @@ struct ErrorCodeInfo {
 /// Every code, in the order of the enum; docs/errors.md is made from this table.
 inline constexpr std::array kErrorCodes = {
     ErrorCodeInfo{ErrorCode::kInternal, "E0101", 1, "a defect in fovea itself"},
-    ErrorCodeInfo{ErrorCode::kUsage, "E0201", 2, "unknown option or command, or a missing argument"},
+    ErrorCodeInfo{ErrorCode::kUsage, "E0201", 2,
+                  "unknown option or command, or a missing argument"},
     ErrorCodeInfo{ErrorCode::kShape, "E0202", 2, "sizes or shapes that do not fit together"},
     ErrorCodeInfo{ErrorCode::kOptionValue, "E0203", 2, "an option's value is out of range"},
     ErrorCodeInfo{ErrorCode::kConfig, "E0204", 2, "a configuration file that cannot be used"},
     ErrorCodeInfo{ErrorCode::kOutputExists, "E0205", 2, "the output exists already"},
     ErrorCodeInfo{ErrorCode::kMissingInput, "E0301", 3, "an input file is missing"},
     ErrorCodeInfo{ErrorCode::kEmptyInput, "E0302", 3, "an input file is empty"},
-    ErrorCodeInfo{ErrorCode::kNotARegularFile, "E0303", 3, "an input is a directory, FIFO or device"},
+    ErrorCodeInfo{ErrorCode::kNotARegularFile, "E0303", 3,
+                  "an input is a directory, FIFO or device"},
     ErrorCodeInfo{ErrorCode::kEncoding, "E0304", 3, "text that is not valid UTF-8"},
     ErrorCodeInfo{ErrorCode::kInputTooSmall, "E0305", 3, "too little text for what was asked"},
     ErrorCodeInfo{ErrorCode::kInputFormat, "E0306", 3, "an input file of the wrong format"},
@@ -64,7 +67,8 @@ inline constexpr std::array kErrorCodes = {
     ErrorCodeInfo{ErrorCode::kRead, "E0502", 5, "a file cannot be read"},
     ErrorCodeInfo{ErrorCode::kDiskFull, "E0503", 5, "the disk is full"},
     ErrorCodeInfo{ErrorCode::kOutOfMemory, "E0601", 6, "more memory needed than there is"},
-    ErrorCodeInfo{ErrorCode::kDiverged, "E0701", 7, "training diverged: a loss or gradient is not finite"},
+    ErrorCodeInfo{ErrorCode::kDiverged, "E0701", 7,
+                  "training diverged: a loss or gradient is not finite"},
 };
 
 /// Name, exit status and meaning of a code.

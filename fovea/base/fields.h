@@ -12,7 +12,7 @@
 // std::vector<std::string>, and enums that have names:
 //
 //   inline constexpr EnumName<Activation> kActivationNames[] = {{Activation::kRelu, "relu"}, ...};
-//   inline std::span<const EnumName<Activation>> enum_names(Activation) { return kActivationNames; }
+//   inline auto enum_names(Activation) { return std::span(kActivationNames); }
 #pragma once
 
 #include <span>
@@ -31,9 +31,7 @@ struct EnumName {
 };
 
 template <class Enum>
-std::string_view to_string(Enum value)
-  requires std::is_enum_v<Enum>
-{
+std::string_view to_string(Enum value) requires std::is_enum_v<Enum> {
   for (const auto& [candidate, name] : enum_names(value)) {
     if (candidate == value) return name;
   }

@@ -5,8 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <new>
+#include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -40,10 +45,35 @@ class Descriptor {
   int fd_;
 };
 
-void flush_folder(const fs::path& folder) {
-  const fs::path path = folder.empty() ? "." : folder;
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() < 0 || ::fsync(fd.get()) != 0) fail_writing(path, "flush the folder", errno);
+// A folder that was opened before the work began, so that nothing can fail once it is done.
+class Folder {
+ public:
+  explicit Folder(const fs::path& path)
+      : path_(path.empty() ? "." : path),
+        fd_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (fd_.get() < 0) fail_writing(path_, "open the folder", errno);
+  }
+
+  /// Makes the names in it durable. Some file systems have no such call, and say EINVAL.
+  void flush() const {
+    if (::fsync(fd_.get()) != 0 && errno != EINVAL) fail_writing(path_, "flush the folder", errno);
+  }
+
+ private:
+  fs::path path_;
+  Descriptor fd_;
+};
+
+std::string_view kind_of(const struct stat& status) {
+  if (S_ISDIR(status.st_mode)) return "a directory";
+  return S_ISFIFO(status.st_mode) ? "a FIFO" : "a device or socket";
+}
+
+void require_regular(const struct stat& status, const fs::path& path) {
+  if (S_ISREG(status.st_mode)) return;
+  throw Error(ErrorCode::kWrite,
+              fmt::format("{}: expected a regular file, got {}", path.string(), kind_of(status)),
+              "choose another output");
 }
 
 void write_all(int fd, std::string_view bytes, const fs::path& path) {
@@ -70,6 +100,12 @@ std::string read_all(int fd, std::size_t expected, const fs::path& path) {
   return bytes;
 }
 
+[[noreturn]] void fail_too_large(const fs::path& path, std::int64_t bytes) {
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("{}: {} bytes do not fit into memory", path.string(), bytes),
+              "use a smaller file");
+}
+
 }  // namespace
 
 std::string read_file(const fs::path& path) {
@@ -86,20 +122,28 @@ std::string read_file(const fs::path& path) {
     fail(ErrorCode::kRead, "{}: cannot inspect: {}", path.string(), std::strerror(errno));
   }
   if (!S_ISREG(status.st_mode)) {
-    const std::string_view kind = S_ISDIR(status.st_mode)    ? "a directory"
-                                  : S_ISFIFO(status.st_mode) ? "a FIFO"
-                                                             : "a device or socket";
     throw Error(ErrorCode::kNotARegularFile,
-                fmt::format("{}: expected a regular file, got {}", path.string(), kind),
+                fmt::format("{}: expected a regular file, got {}", path.string(), kind_of(status)),
                 "name a regular file; save a stream to a file first");
   }
-  return read_all(fd.get(), static_cast<std::size_t>(status.st_size) + 1, path);
+  try {
+    return read_all(fd.get(), static_cast<std::size_t>(status.st_size) + 1, path);
+  } catch (const std::bad_alloc&) {
+    fail_too_large(path, status.st_size);
+  } catch (const std::length_error&) {
+    fail_too_large(path, status.st_size);
+  }
 }
 
 void write_file_durably(const fs::path& path, std::string_view bytes) {
-  Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  // O_NONBLOCK: opening a FIFO must not wait for a reader.
+  Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666));
   if (fd.get() < 0) fail_writing(path, "create", errno);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) fail_writing(path, "inspect", errno);
+  require_regular(status, path);
   try {
+    if (::ftruncate(fd.get(), 0) != 0) fail_writing(path, "truncate", errno);
     write_all(fd.get(), bytes, path);
     if (::fsync(fd.get()) != 0) fail_writing(path, "flush", errno);
     if (::close(fd.release()) != 0) fail_writing(path, "close", errno);
@@ -110,38 +154,55 @@ void write_file_durably(const fs::path& path, std::string_view bytes) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) require_regular(status, path);
+  const Folder folder(path.parent_path());
+  static std::atomic<unsigned> number{0};  // two threads may write to one path
   fs::path temporary = path;
-  temporary += fmt::format(".tmp.{}", ::getpid());
+  temporary += fmt::format(".tmp.{}.{}", ::getpid(), number.fetch_add(1));
   write_file_durably(temporary, bytes);
   if (::rename(temporary.c_str(), path.c_str()) != 0) {
     const int error = errno;
     ::unlink(temporary.c_str());
     fail_writing(path, "rename into place", error);
   }
-  flush_folder(path.parent_path());
+  folder.flush();
 }
 
 void publish_folder(const fs::path& folder, const fs::path& target) {
-  flush_folder(folder);
+  const Folder parent(target.parent_path());
+  Folder(folder).flush();
+  struct stat status {};
+  if (::lstat(target.c_str(), &status) == 0) {
+    throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", target.string()),
+                "remove it, or choose another output");
+  }
   if (::rename(folder.c_str(), target.c_str()) != 0) fail_writing(target, "publish", errno);
-  flush_folder(target.parent_path());
+  parent.flush();
 }
 
 void create_folders(const fs::path& path) {
   std::error_code error;
-  fs::create_directories(path, error);
-  if (error) fail_writing(path, "create the folder", error.value());
-  flush_folder(fs::absolute(path).parent_path());
+  if (fs::is_directory(path, error)) return;
+  const fs::path parent =
+      path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
+  if (!parent.empty()) create_folders(parent);
+  const Folder folder(parent);
+  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+    fail_writing(path, "create the folder", errno);
+  }
+  if (!fs::is_directory(path, error)) fail_writing(path, "create the folder", ENOTDIR);
+  folder.flush();
 }
 
 std::uintmax_t free_disk_bytes(const fs::path& path) {
-  fs::path existing = fs::absolute(path);
-  while (!fs::exists(existing) && existing.has_parent_path() && existing != existing.parent_path()) {
+  std::error_code error;
+  fs::path existing = fs::absolute(path, error);
+  while (!fs::exists(existing, error) && existing != existing.parent_path()) {
     existing = existing.parent_path();
   }
-  std::error_code error;
   const fs::space_info space = fs::space(existing, error);
-  return error ? 0 : space.available;
+  return error ? UINTMAX_MAX : space.available;
 }
 
 }  // namespace fovea

@@ -9,25 +9,28 @@
 
 namespace fovea {
 
-/// The whole file. Throws kMissingInput, kNotARegularFile (a directory, FIFO, device), kRead.
+/// The whole file. Throws kMissingInput, kNotARegularFile (a directory, FIFO, device), kRead,
+/// kOutOfMemory.
 std::string read_file(const std::filesystem::path& path);
 
 /// Writes a temporary file beside `path`, flushes it to the disk, renames it over `path`, and
 /// flushes the folder: after a crash `path` is the old file or the new one, whole. On failure the
-/// old file is untouched, the temporary one removed. Throws kWrite, kDiskFull.
+/// old file is untouched, the temporary one removed. Never replaces what is not a regular file.
+/// Throws kWrite, kDiskFull.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
 /// Writes and flushes a file inside a folder that is not published yet. Throws as above.
 void write_file_durably(const std::filesystem::path& path, std::string_view bytes);
 
-/// Renames a finished folder (its files flushed already) to `target`, which must not exist, and
-/// flushes both: the folder appears whole or not at all.
+/// Renames a finished folder (its files flushed already) to `target` beside it, which must not
+/// exist, and flushes both: the folder appears whole or not at all. Throws kOutputExists, kWrite.
 void publish_folder(const std::filesystem::path& folder, const std::filesystem::path& target);
 
 /// Creates the folder and its parents, durably. Throws kWrite.
 void create_folders(const std::filesystem::path& path);
 
-/// Bytes free to this user on the disk that holds `path` (or its nearest existing parent).
+/// Bytes free to this user on the disk that holds `path` (or its nearest existing parent); the
+/// largest number if the system does not say.
 std::uintmax_t free_disk_bytes(const std::filesystem::path& path);
 
 }  // namespace fovea

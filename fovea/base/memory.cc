@@ -2,9 +2,15 @@
 #include "fovea/base/memory.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <new>
+#include <utility>
 
 #include "fovea/base/check.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace fovea {
 
@@ -12,51 +18,92 @@ namespace {
 
 constexpr std::size_t kSmallestBlock = std::size_t{1} << 16;
 
-std::size_t round_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr std::size_t kMostBytes = std::size_t{PTRDIFF_MAX} / kAlignment * kAlignment;
+
+[[noreturn]] void fail_allocation(std::size_t bytes) {
+  throw Error(ErrorCode::kOutOfMemory, fmt::format("cannot allocate {} bytes", bytes),
+              "make the model, the batch or the block smaller");
+}
+
+std::size_t round_up(std::size_t bytes) {
+  if (bytes > kMostBytes) fail_allocation(bytes);
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// AddressSanitizer sees one block where we see many buffers: it has to be told.
+#if defined(__SANITIZE_ADDRESS__)
+void allow(const std::byte* memory, std::size_t bytes) {
+  ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
+}
+void forbid(const std::byte* memory, std::size_t bytes) {
+  ASAN_POISON_MEMORY_REGION(memory, bytes);
+}
+#else
+void allow(const std::byte* /*memory*/, std::size_t /*bytes*/) {}
+void forbid(const std::byte* /*memory*/, std::size_t /*bytes*/) {}
+#endif
 
 }  // namespace
 
 void AlignedDelete::operator()(void* memory) const {
-  ::operator delete(memory, std::align_val_t{kAlignment});
+  ::operator delete (memory, std::align_val_t{kAlignment});
 }
 
 AlignedBytes allocate_aligned(std::size_t bytes) {
-  void* memory = ::operator new(round_up(std::max<std::size_t>(bytes, 1)),
-                                std::align_val_t{kAlignment}, std::nothrow);
-  if (memory == nullptr) fail(ErrorCode::kOutOfMemory, "cannot allocate {} bytes", bytes);
+  void* memory = ::operator new (round_up(std::max<std::size_t>(bytes, 1)),
+                                 std::align_val_t{kAlignment}, std::nothrow);
+  if (memory == nullptr) fail_allocation(bytes);
   return AlignedBytes(static_cast<std::byte*>(memory));
+}
+
+std::size_t Arena::count_bytes(index n, std::size_t size) {
+  check(n >= 0, "arena: cannot allocate {} values", n);
+  return static_cast<std::size_t>(checked_product(n, static_cast<index>(size), "arena"));
 }
 
 std::byte* Arena::allocate_bytes(std::size_t bytes) {
   const std::size_t size = round_up(bytes);
-  while (current_ < blocks_.size() && used_ + size > blocks_[current_].size) {
+  while (current_ < blocks_.size() && size > blocks_[current_].size - used_) {
     ++current_;
     used_ = 0;
   }
   if (current_ == blocks_.size()) {
     const std::size_t grown = std::max({size, kSmallestBlock, capacity()});
     blocks_.push_back({allocate_aligned(grown), grown});
+    forbid(blocks_.back().bytes.get(), grown);
     used_ = 0;
   }
   std::byte* memory = blocks_[current_].bytes.get() + used_;
   used_ += size;
   peak_ = std::max(peak_, in_use());
+  allow(memory, bytes);
   return memory;
 }
 
 void Arena::release(Mark mark) {
+  for (std::size_t i = mark.block; i <= current_ && i < blocks_.size(); ++i) {
+    const std::size_t begin = i == mark.block ? mark.used : 0;
+    const std::size_t end = i == current_ ? used_ : blocks_[i].size;
+    forbid(blocks_[i].bytes.get() + begin, end - begin);
+  }
   current_ = mark.block;
   used_ = mark.used;
 }
 
 void Arena::reset() {
-  if (blocks_.size() > 1) {
-    blocks_.clear();
-    const std::size_t size = round_up(peak_);
-    blocks_.push_back({allocate_aligned(size), size});
-  }
-  current_ = 0;
-  used_ = 0;
+  release({0, 0});
+  if (blocks_.size() <= 1) return;
+  blocks_.clear();
+  const std::size_t size = round_up(peak_);
+  blocks_.push_back({allocate_aligned(size), size});
+  forbid(blocks_.back().bytes.get(), size);
+}
+
+void Arena::swap(Arena& other) noexcept {
+  std::swap(blocks_, other.blocks_);
+  std::swap(current_, other.current_);
+  std::swap(used_, other.used_);
+  std::swap(peak_, other.peak_);
 }
 
 std::size_t Arena::capacity() const {
@@ -80,6 +127,8 @@ Arena& thread_arena() {
 
 }  // namespace
 
-Scratch::Scratch() : arena_(thread_arena()), mark_(arena_.mark()) {}
+Scratch::Scratch() : arena_(thread_arena()), mark_(arena_.mark()) {
+  if (mark_.block == 0 && mark_.used == 0) arena_.reset();  // nobody holds any: join the blocks
+}
 
 }  // namespace fovea

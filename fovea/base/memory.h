@@ -26,18 +26,23 @@ AlignedBytes allocate_aligned(std::size_t bytes);
 /// A bump allocator: allocation is an addition, freeing is all at once (reset) or back to a mark.
 /// After a first step has shown how much it needs, the same step allocates nothing: reset() joins
 /// the blocks into one. Pointers stay valid until reset, or until a release to an earlier mark.
-/// Not thread safe: one arena belongs to one thread at a time.
+/// Not thread safe: one arena belongs to one thread at a time. Under AddressSanitizer, memory that
+/// was given back is poisoned.
 class Arena {
  public:
   Arena() = default;
-  Arena(Arena&&) = default;
-  Arena& operator=(Arena&&) = default;
+  Arena(Arena&& other) noexcept { swap(other); }
+  Arena& operator=(Arena&& other) noexcept {
+    swap(other);
+    return *this;
+  }
 
-  /// Uninitialised room for n objects of a trivial type, 64-byte aligned.
+  /// Uninitialised room for n objects of a trivial type, 64-byte aligned. Throws Error(kShape) if
+  /// n is negative or the bytes cannot be counted, Error(kOutOfMemory).
   template <class T>
   T* allocate(index n) {
-    static_assert(std::is_trivially_destructible_v<T>);
-    return reinterpret_cast<T*>(allocate_bytes(static_cast<std::size_t>(n) * sizeof(T)));
+    static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= kAlignment);
+    return reinterpret_cast<T*>(allocate_bytes(count_bytes(n, sizeof(T))));
   }
   std::byte* allocate_bytes(std::size_t bytes);
 
@@ -50,7 +55,8 @@ class Arena {
   /// Forgets everything; the next round finds one block as large as this one's peak.
   void reset();
 
-  /// Bytes held from the system, and the most that were ever in use at once.
+  /// Bytes held from the system, and the most that were ever in use at once (with what was left
+  /// over at the ends of blocks).
   std::size_t capacity() const;
   std::size_t peak() const { return peak_; }
 
@@ -59,7 +65,9 @@ class Arena {
     AlignedBytes bytes;
     std::size_t size;
   };
+  static std::size_t count_bytes(index n, std::size_t size);
   std::size_t in_use() const;
+  void swap(Arena& other) noexcept;
 
   std::vector<Block> blocks_;
   std::size_t current_ = 0;  // the block that is being filled
@@ -67,7 +75,8 @@ class Arena {
   std::size_t peak_ = 0;
 };
 
-/// Scratch memory of the calling thread, given back at the end of the scope. Nests.
+/// Scratch memory of the calling thread, given back at the end of the scope. Nests. The thread
+/// keeps it for the next one.
 class Scratch {
  public:
   Scratch();

@@ -15,6 +15,9 @@ namespace {
 // worker does not fall asleep inside one, and short enough to cost nothing when the work is over.
 constexpr int kSpins = 1500;
 
+// More threads than any machine has: beyond it a mistyped number of threads gets no more of them.
+constexpr int kMostWorkers = 1023;
+
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -42,25 +45,33 @@ Pool& Pool::process_pool() {
 
 void Pool::run(const Task& task) {
   Job job(task);
-  {
-    std::lock_guard lock(mutex_);
-    grow(task.threads - 1);
-    jobs_.push_back(&job);
-    open_jobs_.fetch_add(1, std::memory_order_release);
-    if (sleepers_ > 0) work_posted_.notify_all();
-  }
+  post(job);
   work_on(job);
-  {
-    std::lock_guard lock(mutex_);
-    jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
-    open_jobs_.fetch_sub(1, std::memory_order_release);
-  }
-  for (int spin = 0; spin < kSpins && job.active.load(std::memory_order_acquire) > 0; ++spin) pause();
+  withdraw(job);
+  for (int spin = 0; spin < kSpins && job.active.load(std::memory_order_acquire) > 0; ++spin)
+    pause();
   if (job.active.load(std::memory_order_acquire) > 0) {
     std::unique_lock lock(mutex_);
     job_left_.wait(lock, [&] { return job.active.load(std::memory_order_acquire) == 0; });
   }
   if (job.error) std::rethrow_exception(job.error);
+}
+
+void Pool::post(Job& job) {
+  const index wanted = std::min<index>(job.task.threads, job.task.items) - 1;
+  job.places = static_cast<int>(std::min<index>(wanted, kMostWorkers));
+  if (job.places <= 0) return;
+  const std::lock_guard lock(mutex_);
+  grow(job.places);
+  jobs_.push_back(&job);
+  open_jobs_.store(static_cast<int>(jobs_.size()), std::memory_order_release);
+  for (int i = 0; i < job.places; ++i) work_posted_.notify_one();
+}
+
+void Pool::withdraw(Job& job) {
+  const std::lock_guard lock(mutex_);
+  std::erase(jobs_, &job);
+  open_jobs_.store(static_cast<int>(jobs_.size()), std::memory_order_release);
 }
 
 void Pool::grow(int workers) {
@@ -75,38 +86,42 @@ void Pool::grow(int workers) {
 
 void Pool::worker_main() {
   for (;;) {
-    wait_for_work();
-    Job* job = admit();
-    if (job == nullptr) continue;
+    Job* const job = wait_for_job();
     helped_.fetch_add(work_on(*job), std::memory_order_relaxed);
     leave(*job);
   }
 }
 
-void Pool::wait_for_work() {
+Pool::Job* Pool::wait_for_job() {
   for (int spin = 0; spin < kSpins; ++spin) {
-    if (open_jobs_.load(std::memory_order_acquire) > 0) return;
+    if (open_jobs_.load(std::memory_order_acquire) > 0) {
+      const std::lock_guard lock(mutex_);
+      if (Job* const job = join_job()) return job;
+    }
     pause();
   }
   std::unique_lock lock(mutex_);
-  ++sleepers_;
-  work_posted_.wait(lock, [&] { return !jobs_.empty(); });
-  --sleepers_;
+  for (;;) {
+    if (Job* const job = join_job()) return job;
+    work_posted_.wait(lock);
+  }
 }
 
-Pool::Job* Pool::admit() {
-  std::unique_lock lock(mutex_);
-  for (Job* job : jobs_) {
-    const bool has_work = job->next.load(std::memory_order_relaxed) < job->task.items;
-    if (has_work && job->admitted < job->task.threads - 1) {
-      ++job->admitted;
+// The oldest job that has a place and an item left; mutex_ is held. A job leaves the list with its
+// last place or item, so that workers without work sleep however long it still runs.
+Pool::Job* Pool::join_job() {
+  Job* found = nullptr;
+  while (found == nullptr && !jobs_.empty()) {
+    Job* const job = jobs_.front();
+    if (job->next.load(std::memory_order_relaxed) < job->task.items) {
+      --job->places;
       job->active.fetch_add(1, std::memory_order_relaxed);
-      return job;
+      found = job;
     }
+    if (found == nullptr || job->places == 0) jobs_.erase(jobs_.begin());
   }
-  lock.unlock();
-  std::this_thread::yield();  // every open job has all the help it may have
-  return nullptr;
+  open_jobs_.store(static_cast<int>(jobs_.size()), std::memory_order_release);
+  return found;
 }
 
 void Pool::leave(Job& job) {
@@ -127,7 +142,8 @@ index Pool::work_on(Job& job) {
       job.task.invoke(job.task.callable, item);
     } catch (...) {
       std::lock_guard lock(job.error_mutex);
-      // Items are taken in ascending order, so every lower item has begun already and will be heard.
+      // Items are taken in ascending order, so every lower item has begun already and will be
+      // heard.
       if (!job.error || item < job.error_item) {
         job.error = std::current_exception();
         job.error_item = item;

@@ -15,7 +15,8 @@ namespace fovea {
 /// One pool for the whole process. A call posts a job, works on it itself, and lets idle workers
 /// help; it never waits for anything but items that a worker has already begun, so nested and
 /// concurrent calls cannot block each other. Workers spin for some microseconds after their last
-/// job, then sleep. After fork, the child gets a pool of its own.
+/// job, then sleep. After fork, the child gets a pool of its own (a call that was running when the
+/// process forked cannot be continued in the child).
 class Pool {
  public:
   struct Task {
@@ -32,13 +33,14 @@ class Pool {
   index items_run_by_helpers() const { return helped_.load(std::memory_order_relaxed); }
 
  private:
-  // Lives on the stack of the caller, who leaves only when `active` is 0 and no worker can find it.
+  // Lives on the stack of the caller, who leaves only when no worker can find it any more and
+  // `active` is 0.
   struct Job {
     explicit Job(const Task& t) : task(t) {}
     const Task task;
     std::atomic<index> next{0};
     std::atomic<int> active{0};  // workers inside
-    int admitted = 0;            // guarded by Pool::mutex_
+    int places = 0;              // workers that may still join; guarded by Pool::mutex_
     std::mutex error_mutex;
     std::exception_ptr error;
     index error_item = 0;
@@ -46,19 +48,20 @@ class Pool {
 
   Pool() = default;
   void grow(int workers);
+  void post(Job& job);
+  void withdraw(Job& job);
   void worker_main();
-  void wait_for_work();
-  Job* admit();
+  Job* wait_for_job();
+  Job* join_job();
   void leave(Job& job);
   static index work_on(Job& job);
 
   std::mutex mutex_;
   std::condition_variable work_posted_;
   std::condition_variable job_left_;
-  std::vector<Job*> jobs_;          // guarded by mutex_
-  int workers_ = 0;                 // guarded by mutex_
-  int sleepers_ = 0;                // guarded by mutex_
-  std::atomic<int> open_jobs_{0};   // jobs_.size(), readable while spinning
+  std::vector<Job*> jobs_;         // those that a worker may join; guarded by mutex_
+  int workers_ = 0;                // guarded by mutex_
+  std::atomic<int> open_jobs_{0};  // jobs_.size(), readable while spinning
   std::atomic<index> helped_{0};
 };
 

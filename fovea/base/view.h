@@ -18,11 +18,7 @@ struct Vec {
   T* begin() const { return data; }
   T* end() const { return data + size; }
   bool empty() const { return size == 0; }
-  operator Vec<const T>() const
-    requires(!std::is_const_v<T>)
-  {
-    return {data, size};
-  }
+  operator Vec<const T>() const requires(!std::is_const_v<T>) { return {data, size}; }
 };
 
 /// [rows, columns]: the values of a row are contiguous, rows lie `stride` values apart.
@@ -40,12 +36,14 @@ struct Rows {
   T* operator[](index row) const { return data + row * stride; }
   bool contiguous() const { return stride == columns || rows <= 1; }
   /// Rows [begin, end).
-  Rows slice(index begin, index end) const { return {data + begin * stride, end - begin, columns, stride}; }
+  Rows slice(index begin, index end) const {
+    return {data + begin * stride, end - begin, columns, stride};
+  }
   /// Columns [begin, end) of every row.
-  Rows columns_slice(index begin, index end) const { return {data + begin, rows, end - begin, stride}; }
-  operator Rows<const T>() const
-    requires(!std::is_const_v<T>)
-  {
+  Rows columns_slice(index begin, index end) const {
+    return {data + begin, rows, end - begin, stride};
+  }
+  operator Rows<const T>() const requires(!std::is_const_v<T>) {
     return {data, rows, columns, stride};
   }
 };
