@@ -77,7 +77,7 @@ std::span<const Variable> Tape::split(Variable x, std::span<const index> widths)
   return {variables, static_cast<std::size_t>(n)};
 }
 
-bool Tape::records(std::initializer_list<Variable> inputs) const {
+bool Tape::records(std::span<const Variable> inputs) const {
   if (mode_ == TapeMode::kInference) return false;
   for (const Variable& input : inputs) {
     if (input.needs_gradient()) return true;

@@ -110,12 +110,6 @@ void write_or_add(const Context& context, const GradientOut<T>& out, Write&& wri
   accumulate(context, sum, out.rows);
 }
 
-/// For kernels that only know how to add.
-template <class T>
-const GradientOut<T>& ready_to_add(const Context& context, const GradientOut<T>& out) {
-  if (out && out.store == Store::kWrite) fill(context, T{0}, out.rows);
-  return out;
-}
 
 /// Belongs to one thread; the kernels inside use the context's threads.
 class Tape {
@@ -163,9 +157,16 @@ class Tape {
   /// `backward` is called with this tape, after everything that reads y; it lies in the arena, so
   /// it may hold views and numbers, nothing that needs a destructor.
   template <class Backward>
-  void record(Variable y, std::initializer_list<Variable> inputs, const Backward& backward);
+  void record(Variable y, std::span<const Variable> inputs, const Backward& backward);
+  template <class Backward>
+  void record(Variable y, std::initializer_list<Variable> inputs, const Backward& backward) {
+    record(y, std::span(inputs.begin(), inputs.size()), backward);
+  }
   /// Whether record() would record.
-  bool records(std::initializer_list<Variable> inputs) const;
+  bool records(std::span<const Variable> inputs) const;
+  bool records(std::initializer_list<Variable> inputs) const {
+    return records(std::span(inputs.begin(), inputs.size()));
+  }
   /// In a backward closure: the gradient of the result.
   template <class T>
   Rows<const T> gradient_of(Variable y) const;
@@ -242,7 +243,7 @@ Variable Tape::input(Rows<const T> values) {
 }
 
 template <class Backward>
-void Tape::record(Variable y, std::initializer_list<Variable> inputs, const Backward& backward) {
+void Tape::record(Variable y, std::span<const Variable> inputs, const Backward& backward) {
   static_assert(std::is_trivially_copyable_v<Backward> &&
                 std::is_trivially_destructible_v<Backward>);
   if (!records(inputs)) return;

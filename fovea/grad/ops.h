@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every differentiable operation. Each checks its shapes, computes its result at once and records
+// its gradient; all take float32 or float64, the operands of one op being of one type. Optional
+// operands may be default-made variables.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+
+#include "fovea/attention/mask/mask.h"
+#include "fovea/base/random.h"
+#include "fovea/grad/sequences.h"
+#include "fovea/grad/tape.h"
+#include "fovea/kernel/activation.h"
+#include "fovea/kernel/cross_entropy.h"
+#include "fovea/kernel/norm.h"
+
+namespace fovea {
+
+// ---- products: ops/linear.cc
+
+/// f(x W^T + b): x [N, in], weight [out, in], bias [out] or none -> [N, out].
+Variable linear(Tape& tape, Variable x, Variable weight, Variable bias = {},
+                Activation f = Activation::kNone);
+
+// ---- tables: ops/embedding.cc
+
+/// Rows of a table [V, C], one for each id.
+struct TableRows {
+  Variable table;
+  Vec<const std::int32_t> ids;           ///< [N], each in [0, V); must outlive the step
+  std::optional<std::int32_t> frozen{};  ///< a row that gets no gradient: padding (spec L11)
+};
+
+/// tokens, plus positions where these are given -> [N, C].
+Variable embedding(Tape& tape, const TableRows& tokens, const TableRows& positions = {});
+
+// ---- norms: ops/norm.cc
+
+/// Over the columns of each row; gain and bias [C], each optional.
+Variable layer_norm(Tape& tape, Variable x, Variable gain, Variable bias,
+                    const LayerNormOptions& options = {});
+Variable rms_norm(Tape& tape, Variable x, Variable gain, double epsilon = 1e-5);
+
+// ---- element by element: ops/elementwise.cc
+
+Variable activation(Tape& tape, Activation f, Variable x);
+/// a + b, of one shape.
+Variable add(Tape& tape, Variable a, Variable b);
+/// a * b, of one shape.
+Variable multiply(Tape& tape, Variable a, Variable b);
+/// factor * x.
+Variable scale(Tape& tape, Variable x, double factor);
+
+// ---- dropout: ops/dropout.cc
+
+/// Inverted dropout; the mask is a function of the key and of each row's (sample, position).
+struct DropoutOptions {
+  double p = 0;
+  DropoutKey key;
+};
+
+/// x itself where p is 0 or the tape is in inference mode.
+Variable dropout(Tape& tape, Variable x, const DropoutOptions& options, const Sequences& rows);
+/// x + dropout(f): the residual connection.
+Variable residual(Tape& tape, Variable x, Variable f, const DropoutOptions& options = {},
+                  const Sequences& rows = {});
+
+// ---- columns: ops/columns.cc
+
+/// Columns of x, in x's memory: a view of as many columns as each width says (together all of them).
+std::span<const Variable> split_columns(Tape& tape, Variable x, std::span<const index> widths);
+/// The operands side by side: [N, C1], [N, C2], ... -> [N, C1 + C2 + ...].
+Variable concat_columns(Tape& tape, std::span<const Variable> parts);
+
+// ---- attention: ops/attention.cc
+
+/// Which attention; see attention/attention.h for the formula.
+struct AttentionOptions {
+  index heads = 1;
+  index kv_heads = 0;             ///< 0: as many as heads
+  std::optional<double> scale{};  ///< none: 1 / sqrt(D)
+  const Mask* mask = nullptr;     ///< null: all; must outlive the step
+  DropoutOptions dropout{};       ///< of the weights
+};
+
+/// What attends to what: q [N, H D], k [M, G D], v [M, G Dv], heads side by side in a row; all may be
+/// columns of one projection. `queries` and `keys` say which rows make a sequence. `slopes` [H], if
+/// given, are those of ALiBi, and may be learned.
+struct AttentionOperands {
+  Variable q, k, v;
+  Sequences queries, keys;
+  Variable slopes{};
+};
+
+/// -> [N, H Dv].
+Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptions& options);
+
+// ---- softmax and losses: ops/loss.cc
+
+/// Of each row.
+Variable softmax(Tape& tape, Variable x);
+/// scale x the sum of -log softmax(logits[n])[targets[n]] over rows with a target -> [1, 1].
+Variable cross_entropy(Tape& tape, Variable logits, const Targets& targets, double scale = 1);
+/// As cross_entropy(linear(x, weight, bias)), without ever holding the logits of all rows. Its
+/// gradients are made together with the loss, so backward must reach it with factor 1: scale here.
+Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable bias,
+                              const Targets& targets, double scale = 1);
+
+// ---- reductions: ops/reduce.cc
+
+/// Of all elements -> [1, 1].
+Variable sum(Tape& tape, Variable x);
+Variable mean(Tape& tape, Variable x);
+
+}  // namespace fovea

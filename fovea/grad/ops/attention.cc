@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/attention.h"
+
+#include "fovea/grad/ops.h"
+#include "fovea/grad/ops/common.h"
+
+namespace fovea {
+
+namespace {
+
+// One call, in numbers and views: what forward and backward share.
+struct Call {
+  AttentionOperands in;
+  AttentionOptions options;
+  index G = 0;
+
+  index H() const { return options.heads; }
+  index D() const { return in.q.columns() / H(); }
+  index Dv() const { return in.v.columns() / G; }
+};
+
+// The columns of a row are heads side by side: a head is a stride, never a copy.
+template <class T>
+View<T> heads_of(Rows<T> x, index heads) {
+  const index width = x.columns / heads;
+  return {x.data, 1, x.rows, heads, width, x.rows * x.stride, x.stride, width};
+}
+
+template <class T>
+View<T> heads_of(const GradientOut<T>& x, index heads) {
+  return x ? heads_of(x.rows, heads) : View<T>{};
+}
+
+template <class T>
+AttentionInputs<T> inputs_of(const Call& call) {
+  const auto& [q, k, v, queries, keys, slopes] = call.in;
+  return {heads_of<const T>(q.value<T>(), call.H()), heads_of<const T>(k.value<T>(), call.G),
+          heads_of<const T>(v.value<T>(), call.G)};
+}
+
+template <class T>
+Attention<T> attention_of(const Call& call, TapeMode mode, Vec<T> dslopes = {}) {
+  const auto& [q, k, v, queries, keys, slopes] = call.in;
+  const AttentionOptions& options = call.options;
+  Attention<T> attention;
+  attention.score = score::Dot{options.scale};
+  if (slopes.defined()) attention.bias = bias::Alibi<T>(slopes.vec<T>(), dslopes);
+  if (options.mask != nullptr) attention.mask = *options.mask;
+  if (mode == TapeMode::kTrain) {
+    const DropoutKey& key = options.dropout.key;
+    attention.dropout = {options.dropout.p, key.seed, key.step, key.layer, queries.samples};
+  }
+  attention.packed = {queries.offsets, keys.offsets};
+  return attention;
+}
+
+Call checked_call(const AttentionOperands& in, const AttentionOptions& options) {
+  const index H = options.heads, G = options.kv_heads > 0 ? options.kv_heads : H;
+  check(in.q.defined() && in.k.defined() && in.v.defined(), "attention: q, k or v is missing");
+  check(H >= 1 && in.q.columns() % H == 0, "attention: q has {} columns, not a multiple of {} heads",
+        in.q.columns(), H);
+  check(in.k.columns() % G == 0 && in.v.columns() % G == 0,
+        "attention: k has {} and v {} columns; both must be multiples of {} heads", in.k.columns(),
+        in.v.columns(), G);
+  check(in.k.dtype() == in.q.dtype() && in.v.dtype() == in.q.dtype(),
+        "attention: q is {}, k {}, v {}; they must be of one type", to_string(in.q.dtype()),
+        to_string(in.k.dtype()), to_string(in.v.dtype()));
+  check_vector("attention", "slopes", in.slopes, H, in.q.dtype());
+  return {in, options, G};
+}
+
+// The operator overwrites its gradients: one that is to be added to goes through scratch memory.
+template <class T>
+GradientOut<T> detour(Scratch& scratch, const GradientOut<T>& out) {
+  if (!out || out.store == Store::kWrite) return out;
+  const index N = out.rows.rows, C = out.rows.columns;
+  return {{scratch.allocate<T>(N * C), N, C}, Store::kAdd};
+}
+
+template <class T>
+void end_detour(const Context& context, const GradientOut<T>& from, const GradientOut<T>& to) {
+  if (to && to.store == Store::kAdd) accumulate(context, from.rows, to.rows);
+}
+
+template <class T>
+void backward(Tape& tape, const Call& call, Variable o, RowView<const T> lse) {
+  const GradientOut<T> dq = tape.gradient_for<T>(call.in.q), dk = tape.gradient_for<T>(call.in.k),
+                       dv = tape.gradient_for<T>(call.in.v),
+                       dslopes = tape.gradient_for<T>(call.in.slopes);
+  Scratch scratch;
+  const auto q = detour(scratch, dq), k = detour(scratch, dk), v = detour(scratch, dv),
+             slopes = detour(scratch, dslopes);
+  const AttentionSaved<T> saved{heads_of<const T>(o.value<T>(), call.H()), lse,
+                                heads_of(tape.gradient_of<T>(o), call.H())};
+  attention_backward<T>(tape.context(), attention_of<T>(call, tape.mode(), slopes.vec()),
+                        inputs_of<T>(call), saved,
+                        {heads_of(q, call.H()), heads_of(k, call.G), heads_of(v, call.G)});
+  end_detour(tape.context(), q, dq);
+  end_detour(tape.context(), k, dk);
+  end_detour(tape.context(), v, dv);
+  end_detour(tape.context(), slopes, dslopes);
+}
+
+}  // namespace
+
+Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptions& options) {
+  const Call call = checked_call(in, options);
+  const index N = in.q.rows(), H = call.H();
+  const Variable o = tape.result(N, H * call.Dv(), in.q.dtype());
+  with_type(in.q.dtype(), [&]<class T>(std::type_identity<T>) {
+    RowView<T> lse;
+    if (tape.records({in.q, in.k, in.v, in.slopes})) {
+      lse = RowView<T>::contiguous(tape.saved<T>(H * N), 1, H, N);
+    }
+    attention_forward<T>(tape.context(), attention_of<T>(call, tape.mode()), inputs_of<T>(call),
+                         {heads_of(o.value<T>(), H), lse});
+    tape.record(o, {in.q, in.k, in.v, in.slopes}, [=](Tape& t) { backward<T>(t, call, o, lse); });
+  });
+  return o;
+}
+
+}  // namespace fovea

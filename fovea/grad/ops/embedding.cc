@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/embedding.h"
+
+#include <algorithm>
+
+#include "fovea/grad/ops.h"
+#include "fovea/grad/ops/common.h"
+
+namespace fovea {
+
+namespace {
+
+template <class T>
+EmbeddingTable<T> kernel_table(const TableRows& rows) {
+  if (!rows.table.defined()) return {};
+  return {.table = rows.table.value<T>(), .ids = rows.ids};
+}
+
+template <class T>
+void scatter(Tape& tape, const TableRows& rows, Rows<const T> dy) {
+  const auto dtable = gradient_to_add_to<T>(tape, rows.table);
+  if (!dtable) return;
+  const bool frozen = rows.frozen.has_value();
+  Scratch scratch;
+  const index C = frozen ? dy.columns : 0;
+  T* const row = frozen ? dtable.rows[*rows.frozen] : nullptr;
+  T* const before = scratch.allocate<T>(C);
+  std::copy_n(row, C, before);
+  embedding_backward(tape.context(), rows.ids, 1, dy, dtable.rows);
+  std::copy_n(before, C, row);
+}
+
+}  // namespace
+
+Variable embedding(Tape& tape, const TableRows& tokens, const TableRows& positions) {
+  check(tokens.table.defined(), "embedding: the table is missing");
+  const index C = tokens.table.columns();
+  const DType dtype = tokens.table.dtype();
+  if (positions.table.defined()) {
+    check_operand("embedding", "the table of positions", positions.table, positions.table.rows(), C,
+                  dtype);
+  }
+  for (const TableRows* rows : {&tokens, &positions}) {
+    check(!rows->frozen || (*rows->frozen >= 0 && *rows->frozen < rows->table.rows()),
+          "embedding: the frozen row {} is not in the table", rows->frozen.value_or(0));
+  }
+  const Variable y = tape.result(tokens.ids.size, C, dtype);
+  with_type(dtype, [&]<class T>(std::type_identity<T>) {
+    embedding_forward(tape.context(), kernel_table<T>(tokens), kernel_table<T>(positions),
+                      y.value<T>());
+    tape.record(y, {tokens.table, positions.table}, [=](Tape& t) {
+      scatter(t, tokens, t.gradient_of<T>(y));
+      scatter(t, positions, t.gradient_of<T>(y));
+    });
+  });
+  return y;
+}
+
+}  // namespace fovea

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/grad/ops.h"
+#include "fovea/grad/ops/common.h"
+#include "fovea/kernel/cross_entropy.h"
+#include "fovea/kernel/softmax.h"
+
+namespace fovea {
+
+Variable softmax(Tape& tape, Variable x) {
+  const Variable y = tape.result(x.rows(), x.columns(), x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    softmax_forward(tape.context(), x.value<T>(), y.value<T>());
+    tape.record(y, {x}, [=](Tape& t) {
+      write_or_add(t.context(), t.gradient_for<T>(x), [&](Rows<T> dx) {
+        softmax_backward(t.context(), y.value<T>(), t.gradient_of<T>(y), dx);
+      });
+    });
+  });
+  return y;
+}
+
+// The gradient of the logits is made with the loss, while a row is in cache; backward multiplies.
+Variable cross_entropy(Tape& tape, Variable logits, const Targets& targets, double factor) {
+  const index N = logits.rows(), V = logits.columns();
+  const Variable loss = tape.result(1, 1, logits.dtype());
+  with_type(logits.dtype(), [&]<class T>(std::type_identity<T>) {
+    const bool records = tape.records({logits});
+    const Vec<T> losses{tape.saved<T>(N), N};
+    const Rows<T> saved = records ? Rows<T>(tape.saved<T>(N * V), N, V) : Rows<T>();
+    const CrossEntropy result =
+        cross_entropy(tape.context(), logits.value<T>(), targets, factor, losses, saved);
+    loss.value<T>()[0][0] = static_cast<T>(factor * result.total);
+    tape.record(loss, {logits}, [=](Tape& t) {
+      write_or_add(t.context(), t.gradient_for<T>(logits), [&](Rows<T> dx) {
+        scale(t.context(), static_cast<double>(t.gradient_of<T>(loss)[0][0]), saved, dx);
+      });
+    });
+  });
+  return loss;
+}
+
+Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable bias,
+                              const Targets& targets, double factor) {
+  const index N = x.rows(), C = x.columns(), V = weight.rows();
+  check_operand("linear_cross_entropy", "weight", weight, V, C, x.dtype());
+  check_vector("linear_cross_entropy", "bias", bias, V, x.dtype());
+  const Variable loss = tape.result(1, 1, x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    LinearCrossEntropy<T> call;
+    call.x = x.value<T>();
+    call.weight = weight.value<T>();
+    call.bias = bias.vec<T>();
+    call.targets = targets;
+    call.scale = factor;
+    if (tape.records({x, weight, bias})) {
+      if (x.needs_gradient()) call.dx = Rows<T>(tape.saved<T>(N * C), N, C);
+      call.dweight = gradient_to_add_to<T>(tape, weight).rows;
+      call.dbias = gradient_to_add_to<T>(tape, bias).vec();
+    }
+    const CrossEntropy result = linear_cross_entropy(tape.context(), call);
+    loss.value<T>()[0][0] = static_cast<T>(factor * result.total);
+    tape.record(loss, {x, weight, bias}, [=, dx = call.dx](Tape& t) {
+      check(t.gradient_of<T>(loss)[0][0] == T{1},
+            "linear_cross_entropy: backward must reach it with factor 1; give it the scale instead");
+      pass_on<T>(t.context(), dx, t.gradient_for<T>(x));
+    });
+  });
+  return loss;
+}
+
+}  // namespace fovea

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/norm.h"
+
+#include "fovea/grad/ops.h"
+#include "fovea/grad/ops/common.h"
+
+namespace fovea {
+
+Variable layer_norm(Tape& tape, Variable x, Variable gain, Variable bias,
+                    const LayerNormOptions& options) {
+  const index N = x.rows(), C = x.columns();
+  check_vector("layer_norm", "gain", gain, C, x.dtype());
+  check_vector("layer_norm", "bias", bias, C, x.dtype());
+  const Variable y = tape.result(N, C, x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    const Rows<T> saved(tape.saved<T>(N * 2), N, 2);
+    const NormParameters<T> parameters{gain.vec<T>(), bias.vec<T>()};
+    layer_norm_forward(tape.context(), x.value<T>(), parameters, options, y.value<T>(), saved);
+    tape.record(y, {x, gain, bias}, [=](Tape& t) {
+      const auto dx = t.gradient_for<T>(x);
+      layer_norm_backward<T>(t.context(), {.x = x.value<T>(),
+                                           .gain = gain.vec<T>(),
+                                           .options = options,
+                                           .saved = saved,
+                                           .dy = t.gradient_of<T>(y),
+                                           .dx = dx.rows,
+                                           .dgain = gradient_to_add_to<T>(t, gain).vec(),
+                                           .dbias = gradient_to_add_to<T>(t, bias).vec(),
+                                           .dx_store = dx.store});
+    });
+  });
+  return y;
+}
+
+Variable rms_norm(Tape& tape, Variable x, Variable gain, double epsilon) {
+  const index N = x.rows(), C = x.columns();
+  check_vector("rms_norm", "gain", gain, C, x.dtype());
+  const Variable y = tape.result(N, C, x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    const Vec<T> saved{tape.saved<T>(N), N};
+    rms_norm_forward(tape.context(), x.value<T>(), gain.vec<T>(), epsilon, y.value<T>(), saved);
+    tape.record(y, {x, gain}, [=](Tape& t) {
+      const auto dx = t.gradient_for<T>(x);
+      rms_norm_backward<T>(t.context(), {.x = x.value<T>(),
+                                         .gain = gain.vec<T>(),
+                                         .saved = saved,
+                                         .dy = t.gradient_of<T>(y),
+                                         .dx = dx.rows,
+                                         .dgain = gradient_to_add_to<T>(t, gain).vec(),
+                                         .dx_store = dx.store});
+    });
+  });
+  return y;
+}
+
+}  // namespace fovea

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which rows belong together: sequences of any lengths, one after another, nothing in between.
+#pragma once
+
+#include <cstdint>
+
+#include "fovea/base/view.h"
+
+namespace fovea {
+
+class Tape;
+struct SampleRow;
+
+/// Views, which must outlive the step. Default-made: all rows are one sequence, number 0.
+struct Sequences {
+  Vec<const std::int32_t> offsets;    ///< [sequences + 1], ascending, from 0 to the number of rows
+  Vec<const std::uint64_t> samples;   ///< [sequences] numbers that name dropout masks; empty: 0, 1, ..
+  Vec<const std::int32_t> positions;  ///< [rows] positions, counted from each sequence's first row
+  Vec<const SampleRow> rows;          ///< [rows] (sample, position): names the rows of dropout masks
+
+  index count() const { return offsets.empty() ? 1 : offsets.size - 1; }
+};
+
+/// All that layers want to know of `rows` rows, in the tape's memory; positions start at `first`.
+/// Throws Error(kShape) unless offsets run from 0 to `rows` and samples, if any, fit them.
+Sequences lay_out_sequences(Tape& tape, index rows, Vec<const std::int32_t> offsets,
+                            Vec<const std::uint64_t> samples, index first = 0);
+
+}  // namespace fovea
