@@ -8,5 +8,7 @@ find_library(FOVEA_UTF8PROC utf8proc REQUIRED)  # has no CMake package
 fovea_room(base LINK fmt::fmt Threads::Threads)
 fovea_room(simd LINK fovea_base hwy::hwy)
 fovea_room(attention LINK fovea_simd fovea_base)
+fovea_room(kernel LINK fovea_simd fovea_base)
 fovea_room(text LINK fovea_base ${FOVEA_UTF8PROC})
 fovea_room(tensor LINK fovea_base)
+fovea_room(data LINK fovea_text fovea_base)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fovea/base/check.h"
+#include "fovea/base/printable.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -87,8 +88,7 @@ std::string StreamDecoder::take(bool at_end) {
 const TokenizerKind& tokenizer_kind(std::string_view name) {
   const TokenizerKind* kind = find_kind(name);
   if (kind == nullptr) {
-    fail(ErrorCode::kOptionValue, "tokenizer '{}' is not one of: {}", escape_text(name),
-         known_kinds());
+    fail(ErrorCode::kOptionValue, "tokenizer {} is not one of: {}", printable(name), known_kinds());
   }
   return *kind;
 }
@@ -96,7 +96,7 @@ const TokenizerKind& tokenizer_kind(std::string_view name) {
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerData& data) {
   const TokenizerKind* kind = find_kind(data.kind);
   if (kind == nullptr) {
-    fail(ErrorCode::kModelDamaged, "tokenizer kind '{}' is not one of: {}", escape_text(data.kind),
+    fail(ErrorCode::kModelDamaged, "tokenizer kind {} is not one of: {}", printable(data.kind),
          known_kinds());
   }
   return kind->make(data);

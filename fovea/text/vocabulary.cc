@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "fovea/base/check.h"
+#include "fovea/base/printable.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -38,7 +39,7 @@ class LineReader {
   std::string_view value(std::string_view key) {
     const std::string_view line = next(key);
     if (!line.starts_with(key) || line.size() < key.size() + 2 || line[key.size()] != ' ') {
-      damaged(fmt::format("'{} ...'", key), quoted(line));
+      damaged(fmt::format("'{} ...'", key), printable(line));
     }
     return line.substr(key.size() + 1);
   }
@@ -50,10 +51,6 @@ class LineReader {
     throw Error(ErrorCode::kModelDamaged,
                 fmt::format("{}:{}: expected {}, got {}", name_, line_, expected, got),
                 "the tokenizer was changed or cut off; restore it from a copy of the model");
-  }
-
-  static std::string quoted(std::string_view line) {
-    return fmt::format("'{}'", escape_text(line.substr(0, 40)));
   }
 
  private:
@@ -77,7 +74,7 @@ char32_t parse_character(const LineReader& reader, std::string_view line) {
   std::uint32_t value = 0;
   const bool number = line.starts_with("U+") && parse(line.substr(2), 16, value);
   if (!number || !is_scalar_value(value) || code_point_name(value) != line) {
-    reader.damaged("a character such as 'U+4E2D'", LineReader::quoted(line));
+    reader.damaged("a character such as 'U+4E2D'", printable(line));
   }
   return value;
 }
@@ -86,7 +83,7 @@ std::vector<char32_t> parse_characters(LineReader& reader) {
   const std::string_view digits = reader.value("characters");
   std::size_t count = 0;
   if (!parse(digits, 10, count) || std::to_string(count) != digits || count > kLastCodePoint + 1) {
-    reader.damaged("a number of characters", LineReader::quoted(digits));
+    reader.damaged("a number of characters", printable(digits));
   }
   std::vector<char32_t> characters;
   std::vector<bool> seen;
@@ -95,7 +92,7 @@ std::vector<char32_t> parse_characters(LineReader& reader) {
     const std::string_view line = reader.next("a character");
     const char32_t c = parse_character(reader, line);
     if (c >= seen.size()) seen.resize(c + 1);
-    if (seen[c]) reader.damaged("a character that is not listed yet", LineReader::quoted(line));
+    if (seen[c]) reader.damaged("a character that is not listed yet", printable(line));
     seen[c] = true;
     characters.push_back(c);
   }
@@ -131,13 +128,13 @@ std::string to_text(const TokenizerData& data) {
 TokenizerData tokenizer_data_from_text(std::string_view text, std::string_view name) {
   LineReader reader(text, name);
   const std::string_view header = reader.next(kHeader);
-  if (header != kHeader) reader.damaged(fmt::format("'{}'", kHeader), LineReader::quoted(header));
+  if (header != kHeader) reader.damaged(fmt::format("'{}'", kHeader), printable(header));
   TokenizerData data;
   data.kind = reader.value("kind");
   data.characters = parse_characters(reader);
   const std::string expected = checksum_line(reader.read_so_far());
   const std::string_view found = reader.next("the checksum");
-  if (found != expected) reader.damaged(fmt::format("'{}'", expected), LineReader::quoted(found));
+  if (found != expected) reader.damaged(fmt::format("'{}'", expected), printable(found));
   if (reader.left() > 0)
     reader.damaged("the end of the file", fmt::format("{} bytes more", reader.left()));
   return data;

@@ -25,8 +25,8 @@ constexpr token byte_token(char byte) { return kFirstByteToken + static_cast<uns
 
 /// All that has to be stored of a tokenizer.
 struct TokenizerData {
-  std::string kind;                  ///< a name in kTokenizers
-  std::vector<char32_t> characters;  ///< of the ids from kFirstLearnedToken on
+  std::string kind;                       ///< a name in kTokenizers
+  std::vector<char32_t> characters = {};  ///< of the ids from kFirstLearnedToken on
 
   bool operator==(const TokenizerData&) const = default;
 };

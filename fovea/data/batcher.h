@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a text to batches. Two ways, one row each in kDataKinds:
+//
+// blocks  The text is one stream. Training draws blocks of `block` targets whose starts are uniform
+//         over the stream; evaluation takes consecutive blocks that do not overlap (the last one
+//         may be shorter), so that every token but the first is predicted exactly once.
+// lines   Each line that is not empty (or a lone CR) is a sequence "begin ... end"; a line with
+// more
+//         than `block` targets is cut into pieces of `block` (the last may be shorter), each
+//         of which begins with the token before its first target, so that here, too, every token
+//         but begin is predicted exactly once. An epoch is a permutation: 64 updates' worth of
+//         shuffled sequences at a time are sorted by length and cut into updates, then all updates
+//         are shuffled.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "fovea/base/types.h"
+#include "fovea/data/batch.h"
+#include "fovea/data/corpus.h"
+#include "fovea/text/tokenizer.h"
+
+namespace fovea {
+
+struct BatchOptions {
+  index block = 256;      ///< most targets of a sequence
+  index batch_size = 16;  ///< sequences of a micro step
+  index accumulate = 1;   ///< micro steps of an update
+  std::uint64_t seed = 0;
+};
+
+/// The batches that train. What a batch holds is a function of the seed and of its place alone, so
+/// that resuming needs no state; one thread at a time may ask.
+class TrainingBatches {
+ public:
+  virtual ~TrainingBatches() = default;
+
+  /// The batch of a micro step in [0, accumulate) of an update, both from 0. The micro steps of an
+  /// update together hold the sequences of one batch of accumulate * batch_size. At the end of an
+  /// epoch of lines a batch may have fewer sequences, or none.
+  virtual Batch batch(index update, index micro_step) = 0;
+
+  /// Updates in which as many targets are trained as there are (blocks) or each once (lines).
+  virtual index updates_per_epoch() const = 0;
+  /// Targets of one epoch, and the most tokens that a batch can have.
+  virtual index targets_per_epoch() const = 0;
+  virtual index largest_batch() const = 0;
+};
+
+struct DataKind {
+  std::string_view name;
+  std::string_view summary;
+  SplitAt split_at;
+  /// Throws kOptionValue for options out of range, kInputTooSmall, kEncoding.
+  std::unique_ptr<TrainingBatches> (*training)(std::string_view text, const Tokenizer& tokenizer,
+                                               const BatchOptions& options);
+  /// The sequences of a text that is called `name` in errors, for EvaluationBatches. Throws
+  /// kOptionValue, kInputTooSmall, kEncoding.
+  Sequences (*evaluation)(std::string_view text, const Tokenizer& tokenizer, index block,
+                          std::string_view name);
+};
+
+std::unique_ptr<TrainingBatches> random_blocks(std::string_view text, const Tokenizer& tokenizer,
+                                               const BatchOptions& options);
+std::unique_ptr<TrainingBatches> shuffled_lines(std::string_view text, const Tokenizer& tokenizer,
+                                                const BatchOptions& options);
+Sequences cut_blocks(std::string_view text, const Tokenizer& tokenizer, index block,
+                     std::string_view name);
+Sequences cut_lines(std::string_view text, const Tokenizer& tokenizer, index block,
+                    std::string_view name);
+
+inline constexpr std::array kDataKinds = {
+    DataKind{"blocks", "random blocks of the whole text", SplitAt::kCharacter, random_blocks,
+             cut_blocks},
+    DataKind{"lines", "each line a sequence with begin and end", SplitAt::kLine, shuffled_lines,
+             cut_lines},
+};
+
+/// The kind called `name`. Throws kOptionValue, which lists those there are.
+const DataKind& data_kind(std::string_view name);
+
+/// Throws kOptionValue unless all sizes are at least 1 and a batch can be counted.
+void check_options(const BatchOptions& options);
+
+}  // namespace fovea

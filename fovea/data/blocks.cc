@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// --data blocks: the text is one stream.
+#include <algorithm>
+
+#include "fovea/base/check.h"
+#include "fovea/base/random.h"
+#include "fovea/data/batcher.h"
+
+namespace fovea {
+
+namespace {
+
+[[noreturn]] void fail_too_small(std::string_view what, std::size_t tokens, index needed,
+                                 std::string_view hint) {
+  throw Error(ErrorCode::kInputTooSmall,
+              fmt::format("the {} is too small: it has {} tokens, and at least {} are needed", what,
+                          tokens, needed),
+              std::string(hint));
+}
+
+class RandomBlocks final : public TrainingBatches {
+ public:
+  RandomBlocks(std::vector<token> stream, const BatchOptions& options)
+      : stream_(std::move(stream)), options_(options) {
+    if (starts() < 1) {
+      fail_too_small("training text", stream_.size(), options.block + 1,
+                     "a block of n targets reads n + 1 tokens: give more text, or a smaller block");
+    }
+  }
+
+  Batch batch(index update, index micro_step) override {
+    check(update >= 0 && micro_step >= 0 && micro_step < options_.accumulate,
+          "blocks: there is no micro step {} of {} in update {}", micro_step, options_.accumulate,
+          update);
+    Random random(options_.seed, RandomUse::kBatches, static_cast<std::uint64_t>(update));
+    const index first = micro_step * options_.batch_size;
+    Batch batch;
+    // The draws of earlier micro steps are repeated, not skipped: a draw takes one word or more.
+    for (index i = 0; i < first + options_.batch_size; ++i) {
+      const index start = random.below(starts());
+      if (i >= first)
+        append(batch, stream_, {start, options_.block}, static_cast<std::uint64_t>(i));
+    }
+    return batch;
+  }
+
+  index updates_per_epoch() const override {
+    const index tokens = options_.accumulate * options_.batch_size * options_.block;
+    return (static_cast<index>(stream_.size()) + tokens - 1) / tokens;
+  }
+  index targets_per_epoch() const override { return static_cast<index>(stream_.size()) - 1; }
+  index largest_batch() const override { return options_.batch_size * options_.block; }
+
+ private:
+  index starts() const { return static_cast<index>(stream_.size()) - options_.block; }
+
+  std::vector<token> stream_;
+  BatchOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainingBatches> random_blocks(std::string_view text, const Tokenizer& tokenizer,
+                                               const BatchOptions& options) {
+  check_options(options);
+  return std::make_unique<RandomBlocks>(tokenizer.encode(text, "training text"), options);
+}
+
+Sequences cut_blocks(std::string_view text, const Tokenizer& tokenizer, index block,
+                     std::string_view name) {
+  check_options({.block = block, .batch_size = 1});
+  Sequences sequences{.stream = tokenizer.encode(text, name), .slices = {}};
+  const auto tokens = static_cast<index>(sequences.stream.size());
+  if (tokens < 2) {
+    fail_too_small(name, sequences.stream.size(), 2,
+                   "give more text, or let a larger part of it validate");
+  }
+  for (index start = 0; start + 1 < tokens; start += block) {
+    sequences.slices.push_back({start, std::min(block, tokens - 1 - start)});
+  }
+  return sequences;
+}
+
+}  // namespace fovea

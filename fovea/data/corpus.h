@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text files: read, checked, joined, split.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+/// What a text file may hold.
+enum class TextEncoding {
+  kUtf8,      ///< anything else is an error with file, line and column
+  kAnyBytes,  ///< kept as it is
+};
+
+/// Where a text may be cut in two.
+enum class SplitAt { kCharacter, kLine };
+
+struct CorpusOptions {
+  std::vector<std::string> train = {};
+  std::vector<std::string> valid = {};  ///< if empty, the end of the training text validates
+  double valid_fraction = 0.1;          ///< of the characters; 0: no validation
+  TextEncoding encoding = TextEncoding::kUtf8;
+  SplitAt split_at = SplitAt::kCharacter;
+};
+
+struct Corpus {
+  std::string train;
+  std::string valid;               ///< empty: no validation
+  std::vector<std::string> notes;  ///< what a user may want to know: byte order marks, CRLF
+};
+
+/// Reads all files and splits them. Throws as read_text does; kUsage without a training file;
+/// kOptionValue for a fraction outside [0, 1); kInputTooSmall if a fraction above 0 holds nothing.
+Corpus read_corpus(const CorpusOptions& options);
+
+/// The files one after another, byte for byte, but for a newline after a file that does not end
+/// with one, if another follows. Appends to `notes`, unless null.
+/// Throws kMissingInput, kNotARegularFile, kRead, kEmptyInput, kEncoding; each names the file.
+std::string read_text(std::span<const std::string> files, TextEncoding encoding,
+                      std::vector<std::string>* notes = nullptr);
+
+/// Byte offset of the cut that leaves the last `fraction` of the characters behind it: after the
+/// first floor(n * (1 - fraction)) of n characters; with kLine, at the next start of a line.
+index split_offset(std::string_view text, double fraction, SplitAt split_at);
+
+}  // namespace fovea

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// --data lines: each line is a sequence.
+#include <algorithm>
+#include <numeric>
+#include <span>
+
+#include "fovea/base/check.h"
+#include "fovea/base/random.h"
+#include "fovea/data/batcher.h"
+
+namespace fovea {
+
+namespace {
+
+// Sorting over many updates makes the lengths within one nearly equal, and leaves each epoch its
+// own mixture.
+constexpr index kUpdatesPerWindow = 64;
+
+template <class T>
+void shuffle(std::span<T> values, Random& random) {
+  for (std::size_t i = values.size(); i > 1; --i) {
+    std::swap(values[i - 1], values[static_cast<std::size_t>(random.below(static_cast<index>(i)))]);
+  }
+}
+
+class ShuffledLines final : public TrainingBatches {
+ public:
+  ShuffledLines(Sequences sequences, const BatchOptions& options)
+      : sequences_(std::move(sequences)),
+        options_(options),
+        per_update_(options.batch_size * options.accumulate),
+        order_(sequences_.slices.size()),
+        updates_(static_cast<std::size_t>((size() + per_update_ - 1) / per_update_)) {}
+
+  Batch batch(index update, index micro_step) override {
+    check(update >= 0 && micro_step >= 0 && micro_step < options_.accumulate,
+          "lines: there is no micro step {} of {} in update {}", micro_step, options_.accumulate,
+          update);
+    arrange(update / updates_per_epoch());
+    const index group = updates_[static_cast<std::size_t>(update % updates_per_epoch())];
+    const index begin = group * per_update_ + micro_step * options_.batch_size;
+    const index last = std::min(size(), (group + 1) * per_update_);
+    Batch batch;
+    for (index i = begin; i < std::min(last, begin + options_.batch_size); ++i) {
+      const index sequence = order_[static_cast<std::size_t>(i)];
+      append(batch, sequences_.stream, sequences_.slices[static_cast<std::size_t>(sequence)],
+             static_cast<std::uint64_t>(sequence));
+    }
+    return batch;
+  }
+
+  index updates_per_epoch() const override { return static_cast<index>(updates_.size()); }
+  index targets_per_epoch() const override { return sequences_.target_count(); }
+  index largest_batch() const override { return sequences_.largest(options_.batch_size); }
+
+ private:
+  index size() const { return static_cast<index>(sequences_.slices.size()); }
+  index length(index sequence) const {
+    return sequences_.slices[static_cast<std::size_t>(sequence)].targets;
+  }
+
+  // Puts order_ and updates_ as an epoch has them: a function of the seed and the epoch alone.
+  void arrange(index epoch) {
+    if (epoch == epoch_) return;
+    Random random(options_.seed, RandomUse::kBatches, static_cast<std::uint64_t>(epoch));
+    std::iota(order_.begin(), order_.end(), index{0});
+    shuffle(std::span(order_), random);
+    const index window = kUpdatesPerWindow * per_update_;
+    for (index begin = 0; begin < size(); begin += window) {
+      std::stable_sort(order_.begin() + begin, order_.begin() + std::min(begin + window, size()),
+                       [&](index a, index b) { return length(a) < length(b); });
+    }
+    std::iota(updates_.begin(), updates_.end(), index{0});
+    shuffle(std::span(updates_), random);
+    epoch_ = epoch;
+  }
+
+  Sequences sequences_;
+  BatchOptions options_;
+  index per_update_;
+  index epoch_ = -1;            // the epoch that these show:
+  std::vector<index> order_;    // sequences
+  std::vector<index> updates_;  // groups of per_update_ in order_
+};
+
+void append_line(Sequences& sequences, std::span<const token> line, index block) {
+  const auto begin = static_cast<index>(sequences.stream.size());
+  sequences.stream.push_back(kBeginToken);
+  sequences.stream.insert(sequences.stream.end(), line.begin(), line.end());
+  sequences.stream.push_back(kEndToken);
+  const index targets = static_cast<index>(line.size()) + 1;
+  for (index done = 0; done < targets; done += block) {
+    sequences.slices.push_back({begin + done, std::min(block, targets - done)});
+  }
+}
+
+}  // namespace
+
+Sequences cut_lines(std::string_view text, const Tokenizer& tokenizer, index block,
+                    std::string_view name) {
+  check_options({.block = block, .batch_size = 1});
+  Sequences sequences;
+  for (index number = 1; !text.empty(); ++number) {
+    const std::size_t newline = text.find('\n');
+    const std::string_view line = text.substr(0, newline);
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.empty() || line == "\r") continue;
+    append_line(sequences, tokenizer.encode(line, fmt::format("{}, line {}", name, number)), block);
+  }
+  if (sequences.slices.empty()) {
+    throw Error(
+        ErrorCode::kInputTooSmall,
+        fmt::format("the {} is too small: it has 0 lines that are not empty, and at least 1 "
+                    "is needed",
+                    name),
+        "give more text, or let a larger part of it validate");
+  }
+  return sequences;
+}
+
+std::unique_ptr<TrainingBatches> shuffled_lines(std::string_view text, const Tokenizer& tokenizer,
+                                                const BatchOptions& options) {
+  check_options(options);
+  return std::make_unique<ShuffledLines>(cut_lines(text, tokenizer, options.block, "training text"),
+                                         options);
+}
+
+}  // namespace fovea
