@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/config/field.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "fovea/base/error.h"
+#include "fovea/base/printable.h"
+#include "fovea/config/suggest.h"
+
+namespace fovea {
+
+namespace {
+
+template <class T>
+constexpr bool kIsWhole =
+    std::is_same_v<T, int> || std::is_same_v<T, index> || std::is_same_v<T, std::uint64_t>;
+template <class T>
+constexpr bool kIsReal = std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+/// Calls f with the target: a reference to the value, or the Choice.
+template <class F>
+decltype(auto) visit_target(const Field& field, F&& f) {
+  return std::visit(
+      [&](auto& target) -> decltype(auto) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(target)>, Choice>)
+          return f(target);
+        else
+          return f(*target);
+      },
+      field.target);
+}
+
+template <class Number>
+bool store(Field& field, Number value) {
+  return visit_target(field, [&](auto& target) {
+    using T = std::decay_t<decltype(target)>;
+    if constexpr (kIsReal<T>) {
+      const T stored = static_cast<T>(value);
+      if (!std::isfinite(stored)) return false;
+      target = stored;
+      return true;
+    } else if constexpr (kIsWhole<T> && std::is_integral_v<Number>) {
+      if (!std::in_range<T>(value)) return false;
+      target = static_cast<T>(value);
+      return true;
+    } else {
+      return false;
+    }
+  });
+}
+
+template <class T>
+bool parse(std::string_view text, T& value) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+bool parse_bool(std::string_view text, bool& value) {
+  constexpr std::string_view kYes[] = {"true", "yes", "on", "1"};
+  constexpr std::string_view kNo[] = {"false", "no", "off", "0"};
+  value = std::find(std::begin(kYes), std::end(kYes), text) != std::end(kYes);
+  return value || std::find(std::begin(kNo), std::end(kNo), text) != std::end(kNo);
+}
+
+bool store_text(Field& field, const std::string& text) {
+  return visit_target(field, [&](auto& target) {
+    using T = std::decay_t<decltype(target)>;
+    if constexpr (std::is_same_v<T, bool>) {
+      bool value = false;
+      return parse_bool(text, value) && set_bool(field, value);
+    } else if constexpr (kIsWhole<T> || kIsReal<T>) {
+      T value{};
+      return parse(text, value) && store(field, value);
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+      return set_list(field, {text});
+    } else {
+      return set_text(field, text);
+    }
+  });
+}
+
+}  // namespace
+
+std::string expected_value(const Field& field) {
+  return visit_target(field, [](auto& target) -> std::string {
+    using T = std::decay_t<decltype(target)>;
+    if constexpr (std::is_same_v<T, bool>) return "true or false";
+    if constexpr (std::is_same_v<T, std::uint64_t>) return "a whole number, not negative";
+    if constexpr (std::is_same_v<T, std::string>) return "a text";
+    if constexpr (std::is_same_v<T, std::vector<std::string>>) return "a list of texts";
+    if constexpr (kIsWhole<T>) return "a whole number";
+    if constexpr (kIsReal<T>) return "a finite number";
+    if constexpr (std::is_same_v<T, Choice>) {
+      return fmt::format("one of: {}", fmt::join(target.names, ", "));
+    }
+  });
+}
+
+std::string value_text(const Field& field) {
+  return visit_target(field, [](auto& target) -> std::string {
+    using T = std::decay_t<decltype(target)>;
+    if constexpr (std::is_same_v<T, Choice>)
+      return target.get();
+    else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+      return fmt::format("{}", fmt::join(target, ","));
+    else
+      return fmt::format("{}", target);
+  });
+}
+
+void set_from_text(Field& field, std::span<const std::string> texts, std::string_view called) {
+  const bool list = std::holds_alternative<std::vector<std::string>*>(field.target);
+  if (list && set_list(field, {texts.begin(), texts.end()})) return;
+  if (texts.size() == 1 && store_text(field, texts[0])) return;
+  const auto* choice = std::get_if<Choice>(&field.target);
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("{}: expected {}; got {}", called, expected_value(field),
+                          texts.empty() ? "nothing" : printable(texts.back())),
+              choice && !texts.empty() ? did_you_mean(texts.back(), choice->names) : "");
+}
+
+void set_from_text(Field& field, const std::string& text, std::string_view called) {
+  set_from_text(field, std::span(&text, 1), called);
+}
+
+bool set_number(Field& field, std::int64_t value) { return store(field, value); }
+bool set_number(Field& field, std::uint64_t value) { return store(field, value); }
+bool set_number(Field& field, double value) { return store(field, value); }
+
+bool set_bool(Field& field, bool value) {
+  bool* const* target = std::get_if<bool*>(&field.target);
+  if (target != nullptr) **target = value;
+  return target != nullptr;
+}
+
+bool set_text(Field& field, const std::string& value) {
+  if (const auto* text = std::get_if<std::string*>(&field.target)) {
+    **text = value;
+    return true;
+  }
+  const auto* choice = std::get_if<Choice>(&field.target);
+  if (choice == nullptr ||
+      std::find(choice->names.begin(), choice->names.end(), value) == choice->names.end()) {
+    return false;
+  }
+  choice->set(value);
+  return true;
+}
+
+bool set_list(Field& field, std::vector<std::string> values) {
+  const auto* target = std::get_if<std::vector<std::string>*>(&field.target);
+  if (target != nullptr) **target = std::move(values);
+  return target != nullptr;
+}
+
+}  // namespace fovea

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields of a configuration without its type: what JSON, TOML, the environment and the command
+// line read and write. See base/fields.h for how a struct lists them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "fovea/base/fields.h"
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+/// A field whose value is one of some names.
+struct Choice {
+  std::vector<std::string> names;
+  std::function<std::string()> get;
+  std::function<void(const std::string&)> set;  // one of `names`
+};
+
+using FieldTarget = std::variant<bool*, int*, index*, std::uint64_t*, float*, double*, std::string*,
+                                 std::vector<std::string>*, Choice>;
+
+/// Points into the configuration it was made from, and must not outlive it.
+struct Field {
+  std::string name;  ///< "head_dim"; inside a nested struct "model.head_dim"
+  std::string help;
+  FieldTarget target;
+};
+
+/// "a whole number", "one of: relu, gelu", ...: what a value of the field has to be.
+std::string expected_value(const Field& field);
+
+/// The value as text: numbers as short as they can be and still come back the same, lists with
+/// commas.
+std::string value_text(const Field& field);
+
+/// Sets the field from texts: one for all types but lists. Throws kOptionValue, which begins with
+/// `called` (how the user knows the field: "--head-dim"), and says what is expected.
+void set_from_text(Field& field, std::span<const std::string> texts, std::string_view called);
+void set_from_text(Field& field, const std::string& text, std::string_view called);
+
+/// Stores a number where one is expected; false if the field has another type or the value is out
+/// of its range (not whole, negative, not finite).
+bool set_number(Field& field, std::int64_t value);
+bool set_number(Field& field, std::uint64_t value);
+bool set_number(Field& field, double value);
+bool set_bool(Field& field, bool value);
+bool set_text(Field& field, const std::string& value);
+bool set_list(Field& field, std::vector<std::string> values);
+
+template <class T>
+concept HasFields = requires(T& config) {
+  config.visit_fields([](auto&&...) {});
+};
+
+namespace detail {
+
+template <class T>
+FieldTarget target_of(T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    Choice choice;
+    for (const auto& [candidate, name] : enum_names(T{})) choice.names.emplace_back(name);
+    choice.get = [&value] { return std::string(to_string(value)); };
+    choice.set = [&value](const std::string& name) { value = enum_from_name<T>(name); };
+    return choice;
+  } else {
+    return &value;
+  }
+}
+
+}  // namespace detail
+
+/// Adds the fields of `config`, in their order; those of nested structs as "outer.inner".
+template <HasFields Config>
+void append_fields(Config& config, std::vector<Field>& fields, const std::string& prefix = {}) {
+  config.visit_fields([&]<class T>(std::string_view name, T& value, std::string_view help) {
+    const std::string path = prefix.empty() ? std::string(name) : prefix + "." + std::string(name);
+    if constexpr (HasFields<T>) {
+      append_fields(value, fields, path);
+    } else {
+      fields.push_back({path, std::string(help), detail::target_of(value)});
+    }
+  });
+}
+
+template <HasFields Config>
+std::vector<Field> fields_of(Config& config) {
+  std::vector<Field> fields;
+  append_fields(config, fields);
+  return fields;
+}
+
+}  // namespace fovea

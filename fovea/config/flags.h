@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields as command-line options and environment variables, described for whoever parses them.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/config/field.h"
+
+namespace fovea {
+
+enum class FlagKind { kSwitch, kValue, kList };
+
+struct Flag {
+  std::string name;         ///< "head-dim", from head_dim or model.head_dim
+  std::string environment;  ///< "FOVEA_HEAD_DIM"
+  FlagKind kind = FlagKind::kValue;
+  std::string placeholder;  ///< "N", "X", "TEXT", "relu|gelu"; "" for a switch
+  std::string help;
+  std::string default_text;          ///< the value that the field had when the flag was made
+  std::vector<std::string> choices;  ///< empty unless the field is an enum
+  Field field;
+
+  /// Throws kOptionValue that begins with the option's name: "--head-dim: expected ...".
+  void set(std::span<const std::string> values);
+};
+
+/// In the order of the fields. Two fields must not give one name (kInternal).
+std::vector<Flag> flags_of(std::span<const Field> fields);
+
+/// Sets what the environment says (a list: separated by commas) and returns the names of the fields
+/// it set. `lookup` is std::getenv but for tests. Throws kOptionValue that names the variable.
+std::vector<std::string> set_from_environment(
+    std::span<Flag> flags, const std::function<const char*(const char* name)>& lookup);
+
+}  // namespace fovea

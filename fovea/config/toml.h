@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configurations as TOML files that people write.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/config/field.h"
+
+namespace fovea {
+
+/// Sets the fields that the text names and leaves the others; returns the names of those it set.
+/// A key is a field's name, with dashes or underscores, in the table of its struct or at the top:
+/// for "model.head_dim", `head-dim = 64` or, below `[model]`, `head_dim = 64`. Throws kConfig, with
+/// file:line:column, for what is no TOML, an unknown key (and the likeliest that was meant), a
+/// value of the wrong type or out of range, a field set twice.
+std::vector<std::string> set_from_toml(std::vector<Field> fields, std::string_view text,
+                                       std::string_view where);
+
+/// The same for a file; also throws what read_file throws.
+std::vector<std::string> set_from_toml_file(std::vector<Field> fields,
+                                            const std::filesystem::path& path);
+
+/// Every field with its value, its help above it, one table for each nested struct: what
+/// set_from_toml reads back to the same values. An unset number has no TOML: NaN is left out.
+std::string toml_text(std::span<const Field> fields);
+
+}  // namespace fovea
