@@ -3,8 +3,7 @@
 //
 // float: largest error over all arguments, in units of the last place of the exact result (ulp;
 // half of one is unavoidable), measured by tests/simd/math_test.cc for each instruction set:
-//   Exp 1.0   Exp2 1.1   Exp2<5> 2.2   Log 0.8   Tanh 1.3   Erf 1.2   (without FMA; with it Exp2
-//   0.9)
+//   Exp 1.05   Exp2 1.25 (0.95 with FMA)   Exp2<5> 2.3   Log 0.85   Tanh 1.35   Erf 1.3
 // Infinities, NaN, signed zeros, denormal arguments and results and overflow are those of the C
 // library, but which NaN comes out is not specified. double: the C library, a lane at a time.
 #if defined(FOVEA_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)

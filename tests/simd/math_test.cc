@@ -74,12 +74,12 @@ struct Function {
 
 std::vector<Function> functions() {
   return {
-      {"Exp", FOVEA_DISPATCH(MapExp), [](double x) { return std::exp(x); }, 1.0},
-      {"Exp2", FOVEA_DISPATCH(MapExp2), [](double x) { return std::exp2(x); }, 1.1},
-      {"Exp2<5>", FOVEA_DISPATCH(MapExp2Fast), [](double x) { return std::exp2(x); }, 2.2},
-      {"Log", FOVEA_DISPATCH(MapLog), [](double x) { return std::log(x); }, 0.8},
-      {"Tanh", FOVEA_DISPATCH(MapTanh), [](double x) { return std::tanh(x); }, 1.3},
-      {"Erf", FOVEA_DISPATCH(MapErf), [](double x) { return std::erf(x); }, 1.2},
+      {"Exp", FOVEA_DISPATCH(MapExp), [](double x) { return std::exp(x); }, 1.05},
+      {"Exp2", FOVEA_DISPATCH(MapExp2), [](double x) { return std::exp2(x); }, 1.25},
+      {"Exp2<5>", FOVEA_DISPATCH(MapExp2Fast), [](double x) { return std::exp2(x); }, 2.3},
+      {"Log", FOVEA_DISPATCH(MapLog), [](double x) { return std::log(x); }, 0.85},
+      {"Tanh", FOVEA_DISPATCH(MapTanh), [](double x) { return std::tanh(x); }, 1.35},
+      {"Erf", FOVEA_DISPATCH(MapErf), [](double x) { return std::erf(x); }, 1.3},
   };
 }
 

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The register-blocked tile product under attention and gemm.
+//
+//   C[r][l]  =  start(r, l)  +  sum over k = 0, 1 ... depth-1 of  A(r, k) * B[k][l]
+//
+// for r < rows and l < lanes; see Into for the start. `lanes` runs along memory in B and C and is
+// cut into whole vectors; A is read one value at a time (broadcast), wherever its strides say, so A
+// may be a matrix, its transpose, or a strided part of either. Where each operand lies:
+//
+//   A(r, k)  a[r * a_row + k * a_depth]         any strides, any alignment
+//   B[k][l]  b[k * b_depth + l]                 whole vectors are read up to `lanes`
+//   C[r][l]  c[r * c_row + l]                   whole vectors are written up to `lanes`
+//
+// `lanes` must be a multiple of kLanes<T>: pad tiles to it. rows, depth and lanes may be 0 (depth 0
+// leaves the start). B and C need no alignment, but B is fastest in L1 or L2 with b_depth small:
+// 64 lanes of float, the panel of AVX-512, are read in one sweep when b_depth is 64 too.
+//
+// Bits: each value of C is its start, then one fused multiply-add for each k, ascending (with SSE
+// and scalar a multiplication and an addition). So they depend neither on rows or lanes nor on how
+// a sum over k is cut into several calls that add.
+//
+// For attention with queries in lanes (a tile of 64 queries):
+//   scores    s[key][query] = K row . qt         TileProduct<Into::kOverwrite, LaneMaximum::kTake>
+//             {rows = keys, depth = D, lanes = 64, a = K, a_row = key stride, a_depth = 1,
+//              b = qt[D][64], b_depth = 64, c = s, c_row = 64, maximum = running[64]}
+//   output    o[d][query] = o * alpha + V^T p    TileProduct<Into::kScaleAndAdd>
+//             {rows = Dv, depth = keys, lanes = 64, a = V, a_row = 1, a_depth = value stride,
+//              b = p[keys][64], b_depth = 64, c = o, c_row = 64, per_lane = alpha[64]}
+#if defined(FOVEA_SIMD_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FOVEA_SIMD_PRODUCT_INL_H_
+#undef FOVEA_SIMD_PRODUCT_INL_H_
+#else
+#define FOVEA_SIMD_PRODUCT_INL_H_
+#endif
+
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+
+/// Where the sum starts.
+enum class Into {
+  kOverwrite,    ///< at 0
+  kAdd,          ///< at C[r][l]
+  kScaleAndAdd,  ///< at C[r][l] * per_lane[l]
+  kStartAt,      ///< at per_lane[l]
+};
+
+/// Whether maximum[l] becomes the larger of itself and all C[r][l]; if one of those is NaN, it may
+/// become any of them.
+enum class LaneMaximum { kNone, kTake };
+
+template <class T>
+struct TileOperands {
+  index rows = 0, depth = 0, lanes = 0;
+  const T* a = nullptr;
+  index a_row = 0, a_depth = 0;
+  const T* b = nullptr;
+  index b_depth = 0;
+  T* c = nullptr;
+  index c_row = 0;
+  const T* per_lane = nullptr;  ///< [lanes], for kScaleAndAdd and kStartAt
+  T* maximum = nullptr;         ///< [lanes], for LaneMaximum::kTake
+};
+
+/// The register block: 24 sums of AVX-512's 32 registers, 12 or 8 of the other sets' 16. A panel of
+/// this many lanes is what the product works on at a time.
+inline constexpr int kBlockRows = HWY_TARGET <= HWY_AVX2 ? 6 : 4;
+inline constexpr int kBlockVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+template <class T>
+inline constexpr index kPanelLanes = kBlockVectors* kLanes<T>;
+
+// One block: kRows x kVectors sums stay in registers through the whole loop over k. Per k it loads
+// kVectors vectors of B and kRows values of A for kRows * kVectors multiply-adds, so that with 6 x
+// 4 the loads are well below what the machine can do beside its multiply-adds. The arrays of
+// vectors are registers once the loops over them are unrolled.
+template <Into kInto, LaneMaximum kMaximum, int kRows, int kVectors, class T>
+HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
+  const Tag<T> d;
+  constexpr index kN = kLanes<T>;
+  const T* HWY_RESTRICT a = t.a + row * t.a_row;
+  const T* HWY_RESTRICT b = t.b + lane;
+  T* HWY_RESTRICT c = t.c + row * t.c_row + lane;
+  const index a_row = t.a_row, a_depth = t.a_depth, b_depth = t.b_depth;
+  Vector<T> sum[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      if constexpr (kInto == Into::kOverwrite) sum[r][v] = hn::Zero(d);
+      if constexpr (kInto == Into::kStartAt) sum[r][v] = hn::LoadU(d, t.per_lane + lane + v * kN);
+      if constexpr (kInto == Into::kAdd) sum[r][v] = hn::LoadU(d, c + r * t.c_row + v * kN);
+      if constexpr (kInto == Into::kScaleAndAdd) {
+        sum[r][v] = hn::Mul(hn::LoadU(d, c + r * t.c_row + v * kN),
+                            hn::LoadU(d, t.per_lane + lane + v * kN));
+      }
+    }
+  }
+  for (index k = 0; k < t.depth; ++k) {
+    Vector<T> row_of_b[kVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) row_of_b[v] = hn::LoadU(d, b + v * kN);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const auto value = hn::Set(d, a[r * a_row]);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(value, row_of_b[v], sum[r][v]);
+    }
+    a += a_depth;
+    b += b_depth;
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+    [[maybe_unused]] auto largest = sum[0][v];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      hn::StoreU(sum[r][v], d, c + r * t.c_row + v * kN);
+      if constexpr (kMaximum == LaneMaximum::kTake) largest = hn::Max(largest, sum[r][v]);
+    }
+    if constexpr (kMaximum == LaneMaximum::kTake) {
+      T* const maximum = t.maximum + lane + v * kN;
+      hn::StoreU(hn::Max(hn::LoadU(d, maximum), largest), d, maximum);
+    }
+  }
+}
+
+/// All rows of one panel of kVectors vectors that starts at `lane`.
+template <Into kInto, LaneMaximum kMaximum, int kVectors, class T>
+HWY_NOINLINE void ProductPanel(const TileOperands<T>& t, index lane) {
+  index row = 0;
+  for (; row + kBlockRows <= t.rows; row += kBlockRows) {
+    ProductBlock<kInto, kMaximum, kBlockRows, kVectors>(t, row, lane);
+  }
+  if constexpr (kBlockRows > 4) {
+    if (row + 4 <= t.rows) {
+      ProductBlock<kInto, kMaximum, 4, kVectors>(t, row, lane);
+      row += 4;
+    }
+  }
+  if (row + 2 <= t.rows) {
+    ProductBlock<kInto, kMaximum, 2, kVectors>(t, row, lane);
+    row += 2;
+  }
+  if (row < t.rows) ProductBlock<kInto, kMaximum, 1, kVectors>(t, row, lane);
+}
+
+template <Into kInto, LaneMaximum kMaximum = LaneMaximum::kNone, class T>
+HWY_INLINE void TileProduct(const TileOperands<T>& t) {
+  index lane = 0;
+  for (; lane + kPanelLanes<T> <= t.lanes; lane += kPanelLanes<T>) {
+    ProductPanel<kInto, kMaximum, kBlockVectors>(t, lane);
+  }
+  for (; lane + 2 * kLanes<T> <= t.lanes; lane += 2 * kLanes<T>) {
+    ProductPanel<kInto, kMaximum, 2>(t, lane);
+  }
+  for (; lane + kLanes<T> <= t.lanes; lane += kLanes<T>) {
+    ProductPanel<kInto, kMaximum, 1>(t, lane);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#endif  // FOVEA_SIMD_PRODUCT_INL_H_
