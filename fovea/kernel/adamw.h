@@ -47,8 +47,9 @@ struct AdamWStep {
 template <class T>
 void adamw(const Context& ctx, std::span<const AdamWSlot<T>> slots, const AdamWStep& step);
 
-/// The square root of the sum of squares of all gradients, summed in double in a fixed order. Inf
-/// or NaN if any gradient is (or if the sum overflows): then nothing should be updated.
+/// The square root of the sum of squares of all gradients (the rest of a slot is not looked at),
+/// summed in double in a fixed order. Inf or NaN if any gradient is (or if the sum overflows): then
+/// nothing should be updated.
 template <class T>
 double global_norm(const Context& ctx, std::span<const AdamWSlot<T>> slots);
 

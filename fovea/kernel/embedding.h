@@ -27,8 +27,9 @@ void embedding_forward(const Context& ctx, const EmbeddingTable<std::type_identi
 
 /// dtable[ids[n]] += scale * dy[n] for n = 0 .. N-1, in this order for every row of the table, so
 /// the bits are the same for any number of threads. dy [N,C], dtable [V,C]. Call it once a table.
+/// The row `frozen` gets nothing (padding).
 template <class T>
 void embedding_backward(const Context& ctx, Vec<const std::int32_t> ids, double scale, InRows<T> dy,
-                        Rows<T> dtable);
+                        Rows<T> dtable, std::int32_t frozen = -1);
 
 }  // namespace fovea

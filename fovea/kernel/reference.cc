@@ -189,9 +189,11 @@ void embedding_forward(const EmbeddingTable<std::type_identity_t<T>>& tokens,
 }
 
 template <class T>
-void embedding_backward(Vec<const std::int32_t> ids, double scale, InRows<T> dy, Rows<T> dtable) {
+void embedding_backward(Vec<const std::int32_t> ids, double scale, InRows<T> dy, Rows<T> dtable,
+                        std::int32_t frozen) {
   for (index n = 0; n < dy.rows; ++n)
-    for (index c = 0; c < dy.columns; ++c) dtable[ids[n]][c] += static_cast<T>(scale) * dy[n][c];
+    for (index c = 0; c < dy.columns && ids[n] != frozen; ++c)
+      dtable[ids[n]][c] += static_cast<T>(scale) * dy[n][c];
 }
 
 bool dropout_keeps(const DropoutMask& dropout, index n, index column) {
@@ -313,9 +315,9 @@ template void embedding_forward(const EmbeddingTable<float>& tokens,
 template void embedding_forward(const EmbeddingTable<double>& tokens,
                                 const EmbeddingTable<double>& positions, Rows<double> y);
 template void embedding_backward(Vec<const std::int32_t> ids, double scale, Rows<const float> dy,
-                                 Rows<float> dtable);
+                                 Rows<float> dtable, std::int32_t frozen);
 template void embedding_backward(Vec<const std::int32_t> ids, double scale, Rows<const double> dy,
-                                 Rows<double> dtable);
+                                 Rows<double> dtable, std::int32_t frozen);
 template void dropout_forward(const DropoutMask& dropout, Rows<const float> x, Rows<float> y);
 template void dropout_forward(const DropoutMask& dropout, Rows<const double> x, Rows<double> y);
 template CrossEntropy cross_entropy(Rows<const float> logits, const Targets& targets, double scale,

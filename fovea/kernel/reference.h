@@ -40,7 +40,8 @@ template <class T>
 void embedding_forward(const EmbeddingTable<std::type_identity_t<T>>& tokens,
                        const EmbeddingTable<std::type_identity_t<T>>& positions, Rows<T> y);
 template <class T>
-void embedding_backward(Vec<const std::int32_t> ids, double scale, InRows<T> dy, Rows<T> dtable);
+void embedding_backward(Vec<const std::int32_t> ids, double scale, InRows<T> dy, Rows<T> dtable,
+                        std::int32_t frozen = -1);
 
 /// Whether element (n, column) is kept.
 bool dropout_keeps(const DropoutMask& dropout, index n, index column);

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of activation.h for one vector of float or double, for use inside kernels: the
+// epilogue of a product applies them to sums that are still in registers. Include it below
+// simd-inl.h; what it gives lies in fovea::HWY_NAMESPACE.
+#include "fovea/kernel/activation.h"
+
+#if defined(FOVEA_KERNEL_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FOVEA_KERNEL_ACTIVATION_INL_H_
+#undef FOVEA_KERNEL_ACTIVATION_INL_H_
+#else
+#define FOVEA_KERNEL_ACTIVATION_INL_H_
+#endif
+
+#include <type_traits>
+
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+
+template <class D>
+HWY_INLINE hn::Vec<D> Constant(D d, double value) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(value));
+}
+
+/// 1 / (1 + exp(-x)).
+template <class D>
+HWY_INLINE hn::Vec<D> Sigmoid(D d, hn::Vec<D> x) {
+  const auto one = Constant(d, 1);
+  return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
+}
+
+/// Phi(x), the normal distribution.
+template <class D>
+HWY_INLINE hn::Vec<D> NormalDistribution(D d, hn::Vec<D> x) {
+  const auto half = Constant(d, 0.5);
+  return hn::MulAdd(half, Erf(d, hn::Mul(x, Constant(d, 0.70710678118654752440))), half);
+}
+
+inline constexpr double kGeluSlope = 1.5957691216057308;  // 2 sqrt(2 / pi)
+inline constexpr double kGeluCube = 0.044715 * kGeluSlope;
+
+/// 2 u, u = sqrt(2 / pi) (x + 0.044715 x^3): (1 + tanh u) / 2 is the sigmoid of 2 u, which has one
+/// exponential, one division, and no cancellation for negative x.
+template <class D>
+HWY_INLINE hn::Vec<D> GeluTanhArgument(D d, hn::Vec<D> x) {
+  return hn::Mul(x, hn::MulAdd(hn::Mul(x, x), Constant(d, kGeluCube), Constant(d, kGeluSlope)));
+}
+
+/// f(x).
+template <Activation kF, class D>
+HWY_INLINE hn::Vec<D> Activate(D d, hn::Vec<D> x) {
+  if constexpr (kF == Activation::kRelu) {
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
+  } else if constexpr (kF == Activation::kGelu) {
+    return hn::Mul(x, NormalDistribution(d, x));
+  } else if constexpr (kF == Activation::kGeluTanh) {
+    const auto e = Exp(d, hn::Neg(GeluTanhArgument(d, x)));
+    return hn::Div(x, hn::Add(Constant(d, 1), e));
+  } else if constexpr (kF == Activation::kSilu) {
+    return hn::Div(x, hn::Add(Constant(d, 1), Exp(d, hn::Neg(x))));
+  } else if constexpr (kF == Activation::kTanh) {
+    return Tanh(d, x);
+  } else {
+    static_assert(kF == Activation::kNone);
+    return x;
+  }
+}
+
+/// f'(x).
+template <Activation kF, class D>
+HWY_INLINE hn::Vec<D> ActivateGradient(D d, hn::Vec<D> x) {
+  const auto one = Constant(d, 1);
+  if constexpr (kF == Activation::kRelu) {
+    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), one, hn::Zero(d));
+  } else if constexpr (kF == Activation::kGelu) {
+    const auto density = hn::Mul(Constant(d, 0.39894228040143267794),
+                                 Exp(d, hn::Mul(hn::Mul(x, x), Constant(d, -0.5))));
+    return hn::MulAdd(x, density, NormalDistribution(d, x));
+  } else if constexpr (kF == Activation::kGeluTanh) {
+    const auto s = Sigmoid(d, GeluTanhArgument(d, x));
+    const auto slope =
+        hn::MulAdd(hn::Mul(x, x), Constant(d, 3 * kGeluCube), Constant(d, kGeluSlope));
+    return hn::MulAdd(hn::Mul(hn::Mul(x, s), hn::Sub(one, s)), slope, s);
+  } else if constexpr (kF == Activation::kSilu) {
+    const auto s = Sigmoid(d, x);
+    return hn::Mul(s, hn::MulAdd(x, hn::Sub(one, s), one));
+  } else if constexpr (kF == Activation::kTanh) {
+    const auto t = Tanh(d, x);
+    return hn::NegMulAdd(t, t, one);
+  } else {
+    static_assert(kF == Activation::kNone);
+    return one;
+  }
+}
+
+/// Calls g(constant) with the compile-time constant of f: constant() is f.
+template <class G>
+HWY_INLINE void WithActivation(Activation f, G&& g) {
+  using enum Activation;
+  switch (f) {
+    case kNone:
+      return g(std::integral_constant<Activation, kNone>());
+    case kRelu:
+      return g(std::integral_constant<Activation, kRelu>());
+    case kGelu:
+      return g(std::integral_constant<Activation, kGelu>());
+    case kGeluTanh:
+      return g(std::integral_constant<Activation, kGeluTanh>());
+    case kSilu:
+      return g(std::integral_constant<Activation, kSilu>());
+    case kTanh:
+      return g(std::integral_constant<Activation, kTanh>());
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#endif  // FOVEA_KERNEL_ACTIVATION_INL_H_

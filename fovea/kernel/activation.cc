@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/activation.h"
+
+#include <type_traits>
+
+#include "fovea/kernel/spans.h"
+
+#ifndef FOVEA_KERNEL_ACTIVATION_SPANS_
+#define FOVEA_KERNEL_ACTIVATION_SPANS_
+namespace fovea {
+namespace {
+template <class T>
+struct ActivationSpans {
+  void (*forward)(Activation f, const T* x, index n, T* y);
+  void (*backward)(Activation f, const T* x, const T* dy, index n, T* dx);
+};
+}  // namespace
+}  // namespace fovea
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/kernel/activation.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/kernel/activation-inl.h"
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+void Forward(Activation f, const T* x, index n, T* y) {
+  WithActivation(f, [=](auto constant) {
+    ForEachLane<T>(n, [=](auto lanes, index i) {
+      lanes.Store(Activate<constant()>(lanes.d, lanes.Load(x + i)), y + i);
+    });
+  });
+}
+
+template <class T>
+void Backward(Activation f, const T* x, const T* dy, index n, T* dx) {
+  WithActivation(f, [=](auto constant) {
+    ForEachLane<T>(n, [=](auto lanes, index i) {
+      const auto slope = ActivateGradient<constant()>(lanes.d, lanes.Load(x + i));
+      lanes.Store(hn::Mul(slope, lanes.Load(dy + i)), dx + i);
+    });
+  });
+}
+
+ActivationSpans<float> FloatSpans() { return {Forward<float>, Backward<float>}; }
+ActivationSpans<double> DoubleSpans() { return {Forward<double>, Backward<double>}; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+namespace {
+
+HWY_EXPORT(FloatSpans);
+HWY_EXPORT(DoubleSpans);
+
+template <class T>
+ActivationSpans<T> activation_spans() {
+  if constexpr (std::is_same_v<T, float>) {
+    return FOVEA_DISPATCH(FloatSpans)();
+  } else {
+    return FOVEA_DISPATCH(DoubleSpans)();
+  }
+}
+
+// Operations for one element: a maximum, or an exponential and what goes with it.
+double cost_of(Activation f) { return f == Activation::kNone || f == Activation::kRelu ? 1 : 12; }
+
+}  // namespace
+
+template <class T>
+void activation_forward(const Context& ctx, Activation f, InRows<T> x, Rows<T> y) {
+  check_rows("activation", "y", y, x.rows, x.columns);
+  const auto span = activation_spans<T>().forward;
+  for_spans(ctx, x.rows, x.columns, layout_of(x, y), cost_of(f),
+            [=](index r, index c, index n) { span(f, x[r] + c, n, y[r] + c); });
+}
+
+template <class T>
+void activation_backward(const Context& ctx, Activation f, InRows<T> x, InRows<T> dy, Rows<T> dx) {
+  check_rows("activation_backward", "dy", dy, x.rows, x.columns);
+  check_rows("activation_backward", "dx", dx, x.rows, x.columns);
+  const auto span = activation_spans<T>().backward;
+  for_spans(ctx, x.rows, x.columns, layout_of(x, dy, dx), cost_of(f),
+            [=](index r, index c, index n) { span(f, x[r] + c, dy[r] + c, n, dx[r] + c); });
+}
+
+template void activation_forward(const Context&, Activation, Rows<const float>, Rows<float>);
+template void activation_forward(const Context&, Activation, Rows<const double>, Rows<double>);
+template void activation_backward(const Context&, Activation, Rows<const float>, Rows<const float>,
+                                  Rows<float>);
+template void activation_backward(const Context&, Activation, Rows<const double>,
+                                  Rows<const double>, Rows<double>);
+
+}  // namespace fovea
+#endif  // HWY_ONCE

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/cross_entropy.h"
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#ifndef FOVEA_KERNEL_CROSS_ENTROPY_ROWS_
+#define FOVEA_KERNEL_CROSS_ENTROPY_ROWS_
+namespace fovea {
+namespace {
+template <class T>
+struct CrossEntropyRows {
+  /// Writes dlogits if they are not null; returns max and sum of exp(logits - max).
+  void (*softmax)(const T* logits, index V, T scale, T* dlogits, T& max, T& sum);
+};
+}  // namespace
+}  // namespace fovea
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/kernel/cross_entropy.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+// dlogits = scale softmax(logits): the target's column is put right by the caller.
+template <class T>
+void SoftmaxRow(const T* logits, index V, T scale, T* dlogits, T& max_out, T& sum_out) {
+  const T max = Max(logits, V);
+  const T sum = SumOf<T>(V, [=](auto lanes, index v) {
+    const auto e = Exp(lanes.d, hn::Sub(lanes.Load(logits + v), lanes.Set(max)));
+    if (dlogits != nullptr) lanes.Store(e, dlogits + v);
+    return e;
+  });
+  max_out = max;
+  sum_out = sum;
+  if (dlogits == nullptr) return;
+  const T factor = sum == T{0} ? T{0} : scale / sum;
+  ForEachLane<T>(V, [=](auto lanes, index v) {
+    lanes.Store(hn::Mul(lanes.Load(dlogits + v), lanes.Set(factor)), dlogits + v);
+  });
+}
+
+CrossEntropyRows<float> FloatRows() { return {SoftmaxRow<float>}; }
+CrossEntropyRows<double> DoubleRows() { return {SoftmaxRow<double>}; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+
+namespace fovea {
+namespace {
+
+HWY_EXPORT(FloatRows);
+HWY_EXPORT(DoubleRows);
+
+template <class T>
+CrossEntropyRows<T> cross_entropy_rows() {
+  if constexpr (std::is_same_v<T, float>) {
+    return FOVEA_DISPATCH(FloatRows)();
+  } else {
+    return FOVEA_DISPATCH(DoubleRows)();
+  }
+}
+
+// log(sum) - (x - max), and not (log(sum) + max) - x: two large numbers of which little is left.
+template <class T>
+T loss_of(T target_logit, T max, T sum) {
+  if (sum == T{0}) return std::numeric_limits<T>::infinity();
+  return std::log(sum) - (target_logit - max);
+}
+
+}  // namespace
+
+index count_targets(const Targets& targets, index V) {
+  index count = 0;
+  for (index n = 0; n < targets.ids.size; ++n) {
+    const std::int32_t id = targets.ids[n];
+    if (id == targets.ignore) continue;
+    check(id >= 0 && id < V,
+          "cross_entropy: targets[{}] is {}; it must be in 0 to {}, or {} to be ignored", n, id,
+          V - 1, targets.ignore);
+    ++count;
+  }
+  return count;
+}
+
+template <class T>
+CrossEntropy cross_entropy(const Context& ctx, InRows<T> logits, const Targets& targets,
+                           double scale, Vec<T> losses, Rows<T> dlogits) {
+  constexpr double kCost = 12;  // operations for one element
+  const index N = logits.rows, V = logits.columns;
+  check_vec("cross_entropy", "targets", targets.ids, "N", N);
+  check_vec("cross_entropy", "losses", losses, "N", N);
+  const bool with_gradient = dlogits.data != nullptr;
+  if (with_gradient) check_rows("cross_entropy", "dlogits", dlogits, N, V);
+  CrossEntropy result{.total = 0, .count = count_targets(targets, V)};
+  const auto softmax = cross_entropy_rows<T>().softmax;
+  const T factor = static_cast<T>(scale);
+  ctx.for_ranges(N, kCost * static_cast<double>(V), [&](index begin, index end) {
+    for (index n = begin; n < end; ++n) {
+      const std::int32_t target = targets.ids[n];
+      T* const dx = with_gradient ? dlogits[n] : nullptr;
+      losses[n] = T{0};
+      if (target == targets.ignore) {
+        if (with_gradient) std::fill_n(dx, V, T{0});
+        continue;
+      }
+      const T target_logit = logits[n][target];
+      T max, sum;
+      softmax(logits[n], V, factor, dx, max, sum);
+      losses[n] = loss_of(target_logit, max, sum);
+      if (with_gradient) dx[target] -= factor;
+    }
+  });
+  for (const T loss : losses) result.total += static_cast<double>(loss);
+  return result;
+}
+
+template CrossEntropy cross_entropy(const Context&, Rows<const float>, const Targets&, double,
+                                    Vec<float>, Rows<float>);
+template CrossEntropy cross_entropy(const Context&, Rows<const double>, const Targets&, double,
+                                    Vec<double>, Rows<double>);
+
+}  // namespace fovea
+#endif  // HWY_ONCE

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/elementwise.h"
+
+#include <cstring>
+#include <type_traits>
+
+#include "fovea/kernel/column_sums.h"
+#include "fovea/kernel/spans.h"
+
+#ifndef FOVEA_KERNEL_ELEMENTWISE_SPANS_
+#define FOVEA_KERNEL_ELEMENTWISE_SPANS_
+namespace fovea {
+namespace {
+template <class T>
+struct ElementwiseSpans {
+  void (*add)(const T* a, const T* b, index n, T* y);
+  void (*multiply)(const T* a, const T* b, index n, T* y);
+  void (*scale)(T factor, const T* x, index n, T* y);
+};
+}  // namespace
+}  // namespace fovea
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/kernel/elementwise.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+void AddSpan(const T* a, const T* b, index n, T* y) {
+  ForEachLane<T>(n, [=](auto lanes, index i) {
+    lanes.Store(hn::Add(lanes.Load(a + i), lanes.Load(b + i)), y + i);
+  });
+}
+
+template <class T>
+void MultiplySpan(const T* a, const T* b, index n, T* y) {
+  ForEachLane<T>(n, [=](auto lanes, index i) {
+    lanes.Store(hn::Mul(lanes.Load(a + i), lanes.Load(b + i)), y + i);
+  });
+}
+
+template <class T>
+void ScaleSpan(T factor, const T* x, index n, T* y) {
+  ForEachLane<T>(n, [=](auto lanes, index i) {
+    lanes.Store(hn::Mul(lanes.Load(x + i), lanes.Set(factor)), y + i);
+  });
+}
+
+template <class T>
+ElementwiseSpans<T> AllSpans() {
+  return {AddSpan<T>, MultiplySpan<T>, ScaleSpan<T>};
+}
+ElementwiseSpans<float> FloatSpans() { return AllSpans<float>(); }
+ElementwiseSpans<double> DoubleSpans() { return AllSpans<double>(); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+namespace {
+
+HWY_EXPORT(FloatSpans);
+HWY_EXPORT(DoubleSpans);
+
+template <class T>
+ElementwiseSpans<T> elementwise_spans() {
+  if constexpr (std::is_same_v<T, float>) {
+    return FOVEA_DISPATCH(FloatSpans)();
+  } else {
+    return FOVEA_DISPATCH(DoubleSpans)();
+  }
+}
+
+constexpr double kCost = 1;  // operations for one element
+
+}  // namespace
+
+template <class T>
+void add_forward(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> y) {
+  check_rows("add", "b", b, a.rows, a.columns);
+  check_rows("add", "y", y, a.rows, a.columns);
+  const auto add = elementwise_spans<T>().add;
+  for_spans(ctx, a.rows, a.columns, layout_of(a, b, y), kCost,
+            [=](index r, index c, index n) { add(a[r] + c, b[r] + c, n, y[r] + c); });
+}
+
+template <class T>
+void accumulate(const Context& ctx, InRows<T> x, Rows<T> y) {
+  check_rows("accumulate", "y", y, x.rows, x.columns);
+  add_forward<T>(ctx, y, x, y);
+}
+
+template <class T>
+void multiply(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> y) {
+  check_rows("multiply", "b", b, a.rows, a.columns);
+  check_rows("multiply", "y", y, a.rows, a.columns);
+  const auto multiply_span = elementwise_spans<T>().multiply;
+  for_spans(ctx, a.rows, a.columns, layout_of(a, b, y), kCost,
+            [=](index r, index c, index n) { multiply_span(a[r] + c, b[r] + c, n, y[r] + c); });
+}
+
+template <class T>
+void scale(const Context& ctx, double factor, InRows<T> x, Rows<T> y) {
+  check_rows("scale", "y", y, x.rows, x.columns);
+  const auto scale_span = elementwise_spans<T>().scale;
+  const T by = static_cast<T>(factor);
+  for_spans(ctx, x.rows, x.columns, layout_of(x, y), kCost,
+            [=](index r, index c, index n) { scale_span(by, x[r] + c, n, y[r] + c); });
+}
+
+template <class T>
+void copy_rows(const Context& ctx, InRows<T> x, Rows<T> y) {
+  check_rows("copy_rows", "y", y, x.rows, x.columns);
+  for_spans(ctx, x.rows, x.columns, layout_of(x, y), kCost, [=](index r, index c, index n) {
+    std::memmove(y[r] + c, x[r] + c, static_cast<std::size_t>(n) * sizeof(T));
+  });
+}
+
+template <class T>
+void fill(const Context& ctx, std::type_identity_t<T> value, Rows<T> y) {
+  for_spans(ctx, y.rows, y.columns, layout_of(y), kCost,
+            [=](index r, index c, index n) { std::fill_n(y[r] + c, n, value); });
+}
+
+template <class T>
+void add_bias(const Context& ctx, InRows<T> x, InVec<T> bias, Rows<T> y) {
+  check_vec("add_bias", "bias", bias, "C", x.columns);
+  check_rows("add_bias", "y", y, x.rows, x.columns);
+  const auto add = elementwise_spans<T>().add;
+  for_spans(ctx, x.rows, x.columns, Layout::kStrided, kCost,
+            [=](index r, index c, index n) { add(x[r] + c, bias.data + c, n, y[r] + c); });
+}
+
+template <class T>
+void add_column_sums(const Context& ctx, InRows<T> x, Vec<T> sums) {
+  check_vec("add_column_sums", "sums", sums, "C", x.columns);
+  const auto add = elementwise_spans<T>().add;
+  add_chunk_sums(ctx, x.rows, kCost * static_cast<double>(x.columns), sums,
+                 [=](index begin, index end, T* partial) {
+                   for (index n = begin; n < end; ++n) add(partial, x[n], x.columns, partial);
+                 });
+}
+
+template void add_forward(const Context&, Rows<const float>, Rows<const float>, Rows<float>);
+template void add_forward(const Context&, Rows<const double>, Rows<const double>, Rows<double>);
+template void accumulate(const Context&, Rows<const float>, Rows<float>);
+template void accumulate(const Context&, Rows<const double>, Rows<double>);
+template void multiply(const Context&, Rows<const float>, Rows<const float>, Rows<float>);
+template void multiply(const Context&, Rows<const double>, Rows<const double>, Rows<double>);
+template void scale(const Context&, double, Rows<const float>, Rows<float>);
+template void scale(const Context&, double, Rows<const double>, Rows<double>);
+template void copy_rows(const Context&, Rows<const float>, Rows<float>);
+template void copy_rows(const Context&, Rows<const double>, Rows<double>);
+template void fill(const Context&, float, Rows<float>);
+template void fill(const Context&, double, Rows<double>);
+template void add_bias(const Context&, Rows<const float>, Vec<const float>, Rows<float>);
+template void add_bias(const Context&, Rows<const double>, Vec<const double>, Rows<double>);
+template void add_column_sums(const Context&, Rows<const float>, Vec<float>);
+template void add_column_sums(const Context&, Rows<const double>, Vec<double>);
+
+}  // namespace fovea
+#endif  // HWY_ONCE

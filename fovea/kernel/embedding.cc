@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/embedding.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#ifndef FOVEA_KERNEL_EMBEDDING_ROWS_
+#define FOVEA_KERNEL_EMBEDDING_ROWS_
+namespace fovea {
+namespace {
+template <class T>
+struct EmbeddingRows {
+  /// y = factor * x
+  void (*take)(const T* x, T factor, index C, T* y);
+  /// y += factor * x
+  void (*add)(const T* x, T factor, index C, T* y);
+};
+}  // namespace
+}  // namespace fovea
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/kernel/embedding.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+void TakeRow(const T* x, T factor, index C, T* y) {
+  ForEachLane<T>(C, [=](auto lanes, index c) {
+    lanes.Store(hn::Mul(lanes.Load(x + c), lanes.Set(factor)), y + c);
+  });
+}
+
+template <class T>
+void AddRow(const T* x, T factor, index C, T* y) {
+  ForEachLane<T>(C, [=](auto lanes, index c) {
+    lanes.Store(hn::MulAdd(lanes.Load(x + c), lanes.Set(factor), lanes.Load(y + c)), y + c);
+  });
+}
+
+EmbeddingRows<float> FloatRows() { return {TakeRow<float>, AddRow<float>}; }
+EmbeddingRows<double> DoubleRows() { return {TakeRow<double>, AddRow<double>}; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+namespace {
+
+HWY_EXPORT(FloatRows);
+HWY_EXPORT(DoubleRows);
+
+template <class T>
+EmbeddingRows<T> embedding_rows() {
+  if constexpr (std::is_same_v<T, float>) {
+    return FOVEA_DISPATCH(FloatRows)();
+  } else {
+    return FOVEA_DISPATCH(DoubleRows)();
+  }
+}
+
+void check_ids(const char* operation, const char* name, Vec<const std::int32_t> ids, index N,
+               index V) {
+  check_vec(operation, name, ids, "N", N);
+  for (index n = 0; n < N; ++n)
+    check(ids[n] >= 0 && ids[n] < V, "{}: {}[{}] is {}; the table has rows 0 to {}", operation,
+          name, n, ids[n], V - 1);
+}
+
+}  // namespace
+
+template <class T>
+void embedding_forward(const Context& ctx, const EmbeddingTable<std::type_identity_t<T>>& tokens,
+                       const EmbeddingTable<std::type_identity_t<T>>& positions, Rows<T> y) {
+  const index N = y.rows, C = y.columns;
+  const bool with_positions = positions.table.data != nullptr;
+  check(tokens.table.columns == C && (!with_positions || positions.table.columns == C),
+        "embedding: the tables must have C={} columns; they have {} and {}", C,
+        tokens.table.columns, positions.table.columns);
+  check_ids("embedding", "ids", tokens.ids, N, tokens.table.rows);
+  if (with_positions) {
+    check_ids("embedding", "positions", positions.ids, N, positions.table.rows);
+  }
+  const auto rows = embedding_rows<T>();
+  const auto scale = static_cast<T>(tokens.scale), scale2 = static_cast<T>(positions.scale);
+  ctx.for_ranges(N, static_cast<double>(C), [&](index begin, index end) {
+    for (index n = begin; n < end; ++n) {
+      rows.take(tokens.table[tokens.ids[n]], scale, C, y[n]);
+      if (with_positions) rows.add(positions.table[positions.ids[n]], scale2, C, y[n]);
+    }
+  });
+}
+
+// The columns are cut, not the tokens: whoever has a slice of columns walks all tokens in order, so
+// that no two threads meet in a row and the order of additions is that of the tokens. A slice of 64
+// floats is four cache lines.
+template <class T>
+void embedding_backward(const Context& ctx, Vec<const std::int32_t> ids, double scale, InRows<T> dy,
+                        Rows<T> dtable, std::int32_t frozen) {
+  constexpr index kSlice = 64;
+  const index N = dy.rows, C = dy.columns;
+  check(dtable.columns == C, "embedding_backward: dtable must have C={} columns; it has {}", C,
+        dtable.columns);
+  check_ids("embedding_backward", "ids", ids, N, dtable.rows);
+  const auto add = embedding_rows<T>().add;
+  const T factor = static_cast<T>(scale);
+  ctx.for_ranges((C + kSlice - 1) / kSlice, static_cast<double>(N * kSlice),
+                 [&](index begin, index end) {
+                   const index first = begin * kSlice, width = std::min(C, end * kSlice) - first;
+                   for (index n = 0; n < N; ++n)
+                     if (ids[n] != frozen)
+                       add(dy[n] + first, factor, width, dtable[ids[n]] + first);
+                 });
+}
+
+template void embedding_forward(const Context&, const EmbeddingTable<float>&,
+                                const EmbeddingTable<float>&, Rows<float>);
+template void embedding_forward(const Context&, const EmbeddingTable<double>&,
+                                const EmbeddingTable<double>&, Rows<double>);
+template void embedding_backward(const Context&, Vec<const std::int32_t>, double, Rows<const float>,
+                                 Rows<float>, std::int32_t);
+template void embedding_backward(const Context&, Vec<const std::int32_t>, double,
+                                 Rows<const double>, Rows<double>, std::int32_t);
+
+}  // namespace fovea
+#endif  // HWY_ONCE

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/softmax.h"
+
+#include <type_traits>
+
+#ifndef FOVEA_KERNEL_SOFTMAX_ROWS_
+#define FOVEA_KERNEL_SOFTMAX_ROWS_
+namespace fovea {
+namespace {
+template <class T>
+struct SoftmaxRows {
+  void (*forward)(const T* x, index C, T* y);
+  void (*backward)(const T* y, const T* dy, index C, T* dx);
+};
+}  // namespace
+}  // namespace fovea
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/kernel/softmax.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+// x is read twice (the second time from L1), y written once and rescaled in L1. The largest of a
+// row of -inf is the lowest finite number, so that every exponential is 0, and so is the sum.
+template <class T>
+void ForwardRow(const T* x, index C, T* y) {
+  const T max = Max(x, C);
+  const T sum = SumOf<T>(C, [=](auto lanes, index c) {
+    const auto e = Exp(lanes.d, hn::Sub(lanes.Load(x + c), lanes.Set(max)));
+    lanes.Store(e, y + c);
+    return e;
+  });
+  const T factor = sum == T{0} ? T{0} : T{1} / sum;
+  ForEachLane<T>(C, [=](auto lanes, index c) {
+    lanes.Store(hn::Mul(lanes.Load(y + c), lanes.Set(factor)), y + c);
+  });
+}
+
+template <class T>
+void BackwardRow(const T* y, const T* dy, index C, T* dx) {
+  const T dot = Dot(y, dy, C);
+  ForEachLane<T>(C, [=](auto lanes, index c) {
+    const auto centred = hn::Sub(lanes.Load(dy + c), lanes.Set(dot));
+    lanes.Store(hn::Mul(lanes.Load(y + c), centred), dx + c);
+  });
+}
+
+SoftmaxRows<float> FloatRows() { return {ForwardRow<float>, BackwardRow<float>}; }
+SoftmaxRows<double> DoubleRows() { return {ForwardRow<double>, BackwardRow<double>}; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+namespace {
+
+HWY_EXPORT(FloatRows);
+HWY_EXPORT(DoubleRows);
+
+template <class T>
+SoftmaxRows<T> softmax_rows() {
+  if constexpr (std::is_same_v<T, float>) {
+    return FOVEA_DISPATCH(FloatRows)();
+  } else {
+    return FOVEA_DISPATCH(DoubleRows)();
+  }
+}
+
+// Operations for one element, an exponential counted as what it costs.
+constexpr double kForwardCost = 12, kBackwardCost = 4;
+
+}  // namespace
+
+template <class T>
+void softmax_forward(const Context& ctx, InRows<T> x, Rows<T> y) {
+  const index N = x.rows, C = x.columns;
+  check_rows("softmax", "y", y, N, C);
+  const auto row = softmax_rows<T>().forward;
+  ctx.for_ranges(N, kForwardCost * static_cast<double>(C), [=](index begin, index end) {
+    for (index n = begin; n < end; ++n) row(x[n], C, y[n]);
+  });
+}
+
+template <class T>
+void softmax_backward(const Context& ctx, InRows<T> y, InRows<T> dy, Rows<T> dx) {
+  const index N = y.rows, C = y.columns;
+  check_rows("softmax_backward", "dy", dy, N, C);
+  check_rows("softmax_backward", "dx", dx, N, C);
+  const auto row = softmax_rows<T>().backward;
+  ctx.for_ranges(N, kBackwardCost * static_cast<double>(C), [=](index begin, index end) {
+    for (index n = begin; n < end; ++n) row(y[n], dy[n], C, dx[n]);
+  });
+}
+
+template void softmax_forward(const Context&, Rows<const float>, Rows<float>);
+template void softmax_forward(const Context&, Rows<const double>, Rows<double>);
+template void softmax_backward(const Context&, Rows<const float>, Rows<const float>, Rows<float>);
+template void softmax_backward(const Context&, Rows<const double>, Rows<const double>,
+                               Rows<double>);
+
+}  // namespace fovea
+#endif  // HWY_ONCE

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts of work that is done element by element.
+#pragma once
+
+#include "fovea/base/context.h"
+
+namespace fovea {
+
+enum class Layout { kContiguous, kStrided };
+
+/// Every view is contiguous: rows can be taken as one long row.
+template <class... Views>
+Layout layout_of(const Views&... views) {
+  return (views.contiguous() && ...) ? Layout::kContiguous : Layout::kStrided;
+}
+
+/// Calls f(row, first, n) for spans that cover [rows, columns]: n values of `row` from column
+/// `first`. Where all is contiguous a span may run over many rows and is one of row 0. `cost` is
+/// that of an element in operations. What f does to a value must not depend on where its span ends.
+template <class F>
+void for_spans(const Context& ctx, index rows, index columns, Layout layout, double cost, F&& f) {
+  if (rows == 0 || columns == 0) return;
+  if (layout == Layout::kContiguous) {
+    ctx.for_ranges(rows * columns, cost,
+                   [&](index begin, index end) { f(index{0}, begin, end - begin); });
+  } else {
+    ctx.for_ranges(rows, cost * static_cast<double>(columns), [&](index begin, index end) {
+      for (index row = begin; row < end; ++row) f(row, index{0}, columns);
+    });
+  }
+}
+
+}  // namespace fovea
