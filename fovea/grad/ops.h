@@ -70,7 +70,8 @@ Variable residual(Tape& tape, Variable x, Variable f, const DropoutOptions& opti
 
 // ---- columns: ops/columns.cc
 
-/// Columns of x, in x's memory: a view of as many columns as each width says (together all of them).
+/// Columns of x, in x's memory: a view of as many columns as each width says (together all of
+/// them).
 std::span<const Variable> split_columns(Tape& tape, Variable x, std::span<const index> widths);
 /// The operands side by side: [N, C1], [N, C2], ... -> [N, C1 + C2 + ...].
 Variable concat_columns(Tape& tape, std::span<const Variable> parts);
@@ -86,9 +87,9 @@ struct AttentionOptions {
   DropoutOptions dropout{};       ///< of the weights
 };
 
-/// What attends to what: q [N, H D], k [M, G D], v [M, G Dv], heads side by side in a row; all may be
-/// columns of one projection. `queries` and `keys` say which rows make a sequence. `slopes` [H], if
-/// given, are those of ALiBi, and may be learned.
+/// What attends to what: q [N, H D], k [M, G D], v [M, G Dv], heads side by side in a row; all may
+/// be columns of one projection. `queries` and `keys` say which rows make a sequence. `slopes` [H],
+/// if given, are those of ALiBi, and may be learned.
 struct AttentionOperands {
   Variable q, k, v;
   Sequences queries, keys;

@@ -9,17 +9,17 @@ namespace fovea {
 namespace {
 
 void check_offsets(index rows, Vec<const std::int32_t> offsets, Vec<const std::uint64_t> samples) {
-  check(offsets.size >= 2, "sequences: offsets need one entry more than there are sequences; got {}",
-        offsets.size);
+  check(offsets.size >= 2,
+        "sequences: offsets need one entry more than there are sequences; got {}", offsets.size);
   const index count = offsets.size - 1;
   check(samples.empty() || samples.size == count, "sequences: {} samples for {} sequences",
         samples.size, count);
   check(offsets[0] == 0 && offsets[count] == rows,
-        "sequences: offsets must run from 0 to the {} rows; they run from {} to {}", rows, offsets[0],
-        offsets[count]);
+        "sequences: offsets must run from 0 to the {} rows; they run from {} to {}", rows,
+        offsets[0], offsets[count]);
   for (index s = 0; s < count; ++s) {
-    check(offsets[s] <= offsets[s + 1], "sequences: sequence {} has offsets {} and {}", s, offsets[s],
-          offsets[s + 1]);
+    check(offsets[s] <= offsets[s + 1], "sequences: sequence {} has offsets {} and {}", s,
+          offsets[s], offsets[s + 1]);
   }
 }
 
@@ -31,8 +31,8 @@ Sequences lay_out_sequences(Tape& tape, index rows, Vec<const std::int32_t> offs
   auto* positions = tape.saved<std::int32_t>(rows);
   auto* names = tape.saved<SampleRow>(rows);
   for (index s = 0; s + 1 < offsets.size; ++s) {
-    const auto sample = static_cast<std::uint32_t>(
-        samples.empty() ? static_cast<std::uint64_t>(s) : samples[s]);
+    const auto sample =
+        static_cast<std::uint32_t>(samples.empty() ? static_cast<std::uint64_t>(s) : samples[s]);
     for (index n = offsets[s]; n < offsets[s + 1]; ++n) {
       positions[n] = static_cast<std::int32_t>(first + n - offsets[s]);
       names[n] = {sample, static_cast<std::uint32_t>(positions[n])};

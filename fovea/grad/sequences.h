@@ -13,10 +13,11 @@ struct SampleRow;
 
 /// Views, which must outlive the step. Default-made: all rows are one sequence, number 0.
 struct Sequences {
-  Vec<const std::int32_t> offsets;    ///< [sequences + 1], ascending, from 0 to the number of rows
-  Vec<const std::uint64_t> samples;   ///< [sequences] numbers that name dropout masks; empty: 0, 1, ..
+  Vec<const std::int32_t> offsets;  ///< [sequences + 1], ascending, from 0 to the number of rows
+  Vec<const std::uint64_t>
+      samples;  ///< [sequences] numbers that name dropout masks; empty: 0, 1, ..
   Vec<const std::int32_t> positions;  ///< [rows] positions, counted from each sequence's first row
-  Vec<const SampleRow> rows;          ///< [rows] (sample, position): names the rows of dropout masks
+  Vec<const SampleRow> rows;  ///< [rows] (sample, position): names the rows of dropout masks
 
   index count() const { return offsets.empty() ? 1 : offsets.size - 1; }
 };

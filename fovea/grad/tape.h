@@ -94,6 +94,15 @@ struct GradientOut {
   Vec<T> vec() const { return {rows.data, rows.rows * rows.columns}; }
 };
 
+/// Calls f with std::type_identity<float> or <double>.
+template <class F>
+void with_type(DType dtype, F&& f) {
+  if (dtype == DType::kFloat32)
+    f(std::type_identity<float>{});
+  else
+    f(std::type_identity<double>{});
+}
+
 /// For kernels that only know how to write: calls write(rows), through scratch memory where the
 /// gradient is to be added to.
 template <class T, class Write>
@@ -109,7 +118,6 @@ void write_or_add(const Context& context, const GradientOut<T>& out, Write&& wri
   write(sum);
   accumulate(context, sum, out.rows);
 }
-
 
 /// Belongs to one thread; the kernels inside use the context's threads.
 class Tape {

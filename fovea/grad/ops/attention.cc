@@ -57,8 +57,8 @@ Attention<T> attention_of(const Call& call, TapeMode mode, Vec<T> dslopes = {}) 
 Call checked_call(const AttentionOperands& in, const AttentionOptions& options) {
   const index H = options.heads, G = options.kv_heads > 0 ? options.kv_heads : H;
   check(in.q.defined() && in.k.defined() && in.v.defined(), "attention: q, k or v is missing");
-  check(H >= 1 && in.q.columns() % H == 0, "attention: q has {} columns, not a multiple of {} heads",
-        in.q.columns(), H);
+  check(H >= 1 && in.q.columns() % H == 0,
+        "attention: q has {} columns, not a multiple of {} heads", in.q.columns(), H);
   check(in.k.columns() % G == 0 && in.v.columns() % G == 0,
         "attention: k has {} and v {} columns; both must be multiples of {} heads", in.k.columns(),
         in.v.columns(), G);

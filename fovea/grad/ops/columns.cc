@@ -35,7 +35,8 @@ Variable concat_columns(Tape& tape, std::span<const Variable> operands) {
   const Variable& first = operands[0];
   index columns = 0;
   for (const Variable& part : operands) {
-    check_operand("concat_columns", "every operand", part, first.rows(), part.columns(), first.dtype());
+    check_operand("concat_columns", "every operand", part, first.rows(), part.columns(),
+                  first.dtype());
     columns += part.columns();
   }
   const auto parts = kept(tape, operands);

@@ -10,15 +10,6 @@
 
 namespace fovea {
 
-/// Calls f with std::type_identity<float> or <double>.
-template <class F>
-void with_type(DType dtype, F&& f) {
-  if (dtype == DType::kFloat32)
-    f(std::type_identity<float>{});
-  else
-    f(std::type_identity<double>{});
-}
-
 /// Error(kShape) unless `x` is there, [rows, columns], and of the op's type.
 inline void check_operand(std::string_view op, std::string_view name, Variable x, index rows,
                           index columns, DType dtype) {

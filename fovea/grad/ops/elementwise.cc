@@ -54,9 +54,8 @@ Variable scale(Tape& tape, Variable x, double factor) {
   with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
     scale(tape.context(), factor, x.value<T>(), y.value<T>());
     tape.record(y, {x}, [=](Tape& t) {
-      write_or_add(t.context(), t.gradient_for<T>(x), [&](Rows<T> dx) {
-        scale(t.context(), factor, t.gradient_of<T>(y), dx);
-      });
+      write_or_add(t.context(), t.gradient_for<T>(x),
+                   [&](Rows<T> dx) { scale(t.context(), factor, t.gradient_of<T>(y), dx); });
     });
   });
   return y;

@@ -60,8 +60,9 @@ Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable 
     const CrossEntropy result = linear_cross_entropy(tape.context(), call);
     loss.value<T>()[0][0] = static_cast<T>(factor * result.total);
     tape.record(loss, {x, weight, bias}, [=, dx = call.dx](Tape& t) {
-      check(t.gradient_of<T>(loss)[0][0] == T{1},
-            "linear_cross_entropy: backward must reach it with factor 1; give it the scale instead");
+      check(
+          t.gradient_of<T>(loss)[0][0] == T{1},
+          "linear_cross_entropy: backward must reach it with factor 1; give it the scale instead");
       pass_on<T>(t.context(), dx, t.gradient_for<T>(x));
     });
   });

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/language_model.h"
+
+#include <algorithm>
+#include <array>
+
+#include "fovea/model/language_model_layers.h"
+
+namespace fovea {
+
+namespace {
+
+void check_ids(std::string_view op, Vec<const std::int32_t> ids, index V) {
+  for (index n = 0; n < ids.size; ++n) {
+    check(ids[n] >= 0 && ids[n] < V, "{}: token {} is {}; the vocabulary has {}", op, n, ids[n], V);
+  }
+}
+
+Sequences rows_of(Tape& tape, const TokenBatch& batch, index block) {
+  const Sequences rows = lay_out_sequences(tape, batch.ids.size, batch.offsets, batch.samples);
+  for (index s = 0; s < rows.count(); ++s) {
+    const index length = rows.offsets[s + 1] - rows.offsets[s];
+    check(length <= block, "language model: sequence {} has {} tokens; the model sees at most {}",
+          s, length, block);
+  }
+  return rows;
+}
+
+}  // namespace
+
+LanguageModel::LanguageModel(const LanguageModelConfig& config, std::uint64_t seed, DType dtype)
+    : config_(resolve(config)),
+      parameters_(std::make_unique<ParameterSet>(ParameterSetOptions{seed, dtype})),
+      layers_(std::make_unique<LanguageModelLayers>(config_, ParameterScope(*parameters_))) {}
+
+LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;
+LanguageModel& LanguageModel::operator=(LanguageModel&&) noexcept = default;
+LanguageModel::~LanguageModel() = default;
+
+Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
+                             const LossOptions& options) const {
+  check(batch.targets.size == batch.ids.size, "language model: {} targets for {} tokens",
+        batch.targets.size, batch.ids.size);
+  const Sequences rows = rows_of(tape, batch, config_.block);
+  const Variable x = layers_->hidden(tape, batch.ids, rows, options.dropout);
+  return linear_cross_entropy(tape, x, tape.parameter(layers_->output_weight()),
+                              parameter_or_none(tape, layers_->output_bias()), {batch.targets},
+                              options.scale);
+}
+
+Variable LanguageModel::logits(Tape& tape, const TokenBatch& batch,
+                               const LossOptions& options) const {
+  const Sequences rows = rows_of(tape, batch, config_.block);
+  return project(tape, layers_->hidden(tape, batch.ids, rows, options.dropout));
+}
+
+Variable LanguageModel::project(Tape& tape, Variable x) const {
+  return linear(tape, x, tape.parameter(layers_->output_weight()),
+                parameter_or_none(tape, layers_->output_bias()));
+}
+
+LanguageModelDecoder::LanguageModelDecoder(const Context& context, const LanguageModel& model)
+    : model_(model),
+      tape_(context, TapeMode::kInference),
+      caches_(model.layers_->make_caches(model.config().block)) {}
+
+index LanguageModelDecoder::window_start(index n, index block) {
+  if (n <= block) return 0;
+  const index hop = std::max<index>(1, block / 4);
+  return (n - block + hop - 1) / hop * hop;
+}
+
+Vec<const float> LanguageModelDecoder::append(Vec<const std::int32_t> ids) {
+  check(!ids.empty(), "decoder: there is no token to append");
+  check_ids("decoder", ids, model_.config().vocabulary);
+  tokens_.insert(tokens_.end(), ids.begin(), ids.end());
+  const index start = window_start(size(), model_.config().block);
+  if (start != start_) {
+    start_ = start;
+    for (KvCache& cache : caches_) cache.clear();
+  }
+  const index seen = start_ + caches_[0].size();
+  return encode({tokens_.data() + seen, size() - seen});
+}
+
+Vec<const float> LanguageModelDecoder::encode(Vec<const std::int32_t> ids) {
+  tape_.reset();
+  const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(ids.size)};
+  const Sequences rows =
+      lay_out_sequences(tape_, ids.size, {offsets.data(), 2}, {}, caches_[0].size());
+  const Variable x = model_.layers_->hidden(tape_, ids, rows, caches_);
+  const Rows<const float> last = x.value<float>().slice(ids.size - 1, ids.size);
+  return model_.project(tape_, tape_.constant(last)).vec<float>();
+}
+
+void LanguageModelDecoder::clear() {
+  tokens_.clear();
+  for (KvCache& cache : caches_) cache.clear();
+  start_ = 0;
+}
+
+}  // namespace fovea

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A decoder-only Transformer (Vaswani et al. 2017; Radford et al. 2019): tokens in, the next
+// token's distribution out. From here to the Q.K product: nn/block, nn/attention,
+// grad/ops/attention, attention/.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fovea/grad/sequences.h"
+#include "fovea/grad/tape.h"
+#include "fovea/model/language_model_config.h"
+#include "fovea/nn/kv_cache.h"
+#include "fovea/nn/module.h"
+
+namespace fovea {
+
+class LanguageModelLayers;
+
+/// N tokens of several sequences, one sequence after another: nothing is padding. Views.
+struct TokenBatch {
+  Vec<const std::int32_t> ids;       ///< [N]
+  Vec<const std::int32_t> targets;   ///< [N]; -1: no loss at this place
+  Vec<const std::int32_t> offsets;   ///< [sequences + 1], from 0 to N
+  Vec<const std::uint64_t> samples;  ///< [sequences], numbers that name the dropout masks; or empty
+};
+
+struct LossOptions {
+  double scale = 1;    ///< 1 / (targets of the update) makes the loss a mean
+  DropoutKey dropout;  ///< seed and step of this update's masks; `layer` is not read
+};
+
+/// Parameters change only from outside (optimizer, checkpoint); all functions are const and may be
+/// called from several threads at once, each with its own tape or decoder, while nobody trains.
+class LanguageModel {
+ public:
+  /// Throws as resolve() does, and kOutOfMemory.
+  LanguageModel(const LanguageModelConfig& config, std::uint64_t seed,
+                DType dtype = DType::kFloat32);
+  LanguageModel(LanguageModel&&) noexcept;
+  LanguageModel& operator=(LanguageModel&&) noexcept;
+  ~LanguageModel();
+
+  /// Resolved: no size is 0.
+  const LanguageModelConfig& config() const { return config_; }
+  /// In a fixed order, with names such as "blocks.0.attention.qkv.weight".
+  std::span<Parameter* const> parameters() const { return parameters_->parameters(); }
+
+  /// scale x the sum of the negative log-likelihoods of all targets, in nats: [1, 1]. A sequence
+  /// may have at most `block` tokens. On a training tape the output projection's gradients are made
+  /// here, scaled: let backward start from this value, or from a sum of such, unscaled.
+  Variable loss(Tape& tape, const TokenBatch& batch, const LossOptions& options = {}) const;
+
+  /// The logits [N, V] of every token's successor; `batch.targets` is not read.
+  Variable logits(Tape& tape, const TokenBatch& batch, const LossOptions& options = {}) const;
+
+ private:
+  friend class LanguageModelDecoder;
+
+  Variable project(Tape& tape, Variable x) const;
+
+  LanguageModelConfig config_;
+  std::unique_ptr<ParameterSet> parameters_;
+  std::unique_ptr<const LanguageModelLayers> layers_;
+};
+
+/// Writes on: tokens go in, and the distribution of the next one comes out. Keys and values of the
+/// tokens seen are kept, so a token costs one row of work.
+///
+/// A model sees at most `block` tokens, with positions counted from the first that it sees. When
+/// they are full, the window moves on by a quarter of a block and what it still holds is encoded
+/// again, from position 0: cached keys and values of upper layers have seen tokens that left, and
+/// absolute positions have changed, so a cache that merely dropped its oldest row would compute
+/// something that no training step did. The logits after n tokens are those of tokens
+/// [window_start(n), n) alone: the same bits as without a cache.
+class LanguageModelDecoder {
+ public:
+  /// The model must outlive the decoder and not change while tokens are held.
+  LanguageModelDecoder(const Context& context, const LanguageModel& model);
+
+  /// Takes the next tokens (at least one) and returns the logits [V] after the last of them, valid
+  /// until the next call.
+  Vec<const float> append(Vec<const std::int32_t> ids);
+
+  /// Forgets all tokens.
+  void clear();
+  /// Tokens taken so far.
+  index size() const { return static_cast<index>(tokens_.size()); }
+
+  /// The first of n tokens that the model still sees.
+  static index window_start(index n, index block);
+
+ private:
+  Vec<const float> encode(Vec<const std::int32_t> ids);
+
+  const LanguageModel& model_;
+  Tape tape_;
+  std::vector<std::int32_t> tokens_;
+  std::vector<KvCache> caches_;  // a layer each
+  index start_ = 0;              // the token at position 0 of the caches
+};
+
+}  // namespace fovea

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/language_model_config.h"
+
+#include <limits>
+#include <string>
+
+#include "fovea/model/language_model_layers.h"
+
+namespace fovea {
+
+namespace {
+
+// Ids, offsets and positions are int32; nothing that is larger fits a machine anyway.
+constexpr index kLargest = std::numeric_limits<std::int32_t>::max();
+constexpr index kMostLayers = 65536;
+
+void check_size(std::string_view name, index value, index least, index most) {
+  if (value < least || value > most) {
+    fail(ErrorCode::kOptionValue, "{} must be in [{}, {}]; it is {}", name, least, most, value);
+  }
+}
+
+void check_sizes(const LanguageModelConfig& c) {
+  check_size("vocabulary", c.vocabulary, 1, kLargest);
+  check_size("layers", c.layers, 1, kMostLayers);
+  check_size("heads", c.heads, 1, kLargest);
+  check_size("kv_heads", c.kv_heads, 0, c.heads);
+  check_size("head_dim", c.head_dim, 0, kLargest);
+  check_size("width", c.width, 1, kLargest);
+  check_size("ff", c.ff, 0, kLargest);
+  check_size("block", c.block, 1, kLargest);
+}
+
+// Products of a layer for one token: the numbers in its matrices.
+double matrix_parameters(const LanguageModelConfig& c) {
+  const double C = static_cast<double>(c.width), F = static_cast<double>(c.ff),
+               qo = 2 * static_cast<double>(c.heads * c.head_dim),
+               kv = 2 * static_cast<double>(c.kv_heads * c.head_dim);
+  return C * (qo + kv) + 2 * C * F;
+}
+
+}  // namespace
+
+LanguageModelConfig resolve(LanguageModelConfig c) {
+  check_sizes(c);
+  if (!(c.dropout >= 0 && c.dropout < 1)) {
+    fail(ErrorCode::kOptionValue, "dropout must be in [0, 1); it is {}", c.dropout);
+  }
+  if (c.kv_heads == 0) c.kv_heads = c.heads;
+  if (c.ff == 0) c.ff = checked_product(4, c.width, "ff = 4 x width");
+  if (c.head_dim == 0) {
+    if (c.width % c.heads != 0) {
+      throw Error(ErrorCode::kShape,
+                  fmt::format("width {} is not divisible by {} heads", c.width, c.heads),
+                  "make the width a multiple of the heads, or choose the head_dim yourself");
+    }
+    c.head_dim = c.width / c.heads;
+  }
+  if (c.position == PositionKind::kSinusoidal && c.width % 2 != 0) {
+    throw Error(ErrorCode::kShape,
+                fmt::format("sinusoidal positions need an even width; it is {}", c.width),
+                "make the width even, or choose other positions");
+  }
+  check_size("ff", c.ff, 1, kLargest);
+  checked_product(c.heads, c.head_dim, "heads x head_dim");
+  return c;
+}
+
+index parameter_count(const LanguageModelConfig& config) {
+  ParameterSet shapes({.memory = ParameterMemory::kShapesOnly});
+  const LanguageModelLayers layers(resolve(config), ParameterScope(shapes));
+  return shapes.size();
+}
+
+double flops_per_token(const LanguageModelConfig& config) {
+  const LanguageModelConfig c = resolve(config);
+  const auto layers = static_cast<double>(c.layers);
+  const double keys = (static_cast<double>(c.block) + 1) / 2;
+  const double scores = keys * static_cast<double>(c.heads * c.head_dim);
+  const double output = static_cast<double>(c.vocabulary) * static_cast<double>(c.width);
+  return 6 * (layers * matrix_parameters(c) + output) + layers * 14 * scores;
+}
+
+double activation_bytes(const LanguageModelConfig& config, index tokens) {
+  const LanguageModelConfig c = resolve(config);
+  const auto C = static_cast<double>(c.width), F = static_cast<double>(c.ff),
+             H = static_cast<double>(c.heads), layers = static_cast<double>(c.layers);
+  const auto q = static_cast<double>(c.heads * c.head_dim);
+  const auto kv = 2 * static_cast<double>(c.kv_heads * c.head_dim);
+  const double layer = 6 * C + 2 * q + kv + H + 4 + 2 * F;
+  const double alive = 5 * C + 2 * q + kv + F;
+  return 4 * static_cast<double>(tokens) * (layers * layer + alive + 4 * C);
+}
+
+}  // namespace fovea

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a language model is made of, and what it costs before it is made.
+#pragma once
+
+#include "fovea/base/fields.h"
+#include "fovea/base/types.h"
+#include "fovea/nn/options.h"
+
+namespace fovea {
+
+/// A decoder-only Transformer. Sizes given as 0 follow from the others; resolve() fills them in.
+struct LanguageModelConfig {
+  index layers = 4;
+  index heads = 4;
+  index kv_heads = 0;
+  index head_dim = 0;
+  index width = 128;
+  index ff = 0;
+  index block = 64;
+  double dropout = 0;
+  PositionKind position = PositionKind::kLearned;
+  NormKind norm = NormKind::kLayer;
+  NormPosition norm_position = NormPosition::kPre;
+  LayerNormVariant ln_variant = LayerNormVariant::kStandard;
+  bool bias = false;
+  Activation activation = Activation::kGelu;
+  bool tie = true;
+  index vocabulary = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("layers", layers, "Transformer layers");
+    visit("heads", heads, "attention heads of a layer");
+    visit("kv_heads", kv_heads, "heads of keys and values, shared by groups of heads; 0: one each");
+    visit("head_dim", head_dim, "width of a head; 0: width / heads");
+    visit("width", width, "width of the model");
+    visit("ff", ff, "width of the feed-forward network; 0: 4 width");
+    visit("block", block, "most tokens that the model sees at once");
+    visit("dropout", dropout, "probability of dropping a weight or activation in training");
+    visit("position", position, "how the order of tokens is known");
+    visit("norm", norm, "layer normalisation, or root mean square alone");
+    visit("norm_position", norm_position, "normalise before each part of a layer, or after it");
+    visit("ln_variant", ln_variant, "layer norm: divide by sqrt(var + eps), or by std + eps");
+    visit("bias", bias, "biases in projections and norms");
+    visit("activation", activation, "activation of the feed-forward network");
+    visit("tie", tie, "use the token embeddings as output projection too");
+    visit("vocabulary", vocabulary, "number of tokens");
+  }
+
+  friend bool operator==(const LanguageModelConfig&, const LanguageModelConfig&) = default;
+};
+
+/// The configuration with every size filled in. Throws kShape or kOptionValue that names the
+/// option, its value and the rule; sizes that no machine holds are refused here (kShape).
+LanguageModelConfig resolve(LanguageModelConfig config);
+
+/// How many numbers are learned. Nothing is allocated.
+index parameter_count(const LanguageModelConfig& config);
+
+/// Multiplications and additions of the products, for one token of a training step (forward and
+/// backward) in sequences of `block` tokens, of which causal attention computes half.
+double flops_per_token(const LanguageModelConfig& config);
+
+/// Bytes of a training step over `tokens` tokens at once, beside parameters, their gradients and
+/// the optimizer: values kept for backward, and the gradients that are alive at the same time. The
+/// tape's peak stays within 10 % of it.
+double activation_bytes(const LanguageModelConfig& config, index tokens);
+
+}  // namespace fovea

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/language_model_layers.h"
+
+#include "fovea/attention/mask/band.h"
+
+namespace fovea {
+
+namespace {
+
+Biases biases(const LanguageModelConfig& c) { return c.bias ? Biases::kLearned : Biases::kNone; }
+
+NormOptions norm_options(const LanguageModelConfig& c) {
+  return {.width = c.width, .kind = c.norm, .variant = c.ln_variant, .bias = biases(c)};
+}
+
+BlockOptions block_options(const LanguageModelConfig& c) {
+  const Init output_init = residual_init(c.layers);
+  BlockOptions options;
+  options.attention.width = c.width;
+  options.attention.heads = c.heads;
+  options.attention.kv_heads = c.kv_heads;
+  options.attention.head_dim = c.head_dim;
+  options.attention.bias = biases(c);
+  options.attention.output_init = output_init;
+  options.attention.mask = mask::Causal();
+  options.attention.dropout = c.dropout;
+  options.attention.slopes = c.position == PositionKind::kAlibi ? Slopes::kFixed : Slopes::kNone;
+  options.feed_forward = {.width = c.width,
+                          .hidden = c.ff,
+                          .activation = c.activation,
+                          .bias = biases(c),
+                          .output_init = output_init};
+  options.residual = {.norm = norm_options(c), .position = c.norm_position, .dropout = c.dropout};
+  return options;
+}
+
+}  // namespace
+
+LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const ParameterScope& scope)
+    : dropout_(c.dropout),
+      embedding_({.vocabulary = c.vocabulary,
+                  .width = c.width,
+                  .positions = c.block,
+                  .position = c.position},
+                 scope["embedding"]) {
+  const BlockOptions options = block_options(c);
+  for (index l = 0; l < c.layers; ++l) blocks_.emplace_back(options, scope["blocks"][l]);
+  if (c.norm_position == NormPosition::kPre) norm_.emplace(norm_options(c), scope["norm"]);
+  if (!c.tie) {
+    output_.emplace(LinearOptions{.in = c.width, .out = c.vocabulary, .bias = biases(c)},
+                    scope["output"]);
+  }
+}
+
+Variable LanguageModelLayers::hidden(Tape& tape, Vec<const std::int32_t> ids, const Sequences& rows,
+                                     const DropoutKey& key) const {
+  Variable x = embedding_.forward(tape, ids, rows);
+  x = dropout(tape, x, {dropout_, {key.seed, key.step, 0}}, rows);
+  std::uint32_t layer = 0;
+  for (const Block& block : blocks_) {
+    x = block.forward(tape, x, rows, {key.seed, key.step, layer++});
+  }
+  return finish(tape, x);
+}
+
+Variable LanguageModelLayers::hidden(Tape& tape, Vec<const std::int32_t> ids, const Sequences& rows,
+                                     std::vector<KvCache>& caches) const {
+  Variable x = embedding_.forward(tape, ids, rows);
+  for (std::size_t l = 0; l < blocks_.size(); ++l) x = blocks_[l].forward(tape, x, caches[l]);
+  return finish(tape, x);
+}
+
+std::vector<KvCache> LanguageModelLayers::make_caches(index capacity) const {
+  std::vector<KvCache> caches;
+  for (const Block& block : blocks_) caches.emplace_back(block.attention().cache_options(capacity));
+  return caches;
+}
+
+}  // namespace fovea

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layers of a language model, apart from the memory of their parameters: also built with shapes
+// alone, to count.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "fovea/model/language_model_config.h"
+#include "fovea/nn/block.h"
+#include "fovea/nn/embedding.h"
+#include "fovea/nn/kv_cache.h"
+
+namespace fovea {
+
+/// `config` must be resolved. Parameters, in this order: embedding.*, blocks.N.*, norm.* (pre-norm
+/// models), output.weight [V, C] (unless tied) and output.bias [V] (untied models with biases).
+class LanguageModelLayers {
+ public:
+  LanguageModelLayers(const LanguageModelConfig& config, const ParameterScope& scope);
+
+  /// The rows from which the next tokens are predicted: [N, C].
+  Variable hidden(Tape& tape, Vec<const std::int32_t> ids, const Sequences& rows,
+                  const DropoutKey& key) const;
+  /// The same for the newest tokens of one sequence, whose earlier ones lie in the caches.
+  Variable hidden(Tape& tape, Vec<const std::int32_t> ids, const Sequences& rows,
+                  std::vector<KvCache>& caches) const;
+
+  Parameter& output_weight() const { return output_ ? output_->weight() : embedding_.tokens(); }
+  Parameter* output_bias() const { return output_ ? output_->bias() : nullptr; }
+
+  /// An empty cache for each layer.
+  std::vector<KvCache> make_caches(index capacity) const;
+
+ private:
+  Variable finish(Tape& tape, Variable x) const { return norm_ ? norm_->forward(tape, x) : x; }
+
+  double dropout_;
+  Embedding embedding_;
+  std::vector<Block> blocks_;
+  std::optional<Norm> norm_;
+  std::optional<Linear> output_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/nn/attention.h"
+
+#include <array>
+
+#include "fovea/nn/position.h"
+
+namespace fovea {
+
+namespace {
+
+Tensor slope_tensor(index heads, DType dtype) {
+  const std::vector<double> slopes = alibi_slopes(heads);
+  return Tensor::of<double>({heads}, slopes).to(dtype);
+}
+
+}  // namespace
+
+MultiHeadAttentionOptions resolve(MultiHeadAttentionOptions o) {
+  check(o.width > 0, "attention: the width must be positive; it is {}", o.width);
+  check(o.heads > 0, "attention: heads must be positive; they are {}", o.heads);
+  check(o.kv_heads >= 0 && o.head_dim >= 0 && o.value_dim >= 0 && o.context.value_or(1) > 0,
+        "attention: sizes must not be negative; kv_heads is {}, head_dim {}, value_dim {}",
+        o.kv_heads, o.head_dim, o.value_dim);
+  if (o.kv_heads == 0) o.kv_heads = o.heads;
+  check(o.kv_heads <= o.heads, "attention: {} kv_heads are more than the {} heads", o.kv_heads,
+        o.heads);
+  if (o.head_dim == 0) {
+    check(o.width % o.heads == 0,
+          "attention: width {} is not divisible by {} heads; give head_dim to choose it freely",
+          o.width, o.heads);
+    o.head_dim = o.width / o.heads;
+  }
+  if (o.value_dim == 0) o.value_dim = o.head_dim;
+  return o;
+}
+
+MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
+                                       const ParameterScope& scope)
+    : options_(resolve(options)), dtype_(scope.dtype()) {
+  const auto& o = options_;
+  const index q = o.heads * o.head_dim, kv = o.kv_heads * (o.head_dim + o.value_dim);
+  if (o.context) {
+    q_.emplace(LinearOptions{.in = o.width, .out = q, .bias = o.bias}, scope["q"]);
+    kv_.emplace(LinearOptions{.in = *o.context, .out = kv, .bias = o.bias}, scope["kv"]);
+  } else {
+    qkv_.emplace(LinearOptions{.in = o.width, .out = q + kv, .bias = o.bias}, scope["qkv"]);
+  }
+  if (o.output == OutputProjection::kLearned) {
+    out_.emplace(
+        LinearOptions{
+            .in = o.heads * o.value_dim, .out = o.width, .bias = o.bias, .weight = o.output_init},
+        scope["out"]);
+  }
+  if (o.slopes != Slopes::kNone) fixed_slopes_ = slope_tensor(o.heads, dtype_);
+  if (o.slopes == Slopes::kLearned) {
+    learned_slopes_ = &scope.add("slopes", {o.heads}, Init::zeros(), Decay::kNo);
+    if (!scope.shapes_only()) learned_slopes_->value.copy_from(fixed_slopes_);
+  }
+}
+
+Variable MultiHeadAttention::forward(Tape& tape, Variable x, const Sequences& rows,
+                                     const DropoutKey& key) const {
+  check(qkv_.has_value(), "attention: this is cross-attention, which needs a context");
+  const auto& o = options_;
+  const std::array widths{o.heads * o.head_dim, o.kv_heads * o.head_dim, o.kv_heads * o.value_dim};
+  const auto parts = split_columns(tape, qkv_->forward(tape, x), widths);
+  return attend(tape, {parts[0], parts[1], parts[2], rows, rows, slopes(tape)}, key);
+}
+
+Variable MultiHeadAttention::forward(Tape& tape, Variable x, KvCache& cache) const {
+  check(qkv_.has_value(), "attention: cross-attention has no sequence that goes on");
+  check(tape.mode() == TapeMode::kInference, "attention: a cache has no gradient");
+  const auto& o = options_;
+  const std::array widths{o.heads * o.head_dim, o.kv_heads * o.head_dim, o.kv_heads * o.value_dim};
+  const auto parts = split_columns(tape, qkv_->forward(tape, x), widths);
+  cache.append(parts[1], parts[2]);
+  return attend(tape, {parts[0], cache.keys(tape), cache.values(tape), {}, {}, slopes(tape)}, {});
+}
+
+Variable MultiHeadAttention::forward(Tape& tape, Variable x, const Sequences& rows,
+                                     Variable context, const Sequences& context_rows,
+                                     const DropoutKey& key) const {
+  check(kv_.has_value(), "attention: this is self-attention, which has no other context");
+  const auto& o = options_;
+  const std::array widths{o.kv_heads * o.head_dim, o.kv_heads * o.value_dim};
+  const auto parts = split_columns(tape, kv_->forward(tape, context), widths);
+  return attend(tape, {q_->forward(tape, x), parts[0], parts[1], rows, context_rows, slopes(tape)},
+                key);
+}
+
+KvCacheOptions MultiHeadAttention::cache_options(index capacity) const {
+  return {capacity, options_.kv_heads * options_.head_dim, options_.kv_heads * options_.value_dim,
+          dtype_};
+}
+
+Variable MultiHeadAttention::attend(Tape& tape, AttentionOperands operands,
+                                    const DropoutKey& key) const {
+  const AttentionOptions options{.heads = options_.heads,
+                                 .kv_heads = options_.kv_heads,
+                                 .scale = options_.scale,
+                                 .mask = &options_.mask,
+                                 .dropout = {options_.dropout, key}};
+  const Variable y = attention(tape, operands, options);
+  return out_ ? out_->forward(tape, y) : y;
+}
+
+Variable MultiHeadAttention::slopes(Tape& tape) const {
+  if (learned_slopes_ != nullptr) return tape.parameter(*learned_slopes_);
+  Variable slopes;
+  if (!fixed_slopes_.defined()) return slopes;
+  with_type(dtype_, [&]<class T>(std::type_identity<T>) {
+    slopes = tape.constant(fixed_slopes_.rows<T>());
+  });
+  return slopes;
+}
+
+}  // namespace fovea

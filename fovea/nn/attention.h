@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multi-head attention (Vaswani et al. 2017, section 3.2.2; spec A6-A12): self, cross, grouped;
+// with or without output projection and biases; head sizes free.
+#pragma once
+
+#include <optional>
+
+#include "fovea/attention/mask/mask.h"
+#include "fovea/nn/kv_cache.h"
+#include "fovea/nn/linear.h"
+
+namespace fovea {
+
+enum class OutputProjection { kNone, kLearned };
+
+/// ALiBi's penalty on distance: not used, as published, or trained from the published slopes.
+enum class Slopes { kNone, kFixed, kLearned };
+
+/// Sizes given as 0 follow from the others.
+struct MultiHeadAttentionOptions {
+  index width = 0;                 ///< C of the rows that ask
+  std::optional<index> context{};  ///< width of the rows that are asked; none: self-attention
+  index heads = 1;                 ///< H
+  index kv_heads = 0;              ///< G; 0: H. Query head h asks key head floor(h G / H)
+  index head_dim = 0;              ///< D; 0: C / H, which must then be whole (spec A12)
+  index value_dim = 0;             ///< Dv; 0: D
+  Biases bias = Biases::kLearned;
+  OutputProjection output = OutputProjection::kLearned;
+  Init output_init = Init::normal(kInitDeviation);  ///< of the output projection
+  std::optional<double> scale{};                    ///< of the scores; none: 1 / sqrt(D)
+  Mask mask{};
+  double dropout = 0;  ///< of the weights
+  Slopes slopes = Slopes::kNone;
+};
+
+/// The options with every size filled in. Throws Error(kShape).
+MultiHeadAttentionOptions resolve(MultiHeadAttentionOptions options);
+
+/// Parameters: self-attention has one projection qkv.weight [H D + G D + G Dv, C]; cross-attention
+/// q.weight [H D, C] and kv.weight [G D + G Dv, context]; then out.weight [C, H Dv], biases
+/// likewise, and slopes [H] if they are learned.
+class MultiHeadAttention {
+ public:
+  MultiHeadAttention(const MultiHeadAttentionOptions& options, const ParameterScope& scope);
+
+  /// Self-attention of x [N, C] within each sequence -> [N, C], or [N, H Dv] without projection.
+  Variable forward(Tape& tape, Variable x, const Sequences& rows, const DropoutKey& key = {}) const;
+  /// Self-attention of one sequence that goes on: x are its newest rows, which join the cache.
+  Variable forward(Tape& tape, Variable x, KvCache& cache) const;
+  /// Cross-attention: x [N, C] asks context [M, context].
+  Variable forward(Tape& tape, Variable x, const Sequences& rows, Variable context,
+                   const Sequences& context_rows, const DropoutKey& key = {}) const;
+
+  const MultiHeadAttentionOptions& options() const { return options_; }
+  KvCacheOptions cache_options(index capacity) const;
+
+ private:
+  Variable attend(Tape& tape, AttentionOperands operands, const DropoutKey& key) const;
+  Variable slopes(Tape& tape) const;
+
+  MultiHeadAttentionOptions options_;
+  std::optional<Linear> qkv_, q_, kv_, out_;
+  Parameter* learned_slopes_ = nullptr;
+  Tensor fixed_slopes_;
+  DType dtype_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/nn/block.h"
+
+namespace fovea {
+
+namespace {
+
+// The masks of one block, numbered so that no two of a model are the same; 0 is the embedding's.
+enum class MaskOf : std::uint32_t { kWeights = 1, kAttention = 2, kFeedForward = 3 };
+
+DropoutKey key_of(const DropoutKey& block, MaskOf mask) {
+  return {block.seed, block.step, 4 * block.layer + static_cast<std::uint32_t>(mask)};
+}
+
+}  // namespace
+
+AttentionBlock::AttentionBlock(const MultiHeadAttentionOptions& attention,
+                               const ResidualOptions& residual, const ParameterScope& scope)
+    : attention_(attention, scope["attention"]), residual_(residual, scope["attention_norm"]) {}
+
+Variable AttentionBlock::forward(Tape& tape, Variable x, const Sequences& rows,
+                                 const DropoutKey& key) const {
+  return residual_.forward(tape, x, rows, key_of(key, MaskOf::kAttention), [&](Variable y) {
+    return attention_.forward(tape, y, rows, key_of(key, MaskOf::kWeights));
+  });
+}
+
+Variable AttentionBlock::forward(Tape& tape, Variable x, KvCache& cache) const {
+  return residual_.forward(tape, x, {}, {},
+                           [&](Variable y) { return attention_.forward(tape, y, cache); });
+}
+
+Block::Block(const BlockOptions& options, const ParameterScope& scope)
+    : attention_(options.attention, options.residual, scope),
+      feed_forward_(options.feed_forward, scope["feed_forward"]),
+      residual_(options.residual, scope["feed_forward_norm"]) {}
+
+Variable Block::forward(Tape& tape, Variable x, const Sequences& rows,
+                        const DropoutKey& key) const {
+  return feed_forward(tape, attention_.forward(tape, x, rows, key), rows, key);
+}
+
+Variable Block::forward(Tape& tape, Variable x, KvCache& cache) const {
+  return feed_forward(tape, attention_.forward(tape, x, cache), {}, {});
+}
+
+Variable Block::feed_forward(Tape& tape, Variable x, const Sequences& rows,
+                             const DropoutKey& key) const {
+  return residual_.forward(tape, x, rows, key_of(key, MaskOf::kFeedForward),
+                           [&](Variable y) { return feed_forward_.forward(tape, y); });
+}
+
+}  // namespace fovea

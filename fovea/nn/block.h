@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// One layer of a Transformer: attention and feed-forward network, each in a residual connection
+// with a norm before it or after the sum (spec L6, L8-L10).
+#pragma once
+
+#include "fovea/nn/attention.h"
+#include "fovea/nn/feed_forward.h"
+#include "fovea/nn/norm.h"
+
+namespace fovea {
+
+struct ResidualOptions {
+  NormOptions norm;  ///< its width is the rows'
+  NormPosition position = NormPosition::kPre;
+  double dropout = 0;  ///< of what is added
+};
+
+/// kPre: x + dropout(f(norm(x))); kPost: norm(x + dropout(f(x))).
+class Residual {
+ public:
+  Residual(const ResidualOptions& options, const ParameterScope& norm_scope)
+      : options_(options), norm_(options.norm, norm_scope) {}
+
+  template <class F>
+  Variable forward(Tape& tape, Variable x, const Sequences& rows, const DropoutKey& key,
+                   F&& f) const {
+    const DropoutOptions dropout{options_.dropout, key};
+    if (options_.position == NormPosition::kPre) {
+      return residual(tape, x, f(norm_.forward(tape, x)), dropout, rows);
+    }
+    return norm_.forward(tape, residual(tape, x, f(x), dropout, rows));
+  }
+
+ private:
+  ResidualOptions options_;
+  Norm norm_;
+};
+
+/// Multi-head self-attention with residual connection and norm inside (spec L9: with kPost and
+/// without biases it is that block). Parameters: attention.*, attention_norm.*.
+class AttentionBlock {
+ public:
+  AttentionBlock(const MultiHeadAttentionOptions& attention, const ResidualOptions& residual,
+                 const ParameterScope& scope);
+
+  /// `key.layer` counts blocks: the masks inside take numbers of their own.
+  Variable forward(Tape& tape, Variable x, const Sequences& rows, const DropoutKey& key = {}) const;
+  /// The newest rows of a sequence that goes on.
+  Variable forward(Tape& tape, Variable x, KvCache& cache) const;
+
+  const MultiHeadAttention& attention() const { return attention_; }
+
+ private:
+  MultiHeadAttention attention_;
+  Residual residual_;
+};
+
+struct BlockOptions {
+  MultiHeadAttentionOptions attention;
+  FeedForwardOptions feed_forward;
+  ResidualOptions residual;
+};
+
+/// Attention, then feed-forward. Parameters: attention.*, attention_norm.*, feed_forward.*,
+/// feed_forward_norm.*.
+class Block {
+ public:
+  Block(const BlockOptions& options, const ParameterScope& scope);
+
+  Variable forward(Tape& tape, Variable x, const Sequences& rows, const DropoutKey& key = {}) const;
+  Variable forward(Tape& tape, Variable x, KvCache& cache) const;
+
+  const MultiHeadAttention& attention() const { return attention_.attention(); }
+
+ private:
+  Variable feed_forward(Tape& tape, Variable x, const Sequences& rows, const DropoutKey& key) const;
+
+  AttentionBlock attention_;
+  FeedForward feed_forward_;
+  Residual residual_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows for tokens, with positions added where the model has any (spec L11).
+#pragma once
+
+#include <optional>
+
+#include "fovea/nn/module.h"
+#include "fovea/nn/options.h"
+#include "fovea/nn/position.h"
+
+namespace fovea {
+
+struct EmbeddingOptions {
+  index vocabulary = 0;
+  index width = 0;
+  index positions = 0;  ///< rows of the table of positions: the longest sequence
+  PositionKind position = PositionKind::kLearned;
+  std::optional<std::int32_t> padding{};  ///< a token whose row is never trained (spec L11)
+};
+
+/// Parameters: tokens [V, C] and, if learned, positions [positions, C]. Positions do not decay.
+class Embedding {
+ public:
+  Embedding(const EmbeddingOptions& options, const ParameterScope& scope);
+
+  /// One row for each id. Ids and positions out of range are errors.
+  Variable forward(Tape& tape, Vec<const std::int32_t> ids, const Sequences& rows) const;
+
+  Parameter& tokens() const { return *tokens_; }
+
+ private:
+  EmbeddingOptions options_;
+  Parameter* tokens_;
+  Parameter* positions_ = nullptr;
+  Tensor sinusoids_;
+};
+
+}  // namespace fovea

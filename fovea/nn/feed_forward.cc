@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/nn/feed_forward.h"
+
+namespace fovea {
+
+FeedForward::FeedForward(const FeedForwardOptions& o, const ParameterScope& scope)
+    : activation_(o.activation),
+      in_({.in = o.width, .out = o.hidden, .bias = o.bias}, scope["in"]),
+      out_({.in = o.hidden, .out = o.width, .bias = o.bias, .weight = o.output_init},
+           scope["out"]) {}
+
+Variable FeedForward::forward(Tape& tape, Variable x) const {
+  return out_.forward(tape, in_.forward(tape, x, activation_));
+}
+
+}  // namespace fovea

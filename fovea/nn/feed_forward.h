@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The position-wise network (Vaswani et al. 2017, eq. 2; spec L5): W2 f(W1 x + b1) + b2. It is a
+// convolution of window 1 (spec L3).
+#pragma once
+
+#include "fovea/nn/linear.h"
+
+namespace fovea {
+
+struct FeedForwardOptions {
+  index width = 0;
+  index hidden = 0;
+  Activation activation = Activation::kRelu;
+  Biases bias = Biases::kLearned;
+  Init output_init = Init::normal(kInitDeviation);  ///< of W2, which ends in a residual sum
+};
+
+/// Parameters: in.weight [F, C], in.bias [F], out.weight [C, F], out.bias [C].
+class FeedForward {
+ public:
+  FeedForward(const FeedForwardOptions& options, const ParameterScope& scope);
+
+  /// [N, C] -> [N, C].
+  Variable forward(Tape& tape, Variable x) const;
+
+ private:
+  Activation activation_;
+  Linear in_, out_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where training starts.
+#pragma once
+
+#include "fovea/base/random.h"
+#include "fovea/tensor/tensor.h"
+
+namespace fovea {
+
+/// A distribution to draw a parameter's first values from.
+struct Init {
+  enum class Kind { kConstant, kNormal, kUniform };
+
+  Kind kind = Kind::kConstant;
+  double a = 0;  ///< the constant, the mean, or the lower end
+  double b = 0;  ///< the standard deviation, or the upper end
+
+  static constexpr Init zeros() { return {}; }
+  static constexpr Init ones() { return constant(1); }
+  static constexpr Init constant(double value) { return {Kind::kConstant, value, 0}; }
+  static constexpr Init normal(double deviation) { return {Kind::kNormal, 0, deviation}; }
+  static constexpr Init uniform(double low, double high) { return {Kind::kUniform, low, high}; }
+};
+
+/// GPT-2's (Radford et al. 2019, section 2.3): every matrix and table from normal(0, 0.02), biases
+/// zero, gains one.
+inline constexpr double kInitDeviation = 0.02;
+/// The projections that end in a residual sum: 0.02 / sqrt(2 layers), so that the sum of 2 x layers
+/// of them keeps its variance.
+Init residual_init(index layers);
+/// PyTorch's default for Linear: uniform within 1 / sqrt(inputs) (He et al. 2015 with a = sqrt 5).
+Init linear_uniform_init(index inputs);
+
+/// Fills a float32 or float64 tensor; both get the same numbers, up to rounding.
+void initialise(Tensor& tensor, const Init& init, Random random);
+
+}  // namespace fovea

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys and values of the tokens that one sequence has seen in one layer.
+#pragma once
+
+#include "fovea/grad/tape.h"
+#include "fovea/tensor/tensor.h"
+
+namespace fovea {
+
+struct KvCacheOptions {
+  index capacity = 0;  ///< most tokens
+  index keys = 0;      ///< columns of a row of keys, G D
+  index values = 0;    ///< columns of a row of values, G Dv
+  DType dtype = DType::kFloat32;
+};
+
+/// Grows by appending, up to its capacity. Moving a window over it is the caller's: rows that were
+/// computed while a token was seen still know of it (see LanguageModelDecoder).
+class KvCache {
+ public:
+  explicit KvCache(const KvCacheOptions& options);
+
+  /// Appends rows of keys and values. Throws Error(kShape) if they do not fit.
+  void append(Variable keys, Variable values);
+  void clear() { size_ = 0; }
+
+  index size() const { return size_; }
+  index capacity() const { return options_.capacity; }
+
+  /// All rows so far, as constants of a tape; valid until the next append or clear.
+  Variable keys(Tape& tape) const { return rows(tape, keys_); }
+  Variable values(Tape& tape) const { return rows(tape, values_); }
+
+ private:
+  Variable rows(Tape& tape, const Tensor& table) const;
+
+  KvCacheOptions options_;
+  Tensor keys_, values_;
+  index size_ = 0;
+};
+
+}  // namespace fovea

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/nn/linear.h"
+
+namespace fovea {
+
+Linear::Linear(const LinearOptions& options, const ParameterScope& scope) {
+  check(options.in > 0 && options.out > 0, "linear: sizes must be positive; in is {}, out is {}",
+        options.in, options.out);
+  weight_ = &scope.add("weight", {options.out, options.in}, options.weight);
+  if (options.bias == Biases::kLearned) {
+    bias_ = &scope.add("bias", {options.out}, Init::zeros(), Decay::kNo);
+  }
+}
+
+Variable Linear::forward(Tape& tape, Variable x, Activation f) const {
+  return linear(tape, x, tape.parameter(*weight_), parameter_or_none(tape, bias_), f);
+}
+
+}  // namespace fovea

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = f(x W^T + b).
+#pragma once
+
+#include "fovea/grad/ops.h"
+#include "fovea/nn/module.h"
+
+namespace fovea {
+
+struct LinearOptions {
+  index in = 0;
+  index out = 0;
+  Biases bias = Biases::kLearned;
+  Init weight = Init::normal(kInitDeviation);
+};
+
+/// Parameters: weight [out, in], bias [out] (starts at zero).
+class Linear {
+ public:
+  Linear(const LinearOptions& options, const ParameterScope& scope);
+
+  /// x [N, in] -> [N, out].
+  Variable forward(Tape& tape, Variable x, Activation f = Activation::kNone) const;
+
+  Parameter& weight() const { return *weight_; }
+  Parameter* bias() const { return bias_; }
+
+ private:
+  Parameter* weight_;
+  Parameter* bias_ = nullptr;
+};
+
+}  // namespace fovea

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalisation of each row: layer norm in both variants of spec L7, or root mean square.
+#pragma once
+
+#include "fovea/grad/ops.h"
+#include "fovea/nn/module.h"
+#include "fovea/nn/options.h"
+
+namespace fovea {
+
+struct NormOptions {
+  index width = 0;
+  NormKind kind = NormKind::kLayer;
+  LayerNormVariant variant = LayerNormVariant::kStandard;
+  Biases bias = Biases::kLearned;  ///< layer norm only
+};
+
+/// Parameters: weight [C] (the gain, starts at one) and bias [C] (starts at zero). Epsilon is 1e-5,
+/// and 1e-6 for the unbiased variant, as its source has it.
+class Norm {
+ public:
+  Norm(const NormOptions& options, const ParameterScope& scope);
+
+  Variable forward(Tape& tape, Variable x) const;
+
+ private:
+  NormOptions options_;
+  Parameter* gain_;
+  Parameter* bias_ = nullptr;
+};
+
+}  // namespace fovea

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The choices that layers offer, with the names under which users know them.
+#pragma once
+
+#include "fovea/base/fields.h"
+#include "fovea/kernel/activation.h"
+#include "fovea/kernel/norm.h"
+
+namespace fovea {
+
+/// How a model knows the order of its tokens (spec 1.3).
+enum class PositionKind {
+  kLearned,     ///< a table of rows that are learned, added to the embeddings
+  kSinusoidal,  ///< fixed sines and cosines, added to the embeddings
+  kAlibi,       ///< a penalty on distance in every score (Press, Smith, Lewis 2022)
+  kNone,        ///< not at all: with a causal mask, order is still known in part
+};
+
+enum class NormKind { kLayer, kRms };
+
+/// Where a block normalises: kPre before attention and feed-forward, with one more norm at the end
+/// of the model; kPost after each residual sum (Vaswani et al. 2017; spec L8).
+enum class NormPosition { kPre, kPost };
+
+inline constexpr EnumName<PositionKind> kPositionKindNames[] = {
+    {PositionKind::kLearned, "learned"},
+    {PositionKind::kSinusoidal, "sinusoidal"},
+    {PositionKind::kAlibi, "alibi"},
+    {PositionKind::kNone, "none"}};
+inline std::span<const EnumName<PositionKind>> enum_names(PositionKind) {
+  return kPositionKindNames;
+}
+
+inline constexpr EnumName<NormKind> kNormKindNames[] = {{NormKind::kLayer, "layer"},
+                                                        {NormKind::kRms, "rms"}};
+inline std::span<const EnumName<NormKind>> enum_names(NormKind) { return kNormKindNames; }
+
+inline constexpr EnumName<NormPosition> kNormPositionNames[] = {{NormPosition::kPre, "pre"},
+                                                                {NormPosition::kPost, "post"}};
+inline std::span<const EnumName<NormPosition>> enum_names(NormPosition) {
+  return kNormPositionNames;
+}
+
+inline constexpr EnumName<LayerNormVariant> kLayerNormVariantNames[] = {
+    {LayerNormVariant::kStandard, "standard"}, {LayerNormVariant::kUnbiased, "unbiased"}};
+inline std::span<const EnumName<LayerNormVariant>> enum_names(LayerNormVariant) {
+  return kLayerNormVariantNames;
+}
+
+inline constexpr EnumName<Activation> kActivationNames[] = {{Activation::kRelu, "relu"},
+                                                            {Activation::kGelu, "gelu"},
+                                                            {Activation::kGeluTanh, "gelu-tanh"},
+                                                            {Activation::kSilu, "silu"}};
+inline std::span<const EnumName<Activation>> enum_names(Activation) { return kActivationNames; }
+
+}  // namespace fovea
