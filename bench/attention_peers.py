@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fused attention, float32, forward and backward, against PyTorch's, in turns.
+
+Some of PyTorch's shapes have a fast and a slow mode, chosen anew by each process. So every round
+starts a process of its own, and the ratio is taken against the fastest process: fovea's median over
+the rounds under PyTorch's best. The share is that of the processor's FMA peak, measured around each
+run; causal attention counts only the pairs that it keeps.
+"""
+import argparse
+import pathlib
+import statistics
+
+import common
+from common import Worker, fovea
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# batch, heads, length, mask: forward and backward targets (None: to be reported only)
+SHAPES = {
+    (4, 12, 1024, "all"): (1.15, 1.3),
+    (4, 12, 1024, "causal"): (1.5, 1.7),
+    (8, 8, 128, "all"): (1.7, 1.7),
+    (8, 8, 128, "causal"): (1.7, 1.7),
+    (1, 1, 1024, "all"): (None, None),
+    (1, 1, 1024, "causal"): (None, None),
+}
+HEAD_DIM = 64
+DIRECTIONS = "forward", "backward"
+
+
+def measure(options):
+    """shape -> (fovea's answers, PyTorch's), one of each for every round."""
+    found = {shape: ([], []) for shape in SHAPES}
+    for _ in range(options.rounds):
+        peer = Worker(options, HERE / "peer_attention.py")
+        if "absent" in peer.hello:
+            print(f"PyTorch: not measured: {peer.hello['absent']}")
+        for (batch, heads, length, mask), (ours, theirs) in found.items():
+            ours.append(fovea(options, "bench", "attention", "--batch", batch, "--heads", heads,
+                              "--length", length, "--head-dim", HEAD_DIM, "--mask", mask,
+                              "--threads", options.threads))
+            if "ready" in peer.hello:
+                theirs.append(peer.ask(batch=batch, heads=heads, length=length, head_dim=HEAD_DIM,
+                                       causal=mask == "causal"))
+        peer.close()
+    return found
+
+
+def report(shape, ours, theirs):
+    batch, heads, length, mask = shape
+    for direction, target in zip(DIRECTIONS, SHAPES[shape]):
+        key = f"{direction}_seconds"
+        mine = statistics.median(answer[key] for answer in ours)
+        share = statistics.median(answer[f"{direction}_share"] for answer in ours)
+        line = f"B{batch} H{heads} N{length} {mask:6} {direction:8} {mine * 1e3:9.3f} ms {share:6.2f}"
+        if theirs:
+            peers = [answer[key] for answer in theirs]
+            line += (f" {min(peers) * 1e3:9.3f} .. {max(peers) * 1e3:.3f} ms"
+                     f"  ratio {min(peers) / mine:.2f}")
+        print(line + (f"  target {target}" if target else ""))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    common.add_common_options(parser)
+    options = parser.parse_args()
+    common.need_binary(options)
+    print(common.machine(options))
+    found = measure(options)
+    print(f"D{HEAD_DIM}, {options.rounds} rounds: fovea, its share of the FMA peak, PyTorch's processes"
+          " from fastest to slowest, ratio to the fastest")
+    for shape, (ours, theirs) in found.items():
+        report(shape, ours, theirs)
+
+
+if __name__ == "__main__":
+    main()

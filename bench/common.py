@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the comparisons share: running fovea, workers for the peers, and how a result is told."""
+import json
+import os
+import pathlib
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def add_common_options(parser, rounds=7):
+    binary = os.environ.get("FOVEA", str(ROOT / "build" / "release" / "cli" / "fovea"))
+    parser.add_argument("--fovea", default=binary, help="the binary (environment: FOVEA)")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=rounds, help="of which the median is taken")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter that has the peers")
+
+
+def environment(threads):
+    """Every library that a peer may use gets the same number of threads."""
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+    return {**os.environ, **limits, "OPENBLAS_NUM_THREADS": "1"}
+
+
+def pin(threads):
+    """What a child does first: stay on as many CPUs as it has threads, the same ones for everybody."""
+    return lambda: os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+def fovea(options, *arguments):
+    """Runs the command with --json; returns the object on its last line."""
+    command = [options.fovea, *map(str, arguments), "--json"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8",
+                          env=environment(options.threads), preexec_fn=pin(options.threads))
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stderr}")
+    return last_object(done.stdout)
+
+
+def last_object(output):
+    """What a command with --json says on its last line."""
+    return json.loads(output.strip().splitlines()[-1])
+
+
+class Worker:
+    """A peer in a process of its own. It first says {"ready": ...} or {"absent": ...}; then each
+    line of JSON that it reads is answered by one line of JSON. It sleeps between them."""
+
+    def __init__(self, options, script, *arguments):
+        command = [options.python, str(script), *map(str, arguments)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        encoding="utf-8", env=environment(options.threads),
+                                        preexec_fn=pin(options.threads))
+        self.hello = self._read()
+
+    def _read(self):
+        line = self.process.stdout.readline()
+        if not line:
+            return {"absent": f"its process ended with {self.process.wait()}"}
+        return json.loads(line)
+
+    def ask(self, **question):
+        self.process.stdin.write(json.dumps(question) + "\n")
+        self.process.stdin.flush()
+        answer = self._read()
+        if "absent" in answer:
+            sys.exit(f"{' '.join(map(str, self.process.args))}: {answer['absent']}")
+        return answer
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def serve(ready, answer):
+    """The worker's side: `answer(**question)` returns a dict."""
+    out, sys.stdout = sys.stdout, sys.stderr  # libraries may print; the answers stay clean
+    print(json.dumps(ready), file=out, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(**json.loads(line))), file=out, flush=True)
+
+
+def machine(options):
+    """One line: processor, instruction sets, threads, load."""
+    info = pathlib.Path("/proc/cpuinfo")
+    text = info.read_text() if info.exists() else ""
+    fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    fields = {key.strip(): value.strip() for key, value in fields.items()}
+    flags = fields.get("flags", "").split()
+    sets = [s for s in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if s in flags]
+    pinned = os.environ.get("FOVEA_ISA", "best")
+    return (f"{fields.get('model name', platform.processor())}; {' '.join(sets)};"
+            f" FOVEA_ISA {pinned}; {options.threads} threads of {os.cpu_count()};"
+            f" load {os.getloadavg()[0]:.1f}")
+
+
+def spread(values):
+    """'median (least .. most)'."""
+    return f"{statistics.median(values):.4g} ({min(values):.4g} .. {max(values):.4g})"
+
+
+def need_binary(options):
+    if shutil.which(options.fovea) is None:
+        sys.exit(f"{options.fovea} is not there: build it (cmake --preset release; cmake --build"
+                 " build/release) or name it with --fovea")

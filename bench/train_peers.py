@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The same training step in fovea, PyTorch and JAX, in turns: tokens per second and their ratios.
+
+  bench/train_peers.py TEXT [--only shakespeare,wide,step] [--rounds 7]
+
+Every round runs each of them once, for the same number of steps, on the same CPUs; a ratio is one of
+medians, against the fastest variant of a peer (eager or compiled; AdamW foreach or fused). fovea is
+measured from the start of each run, the peers after three steps of warming up.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import tempfile
+
+import common
+from common import Worker, fovea
+
+HERE = pathlib.Path(__file__).resolve().parent
+FIRST_LEARNED_TOKEN = 259  # three special tokens and 256 bytes stand before the characters
+
+CASES = {
+    "shakespeare": {
+        "what": "4 layers, 4 heads, width 128, block 64, batch 12",
+        "model": dict(layers=4, heads=4, width=128, block=64, batch=12, tie=True, bias=False),
+        "steps": 60, "variants": ["eager foreach", "eager fused"],
+        "targets": {"PyTorch": 1.5},
+    },
+    "wide": {
+        "what": "6 layers, 6 heads, width 384, block 256, batch 16",
+        "model": dict(layers=6, heads=6, width=384, block=256, batch=16, tie=True, bias=False),
+        "steps": 4, "variants": ["eager foreach", "eager fused", "compiled fused"],
+        "targets": {"PyTorch": 1.15},
+    },
+    "step": {
+        "what": "1 layer, 4 heads, width 128, block 40, batch 1, vocabulary 2000, untied",
+        "model": dict(layers=1, heads=4, width=128, block=40, batch=1, tie=False, bias=False),
+        "steps": 600, "vocabulary": 2000, "variants": ["eager foreach", "eager fused"],
+        "targets": {"PyTorch": 4, "JAX": 1.5},
+    },
+}
+
+
+def text_of(case, path):
+    """The text to train on: the given one, or as many different characters as the case asks for."""
+    if "vocabulary" not in case:
+        return path.read_text(encoding="utf-8")[:400_000]
+    characters = case["vocabulary"] - FIRST_LEARNED_TOKEN
+    return "".join(chr(0x4E00 + i * 7919 % characters) for i in range(50 * characters))
+
+
+def ours(options, case, text, folder):
+    model = case["model"]
+    return fovea(options, "train", "lm", "--train", text, "-o", folder, "--overwrite",
+                 "--tokenizer", "char", "--valid-fraction", 0.01,
+                 "--layers", model["layers"], "--heads", model["heads"], "--width", model["width"],
+                 "--block", model["block"], "--batch-size", model["batch"],
+                 f"--tie={str(model['tie']).lower()}", f"--bias={str(model['bias']).lower()}",
+                 "--dropout", 0,
+                 "--stop-after", f"{case['steps']}u", "--eval-every", "1000000u",
+                 "--save-every", "1000000u", "--threads", options.threads)
+
+
+def start_peers(options, case, vocabulary):
+    """name -> worker, for those that are installed."""
+    described = json.dumps({**case["model"], "vocabulary": vocabulary})
+    peers = {f"PyTorch {v}": Worker(options, HERE / "peer_torch.py", described, *v.split())
+             for v in case["variants"]}
+    peers["JAX"] = Worker(options, HERE / "peer_jax.py", described)
+    for name, worker in list(peers.items()):
+        if "absent" in worker.hello:
+            print(f"  {name}: not measured: {worker.hello['absent']}")
+            del peers[name]
+    return peers
+
+
+def measure(options, case, text_path, folder):
+    """name -> tokens per second of every round; and name -> number of parameters."""
+    text = text_of(case, text_path)
+    written = folder / "text.txt"
+    written.write_text(text, encoding="utf-8")
+    vocabulary = FIRST_LEARNED_TOKEN + len(set(text[:len(text) - int(len(text) * 0.01)]))
+    peers = start_peers(options, case, vocabulary)
+    speeds = {name: [] for name in ("fovea", *peers)}
+    parameters = {name: worker.hello["parameters"] for name, worker in peers.items()}
+    for _ in range(options.rounds):
+        found = ours(options, case, written, folder / "model")
+        speeds["fovea"].append(found["tokens_per_second"])
+        parameters["fovea"] = found["parameters"]
+        for name, worker in peers.items():
+            speeds[name].append(worker.ask(steps=case["steps"])["tokens_per_second"])
+    for worker in peers.values():
+        worker.close()
+    return speeds, parameters
+
+
+def report(case, speeds, parameters):
+    for name, values in speeds.items():
+        print(f"  {name:24} {common.spread(values)} tokens/s, {parameters[name]:,} parameters")
+    if len(set(parameters.values())) > 1:
+        print("  the numbers of parameters differ: this is not the same model")
+    medians = {name: statistics.median(values) for name, values in speeds.items()}
+    for peer in "PyTorch", "JAX":
+        best = max((m for name, m in medians.items() if name.startswith(peer)), default=None)
+        if best is None:
+            continue
+        target = case["targets"].get(peer)
+        aim = f" (target {target})" if target else ""
+        print(f"  fovea / best {peer}: {medians['fovea'] / best:.2f}{aim}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("text", type=pathlib.Path, help="a text, such as tinyshakespeare's input.txt")
+    parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
+    common.add_common_options(parser)
+    options = parser.parse_args()
+    common.need_binary(options)
+    print(common.machine(options))
+    for name in options.only.split(","):
+        case = CASES[name]
+        print(f"{name}: {case['what']}; {options.rounds} rounds of {case['steps']} steps", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            report(case, *measure(options, case, options.text, pathlib.Path(folder)))
+
+
+if __name__ == "__main__":
+    main()
