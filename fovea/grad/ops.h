@@ -11,7 +11,7 @@
 
 #include "fovea/attention/mask/mask.h"
 #include "fovea/base/random.h"
-#include "fovea/grad/sequences.h"
+#include "fovea/grad/packed_rows.h"
 #include "fovea/grad/tape.h"
 #include "fovea/kernel/activation.h"
 #include "fovea/kernel/cross_entropy.h"
@@ -63,10 +63,10 @@ struct DropoutOptions {
 };
 
 /// x itself where p is 0 or the tape is in inference mode.
-Variable dropout(Tape& tape, Variable x, const DropoutOptions& options, const Sequences& rows);
+Variable dropout(Tape& tape, Variable x, const DropoutOptions& options, const PackedRows& rows);
 /// x + dropout(f): the residual connection.
 Variable residual(Tape& tape, Variable x, Variable f, const DropoutOptions& options = {},
-                  const Sequences& rows = {});
+                  const PackedRows& rows = {});
 
 // ---- columns: ops/columns.cc
 
@@ -92,7 +92,7 @@ struct AttentionOptions {
 /// if given, are those of ALiBi, and may be learned.
 struct AttentionOperands {
   Variable q, k, v;
-  Sequences queries, keys;
+  PackedRows queries, keys;
   Variable slopes{};
 };
 

@@ -16,8 +16,8 @@ void check_ids(std::string_view op, Vec<const std::int32_t> ids, index V) {
   }
 }
 
-Sequences rows_of(Tape& tape, const TokenBatch& batch, index block) {
-  const Sequences rows = lay_out_sequences(tape, batch.ids.size, batch.offsets, batch.samples);
+PackedRows rows_of(Tape& tape, const TokenBatch& batch, index block) {
+  const PackedRows rows = lay_out_rows(tape, batch.ids.size, batch.offsets, batch.samples);
   for (index s = 0; s < rows.count(); ++s) {
     const index length = rows.offsets[s + 1] - rows.offsets[s];
     check(length <= block, "language model: sequence {} has {} tokens; the model sees at most {}",
@@ -41,7 +41,7 @@ Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
                              const LossOptions& options) const {
   check(batch.targets.size == batch.ids.size, "language model: {} targets for {} tokens",
         batch.targets.size, batch.ids.size);
-  const Sequences rows = rows_of(tape, batch, config_.block);
+  const PackedRows rows = rows_of(tape, batch, config_.block);
   const Variable x = layers_->hidden(tape, batch.ids, rows, options.dropout);
   return linear_cross_entropy(tape, x, tape.parameter(layers_->output_weight()),
                               parameter_or_none(tape, layers_->output_bias()), {batch.targets},
@@ -50,7 +50,7 @@ Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
 
 Variable LanguageModel::logits(Tape& tape, const TokenBatch& batch,
                                const LossOptions& options) const {
-  const Sequences rows = rows_of(tape, batch, config_.block);
+  const PackedRows rows = rows_of(tape, batch, config_.block);
   return project(tape, layers_->hidden(tape, batch.ids, rows, options.dropout));
 }
 
@@ -86,8 +86,7 @@ Vec<const float> LanguageModelDecoder::append(Vec<const std::int32_t> ids) {
 Vec<const float> LanguageModelDecoder::encode(Vec<const std::int32_t> ids) {
   tape_.reset();
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(ids.size)};
-  const Sequences rows =
-      lay_out_sequences(tape_, ids.size, {offsets.data(), 2}, {}, caches_[0].size());
+  const PackedRows rows = lay_out_rows(tape_, ids.size, {offsets.data(), 2}, {}, caches_[0].size());
   const Variable x = model_.layers_->hidden(tape_, ids, rows, caches_);
   const Rows<const float> last = x.value<float>().slice(ids.size - 1, ids.size);
   return model_.project(tape_, tape_.constant(last)).vec<float>();

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "fovea/grad/sequences.h"
+#include "fovea/grad/packed_rows.h"
 #include "fovea/grad/tape.h"
 #include "fovea/model/language_model_config.h"
 #include "fovea/nn/kv_cache.h"

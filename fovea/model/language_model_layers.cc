@@ -52,8 +52,8 @@ LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const Par
   }
 }
 
-Variable LanguageModelLayers::hidden(Tape& tape, Vec<const std::int32_t> ids, const Sequences& rows,
-                                     const DropoutKey& key) const {
+Variable LanguageModelLayers::hidden(Tape& tape, Vec<const std::int32_t> ids,
+                                     const PackedRows& rows, const DropoutKey& key) const {
   Variable x = embedding_.forward(tape, ids, rows);
   x = dropout(tape, x, {dropout_, {key.seed, key.step, 0}}, rows);
   std::uint32_t layer = 0;
@@ -63,8 +63,8 @@ Variable LanguageModelLayers::hidden(Tape& tape, Vec<const std::int32_t> ids, co
   return finish(tape, x);
 }
 
-Variable LanguageModelLayers::hidden(Tape& tape, Vec<const std::int32_t> ids, const Sequences& rows,
-                                     std::vector<KvCache>& caches) const {
+Variable LanguageModelLayers::hidden(Tape& tape, Vec<const std::int32_t> ids,
+                                     const PackedRows& rows, std::vector<KvCache>& caches) const {
   Variable x = embedding_.forward(tape, ids, rows);
   for (std::size_t l = 0; l < blocks_.size(); ++l) x = blocks_[l].forward(tape, x, caches[l]);
   return finish(tape, x);

@@ -20,10 +20,10 @@ class LanguageModelLayers {
   LanguageModelLayers(const LanguageModelConfig& config, const ParameterScope& scope);
 
   /// The rows from which the next tokens are predicted: [N, C].
-  Variable hidden(Tape& tape, Vec<const std::int32_t> ids, const Sequences& rows,
+  Variable hidden(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                   const DropoutKey& key) const;
   /// The same for the newest tokens of one sequence, whose earlier ones lie in the caches.
-  Variable hidden(Tape& tape, Vec<const std::int32_t> ids, const Sequences& rows,
+  Variable hidden(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                   std::vector<KvCache>& caches) const;
 
   Parameter& output_weight() const { return output_ ? output_->weight() : embedding_.tokens(); }
@@ -38,7 +38,7 @@ class LanguageModelLayers {
   double dropout_;
   Embedding embedding_;
   std::vector<Block> blocks_;
-  std::optional<Norm> norm_;
+  std::optional<NormLayer> norm_;
   std::optional<Linear> output_;
 };
 

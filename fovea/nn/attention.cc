@@ -59,7 +59,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
   }
 }
 
-Variable MultiHeadAttention::forward(Tape& tape, Variable x, const Sequences& rows,
+Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& rows,
                                      const DropoutKey& key) const {
   check(qkv_.has_value(), "attention: this is cross-attention, which needs a context");
   const auto& o = options_;
@@ -78,8 +78,8 @@ Variable MultiHeadAttention::forward(Tape& tape, Variable x, KvCache& cache) con
   return attend(tape, {parts[0], cache.keys(tape), cache.values(tape), {}, {}, slopes(tape)}, {});
 }
 
-Variable MultiHeadAttention::forward(Tape& tape, Variable x, const Sequences& rows,
-                                     Variable context, const Sequences& context_rows,
+Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& rows,
+                                     Variable context, const PackedRows& context_rows,
                                      const DropoutKey& key) const {
   check(kv_.has_value(), "attention: this is self-attention, which has no other context");
   const auto& o = options_;

@@ -44,12 +44,13 @@ class MultiHeadAttention {
   MultiHeadAttention(const MultiHeadAttentionOptions& options, const ParameterScope& scope);
 
   /// Self-attention of x [N, C] within each sequence -> [N, C], or [N, H Dv] without projection.
-  Variable forward(Tape& tape, Variable x, const Sequences& rows, const DropoutKey& key = {}) const;
+  Variable forward(Tape& tape, Variable x, const PackedRows& rows,
+                   const DropoutKey& key = {}) const;
   /// Self-attention of one sequence that goes on: x are its newest rows, which join the cache.
   Variable forward(Tape& tape, Variable x, KvCache& cache) const;
   /// Cross-attention: x [N, C] asks context [M, context].
-  Variable forward(Tape& tape, Variable x, const Sequences& rows, Variable context,
-                   const Sequences& context_rows, const DropoutKey& key = {}) const;
+  Variable forward(Tape& tape, Variable x, const PackedRows& rows, Variable context,
+                   const PackedRows& context_rows, const DropoutKey& key = {}) const;
 
   const MultiHeadAttentionOptions& options() const { return options_; }
   KvCacheOptions cache_options(index capacity) const;

@@ -18,7 +18,7 @@ AttentionBlock::AttentionBlock(const MultiHeadAttentionOptions& attention,
                                const ResidualOptions& residual, const ParameterScope& scope)
     : attention_(attention, scope["attention"]), residual_(residual, scope["attention_norm"]) {}
 
-Variable AttentionBlock::forward(Tape& tape, Variable x, const Sequences& rows,
+Variable AttentionBlock::forward(Tape& tape, Variable x, const PackedRows& rows,
                                  const DropoutKey& key) const {
   return residual_.forward(tape, x, rows, key_of(key, MaskOf::kAttention), [&](Variable y) {
     return attention_.forward(tape, y, rows, key_of(key, MaskOf::kWeights));
@@ -35,7 +35,7 @@ Block::Block(const BlockOptions& options, const ParameterScope& scope)
       feed_forward_(options.feed_forward, scope["feed_forward"]),
       residual_(options.residual, scope["feed_forward_norm"]) {}
 
-Variable Block::forward(Tape& tape, Variable x, const Sequences& rows,
+Variable Block::forward(Tape& tape, Variable x, const PackedRows& rows,
                         const DropoutKey& key) const {
   return feed_forward(tape, attention_.forward(tape, x, rows, key), rows, key);
 }
@@ -44,7 +44,7 @@ Variable Block::forward(Tape& tape, Variable x, KvCache& cache) const {
   return feed_forward(tape, attention_.forward(tape, x, cache), {}, {});
 }
 
-Variable Block::feed_forward(Tape& tape, Variable x, const Sequences& rows,
+Variable Block::feed_forward(Tape& tape, Variable x, const PackedRows& rows,
                              const DropoutKey& key) const {
   return residual_.forward(tape, x, rows, key_of(key, MaskOf::kFeedForward),
                            [&](Variable y) { return feed_forward_.forward(tape, y); });

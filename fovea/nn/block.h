@@ -22,7 +22,7 @@ class Residual {
       : options_(options), norm_(options.norm, norm_scope) {}
 
   template <class F>
-  Variable forward(Tape& tape, Variable x, const Sequences& rows, const DropoutKey& key,
+  Variable forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,
                    F&& f) const {
     const DropoutOptions dropout{options_.dropout, key};
     if (options_.position == NormPosition::kPre) {
@@ -33,7 +33,7 @@ class Residual {
 
  private:
   ResidualOptions options_;
-  Norm norm_;
+  NormLayer norm_;
 };
 
 /// Multi-head self-attention with residual connection and norm inside (spec L9: with kPost and
@@ -44,7 +44,8 @@ class AttentionBlock {
                  const ParameterScope& scope);
 
   /// `key.layer` counts blocks: the masks inside take numbers of their own.
-  Variable forward(Tape& tape, Variable x, const Sequences& rows, const DropoutKey& key = {}) const;
+  Variable forward(Tape& tape, Variable x, const PackedRows& rows,
+                   const DropoutKey& key = {}) const;
   /// The newest rows of a sequence that goes on.
   Variable forward(Tape& tape, Variable x, KvCache& cache) const;
 
@@ -67,13 +68,15 @@ class Block {
  public:
   Block(const BlockOptions& options, const ParameterScope& scope);
 
-  Variable forward(Tape& tape, Variable x, const Sequences& rows, const DropoutKey& key = {}) const;
+  Variable forward(Tape& tape, Variable x, const PackedRows& rows,
+                   const DropoutKey& key = {}) const;
   Variable forward(Tape& tape, Variable x, KvCache& cache) const;
 
   const MultiHeadAttention& attention() const { return attention_.attention(); }
 
  private:
-  Variable feed_forward(Tape& tape, Variable x, const Sequences& rows, const DropoutKey& key) const;
+  Variable feed_forward(Tape& tape, Variable x, const PackedRows& rows,
+                        const DropoutKey& key) const;
 
   AttentionBlock attention_;
   FeedForward feed_forward_;

@@ -14,7 +14,7 @@ Embedding::Embedding(const EmbeddingOptions& options, const ParameterScope& scop
   }
 }
 
-Variable Embedding::forward(Tape& tape, Vec<const std::int32_t> ids, const Sequences& rows) const {
+Variable Embedding::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows) const {
   const TableRows tokens{tape.parameter(*tokens_), ids, options_.padding};
   if (positions_ != nullptr) {
     return embedding(tape, tokens, {tape.parameter(*positions_), rows.positions});

@@ -24,7 +24,7 @@ class Embedding {
   Embedding(const EmbeddingOptions& options, const ParameterScope& scope);
 
   /// One row for each id. Ids and positions out of range are errors.
-  Variable forward(Tape& tape, Vec<const std::int32_t> ids, const Sequences& rows) const;
+  Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows) const;
 
   Parameter& tokens() const { return *tokens_; }
 

@@ -3,7 +3,7 @@
 
 namespace fovea {
 
-Norm::Norm(const NormOptions& options, const ParameterScope& scope) : options_(options) {
+NormLayer::NormLayer(const NormOptions& options, const ParameterScope& scope) : options_(options) {
   check(options.width > 0, "norm: the width must be positive; it is {}", options.width);
   gain_ = &scope.add("weight", {options.width}, Init::ones(), Decay::kNo);
   if (options.kind == NormKind::kLayer && options.bias == Biases::kLearned) {
@@ -11,7 +11,7 @@ Norm::Norm(const NormOptions& options, const ParameterScope& scope) : options_(o
   }
 }
 
-Variable Norm::forward(Tape& tape, Variable x) const {
+Variable NormLayer::forward(Tape& tape, Variable x) const {
   if (options_.kind == NormKind::kRms) return rms_norm(tape, x, tape.parameter(*gain_));
   const double epsilon = options_.variant == LayerNormVariant::kUnbiased ? 1e-6 : 1e-5;
   return layer_norm(tape, x, tape.parameter(*gain_), parameter_or_none(tape, bias_),

@@ -17,9 +17,9 @@ struct NormOptions {
 
 /// Parameters: weight [C] (the gain, starts at one) and bias [C] (starts at zero). Epsilon is 1e-5,
 /// and 1e-6 for the unbiased variant, as its source has it.
-class Norm {
+class NormLayer {
  public:
-  Norm(const NormOptions& options, const ParameterScope& scope);
+  NormLayer(const NormOptions& options, const ParameterScope& scope);
 
   Variable forward(Tape& tape, Variable x) const;
 

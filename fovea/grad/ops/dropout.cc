@@ -8,13 +8,13 @@ namespace fovea {
 
 namespace {
 
-DropoutMask mask_of(const DropoutOptions& options, const Sequences& rows, TapeMode mode) {
+DropoutMask mask_of(const DropoutOptions& options, const PackedRows& rows, TapeMode mode) {
   return {.p = mode == TapeMode::kTrain ? options.p : 0, .key = options.key, .rows = rows.rows};
 }
 
 }  // namespace
 
-Variable dropout(Tape& tape, Variable x, const DropoutOptions& options, const Sequences& rows) {
+Variable dropout(Tape& tape, Variable x, const DropoutOptions& options, const PackedRows& rows) {
   const DropoutMask mask = mask_of(options, rows, tape.mode());
   if (mask.p == 0) return x;
   const Variable y = tape.result(x.rows(), x.columns(), x.dtype());
@@ -30,7 +30,7 @@ Variable dropout(Tape& tape, Variable x, const DropoutOptions& options, const Se
 }
 
 Variable residual(Tape& tape, Variable x, Variable f, const DropoutOptions& options,
-                  const Sequences& rows) {
+                  const PackedRows& rows) {
   const DropoutMask mask = mask_of(options, rows, tape.mode());
   if (mask.p == 0) return add(tape, x, f);
   check_operand("residual", "f", f, x.rows(), x.columns(), x.dtype());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/grad/sequences.h"
+#include "fovea/grad/packed_rows.h"
 
 #include "fovea/grad/tape.h"
 #include "fovea/kernel/dropout.h"
@@ -25,8 +25,8 @@ void check_offsets(index rows, Vec<const std::int32_t> offsets, Vec<const std::u
 
 }  // namespace
 
-Sequences lay_out_sequences(Tape& tape, index rows, Vec<const std::int32_t> offsets,
-                            Vec<const std::uint64_t> samples, index first) {
+PackedRows lay_out_rows(Tape& tape, index rows, Vec<const std::int32_t> offsets,
+                        Vec<const std::uint64_t> samples, index first) {
   check_offsets(rows, offsets, samples);
   auto* positions = tape.saved<std::int32_t>(rows);
   auto* names = tape.saved<SampleRow>(rows);

@@ -12,7 +12,7 @@ class Tape;
 struct SampleRow;
 
 /// Views, which must outlive the step. Default-made: all rows are one sequence, number 0.
-struct Sequences {
+struct PackedRows {
   Vec<const std::int32_t> offsets;  ///< [sequences + 1], ascending, from 0 to the number of rows
   Vec<const std::uint64_t>
       samples;  ///< [sequences] numbers that name dropout masks; empty: 0, 1, ..
@@ -24,7 +24,7 @@ struct Sequences {
 
 /// All that layers want to know of `rows` rows, in the tape's memory; positions start at `first`.
 /// Throws Error(kShape) unless offsets run from 0 to `rows` and samples, if any, fit them.
-Sequences lay_out_sequences(Tape& tape, index rows, Vec<const std::int32_t> offsets,
-                            Vec<const std::uint64_t> samples, index first = 0);
+PackedRows lay_out_rows(Tape& tape, index rows, Vec<const std::int32_t> offsets,
+                        Vec<const std::uint64_t> samples, index first = 0);
 
 }  // namespace fovea
