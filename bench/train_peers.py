@@ -19,6 +19,7 @@ from common import Worker, fovea
 
 HERE = pathlib.Path(__file__).resolve().parent
 FIRST_LEARNED_TOKEN = 259  # three special tokens and 256 bytes stand before the characters
+VALID_FRACTION = 0.01
 
 CASES = {
     "shakespeare": {
@@ -53,7 +54,7 @@ def text_of(case, path):
 def ours(options, case, text, folder):
     model = case["model"]
     return fovea(options, "train", "lm", "--train", text, "-o", folder, "--overwrite",
-                 "--tokenizer", "char", "--valid-fraction", 0.01,
+                 "--tokenizer", "char", "--valid-fraction", VALID_FRACTION,
                  "--layers", model["layers"], "--heads", model["heads"], "--width", model["width"],
                  "--block", model["block"], "--batch-size", model["batch"],
                  f"--tie={str(model['tie']).lower()}", f"--bias={str(model['bias']).lower()}",
@@ -80,7 +81,7 @@ def measure(options, case, text_path, folder):
     text = text_of(case, text_path)
     written = folder / "text.txt"
     written.write_text(text, encoding="utf-8")
-    vocabulary = FIRST_LEARNED_TOKEN + len(set(text[:len(text) - int(len(text) * 0.01)]))
+    vocabulary = FIRST_LEARNED_TOKEN + len(set(text[:int(len(text) * (1 - VALID_FRACTION))]))
     peers = start_peers(options, case, vocabulary)
     speeds = {name: [] for name in ("fovea", *peers)}
     parameters = {name: worker.hello["parameters"] for name, worker in peers.items()}

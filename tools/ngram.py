@@ -23,7 +23,7 @@ SPECIALS = 3  # pad, begin, end
 
 def split(text, fraction):
     """The training part and the validation part: the last `fraction` of the characters."""
-    cut = len(text) - int(len(text) * fraction)
+    cut = int(len(text) * (1 - fraction))
     return text[:cut], text[cut:]
 
 
