@@ -3,13 +3,21 @@
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(hwy REQUIRED)
-find_library(FOVEA_UTF8PROC utf8proc REQUIRED)  # has no CMake package
 
 fovea_room(base LINK fmt::fmt Threads::Threads)
 fovea_room(simd LINK fovea_base hwy::hwy)
 fovea_room(attention LINK fovea_simd fovea_base)
+if(FOVEA_ATTENTION_ONLY)
+  return()
+endif()
+
+find_library(FOVEA_UTF8PROC utf8proc REQUIRED)  # has no CMake package; looked for to say so early
+
 fovea_room(kernel LINK fovea_simd fovea_base)
-fovea_room(text LINK fovea_base ${FOVEA_UTF8PROC})
+fovea_room(text LINK fovea_base utf8proc)
 fovea_room(tensor LINK fovea_base)
 fovea_room(config LINK fovea_base)
+fovea_room(grad LINK fovea_tensor fovea_attention fovea_kernel fovea_simd fovea_base)
+fovea_room(nn LINK fovea_grad fovea_tensor fovea_attention fovea_kernel fovea_base)
 fovea_room(data LINK fovea_text fovea_base)
+fovea_room(model LINK fovea_nn fovea_grad fovea_tensor fovea_attention fovea_kernel fovea_base)

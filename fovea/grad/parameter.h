@@ -5,22 +5,20 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
+#include "fovea/kernel/gemm.h"
 #include "fovea/tensor/tensor.h"
 
 namespace fovea {
-
-class Context;
-class PackedMatrix;
 
 /// Whether weight decay applies. Weights of matrices decay; biases, gains, embeddings of positions
 /// and slopes do not. Embeddings of words decay as GPT-2's do: they are a matrix, and may be tied
 /// to the output projection.
 enum class Decay { kNo, kYes };
 
-/// A weight in the two layouts that products read, packed again when its version has changed.
-/// Reading is safe from several threads at once; changing the weight meanwhile is not.
+/// A weight W [out, in] in the two layouts that products read, W^T for y = x W^T and W for
+/// dx = dy W; packed again when its version, or the instruction set, has changed. Any number of
+/// threads may ask at once, as long as none changes the weight.
 class PackedWeight {
  public:
   PackedWeight();
@@ -28,11 +26,9 @@ class PackedWeight {
   PackedWeight(PackedWeight&&) noexcept;
   PackedWeight& operator=(PackedWeight&&) noexcept;
 
-  /// W^T [in, out], for y = x W^T, of a weight W [out, in] of float32.
-  const PackedMatrix& transposed(const Context& context, const Tensor& weight,
-                                 std::uint64_t version);
-  /// W [out, in], for dx = dy W.
-  const PackedMatrix& plain(const Context& context, const Tensor& weight, std::uint64_t version);
+  template <class T>
+  const PackedMatrix<T>& get(const Context& context, Rows<const T> weight, Form form,
+                             std::uint64_t version);
 
  private:
   struct Forms;

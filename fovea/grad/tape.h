@@ -178,6 +178,9 @@ class Tape {
   /// In a backward closure: the gradient of the result.
   template <class T>
   Rows<const T> gradient_of(Variable y) const;
+  /// The same, to be overwritten: nobody else reads it after this closure.
+  template <class T>
+  Rows<T> take_gradient(Variable y) const;
   /// In a backward closure: where to write the gradient of an input (at most once per closure).
   template <class T>
   GradientOut<T> gradient_for(Variable x);
@@ -266,6 +269,12 @@ void Tape::record(Variable y, std::span<const Variable> inputs, const Backward& 
 template <class T>
 Rows<const T> Tape::gradient_of(Variable y) const {
   return y.gradient<T>();
+}
+
+template <class T>
+Rows<T> Tape::take_gradient(Variable y) const {
+  const Rows<const T> dy = y.gradient<T>();
+  return {const_cast<T*>(dy.data), dy.rows, dy.columns, dy.stride};
 }
 
 template <class T>

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one gradient checker, through which every op and every layer goes.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/grad/tape.h"
+
+namespace fovea {
+
+struct GradientReport {
+  /// The largest scaled error of any element of any parameter's gradient. An element's error is
+  /// |backward - difference| / scale, where scale is the largest |difference| in its parameter's
+  /// gradient, but at least a thousandth of the largest in any: a gradient that is zero by its
+  /// formula is not measured against its own rounding.
+  double error = 0;
+  std::string where;  ///< the element of that error, and both numbers
+};
+
+/// Compares what backward says of each parameter (all float64) with central differences of fourth
+/// order, f'(x) = (8 (f(x+h) - f(x-h)) - f(x+2h) + f(x-2h)) / 12h with h = 1e-3 max(1, |x|), whose
+/// own error is below 1e-10 for a smooth f of moderate size. `loss` computes f [1, 1] on the tape.
+GradientReport check_gradients(const Context& context, std::span<Parameter* const> parameters,
+                               const std::function<Variable(Tape&)>& loss);
+
+/// An op to be checked: a function of some matrices.
+struct GradientCase {
+  struct Size {
+    index rows = 0, columns = 0;
+  };
+  using Function = Variable (*)(Tape& tape, std::span<const Variable> inputs);
+  using Reference = void (*)(std::span<const Rows<const double>> inputs, Rows<double> output);
+
+  std::string_view name;
+  Size inputs[6] = {};  ///< as many as have rows
+  Function function = nullptr;
+  Reference reference = nullptr;  ///< the same function in plain loops
+  double low = -1, high = 1;      ///< inputs are uniform in [low, high)
+};
+
+struct CaseReport {
+  GradientReport gradient;     ///< of sum(output * fixed random weights)
+  double reference_error = 0;  ///< largest |float64 output - reference|, over the largest output
+  double float32_error = 0;    ///< of the float32 output against float64, scaled alike
+  double float32_gradient_error = 0;  ///< of the float32 gradients, scaled as in GradientReport
+};
+
+CaseReport check_case(const Context& context, const GradientCase& c);
+
+}  // namespace fovea
