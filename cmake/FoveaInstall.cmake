@@ -1,1 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
+# What `make install` leaves: the command, headers, static libraries, and a CMake package with
+#   fovea::attention  the operator alone (base, simd, attention)
+#   fovea::fovea      every room
+# Components: `attention` is the operator, `library` the other rooms, `command` bin/fovea.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+get_property(rooms GLOBAL PROPERTY FOVEA_ROOMS)
+set(operator_rooms base simd attention)
+set(other_rooms ${rooms})
+list(REMOVE_ITEM other_rooms ${operator_rooms})
+
+list(TRANSFORM rooms PREPEND fovea_ OUTPUT_VARIABLE targets)
+add_library(fovea_fovea INTERFACE)
+add_library(fovea::fovea ALIAS fovea_fovea)
+set_target_properties(fovea_fovea PROPERTIES EXPORT_NAME fovea)
+target_link_libraries(fovea_fovea INTERFACE ${targets})
+
+option(FOVEA_INSTALL "Make rules that install fovea" ${PROJECT_IS_TOP_LEVEL})
+if(NOT FOVEA_INSTALL)
+  return()
+endif()
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/fovea)
+
+# fovea_install_rooms(COMPONENT EXPORT room...)
+function(fovea_install_rooms component export)
+  list(TRANSFORM ARGN PREPEND fovea_ OUTPUT_VARIABLE libraries)
+  if(component STREQUAL library)
+    list(APPEND libraries fovea_fovea)
+  endif()
+  install(TARGETS ${libraries} EXPORT ${export}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component})
+  foreach(room ${ARGN})
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/fovea/${room} COMPONENT ${component}
+      DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea FILES_MATCHING PATTERN *.h)
+  endforeach()
+  install(EXPORT ${export} NAMESPACE fovea:: DESTINATION ${package_folder} COMPONENT ${component})
+endfunction()
+
+fovea_install_rooms(attention fovea-attention-targets ${operator_rooms})
+if(other_rooms)
+  fovea_install_rooms(library fovea-library-targets ${other_rooms})
+endif()
+if(TARGET fovea)
+  install(TARGETS fovea RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
+endif()
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fovea-config.cmake.in
+  ${PROJECT_BINARY_DIR}/fovea-config.cmake INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/fovea-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/fovea-config.cmake ${PROJECT_BINARY_DIR}/fovea-config-version.cmake
+  DESTINATION ${package_folder} COMPONENT attention)

@@ -15,9 +15,13 @@ find_library(FOVEA_UTF8PROC utf8proc REQUIRED)  # has no CMake package; looked f
 
 fovea_room(kernel LINK fovea_simd fovea_base)
 fovea_room(text LINK fovea_base utf8proc)
+fovea_room(report LINK fovea_base utf8proc)
 fovea_room(tensor LINK fovea_base)
 fovea_room(config LINK fovea_base)
 fovea_room(grad LINK fovea_tensor fovea_attention fovea_kernel fovea_simd fovea_base)
 fovea_room(nn LINK fovea_grad fovea_tensor fovea_attention fovea_kernel fovea_base)
 fovea_room(data LINK fovea_text fovea_base)
 fovea_room(model LINK fovea_nn fovea_grad fovea_tensor fovea_attention fovea_kernel fovea_base)
+fovea_room(train LINK fovea_grad fovea_tensor fovea_config fovea_report fovea_kernel fovea_base)
+fovea_room(task LINK fovea_model fovea_train fovea_data fovea_text fovea_tensor fovea_config fovea_grad fovea_simd fovea_base)
+target_compile_definitions(fovea_task PUBLIC FOVEA_VERSION="${PROJECT_VERSION}")

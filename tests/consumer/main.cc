@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Causal attention over two tokens of two numbers, in a program that is not ours.
+#include <cmath>
+#include <cstdio>
+
+#include "fovea/attention/attention.h"
+
+int main() {
+  const float q[] = {1, 0, 1, 1};
+  const float v[] = {1, 2, 3, 4};
+  float o[4] = {};
+  const auto qk = fovea::View<const float>::contiguous(q, 1, 2, 1, 2);
+  const auto values = fovea::View<const float>::contiguous(v, 1, 2, 1, 2);
+  const fovea::Attention<float> causal{.mask = fovea::mask::Causal()};
+  fovea::attention_forward(fovea::Context(), causal, {qk, qk, values},
+                           {.o = fovea::View<float>::contiguous(o, 1, 2, 1, 2)});
+  std::printf("%g %g\n%g %g\n", o[0], o[1], o[2], o[3]);
+
+  // The second token has the scores 1 / sqrt(2) and 2 / sqrt(2).
+  const double w = 1 / (1 + std::exp(-std::sqrt(0.5)));
+  const bool right = o[0] == 1 && o[1] == 2 && std::abs(o[2] - (1 + 2 * w)) < 1e-5;
+  return right ? 0 : 1;
+}

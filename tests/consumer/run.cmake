@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# Builds tests/consumer/WAY against what BUILD would install, or with SOURCE inside it, and runs it.
+set(scratch ${BUILD}/consumer/${WAY})
+file(REMOVE_RECURSE ${scratch})
+
+function(run)
+  execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+if(WAY STREQUAL installed)
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${scratch}/prefix --component attention)
+endif()
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/${WAY} -B ${scratch}/build -G ${GENERATOR}
+  -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${scratch}/prefix
+  -DSOURCE=${SOURCE} -DVERSION=${VERSION})
+run(${CMAKE_COMMAND} --build ${scratch}/build)
+run(${scratch}/build/consumer)

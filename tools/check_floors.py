@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the floors of the house: a file includes only strictly lower floors, or its own room.
+
+The same holds for what the library of a room links (cmake/FoveaRooms.cmake), and what a room
+includes it also links. Tests, benchmarks and examples may include anything.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+import sources
+
+FLOORS = (
+    ("base",),
+    ("simd",),
+    ("attention", "kernel"),
+    ("text", "report", "comm"),
+    ("tensor", "config"),
+    ("grad", "check"),
+    ("nn", "data"),
+    ("model", "train"),
+    ("task",),
+    ("cli", "python"),
+)
+FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+# Headers of others that cost seconds a file, or that only one place may know: where they may stand.
+BORROWED = {
+    r"hwy/highway\.h": r"fovea/simd/simd-inl\.h",
+    r"hwy/foreach_target\.h": r"fovea/.*\.cc",
+    r"hwy/.*": r"fovea/simd/.*",
+    r"nlohmann/.*": r"fovea/(config/json|tensor/safetensors_header)\.cc",
+    r"toml\+\+/.*": r"fovea/config/toml\.cc",
+    r"CLI/.*": r"cli/command_line\.cc",
+}
+
+
+def room_of(path):
+    parts = pathlib.PurePath(path).parts
+    if parts[0] == "fovea":
+        return parts[1]
+    return parts[0] if parts[0] in FLOOR_OF else None
+
+
+def check_include(path, name):
+    """What is wrong with this include, or None."""
+    here, there = room_of(path), room_of(name) if "/" in name else None
+    if name.startswith(("tests/", "bench/", "examples/")):
+        return f"{here} includes {name}: the product knows nothing of its tests"
+    if there is None or there == here:
+        return None
+    if here not in FLOOR_OF or there not in FLOOR_OF:
+        return f"{here} includes {name}: a room without a floor"
+    if FLOOR_OF[there] >= FLOOR_OF[here]:
+        return (f"{here} (floor {FLOOR_OF[here]}) includes {name} (floor {FLOOR_OF[there]}): "
+                "only strictly lower floors")
+    return None
+
+
+def check_borrowed(path, name):
+    for pattern, places in BORROWED.items():
+        if re.fullmatch(pattern, name):
+            if not re.fullmatch(places, path):
+                return f"{name} may be included only by {places}"
+            return None
+    return None
+
+
+def links_of(cmake_text):
+    """The rooms that each room's library links, from the lines fovea_room(NAME LINK ...)."""
+    text = re.sub(r"#.*", "", cmake_text)
+    return {
+        name: set(re.findall(r"\bfovea(?:_|::)(\w+)", rest))
+        for name, rest in re.findall(r"\bfovea_room\(\s*(\w+)([^)]*)\)", text)
+    }
+
+
+def reachable(room, links, seen=None):
+    seen = set() if seen is None else seen
+    for other in links.get(room, ()):
+        if other not in seen:
+            seen.add(other)
+            reachable(other, links, seen)
+    return seen
+
+
+def check_links(links):
+    problems = []
+    for room, others in links.items():
+        for other in sorted(others):
+            if room not in FLOOR_OF or other not in FLOOR_OF:
+                problems.append(f"fovea_room({room}) links {other}: a room without a floor")
+            elif FLOOR_OF[other] >= FLOOR_OF[room]:
+                problems.append(f"fovea_room({room}) links {other}: only strictly lower floors")
+    return problems
+
+
+def check(root):
+    cmake = root / "cmake" / "FoveaRooms.cmake"
+    links = links_of(cmake.read_text())
+    problems = [f"cmake/FoveaRooms.cmake: {problem}" for problem in check_links(links)]
+    for path in sources.cpp_files(root, ("fovea", "cli", "python")):
+        name, here = path.as_posix(), room_of(path)
+        if here is None:
+            continue
+        if here not in FLOOR_OF:
+            problems.append(f"{name}: the room {here} has no floor")
+        for line, included, _ in sources.includes((root / path).read_text()):
+            for problem in (check_include(name, included), check_borrowed(name, included)):
+                if problem:
+                    problems.append(f"{name}:{line}: {problem}")
+            there = room_of(included) if included.startswith("fovea/") else None
+            if here in links and there not in (None, here) and there not in reachable(here, links):
+                problems.append(f"{name}:{line}: fovea_room({here}) does not link fovea_{there}")
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("root", nargs="?", type=pathlib.Path, default=sources.ROOT)
+    return sources.report("floors", check(parser.parse_args().root))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

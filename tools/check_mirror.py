@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that tests mirror the rooms: fovea/ROOM/x.cc, or fovea/ROOM/FOLDER/x.cc, has
+tests/ROOM/x_test.cc.
+
+Most folders inside a room are tables (one small file per idea): one test loops over each table.
+"""
+
+import argparse
+import pathlib
+import sys
+
+import sources
+
+# A source, or a folder of them, that another test covers: the test, and why it has none of its own.
+COVERED_BY = {
+    "fovea/attention/mask": ("tests/attention/mask_test.cc", "loops over the table of masks"),
+    "fovea/attention/bias": ("tests/attention/bias_test.cc", "loops over the table of biases"),
+    "fovea/text/tokenizer": ("tests/text/tokenizer_test.cc", "loops over the table of tokenizers"),
+    "fovea/grad/ops": ("tests/grad/ops_test.cc", "loops over the registered cases of every op"),
+}
+
+
+def covered_by(name, table):
+    """The test of this source, by the table or by its name."""
+    path = pathlib.PurePath(name)
+    for key in (name, *(parent.as_posix() for parent in path.parents)):
+        if key in table:
+            return table[key][0]
+    return f"tests/{path.parts[1]}/{path.stem}_test.cc"
+
+
+def check(names, table):
+    """What is missing, given the names of all files."""
+    names = set(names)
+    problems = []
+    for name in sorted(n for n in names if n.startswith("fovea/") and n.endswith(".cc")):
+        test = covered_by(name, table)
+        if test not in names:
+            problems.append(f"{name}: has no test; expected {test}")
+    for key, (test, reason) in table.items():
+        if not any(n == key or n.startswith(key + "/") for n in names):
+            problems.append(f"{key}: is gone: drop it from the table")
+        if not reason:
+            problems.append(f"{key}: says no reason")
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("root", nargs="?", type=pathlib.Path, default=sources.ROOT)
+    root = parser.parse_args().root
+    names = [path.as_posix() for path in sources.files(root, ("fovea", "tests"))]
+    return sources.report("mirror", check(names, COVERED_BY))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
