@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -178,6 +179,20 @@ void publish_folder(const fs::path& folder, const fs::path& target) {
                 "remove it, or choose another output");
   }
   if (::rename(folder.c_str(), target.c_str()) != 0) fail_writing(target, "publish", errno);
+  parent.flush();
+}
+
+void exchange_folders(const fs::path& a, const fs::path& b) {
+  const Folder parent(b.parent_path());
+  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) != 0) {
+    if (errno != EINVAL && errno != ENOSYS) fail_writing(b, "exchange", errno);
+    fs::path aside = a;
+    aside += ".aside";
+    const bool done = ::rename(b.c_str(), aside.c_str()) == 0 &&
+                      ::rename(a.c_str(), b.c_str()) == 0 &&
+                      ::rename(aside.c_str(), a.c_str()) == 0;
+    if (!done) fail_writing(b, "exchange", errno);
+  }
   parent.flush();
 }
 

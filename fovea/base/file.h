@@ -26,6 +26,10 @@ void write_file_durably(const std::filesystem::path& path, std::string_view byte
 /// exist, and flushes both: the folder appears whole or not at all. Throws kOutputExists, kWrite.
 void publish_folder(const std::filesystem::path& folder, const std::filesystem::path& target);
 
+/// The two folders, beside each other and flushed already, change their names in one step (in three
+/// where the file system cannot), and that is flushed. Throws kWrite.
+void exchange_folders(const std::filesystem::path& a, const std::filesystem::path& b);
+
 /// Creates the folder and its parents, durably. Throws kWrite.
 void create_folders(const std::filesystem::path& path);
 

@@ -218,6 +218,17 @@ TEST_F(FileTest, PublishesAFolderAsAWholeAndReplacesNone) {
   EXPECT_THROWS(publish_folder(path("run/next.tmp"), path("none/step")), kWrite, "none");
 }
 
+TEST_F(FileTest, ExchangesFolders) {
+  fs::create_directory(path("a"));
+  fs::create_directory(path("b"));
+  write_file_durably(path("a") / "x", "from a");
+  exchange_folders(path("a"), path("b"));
+  EXPECT_EQ(read_file(path("b") / "x"), "from a");
+  EXPECT_TRUE(fs::is_empty(path("a")));
+  EXPECT_THROWS(exchange_folders(path("a"), path("c")), kWrite, "cannot exchange");
+  EXPECT_THAT(names(), testing::ElementsAre("a", "b"));
+}
+
 TEST_F(FileTest, CreatesFoldersWithTheirParents) {
   create_folders(path("a/b/c/"));
   create_folders(path("a/b/c"));
