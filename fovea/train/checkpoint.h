@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints: folders step-000500 that are whole or not there, whatever happens meanwhile.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/types.h"
+#include "fovea/train/manifest.h"
+
+namespace fovea {
+
+struct Checkpoint {
+  index step = 0;
+  std::filesystem::path path;
+  std::vector<NamedFile> files;
+
+  /// The contents of a file. Throws kModelDamaged if there is none of that name.
+  const std::string& bytes(std::string_view name) const;
+};
+
+/// Saves the files as `folder`/step-NNNNNN and returns that path. They are written into a temporary
+/// folder, flushed, listed in its manifest, and appear by one rename; on an error nothing has
+/// changed and nothing is left over. If the step was saved before, the new folder takes its place.
+///
+/// Then older ones are removed, but for the newest `keep` (at least 1), and so are those of later
+/// steps: who goes on from an earlier checkpoint gives up what came after it. Leftovers of
+/// processes that were killed while saving are swept away.
+///
+/// Throws kDiskFull (before anything is written, if less than 1.2 times the size is free), kWrite.
+std::filesystem::path save_checkpoint(const std::filesystem::path& folder, index step,
+                                      const std::vector<NamedFile>& files, index keep);
+
+struct NewestCheckpoint {
+  Checkpoint checkpoint;
+  std::vector<std::string> warnings;  ///< of each newer one: why it was passed over
+};
+
+/// The newest one whose manifest and files verify. Throws kNoCheckpoint if `folder` has none,
+/// kModelDamaged (which names the newest and its damage) if it has none that is whole.
+NewestCheckpoint load_newest_checkpoint(const std::filesystem::path& folder);
+
+/// The checkpoint in `path`. Throws kNoCheckpoint if there is no such folder, kModelDamaged with
+/// the name of the file and what is wrong with it.
+Checkpoint load_checkpoint(const std::filesystem::path& path);
+
+}  // namespace fovea

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// MANIFEST.json: what a folder must hold, byte for byte, to be whole.
+//
+//   {
+//     "manifest": {
+//       "version": 1,
+//       "kind": "checkpoint",
+//       "step": 500,
+//       "files": [ {"name": "model.safetensors", "size": 1024, "xxh3-128": "..."}, ... ]
+//     },
+//     "xxh3-128": "..."        of the value of "manifest", in one line without spaces
+//   }
+//
+// XXH3 of 128 bits finds damage (7 GB/s here). It does not prove who wrote a file; a SHA-256 beside
+// it would not either, as whoever can change the file can change the manifest, so there is none.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+/// A file of a folder: a plain name (letters, digits, and ._- inside) and the whole contents.
+struct NamedFile {
+  std::string name;
+  std::string bytes;
+};
+
+inline constexpr std::string_view kManifestName = "MANIFEST.json";
+
+struct ManifestEntry {
+  std::string name;
+  index size = 0;
+  std::string checksum;
+};
+
+struct Manifest {
+  std::string kind;  ///< "checkpoint" or "model"
+  index step = 0;
+  std::vector<ManifestEntry> files;
+
+  /// nullptr if no such file is listed.
+  const ManifestEntry* find(std::string_view name) const;
+};
+
+/// The manifest of these files. Throws kInternal for a name that is not plain, or given twice.
+Manifest manifest_of(std::string_view kind, index step, std::span<const NamedFile> files);
+
+/// The text of MANIFEST.json: the same manifest gives the same bytes.
+std::string manifest_text(const Manifest& manifest);
+
+/// Reads what manifest_text wrote, and only that. Throws kModelDamaged; `where` begins the message.
+Manifest parse_manifest(std::string_view text, const std::string& where);
+
+/// The manifest of a folder. Throws kModelDamaged if it is missing or damaged.
+Manifest read_manifest(const std::filesystem::path& folder);
+
+/// A file of the folder, whose size and checksum are those of the entry. Throws kModelDamaged.
+std::string read_verified(const std::filesystem::path& folder, const ManifestEntry& entry);
+
+/// All files of the manifest, each verified.
+std::vector<NamedFile> read_all_verified(const std::filesystem::path& folder,
+                                         const Manifest& manifest);
+
+/// Throws kDiskFull unless 1.2 times `bytes` are free where `folder` is, or will be.
+void require_disk_space(const std::filesystem::path& folder, std::uintmax_t bytes);
+
+}  // namespace fovea

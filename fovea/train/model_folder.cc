@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/train/model_folder.h"
+
+#include "fovea/base/check.h"
+#include "fovea/base/file.h"
+#include "fovea/tensor/checksum.h"
+
+namespace fovea {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kKind = "model";
+constexpr std::string_view kManifestKey = "manifest";  // in the metadata of the weights
+
+[[noreturn]] void missing(const fs::path& folder, std::string_view what) {
+  throw Error(ErrorCode::kModelMissing, fmt::format("{}: {}", folder.string(), what),
+              "name a folder that fovea train has written");
+}
+
+void remove_file(const fs::path& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) {
+    fail(ErrorCode::kWrite, "{}: cannot remove: {}", path.string(), error.message());
+  }
+}
+
+Manifest model_manifest(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored)) missing(folder, "no such folder");
+  if (!fs::is_directory(folder, ignored)) missing(folder, "expected the folder of a model");
+  if (!fs::exists(folder / kManifestName, ignored)) {
+    missing(folder, fmt::format("no model: {} is missing", kManifestName));
+  }
+  return read_manifest(folder);
+}
+
+Safetensors parsed_weights(const fs::path& folder, const Manifest& manifest) {
+  const fs::path path = folder / kWeightsName;
+  if (const ManifestEntry* entry = manifest.find(kWeightsName)) {
+    return parse_safetensors(read_verified(folder, *entry), path.string(), ChecksumRule::kRequired);
+  }
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) missing(folder, "no weights have been saved yet");
+  Safetensors weights = read_safetensors(path, ChecksumRule::kRequired);
+  const auto belongs_to = weights.metadata.find(std::string(kManifestKey));
+  if (belongs_to == weights.metadata.end() ||
+      belongs_to->second != xxh3_128(manifest_text(manifest))) {
+    throw Error(ErrorCode::kModelDamaged,
+                fmt::format("{}: the weights belong to another model", path.string()),
+                "put back the file that was written together with config.json");
+  }
+  return weights;
+}
+
+template <class F>
+FileCheck checked(std::string_view name, F&& read) {
+  try {
+    read();
+    return {std::string(name), ""};
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kOutOfMemory) throw;
+    return {std::string(name), error.what()};
+  }
+}
+
+}  // namespace
+
+void write_model_files(const fs::path& folder, std::span<const NamedFile> files) {
+  const Manifest manifest = manifest_of(kKind, 0, files);
+  create_folders(folder);
+  remove_file(folder / kManifestName);
+  remove_file(folder / kWeightsName);
+  for (const NamedFile& file : files) write_file_atomically(folder / file.name, file.bytes);
+  write_file_atomically(folder / kManifestName, manifest_text(manifest));
+}
+
+void write_model_weights(const fs::path& folder, std::span<const NamedTensor> tensors,
+                         const SafetensorsMetadata& metadata) {
+  SafetensorsMetadata all = metadata;
+  all[std::string(kManifestKey)] = xxh3_128(manifest_text(model_manifest(folder)));
+  const std::string bytes = safetensors_bytes(tensors, all);
+  require_disk_space(folder, bytes.size());
+  write_file_atomically(folder / kWeightsName, bytes);
+}
+
+std::string read_model_file(const fs::path& folder, std::string_view name) {
+  const Manifest manifest = model_manifest(folder);
+  const ManifestEntry* entry = manifest.find(name);
+  if (entry == nullptr) missing(folder, fmt::format("{} is missing", name));
+  return read_verified(folder, *entry);
+}
+
+Safetensors read_model_weights(const fs::path& folder) {
+  return parsed_weights(folder, model_manifest(folder));
+}
+
+std::vector<FileCheck> verify_model_folder(const fs::path& folder) {
+  std::vector<FileCheck> checks;
+  Manifest manifest;
+  try {
+    manifest = model_manifest(folder);
+    checks.push_back({std::string(kManifestName), ""});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kModelDamaged) throw;
+    return {{std::string(kManifestName), error.what()}};
+  }
+  for (const ManifestEntry& entry : manifest.files) {
+    checks.push_back(checked(entry.name, [&] { read_verified(folder, entry); }));
+  }
+  if (manifest.kind == kKind) {
+    checks.push_back(checked(kWeightsName, [&] { parsed_weights(folder, manifest); }));
+  }
+  return checks;
+}
+
+}  // namespace fovea
