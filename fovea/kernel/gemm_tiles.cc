@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/gemm_tiles.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/kernel/gemm_tiles.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/kernel/activation-inl.h"
+#include "fovea/simd/product-inl.h"
+#include "fovea/simd/simd-inl.h"
+
+// Where the operands of a multiply-add lie decides the speed. B streams past in panels (64 columns
+// on AVX-512) that are packed one after another, so that the four vectors of a step in k are a
+// cache line each, in order, and the prefetcher sees one stream. A panel is cut into blocks of
+// kDepth rows: a block stays in L1 or L2 while all rows of A of the tile pass it. The tile of A
+// (about 100 rows x kDepth) stays in L2 while the panels pass. C is written once for each block of
+// k, and is finished (bias, activation) right after the last, while it is in L1.
+//
+// In A^T B the sum runs over the rows of both. Both are copied, kDepth rows at a time, into the
+// order in which the product reads them: columns of A in sixes, B in panels. Their own strides may
+// be a multiple of 4096 bytes, which would put every row into the same set of the cache.
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+inline constexpr index kDepth = 1024 / static_cast<index>(sizeof(T));
+
+/// Cuts [0, n) into equal parts of at most `most`, at least one; calls f(begin, end).
+template <class F>
+HWY_INLINE void ForEachPart(index n, index most, F&& f) {
+  const index parts = std::max<index>(1, (n + most - 1) / most);
+  const index length = (n + parts - 1) / parts;
+  index begin = 0;
+  do {
+    const index end = std::min(n, begin + length);
+    f(begin, end);
+    begin = end;
+  } while (begin < n);
+}
+
+template <class T>
+HWY_INLINE index RoundUpToLanes(index columns) {
+  return (columns + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+}
+
+// ------------------------------------------------------------------------------------ C = A B
+
+/// The columns [begin, end) of C that a panel gives; `sums` is C itself, or, where whole vectors
+/// would go beyond the end of its rows, a buffer.
+template <class T>
+struct PanelOfC {
+  index begin, end;
+  T* sums;
+  index stride;
+};
+
+template <class T>
+HWY_NOINLINE void Finish(const MatmulTile<T>& t, const PanelOfC<T>& p) {
+  const MatmulOptions<T>& o = t.options;
+  const bool add_bias = o.store == Store::kAdd && !o.bias.empty();
+  WithActivation(o.activation, [&](auto activation) {
+    for (index r = 0; r < t.c.rows; ++r) {
+      const T* const sums = p.sums + r * p.stride;
+      T* const c = t.c[r] + p.begin;
+      T* const before = o.before_activation.data ? o.before_activation[r] + p.begin : nullptr;
+      ForEachLane<T>(p.end - p.begin, [&](auto lanes, index i) {
+        auto s = lanes.Load(sums + i);
+        if (add_bias) s = hn::Add(s, lanes.Load(o.bias.data + p.begin + i));
+        if (before) lanes.Store(s, before + i);
+        lanes.Store(Activate<activation()>(lanes.d, s), c + i);
+      });
+    }
+  });
+}
+
+template <class T>
+bool HasToFinish(const MatmulOptions<T>& o) {
+  return o.activation != Activation::kNone || o.before_activation.data != nullptr ||
+         (o.store == Store::kAdd && !o.bias.empty());
+}
+
+/// The rows [begin, end) of k.
+template <class T>
+void MultiplyPart(const MatmulTile<T>& t, index panel, const PanelOfC<T>& p, index begin,
+                  index end) {
+  HWY_ALIGN T bias[kPanelLanes<T>];
+  TileOperands<T> o{.rows = t.c.rows,
+                    .depth = end - begin,
+                    .lanes = RoundUpToLanes<T>(p.end - p.begin),
+                    .a = t.a.data + begin,
+                    .a_row = t.a.stride,
+                    .a_depth = 1,
+                    .b = t.b->panel(panel) + begin * t.b->lanes(),
+                    .b_depth = t.b->lanes(),
+                    .c = p.sums,
+                    .c_row = p.stride};
+  if (begin > 0 || t.options.store == Store::kAdd) {
+    TileProduct<Into::kAdd>(o);
+  } else if (!t.options.bias.empty()) {
+    std::fill(std::copy(t.options.bias.data + p.begin, t.options.bias.data + p.end, bias),
+              bias + kPanelLanes<T>, T{0});
+    o.per_lane = bias;
+    TileProduct<Into::kStartAt>(o);
+  } else {
+    TileProduct<Into::kOverwrite>(o);
+  }
+}
+
+template <class T>
+void MultiplyTile(const MatmulTile<T>& t) {
+  const index N = t.c.columns, lanes = t.b->lanes(), K = t.a.columns;
+  const bool is_last_ragged = t.last_panel * lanes > N && N % kLanes<T> != 0;
+  const index whole_panels = is_last_ragged ? t.last_panel - 1 : t.last_panel;
+  const auto panel_of_c = [&](index panel) {
+    const index begin = panel * lanes;
+    return PanelOfC<T>{begin, std::min(N, begin + lanes), t.c.data + begin, t.c.stride};
+  };
+  ForEachPart(K, kDepth<T>, [&](index begin, index end) {
+    for (index panel = t.first_panel; panel < whole_panels; ++panel) {
+      const auto p = panel_of_c(panel);
+      MultiplyPart(t, panel, p, begin, end);
+      if (end == K && HasToFinish(t.options)) Finish(t, p);
+    }
+  });
+  if (!is_last_ragged) return;
+  Scratch scratch;
+  auto p = panel_of_c(whole_panels);
+  p.stride = kPanelLanes<T>;
+  p.sums = scratch.template allocate<T>(t.c.rows * p.stride);
+  for (index r = 0; r < t.c.rows; ++r) {
+    std::fill_n(p.sums + r * p.stride, p.stride, T{0});
+    if (t.options.store == Store::kAdd) {
+      std::copy(t.c[r] + p.begin, t.c[r] + p.end, p.sums + r * p.stride);
+    }
+  }
+  ForEachPart(K, kDepth<T>,
+              [&](index begin, index end) { MultiplyPart(t, whole_panels, p, begin, end); });
+  Finish(t, p);
+}
+
+// ---------------------------------------------------------------------------------- C = A^T B
+
+/// Copies `width` columns of rows of `from` one below another, `to_stride` apart, zeros beyond.
+template <class T>
+HWY_INLINE void CopyColumns(Rows<const T> from, index first, index width, T* to, index to_stride) {
+  const index have = std::min(width, from.columns - first);
+  for (index k = 0; k < from.rows; ++k) {
+    const T* const source = from[k] + first;
+    T* const target = to + k * to_stride;
+    if (have == width && width % kLanes<T> == 0) {
+      const Tag<T> d;
+      for (index i = 0; i < width; i += kLanes<T>)
+        hn::StoreU(hn::LoadU(d, source + i), d, target + i);
+    } else {
+      std::fill(std::copy(source, source + have, target), target + width, T{0});
+    }
+  }
+}
+
+/// Copies columns of A in blocks of kBlockRows: packed[block][k][kBlockRows].
+template <class T>
+void PackColumns(Rows<const T> a, T* packed) {
+  for (index first = 0; first < a.columns; first += kBlockRows) {
+    T* to = packed + first * a.rows;
+    const index width = std::min<index>(kBlockRows, a.columns - first);
+    if (width == kBlockRows) {
+      for (index k = 0; k < a.rows; ++k, to += kBlockRows) {
+        std::copy_n(a[k] + first, kBlockRows, to);
+      }
+    } else {
+      for (index k = 0; k < a.rows; ++k, to += kBlockRows) std::copy_n(a[k] + first, width, to);
+    }
+  }
+}
+
+template <class T>
+void MultiplyAtBTile(const AtBTile<T>& t) {
+  constexpr index kWidth = kPanelLanes<T>;
+  const index rows = t.c.rows, columns = t.c.columns;
+  const index panels = (columns + kWidth - 1) / kWidth;
+  const index blocks = (rows + kBlockRows - 1) / kBlockRows;
+  const bool is_ragged = columns % kLanes<T> != 0;
+  Scratch scratch;
+  T* const a = scratch.template allocate<T>(blocks * kBlockRows * kDepth<T>);
+  T* const b = scratch.template allocate<T>(panels * kWidth * kDepth<T>);
+  // Where whole vectors would go beyond the end of a row, C is summed up in a buffer.
+  Rows<T> c = t.c;
+  if (is_ragged) {
+    c.stride = panels * kWidth;
+    c.data = scratch.template allocate<T>(rows * c.stride);
+    if (t.store == Store::kAdd) {
+      for (index r = 0; r < rows; ++r) {
+        std::fill(std::copy_n(t.c[r], columns, c[r]), c[r] + c.stride, T{0});
+      }
+    }
+  }
+  ForEachPart(t.a.rows, kDepth<T>, [&](index begin, index end) {
+    const index depth = end - begin;
+    PackColumns(t.a.slice(begin, end), a);
+    for (index panel = 0; panel < panels; ++panel) {
+      const index first = panel * kWidth;
+      CopyColumns(t.b.slice(begin, end), first, kWidth, b, kWidth);
+      for (index block = 0; block < blocks; ++block) {
+        const index row = block * kBlockRows;
+        const TileOperands<T> o{.rows = std::min<index>(kBlockRows, rows - row),
+                                .depth = depth,
+                                .lanes = RoundUpToLanes<T>(std::min(kWidth, columns - first)),
+                                .a = a + row * depth,
+                                .a_row = 1,
+                                .a_depth = kBlockRows,
+                                .b = b,
+                                .b_depth = kWidth,
+                                .c = c[row] + first,
+                                .c_row = c.stride};
+        if (begin > 0 || t.store == Store::kAdd) {
+          TileProduct<Into::kAdd>(o);
+        } else {
+          TileProduct<Into::kOverwrite>(o);
+        }
+      }
+    }
+  });
+  if (!is_ragged) return;
+  for (index r = 0; r < rows; ++r) std::copy_n(c[r], columns, t.c[r]);
+}
+
+// --------------------------------------------------------------------------------- one pass
+
+template <class T>
+void PackPanel(const PanelToPack<T>& p) {
+  constexpr index kWidth = kPanelLanes<T>;
+  if (p.form == Form::kPlain) return CopyColumns(p.m, p.first, kWidth, p.panel, kWidth);
+  // Eight columns of m at a time: the cache lines of m are read whole, and those of the panel too.
+  constexpr index kStep = 8;
+  const index K = p.m.columns, have = std::min(kWidth, p.m.rows - p.first);
+  for (index k0 = 0; k0 < K; k0 += kStep) {
+    const index k1 = std::min(K, k0 + kStep);
+    for (index lane = 0; lane < have; ++lane) {
+      const T* const row = p.m[p.first + lane];
+      for (index k = k0; k < k1; ++k) p.panel[k * kWidth + lane] = row[k];
+    }
+    for (index k = k0; k < k1; ++k) {
+      std::fill(p.panel + k * kWidth + have, p.panel + (k + 1) * kWidth, T{0});
+    }
+  }
+}
+
+template <class T>
+void AddRows(Rows<const T> rows, T* sums) {
+  for (index r = 0; r < rows.rows; ++r) {
+    const T* const row = rows[r];
+    ForEachLane<T>(rows.columns, [=](auto lanes, index c) {
+      lanes.Store(hn::Add(lanes.Load(sums + c), lanes.Load(row + c)), sums + c);
+    });
+  }
+}
+
+template <class T>
+GemmKernels<T> Kernels() {
+  return {
+      {kBlockRows, kPanelLanes<T>}, MultiplyTile<T>, MultiplyAtBTile<T>, PackPanel<T>, AddRows<T>};
+}
+GemmKernels<float> FloatKernels() { return Kernels<float>(); }
+GemmKernels<double> DoubleKernels() { return Kernels<double>(); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+
+HWY_EXPORT(FloatKernels);
+HWY_EXPORT(DoubleKernels);
+
+template <>
+GemmKernels<float> gemm_kernels() {
+  return FOVEA_DISPATCH(FloatKernels)();
+}
+template <>
+GemmKernels<double> gemm_kernels() {
+  return FOVEA_DISPATCH(DoubleKernels)();
+}
+
+}  // namespace fovea
+#endif  // HWY_ONCE

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a product is cut: gemm.cc decides it by the size of the problem, gemm_tiles.cc computes one
+// tile on the current instruction set. Nothing outside gemm needs this header.
+#pragma once
+
+#include "fovea/kernel/gemm.h"
+
+namespace fovea {
+
+/// What the cut must know of an instruction set.
+struct BlockShape {
+  index rows;   ///< of the register block
+  index lanes;  ///< of a panel
+};
+
+/// Part of C = A B: all of K for some rows and the panels [first_panel, last_panel).
+template <class T>
+struct MatmulTile {
+  Rows<const T> a;  ///< [rows, K]
+  const PackedMatrix<T>* b;
+  index first_panel, last_panel;
+  Rows<T> c;                 ///< [rows, N]
+  MatmulOptions<T> options;  ///< before_activation, if any, from the same row on as c
+};
+
+/// Part of C = A^T B: all of M for some rows and columns of C.
+template <class T>
+struct AtBTile {
+  Rows<const T> a;  ///< [M, rows of C]
+  Rows<const T> b;  ///< [M, columns of C]
+  Rows<T> c;
+  Store store;
+};
+
+/// One panel of B: `lanes` columns (or, transposed, rows) of m from `first` on.
+template <class T>
+struct PanelToPack {
+  Rows<const T> m;
+  Form form;
+  index first;
+  T* panel;
+};
+
+/// The work on one tile, for the current instruction set.
+template <class T>
+struct GemmKernels {
+  BlockShape shape;
+  void (*matmul)(const MatmulTile<T>&);
+  void (*at_b)(const AtBTile<T>&);
+  void (*pack)(const PanelToPack<T>&);
+  void (*add_rows)(Rows<const T> rows, T* sums);  ///< sums[c] += rows[0][c], rows[1][c] ...
+};
+
+template <class T>
+GemmKernels<T> gemm_kernels();
+
+}  // namespace fovea

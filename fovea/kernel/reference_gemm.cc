@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/reference_gemm.h"
+
+#include "fovea/kernel/reference.h"
+
+namespace fovea::reference {
+
+template <class T>
+void matmul(InRows<T> a, InRows<T> m, Form form, Rows<T> c,
+            const MatmulOptions<std::type_identity_t<T>>& options) {
+  for (index i = 0; i < c.rows; ++i) {
+    for (index j = 0; j < c.columns; ++j) {
+      T s = options.store == Store::kAdd ? c[i][j] : T{0};
+      for (index k = 0; k < a.columns; ++k) {
+        s += a[i][k] * (form == Form::kPlain ? m[k][j] : m[j][k]);
+      }
+      if (!options.bias.empty()) s += options.bias[j];
+      if (options.before_activation.data != nullptr) options.before_activation[i][j] = s;
+      c[i][j] = activate(options.activation, s);
+    }
+  }
+}
+
+template <class T>
+void matmul_at_b(InRows<T> a, InRows<T> b, Rows<T> c, Store store) {
+  for (index i = 0; i < c.rows; ++i) {
+    for (index j = 0; j < c.columns; ++j) {
+      T s = store == Store::kAdd ? c[i][j] : T{0};
+      for (index m = 0; m < a.rows; ++m) s += a[m][i] * b[m][j];
+      c[i][j] = s;
+    }
+  }
+}
+
+template <class T>
+void column_sums(InRows<T> a, Vec<T> sums, Store store) {
+  for (index j = 0; j < a.columns; ++j) {
+    T s = store == Store::kAdd ? sums[j] : T{0};
+    for (index m = 0; m < a.rows; ++m) s += a[m][j];
+    sums[j] = s;
+  }
+}
+
+template void matmul(InRows<float>, InRows<float>, Form, Rows<float>, const MatmulOptions<float>&);
+template void matmul(InRows<double>, InRows<double>, Form, Rows<double>,
+                     const MatmulOptions<double>&);
+template void matmul_at_b(InRows<float>, InRows<float>, Rows<float>, Store);
+template void matmul_at_b(InRows<double>, InRows<double>, Rows<double>, Store);
+template void column_sums(InRows<float>, Vec<float>, Store);
+template void column_sums(InRows<double>, Vec<double>, Store);
+
+}  // namespace fovea::reference
