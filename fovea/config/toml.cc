@@ -27,6 +27,11 @@ std::string_view last_part(std::string_view name) {
   return name.substr(name.rfind('.') + 1);  // npos + 1 is 0
 }
 
+std::string table_of(const Field& field) {
+  const std::size_t dot = field.name.rfind('.');
+  return dot == std::string::npos ? "" : field.name.substr(0, dot);
+}
+
 std::string with_underscores(std::string_view key) {
   std::string name(key);
   std::replace(name.begin(), name.end(), '-', '_');
@@ -94,9 +99,8 @@ class TomlReader {
     const auto field = std::find_if(fields_.begin(), fields_.end(), ends_so);
     if (field == fields_.end()) unknown(key);
     if (std::count_if(fields_.begin(), fields_.end(), ends_so) > 1) {
-      fails(key.source().begin,
-            fmt::format("'{}' is in several tables; put it into one, like [{}]", key.str(),
-                        field->name.substr(0, field->name.rfind('.'))));
+      fails(key.source().begin, fmt::format("'{}' is in several tables; put it into one, like [{}]",
+                                            key.str(), table_of(*field)));
     }
     return *field;
   }
@@ -161,13 +165,17 @@ std::vector<std::string> set_from_toml_file(std::vector<Field> fields,
 }
 
 std::string toml_text(std::span<const Field> fields) {
+  std::vector<Field> ordered(fields.begin(), fields.end());
+  // What belongs to no table can only stand before the first.
+  std::stable_partition(ordered.begin(), ordered.end(),
+                        [](const Field& field) { return table_of(field).empty(); });
   std::string text;
   std::string table;
-  for (const Field& field : fields) {
-    const std::size_t dot = field.name.rfind('.');
-    const std::string of = dot == std::string::npos ? "" : field.name.substr(0, dot);
-    if (of != table) text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", of);
-    table = of;
+  for (const Field& field : ordered) {
+    if (table_of(field) != table) {
+      table = table_of(field);
+      text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", table);
+    }
     if (!has_toml(field)) continue;
     text += fmt::format("# {}\n{} = {}\n", field.help, last_part(field.name), toml_value(field));
   }
