@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "fovea/kernel/column_sums.h"
+#include "fovea/kernel/elementwise.h"
 #include "fovea/kernel/gemm_tiles.h"
 
 namespace fovea {
@@ -144,11 +144,8 @@ void matmul_at_b(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> c, Store 
 template <class T>
 void column_sums(const Context& ctx, InRows<T> a, Vec<T> sums, Store store) {
   check_vec("column_sums", "sums", sums, "N", a.columns);
-  const auto kernels = gemm_kernels<T>();
   if (store == Store::kWrite) std::fill(sums.begin(), sums.end(), T{0});
-  add_chunk_sums(
-      ctx, a.rows, static_cast<double>(a.columns), sums,
-      [&](index begin, index end, T* partial) { kernels.add_rows(a.slice(begin, end), partial); });
+  add_column_sums(ctx, a, sums);
 }
 
 #define FOVEA_INSTANTIATE(T)                                                       \
