@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/train/checkpoint.h"
+
+#include <fmt/core.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "fovea/base/file.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<NamedFile> files_of(index step) {
+  return {{"state.json", "{\"step\":" + std::to_string(step) + "}"},
+          {"model.safetensors", std::string(5000, static_cast<char>('a' + step % 23))}};
+}
+
+/// A process that has ended: its number belongs to nobody.
+pid_t dead_process() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  return child;
+}
+
+class CheckpointTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "fovea_checkpoint_XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    run_ = name;
+    folder_ = run_ / "checkpoints";
+  }
+  void TearDown() override { fs::remove_all(run_); }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      found.push_back(entry.path().filename());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+  void save(index step, index keep = 2) { save_checkpoint(folder_, step, files_of(step), keep); }
+
+  void damage(index step) {
+    write_file_durably(folder_ / fmt::format("step-{:06}", step) / "state.json", "{\"step\":x}");
+  }
+
+  fs::path run_, folder_;
+};
+
+TEST_F(CheckpointTest, WhatIsSavedIsLoaded) {
+  EXPECT_EQ(save_checkpoint(folder_, 500, files_of(500), 2), folder_ / "step-000500");
+  const NewestCheckpoint newest = load_newest_checkpoint(folder_);
+  EXPECT_EQ(newest.checkpoint.step, 500);
+  EXPECT_EQ(newest.checkpoint.path, folder_ / "step-000500");
+  EXPECT_EQ(newest.checkpoint.bytes("state.json"), "{\"step\":500}");
+  EXPECT_EQ(newest.checkpoint.bytes("model.safetensors"), files_of(500)[1].bytes);
+  EXPECT_THAT(newest.warnings, IsEmpty());
+  EXPECT_THROWS(newest.checkpoint.bytes("none"), kModelDamaged, "step-000500: none is missing");
+}
+
+TEST_F(CheckpointTest, KeepsTheNewest) {
+  for (const index step : {1, 2, 999999, 1000000, 1000001}) save(step, 3);
+  EXPECT_THAT(names(), ElementsAre("step-1000000", "step-1000001", "step-999999"));
+  EXPECT_EQ(load_newest_checkpoint(folder_).checkpoint.step, 1000001);
+  save(1000002, 1);
+  EXPECT_THAT(names(), ElementsAre("step-1000002"));
+}
+
+TEST_F(CheckpointTest, GoingOnFromAnEarlierOneGivesUpTheLater) {
+  for (const index step : {100, 200, 300}) save(step, 5);
+  save(150, 2);
+  EXPECT_THAT(names(), ElementsAre("step-000100", "step-000150"));
+}
+
+TEST_F(CheckpointTest, AStepMayBeSavedAgain) {
+  save(100);
+  save_checkpoint(folder_, 100, {{"state.json", "again"}}, 2);
+  EXPECT_THAT(names(), ElementsAre("step-000100"));
+  const Checkpoint checkpoint = load_checkpoint(folder_ / "step-000100");
+  EXPECT_EQ(checkpoint.bytes("state.json"), "again");
+  EXPECT_EQ(checkpoint.files.size(), 1u);
+}
+
+TEST_F(CheckpointTest, ADamagedOneIsPassedOverWithAWarning) {
+  for (const index step : {100, 200, 300}) save(step, 3);
+  damage(300);
+  fs::remove(folder_ / "step-000200" / kManifestName);
+  const NewestCheckpoint newest = load_newest_checkpoint(folder_);
+  EXPECT_EQ(newest.checkpoint.step, 100);
+  EXPECT_THAT(newest.warnings,
+              ElementsAre(HasSubstr("step-000300/state.json: expected 12 bytes, got 10"),
+                          HasSubstr("step-000200: no manifest")));
+  EXPECT_THROWS(load_checkpoint(folder_ / "step-000300"), kModelDamaged, "step-000300/state.json");
+}
+
+TEST_F(CheckpointTest, IfNoneIsWholeTheNewestIsNamed) {
+  for (const index step : {100, 200}) save(step);
+  damage(100);
+  damage(200);
+  EXPECT_THROWS(load_newest_checkpoint(folder_), kModelDamaged,
+                "no checkpoint is whole; the newest: " + (folder_ / "step-000200").string());
+}
+
+TEST_F(CheckpointTest, WithoutAnyThereIsNothingToResume) {
+  EXPECT_THROWS(load_newest_checkpoint(folder_), kNoCheckpoint, "no checkpoint to resume from");
+  fs::create_directories(folder_ / "step-12");  // not a name that we give
+  fs::create_directories(folder_ / "step-000012x");
+  EXPECT_THROWS(load_newest_checkpoint(folder_), kNoCheckpoint, "no checkpoint to resume from");
+  EXPECT_THROWS(load_checkpoint(folder_ / "step-000001"), kNoCheckpoint, "no such checkpoint");
+}
+
+// Folders may be renamed by hand, files may not change places between them.
+TEST_F(CheckpointTest, FilesOfAnotherCheckpointAreFound) {
+  for (const index step : {100, 200}) save(step);
+  const fs::path one = folder_ / "step-000100", other = folder_ / "step-000200";
+  fs::copy_file(one / "model.safetensors", other / "model.safetensors",
+                fs::copy_options::overwrite_existing);
+  EXPECT_THROWS(load_checkpoint(other), kModelDamaged, "model.safetensors: wrong checksum");
+}
+
+TEST_F(CheckpointTest, LeftoversOfTheDeadAreSweptThoseOfTheLivingStay) {
+  save(100);
+  const std::string dead = fmt::format("step-000200.tmp.{}", dead_process());
+  const std::string alive = fmt::format("step-000300.tmp.{}", getppid());
+  for (const std::string& name : {dead, dead + ".aside", alive, std::string("notes.tmp.1")}) {
+    fs::create_directories(folder_ / name / "x");
+  }
+  EXPECT_EQ(load_newest_checkpoint(folder_).checkpoint.step, 100);
+  EXPECT_THAT(names(), ElementsAre("notes.tmp.1", "step-000100", alive));
+}
+
+TEST_F(CheckpointTest, AFailedSaveChangesNothing) {
+  save(100);
+  const std::vector<NamedFile> bad = {{"state.json", "{}"}, {"../escape", ""}};
+  EXPECT_THROWS(save_checkpoint(folder_, 200, bad, 2), kInternal, "cannot list");
+  const std::vector<NamedFile> long_name = {{"a", "x"}, {std::string(300, 'n'), "x"}};
+  EXPECT_THROWS(save_checkpoint(folder_, 200, long_name, 2), kWrite, "cannot create");
+  EXPECT_THROWS(save_checkpoint(folder_, -1, {}, 2), kShape, "step -1");
+  EXPECT_THROWS(save_checkpoint(folder_, 200, {}, 0), kShape, "keeping 0");
+  EXPECT_THAT(names(), ElementsAre("step-000100"));
+  EXPECT_EQ(load_newest_checkpoint(folder_).checkpoint.step, 100);
+}
+
+// Killed at a random moment, again and again: there is always a whole checkpoint, and at most the
+// one that was being saved is lost.
+TEST_F(CheckpointTest, AKillLosesAtMostTheSaveUnderWay) {
+  save(0);
+  index last = 0;
+  for (int round = 0; round < 40; ++round) {
+    int progress[2];
+    ASSERT_EQ(pipe(progress), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      for (index step = last + 1;; ++step) {
+        save_checkpoint(folder_, step, files_of(step), 2);
+        if (write(progress[1], &step, sizeof step) < 0) _exit(1);
+      }
+    }
+    close(progress[1]);
+    index saved = last;
+    if (read(progress[0], &saved, sizeof saved) < 0) saved = last;
+    usleep(static_cast<useconds_t>(997 * round % 7919));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    for (index step; read(progress[0], &step, sizeof step) == sizeof step;) saved = step;
+    close(progress[0]);
+
+    const NewestCheckpoint newest = load_newest_checkpoint(folder_);
+    EXPECT_THAT(newest.warnings, IsEmpty());
+    EXPECT_GE(newest.checkpoint.step, saved);
+    EXPECT_LE(newest.checkpoint.step, saved + 1);
+    EXPECT_EQ(newest.checkpoint.files[1].bytes, files_of(newest.checkpoint.step)[1].bytes);
+    last = newest.checkpoint.step;
+  }
+  save(last + 1);
+  EXPECT_EQ(names().size(), 2u);
+}
+
+}  // namespace
+}  // namespace fovea
