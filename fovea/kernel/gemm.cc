@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "fovea/kernel/elementwise.h"
+#include "fovea/kernel/column_sums.h"
 #include "fovea/kernel/gemm_tiles.h"
 
 namespace fovea {
@@ -145,7 +145,9 @@ template <class T>
 void column_sums(const Context& ctx, InRows<T> a, Vec<T> sums, Store store) {
   check_vec("column_sums", "sums", sums, "N", a.columns);
   if (store == Store::kWrite) std::fill(sums.begin(), sums.end(), T{0});
-  add_column_sums(ctx, a, sums);
+  const auto add = gemm_kernels<T>().add_rows;
+  add_chunk_sums(ctx, a.rows, static_cast<double>(a.columns), sums,
+                 [&](index begin, index end, T* partial) { add(a.slice(begin, end), partial); });
 }
 
 #define FOVEA_INSTANTIATE(T)                                                       \

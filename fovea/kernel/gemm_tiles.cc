@@ -250,8 +250,19 @@ void PackPanel(const PanelToPack<T>& p) {
 }
 
 template <class T>
+void AddRows(Rows<const T> rows, T* sums) {
+  for (index r = 0; r < rows.rows; ++r) {
+    const T* const row = rows[r];
+    ForEachLane<T>(rows.columns, [=](auto lanes, index c) {
+      lanes.Store(hn::Add(lanes.Load(sums + c), lanes.Load(row + c)), sums + c);
+    });
+  }
+}
+
+template <class T>
 GemmKernels<T> Kernels() {
-  return {{kBlockRows, kPanelLanes<T>}, MultiplyTile<T>, MultiplyAtBTile<T>, PackPanel<T>};
+  return {
+      {kBlockRows, kPanelLanes<T>}, MultiplyTile<T>, MultiplyAtBTile<T>, PackPanel<T>, AddRows<T>};
 }
 GemmKernels<float> FloatKernels() { return Kernels<float>(); }
 GemmKernels<double> DoubleKernels() { return Kernels<double>(); }

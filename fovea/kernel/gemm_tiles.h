@@ -48,6 +48,7 @@ struct GemmKernels {
   void (*matmul)(const MatmulTile<T>&);
   void (*at_b)(const AtBTile<T>&);
   void (*pack)(const PanelToPack<T>&);
+  void (*add_rows)(Rows<const T> rows, T* sums);  ///< sums[c] += rows[0][c], rows[1][c] ...
 };
 
 template <class T>
