@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/axis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "fovea/base/check.h"
+
+namespace fovea {
+
+namespace {
+
+struct Suffix {
+  double unit;
+  const char* name;
+};
+
+// Labels of one axis share their unit: 0, 500k, 1000k.
+Suffix suffix_for(double largest, double step) {
+  for (const Suffix suffix : {Suffix{1e9, "G"}, Suffix{1e6, "M"}, Suffix{1e3, "k"}}) {
+    if (largest >= 5 * suffix.unit && step >= suffix.unit / 10) return suffix;
+  }
+  return {1, ""};
+}
+
+std::string label(double value, double step, Suffix suffix) {
+  if (value == 0) return "0";
+  if (std::abs(value) >= 1e12 || step < 1e-6) return fmt::format("{:.6g}", value);
+  const double decimals = std::max(0.0, -std::floor(std::log10(step / suffix.unit) + 1e-9));
+  return fmt::format("{:.{}f}{}", value / suffix.unit, static_cast<int>(decimals), suffix.name);
+}
+
+// The smallest of 1, 2, 5, 10 times a power of ten that is at least `step`.
+double round_up(double step) {
+  const double power = std::pow(10.0, std::floor(std::log10(step)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= step * (1 - 1e-9)) return factor * power;
+  }
+  return 10 * power;
+}
+
+std::vector<Tick> linear_ticks(double low, double high, int most) {
+  double step = round_up((high - low) / (most + 1));
+  // Three ticks or more of one step always hold at least one of the next: some tick is left.
+  while (std::floor(high / step + 1e-9) - std::ceil(low / step - 1e-9) + 1 > most) {
+    step = round_up(step * 1.5);
+  }
+  const Suffix suffix = suffix_for(std::max(std::abs(low), std::abs(high)), step);
+  std::vector<Tick> ticks;
+  const double first = std::ceil(low / step - 1e-9);
+  const double count = std::floor(high / step + 1e-9) - first + 1;
+  for (int i = 0; i < static_cast<int>(count); ++i) {
+    const double value = (first + i) * step;
+    ticks.push_back({value, label(value, step, suffix)});
+  }
+  return ticks;
+}
+
+std::vector<Tick> multiples_of_powers(double low, double high, std::span<const double> factors,
+                                      int every) {
+  std::vector<Tick> ticks;
+  const int first = static_cast<int>(std::floor(std::log10(low)));
+  const int last = static_cast<int>(std::ceil(std::log10(high)));
+  for (int power = first; power <= last; ++power) {
+    if (power % every != 0) continue;
+    for (const double factor : factors) {
+      const double value = factor * std::pow(10.0, power);
+      if (value < low * (1 - 1e-9) || value > high * (1 + 1e-9)) continue;
+      ticks.push_back({value, fmt::format("{:g}", value)});
+    }
+  }
+  return ticks;
+}
+
+std::vector<Tick> log_ticks(double low, double high, int most) {
+  constexpr double kAll[] = {1, 2, 5};
+  std::vector<Tick> ticks = multiples_of_powers(low, high, kAll, 1);
+  for (int every = 1; static_cast<int>(ticks.size()) > most; ++every) {
+    ticks = multiples_of_powers(low, high, std::span(kAll).first(1), every);
+  }
+  return ticks;
+}
+
+}  // namespace
+
+std::vector<Tick> axis_ticks(double low, double high, int most, AxisScale scale) {
+  check(std::isfinite(low) && std::isfinite(high) && low < high && std::isfinite(high - low),
+        "axis: [{}, {}] is not a range", low, high);
+  most = std::max(most, 2);
+  if (scale == AxisScale::kLinear) return linear_ticks(low, high, most);
+  check(low > 0, "axis: a logarithmic axis cannot begin at {}", low);
+  std::vector<Tick> ticks = log_ticks(low, high, most);
+  return ticks.size() < 3 ? linear_ticks(low, high, most) : ticks;
+}
+
+}  // namespace fovea

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/plot.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "fovea/report/svg.h"
+#include "fovea/report/terminal.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr double kWidth = 800, kHeight = 460;
+constexpr double kLeft = 68, kRight = 776, kTop = 104, kBottom = 408;
+
+// Colours differ in lightness as well as in hue, so that they survive printing in grey and the
+// common colour blindnesses. Rules, not attributes: a dark page replaces them.
+constexpr std::string_view kStyle = R"(<style>
+.ground{fill:#fff}
+text{font:12px system-ui,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif;fill:#57606a}
+.title{font-size:17px;font-weight:600;fill:#1f2328}
+.name{fill:#1f2328}
+.halo{fill:#1f2328;stroke:#fff;stroke-width:4px;stroke-linejoin:round;paint-order:stroke}
+.grid{stroke:#e7eaee}
+.axis{stroke:#8c959f}
+.event{stroke:#8c959f;stroke-dasharray:2 3}
+.curve{fill:none;stroke-linejoin:round;stroke-linecap:round}
+.faint{stroke-width:1;stroke-opacity:.38}
+.dashed{stroke-width:1.8;stroke-dasharray:5 4;stroke-linecap:butt}
+.solid{stroke-width:2.6}
+.blue{stroke:#1f6fc4}
+.orange{stroke:#d9570a}
+.green{stroke:#2a8a3e}
+.dot{fill:#fff;stroke-width:1.8}
+.ring{fill:none;stroke:#1f2328;stroke-width:1.6}
+@media (prefers-color-scheme:dark){
+.ground{fill:#0d1117}
+text{fill:#9198a1}
+.title,.name{fill:#f0f6fc}
+.halo{fill:#f0f6fc;stroke:#0d1117}
+.grid{stroke:#21262d}
+.axis,.event{stroke:#6e7681}
+.faint{stroke-opacity:.5}
+.blue{stroke:#58a6ff}
+.orange{stroke:#ff9248}
+.green{stroke:#56d364}
+.dot{fill:#0d1117}
+.ring{stroke:#f0f6fc}
+}
+</style>
+)";
+
+std::string_view class_of(Ink ink) {
+  return ink == Ink::kBlue ? "blue" : ink == Ink::kOrange ? "orange" : "green";
+}
+
+std::string_view class_of(Stroke stroke) {
+  return stroke == Stroke::kFaint ? "faint" : stroke == Stroke::kDashed ? "dashed" : "solid";
+}
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  bool empty() const { return !(low <= high); }
+  void include(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+};
+
+// Beyond this the width of a range overflows.
+constexpr double kHuge = 1e300;
+
+// From values to pixels.
+struct Frame {
+  Range x, y;
+  AxisScale scale;
+
+  bool shows(PlotPoint p) const {
+    const bool counts = std::abs(p.x) < kHuge && std::abs(p.y) < kHuge;  // false for NaN
+    return counts && (scale == AxisScale::kLinear || p.y > 1 / kHuge);
+  }
+  double along_y(double value) const { return scale == AxisScale::kLog ? std::log(value) : value; }
+  PlotPoint pixel(PlotPoint p) const {
+    const double low = along_y(y.low);
+    return {kLeft + (p.x - x.low) / (x.high - x.low) * (kRight - kLeft),
+            kBottom - (along_y(p.y) - low) / (along_y(y.high) - low) * (kBottom - kTop)};
+  }
+};
+
+// A range with something in it, and with air above and below the curves.
+Range widened(Range range, AxisScale scale) {
+  if (range.empty()) return {.low = 1, .high = 2};
+  const bool log = scale == AxisScale::kLog;
+  const double low = log ? std::log(range.low) : range.low;
+  const double high = log ? std::log(range.high) : range.high;
+  const double size = std::max(std::abs(low), std::abs(high));
+  const bool flat = high - low <= std::max(1e-9 * size, 1 / kHuge);
+  const double air = 0.05 * (!flat ? high - low : size > 1 / kHuge ? size : 1);
+  return log ? Range{std::exp(low - air), std::exp(high + air)} : Range{low - air, high + air};
+}
+
+Frame frame_of(const Plot& plot) {
+  Frame frame{.x = {}, .y = {}, .scale = plot.y_scale};
+  Range faint;
+  int clear = 0;
+  for (const Curve& curve : plot.curves) {
+    for (const PlotPoint& p : curve.points) {
+      if (!frame.shows(p)) continue;
+      frame.x.include(p.x);
+      const bool is_faint = curve.stroke == Stroke::kFaint;
+      (is_faint ? faint : frame.y).include(p.y);
+      clear += is_faint ? 0 : 1;
+    }
+  }
+  if (clear < 3) frame.y.high = std::max(frame.y.high, faint.high);
+  frame.y.low = std::min(frame.y.low, faint.low);
+  frame.y = widened(frame.y, plot.y_scale);
+  if (frame.x.empty()) frame.x = {.low = 0, .high = 1};
+  // Runs begin at 0: show it unless that squeezes the curves into a corner.
+  if (frame.x.low > 0 && frame.x.low < 0.5 * frame.x.high) frame.x.low = 0;
+  if (frame.x.high - frame.x.low < 1e-9 * std::max(1.0, std::abs(frame.x.high))) {
+    frame.x = {.low = frame.x.low - 1, .high = frame.x.high + 1};
+  }
+  return frame;
+}
+
+// The points of one stretch that is not broken, in pixels; of those in the same tenth of a column,
+// only the lowest and the highest, in their order.
+std::vector<PlotPoint> thinned(const std::vector<PlotPoint>& points) {
+  if (points.size() < 2000) return points;
+  std::vector<PlotPoint> kept;
+  for (std::size_t begin = 0; begin < points.size();) {
+    std::size_t end = begin, low = begin, high = begin;
+    const double column = std::floor(points[begin].x * 10);
+    for (; end < points.size() && std::floor(points[end].x * 10) == column; ++end) {
+      if (points[end].y < points[low].y) low = end;
+      if (points[end].y > points[high].y) high = end;
+    }
+    kept.push_back(points[std::min(low, high)]);
+    if (low != high) kept.push_back(points[std::max(low, high)]);
+    begin = end;
+  }
+  return kept;
+}
+
+std::string path_of(const Curve& curve, const Frame& frame) {
+  std::string path;
+  std::vector<PlotPoint> stretch;
+  const auto flush = [&] {
+    std::string_view command = "M";
+    for (const PlotPoint& p : thinned(stretch)) {
+      path += fmt::format("{}{} {}", command, coordinate(p.x), coordinate(p.y));
+      command = "L";
+    }
+    if (stretch.size() == 1) path += "h0";  // a round cap makes a lone point visible
+    stretch.clear();
+  };
+  for (const PlotPoint& p : curve.points) {
+    if (frame.shows(p)) {
+      stretch.push_back(frame.pixel(p));
+    } else {
+      flush();
+    }
+  }
+  flush();
+  return path;
+}
+
+// Dots would hide a dense curve.
+std::string dots(const Curve& curve, const Frame& frame, const Plot& plot) {
+  constexpr std::size_t kMostDots = 60;
+  std::string svg;
+  if (curve.stroke != Stroke::kSolid || curve.points.size() > kMostDots) return svg;
+  for (const PlotPoint& p : curve.points) {
+    if (!frame.shows(p)) continue;
+    const PlotPoint at = frame.pixel(p);
+    svg += fmt::format(
+        "<circle cx=\"{}\" cy=\"{}\" r=\"2.8\" class=\"dot {}\"><title>{}: {:.4f} at {} "
+        "{:g}</title>"
+        "</circle>\n",
+        coordinate(at.x), coordinate(at.y), class_of(curve.ink), xml_text(curve.name), p.y,
+        xml_text(plot.x_label), p.x);
+  }
+  return svg;
+}
+
+std::string curves(const Plot& plot, const Frame& frame) {
+  std::string svg = "<g clip-path=\"url(#area)\">\n";
+  bool empty = true;
+  for (const Curve& curve : plot.curves) {
+    const std::string path = path_of(curve, frame);
+    if (path.empty()) continue;
+    empty = false;
+    svg += fmt::format("<path class=\"curve {} {}\" d=\"{}\"/>\n", class_of(curve.stroke),
+                       class_of(curve.ink), path);
+    svg += dots(curve, frame, plot);
+  }
+  if (empty) {
+    svg += svg_text({(kLeft + kRight) / 2, (kTop + kBottom) / 2, "nothing measured yet", "halo",
+                     Anchor::kMiddle});
+  }
+  return svg + "</g>\n";
+}
+
+std::string axes(const Plot& plot, const Frame& frame) {
+  std::string svg;
+  for (const Tick& tick : axis_ticks(frame.y.low, frame.y.high, 8, plot.y_scale)) {
+    const double y = frame.pixel({frame.x.low, tick.value}).y;
+    svg += svg_line({kLeft, y, kRight, y, "grid"});
+    svg += svg_text({kLeft - 9, y + 4, tick.label, "text", Anchor::kEnd});
+  }
+  // Updates are whole: no more ticks than there are.
+  const int most = static_cast<int>(std::min(frame.x.high - frame.x.low, 10.0)) + 1;
+  for (const Tick& tick : axis_ticks(frame.x.low, frame.x.high, most, AxisScale::kLinear)) {
+    const double x = frame.pixel({tick.value, frame.y.low}).x;
+    svg += svg_line({x, kBottom, x, kBottom + 5, "axis"});
+    svg += svg_text({x, kBottom + 20, tick.label, "text", Anchor::kMiddle});
+  }
+  svg += svg_line({kLeft, kBottom, kRight, kBottom, "axis"});
+  svg += svg_text({(kLeft + kRight) / 2, kBottom + 42, plot.x_label, "text", Anchor::kMiddle});
+  svg += fmt::format("<g transform=\"rotate(-90 18 {0})\">\n{1}</g>\n",
+                     coordinate((kTop + kBottom) / 2),
+                     svg_text({18, (kTop + kBottom) / 2, plot.y_label, "text", Anchor::kMiddle}));
+  return svg;
+}
+
+// About 6.6 pixels a column in the fonts above.
+double text_width(std::string_view text) { return 6.6 * static_cast<double>(display_width(text)); }
+
+std::string legend(const Plot& plot) {
+  constexpr double kSample = 30, kY = 82;
+  std::string svg;
+  double x = kLeft;
+  for (const Curve& curve : plot.curves) {
+    svg += fmt::format("<path class=\"curve {} {}\" d=\"M{} {}h{}\"/>\n", class_of(curve.stroke),
+                       class_of(curve.ink), coordinate(x), coordinate(kY), kSample);
+    svg += svg_text({x + kSample + 7, kY + 4, curve.name, "name"});
+    x += kSample + 7 + text_width(curve.name) + 22;
+  }
+  return svg;
+}
+
+std::string events(const Plot& plot, const Frame& frame) {
+  std::string svg;
+  double free_from = kLeft;
+  for (const PlotEvent& event : plot.events) {
+    if (!(event.x >= frame.x.low && event.x <= frame.x.high)) continue;
+    const double x = frame.pixel({event.x, frame.y.low}).x;
+    const double width = text_width(event.label) + 8;
+    svg += svg_line({x, kTop, x, kBottom, "event"});
+    const bool at_left = x + width > kRight;
+    if ((at_left ? x - width : x) < free_from) continue;  // a line alone where labels would collide
+    svg += svg_text({at_left ? x - 5 : x + 5, kTop + 10, event.label, "halo",
+                     at_left ? Anchor::kEnd : Anchor::kStart});
+    free_from = at_left ? x : x + width;
+  }
+  return svg;
+}
+
+std::string ring(const Plot& plot, const Frame& frame) {
+  if (!plot.ring || !frame.shows(plot.ring->point)) return {};
+  const PlotPoint at = frame.pixel(plot.ring->point);
+  const double half = text_width(plot.ring->label) / 2;
+  const double x = std::clamp(at.x, kLeft + half, kRight - half);
+  const double y = at.y - 14 < kTop + 24 ? at.y + 24 : at.y - 14;
+  return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"6.5\" class=\"ring\"/>\n", coordinate(at.x),
+                     coordinate(at.y)) +
+         svg_text({x, y, plot.ring->label, "halo", Anchor::kMiddle});
+}
+
+// A running mean begins anew after each interval: the curve is broken there.
+std::vector<PlotPoint> broken_after(const std::vector<PlotPoint>& running,
+                                    const std::vector<PlotPoint>& intervals) {
+  std::vector<PlotPoint> points;
+  auto end = intervals.begin();
+  for (const PlotPoint& p : running) {
+    bool begins = false;
+    for (; end != intervals.end() && end->x < p.x; ++end) begins = true;
+    if (begins) points.push_back({p.x, std::numeric_limits<double>::quiet_NaN()});
+    points.push_back(p);
+  }
+  return points;
+}
+
+PlotPoint lowest(const std::vector<PlotPoint>& points) {
+  PlotPoint best{0, std::numeric_limits<double>::infinity()};
+  for (const PlotPoint& p : points) {
+    if (p.y < best.y) best = p;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::string draw_svg(const Plot& plot) {
+  const Frame frame = frame_of(plot);
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
+      "height=\"{1}\" role=\"img\">\n<title>{2}</title>\n<desc>{3}</desc>\n",
+      kWidth, kHeight, xml_text(plot.title), xml_text(plot.subtitle));
+  svg += kStyle;
+  svg += fmt::format(
+      "<clipPath id=\"area\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n",
+      kLeft - 4, kTop, kRight - kLeft + 8, kBottom - kTop + 4);
+  svg += fmt::format("<rect class=\"ground\" width=\"{}\" height=\"{}\"/>\n", kWidth, kHeight);
+  svg += svg_text({kLeft, 34, plot.title, "title"});
+  svg += svg_text({kLeft, 54, plot.subtitle});
+  svg += axes(plot, frame) + legend(plot) + curves(plot, frame) + events(plot, frame);
+  return svg + ring(plot, frame) + "</svg>\n";
+}
+
+Plot loss_plot(const LossCurves& losses) {
+  Plot plot{.title = losses.title,
+            .x_label = "updates",
+            .y_label = "loss, nats per token",
+            .y_scale = losses.scale};
+  const auto add = [&](std::string name, const std::vector<PlotPoint>& points, Ink ink,
+                       Stroke stroke) {
+    if (!points.empty()) plot.curves.push_back({std::move(name), points, ink, stroke});
+  };
+  add("train: last batch", losses.last_batch, Ink::kBlue, Stroke::kFaint);
+  add("train: running mean", broken_after(losses.running_mean, losses.interval_mean), Ink::kBlue,
+      Stroke::kDashed);
+  add("train: exact mean of interval", losses.interval_mean, Ink::kBlue, Stroke::kSolid);
+  add("validation", losses.validation, Ink::kOrange, Stroke::kSolid);
+  for (const double x : losses.resumed_at) plot.events.push_back({x, "resumed"});
+  const PlotPoint best = lowest(losses.validation);
+  if (std::isfinite(best.y)) {
+    plot.ring = PlotRing{best, fmt::format("best {:.4f}", best.y)};
+    plot.subtitle = fmt::format("lowest validation loss {:.4f}, at update {:.0f}", best.y, best.x);
+  }
+  return plot;
+}
+
+}  // namespace fovea

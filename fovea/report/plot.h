@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Curves as SVG: one self-contained file, readable on light and on dark ground.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/report/axis.h"
+
+namespace fovea {
+
+struct PlotPoint {
+  double x, y;
+};
+
+enum class Ink { kBlue, kOrange, kGreen };
+
+/// How a curve is drawn; within one ink these are told apart at a glance.
+enum class Stroke {
+  kFaint,  ///< thin and pale: noise behind the other curves, which decide how high the y axis goes
+  kDashed,
+  kSolid,  ///< bold, with a dot at each point, which names it when pointed at
+};
+
+struct Curve {
+  std::string name;
+  std::vector<PlotPoint> points = {};  ///< x ascending; where y is not finite, the curve is broken
+  Ink ink = Ink::kBlue;
+  Stroke stroke = Stroke::kSolid;
+};
+
+/// A vertical line where something happened ("resumed").
+struct PlotEvent {
+  double x;
+  std::string label;
+};
+
+/// A ring around one point, with a label beside it ("best 1.8712").
+struct PlotRing {
+  PlotPoint point;
+  std::string label;
+};
+
+struct Plot {
+  std::string title;
+  std::string subtitle = {};
+  std::string x_label = {};
+  std::string y_label = {};
+  AxisScale y_scale = AxisScale::kLinear;  ///< kLog leaves out what is not above 0
+  std::vector<Curve> curves = {};
+  std::vector<PlotEvent> events = {};
+  std::optional<PlotRing> ring = std::nullopt;
+};
+
+/// The same plot gives the same bytes: UTF-8, well-formed XML 1.0 whatever the texts hold, without
+/// scripts or references. Long curves are thinned to what the eye can see: in each tenth of a
+/// column the lowest and the highest point stay.
+std::string draw_svg(const Plot& plot);
+
+/// The losses of a run, over updates. Three means of the training loss that are easily confused:
+/// they are measured at different weights (spec T9, T10), and so are told apart by stroke and name.
+struct LossCurves {
+  std::string title = "loss";
+  std::vector<PlotPoint> last_batch = {};     ///< of each update alone
+  std::vector<PlotPoint> running_mean = {};   ///< over the interval so far; begins anew after each
+  std::vector<PlotPoint> interval_mean = {};  ///< exact, over all targets of a finished interval
+  std::vector<PlotPoint> validation = {};     ///< exact, with the weights of that update
+  std::vector<double> resumed_at = {};        ///< updates after which the run was resumed
+  AxisScale scale = AxisScale::kLinear;
+};
+
+/// Curves without points are left out. The lowest validation loss is marked.
+Plot loss_plot(const LossCurves& losses);
+
+}  // namespace fovea

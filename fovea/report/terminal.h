@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands at the other end of a stream, and how wide text is there.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+struct Terminal {
+  bool interactive = false;  ///< a line may be drawn again
+  bool color = false;
+  bool unicode = false;  ///< more than ASCII can be shown
+};
+
+/// Looks a variable up in the environment: null where it is not set.
+using Environment = std::function<const char*(const char* name)>;
+
+/// What the file descriptor leads to. Interactive: a terminal whose TERM is neither missing nor
+/// "dumb". Colour: there, unless NO_COLOR is set; anywhere with CLICOLOR_FORCE. Unicode: as LC_ALL,
+/// LC_CTYPE or LANG says.
+Terminal inspect_terminal(int descriptor, const Environment& environment);
+Terminal inspect_terminal(int descriptor);
+
+/// Columns of the terminal, 80 where that is not known.
+int terminal_columns(int descriptor);
+
+/// Columns that UTF-8 text takes: 2 for wide characters, 0 for combining ones and controls. Bytes
+/// that are not UTF-8 count 1 each.
+index display_width(std::string_view text);
+
+/// The text, or as much of it as fits into `columns` with "..." at its end.
+std::string fit_columns(std::string_view text, index columns);
+
+}  // namespace fovea

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/plot.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "fovea/base/random.h"
+#include "fovea/report/svg.h"
+#include "tests/report/xml.h"
+
+namespace fovea {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+LossCurves example() {
+  LossCurves losses{.title = "tiny <shakespeare>"};
+  for (int i = 1; i <= 1000; ++i) {
+    const double loss = 1.5 + 2.5 * std::exp(-i / 150.0);
+    losses.last_batch.push_back({static_cast<double>(i), loss + 0.05 * std::sin(i)});
+    if (i % 10 == 0) losses.running_mean.push_back({static_cast<double>(i), loss + 0.1});
+    if (i % 250 == 0) losses.interval_mean.push_back({static_cast<double>(i), loss + 0.2});
+    if (i % 250 == 0)
+      losses.validation.push_back({static_cast<double>(i), i == 750 ? 1.4 : loss + 0.15});
+  }
+  losses.resumed_at = {400};
+  return losses;
+}
+
+int count(const std::string& text, std::string_view part) {
+  int n = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+// The points of every path of a class but its sample in the legend, as x and y in pixels.
+std::vector<PlotPoint> points_of(const std::string& svg, const std::string& classes) {
+  std::vector<PlotPoint> points;
+  const std::string path = "<path class=\"curve " + classes + "\" d=\"";
+  for (std::size_t at = svg.find(path); at != svg.npos; at = svg.find(path, at + 1)) {
+    const char* d = svg.c_str() + at + path.size();
+    while (*d == 'M' || *d == 'L') {
+      char* end = nullptr;
+      const double x = std::strtod(d + 1, &end);
+      const double y = std::strtod(end, &end);
+      d = end;
+      if (*d != 'h') points.push_back({x, y});
+    }
+  }
+  return points;
+}
+
+TEST(Plot, IsWellFormedAndSelfContained) {
+  const std::string svg = draw_svg(loss_plot(example()));
+  EXPECT_EQ(xml_error(svg), "");
+  EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+  EXPECT_THAT(svg, HasSubstr("tiny &lt;shakespeare&gt;"));
+  EXPECT_THAT(svg, Not(HasSubstr("href")));
+  EXPECT_THAT(svg, Not(HasSubstr("<script")));
+  EXPECT_THAT(svg, HasSubstr("prefers-color-scheme:dark"));
+  EXPECT_EQ(svg, draw_svg(loss_plot(example())));
+}
+
+TEST(Plot, IsWellFormedWhateverTheTextsHold) {
+  Random random(8, RandomUse::kTest);
+  for (int round = 0; round < 1000; ++round) {
+    std::string text;
+    for (index i = random.below(30); i > 0; --i) {
+      text += random.below(2) == 0 ? static_cast<char>(random.below(256))
+                                   : "<>&\"'\0]]>"[random.below(9)];
+    }
+    Plot plot = loss_plot(example());
+    plot.title = plot.subtitle = plot.x_label = plot.y_label = text;
+    plot.curves[3].name = text;
+    plot.events[0].label = plot.ring->label = text;
+    plot.curves[0].points.resize(3);
+    plot.curves[1].points.resize(3);
+    ASSERT_EQ(xml_error(draw_svg(plot)), "") << text;
+  }
+}
+
+TEST(Plot, TellsTheMeansOfTheTrainingLossApart) {
+  const std::string svg = draw_svg(loss_plot(example()));
+  for (const char* name : {"train: last batch", "train: running mean",
+                           "train: exact mean of interval", "validation"}) {
+    EXPECT_THAT(svg, HasSubstr(std::string(">") + name + "</text>"));
+  }
+  // Each curve and its sample in the legend.
+  for (const char* classes : {"faint blue", "dashed blue", "solid blue", "solid orange"}) {
+    EXPECT_EQ(count(svg, std::string("class=\"curve ") + classes + "\""), 2) << classes;
+  }
+  EXPECT_EQ(count(svg, "class=\"dot orange\""), 4);
+  EXPECT_THAT(svg, HasSubstr("<title>validation: 1.4000 at updates 750</title>"));
+}
+
+TEST(Plot, MarksTheBestAndTheResumes) {
+  const Plot plot = loss_plot(example());
+  ASSERT_TRUE(plot.ring.has_value());
+  EXPECT_EQ(plot.ring->point.x, 750);
+  EXPECT_EQ(plot.ring->label, "best 1.4000");
+  EXPECT_EQ(plot.subtitle, "lowest validation loss 1.4000, at update 750");
+  const std::string svg = draw_svg(plot);
+  EXPECT_EQ(count(svg, "class=\"ring\""), 1);
+  EXPECT_EQ(count(svg, "class=\"event\""), 1);
+  EXPECT_EQ(count(svg, ">resumed</text>"), 1);
+}
+
+TEST(Plot, LabelsOfManyResumesDoNotCollide) {
+  LossCurves losses = example();
+  losses.resumed_at.clear();
+  for (int i = 0; i < 100; ++i) losses.resumed_at.push_back(10.0 * i);
+  const std::string svg = draw_svg(loss_plot(losses));
+  EXPECT_EQ(count(svg, "class=\"event\""), 100);
+  EXPECT_GE(count(svg, ">resumed</text>"), 8);
+  EXPECT_LE(count(svg, ">resumed</text>"), 14);
+}
+
+TEST(Plot, PutsPointsWhereTheirValuesAre) {
+  Plot plot{.title = "line"};
+  plot.curves.push_back({.name = "a", .points = {{0, 0}, {50, 5}, {100, 10}}});
+  const auto p = points_of(draw_svg(plot), "solid blue");
+  ASSERT_EQ(p.size(), 3u);
+  EXPECT_NEAR(p[1].x, (p[0].x + p[2].x) / 2, 0.11);
+  EXPECT_NEAR(p[1].y, (p[0].y + p[2].y) / 2, 0.11);
+  EXPECT_GT(p[0].y, p[2].y);  // y grows downwards in SVG
+  plot.curves[0].points = {{0, 1}, {50, 10}, {100, 100}};
+  plot.y_scale = AxisScale::kLog;
+  const auto log = points_of(draw_svg(plot), "solid blue");
+  ASSERT_EQ(log.size(), 3u);
+  EXPECT_NEAR(log[1].y, (log[0].y + log[2].y) / 2, 0.11);
+}
+
+TEST(Plot, BreaksCurvesWhereNothingIsKnown) {
+  Plot plot{.title = "gap"};
+  plot.curves.push_back(
+      {.name = "a", .points = {{0, 1}, {1, 2}, {2, NAN}, {3, 3}, {4, INFINITY}, {5, 1}}});
+  const std::string svg = draw_svg(plot);
+  EXPECT_EQ(xml_error(svg), "");
+  EXPECT_EQ(points_of(svg, "solid blue").size(), 2u);
+  EXPECT_EQ(count(svg, "h0"), 2);  // two points alone
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
+}
+
+TEST(Plot, RunningMeansBeginAnewAfterEachInterval) {
+  const Plot plot = loss_plot(example());
+  int breaks = 0;
+  for (const PlotPoint& p : plot.curves[1].points) breaks += std::isnan(p.y) ? 1 : 0;
+  EXPECT_EQ(breaks, 3);  // four intervals
+  EXPECT_EQ(plot.curves[1].points.size(), example().running_mean.size() + 3);
+}
+
+TEST(Plot, ThinsLongCurvesButKeepsTheirExtremes) {
+  Plot plot{.title = "long"};
+  plot.curves.push_back({.name = "noise", .stroke = Stroke::kFaint});
+  Random random(3, RandomUse::kTest);
+  for (int i = 0; i < 300000; ++i) {
+    plot.curves[0].points.push_back({static_cast<double>(i), random.uniform(1, 2)});
+  }
+  plot.curves[0].points[123456].y = 5;
+  plot.curves[0].points[200000].y = 0.1;
+  const std::string svg = draw_svg(plot);
+  EXPECT_LT(svg.size(), 400000u);
+  double highest = 1e9, lowest = 0, last = -1;
+  for (const PlotPoint& p : points_of(svg, "faint blue")) {
+    highest = std::min(highest, p.y);
+    lowest = std::max(lowest, p.y);
+    ASSERT_GE(p.x, last);
+    last = p.x;
+  }
+  // 5 % of air above and below: the extremes lie at 1/22 and 21/22 of the height.
+  EXPECT_NEAR(highest, 104 + 304 / 22.0, 0.11);
+  EXPECT_NEAR(lowest, 408 - 304 / 22.0, 0.11);
+}
+
+TEST(Plot, NoiseDoesNotFlattenTheCurves) {
+  Plot plot{.title = "spike"};
+  plot.curves.push_back(
+      {.name = "noise", .points = {{0, 2}, {5, 1000}, {9, 2}}, .stroke = Stroke::kFaint});
+  plot.curves.push_back({.name = "mean", .points = {{0, 2.5}, {5, 2.2}, {9, 2.1}}});
+  EXPECT_THAT(draw_svg(plot), Not(HasSubstr(">1000</text>")));
+  plot.curves[1].points.resize(1);
+  EXPECT_THAT(draw_svg(plot), HasSubstr(">1000</text>"));
+}
+
+TEST(Plot, BearsAnyData) {
+  const double odd[] = {0,      -0.0,    1,   -1,       1e-300,    1e300,
+                        -1e300, 1.7e308, NAN, INFINITY, -INFINITY, 5e-324};
+  Random random(12, RandomUse::kTest);
+  for (int round = 0; round < 3000; ++round) {
+    Plot plot{.title = "odd",
+              .y_scale = random.below(2) == 0 ? AxisScale::kLinear : AxisScale::kLog};
+    Curve curve{.name = "c", .stroke = random.below(2) == 0 ? Stroke::kSolid : Stroke::kFaint};
+    for (index i = random.below(5); i > 0; --i)
+      curve.points.push_back({odd[random.below(12)], odd[random.below(12)]});
+    plot.curves = {curve};
+    plot.events = {{odd[random.below(12)], "event"}};
+    plot.ring = PlotRing{{odd[random.below(12)], odd[random.below(12)]}, "ring"};
+    const std::string svg = draw_svg(plot);
+    ASSERT_EQ(xml_error(svg), "");
+    ASSERT_EQ(svg.find("nan"), svg.npos);
+    ASSERT_EQ(svg.find("\"inf"), svg.npos);
+  }
+  EXPECT_THAT(draw_svg(loss_plot({})), HasSubstr("nothing measured yet"));
+}
+
+TEST(SvgText, HoldsOnlyXmlCharacters) {
+  EXPECT_EQ(xml_text("a<b>&\"c\""), "a&lt;b&gt;&amp;&quot;c&quot;");
+  EXPECT_EQ(xml_text(std::string_view("\0\x1B\xFF\uFFFE", 6)), "\uFFFD\uFFFD\uFFFD\uFFFD");
+  EXPECT_EQ(xml_text("床😀"), "床😀");
+}
+
+TEST(Coordinate, IsShort) {
+  EXPECT_EQ(coordinate(1), "1");
+  EXPECT_EQ(coordinate(1.25), "1.3");
+  EXPECT_EQ(coordinate(-0.01), "0");
+  EXPECT_EQ(coordinate(776.04), "776");
+}
+
+}  // namespace
+}  // namespace fovea
