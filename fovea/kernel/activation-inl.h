@@ -24,11 +24,18 @@ HWY_INLINE hn::Vec<D> Constant(D d, double value) {
   return hn::Set(d, static_cast<hn::TFromD<D>>(value));
 }
 
-/// 1 / (1 + exp(-x)).
+/// s = 1 / (1 + exp(-x)) and its derivative s (1 - s), which keeps its digits where s is nearly 1.
 template <class D>
-HWY_INLINE hn::Vec<D> Sigmoid(D d, hn::Vec<D> x) {
+struct SigmoidWithSlope {
+  hn::Vec<D> s, slope;
+};
+template <class D>
+HWY_INLINE SigmoidWithSlope<D> Sigmoid(D d, hn::Vec<D> x) {
   const auto one = Constant(d, 1);
-  return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
+  const auto e = Exp(d, hn::Neg(hn::Abs(x)));
+  const auto r = hn::Div(one, hn::Add(one, e));
+  const auto er = hn::Mul(e, r);
+  return {hn::IfThenElse(hn::Lt(x, hn::Zero(d)), er, r), hn::Mul(er, r)};
 }
 
 /// Phi(x), the normal distribution.
@@ -79,13 +86,13 @@ HWY_INLINE hn::Vec<D> ActivateGradient(D d, hn::Vec<D> x) {
                                  Exp(d, hn::Mul(hn::Mul(x, x), Constant(d, -0.5))));
     return hn::MulAdd(x, density, NormalDistribution(d, x));
   } else if constexpr (kF == Activation::kGeluTanh) {
-    const auto s = Sigmoid(d, GeluTanhArgument(d, x));
-    const auto slope =
+    const auto sigmoid = Sigmoid(d, GeluTanhArgument(d, x));
+    const auto inner =
         hn::MulAdd(hn::Mul(x, x), Constant(d, 3 * kGeluCube), Constant(d, kGeluSlope));
-    return hn::MulAdd(hn::Mul(hn::Mul(x, s), hn::Sub(one, s)), slope, s);
+    return hn::MulAdd(hn::Mul(x, sigmoid.slope), inner, sigmoid.s);
   } else if constexpr (kF == Activation::kSilu) {
-    const auto s = Sigmoid(d, x);
-    return hn::Mul(s, hn::MulAdd(x, hn::Sub(one, s), one));
+    const auto sigmoid = Sigmoid(d, x);
+    return hn::MulAdd(x, sigmoid.slope, sigmoid.s);
   } else if constexpr (kF == Activation::kTanh) {
     const auto t = Tanh(d, x);
     return hn::NegMulAdd(t, t, one);

@@ -25,15 +25,15 @@ enum class AfterStep { kKeepGradients, kZeroGradients };
 /// 0 for gains, biases and whatever else is not to shrink.
 template <class T>
 struct AdamWSlot {
-  Vec<T> value;
-  Vec<T> gradient;
-  Vec<T> m;
-  Vec<T> v;
+  Vec<T> value = {};
+  Vec<T> gradient = {};
+  Vec<T> m = {};
+  Vec<T> v = {};
   double decay = 1;
 };
 
 struct AdamWStep {
-  AdamWOptions options;
+  AdamWOptions options = {};
   index step = 1;             ///< 1 for the first update: the exponent of the bias corrections
   double gradient_scale = 1;  ///< multiplies every gradient as it is read: clip_scale()
   AfterStep after = AfterStep::kKeepGradients;

@@ -10,9 +10,12 @@
 
 namespace fovea {
 
+template <class T>
+class PackedMatrix;
+
 /// targets [N], each in [0, V) or `ignore`: such rows have no loss and no gradient.
 struct Targets {
-  Vec<const std::int32_t> ids;
+  Vec<const std::int32_t> ids = {};
   std::int32_t ignore = -1;
 };
 
@@ -39,22 +42,25 @@ CrossEntropy cross_entropy(const Context& ctx, InRows<T> logits, const Targets& 
 /// The arguments of linear_cross_entropy: logits = x weight^T + bias. x [N,C], weight [V,C], bias
 /// [V] or left out. dx [N,C] is written, dweight [V,C] and dbias [V] are added to; each may be left
 /// out (evaluation leaves out all). losses [N] may be left out. `scale` multiplies the gradients
-/// alone: 1 / count_targets() makes them those of the mean.
+/// alone: 1 / count_targets() makes them those of the mean. Who has the weight packed already, as
+/// weight^T for the logits and as it is for dx, gives it; what is not given is packed here.
 template <class T>
 struct LinearCrossEntropy {
-  Rows<const T> x;
-  Rows<const T> weight;
-  Vec<const T> bias;
-  Targets targets;
+  Rows<const T> x = {};
+  Rows<const T> weight = {};
+  Vec<const T> bias = {};
+  const PackedMatrix<T>* packed_transposed = nullptr;
+  const PackedMatrix<T>* packed = nullptr;
+  Targets targets = {};
   double scale = 1;
-  Vec<T> losses;
-  Rows<T> dx;
-  Rows<T> dweight;
-  Vec<T> dbias;
+  Vec<T> losses = {};
+  Rows<T> dx = {};
+  Rows<T> dweight = {};
+  Vec<T> dbias = {};
 };
 
-/// As cross_entropy of the projection, in chunks of rows: never more than a few hundred rows of
-/// logits exist. Ignored rows cost nothing. Same bits for any number of threads.
+/// As cross_entropy of the projection, in chunks of rows: never more than 256 rows of logits exist.
+/// Ignored rows cost nothing. Same bits for any number of threads.
 template <class T>
 CrossEntropy linear_cross_entropy(const Context& ctx, const LinearCrossEntropy<T>& a);
 

@@ -28,8 +28,8 @@ struct SampleRow {
 /// vectors.
 struct DropoutMask {
   double p = 0;  ///< in [0, 1); the kept are multiplied by 1 / (1 - p)
-  DropoutKey key;
-  Vec<const SampleRow> rows;  ///< [N]; empty: sample 0, row n
+  DropoutKey key = {};
+  Vec<const SampleRow> rows = {};  ///< [N]; empty: sample 0, row n
 };
 
 /// y = x / (1 - p) where kept, 0 where dropped. x, y [N,C]; y may be x. With p = 0 an exact copy.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/kernel/elementwise.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
-#include "fovea/kernel/column_sums.h"
 #include "fovea/kernel/spans.h"
 
 #ifndef FOVEA_KERNEL_ELEMENTWISE_SPANS_
@@ -141,16 +141,6 @@ void add_bias(const Context& ctx, InRows<T> x, InVec<T> bias, Rows<T> y) {
             [=](index r, index c, index n) { add(x[r] + c, bias.data + c, n, y[r] + c); });
 }
 
-template <class T>
-void add_column_sums(const Context& ctx, InRows<T> x, Vec<T> sums) {
-  check_vec("add_column_sums", "sums", sums, "C", x.columns);
-  const auto add = elementwise_spans<T>().add;
-  add_chunk_sums(ctx, x.rows, kCost * static_cast<double>(x.columns), sums,
-                 [=](index begin, index end, T* partial) {
-                   for (index n = begin; n < end; ++n) add(partial, x[n], x.columns, partial);
-                 });
-}
-
 template void add_forward(const Context&, Rows<const float>, Rows<const float>, Rows<float>);
 template void add_forward(const Context&, Rows<const double>, Rows<const double>, Rows<double>);
 template void accumulate(const Context&, Rows<const float>, Rows<float>);
@@ -165,8 +155,6 @@ template void fill(const Context&, float, Rows<float>);
 template void fill(const Context&, double, Rows<double>);
 template void add_bias(const Context&, Rows<const float>, Vec<const float>, Rows<float>);
 template void add_bias(const Context&, Rows<const double>, Vec<const double>, Rows<double>);
-template void add_column_sums(const Context&, Rows<const float>, Vec<float>);
-template void add_column_sums(const Context&, Rows<const double>, Vec<double>);
 
 }  // namespace fovea
 #endif  // HWY_ONCE

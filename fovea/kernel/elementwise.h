@@ -32,12 +32,8 @@ void copy_rows(const Context& ctx, InRows<T> x, Rows<T> y);
 template <class T>
 void fill(const Context& ctx, std::type_identity_t<T> value, Rows<T> y);
 
-/// y[n] = x[n] + bias: bias [C]. Its gradient is add_column_sums.
+/// y[n] = x[n] + bias: bias [C]. Its gradient is column_sums (gemm.h).
 template <class T>
 void add_bias(const Context& ctx, InRows<T> x, InVec<T> bias, Rows<T> y);
-
-/// sums[c] += sum_n x[n,c], with the same bits for any number of threads.
-template <class T>
-void add_column_sums(const Context& ctx, InRows<T> x, Vec<T> sums);
 
 }  // namespace fovea

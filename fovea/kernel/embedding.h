@@ -12,8 +12,8 @@ namespace fovea {
 /// Which rows of `table` [V,C] make the output: ids [N], each in [0, V), times `scale`.
 template <class T>
 struct EmbeddingTable {
-  Rows<const T> table;
-  Vec<const std::int32_t> ids;
+  Rows<const T> table = {};
+  Vec<const std::int32_t> ids = {};
   double scale = 1;
 };
 

@@ -23,8 +23,8 @@ struct LayerNormOptions {
 /// gain and bias [C]; each may be left out (empty): gain 1, bias 0.
 template <class T>
 struct NormParameters {
-  Vec<const T> gain;
-  Vec<const T> bias;
+  Vec<const T> gain = {};
+  Vec<const T> bias = {};
 };
 
 /// y[n,c] = gain[c] * xhat[n,c] + bias[c],  xhat = (x - mu) / divisor.
@@ -43,14 +43,14 @@ void layer_norm_forward(const Context& ctx, InRows<T> x,
 /// dgain and dbias [C] are added to; either may be left out.
 template <class T>
 struct LayerNormBackward {
-  Rows<const T> x;
-  Vec<const T> gain;
-  LayerNormOptions options;
-  Rows<const T> saved;
-  Rows<const T> dy;
-  Rows<T> dx;
-  Vec<T> dgain;
-  Vec<T> dbias;
+  Rows<const T> x = {};
+  Vec<const T> gain = {};
+  LayerNormOptions options = {};
+  Rows<const T> saved = {};
+  Rows<const T> dy = {};
+  Rows<T> dx = {};
+  Vec<T> dgain = {};
+  Vec<T> dbias = {};
   Store dx_store = Store::kWrite;
 };
 
@@ -67,12 +67,12 @@ void rms_norm_forward(const Context& ctx, InRows<T> x, InVec<T> gain, double eps
 /// As LayerNormBackward.
 template <class T>
 struct RmsNormBackward {
-  Rows<const T> x;
-  Vec<const T> gain;
-  Vec<const T> saved;
-  Rows<const T> dy;
-  Rows<T> dx;
-  Vec<T> dgain;
+  Rows<const T> x = {};
+  Vec<const T> gain = {};
+  Vec<const T> saved = {};
+  Rows<const T> dy = {};
+  Rows<T> dx = {};
+  Vec<T> dgain = {};
   Store dx_store = Store::kWrite;
 };
 

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "fovea/base/memory.h"
+#include "fovea/kernel/cross_entropy.h"
+#include "fovea/kernel/elementwise.h"
+#include "fovea/kernel/gemm.h"
+
+namespace fovea {
+
+namespace {
+
+// Rows of a chunk: at most 32 MB of logits, so that they stay in a shared cache, but not so few
+// that the sum of dweight, which every chunk reads and writes, costs as much as the product.
+template <class T>
+index chunk_rows(index V) {
+  constexpr index kLogitBytes = index{32} << 20;
+  const index fitting = kLogitBytes / (std::max<index>(V, 1) * static_cast<index>(sizeof(T)));
+  return std::clamp<index>(fitting / 32 * 32, 64, 256);
+}
+
+// The rows that have a target, next to each other: all there is to compute.
+template <class T>
+struct KeptRows {
+  Rows<const T> x;
+  Vec<const std::int32_t> ids;
+  Vec<const index> rows;  // where they come from; empty: all, in place
+
+  bool all() const { return rows.empty(); }
+};
+
+template <class T>
+KeptRows<T> kept_rows(const Context& ctx, const LinearCrossEntropy<T>& a, index count,
+                      Scratch& scratch) {
+  if (count == a.x.rows) return {a.x, a.targets.ids, {}};
+  index* const rows = scratch.allocate<index>(count);
+  std::int32_t* const ids = scratch.allocate<std::int32_t>(count);
+  index next = 0;
+  for (index n = 0; n < a.x.rows; ++n) {
+    if (a.targets.ids[n] == a.targets.ignore) continue;
+    rows[next] = n;
+    ids[next++] = a.targets.ids[n];
+  }
+  const Rows<T> x(scratch.allocate<T>(count * a.x.columns), count, a.x.columns);
+  ctx.for_ranges(count, static_cast<double>(a.x.columns), [&](index begin, index end) {
+    for (index i = begin; i < end; ++i) std::copy_n(a.x[rows[i]], a.x.columns, x[i]);
+  });
+  return {x, {ids, count}, {rows, count}};
+}
+
+template <class T>
+void check_arguments(const LinearCrossEntropy<T>& a) {
+  const char* const kName = "linear_cross_entropy";
+  const index N = a.x.rows, C = a.x.columns, V = a.weight.rows;
+  check_rows(kName, "weight", a.weight, V, C);
+  check_optional(kName, "bias", a.bias, "V", V);
+  check_vec(kName, "targets", a.targets.ids, "N", N);
+  check_optional(kName, "losses", a.losses, "N", N);
+  if (a.dx.data != nullptr) check_rows(kName, "dx", a.dx, N, C);
+  if (a.dweight.data != nullptr) check_rows(kName, "dweight", a.dweight, V, C);
+  check_optional(kName, "dbias", a.dbias, "V", V);
+  const auto check_packed = [&](const char* name, const PackedMatrix<T>* p, index rows,
+                                index cols) {
+    check(p == nullptr || (p->rows() == rows && p->columns() == cols),
+          "{}: {} must be [{}, {}]; it is [{}, {}]", kName, name, rows, cols, p ? p->rows() : 0,
+          p ? p->columns() : 0);
+  };
+  check_packed("packed_transposed", a.packed_transposed, C, V);
+  check_packed("packed", a.packed, V, C);
+}
+
+// The weight as the two products read it: given, or packed here.
+template <class T>
+struct Weights {
+  const PackedMatrix<T>* transposed;
+  const PackedMatrix<T>* plain;
+  PackedMatrix<T> own_transposed, own_plain;
+
+  Weights(const Context& ctx, const LinearCrossEntropy<T>& a)
+      : transposed(a.packed_transposed), plain(a.packed) {
+    if (transposed == nullptr) {
+      own_transposed.pack(ctx, a.weight, Form::kTransposed);
+      transposed = &own_transposed;
+    }
+    if (plain == nullptr && a.dx.data != nullptr) {
+      own_plain.pack(ctx, a.weight, Form::kPlain);
+      plain = &own_plain;
+    }
+  }
+  Weights(const Weights&) = delete;
+};
+
+template <class T>
+struct Chunk {
+  Rows<const T> x;
+  Vec<const std::int32_t> ids;
+  Rows<T> logits;
+  Vec<T> losses;
+  Rows<T> dx;
+};
+
+// Logits of a chunk turn into their gradient where they lie, and are used up while they are in the
+// cache: once for dx, once for dweight, once for dbias. Writes losses and dx of the rows of x.
+template <class T>
+void do_chunk(const Context& ctx, const LinearCrossEntropy<T>& a, const Weights<T>& weights,
+              const Chunk<T>& chunk) {
+  const bool want_gradient =
+      chunk.dx.data != nullptr || a.dweight.data != nullptr || !a.dbias.empty();
+  matmul(ctx, chunk.x, *weights.transposed, chunk.logits, {.bias = a.bias});
+  cross_entropy(ctx, chunk.logits, {chunk.ids, a.targets.ignore}, a.scale, chunk.losses,
+                want_gradient ? chunk.logits : Rows<T>());
+  if (chunk.dx.data != nullptr) matmul(ctx, chunk.logits, *weights.plain, chunk.dx);
+  if (a.dweight.data != nullptr) {
+    matmul_at_b(ctx, chunk.logits, chunk.x, a.dweight, Store::kAdd);
+  }
+  if (!a.dbias.empty()) column_sums(ctx, chunk.logits, a.dbias, Store::kAdd);
+}
+
+}  // namespace
+
+template <class T>
+CrossEntropy linear_cross_entropy(const Context& ctx, const LinearCrossEntropy<T>& a) {
+  check_arguments(a);
+  const index C = a.x.columns, V = a.weight.rows, count = count_targets(a.targets, V);
+  const bool want_dx = a.dx.data != nullptr;
+  if (want_dx && count < a.x.rows) fill(ctx, T{0}, a.dx);
+  if (!a.losses.empty()) std::fill(a.losses.begin(), a.losses.end(), T{0});
+  if (count == 0) return {};
+
+  Scratch scratch;
+  const KeptRows<T> kept = kept_rows(ctx, a, count, scratch);
+  const Weights<T> weights(ctx, a);
+  const index most = std::min(count, chunk_rows<T>(V));
+  const Rows<T> logits(scratch.allocate<T>(most * V), most, V);
+  const Vec<T> losses{scratch.allocate<T>(count), count};
+  const Rows<T> dx =
+      kept.all() || !want_dx ? a.dx : Rows<T>(scratch.allocate<T>(count * C), count, C);
+  for (index begin = 0; begin < count; begin += most) {
+    const index end = std::min(count, begin + most);
+    do_chunk(ctx, a, weights,
+             {.x = kept.x.slice(begin, end),
+              .ids = {kept.ids.data + begin, end - begin},
+              .logits = logits.slice(0, end - begin),
+              .losses = {losses.data + begin, end - begin},
+              .dx = want_dx ? dx.slice(begin, end) : Rows<T>()});
+  }
+
+  CrossEntropy result{.total = 0, .count = count};
+  for (index i = 0; i < count; ++i) {
+    const index n = kept.all() ? i : kept.rows[i];
+    result.total += static_cast<double>(losses[i]);
+    if (!a.losses.empty()) a.losses[n] = losses[i];
+    if (want_dx && !kept.all()) std::copy_n(dx[i], C, a.dx[n]);
+  }
+  return result;
+}
+
+template CrossEntropy linear_cross_entropy(const Context&, const LinearCrossEntropy<float>&);
+template CrossEntropy linear_cross_entropy(const Context&, const LinearCrossEntropy<double>&);
+
+}  // namespace fovea
