@@ -51,6 +51,8 @@ TEST(Toml, KeysMayBeFlatDottedAndDashed) {
 TEST(Toml, SaysWhereAndWhat) {
   EXPECT_THROWS(read("\n\nlr = "), kConfig, "run.toml:3:");
   EXPECT_THROWS(read("lr = 1\nwidht = 3"), kConfig, "run.toml:2:1: unknown key 'widht'");
+  EXPECT_THROWS(read("[\n"), kConfig, "run.toml: a key or value is malformed");
+  EXPECT_THROWS(read("\uFCFF = 1"), kConfig, "run.toml:1:1");
   EXPECT_THROWS(read("[modle]\nlayers = 3"), kConfig, "run.toml:1:2: unknown key 'modle'");
   EXPECT_THROWS(read("[model]\nlayrs = 3"), kConfig, "run.toml:2:1: unknown key 'layrs'");
   EXPECT_EQ(error_of([] { read("[model]\nlayrs = 3"); })->hint(), "did you mean layers?");
