@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea bench attention: the operator's speed as a share of what the machine could do.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/field_options.h"
+#include "cli/output.h"
+#include "cli/threads.h"
+#include "fovea/attention/attention.h"
+#include "fovea/base/check.h"
+#include "fovea/base/clock.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/random.h"
+#include "fovea/config/json.h"
+#include "fovea/simd/isa.h"
+#include "fovea/simd/peak.h"
+
+namespace fovea::cli {
+
+namespace {
+
+enum class BenchMask { kAll, kCausal };
+inline constexpr EnumName<BenchMask> kBenchMaskNames[] = {{BenchMask::kAll, "all"},
+                                                          {BenchMask::kCausal, "causal"}};
+[[maybe_unused]] std::span<const EnumName<BenchMask>> enum_names(BenchMask) {
+  return kBenchMaskNames;
+}
+
+struct Problem {
+  index batch = 4;
+  index heads = 12;
+  index length = 1024;
+  index head_dim = 64;
+  BenchMask mask = BenchMask::kAll;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("batch", batch, "sequences");
+    visit("heads", heads, "attention heads");
+    visit("length", length, "tokens of a sequence");
+    visit("head_dim", head_dim, "width of a head");
+    visit("mask", mask, "keep all scores, or those of earlier keys");
+  }
+};
+
+struct Measured {
+  double forward_seconds = 0;
+  double backward_seconds = 0;
+  double forward_gflops = 0;
+  double backward_gflops = 0;
+  double fma_gflops = 0;
+  double forward_share = 0;
+  double backward_share = 0;
+  index peak_memory_bytes = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("forward_seconds", forward_seconds, "median");
+    visit("backward_seconds", backward_seconds, "median, without the forward");
+    visit("forward_gflops", forward_gflops, "kept pairs x 4 D");
+    visit("backward_gflops", backward_gflops, "kept pairs x 10 D");
+    visit("fma_gflops", fma_gflops, "of multiply-adds in registers, timed around the rest");
+    visit("forward_share", forward_share, "of fma_gflops");
+    visit("backward_share", backward_share, "of fma_gflops");
+    visit("peak_memory_bytes", peak_memory_bytes, "resident, of this process");
+  }
+};
+
+constexpr int kRounds = 9;
+constexpr index kMostScores = index{1} << 50;
+
+void check_problem(const Problem& p) {
+  for (const auto& [name, value] : {std::pair{"--batch", p.batch},
+                                    {"--heads", p.heads},
+                                    {"--length", p.length},
+                                    {"--head-dim", p.head_dim}}) {
+    if (value >= 1) continue;
+    throw Error(ErrorCode::kOptionValue, fmt::format("{}: {} is out of range", name, value),
+                fmt::format("{} must be at least 1", name));
+  }
+  const index rows = checked_product(checked_product(p.batch, p.heads, "--batch x --heads"),
+                                     p.length, "rows of attention");
+  check(checked_product(rows, p.length, "scores of attention") <= kMostScores,
+        "bench attention: {} x {} scores are more than any machine computes", rows, p.length);
+  // q, k, v, o, their gradients, and the log-sum-exp.
+  const double bytes = 4.0 * static_cast<double>(rows) * (8 * static_cast<double>(p.head_dim) + 1);
+  const MemoryLimit memory = available_memory();
+  if (bytes <= static_cast<double>(memory.bytes)) return;
+  throw Error(
+      ErrorCode::kOutOfMemory,
+      fmt::format("bench attention: the tensors take {:.0f} MiB; {:.0f} MiB are available ({})",
+                  bytes / (1 << 20), static_cast<double>(memory.bytes) / (1 << 20), memory.reason),
+      "choose a smaller --batch, --heads, --length or --head-dim");
+}
+
+// One tensor [B, L, H, D] of normal numbers, or of zeros.
+class Values {
+ public:
+  Values(const Problem& p, std::uint64_t number)
+      : values_(static_cast<std::size_t>(p.batch * p.length * p.heads * p.head_dim)),
+        view_(View<float>::contiguous(values_.data(), p.batch, p.length, p.heads, p.head_dim)) {
+    if (number == 0) return;
+    Random random(1, RandomUse::kTest, number);
+    for (float& value : values_) value = static_cast<float>(random.normal());
+  }
+  View<float> view() const { return view_; }
+
+ private:
+  std::vector<float> values_;
+  View<float> view_;
+};
+
+double seconds_of(const std::function<void()>& work) {
+  const double begin = monotonic_seconds();
+  work();
+  return monotonic_seconds() - begin;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Every round times the loop of multiply-adds, forward, backward, and that loop again, so that what
+// else the machine does meets all of them alike; shares are medians of the rounds' own shares.
+Measured measure(const Context& context, const Problem& p) {
+  const Values q(p, 1), k(p, 2), v(p, 3), d_o(p, 4), o(p, 0), dq(p, 0), dk(p, 0), dv(p, 0);
+  std::vector<float> lse_values(static_cast<std::size_t>(p.batch * p.heads * p.length));
+  const auto lse = RowView<float>::contiguous(lse_values.data(), p.batch, p.heads, p.length);
+  Attention<float> attention;
+  if (p.mask == BenchMask::kCausal) attention.mask = mask::Causal();
+  const AttentionInputs<float> in{q.view(), k.view(), v.view()};
+  const auto forward = [&] {
+    attention_forward<float>(context, attention, in, {.o = o.view(), .lse = lse});
+  };
+  const auto backward = [&] {
+    attention_backward<float>(context, attention, in, {o.view(), lse, d_o.view()},
+                              {dq.view(), dk.view(), dv.view()});
+  };
+  const double n = static_cast<double>(p.length);
+  const double kept = p.mask == BenchMask::kCausal ? n * (n + 1) / 2 : n * n;
+  const double flops = kept * static_cast<double>(p.batch * p.heads * p.head_dim);
+  forward();
+  backward();
+  std::vector<double> forwards, backwards, peaks, forward_shares, backward_shares;
+  for (int round = 0; round < kRounds; ++round) {
+    const double before = fma_gflops(context);
+    forwards.push_back(seconds_of(forward));
+    backwards.push_back(seconds_of(backward));
+    peaks.push_back((before + fma_gflops(context)) / 2);
+    forward_shares.push_back(4e-9 * flops / forwards.back() / peaks.back());
+    backward_shares.push_back(10e-9 * flops / backwards.back() / peaks.back());
+  }
+  return {.forward_seconds = median(forwards),
+          .backward_seconds = median(backwards),
+          .forward_gflops = 4e-9 * flops / median(forwards),
+          .backward_gflops = 10e-9 * flops / median(backwards),
+          .fma_gflops = median(peaks),
+          .forward_share = median(forward_shares),
+          .backward_share = median(backward_shares),
+          .peak_memory_bytes = peak_memory_bytes()};
+}
+
+}  // namespace
+
+CommandSpec bench_attention_spec() {
+  Problem defaults;
+  const std::vector<Field> fields = fields_of(defaults);
+  CommandSpec spec{.name = "bench attention",
+                   .summary = "Times fused attention, forward and backward, in float32.",
+                   .positionals = {},
+                   .options = options_of(flags_of(fields), "Problem"),
+                   .epilog = R"(Example:
+  fovea bench attention --batch 4 --heads 12 --length 1024 --head-dim 64 --mask causal)"};
+  spec.options.push_back(threads_option());
+  spec.options.push_back(
+      {"json", OptionKind::kSwitch, "", "print the result as one JSON object", "Run", ""});
+  return spec;
+}
+
+int bench_attention(const Arguments& arguments) {
+  Problem problem;
+  const std::vector<Field> fields = fields_of(problem);
+  set_from_outside(flags_of(fields), arguments);
+  check_problem(problem);
+  const Context context = context_of(arguments);
+  const Measured m = measure(context, problem);
+  if (arguments.on("json")) {
+    print(to_json_line(m) + "\n");
+    return 0;
+  }
+  print(fmt::format("{}, {}, {} threads: B={} H={} N={} D={}, mask {}\n", processor_name(),
+                    isa_name(current_isa()), context.threads(), problem.batch, problem.heads,
+                    problem.length, problem.head_dim, to_string(problem.mask)));
+  print(fmt::format("forward   {:8.3f} ms  {:7.1f} GFLOP/s  {:.2f} of {:.0f}\n",
+                    m.forward_seconds * 1e3, m.forward_gflops, m.forward_share, m.fma_gflops));
+  print(fmt::format("backward  {:8.3f} ms  {:7.1f} GFLOP/s  {:.2f} of {:.0f}\n",
+                    m.backward_seconds * 1e3, m.backward_gflops, m.backward_share, m.fma_gflops));
+  return 0;
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command_line.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "fovea/base/error.h"
+#include "fovea/config/suggest.h"
+
+namespace fovea::cli {
+
+namespace {
+
+std::string flag_names(const OptionSpec& spec) {
+  std::string names = "--" + spec.name;
+  if (spec.also.size() == 1) names = "-" + spec.also + "," + names;
+  if (spec.also.size() > 1) names += ",--" + spec.also;
+  // CLI11's own negation: --no-x gives "false".
+  if (spec.kind == OptionKind::kSwitch) names += ",!--no-" + spec.name;
+  return names;
+}
+
+CLI::Option* add_option(CLI::App& app, const OptionSpec& spec) {
+  if (spec.kind == OptionKind::kSwitch) return app.add_flag(flag_names(spec), spec.help);
+  CLI::Option* option = app.add_option(flag_names(spec), spec.help);
+  option->type_name(spec.placeholder)->type_size(1);
+  switch (spec.kind) {
+    case OptionKind::kList:
+      return option->expected(1, CLI::detail::expected_max_vector_size);
+    case OptionKind::kOptionalValue:
+      return option->expected(0, 1);
+    default:
+      return option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+}
+
+struct Parser {
+  explicit Parser(const CommandSpec& command) : app(command.summary, "fovea " + command.name) {
+    app.set_help_flag("-h,--help", "this text");
+    app.get_formatter()->column_width(34);
+    for (const PositionalSpec& spec : command.positionals) {
+      app.add_option(spec.name, spec.help)->required(spec.required)->type_name("");
+    }
+    for (const OptionSpec& spec : command.options) add_option(app, spec)->group(spec.group);
+    app.footer(command.epilog);
+  }
+
+  CLI::App app;
+};
+
+std::vector<std::string> known_names(const CommandSpec& command) {
+  std::vector<std::string> names = {"--help"};
+  for (const OptionSpec& spec : command.options) {
+    names.push_back("--" + spec.name);
+    if (spec.also.size() > 1) names.push_back("--" + spec.also);
+  }
+  return names;
+}
+
+[[noreturn]] void fail_unknown(const CommandSpec& command, const std::vector<std::string>& extras) {
+  const std::string word = extras.empty() ? "" : extras.back().substr(0, extras.back().find('='));
+  if (word.rfind('-', 0) != 0) {
+    throw Error(ErrorCode::kUsage, fmt::format("{}: unexpected argument '{}'", command.name, word),
+                fmt::format("see: fovea {} --help", command.name));
+  }
+  const std::string meant = did_you_mean(word, known_names(command));
+  throw Error(ErrorCode::kUsage, fmt::format("{}: unknown option '{}'", command.name, word),
+              meant.empty() ? fmt::format("see: fovea {} --help", command.name) : meant);
+}
+
+std::vector<std::string> given(const CLI::Option& option, OptionKind kind) {
+  if (kind != OptionKind::kSwitch) return option.results();
+  // A flag's result is "true", "false", or what followed its equals sign.
+  return {option.results().back()};
+}
+
+}  // namespace
+
+std::string Arguments::text(std::string_view name, std::string_view otherwise) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) return std::string(otherwise);
+  return found->second.empty() ? "" : found->second.back();
+}
+
+std::vector<std::string> Arguments::list(std::string_view name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? std::vector<std::string>{} : found->second;
+}
+
+void Arguments::set(std::string_view name, std::vector<std::string> values) {
+  values_[std::string(name)] = std::move(values);
+}
+
+Arguments parse_arguments(const CommandSpec& command, std::vector<std::string> words) {
+  Parser parser(command);
+  Arguments arguments;
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  try {
+    parser.app.parse(words);
+  } catch (const CLI::CallForHelp&) {
+    arguments.set("help", {"true"});
+    return arguments;
+  } catch (const CLI::ExtrasError&) {
+    fail_unknown(command, parser.app.remaining());
+  } catch (const CLI::ParseError& error) {
+    throw Error(ErrorCode::kUsage, fmt::format("{}: {}", command.name, error.what()),
+                fmt::format("see: fovea {} --help", command.name));
+  }
+  for (const PositionalSpec& spec : command.positionals) {
+    const CLI::Option* option = parser.app.get_option(spec.name);
+    if (option->count() > 0) arguments.set(spec.name, option->results());
+  }
+  for (const OptionSpec& spec : command.options) {
+    const CLI::Option* option = parser.app.get_option("--" + spec.name);
+    if (option->count() > 0) arguments.set(spec.name, given(*option, spec.kind));
+  }
+  return arguments;
+}
+
+std::string help_text(const CommandSpec& command) { return Parser(command).app.help(); }
+
+}  // namespace fovea::cli

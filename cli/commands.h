@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands: one file each, one row each in the table of main.cc.
+#pragma once
+
+#include "cli/command_line.h"
+
+namespace fovea::cli {
+
+// Each returns the exit status of the process, or throws.
+int train_lm(const Arguments& arguments);
+int generate(const Arguments& arguments);
+int eval(const Arguments& arguments);
+int inspect(const Arguments& arguments);
+int doctor(const Arguments& arguments);
+int bench_attention(const Arguments& arguments);
+
+CommandSpec train_lm_spec();
+CommandSpec generate_spec();
+CommandSpec eval_spec();
+CommandSpec inspect_spec();
+CommandSpec doctor_spec();
+CommandSpec bench_attention_spec();
+
+}  // namespace fovea::cli

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea eval: how well a language model predicts a text.
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/threads.h"
+#include "fovea/base/error.h"
+#include "fovea/config/json.h"
+#include "fovea/task/evaluate.h"
+
+namespace fovea::cli {
+
+CommandSpec eval_spec() {
+  return {.name = "eval",
+          .summary = "Measures how well a language model predicts a text.",
+          .positionals = {{"DIR", "folder of the model"}},
+          .options = {{"test", OptionKind::kList, "FILE...", "text files, one after another",
+                       "Options", ""},
+                      threads_option(),
+                      {"json", OptionKind::kSwitch, "", "print the result as one JSON object",
+                       "Options", ""}},
+          .epilog = R"(Example:
+  fovea eval model --test test.txt)"};
+}
+
+int eval(const Arguments& arguments) {
+  const std::vector<std::string> files = arguments.list("test");
+  if (files.empty()) {
+    throw Error(ErrorCode::kUsage, "eval: no text to predict", "name a file: --test FILE");
+  }
+  const Context context = context_of(arguments);
+  const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
+  const TextScore score = evaluate_text(context, loaded, files);
+  if (arguments.on("json")) {
+    print(to_json_line(score) + "\n");
+  } else {
+    print(
+        fmt::format("loss {:.4f} nats a token, perplexity {:.2f}, {:.4f} bits a byte, {} tokens\n",
+                    score.loss, score.perplexity, score.bits_per_byte, score.tokens));
+  }
+  return 0;
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/field_options.h"
+
+#include <fmt/core.h>
+
+#include <cstdlib>
+
+namespace fovea::cli {
+
+namespace {
+
+OptionKind kind_of(const Flag& flag) {
+  switch (flag.kind) {
+    case FlagKind::kSwitch:
+      return OptionKind::kSwitch;
+    case FlagKind::kList:
+      return OptionKind::kList;
+    case FlagKind::kValue:
+      break;
+  }
+  return OptionKind::kValue;
+}
+
+}  // namespace
+
+std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view group) {
+  std::vector<OptionSpec> options;
+  for (const Flag& flag : flags) {
+    options.push_back({.name = flag.name,
+                       .kind = kind_of(flag),
+                       .placeholder = flag.placeholder,
+                       .help = flag.default_text.empty()
+                                   ? flag.help
+                                   : fmt::format("{} [{}]", flag.help, flag.default_text),
+                       .group = std::string(group),
+                       .also = ""});
+  }
+  return options;
+}
+
+std::vector<std::string> set_from_outside(std::vector<Flag> flags, const Arguments& arguments) {
+  std::vector<std::string> set = set_from_environment(flags, [](const char* name) -> const char* {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value != '\0' ? value : nullptr;
+  });
+  for (Flag& flag : flags) {
+    if (!arguments.has(flag.name)) continue;
+    flag.set(arguments.list(flag.name));
+    set.push_back(flag.field.name);
+  }
+  return set;
+}
+
+}  // namespace fovea::cli

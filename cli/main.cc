@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command: finds what was asked for, runs it, and turns errors into one line and a status.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/version.h"
+#include "fovea/base/error.h"
+#include "fovea/config/suggest.h"
+
+namespace fovea::cli {
+
+namespace {
+
+struct Command {
+  CommandSpec (*spec)();
+  int (*run)(const Arguments& arguments);
+};
+
+constexpr std::array kCommands = {
+    Command{train_lm_spec, train_lm}, Command{generate_spec, generate},
+    Command{eval_spec, eval},         Command{inspect_spec, inspect},
+    Command{doctor_spec, doctor},     Command{bench_attention_spec, bench_attention}};
+
+std::string overview() {
+  std::string text =
+      "fovea: attention and Transformers on the CPU that you have\n\n"
+      "Usage: fovea COMMAND [OPTIONS]\n\nCommands:\n";
+  for (const Command& command : kCommands) {
+    const CommandSpec spec = command.spec();
+    text += fmt::format("  {:<17} {}\n", spec.name, spec.summary);
+  }
+  return text +
+         "\n  fovea COMMAND --help   what a command takes, with examples\n"
+         "  fovea --version\n";
+}
+
+std::vector<std::string> split_words(const std::string& text) {
+  std::vector<std::string> words(1);
+  for (const char c : text) {
+    if (c == ' ') {
+      words.emplace_back();
+    } else {
+      words.back() += c;
+    }
+  }
+  return words;
+}
+
+bool begins_with(const std::vector<std::string>& words, const std::vector<std::string>& name) {
+  return words.size() >= name.size() && std::equal(name.begin(), name.end(), words.begin());
+}
+
+[[noreturn]] void fail_unknown(const std::vector<std::string>& words) {
+  std::vector<std::string> known = {"--help", "--version"};
+  for (const Command& command : kCommands) known.push_back(command.spec().name);
+  const std::string two = words.size() > 1 ? words[0] + " " + words[1] : words[0];
+  // "train" alone, or "train ml": the commands that begin so are meant.
+  for (const std::string& name : known) {
+    if (split_words(name)[0] == words[0]) {
+      throw Error(ErrorCode::kUsage, fmt::format("unknown command '{}'", two),
+                  fmt::format("did you mean fovea {}?", name));
+    }
+  }
+  std::string meant = closest(two, known);
+  if (meant.empty()) meant = closest(words[0], known);
+  throw Error(ErrorCode::kUsage, fmt::format("unknown command '{}'", words[0]),
+              meant.empty() ? "see: fovea --help" : fmt::format("did you mean fovea {}?", meant));
+}
+
+int run(std::vector<std::string> words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    print(overview());
+    return words.empty() ? info(ErrorCode::kUsage).exit_status : 0;
+  }
+  if (words[0] == "--version") {
+    print(fmt::format("fovea {}\n", kVersion));
+    return 0;
+  }
+  for (const Command& command : kCommands) {
+    const CommandSpec spec = command.spec();
+    const std::vector<std::string> name = split_words(spec.name);
+    if (!begins_with(words, name)) continue;
+    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(name.size()));
+    const Arguments arguments = parse_arguments(spec, std::move(words));
+    if (!arguments.on("help")) return command.run(arguments);
+    print(help_text(spec));
+    return 0;
+  }
+  fail_unknown(words);
+}
+
+}  // namespace
+
+}  // namespace fovea::cli
+
+int main(int argc, char** argv) {
+  using namespace fovea::cli;
+  // A caller that ignores SIGPIPE passes that on; a closed pipe shall end a command quietly.
+  std::signal(SIGPIPE, SIG_DFL);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
+  try {
+    return run(std::move(words));
+  } catch (const std::exception& error) {
+    return report(error, json ? ErrorFormat::kJson : ErrorFormat::kText);
+  }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/signals.h"
+
+#include <csignal>
+
+namespace fovea::cli {
+
+namespace {
+
+volatile std::sig_atomic_t stop_signal = 0;
+volatile std::sig_atomic_t save_wanted = 0;
+
+void note_save(int) { save_wanted = 1; }
+void note_stop(int signal) {
+  stop_signal = signal;
+  if (signal == SIGUSR2) return;
+  // The second one, whichever it is, has its usual effect.
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+void listen_to_signals() {
+  handle(SIGINT, note_stop);
+  handle(SIGTERM, note_stop);
+  handle(SIGUSR1, note_save);
+  handle(SIGUSR2, note_stop);
+  handle(SIGPIPE, SIG_IGN);
+}
+
+Request requested() {
+  if (stop_signal != 0) return Request::kStop;
+  if (save_wanted == 0) return Request::kNone;
+  save_wanted = 0;
+  return Request::kSave;
+}
+
+int stop_status() { return stop_signal == 0 || stop_signal == SIGUSR2 ? 0 : 128 + stop_signal; }
+
+}  // namespace fovea::cli

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace fovea::cli {
+
+inline constexpr const char* kVersion = FOVEA_VERSION;
+#if defined(__clang__)
+inline constexpr const char* kCompiler = "clang " __clang_version__;
+#else
+inline constexpr const char* kCompiler = "g++ " __VERSION__;
+#endif
+
+}  // namespace fovea::cli

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/evaluate.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "fovea/data/corpus.h"
+#include "fovea/task/objective.h"
+
+namespace fovea {
+
+TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loaded,
+                        std::span<const std::string> files) {
+  const TextOptions& text = loaded.settings.text;
+  const std::string all =
+      read_text(files, text.tokenizer == "byte" ? TextEncoding::kAnyBytes : TextEncoding::kUtf8);
+  const EvaluationBatches set(
+      data_kind(text.data).evaluation(all, *loaded.tokenizer, loaded.settings.model.block,
+                                      files.size() == 1 ? files[0] : "test text"),
+      text.batch_size);
+  const SetLoss loss = loss_of(context, *loaded.model, set, {}).value();
+  const std::vector<std::int32_t> bytes_of_token = loaded.tokenizer->bytes_predicted();
+  index bytes = 0;
+  for (index i = 0; i < set.size(); ++i) bytes += bytes_predicted(set[i], bytes_of_token);
+  return {.loss = loss.mean(),
+          .perplexity = std::exp(loss.mean()),
+          .bits_per_byte = loss.sum / (std::numbers::ln2 * static_cast<double>(bytes)),
+          .tokens = loss.targets};
+}
+
+}  // namespace fovea

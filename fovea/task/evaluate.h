@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// How well a language model predicts a text.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "fovea/task/language_model.h"
+
+namespace fovea {
+
+struct TextScore {
+  double loss = 0;           ///< nats per token
+  double perplexity = 0;     ///< exp(loss)
+  double bits_per_byte = 0;  ///< loss x tokens / (ln 2 x bytes of text that they stand for)
+  index tokens = 0;          ///< that were predicted
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("loss", loss, "mean negative log-likelihood, in nats per token");
+    visit("perplexity", perplexity, "exp(loss)");
+    visit("bits_per_byte", bits_per_byte, "of UTF-8 text, comparable between tokenizers");
+    visit("tokens", tokens, "how many were predicted");
+  }
+};
+
+/// Of the files one after another, cut as the model's own validation text was. Throws as read_text
+/// does, and kInputTooSmall.
+TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loaded,
+                        std::span<const std::string> files);
+
+}  // namespace fovea

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/generate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace fovea {
+
+namespace {
+
+constexpr std::string_view kLines = "lines";
+
+std::vector<token> first_tokens(const LoadedLanguageModel& loaded, std::string_view prompt) {
+  std::vector<token> tokens;
+  if (loaded.settings.text.data == kLines) {
+    tokens.push_back(kBeginToken);
+  } else if (prompt.empty()) {
+    prompt = "\n";
+  }
+  const std::vector<token> encoded = loaded.tokenizer->encode(prompt, "prompt");
+  tokens.insert(tokens.end(), encoded.begin(), encoded.end());
+  return tokens;
+}
+
+// What a model never wrote in training is not a choice.
+void rule_out_special_tokens(Vec<float> logits, bool lines) {
+  logits[kPadToken] = -INFINITY;
+  logits[kBeginToken] = -INFINITY;
+  if (!lines) logits[kEndToken] = -INFINITY;
+}
+
+std::span<const token> seen_by_model(const std::vector<token>& tokens, index block) {
+  const auto n = std::min(tokens.size(), static_cast<std::size_t>(block));
+  return {tokens.data() + tokens.size() - n, n};
+}
+
+}  // namespace
+
+void generate_text(const Context& context, const LoadedLanguageModel& loaded,
+                   std::string_view prompt, const SamplingOptions& options,
+                   const std::function<bool(std::string_view)>& write) {
+  check_options(options);
+  const bool lines = loaded.settings.text.data == kLines;
+  std::vector<token> tokens = first_tokens(loaded, prompt);
+  std::vector<token> next = tokens;
+  LanguageModelDecoder decoder(context, *loaded.model);
+  StreamDecoder text(*loaded.tokenizer);
+  std::vector<float> logits;
+  for (index number = 0; number < options.max_tokens; ++number) {
+    const Vec<const float> raw = decoder.append({next.data(), static_cast<index>(next.size())});
+    logits.assign(raw.begin(), raw.end());
+    const Vec<float> choices{logits.data(), raw.size};
+    rule_out_special_tokens(choices, lines);
+    apply_repetition_penalty(choices, seen_by_model(tokens, loaded.settings.model.block),
+                             options.repetition_penalty);
+    const token chosen = sample_token(choices, options, static_cast<std::uint64_t>(number));
+    if (chosen == kEndToken) break;
+    if (!write(text.push(chosen))) return;
+    tokens.push_back(chosen);
+    next = {chosen};
+  }
+  write(text.finish());
+}
+
+}  // namespace fovea

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/language_model_settings.h"
+
+#include <array>
+#include <span>
+
+#include "fovea/base/check.h"
+#include "fovea/data/batcher.h"
+#include "fovea/text/tokenizer.h"
+
+namespace fovea {
+
+namespace {
+
+// For trying things out: a minute on any machine.
+void apply_tiny(LanguageModelSettings& s) {
+  s.model.layers = 2;
+  s.model.heads = 2;
+  s.model.width = 64;
+  s.model.block = 32;
+  s.recipe.stop_after = "500u";
+}
+
+// nanoGPT's recipe for characters on a CPU: what the defaults are.
+void apply_small(LanguageModelSettings&) {}
+
+// Radford et al. 2019, the smallest of the four: 124 million parameters with its vocabulary.
+void apply_gpt2(LanguageModelSettings& s) {
+  s.model.layers = 12;
+  s.model.heads = 12;
+  s.model.width = 768;
+  s.model.block = 1024;
+  s.model.bias = true;
+  s.model.activation = Activation::kGeluTanh;
+  s.text.batch_size = 8;
+  s.recipe.lr = 6e-4;
+  s.recipe.min_lr = 6e-5;
+  s.recipe.warmup = 2000;
+  s.recipe.beta2 = 0.95;
+  s.recipe.stop_after = "600000u";
+}
+
+// The model and training of the book (spec L12, T1, T2, E9): post-norm, its own layer norm, Adam
+// without decay, one line at a time.
+void apply_source(LanguageModelSettings& s) {
+  s.model.layers = 1;
+  s.model.heads = 4;
+  s.model.width = 128;
+  s.model.ff = 512;
+  s.model.block = 40;
+  s.model.norm_position = NormPosition::kPost;
+  s.model.ln_variant = LayerNormVariant::kUnbiased;
+  s.model.bias = true;
+  s.model.activation = Activation::kRelu;
+  s.model.tie = false;
+  s.text.data = "lines";
+  s.text.batch_size = 1;
+  s.recipe.lr = 1e-3;
+  s.recipe.min_lr = 1e-3;
+  s.recipe.schedule = ScheduleKind::kConstant;
+  s.recipe.warmup = 0;
+  s.recipe.beta2 = 0.999;
+  s.recipe.weight_decay = 0;
+  s.recipe.clip = 1;
+  s.recipe.stop_after = "50e";
+  s.recipe.eval_every = "1e";
+  s.recipe.save_every = "1e";
+}
+
+constexpr std::array kPresets = {
+    LanguageModelPreset{"tiny", "2 layers of width 64: to try things out", apply_tiny},
+    LanguageModelPreset{"small", "4 layers of width 128: the defaults", apply_small},
+    LanguageModelPreset{"gpt2", "12 layers of width 768, GPT-2's recipe", apply_gpt2},
+    LanguageModelPreset{"source", "the book's one-layer model, one line at a time", apply_source},
+};
+
+}  // namespace
+
+std::span<const LanguageModelPreset> language_model_presets() { return kPresets; }
+
+void apply_preset(std::string_view name, LanguageModelSettings& settings) {
+  std::string known;
+  for (const LanguageModelPreset& preset : kPresets) {
+    if (preset.name == name) return preset.apply(settings);
+    known += known.empty() ? "" : ", ";
+    known += preset.name;
+  }
+  throw Error(ErrorCode::kOptionValue, fmt::format("--preset: there is no preset '{}'", name),
+              fmt::format("choose one of: {}", known));
+}
+
+void check_options(const LanguageModelSettings& s) {
+  check_options(s.recipe);
+  check_options(BatchOptions{.block = s.model.block,
+                             .batch_size = s.text.batch_size,
+                             .accumulate = s.recipe.accumulate,
+                             .seed = s.recipe.seed});
+  data_kind(s.text.data);
+  tokenizer_kind(s.text.tokenizer);
+  if (!(s.text.valid_fraction >= 0 && s.text.valid_fraction < 1)) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--valid-fraction: {} is out of range", s.text.valid_fraction),
+                "--valid-fraction must be at least 0 (no validation) and below 1");
+  }
+}
+
+}  // namespace fovea

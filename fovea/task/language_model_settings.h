@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that a user may say about training a language model, as one list of fields.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/types.h"
+#include "fovea/model/language_model_config.h"
+#include "fovea/train/options.h"
+
+namespace fovea {
+
+/// What is read, and how it is cut.
+struct TextOptions {
+  std::vector<std::string> train;
+  std::vector<std::string> valid;
+  double valid_fraction = 0.1;
+  std::string tokenizer = "char";
+  std::string data = "blocks";
+  index batch_size = 12;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("train", train, "text files to learn from, one after another");
+    visit("valid", valid, "text files to validate on");
+    visit("valid_fraction", valid_fraction, "without --valid: the last part of the characters");
+    visit("tokenizer", tokenizer, "what a token is: byte or char");
+    visit("data", data, "random blocks of the text, or each line a sequence: blocks or lines");
+    visit("batch_size", batch_size, "sequences of a batch");
+  }
+};
+
+struct LanguageModelSettings {
+  TextOptions text;
+  LanguageModelConfig model;
+  TrainOptions recipe;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("text", text, "what is read, and how it is cut");
+    visit("model", model, "what the model is made of");
+    visit("recipe", recipe, "how it is trained");
+  }
+};
+
+/// A named starting point; options given beside it count more.
+struct LanguageModelPreset {
+  std::string_view name;
+  std::string_view summary;
+  void (*apply)(LanguageModelSettings& settings);
+};
+
+std::span<const LanguageModelPreset> language_model_presets();
+
+/// Throws kOptionValue, which lists the presets, if there is none of that name.
+void apply_preset(std::string_view name, LanguageModelSettings& settings);
+
+/// Throws kOptionValue, naming the option, where a value of text or recipe makes no sense.
+void check_options(const LanguageModelSettings& settings);
+
+}  // namespace fovea

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the files of a model folder to a model.
+#include <string>
+
+#include "fovea/base/check.h"
+#include "fovea/config/json.h"
+#include "fovea/task/language_model.h"
+#include "fovea/train/model_folder.h"
+
+namespace fovea {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kKind = "language_model";
+
+// config.json: what the model is, then all that it was made with.
+struct Config {
+  std::string kind{kKind};
+  LanguageModelSettings settings;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("kind", kind, "what the model does");
+    settings.visit_fields(visit);
+  }
+};
+
+}  // namespace
+
+std::string config_text(const LanguageModelSettings& settings) {
+  Config config;
+  config.settings = settings;
+  return to_json(config);
+}
+
+LanguageModelSettings settings_from_text(std::string_view text, const std::string& name) {
+  const JsonSource source{name, ErrorCode::kModelDamaged};
+  const Json json = parse_json(text, source);
+  const Json* kind = json.find("kind");
+  if (kind == nullptr || kind->get_if<std::string>() == nullptr || kind->text() != kKind) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("{}: expected \"kind\": \"{}\", got {}", name, kKind,
+                            kind == nullptr ? "none" : kind->line()),
+                "name the folder of a language model");
+  }
+  Config config;
+  from_json(text, source, config, MissingKeys::kKeepTheirValue);
+  return config.settings;
+}
+
+LanguageModelSettings load_settings(const fs::path& folder) {
+  return settings_from_text(read_model_file(folder, "config.json"),
+                            (folder / "config.json").string());
+}
+
+LoadedLanguageModel load_language_model(const fs::path& folder) {
+  LoadedLanguageModel loaded;
+  loaded.settings = load_settings(folder);
+  const std::string tokenizer = read_model_file(folder, "tokenizer.txt");
+  loaded.tokenizer =
+      make_tokenizer(tokenizer_data_from_text(tokenizer, (folder / "tokenizer.txt").string()));
+  if (loaded.tokenizer->vocabulary_size() != loaded.settings.model.vocabulary) {
+    fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", folder.string(),
+         loaded.tokenizer->vocabulary_size(), loaded.settings.model.vocabulary);
+  }
+  const Safetensors tensors = read_model_weights(folder);
+  loaded.model =
+      std::make_unique<LanguageModel>(loaded.settings.model, loaded.settings.recipe.seed);
+  restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());
+  return loaded;
+}
+
+}  // namespace fovea

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A language model and its text, as the recipe sees them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "fovea/data/batcher.h"
+#include "fovea/model/language_model.h"
+#include "fovea/train/trainer.h"
+
+namespace fovea {
+
+/// Mean negative log-likelihood per target, in nats, of a whole set; nothing if `interrupted` says
+/// true between two batches. The order of summation is fixed.
+struct SetLoss {
+  double sum = 0;
+  index targets = 0;
+  double mean() const { return targets > 0 ? sum / static_cast<double>(targets) : 0; }
+};
+std::optional<SetLoss> loss_of(const Context& context, const LanguageModel& model,
+                               const EvaluationBatches& set,
+                               const std::function<bool()>& interrupted);
+
+/// What the loss of a model is taken over. All must outlive the objective.
+struct LanguageModelText {
+  TrainingBatches& training;
+  const EvaluationBatches* validation;  ///< or null
+  index accumulate;                     ///< batches of an update
+  std::uint64_t seed;                   ///< of dropout
+};
+
+class LanguageModelObjective final : public Objective {
+ public:
+  LanguageModelObjective(const Context& context, const LanguageModel& model,
+                         LanguageModelText text);
+
+  std::span<Parameter* const> parameters() override { return model_.parameters(); }
+  index updates_per_epoch() const override { return text_.training.updates_per_epoch(); }
+  index begin_update(index update) override;
+  double forward(index batch) override;
+  void backward() override;
+  bool has_validation() const override { return text_.validation != nullptr; }
+  std::optional<double> validate(const std::function<bool()>& interrupted) override;
+
+ private:
+  const Context context_;
+  const LanguageModel& model_;
+  const LanguageModelText text_;
+  Tape tape_;
+  std::vector<Batch> batches_;
+  LossOptions options_;
+  Variable loss_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// From options to a run that could begin.
+#include "fovea/base/check.h"
+#include "fovea/config/json.h"
+#include "fovea/data/corpus.h"
+#include "fovea/simd/isa.h"
+#include "fovea/task/language_model.h"
+#include "fovea/tensor/checksum.h"
+
+namespace fovea {
+
+namespace {
+
+// The options that decide what an update does; how long a run is and how often it is looked at are
+// none of them.
+std::string recipe_fingerprint(TrainOptions recipe) {
+  const TrainOptions any;
+  recipe.stop_after = any.stop_after;
+  recipe.eval_every = any.eval_every;
+  recipe.save_every = any.save_every;
+  recipe.log_every = any.log_every;
+  recipe.keep = any.keep;
+  return xxh3_128(to_json(recipe));
+}
+
+RunIdentity identity_of(const LanguageModelSettings& s, const Corpus& corpus,
+                        const Tokenizer& tokenizer) {
+  const std::string cut = fmt::format("{} {} {} {}", s.text.data, s.text.batch_size, s.model.block,
+                                      corpus.train.size());
+  return {.model = xxh3_128(to_json(s.model)),
+          .data = xxh3_128({cut, corpus.train, corpus.valid}),
+          .tokenizer = xxh3_128(to_text(tokenizer.data())),
+          .recipe = recipe_fingerprint(s.recipe),
+          .isa = std::string(isa_name(current_isa())),
+          .version = FOVEA_VERSION};
+}
+
+}  // namespace
+
+LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tokenizer> known) {
+  check_options(settings);
+  // Before any file is read: a mistake in the sizes is told at once.
+  LanguageModelConfig probe = settings.model;
+  probe.vocabulary = kFirstLearnedToken;
+  resolve(probe);
+
+  const DataKind& data = data_kind(settings.text.data);
+  const TokenizerKind& kind = tokenizer_kind(settings.text.tokenizer);
+  const Corpus corpus =
+      read_corpus({.train = settings.text.train,
+                   .valid = settings.text.valid,
+                   .valid_fraction = settings.text.valid_fraction,
+                   .encoding = settings.text.tokenizer == "byte" ? TextEncoding::kAnyBytes
+                                                                 : TextEncoding::kUtf8,
+                   .split_at = data.split_at});
+
+  LanguageModelRun run;
+  run.tokenizer = known ? std::move(known) : kind.make(kind.learn(corpus.train, "training text"));
+  settings.model.vocabulary = run.tokenizer->vocabulary_size();
+  settings.model = resolve(settings.model);
+  run.training = data.training(corpus.train, *run.tokenizer,
+                               {.block = settings.model.block,
+                                .batch_size = settings.text.batch_size,
+                                .accumulate = settings.recipe.accumulate,
+                                .seed = settings.recipe.seed});
+  if (!corpus.valid.empty()) {
+    run.validation.emplace(
+        data.evaluation(corpus.valid, *run.tokenizer, settings.model.block, "validation text"),
+        settings.text.batch_size);
+  }
+  run.identity = identity_of(settings, corpus, *run.tokenizer);
+  run.text_bytes = corpus.train.size() + corpus.valid.size();
+  run.notes = corpus.notes;
+  run.settings = std::move(settings);
+  return run;
+}
+
+RunCost cost_of(const LanguageModelRun& run) {
+  const TrainOptions& recipe = run.settings.recipe;
+  const Horizon horizon(parse_length(recipe.stop_after, "--stop-after"),
+                        run.training->updates_per_epoch());
+  RunCost cost;
+  cost.parameters = parameter_count(run.settings.model);
+  cost.updates = horizon.updates();
+  cost.tokens_per_update = run.training->largest_batch() * recipe.accumulate;
+  cost.flops_per_update =
+      flops_per_token(run.settings.model) * static_cast<double>(cost.tokens_per_update);
+
+  // A parameter of 4 bytes has a gradient, two moments and two packed forms; while a checkpoint is
+  // made, the bytes of its files lie beside them.
+  constexpr double kBytesPerParameter = 4 * (1 + 1 + 2 + 2) + 4 * 3;
+  constexpr double kProcessBytes = 24 << 20;
+  constexpr double kBytesPerTextByte = 1 + 4 + 4;
+  cost.memory_bytes = kProcessBytes + kBytesPerParameter * static_cast<double>(cost.parameters) +
+                      activation_bytes(run.settings.model, run.training->largest_batch()) +
+                      kBytesPerTextByte * static_cast<double>(run.text_bytes);
+  return cost;
+}
+
+}  // namespace fovea

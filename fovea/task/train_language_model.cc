@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/language_model.h"
+#include "fovea/task/objective.h"
+#include "fovea/train/model_folder.h"
+
+namespace fovea {
+
+TrainResult train_language_model(const Context& context, const LanguageModelRun& run,
+                                 const std::filesystem::path& folder, const StartAt& start,
+                                 Observer& observer) {
+  const std::vector<NamedFile> files = {{"config.json", config_text(run.settings)},
+                                        {"tokenizer.txt", to_text(run.tokenizer->data())}};
+  if (!start.resume) write_model_files(folder, files);
+  const LanguageModel model(run.settings.model, run.settings.recipe.seed);
+  LanguageModelObjective objective(context, model,
+                                   {.training = *run.training,
+                                    .validation = run.validation ? &*run.validation : nullptr,
+                                    .accumulate = run.settings.recipe.accumulate,
+                                    .seed = run.settings.recipe.seed});
+  Trainer trainer(context, objective, observer,
+                  {.options = run.settings.recipe,
+                   .folder = folder,
+                   .identity = run.identity,
+                   .attachments = files});
+  if (start.resume) trainer.resume(start.checkpoint);
+  return trainer.run();
+}
+
+}  // namespace fovea

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/train/history.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/base/file.h"
+#include "fovea/config/json.h"
+
+namespace fovea {
+
+namespace {
+
+[[noreturn]] void fail_writing(const std::filesystem::path& file) {
+  const bool full = errno == ENOSPC || errno == EDQUOT;
+  throw Error(
+      full ? ErrorCode::kDiskFull : ErrorCode::kWrite,
+      fmt::format("{}: cannot write: {}", file.string(), std::strerror(errno)),
+      full ? "free some space, then go on with --resume" : "check the path and its permissions");
+}
+
+// The first `bytes` bytes of a file that may be shorter or missing, up to the end of a line.
+std::string whole_lines(const std::filesystem::path& file, index bytes) {
+  if (!std::filesystem::exists(file)) return "";
+  std::string text = read_file(file);
+  text.resize(std::min(text.size(), static_cast<std::size_t>(bytes)));
+  text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
+  return text;
+}
+
+template <class Record>
+Record record_of(const Json& json, const JsonSource& source) {
+  Record record;
+  set_from_json(fields_of(record), json, source, MissingKeys::kKeepTheirValue);
+  return record;
+}
+
+}  // namespace
+
+History::History(std::filesystem::path file) : file_(std::move(file)) { open(O_TRUNC); }
+
+History::History(std::filesystem::path file, index bytes) : file_(std::move(file)) {
+  const std::string kept = whole_lines(file_, bytes);
+  parse(kept);
+  open(0);
+  bytes_ = static_cast<index>(kept.size());
+  if (::ftruncate(fd_, bytes_) != 0) fail_writing(file_);
+}
+
+History::~History() { ::close(fd_); }
+
+void History::open(int flags) {
+  fd_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666);
+  if (fd_ < 0) fail_writing(file_);
+}
+
+// The records serve the curve alone: a line that somebody has edited is left out of it.
+void History::parse(const std::string& text) {
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    try {
+      add_parsed(parse_json(std::string_view(text).substr(begin, end - begin), {file_.string()}));
+    } catch (const Error&) {
+    }
+    begin = end + 1;
+  }
+}
+
+void History::add_parsed(const Json& line) {
+  const JsonSource source{file_.string()};
+  if (line.at("kind").text() == EvaluationRecord().kind) {
+    evaluations_.push_back(record_of<EvaluationRecord>(line, source));
+  } else {
+    updates_.push_back(record_of<UpdateRecord>(line, source));
+  }
+}
+
+// One write a line: a killed process leaves whole lines, save for the last.
+void History::append(const std::string& line) {
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t n = ::write(fd_, rest.data(), rest.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_writing(file_);
+    rest.remove_prefix(static_cast<std::size_t>(n));
+  }
+  bytes_ += static_cast<index>(line.size());
+}
+
+void History::add(const UpdateRecord& record) {
+  append(to_json_line(record) + "\n");
+  updates_.push_back(record);
+}
+
+void History::add(const EvaluationRecord& record) {
+  append(to_json_line(record) + "\n");
+  evaluations_.push_back(record);
+}
+
+index History::flush() {
+  if (::fsync(fd_) != 0) fail_writing(file_);
+  return bytes_;
+}
+
+}  // namespace fovea

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was measured while a model was trained: metrics.jsonl, one object a line.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+class Json;
+
+/// After an update. Three losses that are easily confused, all in nats per target, all measured
+/// while the weights moved: of this update's batch alone, the mean of the last 16 updates, and the
+/// mean over targets since the previous evaluation (or since the epoch began).
+struct UpdateRecord {
+  std::string kind = "update";
+  index step = 0;
+  double loss = 0;
+  double mean16_loss = 0;
+  double running_loss = 0;
+  double lr = 0;
+  double gradient_norm = 0;
+  index tokens = 0;
+  double tokens_per_second = 0;
+  double seconds = 0;
+  double seconds_left = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("kind", kind, "what was measured");
+    visit("step", step, "updates so far");
+    visit("loss", loss, "loss of this update's batch");
+    visit("mean16_loss", mean16_loss, "mean of the last 16 updates");
+    visit("running_loss", running_loss, "mean over targets since the previous evaluation");
+    visit("lr", lr, "learning rate");
+    visit("gradient_norm", gradient_norm, "global norm of the gradient, before clipping");
+    visit("tokens", tokens, "targets trained so far");
+    visit("tokens_per_second", tokens_per_second, "of this process, in its updates");
+    visit("seconds", seconds, "time so far");
+    visit("seconds_left", seconds_left, "estimate until the end of the run");
+  }
+};
+
+/// After an evaluation: exact, over a whole set, with the weights of this step.
+struct EvaluationRecord {
+  std::string kind = "evaluation";
+  index step = 0;
+  double train_loss = 0;
+  double valid_loss = 0;
+  double best_valid_loss = 0;
+  double seconds = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("kind", kind, "what was measured");
+    visit("step", step, "updates so far");
+    visit("train_loss", train_loss, "mean over the targets of the last whole window");
+    visit("valid_loss", valid_loss, "exact loss of the validation set");
+    visit("best_valid_loss", best_valid_loss, "the lowest so far");
+    visit("seconds", seconds, "time so far");
+  }
+};
+
+/// The records of a run, in memory and, line by line, in a file.
+class History {
+ public:
+  /// Begins an empty file.
+  explicit History(std::filesystem::path file);
+  /// Goes on after the first `bytes` bytes of the file (fewer if the last line of them is not
+  /// whole); the rest is cut off. A missing file is begun again.
+  History(std::filesystem::path file, index bytes);
+  ~History();
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
+
+  void add(const UpdateRecord& record);
+  void add(const EvaluationRecord& record);
+  /// The file is on the disk as far as it goes; its length.
+  index flush();
+
+  const std::vector<UpdateRecord>& updates() const { return updates_; }
+  const std::vector<EvaluationRecord>& evaluations() const { return evaluations_; }
+
+ private:
+  void open(int flags);
+  void parse(const std::string& text);
+  void add_parsed(const Json& line);
+  void append(const std::string& line);
+
+  std::filesystem::path file_;
+  int fd_ = -1;
+  index bytes_ = 0;
+  std::vector<UpdateRecord> updates_;
+  std::vector<EvaluationRecord> evaluations_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run is, and where it stands: all that has to be known besides tensors to go on exactly.
+#pragma once
+
+#include <string>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+/// What a run is made of, as fingerprints. A run goes on only with what it began with.
+struct RunIdentity {
+  std::string model;      ///< of the model's configuration
+  std::string data;       ///< of the text that it is trained and validated on, and how it is cut
+  std::string tokenizer;  ///< of tokenizer.txt
+  std::string recipe;     ///< of the options that decide the values of an update
+  std::string isa;        ///< the instruction set: another one rounds differently
+  std::string version;    ///< of fovea
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("model", model, "fingerprint of the model's configuration");
+    visit("data", data, "fingerprint of the text and how it is cut");
+    visit("tokenizer", tokenizer, "fingerprint of the tokenizer");
+    visit("recipe", recipe, "fingerprint of the training options");
+    visit("isa", isa, "instruction set");
+    visit("version", version, "version of fovea");
+  }
+};
+
+/// After `step` updates. Random numbers are functions of the seed and the step, so none are kept.
+struct RunState {
+  index step = 0;
+  index tokens = 0;    ///< targets trained since step 0
+  double seconds = 0;  ///< of all processes of this run together
+
+  // The loss since the previous evaluation, and over the last whole such window.
+  double window_loss = 0;
+  index window_tokens = 0;
+  double train_loss = 0;
+
+  index evaluated_step = -1;
+  double valid_loss = 0;
+  index best_step = -1;
+  double best_valid_loss = 0;
+
+  index metrics_bytes = 0;  ///< how much of metrics.jsonl had been written
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("step", step, "updates so far");
+    visit("tokens", tokens, "targets trained so far");
+    visit("seconds", seconds, "time so far");
+    visit("window_loss", window_loss, "sum of losses since the previous evaluation");
+    visit("window_tokens", window_tokens, "targets since the previous evaluation");
+    visit("train_loss", train_loss, "mean loss of the last whole window");
+    visit("evaluated_step", evaluated_step, "step of the last evaluation; -1: none");
+    visit("valid_loss", valid_loss, "its loss");
+    visit("best_step", best_step, "step of the best evaluation; -1: none");
+    visit("best_valid_loss", best_valid_loss, "its loss");
+    visit("metrics_bytes", metrics_bytes, "length of metrics.jsonl");
+  }
+};
+
+}  // namespace fovea

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/train/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/base/clock.h"
+#include "fovea/base/file.h"
+#include "fovea/config/json.h"
+#include "fovea/train/checkpoint.h"
+#include "fovea/train/curve.h"
+#include "fovea/train/schedule.h"
+
+namespace fovea {
+
+namespace {
+
+index interval(const std::string& text, index updates_per_epoch, std::string_view option) {
+  return to_updates(parse_length(text, option), updates_per_epoch, option);
+}
+
+// Means are taken over whole epochs where epochs are counted, else between evaluations.
+index window_length(const TrainOptions& options, index updates_per_epoch) {
+  const bool epochs = parse_length(options.stop_after, "--stop-after").unit == LengthUnit::kEpochs;
+  return epochs ? updates_per_epoch
+                : interval(options.eval_every, updates_per_epoch, "--eval-every");
+}
+
+double mean_or_zero(double sum, index count) {
+  return count > 0 ? sum / static_cast<double>(count) : 0;
+}
+
+}  // namespace
+
+Trainer::Trainer(const Context& context, Objective& objective, Observer& observer,
+                 TrainerSetup setup)
+    : context_(context),
+      objective_(objective),
+      observer_(observer),
+      setup_(std::move(setup)),
+      horizon_(parse_length(setup_.options.stop_after, "--stop-after"),
+               objective.updates_per_epoch()),
+      eval_every_(
+          interval(setup_.options.eval_every, objective.updates_per_epoch(), "--eval-every")),
+      save_every_(
+          interval(setup_.options.save_every, objective.updates_per_epoch(), "--save-every")),
+      window_(window_length(setup_.options, objective.updates_per_epoch())),
+      optimizer_(objective.parameters()),
+      started_(monotonic_seconds()) {}
+
+TrainResult Trainer::run() {
+  const TrainOptions& options = setup_.options;
+  if (!history_) history_.emplace(setup_.folder / "metrics.jsonl");
+  observer_.begins(state_, fraction_done());
+  for (;;) {
+    const double lr = learning_rate(options, horizon_, state_.step, seconds());
+    take_requests();
+    if (objective_.has_validation() && due(eval_every_, state_.evaluated_step)) evaluate();
+    if (due(save_every_, saved_step_) || save_requested_ || stop_requested_) save();
+    if (finished() || stop_requested_) break;
+
+    const double begin = monotonic_seconds();
+    const index targets = objective_.begin_update(state_.step);
+    double loss = 0;
+    for (index batch = 0; batch < options.accumulate; ++batch) {
+      loss += objective_.forward(batch);
+      objective_.backward();
+    }
+    const double norm = optimizer_.gradient_norm(context_);
+    stop_if_diverged(loss, norm);
+    optimizer_.step(context_, {.options = {.lr = lr,
+                                           .beta1 = options.beta1,
+                                           .beta2 = options.beta2,
+                                           .weight_decay = options.weight_decay},
+                               .step = state_.step + 1,
+                               .gradient_scale = clip_scale(norm, options.clip)});
+    record({loss, lr, norm, monotonic_seconds() - begin, targets});
+  }
+  return {state_, !finished(), process_tokens_, process_step_seconds_};
+}
+
+double Trainer::seconds() const { return seconds_before_ + monotonic_seconds() - started_; }
+
+double Trainer::fraction_done() const { return horizon_.fraction(state_.step, seconds()); }
+
+// A function of the step, except at the end: what is due there is due whatever the step.
+bool Trainer::due(index every, index done_at) const {
+  return state_.step > 0 && state_.step != done_at && (state_.step % every == 0 || finished());
+}
+
+void Trainer::take_requests() {
+  const Request request = observer_.request();
+  save_requested_ |= request == Request::kSave;
+  stop_requested_ |= request == Request::kStop;
+}
+
+void Trainer::stop_if_diverged(double loss, double norm) const {
+  if (std::isfinite(loss) && std::isfinite(norm)) return;
+  const bool saved = saved_step_ >= 0;
+  throw Error(ErrorCode::kDiverged,
+              fmt::format("training diverged at update {}: {} is {}", state_.step + 1,
+                          std::isfinite(loss) ? "the norm of the gradient" : "the loss",
+                          std::isfinite(loss) ? norm : loss),
+              fmt::format("lower --lr, warm up longer (--warmup) or clip (--clip 1); {}",
+                          saved ? fmt::format("the checkpoint of step {} is intact", saved_step_)
+                                : "no checkpoint had been due yet"));
+}
+
+void Trainer::record(const Update& update) {
+  ++state_.step;
+  state_.tokens += update.targets;
+  state_.window_loss += update.loss * static_cast<double>(update.targets);
+  state_.window_tokens += update.targets;
+  process_tokens_ += update.targets;
+  process_step_seconds_ += update.seconds;
+  recent_[static_cast<std::size_t>(state_.step) % recent_.size()] = update.loss;
+
+  const UpdateRecord described = describe(update);
+  const bool at_end = finished();
+  if (state_.step % setup_.options.log_every == 0 || at_end) history_->add(described);
+  if (state_.step % window_ == 0 || at_end) {
+    state_.train_loss = described.running_loss;
+    state_.window_loss = 0;
+    state_.window_tokens = 0;
+  }
+  observer_.updated(described, fraction_done());
+}
+
+UpdateRecord Trainer::describe(const Update& update) const {
+  const auto n = std::min<std::size_t>(static_cast<std::size_t>(state_.step), recent_.size());
+  // Before 16 updates the rest of the ring is zero.
+  const double recent = std::accumulate(recent_.begin(), recent_.end(), 0.0);
+  // Evaluations and saves so far are in the time, so they are in the estimate.
+  const double share = fraction_done() - first_fraction_;
+  const double here = seconds() - seconds_before_;
+  return {.step = state_.step,
+          .loss = update.loss,
+          .mean16_loss = recent / static_cast<double>(n),
+          .running_loss = mean_or_zero(state_.window_loss, state_.window_tokens),
+          .lr = update.lr,
+          .gradient_norm = update.gradient_norm,
+          .tokens = state_.tokens,
+          .tokens_per_second = static_cast<double>(process_tokens_) / process_step_seconds_,
+          .seconds = seconds(),
+          .seconds_left = share > 0 ? std::max(0.0, 1 - fraction_done()) * here / share : 0};
+}
+
+void Trainer::evaluate() {
+  observer_.evaluation_begins(state_.step);
+  const auto interrupted = [&] {
+    take_requests();
+    return stop_requested_;
+  };
+  const std::optional<double> loss = objective_.validate(interrupted);
+  if (!loss) return;
+  if (!std::isfinite(*loss)) stop_if_diverged(*loss, 0);
+  state_.evaluated_step = state_.step;
+  state_.valid_loss = *loss;
+  if (state_.best_step < 0 || *loss < state_.best_valid_loss) {
+    state_.best_step = state_.step;
+    state_.best_valid_loss = *loss;
+    write_model();
+  }
+  history_->add(
+      EvaluationRecord{.step = state_.step,
+                       .train_loss = state_.window_tokens == 0
+                                         ? state_.train_loss
+                                         : mean_or_zero(state_.window_loss, state_.window_tokens),
+                       .valid_loss = *loss,
+                       .best_valid_loss = state_.best_valid_loss,
+                       .seconds = seconds()});
+  write_file_atomically(setup_.folder / "loss.svg", loss_curve(*history_));
+  observer_.evaluated(history_->evaluations().back());
+}
+
+}  // namespace fovea

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run leaves on the disk, and how it goes on from there.
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/base/clock.h"
+#include "fovea/base/file.h"
+#include "fovea/config/json.h"
+#include "fovea/train/curve.h"
+#include "fovea/train/model_folder.h"
+#include "fovea/train/trainer.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::string_view kOptimizerFile = "optimizer.safetensors";
+constexpr std::string_view kStateFile = "state.json";
+// A parameter's name holds no slash, so no parameter is called so.
+constexpr std::string_view kRecentLosses = "trainer/recent_losses";
+
+struct StateFile {
+  RunIdentity identity;
+  RunState state;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("identity", identity, "what the run is made of");
+    visit("state", state, "where it stands");
+  }
+};
+
+std::filesystem::path checkpoints_of(const std::filesystem::path& folder) {
+  return folder / "checkpoints";
+}
+
+}  // namespace
+
+void Trainer::write_model() {
+  write_model_weights(setup_.folder, parameter_tensors(objective_.parameters()),
+                      {{"step", std::to_string(state_.step)}});
+}
+
+// The model comes first: a checkpoint of the last step says that nothing is left to do.
+void Trainer::save() {
+  const bool best_is_kept = objective_.has_validation() && state_.best_step >= 0;
+  if (!best_is_kept) write_model();
+  state_.seconds = seconds();
+  state_.metrics_bytes = history_->flush();
+  if (saved_step_ != state_.step) {
+    std::vector<NamedTensor> optimizer = optimizer_.state();
+    optimizer.push_back(
+        {std::string(kRecentLosses), Tensor::of(Shape{16}, std::span<const double>(recent_))});
+    std::vector<NamedFile> files = setup_.attachments;
+    files.push_back(
+        {std::string(kWeightsName), safetensors_bytes(parameter_tensors(objective_.parameters()))});
+    files.push_back({std::string(kOptimizerFile), safetensors_bytes(optimizer)});
+    files.push_back({std::string(kStateFile), to_json(StateFile{setup_.identity, state_})});
+    create_folders(checkpoints_of(setup_.folder));
+    const auto path =
+        save_checkpoint(checkpoints_of(setup_.folder), state_.step, files, setup_.options.keep);
+    saved_step_ = state_.step;
+    observer_.saved(state_.step, path);
+  }
+  write_file_atomically(setup_.folder / "loss.svg", loss_curve(*history_));
+  save_requested_ = false;
+}
+
+void Trainer::resume(const std::filesystem::path& checkpoint) {
+  const std::filesystem::path all = checkpoints_of(setup_.folder);
+  if (!checkpoint.empty()) return restore(load_checkpoint(checkpoint));
+  // Interrupted before the first checkpoint was due: the state of step 0 follows from the options.
+  if (!std::filesystem::exists(all) || std::filesystem::is_empty(all)) {
+    observer_.noticed("there is no checkpoint yet: beginning at update 0");
+    return;
+  }
+  const NewestCheckpoint newest = load_newest_checkpoint(all);
+  for (const std::string& warning : newest.warnings) observer_.noticed(warning);
+  restore(newest.checkpoint);
+}
+
+void Trainer::restore(const Checkpoint& checkpoint) {
+  const std::string where = checkpoint.path.string();
+  StateFile stored;
+  from_json(checkpoint.bytes(kStateFile), {where + "/state.json", ErrorCode::kModelDamaged},
+            stored);
+  compare(stored.identity);
+  restore_parameters(
+      objective_.parameters(),
+      parse_safetensors(checkpoint.bytes(kWeightsName), where + "/model.safetensors"),
+      where + "/model.safetensors");
+  const Safetensors optimizer =
+      parse_safetensors(checkpoint.bytes(kOptimizerFile), where + "/optimizer.safetensors");
+  optimizer_.restore(optimizer);
+  const Tensor& recent = optimizer.at(kRecentLosses);
+  check(recent.size() == static_cast<index>(recent_.size()), "{}: {} must be [16]", where,
+        kRecentLosses);
+  std::copy_n(recent.data<double>(), recent_.size(), recent_.begin());
+
+  state_ = stored.state;
+  saved_step_ = state_.step;
+  seconds_before_ = state_.seconds;
+  started_ = monotonic_seconds();
+  first_fraction_ = fraction_done();
+  history_.emplace(setup_.folder / "metrics.jsonl", state_.metrics_bytes);
+}
+
+void Trainer::compare(const RunIdentity& stored) {
+  const RunIdentity& now = setup_.identity;
+  const auto require = [](const std::string& was, const std::string& is, std::string_view what) {
+    if (was == is) return;
+    throw Error(
+        ErrorCode::kConfig, fmt::format("cannot resume: {} is not that of the run", what),
+        fmt::format("give the {} that the run began with, or train into another folder", what));
+  };
+  require(stored.model, now.model, "model configuration");
+  require(stored.data, now.data, "text");
+  require(stored.tokenizer, now.tokenizer, "tokenizer");
+  if (stored.recipe != now.recipe) {
+    observer_.noticed("training options have changed: the run will not be what it would have been");
+  }
+  if (stored.isa != now.isa) {
+    observer_.noticed(
+        fmt::format("the run began on {} and goes on on {}: results differ in their last bits "
+                    "(FOVEA_ISA={} pins it)",
+                    stored.isa, now.isa, stored.isa));
+  }
+  if (stored.version != now.version) {
+    observer_.noticed(
+        fmt::format("the run began with fovea {}, this is {}", stored.version, now.version));
+  }
+}
+
+}  // namespace fovea

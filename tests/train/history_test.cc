@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/train/history.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "fovea/base/file.h"
+#include "tests/support/throws.h"
+#include "tests/train/folder.h"
+
+namespace fovea {
+namespace {
+
+std::vector<index> steps_of(const History& history) {
+  std::vector<index> steps;
+  for (const UpdateRecord& record : history.updates()) steps.push_back(record.step);
+  return steps;
+}
+
+TEST(History, WritesOneObjectALine) {
+  const TestFolder folder;
+  History history(folder / "m.jsonl");
+  history.add(UpdateRecord{.step = 10, .loss = 0.1, .lr = 1e-3});
+  history.add(EvaluationRecord{.step = 10, .valid_loss = 2.5});
+  EXPECT_EQ(history.flush(), static_cast<index>(read_file(folder / "m.jsonl").size()));
+  EXPECT_THAT(read_file(folder / "m.jsonl"),
+              testing::AllOf(testing::StartsWith(R"({"kind":"update","step":10,"loss":0.1,)"),
+                             testing::HasSubstr("}\n{\"kind\":\"evaluation\",\"step\":10,")));
+}
+
+TEST(History, GoesOnWhereItWasCutOff) {
+  const TestFolder folder;
+  index bytes = 0;
+  {
+    History history(folder / "m.jsonl");
+    history.add(UpdateRecord{.step = 1, .loss = 1.0 / 3});
+    history.add(EvaluationRecord{.step = 1, .valid_loss = 2});
+    bytes = history.flush();
+    history.add(UpdateRecord{.step = 2});
+  }
+  History again(folder / "m.jsonl", bytes);
+  EXPECT_THAT(steps_of(again), testing::ElementsAre(1));
+  EXPECT_EQ(again.updates()[0].loss, 1.0 / 3);
+  ASSERT_EQ(again.evaluations().size(), 1u);
+  again.add(UpdateRecord{.step = 3});
+  History third(folder / "m.jsonl", again.flush());
+  EXPECT_THAT(steps_of(third), testing::ElementsAre(1, 3));
+}
+
+TEST(History, DropsALineThatWasNotFinished) {
+  const TestFolder folder;
+  {
+    History history(folder / "m.jsonl");
+    history.add(UpdateRecord{.step = 1});
+  }
+  std::ofstream(folder / "m.jsonl", std::ios::app) << R"({"kind":"upd)";
+  History again(folder / "m.jsonl", 1000000);
+  EXPECT_THAT(steps_of(again), testing::ElementsAre(1));
+  EXPECT_THAT(read_file(folder / "m.jsonl"), testing::EndsWith("}\n"));
+}
+
+TEST(History, PassesOverWhatSomebodyEdited) {
+  const TestFolder folder;
+  {
+    History history(folder / "m.jsonl");
+    history.add(UpdateRecord{.step = 1});
+  }
+  std::ofstream(folder / "m.jsonl", std::ios::app) << "note to self\n{\"kind\":\"other\"}\n[]\n";
+  History again(folder / "m.jsonl", 1000000);
+  EXPECT_EQ(again.updates().front().step, 1);
+}
+
+TEST(History, BeginsAgainWhereTheFileIsGone) {
+  const TestFolder folder;
+  History history(folder / "m.jsonl", 500);
+  EXPECT_EQ(history.flush(), 0);
+}
+
+TEST(History, SaysWhatItCannotWrite) {
+  EXPECT_THROWS(History("/proc/nowhere/m.jsonl"), kWrite, "m.jsonl");
+}
+
+}  // namespace
+}  // namespace fovea
