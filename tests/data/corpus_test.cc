@@ -7,10 +7,10 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 
 #include "fovea/base/error.h"
+#include "tests/data/support.h"
 
 namespace fovea {
 namespace {
@@ -38,16 +38,6 @@ class Corpora : public testing::Test {
  private:
   std::filesystem::path folder_;
 };
-
-void expect_error(ErrorCode code, std::string_view message, const std::function<void()>& call) {
-  try {
-    call();
-    ADD_FAILURE() << "expected an error: " << message;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_THAT(error.what(), HasSubstr(message));
-  }
-}
 
 TEST_F(Corpora, JoinsFilesWithANewlineWhereOneIsMissing) {
   const auto corpus =

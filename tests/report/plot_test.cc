@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "fovea/base/random.h"
-#include "fovea/report/svg.h"
 #include "tests/report/xml.h"
 
 namespace fovea {
@@ -207,19 +206,6 @@ TEST(Plot, BearsAnyData) {
     ASSERT_EQ(svg.find("\"inf"), svg.npos);
   }
   EXPECT_THAT(draw_svg(loss_plot({})), HasSubstr("nothing measured yet"));
-}
-
-TEST(SvgText, HoldsOnlyXmlCharacters) {
-  EXPECT_EQ(xml_text("a<b>&\"c\""), "a&lt;b&gt;&amp;&quot;c&quot;");
-  EXPECT_EQ(xml_text(std::string_view("\0\x1B\xFF\uFFFE", 6)), "\uFFFD\uFFFD\uFFFD\uFFFD");
-  EXPECT_EQ(xml_text("床😀"), "床😀");
-}
-
-TEST(Coordinate, IsShort) {
-  EXPECT_EQ(coordinate(1), "1");
-  EXPECT_EQ(coordinate(1.25), "1.3");
-  EXPECT_EQ(coordinate(-0.01), "0");
-  EXPECT_EQ(coordinate(776.04), "776");
 }
 
 }  // namespace
