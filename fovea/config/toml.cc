@@ -8,9 +8,10 @@
 // an assumption where NDEBUG is defined, and some characters (U+FCFF) with "unreachable": undefined
 // behaviour on what a user wrote. Here the one is an error, the other no space and no letter.
 #undef NDEBUG
-#define TOML_ASSERT(condition) ((condition) ? void() : throw fovea::MalformedToml())
+#define TOML_ASSERT(condition) ((condition) ? void() : fovea::refuse_toml())
 namespace fovea {
 struct MalformedToml {};
+[[noreturn]] static void refuse_toml() { throw MalformedToml(); }
 }  // namespace fovea
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")
