@@ -26,6 +26,13 @@ PackedRows rows_of(Tape& tape, const TokenBatch& batch, index block) {
   return rows;
 }
 
+// An empty batch, as an epoch of lines may end with.
+Variable zero_loss(Tape& tape) {
+  const Variable loss = tape.result(1, 1, DType::kFloat32);
+  loss.value<float>()[0][0] = 0;
+  return loss;
+}
+
 }  // namespace
 
 LanguageModel::LanguageModel(const LanguageModelConfig& config, std::uint64_t seed, DType dtype)
@@ -42,6 +49,7 @@ Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
   check(batch.targets.size == batch.ids.size, "language model: {} targets for {} tokens",
         batch.targets.size, batch.ids.size);
   const PackedRows rows = rows_of(tape, batch, config_.block);
+  if (batch.ids.empty()) return zero_loss(tape);
   const Variable x = layers_->hidden(tape, batch.ids, rows, options.dropout);
   return linear_cross_entropy(tape, x, tape.parameter(layers_->output_weight()),
                               parameter_or_none(tape, layers_->output_bias()), {batch.targets},
