@@ -29,12 +29,17 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// dlogits = scale softmax(logits): the target's column is put right by the caller.
+template <class T>
+inline constexpr T kLog2E = static_cast<T>(1.4426950408889634);
+
+// dlogits = scale softmax(logits): the target's column is put right by the caller. For 2^(x log2 e)
+// in the place of e^x see softmax.cc.
 template <class T>
 void SoftmaxRow(const T* logits, index V, T scale, T* dlogits, T& max_out, T& sum_out) {
   const T max = Max(logits, V);
   const T sum = SumOf<T>(V, [=](auto lanes, index v) {
-    const auto e = Exp(lanes.d, hn::Sub(lanes.Load(logits + v), lanes.Set(max)));
+    const auto below = hn::Sub(lanes.Load(logits + v), lanes.Set(max));
+    const auto e = Exp2(lanes.d, hn::Mul(below, lanes.Set(kLog2E<T>)));
     if (dlogits != nullptr) lanes.Store(e, dlogits + v);
     return e;
   });

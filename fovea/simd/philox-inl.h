@@ -17,60 +17,65 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
-/// The four words of the counters of as many lanes as D has.
-template <class D>
-struct PhiloxVectors {
-  hn::Vec<D> word0, word1, word2, word3;
-};
-
-/// high:low = a * b, lane by lane.
-template <class D>
-HWY_INLINE void PhiloxMultiply(D d, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D>& high, hn::Vec<D>& low) {
 #if HWY_TARGET == HWY_SCALAR
-  const std::uint64_t product = std::uint64_t{hn::GetLane(a)} * hn::GetLane(b);
-  high = hn::Set(d, static_cast<std::uint32_t>(product >> 32));
-  low = hn::Set(d, static_cast<std::uint32_t>(product));
-#else
-  const auto even = hn::MulEven(a, b);
-  const auto odd = hn::MulEven(
-      hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(hn::Repartition<std::uint64_t, D>(), a))), b);
-  high = hn::OddEven(hn::BitCast(d, odd), hn::BitCast(d, hn::ShiftRight<32>(even)));
-  low = hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd)), hn::BitCast(d, even));
-#endif
-}
-
-/// philox4x32 of each lane's counter. D is a tag of std::uint32_t.
-template <class D>
-HWY_INLINE PhiloxVectors<D> Philox4x32(D d, PhiloxVectors<D> c, PhiloxKey key) {
-  const auto multiplier0 = hn::Set(d, 0xD2511F53u), multiplier1 = hn::Set(d, 0xCD9E8D57u);
-  for (int round = 0; round < 10; ++round) {
-    hn::Vec<D> high0, low0, high1, low1;
-    PhiloxMultiply(d, c.word0, multiplier0, high0, low0);
-    PhiloxMultiply(d, c.word2, multiplier1, high1, low1);
-    c.word0 = hn::Xor(hn::Xor(high1, c.word1), hn::Set(d, key[0]));
-    c.word2 = hn::Xor(hn::Xor(high0, c.word3), hn::Set(d, key[1]));
-    c.word1 = low1;
-    c.word3 = low0;
-    key[0] += 0x9E3779B9u;
-    key[1] += 0xBB67AE85u;
+HWY_INLINE void Philox64(std::uint32_t first, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3,
+                         PhiloxKey key, std::uint32_t* words) {
+  for (std::uint32_t l = 0; l < 16; ++l) {
+    const PhiloxCounter w = philox4x32({first + l, c1, c2, c3}, key);
+    for (std::uint32_t k = 0; k < 4; ++k) words[16 * k + l] = w[k];
   }
-  return c;
 }
+#else
+
+/// Counters on their way through the rounds: a word is the low half of a 64-bit lane, as the
+/// widening multiplication reads it. What stands in the high half is of no meaning, and is never
+/// masked away.
+template <class D64>
+struct PhiloxState {
+  hn::Vec<D64> word0, word1, word2, word3;
+
+  HWY_INLINE void Round(PhiloxKey key) {
+    const D64 d;
+    const hn::Repartition<std::uint32_t, D64> d32;
+    const auto a = hn::MulEven(hn::BitCast(d32, word0), hn::Set(d32, 0xD2511F53u));
+    const auto b = hn::MulEven(hn::BitCast(d32, word2), hn::Set(d32, 0xCD9E8D57u));
+    word0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(b), word1), hn::Set(d, std::uint64_t{key[0]}));
+    word2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(a), word3), hn::Set(d, std::uint64_t{key[1]}));
+    word1 = b;
+    word3 = a;
+  }
+};
 
 /// 64 words in a fixed order that needs no shuffle whatever the number of lanes:
 /// words[16 k + l] = word k of the counter {first + l, c1, c2, c3}, l = 0..15. `words` is aligned.
+/// Even and odd counters go through the rounds side by side, and meet in the lanes of the result.
 HWY_INLINE void Philox64(std::uint32_t first, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3,
                          PhiloxKey key, std::uint32_t* words) {
   const hn::CappedTag<std::uint32_t, 16> d;
+  using D64 = hn::Repartition<std::uint64_t, decltype(d)>;
+  const D64 d64;
+  const auto wide = [&](std::uint32_t word) { return hn::Set(d64, std::uint64_t{word}); };
   for (std::size_t l = 0; l < 16; l += hn::Lanes(d)) {
-    const auto counter = hn::Iota(d, first + static_cast<std::uint32_t>(l));
-    const auto w = Philox4x32(d, {counter, hn::Set(d, c1), hn::Set(d, c2), hn::Set(d, c3)}, key);
-    hn::Store(w.word0, d, words + l);
-    hn::Store(w.word1, d, words + 16 + l);
-    hn::Store(w.word2, d, words + 32 + l);
-    hn::Store(w.word3, d, words + 48 + l);
+    const auto counters = hn::BitCast(d64, hn::Iota(d, first + static_cast<std::uint32_t>(l)));
+    PhiloxState<D64> even{counters, wide(c1), wide(c2), wide(c3)};
+    PhiloxState<D64> odd{hn::ShiftRight<32>(counters), wide(c1), wide(c2), wide(c3)};
+    PhiloxKey round_key = key;
+    for (int round = 0; round < 10; ++round) {
+      even.Round(round_key);
+      odd.Round(round_key);
+      round_key[0] += 0x9E3779B9u;
+      round_key[1] += 0xBB67AE85u;
+    }
+    const auto store = [&](hn::Vec<D64> e, hn::Vec<D64> o, std::uint32_t* to) {
+      hn::Store(hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(o)), hn::BitCast(d, e)), d, to);
+    };
+    store(even.word0, odd.word0, words + l);
+    store(even.word1, odd.word1, words + 16 + l);
+    store(even.word2, odd.word2, words + 32 + l);
+    store(even.word3, odd.word3, words + 48 + l);
   }
 }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea

@@ -41,7 +41,7 @@ struct Parameters {
   bool operator==(const Parameters&) const = default;
 };
 
-const std::vector<index> kSizes = {1, 5, 16, 33, 4096, 10000};
+const std::vector<index> kSizes = {1, 5, 16, 33, 4099};
 
 // A gradient as training gives it: a pull to a place of its own for each value, and noise.
 template <class T>
