@@ -12,14 +12,13 @@ namespace {
 
 // A tile is one item of work. Its size balances three wishes: at least some 10 us long, or handing
 // it over costs more than it saves; many tiles, so that threads end together; and large enough
-// that what is packed or fetched for it is used often.
+// that what is fetched for it is used often.
 constexpr double kLeastFlops = 1e6;
-constexpr double kMostFlops = 2e7;
 constexpr double kEnoughTiles = 64;
 
-double tile_flops(index M, index N, index K) {
-  const double all = 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
-  return std::clamp(all / kEnoughTiles, kLeastFlops, kMostFlops);
+double flops_of(index M, index N, index K) {
+  return 2.0 * static_cast<double>(M) * static_cast<double>(N) *
+         static_cast<double>(std::max<index>(K, 1));
 }
 
 index round_up(index n, index step) { return (n + step - 1) / step * step; }
@@ -36,6 +35,25 @@ struct Cut {
 
   index n, length, parts;
 };
+
+struct AtBCut {
+  Cut rows, columns;
+};
+
+// From the largest tile whose A, B and C fit in L2, halved until it is small enough.
+AtBCut cut_at_b(index N1, index N2, index M, const BlockShape& block) {
+  constexpr index kMostRows = 192, kMostColumns = 256, kLeastRows = 48;
+  const double flops = std::max(flops_of(N1, N2, M) / kEnoughTiles, 2 * kLeastFlops);
+  index rows = std::min(kMostRows, round_up(N1, block.rows));
+  index columns = std::min(kMostColumns, round_up(N2, block.lanes));
+  while (flops_of(rows, columns, M) > flops) {
+    const bool may_halve_rows = rows > kLeastRows, may_halve_columns = columns > block.lanes;
+    if (!may_halve_rows && !may_halve_columns) break;
+    index& longer = may_halve_columns && (columns >= rows || !may_halve_rows) ? columns : rows;
+    longer /= 2;
+  }
+  return {Cut(N1, rows, block.rows), Cut(N2, columns, block.lanes)};
+}
 
 template <class T>
 void check_matmul(InRows<T> a, const PackedMatrix<T>& b, Rows<T> c, const MatmulOptions<T>& o) {
@@ -87,10 +105,12 @@ void matmul(const Context& ctx, InRows<T> a, const PackedMatrix<T>& b, Rows<T> c
   if (c.rows == 0 || c.columns == 0) return;
   const auto kernels = gemm_kernels<T>();
   constexpr index kMostRows = 96;
-  const Cut rows(c.rows, kMostRows, kernels.shape.rows);
-  const double flops = tile_flops(c.rows, c.columns, a.columns);
-  const double column = 2.0 * static_cast<double>(rows.length * std::max<index>(a.columns, 1));
-  const Cut columns(c.columns, std::max(b.lanes(), static_cast<index>(flops / column)), b.lanes());
+  constexpr double kMostFlops = 2e7;
+  const index M = c.rows, N = c.columns, K = a.columns;
+  const Cut rows(M, kMostRows, kernels.shape.rows);
+  const double flops = std::clamp(flops_of(M, N, K) / kEnoughTiles, kLeastFlops, kMostFlops);
+  const auto wanted = static_cast<index>(flops / flops_of(rows.length, 1, K));
+  const Cut columns(N, std::max(b.lanes(), wanted), b.lanes());
   ctx.for_each(rows.parts * columns.parts, [&](index item) {
     const index row = item / columns.parts, column_part = item % columns.parts;
     const index begin = rows.begin(row), end = rows.end(row);
@@ -111,33 +131,13 @@ void matmul_at_b(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> c, Store 
   check_rows("matmul_at_b", "c", c, a.columns, b.columns);
   if (c.rows == 0 || c.columns == 0) return;
   const auto kernels = gemm_kernels<T>();
-  const index lanes = kernels.shape.lanes;
-  const double flops = tile_flops(c.rows, c.columns, a.rows);
-  // What is packed of A is used as often as the tile has columns, what is packed of B as it has
-  // rows.
-  index most_rows = 192, most_columns = 256;
-  const auto is_too_large = [&] {
-    return 2.0 * static_cast<double>(std::min(most_rows, c.rows) *
-                                     std::min(most_columns, c.columns) * a.rows) >
-           flops;
-  };
-  while (is_too_large() && (most_rows > 48 || most_columns > lanes)) {
-    if (most_columns > lanes && std::min(most_columns, c.columns) >= std::min(most_rows, c.rows)) {
-      most_columns /= 2;
-    } else if (most_rows > 48) {
-      most_rows /= 2;
-    } else {
-      most_columns /= 2;
-    }
-  }
-  const Cut rows(c.rows, most_rows, kernels.shape.rows);
-  const Cut columns(c.columns, std::max(lanes, most_columns), lanes);
-  ctx.for_each(rows.parts * columns.parts, [&](index item) {
-    const index r = item / columns.parts, n = item % columns.parts;
-    const Rows<T> tile =
-        c.slice(rows.begin(r), rows.end(r)).columns_slice(columns.begin(n), columns.end(n));
-    kernels.at_b({a.columns_slice(rows.begin(r), rows.end(r)),
-                  b.columns_slice(columns.begin(n), columns.end(n)), tile, store});
+  const AtBCut cut = cut_at_b(c.rows, c.columns, a.rows, kernels.shape);
+  ctx.for_each(cut.rows.parts * cut.columns.parts, [&](index item) {
+    const index r = item / cut.columns.parts, n = item % cut.columns.parts;
+    const index row = cut.rows.begin(r), row_end = cut.rows.end(r);
+    const index column = cut.columns.begin(n), column_end = cut.columns.end(n);
+    kernels.at_b({a.columns_slice(row, row_end), b.columns_slice(column, column_end),
+                  c.slice(row, row_end).columns_slice(column, column_end), store});
   });
 }
 
