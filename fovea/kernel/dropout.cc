@@ -67,9 +67,10 @@ void Apply(const DropoutRule& rule, SampleRow at, const T* base, const T* f, ind
   const auto high = static_cast<std::uint32_t>(at.sample >> 32);
   for (index first = 0; first < C; first += 64) {
     Philox64(static_cast<std::uint32_t>(first / 4), at.row, low, high, key, words);
-    ForEachLane<T>(HWY_MIN(C - first, index{64}), [&, first](auto lanes, index i) {
+    const std::uint32_t* const drawn = words;
+    ForEachLane<T>(HWY_MIN(C - first, index{64}), [=](auto lanes, index i) {
       const index c = first + i;
-      const auto kept = Kept<T>(words + i, last);
+      const auto kept = Kept<T>(drawn + i, last);
       const auto v = hn::IfThenElseZero(kept, hn::Mul(lanes.Load(f + c), lanes.Set(factor)));
       lanes.Store(base == nullptr ? v : hn::Add(v, lanes.Load(base + c)), y + c);
     });

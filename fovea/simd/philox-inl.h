@@ -34,13 +34,12 @@ template <class D64>
 struct PhiloxState {
   hn::Vec<D64> word0, word1, word2, word3;
 
-  HWY_INLINE void Round(PhiloxKey key) {
-    const D64 d;
+  HWY_INLINE void Round(hn::Vec<D64> key0, hn::Vec<D64> key1) {
     const hn::Repartition<std::uint32_t, D64> d32;
     const auto a = hn::MulEven(hn::BitCast(d32, word0), hn::Set(d32, 0xD2511F53u));
     const auto b = hn::MulEven(hn::BitCast(d32, word2), hn::Set(d32, 0xCD9E8D57u));
-    word0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(b), word1), hn::Set(d, std::uint64_t{key[0]}));
-    word2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(a), word3), hn::Set(d, std::uint64_t{key[1]}));
+    word0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(b), word1), key0);
+    word2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(a), word3), key1);
     word1 = b;
     word3 = a;
   }
@@ -59,12 +58,12 @@ HWY_INLINE void Philox64(std::uint32_t first, std::uint32_t c1, std::uint32_t c2
     const auto counters = hn::BitCast(d64, hn::Iota(d, first + static_cast<std::uint32_t>(l)));
     PhiloxState<D64> even{counters, wide(c1), wide(c2), wide(c3)};
     PhiloxState<D64> odd{hn::ShiftRight<32>(counters), wide(c1), wide(c2), wide(c3)};
-    PhiloxKey round_key = key;
+    auto key0 = wide(key[0]), key1 = wide(key[1]);
     for (int round = 0; round < 10; ++round) {
-      even.Round(round_key);
-      odd.Round(round_key);
-      round_key[0] += 0x9E3779B9u;
-      round_key[1] += 0xBB67AE85u;
+      even.Round(key0, key1);
+      odd.Round(key0, key1);
+      key0 = hn::Add(key0, wide(0x9E3779B9u));
+      key1 = hn::Add(key1, wide(0xBB67AE85u));
     }
     const auto store = [&](hn::Vec<D64> e, hn::Vec<D64> o, std::uint32_t* to) {
       hn::Store(hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(o)), hn::BitCast(d, e)), d, to);
