@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference against values that were not computed by it: by hand, or golden.
+#include "fovea/kernel/reference.h"
+
+#include "tests/kernel/support.h"
+
+namespace fovea {
+namespace {
+
+Matrix<double> row(const std::vector<double>& values) {
+  Matrix<double> x(1, static_cast<index>(values.size()));
+  for (index c = 0; c < x.columns(); ++c) x.at(0, c) = values[static_cast<std::size_t>(c)];
+  return x;
+}
+
+void expect_near(const Matrix<double>& x, const std::vector<double>& expected) {
+  EXPECT_LE(largest_difference(x.values(), expected), 1e-12);
+}
+
+TEST(Reference, SoftmaxByHand) {
+  const auto x = row({0, std::log(2), std::log(5)});
+  Matrix<double> y(1, 3), dx(1, 3);
+  reference::softmax_forward<double>(x.in(), y.view());
+  expect_near(y, {0.125, 0.25, 0.625});
+  // y (dy - <y, dy>) for dy = (8, 0, 0): <y, dy> = 1.
+  reference::softmax_backward<double>(y.in(), row({8, 0, 0}).in(), dx.view());
+  expect_near(dx, {0.875, -0.25, -0.625});
+}
+
+TEST(Reference, NormsGoldenAndByHand) {
+  Matrix<double> y(1, 4), saved(1, 2), z(1, 2), rms(1, 1);
+  const auto x = row({1, 2, 4, 8});  // G11, spec L7
+  reference::layer_norm_forward<double>(x.in(), {}, {}, y.view(), saved.view());
+  expect_near(y, {-1.025754575496, -0.652752911679, 0.093250415954, 1.585257071221});
+  reference::layer_norm_forward<double>(x.in(), {}, {LayerNormVariant::kUnbiased, 1e-6}, y.view(),
+                                        saved.view());
+  expect_near(y, {-0.88832985144, -0.565300814552, 0.080757259222, 1.37287340677});
+  reference::rms_norm_forward<double>(row({3, 4}).in(), {}, 0, z.view(), rms.vec());
+  expect_near(z, {3 / std::sqrt(12.5), 4 / std::sqrt(12.5)});
+}
+
+TEST(Reference, ActivationsAtOne) {
+  using enum Activation;
+  EXPECT_NEAR(reference::activate(kGelu, 1.0), 0.8413447460685429, 1e-15);
+  EXPECT_NEAR(reference::activate_gradient(kGelu, 1.0), 1.0833154705876863, 1e-15);
+  EXPECT_NEAR(reference::activate(kGeluTanh, 1.0), 0.8411919906082768, 1e-15);
+  EXPECT_NEAR(reference::activate(kSilu, 1.0), 0.7310585786300049, 1e-15);
+  EXPECT_NEAR(reference::activate(kTanh, 1.0), 0.7615941559557649, 1e-15);
+  EXPECT_EQ(reference::activate(kRelu, -1.0), 0.0);
+  EXPECT_EQ(reference::activate(kNone, -1.0), -1.0);
+}
+
+TEST(Reference, EmbeddingByHand) {
+  Matrix<double> table(2, 1), dtable(2, 1), y(3, 1);
+  table.at(0, 0) = 5;
+  table.at(1, 0) = 7;
+  const std::vector<std::int32_t> ids = {1, 0, 1};
+  const Vec<const std::int32_t> view{ids.data(), 3};
+  reference::embedding_forward<double>({table.view(), view, 2}, {}, y.view());
+  expect_near(y, {14, 10, 14});
+  reference::embedding_backward<double>(view, 2, y.in(), dtable.view());
+  expect_near(dtable, {20, 56});
+}
+
+TEST(Reference, CrossEntropyOfAProjectionByHand) {
+  // One feature of 1, weights (0, ln 2, ln 5): the softmax is (1, 2, 5) / 8; the target is the
+  // last.
+  const auto x = row({1});
+  Matrix<double> weight(3, 1), losses(1, 1), dx(1, 1), dweight(3, 1), dbias(1, 3);
+  weight.at(1, 0) = std::log(2);
+  weight.at(2, 0) = std::log(5);
+  const std::int32_t target = 2;
+  const auto result = reference::linear_cross_entropy<double>({.x = x.view(),
+                                                               .weight = weight.view(),
+                                                               .targets = {{&target, 1}},
+                                                               .losses = losses.vec(),
+                                                               .dx = dx.view(),
+                                                               .dweight = dweight.view(),
+                                                               .dbias = dbias.vec()});
+  EXPECT_NEAR(result.total, std::log(1.6), 1e-12);
+  expect_near(dbias, {0.125, 0.25, -0.375});
+  expect_near(dweight, {0.125, 0.25, -0.375});
+  expect_near(dx, {0.25 * std::log(2) - 0.375 * std::log(5)});
+}
+
+TEST(Reference, TheFirstStepOfAdamW) {
+  auto value = row({1}), gradient = row({-4}), m = row({0}), v = row({0});
+  const AdamWSlot<double> slot{value.vec(), gradient.vec(), m.vec(), v.vec()};
+  EXPECT_EQ(reference::global_norm<double>({&slot, 1}), 4);
+  reference::adamw<double>({&slot, 1}, {.options = {.lr = 0.1, .epsilon = 0, .weight_decay = 0.5}});
+  expect_near(value, {1 + 0.1 - 0.05});
+  expect_near(m, {-0.4});
+  expect_near(v, {0.016});
+}
+
+}  // namespace
+}  // namespace fovea
