@@ -35,6 +35,7 @@ Variable Tape::leaf(void* data, index rows, index columns, index stride, DType d
   Value* value = make_value(rows, columns, dtype);
   value->data = data;
   value->stride = stride;
+  value->leaf = true;
   return Variable(value);
 }
 
@@ -137,10 +138,24 @@ Store Tape::open_gradient(Value& value) {
     value.parameter->has_gradient = value.written = true;
     return add ? Store::kAdd : Store::kWrite;
   }
+  if (value.whole != nullptr && value.whole->leaf) {
+    value.written = true;
+    return add_to_leaf(*value.whole);
+  }
   if (reached(value)) fill_missing_parts(value);
   const bool add = value.written || (value.whole != nullptr && value.whole->written);
   value.written = true;
   return add ? Store::kAdd : Store::kWrite;
+}
+
+// The walk never passes a leaf, so nobody would complete it: its parts add to zeros instead.
+Store Tape::add_to_leaf(Value& leaf) {
+  if (leaf.parameter != nullptr ? !leaf.parameter->has_gradient : !leaf.written) {
+    std::memset(leaf.gradient, 0, contiguous_bytes(leaf));
+  }
+  leaf.written = true;
+  if (leaf.parameter != nullptr) leaf.parameter->has_gradient = true;
+  return Store::kAdd;
 }
 
 void Tape::reach_memory(Value& value) {

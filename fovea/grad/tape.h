@@ -41,6 +41,7 @@ struct TapeValue {
   index rows = 0, columns = 0;
   index stride = 0;
   DType dtype = DType::kFloat32;
+  bool leaf = false;  // no op of the tape made it
   bool needs_gradient = false;
   bool written = false;            // the gradient holds a (partial) sum
   Parameter* parameter = nullptr;  // whose memory and gradient this is, if any
@@ -205,6 +206,7 @@ class Tape {
   Store open_gradient(Value& value);
   void reach_memory(Value& value);
   void fill_missing_parts(Value& whole);
+  Store add_to_leaf(Value& leaf);
   void recycle(Value& value);
   void* acquire(std::size_t bytes);
   static bool reached(const Value& value);

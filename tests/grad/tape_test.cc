@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/grad/tape.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "fovea/grad/ops.h"
+#include "tests/grad/allocations.h"
+#include "tests/support/throws.h"
+#include "tests/support/vectors.h"
+
+namespace fovea {
+namespace {
+
+using testing::ElementsAre;
+
+const float kX[] = {1, 2, 3, 4};
+
+Variable matrix(Tape& tape) { return tape.input(Rows<const float>(kX, 2, 2)); }
+
+std::vector<float> gradient_of(Variable x) { return to_vector(x.gradient<float>()); }
+
+Parameter make_parameter(std::vector<float> values) {
+  Parameter p;
+  p.name = "p";
+  const auto n = static_cast<index>(values.size());
+  p.value = Tensor::of<float>({n}, values);
+  return p;
+}
+
+TEST(Tape, AddsUpTheGradientsOfAllUses) {
+  Tape tape{Context(1)};
+  const Variable x = matrix(tape);
+  const Variable y = add(tape, multiply(tape, x, x), scale(tape, x, 3));
+  tape.backward(sum(tape, y));
+  EXPECT_THAT(gradient_of(x), ElementsAre(5, 7, 9, 11));
+}
+
+TEST(Tape, ScalesTheGradientOfTheLoss) {
+  Tape tape{Context(1)};
+  const Variable x = matrix(tape);
+  tape.backward(sum(tape, x), 0.5);
+  EXPECT_THAT(gradient_of(x), ElementsAre(.5, .5, .5, .5));
+}
+
+TEST(Tape, LeavesNoGradientWhereTheLossDoesNotReach) {
+  Tape tape{Context(1)};
+  const Variable x = matrix(tape), unused = matrix(tape);
+  scale(tape, unused, 2);
+  tape.backward(sum(tape, x));
+  EXPECT_EQ(unused.gradient<float>().data, nullptr);
+}
+
+TEST(Tape, RecordsNothingInInference) {
+  Tape tape(Context(1), TapeMode::kInference);
+  const Variable y = sum(tape, matrix(tape));
+  EXPECT_EQ(y.value<float>()[0][0], 10);
+  EXPECT_FALSE(y.needs_gradient());
+  EXPECT_THROWS(tape.backward(y), kShape, "inference mode");
+}
+
+TEST(Tape, RefusesALossThatIsNotOneNumber) {
+  Tape tape{Context(1)};
+  EXPECT_THROWS(tape.backward(matrix(tape)), kShape, "the loss must be one number");
+}
+
+TEST(Tape, RefusesValuesOfAnotherType) {
+  Tape tape{Context(1)};
+  EXPECT_THROWS(matrix(tape).value<double>(), kShape, "expected float64 values; got float32");
+}
+
+// A gradient that comes in whole and in parts, in any order of arrival, is their sum.
+TEST(Tape, AddsGradientsOfAValueAndOfItsColumns) {
+  for (const bool whole_first : {false, true}) {
+    Tape tape{Context(1)};
+    const Variable x = matrix(tape);
+    const Variable y = scale(tape, x, 1);
+    Variable whole;
+    if (whole_first) whole = scale(tape, y, 10);
+    const auto parts = tape.split(y, std::array<index, 2>{1, 1});
+    const Variable part = scale(tape, parts[1], 100);
+    if (!whole_first) whole = scale(tape, y, 10);
+    tape.backward(add(tape, sum(tape, whole), sum(tape, part)));
+    EXPECT_THAT(gradient_of(x), ElementsAre(10, 110, 10, 110)) << whole_first;
+  }
+}
+
+TEST(Tape, TheGradientOfColumnsThatNobodyReadsIsZero) {
+  Tape tape{Context(1)};
+  const Variable x = matrix(tape);
+  const auto parts = tape.split(scale(tape, x, 1), std::array<index, 2>{1, 1});
+  tape.backward(sum(tape, parts[0]));
+  EXPECT_THAT(gradient_of(x), ElementsAre(1, 0, 1, 0));
+}
+
+TEST(Tape, SplitsAnInputToo) {
+  Tape tape{Context(1)};
+  const Variable x = matrix(tape);
+  const auto parts = tape.split(x, std::array<index, 2>{1, 1});
+  tape.backward(sum(tape, add(tape, parts[0], parts[0])));
+  EXPECT_THAT(gradient_of(parts[0]), ElementsAre(2, 2));
+}
+
+TEST(Tape, ParametersGradientsAddUpUntilCleared) {
+  Parameter p = make_parameter({1, 2, 3});
+  const auto step = [&] {
+    Tape tape{Context(1)};
+    tape.backward(sum(tape, tape.parameter(p)));
+  };
+  step();
+  step();
+  EXPECT_THAT(to_vector(p.gradient.vec<float>()), ElementsAre(2, 2, 2));
+  p.clear_gradient();
+  step();
+  EXPECT_THAT(to_vector(p.gradient.vec<float>()), ElementsAre(1, 1, 1));
+}
+
+TEST(Tape, UsesOneParameterAnyNumberOfTimes) {
+  Parameter p = make_parameter({1, 2, 3});
+  Tape tape{Context(1)};
+  tape.backward(sum(tape, multiply(tape, tape.parameter(p), tape.parameter(p))));
+  EXPECT_THAT(to_vector(p.gradient.vec<float>()), ElementsAre(2, 4, 6));
+}
+
+TEST(Tape, AllocatesNothingAfterItsFirstSteps) {
+  Parameter p = make_parameter(std::vector<float>(4096, 1));
+  Tape tape{Context(1)};
+  const auto step = [&] {
+    tape.reset();
+    p.clear_gradient();
+    Variable x = tape.parameter(p);
+    for (int i = 0; i < 100; ++i) x = add(tape, scale(tape, x, 0.5), x);
+    tape.backward(sum(tape, x));
+  };
+  step();
+  step();
+  const std::size_t capacity = tape.capacity();
+  const index before = allocations();
+  step();
+  EXPECT_EQ(allocations(), before);
+  EXPECT_EQ(tape.capacity(), capacity);
+}
+
+// A long chain holds its values, but only the few gradients that are alive at once.
+TEST(Tape, UsesTheMemoryOfGradientsAgain) {
+  Parameter p = make_parameter(std::vector<float>(4096, 1));
+  Tape tape{Context(1)};
+  Variable x = tape.parameter(p);
+  for (int i = 0; i < 100; ++i) x = scale(tape, x, 0.5);
+  tape.backward(sum(tape, x));
+  EXPECT_LT(tape.peak(), 120 * 4096 * sizeof(float));
+}
+
+}  // namespace
+}  // namespace fovea
