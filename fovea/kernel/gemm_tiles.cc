@@ -19,9 +19,9 @@
 // k, and is finished (bias, activation) right after the last, while it is in L1.
 //
 // In A^T B the sum runs over the rows of both, which lie as they are wanted: values of A for six
-// rows of C side by side, and vectors of B. Only where rows of B are far apart, so that the four
-// vectors of each would fight for the same lines of L1, is a panel of B copied first. (Copying A as
-// well, or B always, was measured: 10 to 20 % slower at widths of 128 to 768.)
+// rows of C side by side, and vectors of B. Only where rows are far apart, so that they would fight
+// for the same lines of L1, are kDepth of them copied closer together first; copying always was
+// measured 10 to 20 % slower at widths of 128.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
@@ -145,35 +145,33 @@ void MultiplyTile(const MatmulTile<T>& t) {
 
 // ---------------------------------------------------------------------------------- C = A^T B
 
-/// Copies `width` columns of rows of `from` one below another, `to_stride` apart, zeros beyond.
+/// Copies the columns of `from` one row below another, `to_stride` apart, zeros beyond them.
 template <class T>
-HWY_INLINE void CopyColumns(Rows<const T> from, index first, index width, T* to, index to_stride) {
-  const index have = std::min(width, from.columns - first);
+HWY_INLINE void CopyColumns(Rows<const T> from, T* to, index to_stride) {
   for (index k = 0; k < from.rows; ++k) {
-    const T* const source = from[k] + first;
+    const T* const source = from[k];
     T* const target = to + k * to_stride;
-    if (have == width && width % kLanes<T> == 0) {
-      const Tag<T> d;
-      for (index i = 0; i < width; i += kLanes<T>)
-        hn::StoreU(hn::LoadU(d, source + i), d, target + i);
-    } else {
-      std::fill(std::copy(source, source + have, target), target + width, T{0});
-    }
+    ForEachLane<T>(from.columns,
+                   [=](auto lanes, index i) { lanes.Store(lanes.Load(source + i), target + i); });
+    for (index i = from.columns; i < to_stride; ++i) target[i] = T{0};
   }
 }
 
-/// Rows that lie this far apart fall into the same sets of L1, and each into a page of its own.
+/// Rows that lie this far apart fall into few sets of L1, and into pages of their own.
 template <class T>
-inline constexpr index kFarApart = 4096 / static_cast<index>(sizeof(T));
+inline constexpr index kFarApart = 2048 / static_cast<index>(sizeof(T));
 
 template <class T>
 void MultiplyAtBTile(const AtBTile<T>& t) {
   constexpr index kWidth = kPanelLanes<T>;
   const index rows = t.c.rows, columns = t.c.columns;
   const bool is_ragged = columns % kLanes<T> != 0;
-  const bool packs = is_ragged || t.b.stride >= kFarApart<T>;
+  const bool copies_a = t.a.stride >= kFarApart<T>;
+  const bool copies_b = is_ragged || t.b.stride >= 2 * kFarApart<T>;
+  const index a_depth = copies_a ? RoundUpToLanes<T>(rows) : t.a.stride;
   Scratch scratch;
-  T* const packed = packs ? scratch.template allocate<T>(kWidth * kDepth<T>) : nullptr;
+  T* const a = copies_a ? scratch.template allocate<T>(a_depth * kDepth<T>) : nullptr;
+  T* const b = copies_b ? scratch.template allocate<T>(kWidth * kDepth<T>) : nullptr;
   // Where whole vectors would go beyond the end of a row, C is summed up in a buffer.
   Rows<T> c = t.c;
   if (is_ragged) {
@@ -184,16 +182,19 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
     }
   }
   ForEachPart(t.a.rows, kDepth<T>, [&](index begin, index end) {
+    const auto rows_of_a = t.a.slice(begin, end), rows_of_b = t.b.slice(begin, end);
+    if (copies_a) CopyColumns(rows_of_a, a, a_depth);
     for (index first = 0; first < columns; first += kWidth) {
-      if (packs) CopyColumns(t.b.slice(begin, end), first, kWidth, packed, kWidth);
+      const index width = std::min(kWidth, columns - first);
+      if (copies_b) CopyColumns(rows_of_b.columns_slice(first, first + width), b, kWidth);
       const TileOperands<T> o{.rows = rows,
                               .depth = end - begin,
-                              .lanes = RoundUpToLanes<T>(std::min(kWidth, columns - first)),
-                              .a = t.a.data + begin * t.a.stride,
+                              .lanes = RoundUpToLanes<T>(width),
+                              .a = copies_a ? a : rows_of_a.data,
                               .a_row = 1,
-                              .a_depth = t.a.stride,
-                              .b = packs ? packed : t.b.data + begin * t.b.stride + first,
-                              .b_depth = packs ? kWidth : t.b.stride,
+                              .a_depth = a_depth,
+                              .b = copies_b ? b : rows_of_b.data + first,
+                              .b_depth = copies_b ? kWidth : t.b.stride,
                               .c = c.data + first,
                               .c_row = c.stride};
       if (begin > 0 || t.store == Store::kAdd) {
@@ -211,7 +212,10 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
 template <class T>
 void PackPanel(const PanelToPack<T>& p) {
   constexpr index kWidth = kPanelLanes<T>;
-  if (p.form == Form::kPlain) return CopyColumns(p.m, p.first, kWidth, p.panel, kWidth);
+  if (p.form == Form::kPlain) {
+    const index end = std::min(p.m.columns, p.first + kWidth);
+    return CopyColumns(p.m.columns_slice(p.first, end), p.panel, kWidth);
+  }
   // Eight columns of m at a time: the cache lines of m are read whole, and those of the panel too.
   constexpr index kStep = 8;
   const index K = p.m.columns, have = std::min(kWidth, p.m.rows - p.first);
