@@ -29,7 +29,7 @@ CLI::Option* add_option(CLI::App& app, const OptionSpec& spec) {
   option->type_name(spec.placeholder)->type_size(1);
   switch (spec.kind) {
     case OptionKind::kList:
-      return option->expected(1, CLI::detail::expected_max_vector_size);
+      return option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args();
     case OptionKind::kOptionalValue:
       return option->expected(0, 1);
     default:
@@ -71,10 +71,12 @@ std::vector<std::string> known_names(const CommandSpec& command) {
               meant.empty() ? fmt::format("see: fovea {} --help", command.name) : meant);
 }
 
+// An option that takes one value may be said again: the last one counts. A switch's result is
+// "true", "false", or what followed its equals sign.
 std::vector<std::string> given(const CLI::Option& option, OptionKind kind) {
-  if (kind != OptionKind::kSwitch) return option.results();
-  // A flag's result is "true", "false", or what followed its equals sign.
-  return {option.results().back()};
+  std::vector<std::string> results = option.results();
+  if (kind == OptionKind::kList || results.size() <= 1) return results;
+  return {results.back()};
 }
 
 }  // namespace

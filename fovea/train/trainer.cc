@@ -54,7 +54,7 @@ Trainer::Trainer(const Context& context, Objective& objective, Observer& observe
 TrainResult Trainer::run() {
   const TrainOptions& options = setup_.options;
   if (!history_) history_.emplace(setup_.folder / "metrics.jsonl");
-  observer_.begins(state_, fraction_done());
+  observer_.begins(state_, fraction_done_);
   for (;;) {
     const double lr = learning_rate(options, horizon_, state_.step, seconds());
     take_requests();
@@ -84,7 +84,7 @@ TrainResult Trainer::run() {
 
 double Trainer::seconds() const { return seconds_before_ + monotonic_seconds() - started_; }
 
-double Trainer::fraction_done() const { return horizon_.fraction(state_.step, seconds()); }
+void Trainer::look_at_the_clock() { fraction_done_ = horizon_.fraction(state_.step, seconds()); }
 
 // A function of the step, except at the end: what is due there is due whatever the step.
 bool Trainer::due(index every, index done_at) const {
@@ -111,6 +111,7 @@ void Trainer::stop_if_diverged(double loss, double norm) const {
 
 void Trainer::record(const Update& update) {
   ++state_.step;
+  look_at_the_clock();
   state_.tokens += update.targets;
   state_.window_loss += update.loss * static_cast<double>(update.targets);
   state_.window_tokens += update.targets;
@@ -126,7 +127,7 @@ void Trainer::record(const Update& update) {
     state_.window_loss = 0;
     state_.window_tokens = 0;
   }
-  observer_.updated(described, fraction_done());
+  observer_.updated(described, fraction_done_);
 }
 
 UpdateRecord Trainer::describe(const Update& update) const {
@@ -134,7 +135,7 @@ UpdateRecord Trainer::describe(const Update& update) const {
   // Before 16 updates the rest of the ring is zero.
   const double recent = std::accumulate(recent_.begin(), recent_.end(), 0.0);
   // Evaluations and saves so far are in the time, so they are in the estimate.
-  const double share = fraction_done() - first_fraction_;
+  const double share = fraction_done_ - first_fraction_;
   const double here = seconds() - seconds_before_;
   return {.step = state_.step,
           .loss = update.loss,
@@ -145,7 +146,7 @@ UpdateRecord Trainer::describe(const Update& update) const {
           .tokens = state_.tokens,
           .tokens_per_second = static_cast<double>(process_tokens_) / process_step_seconds_,
           .seconds = seconds(),
-          .seconds_left = share > 0 ? std::max(0.0, 1 - fraction_done()) * here / share : 0};
+          .seconds_left = share > 0 ? std::max(0.0, 1 - fraction_done_) * here / share : 0};
 }
 
 void Trainer::evaluate() {

@@ -99,8 +99,8 @@ class Trainer {
   const History& history() const { return *history_; }  ///< once run() has begun
 
  private:
-  double fraction_done() const;
-  bool finished() const { return fraction_done() >= 1; }
+  void look_at_the_clock();
+  bool finished() const { return fraction_done_ >= 1; }
   double seconds() const;
   bool stop_requested();
   bool due(index every, index done_at) const;
@@ -131,6 +131,7 @@ class Trainer {
 
   double started_;             // clock
   double seconds_before_ = 0;  // of earlier processes
+  double fraction_done_ = 0;   // when this step began: one answer for all of the step
   double first_fraction_ = 0;
   index saved_step_ = -1;
   bool save_requested_ = false, stop_requested_ = false;

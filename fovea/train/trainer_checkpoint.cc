@@ -103,7 +103,8 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   saved_step_ = state_.step;
   seconds_before_ = state_.seconds;
   started_ = monotonic_seconds();
-  first_fraction_ = fraction_done();
+  look_at_the_clock();
+  first_fraction_ = fraction_done_;
   history_.emplace(setup_.folder / "metrics.jsonl", state_.metrics_bytes);
 }
 

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users get wrong: each mistake has its exit status, one error line, one hint, no output."""
+
+import os
+import random
+import resource
+import shutil
+import subprocess
+import unittest
+
+from support import FOVEA, SMALL, CommandTest
+
+
+class BadText(CommandTest):
+    def refused(self, status, path, *needles, extra=()):
+        output = self.folder / "model"
+        done = self.run_fovea("train", "lm", "--train", path, "-o", output, *SMALL, *extra)
+        self.assert_error(done, status, *needles)
+        self.assertFalse(output.exists(), "nothing may be written")
+        self.assertEqual(done.stdout, b"")
+
+    def write(self, name, data):
+        path = self.folder / name
+        path.write_bytes(data)
+        return path
+
+    def test_missing_file(self):
+        self.refused(3, self.folder / "nowhere.txt", "nowhere.txt")
+
+    def test_empty_file(self):
+        self.refused(3, self.write("empty.txt", b""), "empty.txt", "empty")
+
+    def test_only_newlines_is_text(self):
+        self.refused(3, self.write("lines.txt", b"\n" * 100), extra=["--data", "lines"])
+
+    def test_too_little_text(self):
+        self.refused(3, self.write("short.txt", b"too short"))
+
+    def test_directory(self):
+        self.refused(3, self.folder, "directory")
+
+    def test_fifo_does_not_wait(self):
+        path = self.folder / "pipe"
+        os.mkfifo(path)
+        self.refused(3, path, "FIFO")
+
+    def test_device(self):
+        self.refused(3, "/dev/zero", "/dev/zero")
+
+    def test_binary_file(self):
+        self.refused(3, self.write("program", random.Random(1).randbytes(5000)), "program")
+
+    def test_file_of_zeros(self):
+        self.refused(3, self.write("zeros", bytes(5000)), "zeros")
+
+    def test_invalid_utf8_names_line_and_column(self):
+        self.refused(3, self.write("bad.txt", b"first line\nsec\xc3\x28nd\n" * 50), "bad.txt:2:4")
+
+    def test_gb18030_is_named(self):
+        path = self.write("poem.txt", "床前明月光，疑是地上霜。\n".encode("gb18030") * 50)
+        done = self.run_fovea("train", "lm", "--train", path, "-o", self.folder / "m")
+        self.assert_error(done, 3, "poem.txt:1:")
+        self.assertIn(b"GB18030", done.stderr)
+
+    def test_second_file_is_checked_too(self):
+        done = self.run_fovea("train", "lm", "--train", self.text, self.folder / "nowhere", "-o",
+                              self.folder / "m")
+        self.assert_error(done, 3, "nowhere")
+
+    def test_validation_file_is_checked_too(self):
+        self.refused(3, self.text, "nowhere", extra=["--valid", self.folder / "nowhere"])
+
+    def test_control_characters_in_names_are_escaped(self):
+        done = self.run_fovea("train", "lm", "--train", "a\x1b[31m\nb", "-o", self.folder / "m")
+        self.assert_error(done, 3)
+
+
+class BadOptions(CommandTest):
+    def refused(self, status, *args, needles=()):
+        output = self.folder / "model"
+        done = self.run_fovea("train", "lm", "--train", self.text, "-o", output, *args)
+        self.assert_error(done, status, *needles)
+        self.assertFalse(output.exists(), "nothing may be written")
+
+    def test_unknown_flag_is_corrected(self):
+        done = self.run_fovea("train", "lm", "--train", self.text, "-o", "m", "--batchsize", "3")
+        self.assert_error(done, 2, "--batchsize")
+        self.assertIn(b"did you mean --batch-size?", done.stderr)
+
+    def test_unknown_command_is_corrected(self):
+        for wrong, right in [("trian", "train lm"), ("generat", "generate"), ("train", "train lm"),
+                             ("bench", "bench attention")]:
+            done = self.run_fovea(wrong)
+            self.assert_error(done, 2, wrong)
+            self.assertIn(right.encode(), done.stderr)
+
+    def test_no_abbreviations(self):
+        self.refused(2, "--layer", "2", needles=["--layer"])
+
+    def test_missing_value(self):
+        self.refused(2, "--lr")
+
+    def test_extra_argument(self):
+        done = self.run_fovea("doctor", "please")
+        self.assert_error(done, 2, "please")
+
+    def test_missing_arguments(self):
+        self.assert_error(self.run_fovea("train", "lm", "--train", self.text), 2)
+        self.assert_error(self.run_fovea("train", "lm", "-o", self.folder / "m"), 2)
+        self.assert_error(self.run_fovea("generate"), 2)
+        self.assert_error(self.run_fovea("eval", self.folder), 2)
+
+    def test_width_not_divisible_by_heads(self):
+        self.refused(2, "--width", "130", "--heads", "4", needles=["130", "4"])
+
+    def test_heads_not_divisible_by_kv_heads(self):
+        self.refused(2, "--heads", "4", "--kv-heads", "3", needles=["4", "3"])
+
+    def test_sizes_below_one(self):
+        for option in ["layers", "heads", "width", "block", "batch-size", "accumulate"]:
+            for value in ["-1", "0"]:
+                if option == "layers" and value == "0":
+                    continue
+                with self.subTest(option=option, value=value):
+                    self.refused(2, f"--{option}", value, needles=[value])
+        for option in ["ff", "kv-heads", "head-dim", "warmup", "threads"]:
+            with self.subTest(option=option):
+                self.refused(2, f"--{option}=-1", needles=["-1"])
+
+    def test_sizes_that_no_machine_holds(self):
+        for option in ["layers", "width", "block", "ff"]:
+            with self.subTest(option=option):
+                done = self.run_fovea("train", "lm", "--train", self.text, "-o", self.folder / "m",
+                                      f"--{option}", "1000000000000", "--heads", "1")
+                self.assertIn(done.returncode, (2, 3, 6))
+                self.assert_error(done, done.returncode)
+                self.assertFalse((self.folder / "m").exists())
+
+    def test_sizes_that_overflow(self):
+        for option in ["layers", "width", "heads", "batch-size", "seed"]:
+            with self.subTest(option=option):
+                self.refused(2, f"--{option}", "99999999999999999999999", needles=[option])
+
+    def test_too_large_for_memory(self):
+        self.refused(6, "--layers", "1000", "--width", "16384", "--heads", "16", needles=["MiB"])
+
+    def test_batch_too_large_for_memory(self):
+        self.refused(6, "--batch-size", "30000000", needles=["MiB"])
+
+    def test_memory_limit_is_seen_before_the_first_step(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20))
+        done = subprocess.run([FOVEA, "train", "lm", "--train", self.text, "-o", self.folder / "m",
+                               "--width", "512", "--layers", "8", "--stop-after", "1u"],
+                              capture_output=True, preexec_fn=limit, timeout=60)
+        self.assert_error(done, 6)
+        self.assertFalse((self.folder / "m").exists())
+
+    def test_numbers_that_are_none(self):
+        for args in [("--lr", "nan"), ("--lr", "inf"), ("--lr", "-1"), ("--lr", "0"), ("--lr", "fast"),
+                     ("--dropout", "1.5"), ("--dropout", "nan"), ("--clip", "-1"), ("--beta2", "1"),
+                     ("--layers", "two"), ("--layers", "2.5"), ("--valid-fraction", "1"),
+                     ("--valid-fraction", "-0.1"), ("--stop-after", "soon"), ("--stop-after", "0u"),
+                     ("--eval-every", "1h"), ("--keep", "0"), ("--seed", "-1"), ("--threads", "many"),
+                     ("--threads", "1000000")]:
+            with self.subTest(args=args):
+                self.refused(2, *args, needles=[args[0]])
+
+    def test_names_that_are_none(self):
+        for args in [("--activation", "swish"), ("--position", "rope"), ("--norm", "batch"),
+                     ("--schedule", "step"), ("--tokenizer", "word"), ("--data", "files"),
+                     ("--preset", "huge"), ("--tie=perhaps",)]:
+            with self.subTest(args=args):
+                self.refused(2, *args)
+
+    def test_config_file(self):
+        for text, needle in [("layres = 2\n", "layres"), ("[model]\nlayers = \"two\"\n", "layers"),
+                             ("layers = \n", ":1:"), ("[model]\nlayers = -1.5\n", "layers")]:
+            path = self.folder / "c.toml"
+            path.write_text(text)
+            with self.subTest(text=text):
+                self.refused(2, "-c", path, needles=["c.toml", needle])
+        self.refused(3, "-c", self.folder / "none.toml", needles=["none.toml"])
+
+    def test_environment(self):
+        done = self.run_fovea("train", "lm", "--train", self.text, "-o", self.folder / "m",
+                              env={"FOVEA_WIDTH": "wide"})
+        self.assert_error(done, 2, "FOVEA_WIDTH")
+        done = self.run_fovea("doctor", env={"FOVEA_ISA": "mmx"})
+        self.assert_error(done, 2, "mmx")
+
+    def test_sampling_options(self):
+        for args in [("--temperature", "0"), ("--top-k", "-1"), ("--top-p", "0"), ("--top-p", "2"),
+                     ("--max-tokens", "0"), ("--repetition-penalty", "0")]:
+            self.assert_error(self.run_fovea("generate", self.folder, *args), 2, args[0])
+
+    def test_bench_sizes(self):
+        self.assert_error(self.run_fovea("bench", "attention", "--batch", "0"), 2, "--batch")
+        self.assert_error(self.run_fovea("bench", "attention", "--length", "9999999999999999"), 2)
+        self.assert_error(self.run_fovea("bench", "attention", "--head-dim", "100000000"), 6)
+
+    def test_errors_are_objects_with_json(self):
+        done = self.run_fovea("train", "lm", "--train", self.folder / "no", "-o", "m", "--json")
+        self.assert_error(done, 3)
+        self.assertEqual(set(self.last_object(done)), {"error", "message", "hint"})
+        self.assertEqual(self.last_object(done)["error"], "E0301")
+
+
+class BadOutput(CommandTest):
+    def attempt(self, output, *args):
+        return self.run_fovea("train", "lm", "--train", self.text, "-o", output, *SMALL,
+                              "--stop-after", "2u", *args)
+
+    def test_unwritable(self):
+        self.assert_error(self.attempt("/proc/fovea/model"), 5, "/proc/fovea")
+
+    def test_below_a_file(self):
+        self.assert_error(self.attempt(self.text / "model"), 5)
+
+    def test_a_file(self):
+        before = self.text.read_bytes()
+        self.assert_error(self.attempt(self.text), 2)
+        self.assertEqual(self.text.read_bytes(), before)
+
+    def test_existing_folder_that_is_not_empty(self):
+        output = self.folder / "mine"
+        output.mkdir()
+        (output / "thesis.txt").write_text("years of work")
+        self.assert_error(self.attempt(output), 2, "not empty")
+        self.assertEqual([p.name for p in output.iterdir()], ["thesis.txt"])
+
+    def test_overwrite_removes_only_what_is_ours(self):
+        output = self.folder / "run"
+        self.train(output, "--stop-after", "4u", "--save-every", "2u")
+        (output / "thesis.txt").write_text("years of work")
+        (output / "checkpoints" / "notes").mkdir()
+        done = self.attempt(output, "--overwrite")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((output / "thesis.txt").read_text(), "years of work")
+        self.assertTrue((output / "checkpoints" / "notes").is_dir())
+        self.assertEqual([p.name for p in (output / "checkpoints").glob("step-*")], ["step-000002"])
+
+    def test_overwrite_refuses_the_model_of_another_tool(self):
+        output = self.folder / "theirs"
+        output.mkdir()
+        (output / "config.json").write_text("{\"architectures\": []}")
+        self.assert_error(self.attempt(output, "--overwrite"), 2, "config.json")
+        self.assertEqual((output / "config.json").read_text(), "{\"architectures\": []}")
+
+    def test_resume_where_nothing_is(self):
+        self.assert_error(self.attempt(self.folder / "nowhere", "--resume"), 4)
+        self.assertFalse((self.folder / "nowhere").exists())
+
+    def test_resume_and_overwrite(self):
+        self.assert_error(self.attempt(self.folder / "m", "--resume", "--overwrite"), 2)
+
+    def test_full_device(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([FOVEA, "doctor"], stdout=full, stderr=subprocess.PIPE)
+        self.assert_error(done, 5, "standard output")
+
+    def test_closed_pipe_is_quiet(self):
+        process = self.start("doctor", "--json")
+        process.stdout.close()
+        said = process.stderr.read()
+        process.stderr.close()
+        process.wait()
+        self.assertEqual(said, b"")
+
+
+class BadModel(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.folder / "model"
+        self.train(self.model, "--stop-after", "6u", "--save-every", "3u", "--eval-every", "3u")
+
+    def uses(self):
+        return [["generate", self.model, "the"], ["eval", self.model, "--test", self.text],
+                ["inspect", self.model]]
+
+    def assert_all_refuse(self, *needles):
+        for args in self.uses():
+            with self.subTest(args=args[0]):
+                self.assert_error(self.run_fovea(*args), 4, *needles)
+
+    def flip(self, path, at):
+        data = bytearray(path.read_bytes())
+        data[at % len(data)] ^= 1 << (at % 8)
+        path.write_bytes(data)
+
+    def test_every_file_flipped(self):
+        for name in ["model.safetensors", "config.json", "tokenizer.txt", "MANIFEST.json"]:
+            path = self.model / name
+            whole = path.read_bytes()
+            for at in [3, len(whole) // 3, len(whole) // 2, len(whole) - 2]:
+                with self.subTest(name=name, at=at):
+                    self.flip(path, at)
+                    self.assert_error(self.run_fovea("generate", self.model, "the"), 4)
+                    self.assert_error(self.run_fovea("inspect", self.model, "--verify"), 4)
+                    path.write_bytes(whole)
+        self.succeed("inspect", self.model, "--verify")
+
+    def test_truncated(self):
+        path = self.model / "model.safetensors"
+        whole = path.read_bytes()
+        for size in [0, 5, 8, 100, len(whole) // 2, len(whole) - 1]:
+            path.write_bytes(whole[:size])
+            self.assert_error(self.run_fovea("generate", self.model, "the"), 4)
+
+    def test_weights_of_another_model(self):
+        other = self.folder / "other"
+        self.train(other, "--stop-after", "2u", "--layers", "1")
+        shutil.copy(other / "model.safetensors", self.model / "model.safetensors")
+        self.assert_all_refuse("model.safetensors")
+
+    def test_no_model(self):
+        shutil.rmtree(self.model)
+        self.assert_all_refuse()
+        self.model.mkdir()
+        self.assert_all_refuse()
+
+    def test_another_kind_of_model(self):
+        config = self.model / "config.json"
+        checkpoints = self.model / "checkpoints"
+        shutil.rmtree(checkpoints)
+        config.write_text(config.read_text().replace("language_model", "classifier"))
+        self.assert_all_refuse("config.json")
+
+    def test_one_damaged_checkpoint_is_passed_over(self):
+        self.flip(self.model / "checkpoints" / "step-000006" / "optimizer.safetensors", 1000)
+        done = self.succeed("train", "lm", "--resume", "-o", self.model, "--json")
+        self.assertIn(b"step-000006", done.stderr)
+        self.assertEqual(self.last_object(done)["steps"], 6)
+
+    def test_all_checkpoints_damaged(self):
+        for step in ["step-000003", "step-000006"]:
+            self.flip(self.model / "checkpoints" / step / "model.safetensors", 1000)
+        self.assert_error(self.run_fovea("train", "lm", "--resume", "-o", self.model), 4)
+
+    def test_resume_with_other_text(self):
+        self.text.write_text("completely different words\n" * 400)
+        self.assert_error(self.run_fovea("train", "lm", "--resume", "-o", self.model), 2, "text")
+
+    def test_resume_with_another_model(self):
+        done = self.run_fovea("train", "lm", "--resume", "-o", self.model, "--width", "64")
+        self.assert_error(done, 2, "model")
+
+
+class Divergence(CommandTest):
+    def test_stops_with_its_own_status(self):
+        output = self.folder / "model"
+        done = self.run_fovea("train", "lm", "--train", self.text, "-o", output, *SMALL, "--lr", "1e30",
+                              "--warmup", "0", "--clip", "0", "--save-every", "1u", "--stop-after", "500u",
+                              "--eval-every", "500u")
+        self.assert_error(done, 7, "diverged")
+        self.assertEqual(list(output.glob("*.tmp*")), [])
+        self.succeed("inspect", output, "--verify")
+
+
+if __name__ == "__main__":
+    unittest.main()

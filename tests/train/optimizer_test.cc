@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/train/optimizer.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+struct Model {
+  Parameter weight, gain;
+  std::vector<Parameter*> parameters{&weight, &gain};
+
+  Model() {
+    weight.name = "weight";
+    weight.value = Tensor::of<float>(Shape{2, 2}, std::vector<float>{1, -2, 3, -4});
+    gain.name = "gain";
+    gain.value = Tensor::of<float>(Shape{2}, std::vector<float>{1, 1});
+    gain.decay = Decay::kNo;
+  }
+  void set_gradients(float value) {
+    for (Parameter* p : parameters) {
+      for (float& g : p->finished_gradient().vec<float>()) g = value;
+    }
+  }
+};
+
+const Context kContext(1);
+constexpr AdamWStep kStep{.options = {.lr = 0.1, .weight_decay = 0.5}, .step = 1};
+
+TEST(Optimizer, NormIsThatOfAllGradients) {
+  Model model;
+  Optimizer optimizer(model.parameters);
+  model.set_gradients(2);
+  EXPECT_NEAR(optimizer.gradient_norm(kContext), std::sqrt(6 * 4.0), 1e-6);
+  model.set_gradients(NAN);
+  EXPECT_FALSE(std::isfinite(optimizer.gradient_norm(kContext)));
+}
+
+// The first step of Adam is lr against the sign; decay takes lr 0.5 of the value, where it applies.
+TEST(Optimizer, DecaysWhatShallDecay) {
+  Model model;
+  Optimizer optimizer(model.parameters);
+  model.set_gradients(1);
+  optimizer.step(kContext, kStep);
+  EXPECT_NEAR(model.weight.value.data<float>()[3], -4 - 0.1 + 0.1 * 0.5 * 4, 1e-5);
+  EXPECT_NEAR(model.gain.value.data<float>()[0], 1 - 0.1, 1e-5);
+}
+
+TEST(Optimizer, ClearsGradientsAndTellsThatValuesChanged) {
+  Model model;
+  Optimizer optimizer(model.parameters);
+  const auto version = model.weight.version;
+  model.set_gradients(1);
+  optimizer.step(kContext, kStep);
+  EXPECT_GT(model.weight.version, version);
+  EXPECT_EQ(optimizer.gradient_norm(kContext), 0);
+}
+
+TEST(Optimizer, RestoredStateGoesOnWithTheSameBits) {
+  Model a, b;
+  Optimizer one(a.parameters);
+  a.set_gradients(1);
+  one.step(kContext, kStep);
+  const std::string state = safetensors_bytes(one.state());
+  const std::string values = safetensors_bytes(parameter_tensors(a.parameters));
+
+  Optimizer two(b.parameters);
+  two.restore(parse_safetensors(state, "state"));
+  restore_parameters(b.parameters, parse_safetensors(values, "values"), "values");
+  for (Model* model : {&a, &b}) model->set_gradients(-3);
+  AdamWStep second = kStep;
+  second.step = 2;
+  one.step(kContext, second);
+  two.step(kContext, second);
+  EXPECT_EQ(safetensors_bytes(one.state()), safetensors_bytes(two.state()));
+  EXPECT_EQ(safetensors_bytes(parameter_tensors(a.parameters)),
+            safetensors_bytes(parameter_tensors(b.parameters)));
+}
+
+TEST(Optimizer, NamesTheTensorThatDoesNotFit) {
+  Model model;
+  Optimizer optimizer(model.parameters);
+  const std::vector<NamedTensor> wrong = {{"weight", Tensor(Shape{3})}, {"gain", Tensor(Shape{2})}};
+  const Safetensors stored = parse_safetensors(safetensors_bytes(wrong), "m");
+  EXPECT_THROWS(restore_parameters(model.parameters, stored, "m"), kModelDamaged,
+                "m: tensor 'weight' must be float32 [2, 2]");
+  EXPECT_THROWS(optimizer.restore(stored), kModelDamaged, "'weight.m' is missing");
+}
+
+TEST(Optimizer, RefusesATensorTooMany) {
+  Model model;
+  std::vector<NamedTensor> tensors = parameter_tensors(model.parameters);
+  tensors.push_back({"stray", Tensor(Shape{1})});
+  const Safetensors stored = parse_safetensors(safetensors_bytes(tensors), "m");
+  EXPECT_THROWS(restore_parameters(model.parameters, stored, "m"), kModelDamaged,
+                "expected 2 tensors");
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "fovea/base/file.h"
+#include "fovea/train/model_folder.h"
+#include "fovea/train/trainer.h"
+#include "tests/support/throws.h"
+#include "tests/train/folder.h"
+#include "tests/train/toy.h"
+
+namespace fovea {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// What has to be equal between a run that was interrupted and one that was not.
+struct Outcome {
+  std::string model;
+  std::string optimizer;
+  std::vector<double> losses;
+  std::vector<double> validations;
+  RunState state;
+};
+
+class TrainerCheckpoint : public testing::Test {
+ protected:
+  void begin(const std::filesystem::path& path) {
+    write_model_files(path, std::vector<NamedFile>{{"config.json", "{}"}});
+  }
+
+  // One process: resumes if told so, stops after `stop_at` updates.
+  Outcome process(const std::filesystem::path& path, bool resume, index stop_at) {
+    ToyObjective objective;
+    observer = ToyObserver();
+    observer.wanted = Request::kStop;
+    observer.at_step = stop_at;
+    Trainer trainer(Context(1), objective, observer, setup(path));
+    if (resume) trainer.resume(from);
+    trainer.run();
+    Outcome outcome{
+        read_file(path / "model.safetensors"),
+        load_newest_checkpoint(path / "checkpoints").checkpoint.bytes("optimizer.safetensors"),
+        {},
+        {},
+        trainer.state()};
+    for (const auto& record : trainer.history().updates())
+      outcome.losses.push_back(record.running_loss + record.mean16_loss);
+    for (const auto& record : trainer.history().evaluations())
+      outcome.validations.push_back(record.valid_loss + record.train_loss);
+    return outcome;
+  }
+
+  TrainerSetup setup(const std::filesystem::path& path) {
+    TrainerSetup made = toy_setup(path, {.stop_after = "40u", .log_every = 3});
+    made.identity = identity;
+    return made;
+  }
+
+  TestFolder folder;
+  ToyObserver observer;
+  RunIdentity identity{
+      .model = "m", .data = "d", .tokenizer = "t", .recipe = "r", .isa = "i", .version = "v"};
+  std::filesystem::path from;
+};
+
+void expect_same(const Outcome& a, const Outcome& b) {
+  EXPECT_EQ(a.model, b.model);
+  EXPECT_EQ(a.optimizer, b.optimizer);
+  EXPECT_EQ(a.losses, b.losses);
+  EXPECT_EQ(a.validations, b.validations);
+  EXPECT_EQ(a.state.tokens, b.state.tokens);
+  EXPECT_EQ(a.state.train_loss, b.state.train_loss);
+  EXPECT_EQ(a.state.best_step, b.state.best_step);
+}
+
+// Interrupted at every step there is, some of them where an evaluation or a save is due.
+TEST_F(TrainerCheckpoint, ResumedRunsEndWithTheSameBits) {
+  begin(folder / "straight");
+  const Outcome straight = process(folder / "straight", false, 1000);
+  for (index stop = 1; stop < 40; ++stop) {
+    const auto path = folder / ("at" + std::to_string(stop));
+    begin(path);
+    process(path, false, stop);
+    expect_same(process(path, true, 1000), straight);
+  }
+}
+
+TEST_F(TrainerCheckpoint, ManyInterruptionsChangeNothing) {
+  begin(folder / "straight");
+  begin(folder / "broken");
+  const Outcome straight = process(folder / "straight", false, 1000);
+  process(folder / "broken", false, 4);
+  for (const index stop : {5, 5, 11, 12, 20, 39}) process(folder / "broken", true, stop);
+  expect_same(process(folder / "broken", true, 1000), straight);
+}
+
+TEST_F(TrainerCheckpoint, AFinishedRunIsLeftAsItIs) {
+  begin(folder / "run");
+  const Outcome first = process(folder / "run", false, 1000);
+  expect_same(process(folder / "run", true, 1000), first);
+  EXPECT_TRUE(observer.updates.empty());
+}
+
+TEST_F(TrainerCheckpoint, WhatWasWrittenAfterTheCheckpointIsForgotten) {
+  begin(folder / "straight");
+  const Outcome straight = process(folder / "straight", false, 1000);
+  begin(folder / "killed");
+  process(folder / "killed", false, 10);
+  std::ofstream(folder / "killed/metrics.jsonl", std::ios::app) << R"({"kind":"update","step":99})"
+                                                                << "\n{";
+  expect_same(process(folder / "killed", true, 1000), straight);
+}
+
+TEST_F(TrainerCheckpoint, GoesOnFromANamedCheckpoint) {
+  begin(folder / "run");
+  const Outcome straight = process(folder / "run", false, 1000);
+  from = folder / "run/checkpoints/step-000030";
+  expect_same(process(folder / "run", true, 1000), straight);
+  EXPECT_EQ(observer.updates.front().step, 31);
+}
+
+TEST_F(TrainerCheckpoint, WithoutACheckpointBeginsAtTheStart) {
+  begin(folder / "run");
+  process(folder / "run", true, 1000);
+  EXPECT_EQ(observer.updates.size(), 40u);
+  EXPECT_THAT(observer.notices, ElementsAre(HasSubstr("no checkpoint yet")));
+}
+
+TEST_F(TrainerCheckpoint, RefusesWhatIsNotTheSameRun) {
+  begin(folder / "run");
+  process(folder / "run", false, 10);
+  for (std::string RunIdentity::*part :
+       {&RunIdentity::model, &RunIdentity::data, &RunIdentity::tokenizer}) {
+    const std::string before = identity.*part;
+    identity.*part = "other";
+    EXPECT_THROWS(process(folder / "run", true, 1000), kConfig, "cannot resume");
+    identity.*part = before;
+  }
+}
+
+TEST_F(TrainerCheckpoint, SaysWhenBitsMayDiffer) {
+  begin(folder / "run");
+  process(folder / "run", false, 10);
+  identity.recipe = identity.isa = identity.version = "other";
+  process(folder / "run", true, 12);
+  EXPECT_THAT(observer.notices,
+              ElementsAre(HasSubstr("options have changed"), HasSubstr("FOVEA_ISA=i"),
+                          HasSubstr("began with fovea v")));
+}
+
+TEST_F(TrainerCheckpoint, PassesOverADamagedCheckpoint) {
+  begin(folder / "run");
+  process(folder / "run", false, 25);
+  std::ofstream(folder / "run/checkpoints/step-000025/optimizer.safetensors", std::ios::app) << "x";
+  process(folder / "run", true, 1000);
+  EXPECT_THAT(observer.notices, ElementsAre(HasSubstr("step-000025")));
+  EXPECT_EQ(observer.updates.front().step, 21);
+}
+
+TEST_F(TrainerCheckpoint, HoldsWhatItWasGiven) {
+  begin(folder / "run");
+  process(folder / "run", false, 10);
+  EXPECT_EQ(load_newest_checkpoint(folder / "run/checkpoints").checkpoint.bytes("config.json"),
+            "{}");
+}
+
+}  // namespace
+}  // namespace fovea

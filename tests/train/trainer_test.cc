@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/train/trainer.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "fovea/base/file.h"
+#include "fovea/train/model_folder.h"
+#include "tests/support/throws.h"
+#include "tests/train/folder.h"
+#include "tests/train/toy.h"
+
+namespace fovea {
+namespace {
+
+using testing::ElementsAre;
+
+class TrainerTest : public testing::Test {
+ protected:
+  TrainerTest() { write_model_files(folder.path(), std::vector<NamedFile>{{"config.json", "{}"}}); }
+
+  TrainResult run(TrainOptions options = {}) {
+    return Trainer(Context(1), objective, observer, toy_setup(folder.path(), options)).run();
+  }
+
+  float stored_weight(index i) {
+    return read_model_weights(folder.path()).at("weights").data<float>()[i];
+  }
+
+  TestFolder folder;
+  ToyObjective objective;
+  ToyObserver observer;
+};
+
+TEST_F(TrainerTest, ImprovesTheLoss) {
+  const TrainResult result = run({.stop_after = "200u"});
+  EXPECT_EQ(result.state.step, 200);
+  EXPECT_EQ(result.state.tokens, 1600);
+  EXPECT_FALSE(result.stopped);
+  EXPECT_LT(observer.updates.back().loss, observer.updates.front().loss / 2);
+}
+
+TEST_F(TrainerTest, EvaluatesAndSavesWhenDueAndAtTheEnd) {
+  run({.stop_after = "23u"});
+  std::vector<index> evaluated;
+  for (const auto& record : observer.evaluations) evaluated.push_back(record.step);
+  EXPECT_THAT(evaluated, ElementsAre(5, 10, 15, 20, 23));
+  EXPECT_THAT(observer.saves, ElementsAre(10, 20, 23));
+}
+
+TEST_F(TrainerTest, CountsEpochsInUpdates) {
+  const TrainResult result = run({.stop_after = "3e", .eval_every = "1e", .save_every = "2e"});
+  EXPECT_EQ(result.state.step, 15);
+  EXPECT_THAT(observer.saves, ElementsAre(10, 15));
+}
+
+// The three training losses are what their names say.
+TEST_F(TrainerTest, TellsTheLossesApart) {
+  run({.stop_after = "20u", .eval_every = "10u"});
+  double window = 0, recent = 0;
+  for (std::size_t i = 10; i < 20; ++i) window += observer.updates[i].loss / 10;
+  for (std::size_t i = 4; i < 20; ++i) recent += observer.updates[i].loss / 16;
+  EXPECT_NEAR(observer.updates[19].running_loss, window, 1e-9);
+  EXPECT_NEAR(observer.updates[19].mean16_loss, recent, 1e-9);
+  EXPECT_NEAR(observer.evaluations[1].train_loss, window, 1e-9);
+}
+
+TEST_F(TrainerTest, TrainLossIsThatOfTheLastEpochWhereEpochsAreCounted) {
+  const TrainResult result = run({.stop_after = "3e", .eval_every = "2u"});
+  double epoch = 0;
+  for (std::size_t i = 10; i < 15; ++i) epoch += observer.updates[i].loss / 5;
+  EXPECT_NEAR(result.state.train_loss, epoch, 1e-9);
+}
+
+TEST_F(TrainerTest, KeepsTheBestModel) {
+  float best = 0;
+  objective.validation_loss = [&](index step) {
+    if (step == 10) best = objective.values()[3];
+    return step == 10 ? 1.0 : 2.0;
+  };
+  const TrainResult result = run();
+  EXPECT_EQ(result.state.best_step, 10);
+  EXPECT_EQ(result.state.best_valid_loss, 1.0);
+  EXPECT_EQ(stored_weight(3), best);
+  EXPECT_NE(objective.values()[3], best);
+}
+
+TEST_F(TrainerTest, WithoutValidationKeepsTheLastModel) {
+  objective.validates = false;
+  const TrainResult result = run({.stop_after = "13u"});
+  EXPECT_EQ(result.state.best_step, -1);
+  EXPECT_EQ(stored_weight(3), objective.values()[3]);
+}
+
+TEST_F(TrainerTest, StopsBeforeADivergedUpdateIsApplied) {
+  std::vector<float> before;
+  objective.on_forward = [&](index update) {
+    if (update != 12) return;
+    before.assign(objective.values(), objective.values() + 8);
+    objective.extra_loss = NAN;
+  };
+  EXPECT_THROWS(run(), kDiverged, "diverged at update 13");
+  EXPECT_THAT(std::vector<float>(objective.values(), objective.values() + 8),
+              testing::ElementsAreArray(before));
+  EXPECT_THAT(observer.saves, ElementsAre(10));
+  EXPECT_TRUE(std::isfinite(stored_weight(3)));
+}
+
+TEST_F(TrainerTest, AnInfiniteValidationLossIsDivergence) {
+  objective.validation_loss = [](index step) { return step == 5 ? 1.0 : INFINITY; };
+  EXPECT_THROWS(run(), kDiverged, "the loss is inf");
+}
+
+TEST_F(TrainerTest, SavesOnRequestAndGoesOn) {
+  observer.wanted = Request::kSave;
+  observer.at_step = 3;
+  EXPECT_FALSE(run().stopped);
+  EXPECT_THAT(observer.saves, ElementsAre(3, 10, 20));
+}
+
+TEST_F(TrainerTest, StopsOnRequestWithACheckpoint) {
+  observer.wanted = Request::kStop;
+  observer.at_step = 7;
+  const TrainResult result = run();
+  EXPECT_TRUE(result.stopped);
+  EXPECT_EQ(result.state.step, 7);
+  EXPECT_THAT(observer.saves, ElementsAre(7));
+}
+
+TEST_F(TrainerTest, StopsInsideAnEvaluation) {
+  observer.wanted = Request::kStop;
+  observer.at_step = 5;
+  run();
+  EXPECT_EQ(objective.validations, 0);
+  EXPECT_THAT(observer.saves, ElementsAre(5));
+}
+
+TEST_F(TrainerTest, DrawsTheCurve) {
+  run();
+  EXPECT_THAT(read_file(folder / "loss.svg"), testing::HasSubstr("<svg"));
+}
+
+TEST_F(TrainerTest, EndsByTheClock) {
+  const TrainResult result = run({.stop_after = "0.0001h"});
+  EXPECT_GE(result.state.step, 1);
+  EXPECT_GE(result.state.seconds, 0.36);
+  EXPECT_LT(result.state.seconds, 30);
+  EXPECT_EQ(observer.evaluations.back().step, result.state.step);
+  EXPECT_EQ(observer.saves.back(), result.state.step);
+}
+
+}  // namespace
+}  // namespace fovea
