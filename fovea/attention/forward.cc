@@ -1,29 +1,349 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/attention/reference.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
 
+#include "fovea/attention/attention.h"
+#include "fovea/attention/kernel.h"
+#include "fovea/attention/score_tile.h"
+#include "fovea/attention/sequences.h"
+#include "fovea/attention/work.h"
+#include "fovea/base/memory.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/attention/forward.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/attention/tile-inl.h"
+#include "fovea/simd/product-inl.h"
+
+// Queries in lanes. A tile of 64 queries is transposed once, qt[D][64]; a block of 96 keys is then
+//
+//   s[key][64] = K row (broadcast) x qt          K is read row by row, as it lies in memory
+//   m, l       running maximum and sum           vertical: one lane a query, no horizontal step
+//   p[key][64] = exp2((s - m) log2 e)             in place; not s log2 e - m log2 e, whose two
+//                                                large terms would be rounded before they cancel
+//   o[Dv][64]  = o * alpha + V (broadcast) x p   the rescaling rides on the load of the accumulator
+//
+// and o is transposed back at the end. Nothing is packed, so heads stay a stride. For D = Dv = 64 a
+// score costs 256 flops in 128 vector multiply-adds of 16, each product reading 4 + 6 values for 24
+// of them, plus one exp: the products decide. A tile of scores (24 KB) stays in L1 with qt or o in
+// L2.
+HWY_BEFORE_NAMESPACE();
 namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
 
 template <class T>
-void attention_forward(const Context&, const Attention<T>& attention, const AttentionInputs<T>& in,
-                       const AttentionOutputs<T>& out) {
-  attention_reference_forward(attention, in, out);
+struct ForwardTile {
+  const KernelCall<T>& call;
+  const AttentionOutputs<T>& out;
+  const Sequence& sequence;
+  index head;
+  index query;       // first query of the tile
+  index queries;     // 1 .. kLaneTile
+  index stride = 0;  // queries rounded up to whole vectors
+
+  T* qt = nullptr;                 // [D][stride], scaled
+  T* s = nullptr;                  // [kRowBlock][stride]
+  T* o = nullptr;                  // [Dv][stride]
+  T* largest = nullptr;            // [stride] largest score of the block
+  T* m = nullptr;                  // [stride] running maximum
+  T* l = nullptr;                  // [stride] running sum
+  T* alpha = nullptr;              // [stride] what the last maximum is worth under the new one
+  TileKind kind = TileKind::kAll;  // of the block in s
+  bool started = false;            // does o hold a block?
+
+  index D() const { return call.in.q.width; }
+  index Dv() const { return call.in.v.width; }
+  index group() const { return group_of(head, call.in.q.heads, call.in.k.heads); }
+  Rows<const T> query_rows() const {
+    const auto& q = call.in.q;
+    return {q.row(sequence.batch, sequence.query_row + query, head), queries, D(), q.length_stride};
+  }
+  Rows<const T> key_rows(const View<const T>& view, index key, index keys) const {
+    return {view.row(sequence.batch, sequence.key_row + key, group()), keys, view.width,
+            view.length_stride};
+  }
+  TileSite site(index key, index keys) const { return {sequence, head, query, queries, key, keys}; }
+
+  void Allocate(Scratch& scratch);
+  bool Scores(index key, index keys);
+  void TakeMaximum(index keys);
+  void RaiseMaximum();
+  void Weigh(index keys);
+  void DropWeights(index key, index keys);
+  void AddValues(index key, index keys);
+  void AddPoisoned(const T* value, index key, index j);
+  void Finish();
+  void WriteLse();
+  void WriteWeights(index begin, index end);
+};
+
+template <class T>
+void ForwardTile<T>::Allocate(Scratch& scratch) {
+  stride = RoundUpToLanes<T>(queries);
+  qt = scratch.allocate<T>(D() * stride);
+  s = scratch.allocate<T>(kRowBlock * stride);
+  o = scratch.allocate<T>(Dv() * stride);
+  largest = scratch.allocate<T>(stride);
+  m = scratch.allocate<T>(stride);
+  l = scratch.allocate<T>(stride);
+  alpha = scratch.allocate<T>(stride);
+  // Lower than any score, but finite: the difference of two maxima must not be NaN.
+  std::fill_n(m, stride, std::numeric_limits<T>::lowest() / 2);
+  std::fill_n(l, stride, T{0});
+  RowsToLanes<T>(query_rows(), queries, call.scale, qt, stride);
+}
+
+// Fills s, and `largest` with the largest score of each lane; false if the mask keeps nothing.
+// Where every score counts as it is, the product takes the maximum while it holds the scores. A
+// masked one must not: it may be far larger than those that are kept.
+template <class T>
+bool ForwardTile<T>::Scores(index key, index keys) {
+  kind = call.attention.mask.classify(site(key, keys));
+  if (kind == TileKind::kNone) return false;
+  const Rows<const T> k = key_rows(call.in.k, key, keys);
+  const TileOperands<T> product{.rows = keys,
+                                .depth = D(),
+                                .lanes = stride,
+                                .a = k.data,
+                                .a_row = k.stride,
+                                .a_depth = 1,
+                                .b = qt,
+                                .b_depth = stride,
+                                .c = s,
+                                .c_row = stride,
+                                .maximum = largest};
+  std::fill_n(largest, stride, std::numeric_limits<T>::lowest() / 2);
+  if (kind == TileKind::kAll && !call.has_bias()) {
+    TileProduct<Into::kOverwrite, LaneMaximum::kTake>(product);
+    return true;
+  }
+  TileProduct<Into::kOverwrite>(product);
+  transform_scores<T>(call.attention, site(key, keys), kind, {query_rows(), k},
+                      {s, stride, TileLanes::kQueries}, nullptr, 0);
+  TakeMaximum(keys);
+  return true;
 }
 
 template <class T>
-void attention_backward(const Context&, const Attention<T>& attention, const AttentionInputs<T>& in,
-                        const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients) {
-  attention_reference_backward(attention, in, saved, gradients);
+void ForwardTile<T>::TakeMaximum(index keys) {
+  constexpr Tag<T> d;
+  for (index lane = 0; lane < stride; lane += kLanes<T>) {
+    auto most = hn::Load(d, largest + lane);
+    for (index j = 0; j < keys; ++j) most = hn::Max(most, hn::Load(d, s + j * stride + lane));
+    hn::Store(most, d, largest + lane);
+  }
+}
+
+// The new running maximum of each lane, and what the old one is worth under it.
+template <class T>
+void ForwardTile<T>::RaiseMaximum() {
+  constexpr Tag<T> d;
+  const auto by = hn::Set(d, kLog2E<T>);
+  for (index lane = 0; lane < stride; lane += kLanes<T>) {
+    const auto before = hn::Load(d, m + lane);
+    const auto now = hn::Max(before, hn::Load(d, largest + lane));
+    const auto worth = Exp2(d, hn::Mul(hn::Sub(before, now), by));
+    hn::Store(now, d, m + lane);
+    hn::Store(worth, d, alpha + lane);
+    hn::Store(hn::Mul(hn::Load(d, l + lane), worth), d, l + lane);
+  }
+}
+
+// s becomes p, and its sum joins l.
+template <class T>
+void ForwardTile<T>::Weigh(index keys) {
+  constexpr Tag<T> d;
+  const auto by = hn::Set(d, kLog2E<T>);
+  for (index lane = 0; lane < stride; lane += kLanes<T>) {
+    const auto most = hn::Load(d, m + lane);
+    auto sum = hn::Load(d, l + lane);
+    for (index j = 0; j < keys; ++j) {
+      T* score = s + j * stride + lane;
+      const auto p = Exp2(d, hn::Mul(hn::Sub(hn::Load(d, score), most), by));
+      hn::Store(p, d, score);
+      sum = hn::Add(sum, p);
+    }
+    hn::Store(sum, d, l + lane);
+  }
+}
+
+template <class T>
+void ForwardTile<T>::DropWeights(index key, index keys) {
+  constexpr Tag<T> d;
+  std::uint64_t bits[kRowBlock];
+  const DropoutStream stream = dropout_stream(call.attention.dropout, sequence, head);
+  DropoutBits(stream, call.dropout.threshold, query, key, keys, bits);
+  for (index j = 0; j < keys; ++j) {
+    for (index lane = 0; lane < stride; lane += kLanes<T>) {
+      T* p = s + j * stride + lane;
+      hn::Store(hn::IfThenElseZero(LaneMask<T>(bits[j] >> lane), hn::Load(d, p)), d, p);
+    }
+  }
+}
+
+// o = o * alpha + V p. A NaN or an infinity in a value must not meet the weight 0 of a query that
+// the mask keeps it from: such rows, if there are any, are taken out and added by hand.
+template <class T>
+void ForwardTile<T>::AddValues(index key, index keys) {
+  const Rows<const T> v = key_rows(call.in.v, key, keys);
+  Scratch scratch;
+  const bool poisoned = kind == TileKind::kSome && AnyPoisoned(v);
+  const Rows<const T> values = poisoned ? WithoutPoison(v, scratch) : v;
+  const TileOperands<T> product{.rows = Dv(),
+                                .depth = keys,
+                                .lanes = stride,
+                                .a = values.data,
+                                .a_row = 1,
+                                .a_depth = values.stride,
+                                .b = s,
+                                .b_depth = stride,
+                                .c = o,
+                                .c_row = stride,
+                                .per_lane = alpha};
+  if (started) {
+    TileProduct<Into::kScaleAndAdd>(product);
+  } else {
+    TileProduct<Into::kOverwrite>(product);
+  }
+  started = true;
+  for (index j = 0; poisoned && j < keys; ++j) {
+    if (IsPoisoned(v[j], Dv())) AddPoisoned(v[j], key, j);
+  }
+}
+
+template <class T>
+void ForwardTile<T>::AddPoisoned(const T* value, index key, index j) {
+  for (index r = 0; r < queries; ++r) {
+    if (!call.attention.mask.keeps(site(key, 0).at(r, j))) continue;
+    for (index c = 0; c < Dv(); ++c) o[c * stride + r] += s[j * stride + r] * value[c];
+  }
+}
+
+template <class T>
+void ForwardTile<T>::Finish() {
+  constexpr Tag<T> d;
+  if (!started) std::fill_n(o, Dv() * stride, T{0});
+  const auto keep_scale = static_cast<T>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
+  for (index lane = 0; lane < stride; lane += kLanes<T>) {
+    const auto sum = hn::Load(d, l + lane);
+    const auto empty = hn::Eq(sum, hn::Zero(d));
+    const auto by = hn::IfThenZeroElse(empty, hn::Div(hn::Set(d, keep_scale), sum));
+    for (index c = 0; c < Dv(); ++c) {
+      T* value = o + c * stride + lane;
+      hn::Store(hn::Mul(hn::Load(d, value), by), d, value);
+    }
+  }
+  const auto& o_out = out.o;
+  LanesToRows<T>(o, stride, queries,
+                 {o_out.row(sequence.batch, sequence.query_row + query, head), queries, Dv(),
+                  o_out.length_stride});
+  WriteLse();
+}
+
+template <class T>
+void ForwardTile<T>::WriteLse() {
+  for (index r = 0; r < queries; ++r) {
+    const double exact = static_cast<double>(m[r]) + std::log(static_cast<double>(l[r]));
+    const bool empty = l[r] == T{0};
+    const T lse = empty ? -std::numeric_limits<T>::infinity() : static_cast<T>(exact);
+    const index row = sequence.query_row + query + r;
+    if (!out.lse.empty()) out.lse.at(sequence.batch, head, row) = lse;
+    if (!out.lse_low.empty()) {
+      out.lse_low.at(sequence.batch, head, row) =
+          empty ? T{0} : static_cast<T>(exact - static_cast<double>(lse));
+    }
+  }
+}
+
+// The weights of keys [begin, end), from scores computed once more: they are final only now.
+template <class T>
+void ForwardTile<T>::WriteWeights(index begin, index end) {
+  for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
+    const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
+    if (!Scores(key, keys)) continue;
+    for (index r = 0; r < queries; ++r) {
+      T* weights = out.weights.row(sequence.batch, head, sequence.query_row + query + r) +
+                   sequence.key_row + key;
+      for (index j = 0; j < keys; ++j) {
+        const T score = s[j * stride + r];
+        const bool dropped = score == -std::numeric_limits<T>::infinity();
+        weights[j] = dropped ? T{0} : std::exp(score - m[r]) / l[r];
+      }
+    }
+  }
+}
+
+template <class T>
+void RunTile(const KernelCall<T>& call, const AttentionOutputs<T>& out, const Sequence& sequence,
+             index head, index query) {
+  Scratch scratch;
+  ForwardTile<T> tile{call, out,   sequence,
+                      head, query, std::min(kLaneTile, sequence.queries - query)};
+  tile.Allocate(scratch);
+  const auto [begin, end] = call.attention.mask.key_range(sequence, head, query, tile.queries);
+  for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
+    const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
+    if (!tile.Scores(key, keys)) continue;
+    tile.RaiseMaximum();
+    tile.Weigh(keys);
+    if (call.dropout.active()) tile.DropWeights(key, keys);
+    tile.AddValues(key, keys);
+  }
+  tile.Finish();
+  if (!out.weights.empty()) tile.WriteWeights(begin, end);
+}
+
+void RunTileF32(const KernelCall<float>& call, const AttentionOutputs<float>& out,
+                const Sequence& sequence, index head, index query) {
+  RunTile(call, out, sequence, head, query);
+}
+void RunTileF64(const KernelCall<double>& call, const AttentionOutputs<double>& out,
+                const Sequence& sequence, index head, index query) {
+  RunTile(call, out, sequence, head, query);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+
+HWY_EXPORT(RunTileF32);
+HWY_EXPORT(RunTileF64);
+
+template <class T>
+void attention_forward(const Context& ctx, const Attention<T>& attention,
+                       const AttentionInputs<T>& in, const AttentionOutputs<T>& out) {
+  check_attention(attention, in);
+  check_outputs(in, out);
+  const auto run = [] {
+    if constexpr (std::is_same_v<T, float>) {
+      return FOVEA_DISPATCH(RunTileF32);
+    } else {
+      return FOVEA_DISPATCH(RunTileF64);
+    }
+  }();
+  const KernelCall<T> call(attention, in);
+  const std::vector<Sequence> sequences = make_sequences(attention, in);
+  clear_uncovered(sequences, out);
+  const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in));
+  ctx.for_each(tiles.items(), [&](index item) {
+    tiles.for_each_of(item, [&](const Sequence& sequence, index head, index query) {
+      run(call, out, sequence, head, query);
+    });
+  });
 }
 
 template void attention_forward(const Context&, const Attention<float>&,
                                 const AttentionInputs<float>&, const AttentionOutputs<float>&);
 template void attention_forward(const Context&, const Attention<double>&,
                                 const AttentionInputs<double>&, const AttentionOutputs<double>&);
-template void attention_backward(const Context&, const Attention<float>&,
-                                 const AttentionInputs<float>&, const AttentionSaved<float>&,
-                                 const AttentionGradients<float>&);
-template void attention_backward(const Context&, const Attention<double>&,
-                                 const AttentionInputs<double>&, const AttentionSaved<double>&,
-                                 const AttentionGradients<double>&);
 
 }  // namespace fovea
+#endif  // HWY_ONCE

@@ -115,14 +115,19 @@ void fill(const View<T>& view, T value) {
 }
 
 template <class T>
-void clear(const AttentionOutputs<T>& out) {
-  fill(out.o, T{0});
-  const auto& lse = out.lse;
-  for (index b = 0; !lse.empty() && b < lse.batch; ++b) {
-    for (index h = 0; h < lse.heads; ++h) {
-      for (index i = 0; i < lse.length; ++i) lse.at(b, h, i) = static_cast<T>(kNoKey);
+void fill(const RowView<T>& view, T value) {
+  for (index b = 0; !view.empty() && b < view.batch; ++b) {
+    for (index h = 0; h < view.heads; ++h) {
+      for (index i = 0; i < view.length; ++i) view.at(b, h, i) = value;
     }
   }
+}
+
+template <class T>
+void clear(const AttentionOutputs<T>& out) {
+  fill(out.o, T{0});
+  fill(out.lse, static_cast<T>(kNoKey));
+  fill(out.lse_low, T{0});
   const auto& weights = out.weights;
   for (index b = 0; !weights.empty() && b < weights.batch; ++b) {
     for (index h = 0; h < weights.heads; ++h) {
@@ -132,20 +137,23 @@ void clear(const AttentionOutputs<T>& out) {
   }
 }
 
-// Gradients of one query row. dP and dS as in the derivative of softmax: dS = P (dP - sum P dP).
+// Gradients of one query row, by the derivative of softmax: dS = P (dP - delta), delta = sum P dP,
+// which is dO . O (Dao et al. 2022, B.4).
 template <class T>
-void row_backward(const Call<T>& call, const Sequence& sequence, index h, index i, const T* d_o,
-                  const AttentionGradients<T>& gradients, std::vector<double>* sums) {
+void row_backward(const Call<T>& call, const Sequence& sequence, index h, index i,
+                  const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients,
+                  std::vector<double>* sums) {
+  const T* d_o = saved.d_o.row(sequence.batch, sequence.query_row + i, h);
+  const T* saved_o = saved.o.row(sequence.batch, sequence.query_row + i, h);
   const Row<T> row = call.row(sequence, h, i);
   const index g = group_of(h, call.in.q.heads, call.in.k.heads);
   const index D = call.in.q.width, Dv = call.in.v.width;
   std::vector<T> dp(row.weights.size());
-  T delta = 0;
+  const T delta = dot(d_o, saved_o, Dv);
   for (index j = 0; j < sequence.keys; ++j) {
     const auto at = static_cast<std::size_t>(j);
     if (!row.kept[at]) continue;
     dp[at] = row.keep_scale[at] * dot(d_o, call.v(sequence, h, j), Dv);
-    delta += row.weights[at] * dp[at];
   }
   for (index j = 0; j < sequence.keys; ++j) {
     const auto at = static_cast<std::size_t>(j);
@@ -225,8 +233,7 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   for (const Sequence& sequence : make_sequences(attention, in)) {
     for (index h = 0; h < in.q.heads; ++h) {
       for (index i = 0; i < sequence.queries; ++i) {
-        const T* d_o = saved.d_o.row(sequence.batch, sequence.query_row + i, h);
-        row_backward(call, sequence, h, i, d_o, gradients, sums.data());
+        row_backward(call, sequence, h, i, saved, gradients, sums.data());
       }
     }
   }

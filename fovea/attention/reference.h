@@ -14,8 +14,8 @@ template <class T>
 void attention_reference_forward(const Attention<T>& attention, const AttentionInputs<T>& in,
                                  const AttentionOutputs<T>& out);
 
-/// As attention_backward, by the definition (weights are recomputed; `saved.lse` and `saved.o` are
-/// not read).
+/// As attention_backward, by the definition. Weights are recomputed from the scores: saved.lse is
+/// not read.
 template <class T>
 void attention_reference_backward(const Attention<T>& attention, const AttentionInputs<T>& in,
                                   const AttentionSaved<T>& saved,

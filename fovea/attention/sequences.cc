@@ -132,6 +132,7 @@ void check_outputs(const AttentionInputs<T>& in, const AttentionOutputs<T>& out)
   const auto& q = in.q;
   check_like("o", out.o, q.batch, q.length, q.heads, in.v.width);
   if (!out.lse.empty()) check_rows("lse", out.lse, q.batch, q.heads, q.length);
+  if (!out.lse_low.empty()) check_rows("lse_low", out.lse_low, q.batch, q.heads, q.length);
   const auto& w = out.weights;
   check(w.empty() || (w.batch == q.batch && w.heads == q.heads && w.queries == q.length &&
                       w.keys == in.k.length),
@@ -146,6 +147,7 @@ void check_gradients(const AttentionInputs<T>& in, const AttentionSaved<T>& save
   check_like("o", saved.o, q.batch, q.length, q.heads, v.width);
   check_like("the gradient of o", saved.d_o, q.batch, q.length, q.heads, v.width);
   check_rows("lse", saved.lse, q.batch, q.heads, q.length);
+  if (!saved.lse_low.empty()) check_rows("lse_low", saved.lse_low, q.batch, q.heads, q.length);
   const auto& [dq, dk, dv] = gradients;
   if (!dq.empty()) check_like("dq", dq, q.batch, q.length, q.heads, q.width);
   if (!dk.empty()) check_like("dk", dk, k.batch, k.length, k.heads, k.width);

@@ -37,7 +37,7 @@ T Alibi<T>::value(const ScoreSite& site, T score) const {
 
 template <class T>
 void Alibi<T>::add_parameters(const ScoreSite& site, T, T dscore, double* sums) const {
-  sums[0] -= static_cast<double>(dscore * distance<T>(site));
+  sums[0] -= static_cast<double>(dscore) * static_cast<double>(distance<T>(site));
 }
 
 template <class T>
@@ -68,13 +68,12 @@ void Alibi<T>::pull(const TileSite& site, const TileRows<T>&, const ScoreTile<T>
     const T* values = dscores.data + r * dscores.stride;
     const T first = static_cast<T>(axis.lane0 - axis.row0 - r);
     constexpr int kParts = 8;  // so that the compiler may keep the sums in lanes
-    T sums[kParts] = {};
+    double sums[kParts] = {};
     for (int lane = 0; lane < static_cast<int>(axis.lanes); ++lane) {
-      sums[lane % kParts] += values[lane] * std::abs(first + static_cast<T>(lane));
+      const T distance = std::abs(first + static_cast<T>(lane));
+      sums[lane % kParts] += static_cast<double>(values[lane]) * static_cast<double>(distance);
     }
-    T sum = 0;
-    for (const T part : sums) sum += part;
-    total += static_cast<double>(sum);
+    for (const double part : sums) total += part;
   }
   gradients.parameters[0] -= total;
 }

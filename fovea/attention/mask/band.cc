@@ -73,6 +73,17 @@ std::pair<index, index> BandMask::key_range(const Sequence& sequence, index, ind
   return {begin, std::max(begin, end)};
 }
 
+std::pair<index, index> BandMask::query_range(const Sequence& sequence, index, index key,
+                                              index keys) const {
+  // Query i keeps key j where j - right <= position(i) <= j + left.
+  const index shift = sequence.position(0);
+  const index last_key = key + keys - 1;
+  const index T = sequence.queries;
+  const index begin = right_ == kOpen ? 0 : std::clamp<index>(key - right_ - shift, 0, T);
+  const index end = left_ == kOpen ? T : std::clamp<index>(last_key + left_ + 1 - shift, 0, T);
+  return {begin, std::max(begin, end)};
+}
+
 namespace mask {
 
 std::string Causal::name() const {

@@ -21,6 +21,8 @@ class BandMask : public MaskPart {
   void apply(const TileSite& site, const ScoreTile<double>& tile) const override;
   std::pair<index, index> key_range(const Sequence& sequence, index head, index query,
                                     index queries) const override;
+  std::pair<index, index> query_range(const Sequence& sequence, index head, index key,
+                                      index keys) const override;
 
  protected:
   BandMask(index left, index right);

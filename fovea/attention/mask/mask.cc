@@ -35,6 +35,10 @@ std::pair<index, index> MaskPart::key_range(const Sequence& sequence, index, ind
   return {0, sequence.keys};
 }
 
+std::pair<index, index> MaskPart::query_range(const Sequence& sequence, index, index, index) const {
+  return {0, sequence.queries};
+}
+
 void MaskPart::check_shape(index, index, index, index) const {}
 
 bool Mask::keeps(const ScoreSite& site) const {
@@ -70,6 +74,16 @@ std::pair<index, index> Mask::key_range(const Sequence& sequence, index head, in
   std::pair<index, index> range{0, sequence.keys};
   for (const auto& part : parts_) {
     const auto [begin, end] = part->key_range(sequence, head, query, queries);
+    range = {std::max(range.first, begin), std::min(range.second, end)};
+  }
+  return range;
+}
+
+std::pair<index, index> Mask::query_range(const Sequence& sequence, index head, index key,
+                                          index keys) const {
+  std::pair<index, index> range{0, sequence.queries};
+  for (const auto& part : parts_) {
+    const auto [begin, end] = part->query_range(sequence, head, key, keys);
     range = {std::max(range.first, begin), std::min(range.second, end)};
   }
   return range;

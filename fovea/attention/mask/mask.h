@@ -37,6 +37,11 @@ class MaskPart {
   virtual std::pair<index, index> key_range(const Sequence& sequence, index head, index query,
                                             index queries) const;
 
+  /// The same from the other side: the range of queries outside of which none keeps a key of
+  /// [key, key + keys).
+  virtual std::pair<index, index> query_range(const Sequence& sequence, index head, index key,
+                                              index keys) const;
+
   /// Throws Error(kShape) unless the mask fits B, T, H and S.
   virtual void check_shape(index B, index T, index H, index S) const;
 
@@ -65,6 +70,8 @@ class Mask {
   void limit(Sequence& sequence) const;
   std::pair<index, index> key_range(const Sequence& sequence, index head, index query,
                                     index queries) const;
+  std::pair<index, index> query_range(const Sequence& sequence, index head, index key,
+                                      index keys) const;
   std::string name() const;
 
   friend Mask operator&(Mask a, const Mask& b) {

@@ -83,7 +83,8 @@ void end_detour(const Context& context, const GradientOut<T>& from, const Gradie
 }
 
 template <class T>
-void backward(Tape& tape, const Call& call, Variable o, RowView<const T> lse) {
+void backward(Tape& tape, const Call& call, Variable o, RowView<const T> lse,
+              RowView<const T> lse_low) {
   const GradientOut<T> dq = tape.gradient_for<T>(call.in.q), dk = tape.gradient_for<T>(call.in.k),
                        dv = tape.gradient_for<T>(call.in.v),
                        dslopes = tape.gradient_for<T>(call.in.slopes);
@@ -91,7 +92,7 @@ void backward(Tape& tape, const Call& call, Variable o, RowView<const T> lse) {
   const auto q = detour(scratch, dq), k = detour(scratch, dk), v = detour(scratch, dv),
              slopes = detour(scratch, dslopes);
   const AttentionSaved<T> saved{heads_of<const T>(o.value<T>(), call.H()), lse,
-                                heads_of(tape.gradient_of<T>(o), call.H())};
+                                heads_of(tape.gradient_of<T>(o), call.H()), lse_low};
   attention_backward<T>(tape.context(), attention_of<T>(call, tape.mode(), slopes.vec()),
                         inputs_of<T>(call), saved,
                         {heads_of(q, call.H()), heads_of(k, call.G), heads_of(v, call.G)});
@@ -108,13 +109,15 @@ Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptio
   const index N = in.q.rows(), H = call.H();
   const Variable o = tape.result(N, H * call.Dv(), in.q.dtype());
   with_type(in.q.dtype(), [&]<class T>(std::type_identity<T>) {
-    RowView<T> lse;
+    RowView<T> lse, lse_low;
     if (tape.records({in.q, in.k, in.v, in.slopes})) {
       lse = RowView<T>::contiguous(tape.saved<T>(H * N), 1, H, N);
+      lse_low = RowView<T>::contiguous(tape.saved<T>(H * N), 1, H, N);
     }
     attention_forward<T>(tape.context(), attention_of<T>(call, tape.mode()), inputs_of<T>(call),
-                         {heads_of(o.value<T>(), H), lse});
-    tape.record(o, {in.q, in.k, in.v, in.slopes}, [=](Tape& t) { backward<T>(t, call, o, lse); });
+                         {heads_of(o.value<T>(), H), lse, lse_low});
+    tape.record(o, {in.q, in.k, in.v, in.slopes},
+                [=](Tape& t) { backward<T>(t, call, o, lse, lse_low); });
   });
   return o;
 }

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "fovea/attention/attention.h"
+#include "fovea/attention/backward_work.h"
+#include "fovea/attention/kernel.h"
+#include "fovea/attention/score_tile.h"
+#include "fovea/attention/sequences.h"
+#include "fovea/base/memory.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/attention/backward.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/attention/tile-inl.h"
+#include "fovea/simd/product-inl.h"
+
+// Keys in lanes. A tile of 64 keys is transposed once, kt[D][64] and vt[Dv][64]; for each block of
+// 96 queries there are five products, all with the same register block:
+//
+//   s  [query][64] = Q row (broadcast) x kt       p  = exp2((s - lse) log2 e), in place
+//   dp [query][64] = dO row (broadcast) x vt      ds = p (dp - delta), in place
+//   dV[64][Dv] += p  (broadcast, read down) x dO rows
+//   dK[64][D]  += ds (broadcast, read down) x Q rows
+//   dQ[query][D] += ds (broadcast, read along) x K rows
+//
+// dK and dV of the tile stay in L1 and are written once. dQ is summed over the tiles of a chunk of
+// keys in memory of the thread's own, and over chunks in ascending order by the caller: so the bits
+// do not depend on who computed which chunk. Two passes (dQ by queries, dK and dV by keys) would
+// need seven products. With D = Dv = 64 a score costs 640 flops and one exp; a block reads and
+// writes dQ (24 KB) and p, ds (2 x 24 KB) from L2 for 3.9 Mflop.
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+// One tile of keys, under one head at a time.
+template <class T>
+struct BackwardTile {
+  const BackwardCall<T>& call;
+  const BackwardChunk<T>& chunk;
+  index key;         // first key of the tile
+  index keys;        // 1 .. kLaneTile
+  index stride = 0;  // keys rounded up to whole vectors
+  index Dp = 0;      // D and Dv rounded up to whole vectors
+  index Dvp = 0;
+
+  T* kt = nullptr;      // [D][stride]
+  T* vt = nullptr;      // [Dv][stride], scaled by what dropout keeps
+  T* k = nullptr;       // [keys][Dp], scaled
+  T* q = nullptr;       // [kRowBlock][Dp], scaled: the forward's bits need the forward's factors
+  T* d_o = nullptr;     // [kRowBlock][Dvp]
+  T* s = nullptr;       // [kRowBlock][stride], then p
+  T* dp = nullptr;      // [kRowBlock][stride], then ds
+  T* inputs = nullptr;  // what the bias parts read, a tile each
+  T* dk = nullptr;      // [stride][Dp]
+  T* dv = nullptr;      // [stride][Dvp]
+
+  index head = 0;
+  index query = 0;  // first query of the block
+  index queries = 0;
+  TileKind kind = TileKind::kAll;
+
+  const Sequence& sequence() const { return chunk.sequence; }
+  TileSite site() const { return {sequence(), head, query, queries, key, keys}; }
+  Rows<const T> query_rows(const View<const T>& view) const {
+    return {view.row(sequence().batch, sequence().query_row + query, head), queries, view.width,
+            view.length_stride};
+  }
+  Rows<const T> key_rows(const View<const T>& view) const {
+    return {view.row(sequence().batch, sequence().key_row + key, chunk.group), keys, view.width,
+            view.length_stride};
+  }
+  Rows<T> dq_rows() const { return {chunk.dq_row(head, query, Dp), queries, call.in.q.width, Dp}; }
+
+  void Allocate(Scratch& scratch);
+  void RunHead();
+  void RunBlock();
+  struct RowLse {
+    T lse, low;
+  };
+  RowLse LseOf(index i) const;
+  void Weigh();
+  template <bool kDropout>
+  void WeighRows(const std::uint64_t* kept);
+  void KeptBits(std::uint64_t* kept) const;
+  void AddProducts();
+  template <class Keeps>
+  void AddProduct(TileOperands<T> product, Rows<const T> b, Keeps&& keeps);
+  void Finish();
+};
+
+template <class T>
+void BackwardTile<T>::Allocate(Scratch& scratch) {
+  const index D = call.in.q.width, Dv = call.in.v.width;
+  stride = RoundUpToLanes<T>(keys);
+  Dp = RoundUpToLanes<T>(D);
+  Dvp = RoundUpToLanes<T>(Dv);
+  kt = scratch.allocate<T>(D * stride);
+  vt = scratch.allocate<T>(Dv * stride);
+  k = scratch.allocate<T>(keys * Dp);
+  q = scratch.allocate<T>(kRowBlock * Dp);
+  d_o = scratch.allocate<T>(kRowBlock * Dvp);
+  s = scratch.allocate<T>(kRowBlock * stride);
+  dp = scratch.allocate<T>(kRowBlock * stride);
+  inputs = scratch.allocate<T>(kept_inputs(call.attention.bias) * kRowBlock * stride);
+  dk = scratch.allocate<T>(stride * Dp);
+  dv = scratch.allocate<T>(stride * Dvp);
+  std::fill_n(dk, stride * Dp, T{0});
+  std::fill_n(dv, stride * Dvp, T{0});
+  RowsToLanes<T>(key_rows(call.in.k), keys, T{1}, kt, stride);
+  // What dropout keeps is scaled here, once: as the forward scaled o.
+  const auto keep_scale = static_cast<T>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
+  RowsToLanes<T>(key_rows(call.in.v), keys, keep_scale, vt, stride);
+  PackRows(key_rows(call.in.k), call.scale, Rows<T>(k, keys, Dp));
+}
+
+template <class T>
+void BackwardTile<T>::RunHead() {
+  const auto [begin, end] = call.attention.mask.query_range(sequence(), head, key, keys);
+  for (index i = begin; i < end; i += queries) {
+    query = i;
+    queries = std::min(kRowBlock - i % kRowBlock, end - i);
+    kind = call.attention.mask.classify(site());
+    if (kind != TileKind::kNone) RunBlock();
+  }
+}
+
+template <class T>
+void BackwardTile<T>::RunBlock() {
+  PackRows(query_rows(call.in.q), call.scale, Rows<T>(q, queries, Dp));
+  PackRows(query_rows(call.saved.d_o), T{1}, Rows<T>(d_o, queries, Dvp));
+  TileOperands<T> product{
+      .rows = queries, .lanes = stride, .a_depth = 1, .b_depth = stride, .c_row = stride};
+  product.depth = call.in.q.width;
+  product.a = q;
+  product.a_row = Dp;
+  product.b = kt;
+  product.c = s;
+  TileProduct<Into::kOverwrite>(product);
+  product.depth = call.in.v.width;
+  product.a = d_o;
+  product.a_row = Dvp;
+  product.b = vt;
+  product.c = dp;
+  TileProduct<Into::kOverwrite>(product);
+  transform_scores<T>(call.attention, site(), kind, {query_rows(call.in.q), key_rows(call.in.k)},
+                      {s, stride, TileLanes::kKeys}, inputs, kRowBlock * stride);
+  Weigh();
+  if (call.has_bias()) {
+    pull_scores<T>(call.attention, site(), {query_rows(call.in.q), key_rows(call.in.k)}, inputs,
+                   kRowBlock * stride, {dp, stride, TileLanes::kKeys},
+                   {dq_rows(), Rows<T>(dk, keys, call.in.q.width, Dp), chunk.sums_of(head)});
+  }
+  AddProducts();
+}
+
+// s becomes p (after dropout), dp becomes ds.
+template <class T>
+void BackwardTile<T>::Weigh() {
+  if (!call.dropout.active()) return WeighRows<false>(nullptr);
+  std::uint64_t kept[2 * kLaneTile];
+  KeptBits(kept);
+  WeighRows<true>(kept);
+}
+
+// An empty row has only masked scores: any finite value will do.
+template <class T>
+typename BackwardTile<T>::RowLse BackwardTile<T>::LseOf(index i) const {
+  const auto& lse = call.saved.lse;
+  const auto& lse_low = call.saved.lse_low;
+  const index row = sequence().query_row + query + i;
+  const T value = lse.at(sequence().batch, head, row);
+  if (value == -std::numeric_limits<T>::infinity()) return {T{0}, T{0}};
+  return {value, lse_low.empty() ? T{0} : lse_low.at(sequence().batch, head, row)};
+}
+
+template <class T>
+template <bool kDropout>
+void BackwardTile<T>::WeighRows(const std::uint64_t* kept) {
+  constexpr Tag<T> d;
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  const auto by = hn::Set(d, kLog2E<T>), masked = hn::Set(d, -kInfinity);
+  [[maybe_unused]] const auto keep_scale = hn::Set(d, static_cast<T>(call.dropout.keep_scale));
+  for (index i = 0; i < queries; ++i) {
+    const RowLse row = LseOf(i);
+    const auto lse = hn::Set(d, row.lse), low = hn::Set(d, row.low * kLog2E<T>);
+    const auto delta = hn::Set(d, chunk.delta_of(head)[query + i]);
+    for (index lane = 0; lane < stride; lane += kLanes<T>) {
+      T* const score = s + i * stride + lane;
+      T* const dweight = dp + i * stride + lane;
+      const auto x = hn::Load(d, score);
+      // What is masked has weight 0 and gradient 0, whatever its value or its row: by selection.
+      const auto p =
+          hn::IfThenElseZero(hn::Ne(x, masked), Exp2(d, hn::MulSub(hn::Sub(x, lse), by, low)));
+      auto dweight_now = hn::Load(d, dweight);
+      auto used = p;
+      if constexpr (kDropout) {
+        const auto keeps = LaneMask<T>(kept[i] >> lane);
+        dweight_now = hn::IfThenElseZero(keeps, dweight_now);
+        used = hn::IfThenElseZero(keeps, hn::Mul(p, keep_scale));
+      }
+      const auto ds = hn::Mul(p, hn::Sub(dweight_now, delta));
+      hn::Store(used, d, score);
+      hn::Store(hn::IfThenElseZero(hn::Ne(p, hn::Zero(d)), ds), d, dweight);
+    }
+  }
+}
+
+// Bit c of kept[i]: does dropout keep key c of query i of the block?
+template <class T>
+void BackwardTile<T>::KeptBits(std::uint64_t* kept) const {
+  const DropoutStream stream = dropout_stream(call.attention.dropout, sequence(), head);
+  for (index half = 0; half * kLaneTile < queries; ++half) {
+    std::uint64_t* bits = kept + half * kLaneTile;
+    std::fill_n(bits, kLaneTile, 0);
+    DropoutBits(stream, call.dropout.threshold, query + half * kLaneTile, key, keys, bits);
+    TransposeBits(bits);
+  }
+}
+
+template <class T>
+void BackwardTile<T>::AddProducts() {
+  const auto keeps = [&](index r, index c) { return call.attention.mask.keeps(site().at(r, c)); };
+  const auto keeps_across = [&](index c, index r) { return keeps(r, c); };
+  TileOperands<T> down{.rows = keys, .depth = queries, .a_row = 1, .a_depth = stride};
+  down.a = s;
+  down.c = dv;
+  AddProduct(down, Rows<const T>(d_o, queries, Dvp), keeps_across);
+  down.a = dp;
+  down.c = dk;
+  AddProduct(down, Rows<const T>(q, queries, Dp), keeps_across);
+  TileOperands<T> along{.rows = queries, .depth = keys, .a = dp, .a_row = stride, .a_depth = 1};
+  along.c = chunk.dq_row(head, query, Dp);
+  AddProduct(along, Rows<const T>(k, keys, Dp), keeps);
+}
+
+// C += A x b. Rows of b with a NaN or an infinity must not meet the weight 0 of what the mask
+// drops: they are taken out and added by hand.
+template <class T>
+template <class Keeps>
+void BackwardTile<T>::AddProduct(TileOperands<T> product, Rows<const T> b, Keeps&& keeps) {
+  Scratch scratch;
+  const bool poisoned = kind == TileKind::kSome && AnyPoisoned(b);
+  product.lanes = product.b_depth = product.c_row = b.columns;
+  product.b = poisoned ? WithoutPoison(b, scratch).data : b.data;
+  TileProduct<Into::kAdd>(product);
+  for (index n = 0; poisoned && n < b.rows; ++n) {
+    if (!IsPoisoned(b[n], b.columns)) continue;
+    for (index r = 0; r < product.rows; ++r) {
+      if (!keeps(r, n)) continue;
+      const T weight = product.a[r * product.a_row + n * product.a_depth];
+      for (index c = 0; c < b.columns; ++c) product.c[r * product.c_row + c] += weight * b[n][c];
+    }
+  }
+}
+
+template <class T>
+void BackwardTile<T>::Finish() {
+  for (index j = 0; j < keys; ++j) {
+    const index row = sequence().key_row + key + j;
+    const auto& [dq_out, dk_out, dv_out] = call.gradients;
+    if (!dk_out.empty()) {
+      std::copy_n(dk + j * Dp, dk_out.width, dk_out.row(sequence().batch, row, chunk.group));
+    }
+    if (!dv_out.empty()) {
+      std::copy_n(dv + j * Dvp, dv_out.width, dv_out.row(sequence().batch, row, chunk.group));
+    }
+  }
+}
+
+template <class T>
+void RunChunk(const BackwardCall<T>& call, const BackwardChunk<T>& chunk) {
+  for (index key = chunk.key_begin; key < chunk.key_end; key += kLaneTile) {
+    Scratch scratch;
+    BackwardTile<T> tile{call, chunk, key, std::min(kLaneTile, chunk.key_end - key)};
+    tile.Allocate(scratch);
+    for (tile.head = chunk.first_head; tile.head < chunk.last_head; ++tile.head) tile.RunHead();
+    tile.Finish();
+  }
+}
+
+// In the order of the product that makes dp, one row after another: where one weight is 1 and the
+// rest are 0, dp - delta is then exactly 0, as it should be. Eight chains hide the latency.
+template <class T>
+void RowDots(Rows<const T> a, Rows<const T> b, T* dots) {
+  constexpr index kChains = 8;
+  constexpr hn::CappedTag<T, 1> d;
+  for (index r = 0; r < a.rows; r += kChains) {
+    const index rows = std::min(kChains, a.rows - r);
+    hn::Vec<decltype(d)> sum[kChains];
+    for (auto& chain : sum) chain = hn::Zero(d);
+    for (index c = 0; c < a.columns; ++c) {
+      for (index i = 0; i < rows; ++i) {
+        sum[i] = hn::MulAdd(hn::Set(d, a[r + i][c]), hn::Set(d, b[r + i][c]), sum[i]);
+      }
+    }
+    for (index i = 0; i < rows; ++i) dots[r + i] = hn::GetLane(sum[i]);
+  }
+}
+
+void RunChunkF32(const BackwardCall<float>& call, const BackwardChunk<float>& chunk) {
+  RunChunk(call, chunk);
+}
+void RunChunkF64(const BackwardCall<double>& call, const BackwardChunk<double>& chunk) {
+  RunChunk(call, chunk);
+}
+void RowDotsF32(Rows<const float> a, Rows<const float> b, float* dots) { RowDots(a, b, dots); }
+void RowDotsF64(Rows<const double> a, Rows<const double> b, double* dots) { RowDots(a, b, dots); }
+index LanesF32() { return kLanes<float>; }
+index LanesF64() { return kLanes<double>; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+
+HWY_EXPORT(RunChunkF32);
+HWY_EXPORT(RunChunkF64);
+HWY_EXPORT(RowDotsF32);
+HWY_EXPORT(RowDotsF64);
+HWY_EXPORT(LanesF32);
+HWY_EXPORT(LanesF64);
+
+template <>
+BackwardKernels<float> backward_kernels() {
+  return {FOVEA_DISPATCH(RunChunkF32), FOVEA_DISPATCH(RowDotsF32), FOVEA_DISPATCH(LanesF32)()};
+}
+template <>
+BackwardKernels<double> backward_kernels() {
+  return {FOVEA_DISPATCH(RunChunkF64), FOVEA_DISPATCH(RowDotsF64), FOVEA_DISPATCH(LanesF64)()};
+}
+
+}  // namespace fovea
+#endif  // HWY_ONCE

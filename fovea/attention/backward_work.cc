@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/backward_work.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "fovea/attention/score_tile.h"
+#include "fovea/attention/work.h"
+#include "fovea/base/memory.h"
+
+namespace fovea {
+
+namespace {
+
+// One sequence and group of heads: what is computed without regard to any other.
+struct Unit {
+  const Sequence* sequence;
+  index group;
+  index first_head, last_head;
+  index first_sums;  // number of its first table of sums: one for each head and chunk
+
+  index heads() const { return last_head - first_head; }
+  index chunks() const {
+    const index size = key_chunk(sequence->keys);
+    return (sequence->keys + size - 1) / size;
+  }
+};
+
+template <class T>
+class Backward {
+ public:
+  Backward(const Context& ctx, const BackwardCall<T>& call);
+  void run();
+
+ private:
+  void compute_delta(const Unit& unit, index head, index begin, index end, T* delta) const;
+  BackwardChunk<T> chunk_of(const Unit& unit, index number, const T* delta) const;
+  void run_chunk(BackwardChunk<T>& chunk, Scratch& scratch) const;
+  void add_dq(const Unit& unit, const BackwardChunk<T>& chunk, index begin, index end) const;
+  void run_whole(const Unit& unit) const;
+  void run_shared(const Unit& unit) const;
+  void clear_dq(const Unit& unit, index begin, index end) const;
+  void store_bias_gradients();
+  double unit_flops() const;
+
+  const Context& ctx_;
+  const BackwardCall<T>& call_;
+  const BackwardKernels<T> kernels_ = backward_kernels<T>();
+  const std::vector<Sequence> sequences_;
+  std::vector<Unit> units_;
+  index sums_size_;
+  mutable std::vector<double> sums_;  // [tables][sums_size_], each written by one chunk alone
+  index padded_width_;
+};
+
+template <class T>
+Backward<T>::Backward(const Context& ctx, const BackwardCall<T>& call)
+    : ctx_(ctx),
+      call_(call),
+      sequences_(make_sequences(call.attention, call.in)),
+      sums_size_(bias_gradient_size(call.attention.bias)),
+      padded_width_((call.in.q.width + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes) {
+  const index H = call.in.q.heads, G = call.in.k.heads;
+  index tables = 0;
+  for (const Sequence& sequence : sequences_) {
+    for (index g = 0; g < G; ++g) {
+      Unit unit{&sequence, g, first_head(g, H, G), first_head(g + 1, H, G), tables};
+      tables += unit.heads() * unit.chunks();
+      units_.push_back(unit);
+    }
+  }
+  sums_.assign(static_cast<std::size_t>(tables * sums_size_), 0.0);
+}
+
+// Whole units while there are enough of them for all threads; the chunks of those that are left
+// over are shared. Either way the same chunks are computed, and added in the same order.
+template <class T>
+void Backward<T>::run() {
+  clear_uncovered(sequences_, call_.gradients);
+  const auto count = static_cast<index>(units_.size());
+  const index threads = ctx_.threads();
+  const bool many = count >= 4 * threads;
+  const index whole = many ? count : count / threads * threads;
+  const index group = std::max<index>(1, static_cast<index>(1e6 / std::max(unit_flops(), 1.0)));
+  ctx_.for_each((whole + group - 1) / group, [&](index item) {
+    for (index n = item * group; n < std::min(whole, (item + 1) * group); ++n) {
+      run_whole(units_[static_cast<std::size_t>(n)]);
+    }
+  });
+  for (index n = whole; n < count; ++n) run_shared(units_[static_cast<std::size_t>(n)]);
+  store_bias_gradients();
+}
+
+template <class T>
+double Backward<T>::unit_flops() const {
+  const auto& [q, k, v] = call_.in;
+  double scores = 0;
+  for (const Sequence& sequence : sequences_) {
+    scores = std::max(scores,
+                      static_cast<double>(sequence.queries) * static_cast<double>(sequence.keys));
+  }
+  const double heads =
+      static_cast<double>(q.heads) / static_cast<double>(std::max<index>(1, k.heads));
+  return scores * heads * static_cast<double>(6 * q.width + 4 * v.width);
+}
+
+template <class T>
+void Backward<T>::compute_delta(const Unit& unit, index head, index begin, index end,
+                                T* delta) const {
+  const Sequence& sequence = *unit.sequence;
+  const auto rows = [&](const View<const T>& view) {
+    return Rows<const T>(view.row(sequence.batch, sequence.query_row + begin, head), end - begin,
+                         view.width, view.length_stride);
+  };
+  kernels_.row_dots(rows(call_.saved.o), rows(call_.saved.d_o), delta + begin);
+}
+
+template <class T>
+BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const T* delta) const {
+  const Sequence& sequence = *unit.sequence;
+  const index size = key_chunk(sequence.keys);
+  const index key_begin = number * size, key_end = std::min(sequence.keys, key_begin + size);
+  index query_begin = sequence.queries, query_end = 0;
+  for (index h = unit.first_head; h < unit.last_head; ++h) {
+    const auto [begin, end] =
+        call_.attention.mask.query_range(sequence, h, key_begin, key_end - key_begin);
+    query_begin = std::min(query_begin, begin);
+    query_end = std::max(query_end, end);
+  }
+  query_begin = std::min(query_begin, query_end);
+  const index table = unit.first_sums + number * unit.heads();
+  return {sequence,
+          unit.group,
+          unit.first_head,
+          unit.last_head,
+          key_begin,
+          key_end,
+          query_begin,
+          query_end,
+          delta,
+          nullptr,
+          sums_.data() + table * sums_size_,
+          sums_size_};
+}
+
+template <class T>
+void Backward<T>::run_chunk(BackwardChunk<T>& chunk, Scratch& scratch) const {
+  const index rows = (chunk.last_head - chunk.first_head) * (chunk.query_end - chunk.query_begin);
+  chunk.dq = scratch.allocate<T>(rows * padded_width_);
+  std::fill_n(chunk.dq, rows * padded_width_, T{0});
+  kernels_.run_chunk(call_, chunk);
+}
+
+// Rows [begin, end) of dq.
+template <class T>
+void Backward<T>::clear_dq(const Unit& unit, index begin, index end) const {
+  const View<T>& dq = call_.gradients.dq;
+  for (index h = unit.first_head; h < unit.last_head && !dq.empty(); ++h) {
+    for (index i = begin; i < end; ++i) {
+      std::fill_n(dq.row(unit.sequence->batch, unit.sequence->query_row + i, h), dq.width, T{0});
+    }
+  }
+}
+
+template <class T>
+void Backward<T>::add_dq(const Unit& unit, const BackwardChunk<T>& chunk, index begin,
+                         index end) const {
+  const View<T>& dq = call_.gradients.dq;
+  if (dq.empty()) return;
+  begin = std::max(begin, chunk.query_begin);
+  end = std::min(end, chunk.query_end);
+  for (index h = unit.first_head; h < unit.last_head; ++h) {
+    for (index i = begin; i < end; ++i) {
+      const T* part = chunk.dq_row(h, i, padded_width_);
+      T* sum = dq.row(unit.sequence->batch, unit.sequence->query_row + i, h);
+      for (index c = 0; c < dq.width; ++c) sum[c] += part[c];
+    }
+  }
+}
+
+template <class T>
+void Backward<T>::run_whole(const Unit& unit) const {
+  const Sequence& sequence = *unit.sequence;
+  Scratch scratch;
+  T* delta = scratch.allocate<T>(unit.heads() * sequence.queries);
+  for (index h = unit.first_head; h < unit.last_head; ++h) {
+    compute_delta(unit, h, 0, sequence.queries, delta + (h - unit.first_head) * sequence.queries);
+  }
+  clear_dq(unit, 0, sequence.queries);
+  for (index n = 0; n < unit.chunks(); ++n) {
+    Scratch of_chunk;
+    BackwardChunk<T> chunk = chunk_of(unit, n, delta);
+    run_chunk(chunk, of_chunk);
+    add_dq(unit, chunk, 0, sequence.queries);
+  }
+}
+
+// Waves of chunks, so that what waits to be added is bounded by the number of threads.
+template <class T>
+void Backward<T>::run_shared(const Unit& unit) const {
+  constexpr index kRows = 128;
+  const Sequence& sequence = *unit.sequence;
+  const index row_items = (sequence.queries + kRows - 1) / kRows;
+  Scratch scratch;
+  T* delta = scratch.allocate<T>(unit.heads() * sequence.queries);
+  ctx_.for_each(row_items, [&](index item) {
+    const index begin = item * kRows, end = std::min(sequence.queries, begin + kRows);
+    for (index h = unit.first_head; h < unit.last_head; ++h) {
+      compute_delta(unit, h, begin, end, delta + (h - unit.first_head) * sequence.queries);
+    }
+    clear_dq(unit, begin, end);
+  });
+  const index wave = 2 * static_cast<index>(ctx_.threads());
+  for (index first = 0; first < unit.chunks(); first += wave) {
+    Scratch of_wave;
+    std::vector<BackwardChunk<T>> chunks;
+    for (index n = first; n < std::min(unit.chunks(), first + wave); ++n) {
+      chunks.push_back(chunk_of(unit, n, delta));
+      BackwardChunk<T>& chunk = chunks.back();
+      chunk.dq =
+          of_wave.allocate<T>(unit.heads() * (chunk.query_end - chunk.query_begin) * padded_width_);
+    }
+    ctx_.for_each(static_cast<index>(chunks.size()), [&](index n) {
+      const BackwardChunk<T>& chunk = chunks[static_cast<std::size_t>(n)];
+      const index rows = unit.heads() * (chunk.query_end - chunk.query_begin);
+      std::fill_n(chunk.dq, rows * padded_width_, T{0});
+      kernels_.run_chunk(call_, chunk);
+    });
+    ctx_.for_each(row_items, [&](index item) {
+      const index begin = item * kRows;
+      for (const auto& chunk : chunks) {
+        add_dq(unit, chunk, begin, std::min(sequence.queries, begin + kRows));
+      }
+    });
+  }
+}
+
+// The tables of each head, in the order of sequences and chunks.
+template <class T>
+void Backward<T>::store_bias_gradients() {
+  const index H = call_.in.q.heads;
+  index offset = 0;
+  for (const auto& part : call_.attention.bias.parts()) {
+    const index size = part->gradient_size();
+    if (size == 0) continue;
+    std::vector<double> total(static_cast<std::size_t>(H * size));
+    for (const Unit& unit : units_) {
+      for (index n = 0; n < unit.chunks() * unit.heads(); ++n) {
+        const index head = unit.first_head + n % unit.heads();
+        const double* table = sums_.data() + (unit.first_sums + n) * sums_size_ + offset;
+        for (index i = 0; i < size; ++i)
+          total[static_cast<std::size_t>(head * size + i)] += table[i];
+      }
+    }
+    part->store_gradient(total.data(), H);
+    offset += size;
+  }
+}
+
+}  // namespace
+
+template <class T>
+void attention_backward(const Context& ctx, const Attention<T>& attention,
+                        const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
+                        const AttentionGradients<T>& gradients) {
+  check_attention(attention, in);
+  check_gradients(in, saved, gradients);
+  const BackwardCall<T> call{{attention, in}, saved, gradients};
+  Backward<T>(ctx, call).run();
+}
+
+template void attention_backward(const Context&, const Attention<float>&,
+                                 const AttentionInputs<float>&, const AttentionSaved<float>&,
+                                 const AttentionGradients<float>&);
+template void attention_backward(const Context&, const Attention<double>&,
+                                 const AttentionInputs<double>&, const AttentionSaved<double>&,
+                                 const AttentionGradients<double>&);
+
+}  // namespace fovea

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the fused kernels share with the functions that start them.
+#pragma once
+
+#include "fovea/attention/attention.h"
+#include "fovea/attention/sequences.h"
+
+namespace fovea {
+
+/// Queries in the lanes of a forward tile; keys in those of a backward one.
+inline constexpr index kLaneTile = 64;
+/// Rows of a tile: keys of the forward, queries of the backward. A multiple of the register block.
+/// Blocks start at multiples of it from the start of the sequence, whatever the mask: what a row
+/// adds, and in which order, depends on its sequence alone.
+inline constexpr index kRowBlock = 96;
+
+/// One call, as every tile sees it.
+template <class T>
+struct KernelCall {
+  const Attention<T>& attention;
+  const AttentionInputs<T>& in;
+  T scale;
+  DropoutRule dropout;
+
+  KernelCall(const Attention<T>& a, const AttentionInputs<T>& i)
+      : attention(a),
+        in(i),
+        scale(static_cast<T>(scale_of(a.score, i.q.width))),
+        dropout(dropout_rule(a.dropout)) {}
+
+  bool has_bias() const { return !attention.bias.empty(); }
+};
+
+/// Keys of a chunk: dK and dV are finished inside one, dQ is the sum of all in ascending order. A
+/// function of the length alone, so that bits depend on nothing else.
+inline index key_chunk(index keys) { return keys <= 2048 ? 256 : 512; }
+
+}  // namespace fovea

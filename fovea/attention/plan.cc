@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <type_traits>
+
+#include "fovea/attention/attention.h"
+#include "fovea/attention/kernel.h"
+#include "fovea/attention/score_tile.h"
+#include "fovea/attention/sequences.h"
+#include "fovea/simd/isa.h"
+
+namespace fovea {
+
+namespace {
+
+// The key blocks of one query tile, as the forward visits them.
+template <class T>
+void count_tiles(const Attention<T>& attention, const Sequence& sequence, index head, index query,
+                 AttentionPlan& plan) {
+  const index queries = std::min(kLaneTile, sequence.queries - query);
+  const auto [begin, end] = attention.mask.key_range(sequence, head, query, queries);
+  for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
+    const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
+    const TileKind kind = attention.mask.classify({sequence, head, query, queries, key, keys});
+    if (kind == TileKind::kNone) continue;
+    ++plan.tiles_kept;
+    if (kind == TileKind::kSome) ++plan.tiles_masked;
+    plan.kept_scores += static_cast<double>(queries * keys);
+  }
+}
+
+// Bytes of one thread's scratch: a forward tile, or a backward tile and its part of dq.
+template <class T>
+double scratch_bytes(const AttentionInputs<T>& in, const std::vector<Sequence>& sequences,
+                     const Bias<T>& bias) {
+  const index D = in.q.width, Dv = in.v.width;
+  index queries = 0;
+  for (const Sequence& sequence : sequences) queries = std::max(queries, sequence.queries);
+  const index forward = kLaneTile * (D + Dv + kRowBlock + 4);
+  const index heads = in.k.heads == 0 ? 0 : (in.q.heads + in.k.heads - 1) / in.k.heads;
+  const index backward =
+      kLaneTile * (2 * (D + Dv) + kRowBlock * (2 + kept_inputs(bias))) + heads * queries * (D + 1);
+  return static_cast<double>(std::max(forward, backward)) * sizeof(T);
+}
+
+}  // namespace
+
+template <class T>
+AttentionPlan attention_plan(const Context&, const Attention<T>& attention,
+                             const AttentionInputs<T>& in) {
+  check_attention(attention, in);
+  AttentionPlan plan;
+  plan.kernel = std::is_same_v<T, float> ? "fused float32" : "fused float64";
+  plan.isa = isa_name(current_isa());
+  plan.mask = attention.mask.name();
+  plan.bias = attention.bias.name();
+  const std::vector<Sequence> sequences = make_sequences(attention, in);
+  for (const Sequence& sequence : sequences) {
+    for (index head = 0; head < in.q.heads; ++head) {
+      for (index query = 0; query < sequence.queries; query += kLaneTile) {
+        plan.tiles += (sequence.keys + kRowBlock - 1) / kRowBlock;
+        count_tiles(attention, sequence, head, query, plan);
+      }
+    }
+  }
+  const auto D = static_cast<double>(in.q.width), Dv = static_cast<double>(in.v.width);
+  plan.forward_flops = plan.kept_scores * 2 * (D + Dv);
+  plan.backward_flops = plan.kept_scores * (6 * D + 4 * Dv);
+  plan.scratch_bytes = scratch_bytes(in, sequences, attention.bias);
+  return plan;
+}
+
+template AttentionPlan attention_plan(const Context&, const Attention<float>&,
+                                      const AttentionInputs<float>&);
+template AttentionPlan attention_plan(const Context&, const Attention<double>&,
+                                      const AttentionInputs<double>&);
+
+}  // namespace fovea

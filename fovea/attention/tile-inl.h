@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// What forward and backward tiles have in common, for one instruction set.
+#include <algorithm>
+#include <cstring>
+
+#include "fovea/attention/kernel.h"
+#include "fovea/base/memory.h"
+
+#if defined(FOVEA_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FOVEA_ATTENTION_TILE_INL_H_
+#undef FOVEA_ATTENTION_TILE_INL_H_
+#else
+#define FOVEA_ATTENTION_TILE_INL_H_
+#endif
+
+#include "fovea/simd/philox-inl.h"
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+
+/// exp(x) = exp2(x log2 e): exp2 is the cheaper one, and x is small where it matters.
+template <class T>
+inline constexpr T kLog2E = static_cast<T>(1.4426950408889634074);
+
+template <class T>
+HWY_INLINE index RoundUpToLanes(index n) {
+  return (n + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+}
+
+/// Transposes a square of kLanes x kLanes values: from[r] is row r, to[c] receives column c.
+/// First the 128-bit blocks, then the matrix of blocks.
+template <class T>
+HWY_INLINE void TransposeSquare(const T* const* from, T* const* to) {
+#if HWY_TARGET == HWY_SCALAR
+  to[0][0] = from[0][0];
+#else
+  constexpr Tag<T> d;
+  constexpr index kBlock = 16 / sizeof(T);
+  constexpr index kBlocks = kLanes<T> / kBlock;
+  Vector<T> v[kLanes<T>];
+#pragma GCC unroll 16
+  for (index g = 0; g < kBlocks; ++g) {
+    const T* const* rows = from + g * kBlock;
+    if constexpr (kBlock == 4) {
+      const auto a = hn::LoadU(d, rows[0]), b = hn::LoadU(d, rows[1]);
+      const auto c = hn::LoadU(d, rows[2]), e = hn::LoadU(d, rows[3]);
+      const auto ac0 = hn::InterleaveLower(d, a, c), ac1 = hn::InterleaveUpper(d, a, c);
+      const auto be0 = hn::InterleaveLower(d, b, e), be1 = hn::InterleaveUpper(d, b, e);
+      v[g * 4 + 0] = hn::InterleaveLower(d, ac0, be0);
+      v[g * 4 + 1] = hn::InterleaveUpper(d, ac0, be0);
+      v[g * 4 + 2] = hn::InterleaveLower(d, ac1, be1);
+      v[g * 4 + 3] = hn::InterleaveUpper(d, ac1, be1);
+    } else {
+      const auto a = hn::LoadU(d, rows[0]), b = hn::LoadU(d, rows[1]);
+      v[g * 2 + 0] = hn::InterleaveLower(d, a, b);
+      v[g * 2 + 1] = hn::InterleaveUpper(d, a, b);
+    }
+  }
+  // v[g * kBlock + e] holds, in block b, rows g * kBlock ... of column b * kBlock + e.
+#pragma GCC unroll 4
+  for (index e = 0; e < kBlock; ++e) {
+    if constexpr (kBlocks == 1) {
+      hn::StoreU(v[e], d, to[e]);
+    } else if constexpr (kBlocks == 2) {
+      hn::StoreU(hn::ConcatLowerLower(d, v[kBlock + e], v[e]), d, to[e]);
+      hn::StoreU(hn::ConcatUpperUpper(d, v[kBlock + e], v[e]), d, to[kBlock + e]);
+    } else {
+      static_assert(kBlocks == 4);
+      const auto a = v[e], b = v[kBlock + e], c = v[2 * kBlock + e], f = v[3 * kBlock + e];
+      const auto even0 = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(b), a);
+      const auto odd0 = hn::OddEvenBlocks(b, hn::SwapAdjacentBlocks(a));
+      const auto even1 = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(f), c);
+      const auto odd1 = hn::OddEvenBlocks(f, hn::SwapAdjacentBlocks(c));
+      hn::StoreU(hn::ConcatLowerLower(d, even1, even0), d, to[e]);
+      hn::StoreU(hn::ConcatLowerLower(d, odd1, odd0), d, to[kBlock + e]);
+      hn::StoreU(hn::ConcatUpperUpper(d, even1, even0), d, to[2 * kBlock + e]);
+      hn::StoreU(hn::ConcatUpperUpper(d, odd1, odd0), d, to[3 * kBlock + e]);
+    }
+  }
+#endif
+}
+
+/// lanes[c][r] = factor * rows[r][c] for r < count; lanes beyond count, up to `stride` (a multiple
+/// of kLanes), become 0.
+template <class T>
+void RowsToLanes(Rows<const T> rows, index count, T factor, T* lanes, index stride) {
+  constexpr index kN = kLanes<T>;
+  constexpr Tag<T> d;
+  HWY_ALIGN T zeros[kN] = {};
+  const index whole = rows.columns / kN * kN;
+  for (index r0 = 0; r0 < stride; r0 += kN) {
+    for (index c0 = 0; c0 < whole; c0 += kN) {
+      const T* from[kN];
+      T* to[kN];
+      for (index i = 0; i < kN; ++i) {
+        from[i] = r0 + i < count ? rows[r0 + i] + c0 : zeros;
+        to[i] = lanes + (c0 + i) * stride + r0;
+      }
+      TransposeSquare(from, to);
+    }
+    for (index c = whole; c < rows.columns; ++c) {
+      for (index i = 0; i < kN; ++i)
+        lanes[c * stride + r0 + i] = r0 + i < count ? rows[r0 + i][c] : T{0};
+    }
+  }
+  if (factor == T{1}) return;
+  const auto by = hn::Set(d, factor);
+  for (index i = 0; i < rows.columns * stride; i += kN) {
+    hn::Store(hn::Mul(hn::Load(d, lanes + i), by), d, lanes + i);
+  }
+}
+
+/// rows[r][c] = lanes[c][r] for r < count.
+template <class T>
+void LanesToRows(const T* lanes, index stride, index count, Rows<T> rows) {
+  constexpr index kN = kLanes<T>;
+  HWY_ALIGN T unused[kN];
+  const index whole = rows.columns / kN * kN;
+  for (index r0 = 0; r0 < count; r0 += kN) {
+    for (index c0 = 0; c0 < whole; c0 += kN) {
+      const T* from[kN];
+      T* to[kN];
+      for (index i = 0; i < kN; ++i) {
+        from[i] = lanes + (c0 + i) * stride + r0;
+        to[i] = r0 + i < count ? rows[r0 + i] + c0 : unused;
+      }
+      TransposeSquare(from, to);
+    }
+    for (index c = whole; c < rows.columns; ++c) {
+      for (index i = 0; i < kN && r0 + i < count; ++i) rows[r0 + i][c] = lanes[c * stride + r0 + i];
+    }
+  }
+}
+
+/// Bit l, for l < 16: are the 16 bits of words[l] from `shift` on at least `threshold`?
+HWY_INLINE std::uint64_t KeptBits(const std::uint32_t* words, int shift, std::uint32_t threshold) {
+  const hn::CappedTag<std::uint32_t, 16> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto limit = hn::Set(di, static_cast<std::int32_t>(threshold) - 1);
+  std::uint64_t kept = 0;
+  for (std::size_t l = 0; l < 16; l += hn::Lanes(d)) {
+    const auto half =
+        hn::And(hn::ShiftRightSame(hn::Load(d, words + l), shift), hn::Set(d, 0xFFFFu));
+    HWY_ALIGN std::uint8_t mask[8] = {};
+    hn::StoreMaskBits(di, hn::Gt(hn::BitCast(di, half), limit), mask);
+    kept |= (std::uint64_t{mask[0]} | std::uint64_t{mask[1]} << 8) << l;
+  }
+  return kept;
+}
+
+/// Which scores of a rectangle dropout keeps: bit r of word c is query query + r, key key + c, for
+/// r < 64 and c < keys.
+inline void DropoutBits(const DropoutStream& stream, std::uint32_t threshold, index query,
+                        index key, index keys, std::uint64_t* bits) {
+  HWY_ALIGN std::uint32_t words[64];
+  for (index block = key / 8; block * 8 < key + keys; ++block) {
+    const index first = block * 8 - key;
+    for (index c = 0; c < 8; ++c) {
+      if (first + c >= 0 && first + c < keys) bits[first + c] = 0;
+    }
+    for (index r0 = 0; r0 < 64; r0 += 16) {
+      Philox64(static_cast<std::uint32_t>(query + r0), static_cast<std::uint32_t>(block),
+               stream.counter[0], stream.counter[1], {stream.key[0], stream.key[1]}, words);
+      for (index c = 0; c < 8; ++c) {
+        if (first + c < 0 || first + c >= keys) continue;
+        const int shift = static_cast<int>(c % 2 * 16);
+        bits[first + c] |= KeptBits(words + c / 2 * 16, shift, threshold) << r0;
+      }
+    }
+  }
+}
+
+/// Does a row hold a NaN or an infinity?
+template <class T>
+HWY_INLINE bool IsPoisoned(const T* row, index n) {
+  // x - x is 0 for finite x and NaN otherwise; sums of zeros are 0.
+  const T sum = SumOf<T>(n, [row](auto lanes, index i) {
+    const auto x = lanes.Load(row + i);
+    return hn::Sub(x, x);
+  });
+  return !(sum == T{0});
+}
+
+template <class T>
+bool AnyPoisoned(Rows<const T> rows) {
+  for (index r = 0; r < rows.rows; ++r) {
+    if (IsPoisoned(rows[r], rows.columns)) return true;
+  }
+  return false;
+}
+
+/// A copy of the rows in which those that are poisoned are 0.
+template <class T>
+Rows<const T> WithoutPoison(Rows<const T> rows, Scratch& scratch) {
+  const Rows<T> clean(scratch.allocate<T>(rows.rows * rows.columns), rows.rows, rows.columns);
+  for (index r = 0; r < rows.rows; ++r) {
+    if (IsPoisoned(rows[r], rows.columns)) {
+      std::fill_n(clean[r], rows.columns, T{0});
+    } else {
+      std::copy_n(rows[r], rows.columns, clean[r]);
+    }
+  }
+  return clean;
+}
+
+/// to = factor * rows, in rows of whole vectors: columns beyond those of `rows` become 0.
+template <class T>
+void PackRows(Rows<const T> rows, T factor, Rows<T> to) {
+  for (index r = 0; r < rows.rows; ++r) {
+    const T* const from = rows[r];
+    T* const row = to[r];
+    ForEachLane<T>(rows.columns, [&](auto lanes, index c) {
+      hn::Store(hn::Mul(lanes.Load(from + c), lanes.Set(factor)), Tag<T>(), row + c);
+    });
+  }
+}
+
+/// Transposes 64 x 64 bits: bit c of word r changes places with bit r of word c (Hacker's Delight
+/// 7-3).
+inline void TransposeBits(std::uint64_t* words) {
+  std::uint64_t mask = 0x00000000FFFFFFFFu;
+  for (unsigned width = 32; width != 0; width >>= 1, mask ^= mask << width) {
+    for (unsigned r = 0; r < 64; r = ((r | width) + 1) & ~width) {
+      const std::uint64_t change = (words[r] >> width ^ words[r | width]) & mask;
+      words[r] ^= change << width;
+      words[r | width] ^= change;
+    }
+  }
+}
+
+/// Lanes whose bit is set, from bit 0 on.
+template <class T>
+HWY_INLINE hn::Mask<Tag<T>> LaneMask(std::uint64_t bits) {
+  HWY_ALIGN std::uint8_t bytes[8];
+  std::memcpy(bytes, &bits, sizeof bits);
+  return hn::LoadMaskBits(Tag<T>(), bytes);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#endif  // FOVEA_ATTENTION_TILE_INL_H_

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/work.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace fovea {
+
+namespace {
+
+// About ten microseconds of one core.
+constexpr double kGroupFlops = 1e6;
+
+enum class RowsOf { kQueries, kKeys };
+
+// Calls f(batch, row) for every row below `length` that no sequence covers. Sequences ascend.
+template <class F>
+void for_each_gap(const std::vector<Sequence>& sequences, RowsOf which, index batch, index length,
+                  F&& f) {
+  auto next = sequences.begin();
+  for (index b = 0; b < batch; ++b) {
+    index row = 0;
+    for (; next != sequences.end() && next->batch == b; ++next) {
+      const bool of_queries = which == RowsOf::kQueries;
+      for (const index begin = of_queries ? next->query_row : next->key_row; row < begin; ++row) {
+        f(b, row);
+      }
+      row += of_queries ? next->queries : next->keys;
+    }
+    for (; row < length; ++row) f(b, row);
+  }
+}
+
+template <class T>
+void clear_rows(const std::vector<Sequence>& sequences, RowsOf which, const View<T>& view) {
+  if (view.empty()) return;
+  for_each_gap(sequences, which, view.batch, view.length, [&](index b, index row) {
+    for (index h = 0; h < view.heads; ++h) std::fill_n(view.row(b, row, h), view.width, T{0});
+  });
+}
+
+template <class T>
+void clear_rows(const std::vector<Sequence>& sequences, const RowView<T>& view, T value) {
+  if (view.empty()) return;
+  for_each_gap(sequences, RowsOf::kQueries, view.batch, view.length, [&](index b, index row) {
+    for (index h = 0; h < view.heads; ++h) view.at(b, h, row) = value;
+  });
+}
+
+}  // namespace
+
+QueryTiles::QueryTiles(const std::vector<Sequence>& sequences, index heads, double tile_flops)
+    : sequences_(sequences), heads_(heads) {
+  for (const Sequence& sequence : sequences) {
+    first_.push_back(total_);
+    total_ += (sequence.queries + kLaneTile - 1) / kLaneTile * heads;
+  }
+  group_ = std::max<index>(1, static_cast<index>(kGroupFlops / std::max(tile_flops, 1.0)));
+}
+
+QueryTiles::Place QueryTiles::find(index n) const {
+  // The last sequence that starts at or before n; empty ones share their start with the next.
+  const auto after = std::upper_bound(first_.begin(), first_.end(), n);
+  const auto which = static_cast<std::size_t>(after - first_.begin() - 1);
+  const Sequence& sequence = sequences_[which];
+  const index tiles = (sequence.queries + kLaneTile - 1) / kLaneTile;
+  const index within = n - first_[which];
+  return {&sequence, within / tiles, (tiles - 1 - within % tiles) * kLaneTile};
+}
+
+template <class T>
+double tile_flops(const std::vector<Sequence>& sequences, const AttentionInputs<T>& in) {
+  double scores = 0;
+  for (const Sequence& sequence : sequences) {
+    const auto queries = static_cast<double>(std::min(sequence.queries, kLaneTile));
+    scores = std::max(scores, queries * static_cast<double>(sequence.keys));
+  }
+  return scores * 2.0 * static_cast<double>(in.q.width + in.v.width);
+}
+
+template <class T>
+void clear_uncovered(const std::vector<Sequence>& sequences, const AttentionOutputs<T>& out) {
+  clear_rows(sequences, RowsOf::kQueries, out.o);
+  clear_rows(sequences, out.lse, -std::numeric_limits<T>::infinity());
+  clear_rows(sequences, out.lse_low, T{0});
+  const auto& weights = out.weights;
+  for (index b = 0; !weights.empty() && b < weights.batch; ++b) {
+    for (index h = 0; h < weights.heads; ++h) {
+      for (index i = 0; i < weights.queries; ++i) {
+        std::fill_n(weights.row(b, h, i), weights.keys, T{0});
+      }
+    }
+  }
+}
+
+template <class T>
+void clear_uncovered(const std::vector<Sequence>& sequences,
+                     const AttentionGradients<T>& gradients) {
+  clear_rows(sequences, RowsOf::kQueries, gradients.dq);
+  clear_rows(sequences, RowsOf::kKeys, gradients.dk);
+  clear_rows(sequences, RowsOf::kKeys, gradients.dv);
+}
+
+template double tile_flops(const std::vector<Sequence>&, const AttentionInputs<float>&);
+template double tile_flops(const std::vector<Sequence>&, const AttentionInputs<double>&);
+template void clear_uncovered(const std::vector<Sequence>&, const AttentionOutputs<float>&);
+template void clear_uncovered(const std::vector<Sequence>&, const AttentionOutputs<double>&);
+template void clear_uncovered(const std::vector<Sequence>&, const AttentionGradients<float>&);
+template void clear_uncovered(const std::vector<Sequence>&, const AttentionGradients<double>&);
+
+}  // namespace fovea

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fused kernels against the definition, on every instruction set.
+#include <gtest/gtest.h>
+
+#include "tests/attention/problem.h"
+#include "tests/isa.h"
+
+namespace fovea::testing {
+namespace {
+
+// Sanitizers and slow instruction sets see every n-th problem, all of them together each n-th of
+// all.
+#ifdef FOVEA_FEW_PROBLEMS
+constexpr std::uint64_t kProblems = 60;
+#else
+constexpr std::uint64_t kProblems = 500;
+#endif
+
+void expect_no_worse(const Results& fast, const PlainErrors& plain, const Results& exact) {
+  EXPECT_TRUE(no_worse_than_plain("o", fast.o, plain.o, exact.o));
+  EXPECT_TRUE(no_worse_than_plain("lse", fast.lse, plain.lse, exact.lse));
+  EXPECT_TRUE(no_worse_than_plain("weights", fast.weights, plain.weights, exact.weights));
+  EXPECT_TRUE(no_worse_than_plain("dq", fast.dq, plain.dq, exact.dq));
+  EXPECT_TRUE(no_worse_than_plain("dk", fast.dk, plain.dk, exact.dk));
+  EXPECT_TRUE(no_worse_than_plain("dv", fast.dv, plain.dv, exact.dv));
+  EXPECT_TRUE(no_worse_than_plain("dslopes", fast.dslopes, plain.dslopes, exact.dslopes));
+}
+
+TEST(FusedAttention, ErrorIsAtMostTwiceThatOfThePlainFloat) {
+  for (std::uint64_t seed = 0; seed < kProblems; ++seed) {
+    const Problem problem(draw_shape(seed));
+    SCOPED_TRACE(problem.shape.text());
+    const Results exact = problem.run<double>(Method::kReference);
+    const PlainErrors plain = plain_errors(problem, exact);
+    for_each_isa([&] { expect_no_worse(problem.run<float>(Method::kFused), plain, exact); });
+  }
+}
+
+void expect_close(const char* name, const std::vector<double>& a, const std::vector<double>& b) {
+  EXPECT_LE(largest_difference(a, b), 1e-12 * (1 + largest_magnitude(b))) << name;
+}
+
+TEST(FusedAttention, DoubleGoesThroughTheSameCode) {
+  for (std::uint64_t seed = 1000; seed < 1000 + kProblems / 5; ++seed) {
+    ProblemShape shape = draw_shape(seed);
+    shape.deviation = 1;
+    if (seed % 7 == 0) shape.D = 1;
+    if (seed % 5 == 0) shape.Dv = 1;
+    const Problem problem(shape);
+    SCOPED_TRACE(problem.shape.text());
+    const Results exact = problem.run<double>(Method::kReference);
+    for_each_isa([&] {
+      const Results fast = problem.run<double>(Method::kFused);
+      expect_close("o", fast.o, exact.o);
+      expect_close("lse", fast.lse, exact.lse);
+      expect_close("weights", fast.weights, exact.weights);
+      expect_close("dq", fast.dq, exact.dq);
+      expect_close("dk", fast.dk, exact.dk);
+      expect_close("dv", fast.dv, exact.dv);
+      expect_close("dslopes", fast.dslopes, exact.dslopes);
+    });
+  }
+}
+
+TEST(FusedAttention, SameBitsForAnyNumberOfThreads) {
+  for (std::uint64_t seed = 2000; seed < 2000 + kProblems / 10; ++seed) {
+    const Problem problem(draw_shape(seed));
+    SCOPED_TRACE(problem.shape.text());
+    const Results one = problem.run<float>(Method::kFused, 1);
+    for (const int threads : {2, 3, 8, 64}) {
+      const Results many = problem.run<float>(Method::kFused, threads);
+      EXPECT_EQ(one.o, many.o);
+      EXPECT_EQ(one.lse, many.lse);
+      EXPECT_EQ(one.dq, many.dq);
+      EXPECT_EQ(one.dk, many.dk);
+      EXPECT_EQ(one.dv, many.dv);
+      EXPECT_EQ(one.dslopes, many.dslopes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fovea::testing

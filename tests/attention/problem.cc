@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/attention/problem.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace fovea::testing {
+
+namespace {
+
+index one_of(Random& random, std::initializer_list<index> values) {
+  return *(values.begin() + random.below(static_cast<index>(values.size())));
+}
+
+bool chance(Random& random, double p) { return random.uniform() < p; }
+
+std::vector<float> normals(Random& random, index n, double deviation) {
+  std::vector<float> values(static_cast<std::size_t>(n));
+  for (float& x : values) x = static_cast<float>(deviation * random.normal());
+  return values;
+}
+
+std::vector<std::int32_t> lengths(Random& random, index B, index most) {
+  std::vector<std::int32_t> values(static_cast<std::size_t>(B));
+  for (auto& x : values) x = static_cast<std::int32_t>(random.below(most + 1));
+  return values;
+}
+
+// Two or three sequences, one of them perhaps empty, in at most `rows` rows.
+std::vector<std::int32_t> offsets(Random& random, index rows) {
+  const index a = random.below(rows + 1), b = random.below(rows + 1), c = random.below(rows + 1);
+  std::vector<std::int32_t> cuts = {static_cast<std::int32_t>(a), static_cast<std::int32_t>(b),
+                                    static_cast<std::int32_t>(std::max(c, rows / 2))};
+  std::sort(cuts.begin(), cuts.end());
+  return {0, cuts[0], cuts[1], cuts[2]};
+}
+
+template <class T>
+Padded<T> padded(const std::vector<float>& from, index B, index L, index H, index W, index gap) {
+  Padded<T> to(B, L, H, W, gap, std::numeric_limits<T>::quiet_NaN());
+  for (index row = 0; row < B * L * H; ++row) {
+    for (index c = 0; c < W; ++c) {
+      to.values[static_cast<std::size_t>(row * (W + gap) + c)] =
+          static_cast<T>(from[static_cast<std::size_t>(row * W + c)]);
+    }
+  }
+  return to;
+}
+
+// The values of the rows; what lies between must be as it was.
+template <class T>
+std::vector<double> rows_of(const Padded<T>& from) {
+  std::vector<double> to;
+  const index width = from.W + from.gap;
+  for (std::size_t i = 0; i < from.values.size(); ++i) {
+    const bool is_gap = static_cast<index>(i) % width >= from.W;
+    if (!is_gap) to.push_back(static_cast<double>(from.values[i]));
+    if (is_gap) {
+      EXPECT_EQ(from.values[i], T{-77}) << "a value between two rows was written";
+    }
+  }
+  return to;
+}
+
+}  // namespace
+
+std::string ProblemShape::text() const {
+  return fmt::format(
+      "seed {}: B={} T={} S={} H={} G={} D={} Dv={} gap={} deviation={:.3g} causal={}{} "
+      "window={}({},{}) key_lengths={} query_lengths={} keep={} drop={} alibi={} packed={} "
+      "dropout={}",
+      seed, B, T, S, H, G, D, Dv, gap, deviation, causal, top_left ? "(top-left)" : "", window,
+      left, right, key_lengths, query_lengths, keep, drop, alibi, packed, dropout);
+}
+
+ProblemShape draw_shape(std::uint64_t seed) {
+  Random random(seed, RandomUse::kTest);
+  ProblemShape s;
+  s.seed = seed;
+  const bool large = chance(random, 0.5);
+  s.T =
+      large ? one_of(random, {47, 64, 65, 97, 130}) : one_of(random, {1, 2, 5, 15, 16, 17, 31, 40});
+  s.S = large ? one_of(random, {193, 255, 256, 257, 290, 300})
+              : one_of(random, {1, 3, 15, 16, 17, 48, 49, 64, 65, 95, 96, 97});
+  if (chance(random, 0.3)) s.T = s.S;
+  s.B = large ? 1 : 1 + random.below(3);
+  s.G = 1 + random.below(2);
+  s.H = chance(random, 0.2) ? 2 * s.G + random.below(2) : s.G * (1 + random.below(2));
+  s.D = one_of(random, {3, 7, 8, 16, 17, 32, 33, 64});
+  s.Dv = chance(random, 0.5) ? s.D : one_of(random, {5, 9, 16, 20, 64, 65});
+  s.gap = chance(random, 0.5) ? 0 : 1 + random.below(5);
+  s.deviation = std::pow(10.0, random.uniform(0, 2));
+  s.causal = chance(random, 0.4);
+  s.top_left = s.causal && chance(random, 0.3);
+  s.window = chance(random, 0.3);
+  s.left = random.below(80) - 1;
+  s.right = random.below(40) - 1;
+  s.packed = chance(random, 0.2);
+  if (s.packed) s.B = 1;
+  s.key_lengths = !s.packed && chance(random, 0.3);
+  s.query_lengths = !s.packed && chance(random, 0.2);
+  s.keep = chance(random, 0.2);
+  s.drop = chance(random, 0.1);
+  s.alibi = chance(random, 0.25);
+  s.dropout = chance(random, 0.3) ? random.uniform(0.05, 0.6) : 0;
+  return s;
+}
+
+Problem::Problem(const ProblemShape& s) : shape(s) {
+  Random random(s.seed, RandomUse::kTest, 1);
+  // Products of D standard normals times 1 / sqrt(D) have deviation 1.
+  q = normals(random, s.B * s.T * s.H * s.D, s.deviation);
+  k = normals(random, s.B * s.S * s.G * s.D, 1);
+  v = normals(random, s.B * s.S * s.G * s.Dv, 1);
+  d_o = normals(random, s.B * s.T * s.H * s.Dv, 1);
+  slopes = normals(random, s.H, 0.3);
+  key_lengths = lengths(random, s.B, s.S);
+  query_lengths = lengths(random, s.B, s.T);
+  query_offsets = offsets(random, s.T);
+  key_offsets = offsets(random, s.S);
+  keep.resize(static_cast<std::size_t>(s.B * s.H * s.T * s.S));
+  for (auto& x : keep) x = chance(random, 0.6) ? 7 : 0;
+  drop.resize(static_cast<std::size_t>(s.S));
+  for (auto& x : drop) x = chance(random, 0.2) ? 1 : 0;
+}
+
+namespace {
+
+// Column c of the result is column order[c] of `from`.
+template <class V>
+std::vector<V> with_columns(const std::vector<V>& from, const std::vector<index>& order) {
+  std::vector<V> to(from.size());
+  const std::size_t width = order.size();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    to[i] = from[i / width * width + static_cast<std::size_t>(order[i % width])];
+  }
+  return to;
+}
+
+std::vector<index> shuffled(Random& random, index n) {
+  std::vector<index> order(static_cast<std::size_t>(n));
+  for (index i = 0; i < n; ++i) order[static_cast<std::size_t>(i)] = i;
+  for (index i = n - 1; i > 0; --i) {
+    std::swap(order[static_cast<std::size_t>(i)],
+              order[static_cast<std::size_t>(random.below(i + 1))]);
+  }
+  return order;
+}
+
+std::vector<index> inverse(const std::vector<index>& order) {
+  std::vector<index> to(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    to[static_cast<std::size_t>(order[i])] = static_cast<index>(i);
+  }
+  return to;
+}
+
+}  // namespace
+
+Problem Problem::permuted(std::uint64_t order) const {
+  Problem other = *this;
+  if (order == 0) return other;
+  Random random(shape.seed, RandomUse::kTest, 1 + order);
+  other.column_of = shuffled(random, shape.D);
+  other.value_column_of = shuffled(random, shape.Dv);
+  other.q = with_columns(q, other.column_of);
+  other.k = with_columns(k, other.column_of);
+  other.v = with_columns(v, other.value_column_of);
+  other.d_o = with_columns(d_o, other.value_column_of);
+  return other;
+}
+
+Results Problem::restored(const Results& results) const {
+  Results in_order = results;
+  if (column_of.empty()) return in_order;
+  const auto columns = inverse(column_of), value_columns = inverse(value_column_of);
+  in_order.o = with_columns(results.o, value_columns);
+  in_order.dq = with_columns(results.dq, columns);
+  in_order.dk = with_columns(results.dk, columns);
+  in_order.dv = with_columns(results.dv, value_columns);
+  return in_order;
+}
+
+Mask Problem::mask() const {
+  const ProblemShape& s = shape;
+  Mask mask;
+  if (s.causal) {
+    mask = mask & mask::Causal(s.top_left ? Align::kTopLeft : Align::kBottomRight);
+  }
+  if (s.window) mask = mask & mask::Window(s.left, s.right);
+  if (s.key_lengths) mask = mask & mask::KeyLengths({key_lengths.data(), s.B});
+  if (s.query_lengths) mask = mask & mask::QueryLengths({query_lengths.data(), s.B});
+  if (s.keep) {
+    mask = mask &
+           mask::Keep(ScoreView<const std::uint8_t>::contiguous(keep.data(), s.B, s.H, s.T, s.S));
+  }
+  if (s.drop) {
+    mask = mask & mask::Drop(ScoreView<const std::uint8_t>::contiguous(drop.data(), 1, 1, 1, s.S));
+  }
+  return mask;
+}
+
+template <class T>
+Results Problem::run(Method method, int threads) const {
+  const ProblemShape& s = shape;
+  auto q_ = padded<T>(q, s.B, s.T, s.H, s.D, s.gap), k_ = padded<T>(k, s.B, s.S, s.G, s.D, s.gap);
+  auto v_ = padded<T>(v, s.B, s.S, s.G, s.Dv, s.gap);
+  auto do_ = padded<T>(d_o, s.B, s.T, s.H, s.Dv, s.gap);
+  const T old{-77};
+  Padded<T> o(s.B, s.T, s.H, s.Dv, s.gap, old), dq(s.B, s.T, s.H, s.D, s.gap, old);
+  Padded<T> dk(s.B, s.S, s.G, s.D, s.gap, old), dv(s.B, s.S, s.G, s.Dv, s.gap, old);
+  std::vector<T> lse(static_cast<std::size_t>(s.B * s.H * s.T), old), lse_low = lse;
+  std::vector<T> weights(static_cast<std::size_t>(s.B * s.H * s.T * s.S), old);
+  const std::vector<T> slope_values(slopes.begin(), slopes.end());
+  std::vector<T> dslopes(slopes.size(), s.alibi ? old : T{0});
+
+  Attention<T> attention{.mask = mask(), .dropout = {.probability = s.dropout, .seed = s.seed}};
+  if (s.alibi) {
+    attention.bias = bias::Alibi<T>({slope_values.data(), s.H}, {dslopes.data(), s.H});
+  }
+  if (s.packed) attention.packed = {{query_offsets.data(), 4}, {key_offsets.data(), 4}};
+  const AttentionInputs<T> in{q_.view(), k_.view(), v_.view()};
+  const auto lse_view = RowView<T>::contiguous(lse.data(), s.B, s.H, s.T);
+  const auto low_view = RowView<T>::contiguous(lse_low.data(), s.B, s.H, s.T);
+  const AttentionOutputs<T> out{o.view(), lse_view, low_view,
+                                ScoreView<T>::contiguous(weights.data(), s.B, s.H, s.T, s.S)};
+  const AttentionSaved<T> saved{o.view(), lse_view, do_.view(), low_view};
+  const AttentionGradients<T> gradients{dq.view(), dk.view(), dv.view()};
+  if (method == Method::kReference) {
+    attention_reference_forward(attention, in, out);
+    attention_reference_backward(attention, in, saved, gradients);
+  } else {
+    const Context ctx(threads);
+    attention_forward(ctx, attention, in, out);
+    attention_backward(ctx, attention, in, saved, gradients);
+  }
+  const auto doubles = [](const std::vector<T>& x) {
+    return std::vector<double>(x.begin(), x.end());
+  };
+  return {rows_of(o),  doubles(lse), doubles(weights), rows_of(dq),
+          rows_of(dk), rows_of(dv),  doubles(dslopes)};
+}
+template Results Problem::run<float>(Method, int) const;
+template Results Problem::run<double>(Method, int) const;
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double largest = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const double difference = a[i] == b[i] ? 0 : std::abs(a[i] - b[i]);
+    largest = std::isnan(difference) ? std::numeric_limits<double>::infinity()
+                                     : std::max(largest, difference);
+  }
+  return largest;
+}
+
+double largest_magnitude(const std::vector<double>& a) {
+  double largest = 0;
+  for (const double x : a) {
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  }
+  return largest;
+}
+
+PlainErrors plain_errors(const Problem& problem, const Results& exact) {
+  PlainErrors errors;
+  // The fewer rows, the more luck.
+  const std::uint64_t orders = problem.shape.B * problem.shape.H * problem.shape.T < 64 ? 48 : 12;
+  for (std::uint64_t order = 0; order < orders; ++order) {
+    const Problem other = problem.permuted(order);
+    const Results plain = other.restored(other.run<float>(Method::kReference));
+    const auto take = [](double& error, const std::vector<double>& a,
+                         const std::vector<double>& b) {
+      error = std::max(error, largest_difference(a, b));
+    };
+    take(errors.o, plain.o, exact.o);
+    take(errors.lse, plain.lse, exact.lse);
+    take(errors.weights, plain.weights, exact.weights);
+    take(errors.dq, plain.dq, exact.dq);
+    take(errors.dk, plain.dk, exact.dk);
+    take(errors.dv, plain.dv, exact.dv);
+    take(errors.dslopes, plain.dslopes, exact.dslopes);
+  }
+  return errors;
+}
+
+::testing::AssertionResult no_worse_than_plain(const char* name, const std::vector<double>& fast,
+                                               double plain_error,
+                                               const std::vector<double>& exact) {
+  const double error = largest_difference(fast, exact);
+  const double ulp = largest_magnitude(exact) * std::numeric_limits<float>::epsilon();
+  const double bound = 2 * plain_error + 4 * ulp;
+  if (error <= bound) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << name << ": error " << error << " of the fused kernel is over the bound " << bound
+         << " (plain float32: " << plain_error << ", largest value " << largest_magnitude(exact)
+         << ")";
+}
+
+}  // namespace fovea::testing
