@@ -43,7 +43,8 @@ struct AtBCut {
 // From the largest tile whose A, B and C fit in L2, halved until it is small enough.
 AtBCut cut_at_b(index N1, index N2, index M, const BlockShape& block) {
   constexpr index kMostRows = 192, kMostColumns = 256, kLeastRows = 48;
-  const double flops = std::max(flops_of(N1, N2, M) / kEnoughTiles, 2 * kLeastFlops);
+  constexpr double kTilesForAll = 24;  // fewer than in matmul: a tile reads A and B all over again
+  const double flops = std::max(flops_of(N1, N2, M) / kTilesForAll, 2 * kLeastFlops);
   index rows = std::min(kMostRows, round_up(N1, block.rows));
   index columns = std::min(kMostColumns, round_up(N2, block.lanes));
   while (flops_of(rows, columns, M) > flops) {
