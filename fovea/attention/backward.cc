@@ -147,13 +147,16 @@ void BackwardTile<T>::RunBlock() {
   product.b = vt;
   product.c = dp;
   TileProduct<Into::kOverwrite>(product);
-  transform_scores<T>(call.attention, site(), kind, {query_rows(call.in.q), key_rows(call.in.k)},
-                      {s, stride, TileLanes::kKeys}, inputs, kRowBlock * stride);
+  const TileRows<T> rows{query_rows(call.in.q), key_rows(call.in.k)};
+  const index tile_size = kRowBlock * stride;
+  transform_scores<T>(call.attention,
+                      {site(), kind, rows, {s, stride, TileLanes::kKeys}, inputs, tile_size});
   Weigh();
   if (call.has_bias()) {
-    pull_scores<T>(call.attention, site(), {query_rows(call.in.q), key_rows(call.in.k)}, inputs,
-                   kRowBlock * stride, {dp, stride, TileLanes::kKeys},
-                   {dq_rows(), Rows<T>(dk, keys, call.in.q.width, Dp), chunk.sums_of(head)});
+    const Rows<T> dk_rows(dk, keys, call.in.q.width, Dp);
+    pull_scores<T>(call.attention,
+                   {site(), kind, rows, {dp, stride, TileLanes::kKeys}, inputs, tile_size},
+                   {dq_rows(), dk_rows, chunk.sums_of(head)});
   }
   AddProducts();
 }

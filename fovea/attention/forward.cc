@@ -122,8 +122,9 @@ bool ForwardTile<T>::Scores(index key, index keys) {
     return true;
   }
   TileProduct<Into::kOverwrite>(product);
-  transform_scores<T>(call.attention, site(key, keys), kind, {query_rows(), k},
-                      {s, stride, TileLanes::kQueries}, nullptr, 0);
+  transform_scores<T>(
+      call.attention,
+      {site(key, keys), kind, {query_rows(), k}, {s, stride, TileLanes::kQueries}, nullptr, 0});
   TakeMaximum(keys);
   return true;
 }

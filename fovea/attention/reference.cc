@@ -137,12 +137,17 @@ void clear(const AttentionOutputs<T>& out) {
   }
 }
 
+struct RowSite {
+  const Sequence& sequence;
+  index h, i;
+};
+
 // Gradients of one query row, by the derivative of softmax: dS = P (dP - delta), delta = sum P dP,
 // which is dO . O (Dao et al. 2022, B.4).
 template <class T>
-void row_backward(const Call<T>& call, const Sequence& sequence, index h, index i,
-                  const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients,
-                  std::vector<double>* sums) {
+void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved<T>& saved,
+                  const AttentionGradients<T>& gradients, std::vector<double>* sums) {
+  const auto& [sequence, h, i] = site;
   const T* d_o = saved.d_o.row(sequence.batch, sequence.query_row + i, h);
   const T* saved_o = saved.o.row(sequence.batch, sequence.query_row + i, h);
   const Row<T> row = call.row(sequence, h, i);
@@ -158,14 +163,14 @@ void row_backward(const Call<T>& call, const Sequence& sequence, index h, index 
   for (index j = 0; j < sequence.keys; ++j) {
     const auto at = static_cast<std::size_t>(j);
     if (!row.kept[at]) continue;
-    const ScoreSite site{sequence, h, i, j};
+    const ScoreSite score_site{sequence, h, i, j};
     T ds = row.weights[at] * (dp[at] - delta);
     const auto& parts = call.attention.bias.parts();
     for (std::size_t n = parts.size(); n-- > 0;) {
       const index size = parts[n]->gradient_size();
       if (size > 0)
-        parts[n]->add_parameters(site, row.scores[n][at], ds, sums[n].data() + h * size);
-      ds *= parts[n]->derivative(site, row.scores[n][at]);
+        parts[n]->add_parameters(score_site, row.scores[n][at], ds, sums[n].data() + h * size);
+      ds *= parts[n]->derivative(score_site, row.scores[n][at]);
     }
     const T weight = row.weights[at] * row.keep_scale[at];
     const index key_row = sequence.key_row + j;
@@ -233,7 +238,7 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   for (const Sequence& sequence : make_sequences(attention, in)) {
     for (index h = 0; h < in.q.heads; ++h) {
       for (index i = 0; i < sequence.queries; ++i) {
-        row_backward(call, sequence, h, i, saved, gradients, sums.data());
+        row_backward<T>(call, {sequence, h, i}, saved, gradients, sums.data());
       }
     }
   }

@@ -6,14 +6,14 @@
 namespace fovea {
 
 template <class T>
-void transform_scores(const Attention<T>& attention, const TileSite& site, TileKind kind,
-                      const TileRows<T>& rows, const ScoreTile<T>& tile, T* inputs,
-                      index tile_size) {
+void transform_scores(const Attention<T>& attention, const TileScores<T>& scores) {
+  const auto& [site, kind, rows, tile, inputs, tile_size] = scores;
   const index tile_rows = tile.lanes == TileLanes::kQueries ? site.keys : site.queries;
+  T* input = inputs;
   for (const auto& part : attention.bias.parts()) {
-    if (inputs != nullptr && part->needs_scores()) {
-      std::copy_n(tile.data, tile_rows * tile.stride, inputs);
-      inputs += tile_size;
+    if (input != nullptr && part->needs_scores()) {
+      std::copy_n(tile.data, tile_rows * tile.stride, input);
+      input += tile_size;
     }
     part->apply(site, rows, tile);
   }
@@ -21,31 +21,25 @@ void transform_scores(const Attention<T>& attention, const TileSite& site, TileK
 }
 
 template <class T>
-void pull_scores(const Attention<T>& attention, const TileSite& site, const TileRows<T>& rows,
-                 const T* inputs, index tile_size, const ScoreTile<T>& dscores,
+void pull_scores(const Attention<T>& attention, const TileScores<T>& dscores,
                  const TileGradients<T>& gradients) {
+  const auto& [site, kind, rows, tile, inputs, tile_size] = dscores;
   const auto& parts = attention.bias.parts();
   index kept = kept_inputs(attention.bias);
   double* sums = gradients.parameters + bias_gradient_size(attention.bias);
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
     if ((*part)->needs_scores()) --kept;
     sums -= (*part)->gradient_size();
-    // The tile is read only: the part sees what it read in the forward.
-    const ScoreTile<T> scores{const_cast<T*>(inputs) + kept * tile_size, dscores.stride,
-                              dscores.lanes};
-    (*part)->pull(site, rows, scores, dscores, {gradients.dq, gradients.dk, sums});
+    const ScoreTile<T> scores{inputs + kept * tile_size, tile.stride, tile.lanes};
+    (*part)->pull(site, rows, scores, tile, {gradients.dq, gradients.dk, sums});
   }
 }
 
-template void transform_scores(const Attention<float>&, const TileSite&, TileKind,
-                               const TileRows<float>&, const ScoreTile<float>&, float*, index);
-template void transform_scores(const Attention<double>&, const TileSite&, TileKind,
-                               const TileRows<double>&, const ScoreTile<double>&, double*, index);
-template void pull_scores(const Attention<float>&, const TileSite&, const TileRows<float>&,
-                          const float*, index, const ScoreTile<float>&,
+template void transform_scores(const Attention<float>&, const TileScores<float>&);
+template void transform_scores(const Attention<double>&, const TileScores<double>&);
+template void pull_scores(const Attention<float>&, const TileScores<float>&,
                           const TileGradients<float>&);
-template void pull_scores(const Attention<double>&, const TileSite&, const TileRows<double>&,
-                          const double*, index, const ScoreTile<double>&,
+template void pull_scores(const Attention<double>&, const TileScores<double>&,
                           const TileGradients<double>&);
 
 }  // namespace fovea

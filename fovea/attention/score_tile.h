@@ -6,19 +6,26 @@
 
 namespace fovea {
 
-/// Bias parts in order, then the mask. `inputs`, if not null, receives what each part that
-/// needs_scores() read: one tile of the same layout after another, `tile_size` values apart.
+/// A tile of scores, and what goes with it.
 template <class T>
-void transform_scores(const Attention<T>& attention, const TileSite& site, TileKind kind,
-                      const TileRows<T>& rows, const ScoreTile<T>& tile, T* inputs,
-                      index tile_size);
+struct TileScores {
+  TileSite site;
+  TileKind kind;
+  TileRows<T> rows;
+  ScoreTile<T> tile;
+  T* inputs;        ///< room for what kept_inputs() parts read, a tile each; null: it is not kept
+  index tile_size;  ///< values from one such tile to the next
+};
 
-/// Undoes the bias parts, last to first: `dscores` holds the gradient of the final scores and
+/// Bias parts in order, then the mask. What each part that needs_scores() read goes to `inputs`.
+template <class T>
+void transform_scores(const Attention<T>& attention, const TileScores<T>& scores);
+
+/// Undoes the bias parts, last to first: the tile holds the gradient of the final scores and
 /// becomes that of the scaled ones. `gradients.parameters` holds the sums of all parts, one after
 /// another.
 template <class T>
-void pull_scores(const Attention<T>& attention, const TileSite& site, const TileRows<T>& rows,
-                 const T* inputs, index tile_size, const ScoreTile<T>& dscores,
+void pull_scores(const Attention<T>& attention, const TileScores<T>& dscores,
                  const TileGradients<T>& gradients);
 
 /// Values that the gradients of all bias parts need for one head.
