@@ -9,7 +9,7 @@ namespace fovea {
 namespace {
 
 void check_offsets(index rows, Vec<const std::int32_t> offsets, Vec<const std::uint64_t> samples) {
-  check(offsets.size >= 2,
+  check(offsets.size >= 1,
         "sequences: offsets need one entry more than there are sequences; got {}", offsets.size);
   const index count = offsets.size - 1;
   check(samples.empty() || samples.size == count, "sequences: {} samples for {} sequences",

@@ -21,10 +21,11 @@ class LanguageModelLayers;
 
 /// N tokens of several sequences, one sequence after another: nothing is padding. Views.
 struct TokenBatch {
-  Vec<const std::int32_t> ids;       ///< [N]
-  Vec<const std::int32_t> targets;   ///< [N]; -1: no loss at this place
-  Vec<const std::int32_t> offsets;   ///< [sequences + 1], from 0 to N
-  Vec<const std::uint64_t> samples;  ///< [sequences], numbers that name the dropout masks; or empty
+  Vec<const std::int32_t> ids = {};      ///< [N]
+  Vec<const std::int32_t> targets = {};  ///< [N]; -1: no loss at this place
+  Vec<const std::int32_t> offsets = {};  ///< [sequences + 1], from 0 to N
+  Vec<const std::uint64_t> samples =
+      {};  ///< [sequences], numbers that name the dropout masks; or empty
 };
 
 struct LossOptions {

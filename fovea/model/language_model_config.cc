@@ -87,7 +87,8 @@ double activation_bytes(const LanguageModelConfig& config, index tokens) {
              H = static_cast<double>(c.heads), layers = static_cast<double>(c.layers);
   const auto q = static_cast<double>(c.heads * c.head_dim);
   const auto kv = 2 * static_cast<double>(c.kv_heads * c.head_dim);
-  const double layer = 6 * C + 2 * q + kv + H + 4 + 2 * F;
+  const double hidden = c.activation == Activation::kRelu ? F : 2 * F;  // its derivative needs both
+  const double layer = 6 * C + 2 * q + kv + H + 4 + hidden;
   const double alive = 5 * C + 2 * q + kv + F;
   return 4 * static_cast<double>(tokens) * (layers * layer + alive + 4 * C);
 }

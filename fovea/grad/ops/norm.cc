@@ -6,6 +6,18 @@
 
 namespace fovea {
 
+namespace {
+
+// The kernels make dx in any case: where x needs none, it goes nowhere.
+template <class T>
+GradientOut<T> wanted_or_not(Scratch& scratch, const GradientOut<T>& dx, Variable x) {
+  if (dx) return dx;
+  const index N = x.rows(), C = x.columns();
+  return {{scratch.allocate<T>(N * C), N, C}, Store::kWrite};
+}
+
+}  // namespace
+
 Variable layer_norm(Tape& tape, Variable x, Variable gain, Variable bias,
                     const LayerNormOptions& options) {
   const index N = x.rows(), C = x.columns();
@@ -17,7 +29,8 @@ Variable layer_norm(Tape& tape, Variable x, Variable gain, Variable bias,
     const NormParameters<T> parameters{gain.vec<T>(), bias.vec<T>()};
     layer_norm_forward(tape.context(), x.value<T>(), parameters, options, y.value<T>(), saved);
     tape.record(y, {x, gain, bias}, [=](Tape& t) {
-      const auto dx = t.gradient_for<T>(x);
+      Scratch scratch;
+      const auto dx = wanted_or_not(scratch, t.gradient_for<T>(x), x);
       layer_norm_backward<T>(t.context(), {.x = x.value<T>(),
                                            .gain = gain.vec<T>(),
                                            .options = options,
@@ -40,7 +53,8 @@ Variable rms_norm(Tape& tape, Variable x, Variable gain, double epsilon) {
     const Vec<T> saved{tape.saved<T>(N), N};
     rms_norm_forward(tape.context(), x.value<T>(), gain.vec<T>(), epsilon, y.value<T>(), saved);
     tape.record(y, {x, gain}, [=](Tape& t) {
-      const auto dx = t.gradient_for<T>(x);
+      Scratch scratch;
+      const auto dx = wanted_or_not(scratch, t.gradient_for<T>(x), x);
       rms_norm_backward<T>(t.context(), {.x = x.value<T>(),
                                          .gain = gain.vec<T>(),
                                          .saved = saved,

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/language_model_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/model/support.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+constexpr index kHuge = std::numeric_limits<index>::max();
+
+LanguageModelConfig with(void (*change)(LanguageModelConfig&)) {
+  LanguageModelConfig c = small_config();
+  change(c);
+  return c;
+}
+
+// Golden `params`.
+TEST(LanguageModelConfig, TheSourceHasItsParameters) {
+  LanguageModelConfig c = source_config();
+  EXPECT_EQ(parameter_count(c), 478639);
+  c.vocabulary = 1078;
+  EXPECT_EQ(parameter_count(c), 480438);
+}
+
+// GPT-2 small (Radford et al. 2019): 124,439,808 parameters.
+TEST(LanguageModelConfig, Gpt2HasItsParameters) {
+  LanguageModelConfig c;
+  c.layers = c.heads = 12;
+  c.width = 768;
+  c.block = 1024;
+  c.bias = true;
+  c.vocabulary = 50257;
+  EXPECT_EQ(parameter_count(c), 124439808);
+}
+
+TEST(LanguageModelConfig, FillsInWhatFollows) {
+  const LanguageModelConfig c = resolve(small_config());
+  EXPECT_EQ(c.kv_heads, 2);
+  EXPECT_EQ(c.head_dim, 4);
+  EXPECT_EQ(c.ff, 32);
+  EXPECT_EQ(resolve(c), c);
+}
+
+TEST(LanguageModelConfig, NamesTheOptionThatIsOutOfRange) {
+  EXPECT_THROWS(resolve(with([](auto& c) { c.layers = 0; })), kOptionValue, "layers must be in [1");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.heads = -3; })), kOptionValue, "it is -3");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.kv_heads = 3; })), kOptionValue, "kv_heads must");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.width = kHuge; })), kOptionValue, "width must");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.vocabulary = 0; })), kOptionValue, "vocabulary");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.dropout = 1; })), kOptionValue, "dropout must");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.dropout = NAN; })), kOptionValue, "dropout must");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.width = 9; })), kShape,
+                "width 9 is not divisible by 2 heads");
+  EXPECT_THROWS(resolve(with([](auto& c) {
+                  c.width = 9;
+                  c.head_dim = 4;
+                  c.position = PositionKind::kSinusoidal;
+                })),
+                kShape, "even width; it is 9");
+}
+
+TEST(LanguageModelConfig, RefusesSizesWhoseProductsOverflow) {
+  const auto c = with([](auto& o) {
+    o.width = o.ff = o.head_dim = o.heads = 2147483646;
+    o.layers = 65536;
+  });
+  EXPECT_THROWS(parameter_count(c), kShape, "");
+}
+
+TEST(LanguageModelConfig, CountsWhatATokenCosts) {
+  LanguageModelConfig c = source_config();
+  c.block = 1;
+  const double matrices = 4 * 128 * 128 + 2 * 128 * 512 + 128 * 1071;
+  EXPECT_DOUBLE_EQ(flops_per_token(c), 6 * matrices + 14 * 128);
+}
+
+TEST(LanguageModelConfig, PredictsTheMemoryOfAStep) {
+  for (LanguageModelConfig c : {small_config(), source_config()}) {
+    c.width = 64;
+    c.layers = 4;
+    c.block = 64;
+    const OwnedBatch batch(std::vector<index>(8, 64), c.vocabulary);
+    const LanguageModel model(c, 1);
+    Tape tape{Context(2)};
+    for (int step = 0; step < 2; ++step) {
+      tape.reset();
+      tape.backward(model.loss(tape, batch.view()));
+    }
+    const double predicted = activation_bytes(c, 512);
+    EXPECT_NEAR(static_cast<double>(tape.peak()) / predicted, 1, 0.1);
+  }
+}
+
+}  // namespace
+}  // namespace fovea

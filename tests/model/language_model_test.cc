@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/language_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "fovea/grad/gradcheck.h"
+#include "tests/model/support.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+using Logits = std::vector<float>;
+
+// Every choice that a configuration offers appears in one of these.
+std::vector<LanguageModelConfig> forms() {
+  std::vector<LanguageModelConfig> all(4, small_config());
+  all[1].position = PositionKind::kSinusoidal;
+  all[1].norm = NormKind::kRms;
+  all[1].activation = Activation::kSilu;
+  all[1].kv_heads = 1;
+  all[1].tie = false;
+  all[2].position = PositionKind::kAlibi;
+  all[2].norm_position = NormPosition::kPost;
+  all[2].ln_variant = LayerNormVariant::kUnbiased;
+  all[2].bias = true;
+  all[2].activation = Activation::kGeluTanh;
+  all[2].head_dim = 3;
+  all[3].position = PositionKind::kNone;
+  all[3].bias = true;
+  all[3].tie = false;
+  all[3].activation = Activation::kRelu;
+  for (auto& c : all) c.dropout = 0.1;
+  return all;
+}
+
+class EveryModel : public testing::TestWithParam<LanguageModelConfig> {};
+
+TEST_P(EveryModel, GradientIsThatOfTheLoss) {
+  LanguageModelConfig c = GetParam();
+  c.width = 4;
+  c.ff = 5;
+  c.vocabulary = 5;
+  const LanguageModel model(c, 1, DType::kFloat64);
+  for (Parameter* p : model.parameters()) {  // a fresh model is too flat to tell errors apart
+    Random random(3, RandomUse::kTest, p->value.size());
+    for (double& x : p->value.vec<double>()) x = random.uniform(-1, 1);
+  }
+  const OwnedBatch batch({3, 0, 5}, 5);
+  const auto report = check_gradients(Context(2), model.parameters(), [&](Tape& tape) {
+    return model.loss(tape, batch.view(), {.scale = 0.2, .dropout = {1, 2, 0}});
+  });
+  EXPECT_LE(report.error, 1e-7) << report.where;
+}
+
+Logits all_logits(const LanguageModel& model, std::vector<std::int32_t> ids) {
+  Tape tape(Context(2), TapeMode::kInference);
+  const std::int32_t offsets[] = {0, static_cast<std::int32_t>(ids.size())};
+  TokenBatch batch{.ids = {ids.data(), offsets[1]}, .offsets = {offsets, 2}};
+  return to_vector(model.logits(tape, batch).value<float>());
+}
+
+// One token at a time, with a cache: the bits of the whole window at once, past `block` too.
+TEST_P(EveryModel, DecodesToTheBitsOfTheWholeWindow) {
+  const LanguageModel model(GetParam(), 1);
+  const index V = model.config().vocabulary, block = model.config().block;
+  LanguageModelDecoder decoder(Context(2), model);
+  std::vector<std::int32_t> tokens{3, 1, 4};
+  Vec<const float> next = decoder.append({tokens.data(), 3});
+  for (int step = 0; step < 20; ++step) {
+    const auto start = tokens.begin() + LanguageModelDecoder::window_start(decoder.size(), block);
+    const Logits whole = all_logits(model, {start, tokens.end()});
+    ASSERT_EQ(to_vector(next), Logits(whole.end() - V, whole.end())) << tokens.size();
+    const auto best = std::max_element(next.begin(), next.end()) - next.begin();
+    tokens.push_back(static_cast<std::int32_t>((best + step) % V));
+    next = decoder.append({&tokens.back(), 1});
+  }
+}
+
+struct Step {
+  Logits loss;
+  std::vector<Logits> gradients;
+  friend bool operator==(const Step&, const Step&) = default;
+};
+
+Step step(const LanguageModelConfig& config, int threads) {
+  const LanguageModel model(config, 1);
+  const OwnedBatch batch({7, 1, 8, 5, 8, 8, 3, 8, 2, 8}, config.vocabulary);
+  Tape tape{Context(threads)};
+  const Variable loss = model.loss(tape, batch.view(), {.scale = 0.02, .dropout = {1, 2, 0}});
+  tape.backward(loss);
+  Step result{to_vector(loss.value<float>()), {}};
+  for (Parameter* p : model.parameters()) {
+    result.gradients.push_back(to_vector(p->finished_gradient().vec<float>()));
+  }
+  return result;
+}
+
+TEST_P(EveryModel, HasTheSameBitsForAnyNumberOfThreads) {
+  LanguageModelConfig c = GetParam();
+  c.width = 96;
+  c.vocabulary = 300;
+  const Step one = step(c, 1);
+  const index before = Context::items_run_by_helpers();
+  for (const int threads : {2, 3, 8}) EXPECT_EQ(step(c, threads), one) << threads;
+  EXPECT_GT(Context::items_run_by_helpers(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, EveryModel, testing::ValuesIn(forms()), [](const auto& test) {
+  return std::string(to_string(test.param.position));
+});
+
+float loss_of(const LanguageModel& model, const OwnedBatch& batch) {
+  Tape tape(Context(2), TapeMode::kInference);
+  return model.loss(tape, batch.view()).value<float>()[0][0];
+}
+
+// A fresh model knows nothing: every token costs about log V.
+TEST(LanguageModel, StartsNearTheUniformDistribution) {
+  LanguageModelConfig c = small_config();
+  const LanguageModel model(c, 1);
+  const OwnedBatch batch(std::vector<index>(20, 8), c.vocabulary);
+  const auto targets = 160 - std::count(batch.targets.begin(), batch.targets.end(), -1);
+  EXPECT_NEAR(loss_of(model, batch) / static_cast<float>(targets), std::log(11.0), 0.02);
+}
+
+TEST(LanguageModel, SequencesDoNotSeeEachOther) {
+  const LanguageModel model(small_config(), 1);
+  OwnedBatch batch({4, 4}, 11);
+  const auto logits = [&] {
+    Tape tape(Context(2), TapeMode::kInference);
+    return to_vector(model.logits(tape, batch.view()).value<float>());
+  };
+  const Logits before = logits();
+  batch.ids[0] = (batch.ids[0] + 1) % 11;
+  const Logits after = logits();
+  EXPECT_TRUE(std::equal(before.begin() + 44, before.end(), after.begin() + 44));
+  EXPECT_NE(before[0], after[0]);
+}
+
+TEST(LanguageModel, FollowsFromItsSeed) {
+  const auto first = [](std::uint64_t seed) {
+    const LanguageModel model(small_config(), seed);
+    return to_vector(model.parameters()[0]->value.vec<float>());
+  };
+  EXPECT_EQ(first(1), first(1));
+  EXPECT_NE(first(1), first(2));
+}
+
+TEST(LanguageModel, ABatchWithoutTokensHasNoLossAndNoGradient) {
+  const LanguageModel model(small_config(), 1);
+  const OwnedBatch batch({}, 11);
+  Tape tape{Context(1)};
+  const Variable loss = model.loss(tape, batch.view());
+  tape.backward(loss);
+  EXPECT_EQ(loss.value<float>()[0][0], 0);
+  EXPECT_FALSE(model.parameters()[0]->has_gradient);
+}
+
+TEST(LanguageModel, RefusesWhatItCannotSee) {
+  const LanguageModel model(small_config(), 1);
+  Tape tape{Context(1)};
+  EXPECT_THROWS(model.loss(tape, OwnedBatch({3, 9}, 11).view()), kShape,
+                "sequence 1 has 9 tokens; the model sees at most 8");
+  EXPECT_THROWS(model.loss(tape, OwnedBatch({3}, 100).view()), kShape, "");
+}
+
+TEST(LanguageModelDecoder, MovesItsWindowByAQuarter) {
+  const auto start = [](index n) { return LanguageModelDecoder::window_start(n, 8); };
+  EXPECT_EQ(start(8), 0);
+  EXPECT_EQ(start(9), 2);
+  EXPECT_EQ(start(10), 2);
+  EXPECT_EQ(start(11), 4);
+  EXPECT_EQ(LanguageModelDecoder::window_start(5, 1), 4);
+}
+
+TEST(LanguageModelDecoder, StaysAsItWasAfterATokenThatDoesNotExist) {
+  const LanguageModel model(small_config(), 1);
+  LanguageModelDecoder decoder(Context(1), model);
+  const std::int32_t good[] = {1, 2}, bad[] = {3, 11};
+  const Logits before = to_vector(decoder.append({good, 1}));
+  EXPECT_THROWS(decoder.append({bad, 2}), kShape, "token 1 is 11; the vocabulary has 11");
+  EXPECT_EQ(decoder.size(), 1);
+  decoder.clear();
+  EXPECT_EQ(to_vector(decoder.append({good, 1})), before);
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/nn/attention.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "fovea/attention/mask/band.h"
+#include "tests/nn/support.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+using Options = MultiHeadAttentionOptions;
+constexpr index N = 7, C = 6;
+const std::int32_t kOffsets[] = {0, 3, 7}, kWhole[] = {0, N};
+const std::uint64_t kSamples[] = {3, 9};
+
+Options options(index heads, index head_dim = 0) {
+  Options o;
+  o.width = C;
+  o.heads = heads;
+  o.head_dim = head_dim;
+  return o;
+}
+
+PackedRows whole(Tape& tape) { return lay_out_rows(tape, N, {kWhole, 2}, {}); }
+
+template <class T>
+Variable self(Tape& tape, const MultiHeadAttention& layer, const std::vector<T>& x) {
+  return layer.forward(tape, tape.constant(Rows<const T>(x.data(), N, C)), whole(tape));
+}
+
+TEST(MultiHeadAttention, HasTheParametersOfSpecA10) {
+  const auto count = [](Options o) {
+    ParameterSet set({.memory = ParameterMemory::kShapesOnly});
+    const MultiHeadAttention layer(o, ParameterScope(set));
+    return set.size();
+  };
+  Options o = options(4);
+  o.width = 128;
+  EXPECT_EQ(count(o), 4 * (128 * 128 + 128));
+  o.bias = Biases::kNone;
+  o.heads = 8;
+  o.head_dim = 16;
+  o.output = OutputProjection::kNone;
+  EXPECT_EQ(count(o), 3 * 128 * 128);
+  o.kv_heads = 2;
+  o.value_dim = 5;
+  o.slopes = Slopes::kLearned;
+  EXPECT_EQ(count(o), 128 * (8 * 16 + 2 * 16 + 2 * 5) + 8);
+}
+
+// Spec A7: without positions, rows that are permuted give permuted rows.
+TEST(MultiHeadAttention, IsEquivariantToPermutations) {
+  ParameterSet set({});
+  const MultiHeadAttention layer(options(2), ParameterScope(set));
+  const auto x = noise(N * C);
+  std::vector<float> turned(x.size());
+  for (index n = 0; n < N; ++n) {
+    std::copy_n(x.data() + n * C, C, turned.data() + (n + 3) % N * C);
+  }
+  const auto y = output_of([&](Tape& t) { return self(t, layer, x); });
+  const auto z = output_of([&](Tape& t) { return self(t, layer, turned); });
+  for (index n = 0; n < N; ++n) {
+    for (index c = 0; c < C; ++c) {
+      EXPECT_NEAR(y[n * C + c], z[(n + 3) % N * C + c], 1e-7);
+    }
+  }
+}
+
+// Spec A10: h heads are h calls with one head each, side by side.
+TEST(MultiHeadAttention, IsItsHeadsConcatenated) {
+  ParameterSet set({});
+  Options o = options(3, 4);
+  o.output = OutputProjection::kNone;
+  const MultiHeadAttention all(o, ParameterScope(set)["all"]);
+  randomise(set);
+  const auto x = noise(N * C);
+  const auto y = output_of([&](Tape& t) { return self(t, all, x); });
+  const auto weight = set.find("all.qkv.weight")->value.rows<float>();
+  const auto bias = set.find("all.qkv.bias")->value.vec<float>();
+  for (index h = 0; h < 3; ++h) {
+    ParameterSet single({});
+    o.heads = 1;
+    const MultiHeadAttention one(o, ParameterScope(single));
+    for (index part = 0; part < 3; ++part) {
+      for (index d = 0; d < 4; ++d) {
+        const index from = part * 12 + h * 4 + d, to = part * 4 + d;
+        std::copy_n(weight[from], C, single.find("qkv.weight")->value.rows<float>()[to]);
+        single.find("qkv.bias")->value.vec<float>()[to] = bias[from];
+      }
+    }
+    const auto z = output_of([&](Tape& t) { return self(t, one, x); });
+    for (index n = 0; n < N; ++n) {
+      for (index d = 0; d < 4; ++d) EXPECT_EQ(y[n * 12 + h * 4 + d], z[n * 4 + d]);
+    }
+  }
+}
+
+// Spec A9: keys and values permuted together are the same bag.
+TEST(MultiHeadAttention, CrossAttentionDoesNotSeeTheOrderOfItsContext) {
+  ParameterSet set({});
+  Options o = options(2, 3);
+  o.context = 4;
+  const MultiHeadAttention layer(o, ParameterScope(set));
+  const auto x = noise(N * C), context = noise(5 * 4, 1);
+  auto turned = context;
+  std::rotate(turned.begin(), turned.begin() + 8, turned.end());
+  const auto ask = [&](const std::vector<float>& rows) {
+    return output_of([&](Tape& t) {
+      return layer.forward(t, t.constant(Rows<const float>(x.data(), N, C)), {},
+                           t.constant(Rows<const float>(rows.data(), 5, 4)), {});
+    });
+  };
+  EXPECT_THAT(ask(turned), testing::Pointwise(testing::FloatNear(1e-6f), ask(context)));
+}
+
+TEST(MultiHeadAttention, CausalRowsNeverSeeLaterOnes) {
+  ParameterSet set({});
+  Options o = options(2);
+  o.mask = mask::Causal();
+  const MultiHeadAttention layer(o, ParameterScope(set));
+  auto x = noise(N * C);
+  const auto before = output_of([&](Tape& t) { return self(t, layer, x); });
+  x[4 * C] += 1;
+  const auto after = output_of([&](Tape& t) { return self(t, layer, x); });
+  EXPECT_TRUE(std::equal(before.begin(), before.begin() + 4 * C, after.begin()));
+  EXPECT_NE(before[4 * C], after[4 * C]);
+}
+
+TEST(MultiHeadAttention, ACacheGivesTheBitsOfTheWhole) {
+  for (const Slopes slopes : {Slopes::kNone, Slopes::kFixed}) {
+    ParameterSet set({});
+    Options o = options(3);
+    o.kv_heads = 1;
+    o.mask = mask::Causal();
+    o.slopes = slopes;
+    const MultiHeadAttention layer(o, ParameterScope(set));
+    const auto x = noise(N * C);
+    const auto all = output_of([&](Tape& t) { return self(t, layer, x); });
+    KvCache cache(layer.cache_options(N));
+    std::vector<float> grown;
+    for (const auto& [begin, end] : {std::pair<index, index>{0, 3}, {3, 4}, {4, 5}, {5, 7}}) {
+      const auto rows = output_of([&](Tape& t) {
+        const auto part = Rows<const float>(x.data(), N, C).slice(begin, end);
+        return layer.forward(t, t.constant(part), cache);
+      });
+      grown.insert(grown.end(), rows.begin(), rows.end());
+    }
+    EXPECT_EQ(grown, all);
+  }
+}
+
+struct NamedOptions {
+  const char* name;
+  Options options;
+};
+
+NamedOptions named(const char* name, void (*change)(Options&)) {
+  NamedOptions n{name, options(2)};
+  change(n.options);
+  return n;
+}
+
+class EveryForm : public testing::TestWithParam<NamedOptions> {};
+
+TEST_P(EveryForm, GradientIsThatOfTheForward) {
+  auto set = float64_set();
+  const MultiHeadAttention layer(GetParam().options, ParameterScope(set));
+  const auto x = noise<double>(N * C), context = noise<double>(N * 4, 1);
+  expect_gradients(set, [&](Tape& t) {
+    const auto rows = lay_out_rows(t, N, {kOffsets, 3}, {kSamples, 2});
+    const Variable asks = t.constant(Rows<const double>(x.data(), N, C));
+    if (!GetParam().options.context) return layer.forward(t, asks, rows, {1, 2, 3});
+    const Variable asked = t.constant(Rows<const double>(context.data(), N, 4));
+    return layer.forward(t, asks, rows, asked, rows, {1, 2, 3});
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Forms, EveryForm,
+    testing::Values(
+        named("plain", [](Options&) {}),
+        named("without_biases", [](Options& o) { o.bias = Biases::kNone; }),
+        named("without_projection", [](Options& o) { o.output = OutputProjection::kNone; }),
+        named("free_sizes_grouped",
+              [](Options& o) { o.head_dim = 5, o.value_dim = 2, o.kv_heads = 1; }),
+        named("unscaled", [](Options& o) { o.scale = 1; }),
+        named("causal_with_dropout", [](Options& o) { o.mask = mask::Causal(), o.dropout = 0.3; }),
+        named("learned_slopes", [](Options& o) { o.slopes = Slopes::kLearned; }),
+        named("cross", [](Options& o) { o.context = 4; })),
+    [](const auto& test) { return std::string(test.param.name); });
+
+// Spec A12: sizes must fit only where one follows from the other.
+TEST(MultiHeadAttention, RefusesHeadsThatDoNotDivideTheWidth) {
+  EXPECT_THROWS(resolve(options(4)), kShape, "width 6 is not divisible by 4 heads");
+  EXPECT_EQ(resolve(options(4, 5)).value_dim, 5);
+  Options o = options(2);
+  o.kv_heads = 3;
+  EXPECT_THROWS(resolve(o), kShape, "3 kv_heads are more than the 2 heads");
+  EXPECT_THROWS(resolve(options(0)), kShape, "heads must be positive");
+}
+
+}  // namespace
+}  // namespace fovea
