@@ -61,7 +61,12 @@ std::vector<std::string> known_names(const CommandSpec& command) {
 }
 
 [[noreturn]] void fail_unknown(const CommandSpec& command, const std::vector<std::string>& extras) {
-  const std::string word = extras.empty() ? "" : extras.back().substr(0, extras.back().find('='));
+  // The value of an unknown option is left over, too: the option is what to talk about.
+  const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) {
+    return extra.rfind('-', 0) == 0;
+  });
+  const std::string all = option != extras.end() ? *option : extras.front();
+  const std::string word = all.substr(0, all.find('='));
   if (word.rfind('-', 0) != 0) {
     throw Error(ErrorCode::kUsage, fmt::format("{}: unexpected argument '{}'", command.name, word),
                 fmt::format("see: fovea {} --help", command.name));

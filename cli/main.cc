@@ -70,7 +70,14 @@ bool begins_with(const std::vector<std::string>& words, const std::vector<std::s
     }
   }
   std::string meant = closest(two, known);
-  if (meant.empty()) meant = closest(words[0], known);
+  if (meant.empty()) {
+    std::vector<std::string> first_words;
+    for (const std::string& name : known) first_words.push_back(split_words(name)[0]);
+    const std::string first = closest(words[0], first_words);
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (meant.empty() && first_words[i] == first) meant = known[i];
+    }
+  }
   throw Error(ErrorCode::kUsage, fmt::format("unknown command '{}'", words[0]),
               meant.empty() ? "see: fovea --help" : fmt::format("did you mean fovea {}?", meant));
 }

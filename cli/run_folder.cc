@@ -53,6 +53,13 @@ void require_replaceable(const fs::path& folder) {
   }
 }
 
+void remove_leftovers(const fs::path& folder) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (is_leftover(entry.path().filename().string())) fs::remove(entry.path(), error);
+  }
+}
+
 void remove_run(const fs::path& folder) {
   std::error_code error;
   const fs::path checkpoints = folder / kCheckpoints;
@@ -61,9 +68,6 @@ void remove_run(const fs::path& folder) {
       if (is_checkpoint_name(entry.path().filename().string())) fs::remove_all(entry.path(), error);
     }
     fs::remove(checkpoints, error);  // stays if something else is in it
-  }
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (is_leftover(entry.path().filename().string())) fs::remove(entry.path(), error);
   }
   for (const std::string_view file : kOurFiles) fs::remove(folder / file, error);
 }
@@ -109,6 +113,7 @@ void check_run_folder(const fs::path& folder, FolderUse use) {
 void open_run_folder(const fs::path& folder, FolderUse use) {
   create_folders(folder);
   if (use == FolderUse::kOverwrite) remove_run(folder);
+  if (use != FolderUse::kNew) remove_leftovers(folder);
 }
 
 LanguageModelSettings stored_settings(const fs::path& folder, const fs::path& checkpoint) {

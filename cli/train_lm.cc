@@ -17,6 +17,7 @@
 #include "cli/training_log.h"
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
+#include "fovea/base/context.h"
 #include "fovea/base/machine.h"
 #include "fovea/config/json.h"
 #include "fovea/config/toml.h"
@@ -217,12 +218,11 @@ void print_summary(const Summary& s, const fs::path& folder, bool json) {
   print(fmt::format("\nmodel: {}\n", folder.string()));
 }
 
-int train(const Arguments& arguments, const Place& place, const LanguageModelRun& run,
-          const RunCost& cost, double began) {
+int train(const Context& context, const Arguments& arguments, const Place& place,
+          const LanguageModelRun& run, const RunCost& cost, double began) {
   listen_to_signals();
   TrainingLog log(cost.updates);
-  const TrainResult result =
-      train_language_model(context_of(arguments), run, place.folder, place.start, log);
+  const TrainResult result = train_language_model(context, run, place.folder, place.start, log);
   log.finish();
   if (result.stopped) {
     say(fmt::format("stopped after update {}; to go on: fovea train lm --resume -o {}",
@@ -271,6 +271,7 @@ CommandSpec train_lm_spec() {
 int train_lm(const Arguments& arguments) {
   const double began = monotonic_seconds();
   const bool json = arguments.on("json");
+  const Context context = context_of(arguments);
   const Place place = place_of(arguments);
   const LanguageModelSettings settings = settings_of(arguments, place);
   const bool dry_run = arguments.on("dry-run");
@@ -284,7 +285,7 @@ int train_lm(const Arguments& arguments) {
   if (dry_run) return print_dry_run(cost, memory, json);
   require_memory(cost, memory);
   open_run_folder(place.folder, folder_use(arguments));
-  return train(arguments, place, run, cost, began);
+  return train(context, arguments, place, run, cost, began);
 }
 
 }  // namespace fovea::cli

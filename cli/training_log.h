@@ -14,6 +14,7 @@ class TrainingLog final : public Observer {
  public:
   /// `updates` of the whole run; 0: not known.
   explicit TrainingLog(index updates) : updates_(updates) {}
+  ~TrainingLog() override { finish(); }
 
   void begins(const RunState& state, double fraction_done) override;
   void noticed(const std::string& what) override;

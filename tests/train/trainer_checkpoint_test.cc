@@ -76,11 +76,11 @@ void expect_same(const Outcome& a, const Outcome& b) {
   EXPECT_EQ(a.state.best_step, b.state.best_step);
 }
 
-// Interrupted at every step there is, some of them where an evaluation or a save is due.
+// Some of the steps are where an evaluation or a save is due.
 TEST_F(TrainerCheckpoint, ResumedRunsEndWithTheSameBits) {
   begin(folder / "straight");
   const Outcome straight = process(folder / "straight", false, 1000);
-  for (index stop = 1; stop < 40; ++stop) {
+  for (const index stop : {1, 3, 5, 7, 10, 11, 20, 39}) {
     const auto path = folder / ("at" + std::to_string(stop));
     begin(path);
     process(path, false, stop);

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever interrupts a run, and however many threads it has, it ends with the same bits."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+from support import FOVEA, CommandTest, words
+
+STEPS = 60
+KILLS = int(os.environ.get("FOVEA_KILLS", "4"))
+
+# Dropout and mixed lengths on; evaluations and saves so often that kills meet them.
+ARGS = ["--layers", "2", "--heads", "2", "--width", "32", "--block", "24", "--batch-size", "6",
+        "--warmup", "5", "--dropout", "0.1", "--data", "lines", "--eval-every", "4u", "--save-every",
+        "6u", "--log-every", "3"]
+
+TIMES = {"seconds", "seconds_left", "tokens_per_second"}
+
+
+class ResumeTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.text.write_text(words(lines=3000), encoding="utf-8")
+
+    def arguments(self, output, *args):
+        return ["train", "lm", "--train", self.text, "-o", output, *ARGS, "--stop-after", f"{STEPS}u", *args]
+
+    def outcome(self, output):
+        newest = max((output / "checkpoints").glob("step-??????"))
+        records = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+        return {
+            "model": (output / "model.safetensors").read_bytes(),
+            "last": newest.name,
+            "weights": (newest / "model.safetensors").read_bytes(),
+            "optimizer": (newest / "optimizer.safetensors").read_bytes(),
+            "metrics": [{k: v for k, v in r.items() if k not in TIMES} for r in records],
+        }
+
+    def assert_same(self, a, b):
+        for part in a:
+            self.assertEqual(a[part] == b[part], True, part)
+
+    def straight(self):
+        output = self.folder / "straight"
+        self.succeed(*self.arguments(output, "--threads", "2"))
+        return self.outcome(output)
+
+    def until_done(self, output):
+        return self.succeed("train", "lm", "--resume", "-o", output, "--threads", "1", "--json")
+
+
+class Threads(ResumeTest):
+    def test_any_number_gives_the_same_model(self):
+        for data in ["lines", "blocks"]:
+            models = []
+            for threads in [1, 2, 3, 8]:
+                output = self.folder / f"{data}{threads}"
+                self.succeed(*self.arguments(output, "--threads", threads, "--data", data))
+                models.append(self.outcome(output))
+            for other in models[1:]:
+                self.assert_same(models[0], other)
+
+    def test_another_seed_gives_another_model(self):
+        first = self.straight()
+        output = self.folder / "other"
+        self.succeed(*self.arguments(output, "--seed", "2"))
+        self.assertNotEqual(first["model"], self.outcome(output)["model"])
+
+
+class Signals(ResumeTest):
+    def wait_for_steps(self, process, output, steps=6):
+        metrics = output / "metrics.jsonl"
+        limit = time.monotonic() + 60
+        while time.monotonic() < limit and process.poll() is None:
+            if metrics.exists() and metrics.read_text().count('"update"') >= steps // 3:
+                return
+            time.sleep(0.005)
+        self.fail("the run did not begin")
+
+    def interrupt(self, number, extra=("--stop-after", "100000u")):
+        output = self.folder / f"signal{number}"
+        process = self.start(*self.arguments(output, *extra))
+        self.wait_for_steps(process, output)
+        process.send_signal(number)
+        return output, process
+
+    def finish(self, process):
+        out, err = process.communicate(timeout=60)
+        return process.returncode, out.decode(), err.decode()
+
+    def test_interrupt_and_terminate_save_and_say_how_to_go_on(self):
+        for number, status in [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR2, 0)]:
+            with self.subTest(signal=number):
+                output, process = self.interrupt(number)
+                code, _, err = self.finish(process)
+                self.assertEqual(code, status, err)
+                self.assertIn(f"fovea train lm --resume -o {output}", err)
+                self.assertNotIn("error[", err)
+                self.succeed("inspect", output, "--verify")
+                self.succeed("generate", output, "the", "--max-tokens", "3")
+
+    def test_a_run_that_was_interrupted_ends_with_the_same_bits(self):
+        straight = self.straight()
+        for number in [signal.SIGINT, signal.SIGTERM]:
+            output, process = self.interrupt(number, ())
+            self.finish(process)
+            self.until_done(output)
+            self.assert_same(straight, self.outcome(output))
+
+    def test_usr1_saves_and_goes_on(self):
+        output, process = self.interrupt(signal.SIGUSR1, ("--save-every", "100000u", "--stop-after", "3000u"))
+        limit = time.monotonic() + 30
+        while time.monotonic() < limit and not list(output.glob("checkpoints/step-??????")):
+            time.sleep(0.005)
+        self.assertTrue(list(output.glob("checkpoints/step-??????")))
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.finish(process)[0], 130)
+
+    def test_second_signal_stops_now(self):
+        output, process = self.interrupt(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        code = self.finish(process)[0]
+        self.assertLess(time.monotonic() - began, 5)
+        self.assertIn(code, (-signal.SIGINT, 130))
+        self.until_done_or_refused(output)
+
+    def until_done_or_refused(self, output):
+        done = self.run_fovea("train", "lm", "--resume", "-o", output, "--stop-after", f"{STEPS}u")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_closed_stderr_does_not_end_a_run(self):
+        output = self.folder / "deaf"
+        process = self.start(*self.arguments(output, "--json"))
+        process.stderr.close()
+        out = process.stdout.read()
+        process.stdout.close()
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(json.loads(out)["steps"], STEPS)
+
+
+class Kill(ResumeTest):
+    def test_kill_at_random_moments(self):
+        straight = self.straight()
+        began = time.monotonic()
+        self.succeed(*self.arguments(self.folder / "timed", "--threads", "2"))
+        duration = time.monotonic() - began
+        rng = random.Random(int(os.environ.get("FOVEA_KILL_SEED", "1")))
+        kept = 0
+        for number in range(KILLS):
+            output = self.folder / f"kill{number}"
+            process = self.start(*self.arguments(output, "--threads", "2"))
+            time.sleep(rng.uniform(0.1, 0.9) * duration)
+            process.kill()
+            process.communicate()
+            kept += len(list(output.glob("checkpoints/step-??????"))) > 0
+            if not (output / "MANIFEST.json").exists():
+                self.succeed(*self.arguments(output, "--overwrite"))
+            else:
+                self.until_done(output)
+            self.assert_same(straight, self.outcome(output))
+            self.assertEqual([p for p in output.rglob("*.tmp*")], [])
+            self.succeed("inspect", output, "--verify")
+        self.assertGreater(kept, 0, "no kill came after a checkpoint: nothing was tested")
+
+
+class Resume(ResumeTest):
+    def test_longer_run(self):
+        output = self.folder / "run"
+        self.succeed(*self.arguments(output))
+        done = self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "70u", "--json")
+        self.assertEqual(self.last_object(done)["steps"], 70)
+
+    def test_from_a_named_checkpoint(self):
+        output = self.folder / "run"
+        self.succeed(*self.arguments(output, "--keep", "20"))
+        before = self.outcome(output)
+        done = self.succeed("train", "lm", f"--resume={output}/checkpoints/step-000030", "--json")
+        self.assertEqual(self.last_object(done)["steps"], STEPS)
+        self.assert_same(before, self.outcome(output))
+
+    def test_changed_options_are_noticed(self):
+        output = self.folder / "run"
+        self.succeed(*self.arguments(output))
+        done = self.succeed("train", "lm", "--resume", "-o", output, "--lr", "1e-4")
+        self.assertIn(b"warning", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The journey of a user: train, look, evaluate, generate."""
+
+import json
+import math
+import subprocess
+import unittest
+import xml.etree.ElementTree
+
+from support import FOVEA, SMALL, CommandTest
+
+RESULT_FIELDS = ["train_loss", "valid_loss", "best_valid_loss", "steps", "tokens",
+                 "tokens_per_second", "seconds", "parameters", "peak_memory_bytes"]
+
+
+class Train(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.folder / "model"
+
+    def test_result_is_one_object_on_stdout(self):
+        done = self.train(self.model, "--stop-after", "60u", "--eval-every", "20u", "--json")
+        self.assertEqual(len(done.stdout.splitlines()), 1)
+        result = self.last_object(done)
+        self.assertEqual(list(result), RESULT_FIELDS)
+        self.assertEqual(result["steps"], 60)
+        self.assertEqual(result["tokens"], 60 * 4 * 16)
+        # It has learned something: all tokens alike would be ln 280 = 5.6.
+        self.assertLess(result["train_loss"], 4.5)
+        self.assertLess(result["best_valid_loss"], 4.5)
+        self.assertGreater(result["parameters"], 10000)
+        self.assertGreater(result["peak_memory_bytes"], 1 << 20)
+        self.assertGreater(result["tokens_per_second"], 0)
+
+    def test_without_validation(self):
+        done = self.train(self.model, "--stop-after", "10u", "--valid-fraction", "0", "--json")
+        result = self.last_object(done)
+        self.assertIsNone(result["valid_loss"])
+        self.assertIsNone(result["best_valid_loss"])
+        self.succeed("generate", self.model, "the", "--max-tokens", "5")
+
+    def test_output_for_machines_has_no_control_characters(self):
+        done = self.train(self.model, "--stop-after", "30u", "--eval-every", "10u")
+        for stream in (done.stdout, done.stderr):
+            self.assertNotIn(b"\r", stream)
+            self.assertNotIn(b"\x1b", stream)
+
+    def test_folder_holds_model_metrics_and_curve(self):
+        self.train(self.model, "--stop-after", "40u", "--eval-every", "20u", "--log-every", "5")
+        self.assertEqual({p.name for p in self.model.iterdir()},
+                         {"MANIFEST.json", "config.json", "tokenizer.txt", "model.safetensors",
+                          "metrics.jsonl", "loss.svg", "checkpoints"})
+        records = [json.loads(line) for line in (self.model / "metrics.jsonl").read_text().splitlines()]
+        updates = [r for r in records if r["kind"] == "update"]
+        evaluations = [r for r in records if r["kind"] == "evaluation"]
+        self.assertEqual([r["step"] for r in updates], list(range(5, 41, 5)))
+        self.assertEqual([r["step"] for r in evaluations], [20, 40])
+        for key in ["loss", "mean16_loss", "running_loss", "lr", "gradient_norm", "seconds_left"]:
+            self.assertIn(key, updates[0])
+        xml.etree.ElementTree.parse(self.model / "loss.svg")
+        config = json.loads((self.model / "config.json").read_text())
+        self.assertEqual(config["kind"], "language_model")
+        self.assertEqual(config["model"]["layers"], 2)
+
+    def test_last_value_of_an_option_counts(self):
+        self.train(self.model, "--stop-after", "9u", "--layers", "1", "--stop-after", "2u")
+        self.assertEqual(json.loads((self.model / "config.json").read_text())["model"]["layers"], 1)
+
+    def test_several_files_and_lists(self):
+        second = self.folder / "second.txt"
+        second.write_text("zebras zigzag\n" * 100)
+        done = self.succeed("train", "lm", "--train", self.text, second, "--valid", self.text, "-o",
+                            self.model, *SMALL, "--stop-after", "2u", "--json")
+        self.assertEqual(self.last_object(done)["steps"], 2)
+        self.assertIn("U+007A", (self.model / "tokenizer.txt").read_text())
+
+    def test_precedence(self):
+        config = self.folder / "c.toml"
+        config.write_text("[model]\nlayers = 3\nwidth = 48\nheads = 3\n[recipe]\nstop_after = \"2u\"\n")
+        self.succeed("train", "lm", "--preset", "tiny", "-c", config, "--train", self.text, "-o",
+                     self.model, "--heads", "4", "--block", "16", env={"FOVEA_WIDTH": "64", "FOVEA_HEADS": "8"})
+        model = json.loads((self.model / "config.json").read_text())["model"]
+        self.assertEqual((model["layers"], model["width"], model["heads"], model["block"]), (3, 64, 4, 16))
+
+    def test_every_choice_trains(self):
+        choices = [["--position", p] for p in ["learned", "sinusoidal", "alibi", "none"]]
+        choices += [["--norm", "rms"], ["--norm-position", "post"], ["--ln-variant", "unbiased"], ["--bias"],
+                    ["--activation", "silu"], ["--no-tie"], ["--kv-heads", "1"], ["--head-dim", "24"],
+                    ["--ff", "40"], ["--dropout", "0.1"], ["--accumulate", "3"], ["--data", "lines"],
+                    ["--tokenizer", "byte"], ["--schedule", "linear"], ["--schedule", "inverse-sqrt"],
+                    ["--schedule", "constant"], ["--stop-after", "0.02e"], ["--preset", "source", "--block", "40"]]
+        for number, args in enumerate(choices):
+            with self.subTest(args=args):
+                model = self.folder / str(number)
+                self.train(model, "--stop-after", "3u", *args)
+                self.succeed("generate", model, "the", "--max-tokens", "20")
+
+    def test_dry_run_writes_nothing(self):
+        done = self.train(self.model, "--dry-run", "--json")
+        self.assertFalse(self.model.exists())
+        result = self.last_object(done)
+        self.assertEqual(list(result), ["parameters", "updates", "tokens_per_update", "flops_per_update",
+                                        "flops", "predicted_memory_bytes", "available_memory_bytes"])
+        self.succeed("train", "lm", "--dry-run", "--train", self.text, "--preset", "gpt2")
+
+    def test_prediction_covers_what_is_used(self):
+        args = ["--width", "128", "--layers", "4", "--heads", "4", "--block", "128", "--batch-size", "32"]
+        predicted = self.last_object(self.train(self.model, *args, "--dry-run", "--json"))
+        used = self.last_object(self.train(self.model, *args, "--stop-after", "3u", "--json"))
+        self.assertGreater(predicted["predicted_memory_bytes"], used["peak_memory_bytes"])
+        self.assertLess(predicted["predicted_memory_bytes"], 2 * used["peak_memory_bytes"])
+
+    def test_source_preset_is_the_books_model(self):
+        # 478,639 parameters at its vocabulary of 1,071; a token more is 128 x 2 + 1.
+        done = self.train(self.model, "--preset", "source", "--layers", "1", "--heads", "4", "--width", "128",
+                          "--block", "40", "--dry-run", "--json")
+        parameters = self.last_object(done)["parameters"]
+        vocabulary = 3 + 256 + len(set(self.text.read_text()))
+        self.assertEqual(parameters, 478639 - (1071 - vocabulary) * 257)
+
+
+class Use(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.keep = CommandTest()
+        cls.keep.setUp()
+        cls.model = cls.keep.folder / "model"
+        cls.keep.train(cls.model, "--stop-after", "300u", "--eval-every", "100u")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.keep.doCleanups()
+
+    def test_generate_prints_prompt_continuation_newline(self):
+        done = self.succeed("generate", self.model, "the cat", "--max-tokens", "30")
+        text = done.stdout.decode("utf-8")
+        self.assertTrue(text.startswith("the cat"))
+        self.assertTrue(text.endswith("\n"))
+        self.assertGreater(len(text), 25)
+
+    def test_same_seed_same_text(self):
+        def write(*args):
+            return self.succeed("generate", self.model, "the", "--max-tokens", "80", *args).stdout
+        self.assertEqual(write("--seed", "5"), write("--seed", "5", "--threads", "3"))
+        self.assertNotEqual(write("--seed", "5"), write("--seed", "6"))
+        self.assertEqual(write("--greedy"), write("--greedy", "--seed", "9"))
+        self.assertEqual(write("--greedy"), write("--top-k", "1"))
+
+    def test_generate_slides_past_the_block(self):
+        done = self.succeed("generate", self.model, "the cat " * 10, "--max-tokens", "100")
+        self.assertGreater(len(done.stdout), 150)
+
+    def test_prompt_with_new_characters(self):
+        done = self.succeed("generate", self.model, "床前", "--max-tokens", "5")
+        self.assertTrue(done.stdout.decode("utf-8").startswith("床前"))
+
+    def test_generate_is_quiet_when_nobody_reads_on(self):
+        process = self.start("generate", self.model, "the", "--max-tokens", "100000")
+        process.stdout.read(50)
+        process.stdout.close()
+        self.assertEqual(process.stderr.read(), b"")
+        process.stderr.close()
+        process.wait(timeout=20)
+
+    def test_eval(self):
+        result = self.last_object(self.succeed("eval", self.model, "--test", self.text, "--json"))
+        self.assertEqual(list(result), ["loss", "perplexity", "bits_per_byte", "tokens"])
+        size = len(self.text.read_bytes())
+        self.assertEqual(result["tokens"], size - 1)
+        self.assertAlmostEqual(result["perplexity"], math.exp(result["loss"]), places=6)
+        self.assertAlmostEqual(result["bits_per_byte"], result["loss"] / math.log(2), places=6)
+
+    def test_eval_counts_bytes_of_characters_it_does_not_know(self):
+        other = self.folder / "other.txt"
+        other.write_text("床前明月光，疑是地上霜。\n" * 20, encoding="utf-8")
+        result = self.last_object(self.succeed("eval", self.model, "--test", other, "--json"))
+        self.assertAlmostEqual(result["bits_per_byte"] * math.log(2), result["loss"], places=6)
+
+    def test_eval_agrees_with_training(self):
+        lines = [json.loads(l) for l in (self.model / "metrics.jsonl").read_text().splitlines()]
+        best = min(l["valid_loss"] for l in lines if l["kind"] == "evaluation")
+        text = self.keep.text.read_text()
+        valid = self.folder / "valid.txt"
+        valid.write_text(text[math.floor(len(text) * 0.9):])
+        result = self.last_object(self.succeed("eval", self.model, "--test", valid, "--json"))
+        self.assertAlmostEqual(result["loss"], best, places=5)
+
+    def test_inspect(self):
+        said = self.succeed("inspect", self.model).stdout.decode()
+        self.assertIn("language model", said)
+        self.assertIn("model.width", said)
+        verified = self.succeed("inspect", self.model, "--verify").stdout.decode()
+        self.assertIn("whole", verified)
+        self.assertNotIn("DAMAGED", verified)
+
+    def test_a_checkpoint_is_a_model_too(self):
+        checkpoint = next((self.model / "checkpoints").iterdir())
+        self.succeed("generate", checkpoint, "the", "--max-tokens", "5")
+        self.succeed("inspect", checkpoint, "--verify")
+
+
+class Machine(CommandTest):
+    def test_doctor(self):
+        said = self.last_object(self.succeed("doctor", "--json"))
+        self.assertIn(said["instruction_set"], said["instruction_sets"])
+        self.assertGreater(said["cores"], 0)
+        for isa in said["instruction_sets"]:
+            pinned = self.last_object(self.succeed("doctor", "--json", env={"FOVEA_ISA": isa}))
+            self.assertEqual(pinned["instruction_set"], isa)
+
+    def test_bench_attention(self):
+        for mask in ["all", "causal"]:
+            said = self.last_object(self.succeed("bench", "attention", "--batch", "1", "--heads", "2",
+                                                 "--length", "128", "--head-dim", "32", "--mask", mask,
+                                                 "--threads", "1", "--json"))
+            self.assertEqual(list(said), ["forward_seconds", "backward_seconds", "forward_gflops",
+                                          "backward_gflops", "fma_gflops", "forward_share",
+                                          "backward_share", "peak_memory_bytes"])
+            self.assertGreater(said["forward_share"], 0)
+            pairs = 128 * 128 if mask == "all" else 128 * 129 / 2
+            self.assertAlmostEqual(said["forward_gflops"] * said["forward_seconds"],
+                                   4e-9 * pairs * 2 * 32, places=9)
+
+    def test_help_and_version(self):
+        self.assertRegex(self.succeed("--version").stdout.decode(), r"^fovea \d+\.\d+\.\d+\n$")
+        overview = self.succeed("--help").stdout.decode()
+        for command in ["train lm", "generate", "eval", "inspect", "doctor", "bench attention"]:
+            self.assertIn(command, overview)
+            said = self.succeed(*command.split(), "--help").stdout.decode()
+            self.assertIn("--help", said)
+        said = self.succeed("train", "lm", "--help").stdout.decode()
+        for option in ["--kv-heads", "--ln-variant", "--resume", "--overwrite", "--learning-rate", "SIGINT"]:
+            self.assertIn(option, said)
+
+    def test_nothing_at_all(self):
+        done = self.run_fovea()
+        self.assertEqual(done.returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
