@@ -29,8 +29,8 @@ struct TokenBatch {
 };
 
 struct LossOptions {
-  double scale = 1;    ///< 1 / (targets of the update) makes the loss a mean
-  DropoutKey dropout;  ///< seed and step of this update's masks; `layer` is not read
+  double scale = 1;      ///< 1 / (targets of the update) makes the loss a mean
+  DropoutKey dropout{};  ///< seed and step of this update's masks; `layer` is not read
 };
 
 /// Parameters change only from outside (optimizer, checkpoint); all functions are const and may be
