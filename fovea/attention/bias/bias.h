@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace fovea {
 template <class T>
 class BiasPart {
  public:
+  using Value = T;
   virtual ~BiasPart() = default;
 
   /// The new score, given the old one.
@@ -70,5 +72,14 @@ class Bias {
  private:
   std::vector<std::shared_ptr<const BiasPart<T>>> parts_;
 };
+
+/// Two parts, in this order.
+template <class A, class B>
+requires std::is_base_of_v<BiasPart<typename A::Value>, A> &&
+    std::is_base_of_v<BiasPart<typename A::Value>, B>
+        Bias<typename A::Value>
+operator+(A a, B b) {
+  return Bias<typename A::Value>(std::move(a)) + Bias<typename A::Value>(std::move(b));
+}
 
 }  // namespace fovea

@@ -41,6 +41,11 @@ std::pair<index, index> MaskPart::query_range(const Sequence& sequence, index, i
 
 void MaskPart::check_shape(index, index, index, index) const {}
 
+Mask operator&(Mask a, const Mask& b) {
+  a.parts_.insert(a.parts_.end(), b.parts_.begin(), b.parts_.end());
+  return a;
+}
+
 bool Mask::keeps(const ScoreSite& site) const {
   return std::all_of(parts_.begin(), parts_.end(),
                      [&](const auto& part) { return part->keeps(site); });

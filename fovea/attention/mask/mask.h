@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -74,14 +75,15 @@ class Mask {
                                       index keys) const;
   std::string name() const;
 
-  friend Mask operator&(Mask a, const Mask& b) {
-    a.parts_.insert(a.parts_.end(), b.parts_.begin(), b.parts_.end());
-    return a;
-  }
+  /// What both keep.
+  friend Mask operator&(Mask a, const Mask& b);
 
  private:
   std::vector<std::shared_ptr<const MaskPart>> parts_;
 };
+
+// Declared here as well, so that two parts find it: mask::Causal() & mask::Window(64, 0).
+Mask operator&(Mask a, const Mask& b);
 
 /// Keeps columns [begin, end) of row r of a tile along its lanes; the rest becomes -infinity.
 /// The one loop of all masks that keep an interval.
