@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/reference.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/attention/golden.h"
+
+namespace fovea::testing {
+namespace {
+
+TEST(ReferenceAttention, MatchesGoldenValues) {
+  golden::expect_forward<double>(Method::kReference);
+  golden::expect_forward<float>(Method::kReference);
+}
+
+TEST(ReferenceAttention, MatchesGoldenGradients) {
+  golden::expect_backward<double>(Method::kReference);
+  golden::expect_backward<float>(Method::kReference);
+}
+
+// The derivative of softmax, by central differences of the forward, for every input at once:
+// masked, grouped, dropped out, with a bias.
+TEST(ReferenceAttention, GradientsAreThoseOfTheForward) {
+  Call<double> call({.B = 2, .T = 4, .S = 5, .H = 2, .G = 1, .D = 3, .Dv = 2}, 5);
+  const std::vector<double> slopes = {0.3, -0.2};
+  const Attention<double> attention{.bias = bias::Alibi<double>({slopes.data(), 2}),
+                                    .mask = mask::Causal(),
+                                    .dropout = {.probability = 0.25, .seed = 9}};
+  call.run(attention, Method::kReference);
+  const auto loss = [&] {
+    Call<double> other = call;
+    other.forward(attention, Method::kReference);
+    double sum = 0;
+    for (std::size_t i = 0; i < other.o.size(); ++i) sum += other.o[i] * call.d_o[i];
+    return sum;
+  };
+  const auto expect_gradient = [&](std::vector<double>& x, const std::vector<double>& dx) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double old = x[i], step = 1e-5;
+      x[i] = old + step;
+      const double above = loss();
+      x[i] = old - step;
+      const double below = loss();
+      x[i] = old;
+      EXPECT_NEAR((above - below) / (2 * step), dx[i], 1e-9);
+    }
+  };
+  expect_gradient(call.q, call.dq);
+  expect_gradient(call.k, call.dk);
+  expect_gradient(call.v, call.dv);
+}
+
+// A row of exactly one key copies it; a row of none is empty (spec section 3).
+TEST(ReferenceAttention, OneKeyIsCopiedAndNoKeyGivesNothing) {
+  Call<double> call({.T = 2, .S = 1, .D = 3, .Dv = 3}, 1);
+  call.forward({.mask = mask::Causal(Align::kTopLeft) & mask::Window(0, 0)}, Method::kReference);
+  EXPECT_EQ(std::vector<double>(call.o.begin(), call.o.begin() + 3), call.v);
+  EXPECT_EQ(std::vector<double>(call.o.begin() + 3, call.o.end()), std::vector<double>(3, 0.0));
+  EXPECT_EQ(call.lse[1], -std::numeric_limits<double>::infinity());
+}
+
+}  // namespace
+}  // namespace fovea::testing
