@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/train/folder.h"
+#include "tests/support/folder.h"
 
 namespace fovea {
 namespace {

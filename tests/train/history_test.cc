@@ -7,7 +7,7 @@
 
 #include "fovea/base/file.h"
 #include "tests/support/throws.h"
-#include "tests/train/folder.h"
+#include "tests/support/folder.h"
 
 namespace fovea {
 namespace {

@@ -7,7 +7,7 @@
 #include "fovea/train/model_folder.h"
 #include "fovea/train/trainer.h"
 #include "tests/support/throws.h"
-#include "tests/train/folder.h"
+#include "tests/support/folder.h"
 #include "tests/train/toy.h"
 
 namespace fovea {

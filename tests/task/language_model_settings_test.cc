@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/language_model_settings.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+TEST(LanguageModelSettings, EveryPresetPassesItsChecks) {
+  for (const LanguageModelPreset& preset : language_model_presets()) {
+    LanguageModelSettings settings;
+    apply_preset(preset.name, settings);
+    EXPECT_NO_THROW(check_options(settings)) << preset.name;
+  }
+}
+
+// Spec L12: 478,639 parameters at the notebook's vocabulary, 480,438 at the data pack's.
+TEST(LanguageModelSettings, SourceIsTheBooksModel) {
+  LanguageModelSettings settings;
+  apply_preset("source", settings);
+  settings.model.vocabulary = 1071;
+  EXPECT_EQ(parameter_count(resolve(settings.model)), 478639);
+  settings.model.vocabulary = 1078;
+  EXPECT_EQ(parameter_count(resolve(settings.model)), 480438);
+}
+
+// Radford et al. 2019 as published: 124,439,808 with the vocabulary of 50,257.
+TEST(LanguageModelSettings, Gpt2HasItsSize) {
+  LanguageModelSettings settings;
+  apply_preset("gpt2", settings);
+  settings.model.vocabulary = 50257;
+  EXPECT_EQ(parameter_count(resolve(settings.model)), 124439808);
+}
+
+TEST(LanguageModelSettings, UnknownPresetListsThoseThereAre) {
+  LanguageModelSettings settings;
+  const auto error = error_of([&] { apply_preset("huge", settings); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::kOptionValue);
+  EXPECT_EQ(error->hint(), "choose one of: tiny, small, gpt2, source");
+}
+
+TEST(LanguageModelSettings, ChecksTextAndRecipe) {
+  const auto refused = [](auto change) {
+    LanguageModelSettings settings;
+    change(settings);
+    return error_of([&] { check_options(settings); }).has_value();
+  };
+  EXPECT_TRUE(refused([](auto& s) { s.text.valid_fraction = 1; }));
+  EXPECT_TRUE(refused([](auto& s) { s.text.batch_size = 0; }));
+  EXPECT_TRUE(refused([](auto& s) { s.text.data = "files"; }));
+  EXPECT_TRUE(refused([](auto& s) { s.text.tokenizer = "words"; }));
+  EXPECT_TRUE(refused([](auto& s) { s.recipe.lr = -1; }));
+}
+
+}  // namespace
+}  // namespace fovea

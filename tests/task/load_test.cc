@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "fovea/train/model_folder.h"
+#include "tests/support/throws.h"
+#include "tests/task/tiny.h"
+
+namespace fovea {
+namespace {
+
+TEST(Load, GivesBackWhatWasTrained) {
+  const TestFolder folder;
+  const LanguageModelRun run = prepare_run(tiny_settings(folder));
+  Observer silent;
+  train_language_model(Context(2), run, folder / "model", {}, silent);
+  const LoadedLanguageModel loaded = load_language_model(folder / "model");
+  EXPECT_EQ(loaded.settings.model, run.settings.model);
+  EXPECT_EQ(config_text(loaded.settings), config_text(run.settings));
+  EXPECT_EQ(loaded.tokenizer->data(), run.tokenizer->data());
+  EXPECT_EQ(safetensors_bytes(parameter_tensors(loaded.model->parameters())),
+            safetensors_bytes(read_model_weights(folder / "model").tensors));
+}
+
+TEST(Load, NamesTheKindItFound) {
+  EXPECT_THROWS(settings_from_text(R"({"kind":"classifier"})", "c.json"), kModelWrongKind,
+                "c.json: expected \"kind\": \"language_model\", got \"classifier\"");
+  EXPECT_THROWS(settings_from_text(R"({"architectures":[]})", "c.json"), kModelWrongKind,
+                "got none");
+  EXPECT_THROWS(settings_from_text("{", "c.json"), kModelDamaged, "c.json");
+}
+
+TEST(Load, ATokenizerOfAnotherModelIsDamage) {
+  const TestFolder folder;
+  LanguageModelSettings settings = tiny_settings(folder);
+  settings.model.vocabulary = 300;
+  write_model_files(
+      folder / "m",
+      std::vector<NamedFile>{{"config.json", config_text(settings)},
+                             {"tokenizer.txt", to_text({.kind = "byte", .characters = {}})}});
+  EXPECT_THROWS(load_language_model(folder / "m"), kModelDamaged,
+                "the tokenizer has 259 tokens, the model 300");
+}
+
+TEST(Load, AnEmptyFolderIsNoModel) {
+  const TestFolder folder;
+  EXPECT_THROWS(load_language_model(folder.path()), kModelMissing, "no model");
+}
+
+}  // namespace
+}  // namespace fovea
