@@ -51,8 +51,6 @@ struct BackwardTile {
   T* kt = nullptr;      // [D][stride]
   T* vt = nullptr;      // [Dv][stride], scaled by what dropout keeps
   T* k = nullptr;       // [keys][Dp], scaled
-  T* q = nullptr;       // [kRowBlock][Dp], scaled: the forward's bits need the forward's factors
-  T* d_o = nullptr;     // [kRowBlock][Dvp]
   T* s = nullptr;       // [kRowBlock][stride], then p
   T* dp = nullptr;      // [kRowBlock][stride], then ds
   T* inputs = nullptr;  // what the bias parts read, a tile each
@@ -73,6 +71,12 @@ struct BackwardTile {
   Rows<const T> key_rows(const View<const T>& view) const {
     return {view.row(sequence().batch, sequence().key_row + key, chunk.group), keys, view.width,
             view.length_stride};
+  }
+  Rows<const T> packed_q() const {
+    return {chunk.packed.q + chunk.packed.slot(head, query) * Dp, queries, Dp};
+  }
+  Rows<const T> packed_d_o() const {
+    return {chunk.packed.d_o + chunk.packed.slot(head, query) * Dvp, queries, Dvp};
   }
   Rows<T> dq_rows() const { return {chunk.dq_row(head, query, Dp), queries, call.in.q.width, Dp}; }
 
@@ -102,8 +106,6 @@ void BackwardTile<T>::Allocate(Scratch& scratch) {
   kt = scratch.allocate<T>(D * stride);
   vt = scratch.allocate<T>(Dv * stride);
   k = scratch.allocate<T>(keys * Dp);
-  q = scratch.allocate<T>(kRowBlock * Dp);
-  d_o = scratch.allocate<T>(kRowBlock * Dvp);
   s = scratch.allocate<T>(kRowBlock * stride);
   dp = scratch.allocate<T>(kRowBlock * stride);
   inputs = scratch.allocate<T>(kept_inputs(call.attention.bias) * kRowBlock * stride);
@@ -131,18 +133,16 @@ void BackwardTile<T>::RunHead() {
 
 template <class T>
 void BackwardTile<T>::RunBlock() {
-  PackRows(query_rows(call.in.q), call.scale, Rows<T>(q, queries, Dp));
-  PackRows(query_rows(call.saved.d_o), T{1}, Rows<T>(d_o, queries, Dvp));
   TileOperands<T> product{
       .rows = queries, .lanes = stride, .a_depth = 1, .b_depth = stride, .c_row = stride};
   product.depth = call.in.q.width;
-  product.a = q;
+  product.a = packed_q().data;
   product.a_row = Dp;
   product.b = kt;
   product.c = s;
   TileProduct<Into::kOverwrite>(product);
   product.depth = call.in.v.width;
-  product.a = d_o;
+  product.a = packed_d_o().data;
   product.a_row = Dvp;
   product.b = vt;
   product.c = dp;
@@ -232,10 +232,10 @@ void BackwardTile<T>::AddProducts() {
   TileOperands<T> down{.rows = keys, .depth = queries, .a_row = 1, .a_depth = stride};
   down.a = s;
   down.c = dv;
-  AddProduct(down, Rows<const T>(d_o, queries, Dvp), keeps_across);
+  AddProduct(down, packed_d_o(), keeps_across);
   down.a = dp;
   down.c = dk;
-  AddProduct(down, Rows<const T>(q, queries, Dp), keeps_across);
+  AddProduct(down, packed_q(), keeps_across);
   TileOperands<T> along{.rows = queries, .depth = keys, .a = dp, .a_row = stride, .a_depth = 1};
   along.c = chunk.dq_row(head, query, Dp);
   AddProduct(along, Rows<const T>(k, keys, Dp), keeps);
@@ -276,6 +276,20 @@ void BackwardTile<T>::Finish() {
 }
 
 template <class T>
+void PackQueries(const BackwardCall<T>& call, const Sequence& sequence,
+                 const PackedQueries<T>& packed, const PackRange& range) {
+  const auto& [head, begin, end] = range;
+  const index Dp = RoundUpToLanes<T>(call.in.q.width), Dvp = RoundUpToLanes<T>(call.in.v.width);
+  const index slot = packed.slot(head, begin), rows = end - begin;
+  const auto rows_of = [&, h = head, i = begin](const View<const T>& view) {
+    return Rows<const T>(view.row(sequence.batch, sequence.query_row + i, h), rows, view.width,
+                         view.length_stride);
+  };
+  PackRows(rows_of(call.in.q), call.scale, Rows<T>(packed.q + slot * Dp, rows, Dp));
+  PackRows(rows_of(call.saved.d_o), T{1}, Rows<T>(packed.d_o + slot * Dvp, rows, Dvp));
+}
+
+template <class T>
 void RunChunk(const BackwardCall<T>& call, const BackwardChunk<T>& chunk) {
   for (index key = chunk.key_begin; key < chunk.key_end; key += kLaneTile) {
     Scratch scratch;
@@ -311,6 +325,14 @@ void RunChunkF32(const BackwardCall<float>& call, const BackwardChunk<float>& ch
 void RunChunkF64(const BackwardCall<double>& call, const BackwardChunk<double>& chunk) {
   RunChunk(call, chunk);
 }
+void PackQueriesF32(const BackwardCall<float>& call, const Sequence& sequence,
+                    const PackedQueries<float>& packed, const PackRange& range) {
+  PackQueries(call, sequence, packed, range);
+}
+void PackQueriesF64(const BackwardCall<double>& call, const Sequence& sequence,
+                    const PackedQueries<double>& packed, const PackRange& range) {
+  PackQueries(call, sequence, packed, range);
+}
 void RowDotsF32(Rows<const float> a, Rows<const float> b, float* dots) { RowDots(a, b, dots); }
 void RowDotsF64(Rows<const double> a, Rows<const double> b, double* dots) { RowDots(a, b, dots); }
 index LanesF32() { return kLanes<float>; }
@@ -328,16 +350,20 @@ HWY_EXPORT(RunChunkF32);
 HWY_EXPORT(RunChunkF64);
 HWY_EXPORT(RowDotsF32);
 HWY_EXPORT(RowDotsF64);
+HWY_EXPORT(PackQueriesF32);
+HWY_EXPORT(PackQueriesF64);
 HWY_EXPORT(LanesF32);
 HWY_EXPORT(LanesF64);
 
 template <>
 BackwardKernels<float> backward_kernels() {
-  return {FOVEA_DISPATCH(RunChunkF32), FOVEA_DISPATCH(RowDotsF32), FOVEA_DISPATCH(LanesF32)()};
+  return {FOVEA_DISPATCH(RunChunkF32), FOVEA_DISPATCH(RowDotsF32), FOVEA_DISPATCH(PackQueriesF32),
+          FOVEA_DISPATCH(LanesF32)()};
 }
 template <>
 BackwardKernels<double> backward_kernels() {
-  return {FOVEA_DISPATCH(RunChunkF64), FOVEA_DISPATCH(RowDotsF64), FOVEA_DISPATCH(LanesF64)()};
+  return {FOVEA_DISPATCH(RunChunkF64), FOVEA_DISPATCH(RowDotsF64), FOVEA_DISPATCH(PackQueriesF64),
+          FOVEA_DISPATCH(LanesF64)()};
 }
 
 }  // namespace fovea

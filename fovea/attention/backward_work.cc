@@ -26,6 +26,12 @@ struct Unit {
   }
 };
 
+index round_up(index n, index multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+// Up to this many queries are packed once for all chunks of keys; beyond it, where a window keeps
+// memory bounded, each chunk packs those that it sees.
+constexpr index kPackedTogether = 16384;
+
 template <class T>
 class Backward {
  public:
@@ -35,7 +41,10 @@ class Backward {
  private:
   void compute_delta(const Unit& unit, index head, index begin, index end, T* delta) const;
   BackwardChunk<T> chunk_of(const Unit& unit, index number, const T* delta) const;
-  void run_chunk(BackwardChunk<T>& chunk, Scratch& scratch) const;
+  void allocate_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const;
+  PackedQueries<T> room_for(const Unit& unit, index begin, index end, Scratch& scratch) const;
+  void pack(const Unit& unit, const PackedQueries<T>& packed, index begin, index end) const;
+  void compute(const BackwardChunk<T>& chunk) const;
   void add_dq(const Unit& unit, const BackwardChunk<T>& chunk, index begin, index end) const;
   void run_whole(const Unit& unit) const;
   void run_shared(const Unit& unit) const;
@@ -51,6 +60,7 @@ class Backward {
   index sums_size_;
   mutable std::vector<double> sums_;  // [tables][sums_size_], each written by one chunk alone
   index padded_width_;
+  index padded_value_width_;
 };
 
 template <class T>
@@ -59,7 +69,8 @@ Backward<T>::Backward(const Context& ctx, const BackwardCall<T>& call)
       call_(call),
       sequences_(make_sequences(call.attention, call.in)),
       sums_size_(bias_gradient_size(call.attention.bias)),
-      padded_width_((call.in.q.width + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes) {
+      padded_width_(round_up(call.in.q.width, kernels_.lanes)),
+      padded_value_width_(round_up(call.in.v.width, kernels_.lanes)) {
   const index H = call.in.q.heads, G = call.in.k.heads;
   index tables = 0;
   for (const Sequence& sequence : sequences_) {
@@ -129,25 +140,47 @@ BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const T* 
   }
   query_begin = std::min(query_begin, query_end);
   const index table = unit.first_sums + number * unit.heads();
-  return {sequence,
-          unit.group,
-          unit.first_head,
-          unit.last_head,
-          key_begin,
-          key_end,
-          query_begin,
-          query_end,
-          delta,
-          nullptr,
-          sums_.data() + table * sums_size_,
+  return {sequence,  unit.group, unit.first_head, unit.last_head,
+          key_begin, key_end,    query_begin,     query_end,
+          {},        delta,      nullptr,         sums_.data() + table * sums_size_,
           sums_size_};
 }
 
 template <class T>
-void Backward<T>::run_chunk(BackwardChunk<T>& chunk, Scratch& scratch) const {
+void Backward<T>::allocate_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const {
+  const index rows = chunk.query_end - chunk.query_begin;
+  chunk.dq = scratch.allocate<T>(unit.heads() * rows * padded_width_);
+  if (unit.sequence->queries > kPackedTogether) {
+    chunk.packed = room_for(unit, chunk.query_begin, chunk.query_end, scratch);
+  }
+}
+
+template <class T>
+PackedQueries<T> Backward<T>::room_for(const Unit& unit, index begin, index end,
+                                       Scratch& scratch) const {
+  const index rows = unit.heads() * (end - begin);
+  return {unit.first_head, begin, end - begin, scratch.allocate<T>(rows * padded_width_),
+          scratch.allocate<T>(rows * padded_value_width_)};
+}
+
+template <class T>
+void Backward<T>::pack(const Unit& unit, const PackedQueries<T>& packed, index begin,
+                       index end) const {
+  for (index h = unit.first_head; h < unit.last_head; ++h) {
+    kernels_.pack_queries(call_, *unit.sequence, packed, {h, begin, end});
+  }
+}
+
+template <class T>
+void Backward<T>::compute(const BackwardChunk<T>& chunk) const {
   const index rows = (chunk.last_head - chunk.first_head) * (chunk.query_end - chunk.query_begin);
-  chunk.dq = scratch.allocate<T>(rows * padded_width_);
   std::fill_n(chunk.dq, rows * padded_width_, T{0});
+  if (chunk.sequence.queries > kPackedTogether) {
+    for (index h = chunk.first_head; h < chunk.last_head; ++h) {
+      kernels_.pack_queries(call_, chunk.sequence, chunk.packed,
+                            {h, chunk.query_begin, chunk.query_end});
+    }
+  }
   kernels_.run_chunk(call_, chunk);
 }
 
@@ -187,10 +220,15 @@ void Backward<T>::run_whole(const Unit& unit) const {
     compute_delta(unit, h, 0, sequence.queries, delta + (h - unit.first_head) * sequence.queries);
   }
   clear_dq(unit, 0, sequence.queries);
+  const bool together = sequence.queries <= kPackedTogether;
+  const auto packed = room_for(unit, 0, together ? sequence.queries : 0, scratch);
+  if (together) pack(unit, packed, 0, sequence.queries);
   for (index n = 0; n < unit.chunks(); ++n) {
     Scratch of_chunk;
     BackwardChunk<T> chunk = chunk_of(unit, n, delta);
-    run_chunk(chunk, of_chunk);
+    chunk.packed = packed;
+    allocate_dq(unit, chunk, of_chunk);
+    compute(chunk);
     add_dq(unit, chunk, 0, sequence.queries);
   }
 }
@@ -203,12 +241,15 @@ void Backward<T>::run_shared(const Unit& unit) const {
   const index row_items = (sequence.queries + kRows - 1) / kRows;
   Scratch scratch;
   T* delta = scratch.allocate<T>(unit.heads() * sequence.queries);
+  const bool together = sequence.queries <= kPackedTogether;
+  const auto packed = room_for(unit, 0, together ? sequence.queries : 0, scratch);
   ctx_.for_each(row_items, [&](index item) {
     const index begin = item * kRows, end = std::min(sequence.queries, begin + kRows);
     for (index h = unit.first_head; h < unit.last_head; ++h) {
       compute_delta(unit, h, begin, end, delta + (h - unit.first_head) * sequence.queries);
     }
     clear_dq(unit, begin, end);
+    if (together) pack(unit, packed, begin, end);
   });
   const index wave = 2 * static_cast<index>(ctx_.threads());
   for (index first = 0; first < unit.chunks(); first += wave) {
@@ -216,16 +257,11 @@ void Backward<T>::run_shared(const Unit& unit) const {
     std::vector<BackwardChunk<T>> chunks;
     for (index n = first; n < std::min(unit.chunks(), first + wave); ++n) {
       chunks.push_back(chunk_of(unit, n, delta));
-      BackwardChunk<T>& chunk = chunks.back();
-      chunk.dq =
-          of_wave.allocate<T>(unit.heads() * (chunk.query_end - chunk.query_begin) * padded_width_);
+      chunks.back().packed = packed;
+      allocate_dq(unit, chunks.back(), of_wave);
     }
-    ctx_.for_each(static_cast<index>(chunks.size()), [&](index n) {
-      const BackwardChunk<T>& chunk = chunks[static_cast<std::size_t>(n)];
-      const index rows = unit.heads() * (chunk.query_end - chunk.query_begin);
-      std::fill_n(chunk.dq, rows * padded_width_, T{0});
-      kernels_.run_chunk(call_, chunk);
-    });
+    ctx_.for_each(static_cast<index>(chunks.size()),
+                  [&](index n) { compute(chunks[static_cast<std::size_t>(n)]); });
     ctx_.for_each(row_items, [&](index item) {
       const index begin = item * kRows;
       for (const auto& chunk : chunks) {

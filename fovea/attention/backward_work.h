@@ -12,6 +12,19 @@ struct BackwardCall : KernelCall<T> {
   const AttentionGradients<T>& gradients;
 };
 
+/// Queries [begin, begin + rows) of one sequence, for every head of a group, in rows of whole
+/// vectors: read again for each tile of keys.
+template <class T>
+struct PackedQueries {
+  index first_head;
+  index begin;
+  index rows;
+  T* q;    ///< [heads][rows][D rounded up], scaled: the forward's bits need the forward's factors
+  T* d_o;  ///< [heads][rows][Dv rounded up]
+
+  index slot(index head, index query) const { return (head - first_head) * rows + query - begin; }
+};
+
 /// Keys [key_begin, key_end) of one sequence and group of heads. It finishes their dk and dv, and
 /// adds its part of dq to memory of its own.
 template <class T>
@@ -21,16 +34,25 @@ struct BackwardChunk {
   index first_head, last_head;  ///< query heads of the group: [first, last)
   index key_begin, key_end;
   index query_begin, query_end;  ///< queries that keep any of the keys, under any of the heads
+  PackedQueries<T> packed;       ///< covers [query_begin, query_end)
   const T* delta;                ///< [heads][T'] sum over columns of o * do
   T* dq;                         ///< [heads][query_end - query_begin][D rounded up], 0 at the start
   double* sums;                  ///< [heads][sums_size] gradients of the bias parts
   index sums_size;
 
   const T* delta_of(index head) const { return delta + (head - first_head) * sequence.queries; }
+  /// Number of a query among those of all heads of the chunk.
+  index query_slot(index head, index query) const {
+    return (head - first_head) * (query_end - query_begin) + query - query_begin;
+  }
   T* dq_row(index head, index query, index width) const {
-    return dq + ((head - first_head) * (query_end - query_begin) + query - query_begin) * width;
+    return dq + query_slot(head, query) * width;
   }
   double* sums_of(index head) const { return sums + (head - first_head) * sums_size; }
+};
+
+struct PackRange {
+  index head, begin, end;
 };
 
 /// The functions of one instruction set.
@@ -39,6 +61,9 @@ struct BackwardKernels {
   void (*run_chunk)(const BackwardCall<T>&, const BackwardChunk<T>&);
   /// dots[r] = a[r] . b[r]
   void (*row_dots)(Rows<const T> a, Rows<const T> b, T* dots);
+  /// Fills the rows of queries [begin, end) of one head.
+  void (*pack_queries)(const BackwardCall<T>&, const Sequence&, const PackedQueries<T>&,
+                       const PackRange&);
   index lanes;
 };
 template <class T>

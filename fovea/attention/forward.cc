@@ -35,11 +35,19 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
+// Keys and values of one head, from key `first` on.
+template <class T>
+struct HeadKeys {
+  index first;
+  Rows<const T> k, v;
+};
+
 template <class T>
 struct ForwardTile {
   const KernelCall<T>& call;
   const AttentionOutputs<T>& out;
   const Sequence& sequence;
+  const HeadKeys<T>& head_keys;
   index head;
   index query;       // first query of the tile
   index queries;     // 1 .. kLaneTile
@@ -57,14 +65,12 @@ struct ForwardTile {
 
   index D() const { return call.in.q.width; }
   index Dv() const { return call.in.v.width; }
-  index group() const { return group_of(head, call.in.q.heads, call.in.k.heads); }
   Rows<const T> query_rows() const {
     const auto& q = call.in.q;
     return {q.row(sequence.batch, sequence.query_row + query, head), queries, D(), q.length_stride};
   }
-  Rows<const T> key_rows(const View<const T>& view, index key, index keys) const {
-    return {view.row(sequence.batch, sequence.key_row + key, group()), keys, view.width,
-            view.length_stride};
+  Rows<const T> key_rows(Rows<const T> rows, index key, index keys) const {
+    return rows.slice(key - head_keys.first, key - head_keys.first + keys);
   }
   TileSite site(index key, index keys) const { return {sequence, head, query, queries, key, keys}; }
 
@@ -73,6 +79,8 @@ struct ForwardTile {
   void TakeMaximum(index keys);
   void RaiseMaximum();
   void Weigh(index keys);
+  template <int kVectors>
+  void WeighPanel(index lane, index keys);
   void DropWeights(index key, index keys);
   void AddValues(index key, index keys);
   void AddPoisoned(const T* value, index key, index j);
@@ -104,7 +112,7 @@ template <class T>
 bool ForwardTile<T>::Scores(index key, index keys) {
   kind = call.attention.mask.classify(site(key, keys));
   if (kind == TileKind::kNone) return false;
-  const Rows<const T> k = key_rows(call.in.k, key, keys);
+  const Rows<const T> k = key_rows(head_keys.k, key, keys);
   const TileOperands<T> product{.rows = keys,
                                 .depth = D(),
                                 .lanes = stride,
@@ -157,19 +165,34 @@ void ForwardTile<T>::RaiseMaximum() {
 // s becomes p, and its sum joins l.
 template <class T>
 void ForwardTile<T>::Weigh(index keys) {
+  index lane = 0;
+  for (; lane + 4 * kLanes<T> <= stride; lane += 4 * kLanes<T>) WeighPanel<4>(lane, keys);
+  for (; lane < stride; lane += kLanes<T>) WeighPanel<1>(lane, keys);
+}
+
+template <class T>
+template <int kVectors>
+void ForwardTile<T>::WeighPanel(index lane, index keys) {
   constexpr Tag<T> d;
+  constexpr index kN = kLanes<T>;
   const auto by = hn::Set(d, kLog2E<T>);
-  for (index lane = 0; lane < stride; lane += kLanes<T>) {
-    const auto most = hn::Load(d, m + lane);
-    auto sum = hn::Load(d, l + lane);
-    for (index j = 0; j < keys; ++j) {
-      T* score = s + j * stride + lane;
-      const auto p = Exp2(d, hn::Mul(hn::Sub(hn::Load(d, score), most), by));
-      hn::Store(p, d, score);
-      sum = hn::Add(sum, p);
-    }
-    hn::Store(sum, d, l + lane);
+  Vector<T> most[kVectors], sum[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    most[v] = hn::Load(d, m + lane + v * kN);
+    sum[v] = hn::Load(d, l + lane + v * kN);
   }
+  for (index j = 0; j < keys; ++j) {
+    T* const scores = s + j * stride + lane;
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const auto p = Exp2<5>(d, hn::Mul(hn::Sub(hn::Load(d, scores + v * kN), most[v]), by));
+      hn::Store(p, d, scores + v * kN);
+      sum[v] = hn::Add(sum[v], p);
+    }
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) hn::Store(sum[v], d, l + lane + v * kN);
 }
 
 template <class T>
@@ -190,7 +213,7 @@ void ForwardTile<T>::DropWeights(index key, index keys) {
 // the mask keeps it from: such rows, if there are any, are taken out and added by hand.
 template <class T>
 void ForwardTile<T>::AddValues(index key, index keys) {
-  const Rows<const T> v = key_rows(call.in.v, key, keys);
+  const Rows<const T> v = key_rows(head_keys.v, key, keys);
   Scratch scratch;
   const bool poisoned = kind == TileKind::kSome && AnyPoisoned(v);
   const Rows<const T> values = poisoned ? WithoutPoison(v, scratch) : v;
@@ -279,32 +302,57 @@ void ForwardTile<T>::WriteWeights(index begin, index end) {
 }
 
 template <class T>
-void RunTile(const KernelCall<T>& call, const AttentionOutputs<T>& out, const Sequence& sequence,
-             index head, index query) {
+void RunTile(ForwardTile<T> tile) {
   Scratch scratch;
-  ForwardTile<T> tile{call, out,   sequence,
-                      head, query, std::min(kLaneTile, sequence.queries - query)};
   tile.Allocate(scratch);
-  const auto [begin, end] = call.attention.mask.key_range(sequence, head, query, tile.queries);
+  const auto [begin, end] =
+      tile.call.attention.mask.key_range(tile.sequence, tile.head, tile.query, tile.queries);
   for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
     const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
     if (!tile.Scores(key, keys)) continue;
     tile.RaiseMaximum();
     tile.Weigh(keys);
-    if (call.dropout.active()) tile.DropWeights(key, keys);
+    if (tile.call.dropout.active()) tile.DropWeights(key, keys);
     tile.AddValues(key, keys);
   }
   tile.Finish();
-  if (!out.weights.empty()) tile.WriteWeights(begin, end);
+  if (!tile.out.weights.empty()) tile.WriteWeights(begin, end);
 }
 
-void RunTileF32(const KernelCall<float>& call, const AttentionOutputs<float>& out,
-                const Sequence& sequence, index head, index query) {
-  RunTile(call, out, sequence, head, query);
+// The rows of one head lie far apart in memory and meet few sets of the cache: a run of tiles that
+// reads them again and again works on a copy (measured: 7 % with 8 heads of 64).
+template <class T>
+HeadKeys<T> KeysOfRun(const KernelCall<T>& call, const QueryRun& run, Scratch& scratch) {
+  const auto& [sequence, head, query_begin, query_end] = run;
+  const auto [begin, end] =
+      call.attention.mask.key_range(sequence, head, query_begin, query_end - query_begin);
+  const index group = group_of(head, call.in.q.heads, call.in.k.heads);
+  const auto rows = [&](const View<const T>& view) {
+    const Rows<const T> in_place(view.row(sequence.batch, sequence.key_row + begin, group),
+                                 std::max<index>(0, end - begin), view.width, view.length_stride);
+    return query_end - query_begin > kLaneTile ? Together(in_place, scratch) : in_place;
+  };
+  return {begin, rows(call.in.k), rows(call.in.v)};
 }
-void RunTileF64(const KernelCall<double>& call, const AttentionOutputs<double>& out,
-                const Sequence& sequence, index head, index query) {
-  RunTile(call, out, sequence, head, query);
+
+template <class T>
+void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const QueryRun& run) {
+  Scratch scratch;
+  const HeadKeys<T> keys = KeysOfRun(call, run, scratch);
+  const index last = (run.query_end - 1) / kLaneTile * kLaneTile;
+  for (index query = last; query >= run.query_begin; query -= kLaneTile) {
+    RunTile(ForwardTile<T>{call, out, run.sequence, keys, run.head, query,
+                           std::min(kLaneTile, run.query_end - query)});
+  }
+}
+
+void RunTilesF32(const KernelCall<float>& call, const AttentionOutputs<float>& out,
+                 const QueryRun& run) {
+  RunTiles(call, out, run);
+}
+void RunTilesF64(const KernelCall<double>& call, const AttentionOutputs<double>& out,
+                 const QueryRun& run) {
+  RunTiles(call, out, run);
 }
 
 }  // namespace
@@ -315,8 +363,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
-HWY_EXPORT(RunTileF32);
-HWY_EXPORT(RunTileF64);
+HWY_EXPORT(RunTilesF32);
+HWY_EXPORT(RunTilesF64);
 
 template <class T>
 void attention_forward(const Context& ctx, const Attention<T>& attention,
@@ -325,9 +373,9 @@ void attention_forward(const Context& ctx, const Attention<T>& attention,
   check_outputs(in, out);
   const auto run = [] {
     if constexpr (std::is_same_v<T, float>) {
-      return FOVEA_DISPATCH(RunTileF32);
+      return FOVEA_DISPATCH(RunTilesF32);
     } else {
-      return FOVEA_DISPATCH(RunTileF64);
+      return FOVEA_DISPATCH(RunTilesF64);
     }
   }();
   const KernelCall<T> call(attention, in);
@@ -335,9 +383,7 @@ void attention_forward(const Context& ctx, const Attention<T>& attention,
   clear_uncovered(sequences, out);
   const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in));
   ctx.for_each(tiles.items(), [&](index item) {
-    tiles.for_each_of(item, [&](const Sequence& sequence, index head, index query) {
-      run(call, out, sequence, head, query);
-    });
+    tiles.for_each_run(item, [&](const QueryRun& of_head) { run(call, out, of_head); });
   });
 }
 

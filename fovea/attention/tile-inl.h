@@ -217,6 +217,21 @@ void PackRows(Rows<const T> rows, T factor, Rows<T> to) {
   }
 }
 
+/// The rows one after another: themselves if they lie so, else a copy. A product that reads down
+/// the columns of rows far apart would meet few sets of the cache again and again.
+template <class T>
+Rows<const T> Together(Rows<const T> rows, Scratch& scratch) {
+  if (rows.contiguous()) return rows;
+  const Rows<T> copy(scratch.allocate<T>(rows.rows * rows.columns), rows.rows, rows.columns);
+  for (index r = 0; r < rows.rows; ++r) {
+    const T* const from = rows[r];
+    T* const to = copy[r];
+    ForEachLane<T>(rows.columns,
+                   [&](auto lanes, index c) { lanes.Store(lanes.Load(from + c), to + c); });
+  }
+  return copy;
+}
+
 /// Transposes 64 x 64 bits: bit c of word r changes places with bit r of word c (Hacker's Delight
 /// 7-3).
 inline void TransposeBits(std::uint64_t* words) {

