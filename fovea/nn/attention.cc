@@ -9,6 +9,8 @@ namespace fovea {
 
 namespace {
 
+constexpr index kMostColumns = index{1} << 40;  // of a projection: sums of these stay countable
+
 Tensor slope_tensor(index heads, DType dtype) {
   const std::vector<double> slopes = alibi_slopes(heads);
   return Tensor::of<double>({heads}, slopes).to(dtype);
@@ -39,7 +41,10 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
                                        const ParameterScope& scope)
     : options_(resolve(options)), dtype_(scope.dtype()) {
   const auto& o = options_;
-  const index q = o.heads * o.head_dim, kv = o.kv_heads * (o.head_dim + o.value_dim);
+  const index q = checked_product(o.heads, o.head_dim, "heads x head_dim");
+  const index kv = checked_product(o.kv_heads, o.head_dim + o.value_dim, "kv_heads x head_dim");
+  check(q <= kMostColumns && kv <= kMostColumns, "attention: {} heads of {} are too many columns",
+        o.heads, o.head_dim);
   if (o.context) {
     q_.emplace(LinearOptions{.in = o.width, .out = q, .bias = o.bias}, scope["q"]);
     kv_.emplace(LinearOptions{.in = *o.context, .out = kv, .bias = o.bias}, scope["kv"]);

@@ -70,7 +70,7 @@ TEST(LanguageModelConfig, RefusesSizesWhoseProductsOverflow) {
     o.width = o.ff = o.head_dim = o.heads = 2147483646;
     o.layers = 65536;
   });
-  EXPECT_THROWS(parameter_count(c), kShape, "");
+  EXPECT_THROWS(parameter_count(c), kShape, "too many columns");
 }
 
 TEST(LanguageModelConfig, CountsWhatATokenCosts) {
