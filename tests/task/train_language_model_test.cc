@@ -39,7 +39,9 @@ TEST(TrainLanguageModel, BitsDoNotDependOnThreads) {
     const std::string bytes = read_file(output / "model.safetensors");
     if (expected.empty()) expected = bytes;
     EXPECT_EQ(bytes == expected, true) << threads << " threads";
-    if (threads > 1) EXPECT_GT(Context::items_run_by_helpers(), helped);
+    if (threads > 1) {
+      EXPECT_GT(Context::items_run_by_helpers(), helped);
+    }
   }
 }
 
