@@ -179,7 +179,7 @@ CommandSpec bench_attention_spec() {
   fovea bench attention --batch 4 --heads 12 --length 1024 --head-dim 64 --mask causal)"};
   spec.options.push_back(threads_option());
   spec.options.push_back(
-      {"json", OptionKind::kSwitch, "", "print the result as one JSON object", "Run", ""});
+      {"json", OptionKind::kFlag, "", "print the result as one JSON object", "Run", ""});
   return spec;
 }
 

@@ -24,7 +24,9 @@ std::string flag_names(const OptionSpec& spec) {
 }
 
 CLI::Option* add_option(CLI::App& app, const OptionSpec& spec) {
-  if (spec.kind == OptionKind::kSwitch) return app.add_flag(flag_names(spec), spec.help);
+  if (spec.kind == OptionKind::kSwitch || spec.kind == OptionKind::kFlag) {
+    return app.add_flag(flag_names(spec), spec.help);
+  }
   CLI::Option* option = app.add_option(flag_names(spec), spec.help);
   option->type_name(spec.placeholder)->type_size(1);
   switch (spec.kind) {

@@ -11,7 +11,8 @@
 namespace fovea::cli {
 
 enum class OptionKind {
-  kSwitch,         ///< --greedy, --greedy=false, --no-greedy
+  kFlag,           ///< --json
+  kSwitch,         ///< --tie, --tie=false, --no-tie
   kValue,          ///< --lr 0.001
   kList,           ///< --train A B
   kOptionalValue,  ///< --resume, --resume=PATH

@@ -82,7 +82,7 @@ CommandSpec doctor_spec() {
       .name = "doctor",
       .summary = "Shows the machine: processor, instruction sets, memory.",
       .positionals = {},
-      .options = {{"json", OptionKind::kSwitch, "", "print it as one JSON object", "Options", ""}},
+      .options = {{"json", OptionKind::kFlag, "", "print it as one JSON object", "Options", ""}},
       .epilog = ""};
 }
 

@@ -15,10 +15,10 @@ CommandSpec eval_spec() {
   return {.name = "eval",
           .summary = "Measures how well a language model predicts a text.",
           .positionals = {{"DIR", "folder of the model"}},
-          .options = {{"test", OptionKind::kList, "FILE...", "text files, one after another",
+          .options = {{"test", OptionKind::kList, "FILE", "text files, one after another",
                        "Options", ""},
                       threads_option(),
-                      {"json", OptionKind::kSwitch, "", "print the result as one JSON object",
+                      {"json", OptionKind::kFlag, "", "print the result as one JSON object",
                        "Options", ""}},
           .epilog = R"(Example:
   fovea eval model --test test.txt)"};

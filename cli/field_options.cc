@@ -28,7 +28,7 @@ std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view
   for (const Flag& flag : flags) {
     options.push_back({.name = flag.name,
                        .kind = kind_of(flag),
-                       .placeholder = flag.placeholder,
+                       .placeholder = flag.kind == FlagKind::kList ? "FILE" : flag.placeholder,
                        .help = flag.default_text.empty()
                                    ? flag.help
                                    : fmt::format("{} [{}]", flag.help, flag.default_text),

@@ -73,7 +73,7 @@ CommandSpec inspect_spec() {
   return {.name = "inspect",
           .summary = "Shows what a model folder holds, and whether it is whole.",
           .positionals = {{"DIR", "folder of the model, or a checkpoint"}},
-          .options = {{"verify", OptionKind::kSwitch, "", "check every byte, checkpoints included",
+          .options = {{"verify", OptionKind::kFlag, "", "check every byte, checkpoints included",
                        "Options", ""}},
           .epilog = R"(Example:
   fovea inspect model --verify)"};

@@ -257,13 +257,12 @@ CommandSpec train_lm_spec() {
       {"preset", OptionKind::kValue, "tiny|small|gpt2|source", "where settings start from", "Run",
        ""},
       {"config", OptionKind::kValue, "FILE", "settings as TOML", "Run", "c"},
-      {"resume", OptionKind::kOptionalValue, "PATH", "go on, at the newest checkpoint or at PATH",
-       "Run", ""},
-      {"overwrite", OptionKind::kSwitch, "", "replace an earlier run in the folder", "Run", ""},
-      {"dry-run", OptionKind::kSwitch, "", "print what the run takes, and write nothing", "Run",
-       ""},
+      {"resume", OptionKind::kOptionalValue, "[=PATH]",
+       "go on, at the newest checkpoint or at PATH", "Run", ""},
+      {"overwrite", OptionKind::kFlag, "", "replace an earlier run in the folder", "Run", ""},
+      {"dry-run", OptionKind::kFlag, "", "print what the run takes, and write nothing", "Run", ""},
       {"threads", OptionKind::kValue, "N", "threads; 0: all cores [0]", "Run", "t"},
-      {"json", OptionKind::kSwitch, "", "print the result as one JSON object", "Run", ""}};
+      {"json", OptionKind::kFlag, "", "print the result as one JSON object", "Run", ""}};
   spec.options.insert(spec.options.end(), rest.begin(), rest.end());
   return spec;
 }

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "fovea/base/file.h"
-#include "tests/support/throws.h"
 #include "tests/support/folder.h"
+#include "tests/support/throws.h"
 
 namespace fovea {
 namespace {

@@ -6,8 +6,8 @@
 #include "fovea/base/file.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/trainer.h"
-#include "tests/support/throws.h"
 #include "tests/support/folder.h"
+#include "tests/support/throws.h"
 #include "tests/train/toy.h"
 
 namespace fovea {
