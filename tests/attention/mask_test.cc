@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every mask against its own definition: what it says of tiles and ranges is what keeps() says.
+#include "fovea/attention/mask/mask.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+#include <vector>
+
+#include "fovea/attention/attention.h"
+#include "fovea/base/random.h"
+#include "tests/attention/call.h"
+#include "tests/support/throws.h"
+
+namespace fovea::testing {
+namespace {
+
+constexpr index kMost = 90;
+
+struct Tables {
+  std::vector<std::int32_t> lengths = {kMost, 40, 0};
+  std::vector<std::uint8_t> dense;
+  Tables() {
+    Random random(5, RandomUse::kTest);
+    for (index n = 0; n < 3 * 2 * kMost * kMost; ++n)
+      dense.push_back(random.below(3) > 0 ? 255 : 0);
+  }
+  ScoreView<const std::uint8_t> matrix() const {
+    return ScoreView<const std::uint8_t>::contiguous(dense.data(), 3, 2, kMost, kMost);
+  }
+};
+
+std::vector<Mask> every_mask(const Tables& tables) {
+  std::vector<Mask> masks = {mask::All()};
+  for (const Align align : {Align::kBottomRight, Align::kTopLeft}) {
+    masks.push_back(mask::Causal(align));
+    masks.push_back(mask::Causal(align) & mask::Window(17, 3));
+    masks.push_back(mask::Causal(align) & mask::Keep(tables.matrix()));
+  }
+  for (const index left :
+       {kOpen, index{0}, index{1}, index{20}, std::numeric_limits<index>::max()}) {
+    for (const index right : {kOpen, index{0}, index{9}, std::numeric_limits<index>::max()}) {
+      masks.push_back(mask::Window(left, right));
+    }
+  }
+  masks.push_back(mask::lengths(view_of(tables.lengths)));
+  masks.push_back(mask::KeyLengths(view_of(tables.lengths)) & mask::Causal());
+  masks.push_back(mask::Drop(tables.matrix()));
+  masks.push_back(mask::Where([](const ScoreSite& site) { return (site.i + site.j) % 3 != 0; }));
+  return masks;
+}
+
+index between(Random& random, index low, index high) { return low + random.below(high - low + 1); }
+
+// Any sequence, and any tile of it that is not empty.
+template <class F>
+void for_each_tile(F&& f) {
+  const Tables tables;
+#ifdef FOVEA_FEW_PROBLEMS
+  constexpr int kTiles = 60;
+#else
+  constexpr int kTiles = 600;
+#endif
+  for (const Mask& mask : every_mask(tables)) {
+    SCOPED_TRACE(mask.name());
+    Random random(1, RandomUse::kTest);
+    for (int n = 0; n < kTiles && !::testing::Test::HasFailure(); ++n) {
+      Sequence sequence{.batch = random.below(3),
+                        .queries = between(random, 1, kMost),
+                        .keys = between(random, 1, kMost)};
+      mask.limit(sequence);
+      if (sequence.queries == 0 || sequence.keys == 0) continue;
+      const index query = random.below(sequence.queries), key = random.below(sequence.keys);
+      f(mask,
+        TileSite{sequence, random.below(2), query, between(random, 1, sequence.queries - query),
+                 key, between(random, 1, sequence.keys - key)});
+    }
+  }
+}
+
+TEST(Mask, ClassifyAgreesWithKeeps) {
+  for_each_tile([](const Mask& mask, const TileSite& site) {
+    index kept = 0;
+    for (index r = 0; r < site.queries; ++r) {
+      for (index c = 0; c < site.keys; ++c) kept += mask.keeps(site.at(r, c)) ? 1 : 0;
+    }
+    const TileKind kind = mask.classify(site);
+    EXPECT_TRUE(kind != TileKind::kNone || kept == 0);
+    EXPECT_TRUE(kind != TileKind::kAll || kept == site.queries * site.keys);
+  });
+}
+
+// A band knows exactly: a tile that it keeps none or all of is never looked at score by score.
+TEST(Mask, BandsClassifyExactly) {
+  for_each_tile([](const Mask& mask, const TileSite& site) {
+    const bool is_band =
+        mask.parts().size() == 1 && dynamic_cast<const BandMask*>(mask.parts()[0].get()) != nullptr;
+    if (!is_band || mask.classify(site) != TileKind::kSome) return;
+    index kept = 0;
+    for (index r = 0; r < site.queries; ++r) {
+      for (index c = 0; c < site.keys; ++c) kept += mask.keeps(site.at(r, c)) ? 1 : 0;
+    }
+    EXPECT_LT(kept, site.queries * site.keys);
+  });
+}
+
+TEST(Mask, RangesHoldEverythingThatIsKept) {
+  for_each_tile([](const Mask& mask, const TileSite& site) {
+    const Sequence& sequence = site.sequence;
+    const auto [first_key, last_key] =
+        mask.key_range(sequence, site.head, site.query, site.queries);
+    EXPECT_GE(first_key, 0);
+    EXPECT_LE(last_key, sequence.keys);
+    const auto [first_query, last_query] =
+        mask.query_range(sequence, site.head, site.key, site.keys);
+    EXPECT_GE(first_query, 0);
+    EXPECT_LE(last_query, sequence.queries);
+    for (index r = 0; r < site.queries; ++r) {
+      for (index j = 0; j < sequence.keys; ++j) {
+        const bool outside = j < first_key || j >= last_key;
+        EXPECT_FALSE(outside && mask.keeps({sequence, site.head, site.query + r, j}));
+      }
+    }
+    for (index c = 0; c < site.keys; ++c) {
+      for (index i = 0; i < sequence.queries; ++i) {
+        const bool outside = i < first_query || i >= last_query;
+        EXPECT_FALSE(outside && mask.keeps({sequence, site.head, i, site.key + c}));
+      }
+    }
+  });
+}
+
+template <class V>
+void expect_apply(const Mask& mask, const TileSite& site, TileLanes lanes) {
+  const bool across = lanes == TileLanes::kQueries;
+  const index rows = across ? site.keys : site.queries, width = across ? site.queries : site.keys;
+  const index stride = width + 3;
+  std::vector<V> values(static_cast<std::size_t>(rows * stride), V{7});
+  const ScoreTile<V> tile{values.data(), stride, lanes};
+  mask.apply(site, tile);
+  for (index r = 0; r < site.queries; ++r) {
+    for (index c = 0; c < site.keys; ++c) {
+      const bool kept = mask.keeps(site.at(r, c));
+      EXPECT_EQ(tile.at(r, c), kept ? V{7} : -std::numeric_limits<V>::infinity());
+    }
+  }
+  for (index n = 0; n < rows * stride; ++n) {
+    EXPECT_TRUE(n % stride < width || values[static_cast<std::size_t>(n)] == V{7})
+        << "beyond a row";
+  }
+}
+
+TEST(Mask, ApplyIsTheDefinitionInBothLayouts) {
+  for_each_tile([](const Mask& mask, const TileSite& site) {
+    if (mask.classify(site) == TileKind::kNone) return;  // such a tile is never made
+    for (const TileLanes lanes : {TileLanes::kQueries, TileLanes::kKeys}) {
+      expect_apply<float>(mask, site, lanes);
+      expect_apply<double>(mask, site, lanes);
+    }
+  });
+}
+
+TEST(Mask, SaysWhatItIs) {
+  const std::int32_t length = 3;
+  const std::uint8_t one = 1;
+  const auto matrix = ScoreView<const std::uint8_t>::contiguous(&one, 1, 1, 1, 1);
+  EXPECT_EQ(Mask().name(), "all");
+  EXPECT_EQ((mask::Causal() & mask::Window(64, 0)).name(), "causal & window(64, 0)");
+  EXPECT_EQ(Mask(mask::Causal(Align::kTopLeft)).name(), "causal(top-left)");
+  EXPECT_EQ(mask::lengths({&length, 1}).name(), "query_lengths & key_lengths");
+  EXPECT_EQ((mask::Keep(matrix) & mask::Drop(matrix)).name(), "keep & drop");
+  const mask::Where named([](const ScoreSite&) { return true; }, {}, "everything");
+  EXPECT_EQ(Mask(named).name(), "everything");
+}
+
+TEST(Mask, BoundsOfAWindowAreChecked) {
+  EXPECT_THROWS(mask::Window(-2, 0), kShape, "left -2");
+  EXPECT_THROWS(mask::Window(0, -7), kShape, "right -7");
+}
+
+// A bare array of booleans does not say whether it keeps or drops (spec D3, U11).
+static_assert(!std::is_convertible_v<bool*, Mask>);
+static_assert(!std::is_convertible_v<const bool*, Mask>);
+static_assert(!std::is_convertible_v<std::vector<bool>, Mask>);
+static_assert(!std::is_convertible_v<ScoreView<const std::uint8_t>, Mask>);
+static_assert(!std::is_convertible_v<ScoreView<const bool>, Mask>);
+static_assert(!std::is_constructible_v<Mask, const bool*>);
+static_assert(!std::is_constructible_v<mask::Keep, const bool*>);
+static_assert(std::is_convertible_v<mask::Keep, Mask> && std::is_convertible_v<mask::Drop, Mask>);
+template <class M>
+concept IsAMask = requires(M mask) {
+  Attention<float>{.mask = mask};
+};
+static_assert(IsAMask<mask::Causal> && IsAMask<mask::Keep> && !IsAMask<bool*>);
+
+}  // namespace
+}  // namespace fovea::testing

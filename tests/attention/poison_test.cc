@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// NaN and infinity in whatever is masked reach no result (spec U4), under every mask.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "tests/attention/call.h"
+#include "tests/isa.h"
+
+namespace fovea::testing {
+namespace {
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// A matrix of biases, as somebody's own part may be.
+class MatrixBias final : public BiasPart<float> {
+ public:
+  MatrixBias(const std::vector<float>& values, index S) : values_(values), S_(S) {}
+  float value(const ScoreSite& site, float score) const override {
+    const index row = site.sequence.query_row + site.i, column = site.sequence.key_row + site.j;
+    return score + values_[static_cast<std::size_t>(row * S_ + column)];
+  }
+  bool needs_scores() const override { return false; }
+  std::string name() const override { return "matrix"; }
+
+ private:
+  const std::vector<float>& values_;
+  index S_;
+};
+
+struct Case {
+  const char* name;
+  Attention<float> attention;
+  /// Is (i, j), rows of the views, kept?
+  std::function<bool(index i, index j)> keeps;
+};
+
+// One batch row, one head; T x S with masks that cut through tiles.
+class Poisoned {
+ public:
+  Poisoned(index T, index S, float poison)
+      : T_(T), S_(S), poison_(poison), clean_({.T = T, .S = S, .D = 10, .Dv = 6}, 1) {
+    bias_.assign(static_cast<std::size_t>(T * S), 0.5f);
+    for (index n = 0; n < T * S; ++n) dense_.push_back(n * 2654435761 % 97 < 40 ? 1 : 0);
+    key_length_ = {static_cast<std::int32_t>(S / 2 + 1)};
+    query_length_ = {static_cast<std::int32_t>(T * 2 / 3)};
+    query_offsets_ = {0, query_length_[0], static_cast<std::int32_t>(T)};
+    key_offsets_ = {0, key_length_[0], static_cast<std::int32_t>(S - 1)};
+  }
+
+  void expect_harmless() {
+    for (const Case& one : cases()) {
+      SCOPED_TRACE(one.name);
+      SCOPED_TRACE(::testing::Message() << "T=" << T_ << " S=" << S_ << " poison=" << poison_);
+      poison_keys(one);
+      poison_queries(one);
+      poison_bias(one);
+    }
+  }
+
+ private:
+  std::vector<Case> cases() const {
+    const auto matrix = ScoreView<const std::uint8_t>::contiguous(dense_.data(), 1, 1, T_, S_);
+    const auto set = [this](index i, index j) {
+      return dense_[static_cast<std::size_t>(i * S_ + j)] != 0;
+    };
+    const index shift = S_ - T_, T1 = query_length_[0], S1 = key_length_[0];
+    const Attention<float> packed{.mask = mask::Causal(),
+                                  .packed = {view_of(query_offsets_), view_of(key_offsets_)}};
+    return {{"causal", {.mask = mask::Causal()}, [=](index i, index j) { return j <= i + shift; }},
+            {"window",
+             {.mask = mask::Window(5, 3)},
+             [=](index i, index j) { return j >= i + shift - 5 && j <= i + shift + 3; }},
+            {"key lengths",
+             {.mask = mask::KeyLengths(view_of(key_length_))},
+             [=](index, index j) { return j < S1; }},
+            {"query lengths",
+             {.mask = mask::QueryLengths(view_of(query_length_))},
+             [=](index i, index) { return i < T1; }},
+            {"keep", {.mask = mask::Keep(matrix)}, set},
+            {"drop", {.mask = mask::Drop(matrix)}, [=](index i, index j) { return !set(i, j); }},
+            {"keep & causal, with dropout",
+             {.mask = mask::Keep(matrix) & mask::Causal(), .dropout = {.probability = 0.3}},
+             [=](index i, index j) { return set(i, j) && j <= i + shift; }},
+            {"packed causal", packed, [=, this](index i, index j) {
+               const bool first = i < T1 && j < S1 && j <= i + S1 - T1;
+               const index i2 = i - T1, j2 = j - S1, T2 = T_ - T1, S2 = S_ - 1 - S1;
+               return first || (i2 >= 0 && j2 >= 0 && j2 < S2 && j2 <= i2 + S2 - T2);
+             }}};
+  }
+
+  // Results of rows that nothing poisoned may reach are those of the clean call.
+  void expect_same(const Case& one, Call<float>& bad, const std::vector<bool>& bad_query,
+                   const std::vector<bool>& bad_key) const {
+    Call<float> good = clean_;
+    good.want_weights();
+    bad.want_weights();
+    good.run(one.attention);
+    bad.run(one.attention);
+    const auto expect = [&](const char* name, const std::vector<float>& a,
+                            const std::vector<float>& b, const std::vector<bool>& skip) {
+      const std::size_t width = a.size() / skip.size();
+      for (std::size_t n = 0; n < skip.size(); ++n) {
+        if (skip[n]) continue;
+        const auto at = static_cast<std::ptrdiff_t>(n * width);
+        const auto end = at + static_cast<std::ptrdiff_t>(width);
+        ASSERT_TRUE(std::equal(a.begin() + at, a.begin() + end, b.begin() + at))
+            << name << " of row " << n;
+      }
+    };
+    expect("o", good.o, bad.o, bad_query);
+    expect("lse", good.lse, bad.lse, bad_query);
+    expect("weights", good.weights, bad.weights, bad_query);
+    expect("dq", good.dq, bad.dq, bad_query);
+    expect("dk", good.dk, bad.dk, bad_key);
+    expect("dv", good.dv, bad.dv, bad_key);
+  }
+
+  // A poisoned key spoils the queries that keep it, and what those keep in turn; no other row.
+  void poison_keys(const Case& one) const {
+    for (const index key : {index{0}, S_ / 3, S_ / 2 + 1, S_ - 2, S_ - 1}) {
+      std::vector<bool> queries(static_cast<std::size_t>(T_)), keys(static_cast<std::size_t>(S_));
+      for (index i = 0; i < T_; ++i) spoil(one, i, one.keeps(i, key), queries, keys);
+      Call<float> bad = clean_;
+      std::fill_n(bad.k_row(0, key, 0), bad.D, poison_);
+      std::fill_n(bad.v_row(0, key, 0), bad.Dv, poison_);
+      expect_same(one, bad, queries, keys);
+    }
+  }
+
+  // The same of a query and its gradient from above.
+  void poison_queries(const Case& one) const {
+    for (const index query : {index{0}, T_ / 2, T_ - 1}) {
+      std::vector<bool> queries(static_cast<std::size_t>(T_)), keys(static_cast<std::size_t>(S_));
+      bool any = false;
+      for (index j = 0; j < S_; ++j) any = any || one.keeps(query, j);
+      spoil(one, query, any, queries, keys);
+      Call<float> bad = clean_;
+      std::fill_n(bad.q_row(0, query, 0), bad.D, poison_);
+      std::fill_n(bad.d_o_row(0, query, 0), bad.Dv, poison_);
+      expect_same(one, bad, queries, keys);
+    }
+  }
+
+  void spoil(const Case& one, index i, bool is, std::vector<bool>& queries,
+             std::vector<bool>& keys) const {
+    if (!is) return;
+    queries[static_cast<std::size_t>(i)] = true;
+    for (index j = 0; j < S_; ++j) {
+      if (one.keeps(i, j)) keys[static_cast<std::size_t>(j)] = true;
+    }
+  }
+
+  // Every masked bias at once.
+  void poison_bias(const Case& one) const {
+    std::vector<float> poisoned = bias_;
+    for (index i = 0; i < T_; ++i) {
+      for (index j = 0; j < S_; ++j) {
+        if (!one.keeps(i, j)) poisoned[static_cast<std::size_t>(i * S_ + j)] = poison_;
+      }
+    }
+    Call<float> good = clean_, bad = clean_;
+    Attention<float> attention = one.attention;
+    attention.bias = MatrixBias(bias_, S_);
+    good.run(attention);
+    attention.bias = MatrixBias(poisoned, S_);
+    bad.run(attention);
+    EXPECT_TRUE(same_results(good, bad)) << "by a masked bias";
+  }
+
+  index T_, S_;
+  float poison_;
+  Call<float> clean_;
+  std::vector<float> bias_;
+  std::vector<std::uint8_t> dense_;
+  std::vector<std::int32_t> key_length_, query_length_, query_offsets_, key_offsets_;
+};
+
+TEST(AttentionPoison, ReachesNobodyThroughAMask) {
+#ifdef FOVEA_FEW_PROBLEMS
+  const std::vector<std::pair<index, index>> sizes = {{17, 49}, {97, 257}};
+#else
+  const std::vector<std::pair<index, index>> sizes = {{15, 16},  {17, 17},  {47, 49},  {48, 65},
+                                                      {63, 95},  {65, 97},  {96, 100}, {97, 255},
+                                                      {70, 257}, {130, 300}};
+#endif
+  for_each_isa([&] {
+    for (const auto& [T, S] : sizes) {
+      for (const float poison : {kNaN, kInfinity, -kInfinity}) {
+        Poisoned(T, S, poison).expect_harmless();
+        if (::testing::Test::HasFailure()) return;
+      }
+    }
+  });
+}
+
+// Where nothing is masked, poison is passed on: silence would hide a diverging model.
+TEST(AttentionPoison, ReachesWhoKeepsIt) {
+  Call<float> call({.T = 3, .S = 100, .D = 4, .Dv = 4}, 2);
+  call.k_row(0, 60, 0)[1] = kNaN;
+  call.forward({});
+  EXPECT_TRUE(std::all_of(call.o.begin(), call.o.end(), [](float x) { return std::isnan(x); }));
+}
+
+}  // namespace
+}  // namespace fovea::testing
