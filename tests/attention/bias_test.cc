@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every bias against its own definition: whole tiles, and gradients, in both layouts.
+#include "fovea/attention/bias/bias.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "fovea/attention/attention.h"
+#include "tests/attention/call.h"
+#include "tests/isa.h"
+
+namespace fovea::testing {
+namespace {
+
+constexpr index kQueries = 19, kKeys = 37, kFirstQuery = 21, kFirstKey = 5;
+
+template <class V>
+struct Tile {
+  std::vector<V> values;
+  index stride;
+  TileLanes lanes;
+
+  explicit Tile(TileLanes l)
+      : values(normals<V>(8, kQueries * (kKeys + kQueries))),
+        stride(l == TileLanes::kQueries ? kQueries + 2 : kKeys + 2),
+        lanes(l) {
+    values.resize(static_cast<std::size_t>(stride * (kQueries + kKeys)));
+  }
+  ScoreTile<V> view() { return {values.data(), stride, lanes}; }
+};
+
+template <class V>
+void expect_tile_is_definition(const BiasPart<V>& part) {
+  const Sequence sequence{.queries = 50, .keys = 60};
+  const TileSite site{sequence, 1, kFirstQuery, kQueries, kFirstKey, kKeys};
+  for (const TileLanes lanes : {TileLanes::kQueries, TileLanes::kKeys}) {
+    Tile<V> before(lanes), after(lanes), gradient(lanes), pulled(lanes);
+    part.apply(site, {}, after.view());
+    for (index c = 0; c < kKeys; c += 5) gradient.view().at(3, c) = 0;  // dropped
+    pulled = gradient;
+    std::vector<double> sums(static_cast<std::size_t>(part.gradient_size()), 0.25), expected = sums;
+    part.pull(site, {}, before.view(), pulled.view(), {{}, {}, sums.data()});
+    for (index r = 0; r < kQueries; ++r) {
+      for (index c = 0; c < kKeys; ++c) {
+        const ScoreSite at = site.at(r, c);
+        const V score = before.view().at(r, c), dscore = gradient.view().at(r, c);
+        EXPECT_EQ(after.view().at(r, c), part.value(at, score));
+        EXPECT_EQ(pulled.view().at(r, c), dscore * part.derivative(at, score));
+        if (part.gradient_size() > 0) part.add_parameters(at, score, dscore, expected.data());
+      }
+    }
+    for (std::size_t n = 0; n < sums.size(); ++n) {
+      EXPECT_NEAR(sums[n], expected[n], 1e-10 * (1 + std::abs(expected[n])));
+    }
+  }
+}
+
+// s -> s + a s^2 + b: everything that the default apply() and pull() can be asked.
+template <class V>
+class Quadratic final : public BiasPart<V> {
+ public:
+  explicit Quadratic(double* gradient) : gradient_(gradient) {}
+  V value(const ScoreSite&, V s) const override { return s + V{0.25} * s * s + V{0.5}; }
+  V derivative(const ScoreSite&, V s) const override { return 1 + V{0.5} * s; }
+  index gradient_size() const override { return 2; }
+  void add_parameters(const ScoreSite&, V s, V ds, double* sums) const override {
+    sums[0] += static_cast<double>(ds) * static_cast<double>(s) * static_cast<double>(s);
+    sums[1] += static_cast<double>(ds);
+  }
+  void store_gradient(const double* sums, index heads) const override {
+    for (index n = 0; n < 2 * heads; ++n) gradient_[n] = sums[n];
+  }
+  std::string name() const override { return "quadratic"; }
+
+ private:
+  double* gradient_;
+};
+
+template <class V>
+void expect_every_part() {
+  const std::vector<V> slopes = {V{0.5}, V{0.125}};
+  std::vector<V> dslopes(2);
+  double gradient[4];
+  expect_tile_is_definition<V>(bias::Alibi<V>({slopes.data(), 2}));
+  expect_tile_is_definition<V>(bias::Alibi<V>({slopes.data(), 2}, {dslopes.data(), 2}));
+  expect_tile_is_definition<V>(Quadratic<V>(gradient));
+}
+
+TEST(Bias, TilesAreTheDefinition) {
+  expect_every_part<float>();
+  expect_every_part<double>();
+}
+
+// Two parts do not commute: the order is that of the sum.
+TEST(Bias, PartsAreAppliedInOrderAndUndoneInReverse) {
+  for_each_isa([] {
+    const std::vector<double> slopes = {0.3, 0.1};
+    for (const bool alibi_first : {true, false}) {
+      std::vector<double> gradient(4), dslopes(2), reference_gradient, reference_dslopes;
+      const bias::Alibi<double> alibi({slopes.data(), 2}, {dslopes.data(), 2});
+      const Quadratic<double> quadratic(gradient.data());
+      const Attention<double> attention{.bias = alibi_first ? alibi + quadratic : quadratic + alibi,
+                                        .mask = mask::Causal()};
+      EXPECT_EQ(attention.bias.name(), alibi_first ? "alibi + quadratic" : "quadratic + alibi");
+      Call<double> fused({.T = 70, .S = 130, .H = 2, .G = 1, .D = 5, .Dv = 5}, 1);
+      Call<double> reference = fused;
+      reference.run(attention, Method::kReference);
+      reference_gradient.swap(gradient);
+      reference_dslopes = dslopes;
+      gradient.resize(4);
+      const Attention<double> again{.bias = alibi_first
+                                                ? alibi + Quadratic<double>(gradient.data())
+                                                : Quadratic<double>(gradient.data()) + alibi,
+                                    .mask = mask::Causal()};
+      fused.run(again);
+      EXPECT_LE(difference(fused.o, reference.o), 1e-12);
+      EXPECT_LE(difference(fused.dq, reference.dq), 1e-11);
+      EXPECT_LE(difference(fused.dk, reference.dk), 1e-11);
+      EXPECT_LE(difference(gradient, reference_gradient), 1e-10);
+      EXPECT_LE(difference(dslopes, reference_dslopes), 1e-10);
+    }
+  });
+}
+
+// Slopes of the paper for 8 heads: golden G12 of the specification.
+TEST(Bias, AlibiIsTheDistanceTimesTheSlope) {
+  const Sequence sequence{.queries = 3, .keys = 5};
+  const std::vector<double> slopes = {0.5,     0.25,     0.125,     0.0625,
+                                      0.03125, 0.015625, 0.0078125, 0.00390625};
+  const bias::Alibi<double> alibi({slopes.data(), 8});
+  EXPECT_EQ(alibi.value({sequence, 0, 0, 0}, 1), 1 - 0.5 * 2) << "query 0 stands at key 2";
+  EXPECT_EQ(alibi.value({sequence, 7, 2, 4}, 1), 1);
+  EXPECT_EQ(alibi.value({sequence, 1, 0, 4}, 0), -0.25 * 2) << "ahead as behind";
+}
+
+TEST(Bias, NoneIsCalledNone) { EXPECT_EQ(Bias<float>().name(), "none"); }
+
+}  // namespace
+}  // namespace fovea::testing

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/work.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <tuple>
+
+#include "tests/attention/call.h"
+
+namespace fovea::testing {
+namespace {
+
+// Every query tile of every sequence and head exactly once, whatever the grouping.
+TEST(QueryTiles, CoverEveryQueryOnce) {
+  const std::vector<Sequence> sequences = {{.number = 0, .queries = 130, .keys = 10},
+                                           {.number = 1, .queries = 0, .keys = 10},
+                                           {.number = 2, .queries = 1, .keys = 10},
+                                           {.number = 3, .queries = 64, .keys = 0}};
+  for (const double flops : {0.0, 1e3, 3e5, 1e9}) {
+    const QueryTiles tiles(sequences, 3, flops);
+    std::map<std::tuple<index, index, index>, int> seen;
+    for (index item = 0; item < tiles.items(); ++item) {
+      tiles.for_each_run(item, [&](const QueryRun& run) {
+        EXPECT_EQ(run.query_begin % kLaneTile, 0);
+        EXPECT_LE(run.query_end, run.sequence.queries);
+        for (index i = run.query_begin; i < run.query_end; ++i) {
+          ++seen[{run.sequence.number, run.head, i}];
+        }
+      });
+    }
+    EXPECT_EQ(seen.size(), static_cast<std::size_t>(3 * (130 + 0 + 1 + 64)));
+    for (const auto& [place, times] : seen) EXPECT_EQ(times, 1);
+    EXPECT_EQ(seen.count({0, 2, 129}), 1u);
+  }
+}
+
+TEST(QueryTiles, NothingIsNoItem) {
+  EXPECT_EQ(QueryTiles({}, 4, 1.0).items(), 0);
+  const std::vector<Sequence> empty = {{.queries = 0, .keys = 5}};
+  EXPECT_EQ(QueryTiles(empty, 4, 1.0).items(), 0);
+}
+
+// Large tiles are handed over alone, small ones in groups.
+TEST(QueryTiles, GroupsPayForAHandOver) {
+  const std::vector<Sequence> sequences = {{.queries = 6400, .keys = 64}};
+  EXPECT_EQ(QueryTiles(sequences, 1, 1e9).items(), 100);
+  EXPECT_LE(QueryTiles(sequences, 1, 1e4).items(), 2);
+}
+
+TEST(ClearUncovered, ClearsTheRowsOfNoSequence) {
+  Call<float> call({.B = 2, .T = 3, .S = 4, .H = 2, .G = 1, .D = 2, .Dv = 1});
+  call.want_weights();
+  const std::vector<Sequence> sequences = {{.batch = 0, .queries = 2, .keys = 1},
+                                           {.batch = 1, .queries = 0, .keys = 4}};
+  clear_uncovered(sequences, call.out());
+  clear_uncovered(sequences, call.gradients());
+  const float old = -77, none = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(call.o, (std::vector<float>{old, old, old, old, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(call.lse, (std::vector<float>{old, old, none, old, old, none, none, none, none, none,
+                                          none, none}));
+  EXPECT_EQ(call.dv, (std::vector<float>{old, 0, 0, 0, old, old, old, old}));
+  EXPECT_EQ(call.dq[7], old);
+  EXPECT_EQ(call.dq[8], 0);
+  EXPECT_EQ(call.weights, std::vector<float>(call.weights.size(), 0.0f));
+}
+
+}  // namespace
+}  // namespace fovea::testing
