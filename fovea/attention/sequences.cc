@@ -46,6 +46,11 @@ void check_rows(std::string_view name, const RowView<T>& v, index B, index H, in
   check(v.batch == B && v.heads == H && v.length == L,
         "attention: {} must be [B={}, H={}, T={}]; it is [{}, {}, {}]", name, B, H, L, v.batch,
         v.heads, v.length);
+  check(v.batch_stride >= 0 && v.head_stride >= 0 && v.length_stride >= 0,
+        "attention: {} has a negative stride: {}, {}, {}", name, v.batch_stride, v.head_stride,
+        v.length_stride);
+  check(B == 0 || H == 0 || L == 0 || v.data != nullptr, "attention: {} has a shape but no data",
+        name);
 }
 
 void check_offsets(std::string_view name, Vec<const std::int32_t> offsets, index rows) {

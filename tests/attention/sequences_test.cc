@@ -110,6 +110,28 @@ TEST(AttentionErrors, OutputsAndGradientsAreNamedWithBothSizes) {
   EXPECT_THROWS(w.backward(), kShape, "dv must be [2, 5, 2, 7]; it is [1, 5, 2, 7]");
 }
 
+TEST(AttentionErrors, ShapesWithoutData) {
+  Wrong w;
+  w.saved.lse.data = nullptr;
+  EXPECT_THROWS(w.backward(), kShape, "lse has a shape but no data");
+  w = Wrong();
+  w.saved.lse.head_stride = -3;
+  EXPECT_THROWS(w.backward(), kShape, "lse has a negative stride: 12, -3, 1");
+  w = Wrong();
+  w.out.o.data = nullptr;
+  EXPECT_THROWS(w.forward(), kShape, "o has a shape but no data");
+  w = Wrong();
+  w.saved.d_o.data = nullptr;
+  EXPECT_THROWS(w.backward(), kShape, "the gradient of o has a shape but no data");
+  expect_shape_error(
+      [](Wrong& x) {
+        const std::uint8_t* nothing = nullptr;
+        x.attention.mask =
+            mask::Keep(ScoreView<const std::uint8_t>::contiguous(nothing, 1, 1, 3, 5));
+      },
+      "the keep mask has a shape but no data");
+}
+
 TEST(AttentionErrors, OptionsOutOfRange) {
   Wrong w;
   for (const double scale : {std::nan(""), std::numeric_limits<double>::infinity()}) {

@@ -44,6 +44,8 @@ void DenseMask::check_shape(index B, index T, index H, index S) const {
   check(fits,
         "attention: the {} mask must be [{} or 1, {} or 1, {} or 1, {}]; it is [{}, {}, {}, {}]",
         name(), B, H, T, S, values_.batch, values_.heads, values_.queries, values_.keys);
+  check(B == 0 || H == 0 || T == 0 || S == 0 || values_.data != nullptr,
+        "attention: the {} mask has a shape but no data", name());
 }
 
 }  // namespace fovea
