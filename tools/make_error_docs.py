@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/errors.md from the table kErrorCodes in fovea/base/error.h.
+
+  tools/make_error_docs.py           writes the page
+  tools/make_error_docs.py --check   exit status 1 if the page is not up to date
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TABLE = pathlib.Path("fovea/base/error.h")
+PAGE = pathlib.Path("docs/errors.md")
+
+ENTRY = re.compile(
+    r'ErrorCodeInfo\{\s*ErrorCode::(?P<code>k\w+),\s*"(?P<name>E\d{4})",\s*(?P<status>\d+),\s*'
+    r'(?P<meaning>"(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*)\s*\}')
+
+CLASSES = {
+    1: "A defect in fovea",
+    2: "What was asked for",
+    3: "Text to read",
+    4: "Models and checkpoints",
+    5: "Reading and writing",
+    6: "Memory",
+    7: "Training",
+}
+
+HEAD = """# Errors
+
+Made from `kErrorCodes` in [fovea/base/error.h](../fovea/base/error.h) by `tools/make_error_docs.py`.
+
+A command that fails prints two lines on stderr, and leaves nothing half written:
+
+```text
+error[E0301]: book.txt: cannot open: No such file or directory
+hint: check the path
+```
+
+The first says what went wrong, where, what was expected and what came; the second what to do about it. The code is stable; its first two digits are the exit status. With `--json` the same is also one object on stdout: `{"error": "E0301", "message": "...", "hint": "..."}`. In the library it is a `fovea::Error` with `code()`, `what()` and `hint()`.
+
+Beside these: 0 means done, 130 and 143 mean stopped by SIGINT and SIGTERM with a checkpoint saved.
+"""
+
+
+def codes(text):
+    """(code, name, status, meaning) of every entry; an error if an entry was not understood."""
+    table = text[text.index("kErrorCodes = {"):]
+    table = table[:table.index("};")]
+    found = [(m["code"], m["name"], int(m["status"]), "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', m["meaning"])))
+             for m in ENTRY.finditer(table)]
+    if not found or len(found) != table.count("ErrorCodeInfo{"):
+        raise ValueError(f"{TABLE}: an entry of kErrorCodes was not understood")
+    return found
+
+
+def page(text):
+    lines = [HEAD]
+    for status, title in CLASSES.items():
+        lines += [f"## {title}: exit status {status}", "", "| Code | In C++ | Meaning |", "|---|---|---|"]
+        lines += [f"| {name} | `ErrorCode::{code}` | {meaning} |"
+                  for code, name, of, meaning in codes(text) if of == status]
+        lines.append("")
+    unknown = {status for _, _, status, _ in codes(text)} - set(CLASSES)
+    if unknown:
+        raise ValueError(f"{TABLE}: exit status {sorted(unknown)} has no title here")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="say whether the page is up to date")
+    wanted = page((ROOT / TABLE).read_text(encoding="utf-8"))
+    if not parser.parse_args().check:
+        (ROOT / PAGE).write_text(wanted, encoding="utf-8")
+        return 0
+    if (ROOT / PAGE).is_file() and (ROOT / PAGE).read_text(encoding="utf-8") == wanted:
+        return 0
+    print(f"{PAGE} is not that of {TABLE}: run tools/make_error_docs.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
