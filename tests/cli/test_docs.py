@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documentation says of the command: every option, and every line that is shown, run.
+
+The lines are run as they stand, one page after another in a folder of its own, on small texts, with
+these cheap substitutions (the last value of an option counts):
+  train lm         a model of one layer; --stop-after a hundredth of what is said, or 20u
+  generate         --max-tokens 20
+  bench attention  one head, 64 tokens, one thread
+"""
+
+import json
+import re
+import shlex
+import unittest
+from pathlib import Path
+
+from support import CommandTest, words
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = ("train lm", "generate", "eval", "inspect", "doctor", "bench attention")
+SMALL = ("--layers 1 --width 32 --heads 2 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
+
+
+def page_of(command):
+    return ROOT / "docs" / "commands" / (command.replace(" ", "-") + ".md")
+
+
+def shell_lines(text):
+    for block in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            line = re.sub(r"\s+#.*", "", line).strip()
+            if line:
+                yield line
+
+
+def cheaper(arguments):
+    if arguments[0] == "generate":
+        return [*arguments, "--max-tokens", "20"]
+    if arguments[:2] == ["bench", "attention"]:
+        return [*arguments, "--batch", "1", "--heads", "1", "--length", "64", "--threads", "1"]
+    if arguments[:2] != ["train", "lm"] or "--dry-run" in arguments:
+        return arguments
+    stop = "20u"
+    if "--stop-after" in arguments:
+        said = re.fullmatch(r"(\d+)00u", arguments[arguments.index("--stop-after") + 1])
+        assert said, "a page shows a length that this test cannot shorten"
+        stop = said[1] + "u"
+    resumes = any(argument.startswith("--resume") for argument in arguments)
+    return [*arguments, *([] if resumes else SMALL), "--stop-after", stop, "--threads", "2"]
+
+
+class Pages(CommandTest):
+    def help_of(self, command):
+        return self.succeed(*command.split(), "--help").stdout.decode()
+
+    def options_in_help(self, command):
+        """{option: default or None}, as --help has them."""
+        text = self.help_of(command).split("\nExample")[0]
+        entries = re.split(r"\n(?=  -)", text)[1:]
+        found = {}
+        for entry in entries:
+            names = re.findall(r"(?<![\w-])--?[a-z][a-z0-9-]*", entry.split()[0])
+            default = re.search(r"\[([^\[\]=]*)\]\s*$", entry.split("\n\n")[0])
+            for name in names:
+                found[name] = default[1] if default else None
+        return found
+
+    def rows_of(self, command):
+        """{option: default or None}, as the tables of its page have them."""
+        found = {}
+        for line in page_of(command).read_text(encoding="utf-8").splitlines():
+            row = re.match(r"\| ((?:`--?[a-z][a-z0-9-]*`(?:, )?)+)[^`]*\| (?:`([^`]*)`)? ?\|", line)
+            for name in re.findall(r"`(--?[a-z0-9-]+)`", row[1]) if row else ():
+                found[name] = row[2]
+        return found
+
+    def test_every_option_is_on_its_page_with_its_default(self):
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                known = self.options_in_help(command)
+                self.assertIn("--help", known)
+                known = {name: d for name, d in known.items() if name not in ("-h", "--help")}
+                self.assertEqual(self.rows_of(command), known)
+
+    def test_pages_and_front_pages_name_only_options_that_exist(self):
+        for command in COMMANDS:
+            known = set(self.options_in_help(command)) | {"--help"}
+            for page in [page_of(command), ROOT / "README.md", ROOT / "README.zh-CN.md"]:
+                for line in shell_lines(page.read_text(encoding="utf-8")):
+                    if not line.startswith(f"fovea {command}"):
+                        continue
+                    used = set(re.findall(r"(?<![\w-])--?[a-z][a-z0-9-]*", line))
+                    self.assertLessEqual(used, known, line)
+
+    def test_every_command_has_its_page(self):
+        overview = self.succeed("--help").stdout.decode()
+        listed = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  +[A-Z]", overview, re.MULTILINE)
+        self.assertEqual(tuple(listed), COMMANDS)
+        for command in COMMANDS:
+            self.assertTrue(page_of(command).is_file())
+
+    def test_fields_of_the_objects_are_documented(self):
+        self.train(self.folder / "m", "--stop-after", "20u")
+        for line in ["train lm --overwrite --json --stop-after 2u -o m --train text.txt",
+                     "train lm --dry-run --json --train text.txt", "eval m --test text.txt --json", "doctor --json",
+                     "bench attention --batch 1 --heads 1 --length 64 --threads 1 --json"]:
+            printed = self.run_here(line.split())
+            command = next(c for c in COMMANDS if line.startswith(c))
+            page = page_of(command).read_text(encoding="utf-8")
+            for field in json.loads(printed.splitlines()[-1]):
+                self.assertIn(f"`{field}`", page, command)
+
+    def test_fields_of_files_are_documented(self):
+        self.train(self.folder / "m", "--stop-after", "20u")
+        page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+        config = json.loads((self.folder / "m" / "config.json").read_text())
+        state = json.loads((self.folder / "m" / "checkpoints" / "step-000020" / "state.json").read_text())
+        fields = {"identity", "state", *state["identity"], *state["state"]}
+        for table in ("text", "model", "recipe"):
+            fields |= set(config[table])
+        for line in (self.folder / "m" / "metrics.jsonl").read_text().splitlines():
+            fields |= set(json.loads(line)) - {"kind"}
+        for path in (self.folder / "m").rglob("*"):
+            if path.is_file():
+                self.assertIn(path.name, page)
+        for field in sorted(fields):
+            self.assertIn(f"`{field}`", page)
+
+    # ---- what is shown, run
+
+    def run_here(self, arguments):
+        done = self.start(*arguments, cwd=self.folder)
+        out, err = done.communicate(timeout=120)
+        self.assertEqual(done.returncode, 0, f"fovea {shlex.join(arguments)}\n{err.decode()}")
+        return out.decode("utf-8", "replace")
+
+    def prepare(self):
+        for name, seed in [("book.txt", 1), ("a.txt", 2), ("b.txt", 3), ("c.txt", 4), ("test.txt", 5)]:
+            (self.folder / name).write_text(words(seed), encoding="utf-8")
+
+    def toml_of(self, page):
+        for block in re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+            (self.folder / "recipe.toml").write_text(block)
+
+    def run_page(self, path):
+        text = path.read_text(encoding="utf-8")
+        self.prepare()
+        self.toml_of(text)
+        lines = [line for line in shell_lines(text) if line.startswith("fovea ")]
+        for line in lines:
+            arguments = cheaper(shlex.split(line)[1:])
+            arguments = [a.replace("step-002000", "step-000020") for a in arguments]
+            self.run_here(arguments)
+        return len(lines)
+
+    def test_readme(self):
+        self.assertGreater(self.run_page(ROOT / "README.md"), 8)
+
+    def test_pages(self):
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                if command in ("generate", "eval", "inspect"):
+                    self.prepare()
+                    self.run_here(cheaper("train lm --train book.txt --overwrite -o model".split()))
+                self.assertGreater(self.run_page(page_of(command)), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documentation says of files: links, symbols, targets, tables, and code that compiles."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import make_error_docs  # noqa: E402
+
+READMES = ("README.md", "README.zh-CN.md")
+PAGES = sorted(p.relative_to(ROOT) for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"),
+                                            *(ROOT / "examples").rglob("*.md")])
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+NAMED = re.compile(r"\[[\w/.-]+\]\(\.\./([\w/.-]+)\) (`[^`]+`(?:, `[^`]+`)*)")
+
+
+def text_of(page):
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def blocks(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def without_code(text):
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(text):
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+            for title in re.findall(r"^#+ (.*)$", without_code(text), re.MULTILINE)}
+
+
+def commands(text):
+    """The lines of all shell blocks, without their comments."""
+    lines = "".join(blocks(text, "sh")).splitlines()
+    return [line for line in (re.sub(r"\s+#.*", "", line).strip() for line in lines) if line]
+
+
+class Links(unittest.TestCase):
+    def test_every_relative_link_leads_somewhere(self):
+        self.assertGreater(len(PAGES), 10)
+        for page in PAGES:
+            for target in LINK.findall(without_code(text_of(page))):
+                if re.match(r"[a-z]+:", target):
+                    continue
+                name, _, anchor = target.partition("#")
+                path = (ROOT / page).parent / name if name else ROOT / page
+                with self.subTest(page=str(page), link=target):
+                    self.assertTrue(path.exists())
+                    if anchor:
+                        self.assertIn(anchor, anchors(path.read_text(encoding="utf-8")))
+
+
+class Formulas(unittest.TestCase):
+    def test_a_named_file_has_the_named_symbol(self):
+        named = NAMED.findall(text_of("docs/formulas.md"))
+        self.assertGreater(len(named), 80)
+        for path, symbols in named:
+            source = text_of(path)
+            for symbol in re.findall(r"`([^`]+)`", symbols):
+                with self.subTest(file=path, symbol=symbol):
+                    self.assertTrue(self.holds(path, source, symbol))
+
+    @staticmethod
+    def holds(path, source, symbol):
+        if path.startswith("tests/"):
+            suite, test = symbol.split(".")
+            return re.search(rf"\bTEST(?:_[FP])?\({suite}, {test}\)", source) is not None
+        return all(re.search(rf"(?<!\w){re.escape(part)}(?!\w)", source) for part in symbol.split("::"))
+
+    def test_a_symbol_that_is_not_there_is_noticed(self):
+        source = text_of("fovea/attention/forward.cc")
+        self.assertTrue(self.holds("fovea/attention/forward.cc", source, "RunTile"))
+        self.assertFalse(self.holds("fovea/attention/forward.cc", source, "RunTil"))
+        self.assertFalse(self.holds("tests/x_test.cc", "TEST(A, Bc) {", "A.B"))
+
+
+class Errors(unittest.TestCase):
+    def test_the_page_is_that_of_the_table(self):
+        table = text_of(make_error_docs.TABLE)
+        self.assertEqual(text_of(make_error_docs.PAGE), make_error_docs.page(table),
+                         "run tools/make_error_docs.py")
+
+    def test_every_code_is_there(self):
+        names = re.findall(r'"(E\d{4})"', text_of(make_error_docs.TABLE))
+        self.assertEqual([name for _, name, _, _ in make_error_docs.codes(text_of(make_error_docs.TABLE))],
+                         names)
+
+    def test_an_entry_that_cannot_be_read_is_an_error(self):
+        with self.assertRaises(ValueError):
+            make_error_docs.codes('kErrorCodes = {\n ErrorCodeInfo{ErrorCode::kX, name, 1, "x"}\n};')
+
+    def test_pages_name_only_codes_that_exist(self):
+        known = {name for _, name, _, _ in make_error_docs.codes(text_of(make_error_docs.TABLE))}
+        for page in PAGES:
+            self.assertLessEqual(set(re.findall(r"\bE0\d{3}\b", text_of(page))), known, page)
+
+
+class FrontPages(unittest.TestCase):
+    def test_both_show_the_same(self):
+        english, chinese = map(text_of, READMES)
+        self.assertEqual(commands(english), commands(chinese))
+        self.assertEqual(blocks(english, "cpp"), blocks(chinese, "cpp"))
+        self.assertEqual(english.count("\n|"), chinese.count("\n|"))
+        self.assertEqual([m for m in re.findall(r"`[^`\n]+` \|$", english, re.MULTILINE)],
+                         [m for m in re.findall(r"`[^`\n]+` \|$", chinese, re.MULTILINE)])
+
+    def test_the_program_compiles(self):
+        compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+        if not compiler:
+            self.skipTest("there is no C++ compiler")
+        for program in blocks(text_of(READMES[0]), "cpp"):
+            with tempfile.TemporaryDirectory() as folder:
+                source = pathlib.Path(folder) / "program.cc"
+                source.write_text(program)
+                done = subprocess.run([compiler, "-std=c++20", "-Wall", "-fsyntax-only", f"-I{ROOT}", source],
+                                      capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_make_targets_exist(self):
+        targets = set(re.findall(r"^([a-z-]+):", text_of("Makefile"), re.MULTILINE))
+        for page in PAGES:
+            shown = re.findall(r"(?:^|`)make ([a-z-]+)", text_of(page), re.MULTILINE)
+            self.assertLessEqual(set(shown), targets, page)
+
+    def test_programs_and_scripts_exist(self):
+        for page in PAGES:
+            for name in re.findall(r"\b((?:bench|tools)/[\w/]+\.(?:py|sh))\b", text_of(page)):
+                self.assertTrue((ROOT / name).is_file(), f"{page}: {name}")
+
+
+if __name__ == "__main__":
+    unittest.main()
