@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/sequences.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -190,7 +191,9 @@ double scale_of(const Score& score, index D) {
 }
 
 DropoutRule dropout_rule(const Dropout& dropout) {
-  const auto threshold = static_cast<std::uint32_t>(std::lround(dropout.probability * 65536.0));
+  // Something is kept, however close to 1 the probability is.
+  const auto threshold =
+      static_cast<std::uint32_t>(std::min(std::lround(dropout.probability * 65536.0), 65535L));
   return {threshold, 1.0 / (1.0 - dropout.probability)};
 }
 

@@ -45,11 +45,22 @@ HWY_INLINE SigmoidWithSlope<D> Sigmoid(D d, hn::Vec<D> x) {
   return {hn::IfThenElse(hn::Lt(x, hn::Zero(d)), er, r), hn::Mul(er, r)};
 }
 
-/// Phi(x), the normal distribution.
+/// Phi(x), the normal distribution. For float: half of erfc(a), a = |x| / sqrt 2, is
+/// exp(-a (1 + q(a))) / 2 with a polynomial q (absolute error of Phi 2e-9 over all x, before
+/// rounding); the other side is what is left to 1. So the tail on the left keeps its digits.
 template <class D>
 HWY_INLINE hn::Vec<D> NormalDistribution(D d, hn::Vec<D> x) {
   const auto half = Constant(d, 0.5);
-  return hn::MulAdd(half, Erf(d, hn::Mul(x, Constant(d, 0.70710678118654752440))), half);
+  if constexpr (kIsDouble<D>) {
+    return hn::MulAdd(half, Erf(d, hn::Mul(x, Constant(d, 0.70710678118654752440))), half);
+  } else {
+    const auto a = hn::Abs(hn::Mul(x, Constant(d, 0.70710678118654752440)));
+    const auto q = Polynomial(d, hn::Min(a, Constant(d, 4.4)), 0.12837933f, 0.63661611f,
+                              0.102799207f, -0.0192171428f, -5.87823997e-05f, 0.00157676102f,
+                              -0.000587951159f, 0.000106026775f, -8.04383671e-06f);
+    const auto tail = hn::Mul(half, ExpOfMinus(d, hn::MulAdd(q, a, a)));
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(Constant(d, 1), tail));
+  }
 }
 
 inline constexpr double kGeluSlope = 1.5957691216057308;  // 2 sqrt(2 / pi)

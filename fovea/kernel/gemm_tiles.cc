@@ -10,6 +10,7 @@
 #include "fovea/kernel/activation-inl.h"
 #include "fovea/simd/product-inl.h"
 #include "fovea/simd/simd-inl.h"
+#include "fovea/simd/transpose-inl.h"
 
 // Where the operands of a multiply-add lie decides the speed. B streams past in panels (64 columns
 // on AVX-512) that are packed one after another, so that the four vectors of a step in k are a
@@ -41,11 +42,6 @@ HWY_INLINE void ForEachPart(index n, index most, F&& f) {
     f(begin, end);
     begin = end;
   } while (begin < n);
-}
-
-template <class T>
-HWY_INLINE index RoundUpToLanes(index columns) {
-  return (columns + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
 }
 
 // ------------------------------------------------------------------------------------ C = A B
@@ -216,19 +212,8 @@ void PackPanel(const PanelToPack<T>& p) {
     const index end = std::min(p.m.columns, p.first + kWidth);
     return CopyColumns(p.m.columns_slice(p.first, end), p.panel, kWidth);
   }
-  // Eight columns of m at a time: the cache lines of m are read whole, and those of the panel too.
-  constexpr index kStep = 8;
-  const index K = p.m.columns, have = std::min(kWidth, p.m.rows - p.first);
-  for (index k0 = 0; k0 < K; k0 += kStep) {
-    const index k1 = std::min(K, k0 + kStep);
-    for (index lane = 0; lane < have; ++lane) {
-      const T* const row = p.m[p.first + lane];
-      for (index k = k0; k < k1; ++k) p.panel[k * kWidth + lane] = row[k];
-    }
-    for (index k = k0; k < k1; ++k) {
-      std::fill(p.panel + k * kWidth + have, p.panel + (k + 1) * kWidth, T{0});
-    }
-  }
+  const index have = std::min(kWidth, p.m.rows - p.first);
+  RowsToLanes<T>(p.m.slice(p.first, p.first + have), have, T{1}, p.panel, kWidth);
 }
 
 template <class T>
