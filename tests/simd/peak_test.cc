@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/simd/peak.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/isa.h"
+
+namespace fovea {
+namespace {
+
+// No time is asserted: only that every set has a loop, and that it counts what it did.
+TEST(Peak, EverySetHasALoopThatCounts) {
+  for_each_isa([] {
+    const double rate = fma_gflops(Context(1), 0.002);
+    EXPECT_TRUE(std::isfinite(rate));
+    EXPECT_GT(rate, 0.0);
+  });
+}
+
+TEST(Peak, TheLoopRunsOnTheSetThatIsPinned) {
+  for (const Isa isa : available_isas()) {
+    pin_isa(isa);
+    EXPECT_EQ(compiled_isa(), isa);
+  }
+  unpin_isa();
+}
+
+}  // namespace
+}  // namespace fovea
