@@ -72,15 +72,10 @@ void remove_run(const fs::path& folder) {
   for (const std::string_view file : kOurFiles) fs::remove(folder / file, error);
 }
 
-bool has_checkpoints(const fs::path& folder) {
-  const fs::path checkpoints = folder / kCheckpoints;
-  return fs::is_directory(checkpoints) && !fs::is_empty(checkpoints);
-}
-
 // Of the checkpoint that a run would go on from, or of the run itself.
 std::string stored_file(const fs::path& folder, const fs::path& checkpoint, std::string_view name) {
   if (!checkpoint.empty()) return load_checkpoint(checkpoint).bytes(name);
-  if (has_checkpoints(folder))
+  if (has_checkpoints(folder / kCheckpoints))
     return load_newest_checkpoint(folder / kCheckpoints).checkpoint.bytes(name);
   return read_model_file(folder, name);
 }

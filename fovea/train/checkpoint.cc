@@ -145,6 +145,8 @@ fs::path save_checkpoint(const fs::path& folder, index step, const std::vector<N
   return target;
 }
 
+bool has_checkpoints(const fs::path& folder) { return !steps_in(folder).empty(); }
+
 NewestCheckpoint load_newest_checkpoint(const fs::path& folder) {
   sweep(folder);
   std::optional<Error> newest;

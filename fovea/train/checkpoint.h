@@ -21,6 +21,9 @@ struct Checkpoint {
   const std::string& bytes(std::string_view name) const;
 };
 
+/// Is there a published checkpoint, whole or damaged? A save that was interrupted leaves none.
+bool has_checkpoints(const std::filesystem::path& folder);
+
 /// Saves the files as `folder`/step-NNNNNN and returns that path. They are written into a temporary
 /// folder, flushed, listed in its manifest, and appear by one rename; on an error nothing has
 /// changed and nothing is left over. If the step was saved before, the new folder takes its place.

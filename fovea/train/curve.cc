@@ -10,7 +10,7 @@ std::string loss_curve(const History& history) {
   for (const UpdateRecord& record : history.updates()) {
     const double x = static_cast<double>(record.step);
     curves.last_batch.push_back({x, record.loss});
-    curves.running_mean.push_back({x, record.mean16_loss});
+    curves.running_mean.push_back({x, record.running_loss});
   }
   for (const EvaluationRecord& record : history.evaluations()) {
     const double x = static_cast<double>(record.step);

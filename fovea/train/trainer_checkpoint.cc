@@ -72,7 +72,7 @@ void Trainer::resume(const std::filesystem::path& checkpoint) {
   const std::filesystem::path all = checkpoints_of(setup_.folder);
   if (!checkpoint.empty()) return restore(load_checkpoint(checkpoint));
   // Interrupted before the first checkpoint was due: the state of step 0 follows from the options.
-  if (!std::filesystem::exists(all) || std::filesystem::is_empty(all)) {
+  if (!has_checkpoints(all)) {
     observer_.noticed("there is no checkpoint yet: beginning at update 0");
     return;
   }
@@ -95,8 +95,10 @@ void Trainer::restore(const Checkpoint& checkpoint) {
       parse_safetensors(checkpoint.bytes(kOptimizerFile), where + "/optimizer.safetensors");
   optimizer_.restore(optimizer);
   const Tensor& recent = optimizer.at(kRecentLosses);
-  check(recent.size() == static_cast<index>(recent_.size()), "{}: {} must be [16]", where,
-        kRecentLosses);
+  if (recent.size() != static_cast<index>(recent_.size())) {
+    fail(ErrorCode::kModelDamaged, "{}: {} must be [{}]; it is [{}]", where, kRecentLosses,
+         recent_.size(), recent.size());
+  }
   std::copy_n(recent.data<double>(), recent_.size(), recent_.begin());
 
   state_ = stored.state;

@@ -114,6 +114,15 @@ TEST_F(CheckpointTest, IfNoneIsWholeTheNewestIsNamed) {
                 "no checkpoint is whole; the newest: " + (folder_ / "step-000200").string());
 }
 
+TEST_F(CheckpointTest, AnInterruptedFirstSaveLeavesNoCheckpoint) {
+  EXPECT_FALSE(has_checkpoints(folder_));
+  fs::create_directories(folder_ / "step-000100.tmp.1");
+  EXPECT_FALSE(has_checkpoints(folder_));
+  save(100);
+  damage(100);
+  EXPECT_TRUE(has_checkpoints(folder_));
+}
+
 TEST_F(CheckpointTest, WithoutAnyThereIsNothingToResume) {
   EXPECT_THROWS(load_newest_checkpoint(folder_), kNoCheckpoint, "no checkpoint to resume from");
   fs::create_directories(folder_ / "step-12");  // not a name that we give
