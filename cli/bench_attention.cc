@@ -115,10 +115,19 @@ class Values {
   View<float> view_;
 };
 
-double seconds_of(const std::function<void()>& work) {
+double seconds_per_call(const std::function<void()>& work, int calls) {
   const double begin = monotonic_seconds();
+  for (int call = 0; call < calls; ++call) work();
+  return (monotonic_seconds() - begin) / calls;
+}
+
+// Short calls are repeated until a timing is long beside what begins it: threads that wake up,
+// caches.
+int calls_for(const std::function<void()>& work) {
+  constexpr double kTiming = 0.03;
   work();
-  return monotonic_seconds() - begin;
+  const double once = seconds_per_call(work, 1);
+  return std::clamp(static_cast<int>(kTiming / std::max(once, 1e-9)), 1, 10000);
 }
 
 double median(std::vector<double> values) {
@@ -145,13 +154,12 @@ Measured measure(const Context& context, const Problem& p) {
   const double n = static_cast<double>(p.length);
   const double kept = p.mask == BenchMask::kCausal ? n * (n + 1) / 2 : n * n;
   const double flops = kept * static_cast<double>(p.batch * p.heads * p.head_dim);
-  forward();
-  backward();
+  const int forward_calls = calls_for(forward), backward_calls = calls_for(backward);
   std::vector<double> forwards, backwards, peaks, forward_shares, backward_shares;
   for (int round = 0; round < kRounds; ++round) {
     const double before = fma_gflops(context);
-    forwards.push_back(seconds_of(forward));
-    backwards.push_back(seconds_of(backward));
+    forwards.push_back(seconds_per_call(forward, forward_calls));
+    backwards.push_back(seconds_per_call(backward, backward_calls));
     peaks.push_back((before + fma_gflops(context)) / 2);
     forward_shares.push_back(4e-9 * flops / forwards.back() / peaks.back());
     backward_shares.push_back(10e-9 * flops / backwards.back() / peaks.back());
