@@ -17,7 +17,7 @@ import common
 
 PUBLISHED = 1.88
 RECIPE = """--tokenizer char --data blocks --valid-fraction 0.1 --layers 4 --heads 4 --width 128 --block 64
---batch-size 12 --dropout 0 --stop-after 2000u --lr 1e-3 --min-lr 1e-4 --schedule cosine --warmup 100
+--batch-size 12 --dropout 0 --stop-after 2000u --lr 2e-3 --min-lr 1e-4 --schedule cosine --warmup 100
 --beta1 0.9 --beta2 0.99 --weight-decay 0.1 --clip 1 --eval-every 2000u --save-every 2000u""".split()
 
 

@@ -14,6 +14,8 @@ namespace {
 // About 50 microseconds: longer than the gap between two kernels of a training step, so that a
 // worker does not fall asleep inside one, and short enough to cost nothing when the work is over.
 constexpr int kSpins = 1500;
+constexpr int kPausesBetweenLooks = 8;
+constexpr int kLooks = kSpins / kPausesBetweenLooks;
 
 // More threads than any machine has: beyond it a mistyped number of threads gets no more of them.
 constexpr int kMostWorkers = 1023;
@@ -27,6 +29,16 @@ void pause() {
 std::atomic<Pool*>& process_pool_slot() {
   static std::atomic<Pool*> slot{nullptr};
   return slot;
+}
+
+// The pool's mutex is held for some nanoseconds at a time: to sleep until it is free, and be woken,
+// would take a thousand times as long.
+std::unique_lock<std::mutex> lock_soon(std::mutex& mutex) {
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (mutex.try_lock()) return std::unique_lock(mutex, std::adopt_lock);
+    pause();
+  }
+  return std::unique_lock(mutex);
 }
 
 }  // namespace
@@ -61,7 +73,7 @@ void Pool::post(Job& job) {
   const index wanted = std::min<index>(job.task.threads, job.task.items) - 1;
   job.places = static_cast<int>(std::min<index>(wanted, kMostWorkers));
   if (job.places <= 0) return;
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_soon(mutex_);
   grow(job.places);
   jobs_.push_back(&job);
   open_jobs_.store(static_cast<int>(jobs_.size()), std::memory_order_release);
@@ -69,7 +81,7 @@ void Pool::post(Job& job) {
 }
 
 void Pool::withdraw(Job& job) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_soon(mutex_);
   std::erase(jobs_, &job);
   open_jobs_.store(static_cast<int>(jobs_.size()), std::memory_order_release);
 }
@@ -93,12 +105,13 @@ void Pool::worker_main() {
 }
 
 Pool::Job* Pool::wait_for_job() {
-  for (int spin = 0; spin < kSpins; ++spin) {
-    if (open_jobs_.load(std::memory_order_acquire) > 0) {
-      const std::lock_guard lock(mutex_);
+  for (int look = 0; look < kLooks; ++look) {
+    if (open_jobs_.load(std::memory_order_acquire) > 0 && mutex_.try_lock()) {
+      const std::lock_guard lock(mutex_, std::adopt_lock);
       if (Job* const job = join_job()) return job;
     }
-    pause();
+    // A job without a place stays open until its caller is done: do not stand in the caller's way.
+    for (int i = 0; i < kPausesBetweenLooks; ++i) pause();
   }
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -128,7 +141,7 @@ void Pool::leave(Job& job) {
   const bool last = job.active.fetch_sub(1, std::memory_order_acq_rel) == 1;
   // From here on the job may be gone.
   if (!last) return;
-  std::lock_guard lock(mutex_);
+  const auto lock = lock_soon(mutex_);
   job_left_.notify_all();
 }
 
