@@ -26,10 +26,7 @@ void pause() {
 #endif
 }
 
-std::atomic<Pool*>& process_pool_slot() {
-  static std::atomic<Pool*> slot{nullptr};
-  return slot;
-}
+constinit std::atomic<Pool*> pool_of_process{nullptr};
 
 // The pool's mutex is held for some nanoseconds at a time: to sleep until it is free, and be woken,
 // would take a thousand times as long.
@@ -43,16 +40,17 @@ std::unique_lock<std::mutex> lock_soon(std::mutex& mutex) {
 
 }  // namespace
 
-// The pool is never destroyed: its workers sleep in it until the process ends.
+// The pool is never destroyed: its workers sleep in it until the process ends. In a forked child
+// the workers are gone and the mutex may be held: it starts afresh. pthread_once, unlike a static
+// local, knows of a fork in its midst.
 Pool& Pool::process_pool() {
-  static const bool ready = [] {
-    process_pool_slot() = new Pool;
-    // In a forked child the workers are gone and the mutex may be held: start afresh.
-    pthread_atfork(nullptr, nullptr, [] { process_pool_slot() = new Pool; });
-    return true;
-  }();
-  static_cast<void>(ready);
-  return *process_pool_slot().load(std::memory_order_acquire);
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  if (Pool* const pool = pool_of_process.load(std::memory_order_acquire)) return *pool;
+  pthread_once(&once, [] {
+    pthread_atfork(nullptr, nullptr, [] { pool_of_process = new Pool; });
+    pool_of_process = new Pool;
+  });
+  return *pool_of_process.load(std::memory_order_acquire);
 }
 
 void Pool::run(const Task& task) {
