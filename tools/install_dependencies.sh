@@ -23,7 +23,6 @@ libutf8proc-dev       knows the width and kind of characters
 libxxhash-dev         checksums of models
 libgtest-dev          tests
 libgmock-dev          tests
-libbenchmark-dev      benchmarks
 END
     demo) cat <<'END' ;;
 bible-kjv             decodes the English text of the demo

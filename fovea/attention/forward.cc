@@ -26,10 +26,11 @@
 //                                                large terms would be rounded before they cancel
 //   o[Dv][64]  = o * alpha + V (broadcast) x p   the rescaling rides on the load of the accumulator
 //
-// and o is transposed back at the end. Nothing is packed, so heads stay a stride. For D = Dv = 64 a
-// score costs 256 flops in 128 vector multiply-adds of 16, each product reading 4 + 6 values for 24
-// of them, plus one exp: the products decide. A tile of scores (24 KB) stays in L1 with qt or o in
-// L2.
+// and o is transposed back at the end. Rows of K and V are read where they lie, so heads stay a
+// stride; only a run of tiles that reads rows far apart again and again works on a copy. For D = Dv
+// = 64 a score costs 256 flops, 128 multiply-adds, plus one exp; a step of a product reads 4
+// vectors and 6 values for 24 vector multiply-adds: the products decide. A tile of scores (24 KB)
+// stays in L1 with qt or o in L2.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {

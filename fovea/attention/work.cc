@@ -53,7 +53,7 @@ void clear_rows(const std::vector<Sequence>& sequences, const RowView<T>& view, 
 }  // namespace
 
 QueryTiles::QueryTiles(const std::vector<Sequence>& sequences, index heads, double tile_flops)
-    : sequences_(sequences), heads_(heads) {
+    : sequences_(sequences) {
   for (const Sequence& sequence : sequences) {
     first_.push_back(total_);
     total_ += (sequence.queries + kLaneTile - 1) / kLaneTile * heads;

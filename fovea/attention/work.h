@@ -52,7 +52,6 @@ class QueryTiles {
 
   const std::vector<Sequence>& sequences_;
   std::vector<index> first_;  // number of the first tile of each sequence
-  index heads_;
   index total_ = 0;
   index group_ = 1;
 };

@@ -8,8 +8,7 @@
 namespace fovea::testing {
 namespace {
 
-// Sanitizers and slow instruction sets see every n-th problem, all of them together each n-th of
-// all.
+// Under the sanitizers the first problems only.
 #ifdef FOVEA_FEW_PROBLEMS
 constexpr std::uint64_t kProblems = 60;
 #else
