@@ -53,7 +53,9 @@ void ask_for_huge_pages(void* memory, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage;
   const std::uintptr_t end = (address + bytes) / kHugePage * kHugePage;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  if (begin < end) {
+    madvise(static_cast<std::byte*>(memory) + (begin - address), end - begin, MADV_HUGEPAGE);
+  }
 }
 
 }  // namespace
