@@ -1,50 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // Relative positions on the keys (Shaw, Uszkoreit, Vaswani 2018, eq. 4), written outside the
-// library: a part that needs the rows of q behind a tile, and adds to their gradient.
-//   score(i, j) += q_i . a[clip(i - j, -s, s)] / sqrt(D)
+// library: a part that reads the row of q behind a score, and adds to its gradient.
+//   score(i, j) += scale q_i . a[clip(i - j, -s, s)]
 #include <algorithm>
-#include <cmath>
 
 #include "examples/gradient_check.h"
 
 namespace {
 
 using fovea::index;
-using Rows = std::vector<double>;
+using Values = std::vector<double>;
 
 class ShawKeys final : public fovea::BiasPart<double> {
  public:
-  /// Table a and its gradient [2 clip + 1, D]; q [T, D], for the definition.
-  ShawKeys(index clip, index D, const Rows& table, Rows& gradient, const Rows& q)
-      : clip_(clip), D_(D), table_(table), gradient_(gradient), q_(q) {}
+  /// Table a and its gradient [2 clip + 1, D].
+  ShawKeys(index clip, const Values& table, Values& gradient)
+      : clip_(clip), table_(table), gradient_(gradient) {}
 
-  double value(const fovea::ScoreSite& site, double score) const override {
-    return score + dot(q_.data() + (site.sequence.query_row + site.i) * D_, row(site));
+  double apply_one(const fovea::ScoreSite& site, const fovea::ScoreRows<double>& rows,
+                   double score) const override {
+    const double* a = table_.data() + row(site) * rows.q.size;
+    double sum = 0;
+    for (index d = 0; d < rows.q.size; ++d) sum += rows.q[d] * a[d];
+    return score + rows.scale * sum;
   }
-  void apply(const fovea::TileSite& site, const fovea::TileRows<double>& rows,
-             const fovea::ScoreTile<double>& tile) const override {
-    for (index r = 0; r < site.queries; ++r) {
-      for (index c = 0; c < site.keys; ++c) tile.at(r, c) += dot(rows.q[r], row(site.at(r, c)));
+  double pull_one(const fovea::ScoreSite& site, const fovea::ScoreRows<double>& rows, double,
+                  double dscore, const fovea::ScoreGradients<double>& gradients) const override {
+    const double* a = table_.data() + row(site) * rows.q.size;
+    double* da = gradients.parameters + row(site) * rows.q.size;
+    for (index d = 0; d < rows.q.size; ++d) {
+      gradients.dq[d] += rows.scale * dscore * a[d];
+      da[d] += rows.scale * dscore * rows.q[d];
     }
-  }
-  void pull(const fovea::TileSite& site, const fovea::TileRows<double>& rows,
-            const fovea::ScoreTile<double>&, const fovea::ScoreTile<double>& dscores,
-            const fovea::TileGradients<double>& gradients) const override {
-    for (index r = 0; r < site.queries; ++r) {
-      for (index c = 0; c < site.keys; ++c) {
-        const double ds = dscores.at(r, c) / std::sqrt(static_cast<double>(D_));
-        if (ds == 0) continue;  // dropped by the mask
-        const double* a = row(site.at(r, c));
-        double* da = gradients.parameters + (a - table_.data());
-        for (index d = 0; d < D_; ++d) {
-          gradients.dq[r][d] += ds * a[d];
-          da[d] += ds * rows.q[r][d];
-        }
-      }
-    }
+    return dscore;
   }
   bool needs_scores() const override { return false; }
-  index gradient_size() const override { return (2 * clip_ + 1) * D_; }
+  index gradient_size() const override { return static_cast<index>(table_.size()); }
   void store_gradient(const double* sums, index heads) const override {
     std::fill(gradient_.begin(), gradient_.end(), 0.0);
     for (index n = 0; n < heads * gradient_size(); ++n) {
@@ -54,20 +45,13 @@ class ShawKeys final : public fovea::BiasPart<double> {
   std::string name() const override { return "shaw keys"; }
 
  private:
-  const double* row(const fovea::ScoreSite& site) const {
-    const index distance = std::clamp(site.position() - site.j, -clip_, clip_);
-    return table_.data() + (distance + clip_) * D_;
-  }
-  double dot(const double* q, const double* a) const {
-    double sum = 0;
-    for (index d = 0; d < D_; ++d) sum += q[d] * a[d];
-    return sum / std::sqrt(static_cast<double>(D_));
+  index row(const fovea::ScoreSite& site) const {
+    return std::clamp(site.position() - site.j, -clip_, clip_) + clip_;
   }
 
-  index clip_, D_;
-  const Rows& table_;
-  Rows& gradient_;
-  const Rows& q_;
+  index clip_;
+  const Values& table_;
+  Values& gradient_;
 };
 
 }  // namespace
@@ -75,10 +59,9 @@ class ShawKeys final : public fovea::BiasPart<double> {
 int main() {
   using example::gradient_error;
   example::Problem problem;
-  Rows table = example::Problem::waves(9 * problem.D, 0.47), gradient(table.size());
-  const fovea::Attention<double> attention{
-      .bias = ShawKeys(4, problem.D, table, gradient, problem.q),
-      .mask = fovea::mask::Window(40, 20)};
+  Values table = example::Problem::waves(9 * problem.D, 0.47), gradient(table.size());
+  const fovea::Attention<double> attention{.bias = ShawKeys(4, table, gradient),
+                                           .mask = fovea::mask::Window(40, 20)};
   problem.run(attention, true);
   const auto loss = [&] { return problem.run(attention); };
   const double error = std::max({gradient_error("table", table, gradient, loss),

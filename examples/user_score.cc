@@ -9,7 +9,7 @@ namespace {
 
 using fovea::index;
 
-class TanhTemperature final : public fovea::BiasPart<double> {
+class TanhTemperature final : public fovea::ScoreFunction<double> {
  public:
   TanhTemperature(const double& temperature, double& gradient)
       : temperature_(temperature), gradient_(gradient) {}

@@ -147,7 +147,7 @@ void BackwardTile<T>::RunBlock() {
   product.b = vt;
   product.c = dp;
   TileProduct<Into::kOverwrite>(product);
-  const TileRows<T> rows{query_rows(call.in.q), key_rows(call.in.k)};
+  const TileRows<T> rows{query_rows(call.in.q), key_rows(call.in.k), call.scale};
   const index tile_size = kRowBlock * stride;
   transform_scores<T>(call.attention,
                       {site(), kind, rows, {s, stride, TileLanes::kKeys}, inputs, tile_size});
@@ -220,7 +220,7 @@ void BackwardTile<T>::KeptBits(std::uint64_t* kept) const {
   for (index half = 0; half * kLaneTile < queries; ++half) {
     std::uint64_t* bits = kept + half * kLaneTile;
     std::fill_n(bits, kLaneTile, 0);
-    DropoutBits(stream, call.dropout.threshold, query + half * kLaneTile, key, keys, bits);
+    DropoutBits(stream, call.dropout, query + half * kLaneTile, key, keys, bits);
     TransposeBits(bits);
   }
 }

@@ -54,6 +54,12 @@ struct Call {
     return in.v.row(s.batch, s.key_row + j, group_of(h, in.q.heads, in.k.heads));
   }
 
+  ScoreRows<T> rows(const ScoreSite& site) const {
+    return {{q(site.sequence, site.head, site.i), in.q.width},
+            {k(site.sequence, site.head, site.j), in.k.width},
+            scale};
+  }
+
   Row<T> row(const Sequence& sequence, index h, index i) const;
   void softmax(Row<T>& row) const;
 };
@@ -73,11 +79,11 @@ Row<T> Call<T>::row(const Sequence& sequence, index h, index i) const {
     T score = scale * dot(q(sequence, h, i), k(sequence, h, j), in.q.width);
     row.scores[0][at] = score;
     for (std::size_t n = 0; n < parts.size(); ++n) {
-      score = parts[n]->value(site, score);
+      score = parts[n]->apply_one(site, rows(site), score);
       row.scores[n + 1][at] = score;
     }
     if (dropout.active()) {
-      const bool dropped = dropout_bits(stream, i, j) < dropout.threshold;
+      const bool dropped = drops(dropout, stream, i, j);
       row.keep_scale[at] = dropped ? T{0} : static_cast<T>(dropout.keep_scale);
     }
   }
@@ -153,6 +159,12 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
   const Row<T> row = call.row(sequence, h, i);
   const index g = group_of(h, call.in.q.heads, call.in.k.heads);
   const index D = call.in.q.width, Dv = call.in.v.width;
+  // Gradients that are not wanted are added up in a row that nobody reads.
+  std::vector<T> unwanted(static_cast<std::size_t>(std::max(D, Dv)));
+  const auto row_of = [&](const View<T>& view, index l, index head) {
+    return view.empty() ? unwanted.data() : view.row(sequence.batch, l, head);
+  };
+  T* dq = row_of(gradients.dq, sequence.query_row + i, h);
   std::vector<T> dp(row.weights.size());
   const T delta = dot(d_o, saved_o, Dv);
   for (index j = 0; j < sequence.keys; ++j) {
@@ -164,28 +176,21 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
     const auto at = static_cast<std::size_t>(j);
     if (!row.kept[at]) continue;
     const ScoreSite score_site{sequence, h, i, j};
+    const index key_row = sequence.key_row + j;
+    T* dk = row_of(gradients.dk, key_row, g);
+    T* dv = row_of(gradients.dv, key_row, g);
     T ds = row.weights[at] * (dp[at] - delta);
     const auto& parts = call.attention.bias.parts();
     for (std::size_t n = parts.size(); n-- > 0;) {
-      const index size = parts[n]->gradient_size();
-      if (size > 0)
-        parts[n]->add_parameters(score_site, row.scores[n][at], ds, sums[n].data() + h * size);
-      ds *= parts[n]->derivative(score_site, row.scores[n][at]);
+      double* sums_of_head = sums[n].data() + h * parts[n]->gradient_size();
+      ds = parts[n]->pull_one(score_site, call.rows(score_site), row.scores[n][at], ds,
+                              {{dq, D}, {dk, D}, sums_of_head});
     }
-    const T weight = row.weights[at] * row.keep_scale[at];
-    const index key_row = sequence.key_row + j;
-    for (index c = 0; c < Dv && !gradients.dv.empty(); ++c) {
-      gradients.dv.row(sequence.batch, key_row, g)[c] += weight * d_o[c];
-    }
+    const T weight = row.weights[at] * row.keep_scale[at], scaled = ds * call.scale;
+    for (index c = 0; c < Dv; ++c) dv[c] += weight * d_o[c];
     for (index c = 0; c < D; ++c) {
-      const T scaled = ds * call.scale;
-      if (!gradients.dq.empty()) {
-        gradients.dq.row(sequence.batch, sequence.query_row + i, h)[c] +=
-            scaled * call.k(sequence, h, j)[c];
-      }
-      if (!gradients.dk.empty()) {
-        gradients.dk.row(sequence.batch, key_row, g)[c] += scaled * call.q(sequence, h, i)[c];
-      }
+      dq[c] += scaled * call.k(sequence, h, j)[c];
+      dk[c] += scaled * call.q(sequence, h, i)[c];
     }
   }
 }
@@ -232,6 +237,7 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   const Call<T> call(attention, in);
   const auto& parts = attention.bias.parts();
   std::vector<std::vector<double>> sums;
+  sums.reserve(parts.size());
   for (const auto& part : parts) {
     sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * in.q.heads));
   }

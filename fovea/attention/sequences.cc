@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -80,9 +81,11 @@ void check_packed(const Attention<T>& attention, const AttentionInputs<T>& in) {
         "attention: query_offsets and key_offsets must name the same sequences; they are [{}] and "
         "[{}]",
         packed.query_offsets.size, packed.key_offsets.size);
-  Sequence probe{.queries = in.q.length, .keys = in.k.length};
+  // Longer than any length: whatever cuts sequences shows.
+  constexpr index kEndless = std::numeric_limits<index>::max() / 2;
+  Sequence probe{.queries = kEndless, .keys = kEndless};
   attention.mask.limit(probe);
-  check(probe.queries == in.q.length && probe.keys == in.k.length,
+  check(probe.queries == kEndless && probe.keys == kEndless,
         "attention: give offsets or lengths, not both; the mask is {}", attention.mask.name());
 }
 
@@ -128,6 +131,7 @@ void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in
   for (const auto& part : attention.bias.parts()) {
     part->check_shape(q.batch, q.length, q.heads, k.length);
   }
+  attention.mask.alignment();
   const bool packed = is_packed(attention.packed);
   if (packed) check_packed(attention, in);
   check_dropout(attention.dropout, packed ? attention.packed.query_offsets.size - 1 : q.batch);
@@ -191,10 +195,10 @@ double scale_of(const Score& score, index D) {
 }
 
 DropoutRule dropout_rule(const Dropout& dropout) {
-  // Something is kept, however close to 1 the probability is.
-  const auto threshold =
-      static_cast<std::uint32_t>(std::min(std::lround(dropout.probability * 65536.0), 65535L));
-  return {threshold, 1.0 / (1.0 - dropout.probability)};
+  const double scaled = dropout.probability * 65536.0, whole = std::floor(scaled);
+  const double rest = std::min(std::floor((scaled - whole) * 4294967296.0), 4294967295.0);
+  return {static_cast<std::uint32_t>(whole), static_cast<std::uint32_t>(rest),
+          1.0 / (1.0 - dropout.probability)};
 }
 
 DropoutStream dropout_stream(const Dropout& dropout, const Sequence& sequence, index head) {
@@ -217,6 +221,19 @@ std::uint32_t dropout_bits(const DropoutStream& stream, index i, index j) {
                   stream.counter[0], stream.counter[1]},
                  {stream.key[0], stream.key[1]});
   return words[static_cast<std::size_t>(j % 8 / 2)] >> (j % 2 * 16) & 0xFFFFu;
+}
+
+bool drops_tie(const DropoutRule& rule, const DropoutStream& stream, index i, index j) {
+  const PhiloxCounter words =
+      philox4x32({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j), stream.counter[0],
+                  ~stream.counter[1]},
+                 {stream.key[0], stream.key[1]});
+  return words[0] < rule.rest;
+}
+
+bool drops(const DropoutRule& rule, const DropoutStream& stream, index i, index j) {
+  const std::uint32_t bits = dropout_bits(stream, i, j);
+  return bits < rule.threshold || (bits == rule.threshold && drops_tie(rule, stream, i, j));
 }
 
 #define FOVEA_INSTANTIATE(T)                                                          \

@@ -29,12 +29,15 @@ inline index first_head(index g, index H, index G) { return (g * H + G - 1) / G;
 /// The scale of the call, the default filled in.
 double scale_of(const Score& score, index D);
 
-/// 16-bit dropout threshold and the scaling of what is kept. A weight is dropped where its 16
-/// random bits are below the threshold.
+/// The probability p as a threshold for 16 random bits, and what is left of it: 65536 p =
+/// threshold + rest / 2^32. A weight is dropped where its bits are below the threshold; where they
+/// are equal to it, 32 more bits decide. So the probability is exact to 2^-48, and the kept weights
+/// times 1 / (1 - p) have the mean that they had.
 struct DropoutRule {
   std::uint32_t threshold = 0;
+  std::uint32_t rest = 0;
   double keep_scale = 1;
-  bool active() const { return threshold > 0; }
+  bool active() const { return threshold > 0 || rest > 0; }
 };
 DropoutRule dropout_rule(const Dropout& dropout);
 
@@ -48,5 +51,11 @@ DropoutStream dropout_stream(const Dropout& dropout, const Sequence& sequence, i
 /// Sixteen random bits of score (i, j): the definition of attention dropout.
 ///   counter = (i, j / 8, stream.counter), key = stream.key; word (j % 8) / 2, half j % 2.
 std::uint32_t dropout_bits(const DropoutStream& stream, index i, index j);
+
+/// Is score (i, j) dropped?
+bool drops(const DropoutRule& rule, const DropoutStream& stream, index i, index j);
+/// The same, where its sixteen bits are the threshold: by the first word of the counter
+/// (i, j, stream.counter[0], ~stream.counter[1]), below `rest`.
+bool drops_tie(const DropoutRule& rule, const DropoutStream& stream, index i, index j);
 
 }  // namespace fovea

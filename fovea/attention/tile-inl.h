@@ -25,25 +25,30 @@ namespace HWY_NAMESPACE {
 template <class T>
 inline constexpr T kLog2E = static_cast<T>(1.4426950408889634074);
 
-/// Bit l, for l < 16: are the 16 bits of words[l] from `shift` on at least `threshold`?
-HWY_INLINE std::uint64_t KeptBits(const std::uint32_t* words, int shift, std::uint32_t threshold) {
+/// Sixteen random bits of each of 16 scores, against the threshold of dropout.
+struct SixteenBits {
+  std::uint64_t kept;  // bit l: are those of words[l] from `shift` on at least the threshold?
+  bool tie;            // are any of them the threshold itself?
+};
+HWY_INLINE SixteenBits CompareBits(const std::uint32_t* words, int shift, std::uint32_t threshold) {
   const hn::CappedTag<std::uint32_t, 16> d;
   const hn::RebindToSigned<decltype(d)> di;
-  const auto limit = hn::Set(di, static_cast<std::int32_t>(threshold) - 1);
-  std::uint64_t kept = 0;
+  const auto limit = hn::Set(di, static_cast<std::int32_t>(threshold));
+  SixteenBits result{0, false};
   for (std::size_t l = 0; l < 16; l += hn::Lanes(d)) {
-    const auto half =
-        hn::And(hn::ShiftRightSame(hn::Load(d, words + l), shift), hn::Set(d, 0xFFFFu));
+    const auto half = hn::BitCast(
+        di, hn::And(hn::ShiftRightSame(hn::Load(d, words + l), shift), hn::Set(d, 0xFFFFu)));
     HWY_ALIGN std::uint8_t mask[8] = {};
-    hn::StoreMaskBits(di, hn::Gt(hn::BitCast(di, half), limit), mask);
-    kept |= (std::uint64_t{mask[0]} | std::uint64_t{mask[1]} << 8) << l;
+    hn::StoreMaskBits(di, hn::Not(hn::Lt(half, limit)), mask);
+    result.kept |= (std::uint64_t{mask[0]} | std::uint64_t{mask[1]} << 8) << l;
+    result.tie |= !hn::AllFalse(di, hn::Eq(half, limit));
   }
-  return kept;
+  return result;
 }
 
 /// Which scores of a rectangle dropout keeps: bit r of word c is query query + r, key key + c, for
 /// r < 64 and c < keys.
-inline void DropoutBits(const DropoutStream& stream, std::uint32_t threshold, index query,
+inline void DropoutBits(const DropoutStream& stream, const DropoutRule& rule, index query,
                         index key, index keys, std::uint64_t* bits) {
   HWY_ALIGN std::uint32_t words[64];
   for (index block = key / 8; block * 8 < key + keys; ++block) {
@@ -57,7 +62,13 @@ inline void DropoutBits(const DropoutStream& stream, std::uint32_t threshold, in
       for (index c = 0; c < 8; ++c) {
         if (first + c < 0 || first + c >= keys) continue;
         const int shift = static_cast<int>(c % 2 * 16);
-        bits[first + c] |= KeptBits(words + c / 2 * 16, shift, threshold) << r0;
+        auto [kept, tie] = CompareBits(words + c / 2 * 16, shift, rule.threshold);
+        // One score in 65536: what is left of the probability decides.
+        for (index r = 0; tie && rule.rest > 0 && r < 16; ++r) {
+          const bool drop = drops(rule, stream, query + r0 + r, block * 8 + c);
+          kept &= ~(std::uint64_t{drop} << r);
+        }
+        bits[first + c] |= kept << r0;
       }
     }
   }

@@ -72,19 +72,43 @@ struct ScoreTile {
   }
 };
 
-/// The rows of q and k behind a tile, unscaled: for parts that need more than the score.
+/// The rows of q and k behind one score, unscaled, and what their product was multiplied by.
+template <class T>
+struct ScoreRows {
+  Vec<const T> q;  ///< [D]
+  Vec<const T> k;  ///< [D]
+  T scale;
+};
+
+/// What the backward of one score may add to: the gradients of those rows, and of the part's
+/// parameters.
+template <class T>
+struct ScoreGradients {
+  Vec<T> dq;           ///< [D]
+  Vec<T> dk;           ///< [D]
+  double* parameters;  ///< gradient_size() sums of this head
+};
+
+/// The same behind a tile.
 template <class T>
 struct TileRows {
   Rows<const T> q;  ///< [queries, D]
   Rows<const T> k;  ///< [keys, D]
+  T scale = 1;
+
+  ScoreRows<T> at(index r, index c) const { return {{q[r], q.columns}, {k[c], k.columns}, scale}; }
 };
 
-/// What a backward tile may add to: the gradients of those rows, and of the part's parameters.
+/// What a backward tile may add to.
 template <class T>
 struct TileGradients {
   Rows<T> dq;          ///< [queries, D]
   Rows<T> dk;          ///< [keys, D]
   double* parameters;  ///< gradient_size() sums of this head, sequence and chunk of keys
+
+  ScoreGradients<T> at(index r, index c) const {
+    return {{dq[r], dq.columns}, {dk[c], dk.columns}, parameters};
+  }
 };
 
 }  // namespace fovea

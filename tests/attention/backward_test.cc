@@ -2,6 +2,7 @@
 // The fused backward: golden gradients, dropout, and what is not asked for.
 #include <gtest/gtest.h>
 
+#include "fovea/attention/sequences.h"
 #include "tests/attention/golden.h"
 #include "tests/isa.h"
 
@@ -103,6 +104,29 @@ TEST(AttentionDropout, ExpectedOutputIsTheOutput) {
   }
   for (std::size_t i = 0; i < mean.size(); ++i)
     EXPECT_NEAR(mean[i], static_cast<double>(call.o[i]), 0.02);
+}
+
+// One score in 65536 is decided by more than its sixteen bits: the same in tiles and by definition.
+TEST(AttentionDropout, TiesAreThoseOfTheDefinition) {
+  const Attention<double> attention{.dropout = {.probability = 1.0 / 3, .seed = 2}};
+  const Sequence sequence{.queries = 700, .keys = 700};
+  const DropoutStream stream = dropout_stream(attention.dropout, sequence, 0);
+  const DropoutRule rule = dropout_rule(attention.dropout);
+  index kept = 0, dropped = 0;
+  for (index n = 0; n < 700 * 700; ++n) {
+    if (dropout_bits(stream, n / 700, n % 700) != rule.threshold) continue;
+    ++(drops(rule, stream, n / 700, n % 700) ? dropped : kept);
+  }
+  ASSERT_GT(std::min(kept, dropped), 0) << "no ties, no test";
+  Call<double> reference({.T = 700, .S = 700, .D = 2, .Dv = 2}, 8);
+  reference.run(attention, Method::kReference);
+  for_each_isa([&] {
+    Call<double> fused({.T = 700, .S = 700, .D = 2, .Dv = 2}, 8);
+    fused.run(attention);
+    EXPECT_LE(difference(fused.o, reference.o), 1e-12);
+    EXPECT_LE(difference(fused.dv, reference.dv), 1e-12);
+    EXPECT_LE(difference(fused.dk, reference.dk), 1e-12);
+  });
 }
 
 // What names a mask: all of seed, step, layer, sample and head; nothing else.

@@ -31,7 +31,7 @@ struct Tile {
 };
 
 template <class V>
-void expect_tile_is_definition(const BiasPart<V>& part) {
+void expect_tile_is_definition(const ScoreFunction<V>& part) {
   const Sequence sequence{.queries = 50, .keys = 60};
   const TileSite site{sequence, 1, kFirstQuery, kQueries, kFirstKey, kKeys};
   for (const TileLanes lanes : {TileLanes::kQueries, TileLanes::kKeys}) {
@@ -58,7 +58,7 @@ void expect_tile_is_definition(const BiasPart<V>& part) {
 
 // s -> s + a s^2 + b: everything that the default apply() and pull() can be asked.
 template <class V>
-class Quadratic final : public BiasPart<V> {
+class Quadratic final : public ScoreFunction<V> {
  public:
   explicit Quadratic(double* gradient) : gradient_(gradient) {}
   V value(const ScoreSite&, V s) const override { return s + V{0.25} * s * s + V{0.5}; }
@@ -69,12 +69,46 @@ class Quadratic final : public BiasPart<V> {
     sums[1] += static_cast<double>(ds);
   }
   void store_gradient(const double* sums, index heads) const override {
-    for (index n = 0; n < 2 * heads; ++n) gradient_[n] = sums[n];
+    for (index n = 0; gradient_ != nullptr && n < 2 * heads; ++n) gradient_[n] = sums[n];
   }
   std::string name() const override { return "quadratic"; }
 
  private:
   double* gradient_;
+};
+
+// score += scale (q . a + b . k): what it adds depends on both rows, and its parameters a and b.
+template <class V>
+class RowSums final : public BiasPart<V> {
+ public:
+  explicit RowSums(index D, std::vector<double>* gradient) : D_(D), gradient_(gradient) {}
+  V apply_one(const ScoreSite&, const ScoreRows<V>& rows, V score) const override {
+    V sum = 0;
+    for (index d = 0; d < D_; ++d) sum += a(d) * rows.q[d] + b(d) * rows.k[d];
+    return score + rows.scale * sum;
+  }
+  V pull_one(const ScoreSite&, const ScoreRows<V>& rows, V, V dscore,
+             const ScoreGradients<V>& gradients) const override {
+    for (index d = 0; d < D_; ++d) {
+      gradients.dq[d] += rows.scale * dscore * a(d);
+      gradients.dk[d] += rows.scale * dscore * b(d);
+      gradients.parameters[d] += static_cast<double>(rows.scale * dscore * rows.q[d]);
+      gradients.parameters[D_ + d] += static_cast<double>(rows.scale * dscore * rows.k[d]);
+    }
+    return dscore;
+  }
+  bool needs_scores() const override { return false; }
+  index gradient_size() const override { return 2 * D_; }
+  void store_gradient(const double* sums, index heads) const override {
+    gradient_->assign(sums, sums + heads * gradient_size());
+  }
+  std::string name() const override { return "row sums"; }
+
+ private:
+  static V a(index d) { return static_cast<V>(d + 1) / 4; }
+  static V b(index d) { return static_cast<V>(3 - d) / 8; }
+  index D_;
+  std::vector<double>* gradient_;
 };
 
 template <class V>
@@ -121,6 +155,63 @@ TEST(Bias, PartsAreAppliedInOrderAndUndoneInReverse) {
       EXPECT_LE(difference(dslopes, reference_dslopes), 1e-10);
     }
   });
+}
+
+// What a part adds to the gradients of the rows behind its scores joins dq and dk, in the tiles as
+// in the definition, for grouped heads and any scale.
+TEST(Bias, APartThatReadsRowsReachesTheirGradients) {
+  for_each_isa([] {
+    std::vector<double> gradient, reference_gradient;
+    const auto attention = [](std::vector<double>* to) {
+      return Attention<double>{.score = score::Dot{0.7},
+                               .bias = RowSums<double>(5, to) + Quadratic<double>(nullptr),
+                               .mask = mask::Causal() & mask::Window(50, 0)};
+    };
+    Call<double> fused({.B = 2, .T = 70, .S = 130, .H = 4, .G = 2, .D = 5, .Dv = 3}, 2);
+    Call<double> reference = fused;
+    fused.run(attention(&gradient), Method::kFused, 2);
+    reference.run(attention(&reference_gradient), Method::kReference);
+    EXPECT_LE(difference(fused.o, reference.o), 1e-12);
+    EXPECT_LE(difference(fused.dq, reference.dq), 1e-11);
+    EXPECT_LE(difference(fused.dk, reference.dk), 1e-11);
+    EXPECT_EQ(gradient.size(), 4u * 10);
+    EXPECT_LE(difference(gradient, reference_gradient), 1e-10);
+  });
+}
+
+TEST(Bias, TheDefinitionOfAPartThatReadsRowsHasItsDerivative) {
+  Call<double> call({.T = 3, .S = 4, .H = 2, .G = 1, .D = 3, .Dv = 2}, 4);
+  std::vector<double> gradient;
+  const Attention<double> attention{.bias = RowSums<double>(3, &gradient), .mask = mask::Causal()};
+  call.run(attention, Method::kReference);
+  const auto loss = [&] {
+    Call<double> other = call;
+    other.forward(attention, Method::kReference);
+    double sum = 0;
+    for (std::size_t i = 0; i < other.o.size(); ++i) sum += other.o[i] * call.d_o[i];
+    return sum;
+  };
+  for (auto [x, dx] : {std::pair{&call.q, &call.dq}, {&call.k, &call.dk}}) {
+    for (std::size_t i = 0; i < x->size(); ++i) {
+      const double old = (*x)[i], step = 1e-5;
+      (*x)[i] = old + step;
+      const double above = loss();
+      (*x)[i] = old - step;
+      const double below = loss();
+      (*x)[i] = old;
+      EXPECT_NEAR((above - below) / (2 * step), (*dx)[i], 1e-9);
+    }
+  }
+}
+
+TEST(Bias, TheDefinitionNeedsNoGradientThatIsNotWanted) {
+  Call<double> all({.T = 5, .S = 4, .D = 3, .Dv = 3}, 3), some = all;
+  std::vector<double> gradient, gradient_alone;
+  all.run({.bias = RowSums<double>(3, &gradient)}, Method::kReference);
+  const Attention<double> attention{.bias = RowSums<double>(3, &gradient_alone)};
+  some.forward(attention, Method::kReference);
+  attention_reference_backward<double>(attention, some.in(), some.saved(), {});
+  EXPECT_EQ(gradient_alone, gradient);
 }
 
 // Slopes of the paper for 8 heads: golden G12 of the specification.

@@ -15,7 +15,7 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // A matrix of biases, as somebody's own part may be.
-class MatrixBias final : public BiasPart<float> {
+class MatrixBias final : public ScoreFunction<float> {
  public:
   MatrixBias(const std::vector<float>& values, index S) : values_(values), S_(S) {}
   float value(const ScoreSite& site, float score) const override {

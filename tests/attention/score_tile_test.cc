@@ -9,7 +9,7 @@ namespace fovea::testing {
 namespace {
 
 // factor * s, with the sum of ds * s as the gradient of the factor.
-class Factor final : public BiasPart<double> {
+class Factor final : public ScoreFunction<double> {
  public:
   explicit Factor(double factor) : factor_(factor) {}
   double value(const ScoreSite&, double s) const override { return factor_ * s; }
@@ -24,7 +24,7 @@ class Factor final : public BiasPart<double> {
   double factor_;
 };
 
-class Plus final : public BiasPart<double> {
+class Plus final : public ScoreFunction<double> {
  public:
   double value(const ScoreSite&, double s) const override { return s + 1; }
   bool needs_scores() const override { return false; }

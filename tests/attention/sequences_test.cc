@@ -206,6 +206,36 @@ TEST(AttentionErrors, OffsetsThatDoNotFit) {
       kShape, "give offsets or lengths, not both; the mask is key_lengths");
 }
 
+// Also where the lengths happen to cut nothing.
+TEST(Sequences, OffsetsAndLengthsExcludeEachOther) {
+  const std::int32_t offsets[] = {0, 1, 3}, length[] = {3};
+  const Packed packed{{offsets, 3}, {offsets, 3}};
+  const Mask of_keys = mask::KeyLengths({length, 1}), of_queries = mask::QueryLengths({length, 1});
+  for (const Mask& lengths : {of_keys, of_queries, mask::Causal() & mask::lengths({length, 1})}) {
+    for (const Method method : {Method::kFused, Method::kReference}) {
+      Call<float> call({.T = 3, .S = 3});
+      EXPECT_THROWS(call.forward({.mask = lengths, .packed = packed}, method), kShape,
+                    "give offsets or lengths, not both; the mask is " + lengths.name());
+    }
+  }
+}
+
+TEST(Sequences, OneCallHasOneAlignment) {
+  const Mask last = mask::Causal(), first = mask::Causal(Align::kTopLeft);
+  Call<float> call({.T = 3, .S = 5});
+  for (const Method method : {Method::kFused, Method::kReference}) {
+    EXPECT_THROWS(call.forward({.mask = last & first}, method), kShape,
+                  "one call has one alignment; the mask is causal & causal(top-left)");
+    EXPECT_THROWS(call.forward({.mask = first & mask::Window(1, 0) & last}, method), kShape,
+                  "one call has one alignment");
+  }
+  EXPECT_THROWS(attention_plan<float>(Context(1), {.mask = last & first}, call.in()), kShape,
+                "one call has one alignment");
+  EXPECT_EQ((first & first).alignment(), Align::kTopLeft);
+  EXPECT_EQ((last & mask::Window(2, 2)).alignment(), Align::kBottomRight);
+  EXPECT_EQ(Mask(mask::Window(2, 2)).alignment(), std::nullopt);
+}
+
 TEST(Sequences, LengthsCutAndOffsetsPlace) {
   const std::int32_t lengths[] = {4, 0}, queries[] = {0, 2, 2, 3}, keys[] = {0, 1, 4, 5};
   const Call<float> padded({.B = 2, .T = 3, .S = 5, .H = 2});
@@ -247,6 +277,38 @@ TEST(Sequences, DropoutBitsAreHalvesOfPhiloxWords) {
   const PhiloxCounter words = philox4x32({7, 21 / 8, folded[2], folded[3]}, {folded[0], folded[1]});
   EXPECT_EQ(dropout_bits(stream, 7, 21), words[2] >> 16);
   EXPECT_EQ(dropout_bits(stream, 7, 20), words[2] & 0xFFFF);
+}
+
+TEST(Sequences, TheProbabilityOfDropoutIsExact) {
+  for (const double p : {0.0, 1e-9, 1e-6, 0.1, 0.25, 1.0 / 3, 0.5, 0.9, 0.999999, 1 - 1e-12}) {
+    const DropoutRule rule = dropout_rule({.probability = p});
+    const double probability = (rule.threshold + rule.rest / 4294967296.0) / 65536;
+    EXPECT_NEAR(probability, p, 0x1p-48);
+    EXPECT_EQ(rule.keep_scale, 1 / (1 - p));
+    EXPECT_EQ(rule.active(), p > 0);
+  }
+  EXPECT_EQ(dropout_rule({.probability = 0.5}).rest, 0u);
+}
+
+// Where the sixteen bits are the threshold, 32 more decide: in the share that is left over.
+TEST(Sequences, TiesAreDroppedInProportion) {
+  const Sequence sequence{.queries = 3000, .keys = 3000};
+  const DropoutStream stream = dropout_stream({.seed = 1}, sequence, 0);
+  const DropoutRule rule = dropout_rule({.probability = 100.75 / 65536});
+  index ties = 0, dropped = 0;
+  for (index i = 0; i < sequence.queries; ++i) {
+    for (index j = 0; j < sequence.keys; ++j) {
+      const std::uint32_t bits = dropout_bits(stream, i, j);
+      if (bits != 100) {
+        ASSERT_EQ(drops(rule, stream, i, j), bits < 100);
+        continue;
+      }
+      ++ties;
+      dropped += drops(rule, stream, i, j) ? 1 : 0;
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(ties), 9e6 / 65536, 50);
+  EXPECT_NEAR(static_cast<double>(dropped), 0.75 * static_cast<double>(ties), 25);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace fovea::bias {
 
 /// score - slopes[h] * |p - j|, p the position of the query.
 template <class T>
-class Alibi final : public BiasPart<T> {
+class Alibi final : public ScoreFunction<T> {
  public:
   /// slopes [H]; dslopes [H] receives their gradient in backward, or is empty. Views.
   explicit Alibi(Vec<const T> slopes, Vec<T> dslopes = {}) : slopes_(slopes), dslopes_(dslopes) {}

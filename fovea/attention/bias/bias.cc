@@ -4,40 +4,53 @@
 namespace fovea {
 
 template <class T>
-T BiasPart<T>::derivative(const ScoreSite&, T) const {
-  return T{1};
-}
-
-template <class T>
-void BiasPart<T>::add_parameters(const ScoreSite&, T, T, double*) const {}
-
-template <class T>
 void BiasPart<T>::store_gradient(const double*, index) const {}
 
 template <class T>
 void BiasPart<T>::check_shape(index, index, index, index) const {}
 
 template <class T>
-void BiasPart<T>::apply(const TileSite& site, const TileRows<T>&, const ScoreTile<T>& tile) const {
+void BiasPart<T>::apply(const TileSite& site, const TileRows<T>& rows,
+                        const ScoreTile<T>& tile) const {
   for (index r = 0; r < site.queries; ++r) {
-    for (index c = 0; c < site.keys; ++c) tile.at(r, c) = value(site.at(r, c), tile.at(r, c));
+    for (index c = 0; c < site.keys; ++c) {
+      tile.at(r, c) = apply_one(site.at(r, c), rows.at(r, c), tile.at(r, c));
+    }
   }
 }
 
 template <class T>
-void BiasPart<T>::pull(const TileSite& site, const TileRows<T>&, const ScoreTile<T>& scores,
+void BiasPart<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
                        const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const {
   for (index r = 0; r < site.queries; ++r) {
     for (index c = 0; c < site.keys; ++c) {
-      const ScoreSite one = site.at(r, c);
       T& dscore = dscores.at(r, c);
       // A dropped score is skipped, not multiplied by 0: its value may be anything.
       if (dscore == T{0}) continue;
       const T score = needs_scores() ? scores.at(r, c) : T{0};
-      if (gradient_size() > 0) add_parameters(one, score, dscore, gradients.parameters);
-      dscore *= derivative(one, score);
+      dscore = pull_one(site.at(r, c), rows.at(r, c), score, dscore, gradients.at(r, c));
     }
   }
+}
+
+template <class T>
+T ScoreFunction<T>::derivative(const ScoreSite&, T) const {
+  return T{1};
+}
+
+template <class T>
+void ScoreFunction<T>::add_parameters(const ScoreSite&, T, T, double*) const {}
+
+template <class T>
+T ScoreFunction<T>::apply_one(const ScoreSite& site, const ScoreRows<T>&, T score) const {
+  return value(site, score);
+}
+
+template <class T>
+T ScoreFunction<T>::pull_one(const ScoreSite& site, const ScoreRows<T>&, T score, T dscore,
+                             const ScoreGradients<T>& gradients) const {
+  if (this->gradient_size() > 0) add_parameters(site, score, dscore, gradients.parameters);
+  return dscore * derivative(site, score);
 }
 
 template <class T>
@@ -49,6 +62,8 @@ std::string Bias<T>::name() const {
 
 template class BiasPart<float>;
 template class BiasPart<double>;
+template class ScoreFunction<float>;
+template class ScoreFunction<double>;
 template class Bias<float>;
 template class Bias<double>;
 

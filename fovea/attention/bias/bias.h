@@ -14,25 +14,24 @@
 namespace fovea {
 
 /// One idea of what to add to a score, or to do with it; T is the lane type, float or double.
-/// To add one: derive, define value() and derivative() (and add_parameters() if it has any); that
-/// is the definition, which the plain reference uses. apply() and pull() do whole tiles, and may be
-/// overridden where it pays; they are tested against the definition.
+/// apply_one() and pull_one() are the definition, which the plain reference uses. apply() and
+/// pull() do whole tiles, and may be overridden where it pays; they are tested against the
+/// definition. A part that needs the score and its place alone derives from ScoreFunction.
 template <class T>
 class BiasPart {
  public:
   using Value = T;
   virtual ~BiasPart() = default;
 
-  /// The new score, given the old one.
-  virtual T value(const ScoreSite& site, T score) const = 0;
-  /// d value / d score. The default is 1: something is added.
-  virtual T derivative(const ScoreSite& site, T score) const;
+  /// The new score, given the old one and the rows behind it.
+  virtual T apply_one(const ScoreSite& site, const ScoreRows<T>& rows, T score) const = 0;
+  /// Returns the gradient of the score that apply_one() read, given that of what it returned. Adds
+  /// to the gradients of the rows and of the parameters.
+  virtual T pull_one(const ScoreSite& site, const ScoreRows<T>& rows, T score, T dscore,
+                     const ScoreGradients<T>& gradients) const = 0;
 
   /// How many sums the gradient of the part's parameters needs for one head.
   virtual index gradient_size() const { return 0; }
-  /// Adds the gradient of the parameters to `sums`, for one score whose new value has gradient
-  /// `dscore`.
-  virtual void add_parameters(const ScoreSite& site, T score, T dscore, double* sums) const;
   /// Receives the finished sums [H, gradient_size()], in the same bits for any number of threads.
   virtual void store_gradient(const double* sums, index heads) const;
 
@@ -42,12 +41,31 @@ class BiasPart {
   /// gradient of what it read. Scores that the mask drops have gradient 0.
   virtual void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
                     const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const;
-  /// Does pull() look at `scores`? (The score that a plain addition read does not matter.)
+  /// Does the backward look at the score? (The one that a plain addition read does not matter; it
+  /// is then given as 0.)
   virtual bool needs_scores() const { return true; }
 
   /// Throws Error(kShape) unless the part fits B, T, H and S.
   virtual void check_shape(index B, index T_, index H, index S) const;
   virtual std::string name() const = 0;
+};
+
+/// A part for which the score and its place are enough. To add one: define value() and
+/// derivative(), and add_parameters() if it has any.
+template <class T>
+class ScoreFunction : public BiasPart<T> {
+ public:
+  /// The new score, given the old one.
+  virtual T value(const ScoreSite& site, T score) const = 0;
+  /// d value / d score. The default is 1: something is added.
+  virtual T derivative(const ScoreSite& site, T score) const;
+  /// Adds the gradient of the parameters to `sums` [gradient_size()], for one score whose new value
+  /// has gradient `dscore`.
+  virtual void add_parameters(const ScoreSite& site, T score, T dscore, double* sums) const;
+
+  T apply_one(const ScoreSite& site, const ScoreRows<T>& rows, T score) const final;
+  T pull_one(const ScoreSite& site, const ScoreRows<T>& rows, T score, T dscore,
+             const ScoreGradients<T>& gradients) const final;
 };
 
 /// Zero or more parts, applied in order. Cheap to copy; parts are shared.

@@ -39,11 +39,12 @@ namespace mask {
 /// No mask at all (spec M11).
 using All = Mask;
 
-/// Keeps j <= p (spec M6). The alignment holds for every mask, bias and distance of the call.
+/// Keeps j <= p (spec M6). The alignment holds for every mask, bias and distance of the call; two
+/// that differ are an error.
 class Causal final : public BandMask {
  public:
   explicit Causal(Align align = Align::kBottomRight) : BandMask(kOpen, 0), align_(align) {}
-  void limit(Sequence& sequence) const override { sequence.align = align_; }
+  std::optional<Align> alignment() const override { return align_; }
   std::string name() const override;
 
  private:

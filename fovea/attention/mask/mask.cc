@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "fovea/base/check.h"
+
 namespace fovea {
 
 namespace {
@@ -30,6 +32,8 @@ void MaskPart::apply(const TileSite& site, const ScoreTile<double>& tile) const 
 }
 
 void MaskPart::limit(Sequence&) const {}
+
+std::optional<Align> MaskPart::alignment() const { return std::nullopt; }
 
 std::pair<index, index> MaskPart::key_range(const Sequence& sequence, index, index, index) const {
   return {0, sequence.keys};
@@ -72,6 +76,18 @@ template void Mask::apply(const TileSite&, const ScoreTile<double>&) const;
 
 void Mask::limit(Sequence& sequence) const {
   for (const auto& part : parts_) part->limit(sequence);
+  sequence.align = alignment().value_or(sequence.align);
+}
+
+std::optional<Align> Mask::alignment() const {
+  std::optional<Align> common;
+  for (const auto& part : parts_) {
+    const std::optional<Align> asked = part->alignment();
+    check(!asked || !common || asked == common,
+          "attention: one call has one alignment; the mask is {}", name());
+    if (asked) common = asked;
+  }
+  return common;
 }
 
 std::pair<index, index> Mask::key_range(const Sequence& sequence, index head, index query,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -30,8 +31,12 @@ class MaskPart {
   virtual void apply(const TileSite& site, const ScoreTile<float>& tile) const;
   virtual void apply(const TileSite& site, const ScoreTile<double>& tile) const;
 
-  /// Shortens (never lengthens) a sequence, or sets its alignment, before anything is computed.
+  /// Shortens (never lengthens) a sequence before anything is computed.
   virtual void limit(Sequence& sequence) const;
+
+  /// The alignment that the part asks for, if it asks for one. It holds for the whole call: parts
+  /// that ask for different ones are an error.
+  virtual std::optional<Align> alignment() const;
 
   /// The range [begin, end) of keys outside of which no query of [query, query + queries) keeps
   /// any. The default is all keys: the range spares the visits that classify() would only refuse.
@@ -68,7 +73,10 @@ class Mask {
   TileKind classify(const TileSite& site) const;
   template <class T>
   void apply(const TileSite& site, const ScoreTile<T>& tile) const;
+  /// Lengths and alignment, as the parts say.
   void limit(Sequence& sequence) const;
+  /// Throws Error(kShape) where two parts ask for different alignments.
+  std::optional<Align> alignment() const;
   std::pair<index, index> key_range(const Sequence& sequence, index head, index query,
                                     index queries) const;
   std::pair<index, index> query_range(const Sequence& sequence, index head, index key,
