@@ -42,7 +42,9 @@ class Arena {
   template <class T>
   T* allocate(index n) {
     static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= kAlignment);
-    return reinterpret_cast<T*>(allocate_bytes(count_bytes(n, sizeof(T))));
+    constexpr std::size_t size =
+        sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may be a pointer
+    return reinterpret_cast<T*>(allocate_bytes(count_bytes(n, size)));
   }
   std::byte* allocate_bytes(std::size_t bytes);
 

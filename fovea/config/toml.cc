@@ -149,7 +149,7 @@ std::string toml_value(const Field& field) {
     for (const std::string& text : **list) texts.push_back(quoted_text(text));
     return fmt::format("[{}]", fmt::join(texts, ", "));
   }
-  const std::string text = value_text(field);
+  std::string text = value_text(field);
   if (std::holds_alternative<Choice>(field.target)) return quoted_text(text);
   return text;
 }

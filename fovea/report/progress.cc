@@ -64,11 +64,11 @@ std::string format_rate(double per_second) {
 std::string format_end(std::time_t now, double seconds_left) {
   constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
   if (!(seconds_left >= 0 && seconds_left < kTenYears)) return "?";
-  const std::time_t end = now + static_cast<std::time_t>(seconds_left + 0.5);
+  const std::time_t end = now + static_cast<std::time_t>(std::llround(seconds_left));
   std::tm today{}, day{};
   ::localtime_r(&now, &today);
   ::localtime_r(&end, &day);
-  const std::string clock = fmt::format("{:02}:{:02}", day.tm_hour, day.tm_min);
+  std::string clock = fmt::format("{:02}:{:02}", day.tm_hour, day.tm_min);
   if (day.tm_year == today.tm_year && day.tm_yday == today.tm_yday) return clock;
   if (seconds_left < 6 * 86400) return fmt::format("{} {}", kDays[day.tm_wday], clock);
   return fmt::format("{}-{:02}-{:02} {}", 1900 + day.tm_year, 1 + day.tm_mon, day.tm_mday, clock);

@@ -60,7 +60,7 @@ InvalidUtf8 describe(std::string_view text, std::size_t at, const DecodedCharact
   const std::size_t line_start = newline == std::string_view::npos ? 0 : newline + 1;
   const bool breaks_later =
       bad.status == Utf8Status::kInvalid && lead_of(static_cast<Byte>(text[at])).length > 0;
-  const auto shown = static_cast<std::size_t>(bad.length + (breaks_later ? 1 : 0));
+  const auto shown = static_cast<std::size_t>(bad.length) + (breaks_later ? 1 : 0);
   return {.byte = static_cast<index>(at),
           .line = 1 + std::count(before.begin(), before.end(), '\n'),
           .column = 1 + count_characters(before.substr(line_start)),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/train/checkpoint.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <optional>
 #include <system_error>
 
@@ -127,7 +127,7 @@ fs::path save_checkpoint(const fs::path& folder, index step, const std::vector<N
   require_disk_space(folder, bytes);
 
   const fs::path temporary = temporary_path(folder, step);
-  const fs::path target = folder / folder_name(step);
+  fs::path target = folder / folder_name(step);
   std::error_code ignored;
   try {
     write_files(temporary, step, files);

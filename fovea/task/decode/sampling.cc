@@ -80,6 +80,7 @@ token sample_token(Vec<const float> logits, const SamplingOptions& options, std:
   const std::vector<token> ids = ranked(logits, options.top_k);
   if (ids.empty()) fail(ErrorCode::kModelDamaged, "the model gives no token a probability");
   std::vector<double> weights;
+  weights.reserve(ids.size());
   for (const token id : ids) {
     weights.push_back(
         std::exp((double{logits[id]} - double{logits[ids[0]]}) / options.temperature));
