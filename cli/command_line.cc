@@ -39,9 +39,20 @@ CLI::Option* add_option(CLI::App& app, const OptionSpec& spec) {
   }
 }
 
+struct HelpFormat final : CLI::Formatter {
+  // CLI11 shows how it reads a negation: "--no-tie{false}".
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    constexpr std::string_view kNegation = "{false}";
+    const std::size_t found = name.find(kNegation);
+    return found == std::string::npos ? name : name.erase(found, kNegation.size());
+  }
+};
+
 struct Parser {
   explicit Parser(const CommandSpec& command) : app(command.summary, "fovea " + command.name) {
     app.set_help_flag("-h,--help", "this text");
+    app.formatter(std::make_shared<HelpFormat>());
     app.get_formatter()->column_width(34);
     for (const PositionalSpec& spec : command.positionals) {
       app.add_option(spec.name, spec.help)->required(spec.required)->type_name("");

@@ -58,6 +58,50 @@ bool begins_with(const std::vector<std::string>& words, const std::vector<std::s
   return words.size() >= name.size() && std::equal(name.begin(), name.end(), words.begin());
 }
 
+// "train" of "train lm": a word that only begins commands.
+std::vector<CommandSpec> commands_below(const std::string& word) {
+  std::vector<CommandSpec> found;
+  for (const Command& command : kCommands) {
+    CommandSpec spec = command.spec();
+    if (spec.name.rfind(word + " ", 0) == 0) found.push_back(std::move(spec));
+  }
+  return found;
+}
+
+// The lines of a command's examples, without what else is said there.
+std::string examples_of(const CommandSpec& spec) {
+  std::string examples;
+  for (std::size_t begin = 0; begin < spec.epilog.size();) {
+    const std::size_t end = std::min(spec.epilog.find('\n', begin), spec.epilog.size());
+    const std::string line = spec.epilog.substr(begin, end - begin);
+    if (line.rfind("  fovea ", 0) == 0) examples += line + "\n";
+    begin = end + 1;
+  }
+  return examples;
+}
+
+std::string overview_below(const std::string& word, const std::vector<CommandSpec>& specs) {
+  std::string text = fmt::format("Usage: fovea {} COMMAND [OPTIONS]\n\nCommands:\n", word);
+  std::string examples;
+  for (const CommandSpec& spec : specs) {
+    text += fmt::format("  {:<17} {}\n", spec.name, spec.summary);
+    examples += examples_of(spec);
+  }
+  return text + fmt::format("\nExamples:\n{}\n  fovea {} --help   what it takes\n", examples,
+                            specs.front().name);
+}
+
+[[noreturn]] void fail_without_command(const std::string& word,
+                                       const std::vector<CommandSpec>& specs) {
+  std::string names;
+  for (const CommandSpec& spec : specs) {
+    names += names.empty() ? "" : ", ";
+    names += spec.name;
+  }
+  throw Error(ErrorCode::kUsage, fmt::format("{}: say what to {}: {}", word, word, names),
+              fmt::format("see: fovea {} --help", word));
+}
+
 [[noreturn]] void fail_unknown(const std::vector<std::string>& words) {
   std::vector<std::string> known = {"--help", "--version"};
   for (const Command& command : kCommands) known.push_back(command.spec().name);
@@ -72,6 +116,7 @@ bool begins_with(const std::vector<std::string>& words, const std::vector<std::s
   std::string meant = closest(two, known);
   if (meant.empty()) {
     std::vector<std::string> first_words;
+    first_words.reserve(known.size());
     for (const std::string& name : known) first_words.push_back(split_words(name)[0]);
     const std::string first = closest(words[0], first_words);
     for (std::size_t i = 0; i < known.size(); ++i) {
@@ -101,6 +146,13 @@ int run(std::vector<std::string> words) {
     print(help_text(spec));
     return 0;
   }
+  const std::vector<CommandSpec> below = commands_below(words[0]);
+  if (below.empty()) fail_unknown(words);
+  if (words.size() > 1 && (words[1] == "--help" || words[1] == "-h")) {
+    print(overview_below(words[0], below));
+    return 0;
+  }
+  if (words.size() == 1 || words[1].rfind('-', 0) == 0) fail_without_command(words[0], below);
   fail_unknown(words);
 }
 

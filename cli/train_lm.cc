@@ -21,7 +21,9 @@
 #include "fovea/base/machine.h"
 #include "fovea/config/json.h"
 #include "fovea/config/toml.h"
+#include "fovea/data/batcher.h"
 #include "fovea/task/language_model.h"
+#include "fovea/text/tokenizer.h"
 
 namespace fovea::cli {
 
@@ -58,6 +60,23 @@ std::vector<Field> fields_below(const std::vector<Field>& fields, std::string_vi
   std::copy_if(fields.begin(), fields.end(), std::back_inserter(chosen),
                [&](const Field& field) { return field.name.rfind(table, 0) == 0; });
   return chosen;
+}
+
+template <class Kinds>
+std::string names_of(const Kinds& kinds) {
+  std::string names;
+  for (const auto& kind : kinds) {
+    names += names.empty() ? "" : "|";
+    names += kind.name;
+  }
+  return names;
+}
+
+// What a text has to be, where its type alone does not say so.
+std::string placeholder_of(const OptionSpec& option) {
+  if (option.name == "tokenizer") return names_of(kTokenizers);
+  if (option.name == "data") return names_of(kDataKinds);
+  return option.placeholder == "TEXT" ? "LENGTH" : option.placeholder;
 }
 
 // Where a run is resumed, its folder; else the output.
@@ -246,6 +265,7 @@ CommandSpec train_lm_spec() {
   const auto add = [&](std::string_view table, std::string_view group) {
     for (OptionSpec& option : options_of(flags_of(fields_below(fields, table)), group)) {
       if (option.name == "lr") option.also = "learning-rate";
+      option.placeholder = placeholder_of(option);
       spec.options.push_back(std::move(option));
     }
   };
@@ -254,8 +274,8 @@ CommandSpec train_lm_spec() {
   add("recipe.", "Training");
   const std::vector<OptionSpec> rest = {
       {"output", OptionKind::kValue, "DIR", "folder of the run and its model", "Run", "o"},
-      {"preset", OptionKind::kValue, "tiny|small|gpt2|source", "where settings start from", "Run",
-       ""},
+      {"preset", OptionKind::kValue, names_of(language_model_presets()),
+       "where settings start from", "Run", ""},
       {"config", OptionKind::kValue, "FILE", "settings as TOML", "Run", "c"},
       {"resume", OptionKind::kOptionalValue, "[=PATH]",
        "go on, at the newest checkpoint or at PATH", "Run", ""},

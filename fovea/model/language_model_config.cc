@@ -47,6 +47,11 @@ LanguageModelConfig resolve(LanguageModelConfig c) {
     fail(ErrorCode::kOptionValue, "dropout must be in [0, 1); it is {}", c.dropout);
   }
   if (c.kv_heads == 0) c.kv_heads = c.heads;
+  if (c.heads % c.kv_heads != 0) {
+    throw Error(ErrorCode::kShape,
+                fmt::format("{} heads are not divisible by {} kv_heads", c.heads, c.kv_heads),
+                "make the heads a multiple of the kv_heads: each of those serves a group of heads");
+  }
   if (c.ff == 0) c.ff = checked_product(4, c.width, "ff = 4 x width");
   if (c.head_dim == 0) {
     if (c.width % c.heads != 0) {

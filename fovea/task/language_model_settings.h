@@ -27,8 +27,8 @@ struct TextOptions {
     visit("train", train, "text files to learn from, one after another");
     visit("valid", valid, "text files to validate on");
     visit("valid_fraction", valid_fraction, "without --valid: the last part of the characters");
-    visit("tokenizer", tokenizer, "what a token is: byte or char");
-    visit("data", data, "random blocks of the text, or each line a sequence: blocks or lines");
+    visit("tokenizer", tokenizer, "what a token is");
+    visit("data", data, "random blocks of the text, or each line a sequence");
     visit("batch_size", batch_size, "sequences of a batch");
   }
 };

@@ -116,6 +116,17 @@ class BadOptions(CommandTest):
     def test_more_kv_heads_than_heads(self):
         self.refused(2, "--heads", "4", "--kv-heads", "8", needles=["kv_heads", "8"])
 
+    def test_heads_that_kv_heads_cannot_share(self):
+        self.refused(2, "--heads", "4", "--kv-heads", "3", needles=["kv_heads", "4", "3"])
+
+    def test_half_a_command_names_the_commands(self):
+        for word, command in [("train", "train lm"), ("bench", "bench attention")]:
+            for words in [[word], [word, "--threads", "2"]]:
+                self.assert_error(self.run_fovea(*words), 2, command)
+            done = self.run_fovea(word, "nothing")
+            self.assert_error(done, 2, f"{word} nothing")
+            self.assertIn(command.encode(), done.stderr)
+
     def test_sizes_below_one(self):
         for option in ["layers", "heads", "width", "block", "batch-size", "accumulate"]:
             for value in ["-1", "0"]:

@@ -237,6 +237,24 @@ class Machine(CommandTest):
         for option in ["--kv-heads", "--ln-variant", "--resume", "--overwrite", "--learning-rate", "SIGINT"]:
             self.assertIn(option, said)
 
+    def test_help_of_half_a_command(self):
+        for word, command in [("train", "train lm"), ("bench", "bench attention")]:
+            for flag in ["--help", "-h"]:
+                said = self.succeed(word, flag).stdout.decode()
+                self.assertRegex(said, rf"(?m)^  {command} +[A-Z]")
+                self.assertRegex(said, rf"(?m)^Examples:\n  fovea {command} --")
+
+    def test_help_shows_choices_and_defaults(self):
+        said = " ".join(self.succeed("train", "lm", "--help").stdout.decode().split())
+        for entry in ["--tokenizer byte|char what a token is [char]",
+                      "--data blocks|lines random blocks of the text, or each line a sequence [blocks]",
+                      "--position learned|sinusoidal|alibi|none how", "[learned]",
+                      "--stop-after LENGTH end of the run", "--bias,--no-bias biases in", "[false]",
+                      "--tie,--no-tie use the", "-o,--output DIR folder"]:
+            self.assertIn(entry, said)
+        self.assertNotIn("{", said)
+        self.assertNotIn("TEXT", said)
+
     def test_nothing_at_all(self):
         done = self.run_fovea()
         self.assertEqual(done.returncode, 2)

@@ -51,6 +51,8 @@ TEST(LanguageModelConfig, NamesTheOptionThatIsOutOfRange) {
   EXPECT_THROWS(resolve(with([](auto& c) { c.layers = 0; })), kOptionValue, "layers must be in [1");
   EXPECT_THROWS(resolve(with([](auto& c) { c.heads = -3; })), kOptionValue, "it is -3");
   EXPECT_THROWS(resolve(with([](auto& c) { c.kv_heads = 3; })), kOptionValue, "kv_heads must");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.heads = 4, c.kv_heads = 3; })), kShape,
+                "4 heads are not divisible by 3 kv_heads");
   EXPECT_THROWS(resolve(with([](auto& c) { c.width = kHuge; })), kOptionValue, "width must");
   EXPECT_THROWS(resolve(with([](auto& c) { c.vocabulary = 0; })), kOptionValue, "vocabulary");
   EXPECT_THROWS(resolve(with([](auto& c) { c.dropout = 1; })), kOptionValue, "dropout must");
