@@ -3,13 +3,13 @@
 # project that adds us as a subdirectory keeps its own.
 add_library(fovea_options INTERFACE)
 target_compile_options(fovea_options INTERFACE
-  -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -Wno-psabi
+  -Wall -Wextra $<$<BOOL:${PROJECT_IS_TOP_LEVEL}>:-Werror> -Wshadow -Wnon-virtual-dtor -Wno-psabi
   $<$<CXX_COMPILER_ID:Clang>:-Wno-unused-lambda-capture>
   # g++ 12 sees overlap in "text" + std::string where there is none (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   # Results must not depend on what the compiler chooses to contract: fused multiply-adds are written.
   -ffp-contract=off
-  # The array of vectors in a register block is unrolled by the compiler: say so to g++ as well.
+  # A square root need not set errno, and so is one instruction.
   -fno-math-errno)
 if(FOVEA_SANITIZE)
   target_compile_options(fovea_options INTERFACE -fsanitize=${FOVEA_SANITIZE} -fno-omit-frame-pointer

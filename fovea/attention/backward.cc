@@ -197,8 +197,9 @@ void BackwardTile<T>::WeighRows(const std::uint64_t* kept) {
       T* const dweight = dp + i * stride + lane;
       const auto x = hn::Load(d, score);
       // What is masked has weight 0 and gradient 0, whatever its value or its row: by selection.
+      // Eq, not Ne, which some instruction sets answer with no for a NaN: that one is passed on.
       const auto p =
-          hn::IfThenElseZero(hn::Ne(x, masked), Exp2(d, hn::MulSub(hn::Sub(x, lse), by, low)));
+          hn::IfThenZeroElse(hn::Eq(x, masked), Exp2(d, hn::MulSub(hn::Sub(x, lse), by, low)));
       auto dweight_now = hn::Load(d, dweight);
       auto used = p;
       if constexpr (kDropout) {
@@ -208,7 +209,7 @@ void BackwardTile<T>::WeighRows(const std::uint64_t* kept) {
       }
       const auto ds = hn::Mul(p, hn::Sub(dweight_now, delta));
       hn::Store(used, d, score);
-      hn::Store(hn::IfThenElseZero(hn::Ne(p, hn::Zero(d)), ds), d, dweight);
+      hn::Store(hn::IfThenZeroElse(hn::Eq(p, hn::Zero(d)), ds), d, dweight);
     }
   }
 }

@@ -96,7 +96,8 @@ void Call<T>::softmax(Row<T>& row) const {
   const std::vector<T>& scores = row.scores.back();
   T largest = static_cast<T>(kNoKey);
   for (std::size_t j = 0; j < scores.size(); ++j) {
-    if (row.kept[j]) largest = std::max(largest, scores[j]);
+    // Not std::max, which passes over a NaN.
+    if (row.kept[j] && !(scores[j] <= largest)) largest = scores[j];
   }
   row.lse = static_cast<T>(kNoKey);
   if (largest == static_cast<T>(kNoKey)) return;

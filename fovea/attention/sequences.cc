@@ -2,6 +2,7 @@
 #include "fovea/attention/sequences.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -13,6 +14,25 @@
 namespace fovea {
 
 namespace {
+
+struct Axis {
+  index size, stride;
+};
+
+// Rows of `width` values must not meet: what is written twice belongs to nobody.
+void check_apart(std::string_view name, std::array<Axis, 3> axes, index width) {
+  std::sort(axes.begin(), axes.end(), [](Axis a, Axis b) { return a.stride < b.stride; });
+  index extent = width;
+  for (const Axis& axis : axes) {
+    if (axis.size == 0) return;
+    if (axis.size == 1) continue;
+    check(axis.stride >= extent,
+          "attention: {} is written, so its rows must not overlap; a stride is {}, and what it "
+          "steps over takes {}",
+          name, axis.stride, extent);
+    extent += checked_product(axis.size - 1, axis.stride, name);
+  }
+}
 
 template <class T>
 std::string text(const View<T>& v, const char* length, const char* heads, const char* width) {
@@ -44,6 +64,12 @@ void check_like(std::string_view name, const View<T>& v, index B, index L, index
 }
 
 template <class T>
+void check_written(std::string_view name, const View<T>& v, index B, index L, index H, index W) {
+  check_like(name, v, B, L, H, W);
+  check_apart(name, {{{B, v.batch_stride}, {L, v.length_stride}, {H, v.head_stride}}}, W);
+}
+
+template <class T>
 void check_rows(std::string_view name, const RowView<T>& v, index B, index H, index L) {
   check(v.batch == B && v.heads == H && v.length == L,
         "attention: {} must be [B={}, H={}, T={}]; it is [{}, {}, {}]", name, B, H, L, v.batch,
@@ -57,6 +83,7 @@ void check_rows(std::string_view name, const RowView<T>& v, index B, index H, in
 
 void check_offsets(std::string_view name, Vec<const std::int32_t> offsets, index rows) {
   check(offsets.size >= 1, "attention: {} must hold at least one offset", name);
+  check(offsets.data != nullptr, "attention: {} have a size but no data", name);
   check(offsets[0] == 0, "attention: {}[0] must be 0; it is {}", name, offsets[0]);
   for (index n = 1; n < offsets.size; ++n) {
     check(offsets[n] >= offsets[n - 1], "attention: {} must ascend; [{}] = {} follows {}", name, n,
@@ -64,6 +91,12 @@ void check_offsets(std::string_view name, Vec<const std::int32_t> offsets, index
   }
   const index last = offsets[offsets.size - 1];
   check(last <= rows, "attention: {} end at {}, beyond the {} rows there are", name, last, rows);
+}
+
+template <class T>
+void check_rows_written(std::string_view name, const RowView<T>& v, index B, index H, index L) {
+  check_rows(name, v, B, H, L);
+  check_apart(name, {{{B, v.batch_stride}, {H, v.head_stride}, {L, v.length_stride}}}, 1);
 }
 
 bool is_packed(const Packed& packed) {
@@ -97,6 +130,8 @@ void check_dropout(const Dropout& dropout, index sequences) {
   check(dropout.samples.empty() || dropout.samples.size == sequences,
         "attention: dropout samples must be [{}], one for each sequence; they are [{}]", sequences,
         dropout.samples.size);
+  check(dropout.samples.empty() || dropout.samples.data != nullptr,
+        "attention: dropout samples have a size but no data");
 }
 
 }  // namespace
@@ -122,7 +157,7 @@ void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in
         text(q, "T", "H", "D"), text(k, "S", "G", "D"));
   checked_product(checked_product(q.length, k.length, "attention: T x S"), q.heads, "attention");
   const double scale = scale_of(attention.score, q.width);
-  if (!std::isfinite(scale)) {
+  if (!std::isfinite(static_cast<T>(scale))) {
     fail(ErrorCode::kOptionValue, "attention: the scale must be finite; it is {}", scale);
   }
   for (const auto& part : attention.mask.parts()) {
@@ -140,9 +175,9 @@ void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in
 template <class T>
 void check_outputs(const AttentionInputs<T>& in, const AttentionOutputs<T>& out) {
   const auto& q = in.q;
-  check_like("o", out.o, q.batch, q.length, q.heads, in.v.width);
-  if (!out.lse.empty()) check_rows("lse", out.lse, q.batch, q.heads, q.length);
-  if (!out.lse_low.empty()) check_rows("lse_low", out.lse_low, q.batch, q.heads, q.length);
+  check_written("o", out.o, q.batch, q.length, q.heads, in.v.width);
+  if (!out.lse.empty()) check_rows_written("lse", out.lse, q.batch, q.heads, q.length);
+  if (!out.lse_low.empty()) check_rows_written("lse_low", out.lse_low, q.batch, q.heads, q.length);
   const auto& w = out.weights;
   check(w.empty() || (w.batch == q.batch && w.heads == q.heads && w.queries == q.length &&
                       w.keys == in.k.length),
@@ -159,9 +194,9 @@ void check_gradients(const AttentionInputs<T>& in, const AttentionSaved<T>& save
   check_rows("lse", saved.lse, q.batch, q.heads, q.length);
   if (!saved.lse_low.empty()) check_rows("lse_low", saved.lse_low, q.batch, q.heads, q.length);
   const auto& [dq, dk, dv] = gradients;
-  if (!dq.empty()) check_like("dq", dq, q.batch, q.length, q.heads, q.width);
-  if (!dk.empty()) check_like("dk", dk, k.batch, k.length, k.heads, k.width);
-  if (!dv.empty()) check_like("dv", dv, v.batch, v.length, v.heads, v.width);
+  if (!dq.empty()) check_written("dq", dq, q.batch, q.length, q.heads, q.width);
+  if (!dk.empty()) check_written("dk", dk, k.batch, k.length, k.heads, k.width);
+  if (!dv.empty()) check_written("dv", dv, v.batch, v.length, v.heads, v.width);
 }
 
 template <class T>

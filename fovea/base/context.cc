@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
-#include <string>
 #include <thread>
 
+#include "fovea/base/machine.h"
 #include "fovea/base/pool.h"
 
 namespace fovea {
@@ -21,23 +19,14 @@ namespace {
 constexpr double kRangeCost = 32768;
 constexpr index kMostRanges = 256;
 
-// "max 100000" or "200000 100000": quota and period, in microseconds (cgroup v2).
-int cgroup_cores(int cores) {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (!(file >> quota >> period) || quota == "max" || period <= 0) return cores;
-  return static_cast<int>(
-      std::clamp(std::ceil(std::atof(quota.c_str()) / period), 1.0, double{1} * cores));
-}
-
 }  // namespace
 
 int available_cores() {
   cpu_set_t set;  // too small for a machine of more than 1024 cores: then all of them are meant
   const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
   const int cores = known ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
-  return cgroup_cores(std::max(1, cores));
+  static const double quota = processor_quota();
+  return static_cast<int>(std::clamp(std::ceil(quota), 1.0, double{1} * std::max(1, cores)));
 }
 
 Context::Context(int threads) : threads_(threads > 0 ? threads : available_cores()) {}

@@ -156,13 +156,17 @@ void write_file_durably(const fs::path& path, std::string_view bytes) {
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) require_regular(status, path);
-  const Folder folder(path.parent_path());
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists) require_regular(status, path);
+  // A link stays a link: what it points to is replaced.
+  const fs::path target = exists ? fs::canonical(path) : path;
+  const Folder folder(target.parent_path());
   static std::atomic<unsigned> number{0};  // two threads may write to one path
-  fs::path temporary = path;
+  fs::path temporary = target;
   temporary += fmt::format(".tmp.{}.{}", ::getpid(), number.fetch_add(1));
   write_file_durably(temporary, bytes);
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+  const bool same_mode = !exists || ::chmod(temporary.c_str(), status.st_mode & 07777) == 0;
+  if (!same_mode || ::rename(temporary.c_str(), target.c_str()) != 0) {
     const int error = errno;
     ::unlink(temporary.c_str());
     fail_writing(path, "rename into place", error);

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <string_view>
 
@@ -92,6 +93,17 @@ int count_listed(const std::string& list) {
 }
 
 }  // namespace
+
+double processor_quota() {
+  double quota = std::numeric_limits<double>::infinity();
+  for (const fs::path& folder : cgroup_folders()) {
+    // "max 100000" or "200000 100000": of each period, in microseconds.
+    std::ifstream file(folder / "cpu.max");
+    double used = 0, period = 0;
+    if (file >> used >> period && period > 0) quota = std::min(quota, used / period);
+  }
+  return quota;
+}
 
 std::string processor_name() {
   const std::string name = line_value("/proc/cpuinfo", "model name");

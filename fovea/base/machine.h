@@ -8,6 +8,10 @@
 
 namespace fovea {
 
+/// Processors that the cgroups (version 2) of this process allow, or a part of one; infinity if
+/// none says so.
+double processor_quota();
+
 /// The processor's own name ("AMD EPYC 9R14"); "unknown" where the system does not tell.
 std::string processor_name();
 

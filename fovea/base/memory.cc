@@ -9,8 +9,9 @@
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/base/sanitizer.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FOVEA_ADDRESS_SANITIZER)
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -33,7 +34,7 @@ std::size_t round_up(std::size_t bytes) {
 }
 
 // AddressSanitizer sees one block where we see many buffers: it has to be told.
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FOVEA_ADDRESS_SANITIZER)
 void allow(const std::byte* memory, std::size_t bytes) {
   ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
 }

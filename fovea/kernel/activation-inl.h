@@ -50,15 +50,14 @@ HWY_INLINE SigmoidWithSlope<D> Sigmoid(D d, hn::Vec<D> x) {
 /// rounding); the other side is what is left to 1. So the tail on the left keeps its digits.
 template <class D>
 HWY_INLINE hn::Vec<D> NormalDistribution(D d, hn::Vec<D> x) {
-  const auto half = Constant(d, 0.5);
   if constexpr (kIsDouble<D>) {
-    return hn::MulAdd(half, Erf(d, hn::Mul(x, Constant(d, 0.70710678118654752440))), half);
+    return PerLane(d, x, [](double v) { return std::erfc(-v * 0.70710678118654752440) / 2; });
   } else {
     const auto a = hn::Abs(hn::Mul(x, Constant(d, 0.70710678118654752440)));
     const auto q = Polynomial(d, hn::Min(a, Constant(d, 4.4)), 0.12837933f, 0.63661611f,
                               0.102799207f, -0.0192171428f, -5.87823997e-05f, 0.00157676102f,
                               -0.000587951159f, 0.000106026775f, -8.04383671e-06f);
-    const auto tail = hn::Mul(half, ExpOfMinus(d, hn::MulAdd(q, a, a)));
+    const auto tail = hn::Mul(Constant(d, 0.5), ExpOfMinus(d, hn::MulAdd(q, a, a)));
     return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(Constant(d, 1), tail));
   }
 }

@@ -129,7 +129,7 @@ T sigmoid(T x) {
 
 template <class T>
 T phi(T x) {  // Phi(x), the normal distribution
-  return T{0.5} * (T{1} + std::erf(x * static_cast<T>(std::numbers::sqrt2 / 2)));
+  return T{0.5} * std::erfc(-x * static_cast<T>(std::numbers::sqrt2 / 2));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 // float: bounds of the error in units of the last place of the exact result (ulp; half of one is
 // unavoidable), above what every 53rd of all floats showed on each instruction set;
 // tests/simd/math_test.cc holds them to it on every 5003rd, and has a test of all 2^32:
-//   Exp 1.05   Exp2 1.25 (0.95 with FMA)   Exp2<5> 2.3   Log 0.85   Tanh 1.35   Erf 1.3
+//   Exp 1.05   Exp2 1.25 (0.95 with FMA)   Exp2<5> 2.3   Tanh 1.35
 // Infinities, NaN, signed zeros, denormal arguments and results and overflow are those of the C
 // library, but which NaN comes out is not specified. double: the C library, a lane at a time.
 #if defined(FOVEA_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -119,41 +119,6 @@ HWY_INLINE hn::Vec<D> Exp(D d, hn::Vec<D> x) {
   }
 }
 
-/// Natural logarithm.
-template <class D>
-HWY_INLINE hn::Vec<D> Log(D d, hn::Vec<D> x) {
-  if constexpr (kIsDouble<D>) {
-    return PerLane(d, x, [](double v) { return std::log(v); });
-  } else {
-    const hn::RebindToSigned<D> di;
-    constexpr float kSmallestNormal = 0x1p-126f;
-    constexpr std::int32_t kSqrtHalf = 0x3f3504f3;  // the bits of sqrt(1/2)
-    const auto is_small = hn::Lt(x, hn::Set(d, kSmallestNormal));
-    const auto y = hn::IfThenElse(is_small, hn::Mul(x, hn::Set(d, 0x1p23f)), x);
-    // y = 2^e (1 + f), with 1 + f in [sqrt(1/2), sqrt(2)).
-    const auto bits = hn::BitCast(di, y);
-    const auto exponent = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, kSqrtHalf)));
-    const auto mantissa = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(exponent)));
-    const auto f = hn::Sub(mantissa, hn::Set(d, 1.0f));
-    const auto e =
-        hn::Sub(hn::ConvertTo(d, exponent), hn::IfThenElseZero(is_small, hn::Set(d, 23.0f)));
-    const auto p =
-        Polynomial(d, f, 0.333333135f, -0.250000089f, 0.200021192f, -0.166679963f, 0.142195523f,
-                   -0.124055892f, 0.11888162f, -0.116756521f, 0.067466408f);
-    const auto f2 = hn::Mul(f, f);
-    auto tail = hn::Mul(hn::Mul(f2, f), p);
-    tail = hn::MulAdd(e, hn::Set(d, 1.42860677e-6f), tail);
-    tail = hn::NegMulAdd(f2, hn::Set(d, 0.5f), tail);
-    const auto finite = hn::MulAdd(e, hn::Set(d, 0x1.62e4p-1f), hn::Add(f, tail));
-    // What is left: infinity and NaN stay, 0 gives -infinity, and below 0 there is no logarithm.
-    const auto infinity = hn::Set(d, HUGE_VALF);
-    const auto zero = hn::Zero(d);
-    auto result = hn::IfThenElse(hn::Lt(x, infinity), finite, x);
-    result = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), result);
-    return hn::IfThenElse(hn::Lt(x, zero), hn::Sub(infinity, infinity), result);
-  }
-}
-
 template <class D>
 HWY_INLINE hn::Vec<D> Tanh(D d, hn::Vec<D> x) {
   if constexpr (kIsDouble<D>) {
@@ -167,25 +132,6 @@ HWY_INLINE hn::Vec<D> Tanh(D d, hn::Vec<D> x) {
                               -0.0057049864f);
     const auto small = hn::MulAdd(hn::Mul(q, z), a, a);
     return hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.625f)), small, large), x);
-  }
-}
-
-/// The error function, of which exact GELU is made.
-template <class D>
-HWY_INLINE hn::Vec<D> Erf(D d, hn::Vec<D> x) {
-  if constexpr (kIsDouble<D>) {
-    return PerLane(d, x, [](double v) { return std::erf(v); });
-  } else {
-    // 1 - exp(-a (1 + q(a))) beyond 0.92, a + a q(a^2) below. From 4 on the result is 1.
-    const auto a = hn::Abs(x);
-    const auto b = ClampKeepingNaN(d, a, 0.0f, 4.0f);
-    const auto q = Polynomial(d, b, 0.128551751f, 0.635625303f, 0.105262689f, -0.0226741284f,
-                              0.0029301513f, -4.95843924e-05f, -4.55816589e-05f, 4.93825428e-06f);
-    const auto large = hn::Sub(hn::Set(d, 1.0f), Exp(d, hn::Neg(hn::MulAdd(q, b, b))));
-    const auto p = Polynomial(d, hn::Mul(a, a), 0.128379166f, -0.376126319f, 0.112836875f,
-                              -0.0268589407f, 0.00519990688f, -0.000813001301f, 8.31677535e-05f);
-    const auto small = hn::MulAdd(p, a, a);
-    return hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.925f)), small, large), x);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <new>
 #include <thread>
 
+#include "fovea/base/sanitizer.h"
 #include "tests/attention/call.h"
 #include "tests/isa.h"
 
@@ -18,7 +19,7 @@ namespace {
 // Bytes that are allocated now, and the most there were.
 std::atomic<std::int64_t> live_bytes{0}, most_bytes{0};
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(FOVEA_ADDRESS_SANITIZER) && !defined(FOVEA_THREAD_SANITIZER)
 constexpr bool kCounted = true;
 constexpr std::size_t kHeader = 64;  // keeps every alignment that we ask for
 
@@ -46,7 +47,7 @@ constexpr bool kCounted = false;  // the sanitizer's own allocator stays
 
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(FOVEA_ADDRESS_SANITIZER) && !defined(FOVEA_THREAD_SANITIZER)
 void* operator new(std::size_t size) {
   void* memory = counted(size);
   if (memory == nullptr) throw std::bad_alloc();

@@ -204,5 +204,23 @@ TEST(AttentionPoison, ReachesWhoKeepsIt) {
   EXPECT_TRUE(std::all_of(call.o.begin(), call.o.end(), [](float x) { return std::isnan(x); }));
 }
 
+TEST(AttentionPoison, ReachesTheGradientsOfWhoKeepsIt) {
+  const auto gradients = [](Method method, bool in_query) {
+    Call<float> call({.T = 3, .S = 20, .D = 4, .Dv = 4}, 2);
+    (in_query ? call.q[5] : call.k_row(0, 7, 0)[1]) = kNaN;
+    call.run({}, method);
+    std::vector<bool> poisoned;
+    for (const auto* values : {&call.o, &call.dq, &call.dk, &call.dv}) {
+      for (const float x : *values) poisoned.push_back(std::isnan(x));
+    }
+    return poisoned;
+  };
+  for (const bool in_query : {false, true}) {
+    const std::vector<bool> expected = gradients(Method::kReference, in_query);
+    EXPECT_TRUE(std::count(expected.begin(), expected.end(), true) > 0);
+    for_each_isa([&] { EXPECT_EQ(gradients(Method::kFused, in_query), expected); });
+  }
+}
+
 }  // namespace
 }  // namespace fovea::testing

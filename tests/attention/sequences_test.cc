@@ -132,6 +132,29 @@ TEST(AttentionErrors, ShapesWithoutData) {
       "the keep mask has a shape but no data");
 }
 
+TEST(AttentionErrors, WhatIsWrittenDoesNotOverlap) {
+  Wrong w;
+  w.out.o.head_stride = 0;
+  EXPECT_THROWS(w.forward(), kShape, "o is written, so its rows must not overlap; a stride is 0");
+  w = Wrong();
+  w.out.o.length_stride -= 1;
+  EXPECT_THROWS(w.forward(), kShape, "must not overlap; a stride is 27, and what it steps over");
+  w = Wrong();
+  w.out.lse.batch_stride = 2;
+  EXPECT_THROWS(w.forward(), kShape, "lse is written");
+  w = Wrong();
+  w.gradients.dk.batch_stride = 0;
+  EXPECT_THROWS(w.backward(), kShape, "dk is written");
+}
+
+TEST(AttentionErrors, PartsThatAreNotThere) {
+  EXPECT_THROW(Mask(std::shared_ptr<const MaskPart>()), Error);
+  EXPECT_THROW(Bias<float>(std::shared_ptr<const BiasPart<float>>()), Error);
+  Call<float> call({.T = 4, .S = 4, .D = 3, .Dv = 3});
+  EXPECT_THROW(call.run({.mask = mask::KeyLengths({nullptr, 1})}), Error);
+  EXPECT_THROW(call.run({.packed = {{nullptr, 2}, {nullptr, 2}}}), Error);
+}
+
 TEST(AttentionErrors, OptionsOutOfRange) {
   Wrong w;
   for (const double scale : {std::nan(""), std::numeric_limits<double>::infinity()}) {

@@ -88,6 +88,17 @@ TEST_F(FileTest, ReplacesAFileAsAWhole) {
   EXPECT_EQ(old, "long old content") << "who had it open keeps the old one";
 }
 
+TEST_F(FileTest, ALinkStaysALinkAndAModeAMode) {
+  write_file_atomically(folder_ / "real", "old");
+  fs::permissions(folder_ / "real", fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("real", folder_ / "link");
+  write_file_atomically(folder_ / "link", "new");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(read_file(folder_ / "real"), "new");
+  EXPECT_EQ(fs::status(folder_ / "real").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+}
+
 TEST_F(FileTest, WritesRelativeNamesInTheCurrentFolder) {
   const fs::path before = fs::current_path();
   fs::current_path(folder_);

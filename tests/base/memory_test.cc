@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "fovea/base/sanitizer.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
@@ -145,7 +146,7 @@ TEST(Scratch, BelongsToItsThread) {
   EXPECT_EQ(here[0], 1.0f);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FOVEA_ADDRESS_SANITIZER)
 TEST(ArenaDeathTest, MemoryGivenBackIsPoisoned) {
   EXPECT_DEATH(
       {

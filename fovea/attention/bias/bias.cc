@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/bias/bias.h"
 
+#include "fovea/base/check.h"
+
 namespace fovea {
 
 template <class T>
@@ -51,6 +53,11 @@ T ScoreFunction<T>::pull_one(const ScoreSite& site, const ScoreRows<T>&, T score
                              const ScoreGradients<T>& gradients) const {
   if (this->gradient_size() > 0) add_parameters(site, score, dscore, gradients.parameters);
   return dscore * derivative(site, score);
+}
+
+template <class T>
+Bias<T>::Bias(std::shared_ptr<const BiasPart<T>> part) : parts_{std::move(part)} {
+  check(parts_[0] != nullptr, "attention: a bias was given as a null pointer");
 }
 
 template <class T>

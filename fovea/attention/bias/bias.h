@@ -76,7 +76,8 @@ class Bias {
   template <class Part>
   requires std::is_base_of_v<BiasPart<T>, Part> Bias(Part part)
       : parts_{std::make_shared<const Part>(std::move(part))} {}
-  explicit Bias(std::shared_ptr<const BiasPart<T>> part) : parts_{std::move(part)} {}
+  /// Throws Error(kShape) for no part at all.
+  explicit Bias(std::shared_ptr<const BiasPart<T>> part);
 
   const std::vector<std::shared_ptr<const BiasPart<T>>>& parts() const { return parts_; }
   bool empty() const { return parts_.empty(); }

@@ -12,6 +12,7 @@ namespace {
 void check_lengths(std::string_view which, Vec<const std::int32_t> lengths, index B,
                    std::string_view axis, index most) {
   check(lengths.size == B, "attention: {} must be [B={}]; it is [{}]", which, B, lengths.size);
+  check(B == 0 || lengths.data != nullptr, "attention: {} have a size but no data", which);
   for (index b = 0; b < B; ++b) {
     check(lengths[b] >= 0 && lengths[b] <= most, "attention: {}[{}] must be in 0..{}={}; it is {}",
           which, b, axis, most, lengths[b]);

@@ -50,6 +50,10 @@ Mask operator&(Mask a, const Mask& b) {
   return a;
 }
 
+Mask::Mask(std::shared_ptr<const MaskPart> part) : parts_{std::move(part)} {
+  check(parts_[0] != nullptr, "attention: a mask was given as a null pointer");
+}
+
 bool Mask::keeps(const ScoreSite& site) const {
   return std::all_of(parts_.begin(), parts_.end(),
                      [&](const auto& part) { return part->keeps(site); });

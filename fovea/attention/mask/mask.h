@@ -65,7 +65,8 @@ class Mask {
   template <class Part>
   requires std::is_base_of_v<MaskPart, Part> Mask(Part part)
       : parts_{std::make_shared<const Part>(std::move(part))} {}
-  explicit Mask(std::shared_ptr<const MaskPart> part) : parts_{std::move(part)} {}
+  /// Throws Error(kShape) for no part at all.
+  explicit Mask(std::shared_ptr<const MaskPart> part);
 
   const std::vector<std::shared_ptr<const MaskPart>>& parts() const { return parts_; }
 
