@@ -3,9 +3,9 @@
 """Fused attention, float32, forward and backward, against PyTorch's, in turns.
 
 Some of PyTorch's shapes have a fast and a slow mode, chosen anew by each process. So every round
-starts a process of its own, and the ratio is taken against the fastest process: fovea's median over
-the rounds under PyTorch's best. The share is that of the processor's FMA peak, measured around each
-run; causal attention counts only the pairs that it keeps.
+starts a process of its own, and two ratios are told: that of the medians over the rounds, and that
+of the fastest rounds, which compares with PyTorch's fast mode. The share is that of the processor's
+FMA peak, measured around each run; causal attention counts only the pairs that it keeps.
 """
 import argparse
 import pathlib
@@ -47,17 +47,22 @@ def measure(options):
     return found
 
 
+def range_ms(seconds):
+    middle = statistics.median(seconds)
+    return f"{middle * 1e3:8.3f} ({min(seconds) * 1e3:.3f} .. {max(seconds) * 1e3:.3f}) ms"
+
+
 def report(shape, ours, theirs):
     batch, heads, length, mask = shape
     for direction, target in zip(DIRECTIONS, SHAPES[shape]):
         key = f"{direction}_seconds"
-        mine = statistics.median(answer[key] for answer in ours)
+        mine = [answer[key] for answer in ours]
         share = statistics.median(answer[f"{direction}_share"] for answer in ours)
-        line = f"B{batch} H{heads} N{length} {mask:6} {direction:8} {mine * 1e3:9.3f} ms {share:6.2f}"
+        line = f"B{batch} H{heads} N{length} {mask:6} {direction:8} {range_ms(mine)} {share:5.2f}"
         if theirs:
             peers = [answer[key] for answer in theirs]
-            line += (f" {min(peers) * 1e3:9.3f} .. {max(peers) * 1e3:.3f} ms"
-                     f"  ratio {min(peers) / mine:.2f}")
+            medians = statistics.median(peers) / statistics.median(mine)
+            line += f"  {range_ms(peers)}  ratio {medians:.2f}, fastest {min(peers) / min(mine):.2f}"
         print(f"{line}  target {target}")
 
 
@@ -69,8 +74,8 @@ def main():
     common.need_binary(options)
     print(common.machine(options))
     found = measure(options)
-    print(f"D{HEAD_DIM}, {options.rounds} rounds: fovea, its share of the FMA peak, PyTorch's processes"
-          " from fastest to slowest, ratio to the fastest")
+    print(f"D{HEAD_DIM}, {options.rounds} rounds, median (fastest .. slowest): fovea, its share of the"
+          " FMA peak, PyTorch; ratio of the medians, and of the fastest")
     for shape, (ours, theirs) in found.items():
         report(shape, ours, theirs)
 
