@@ -25,7 +25,12 @@ constexpr std::array<std::string_view, 6> kOurFiles = {"model.safetensors", "met
 constexpr std::string_view kCheckpoints = "checkpoints";
 
 bool is_free(const fs::path& folder) {
-  return !fs::exists(folder) || (fs::is_directory(folder) && fs::is_empty(folder));
+  if (!fs::exists(folder)) return true;
+  if (!fs::is_directory(folder)) return false;
+  const fs::directory_iterator files(folder);
+  return std::all_of(begin(files), end(files), [](const fs::directory_entry& entry) {
+    return entry.path().filename() == kLockName;
+  });
 }
 
 // A run that was killed in its first moments has left temporary files at most.
@@ -105,8 +110,14 @@ void check_run_folder(const fs::path& folder, FolderUse use) {
                               : "choose another folder, or say --overwrite to write into this one");
 }
 
-void open_run_folder(const fs::path& folder, FolderUse use) {
+std::unique_ptr<RunLock> lock_run_folder(const fs::path& folder, FolderUse use) {
   create_folders(folder);
+  auto lock = std::make_unique<RunLock>(folder);
+  check_run_folder(folder, use);
+  return lock;
+}
+
+void clear_run_folder(const fs::path& folder, FolderUse use) {
   if (use == FolderUse::kOverwrite) remove_run(folder);
   if (use != FolderUse::kNew) remove_leftovers(folder);
 }

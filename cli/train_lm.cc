@@ -292,9 +292,17 @@ int train_lm(const Arguments& arguments) {
   const bool json = arguments.on("json");
   const Context context = context_of(arguments);
   const Place place = place_of(arguments);
-  const LanguageModelSettings settings = settings_of(arguments, place);
+  const FolderUse use = folder_use(arguments);
   const bool dry_run = arguments.on("dry-run");
-  if (!dry_run) check_run_folder(place.folder, folder_use(arguments));
+  if (!dry_run) {
+    require_unlocked(place.folder);
+    check_run_folder(place.folder, use);
+  }
+  // What is read from a run that is resumed must not change any more; another folder stays as it
+  // is, or does not exist, until all is known to be well.
+  std::unique_ptr<RunLock> lock;
+  if (!dry_run && use == FolderUse::kResume) lock = lock_run_folder(place.folder, use);
+  const LanguageModelSettings settings = settings_of(arguments, place);
   std::unique_ptr<Tokenizer> known;
   if (place.start.resume) known = stored_tokenizer(place.folder, place.start.checkpoint);
   const LanguageModelRun run = prepare_run(settings, std::move(known));
@@ -303,7 +311,8 @@ int train_lm(const Arguments& arguments) {
   const MemoryLimit memory = available_memory();
   if (dry_run) return print_dry_run(cost, memory, json);
   require_memory(cost, memory);
-  open_run_folder(place.folder, folder_use(arguments));
+  if (!lock) lock = lock_run_folder(place.folder, use);
+  clear_run_folder(place.folder, use);
   return train(context, arguments, place, run, cost, began);
 }
 

@@ -72,7 +72,7 @@ class Threads(ResumeTest):
         self.assertNotEqual(first["model"], self.outcome(output)["model"])
 
 
-class Signals(ResumeTest):
+class RunningTest(ResumeTest):
     def wait_for_steps(self, process, output, steps=6):
         metrics = output / "metrics.jsonl"
         limit = time.monotonic() + 60
@@ -93,6 +93,8 @@ class Signals(ResumeTest):
         out, err = process.communicate(timeout=60)
         return process.returncode, out.decode(), err.decode()
 
+
+class Signals(RunningTest):
     def test_interrupt_and_terminate_save_and_say_how_to_go_on(self):
         for number, status in [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR2, 0)]:
             with self.subTest(signal=number):
@@ -143,6 +145,34 @@ class Signals(ResumeTest):
         process.stdout.close()
         self.assertEqual(process.wait(timeout=60), 0)
         self.assertEqual(json.loads(out)["steps"], STEPS)
+
+
+class OneAtATime(RunningTest):
+    def test_a_folder_in_use_is_refused_until_its_run_ends(self):
+        output, process = self.interrupt(signal.SIGUSR1)
+        limit = time.monotonic() + 30
+        while time.monotonic() < limit and not list(output.glob("checkpoints/step-??????")):
+            time.sleep(0.005)
+        before = (output / "config.json").read_bytes()
+        for extra in [[], ["--overwrite"], ["--resume"]]:
+            with self.subTest(extra=extra):
+                done = self.run_fovea(*self.arguments(output, *extra))
+                self.assert_error(done, 2, "E0205", "another training", f"process {process.pid}")
+        self.assertEqual((output / "config.json").read_bytes(), before)
+        self.succeed("eval", output, "--test", self.text)
+        self.succeed("generate", output, "the", "--max-tokens", "3")
+        self.succeed("inspect", output, "--verify")
+        self.assertIsNone(process.poll())
+        process.kill()
+        self.finish(process)
+        self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "60u")
+        self.assertFalse((output / "run.lock").exists())
+
+    def test_a_lock_that_was_left_over_is_nothing(self):
+        output = self.folder / "left"
+        output.mkdir()
+        (output / "run.lock").write_text("1\n")
+        self.succeed(*self.arguments(output, "--stop-after", "2u"))
 
 
 class Kill(ResumeTest):

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/train/run_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "fovea/base/check.h"
+
+namespace fovea {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The process that holds the lock, as it wrote it; "" if it has not written it yet.
+std::string holder_of(int file) {
+  std::array<char, 32> text{};
+  const ssize_t length = ::pread(file, text.data(), text.size(), 0);
+  std::string holder(text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  const auto no_digit = [](unsigned char c) { return std::isdigit(c) == 0; };
+  holder.erase(std::find_if(holder.begin(), holder.end(), no_digit), holder.end());
+  return holder;
+}
+
+[[noreturn]] void fail_locked(const fs::path& folder, int file) {
+  const std::string holder = holder_of(file);
+  ::close(file);
+  throw Error(ErrorCode::kOutputExists,
+              fmt::format("{}: another training is at work in this folder{}", folder.string(),
+                          holder.empty() ? "" : fmt::format(" (process {})", holder)),
+              "wait for it, stop it, or choose another folder");
+}
+
+bool is_taken(int file, int operation) {
+  while (::flock(file, operation | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    return errno == EWOULDBLOCK;
+  }
+  return false;
+}
+
+// The process before may have removed its file between our open and our lock.
+bool is_still(const fs::path& path, int file) {
+  struct stat ours {
+  }, there{};
+  return ::fstat(file, &ours) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
+}  // namespace
+
+RunLock::RunLock(const fs::path& folder) : path_(folder / kLockName) {
+  for (;;) {
+    const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (file < 0) {
+      throw Error(ErrorCode::kWrite, fmt::format("{}: {}", path_.string(), std::strerror(errno)),
+                  "check the folder and its permissions");
+    }
+    if (is_taken(file, LOCK_EX)) fail_locked(folder, file);
+    if (!is_still(path_, file)) {
+      ::close(file);
+      continue;
+    }
+    file_ = file;
+    break;
+  }
+  const std::string holder = fmt::format("{}\n", ::getpid());
+  // Only said for others to read: that it cannot be written changes nothing.
+  if (::ftruncate(file_, 0) == 0) {
+    [[maybe_unused]] const ssize_t written = ::pwrite(file_, holder.data(), holder.size(), 0);
+  }
+}
+
+RunLock::~RunLock() {
+  // Removed while it is held: who opened it meanwhile sees that it is gone.
+  ::unlink(path_.c_str());
+  ::close(file_);
+}
+
+void require_unlocked(const fs::path& folder) {
+  const int file = ::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return;
+  if (is_taken(file, LOCK_SH)) fail_locked(folder, file);
+  ::close(file);
+}
+
+}  // namespace fovea
