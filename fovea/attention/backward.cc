@@ -9,6 +9,7 @@
 #include "fovea/attention/kernel.h"
 #include "fovea/attention/score_tile.h"
 #include "fovea/attention/sequences.h"
+#include "fovea/attention/tile_parts.h"
 #include "fovea/base/memory.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -61,6 +62,7 @@ struct BackwardTile {
   index query = 0;  // first query of the block
   index queries = 0;
   TileKind kind = TileKind::kAll;
+  TileParts parts{0, 0};  // of the block: what the mask can keep
 
   const Sequence& sequence() const { return chunk.sequence; }
   TileSite site() const { return {sequence(), head, query, queries, key, keys}; }
@@ -82,7 +84,9 @@ struct BackwardTile {
 
   void Allocate(Scratch& scratch);
   void RunHead();
+  void FindParts();
   void RunBlock();
+  enum class Along { kRows, kLanes };  // where a product reads the rows of its A
   struct RowLse {
     T lse, low;
   };
@@ -93,7 +97,8 @@ struct BackwardTile {
   void KeptBits(std::uint64_t* kept) const;
   void AddProducts();
   template <class Keeps>
-  void AddProduct(TileOperands<T> product, Rows<const T> b, Keeps&& keeps);
+  void AddProduct(TileOperands<T> product, Along along, Rows<const T> b, Keeps&& keeps);
+  void AddParts(const TileOperands<T>& product, Along along);
   void Finish();
 };
 
@@ -132,7 +137,22 @@ void BackwardTile<T>::RunHead() {
 }
 
 template <class T>
+void BackwardTile<T>::FindParts() {
+  const bool masked = kind == TileKind::kSome && !call.has_bias();
+  parts = masked ? TileParts(call.attention.mask, site(), TileLanes::kKeys, stride)
+                 : TileParts(queries, stride);
+}
+
+template <class T>
 void BackwardTile<T>::RunBlock() {
+  FindParts();
+  const auto product_of_parts = [&](const TileOperands<T>& whole) {
+    parts.for_each_rows([&](Span rows, Span lanes) {
+      TileProduct<Into::kOverwrite>(
+          PartOf(whole, {rows.begin, rows.end - rows.begin, 0, whole.depth, lanes.begin,
+                         lanes.end - lanes.begin}));
+    });
+  };
   TileOperands<T> product{
       .rows = queries, .lanes = stride, .a_depth = 1, .b_depth = stride, .c_row = stride};
   product.depth = call.in.q.width;
@@ -140,13 +160,13 @@ void BackwardTile<T>::RunBlock() {
   product.a_row = Dp;
   product.b = kt;
   product.c = s;
-  TileProduct<Into::kOverwrite>(product);
+  product_of_parts(product);
   product.depth = call.in.v.width;
   product.a = packed_d_o().data;
   product.a_row = Dvp;
   product.b = vt;
   product.c = dp;
-  TileProduct<Into::kOverwrite>(product);
+  product_of_parts(product);
   const TileRows<T> rows{query_rows(call.in.q), key_rows(call.in.k), call.scale};
   const index tile_size = kRowBlock * stride;
   transform_scores<T>(call.attention,
@@ -233,25 +253,26 @@ void BackwardTile<T>::AddProducts() {
   TileOperands<T> down{.rows = keys, .depth = queries, .a_row = 1, .a_depth = stride};
   down.a = s;
   down.c = dv;
-  AddProduct(down, packed_d_o(), keeps_across);
+  AddProduct(down, Along::kLanes, packed_d_o(), keeps_across);
   down.a = dp;
   down.c = dk;
-  AddProduct(down, packed_q(), keeps_across);
-  TileOperands<T> along{.rows = queries, .depth = keys, .a = dp, .a_row = stride, .a_depth = 1};
-  along.c = chunk.dq_row(head, query, Dp);
-  AddProduct(along, Rows<const T>(k, keys, Dp), keeps);
+  AddProduct(down, Along::kLanes, packed_q(), keeps_across);
+  TileOperands<T> across{.rows = queries, .depth = keys, .a = dp, .a_row = stride, .a_depth = 1};
+  across.c = chunk.dq_row(head, query, Dp);
+  AddProduct(across, Along::kRows, Rows<const T>(k, keys, Dp), keeps);
 }
 
 // C += A x b. Rows of b with a NaN or an infinity must not meet the weight 0 of what the mask
 // drops: they are taken out and added by hand.
 template <class T>
 template <class Keeps>
-void BackwardTile<T>::AddProduct(TileOperands<T> product, Rows<const T> b, Keeps&& keeps) {
+void BackwardTile<T>::AddProduct(TileOperands<T> product, Along along, Rows<const T> b,
+                                 Keeps&& keeps) {
   Scratch scratch;
   const bool poisoned = kind == TileKind::kSome && AnyPoisoned(b);
   product.lanes = product.b_depth = product.c_row = b.columns;
   product.b = poisoned ? WithoutPoison(b, scratch).data : b.data;
-  TileProduct<Into::kAdd>(product);
+  AddParts(product, along);
   for (index n = 0; poisoned && n < b.rows; ++n) {
     if (!IsPoisoned(b[n], b.columns)) continue;
     for (index r = 0; r < product.rows; ++r) {
@@ -259,6 +280,21 @@ void BackwardTile<T>::AddProduct(TileOperands<T> product, Rows<const T> b, Keeps
       const T weight = product.a[r * product.a_row + n * product.a_depth];
       for (index c = 0; c < b.columns; ++c) product.c[r * product.c_row + c] += weight * b[n][c];
     }
+  }
+}
+
+template <class T>
+void BackwardTile<T>::AddParts(const TileOperands<T>& product, Along along) {
+  const auto add = [&](Span rows, Span depth) {
+    const index row_end = std::min(rows.end, product.rows);
+    const index depth_end = std::min(depth.end, product.depth);
+    TileProduct<Into::kAdd>(PartOf(product, {rows.begin, row_end - rows.begin, depth.begin,
+                                             depth_end - depth.begin, 0, product.lanes}));
+  };
+  if (along == Along::kRows) {
+    parts.for_each_rows(add);
+  } else {
+    parts.for_each_lanes(add);
   }
 }
 
@@ -298,25 +334,6 @@ void RunChunk(const BackwardCall<T>& call, const BackwardChunk<T>& chunk) {
     tile.Allocate(scratch);
     for (tile.head = chunk.first_head; tile.head < chunk.last_head; ++tile.head) tile.RunHead();
     tile.Finish();
-  }
-}
-
-// In the order of the product that makes dp, one row after another: where one weight is 1 and the
-// rest are 0, dp - delta is then exactly 0, as it should be. Eight chains hide the latency.
-template <class T>
-void RowDots(Rows<const T> a, Rows<const T> b, T* dots) {
-  constexpr index kChains = 8;
-  constexpr hn::CappedTag<T, 1> d;
-  for (index r = 0; r < a.rows; r += kChains) {
-    const index rows = std::min(kChains, a.rows - r);
-    hn::Vec<decltype(d)> sum[kChains];
-    for (auto& chain : sum) chain = hn::Zero(d);
-    for (index c = 0; c < a.columns; ++c) {
-      for (index i = 0; i < rows; ++i) {
-        sum[i] = hn::MulAdd(hn::Set(d, a[r + i][c]), hn::Set(d, b[r + i][c]), sum[i]);
-      }
-    }
-    for (index i = 0; i < rows; ++i) dots[r + i] = hn::GetLane(sum[i]);
   }
 }
 

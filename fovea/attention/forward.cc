@@ -9,6 +9,7 @@
 #include "fovea/attention/kernel.h"
 #include "fovea/attention/score_tile.h"
 #include "fovea/attention/sequences.h"
+#include "fovea/attention/tile_parts.h"
 #include "fovea/attention/work.h"
 #include "fovea/base/memory.h"
 
@@ -37,13 +38,6 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Keys and values of one head, from key `first` on.
-template <class T>
-struct HeadKeys {
-  index first;
-  Rows<const T> k, v;
-};
-
 template <class T>
 struct ForwardTile {
   const KernelCall<T>& call;
@@ -63,6 +57,7 @@ struct ForwardTile {
   T* l = nullptr;                  // [stride] running sum
   T* alpha = nullptr;              // [stride] what the last maximum is worth under the new one
   TileKind kind = TileKind::kAll;  // of the block in s
+  TileParts parts{0, 0};           // of that block: what the mask can keep
   bool started = false;            // does o hold a block?
 
   index D() const { return call.in.q.width; }
@@ -114,6 +109,9 @@ template <class T>
 bool ForwardTile<T>::Scores(index key, index keys) {
   kind = call.attention.mask.classify(site(key, keys));
   if (kind == TileKind::kNone) return false;
+  const bool masked = kind == TileKind::kSome && !call.has_bias();
+  parts = masked ? TileParts(call.attention.mask, site(key, keys), TileLanes::kQueries, stride)
+                 : TileParts(keys, stride);
   const Rows<const T> k = key_rows(head_keys.k, key, keys);
   const TileOperands<T> product{.rows = keys,
                                 .depth = D(),
@@ -131,13 +129,13 @@ bool ForwardTile<T>::Scores(index key, index keys) {
     TileProduct<Into::kOverwrite, LaneMaximum::kTake>(product);
     return true;
   }
-  TileProduct<Into::kOverwrite>(product);
-  transform_scores<T>(call.attention, {site(key, keys),
-                                       kind,
-                                       {query_rows(), k, call.scale},
-                                       {s, stride, TileLanes::kQueries},
-                                       nullptr,
-                                       0});
+  parts.for_each_rows([&](Span rows, Span lanes) {
+    TileProduct<Into::kOverwrite>(PartOf(product, {rows.begin, rows.end - rows.begin, 0, D(),
+                                                   lanes.begin, lanes.end - lanes.begin}));
+  });
+  const ScoreTile<T> tile{s, stride, TileLanes::kQueries};
+  transform_scores<T>(call.attention,
+                      {site(key, keys), kind, {query_rows(), k, call.scale}, tile, nullptr, 0});
   TakeMaximum(keys);
   return true;
 }
@@ -233,11 +231,15 @@ void ForwardTile<T>::AddValues(index key, index keys) {
                                 .c = o,
                                 .c_row = stride,
                                 .per_lane = alpha};
-  if (started) {
-    TileProduct<Into::kScaleAndAdd>(product);
-  } else {
-    TileProduct<Into::kOverwrite>(product);
-  }
+  parts.for_each_lanes([&](Span lanes, Span rows) {
+    const TileOperands<T> part = PartOf(product, {0, Dv(), rows.begin, rows.end - rows.begin,
+                                                  lanes.begin, lanes.end - lanes.begin});
+    if (started) {
+      TileProduct<Into::kScaleAndAdd>(part);
+    } else {
+      TileProduct<Into::kOverwrite>(part);
+    }
+  });
   started = true;
   for (index j = 0; poisoned && j < keys; ++j) {
     if (IsPoisoned(v[j], Dv())) AddPoisoned(v[j], key, j);
@@ -322,24 +324,6 @@ void RunTile(ForwardTile<T> tile) {
   }
   tile.Finish();
   if (!tile.out.weights.empty()) tile.WriteWeights(begin, end);
-}
-
-// The rows of one head lie far apart in memory and meet few sets of the cache: a run of tiles that
-// reads them again and again works on a copy (measured: 7 % with 8 heads of 64).
-template <class T>
-HeadKeys<T> KeysOfRun(const KernelCall<T>& call, const QueryRun& run, Scratch& scratch) {
-  const Sequence& sequence = run.sequence;
-  const index queries = run.query_end - run.query_begin;
-  const std::pair<index, index> range =
-      call.attention.mask.key_range(sequence, run.head, run.query_begin, queries);
-  const index group = group_of(run.head, call.in.q.heads, call.in.k.heads);
-  const auto rows = [&](const View<const T>& view) {
-    const Rows<const T> in_place(view.row(sequence.batch, sequence.key_row + range.first, group),
-                                 std::max<index>(0, range.second - range.first), view.width,
-                                 view.length_stride);
-    return queries > kLaneTile ? Together(in_place, scratch) : in_place;
-  };
-  return {range.first, rows(call.in.k), rows(call.in.v)};
 }
 
 template <class T>

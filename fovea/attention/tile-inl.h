@@ -2,8 +2,10 @@
 // What forward and backward tiles have in common, for one instruction set.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "fovea/attention/kernel.h"
+#include "fovea/attention/work.h"
 #include "fovea/base/memory.h"
 
 #if defined(FOVEA_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -132,6 +134,51 @@ Rows<const T> Together(Rows<const T> rows, Scratch& scratch) {
                    [&](auto lanes, index c) { lanes.Store(lanes.Load(from + c), to + c); });
   }
   return copy;
+}
+
+/// Keys and values of one head, from key `first` on.
+template <class T>
+struct HeadKeys {
+  index first;
+  Rows<const T> k, v;
+};
+
+/// The rows of one head lie far apart in memory and meet few sets of the cache: a run of tiles that
+/// reads them again and again works on a copy (measured: 7 % with 8 heads of 64).
+template <class T>
+HeadKeys<T> KeysOfRun(const KernelCall<T>& call, const QueryRun& run, Scratch& scratch) {
+  const Sequence& sequence = run.sequence;
+  const index queries = run.query_end - run.query_begin;
+  const std::pair<index, index> range =
+      call.attention.mask.key_range(sequence, run.head, run.query_begin, queries);
+  const index group = group_of(run.head, call.in.q.heads, call.in.k.heads);
+  const auto rows = [&](const View<const T>& view) {
+    const Rows<const T> in_place(view.row(sequence.batch, sequence.key_row + range.first, group),
+                                 std::max<index>(0, range.second - range.first), view.width,
+                                 view.length_stride);
+    return queries > kLaneTile ? Together(in_place, scratch) : in_place;
+  };
+  return {range.first, rows(call.in.k), rows(call.in.v)};
+}
+
+/// dots[r] = a[r] . b[r], in the order of the product that makes dp, one row after another: where
+/// one weight is 1 and the rest are 0, dp - delta is then exactly 0, as it should be. Eight chains
+/// hide the latency.
+template <class T>
+void RowDots(Rows<const T> a, Rows<const T> b, T* dots) {
+  constexpr index kChains = 8;
+  constexpr hn::CappedTag<T, 1> d;
+  for (index r = 0; r < a.rows; r += kChains) {
+    const index rows = std::min(kChains, a.rows - r);
+    hn::Vec<decltype(d)> sum[kChains];
+    for (auto& chain : sum) chain = hn::Zero(d);
+    for (index c = 0; c < a.columns; ++c) {
+      for (index i = 0; i < rows; ++i) {
+        sum[i] = hn::MulAdd(hn::Set(d, a[r + i][c]), hn::Set(d, b[r + i][c]), sum[i]);
+      }
+    }
+    for (index i = 0; i < rows; ++i) dots[r + i] = hn::GetLane(sum[i]);
+  }
 }
 
 /// Transposes 64 x 64 bits: bit c of word r changes places with bit r of word c (Hacker's Delight

@@ -71,6 +71,23 @@ inline constexpr int kBlockVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 template <class T>
 inline constexpr index kPanelLanes = kBlockVectors* kLanes<T>;
 
+/// The part of C at [row, row + rows) x [lane, lane + lanes), summed over [first, first + depth).
+struct ProductPart {
+  index row, rows, first, depth, lane, lanes;
+};
+template <class T>
+TileOperands<T> PartOf(TileOperands<T> t, const ProductPart& part) {
+  t.a += part.row * t.a_row + part.first * t.a_depth;
+  t.b += part.first * t.b_depth + part.lane;
+  t.c += part.row * t.c_row + part.lane;
+  if (t.per_lane != nullptr) t.per_lane += part.lane;
+  if (t.maximum != nullptr) t.maximum += part.lane;
+  t.rows = part.rows;
+  t.depth = part.depth;
+  t.lanes = part.lanes;
+  return t;
+}
+
 // One block: kRows x kVectors sums stay in registers through the whole loop over k. Per k it loads
 // kVectors vectors of B and kRows values of A for kRows * kVectors multiply-adds, so that with 6 x
 // 4 the loads are well below what the machine can do beside its multiply-adds. The arrays of
