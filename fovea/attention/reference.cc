@@ -162,8 +162,9 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
   const index D = call.in.q.width, Dv = call.in.v.width;
   // Gradients that are not wanted are added up in a row that nobody reads.
   std::vector<T> unwanted(static_cast<std::size_t>(std::max(D, Dv)));
+  const index batch = sequence.batch;
   const auto row_of = [&](const View<T>& view, index l, index head) {
-    return view.empty() ? unwanted.data() : view.row(sequence.batch, l, head);
+    return view.empty() ? unwanted.data() : view.row(batch, l, head);
   };
   T* dq = row_of(gradients.dq, sequence.query_row + i, h);
   std::vector<T> dp(row.weights.size());
