@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
@@ -181,7 +184,7 @@ void require_memory(const RunCost& cost, const MemoryLimit& memory) {
 }
 
 struct Summary {
-  double train_loss = 0;
+  double train_loss = std::numeric_limits<double>::quiet_NaN();
   double valid_loss = std::numeric_limits<double>::quiet_NaN();
   double best_valid_loss = std::numeric_limits<double>::quiet_NaN();
   index steps = 0;
@@ -205,10 +208,21 @@ struct Summary {
   }
 };
 
+// As a shell reads it back, so that a printed command can be pasted.
+std::string shell_word(const std::string& text) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("_./,:=+@%-").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 Summary summary_of(const TrainResult& result, index parameters, double seconds) {
   const RunState& state = result.state;
   Summary summary;
-  summary.train_loss = state.train_loss;
+  if (state.tokens > 0) summary.train_loss = state.recent_train_loss();
   if (state.evaluated_step == state.step && state.step > 0) summary.valid_loss = state.valid_loss;
   if (state.best_step >= 0) summary.best_valid_loss = state.best_valid_loss;
   summary.steps = state.step;
@@ -231,8 +245,9 @@ void print_summary(const Summary& s, const fs::path& folder, bool json) {
   print(fmt::format("{} updates, {} tokens in {:.1f} s ({:.0f} tokens/s)\n", s.steps, s.tokens,
                     s.seconds, s.tokens_per_second));
   print(fmt::format("train loss {:.4f}", s.train_loss));
-  if (s.best_valid_loss == s.best_valid_loss) {
-    print(fmt::format(", validation loss {:.4f}, best {:.4f}", s.valid_loss, s.best_valid_loss));
+  if (std::isfinite(s.valid_loss)) print(fmt::format(", validation loss {:.4f}", s.valid_loss));
+  if (std::isfinite(s.best_valid_loss)) {
+    print(fmt::format(", best validation loss {:.4f}", s.best_valid_loss));
   }
   print(fmt::format("\nmodel: {}\n", folder.string()));
 }
@@ -245,7 +260,7 @@ int train(const Context& context, const Arguments& arguments, const Place& place
   log.finish();
   if (result.stopped) {
     say(fmt::format("stopped after update {}; to go on: fovea train lm --resume -o {}",
-                    result.state.step, place.folder.string()));
+                    result.state.step, shell_word(place.folder.string())));
   }
   print_summary(summary_of(result, cost.parameters, monotonic_seconds() - began), place.folder,
                 arguments.on("json"));

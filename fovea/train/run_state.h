@@ -39,6 +39,11 @@ struct RunState {
   index window_tokens = 0;
   double train_loss = 0;
 
+  /// Since the previous evaluation; right after one, over the window that it ended.
+  double recent_train_loss() const {
+    return window_tokens > 0 ? window_loss / static_cast<double>(window_tokens) : train_loss;
+  }
+
   index evaluated_step = -1;
   double valid_loss = 0;
   index best_step = -1;

@@ -79,7 +79,9 @@ TrainResult Trainer::run() {
                                .gradient_scale = clip_scale(norm, options.clip)});
     record({loss, lr, norm, monotonic_seconds() - begin, targets});
   }
-  return {state_, !finished(), process_tokens_, process_step_seconds_};
+  // The evaluation that is due at the end belongs to the run: stopped in it, it is not complete.
+  const bool evaluated = !objective_.has_validation() || state_.evaluated_step == state_.step;
+  return {state_, !(finished() && evaluated), process_tokens_, process_step_seconds_};
 }
 
 double Trainer::seconds() const { return seconds_before_ + monotonic_seconds() - started_; }
@@ -165,14 +167,11 @@ void Trainer::evaluate() {
     state_.best_valid_loss = *loss;
     write_model();
   }
-  history_->add(
-      EvaluationRecord{.step = state_.step,
-                       .train_loss = state_.window_tokens == 0
-                                         ? state_.train_loss
-                                         : mean_or_zero(state_.window_loss, state_.window_tokens),
-                       .valid_loss = *loss,
-                       .best_valid_loss = state_.best_valid_loss,
-                       .seconds = seconds()});
+  history_->add(EvaluationRecord{.step = state_.step,
+                                 .train_loss = state_.recent_train_loss(),
+                                 .valid_loss = *loss,
+                                 .best_valid_loss = state_.best_valid_loss,
+                                 .seconds = seconds()});
   write_file_atomically(setup_.folder / "loss.svg", loss_curve(*history_));
   observer_.evaluated(history_->evaluations().back());
 }

@@ -136,6 +136,15 @@ TEST_F(TrainerTest, StopsInsideAnEvaluation) {
   EXPECT_THAT(observer.saves, ElementsAre(5));
 }
 
+TEST_F(TrainerTest, StoppedInTheLastEvaluationItIsNotComplete) {
+  observer.wanted = Request::kStop;
+  observer.at_step = 20;
+  const TrainResult result = run({.stop_after = "20u"});
+  EXPECT_EQ(result.state.step, 20);
+  EXPECT_NE(result.state.evaluated_step, 20);
+  EXPECT_TRUE(result.stopped);
+}
+
 TEST_F(TrainerTest, DrawsTheCurve) {
   run();
   EXPECT_THAT(read_file(folder / "loss.svg"), testing::HasSubstr("<svg"));
