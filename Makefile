@@ -35,6 +35,7 @@ test: build ## All fast tests, those of the hardest rooms under ASan, UBSan and 
 	@$(CTEST) --test-dir build --parallel $(CORES) --output-on-failure --label-exclude long
 
 test-long: build ## Slow tests, and every room under the sanitizers
+	@tools/install_dependencies.sh build long
 	@$(call build,dev,-DFOVEA_TEST_ROOMS=) --target fovea_tests
 	@$(call build,tsan,-DFOVEA_TEST_ROOMS=) --target fovea_tests
 	@$(CTEST) --preset dev && $(CTEST) --preset tsan

@@ -33,8 +33,11 @@ bool is_free(const fs::path& folder) {
   });
 }
 
-// A run that was killed in its first moments has left temporary files at most.
 bool is_ours(const fs::path& folder) { return fs::exists(folder / kManifestName); }
+
+// A run that was killed before it had its manifest has left its lock, which it took when nothing of
+// anybody else's was in the way.
+bool was_begun(const fs::path& folder) { return fs::exists(folder / kLockName); }
 
 bool is_checkpoint_name(const std::string& name) { return name.rfind("step-", 0) == 0; }
 
@@ -50,6 +53,7 @@ void require_replaceable(const fs::path& folder) {
     read_manifest(folder);  // some other tool's manifest is not ours
     return;
   }
+  if (was_begun(folder)) return;
   for (const std::string_view file : kOurFiles) {
     if (!fs::exists(folder / file)) continue;
     throw Error(ErrorCode::kOutputExists,
@@ -101,7 +105,8 @@ void check_run_folder(const fs::path& folder, FolderUse use) {
   if (use == FolderUse::kResume) {
     if (is_ours(folder)) return;
     throw Error(ErrorCode::kNoCheckpoint, fmt::format("{}: no run here to resume", folder.string()),
-                "train from the start, without --resume");
+                was_begun(folder) ? "train from the start, with --overwrite instead of --resume"
+                                  : "train from the start, without --resume");
   }
   if (is_free(folder)) return;
   if (use == FolderUse::kOverwrite) return require_replaceable(folder);

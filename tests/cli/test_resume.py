@@ -200,6 +200,26 @@ class Kill(ResumeTest):
         self.assertGreater(kept, 0, "no kill came after a checkpoint: nothing was tested")
 
 
+class KilledAtOnce(ResumeTest):
+    """What a run leaves that is killed between its first file and its manifest."""
+
+    def test_it_can_be_overwritten(self):
+        output = self.folder / "begun"
+        output.mkdir()
+        (output / "run.lock").write_text("1\n")
+        (output / "config.json").write_text("{}")
+        self.assert_error(self.run_fovea("train", "lm", "--resume", "-o", output), 4, "no run here to resume")
+        self.succeed(*self.arguments(output, "--overwrite", "--stop-after", "4u"))
+        self.assertFalse((output / "run.lock").exists())
+
+    def test_what_is_not_ours_cannot(self):
+        output = self.folder / "other"
+        output.mkdir()
+        (output / "config.json").write_text("{}")
+        self.assert_error(self.run_fovea(*self.arguments(output, "--overwrite")), 2, "config.json")
+        self.assertEqual((output / "config.json").read_text(), "{}")
+
+
 class Resume(ResumeTest):
     def test_longer_run(self):
         output = self.folder / "run"
