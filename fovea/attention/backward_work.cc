@@ -17,7 +17,8 @@ struct Unit {
   const Sequence* sequence;
   index group;
   index first_head, last_head;
-  index first_sums;  // number of its first table of sums: one for each head and chunk
+  index first_sums;             // number of its first table of sums: one for each head and chunk
+  bool packed_together = true;  // queries are packed once, not by each chunk for itself
 
   index heads() const { return last_head - first_head; }
   index chunks() const {
@@ -28,9 +29,11 @@ struct Unit {
 
 index round_up(index n, index multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-// Up to this many queries are packed once for all chunks of keys; beyond it, where a window keeps
-// memory bounded, each chunk packs those that it sees.
+// Up to this many queries are packed once for all chunks of keys in any case. Beyond it each chunk
+// packs those that it sees, if no chunk sees more than one in kFewQueries: so a window takes memory
+// for its width, not for the length.
 constexpr index kPackedTogether = 16384;
+constexpr index kFewQueries = 8;
 
 template <class T>
 class Backward {
@@ -39,12 +42,13 @@ class Backward {
   void run();
 
  private:
+  bool packs_together(const Unit& unit) const;
   void compute_delta(const Unit& unit, index head, index begin, index end, T* delta) const;
   BackwardChunk<T> chunk_of(const Unit& unit, index number, const T* delta) const;
   void allocate_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const;
   PackedQueries<T> room_for(const Unit& unit, index begin, index end, Scratch& scratch) const;
   void pack(const Unit& unit, const PackedQueries<T>& packed, index begin, index end) const;
-  void compute(const BackwardChunk<T>& chunk) const;
+  void compute(const Unit& unit, const BackwardChunk<T>& chunk) const;
   void add_dq(const Unit& unit, const BackwardChunk<T>& chunk, index begin, index end) const;
   void run_whole(const Unit& unit) const;
   void run_shared(const Unit& unit) const;
@@ -81,6 +85,18 @@ Backward<T>::Backward(const Context& ctx, const BackwardCall<T>& call)
     }
   }
   sums_.assign(static_cast<std::size_t>(tables * sums_size_), 0.0);
+  for (Unit& unit : units_) unit.packed_together = packs_together(unit);
+}
+
+template <class T>
+bool Backward<T>::packs_together(const Unit& unit) const {
+  const index queries = unit.sequence->queries;
+  if (queries <= kPackedTogether) return true;
+  for (index n = 0; n < unit.chunks(); ++n) {
+    const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
+    if ((chunk.query_end - chunk.query_begin) * kFewQueries > queries) return true;
+  }
+  return false;
 }
 
 // Whole units while there are enough of them for all threads; the chunks of those that are left
@@ -150,7 +166,7 @@ template <class T>
 void Backward<T>::allocate_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const {
   const index rows = chunk.query_end - chunk.query_begin;
   chunk.dq = scratch.allocate<T>(unit.heads() * rows * padded_width_);
-  if (unit.sequence->queries > kPackedTogether) {
+  if (!unit.packed_together) {
     chunk.packed = room_for(unit, chunk.query_begin, chunk.query_end, scratch);
   }
 }
@@ -172,15 +188,10 @@ void Backward<T>::pack(const Unit& unit, const PackedQueries<T>& packed, index b
 }
 
 template <class T>
-void Backward<T>::compute(const BackwardChunk<T>& chunk) const {
+void Backward<T>::compute(const Unit& unit, const BackwardChunk<T>& chunk) const {
   const index rows = (chunk.last_head - chunk.first_head) * (chunk.query_end - chunk.query_begin);
   std::fill_n(chunk.dq, rows * padded_width_, T{0});
-  if (chunk.sequence.queries > kPackedTogether) {
-    for (index h = chunk.first_head; h < chunk.last_head; ++h) {
-      kernels_.pack_queries(call_, chunk.sequence, chunk.packed,
-                            {h, chunk.query_begin, chunk.query_end});
-    }
-  }
+  if (!unit.packed_together) pack(unit, chunk.packed, chunk.query_begin, chunk.query_end);
   kernels_.run_chunk(call_, chunk);
 }
 
@@ -220,7 +231,7 @@ void Backward<T>::run_whole(const Unit& unit) const {
     compute_delta(unit, h, 0, sequence.queries, delta + (h - unit.first_head) * sequence.queries);
   }
   clear_dq(unit, 0, sequence.queries);
-  const bool together = sequence.queries <= kPackedTogether;
+  const bool together = unit.packed_together;
   const auto packed = room_for(unit, 0, together ? sequence.queries : 0, scratch);
   if (together) pack(unit, packed, 0, sequence.queries);
   for (index n = 0; n < unit.chunks(); ++n) {
@@ -228,7 +239,7 @@ void Backward<T>::run_whole(const Unit& unit) const {
     BackwardChunk<T> chunk = chunk_of(unit, n, delta);
     chunk.packed = packed;
     allocate_dq(unit, chunk, of_chunk);
-    compute(chunk);
+    compute(unit, chunk);
     add_dq(unit, chunk, 0, sequence.queries);
   }
 }
@@ -241,7 +252,7 @@ void Backward<T>::run_shared(const Unit& unit) const {
   const index row_items = (sequence.queries + kRows - 1) / kRows;
   Scratch scratch;
   T* delta = scratch.allocate<T>(unit.heads() * sequence.queries);
-  const bool together = sequence.queries <= kPackedTogether;
+  const bool together = unit.packed_together;
   const auto packed = room_for(unit, 0, together ? sequence.queries : 0, scratch);
   ctx_.for_each(row_items, [&](index item) {
     const index begin = item * kRows, end = std::min(sequence.queries, begin + kRows);
@@ -261,7 +272,7 @@ void Backward<T>::run_shared(const Unit& unit) const {
       allocate_dq(unit, chunks.back(), of_wave);
     }
     ctx_.for_each(static_cast<index>(chunks.size()),
-                  [&](index n) { compute(chunks[static_cast<std::size_t>(n)]); });
+                  [&](index n) { compute(unit, chunks[static_cast<std::size_t>(n)]); });
     ctx_.for_each(row_items, [&](index item) {
       const index begin = item * kRows;
       for (const auto& chunk : chunks) {

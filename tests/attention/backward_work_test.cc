@@ -69,7 +69,7 @@ namespace {
 #ifdef FOVEA_FEW_PROBLEMS
 constexpr index kLongest = 4096;
 #else
-constexpr index kLongest = 16384;
+constexpr index kLongest = 32768;
 #endif
 
 // The most bytes that forward and backward held, beyond their inputs and outputs. A thread of its
