@@ -4,8 +4,7 @@
 // blocks  The text is one stream. Training draws blocks of `block` targets whose starts are uniform
 //         over the stream; evaluation takes consecutive blocks that do not overlap (the last one
 //         may be shorter), so that every token but the first is predicted exactly once.
-// lines   Each line that is not empty (or a lone CR) is a sequence "begin ... end"; a line with
-// more
+// lines   Each line that is not empty (or a lone CR) is a sequence "begin ... end"; a longer one
 //         than `block` targets is cut into pieces of `block` (the last may be shorter), each
 //         of which begins with the token before its first target, so that here, too, every token
 //         but begin is predicted exactly once. An epoch is a permutation: 64 updates' worth of

@@ -12,13 +12,13 @@
 
 namespace fovea {
 
-/// Mean negative log-likelihood per target, in nats, of a whole set; nothing if `interrupted` says
-/// true between two batches. The order of summation is fixed.
+/// Negative log-likelihood, in nats, of a whole set.
 struct SetLoss {
   double sum = 0;
   index targets = 0;
   double mean() const { return targets > 0 ? sum / static_cast<double>(targets) : 0; }
 };
+/// Nothing if `interrupted` says true between two batches. The order of summation is fixed.
 std::optional<SetLoss> loss_of(const Context& context, const LanguageModel& model,
                                const EvaluationBatches& set,
                                const std::function<bool()>& interrupted);

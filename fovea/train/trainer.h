@@ -102,7 +102,6 @@ class Trainer {
   void look_at_the_clock();
   bool finished() const { return fraction_done_ >= 1; }
   double seconds() const;
-  bool stop_requested();
   bool due(index every, index done_at) const;
   void take_requests();
   void evaluate();
