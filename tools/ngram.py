@@ -6,7 +6,8 @@
   ngram.py check TRAIN GENERATED  longest run copied from TRAIN, and the length of verse lines
 
 The split and the vocabulary are those of `fovea train lm --tokenizer char`: the last characters of
-the text validate; the vocabulary is special tokens, 256 bytes and the characters of the training
+the text validate (with `--split line`, as for `--data lines`, from the next start of a line on; the
+newline is then the model's end of a line); the vocabulary is special tokens, 256 bytes and the characters of the training
 part; a validation character that training never showed is spelled as its UTF-8 bytes.
 """
 import argparse
@@ -21,9 +22,11 @@ BYTE = 0xDC00  # a byte token is this lone surrogate + its value: no valid text 
 SPECIALS = 3  # pad, begin, end
 
 
-def split(text, fraction):
+def split(text, fraction, at="character"):
     """The training part and the validation part: the last `fraction` of the characters."""
     cut = int(len(text) * (1 - fraction))
+    if at == "line" and cut > 0:
+        cut = text.find("\n", cut - 1) + 1 or len(text)
     return text[:cut], text[cut:]
 
 
@@ -93,12 +96,12 @@ class KneserNey:
         return -sum(c * math.log(self.probability(g)) for g, c in counted.items())
 
 
-def score(text, fraction=0.1, order=5, specials=SPECIALS):
+def score(text, fraction=0.1, order=5, at="character"):
     """The figures of one text, as a dict."""
-    train, valid = split(text, fraction)
+    train, valid = split(text, fraction, at)
     known = set(train)
     tokens = spell(valid, known)
-    vocabulary = specials + 256 + len(known)
+    vocabulary = SPECIALS + 256 + len(known)
     nats = KneserNey(train, order, vocabulary).nats(tokens)
     return {
         "order": order,
@@ -133,7 +136,7 @@ def verse_shape(written, lengths=(5, 7)):
 
 def main_score(arguments):
     text = pathlib.Path(arguments.text).read_text(encoding="utf-8")
-    found = score(text, arguments.valid_fraction, arguments.order, arguments.specials)
+    found = score(text, arguments.valid_fraction, arguments.order, arguments.split)
     if arguments.json:
         print(json.dumps(found))
         return 0
@@ -149,14 +152,17 @@ def main_score(arguments):
 
 def main_check(arguments):
     source = pathlib.Path(arguments.train).read_text(encoding="utf-8")
-    source = split(source, arguments.valid_fraction)[0]
+    source = split(source, arguments.valid_fraction, arguments.split)[0]
     written = pathlib.Path(arguments.generated).read_text(encoding="utf-8")
     run = longest_copy(source, written)
     good = arguments.max_run is None or len(run) <= arguments.max_run
-    print(f"longest copied run: {len(run)} characters: {run!r}")
+    limit = "" if arguments.max_run is None else f" (at most {arguments.max_run})"
+    print(f"written: {len(written)} characters; longest run of them that stands in the training text:"
+          f" {len(run)}{limit}: {run!r}")
     if arguments.verse:
         right, lines = verse_shape(written)
-        print(f"lines of five or seven characters: {right} of {lines}")
+        print(f"lines of five or seven characters: {right} of {lines}"
+              + (f" ({right / lines:.0%})" if lines else ""))
         good = good and lines > 0 and right >= arguments.min_share * lines
     return 0 if good else 1
 
@@ -167,20 +173,22 @@ def main():
     commands = parser.add_subparsers(required=True, metavar="score|check")
     one = commands.add_parser("score", help="the n-gram's nats per character")
     one.add_argument("text")
-    one.add_argument("--valid-fraction", type=float, default=0.1)
     one.add_argument("--order", type=int, default=5)
-    one.add_argument("--specials", type=int, default=SPECIALS, help="special tokens in the vocabulary")
     one.add_argument("--model-loss", type=float, help="a model's valid_loss (nats per token), to compare")
     one.add_argument("--json", action="store_true")
     one.set_defaults(run=main_score)
     two = commands.add_parser("check", help="copied runs and verse lines of generated text")
     two.add_argument("train", help="the text that the model was trained on")
     two.add_argument("generated")
-    two.add_argument("--valid-fraction", type=float, default=0.1, help="the part of it never trained on")
     two.add_argument("--max-run", type=int, help="exit 1 if a longer run is copied")
     two.add_argument("--verse", action="store_true", help="count lines of five or seven characters")
     two.add_argument("--min-share", type=float, default=0.0, help="exit 1 if fewer lines have them")
     two.set_defaults(run=main_check)
+    for command in one, two:
+        command.add_argument("--valid-fraction", type=float, default=0.1,
+                             help="the part that is never trained on")
+        command.add_argument("--split", choices=["character", "line"], default="character",
+                             help="where the text may be cut in two")
     arguments = parser.parse_args()
     return arguments.run(arguments)
 

@@ -30,6 +30,9 @@ class Poems(unittest.TestCase):
             ["两株桃杏映篱斜，", "妆点商山副使家，"],
         ])
 
+    def test_four_clauses_are_a_quatrain(self):
+        self.assertEqual(demo_text.quatrains(list("abcdef")), ["abcd", "ef"])
+
     def test_no_escape_code_survives(self):
         self.assertNotIn("\x1b", "".join(c for poem in demo_text.poems(COLLECTION) for c in poem))
 

@@ -31,6 +31,11 @@ class Split(unittest.TestCase):
     def test_counts_characters_not_bytes(self):
         self.assertEqual(ngram.split("春眠不觉晓，处处闻啼", 0.1)[1], "啼")
 
+    def test_by_lines_the_cut_is_at_the_next_start_of_one(self):
+        self.assertEqual(ngram.split("ab\ncd\nef\n", 0.5, "line"), ("ab\ncd\n", "ef\n"))
+        self.assertEqual(ngram.split("abc\ndef\n", 0.5, "line"), ("abc\n", "def\n"))
+        self.assertEqual(ngram.split("abcdef", 0.5, "line"), ("abcdef", ""))
+
 
 class Spell(unittest.TestCase):
     def test_known_characters_stay(self):
