@@ -127,7 +127,9 @@ void BackwardTile<T>::Allocate(Scratch& scratch) {
 
 template <class T>
 void BackwardTile<T>::RunHead() {
-  const auto [begin, end] = call.attention.mask.query_range(sequence(), head, key, keys);
+  const auto [first, last] = call.attention.mask.query_range(sequence(), head, key, keys);
+  // A mask may say more of the whole chunk, whose queries have room, than of a tile of it.
+  const index begin = std::max(first, chunk.query_begin), end = std::min(last, chunk.query_end);
   for (index i = begin; i < end; i += queries) {
     query = i;
     queries = std::min(kRowBlock - i % kRowBlock, end - i);

@@ -96,8 +96,8 @@ void ForwardTile<T>::Allocate(Scratch& scratch) {
   m = scratch.allocate<T>(stride);
   l = scratch.allocate<T>(stride);
   alpha = scratch.allocate<T>(stride);
-  // Lower than any score, but finite: the difference of two maxima must not be NaN.
-  std::fill_n(m, stride, std::numeric_limits<T>::lowest() / 2);
+  // No score is lower, and it is finite: the difference of two maxima must not be NaN.
+  std::fill_n(m, stride, std::numeric_limits<T>::lowest());
   std::fill_n(l, stride, T{0});
   RowsToLanes<T>(query_rows(), queries, call.scale, qt, stride);
 }
@@ -124,7 +124,7 @@ bool ForwardTile<T>::Scores(index key, index keys) {
                                 .c = s,
                                 .c_row = stride,
                                 .maximum = largest};
-  std::fill_n(largest, stride, std::numeric_limits<T>::lowest() / 2);
+  std::fill_n(largest, stride, std::numeric_limits<T>::lowest());
   if (kind == TileKind::kAll && !call.has_bias()) {
     TileProduct<Into::kOverwrite, LaneMaximum::kTake>(product);
     return true;
@@ -312,8 +312,11 @@ template <class T>
 void RunTile(ForwardTile<T> tile) {
   Scratch scratch;
   tile.Allocate(scratch);
-  const auto [begin, end] =
+  const auto [first, last] =
       tile.call.attention.mask.key_range(tile.sequence, tile.head, tile.query, tile.queries);
+  // A mask may say more of the whole run, whose keys are at hand, than of a tile of it.
+  const index begin = std::max(first, tile.head_keys.first);
+  const index end = std::min(last, tile.head_keys.first + tile.head_keys.k.rows);
   for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
     const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
     if (!tile.Scores(key, keys)) continue;

@@ -10,6 +10,7 @@
 #include "fovea/attention/attention.h"
 #include "fovea/base/random.h"
 #include "tests/attention/call.h"
+#include "tests/isa.h"
 #include "tests/support/throws.h"
 
 namespace fovea::testing {
@@ -127,6 +128,37 @@ TEST(Mask, RangesHoldEverythingThatIsKept) {
         EXPECT_FALSE(outside && mask.keeps({sequence, site.head, i, site.key + c}));
       }
     }
+  });
+}
+
+// Keeps the last 40 keys of the last 40 queries, and says so of many rows only: of few it says that
+// they may keep anything.
+class Hasty final : public MaskPart {
+ public:
+  bool keeps(const ScoreSite& site) const override {
+    return site.j >= site.sequence.keys - 40 && site.i >= site.sequence.queries - 40;
+  }
+  std::pair<index, index> key_range(const Sequence& sequence, index, index,
+                                    index queries) const override {
+    return {queries > 64 ? sequence.keys - 40 : -5, sequence.keys + 5};
+  }
+  std::pair<index, index> query_range(const Sequence& sequence, index, index,
+                                      index keys) const override {
+    return {keys > 64 ? sequence.queries - 40 : -5, sequence.queries + 5};
+  }
+  std::string name() const override { return "hasty"; }
+};
+
+// What a mask says of a tile is not trusted beyond what it said of all that the tile is a part of.
+TEST(Mask, RangesOfTilesStayWithinThoseOfTheWhole) {
+  for_each_isa([] {
+    Call<float> fused({.T = 700, .S = 300, .H = 2, .G = 2, .D = 8, .Dv = 8}), exact = fused;
+    fused.run({.mask = Hasty()});
+    exact.run({.mask = Hasty()}, Method::kReference);
+    EXPECT_LE(difference(fused.o, exact.o), 1e-5);
+    EXPECT_LE(difference(fused.dq, exact.dq), 1e-5);
+    EXPECT_LE(difference(fused.dk, exact.dk), 1e-5);
+    EXPECT_LE(difference(fused.dv, exact.dv), 1e-5);
   });
 }
 

@@ -278,6 +278,19 @@ TEST(Sequences, LengthsCutAndOffsetsPlace) {
   EXPECT_EQ(placed[2].batch, 0);
 }
 
+// Makes every sequence one key longer.
+class Longer final : public MaskPart {
+ public:
+  bool keeps(const ScoreSite&) const override { return true; }
+  void limit(Sequence& sequence) const override { ++sequence.keys; }
+  std::string name() const override { return "longer"; }
+};
+
+TEST(Sequences, AMaskMayNotLengthenThem) {
+  Call<float> call({.T = 3, .S = 5});
+  EXPECT_THROWS(call.forward({.mask = Longer()}), kShape, "the longer mask may only shorten");
+}
+
 TEST(Sequences, HeadsShareGroupsInOrder) {
   for (index H = 1; H <= 12; ++H) {
     for (index G = 1; G <= H; ++G) {

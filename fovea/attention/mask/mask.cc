@@ -19,6 +19,12 @@ void apply_by_definition(const MaskPart& mask, const TileSite& site, const Score
   }
 }
 
+// What two parts leave; never less than nothing.
+std::pair<index, index> overlap(std::pair<index, index> a, std::pair<index, index> b) {
+  const index begin = std::max(a.first, b.first);
+  return {begin, std::max(begin, std::min(a.second, b.second))};
+}
+
 }  // namespace
 
 TileKind MaskPart::classify(const TileSite&) const { return TileKind::kSome; }
@@ -79,7 +85,17 @@ template void Mask::apply(const TileSite&, const ScoreTile<float>&) const;
 template void Mask::apply(const TileSite&, const ScoreTile<double>&) const;
 
 void Mask::limit(Sequence& sequence) const {
-  for (const auto& part : parts_) part->limit(sequence);
+  for (const auto& part : parts_) {
+    Sequence cut = sequence;
+    part->limit(cut);
+    check(cut.queries >= 0 && cut.queries <= sequence.queries && cut.keys >= 0 &&
+              cut.keys <= sequence.keys,
+          "attention: the {} mask may only shorten a sequence; of {} queries and {} keys it made "
+          "{} and {}",
+          part->name(), sequence.queries, sequence.keys, cut.queries, cut.keys);
+    sequence.queries = cut.queries;
+    sequence.keys = cut.keys;
+  }
   sequence.align = alignment().value_or(sequence.align);
 }
 
@@ -98,8 +114,7 @@ std::pair<index, index> Mask::key_range(const Sequence& sequence, index head, in
                                         index queries) const {
   std::pair<index, index> range{0, sequence.keys};
   for (const auto& part : parts_) {
-    const auto [begin, end] = part->key_range(sequence, head, query, queries);
-    range = {std::max(range.first, begin), std::min(range.second, end)};
+    range = overlap(range, part->key_range(sequence, head, query, queries));
   }
   return range;
 }
@@ -108,8 +123,7 @@ std::pair<index, index> Mask::query_range(const Sequence& sequence, index head, 
                                           index keys) const {
   std::pair<index, index> range{0, sequence.queries};
   for (const auto& part : parts_) {
-    const auto [begin, end] = part->query_range(sequence, head, key, keys);
-    range = {std::max(range.first, begin), std::min(range.second, end)};
+    range = overlap(range, part->query_range(sequence, head, key, keys));
   }
   return range;
 }
