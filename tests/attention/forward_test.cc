@@ -217,6 +217,29 @@ TEST(AttentionForward, LargeScoresAreExact) {
 }
 
 // Only o is required; what is not asked for changes nothing.
+// Only a row without keys is empty, however low the scores of another are.
+TEST(AttentionForward, ScoresMayBeAsLowAsTheyLike) {
+  for (const bool masked : {false, true}) {
+    Call<float> exact({.T = 70, .S = 100});
+    for (float& x : exact.q) x = -1e19f;
+    for (std::size_t j = 0; j < exact.k.size(); ++j) {
+      exact.k[j] = 2e19f - 1e17f * static_cast<float>(j * 7 % 100);
+    }
+    exact.want_weights();
+    const Attention<float> attention{.mask = masked ? Mask(mask::Causal()) : Mask()};
+    exact.run(attention, Method::kReference);
+    EXPECT_TRUE(std::isfinite(exact.lse[0]));
+    for_each_isa([&] {
+      Call<float> fused = exact;
+      fused.run(attention);
+      EXPECT_LE(difference(fused.o, exact.o), 1e-6);
+      EXPECT_LE(difference(fused.weights, exact.weights), 1e-6);
+      EXPECT_EQ(fused.lse, exact.lse);
+      EXPECT_LE(difference(fused.dv, exact.dv), 1e-5);
+    });
+  }
+}
+
 TEST(AttentionForward, OptionalOutputsMayBeLeftOut) {
   Call<float> call({.T = 40, .S = 130, .D = 8, .Dv = 8}, 12), bare = call;
   call.want_weights();
