@@ -31,8 +31,7 @@ PackedRows lay_out_rows(Tape& tape, index rows, Vec<const std::int32_t> offsets,
   auto* positions = tape.saved<std::int32_t>(rows);
   auto* names = tape.saved<SampleRow>(rows);
   for (index s = 0; s + 1 < offsets.size; ++s) {
-    const auto sample =
-        static_cast<std::uint32_t>(samples.empty() ? static_cast<std::uint64_t>(s) : samples[s]);
+    const std::uint64_t sample = samples.empty() ? static_cast<std::uint64_t>(s) : samples[s];
     for (index n = offsets[s]; n < offsets[s + 1]; ++n) {
       positions[n] = static_cast<std::int32_t>(first + n - offsets[s]);
       names[n] = {sample, static_cast<std::uint32_t>(positions[n])};
