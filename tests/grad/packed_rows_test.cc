@@ -26,6 +26,14 @@ TEST(PackedRows, CountsPositionsFromEachSequence) {
   EXPECT_EQ(rows.rows[4].row, 12);
 }
 
+// Samples that differ in the upper half alone have different masks.
+TEST(PackedRows, KeepsTheWholeNameOfASample) {
+  Tape tape{Context(1)};
+  const std::int32_t offsets[] = {0, 1, 2};
+  const std::uint64_t samples[] = {5, (1ull << 40) + 5};
+  EXPECT_EQ(lay_out_rows(tape, 2, {offsets, 3}, {samples, 2}).rows[1].sample, samples[1]);
+}
+
 TEST(PackedRows, NumbersSequencesWithoutNames) {
   Tape tape{Context(1)};
   const std::int32_t offsets[] = {0, 1, 2};

@@ -152,6 +152,21 @@ TEST(LanguageModel, FollowsFromItsSeed) {
   EXPECT_NE(first(1), first(2));
 }
 
+// The masks themselves are held to an independent implementation by golden_test.cc.
+TEST(LanguageModel, DropsOtherThingsInEveryUpdate) {
+  LanguageModelConfig c = small_config();
+  c.dropout = 0.2;
+  const LanguageModel model(c, 1);
+  const OwnedBatch batch({8, 5}, c.vocabulary);
+  const auto loss = [&](std::uint64_t update, TapeMode mode) {
+    Tape tape(Context(2), mode);
+    return model.loss(tape, batch.view(), {.dropout = {1, update, 0}}).value<float>()[0][0];
+  };
+  EXPECT_EQ(loss(3, TapeMode::kTrain), loss(3, TapeMode::kTrain));
+  EXPECT_NE(loss(3, TapeMode::kTrain), loss(4, TapeMode::kTrain));
+  EXPECT_EQ(loss(3, TapeMode::kInference), loss(4, TapeMode::kInference));
+}
+
 TEST(LanguageModel, ABatchWithoutTokensHasNoLossAndNoGradient) {
   const LanguageModel model(small_config(), 1);
   const OwnedBatch batch({}, 11);
