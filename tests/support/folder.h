@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -12,11 +13,7 @@ namespace fovea {
 /// A folder of its own for each test, gone afterwards.
 class TestFolder {
  public:
-  TestFolder()
-      : path_(std::filesystem::path(testing::TempDir()) /
-              (std::string("fovea-") +
-               testing::UnitTest::GetInstance()->current_test_info()->name() + "-" +
-               std::to_string(::getpid()))) {
+  TestFolder() : path_(std::filesystem::path(testing::TempDir()) / name_of_test()) {
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
   }
@@ -28,6 +25,13 @@ class TestFolder {
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  // A test with a parameter has a slash in its name.
+  static std::string name_of_test() {
+    std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::replace(name.begin(), name.end(), '/', '-');
+    return "fovea-" + name + "-" + std::to_string(::getpid());
+  }
+
   std::filesystem::path path_;
 };
 
