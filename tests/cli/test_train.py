@@ -82,6 +82,25 @@ class Train(CommandTest):
         model = json.loads((self.model / "config.json").read_text())["model"]
         self.assertEqual((model["layers"], model["width"], model["heads"], model["block"]), (3, 64, 4, 16))
 
+    def test_config_can_say_how_the_process_runs(self):
+        config = self.folder / "c.toml"
+        config.write_text(f"""train = ["{self.text}"]
+[recipe]
+stop_after = "2u"
+[run]
+preset = "tiny"
+output = "{self.model}"
+threads = 1
+json = true
+progress = "none"
+""")
+        done = self.succeed("train", "lm", "-c", config)
+        self.assertEqual(self.last_object(done)["steps"], 2)
+        self.assertNotIn(b"step 1", done.stderr)
+        self.assertEqual(json.loads((self.model / "config.json").read_text())["model"]["block"], 32)
+        config.write_text(config.read_text().replace("threads = 1", "threads = 100000"))
+        self.assert_error(self.run_fovea("train", "lm", "-c", config, "--overwrite"), 2, "--threads: 100000")
+
     def test_every_choice_trains(self):
         choices = [["--position", p] for p in ["learned", "sinusoidal", "alibi", "none"]]
         choices += [["--norm", "rms"], ["--norm-position", "post"], ["--ln-variant", "unbiased"], ["--bias"],
@@ -100,8 +119,21 @@ class Train(CommandTest):
         self.assertFalse(self.model.exists())
         result = self.last_object(done)
         self.assertEqual(list(result), ["parameters", "updates", "tokens_per_update", "flops_per_update",
-                                        "flops", "predicted_memory_bytes", "available_memory_bytes"])
-        self.succeed("train", "lm", "--dry-run", "--train", self.text, "--preset", "gpt2")
+                                        "flops", "predicted_memory_bytes", "available_memory_bytes",
+                                        "predicted_seconds", "predicted_seconds_basis"])
+        said = self.succeed("train", "lm", "--dry-run", "--train", self.text, "--preset", "gpt2").stdout.decode()
+        self.assertRegex(said, r"estimated time +\S.*\(an estimate: FLOPs at ")
+
+    def test_dry_run_estimates_the_time(self):
+        args = ["--width", "64", "--block", "32", "--stop-after", "400u"]
+        said = self.last_object(self.train(self.model, *args, "--dry-run", "--json"))
+        self.assertRegex(said["predicted_seconds_basis"], r"an estimate: \d+ updates were tried")
+        took = self.last_object(self.train(self.model, *args, "--json"))["seconds"]
+        # Wide: others may use the machine.
+        self.assertGreater(said["predicted_seconds"], took / 5)
+        self.assertLess(said["predicted_seconds"], took * 5)
+        said = self.last_object(self.train(self.model, "--stop-after", "2h", "--dry-run", "--json", "--overwrite"))
+        self.assertEqual((said["predicted_seconds"], said["predicted_seconds_basis"]), (7200, "as --stop-after says"))
 
     def test_prediction_covers_what_is_used(self):
         for number, args in enumerate([
@@ -180,6 +212,18 @@ class Use(CommandTest):
         other.write_text("床前明月光，疑是地上霜。\n" * 20, encoding="utf-8")
         result = self.last_object(self.succeed("eval", self.model, "--test", other, "--json"))
         self.assertAlmostEqual(result["bits_per_byte"] * math.log(2), result["loss"], places=6)
+
+    def test_bits_are_of_bytes_where_tokens_are_characters(self):
+        poem = "床前明月光，疑是地上霜。举头望明月，低头思故乡。\n"
+        learned = self.folder / "poem.txt"
+        learned.write_text(poem * 60, encoding="utf-8")
+        model = self.folder / "poet"
+        self.succeed("train", "lm", "--train", learned, "-o", model, *SMALL, "--stop-after", "20u")
+        result = self.last_object(self.succeed("eval", model, "--test", learned, "--json"))
+        self.assertEqual(result["tokens"], 25 * 60 - 1)
+        predicted = len((poem * 60).encode()) - len(poem[0].encode())
+        self.assertAlmostEqual(result["bits_per_byte"], result["loss"] * result["tokens"] / math.log(2) / predicted,
+                               places=9)
 
     def test_eval_agrees_with_training(self):
         lines = [json.loads(l) for l in (self.model / "metrics.jsonl").read_text().splitlines()]

@@ -33,8 +33,29 @@ TEST_F(EvaluateTest, CountsEachTokenButTheFirst) {
   EXPECT_NEAR(s.bits_per_byte, s.loss / std::numbers::ln2, 1e-9);
 }
 
-// Characters that the model never saw are spelled in bytes: more tokens, but the same bytes.
-TEST_F(EvaluateTest, BitsAreOfBytesWhateverTheTokens) {
+// A token that it knows is a character, and a character of Chinese three bytes.
+TEST_F(EvaluateTest, BitsAreOfBytesWhereTokensAreCharacters) {
+  const std::string poem = "床前明月光，疑是地上霜。举头望明月，低头思故乡。";
+  LanguageModelSettings settings = tiny_settings(folder);
+  std::ofstream learned(folder / "text.txt");
+  for (int i = 0; i < 40; ++i) learned << poem << "by Li Bai\n";
+  learned.close();
+  const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, settings));
+  const auto score_of = [&](const std::string& text) {
+    std::ofstream(folder / "test.txt") << text;
+    return evaluate_text(Context(2), loaded, std::vector{(folder / "test.txt").string()});
+  };
+  const TextScore chinese = score_of(poem);
+  EXPECT_EQ(chinese.tokens, 24 - 1);
+  EXPECT_NEAR(chinese.bits_per_byte, chinese.loss / (3 * std::numbers::ln2), 1e-12);
+  // The first character is not predicted, the other 23 and "by Li Bai" are.
+  const TextScore mixed = score_of(poem + "by Li Bai");
+  EXPECT_EQ(mixed.tokens, 23 + 9);
+  EXPECT_NEAR(mixed.bits_per_byte, mixed.loss * 32 / ((23 * 3 + 9) * std::numbers::ln2), 1e-12);
+}
+
+// More tokens, but the same bytes.
+TEST_F(EvaluateTest, CharactersNeverSeenAreSpelledInBytes) {
   const TextScore s = score("blocks", "the cat \xE5\xBA\x8A\xE5\x89\x8D sees");
   EXPECT_EQ(s.tokens, 8 + 6 + 5 - 1);
   EXPECT_NEAR(s.bits_per_byte, s.loss / std::numbers::ln2, 1e-9);

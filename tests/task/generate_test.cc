@@ -3,8 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <set>
+
 #include "fovea/text/utf8.h"
 #include "tests/support/throws.h"
+#include "tests/support/vectors.h"
 #include "tests/task/tiny.h"
 
 namespace fovea {
@@ -16,7 +20,6 @@ std::string text_of(const LoadedLanguageModel& loaded, std::string_view prompt,
   generate_text(Context(threads), loaded, prompt, options, [&](std::string_view part) {
     EXPECT_FALSE(find_invalid_utf8(part));
     all += part;
-    return true;
   });
   return all;
 }
@@ -52,13 +55,77 @@ TEST(Generate, ALineEndsWhereTheModelEndsIt) {
   EXPECT_EQ(line, " sees the moon");
 }
 
-TEST(Generate, StopsWhenNobodyListens) {
+// The likeliest token each time, as the definitions have it: the whole window encoded anew, tokens
+// seen in it divided (negative ones multiplied) by the penalty.
+std::string greedy_by_definition(const LoadedLanguageModel& loaded, std::string_view prompt,
+                                 index count, float penalty) {
+  std::vector<token> tokens = loaded.tokenizer->encode(prompt, "prompt");
+  const std::size_t given = tokens.size();
+  const index block = loaded.settings.model.block;
+  for (index n = 0; n < count; ++n) {
+    const auto size = static_cast<index>(tokens.size());
+    LanguageModelDecoder decoder(Context(1), *loaded.model);
+    std::vector<float> logits = to_vector(decoder.append({tokens.data(), size}));
+    const std::set<token> seen(tokens.begin() + std::max<index>(0, size - block), tokens.end());
+    for (const token id : seen) {
+      float& x = logits[static_cast<std::size_t>(id)];
+      x = x > 0 ? x / penalty : x * penalty;
+    }
+    const auto first = logits.begin() + kFirstByteToken;  // after the special tokens
+    tokens.push_back(static_cast<token>(std::max_element(first, logits.end()) - logits.begin()));
+  }
+  std::string text;
+  StreamDecoder decoder(*loaded.tokenizer);
+  for (std::size_t i = given; i < tokens.size(); ++i) text += decoder.push(tokens[i]);
+  return text + std::string(decoder.finish());
+}
+
+TEST(Generate, PenaltyIsOfTheTokensInTheWindow) {
+  const TestFolder folder;
+  LanguageModelSettings settings = tiny_settings(folder);
+  settings.recipe.lr = 1e-2;
+  settings.recipe.stop_after = "100u";
+  const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, settings));
+  const std::string plain = text_of(loaded, "the", {.max_tokens = 40, .greedy = true});
+  EXPECT_EQ(plain, greedy_by_definition(loaded, "the", 40, 1));
+  for (const double penalty : {1.5, 4.0}) {
+    const std::string text =
+        text_of(loaded, "the", {.max_tokens = 40, .repetition_penalty = penalty, .greedy = true});
+    EXPECT_EQ(text, greedy_by_definition(loaded, "the", 40, static_cast<float>(penalty)));
+    EXPECT_NE(text, plain);
+  }
+}
+
+// However likely the model thinks them.
+TEST(Generate, SpecialTokensAreNotWritten) {
+  for (const std::string data : {"blocks", "lines"}) {
+    const TestFolder folder;
+    LanguageModelSettings settings = tiny_settings(folder);
+    settings.text.data = data;
+    settings.model.bias = true;
+    settings.model.tie = false;
+    const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, settings));
+    const auto text_if = [&](float pad, float begin, float end) {
+      Parameter& bias = *loaded.model->parameters().back();
+      EXPECT_EQ(bias.name, "output.bias");
+      bias.value.vec<float>()[kPadToken] = pad;
+      bias.value.vec<float>()[kBeginToken] = begin;
+      bias.value.vec<float>()[kEndToken] = end;
+      ++bias.version;
+      return text_of(loaded, "the", {.max_tokens = 30, .greedy = true});
+    };
+    const std::string text = text_if(-100, -100, -100);
+    EXPECT_GE(text.size(), 30u);
+    EXPECT_EQ(text_if(100, -100, -100), text) << data;
+    EXPECT_EQ(text_if(-100, 100, -100), text) << data;
+    EXPECT_EQ(text_if(-100, -100, 100), data == "lines" ? "" : text);
+  }
+}
+
+TEST(Generate, SaysHowManyTokensItChose) {
   const TestFolder folder;
   const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, tiny_settings(folder)));
-  int parts = 0;
-  generate_text(Context(1), loaded, "the", {.max_tokens = 50},
-                [&](std::string_view) { return ++parts < 3; });
-  EXPECT_EQ(parts, 3);
+  EXPECT_EQ(generate_text(Context(1), loaded, "the", {.max_tokens = 7}, [](std::string_view) {}), 7);
 }
 
 TEST(Generate, RefusesBadOptionsAndPrompts) {

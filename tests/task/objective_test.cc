@@ -53,6 +53,41 @@ TEST_F(ObjectiveTest, AccumulatedBatchesAreOneBatch) {
   }
 }
 
+// Masks are named by the run's seed and the update's number: an update can be computed again, and
+// none is dropped as another was.
+TEST_F(ObjectiveTest, DropoutIsThatOfTheUpdate) {
+  LanguageModelSettings settings = tiny_settings(folder);
+  settings.model.dropout = 0.3;
+  settings.recipe.accumulate = 2;
+  const LanguageModelRun run = prepare_run(settings);
+  const LanguageModel model(run.settings.model, 1);
+  LanguageModelObjective objective(
+      context, model,
+      {.training = *run.training, .validation = nullptr, .accumulate = 2, .seed = 9});
+  for (const index update : {0, 1, 7}) {
+    const auto count = static_cast<double>(objective.begin_update(update));
+    for (const index number : {0, 1}) {
+      const Batch batch = run.training->batch(update, number);
+      const auto loss = [&](std::uint64_t seed, index step) {
+        Tape tape(context);
+        const auto size = static_cast<index>(batch.ids.size());
+        const auto sequences = static_cast<index>(batch.samples.size());
+        const TokenBatch view{{batch.ids.data(), size},
+                              {batch.targets.data(), size},
+                              {batch.offsets.data(), sequences + 1},
+                              {batch.samples.data(), sequences}};
+        const DropoutKey key{seed, static_cast<std::uint64_t>(step), 0};
+        const Variable sum = model.loss(tape, view, {.scale = 1 / count, .dropout = key});
+        return double{sum.value<float>()[0][0]};
+      };
+      const double got = objective.forward(number);
+      EXPECT_EQ(got, loss(9, update));
+      EXPECT_NE(got, loss(9, update + 1));
+      EXPECT_NE(got, loss(8, update));
+    }
+  }
+}
+
 TEST_F(ObjectiveTest, ValidationIsTheMeanOverAllTargets) {
   const LanguageModelRun run = prepare_run(tiny_settings(folder));
   const LanguageModel model(run.settings.model, 1);
