@@ -104,6 +104,12 @@ class BadOptions(CommandTest):
         done = self.run_fovea("doctor", "please")
         self.assert_error(done, 2, "please")
 
+    def test_behind_two_dashes_nothing_is_an_option(self):
+        done = self.run_fovea("generate", self.folder, "--", "-5 apples", "--max-tokens", "5")
+        self.assert_error(done, 2, "unexpected argument '--max-tokens' after --")
+        done = self.run_fovea("generate", self.folder, "--maxtokens", "5", "--", "-5 apples")
+        self.assert_error(done, 2, "unknown option '--maxtokens'")
+
     def test_missing_arguments(self):
         self.assert_error(self.run_fovea("train", "lm", "--train", self.text), 2)
         self.assert_error(self.run_fovea("train", "lm", "-o", self.folder / "m"), 2)
@@ -111,13 +117,13 @@ class BadOptions(CommandTest):
         self.assert_error(self.run_fovea("eval", self.folder), 2)
 
     def test_width_not_divisible_by_heads(self):
-        self.refused(2, "--width", "130", "--heads", "4", needles=["130", "4"])
+        self.refused(2, "--width", "130", "--heads", "4", needles=["--width: 130", "--heads (4)"])
 
     def test_more_kv_heads_than_heads(self):
-        self.refused(2, "--heads", "4", "--kv-heads", "8", needles=["kv_heads", "8"])
+        self.refused(2, "--heads", "4", "--kv-heads", "8", needles=["--kv-heads: 8"])
 
     def test_heads_that_kv_heads_cannot_share(self):
-        self.refused(2, "--heads", "4", "--kv-heads", "3", needles=["kv_heads", "4", "3"])
+        self.refused(2, "--heads", "4", "--kv-heads", "3", needles=["--heads: 4", "--kv-heads (3)"])
 
     def test_half_a_command_names_the_commands(self):
         for word, command in [("train", "train lm"), ("bench", "bench attention")]:
@@ -130,13 +136,11 @@ class BadOptions(CommandTest):
     def test_sizes_below_one(self):
         for option in ["layers", "heads", "width", "block", "batch-size", "accumulate"]:
             for value in ["-1", "0"]:
-                if option == "layers" and value == "0":
-                    continue
                 with self.subTest(option=option, value=value):
-                    self.refused(2, f"--{option}", value, needles=[value])
+                    self.refused(2, f"--{option}", value, needles=[f"--{option}: {value}"])
         for option in ["ff", "kv-heads", "head-dim", "warmup", "threads"]:
             with self.subTest(option=option):
-                self.refused(2, f"--{option}=-1", needles=["-1"])
+                self.refused(2, f"--{option}=-1", needles=[f"--{option}: -1"])
 
     def test_sizes_that_no_machine_holds(self):
         for option in ["layers", "width", "block", "ff"]:
@@ -175,14 +179,14 @@ class BadOptions(CommandTest):
                      ("--eval-every", "1h"), ("--keep", "0"), ("--seed", "-1"), ("--threads", "many"),
                      ("--threads", "1000000")]:
             with self.subTest(args=args):
-                self.refused(2, *args, needles=[args[0].removeprefix("--")])
+                self.refused(2, *args, needles=[f"{args[0]}: "])
 
     def test_names_that_are_none(self):
         for args in [("--activation", "swish"), ("--position", "rope"), ("--norm", "batch"),
                      ("--schedule", "step"), ("--tokenizer", "word"), ("--data", "files"),
                      ("--preset", "huge"), ("--tie=perhaps",)]:
             with self.subTest(args=args):
-                self.refused(2, *args)
+                self.refused(2, *args, needles=[args[0].split("=")[0] + ": expected"])
 
     def test_config_file(self):
         for text, needle in [("layres = 2\n", "layres"), ("[model]\nlayers = \"two\"\n", "layers"),
@@ -244,12 +248,15 @@ class BadOutput(CommandTest):
         output = self.folder / "run"
         self.train(output, "--stop-after", "4u", "--save-every", "2u")
         (output / "thesis.txt").write_text("years of work")
-        (output / "checkpoints" / "notes").mkdir()
+        for theirs in ["notes", "step-by-step", "step-000002.old", "step-2"]:
+            (output / "checkpoints" / theirs).mkdir()
+            (output / "checkpoints" / theirs / "notes.txt").write_text("more of it")
         done = self.attempt(output, "--overwrite")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((output / "thesis.txt").read_text(), "years of work")
-        self.assertTrue((output / "checkpoints" / "notes").is_dir())
-        self.assertEqual([p.name for p in (output / "checkpoints").glob("step-*")], ["step-000002"])
+        for theirs in ["notes", "step-by-step", "step-000002.old", "step-2"]:
+            self.assertTrue((output / "checkpoints" / theirs / "notes.txt").is_file(), theirs)
+        self.assertEqual([p.name for p in (output / "checkpoints").glob("step-??????")], ["step-000002"])
 
     def test_overwrite_refuses_the_model_of_another_tool(self):
         output = self.folder / "theirs"
@@ -348,13 +355,41 @@ class BadModel(CommandTest):
             self.flip(self.model / "checkpoints" / step / "model.safetensors", 1000)
         self.assert_error(self.run_fovea("train", "lm", "--resume", "-o", self.model), 4)
 
+    def resume(self, *args):
+        return self.run_fovea("train", "lm", "--resume", "-o", self.model, *args)
+
     def test_resume_with_other_text(self):
         self.text.write_text("completely different words\n" * 400)
-        self.assert_error(self.run_fovea("train", "lm", "--resume", "-o", self.model), 2, "text")
+        self.assert_error(self.resume(), 2, "cannot resume", str(self.text), "the text has changed")
+        other = self.folder / "other.txt"
+        other.write_text("other words\n" * 400)
+        self.assert_error(self.resume("--train", other), 2,
+                          f"--train: the run began with {self.text}, given is {other}")
 
-    def test_resume_with_another_model(self):
-        done = self.run_fovea("train", "lm", "--resume", "-o", self.model, "--width", "64")
-        self.assert_error(done, 2, "model")
+    def test_resume_says_what_may_not_change(self):
+        before = {p: p.read_bytes() for p in self.model.rglob("*") if p.is_file()}
+        for option, began, given in [("--width", "32", "64"), ("--layers", "2", "3"), ("--norm", "layer", "rms"),
+                                     ("--tokenizer", "char", "byte"), ("--data", "blocks", "lines"),
+                                     ("--valid-fraction", "0.1", "0.2"), ("--dropout", "0", "0.1")]:
+            with self.subTest(option=option):
+                done = self.resume(option, given)
+                self.assert_error(done, 2, f"cannot resume: {option}: the run began with {began}, given is {given}")
+                self.assertIn(f"leave {option} out".encode(), done.stderr)
+        self.assertEqual({p: p.read_bytes() for p in self.model.rglob("*") if p.is_file()}, before)
+
+    def test_resume_names_the_path_it_was_given(self):
+        other = self.folder / "other"
+        self.train(other, "--stop-after", "2u")
+        for path, needle in [(self.folder / "nowhere", "nowhere: neither a run nor a checkpoint"),
+                             (self.model / "checkpoints", "checkpoints: neither a run nor a checkpoint")]:
+            self.assert_error(self.run_fovea("train", "lm", f"--resume={path}"), 4, needle)
+        shutil.copytree(self.model / "checkpoints" / "step-000003", self.folder / "copy")
+        self.assert_error(self.run_fovea("train", "lm", f"--resume={self.folder / 'copy'}"), 4, "outside its run")
+        before = (other / "metrics.jsonl").read_bytes()
+        for path in [self.model, self.model / "checkpoints" / "step-000003"]:
+            done = self.run_fovea("train", "lm", f"--resume={path}", "-o", other)
+            self.assert_error(done, 2, f"{path} is not of the run in {other}")
+        self.assertEqual((other / "metrics.jsonl").read_bytes(), before)
 
 
 class Divergence(CommandTest):

@@ -4,10 +4,12 @@
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 from support import FOVEA, CommandTest, words
 
@@ -106,6 +108,18 @@ class Signals(RunningTest):
                 self.succeed("inspect", output, "--verify")
                 self.succeed("generate", output, "the", "--max-tokens", "3")
 
+    def test_the_printed_command_goes_on_from_anywhere(self):
+        output = self.folder / "it's a run"
+        process = self.start(*self.arguments(output, "--stop-after", "100000u"))
+        self.wait_for_steps(process, output)
+        process.send_signal(signal.SIGINT)
+        err = self.finish(process)[2]
+        command = shlex.split(err.split("to go on: ")[1].splitlines()[0])
+        self.assertEqual(command[0], "fovea")
+        done = subprocess.run([FOVEA, *command[1:], "--stop-after", "1u"], cwd="/", capture_output=True,
+                              env=self.environment(), timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_run_that_was_interrupted_ends_with_the_same_bits(self):
         straight = self.straight()
         for number in [signal.SIGINT, signal.SIGTERM]:
@@ -125,17 +139,30 @@ class Signals(RunningTest):
         self.assertEqual(self.finish(process)[0], 130)
 
     def test_second_signal_stops_now(self):
-        output, process = self.interrupt(signal.SIGINT)
+        output = self.folder / "hurried"
+        self.succeed(*self.arguments(output, "--width", "256", "--stop-after", "6u"))
+        # An update of 20000 batches takes minutes; the first signal waits for its end.
+        process = self.start("train", "lm", "--resume", "-o", output, "--stop-after", "7u",
+                             "--accumulate", "20000", "--threads", "1")
+        self.wait_for_cpu(process, 2)  # many times what comes before the update
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        self.assertIsNone(process.poll(), "the first signal lets the update end")
         process.send_signal(signal.SIGINT)
         began = time.monotonic()
-        code = self.finish(process)[0]
+        self.assertEqual(self.finish(process)[0], -signal.SIGINT)
         self.assertLess(time.monotonic() - began, 5)
-        self.assertIn(code, (-signal.SIGINT, 130))
-        self.until_done_or_refused(output)
+        self.succeed("train", "lm", "--resume", "-o", output, "--accumulate", "1", "--stop-after", "8u")
 
-    def until_done_or_refused(self, output):
-        done = self.run_fovea("train", "lm", "--resume", "-o", output, "--stop-after", f"{STEPS}u")
-        self.assertEqual(done.returncode, 0, done.stderr)
+    def wait_for_cpu(self, process, seconds):
+        limit = time.monotonic() + 60
+        while time.monotonic() < limit and process.poll() is None:
+            times = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+            if sum(map(int, times)) >= seconds * os.sysconf("SC_CLK_TCK"):
+                return
+            time.sleep(0.02)
+        process.kill()
+        self.fail(f"the run took no {seconds} s: {self.finish(process)}")
 
     def test_a_closed_stderr_does_not_end_a_run(self):
         output = self.folder / "deaf"
@@ -236,10 +263,55 @@ class Resume(ResumeTest):
         self.assert_same(before, self.outcome(output))
 
     def test_changed_options_are_noticed(self):
+        for change in [["--lr", "1e-4"], ["--batch-size", "5"], ["--accumulate", "2"], ["--seed", "3"]]:
+            with self.subTest(change=change):
+                output = self.folder / change[0][2:]
+                self.succeed(*self.arguments(output, "--stop-after", "12u"))
+                done = self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "14u", *change)
+                self.assertIn(b"warning: training options have changed", done.stderr)
+
+    def recipe_of(self, checkpoint):
+        return json.loads((checkpoint / "config.json").read_text())["recipe"]
+
+    def test_the_end_of_the_schedule_stays_where_only_its_height_changes(self):
         output = self.folder / "run"
-        self.succeed(*self.arguments(output))
-        done = self.succeed("train", "lm", "--resume", "-o", output, "--lr", "1e-4")
-        self.assertIn(b"warning", done.stderr)
+        self.succeed(*self.arguments(output, "--stop-after", "12u", "--lr", "1e-3", "--min-lr", "5e-4"))
+        self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "18u", "--lr", "2e-3")
+        recipe = self.recipe_of(output / "checkpoints" / "step-000018")
+        self.assertEqual((recipe["lr"], recipe["min_lr"]), (2e-3, 5e-4))
+        # A run that begins means the whole schedule.
+        self.succeed(*self.arguments(self.folder / "other", "--stop-after", "12u", "--lr", "2e-3"))
+        self.assertAlmostEqual(self.recipe_of(self.folder / "other")["min_lr"], 2e-4)
+
+    def test_inspect_tells_what_a_resumed_run_has_changed(self):
+        output = self.folder / "run"
+        self.succeed(*self.arguments(output, "--stop-after", "12u"))
+        self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "18u", "--seed", "7")
+        said = self.succeed("inspect", output).stdout.decode()
+        self.assertRegex(said, r"recipe\.seed +1, since it was resumed 7\n")
+        self.assertRegex(said, r"recipe\.lr +0\.001\n")
+
+    def test_path_may_be_the_folder_of_the_run(self):
+        output = self.folder / "run"
+        self.succeed(*self.arguments(output, "--stop-after", "12u"))
+        for path in [output, f"{output}/"]:
+            done = self.succeed("train", "lm", f"--resume={path}", "--stop-after", "14u", "--json")
+            self.assertEqual(self.last_object(done)["steps"], 14)
+
+    def test_from_another_folder_with_relative_paths(self):
+        process = self.start(*self.arguments("run", "--train", "text.txt", "--stop-after", "12u"), cwd=self.folder)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        done = self.succeed("train", "lm", "--resume", "-o", self.folder / "run", "--stop-after", "14u", "--json")
+        self.assertEqual(self.last_object(done)["steps"], 14)
+
+    def test_moved_text_is_the_same_text(self):
+        output = self.folder / "run"
+        self.succeed(*self.arguments(output, "--stop-after", "12u"))
+        moved = self.folder / "moved.txt"
+        self.text.rename(moved)
+        self.assert_error(self.run_fovea("train", "lm", "--resume", "-o", output), 3, str(self.text))
+        self.succeed("train", "lm", "--resume", "-o", output, "--train", moved, "--stop-after", "14u")
 
 
 if __name__ == "__main__":
