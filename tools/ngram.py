@@ -24,7 +24,7 @@ SPECIALS = 3  # pad, begin, end
 
 def split(text, fraction, at="character"):
     """The training part and the validation part: the last `fraction` of the characters."""
-    cut = int(len(text) * (1 - fraction))
+    cut = int(len(text) * (1 - fraction + sys.float_info.epsilon))  # 1 - 0.9 is less than 0.1
     if at == "line" and cut > 0:
         cut = text.find("\n", cut - 1) + 1 or len(text)
     return text[:cut], text[cut:]

@@ -6,21 +6,13 @@
 #include <limits>
 #include <numeric>
 
-#include "fovea/base/check.h"
+#include "fovea/base/option.h"
 
 namespace fovea {
 
 index Batch::target_count() const {
   return static_cast<index>(targets.size()) -
          std::count(targets.begin(), targets.end(), kIgnoredTarget);
-}
-
-index Batch::longest() const {
-  index most = 0;
-  for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
-    most = std::max(most, static_cast<index>(offsets[s + 1] - offsets[s]));
-  }
-  return most;
 }
 
 index Sequences::target_count() const {
@@ -55,8 +47,7 @@ void append(Batch& batch, const std::vector<token>& stream, Slice slice, std::ui
 
 EvaluationBatches::EvaluationBatches(Sequences sequences, index batch_size)
     : sequences_(std::move(sequences)), batch_size_(batch_size) {
-  if (batch_size < 1)
-    fail(ErrorCode::kOptionValue, "the batch size must be at least 1; it is {}", batch_size);
+  require_option(batch_size >= 1, "batch_size", batch_size, "at least 1");
 }
 
 index EvaluationBatches::size() const {

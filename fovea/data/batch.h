@@ -24,8 +24,6 @@ struct Batch {
   index sequences() const { return static_cast<index>(samples.size()); }
   /// Targets that are not ignored: what a loss is the mean over.
   index target_count() const;
-  /// Length of the longest sequence, 0 if there is none.
-  index longest() const;
 };
 
 /// Targets at positions start + 1 .. start + targets of a stream, each predicted from what lies

@@ -2,45 +2,25 @@
 #include "fovea/data/batcher.h"
 
 #include <limits>
-#include <string>
 
-#include "fovea/base/check.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/option.h"
 
 namespace fovea {
 
-namespace {
+const DataKind& data_kind(std::string_view name) { return choose(kDataKinds, name, "data"); }
 
-void require_positive(std::string_view what, index value) {
-  if (value < 1) fail(ErrorCode::kOptionValue, "the {} must be at least 1; it is {}", what, value);
-}
-
-}  // namespace
-
-const DataKind& data_kind(std::string_view name) {
-  std::string known;
-  for (const DataKind& kind : kDataKinds) {
-    if (kind.name == name) return kind;
-    known += known.empty() ? "" : ", ";
-    known += kind.name;
-  }
-  fail(ErrorCode::kOptionValue, "data {} is not one of: {}", printable(name), known);
-}
-
-void check_options(const BatchOptions& options) {
-  require_positive("block", options.block);
-  require_positive("batch size", options.batch_size);
-  require_positive("number of micro steps", options.accumulate);
+void check_options(const BatchOptions& o) {
+  require_option(o.block >= 1, "block", o.block, "at least 1");
+  require_option(o.batch_size >= 1, "batch_size", o.batch_size, "at least 1");
+  require_option(o.accumulate >= 1, "accumulate", o.accumulate, "at least 1");
   // One bound for the tokens of an update: whatever is computed from these sizes can be counted.
   constexpr index most = std::numeric_limits<std::int32_t>::max();
-  if (options.block > most / options.batch_size ||
-      options.accumulate > most / (options.block * options.batch_size)) {
-    throw Error(
-        ErrorCode::kOptionValue,
-        fmt::format("a block of {} x a batch size of {} x {} micro steps are too many tokens "
-                    "for one update",
-                    options.block, options.batch_size, options.accumulate),
-        "choose smaller sizes: an update holds fewer than 2^31 tokens");
+  if (o.block > most / o.batch_size || o.accumulate > most / (o.block * o.batch_size)) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--batch-size: {} x {} (--block) x {} (--accumulate) are too many "
+                            "tokens for one update",
+                            o.batch_size, o.block, o.accumulate),
+                "choose smaller sizes: an update holds fewer than 2^31 tokens");
   }
 }
 

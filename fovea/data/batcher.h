@@ -5,11 +5,11 @@
 //         over the stream; evaluation takes consecutive blocks that do not overlap (the last one
 //         may be shorter), so that every token but the first is predicted exactly once.
 // lines   Each line that is not empty (or a lone CR) is a sequence "begin ... end"; a longer one
-//         than `block` targets is cut into pieces of `block` (the last may be shorter), each
-//         of which begins with the token before its first target, so that here, too, every token
-//         but begin is predicted exactly once. An epoch is a permutation: 64 updates' worth of
-//         shuffled sequences at a time are sorted by length and cut into updates, then all updates
-//         are shuffled.
+//         than `block` targets is cut into pieces of `block` (the last may be shorter), each of
+//         which begins with the token before its first target, so that here, too, every token but
+//         begin is predicted exactly once. An epoch is a permutation: 64 updates' worth of shuffled
+//         sequences at a time are sorted by length and cut into updates, then all updates are
+//         shuffled.
 #pragma once
 
 #include <array>
@@ -25,9 +25,9 @@
 namespace fovea {
 
 struct BatchOptions {
-  index block = 256;      ///< most targets of a sequence
-  index batch_size = 16;  ///< sequences of a micro step
-  index accumulate = 1;   ///< micro steps of an update
+  index block = 0;       ///< most targets of a sequence
+  index batch_size = 0;  ///< sequences of a batch
+  index accumulate = 1;  ///< batches of an update
   std::uint64_t seed = 0;
 };
 
@@ -37,15 +37,14 @@ class TrainingBatches {
  public:
   virtual ~TrainingBatches() = default;
 
-  /// The batch of a micro step in [0, accumulate) of an update, both from 0. The micro steps of an
-  /// update together hold the sequences of one batch of accumulate * batch_size. At the end of an
-  /// epoch of lines a batch may have fewer sequences, or none.
-  virtual Batch batch(index update, index micro_step) = 0;
+  /// Batch number `number`, in [0, accumulate), of an update, both from 0. The batches of an update
+  /// together hold the sequences of one batch of accumulate * batch_size. At the end of an epoch of
+  /// lines a batch may have fewer sequences, or none.
+  virtual Batch batch(index update, index number) = 0;
 
   /// Updates in which as many targets are trained as there are (blocks) or each once (lines).
   virtual index updates_per_epoch() const = 0;
-  /// Targets of one epoch, and the most tokens that a batch can have.
-  virtual index targets_per_epoch() const = 0;
+  /// The most tokens that a batch can have.
   virtual index largest_batch() const = 0;
 };
 

@@ -28,14 +28,13 @@ class RandomBlocks final : public TrainingBatches {
     }
   }
 
-  Batch batch(index update, index micro_step) override {
-    check(update >= 0 && micro_step >= 0 && micro_step < options_.accumulate,
-          "blocks: there is no micro step {} of {} in update {}", micro_step, options_.accumulate,
-          update);
+  Batch batch(index update, index number) override {
+    check(update >= 0 && number >= 0 && number < options_.accumulate,
+          "blocks: there is no batch {} of {} in update {}", number, options_.accumulate, update);
     Random random(options_.seed, RandomUse::kBatches, static_cast<std::uint64_t>(update));
-    const index first = micro_step * options_.batch_size;
+    const index first = number * options_.batch_size;
     Batch batch;
-    // The draws of earlier micro steps are repeated, not skipped: a draw takes one word or more.
+    // The draws of earlier batches are repeated, not skipped: a draw takes one word or more.
     for (index i = 0; i < first + options_.batch_size; ++i) {
       const index start = random.below(starts());
       if (i >= first)
@@ -48,7 +47,6 @@ class RandomBlocks final : public TrainingBatches {
     const index tokens = options_.accumulate * options_.batch_size * options_.block;
     return (static_cast<index>(stream_.size()) + tokens - 1) / tokens;
   }
-  index targets_per_epoch() const override { return static_cast<index>(stream_.size()) - 1; }
   index largest_batch() const override { return options_.batch_size * options_.block; }
 
  private:

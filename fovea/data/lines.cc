@@ -32,13 +32,12 @@ class ShuffledLines final : public TrainingBatches {
         order_(sequences_.slices.size()),
         updates_(static_cast<std::size_t>((size() + per_update_ - 1) / per_update_)) {}
 
-  Batch batch(index update, index micro_step) override {
-    check(update >= 0 && micro_step >= 0 && micro_step < options_.accumulate,
-          "lines: there is no micro step {} of {} in update {}", micro_step, options_.accumulate,
-          update);
+  Batch batch(index update, index number) override {
+    check(update >= 0 && number >= 0 && number < options_.accumulate,
+          "lines: there is no batch {} of {} in update {}", number, options_.accumulate, update);
     arrange(update / updates_per_epoch());
     const index group = updates_[static_cast<std::size_t>(update % updates_per_epoch())];
-    const index begin = group * per_update_ + micro_step * options_.batch_size;
+    const index begin = group * per_update_ + number * options_.batch_size;
     const index last = std::min(size(), (group + 1) * per_update_);
     Batch batch;
     for (index i = begin; i < std::min(last, begin + options_.batch_size); ++i) {
@@ -50,7 +49,6 @@ class ShuffledLines final : public TrainingBatches {
   }
 
   index updates_per_epoch() const override { return static_cast<index>(updates_.size()); }
-  index targets_per_epoch() const override { return sequences_.target_count(); }
   index largest_batch() const override { return sequences_.largest(options_.batch_size); }
 
  private:

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "fovea/base/option.h"
 #include "fovea/model/language_model_layers.h"
 
 namespace fovea {
@@ -15,16 +16,15 @@ constexpr index kLargest = std::numeric_limits<std::int32_t>::max();
 constexpr index kMostLayers = 65536;
 
 void check_size(std::string_view name, index value, index least, index most) {
-  if (value < least || value > most) {
-    fail(ErrorCode::kOptionValue, "{} must be in [{}, {}]; it is {}", name, least, most, value);
-  }
+  require_option(value >= least && value <= most, name, value, "in {} to {}", least, most);
 }
 
 void check_sizes(const LanguageModelConfig& c) {
   check_size("vocabulary", c.vocabulary, 1, kLargest);
   check_size("layers", c.layers, 1, kMostLayers);
   check_size("heads", c.heads, 1, kLargest);
-  check_size("kv_heads", c.kv_heads, 0, c.heads);
+  require_option(c.kv_heads >= 0 && c.kv_heads <= c.heads, "kv_heads", c.kv_heads,
+                 "0 (as many as --heads) to --heads ({})", c.heads);
   check_size("head_dim", c.head_dim, 0, kLargest);
   check_size("width", c.width, 1, kLargest);
   check_size("ff", c.ff, 0, kLargest);
@@ -43,31 +43,29 @@ double matrix_parameters(const LanguageModelConfig& c) {
 
 LanguageModelConfig resolve(LanguageModelConfig c) {
   check_sizes(c);
-  if (!(c.dropout >= 0 && c.dropout < 1)) {
-    fail(ErrorCode::kOptionValue, "dropout must be in [0, 1); it is {}", c.dropout);
-  }
+  require_option(c.dropout >= 0 && c.dropout < 1, "dropout", c.dropout, "at least 0 and below 1");
   if (c.kv_heads == 0) c.kv_heads = c.heads;
   if (c.heads % c.kv_heads != 0) {
     throw Error(ErrorCode::kShape,
-                fmt::format("{} heads are not divisible by {} kv_heads", c.heads, c.kv_heads),
-                "make the heads a multiple of the kv_heads: each of those serves a group of heads");
+                fmt::format("--heads: {} is not divisible by --kv-heads ({})", c.heads, c.kv_heads),
+                "make --heads a multiple of --kv-heads: each of those serves a group of heads");
   }
-  if (c.ff == 0) c.ff = checked_product(4, c.width, "ff = 4 x width");
+  if (c.ff == 0) c.ff = checked_product(4, c.width, "--ff: 4 x --width");
   if (c.head_dim == 0) {
     if (c.width % c.heads != 0) {
       throw Error(ErrorCode::kShape,
-                  fmt::format("width {} is not divisible by {} heads", c.width, c.heads),
-                  "make the width a multiple of the heads, or choose the head_dim yourself");
+                  fmt::format("--width: {} is not divisible by --heads ({})", c.width, c.heads),
+                  "make --width a multiple of --heads, or choose --head-dim yourself");
     }
     c.head_dim = c.width / c.heads;
   }
   if (c.position == PositionKind::kSinusoidal && c.width % 2 != 0) {
     throw Error(ErrorCode::kShape,
-                fmt::format("sinusoidal positions need an even width; it is {}", c.width),
-                "make the width even, or choose other positions");
+                fmt::format("--width: sinusoidal positions need an even one; it is {}", c.width),
+                "make --width even, or choose another --position");
   }
   check_size("ff", c.ff, 1, kLargest);
-  checked_product(c.heads, c.head_dim, "heads x head_dim");
+  checked_product(c.heads, c.head_dim, "--heads x --head-dim");
   return c;
 }
 

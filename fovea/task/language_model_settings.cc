@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "fovea/base/check.h"
+#include "fovea/base/option.h"
 #include "fovea/data/batcher.h"
 #include "fovea/text/tokenizer.h"
 
@@ -24,7 +24,8 @@ void apply_tiny(LanguageModelSettings& s) {
 // nanoGPT's recipe for characters on a CPU: what the defaults are.
 void apply_small(LanguageModelSettings&) {}
 
-// Radford et al. 2019, the smallest of the four: 124 million parameters with its vocabulary.
+// The smallest model of Radford et al. 2019 (124 million parameters with its vocabulary), by the
+// recipe with which nanoGPT reproduces it; the paper's own has dropout 0.1.
 void apply_gpt2(LanguageModelSettings& s) {
   s.model.layers = 12;
   s.model.heads = 12;
@@ -70,7 +71,8 @@ void apply_source(LanguageModelSettings& s) {
 constexpr std::array kPresets = {
     LanguageModelPreset{"tiny", "2 layers of width 64: to try things out", apply_tiny},
     LanguageModelPreset{"small", "4 layers of width 128: the defaults", apply_small},
-    LanguageModelPreset{"gpt2", "12 layers of width 768, GPT-2's recipe", apply_gpt2},
+    LanguageModelPreset{"gpt2", "12 layers of width 768: GPT-2 small, nanoGPT's recipe",
+                        apply_gpt2},
     LanguageModelPreset{"source", "the book's one-layer model, one line at a time", apply_source},
 };
 
@@ -79,14 +81,7 @@ constexpr std::array kPresets = {
 std::span<const LanguageModelPreset> language_model_presets() { return kPresets; }
 
 void apply_preset(std::string_view name, LanguageModelSettings& settings) {
-  std::string known;
-  for (const LanguageModelPreset& preset : kPresets) {
-    if (preset.name == name) return preset.apply(settings);
-    known += known.empty() ? "" : ", ";
-    known += preset.name;
-  }
-  throw Error(ErrorCode::kOptionValue, fmt::format("--preset: there is no preset '{}'", name),
-              fmt::format("choose one of: {}", known));
+  choose(kPresets, name, "preset").apply(settings);
 }
 
 void check_options(const LanguageModelSettings& s) {
@@ -97,11 +92,8 @@ void check_options(const LanguageModelSettings& s) {
                              .seed = s.recipe.seed});
   data_kind(s.text.data);
   tokenizer_kind(s.text.tokenizer);
-  if (!(s.text.valid_fraction >= 0 && s.text.valid_fraction < 1)) {
-    throw Error(ErrorCode::kOptionValue,
-                fmt::format("--valid-fraction: {} is out of range", s.text.valid_fraction),
-                "--valid-fraction must be at least 0 (no validation) and below 1");
-  }
+  require_option(s.text.valid_fraction >= 0 && s.text.valid_fraction < 1, "valid_fraction",
+                 s.text.valid_fraction, "at least 0 (no validation) and below 1");
 }
 
 }  // namespace fovea

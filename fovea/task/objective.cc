@@ -41,8 +41,8 @@ LanguageModelObjective::LanguageModelObjective(const Context& context, const Lan
 index LanguageModelObjective::begin_update(index update) {
   batches_.clear();
   index targets = 0;
-  for (index micro_step = 0; micro_step < text_.accumulate; ++micro_step) {
-    batches_.push_back(text_.training.batch(update, micro_step));
+  for (index number = 0; number < text_.accumulate; ++number) {
+    batches_.push_back(text_.training.batch(update, number));
     targets += batches_.back().target_count();
   }
   options_.scale = 1.0 / static_cast<double>(targets);

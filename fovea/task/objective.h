@@ -18,7 +18,9 @@ struct SetLoss {
   index targets = 0;
   double mean() const { return targets > 0 ? sum / static_cast<double>(targets) : 0; }
 };
-/// Nothing if `interrupted` says true between two batches. The order of summation is fixed.
+
+/// The loss of the model on the set; nothing if `interrupted` says true between two batches. The
+/// order of summation is fixed.
 std::optional<SetLoss> loss_of(const Context& context, const LanguageModel& model,
                                const EvaluationBatches& set,
                                const std::function<bool()>& interrupted);

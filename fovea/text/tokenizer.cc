@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "fovea/base/check.h"
+#include "fovea/base/option.h"
 #include "fovea/base/printable.h"
 #include "fovea/text/utf8.h"
 
@@ -12,21 +12,6 @@ namespace fovea {
 namespace {
 
 constexpr std::string_view kSpecialNames[] = {"<pad>", "<begin>", "<end>"};
-
-const TokenizerKind* find_kind(std::string_view name) {
-  const auto found = std::find_if(kTokenizers.begin(), kTokenizers.end(),
-                                  [&](const TokenizerKind& kind) { return kind.name == name; });
-  return found == kTokenizers.end() ? nullptr : &*found;
-}
-
-std::string known_kinds() {
-  std::string names;
-  for (const TokenizerKind& kind : kTokenizers) {
-    names += names.empty() ? "" : ", ";
-    names += kind.name;
-  }
-  return names;
-}
 
 }  // namespace
 
@@ -86,18 +71,14 @@ std::string StreamDecoder::take(bool at_end) {
 }
 
 const TokenizerKind& tokenizer_kind(std::string_view name) {
-  const TokenizerKind* kind = find_kind(name);
-  if (kind == nullptr) {
-    fail(ErrorCode::kOptionValue, "tokenizer {} is not one of: {}", printable(name), known_kinds());
-  }
-  return *kind;
+  return choose(kTokenizers, name, "tokenizer");
 }
 
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerData& data) {
-  const TokenizerKind* kind = find_kind(data.kind);
+  const TokenizerKind* kind = find_named(kTokenizers, data.kind);
   if (kind == nullptr) {
     fail(ErrorCode::kModelDamaged, "tokenizer kind {} is not one of: {}", printable(data.kind),
-         known_kinds());
+         names_in(kTokenizers));
   }
   return kind->make(data);
 }

@@ -15,7 +15,6 @@ const std::vector<token> kStream = {10, 11, 12, 13, 14, 15};
 TEST(Batch, PacksSequencesOneAfterAnother) {
   Batch batch;
   EXPECT_EQ(batch.tokens(), 0);
-  EXPECT_EQ(batch.longest(), 0);
   append(batch, kStream, {.start = 3, .targets = 2}, 7);
   append(batch, kStream, {.start = 0, .targets = 3}, 8);
   EXPECT_THAT(batch.ids, ElementsAre(13, 14, 10, 11, 12));
@@ -24,7 +23,6 @@ TEST(Batch, PacksSequencesOneAfterAnother) {
   EXPECT_THAT(batch.samples, ElementsAre(7u, 8u));
   EXPECT_EQ(batch.tokens(), 5);
   EXPECT_EQ(batch.sequences(), 2);
-  EXPECT_EQ(batch.longest(), 3);
   EXPECT_EQ(batch.target_count(), 5);
   batch.targets[1] = kIgnoredTarget;
   EXPECT_EQ(batch.target_count(), 4);

@@ -46,7 +46,7 @@ TEST(TrainingBatches, AreAFunctionOfTheirPlace) {
   }
 }
 
-TEST(TrainingBatches, MicroStepsAreTheSequencesOfOneLargeBatch) {
+TEST(TrainingBatches, BatchesOfAnUpdateAreTheSequencesOfOneLargeBatch) {
   const std::string text = verses(300);
   for (const DataKind& kind : kDataKinds) {
     SCOPED_TRACE(kind.name);
@@ -82,9 +82,12 @@ TEST(TrainingBatches, RefuseSizesOutOfRange) {
   constexpr index huge = INT64_MAX;
   for (const DataKind& kind : kDataKinds) {
     for (const BatchOptions& bad :
-         {BatchOptions{.block = 0}, BatchOptions{.block = -5}, BatchOptions{.batch_size = 0},
-          BatchOptions{.accumulate = 0}, BatchOptions{.block = huge},
-          BatchOptions{.batch_size = huge}, BatchOptions{.block = 1 << 16, .batch_size = 1 << 15},
+         {BatchOptions{.block = 0, .batch_size = 4}, BatchOptions{.block = -5, .batch_size = 4},
+          BatchOptions{.block = 8, .batch_size = 0},
+          BatchOptions{.block = 8, .batch_size = 4, .accumulate = 0},
+          BatchOptions{.block = huge, .batch_size = 4},
+          BatchOptions{.block = 8, .batch_size = huge},
+          BatchOptions{.block = 1 << 16, .batch_size = 1 << 15},
           BatchOptions{.block = 1 << 10, .batch_size = 1 << 10, .accumulate = 1 << 11}}) {
       expect_error(ErrorCode::kOptionValue, "", [&] { kind.training(letters(99), bytes(), bad); });
     }
@@ -95,7 +98,7 @@ TEST(TrainingBatches, RefuseSizesOutOfRange) {
 
 TEST(DataKinds, AreFoundByName) {
   for (const DataKind& kind : kDataKinds) EXPECT_EQ(&data_kind(kind.name), &kind);
-  expect_error(ErrorCode::kOptionValue, "data 'words' is not one of: blocks, lines",
+  expect_error(ErrorCode::kOptionValue, "--data: expected one of: blocks, lines; got 'words'",
                [] { data_kind("words"); });
 }
 

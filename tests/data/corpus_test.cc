@@ -61,6 +61,19 @@ TEST_F(Corpora, SplitsAsTheCommonRecipeDoes) {
   EXPECT_EQ(split_offset(std::string(1115394, 'x'), 0.1, SplitAt::kCharacter), 1003854);
 }
 
+// 1 - 0.9 is not 0.1 in doubles: what decimal arithmetic keeps is kept.
+TEST_F(Corpora, SplitsAsDecimalsSay) {
+  for (const index tenths : {1, 2, 3, 5, 7, 9}) {
+    const double fraction = static_cast<double>(tenths) / 10;
+    for (const index n : {10, 40, 100, 1000, 123450, 10000000}) {
+      EXPECT_EQ(split_offset(std::string(static_cast<std::size_t>(n), 'x'), fraction,
+                             SplitAt::kCharacter),
+                n / 10 * (10 - tenths));
+    }
+  }
+  EXPECT_EQ(split_offset(std::string(1000, 'x'), 0, SplitAt::kCharacter), 1000);
+}
+
 TEST_F(Corpora, SplitsAtLines) {
   const std::string text = "aaaa\nbbbb\ncccc\ndddd\n";
   EXPECT_EQ(split_offset(text, 0.5, SplitAt::kLine), 10);
@@ -79,8 +92,9 @@ TEST_F(Corpora, NothingValidatesIfTheFractionIsZero) {
 
 TEST_F(Corpora, RefusesFractionsOutOfRange) {
   for (const double bad : {-0.1, 1.0, 2.0, std::nan(""), HUGE_VAL}) {
-    expect_error(ErrorCode::kOptionValue, "must be in [0, 1)",
-                 [&] { read_corpus({.train = {file("a", "text")}, .valid_fraction = bad}); });
+    expect_error(ErrorCode::kOptionValue, "--valid-fraction: ", [&] {
+      read_corpus({.train = {file("a", "text")}, .valid_fraction = bad});
+    });
   }
 }
 

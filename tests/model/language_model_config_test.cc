@@ -48,23 +48,23 @@ TEST(LanguageModelConfig, FillsInWhatFollows) {
 }
 
 TEST(LanguageModelConfig, NamesTheOptionThatIsOutOfRange) {
-  EXPECT_THROWS(resolve(with([](auto& c) { c.layers = 0; })), kOptionValue, "layers must be in [1");
-  EXPECT_THROWS(resolve(with([](auto& c) { c.heads = -3; })), kOptionValue, "it is -3");
-  EXPECT_THROWS(resolve(with([](auto& c) { c.kv_heads = 3; })), kOptionValue, "kv_heads must");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.layers = 0; })), kOptionValue, "--layers: 0");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.heads = -3; })), kOptionValue, "--heads: -3");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.kv_heads = 3; })), kOptionValue, "--kv-heads: 3");
   EXPECT_THROWS(resolve(with([](auto& c) { c.heads = 4, c.kv_heads = 3; })), kShape,
-                "4 heads are not divisible by 3 kv_heads");
-  EXPECT_THROWS(resolve(with([](auto& c) { c.width = kHuge; })), kOptionValue, "width must");
+                "--heads: 4 is not divisible by --kv-heads (3)");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.width = kHuge; })), kOptionValue, "--width: ");
   EXPECT_THROWS(resolve(with([](auto& c) { c.vocabulary = 0; })), kOptionValue, "vocabulary");
-  EXPECT_THROWS(resolve(with([](auto& c) { c.dropout = 1; })), kOptionValue, "dropout must");
-  EXPECT_THROWS(resolve(with([](auto& c) { c.dropout = NAN; })), kOptionValue, "dropout must");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.dropout = 1; })), kOptionValue, "--dropout: 1");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.dropout = NAN; })), kOptionValue, "--dropout: nan");
   EXPECT_THROWS(resolve(with([](auto& c) { c.width = 9; })), kShape,
-                "width 9 is not divisible by 2 heads");
+                "--width: 9 is not divisible by --heads (2)");
   EXPECT_THROWS(resolve(with([](auto& c) {
                   c.width = 9;
                   c.head_dim = 4;
                   c.position = PositionKind::kSinusoidal;
                 })),
-                kShape, "even width; it is 9");
+                kShape, "even one; it is 9");
 }
 
 TEST(LanguageModelConfig, RefusesSizesWhoseProductsOverflow) {

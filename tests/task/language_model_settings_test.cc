@@ -39,7 +39,7 @@ TEST(LanguageModelSettings, UnknownPresetListsThoseThereAre) {
   const auto error = error_of([&] { apply_preset("huge", settings); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::kOptionValue);
-  EXPECT_EQ(error->hint(), "choose one of: tiny, small, gpt2, source");
+  EXPECT_STREQ(error->what(), "--preset: expected one of: tiny, small, gpt2, source; got 'huge'");
 }
 
 TEST(LanguageModelSettings, ChecksTextAndRecipe) {

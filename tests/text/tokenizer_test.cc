@@ -225,7 +225,7 @@ TEST(TokenizerTable, NamesEachKindOnce) {
     FAIL() << "expected an error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kOptionValue);
-    EXPECT_STREQ(error.what(), "tokenizer 'word' is not one of: byte, char");
+    EXPECT_STREQ(error.what(), "--tokenizer: expected one of: byte, char; got 'word'");
   }
 }
 

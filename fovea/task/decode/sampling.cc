@@ -5,18 +5,12 @@
 #include <cmath>
 #include <numeric>
 
-#include "fovea/base/check.h"
+#include "fovea/base/option.h"
 #include "fovea/base/random.h"
 
 namespace fovea {
 
 namespace {
-
-void require(bool ok, std::string_view option, double value, std::string_view rule) {
-  if (ok && std::isfinite(value)) return;
-  throw Error(ErrorCode::kOptionValue, fmt::format("{}: {:g} is out of range", option, value),
-              fmt::format("{} must be {}", option, rule));
-}
 
 // Ids that may be chosen, the likeliest `count` first and in order (0: all).
 std::vector<token> ranked(Vec<const float> logits, index count) {
@@ -48,11 +42,11 @@ std::size_t nucleus(std::span<const double> weights, double p) {
 }  // namespace
 
 void check_options(const SamplingOptions& o) {
-  require(o.max_tokens >= 1, "--max-tokens", static_cast<double>(o.max_tokens), "at least 1");
-  require(o.temperature > 0, "--temperature", o.temperature, "above 0 (or use --greedy)");
-  require(o.top_k >= 0, "--top-k", static_cast<double>(o.top_k), "at least 0 (0: no limit)");
-  require(o.top_p > 0 && o.top_p <= 1, "--top-p", o.top_p, "above 0 and at most 1");
-  require(o.repetition_penalty > 0, "--repetition-penalty", o.repetition_penalty, "above 0");
+  require_option(o.max_tokens >= 1, "max_tokens", o.max_tokens, "at least 1");
+  require_option(o.temperature > 0, "temperature", o.temperature, "above 0 (or use --greedy)");
+  require_option(o.top_k >= 0, "top_k", o.top_k, "at least 0 (0: no limit)");
+  require_option(o.top_p > 0 && o.top_p <= 1, "top_p", o.top_p, "above 0 and at most 1");
+  require_option(o.repetition_penalty > 0, "repetition_penalty", o.repetition_penalty, "above 0");
 }
 
 token greedy_token(Vec<const float> logits) {

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/base/option.h"
+
+#include <algorithm>
+
+#include "fovea/base/printable.h"
+
+namespace fovea {
+
+std::string option_name(std::string_view field) {
+  std::string name(field.substr(field.rfind('.') + 1));  // npos + 1 is 0
+  std::replace(name.begin(), name.end(), '_', '-');
+  return "--" + name;
+}
+
+void fail_option(std::string_view field, std::string_view value, std::string_view rule,
+                 ErrorCode code) {
+  const std::string option = option_name(field);
+  throw Error(code, fmt::format("{}: {} is out of range", option, value),
+              fmt::format("{} must be {}", option, rule));
+}
+
+void fail_choice(std::string_view field, std::string_view value, std::string_view choices) {
+  const std::string option = option_name(field);
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("{}: expected one of: {}; got {}", option, choices, printable(value)),
+              fmt::format("see --help for what {} takes", option));
+}
+
+}  // namespace fovea

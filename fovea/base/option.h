@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options whose values make no sense: one way to say so, by the name that a user types.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string>
+#include <string_view>
+
+#include "fovea/base/check.h"
+
+namespace fovea {
+
+/// "--head-dim" for the field "head_dim", or for "model.head_dim".
+std::string option_name(std::string_view field);
+
+/// Throws `code`: "--head-dim: -1 is out of range", with the hint "--head-dim must be `rule`".
+[[noreturn]] void fail_option(std::string_view field, std::string_view value, std::string_view rule,
+                              ErrorCode code = ErrorCode::kOptionValue);
+
+/// Throws kOptionValue as above unless `ok`, and for what is not finite. The rule is a format.
+template <class Number, class... Args>
+void require_option(bool ok, std::string_view field, Number value, fmt::format_string<Args...> rule,
+                    Args&&... args) {
+  // x - x is 0 for finite numbers alone.
+  if (ok && value - value == Number(0)) return;
+  fail_option(field, fmt::format("{}", value), fmt::format(rule, std::forward<Args>(args)...));
+}
+
+/// Throws kOptionValue: "--data: expected one of: blocks, lines; got 'words'".
+[[noreturn]] void fail_choice(std::string_view field, std::string_view value,
+                              std::string_view choices);
+
+/// The entry of a table called `name` (each has a member of that name), or nullptr.
+template <class Table>
+auto find_named(const Table& table, std::string_view name) -> decltype(&*std::begin(table)) {
+  for (const auto& entry : table) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+/// The names of a table's entries, as a list.
+template <class Table>
+std::string names_in(const Table& table, std::string_view separator = ", ") {
+  std::string names;
+  for (const auto& entry : table) {
+    if (!names.empty()) names += separator;
+    names += entry.name;
+  }
+  return names;
+}
+
+/// The entry called `name`; otherwise fail_choice.
+template <class Table>
+const auto& choose(const Table& table, std::string_view name, std::string_view field) {
+  const auto* entry = find_named(table, name);
+  if (entry == nullptr) fail_choice(field, name, names_in(table));
+  return *entry;
+}
+
+}  // namespace fovea
