@@ -12,9 +12,9 @@
 #include "cli/output.h"
 #include "cli/threads.h"
 #include "fovea/attention/attention.h"
-#include "fovea/base/check.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/option.h"
 #include "fovea/base/random.h"
 #include "fovea/config/json.h"
 #include "fovea/simd/isa.h"
@@ -75,13 +75,11 @@ constexpr int kRounds = 9;
 constexpr index kMostScores = index{1} << 50;
 
 void check_problem(const Problem& p) {
-  for (const auto& [name, value] : {std::pair{"--batch", p.batch},
-                                    {"--heads", p.heads},
-                                    {"--length", p.length},
-                                    {"--head-dim", p.head_dim}}) {
-    if (value >= 1) continue;
-    throw Error(ErrorCode::kOptionValue, fmt::format("{}: {} is out of range", name, value),
-                fmt::format("{} must be at least 1", name));
+  for (const auto& [name, value] : {std::pair{"batch", p.batch},
+                                    {"heads", p.heads},
+                                    {"length", p.length},
+                                    {"head_dim", p.head_dim}}) {
+    require_option(value >= 1, name, value, "at least 1");
   }
   const index rows = checked_product(checked_product(p.batch, p.heads, "--batch x --heads"),
                                      p.length, "rows of attention");

@@ -73,17 +73,27 @@ std::vector<std::string> known_names(const CommandSpec& command) {
   return names;
 }
 
-[[noreturn]] void fail_unknown(const CommandSpec& command, const std::vector<std::string>& extras) {
+[[noreturn]] void fail_unexpected(const CommandSpec& command, const std::string& word,
+                                  std::string_view where) {
+  throw Error(ErrorCode::kUsage,
+              fmt::format("{}: unexpected argument '{}'{}", command.name, word, where),
+              fmt::format("see: fovea {} --help", command.name));
+}
+
+// `extras` stand in the order of the command line.
+[[noreturn]] void fail_unknown(const CommandSpec& command, std::vector<std::string> extras) {
+  // Behind "--" nothing is an option, however it looks.
+  const auto dashes = std::find(extras.begin(), extras.end(), "--");
+  if (dashes == extras.begin() && extras.size() > 1)
+    fail_unexpected(command, extras[1], " after --");
+  extras.erase(dashes, extras.end());
   // The value of an unknown option is left over, too: the option is what to talk about.
   const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) {
     return extra.rfind('-', 0) == 0;
   });
   const std::string all = option != extras.end() ? *option : extras.front();
   const std::string word = all.substr(0, all.find('='));
-  if (word.rfind('-', 0) != 0) {
-    throw Error(ErrorCode::kUsage, fmt::format("{}: unexpected argument '{}'", command.name, word),
-                fmt::format("see: fovea {} --help", command.name));
-  }
+  if (word.rfind('-', 0) != 0) fail_unexpected(command, word, "");
   const std::string meant = did_you_mean(word, known_names(command));
   throw Error(ErrorCode::kUsage, fmt::format("{}: unknown option '{}'", command.name, word),
               meant.empty() ? fmt::format("see: fovea {} --help", command.name) : meant);

@@ -50,9 +50,6 @@ class Arguments {
   bool on(std::string_view name) const { return text(name) == "true"; }
 
   void set(std::string_view name, std::vector<std::string> values);
-  const std::map<std::string, std::vector<std::string>, std::less<>>& all() const {
-    return values_;
-  }
 
  private:
   std::map<std::string, std::vector<std::string>, std::less<>> values_;

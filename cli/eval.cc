@@ -2,35 +2,46 @@
 // fovea eval: how well a language model predicts a text.
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "cli/commands.h"
+#include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/threads.h"
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
+#include "fovea/simd/isa.h"
 #include "fovea/task/evaluate.h"
 
 namespace fovea::cli {
 
 CommandSpec eval_spec() {
-  return {.name = "eval",
-          .summary = "Measures how well a language model predicts a text.",
-          .positionals = {{"DIR", "folder of the model"}},
-          .options = {{"test", OptionKind::kList, "FILE", "text files, one after another",
-                       "Options", ""},
-                      threads_option(),
-                      {"json", OptionKind::kFlag, "", "print the result as one JSON object",
-                       "Options", ""}},
-          .epilog = R"(Example:
+  CommandSpec spec{.name = "eval",
+                   .summary = "Measures how well a language model predicts a text.",
+                   .positionals = {{"DIR", "folder of the model"}},
+                   .options = {{"test", OptionKind::kList, "FILE", "text files, one after another",
+                                "Options", ""},
+                               threads_option(),
+                               {"json", OptionKind::kFlag, "",
+                                "print the result as one JSON object", "Options", ""}},
+                   .epilog = R"(Example:
   fovea eval model --test test.txt)"};
+  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
+  return spec;
 }
 
 int eval(const Arguments& arguments) {
+  set_messages_from(arguments);
   const std::vector<std::string> files = arguments.list("test");
   if (files.empty()) {
     throw Error(ErrorCode::kUsage, "eval: no text to predict", "name a file: --test FILE");
   }
   const Context context = context_of(arguments);
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
+  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  detail(fmt::format("model: {} parameters, vocabulary of {} tokens, {}",
+                     parameter_count(loaded.settings.model), loaded.settings.model.vocabulary,
+                     arguments.text("DIR")));
   const TextScore score = evaluate_text(context, loaded, files);
   if (arguments.on("json")) {
     print(to_json_line(score) + "\n");

@@ -38,6 +38,22 @@ std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view
   return options;
 }
 
+std::vector<OptionSpec> said_or_not(std::vector<OptionSpec> options) {
+  constexpr std::string_view kDefault = " [false]";
+  for (OptionSpec& option : options) {
+    if (option.kind != OptionKind::kSwitch) continue;
+    option.kind = OptionKind::kFlag;
+    option.help.erase(option.help.size() - kDefault.size());
+  }
+  return options;
+}
+
+void also_called(std::vector<OptionSpec>& options, std::string_view name, std::string_view also) {
+  for (OptionSpec& option : options) {
+    if (option.name == name) option.also = also;
+  }
+}
+
 std::vector<std::string> set_from_outside(std::vector<Flag> flags, const Arguments& arguments) {
   std::vector<std::string> set = set_from_environment(flags, [](const char* name) -> const char* {
     const char* value = std::getenv(name);

@@ -15,6 +15,12 @@ namespace fovea::cli {
 /// One option for each flag; help shows its default.
 std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view group);
 
+/// The same for what is said or not said: no --no-x, and no default to tell.
+std::vector<OptionSpec> said_or_not(std::vector<OptionSpec> options);
+
+/// Gives an option its short letter, or its other spelling.
+void also_called(std::vector<OptionSpec>& options, std::string_view name, std::string_view also);
+
 /// Sets what the environment and then what the command line says; returns the fields' names.
 std::vector<std::string> set_from_outside(std::vector<Flag> flags, const Arguments& arguments);
 

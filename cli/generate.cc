@@ -2,10 +2,16 @@
 // fovea generate: text from a trained language model.
 #include "fovea/task/generate.h"
 
+#include <fmt/core.h>
+
+#include <utility>
+
 #include "cli/commands.h"
 #include "cli/field_options.h"
+#include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/threads.h"
+#include "fovea/base/clock.h"
 
 namespace fovea::cli {
 
@@ -23,10 +29,12 @@ CommandSpec generate_spec() {
 
 Prints the prompt, its continuation as it is made, and a newline.)"};
   spec.options.push_back(threads_option());
+  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
 }
 
 int generate(const Arguments& arguments) {
+  set_messages_from(arguments);
   SamplingOptions options;
   const std::vector<Field> fields = fields_of(options);
   set_from_outside(flags_of(fields), arguments);
@@ -36,11 +44,12 @@ int generate(const Arguments& arguments) {
   const std::string prompt = arguments.text("PROMPT");
   loaded.tokenizer->encode(prompt, "prompt");  // before anything is printed
   print(prompt);
-  generate_text(context, loaded, prompt, options, [](std::string_view text) {
-    print(text);
-    return true;
-  });
+  const double began = monotonic_seconds();
+  const index tokens = generate_text(context, loaded, prompt, options, print);
   print("\n");
+  const double seconds = monotonic_seconds() - began;
+  detail(fmt::format("{} tokens in {:.2f} s ({:.0f} tokens/s)", tokens, seconds,
+                     static_cast<double>(tokens) / seconds));
   return 0;
 }
 

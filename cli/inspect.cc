@@ -2,7 +2,6 @@
 // fovea inspect: what a model folder holds, and whether it is whole.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -21,15 +20,10 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> checkpoints_in(const fs::path& folder) {
   std::vector<fs::path> found;
-  const fs::path checkpoints = folder / "checkpoints";
-  if (!fs::is_directory(checkpoints)) return found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints)) {
-    const std::string name = entry.path().filename().string();
-    if (name.rfind("step-", 0) == 0 && name.find(".tmp") == std::string::npos) {
-      found.push_back(entry.path());
-    }
+  const fs::path checkpoints = checkpoints_of(folder);
+  for (const index step : checkpoint_steps(checkpoints)) {
+    found.push_back(checkpoint_path(checkpoints, step));
   }
-  std::sort(found.begin(), found.end());
   return found;
 }
 
@@ -47,8 +41,32 @@ int verify(const fs::path& folder) {
   return damaged;
 }
 
+// Those of the newest checkpoint that can be read.
+LanguageModelSettings newest_settings(const fs::path& folder, std::vector<fs::path> checkpoints) {
+  for (; !checkpoints.empty(); checkpoints.pop_back()) {
+    try {
+      return load_settings(checkpoints.back());
+    } catch (const Error& error) {
+      warn(error.what());
+    }
+  }
+  return load_settings(folder);
+}
+
+// The settings that a run began with, and beside them those with which it went on.
+void describe_settings(const fs::path& folder, const std::vector<fs::path>& checkpoints) {
+  LanguageModelSettings began = load_settings(folder);
+  LanguageModelSettings now = newest_settings(folder, checkpoints);
+  const std::vector<Field> before = fields_of(began), after = fields_of(now);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const std::string was = value_text(before[i]), is = value_text(after[i]);
+    print(fmt::format("  {:<24} {}{}\n", before[i].name, was,
+                      was == is ? "" : fmt::format(", since it was resumed {}", is)));
+  }
+}
+
 void describe(const fs::path& folder) {
-  LanguageModelSettings settings = load_settings(folder);
+  const std::vector<fs::path> checkpoints = checkpoints_in(folder);
   const Safetensors weights = read_model_weights(folder);
   index parameters = 0;
   for (const NamedTensor& named : weights.tensors) parameters += named.tensor.size();
@@ -56,13 +74,11 @@ void describe(const fs::path& folder) {
                     weights.tensors.size()));
   const auto step = weights.metadata.find("step");
   print(step == weights.metadata.end() ? "\n" : fmt::format(", of update {}\n", step->second));
-  for (const Field& field : fields_of(settings)) {
-    print(fmt::format("  {:<24} {}\n", field.name, value_text(field)));
-  }
+  describe_settings(folder, checkpoints);
   for (const NamedTensor& named : weights.tensors) {
     print(fmt::format("  {:<48} {}\n", named.name, named.tensor.describe()));
   }
-  for (const fs::path& checkpoint : checkpoints_in(folder)) {
+  for (const fs::path& checkpoint : checkpoints) {
     print(fmt::format("checkpoint {}\n", checkpoint.string()));
   }
 }

@@ -2,11 +2,13 @@
 #include "cli/output.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <new>
 #include <string>
 
@@ -17,6 +19,33 @@
 namespace fovea::cli {
 
 namespace {
+
+// One process has one stderr: how it is used is a state of the process.
+struct Messages {
+  MessageOptions options;
+  ErrorFormat errors = ErrorFormat::kText;
+  std::ofstream log;
+};
+Messages& messages() {
+  static Messages state;
+  return state;
+}
+
+constexpr std::string_view kRed = "\x1b[1;31m";
+constexpr std::string_view kYellow = "\x1b[33m";
+constexpr std::string_view kCyan = "\x1b[36m";
+constexpr std::string_view kPlain = "\x1b[0m";
+
+// "error[E0301]: what", the label in its colour where there are colours.
+void say_labelled(std::string_view label, std::string_view ink, std::string_view text) {
+  const std::string safe = escape_text(text);
+  const bool color = message_terminal().color;
+  const std::string line = color ? fmt::format("{}{}:{} {}\n", ink, label, kPlain, safe)
+                                 : fmt::format("{}: {}\n", label, safe);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
+  if (std::ostream* log = log_stream()) *log << label << ": " << safe << std::endl;
+}
 
 struct ErrorReport {
   std::string error;
@@ -104,20 +133,55 @@ void print(std::string_view text) {
               "check where the output goes");
 }
 
+void set_messages(const MessageOptions& options, ErrorFormat errors) {
+  if (options.quiet && options.verbose) {
+    throw Error(ErrorCode::kUsage, "--quiet and --verbose exclude each other",
+                "choose one: --quiet says less, --verbose says more");
+  }
+  messages().options = options;
+  messages().errors = errors;
+  if (options.log_file.empty()) return;
+  messages().log.open(options.log_file, std::ios::app);
+  if (messages().log) return;
+  throw Error(ErrorCode::kWrite,
+              fmt::format("--log-file: {}: {}", options.log_file, std::strerror(errno)),
+              "name a file in a folder that exists and may be written");
+}
+
+Terminal message_terminal() {
+  Terminal terminal = inspect_terminal(STDERR_FILENO);
+  const Coloring wished = messages().options.color;
+  if (wished != Coloring::kAuto) terminal.color = wished == Coloring::kAlways;
+  return terminal;
+}
+
+std::ostream* log_stream() { return messages().log.is_open() ? &messages().log : nullptr; }
+
+bool quiet() { return messages().options.quiet; }
+
 void say(std::string_view line) {
   const std::string safe = escape_text(line) + "\n";
   std::fwrite(safe.data(), 1, safe.size(), stderr);
   std::fflush(stderr);
+  if (std::ostream* log = log_stream()) *log << safe << std::flush;
 }
 
-void warn(std::string_view line) { say(fmt::format("warning: {}", line)); }
+void note(std::string_view line) {
+  if (!quiet()) say(line);
+}
+
+void detail(std::string_view line) {
+  if (messages().options.verbose) say(line);
+}
+
+void warn(std::string_view line) { say_labelled("warning", kYellow, line); }
 
 int report(const std::exception& error, ErrorFormat format) {
   ErrorCode code;
   const ErrorReport described = describe(error, code);
-  say(fmt::format("error[{}]: {}", described.error, described.message));
-  say(fmt::format("hint: {}", described.hint));
-  if (format == ErrorFormat::kJson) {
+  say_labelled(fmt::format("error[{}]", described.error), kRed, described.message);
+  say_labelled("hint", kCyan, described.hint);
+  if (format == ErrorFormat::kJson || messages().errors == ErrorFormat::kJson) {
     std::fprintf(stdout, "%s\n", to_json_line(described).c_str());
     std::fflush(stdout);
   }

@@ -1,23 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two streams: results go to stdout, what is said about the work to stderr.
+// The two streams: results go to stdout, what is said about the work to stderr (and, if so wished,
+// to a file).
 #pragma once
 
 #include <exception>
+#include <ostream>
+#include <string>
 #include <string_view>
+
+#include "fovea/base/fields.h"
+#include "fovea/report/terminal.h"
 
 namespace fovea::cli {
 
 enum class ErrorFormat { kText, kJson };
+enum class Coloring { kAuto, kAlways, kNever };
+
+inline constexpr EnumName<Coloring> kColoringNames[] = {
+    {Coloring::kAuto, "auto"}, {Coloring::kAlways, "always"}, {Coloring::kNever, "never"}};
+inline std::span<const EnumName<Coloring>> enum_names(Coloring) { return kColoringNames; }
+
+/// How much is said, and where.
+struct MessageOptions {
+  Coloring color = Coloring::kAuto;
+  bool quiet = false;
+  bool verbose = false;
+  std::string log_file;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("color", color, "colours on stderr; auto: on a terminal");
+    visit("quiet", quiet, "say nothing but warnings and errors");
+    visit("verbose", verbose, "say what is used and found, too");
+    visit("log_file", log_file, "add to this file what is said on stderr");
+  }
+};
+
+/// From now on. Throws kUsage if both more and less is wished, kWrite if the log cannot be written.
+void set_messages(const MessageOptions& options, ErrorFormat errors);
+
+/// What stands behind stderr, with the colours that were wished.
+Terminal message_terminal();
+/// The log, or nullptr.
+std::ostream* log_stream();
+bool quiet();
 
 /// To stdout, at once. Throws kWrite if it cannot be written.
 void print(std::string_view text);
 
-/// One line to stderr; what comes from data is made safe for a terminal.
+/// One line to stderr and the log; what comes from data is made safe for a terminal.
 void say(std::string_view line);
+/// The same, unless quiet.
+void note(std::string_view line);
+/// The same, if verbose.
+void detail(std::string_view line);
 void warn(std::string_view line);
 
-/// One line "error[E0303]: ..." and one line "hint: ..." on stderr; with kJson also one object
-/// {"error": ..., "message": ..., "hint": ...} on stdout. Returns the exit status.
+/// One line "error[E0303]: ..." and one line "hint: ..." on stderr; with kJson (or where
+/// set_messages said so) also one object {"error": ..., "message": ..., "hint": ...} on stdout.
+/// Returns the exit status.
 int report(const std::exception& error, ErrorFormat format);
 
 }  // namespace fovea::cli

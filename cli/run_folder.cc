@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 6> kOurFiles = {"model.safetensors", "metrics.jsonl",
                                                        "loss.svg",          "config.json",
                                                        "tokenizer.txt",     kManifestName};
-constexpr std::string_view kCheckpoints = "checkpoints";
 
 bool is_free(const fs::path& folder) {
   if (!fs::exists(folder)) return true;
@@ -38,8 +37,6 @@ bool is_ours(const fs::path& folder) { return fs::exists(folder / kManifestName)
 // A run that was killed before it had its manifest has left its lock, which it took when nothing of
 // anybody else's was in the way.
 bool was_begun(const fs::path& folder) { return fs::exists(folder / kLockName); }
-
-bool is_checkpoint_name(const std::string& name) { return name.rfind("step-", 0) == 0; }
 
 // "config.json.tmp.1234" of a process that was killed.
 bool is_leftover(const std::string& name) {
@@ -70,30 +67,58 @@ void remove_leftovers(const fs::path& folder) {
 }
 
 void remove_run(const fs::path& folder) {
+  remove_checkpoints(checkpoints_of(folder));
   std::error_code error;
-  const fs::path checkpoints = folder / kCheckpoints;
-  if (fs::is_directory(checkpoints)) {
-    for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints)) {
-      if (is_checkpoint_name(entry.path().filename().string())) fs::remove_all(entry.path(), error);
-    }
-    fs::remove(checkpoints, error);  // stays if something else is in it
-  }
   for (const std::string_view file : kOurFiles) fs::remove(folder / file, error);
 }
 
-// Of the checkpoint that a run would go on from, or of the run itself.
-std::string stored_file(const fs::path& folder, const fs::path& checkpoint, std::string_view name) {
-  if (!checkpoint.empty()) return load_checkpoint(checkpoint).bytes(name);
-  if (has_checkpoints(folder / kCheckpoints))
-    return load_newest_checkpoint(folder / kCheckpoints).checkpoint.bytes(name);
-  return read_model_file(folder, name);
+bool is_checkpoint(const fs::path& path) { return read_manifest(path).kind == "checkpoint"; }
+
+bool same_folder(const fs::path& a, const fs::path& b) {
+  std::error_code error;
+  return fs::equivalent(a, b, error) && !error;
+}
+
+// --resume=PATH: what lies there decides what it means.
+void name_place(Place& place, const fs::path& path) {
+  if (!is_ours(path)) {
+    throw Error(ErrorCode::kNoCheckpoint,
+                fmt::format("--resume: {}: neither a run nor a checkpoint", path.string()),
+                "name the folder of a run, or one like DIR/checkpoints/step-000500");
+  }
+  fs::path folder = fs::absolute(path).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // "run/"
+  if (is_checkpoint(path)) {
+    place.checkpoint = path;
+    folder = folder.parent_path().parent_path();
+    if (!is_ours(folder) || !same_folder(checkpoints_of(folder), path / "..")) {
+      throw Error(ErrorCode::kNoCheckpoint,
+                  fmt::format("--resume: {}: a checkpoint outside its run", path.string()),
+                  "copy it into the folder checkpoints of its run");
+    }
+  }
+  if (place.folder.empty()) place.folder = folder;
+  if (same_folder(place.folder, folder)) return;
+  throw Error(
+      ErrorCode::kUsage,
+      fmt::format("--resume: {} is not of the run in {}", path.string(), place.folder.string()),
+      "name one run: leave --output out, or give its own folder");
 }
 
 }  // namespace
 
-FolderUse folder_use(const Arguments& arguments) {
-  if (arguments.has("resume")) return FolderUse::kResume;
-  return arguments.on("overwrite") ? FolderUse::kOverwrite : FolderUse::kNew;
+Place place_of(const Arguments& arguments, const std::string& output) {
+  Place place{.folder = output, .use = FolderUse::kNew, .checkpoint = {}};
+  if (arguments.on("overwrite")) place.use = FolderUse::kOverwrite;
+  if (!arguments.has("resume")) return place;
+  if (place.use == FolderUse::kOverwrite) {
+    throw Error(ErrorCode::kUsage, "train lm: --resume and --overwrite exclude each other",
+                "--resume goes on, --overwrite begins anew");
+  }
+  place.use = FolderUse::kResume;
+  const std::string path = arguments.text("resume");
+  if (!path.empty()) name_place(place, path);
+  return place;
 }
 
 void check_run_folder(const fs::path& folder, FolderUse use) {
@@ -127,17 +152,25 @@ void clear_run_folder(const fs::path& folder, FolderUse use) {
   if (use != FolderUse::kNew) remove_leftovers(folder);
 }
 
-LanguageModelSettings stored_settings(const fs::path& folder, const fs::path& checkpoint) {
-  check_run_folder(folder, FolderUse::kResume);
-  const fs::path where = checkpoint.empty() ? folder : checkpoint;
-  return settings_from_text(stored_file(folder, checkpoint, "config.json"),
-                            (where / "config.json").string());
-}
-
-std::unique_ptr<Tokenizer> stored_tokenizer(const fs::path& folder, const fs::path& checkpoint) {
-  const fs::path where = checkpoint.empty() ? folder : checkpoint;
-  return make_tokenizer(tokenizer_data_from_text(stored_file(folder, checkpoint, "tokenizer.txt"),
-                                                 (where / "tokenizer.txt").string()));
+StoredRun read_run(const Place& place) {
+  check_run_folder(place.folder, FolderUse::kResume);
+  StoredRun run;
+  const fs::path checkpoints = checkpoints_of(place.folder);
+  if (!place.checkpoint.empty()) {
+    run.checkpoint = load_checkpoint(place.checkpoint);
+  } else if (!checkpoint_steps(checkpoints).empty()) {
+    NewestCheckpoint newest = load_newest_checkpoint(checkpoints);
+    run.checkpoint = std::move(newest.checkpoint);
+    run.warnings = std::move(newest.warnings);
+  }
+  const fs::path where = run.checkpoint ? run.checkpoint->path : place.folder;
+  const auto file = [&](std::string_view name) {
+    return run.checkpoint ? run.checkpoint->bytes(name) : read_model_file(place.folder, name);
+  };
+  run.settings = settings_from_text(file("config.json"), (where / "config.json").string());
+  run.tokenizer = make_tokenizer(
+      tokenizer_data_from_text(file("tokenizer.txt"), (where / "tokenizer.txt").string()));
+  return run;
 }
 
 }  // namespace fovea::cli

@@ -4,18 +4,30 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/command_line.h"
 #include "fovea/task/language_model_settings.h"
 #include "fovea/text/tokenizer.h"
+#include "fovea/train/checkpoint.h"
 #include "fovea/train/run_lock.h"
 
 namespace fovea::cli {
 
 enum class FolderUse { kNew, kResume, kOverwrite };
 
-/// As --resume and --overwrite say.
-FolderUse folder_use(const Arguments& arguments);
+/// Where a run is, or will be.
+struct Place {
+  std::filesystem::path folder;  ///< empty if none was named
+  FolderUse use = FolderUse::kNew;
+  std::filesystem::path checkpoint;  ///< that was named to go on from; else empty
+};
+
+/// As --output, --resume[=PATH] and --overwrite say. PATH is a checkpoint of the run, or the run's
+/// folder. Throws kUsage, kNoCheckpoint, kModelDamaged.
+Place place_of(const Arguments& arguments, const std::string& output);
 
 /// Writes nothing. Throws kOutputExists if the folder is not empty and kNew (a lock that was left
 /// over is nothing), or if kOverwrite would replace files that no run of fovea has written;
@@ -29,11 +41,14 @@ std::unique_ptr<RunLock> lock_run_folder(const std::filesystem::path& folder, Fo
 /// With kOverwrite, removes what a run of fovea has written there, and nothing else.
 void clear_run_folder(const std::filesystem::path& folder, FolderUse use);
 
-/// What a run was begun with: as its newest whole checkpoint has it, or the one that is named, or
-/// the run itself where no checkpoint was due yet.
-LanguageModelSettings stored_settings(const std::filesystem::path& folder,
-                                      const std::filesystem::path& checkpoint);
-std::unique_ptr<Tokenizer> stored_tokenizer(const std::filesystem::path& folder,
-                                            const std::filesystem::path& checkpoint);
+/// What a run would go on from: its newest whole checkpoint, or the one that was named; the run
+/// itself where no checkpoint was due yet.
+struct StoredRun {
+  LanguageModelSettings settings;
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::optional<Checkpoint> checkpoint;
+  std::vector<std::string> warnings;  ///< of damaged checkpoints that were passed over
+};
+StoredRun read_run(const Place& place);
 
 }  // namespace fovea::cli

@@ -2,7 +2,7 @@
 #include "cli/threads.h"
 
 #include "cli/field_options.h"
-#include "fovea/base/check.h"
+#include "fovea/base/option.h"
 
 namespace fovea::cli {
 
@@ -21,16 +21,17 @@ struct ThreadOptions {
 
 }  // namespace
 
+Context context_of(int threads) {
+  require_option(threads >= 0 && threads <= kMostThreads, "threads", threads, "0 (all cores) to {}",
+                 kMostThreads);
+  return Context(threads);
+}
+
 Context context_of(const Arguments& arguments) {
   ThreadOptions options;
   const std::vector<Field> fields = fields_of(options);
   set_from_outside(flags_of(fields), arguments);
-  if (options.threads < 0 || options.threads > kMostThreads) {
-    throw Error(ErrorCode::kOptionValue,
-                fmt::format("--threads: {} is out of range", options.threads),
-                fmt::format("--threads must be 0 (all cores) to {}", kMostThreads));
-  }
-  return Context(options.threads);
+  return context_of(options.threads);
 }
 
 OptionSpec threads_option() {

@@ -6,6 +6,9 @@
 
 namespace fovea::cli {
 
+/// As --threads says. Throws kOptionValue.
+Context context_of(int threads);
+
 /// As --threads (or else FOVEA_THREADS) says. Throws kOptionValue.
 Context context_of(const Arguments& arguments);
 

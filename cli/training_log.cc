@@ -12,47 +12,71 @@
 
 namespace fovea::cli {
 
+namespace {
+
+ProgressStyle style_of(ProgressKind kind, const Terminal& terminal) {
+  if (quiet() || kind == ProgressKind::kNone) return ProgressStyle::kNone;
+  const bool bar = kind == ProgressKind::kAuto && terminal.interactive;
+  return bar ? ProgressStyle::kBar : ProgressStyle::kPlain;
+}
+
+}  // namespace
+
 void TrainingLog::begins(const RunState& state, double fraction_done) {
-  const Terminal terminal = inspect_terminal(STDERR_FILENO);
-  progress_.emplace(
-      std::cerr,
-      ProgressOptions{.style = terminal.interactive ? ProgressStyle::kBar : ProgressStyle::kPlain,
-                      .terminal = terminal,
-                      .first_fraction = fraction_done,
-                      .columns = [] { return terminal_columns(STDERR_FILENO); }});
-  if (state.step > 0) progress_->note(fmt::format("going on after update {}", state.step));
+  const Terminal terminal = message_terminal();
+  const ProgressStyle style = style_of(kind_, terminal);
+  const auto show = [&](std::ostream& out, ProgressStyle how) {
+    shown_.emplace_back(out,
+                        ProgressOptions{.style = how,
+                                        .terminal = terminal,
+                                        .first_fraction = fraction_done,
+                                        .columns = [] { return terminal_columns(STDERR_FILENO); }});
+  };
+  show(std::cerr, style);
+  if (std::ostream* log = log_stream()) {
+    show(*log, style == ProgressStyle::kNone ? style : ProgressStyle::kPlain);
+  }
+  if (state.step > 0) note(fmt::format("going on after update {}", state.step));
   if (state.evaluated_step >= 0) valid_loss_ = state.valid_loss;
+}
+
+void TrainingLog::note(const std::string& line) {
+  if (quiet()) return;
+  for (Progress& progress : shown_) progress.note(line);
 }
 
 void TrainingLog::noticed(const std::string& what) { warn(what); }
 
 void TrainingLog::updated(const UpdateRecord& record, double fraction_done) {
-  progress_->update({.fraction = fraction_done,
+  for (Progress& progress : shown_) {
+    progress.update({.fraction = fraction_done,
                      .step = record.step,
                      .steps = updates_,
                      .loss = record.mean16_loss,
                      .tokens_per_second = record.tokens_per_second,
                      .valid_loss = valid_loss_});
+  }
 }
 
-void TrainingLog::evaluation_begins(index) { progress_->busy("evaluating"); }
+void TrainingLog::evaluation_begins(index) {
+  for (Progress& progress : shown_) progress.busy("evaluating");
+}
 
 void TrainingLog::evaluated(const EvaluationRecord& record) {
   valid_loss_ = record.valid_loss;
   const bool best = record.valid_loss == record.best_valid_loss;
-  progress_->note(fmt::format("update {}: train loss {:.4f}, validation loss {:.4f}{}", record.step,
-                              record.train_loss, record.valid_loss,
-                              best ? ", the best so far" : ""));
+  note(fmt::format("update {}: train loss {:.4f}, validation loss {:.4f}{}", record.step,
+                   record.train_loss, record.valid_loss, best ? ", the best so far" : ""));
 }
 
 void TrainingLog::saved(index, const std::filesystem::path& checkpoint) {
-  progress_->note(fmt::format("saved {}", escape_text(checkpoint.string())));
+  note(fmt::format("saved {}", escape_text(checkpoint.string())));
 }
 
 Request TrainingLog::request() { return requested(); }
 
 void TrainingLog::finish() {
-  if (progress_) progress_->finish();
+  for (Progress& progress : shown_) progress.finish();
 }
 
 }  // namespace fovea::cli

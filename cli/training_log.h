@@ -2,18 +2,21 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "cli/train_options.h"
 #include "fovea/report/progress.h"
 #include "fovea/train/trainer.h"
 
 namespace fovea::cli {
 
-/// What is said on stderr while a model is trained: a bar on a terminal; elsewhere plain lines, one
-/// at most every ten seconds.
+/// What is said while a model is trained: on stderr a bar, or plain lines, one at most every ten
+/// seconds; in the log, if there is one, the lines.
 class TrainingLog final : public Observer {
  public:
   /// `updates` of the whole run; 0: not known.
-  explicit TrainingLog(index updates) : updates_(updates) {}
+  TrainingLog(index updates, ProgressKind kind) : updates_(updates), kind_(kind) {}
   ~TrainingLog() override { finish(); }
 
   void begins(const RunState& state, double fraction_done) override;
@@ -27,8 +30,11 @@ class TrainingLog final : public Observer {
   void finish();
 
  private:
+  void note(const std::string& line);
+
   const index updates_;
-  std::optional<Progress> progress_;
+  const ProgressKind kind_;
+  std::vector<Progress> shown_;  // on stderr, and in the log
   std::optional<double> valid_loss_;
 };
 

@@ -37,9 +37,9 @@ std::span<const token> seen_by_model(const std::vector<token>& tokens, index blo
 
 }  // namespace
 
-void generate_text(const Context& context, const LoadedLanguageModel& loaded,
-                   std::string_view prompt, const SamplingOptions& options,
-                   const std::function<bool(std::string_view)>& write) {
+index generate_text(const Context& context, const LoadedLanguageModel& loaded,
+                    std::string_view prompt, const SamplingOptions& options,
+                    const std::function<void(std::string_view)>& write) {
   check_options(options);
   const bool lines = loaded.settings.text.data == kLines;
   std::vector<token> tokens = first_tokens(loaded, prompt);
@@ -47,7 +47,8 @@ void generate_text(const Context& context, const LoadedLanguageModel& loaded,
   LanguageModelDecoder decoder(context, *loaded.model);
   StreamDecoder text(*loaded.tokenizer);
   std::vector<float> logits;
-  for (index number = 0; number < options.max_tokens; ++number) {
+  index number = 0;
+  for (; number < options.max_tokens; ++number) {
     const Vec<const float> raw = decoder.append({next.data(), static_cast<index>(next.size())});
     logits.assign(raw.begin(), raw.end());
     const Vec<float> choices{logits.data(), raw.size};
@@ -56,11 +57,12 @@ void generate_text(const Context& context, const LoadedLanguageModel& loaded,
                              options.repetition_penalty);
     const token chosen = sample_token(choices, options, static_cast<std::uint64_t>(number));
     if (chosen == kEndToken) break;
-    if (!write(text.push(chosen))) return;
+    write(text.push(chosen));
     tokens.push_back(chosen);
     next = {chosen};
   }
   write(text.finish());
+  return number;
 }
 
 }  // namespace fovea

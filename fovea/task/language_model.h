@@ -64,13 +64,14 @@ RunCost cost_of(const LanguageModelRun& run);
 
 /// Where a run begins.
 struct StartAt {
-  bool resume = false;               ///< at the newest whole checkpoint; at 0 if none was due yet
-  std::filesystem::path checkpoint;  ///< at this one
+  bool resume = false;                   ///< at the newest whole checkpoint; at 0 if none was due
+  std::optional<Checkpoint> checkpoint;  ///< at this one
 };
 
-/// Trains in `folder`, which exists. A new run writes config.json and tokenizer.txt first.
+/// Trains in `folder`, which exists. A new run writes config.json and tokenizer.txt first. Throws
+/// also what Trainer::resume does.
 TrainResult train_language_model(const Context& context, const LanguageModelRun& run,
-                                 const std::filesystem::path& folder, const StartAt& start,
+                                 const std::filesystem::path& folder, StartAt start,
                                  Observer& observer);
 
 }  // namespace fovea

@@ -13,24 +13,24 @@ namespace {
 
 // The options that decide what an update does; how long a run is and how often it is looked at are
 // none of them.
-std::string recipe_fingerprint(TrainOptions recipe) {
+std::string recipe_fingerprint(const LanguageModelSettings& s) {
+  TrainOptions recipe = s.recipe;
   const TrainOptions any;
   recipe.stop_after = any.stop_after;
   recipe.eval_every = any.eval_every;
   recipe.save_every = any.save_every;
   recipe.log_every = any.log_every;
   recipe.keep = any.keep;
-  return xxh3_128(to_json(recipe));
+  return xxh3_128({std::to_string(s.text.batch_size), to_json(recipe)});
 }
 
 RunIdentity identity_of(const LanguageModelSettings& s, const Corpus& corpus,
                         const Tokenizer& tokenizer) {
-  const std::string cut = fmt::format("{} {} {} {}", s.text.data, s.text.batch_size, s.model.block,
-                                      corpus.train.size());
+  const std::string cut = fmt::format("{} {}", s.text.data, corpus.train.size());
   return {.model = xxh3_128(to_json(s.model)),
           .data = xxh3_128({cut, corpus.train, corpus.valid}),
           .tokenizer = xxh3_128(to_text(tokenizer.data())),
-          .recipe = recipe_fingerprint(s.recipe),
+          .recipe = recipe_fingerprint(s),
           .isa = std::string(isa_name(current_isa())),
           .version = FOVEA_VERSION};
 }

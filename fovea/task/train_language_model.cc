@@ -6,7 +6,7 @@
 namespace fovea {
 
 TrainResult train_language_model(const Context& context, const LanguageModelRun& run,
-                                 const std::filesystem::path& folder, const StartAt& start,
+                                 const std::filesystem::path& folder, StartAt start,
                                  Observer& observer) {
   const std::vector<NamedFile> files = {{"config.json", config_text(run.settings)},
                                         {"tokenizer.txt", to_text(run.tokenizer->data())}};
@@ -22,7 +22,12 @@ TrainResult train_language_model(const Context& context, const LanguageModelRun&
                    .folder = folder,
                    .identity = run.identity,
                    .attachments = files});
-  if (start.resume) trainer.resume(start.checkpoint);
+  if (start.checkpoint) {
+    trainer.resume(*start.checkpoint);
+    start.checkpoint.reset();  // as large as the model and its moments: not kept while it trains
+  } else if (start.resume) {
+    trainer.resume();
+  }
   return trainer.run();
 }
 

@@ -60,13 +60,9 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-/// Newest first.
-std::vector<index> steps_in(const fs::path& folder) {
-  std::vector<index> steps;
-  for (const std::string& name : names_in(folder)) {
-    if (const auto step = step_of(name)) steps.push_back(*step);
-  }
-  std::sort(steps.begin(), steps.end(), std::greater<>());
+std::vector<index> newest_first(const fs::path& folder) {
+  std::vector<index> steps = checkpoint_steps(folder);
+  std::reverse(steps.begin(), steps.end());
   return steps;
 }
 
@@ -85,13 +81,13 @@ fs::path temporary_path(const fs::path& folder, index step) {
 void remove_checkpoint(const fs::path& folder, index step) {
   const fs::path doomed = temporary_path(folder, step);
   std::error_code ignored;
-  fs::rename(folder / folder_name(step), doomed, ignored);
+  fs::rename(checkpoint_path(folder, step), doomed, ignored);
   fs::remove_all(doomed, ignored);
 }
 
 void prune(const fs::path& folder, index saved, index keep) {
   index kept = 0;
-  for (const index step : steps_in(folder)) {
+  for (const index step : newest_first(folder)) {
     const bool wanted = step <= saved && kept < keep;
     if (wanted)
       ++kept;
@@ -127,7 +123,7 @@ fs::path save_checkpoint(const fs::path& folder, index step, const std::vector<N
   require_disk_space(folder, bytes);
 
   const fs::path temporary = temporary_path(folder, step);
-  fs::path target = folder / folder_name(step);
+  fs::path target = checkpoint_path(folder, step);
   std::error_code ignored;
   try {
     write_files(temporary, step, files);
@@ -145,15 +141,31 @@ fs::path save_checkpoint(const fs::path& folder, index step, const std::vector<N
   return target;
 }
 
-bool has_checkpoints(const fs::path& folder) { return !steps_in(folder).empty(); }
+std::vector<index> checkpoint_steps(const fs::path& folder) {
+  std::vector<index> steps;
+  for (const std::string& name : names_in(folder)) {
+    if (const auto step = step_of(name)) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+fs::path checkpoint_path(const fs::path& folder, index step) { return folder / folder_name(step); }
+
+void remove_checkpoints(const fs::path& folder) {
+  sweep(folder);
+  for (const index step : checkpoint_steps(folder)) remove_checkpoint(folder, step);
+  std::error_code ignored;
+  fs::remove(folder, ignored);
+}
 
 NewestCheckpoint load_newest_checkpoint(const fs::path& folder) {
   sweep(folder);
   std::optional<Error> newest;
   NewestCheckpoint result;
-  for (const index step : steps_in(folder)) {
+  for (const index step : newest_first(folder)) {
     try {
-      result.checkpoint = load_checkpoint(folder / folder_name(step));
+      result.checkpoint = load_checkpoint(checkpoint_path(folder, step));
       return result;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kOutOfMemory) throw;

@@ -21,8 +21,16 @@ struct Checkpoint {
   const std::string& bytes(std::string_view name) const;
 };
 
-/// Is there a published checkpoint, whole or damaged? A save that was interrupted leaves none.
-bool has_checkpoints(const std::filesystem::path& folder);
+/// The steps of the published checkpoints, whole or damaged, ascending. A save that was interrupted
+/// leaves none; what does not bear the name of a checkpoint is none.
+std::vector<index> checkpoint_steps(const std::filesystem::path& folder);
+
+/// `folder`/step-000500: where the checkpoint of a step is, or would be.
+std::filesystem::path checkpoint_path(const std::filesystem::path& folder, index step);
+
+/// Removes all checkpoints and what killed saves have left, and the folder if nothing else is in
+/// it.
+void remove_checkpoints(const std::filesystem::path& folder);
 
 /// Saves the files as `folder`/step-NNNNNN and returns that path. They are written into a temporary
 /// folder, flushed, listed in its manifest, and appear by one rename; on an error nothing has

@@ -11,7 +11,7 @@ namespace fovea {
 /// What a run is made of, as fingerprints. A run goes on only with what it began with.
 struct RunIdentity {
   std::string model;      ///< of the model's configuration
-  std::string data;       ///< of the text that it is trained and validated on, and how it is cut
+  std::string data;       ///< of the text that it is trained on and of that which validates
   std::string tokenizer;  ///< of tokenizer.txt
   std::string recipe;     ///< of the options that decide the values of an update
   std::string isa;        ///< the instruction set: another one rounds differently
@@ -20,7 +20,7 @@ struct RunIdentity {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("model", model, "fingerprint of the model's configuration");
-    visit("data", data, "fingerprint of the text and how it is cut");
+    visit("data", data, "fingerprint of the text");
     visit("tokenizer", tokenizer, "fingerprint of the tokenizer");
     visit("recipe", recipe, "fingerprint of the training options");
     visit("isa", isa, "instruction set");

@@ -74,6 +74,12 @@ struct TrainResult {
   double process_step_seconds = 0;
 };
 
+/// What the run of a checkpoint is made of. Throws kModelDamaged.
+RunIdentity identity_of(const Checkpoint& checkpoint);
+
+/// The checkpoints of a run folder.
+std::filesystem::path checkpoints_of(const std::filesystem::path& folder);
+
 /// Trains in a run folder:
 ///   model.safetensors   the parameters with the lowest validation loss; the last ones where there
 ///                       is no validation. Replaced by one rename.
@@ -86,10 +92,12 @@ class Trainer {
   /// Begins at step 0.
   Trainer(const Context& context, Objective& objective, Observer& observer, TrainerSetup setup);
 
-  /// Goes on from a checkpoint: the newest whole one of the run, or `checkpoint` if it is named.
-  /// Throws kNoCheckpoint, kModelDamaged, and kConfig where model, text or tokenizer are not the
-  /// same any more; other options, and another instruction set, are only noticed.
-  void resume(const std::filesystem::path& checkpoint = {});
+  /// Goes on from the newest whole checkpoint of the run, or from update 0 if none was due yet.
+  /// Throws kModelDamaged, and kConfig where model, text or tokenizer are not the same any more;
+  /// other options, and another instruction set, are only noticed.
+  void resume();
+  /// The same from this checkpoint.
+  void resume(const Checkpoint& checkpoint);
 
   /// To the end of the run, or until the observer asks to stop. Throws kDiverged, before anything
   /// is changed by it, where a loss or the gradient is not finite.
@@ -108,7 +116,6 @@ class Trainer {
   void save();
   void write_model();
   void compare(const RunIdentity& stored);
-  void restore(const Checkpoint& checkpoint);
   void stop_if_diverged(double loss, double norm) const;
   struct Update {
     double loss, lr, gradient_norm, seconds;

@@ -32,11 +32,20 @@ struct StateFile {
   }
 };
 
-std::filesystem::path checkpoints_of(const std::filesystem::path& folder) {
-  return folder / "checkpoints";
+StateFile state_of(const Checkpoint& checkpoint) {
+  StateFile stored;
+  from_json(checkpoint.bytes(kStateFile),
+            {checkpoint.path.string() + "/state.json", ErrorCode::kModelDamaged}, stored);
+  return stored;
 }
 
 }  // namespace
+
+RunIdentity identity_of(const Checkpoint& checkpoint) { return state_of(checkpoint).identity; }
+
+std::filesystem::path checkpoints_of(const std::filesystem::path& folder) {
+  return folder / "checkpoints";
+}
 
 void Trainer::write_model() {
   write_model_weights(setup_.folder, parameter_tensors(objective_.parameters()),
@@ -68,24 +77,21 @@ void Trainer::save() {
   save_requested_ = false;
 }
 
-void Trainer::resume(const std::filesystem::path& checkpoint) {
+void Trainer::resume() {
   const std::filesystem::path all = checkpoints_of(setup_.folder);
-  if (!checkpoint.empty()) return restore(load_checkpoint(checkpoint));
   // Interrupted before the first checkpoint was due: the state of step 0 follows from the options.
-  if (!has_checkpoints(all)) {
+  if (checkpoint_steps(all).empty()) {
     observer_.noticed("there is no checkpoint yet: beginning at update 0");
     return;
   }
   const NewestCheckpoint newest = load_newest_checkpoint(all);
   for (const std::string& warning : newest.warnings) observer_.noticed(warning);
-  restore(newest.checkpoint);
+  resume(newest.checkpoint);
 }
 
-void Trainer::restore(const Checkpoint& checkpoint) {
+void Trainer::resume(const Checkpoint& checkpoint) {
   const std::string where = checkpoint.path.string();
-  StateFile stored;
-  from_json(checkpoint.bytes(kStateFile), {where + "/state.json", ErrorCode::kModelDamaged},
-            stored);
+  const StateFile stored = state_of(checkpoint);
   compare(stored.identity);
   restore_parameters(
       objective_.parameters(),
@@ -115,7 +121,10 @@ void Trainer::compare(const RunIdentity& stored) {
   const auto require = [](const std::string& was, const std::string& is, std::string_view what) {
     if (was == is) return;
     throw Error(
-        ErrorCode::kConfig, fmt::format("cannot resume: {} is not that of the run", what),
+        ErrorCode::kConfig,
+        fmt::format(
+            "cannot resume: the {} is not that of the run: fingerprint {}, it began with {}", what,
+            is, was),
         fmt::format("give the {} that the run began with, or train into another folder", what));
   };
   require(stored.model, now.model, "model configuration");

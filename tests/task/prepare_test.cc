@@ -41,7 +41,9 @@ TEST(Prepare, IdentityIsThatOfTheRun) {
   EXPECT_NE(changed([](auto& s) { s.recipe.lr = 2e-3; }).recipe, base.recipe);
   EXPECT_NE(changed([](auto& s) { s.recipe.seed = 2; }).recipe, base.recipe);
   EXPECT_NE(changed([](auto& s) { s.model.width = 32; }).model, base.model);
-  EXPECT_NE(changed([](auto& s) { s.text.batch_size = 5; }).data, base.data);
+  EXPECT_EQ(changed([](auto& s) { s.text.batch_size = 5; }).data, base.data);
+  EXPECT_NE(changed([](auto& s) { s.text.batch_size = 5; }).recipe, base.recipe);
+  EXPECT_NE(changed([](auto& s) { s.text.data = "lines"; }).data, base.data);
   EXPECT_NE(changed([](auto& s) { s.text.valid_fraction = 0.2; }).data, base.data);
   EXPECT_NE(changed([](auto& s) { s.text.tokenizer = "byte"; }).tokenizer, base.tokenizer);
 }

@@ -115,12 +115,32 @@ TEST_F(CheckpointTest, IfNoneIsWholeTheNewestIsNamed) {
 }
 
 TEST_F(CheckpointTest, AnInterruptedFirstSaveLeavesNoCheckpoint) {
-  EXPECT_FALSE(has_checkpoints(folder_));
+  EXPECT_THAT(checkpoint_steps(folder_), IsEmpty());
   fs::create_directories(folder_ / "step-000100.tmp.1");
-  EXPECT_FALSE(has_checkpoints(folder_));
+  EXPECT_THAT(checkpoint_steps(folder_), IsEmpty());
   save(100);
   damage(100);
-  EXPECT_TRUE(has_checkpoints(folder_));
+  EXPECT_THAT(checkpoint_steps(folder_), ElementsAre(100));
+}
+
+TEST_F(CheckpointTest, StepsAreOrderedAsNumbers) {
+  for (const index step : {999999, 1000000, 5})
+    fs::create_directories(checkpoint_path(folder_, step));
+  EXPECT_THAT(checkpoint_steps(folder_), ElementsAre(5, 999999, 1000000));
+}
+
+TEST_F(CheckpointTest, RemovingAllLeavesWhatIsNotOurs) {
+  for (const index step : {100, 200}) save(step);
+  damage(200);
+  fs::create_directories(folder_ / fmt::format("step-000300.tmp.{}", dead_process()) / "x");
+  for (const char* theirs : {"step-by-step", "step-000100.old", "step-5", "notes"}) {
+    fs::create_directories(folder_ / theirs);
+  }
+  remove_checkpoints(folder_);
+  EXPECT_THAT(names(), ElementsAre("notes", "step-000100.old", "step-5", "step-by-step"));
+  for (const std::string& theirs : names()) fs::remove(folder_ / theirs);
+  remove_checkpoints(folder_);
+  EXPECT_FALSE(fs::exists(folder_));
 }
 
 TEST_F(CheckpointTest, WithoutAnyThereIsNothingToResume) {

@@ -38,7 +38,7 @@ class TrainerCheckpoint : public testing::Test {
     observer.wanted = Request::kStop;
     observer.at_step = stop_at;
     Trainer trainer(Context(1), objective, observer, setup(path));
-    if (resume) trainer.resume(from);
+    if (resume) from.empty() ? trainer.resume() : trainer.resume(load_checkpoint(from));
     trainer.run();
     Outcome outcome{
         read_file(path / "model.safetensors"),
@@ -136,7 +136,8 @@ TEST_F(TrainerCheckpoint, RefusesWhatIsNotTheSameRun) {
        {&RunIdentity::model, &RunIdentity::data, &RunIdentity::tokenizer}) {
     const std::string before = identity.*part;
     identity.*part = "other";
-    EXPECT_THROWS(process(folder / "run", true, 1000), kConfig, "cannot resume");
+    EXPECT_THROWS(process(folder / "run", true, 1000), kConfig,
+                  "is not that of the run: fingerprint other, it began with " + before);
     identity.*part = before;
   }
 }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train_options.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "cli/field_options.h"
+#include "fovea/base/option.h"
+#include "fovea/config/toml.h"
+#include "fovea/data/batcher.h"
+#include "fovea/text/tokenizer.h"
+
+namespace fovea::cli {
+
+namespace {
+
+// The fields that a user can set; the vocabulary follows from the text.
+std::vector<Field> settable_fields(TrainLmOptions& options) {
+  std::vector<Field> fields = fields_of(options);
+  std::erase_if(fields, [](const Field& field) { return field.name == "model.vocabulary"; });
+  return fields;
+}
+
+std::vector<Field> fields_below(const std::vector<Field>& fields, std::string_view table) {
+  std::vector<Field> chosen;
+  std::copy_if(fields.begin(), fields.end(), std::back_inserter(chosen),
+               [&](const Field& field) { return field.name.rfind(table, 0) == 0; });
+  return chosen;
+}
+
+// What a text has to be, where its type alone does not say so.
+std::string placeholder_of(const OptionSpec& option) {
+  if (option.name == "tokenizer") return names_in(kTokenizers, "|");
+  if (option.name == "data") return names_in(kDataKinds, "|");
+  if (option.name == "preset") return names_in(language_model_presets(), "|");
+  if (option.name == "output") return "DIR";
+  if (option.name == "log-file") return "FILE";
+  return option.placeholder == "TEXT" ? "LENGTH" : option.placeholder;
+}
+
+// Returns the names of the fields that were set.
+std::vector<std::string> read(TrainLmOptions& options, const Arguments& arguments) {
+  const std::vector<Field> fields = settable_fields(options);
+  std::vector<std::string> set;
+  if (arguments.has("config")) set = set_from_toml_file(fields, arguments.text("config"));
+  const std::vector<std::string> outside = set_from_outside(flags_of(fields), arguments);
+  set.insert(set.end(), outside.begin(), outside.end());
+  return set;
+}
+
+void make_absolute(std::vector<std::string>& files) {
+  for (std::string& file : files) {
+    file = std::filesystem::absolute(file).lexically_normal().string();
+  }
+}
+
+}  // namespace
+
+std::vector<OptionSpec> train_lm_options() {
+  TrainLmOptions defaults;
+  const std::vector<Field> fields = settable_fields(defaults);
+  std::vector<OptionSpec> options;
+  const auto add = [&](std::vector<OptionSpec> group) {
+    options.insert(options.end(), group.begin(), group.end());
+  };
+  add(options_of(flags_of(fields_below(fields, "text.")), "Text"));
+  add(options_of(flags_of(fields_below(fields, "model.")), "Model"));
+  add(options_of(flags_of(fields_below(fields, "recipe.")), "Training"));
+  add(said_or_not(options_of(flags_of(fields_below(fields, "run.")), "Run")));
+  add({{"config", OptionKind::kValue, "FILE", "settings as TOML", "Run", "c"},
+       {"dump-config", OptionKind::kFlag, "", "print all settings as TOML, and do nothing", "Run",
+        ""},
+       {"resume", OptionKind::kOptionalValue, "[=PATH]",
+        "go on, at the newest checkpoint or at PATH", "Run", ""},
+       {"overwrite", OptionKind::kFlag, "", "replace an earlier run in the folder", "Run", ""},
+       {"dry-run", OptionKind::kFlag, "", "print what the run takes, and write nothing", "Run",
+        ""}});
+  for (OptionSpec& option : options) option.placeholder = placeholder_of(option);
+  for (const auto& [name, also] : {std::pair{"lr", "learning-rate"},
+                                   {"output", "o"},
+                                   {"threads", "t"},
+                                   {"quiet", "q"},
+                                   {"verbose", "v"}}) {
+    also_called(options, name, also);
+  }
+  return options;
+}
+
+RunOptions run_options_of(const Arguments& arguments) {
+  TrainLmOptions options;
+  read(options, arguments);
+  return options.run;
+}
+
+LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& arguments,
+                                  const RunOptions& run) {
+  TrainLmOptions options{.settings = std::move(begin), .run = {}};
+  if (!run.preset.empty()) apply_preset(run.preset, options.settings);
+  const std::vector<std::string> set = read(options, arguments);
+  const auto is_set = [&](std::string_view name) {
+    return std::find(set.begin(), set.end(), name) != set.end();
+  };
+  // Whoever begins with another learning rate alone means the whole schedule. What a run that is
+  // resumed has was decided when it began.
+  TrainOptions& recipe = options.settings.recipe;
+  if (!arguments.has("resume") && is_set("recipe.lr") && !is_set("recipe.min_lr")) {
+    recipe.min_lr = recipe.schedule == ScheduleKind::kConstant ? recipe.lr : recipe.lr / 10;
+  }
+  make_absolute(options.settings.text.train);
+  make_absolute(options.settings.text.valid);
+  return options.settings;
+}
+
+std::string config_toml(const LanguageModelSettings& settings, const RunOptions& run) {
+  TrainLmOptions options{.settings = settings, .run = run};
+  return toml_text(settable_fields(options));
+}
+
+}  // namespace fovea::cli

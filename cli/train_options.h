@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that can be said about a training: settings of the model and its recipe, and how this one
+// process is run. One list of fields serves options, environment and TOML.
+#pragma once
+
+#include <string>
+
+#include "cli/command_line.h"
+#include "cli/output.h"
+#include "fovea/task/language_model_settings.h"
+
+namespace fovea::cli {
+
+enum class ProgressKind { kAuto, kPlain, kNone };
+
+inline constexpr EnumName<ProgressKind> kProgressKindNames[] = {
+    {ProgressKind::kAuto, "auto"}, {ProgressKind::kPlain, "plain"}, {ProgressKind::kNone, "none"}};
+inline std::span<const EnumName<ProgressKind>> enum_names(ProgressKind) {
+  return kProgressKindNames;
+}
+
+struct RunOptions {
+  std::string output;
+  std::string preset;
+  int threads = 0;
+  bool json = false;
+  ProgressKind progress = ProgressKind::kAuto;
+  MessageOptions messages;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("output", output, "folder of the run and its model");
+    visit("preset", preset, "where settings start from");
+    visit("threads", threads, "threads to work on; 0: all cores");
+    visit("json", json, "print the result as one JSON object");
+    visit("progress", progress, "how progress is shown; auto: a bar on a terminal, else lines");
+    messages.visit_fields(visit);
+  }
+};
+
+struct TrainLmOptions {
+  LanguageModelSettings settings;
+  RunOptions run;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    settings.visit_fields(visit);
+    visit("run", run, "how this process is run");
+  }
+};
+
+std::vector<OptionSpec> train_lm_options();
+
+/// How this process is run, as --config, the environment and the options say.
+RunOptions run_options_of(const Arguments& arguments);
+
+/// `begin` (the defaults, or what a run began with), changed by the preset, --config, the
+/// environment and the options, each counting more than those before. Paths of texts become
+/// absolute, so that a run can be resumed from anywhere.
+LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& arguments,
+                                  const RunOptions& run);
+
+/// The same as TOML that --config takes.
+std::string config_toml(const LanguageModelSettings& settings, const RunOptions& run);
+
+}  // namespace fovea::cli

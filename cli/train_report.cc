@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train_report.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "cli/output.h"
+#include "fovea/base/check.h"
+#include "fovea/config/json.h"
+#include "fovea/report/progress.h"
+#include "fovea/simd/isa.h"
+
+namespace fovea::cli {
+
+namespace {
+
+double mib(double bytes) { return bytes / (1 << 20); }
+
+struct DryRun {
+  index parameters = 0;
+  index updates = 0;
+  index tokens_per_update = 0;
+  double flops_per_update = 0;
+  double flops = 0;
+  index predicted_memory_bytes = 0;
+  index available_memory_bytes = 0;
+  double predicted_seconds = 0;
+  std::string predicted_seconds_basis;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("parameters", parameters, "numbers that are learned");
+    visit("updates", updates, "updates of the whole run; 0: it ends by hours");
+    visit("tokens_per_update", tokens_per_update, "targets of an update, at most");
+    visit("flops_per_update", flops_per_update, "of products, forward and backward");
+    visit("flops", flops, "of the whole run");
+    visit("predicted_memory_bytes", predicted_memory_bytes, "of the process, at its peak");
+    visit("available_memory_bytes", available_memory_bytes, "that can be taken now");
+    visit("predicted_seconds", predicted_seconds, "an estimate: updates and evaluations");
+    visit("predicted_seconds_basis", predicted_seconds_basis, "what it rests on");
+  }
+};
+
+struct Summary {
+  double train_loss = std::numeric_limits<double>::quiet_NaN();
+  double valid_loss = std::numeric_limits<double>::quiet_NaN();
+  double best_valid_loss = std::numeric_limits<double>::quiet_NaN();
+  index steps = 0;
+  index tokens = 0;
+  double tokens_per_second = 0;
+  double seconds = 0;
+  index parameters = 0;
+  index peak_memory_bytes = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("train_loss", train_loss, "nats per target, mean since the previous evaluation");
+    visit("valid_loss", valid_loss, "nats per target, the whole set, at the end");
+    visit("best_valid_loss", best_valid_loss, "the lowest of all evaluations");
+    visit("steps", steps, "updates since the beginning of the run");
+    visit("tokens", tokens, "targets trained since the beginning of the run");
+    visit("tokens_per_second", tokens_per_second, "of this process, in its updates");
+    visit("seconds", seconds, "of this process");
+    visit("parameters", parameters, "numbers that are learned");
+    visit("peak_memory_bytes", peak_memory_bytes, "resident, of this process");
+  }
+};
+
+Summary summary_of(const TrainResult& result, index parameters, double seconds) {
+  const RunState& state = result.state;
+  Summary summary;
+  if (state.tokens > 0) summary.train_loss = state.recent_train_loss();
+  if (state.evaluated_step == state.step && state.step > 0) summary.valid_loss = state.valid_loss;
+  if (state.best_step >= 0) summary.best_valid_loss = state.best_valid_loss;
+  summary.steps = state.step;
+  summary.tokens = state.tokens;
+  summary.tokens_per_second =
+      result.process_step_seconds > 0
+          ? static_cast<double>(result.process_tokens) / result.process_step_seconds
+          : 0;
+  summary.seconds = seconds;
+  summary.parameters = parameters;
+  summary.peak_memory_bytes = peak_memory_bytes();
+  return summary;
+}
+
+}  // namespace
+
+void require_memory(const RunCost& cost, const MemoryLimit& memory) {
+  if (cost.memory_bytes <= static_cast<double>(memory.bytes)) return;
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("training would take {:.0f} MiB; {:.0f} MiB are available ({})",
+                          cost.memory_bytes / (1 << 20),
+                          static_cast<double>(memory.bytes) / (1 << 20), memory.reason),
+              "choose a smaller --batch-size, --block, --width or --layers");
+}
+
+void describe_run(const Context& context, const LanguageModelRun& run, const RunCost& cost,
+                  const MemoryLimit& memory) {
+  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  detail(fmt::format("text: {} bytes, vocabulary of {} tokens, {} updates an epoch", run.text_bytes,
+                     run.tokenizer->vocabulary_size(), run.training->updates_per_epoch()));
+  detail(run.validation
+             ? fmt::format("validation: {} targets in {} batches",
+                           run.validation->sequences().target_count(), run.validation->size())
+             : "validation: none");
+  detail(fmt::format("model: {} parameters; about {:.0f} MiB of {:.0f} MiB will be used ({})",
+                     cost.parameters, mib(cost.memory_bytes),
+                     mib(static_cast<double>(memory.bytes)), memory.reason));
+}
+
+void print_forecast(const RunForecast& forecast, bool json) {
+  const auto& [cost, time, memory] = forecast;
+  const DryRun dry{.parameters = cost.parameters,
+                   .updates = cost.updates,
+                   .tokens_per_update = cost.tokens_per_update,
+                   .flops_per_update = cost.flops_per_update,
+                   .flops = cost.flops_per_update * static_cast<double>(cost.updates),
+                   .predicted_memory_bytes = static_cast<index>(cost.memory_bytes),
+                   .available_memory_bytes = memory.bytes,
+                   .predicted_seconds = time.seconds,
+                   .predicted_seconds_basis = time.basis};
+  if (json) return print(to_json_line(dry) + "\n");
+  print(fmt::format("parameters        {}\n", dry.parameters));
+  print(dry.updates > 0 ? fmt::format("updates           {}\n", dry.updates)
+                        : "updates           until the time is up\n");
+  print(fmt::format("tokens an update  {}\n", dry.tokens_per_update));
+  print(fmt::format("FLOPs an update   {:.4g}\n", dry.flops_per_update));
+  if (dry.updates > 0) print(fmt::format("FLOPs             {:.4g}\n", dry.flops));
+  print(fmt::format("predicted memory  {:.0f} MiB of {:.0f} MiB ({})\n", mib(cost.memory_bytes),
+                    mib(static_cast<double>(memory.bytes)), memory.reason));
+  print(fmt::format("estimated time    {} ({})\n", format_duration(time.seconds), time.basis));
+}
+
+void print_result(const TrainResult& result, index parameters, double seconds,
+                  const RunOptions& run) {
+  const Summary s = summary_of(result, parameters, seconds);
+  if (run.json) return print(to_json_line(s) + "\n");
+  print(fmt::format("{} updates, {} tokens in {:.1f} s ({:.0f} tokens/s)\n", s.steps, s.tokens,
+                    s.seconds, s.tokens_per_second));
+  print(fmt::format("train loss {:.4f}", s.train_loss));
+  if (std::isfinite(s.valid_loss)) print(fmt::format(", validation loss {:.4f}", s.valid_loss));
+  if (std::isfinite(s.best_valid_loss)) {
+    print(fmt::format(", best validation loss {:.4f}", s.best_valid_loss));
+  }
+  print(fmt::format("\nmodel: {}\n", run.output));
+}
+
+}  // namespace fovea::cli

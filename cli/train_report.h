@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What train lm prints on stdout, and what it tells about a run before it begins.
+#pragma once
+
+#include <filesystem>
+
+#include "cli/train_options.h"
+#include "fovea/base/machine.h"
+#include "fovea/task/language_model.h"
+#include "fovea/task/run_time.h"
+
+namespace fovea::cli {
+
+/// Throws kOutOfMemory if the run takes more than there is.
+void require_memory(const RunCost& cost, const MemoryLimit& memory);
+
+/// With --verbose: what is used and found.
+void describe_run(const Context& context, const LanguageModelRun& run, const RunCost& cost,
+                  const MemoryLimit& memory);
+
+struct RunForecast {
+  RunCost cost;
+  RunTime time;
+  MemoryLimit memory;
+};
+void print_forecast(const RunForecast& forecast, bool json);
+
+/// `seconds` of this process.
+void print_result(const TrainResult& result, index parameters, double seconds,
+                  const RunOptions& run);
+
+}  // namespace fovea::cli

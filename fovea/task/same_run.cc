@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/same_run.h"
+
+#include <fmt/format.h>
+
+#include "fovea/base/option.h"
+#include "fovea/config/field.h"
+
+namespace fovea {
+
+namespace {
+
+[[noreturn]] void fail_changed(std::string_view field, const std::string& began,
+                               const std::string& given) {
+  const std::string option = option_name(field);
+  throw Error(
+      ErrorCode::kConfig,
+      fmt::format("cannot resume: {}: the run began with {}, given is {}", option, began, given),
+      fmt::format("leave {} out, or train into another folder", option));
+}
+
+bool is_fixed(const Field& field, bool splits) {
+  if (field.name == "text.valid_fraction") return splits;
+  return field.name.starts_with("model.") || field.name == "text.tokenizer" ||
+         field.name == "text.data";
+}
+
+std::string list_of(const std::vector<std::string>& files) {
+  return files.empty() ? "no file" : fmt::format("{}", fmt::join(files, ", "));
+}
+
+}  // namespace
+
+void require_same_run(const LanguageModelSettings& began, const LanguageModelSettings& given) {
+  LanguageModelSettings was = began, is = given;
+  // Sizes that follow from others are the same, said or not.
+  was.model = resolve(was.model);
+  is.model.vocabulary = was.model.vocabulary;
+  is.model = resolve(is.model);
+  const bool splits = was.text.valid.empty() && is.text.valid.empty();
+  const std::vector<Field> before = fields_of(was), now = fields_of(is);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (!is_fixed(before[i], splits) || value_text(before[i]) == value_text(now[i])) continue;
+    fail_changed(before[i].name, value_text(before[i]), value_text(now[i]));
+  }
+}
+
+void require_same_text(const LanguageModelSettings& began, const RunIdentity& identity,
+                       const LanguageModelRun& given) {
+  if (identity.data == given.identity.data) return;
+  const TextOptions& was = began.text;
+  const TextOptions& is = given.settings.text;
+  if (was.train != is.train) fail_changed("train", list_of(was.train), list_of(is.train));
+  if (was.valid != is.valid) fail_changed("valid", list_of(was.valid), list_of(is.valid));
+  std::vector<std::string> files = was.train;
+  files.insert(files.end(), was.valid.begin(), was.valid.end());
+  throw Error(ErrorCode::kConfig,
+              fmt::format("cannot resume: {}: the text has changed since the run began (its "
+                          "fingerprint was {}, now it is {})",
+                          list_of(files), identity.data, given.identity.data),
+              "restore the text, name where it is now with --train, or train into another folder");
+}
+
+}  // namespace fovea

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// May a run go on with these settings?
+#pragma once
+
+#include "fovea/task/language_model.h"
+
+namespace fovea {
+
+/// What makes a run what it is cannot change: the model, the tokenizer, the kind of data, and where
+/// the text is cut. Throws kConfig, which names the option, what the run has and what was given;
+/// what resolve() throws. Files that have other names may hold the same text: see below.
+void require_same_run(const LanguageModelSettings& began, const LanguageModelSettings& given);
+
+/// Throws kConfig, which names the files, unless `given` reads the text of the run that began with
+/// these settings and has this identity.
+void require_same_text(const LanguageModelSettings& began, const RunIdentity& identity,
+                       const LanguageModelRun& given);
+
+}  // namespace fovea

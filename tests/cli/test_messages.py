@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said while the work is done: how much, where, in which colours; and the settings, dumped."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import unittest
+
+from support import FOVEA, SMALL, CommandTest
+
+RUN = ["--stop-after", "40u", "--eval-every", "20u", "--save-every", "20u"]
+PROGRESS = re.compile(r"^step \d+/40 \(\d+%\): loss ", re.MULTILINE)
+
+
+class Messages(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.folder / "model"
+
+    def said(self, *args, **options):
+        return self.train(self.model, *RUN, *args, **options).stderr.decode()
+
+    def on_terminal(self, *args, env=None):
+        """stderr of a run, as a terminal of 100 columns gets it."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([FOVEA, *map(str, args)], stdout=subprocess.PIPE, stderr=theirs,
+                                   env={**self.environment(), "TERM": "xterm", **(env or {})})
+        os.close(theirs)
+        data = b""
+        try:
+            while chunk := os.read(ours, 4096):
+                data += chunk
+        except OSError:
+            pass  # the other end is closed
+        os.close(ours)
+        process.communicate(timeout=60)
+        return data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+    def train_on_terminal(self, *args, env=None):
+        return self.on_terminal("train", "lm", "--train", self.text, "-o", self.model, *SMALL, *RUN, *args, env=env)
+
+    def test_lines_where_no_terminal_is(self):
+        said = self.said()
+        self.assertRegex(said, PROGRESS)
+        self.assertIn("update 20: train loss", said)
+        self.assertIn("saved ", said)
+        self.assertNotIn("threads, instruction set", said)
+
+    def test_a_bar_on_a_terminal(self):
+        said = self.train_on_terminal()
+        self.assertIn("\r\x1b[K", said)
+        self.assertIn("update 20: train loss", said)
+
+    def test_progress_plain(self):
+        said = self.train_on_terminal("--progress", "plain")
+        self.assertNotIn("\r", said)
+        self.assertRegex(said, PROGRESS)
+
+    def test_progress_none(self):
+        for said in [self.train_on_terminal("--progress", "none"), self.said("--progress", "none", "--overwrite")]:
+            self.assertNotIn("\r", said)
+            self.assertNotRegex(said, PROGRESS)
+            self.assertIn("update 20: train loss", said)
+
+    def test_quiet_says_nothing_but_warnings_and_errors(self):
+        for option in ["-q", "--quiet"]:
+            self.assertEqual(self.said(option, "--overwrite"), "")
+        crlf = self.folder / "crlf.txt"
+        crlf.write_bytes(self.text.read_bytes().replace(b"\n", b"\r\n"))
+        said = self.said("--quiet", "--overwrite", "--train", crlf)
+        self.assertRegex(said, r"\Awarning: .*CR LF.*\n\Z")
+        self.assert_error(self.run_fovea("train", "lm", "--train", "nowhere", "-o", self.model, "-q", "--overwrite"), 3)
+
+    def test_verbose_says_what_is_used(self):
+        for option in ["-v", "--verbose"]:
+            said = self.said(option, "--overwrite")
+            for what in ["2 threads, instruction set ", "vocabulary of 283 tokens", "validation: ", " parameters; about "]:
+                self.assertIn(what, said)
+        said = self.succeed("eval", self.model, "--test", self.text, "-v", "-t", "1").stderr.decode()
+        self.assertIn("1 threads, instruction set ", said)
+        self.assertIn(" parameters", said)
+        done = self.succeed("generate", self.model, "the", "--max-tokens", "7", "--verbose")
+        self.assertRegex(done.stderr.decode(), r"(?m)^7 tokens in \S+ s \(\S+ tokens/s\)$")
+        self.assertEqual(self.succeed("generate", self.model, "the", "--max-tokens", "7").stderr, b"")
+
+    def test_quiet_and_verbose_exclude_each_other(self):
+        self.assert_error(self.run_fovea("train", "lm", "--train", self.text, "-o", self.model, "-q", "-v"), 2, "--quiet")
+        self.assertFalse(self.model.exists())
+
+    def test_log_file_holds_what_is_said(self):
+        log = self.folder / "log.txt"
+        said = self.said("--log-file", log)
+        self.assertEqual(log.read_text(), said)
+        again = self.said("--log-file", log, "--overwrite")
+        self.assertEqual(log.read_text(), said + again, "it is added to")
+
+    def test_log_file_has_lines_where_the_terminal_has_a_bar(self):
+        log = self.folder / "log.txt"
+        self.train_on_terminal("--log-file", log, "--color", "always")
+        self.assertRegex(log.read_text(), PROGRESS)
+        self.assertIn("update 20: train loss", log.read_text())
+        self.assertNotRegex(log.read_text(), "[\r\x1b]")
+
+    def test_log_file_has_errors_too(self):
+        log = self.folder / "log.txt"
+        for args in [["train", "lm", "--train", "nowhere", "-o", self.model], ["generate", "nowhere"],
+                     ["eval", "nowhere", "--test", self.text]]:
+            log.unlink(missing_ok=True)
+            done = self.run_fovea(*args, "--log-file", log, "--color", "always")
+            self.assertIn(b"\x1b[1;31merror[", done.stderr)
+            self.assertRegex(log.read_text(), r"\Aerror\[E0[34]0\d\]: .*nowhere.*\nhint: .*\n\Z")
+
+    def test_log_file_that_cannot_be_written(self):
+        for path in [self.folder / "no" / "log.txt", self.folder]:
+            done = self.run_fovea("train", "lm", "--train", self.text, "-o", self.model, "--log-file", path)
+            self.assert_error(done, 5, "--log-file", str(path))
+            self.assertFalse(self.model.exists())
+
+    def test_color(self):
+        wrong = ["generate", "nowhere"]
+        for args, env, colored in [([], {}, True), (["--color", "never"], {}, False), ([], {"NO_COLOR": "1"}, False),
+                                   ([], {"TERM": "dumb"}, False), (["--color", "always"], {"NO_COLOR": "1"}, True),
+                                   (["--color", "auto"], {}, True)]:
+            with self.subTest(args=args, env=env):
+                said = self.on_terminal(*wrong, *args, env=env)
+                self.assertIn("error[E0403]:", said)
+                self.assertEqual("\x1b[" in said, colored, said)
+        for args, env, colored in [([], {}, False), (["--color", "always"], {}, True), ([], {"CLICOLOR_FORCE": "1"}, True),
+                                   (["--color", "never"], {"CLICOLOR_FORCE": "1"}, False)]:
+            with self.subTest(args=args, env=env):
+                said = self.run_fovea(*wrong, *args, env=env).stderr.decode()
+                self.assertEqual("\x1b[" in said, colored, said)
+
+    def test_colors_of_the_bar(self):
+        self.assertIn("\x1b[36m", self.train_on_terminal())
+        self.assertNotIn("\x1b[36m", self.train_on_terminal("--overwrite", "--color", "never"))
+
+    def test_choices(self):
+        for option, value in [("--progress", "bar"), ("--color", "red")]:
+            done = self.run_fovea("train", "lm", "--train", self.text, "-o", self.model, option, value)
+            self.assert_error(done, 2, f"{option}: expected one of: auto, ")
+
+
+class DumpConfig(CommandTest):
+    def dump(self, *args, **options):
+        return self.succeed("train", "lm", *args, "--dump-config", **options).stdout.decode()
+
+    def test_is_what_config_takes(self):
+        model = self.folder / "model"
+        first = self.dump("--train", self.text, "--preset", "tiny", "--lr", "3e-4", "-o", model, "--stop-after", "4u",
+                          "--position", "alibi", "--no-tie", "--threads", "2", env={"FOVEA_HEADS": "1"})
+        self.assertFalse(model.exists(), "nothing is done")
+        for line in ["heads = 1", "block = 32", "lr = 0.0003", "position = 'alibi'", "tie = false", "threads = 2"]:
+            self.assertIn(f"\n{line}\n", first)
+        config = self.folder / "c.toml"
+        config.write_text(first)
+        self.assertEqual(self.dump("-c", config), first)
+        self.succeed("train", "lm", "-c", config)
+        stored = json.loads((model / "config.json").read_text())
+        self.assertEqual((stored["model"]["heads"], stored["recipe"]["stop_after"]), (1, "4u"))
+
+    def test_of_a_run_that_would_be_resumed(self):
+        model = self.folder / "model"
+        self.train(model, "--stop-after", "4u")
+        said = self.dump("--resume", "-o", model, "--stop-after", "9u")
+        self.assertIn("\nwidth = 32\n", said)
+        self.assertIn("\nstop_after = '9u'\n", said)
+
+    def test_refuses_what_makes_no_sense(self):
+        self.assert_error(self.run_fovea("train", "lm", "--dump-config", "--lr", "-1"), 2, "--lr: -1")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/same_run.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/throws.h"
+#include "tests/task/tiny.h"
+
+namespace fovea {
+namespace {
+
+class SameRun : public testing::Test {
+ protected:
+  template <class Change>
+  LanguageModelSettings with(Change change) const {
+    LanguageModelSettings other = began;
+    change(other);
+    return other;
+  }
+
+  const TestFolder folder;
+  const LanguageModelRun run = prepare_run(tiny_settings(folder));
+  const LanguageModelSettings& began = run.settings;
+};
+
+TEST_F(SameRun, MayChangeItsRecipe) {
+  EXPECT_NO_THROW(require_same_run(began, began));
+  EXPECT_NO_THROW(require_same_run(began, with([](auto& s) {
+                                     s.recipe.lr = 1;
+                                     s.recipe.stop_after = "9e";
+                                     s.text.batch_size = 9;
+                                   })));
+}
+
+TEST_F(SameRun, SizesThatFollowAreTheSameSaidOrNot) {
+  EXPECT_EQ(began.model.ff, 64);
+  EXPECT_NO_THROW(
+      require_same_run(began, with([](auto& s) { s.model.ff = s.model.kv_heads = 0; })));
+}
+
+TEST_F(SameRun, NamesTheOptionAndBothValues) {
+  EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.model.layers = 3; })), kConfig,
+                "cannot resume: --layers: the run began with 1, given is 3");
+  EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.model.norm = NormKind::kRms; })),
+                kConfig, "--norm: the run began with layer, given is rms");
+  EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.tokenizer = "byte"; })), kConfig,
+                "--tokenizer: the run began with char, given is byte");
+  EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.data = "lines"; })), kConfig,
+                "--data: the run began with blocks, given is lines");
+  EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.valid_fraction = 0.5; })),
+                kConfig, "--valid-fraction: the run began with 0.1, given is 0.5");
+  const auto error =
+      error_of([&] { require_same_run(began, with([](auto& s) { s.model.width = 32; })); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->hint(), "leave --width out, or train into another folder");
+}
+
+TEST_F(SameRun, TextIsKnownByWhatItHoldsNotByItsName) {
+  EXPECT_NO_THROW(require_same_text(began, run.identity, run));
+  LanguageModelSettings settings = tiny_settings(folder);
+  std::filesystem::copy_file(folder / "text.txt", folder / "copy.txt");
+  settings.text.train = {(folder / "copy.txt").string()};
+  EXPECT_NO_THROW(require_same_text(began, run.identity, prepare_run(settings)));
+
+  std::ofstream(folder / "copy.txt", std::ios::app) << "one more line\n";
+  EXPECT_THROWS(require_same_text(began, run.identity, prepare_run(settings)), kConfig,
+                "--train: the run began with " + began.text.train[0] + ", given is " +
+                    settings.text.train[0]);
+
+  settings.text.train = began.text.train;
+  std::ofstream(folder / "text.txt", std::ios::app) << "one more line\n";
+  EXPECT_THROWS(require_same_text(began, run.identity, prepare_run(settings)), kConfig,
+                began.text.train[0] + ": the text has changed since the run began");
+
+  settings = tiny_settings(folder);
+  settings.text.valid = {(folder / "copy.txt").string()};
+  EXPECT_THROWS(require_same_text(began, run.identity, prepare_run(settings)), kConfig,
+                "--valid: the run began with no file, given is " + settings.text.valid[0]);
+}
+
+}  // namespace
+}  // namespace fovea
