@@ -16,6 +16,8 @@ import sources
 COVERED_BY = {
     "fovea/attention/mask": ("tests/attention/mask_test.cc", "loops over the table of masks"),
     "fovea/attention/bias": ("tests/attention/bias_test.cc", "loops over the table of biases"),
+    "fovea/attention/observe": ("tests/attention/observed_tile_test.cc", "each observer against its definition"),
+    "fovea/attention/values": ("tests/attention/problem.cc", "a part of the random problems"),
     "fovea/kernel/gemm_tiles.cc": ("tests/kernel/gemm_test.cc", "the tiles are reached through gemm"),
     "fovea/kernel/reference_gemm.cc": ("tests/kernel/gemm_test.cc", "compared with gemm there"),
     "fovea/text/tokenizer": ("tests/text/tokenizer_test.cc", "loops over the table of tokenizers"),

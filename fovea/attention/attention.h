@@ -30,6 +30,9 @@
 #include "fovea/attention/mask/lengths.h"
 #include "fovea/attention/mask/mask.h"
 #include "fovea/attention/mask/where.h"
+#include "fovea/attention/observe/observe.h"
+#include "fovea/attention/observe/rows.h"
+#include "fovea/attention/values/values.h"
 #include "fovea/attention/view.h"
 #include "fovea/base/context.h"
 
@@ -88,6 +91,8 @@ struct Attention {
   Mask mask = {};
   Norm norm = norm::Softmax{};
   Dropout dropout = {};
+  Values<T> values = {};
+  Observe<T> observe = {};
   Packed packed = {};
 };
 

@@ -80,6 +80,9 @@ struct BackwardTile {
   Rows<const T> packed_d_o() const {
     return {chunk.packed.d_o + chunk.packed.slot(head, query) * Dvp, queries, Dvp};
   }
+  T keep_scale() const {
+    return static_cast<T>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
+  }
   Rows<T> dq_rows() const { return {chunk.dq_row(head, query, Dp), queries, call.in.q.width, Dp}; }
 
   void Allocate(Scratch& scratch);
@@ -113,15 +116,14 @@ void BackwardTile<T>::Allocate(Scratch& scratch) {
   k = scratch.allocate<T>(keys * Dp);
   s = scratch.allocate<T>(kRowBlock * stride);
   dp = scratch.allocate<T>(kRowBlock * stride);
-  inputs = scratch.allocate<T>(kept_inputs(call.attention.bias) * kRowBlock * stride);
+  inputs = scratch.allocate<T>(parts_with_scores(call.attention.bias) * kRowBlock * stride);
   dk = scratch.allocate<T>(stride * Dp);
   dv = scratch.allocate<T>(stride * Dvp);
   std::fill_n(dk, stride * Dp, T{0});
   std::fill_n(dv, stride * Dvp, T{0});
   RowsToLanes<T>(key_rows(call.in.k), keys, T{1}, kt, stride);
   // What dropout keeps is scaled here, once: as the forward scaled o.
-  const auto keep_scale = static_cast<T>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
-  RowsToLanes<T>(key_rows(call.in.v), keys, keep_scale, vt, stride);
+  RowsToLanes<T>(key_rows(call.in.v), keys, keep_scale(), vt, stride);
   PackRows(key_rows(call.in.k), call.scale, Rows<T>(k, keys, Dp));
 }
 
@@ -169,16 +171,21 @@ void BackwardTile<T>::RunBlock() {
   product.b = vt;
   product.c = dp;
   product_of_parts(product);
+  const Values<T>& values = call.attention.values;
+  const ScoreTile<T> weights{s, stride, TileLanes::kKeys}, dweights{dp, stride, TileLanes::kKeys};
+  pull_value_weights<T>(values, site(), query_rows(call.saved.d_o), keep_scale(), dweights);
   const TileRows<T> rows{query_rows(call.in.q), key_rows(call.in.k), call.scale};
   const index tile_size = kRowBlock * stride;
-  transform_scores<T>(call.attention,
-                      {site(), kind, rows, {s, stride, TileLanes::kKeys}, inputs, tile_size});
+  transform_scores<T>(call.attention, {site(), kind, rows, weights, inputs, tile_size});
   Weigh();
+  double* const sums = chunk.sums_of(head);
+  pull_value_parameters<T>(values, site(), {s, stride, TileLanes::kKeys},
+                           query_rows(call.saved.d_o),
+                           sums + gradient_size_of(call.attention.bias));
   if (call.has_bias()) {
     const Rows<T> dk_rows(dk, keys, call.in.q.width, Dp);
-    pull_scores<T>(call.attention,
-                   {site(), kind, rows, {dp, stride, TileLanes::kKeys}, inputs, tile_size},
-                   {dq_rows(), dk_rows, chunk.sums_of(head)});
+    pull_scores<T>(call.attention, {site(), kind, rows, dweights, inputs, tile_size},
+                   {dq_rows(), dk_rows, sums});
   }
   AddProducts();
 }
@@ -209,7 +216,7 @@ void BackwardTile<T>::WeighRows(const std::uint64_t* kept) {
   constexpr Tag<T> d;
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
   const auto by = hn::Set(d, kLog2E<T>), masked = hn::Set(d, -kInfinity);
-  [[maybe_unused]] const auto keep_scale = hn::Set(d, static_cast<T>(call.dropout.keep_scale));
+  [[maybe_unused]] const auto kept_scale = hn::Set(d, keep_scale());
   for (index i = 0; i < queries; ++i) {
     const RowLse row = LseOf(i);
     const auto lse = hn::Set(d, row.lse), low = hn::Set(d, row.low * kLog2E<T>);
@@ -227,7 +234,7 @@ void BackwardTile<T>::WeighRows(const std::uint64_t* kept) {
       if constexpr (kDropout) {
         const auto keeps = LaneMask<T>(kept[i] >> lane);
         dweight_now = hn::IfThenElseZero(keeps, dweight_now);
-        used = hn::IfThenElseZero(keeps, hn::Mul(p, keep_scale));
+        used = hn::IfThenElseZero(keeps, hn::Mul(p, kept_scale));
       }
       const auto ds = hn::Mul(p, hn::Sub(dweight_now, delta));
       hn::Store(used, d, score);

@@ -53,7 +53,9 @@ class Backward {
   void run_whole(const Unit& unit) const;
   void run_shared(const Unit& unit) const;
   void clear_dq(const Unit& unit, index begin, index end) const;
-  void store_bias_gradients();
+  void store_gradients();
+  template <class Part>
+  index store_gradient(const Part& part, index offset);
   double unit_flops() const;
 
   const Context& ctx_;
@@ -72,7 +74,7 @@ Backward<T>::Backward(const Context& ctx, const BackwardCall<T>& call)
     : ctx_(ctx),
       call_(call),
       sequences_(make_sequences(call.attention, call.in)),
-      sums_size_(bias_gradient_size(call.attention.bias)),
+      sums_size_(gradient_size_of(call.attention.bias) + gradient_size_of(call.attention.values)),
       padded_width_(round_up(call.in.q.width, kernels_.lanes)),
       padded_value_width_(round_up(call.in.v.width, kernels_.lanes)) {
   const index H = call.in.q.heads, G = call.in.k.heads;
@@ -115,7 +117,7 @@ void Backward<T>::run() {
     }
   });
   for (index n = whole; n < count; ++n) run_shared(units_[static_cast<std::size_t>(n)]);
-  store_bias_gradients();
+  store_gradients();
 }
 
 template <class T>
@@ -282,26 +284,30 @@ void Backward<T>::run_shared(const Unit& unit) const {
   }
 }
 
-// The tables of each head, in the order of sequences and chunks.
+// The tables of each head, in the order of sequences and chunks: sums of the biases, then of the
+// value parts.
 template <class T>
-void Backward<T>::store_bias_gradients() {
-  const index H = call_.in.q.heads;
+void Backward<T>::store_gradients() {
   index offset = 0;
-  for (const auto& part : call_.attention.bias.parts()) {
-    const index size = part->gradient_size();
-    if (size == 0) continue;
-    std::vector<double> total(static_cast<std::size_t>(H * size));
-    for (const Unit& unit : units_) {
-      for (index n = 0; n < unit.chunks() * unit.heads(); ++n) {
-        const index head = unit.first_head + n % unit.heads();
-        const double* table = sums_.data() + (unit.first_sums + n) * sums_size_ + offset;
-        for (index i = 0; i < size; ++i)
-          total[static_cast<std::size_t>(head * size + i)] += table[i];
-      }
+  for (const auto& part : call_.attention.bias.parts()) offset = store_gradient(*part, offset);
+  for (const auto& part : call_.attention.values.parts()) offset = store_gradient(*part, offset);
+}
+
+template <class T>
+template <class Part>
+index Backward<T>::store_gradient(const Part& part, index offset) {
+  const index H = call_.in.q.heads, size = part.gradient_size();
+  if (size == 0) return offset;
+  std::vector<double> total(static_cast<std::size_t>(H * size));
+  for (const Unit& unit : units_) {
+    for (index n = 0; n < unit.chunks() * unit.heads(); ++n) {
+      const index head = unit.first_head + n % unit.heads();
+      const double* table = sums_.data() + (unit.first_sums + n) * sums_size_ + offset;
+      for (index i = 0; i < size; ++i) total[static_cast<std::size_t>(head * size + i)] += table[i];
     }
-    part->store_gradient(total.data(), H);
-    offset += size;
   }
+  part.store_gradient(total.data(), H);
+  return offset + size;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "fovea/attention/attention.h"
 #include "fovea/attention/kernel.h"
+#include "fovea/attention/observed_tile.h"
 #include "fovea/attention/score_tile.h"
 #include "fovea/attention/sequences.h"
 #include "fovea/attention/tile_parts.h"
@@ -241,6 +242,8 @@ void ForwardTile<T>::AddValues(index key, index keys) {
     }
   });
   started = true;
+  add_values<T>(call.attention.values, site(key, keys), {s, stride, TileLanes::kQueries},
+                {o, Dv(), queries, stride});
   for (index j = 0; poisoned && j < keys; ++j) {
     if (IsPoisoned(v[j], Dv())) AddPoisoned(v[j], key, j);
   }
@@ -317,15 +320,21 @@ void RunTile(ForwardTile<T> tile) {
   // A mask may say more of the whole run, whose keys are at hand, than of a tile of it.
   const index begin = std::max(first, tile.head_keys.first);
   const index end = std::min(last, tile.head_keys.first + tile.head_keys.k.rows);
+  TileObservers<T> observers(tile.call.attention.observe,
+                             {tile.sequence, tile.head, tile.query, tile.queries, tile.m, tile.l},
+                             tile.stride, scratch);
   for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
     const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
     if (!tile.Scores(key, keys)) continue;
     tile.RaiseMaximum();
+    observers.keep(tile.s, keys);
     tile.Weigh(keys);
+    observers.see(tile.s, key, keys, tile.alpha);
     if (tile.call.dropout.active()) tile.DropWeights(key, keys);
     tile.AddValues(key, keys);
   }
   tile.Finish();
+  observers.finish();
   if (!tile.out.weights.empty()) tile.WriteWeights(begin, end);
 }
 
@@ -375,6 +384,7 @@ void attention_forward(const Context& ctx, const Attention<T>& attention,
   const KernelCall<T> call(attention, in);
   const std::vector<Sequence> sequences = make_sequences(attention, in);
   clear_uncovered(sequences, out);
+  for (const auto& observer : attention.observe.parts()) observer->clear();
   const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in));
   ctx.for_each(tiles.items(), [&](index item) {
     tiles.for_each_run(item, [&](const QueryRun& of_head) { run(call, out, of_head); });

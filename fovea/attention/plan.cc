@@ -37,8 +37,8 @@ double scratch_bytes(const AttentionInputs<T>& in, const std::vector<Sequence>& 
   for (const Sequence& sequence : sequences) queries = std::max(queries, sequence.queries);
   const index forward = kLaneTile * (D + Dv + kRowBlock + 4);
   const index heads = in.k.heads == 0 ? 0 : (in.q.heads + in.k.heads - 1) / in.k.heads;
-  const index backward =
-      kLaneTile * (2 * (D + Dv) + kRowBlock * (2 + kept_inputs(bias))) + heads * queries * (D + 1);
+  const index backward = kLaneTile * (2 * (D + Dv) + kRowBlock * (2 + parts_with_scores(bias))) +
+                         heads * queries * (D + 1);
   return static_cast<double>(std::max(forward, backward)) * sizeof(T);
 }
 

@@ -60,6 +60,8 @@ struct Call {
             scale};
   }
 
+  template <class F>
+  void for_each_value(const ScoreSite& site, F&& f) const;
   Row<T> row(const Sequence& sequence, index h, index i) const;
   void softmax(Row<T>& row) const;
 };
@@ -144,6 +146,33 @@ void clear(const AttentionOutputs<T>& out) {
   }
 }
 
+template <class T>
+void observe_row(const Observe<T>& observers, const Row<T>& row, const ScoreSite& site) {
+  if (observers.empty()) return;
+  std::vector<T> scores = row.scores.back();
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    if (!row.kept[j]) scores[j] = static_cast<T>(kNoKey);
+  }
+  const auto S = static_cast<index>(scores.size());
+  for (const auto& observer : observers.parts()) {
+    observer->row(
+        {site.sequence, site.head, site.i, {scores.data(), S}, {row.weights.data(), S}, row.lse});
+  }
+}
+
+// Calls f with v_j, and with what each value part adds to it.
+template <class T>
+template <class F>
+void Call<T>::for_each_value(const ScoreSite& site, F&& f) const {
+  f(v(site.sequence, site.head, site.j));
+  if (attention.values.empty()) return;
+  std::vector<T> vector(static_cast<std::size_t>(in.v.width));
+  for (const auto& part : attention.values.parts()) {
+    part->vector(site, {vector.data(), in.v.width});
+    f(vector.data());
+  }
+}
+
 struct RowSite {
   const Sequence& sequence;
   index h, i;
@@ -158,6 +187,8 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
   const T* d_o = saved.d_o.row(sequence.batch, sequence.query_row + i, h);
   const T* saved_o = saved.o.row(sequence.batch, sequence.query_row + i, h);
   const Row<T> row = call.row(sequence, h, i);
+  const auto& parts = call.attention.bias.parts();
+  const auto& values = call.attention.values.parts();
   const index g = group_of(h, call.in.q.heads, call.in.k.heads);
   const index D = call.in.q.width, Dv = call.in.v.width;
   // Gradients that are not wanted are added up in a row that nobody reads.
@@ -172,7 +203,9 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
   for (index j = 0; j < sequence.keys; ++j) {
     const auto at = static_cast<std::size_t>(j);
     if (!row.kept[at]) continue;
-    dp[at] = row.keep_scale[at] * dot(d_o, call.v(sequence, h, j), Dv);
+    call.for_each_value({sequence, h, i, j}, [&](const T* value) {
+      dp[at] += row.keep_scale[at] * dot(d_o, value, Dv);
+    });
   }
   for (index j = 0; j < sequence.keys; ++j) {
     const auto at = static_cast<std::size_t>(j);
@@ -182,14 +215,19 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
     T* dk = row_of(gradients.dk, key_row, g);
     T* dv = row_of(gradients.dv, key_row, g);
     T ds = row.weights[at] * (dp[at] - delta);
-    const auto& parts = call.attention.bias.parts();
     for (std::size_t n = parts.size(); n-- > 0;) {
       double* sums_of_head = sums[n].data() + h * parts[n]->gradient_size();
       ds = parts[n]->pull_one(score_site, call.rows(score_site), row.scores[n][at], ds,
                               {{dq, D}, {dk, D}, sums_of_head});
     }
     const T weight = row.weights[at] * row.keep_scale[at], scaled = ds * call.scale;
-    for (index c = 0; c < Dv; ++c) dv[c] += weight * d_o[c];
+    std::vector<T> dvalue(d_o, d_o + Dv);
+    for (T& x : dvalue) x *= weight;
+    for (index c = 0; c < Dv; ++c) dv[c] += dvalue[static_cast<std::size_t>(c)];
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      double* sums_of_head = sums[parts.size() + n].data() + h * values[n]->gradient_size();
+      values[n]->add_parameters(score_site, {dvalue.data(), Dv}, sums_of_head);
+    }
     for (index c = 0; c < D; ++c) {
       dq[c] += scaled * call.k(sequence, h, j)[c];
       dk[c] += scaled * call.q(sequence, h, i)[c];
@@ -205,6 +243,7 @@ void attention_reference_forward(const Attention<T>& attention, const AttentionI
   check_attention(attention, in);
   check_outputs(in, out);
   clear(out);
+  for (const auto& observer : attention.observe.parts()) observer->clear();
   const Call<T> call(attention, in);
   for (const Sequence& sequence : make_sequences(attention, in)) {
     for (index h = 0; h < in.q.heads; ++h) {
@@ -212,6 +251,7 @@ void attention_reference_forward(const Attention<T>& attention, const AttentionI
         const Row<T> row = call.row(sequence, h, i);
         const index query_row = sequence.query_row + i;
         if (!out.lse.empty()) out.lse.at(sequence.batch, h, query_row) = row.lse;
+        observe_row(attention.observe, row, {sequence, h, i, 0});
         for (index j = 0; j < sequence.keys; ++j) {
           const auto at = static_cast<std::size_t>(j);
           if (!row.kept[at]) continue;
@@ -220,7 +260,9 @@ void attention_reference_forward(const Attention<T>& attention, const AttentionI
           }
           const T weight = row.weights[at] * row.keep_scale[at];
           T* o = out.o.row(sequence.batch, query_row, h);
-          for (index c = 0; c < in.v.width; ++c) o[c] += weight * call.v(sequence, h, j)[c];
+          call.for_each_value({sequence, h, i, j}, [&](const T* value) {
+            for (index c = 0; c < in.v.width; ++c) o[c] += weight * value[c];
+          });
         }
       }
     }
@@ -237,12 +279,15 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   fill(gradients.dk, T{0});
   fill(gradients.dv, T{0});
   const Call<T> call(attention, in);
-  const auto& parts = attention.bias.parts();
-  std::vector<std::vector<double>> sums;
-  sums.reserve(parts.size());
-  for (const auto& part : parts) {
-    sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * in.q.heads));
-  }
+  const index H = in.q.heads;
+  std::vector<std::vector<double>> sums;  // of the biases, then of the value parts
+  const auto add_room = [&](const auto& parts) {
+    for (const auto& part : parts) {
+      sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * H));
+    }
+  };
+  add_room(attention.bias.parts());
+  add_room(attention.values.parts());
   for (const Sequence& sequence : make_sequences(attention, in)) {
     for (index h = 0; h < in.q.heads; ++h) {
       for (index i = 0; i < sequence.queries; ++i) {
@@ -250,9 +295,15 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
       }
     }
   }
-  for (std::size_t n = 0; n < parts.size(); ++n) {
-    if (parts[n]->gradient_size() > 0) parts[n]->store_gradient(sums[n].data(), in.q.heads);
-  }
+  auto next = sums.begin();
+  const auto store = [&](const auto& parts) {
+    for (const auto& part : parts) {
+      if (part->gradient_size() > 0) part->store_gradient(next->data(), H);
+      ++next;
+    }
+  };
+  store(attention.bias.parts());
+  store(attention.values.parts());
 }
 
 template void attention_reference_forward(const Attention<float>&, const AttentionInputs<float>&,

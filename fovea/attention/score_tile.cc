@@ -25,8 +25,8 @@ void pull_scores(const Attention<T>& attention, const TileScores<T>& dscores,
                  const TileGradients<T>& gradients) {
   const auto& [site, kind, rows, tile, inputs, tile_size] = dscores;
   const auto& parts = attention.bias.parts();
-  index kept = kept_inputs(attention.bias);
-  double* sums = gradients.parameters + bias_gradient_size(attention.bias);
+  index kept = parts_with_scores(attention.bias);
+  double* sums = gradients.parameters + gradient_size_of(attention.bias);
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
     if ((*part)->needs_scores()) --kept;
     sums -= (*part)->gradient_size();
@@ -35,11 +35,37 @@ void pull_scores(const Attention<T>& attention, const TileScores<T>& dscores,
   }
 }
 
-template void transform_scores(const Attention<float>&, const TileScores<float>&);
-template void transform_scores(const Attention<double>&, const TileScores<double>&);
-template void pull_scores(const Attention<float>&, const TileScores<float>&,
-                          const TileGradients<float>&);
-template void pull_scores(const Attention<double>&, const TileScores<double>&,
-                          const TileGradients<double>&);
+template <class T>
+void add_values(const Values<T>& values, const TileSite& site, const ScoreTile<const T>& weights,
+                Rows<T> o) {
+  for (const auto& part : values.parts()) part->apply(site, weights, o);
+}
+
+template <class T>
+void pull_value_weights(const Values<T>& values, const TileSite& site, Rows<const T> d_o, T factor,
+                        const ScoreTile<T>& dweights) {
+  for (const auto& part : values.parts()) part->pull_weights(site, d_o, factor, dweights);
+}
+
+template <class T>
+void pull_value_parameters(const Values<T>& values, const TileSite& site,
+                           const ScoreTile<const T>& weights, Rows<const T> d_o, double* sums) {
+  for (const auto& part : values.parts()) {
+    part->pull_parameters(site, weights, d_o, sums);
+    sums += part->gradient_size();
+  }
+}
+
+#define FOVEA_INSTANTIATE(T)                                                                       \
+  template void transform_scores(const Attention<T>&, const TileScores<T>&);                       \
+  template void pull_scores(const Attention<T>&, const TileScores<T>&, const TileGradients<T>&);   \
+  template void add_values(const Values<T>&, const TileSite&, const ScoreTile<const T>&, Rows<T>); \
+  template void pull_value_weights(const Values<T>&, const TileSite&, Rows<const T>, T,            \
+                                   const ScoreTile<T>&);                                           \
+  template void pull_value_parameters(const Values<T>&, const TileSite&,                           \
+                                      const ScoreTile<const T>&, Rows<const T>, double*);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
 
 }  // namespace fovea

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to a tile of scaled scores, forward and backward: the only place where it does.
+// What the parts of a call do to a tile of scores and of weights, forward and backward: the only
+// place where it happens.
 #pragma once
 
 #include "fovea/attention/attention.h"
@@ -13,7 +14,7 @@ struct TileScores {
   TileKind kind;
   TileRows<T> rows;
   ScoreTile<T> tile;
-  T* inputs;        ///< room for what kept_inputs() parts read, a tile each; null: it is not kept
+  T* inputs;        ///< room for what parts_with_scores() read, a tile each; null: it is not kept
   index tile_size;  ///< values from one such tile to the next
 };
 
@@ -28,17 +29,32 @@ template <class T>
 void pull_scores(const Attention<T>& attention, const TileScores<T>& dscores,
                  const TileGradients<T>& gradients);
 
-/// Values that the gradients of all bias parts need for one head.
+/// Adds what the value parts give to the weights of a tile: o[c][r], c of Dv, r of the queries.
 template <class T>
-index bias_gradient_size(const Bias<T>& bias) {
+void add_values(const Values<T>& values, const TileSite& site, const ScoreTile<const T>& weights,
+                Rows<T> o);
+
+/// Adds factor d_o . c to the gradient of the weights.
+template <class T>
+void pull_value_weights(const Values<T>& values, const TileSite& site, Rows<const T> d_o, T factor,
+                        const ScoreTile<T>& dweights);
+
+/// Adds to the sums of all value parts, one after another.
+template <class T>
+void pull_value_parameters(const Values<T>& values, const TileSite& site,
+                           const ScoreTile<const T>& weights, Rows<const T> d_o, double* sums);
+
+/// Values that the gradients of all parts need for one head.
+template <class Family>
+index gradient_size_of(const Parts<Family>& parts) {
   index size = 0;
-  for (const auto& part : bias.parts()) size += part->gradient_size();
+  for (const auto& part : parts.parts()) size += part->gradient_size();
   return size;
 }
 
-/// Parts whose scores transform_scores must keep for pull_scores.
+/// Parts that look at the score once more in the backward: transform_scores keeps it for them.
 template <class T>
-index kept_inputs(const Bias<T>& bias) {
+index parts_with_scores(const Bias<T>& bias) {
   index count = 0;
   for (const auto& part : bias.parts()) count += part->needs_scores() ? 1 : 0;
   return count;

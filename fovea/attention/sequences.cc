@@ -93,12 +93,6 @@ void check_offsets(std::string_view name, Vec<const std::int32_t> offsets, index
   check(last <= rows, "attention: {} end at {}, beyond the {} rows there are", name, last, rows);
 }
 
-template <class T>
-void check_rows_written(std::string_view name, const RowView<T>& v, index B, index H, index L) {
-  check_rows(name, v, B, H, L);
-  check_apart(name, {{{B, v.batch_stride}, {H, v.head_stride}, {L, v.length_stride}}}, 1);
-}
-
 bool is_packed(const Packed& packed) {
   return !packed.query_offsets.empty() || !packed.key_offsets.empty();
 }
@@ -137,6 +131,12 @@ void check_dropout(const Dropout& dropout, index sequences) {
 }  // namespace
 
 template <class T>
+void check_rows_written(std::string_view name, const RowView<T>& v, index B, index H, index L) {
+  check_rows(name, v, B, H, L);
+  check_apart(name, {{{B, v.batch_stride}, {H, v.head_stride}, {L, v.length_stride}}}, 1);
+}
+
+template <class T>
 void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in) {
   const auto& [q, k, v] = in;
   check_view("q", q);
@@ -164,6 +164,12 @@ void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in
     part->check_shape(q.batch, q.length, q.heads, k.length);
   }
   for (const auto& part : attention.bias.parts()) {
+    part->check_shape(q.batch, q.length, q.heads, k.length);
+  }
+  for (const auto& part : attention.values.parts()) {
+    part->check_shape(q.batch, q.length, q.heads, k.length, v.width);
+  }
+  for (const auto& part : attention.observe.parts()) {
     part->check_shape(q.batch, q.length, q.heads, k.length);
   }
   attention.mask.alignment();
@@ -271,11 +277,12 @@ bool drops(const DropoutRule& rule, const DropoutStream& stream, index i, index 
   return bits < rule.threshold || (bits == rule.threshold && drops_tie(rule, stream, i, j));
 }
 
-#define FOVEA_INSTANTIATE(T)                                                          \
-  template void check_attention(const Attention<T>&, const AttentionInputs<T>&);      \
-  template void check_outputs(const AttentionInputs<T>&, const AttentionOutputs<T>&); \
-  template void check_gradients(const AttentionInputs<T>&, const AttentionSaved<T>&,  \
-                                const AttentionGradients<T>&);                        \
+#define FOVEA_INSTANTIATE(T)                                                                  \
+  template void check_attention(const Attention<T>&, const AttentionInputs<T>&);              \
+  template void check_rows_written(std::string_view, const RowView<T>&, index, index, index); \
+  template void check_outputs(const AttentionInputs<T>&, const AttentionOutputs<T>&);         \
+  template void check_gradients(const AttentionInputs<T>&, const AttentionSaved<T>&,          \
+                                const AttentionGradients<T>&);                                \
   template std::vector<Sequence> make_sequences(const Attention<T>&, const AttentionInputs<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

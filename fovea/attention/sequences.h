@@ -2,15 +2,19 @@
 // The sequences of a call, and the checks on entry: shared by the reference and the kernels.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "fovea/attention/attention.h"
 
 namespace fovea {
 
-/// Throws Error(kShape or kOptionValue) unless everything fits together. `what` names the call.
+/// Throws Error(kShape or kOptionValue) unless everything fits together.
 template <class T>
 void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in);
+/// The rows of a [B, H, T] that is written: shape, strides, data, no overlap.
+template <class T>
+void check_rows_written(std::string_view name, const RowView<T>& v, index B, index H, index L);
 template <class T>
 void check_outputs(const AttentionInputs<T>& in, const AttentionOutputs<T>& out);
 template <class T>

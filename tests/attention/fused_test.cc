@@ -23,6 +23,10 @@ void expect_no_worse(const Results& fast, const PlainErrors& plain, const Result
   EXPECT_TRUE(no_worse_than_plain("dk", fast.dk, plain.dk, exact.dk));
   EXPECT_TRUE(no_worse_than_plain("dv", fast.dv, plain.dv, exact.dv));
   EXPECT_TRUE(no_worse_than_plain("dslopes", fast.dslopes, plain.dslopes, exact.dslopes));
+  EXPECT_TRUE(no_worse_than_plain("dtable", fast.dtable, plain.dtable, exact.dtable));
+  EXPECT_TRUE(no_worse_than_plain("entropy", fast.entropy, plain.entropy, exact.entropy));
+  EXPECT_TRUE(no_worse_than_plain("maximum", fast.maximum, plain.maximum, exact.maximum));
+  EXPECT_TRUE(no_worse_than_plain("distance", fast.distance, plain.distance, exact.distance));
 }
 
 TEST(FusedAttention, ErrorIsAtMostTwiceThatOfThePlainFloat) {
@@ -57,6 +61,10 @@ TEST(FusedAttention, DoubleGoesThroughTheSameCode) {
       expect_close("dk", fast.dk, exact.dk);
       expect_close("dv", fast.dv, exact.dv);
       expect_close("dslopes", fast.dslopes, exact.dslopes);
+      expect_close("dtable", fast.dtable, exact.dtable);
+      expect_close("entropy", fast.entropy, exact.entropy);
+      expect_close("maximum", fast.maximum, exact.maximum);
+      expect_close("distance", fast.distance, exact.distance);
     });
   }
 }
@@ -74,6 +82,9 @@ TEST(FusedAttention, SameBitsForAnyNumberOfThreads) {
       EXPECT_EQ(one.dk, many.dk);
       EXPECT_EQ(one.dv, many.dv);
       EXPECT_EQ(one.dslopes, many.dslopes);
+      EXPECT_EQ(one.dtable, many.dtable);
+      EXPECT_EQ(one.entropy, many.entropy);
+      EXPECT_EQ(one.distance, many.distance);
     }
   }
 }

@@ -38,14 +38,10 @@ std::vector<std::int32_t> offsets(Random& random, index rows) {
 }
 
 template <class T>
-Padded<T> padded(const std::vector<float>& from, index B, index L, index H, index W, index gap) {
-  Padded<T> to(B, L, H, W, gap, std::numeric_limits<T>::quiet_NaN());
-  for (index row = 0; row < B * L * H; ++row) {
-    for (index c = 0; c < W; ++c) {
-      to.values[static_cast<std::size_t>(row * (W + gap) + c)] =
-          static_cast<T>(from[static_cast<std::size_t>(row * W + c)]);
-    }
-  }
+Padded<T> padded(const std::vector<float>& from, index B, index L, index H, index W,
+                 const Layout& layout) {
+  Padded<T> to(B, L, H, W, layout, std::numeric_limits<T>::quiet_NaN());
+  to.for_each([&](std::size_t n, std::size_t at) { to.values[at] = static_cast<T>(from[n]); });
   return to;
 }
 
@@ -53,26 +49,58 @@ Padded<T> padded(const std::vector<float>& from, index B, index L, index H, inde
 template <class T>
 std::vector<double> rows_of(const Padded<T>& from) {
   std::vector<double> to;
-  const index width = from.W + from.gap;
-  for (std::size_t i = 0; i < from.values.size(); ++i) {
-    const bool is_gap = static_cast<index>(i) % width >= from.W;
-    if (!is_gap) to.push_back(static_cast<double>(from.values[i]));
-    if (is_gap) {
-      EXPECT_EQ(from.values[i], T{-77}) << "a value between two rows was written";
-    }
-  }
+  std::vector<T> rest = from.values;
+  from.for_each([&](std::size_t, std::size_t at) {
+    to.push_back(static_cast<double>(from.values[at]));
+    rest[at] = T{-77};
+  });
+  EXPECT_EQ(std::count(rest.begin(), rest.end(), T{-77}), static_cast<std::ptrdiff_t>(rest.size()))
+      << "a value between two rows was written";
   return to;
 }
+
+// Relative positions on the values, by the definition alone.
+template <class T>
+class RelativeValues final : public ValuePart<T> {
+ public:
+  RelativeValues(const std::vector<T>& table, std::vector<T>& dtable)
+      : table_(table), dtable_(dtable) {}
+  void vector(const ScoreSite& site, Vec<T> to) const override {
+    std::copy_n(table_.begin() + bucket(site) * to.size, to.size, to.data);
+  }
+  index gradient_size() const override { return static_cast<index>(table_.size()); }
+  void add_parameters(const ScoreSite& site, Vec<const T> dvector, double* sums) const override {
+    double* row = sums + bucket(site) * dvector.size;
+    for (index c = 0; c < dvector.size; ++c) row[c] += static_cast<double>(dvector[c]);
+  }
+  void store_gradient(const double* sums, index heads) const override {
+    for (std::size_t n = 0; n < dtable_.size(); ++n) {
+      double total = 0;
+      for (index h = 0; h < heads; ++h)
+        total += sums[static_cast<std::size_t>(h) * dtable_.size() + n];
+      dtable_[n] = static_cast<T>(total);
+    }
+  }
+  std::string name() const override { return "relative values"; }
+
+ private:
+  static index bucket(const ScoreSite& site) {
+    return std::clamp(site.position() - site.j, -kClip, kClip) + kClip;
+  }
+  const std::vector<T>& table_;
+  std::vector<T>& dtable_;
+};
 
 }  // namespace
 
 std::string ProblemShape::text() const {
   return fmt::format(
-      "seed {}: B={} T={} S={} H={} G={} D={} Dv={} gap={} deviation={:.3g} causal={}{} "
+      "seed {}: B={} T={} S={} H={} G={} D={} Dv={} layouts={}{} deviation={:.3g} causal={}{} "
       "window={}({},{}) key_lengths={} query_lengths={} keep={} drop={} alibi={} packed={} "
-      "dropout={}",
-      seed, B, T, S, H, G, D, Dv, gap, deviation, causal, top_left ? "(top-left)" : "", window,
-      left, right, key_lengths, query_lengths, keep, drop, alibi, packed, dropout);
+      "relative={} broadcast={} dropout={}",
+      seed, B, T, S, H, G, D, Dv, static_cast<int>(queries.order), static_cast<int>(keys.order),
+      deviation, causal, top_left ? "(top-left)" : "", window, left, right, key_lengths,
+      query_lengths, keep, drop, alibi, packed, relative, broadcast_keys, dropout);
 }
 
 ProblemShape draw_shape(std::uint64_t seed) {
@@ -90,7 +118,7 @@ ProblemShape draw_shape(std::uint64_t seed) {
   s.H = chance(random, 0.2) ? 2 * s.G + random.below(2) : s.G * (1 + random.below(2));
   s.D = one_of(random, {3, 7, 8, 16, 17, 32, 33, 64});
   s.Dv = chance(random, 0.5) ? s.D : one_of(random, {5, 9, 16, 20, 64, 65});
-  s.gap = chance(random, 0.5) ? 0 : 1 + random.below(5);
+  s.queries.gap = s.keys.gap = chance(random, 0.5) ? 0 : 1 + random.below(5);
   s.deviation = std::pow(10.0, random.uniform(0, 2));
   s.causal = chance(random, 0.4);
   s.top_left = s.causal && chance(random, 0.3);
@@ -105,6 +133,14 @@ ProblemShape draw_shape(std::uint64_t seed) {
   s.drop = chance(random, 0.1);
   s.alibi = chance(random, 0.25);
   s.dropout = chance(random, 0.3) ? random.uniform(0.05, 0.6) : 0;
+  Random of_memory(seed, RandomUse::kTest, 2);
+  for (Layout* layout : {&s.queries, &s.keys}) {
+    layout->order = static_cast<Layout::Order>(of_memory.below(3));
+    layout->row_gap = chance(of_memory, 0.5) ? 0 : 1 + of_memory.below(40);
+  }
+  s.broadcast_keys = chance(of_memory, 0.2);
+  s.rows_first = chance(of_memory, 0.5);
+  s.relative = chance(of_memory, 0.12);
   return s;
 }
 
@@ -115,6 +151,12 @@ Problem::Problem(const ProblemShape& s) : shape(s) {
   k = normals(random, s.B * s.S * s.G * s.D, 1);
   v = normals(random, s.B * s.S * s.G * s.Dv, 1);
   d_o = normals(random, s.B * s.T * s.H * s.Dv, 1);
+  for (auto* values : {&k, &v}) {
+    const std::size_t row = values->size() / static_cast<std::size_t>(s.B);
+    for (std::size_t n = row; s.broadcast_keys && n < values->size(); ++n) {
+      (*values)[n] = (*values)[n - row];
+    }
+  }
   slopes = normals(random, s.H, 0.3);
   key_lengths = lengths(random, s.B, s.S);
   query_lengths = lengths(random, s.B, s.T);
@@ -124,6 +166,7 @@ Problem::Problem(const ProblemShape& s) : shape(s) {
   for (auto& x : keep) x = chance(random, 0.6) ? 7 : 0;
   drop.resize(static_cast<std::size_t>(s.S));
   for (auto& x : drop) x = chance(random, 0.2) ? 1 : 0;
+  table = normals(random, (2 * kClip + 1) * s.Dv, 1);
 }
 
 namespace {
@@ -169,6 +212,7 @@ Problem Problem::permuted(std::uint64_t order) const {
   other.k = with_columns(k, other.column_of);
   other.v = with_columns(v, other.value_column_of);
   other.d_o = with_columns(d_o, other.value_column_of);
+  other.table = with_columns(table, other.value_column_of);
   return other;
 }
 
@@ -180,6 +224,7 @@ Results Problem::restored(const Results& results) const {
   in_order.dq = with_columns(results.dq, columns);
   in_order.dk = with_columns(results.dk, columns);
   in_order.dv = with_columns(results.dv, value_columns);
+  in_order.dtable = with_columns(results.dtable, value_columns);
   return in_order;
 }
 
@@ -202,31 +247,54 @@ Mask Problem::mask() const {
   return mask;
 }
 
+namespace {
+
+template <class T>
+RowView<T> row_view(std::vector<T>& values, const ProblemShape& s) {
+  values.assign(static_cast<std::size_t>(s.B * s.H * s.T), T{-77});
+  if (s.rows_first) return {values.data(), s.B, s.H, s.T, s.H * s.T, 1, s.H};
+  return RowView<T>::contiguous(values.data(), s.B, s.H, s.T);
+}
+
+template <class T>
+ScoreView<T> score_view(std::vector<T>& values, const ProblemShape& s) {
+  values.assign(static_cast<std::size_t>(s.B * s.H * s.T * s.S), T{-77});
+  if (!s.rows_first) return ScoreView<T>::contiguous(values.data(), s.B, s.H, s.T, s.S);
+  return {values.data(), s.B, s.H, s.T, s.S, s.H * s.T * s.S, s.S, s.H * s.S};
+}
+
+}  // namespace
+
 template <class T>
 Results Problem::run(Method method, int threads) const {
   const ProblemShape& s = shape;
-  auto q_ = padded<T>(q, s.B, s.T, s.H, s.D, s.gap), k_ = padded<T>(k, s.B, s.S, s.G, s.D, s.gap);
-  auto v_ = padded<T>(v, s.B, s.S, s.G, s.Dv, s.gap);
-  auto do_ = padded<T>(d_o, s.B, s.T, s.H, s.Dv, s.gap);
+  auto q_ = padded<T>(q, s.B, s.T, s.H, s.D, s.queries);
+  auto k_ = padded<T>(k, s.B, s.S, s.G, s.D, s.keys),
+       v_ = padded<T>(v, s.B, s.S, s.G, s.Dv, s.keys);
+  auto do_ = padded<T>(d_o, s.B, s.T, s.H, s.Dv, s.queries);
   const T old{-77};
-  Padded<T> o(s.B, s.T, s.H, s.Dv, s.gap, old), dq(s.B, s.T, s.H, s.D, s.gap, old);
-  Padded<T> dk(s.B, s.S, s.G, s.D, s.gap, old), dv(s.B, s.S, s.G, s.Dv, s.gap, old);
-  std::vector<T> lse(static_cast<std::size_t>(s.B * s.H * s.T), old), lse_low = lse;
-  std::vector<T> weights(static_cast<std::size_t>(s.B * s.H * s.T * s.S), old);
+  Padded<T> o(s.B, s.T, s.H, s.Dv, s.queries, old), dq(s.B, s.T, s.H, s.D, s.queries, old);
+  Padded<T> dk(s.B, s.S, s.G, s.D, s.keys, old), dv(s.B, s.S, s.G, s.Dv, s.keys, old);
+  std::vector<T> lse, lse_low, weights, entropy, maximum, distance;
   const std::vector<T> slope_values(slopes.begin(), slopes.end());
+  const std::vector<T> table_values(table.begin(), table.end());
   std::vector<T> dslopes(slopes.size(), s.alibi ? old : T{0});
+  std::vector<T> dtable(table.size(), s.relative ? old : T{0});
 
   Attention<T> attention{.mask = mask(), .dropout = {.probability = s.dropout, .seed = s.seed}};
   if (s.alibi) {
     attention.bias = bias::Alibi<T>({slope_values.data(), s.H}, {dslopes.data(), s.H});
   }
+  if (s.relative) attention.values = RelativeValues<T>(table_values, dtable);
+  attention.observe = observe::Entropy<T>(row_view(entropy, s)) +
+                      observe::Maximum<T>(row_view(maximum, s)) +
+                      observe::Distance<T>(row_view(distance, s));
   if (s.packed) attention.packed = {{query_offsets.data(), 4}, {key_offsets.data(), 4}};
-  const AttentionInputs<T> in{q_.view(), k_.view(), v_.view()};
-  const auto lse_view = RowView<T>::contiguous(lse.data(), s.B, s.H, s.T);
-  const auto low_view = RowView<T>::contiguous(lse_low.data(), s.B, s.H, s.T);
-  const AttentionOutputs<T> out{o.view(), lse_view, low_view,
-                                ScoreView<T>::contiguous(weights.data(), s.B, s.H, s.T, s.S)};
-  const AttentionSaved<T> saved{o.view(), lse_view, do_.view(), low_view};
+  AttentionInputs<T> in{q_.view(), k_.view(), v_.view()};
+  if (s.broadcast_keys) in.k.batch_stride = in.v.batch_stride = 0;
+  const AttentionOutputs<T> out{o.view(), row_view(lse, s), row_view(lse_low, s),
+                                score_view(weights, s)};
+  const AttentionSaved<T> saved{out.o, out.lse, do_.view(), out.lse_low};
   const AttentionGradients<T> gradients{dq.view(), dk.view(), dv.view()};
   if (method == Method::kReference) {
     attention_reference_forward(attention, in, out);
@@ -239,8 +307,9 @@ Results Problem::run(Method method, int threads) const {
   const auto doubles = [](const std::vector<T>& x) {
     return std::vector<double>(x.begin(), x.end());
   };
-  return {rows_of(o),  doubles(lse), doubles(weights), rows_of(dq),
-          rows_of(dk), rows_of(dv),  doubles(dslopes)};
+  return {rows_of(o),       doubles(lse),     doubles(weights), rows_of(dq),
+          rows_of(dk),      rows_of(dv),      doubles(dslopes), doubles(dtable),
+          doubles(entropy), doubles(maximum), doubles(distance)};
 }
 template Results Problem::run<float>(Method, int) const;
 template Results Problem::run<double>(Method, int) const;
@@ -265,8 +334,9 @@ double largest_magnitude(const std::vector<double>& a) {
 
 PlainErrors plain_errors(const Problem& problem, const Results& exact) {
   PlainErrors errors;
-  // The fewer rows, the more luck.
-  const std::uint64_t orders = problem.shape.B * problem.shape.H * problem.shape.T < 64 ? 48 : 12;
+  // The fewer rows, the more luck; and where value parts join, delta no longer rounds as dp does.
+  const ProblemShape& s = problem.shape;
+  const std::uint64_t orders = s.B * s.H * s.T < 64 || s.relative ? 48 : 12;
   for (std::uint64_t order = 0; order < orders; ++order) {
     const Problem other = problem.permuted(order);
     const Results plain = other.restored(other.run<float>(Method::kReference));
@@ -281,6 +351,10 @@ PlainErrors plain_errors(const Problem& problem, const Results& exact) {
     take(errors.dk, plain.dk, exact.dk);
     take(errors.dv, plain.dv, exact.dv);
     take(errors.dslopes, plain.dslopes, exact.dslopes);
+    take(errors.dtable, plain.dtable, exact.dtable);
+    take(errors.entropy, plain.entropy, exact.entropy);
+    take(errors.maximum, plain.maximum, exact.maximum);
+    take(errors.distance, plain.distance, exact.distance);
   }
   return errors;
 }

@@ -15,31 +15,66 @@
 
 namespace fovea::testing {
 
-/// A tensor with room around its rows: strides are free, and what lies between must not be touched.
+/// How a tensor lies in memory: the order of its axes, and what lies between its rows.
+struct Layout {
+  enum class Order { kLengthHeads, kHeadsLength, kLengthBatch };
+  Order order = Order::kLengthHeads;
+  index gap = 0;      ///< values between one row and the next
+  index row_gap = 0;  ///< between one group of rows and the next, as in columns of a wider matrix
+};
+
+/// A tensor in any layout: what lies between its rows must not be touched.
 template <class T>
 struct Padded {
   std::vector<T> values;
-  index B, L, H, W;
-  index gap;  // values between one row and the next
+  View<T> shape;  // without data
 
-  Padded() = default;
-  Padded(index b, index l, index h, index w, index g, T fill = T{0})
-      : values(static_cast<std::size_t>(b * l * h * (w + g)), fill),
-        B(b),
-        L(l),
-        H(h),
-        W(w),
-        gap(g) {}
-  View<T> view() { return {values.data(), B, L, H, W, L * H * (W + gap), H * (W + gap), W + gap}; }
+  Padded(index B, index L, index H, index W, const Layout& layout, T fill) {
+    const index row = W + layout.gap, room = layout.row_gap;
+    switch (layout.order) {
+      case Layout::Order::kLengthHeads:
+        shape = {nullptr, B, L, H, W, L * (H * row + room), H * row + room, row};
+        break;
+      case Layout::Order::kHeadsLength:
+        shape = {nullptr, B, L, H, W, H * (L * row + room), row, L * row + room};
+        break;
+      case Layout::Order::kLengthBatch:
+        shape = {nullptr, B, L, H, W, H * row + room, B * (H * row + room), row};
+        break;
+    }
+    values.assign(static_cast<std::size_t>(B * L * H * row + (B * (L + H)) * room), fill);
+  }
+  View<T> view() {
+    View<T> view = shape;
+    view.data = values.data();
+    return view;
+  }
+  /// Calls f(number of the value in [B, L, H, W], its place in `values`).
+  template <class F>
+  void for_each(F&& f) const {
+    index n = 0;
+    for (index b = 0; b < shape.batch; ++b) {
+      for (index l = 0; l < shape.length; ++l) {
+        for (index h = 0; h < shape.heads; ++h) {
+          const index at = b * shape.batch_stride + l * shape.length_stride + h * shape.head_stride;
+          for (index c = 0; c < shape.width; ++c) {
+            f(static_cast<std::size_t>(n++), static_cast<std::size_t>(at + c));
+          }
+        }
+      }
+    }
+  }
 };
 
 /// Everything that a problem is, without values.
 struct ProblemShape {
   index B = 1, T = 1, S = 1, H = 1, G = 1, D = 1, Dv = 1;
-  index gap = 0;
-  double deviation = 1;  // of the scores
+  Layout queries, keys;         // of q, o, dO and of k, v
+  bool broadcast_keys = false;  // one k and v for the whole batch, by stride 0
+  bool rows_first = false;      // lse lies as [B, T, H], weights as [B, T, H, S]
+  double deviation = 1;         // of the scores
   bool causal = false, top_left = false, window = false, key_lengths = false, query_lengths = false;
-  bool keep = false, drop = false, alibi = false, packed = false;
+  bool keep = false, drop = false, alibi = false, packed = false, relative = false;
   index left = 0, right = 0;
   double dropout = 0;
   std::uint64_t seed = 0;
@@ -50,8 +85,10 @@ struct ProblemShape {
 /// Sizes that straddle every tile; half of the problems span three key blocks or more.
 ProblemShape draw_shape(std::uint64_t seed);
 
+inline constexpr index kClip = 5;
+
 struct Results {
-  std::vector<double> o, lse, weights, dq, dk, dv, dslopes;
+  std::vector<double> o, lse, weights, dq, dk, dv, dslopes, dtable, entropy, maximum, distance;
 };
 
 enum class Method { kReference, kFused };
@@ -72,6 +109,7 @@ class Problem {
   std::vector<index> column_of, value_column_of;  // where each column of D and Dv was taken from
   std::vector<float> q, k, v, d_o;                // without gaps
   std::vector<float> slopes;
+  std::vector<float> table;  // [2 kClip + 1, Dv], relative positions on the values
   std::vector<std::int32_t> key_lengths, query_lengths, query_offsets, key_offsets;
   std::vector<std::uint8_t> keep, drop;
 
@@ -85,7 +123,8 @@ double largest_magnitude(const std::vector<double>& a);
 
 /// The largest error of each result over several runs of the plain float32 implementation.
 struct PlainErrors {
-  double o = 0, lse = 0, weights = 0, dq = 0, dk = 0, dv = 0, dslopes = 0;
+  double o = 0, lse = 0, weights = 0, dq = 0, dk = 0, dv = 0, dslopes = 0, dtable = 0;
+  double entropy = 0, maximum = 0, distance = 0;
 };
 
 /// The plain float32 implementation runs once as it is, and again with the columns of D and Dv

@@ -35,8 +35,8 @@ class Plus final : public ScoreFunction<double> {
 TEST(ScoreTile, PartsGoForwardInOrderAndBackInReverse) {
   const Sequence sequence{.queries = 2, .keys = 2};
   const Attention<double> attention{.bias = Factor(2) + Plus() + Factor(3), .mask = mask::Causal()};
-  EXPECT_EQ(bias_gradient_size(attention.bias), 2);
-  EXPECT_EQ(kept_inputs(attention.bias), 2);
+  EXPECT_EQ(gradient_size_of(attention.bias), 2);
+  EXPECT_EQ(parts_with_scores(attention.bias), 2);
   std::vector<double> tile = {1, 2, 3, 4}, inputs(8);
   TileScores<double> scores{{sequence, 0, 0, 2, 0, 2},          TileKind::kSome, {},
                             {tile.data(), 2, TileLanes::kKeys}, inputs.data(),   4};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/bias/bias.h"
 
-#include "fovea/base/check.h"
-
 namespace fovea {
 
 template <class T>
@@ -55,23 +53,9 @@ T ScoreFunction<T>::pull_one(const ScoreSite& site, const ScoreRows<T>&, T score
   return dscore * derivative(site, score);
 }
 
-template <class T>
-Bias<T>::Bias(std::shared_ptr<const BiasPart<T>> part) : parts_{std::move(part)} {
-  check(parts_[0] != nullptr, "attention: a bias was given as a null pointer");
-}
-
-template <class T>
-std::string Bias<T>::name() const {
-  std::string text;
-  for (const auto& part : parts_) text += (text.empty() ? "" : " + ") + part->name();
-  return text.empty() ? "none" : text;
-}
-
 template class BiasPart<float>;
 template class BiasPart<double>;
 template class ScoreFunction<float>;
 template class ScoreFunction<double>;
-template class Bias<float>;
-template class Bias<double>;
 
 }  // namespace fovea

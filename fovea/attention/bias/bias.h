@@ -3,12 +3,9 @@
 // They combine with +, and are applied in that order.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
+#include "fovea/attention/parts.h"
 #include "fovea/attention/tile.h"
 
 namespace fovea {
@@ -20,7 +17,8 @@ namespace fovea {
 template <class T>
 class BiasPart {
  public:
-  using Value = T;
+  using Family = BiasPart;
+  static constexpr const char* kFamily = "a bias";
   virtual ~BiasPart() = default;
 
   /// The new score, given the old one and the rows behind it.
@@ -68,37 +66,8 @@ class ScoreFunction : public BiasPart<T> {
              const ScoreGradients<T>& gradients) const final;
 };
 
-/// Zero or more parts, applied in order. Cheap to copy; parts are shared.
+/// Zero or more parts, applied in order.
 template <class T>
-class Bias {
- public:
-  Bias() = default;
-  template <class Part>
-  requires std::is_base_of_v<BiasPart<T>, Part> Bias(Part part)
-      : parts_{std::make_shared<const Part>(std::move(part))} {}
-  /// Throws Error(kShape) for no part at all.
-  explicit Bias(std::shared_ptr<const BiasPart<T>> part);
-
-  const std::vector<std::shared_ptr<const BiasPart<T>>>& parts() const { return parts_; }
-  bool empty() const { return parts_.empty(); }
-  std::string name() const;
-
-  friend Bias operator+(Bias a, const Bias& b) {
-    a.parts_.insert(a.parts_.end(), b.parts_.begin(), b.parts_.end());
-    return a;
-  }
-
- private:
-  std::vector<std::shared_ptr<const BiasPart<T>>> parts_;
-};
-
-/// Two parts, in this order.
-template <class A, class B>
-requires std::is_base_of_v<BiasPart<typename A::Value>, A> &&
-    std::is_base_of_v<BiasPart<typename A::Value>, B>
-        Bias<typename A::Value>
-operator+(A a, B b) {
-  return Bias<typename A::Value>(std::move(a)) + Bias<typename A::Value>(std::move(b));
-}
+using Bias = Parts<BiasPart<T>>;
 
 }  // namespace fovea

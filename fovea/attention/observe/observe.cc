@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/observe/observe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace fovea {
+
+template <class T>
+index Observer<T>::state_size(const Sequence& sequence) const {
+  return sequence.keys;
+}
+
+template <class T>
+void Observer<T>::start(Rows<T> state) const {
+  for (index n = 0; n < state.rows; ++n) {
+    std::fill_n(state[n], state.columns, -std::numeric_limits<T>::infinity());
+  }
+}
+
+template <class T>
+void Observer<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
+  for (index c = 0; c < tile.site.keys; ++c) {
+    for (index r = 0; r < tile.site.queries; ++r) {
+      state[tile.site.key + c][r] = tile.scores.at(r, c);
+    }
+  }
+}
+
+template <class T>
+void Observer<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state) const {
+  const auto& [sequence, head, query, count, maximum, sum] = queries;
+  const index S = sequence.keys;
+  std::vector<T> scores(static_cast<std::size_t>(S)), weights(scores.size());
+  for (index r = 0; r < count; ++r) {
+    const bool empty = sum[r] == T{0};
+    for (index j = 0; j < S; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      scores[at] = state[j][r];
+      weights[at] = empty ? T{0} : std::exp(scores[at] - maximum[r]) / sum[r];
+    }
+    const T lse = empty ? -std::numeric_limits<T>::infinity() : maximum[r] + std::log(sum[r]);
+    row({sequence, head, query + r, {scores.data(), S}, {weights.data(), S}, lse});
+  }
+}
+
+template <class T>
+void Observer<T>::check_shape(index, index, index, index) const {}
+
+template class Observer<float>;
+template class Observer<double>;
+
+}  // namespace fovea

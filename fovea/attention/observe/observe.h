@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is to be seen of the weights while they pass: nothing of size T x S is stored for it, and no
+// result changes. Observers combine with +, and belong to the forward.
+#pragma once
+
+#include <string>
+
+#include "fovea/attention/parts.h"
+#include "fovea/attention/tile.h"
+
+namespace fovea {
+
+/// One query and everything that it sees.
+template <class T>
+struct ObservedRow {
+  const Sequence& sequence;
+  index head;
+  index i;
+  Vec<const T> scores;   ///< [S'] as they are normalised; -infinity where masked
+  Vec<const T> weights;  ///< [S'] before dropout; 0 where masked
+  T lse;                 ///< -infinity where nothing is kept
+
+  index position() const { return sequence.position(i); }
+};
+
+/// Queries of one sequence and head, and the state of their online softmax.
+template <class T>
+struct ObservedQueries {
+  const Sequence& sequence;
+  index head;
+  index query;
+  index queries;
+  const T* maximum;  ///< [queries] largest score so far; the lowest number where there is none
+  const T* sum;      ///< [queries] of exp(score - maximum) so far; 0: nothing was kept
+};
+
+/// A tile of scores and weights on their way through the forward, keys ascending.
+template <class T>
+struct ObservedTile {
+  ObservedQueries<T> queries;
+  TileSite site;
+  ScoreTile<const T> scores;   ///< as they are normalised; -infinity where masked
+  ScoreTile<const T> weights;  ///< exp(score - maximum), before dropout
+  const T* worth;              ///< [queries] exp(maximum before this tile - maximum)
+};
+
+/// One thing to observe. row() and clear() are the definition, which the plain reference uses, and
+/// all that must be written: a tile's worth of rows is then kept until it is complete, S' values
+/// for each. What can be summed on the way keeps less: it overrides the four functions below, which
+/// are tested against the definition. Rows are observed by any thread in any order.
+template <class T>
+class Observer {
+ public:
+  using Family = Observer;
+  static constexpr const char* kFamily = "an observer";
+  virtual ~Observer() = default;
+
+  /// Writes what there is to be seen of a row.
+  virtual void row(const ObservedRow<T>& row) const = 0;
+  /// Writes everywhere what a row of padding has. Called once, before any row.
+  virtual void clear() const = 0;
+
+  /// Values kept of each query of a sequence from tile to tile: state[n][query of the tile].
+  virtual index state_size(const Sequence& sequence) const;
+  virtual void start(Rows<T> state) const;
+  /// Tiles that the mask keeps nothing of are not seen.
+  virtual void see(const ObservedTile<T>& tile, Rows<T> state) const;
+  virtual void finish(const ObservedQueries<T>& queries, Rows<const T> state) const;
+
+  /// Throws Error(kShape) unless what is written fits B, T, H and S.
+  virtual void check_shape(index B, index T_, index H, index S) const;
+  virtual std::string name() const = 0;
+};
+
+/// Zero or more observers.
+template <class T>
+using Observe = Parts<Observer<T>>;
+
+}  // namespace fovea

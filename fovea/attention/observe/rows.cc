@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/observe/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "fovea/attention/sequences.h"
+
+namespace fovea {
+
+template <class T>
+void RowNumber<T>::clear() const {
+  for (index b = 0; b < to_.batch; ++b) {
+    for (index h = 0; h < to_.heads; ++h) {
+      for (index i = 0; i < to_.length; ++i) to_.at(b, h, i) = padding_;
+    }
+  }
+}
+
+template <class T>
+void RowNumber<T>::check_shape(index B, index T_, index H, index) const {
+  check_rows_written(this->name(), to_, B, H, T_);
+}
+
+namespace observe {
+
+template <class T>
+void Entropy<T>::row(const ObservedRow<T>& row) const {
+  T entropy = 0;
+  for (const T weight : row.weights) entropy -= weight == T{0} ? T{0} : weight * std::log(weight);
+  this->at(row.sequence, row.head, row.i) = entropy;
+}
+
+// With p = exp(s - m) and l the sum of p, the entropy is log l - E / l, where E is the sum of
+// p (s - m). When m grows by d, each p is worth exp(-d) of what it was, and each s - m is less by
+// d.
+enum EntropyState { kE, kMaximum, kSum };
+
+template <class T>
+void Entropy<T>::start(Rows<T> state) const {
+  for (index n = 0; n < state.rows; ++n) std::fill_n(state[n], state.columns, T{0});
+}
+
+template <class T>
+void Entropy<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
+  const auto& now = tile.queries;
+  T* const E = state[kE];
+  for (index r = 0; r < now.queries; ++r) {
+    const T grown = state[kSum][r] == T{0} ? T{0} : now.maximum[r] - state[kMaximum][r];
+    E[r] = tile.worth[r] == T{0} ? T{0} : tile.worth[r] * (E[r] - state[kSum][r] * grown);
+  }
+  for (index c = 0; c < tile.site.keys; ++c) {
+    for (index r = 0; r < now.queries; ++r) {
+      const T weight = tile.weights.at(r, c);
+      E[r] += weight == T{0} ? T{0} : weight * (tile.scores.at(r, c) - now.maximum[r]);
+    }
+  }
+  std::copy_n(now.maximum, now.queries, state[kMaximum]);
+  std::copy_n(now.sum, now.queries, state[kSum]);
+}
+
+template <class T>
+void Entropy<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state) const {
+  for (index r = 0; r < queries.queries; ++r) {
+    const T sum = queries.sum[r];
+    const T entropy = sum == T{0} ? T{0} : std::log(sum) - state[kE][r] / sum;
+    this->at(queries.sequence, queries.head, queries.query + r) = entropy;
+  }
+}
+
+template <class T>
+Maximum<T>::Maximum(RowView<T> to) : RowNumber<T>(to, -std::numeric_limits<T>::infinity()) {}
+
+template <class T>
+void Maximum<T>::row(const ObservedRow<T>& row) const {
+  T largest = -std::numeric_limits<T>::infinity();
+  for (const T score : row.scores) {
+    // Not std::max, which passes over a NaN.
+    if (std::isnan(largest)) break;
+    if (!(score <= largest)) largest = score;
+  }
+  this->at(row.sequence, row.head, row.i) = largest;
+}
+
+template <class T>
+void Maximum<T>::finish(const ObservedQueries<T>& queries, Rows<const T>) const {
+  for (index r = 0; r < queries.queries; ++r) {
+    const T sum = queries.sum[r];
+    const T none = sum == T{0} ? -std::numeric_limits<T>::infinity() : sum - sum;  // or NaN
+    this->at(queries.sequence, queries.head, queries.query + r) = queries.maximum[r] + none;
+  }
+}
+
+template <class T>
+void Distance<T>::row(const ObservedRow<T>& row) const {
+  T distance = 0;
+  for (index j = 0; j < row.weights.size; ++j) {
+    distance += row.weights[j] * static_cast<T>(std::abs(row.position() - j));
+  }
+  this->at(row.sequence, row.head, row.i) = distance;
+}
+
+template <class T>
+void Distance<T>::start(Rows<T> state) const {
+  std::fill_n(state[0], state.columns, T{0});
+}
+
+template <class T>
+void Distance<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
+  T* const distance = state[0];
+  for (index r = 0; r < tile.site.queries; ++r) distance[r] *= tile.worth[r];
+  const index ahead = tile.site.sequence.position(tile.site.query) - tile.site.key;
+  for (index c = 0; c < tile.site.keys; ++c) {
+    for (index r = 0; r < tile.site.queries; ++r) {
+      distance[r] += tile.weights.at(r, c) * static_cast<T>(std::abs(ahead + r - c));
+    }
+  }
+}
+
+template <class T>
+void Distance<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state) const {
+  for (index r = 0; r < queries.queries; ++r) {
+    const T sum = queries.sum[r];
+    this->at(queries.sequence, queries.head, queries.query + r) =
+        sum == T{0} ? T{0} : state[0][r] / sum;
+  }
+}
+
+template class Entropy<float>;
+template class Entropy<double>;
+template class Maximum<float>;
+template class Maximum<double>;
+template class Distance<float>;
+template class Distance<double>;
+
+}  // namespace observe
+
+template class RowNumber<float>;
+template class RowNumber<double>;
+
+}  // namespace fovea

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Observers of one number for each row: [B, H, T].
+#pragma once
+
+#include <string>
+
+#include "fovea/attention/observe/observe.h"
+#include "fovea/attention/view.h"
+
+namespace fovea {
+
+/// What observers of one number share: a view of the caller's memory, [B, H, T].
+template <class T>
+class RowNumber : public Observer<T> {
+ public:
+  void clear() const final;
+  void check_shape(index B, index T_, index H, index S) const final;
+
+ protected:
+  /// `padding`: what a row of padding has.
+  RowNumber(RowView<T> to, T padding) : to_(to), padding_(padding) {}
+  T& at(const Sequence& sequence, index head, index i) const {
+    return to_.at(sequence.batch, head, sequence.query_row + i);
+  }
+
+ private:
+  RowView<T> to_;
+  T padding_;
+};
+
+namespace observe {
+
+/// -sum of w log w over the weights w of a row, in nats; 0 where a row keeps no key.
+template <class T>
+class Entropy final : public RowNumber<T> {
+ public:
+  explicit Entropy(RowView<T> to) : RowNumber<T>(to, T{0}) {}
+  void row(const ObservedRow<T>& row) const override;
+  index state_size(const Sequence&) const override { return 3; }
+  void start(Rows<T> state) const override;
+  void see(const ObservedTile<T>& tile, Rows<T> state) const override;
+  void finish(const ObservedQueries<T>& queries, Rows<const T> state) const override;
+  std::string name() const override { return "entropy"; }
+};
+
+/// The largest score of a row, as it is normalised; -infinity where a row keeps no key.
+template <class T>
+class Maximum final : public RowNumber<T> {
+ public:
+  explicit Maximum(RowView<T> to);
+  void row(const ObservedRow<T>& row) const override;
+  index state_size(const Sequence&) const override { return 0; }
+  void start(Rows<T>) const override {}
+  void see(const ObservedTile<T>&, Rows<T>) const override {}
+  void finish(const ObservedQueries<T>& queries, Rows<const T> state) const override;
+  std::string name() const override { return "maximum"; }
+};
+
+/// How far a row looks: sum of w |p - j|, p the position of the query; 0 where it keeps no key.
+template <class T>
+class Distance final : public RowNumber<T> {
+ public:
+  explicit Distance(RowView<T> to) : RowNumber<T>(to, T{0}) {}
+  void row(const ObservedRow<T>& row) const override;
+  index state_size(const Sequence&) const override { return 1; }
+  void start(Rows<T> state) const override;
+  void see(const ObservedTile<T>& tile, Rows<T> state) const override;
+  void finish(const ObservedQueries<T>& queries, Rows<const T> state) const override;
+  std::string name() const override { return "distance"; }
+};
+
+}  // namespace observe
+}  // namespace fovea
