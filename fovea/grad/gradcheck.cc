@@ -140,6 +140,18 @@ class DrawnCase {
     return result;
   }
 
+  CaseNumbers numbers_of(const std::vector<double>& output, index columns,
+                         Gradients gradients) const {
+    CaseNumbers all{.inputs = {},
+                    .weights = {},
+                    .output_columns = columns,
+                    .output = output,
+                    .gradients = std::move(gradients)};
+    for (const Parameter* p : pointers_) all.inputs.push_back(numbers(p->value));
+    if (weights_.defined()) all.weights = numbers(weights_);
+    return all;
+  }
+
   index output_columns(const Context& context) const {
     Tape tape(context, TapeMode::kTrain);
     return output(tape).columns();
@@ -186,9 +198,11 @@ CaseReport check_case(const Context& context, const GradientCase& c) {
   CaseReport report;
   report.gradient = check_gradients(context, wide.parameters(), wide_loss);
   report.float32_error = scaled_difference(narrow.output_numbers(context), output);
+  report.exact = wide.numbers_of(output, wide.output_columns(context),
+                                 backward(context, wide.parameters(), wide_loss));
   report.float32_gradient_error =
       compare(wide.parameters(), backward(context, narrow.parameters(), narrow_loss),
-              backward(context, wide.parameters(), wide_loss))
+              report.exact.gradients)
           .error;
   if (c.reference != nullptr) {
     report.reference_error = scaled_difference(

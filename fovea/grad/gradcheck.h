@@ -42,11 +42,21 @@ struct GradientCase {
   double low = -1, high = 1;      ///< inputs are uniform in [low, high)
 };
 
+/// What a case computes in float64, beside what it was computed from.
+struct CaseNumbers {
+  std::vector<std::vector<double>> inputs;  ///< each fits in float32
+  std::vector<double> weights;              ///< of the loss sum(output * weights); none: output
+  index output_columns = 0;
+  std::vector<double> output;
+  std::vector<std::vector<double>> gradients;  ///< of the inputs
+};
+
 struct CaseReport {
   GradientReport gradient;     ///< of sum(output * fixed random weights)
   double reference_error = 0;  ///< largest |float64 output - reference|, over the largest output
   double float32_error = 0;    ///< of the float32 output against float64, scaled alike
   double float32_gradient_error = 0;  ///< of the float32 gradients, scaled as in GradientReport
+  CaseNumbers exact;
 };
 
 CaseReport check_case(const Context& context, const GradientCase& c);

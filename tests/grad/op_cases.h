@@ -1,29 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every differentiable op as a case of the gradient checker. A new op adds its rows here.
+// Every differentiable op as a case of the gradient checker, with its formula. A new op adds its
+// rows here.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <ostream>
+#include <string_view>
 
 #include "fovea/attention/mask/band.h"
 #include "fovea/grad/gradcheck.h"
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
+#include "tests/grad/attention_reference.h"
+#include "tests/grad/dual.h"
 #include "tests/grad/op_references.h"
 
 namespace fovea {
 
 using Inputs = std::span<const Variable>;
 
-inline void PrintTo(const GradientCase& c, std::ostream* out) { *out << c.name; }
+/// A formula in double, and in plain float32 with slopes.
+struct OpFormula {
+  GradientCase::Reference exact = nullptr;
+  void (*plain)(Matrices<Dual<float>> in, Rows<Dual<float>> y) = nullptr;
+};
+template <class F>
+inline constexpr OpFormula by{F::template run<double>, F::template run<Dual<float>>};
 
-inline constexpr std::int32_t kIds[] = {2, 0, 4, 2, 2, 1};
-inline constexpr std::int32_t kPlaces[] = {0, 1, 2, 0, 1, 2};
-inline constexpr std::int32_t kTargets[] = {3, -1, 0, 4, 3, 1};
-inline constexpr std::int32_t kOffsets[] = {0, 2, 2, 6};
-inline constexpr std::uint64_t kSamples[] = {7, 8, 1ull << 40};
+struct OpCase {
+  std::string_view name;
+  GradientCase::Size inputs[6] = {};
+  GradientCase::Function function = nullptr;
+  OpFormula formula;
+  double low = -1, high = 1;
+
+  GradientCase check() const {
+    GradientCase c{name, {}, function, formula.exact, low, high};
+    std::copy(std::begin(inputs), std::end(inputs), c.inputs);
+    return c;
+  }
+};
+
+inline void PrintTo(const OpCase& c, std::ostream* out) { *out << c.name; }
 
 inline Vec<const std::int32_t> ids() { return {kIds, 6}; }
 inline Targets targets() { return {{kTargets, 6}}; }
@@ -34,7 +56,7 @@ inline const Mask& causal() {
   static const Mask mask = mask::Causal();
   return mask;
 }
-inline constexpr DropoutOptions kDropout{0.4, {11, 12, 13}};
+inline constexpr DropoutOptions kDropout{kDropoutRate, kDropoutKey};
 
 template <Activation f>
 Variable linear_case(Tape& tape, Inputs in) {
@@ -59,66 +81,125 @@ inline Variable fused_attention_case(Tape& tape, Inputs in) {
   return attention_case(tape, {parts[0], parts[1], parts[2], rows, rows}, 2, 1, kDropout);
 }
 
-inline constexpr GradientCase kOpCases[] = {
-    {"linear", {{6, 5}, {4, 5}, {1, 4}}, linear_case<Activation::kNone>, linear_reference},
+inline constexpr OpCase kOpCases[] = {
+    {"linear",
+     {{6, 5}, {4, 5}, {1, 4}},
+     linear_case<Activation::kNone>,
+     by<LinearFormula<Activation::kNone>>},
     {"linear_without_bias",
      {{6, 5}, {4, 5}},
-     [](Tape& t, Inputs in) { return linear(t, in[0], in[1]); }},
-    {"linear_relu", {{6, 5}, {4, 5}, {1, 4}}, linear_case<Activation::kRelu>},
-    {"linear_gelu", {{6, 5}, {4, 5}, {1, 4}}, linear_case<Activation::kGelu>},
-    {"linear_silu", {{20, 3}, {17, 3}, {1, 17}}, linear_case<Activation::kSilu>},
-    {"linear_with_itself", {{5, 5}}, [](Tape& t, Inputs in) { return linear(t, in[0], in[0]); }},
+     [](Tape& t, Inputs in) { return linear(t, in[0], in[1]); },
+     by<LinearFormula<Activation::kNone>>},
+    {"linear_relu",
+     {{6, 5}, {4, 5}, {1, 4}},
+     linear_case<Activation::kRelu>,
+     by<LinearFormula<Activation::kRelu>>},
+    {"linear_gelu",
+     {{6, 5}, {4, 5}, {1, 4}},
+     linear_case<Activation::kGelu>,
+     by<LinearFormula<Activation::kGelu>>},
+    {"linear_silu",
+     {{20, 3}, {17, 3}, {1, 17}},
+     linear_case<Activation::kSilu>,
+     by<LinearFormula<Activation::kSilu>>},
+    {"linear_with_itself",
+     {{5, 5}},
+     [](Tape& t, Inputs in) { return linear(t, in[0], in[0]); },
+     by<OfItself<LinearFormula<Activation::kNone>, 2>>},
     {"embedding",
      {{5, 3}, {3, 3}},
      [](Tape& t, Inputs in) {
        return embedding(t, {in[0], ids()}, {in[1], {kPlaces, 6}});
      },
-     embedding_reference},
+     by<EmbeddingFormula>},
     {"embedding_of_one_table",
      {{5, 3}},
      [](Tape& t, Inputs in) {
        return embedding(t, {in[0], ids()}, {in[0], {kPlaces, 6}});
-     }},
+     },
+     by<OfItself<EmbeddingFormula, 2>>},
     {"layer_norm",
      {{6, 5}, {1, 5}, {1, 5}},
      [](Tape& t, Inputs in) { return layer_norm(t, in[0], in[1], in[2]); },
-     layer_norm_reference},
+     by<LayerNormFormula<LayerNormVariant::kStandard>>},
     {"layer_norm_unbiased",
      {{6, 5}, {1, 5}, {1, 5}},
      [](Tape& t, Inputs in) {
        return layer_norm(t, in[0], in[1], in[2], {LayerNormVariant::kUnbiased, 1e-6});
-     }},
+     },
+     by<LayerNormFormula<LayerNormVariant::kUnbiased>>},
     {"layer_norm_without_gain",
      {{6, 5}},
-     [](Tape& t, Inputs in) { return layer_norm(t, in[0], {}, {}); }},
+     [](Tape& t, Inputs in) { return layer_norm(t, in[0], {}, {}); },
+     by<LayerNormFormula<LayerNormVariant::kStandard>>},
     {"rms_norm",
      {{6, 5}, {1, 5}},
      [](Tape& t, Inputs in) { return rms_norm(t, in[0], in[1]); },
-     rms_norm_reference},
-    {"relu", {{6, 5}}, activation_case<Activation::kRelu>},
-    {"gelu", {{6, 5}}, activation_case<Activation::kGelu>, gelu_reference, -3, 3},
-    {"gelu_tanh", {{6, 5}}, activation_case<Activation::kGeluTanh>, nullptr, -3, 3},
-    {"silu", {{6, 5}}, activation_case<Activation::kSilu>, nullptr, -3, 3},
-    {"tanh", {{6, 5}}, activation_case<Activation::kTanh>, nullptr, -3, 3},
-    {"add", {{6, 5}, {6, 5}}, [](Tape& t, Inputs in) { return add(t, in[0], in[1]); }},
-    {"add_to_itself", {{6, 5}}, [](Tape& t, Inputs in) { return add(t, in[0], in[0]); }},
-    {"multiply", {{6, 5}, {6, 5}}, [](Tape& t, Inputs in) { return multiply(t, in[0], in[1]); }},
-    {"square", {{6, 5}}, [](Tape& t, Inputs in) { return multiply(t, in[0], in[0]); }},
-    {"scale", {{6, 5}}, [](Tape& t, Inputs in) { return scale(t, in[0], -2.5); }},
+     by<RmsNormFormula>},
+    {"relu",
+     {{6, 5}},
+     activation_case<Activation::kRelu>,
+     by<ActivationFormula<Activation::kRelu>>},
+    {"gelu",
+     {{6, 5}},
+     activation_case<Activation::kGelu>,
+     by<ActivationFormula<Activation::kGelu>>,
+     -3,
+     3},
+    {"gelu_tanh",
+     {{6, 5}},
+     activation_case<Activation::kGeluTanh>,
+     by<ActivationFormula<Activation::kGeluTanh>>,
+     -3,
+     3},
+    {"silu",
+     {{6, 5}},
+     activation_case<Activation::kSilu>,
+     by<ActivationFormula<Activation::kSilu>>,
+     -3,
+     3},
+    {"tanh",
+     {{6, 5}},
+     activation_case<Activation::kTanh>,
+     by<ActivationFormula<Activation::kTanh>>,
+     -3,
+     3},
+    {"add",
+     {{6, 5}, {6, 5}},
+     [](Tape& t, Inputs in) { return add(t, in[0], in[1]); },
+     by<AddFormula>},
+    {"add_to_itself",
+     {{6, 5}},
+     [](Tape& t, Inputs in) { return add(t, in[0], in[0]); },
+     by<OfItself<AddFormula, 2>>},
+    {"multiply",
+     {{6, 5}, {6, 5}},
+     [](Tape& t, Inputs in) { return multiply(t, in[0], in[1]); },
+     by<MultiplyFormula>},
+    {"square",
+     {{6, 5}},
+     [](Tape& t, Inputs in) { return multiply(t, in[0], in[0]); },
+     by<OfItself<MultiplyFormula, 2>>},
+    {"scale", {{6, 5}}, [](Tape& t, Inputs in) { return scale(t, in[0], -2.5); }, by<ScaleFormula>},
     {"dropout",
      {{6, 5}},
-     [](Tape& t, Inputs in) { return dropout(t, in[0], kDropout, three_sequences(t)); }},
-    {"residual", {{6, 5}, {6, 5}}, [](Tape& t, Inputs in) { return residual(t, in[0], in[1]); }},
+     [](Tape& t, Inputs in) { return dropout(t, in[0], kDropout, three_sequences(t)); },
+     by<DropoutFormula>},
+    {"residual",
+     {{6, 5}, {6, 5}},
+     [](Tape& t, Inputs in) { return residual(t, in[0], in[1]); },
+     by<AddFormula>},
     {"residual_with_dropout",
      {{6, 5}, {6, 5}},
-     [](Tape& t, Inputs in) { return residual(t, in[0], in[1], kDropout, three_sequences(t)); }},
+     [](Tape& t, Inputs in) { return residual(t, in[0], in[1], kDropout, three_sequences(t)); },
+     by<ResidualDropoutFormula>},
     {"columns_swapped",
      {{6, 5}},
      [](Tape& t, Inputs in) {
        const auto parts = split_columns(t, in[0], std::array<index, 2>{2, 3});
        return concat_columns(t, std::array{parts[1], parts[0]});
      },
-     columns_swapped_reference},
+     by<ColumnsSwappedFormula>},
     {"columns_dropped_and_used_whole",
      {{6, 5}},
      [](Tape& t, Inputs in) {
@@ -126,48 +207,59 @@ inline constexpr GradientCase kOpCases[] = {
        const auto parts = split_columns(t, x, std::array<index, 3>{2, 1, 2});
        const Variable y = multiply(t, parts[0], parts[2]);
        return concat_columns(t, std::array{y, x});
-     }},
+     },
+     by<ColumnsUsedTwiceFormula>},
     {"attention",
      {{6, 6}, {6, 6}, {6, 4}},
      [](Tape& t, Inputs in) {
        return attention_case(t, {in[0], in[1], in[2], {}, {}}, 2, 2);
      },
-     attention_reference_case},
-    {"attention_of_columns_packed_grouped_dropped", {{6, 11}}, fused_attention_case},
-    {"attention_with_itself",
+     by<AttentionFormula<2, AttentionForm::Sequences::kOne>>},
+    {"attention_of_columns_packed_grouped_dropped",
+     {{6, 11}},
+     fused_attention_case,
+     by<FusedAttentionFormula>},
+    {"attention_with_"
+     "itself",
      {{6, 6}},
      [](Tape& t, Inputs in) {
        const PackedRows rows = three_sequences(t);
        return attention_case(t, {in[0], in[0], in[0], rows, rows}, 3, 3);
-     }},
+     },
+     by<OfItself<AttentionFormula<3, AttentionForm::Sequences::kThree>, 3>>},
     {"attention_with_slopes",
      {{6, 4}, {6, 4}, {6, 4}, {1, 2}},
      [](Tape& t, Inputs in) {
        return attention_case(t, {in[0], in[1], in[2], {}, {}, in[3]}, 2, 2);
-     }},
+     },
+     by<AttentionFormula<2, AttentionForm::Sequences::kOne>>},
     {"softmax",
      {{6, 5}},
      [](Tape& t, Inputs in) { return softmax(t, in[0]); },
-     softmax_reference,
+     by<SoftmaxFormula>,
      -3,
      3},
     {"cross_entropy",
      {{6, 5}},
      [](Tape& t, Inputs in) { return cross_entropy(t, in[0], targets(), 0.25); },
-     cross_entropy_reference,
+     by<CrossEntropyFormula<1>>,
      -3,
      3},
     {"cross_entropy_scaled_afterwards",
      {{6, 5}},
-     [](Tape& t, Inputs in) { return scale(t, cross_entropy(t, in[0], targets()), -2); }},
+     [](Tape& t, Inputs in) { return scale(t, cross_entropy(t, in[0], targets()), -2); },
+     by<CrossEntropyFormula<-8>>},
     {"linear_cross_entropy",
      {{6, 4}, {5, 4}, {1, 5}},
      [](Tape& t, Inputs in) {
        return linear_cross_entropy(t, in[0], in[1], in[2], targets(), 0.25);
      },
-     linear_cross_entropy_reference},
-    {"sum", {{6, 5}}, [](Tape& t, Inputs in) { return sum(t, in[0]); }},
-    {"mean", {{6, 5}}, [](Tape& t, Inputs in) { return mean(t, in[0]); }},
+     by<LinearCrossEntropyFormula>},
+    {"sum", {{6, 5}}, [](Tape& t, Inputs in) { return sum(t, in[0]); }, by<SumFormula<false>>},
+    {"mean", {{6, 5}}, [](Tape& t, Inputs in) { return mean(t, in[0]); }, by<SumFormula<true>>},
 };
+static_assert(std::all_of(std::begin(kOpCases), std::end(kOpCases),
+                          [](const OpCase& c) { return c.formula.exact != nullptr; }),
+              "a case without a formula would be compared with nothing");
 
 }  // namespace fovea

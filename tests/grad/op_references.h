@@ -1,116 +1,255 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formulas of the ops in plain loops.
+// The formulas of the ops in plain loops: in double, what an op must compute; in float, how far off
+// a plain implementation may be. Each is a struct with run<T>(inputs, output).
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <numbers>
 #include <span>
 #include <vector>
 
-#include "fovea/base/view.h"
+#include "fovea/kernel/activation.h"
+#include "fovea/kernel/dropout.h"
+#include "fovea/kernel/reference.h"
 
 namespace fovea {
 
-using Matrices = std::span<const Rows<const double>>;
+template <class T>
+using Matrices = std::span<const Rows<const T>>;
 
-inline void linear_reference(Matrices in, Rows<double> y) {
+// What the cases are made of.
+inline constexpr std::int32_t kIds[] = {2, 0, 4, 2, 2, 1};
+inline constexpr std::int32_t kPlaces[] = {0, 1, 2, 0, 1, 2};
+inline constexpr std::int32_t kTargets[] = {3, -1, 0, 4, 3, 1};
+inline constexpr std::int32_t kOffsets[] = {0, 2, 2, 6};
+inline constexpr std::uint64_t kSamples[] = {7, 8, 1ull << 40};
+inline constexpr double kDropoutRate = 0.4;
+inline constexpr DropoutKey kDropoutKey{11, 12, 13};
+
+/// y[n][c] = f(n, c).
+template <class T, class F>
+void fill(Rows<T> y, F&& f) {
   for (index n = 0; n < y.rows; ++n) {
-    for (index o = 0; o < y.columns; ++o) {
-      y[n][o] = in[2][0][o];
-      for (index c = 0; c < in[0].columns; ++c) y[n][o] += in[0][n][c] * in[1][o][c];
+    for (index c = 0; c < y.columns; ++c) y[n][c] = f(n, c);
+  }
+}
+
+template <class T>
+T activate(Activation f, T x) {
+  using std::erfc, std::exp, std::tanh;
+  switch (f) {
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      return x > T(0) ? x : T(0);
+    case Activation::kGelu:
+      return x * T(0.5) * erfc(-x / T(std::sqrt(2.0)));
+    case Activation::kGeluTanh: {
+      const T inner = T(std::sqrt(2 / std::numbers::pi)) * (x + T(0.044715) * x * x * x);
+      return T(0.5) * x * (T(1) + tanh(inner));
     }
+    case Activation::kSilu:
+      return x / (T(1) + exp(-x));
+    case Activation::kTanh:
+      return tanh(x);
   }
+  return x;
 }
 
-inline void embedding_reference(Matrices in, Rows<double> y) {
-  const int tokens[] = {2, 0, 4, 2, 2, 1};
-  for (index n = 0; n < y.rows; ++n) {
-    for (index c = 0; c < y.columns; ++c) y[n][c] = in[0][tokens[n]][c] + in[1][n % 3][c];
+template <Activation f>
+struct ActivationFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index n, index c) { return activate(f, in[0][n][c]); });
   }
-}
+};
 
-inline void layer_norm_reference(Matrices in, Rows<double> y) {
-  const auto C = static_cast<double>(y.columns);
-  for (index n = 0; n < y.rows; ++n) {
-    double mu = 0, variance = 0;
-    for (index c = 0; c < y.columns; ++c) mu += in[0][n][c] / C;
-    for (index c = 0; c < y.columns; ++c) variance += (in[0][n][c] - mu) * (in[0][n][c] - mu) / C;
-    for (index c = 0; c < y.columns; ++c) {
-      y[n][c] = in[1][0][c] * (in[0][n][c] - mu) / std::sqrt(variance + 1e-5) + in[2][0][c];
-    }
+/// in: x, weight, and a bias or none.
+template <Activation f>
+struct LinearFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index n, index o) {
+      T sum = in.size() > 2 ? in[2][0][o] : T(0);
+      for (index c = 0; c < in[0].columns; ++c) sum += in[0][n][c] * in[1][o][c];
+      return activate(f, sum);
+    });
   }
-}
+};
 
-inline void rms_norm_reference(Matrices in, Rows<double> y) {
-  for (index n = 0; n < y.rows; ++n) {
-    double square = 0;
-    for (index c = 0; c < y.columns; ++c) {
-      square += in[0][n][c] * in[0][n][c] / static_cast<double>(y.columns);
-    }
-    for (index c = 0; c < y.columns; ++c) {
-      y[n][c] = in[1][0][c] * in[0][n][c] / std::sqrt(square + 1e-5);
-    }
+/// One matrix where `Formula` takes two or three.
+template <class Formula, std::size_t times>
+struct OfItself {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    std::array<Rows<const T>, times> same;
+    same.fill(in[0]);
+    Formula::template run<T>(same, y);
   }
-}
+};
 
-inline void gelu_reference(Matrices in, Rows<double> y) {
-  for (index n = 0; n < y.rows; ++n) {
-    for (index c = 0; c < y.columns; ++c) {
-      y[n][c] = in[0][n][c] * 0.5 * std::erfc(-in[0][n][c] / std::sqrt(2.0));
-    }
+/// Token rows plus position rows.
+struct EmbeddingFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index n, index c) { return in[0][kIds[n]][c] + in[1][kPlaces[n]][c]; });
   }
-}
+};
 
-inline void columns_swapped_reference(Matrices in, Rows<double> y) {
-  for (index n = 0; n < y.rows; ++n) {
-    for (index c = 0; c < 5; ++c) y[n][c] = in[0][n][(c + 2) % 5];
-  }
-}
-
-inline void softmax_reference(Matrices in, Rows<double> y) {
-  for (index n = 0; n < y.rows; ++n) {
-    double total = 0;
-    for (index c = 0; c < y.columns; ++c) total += std::exp(in[0][n][c]);
-    for (index c = 0; c < y.columns; ++c) y[n][c] = std::exp(in[0][n][c]) / total;
-  }
-}
-
-// One causal sequence; in: q, k, v with two heads side by side.
-inline void attention_reference_case(Matrices in, Rows<double> y) {
-  const index D = in[0].columns / 2, Dv = in[2].columns / 2;
-  for (index h = 0; h < 2; ++h) {
-    for (index i = 0; i < y.rows; ++i) {
-      double total = 0;
-      std::fill_n(y[i] + h * Dv, Dv, 0.0);
-      for (index j = 0; j <= i; ++j) {
-        double score = 0;
-        for (index d = 0; d < D; ++d) score += in[0][i][h * D + d] * in[1][j][h * D + d];
-        const double weight = std::exp(score / std::sqrt(static_cast<double>(D)));
-        total += weight;
-        for (index d = 0; d < Dv; ++d) y[i][h * Dv + d] += weight * in[2][j][h * Dv + d];
+/// in: x, and gain and bias or neither.
+template <LayerNormVariant variant>
+struct LayerNormFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    using std::sqrt;
+    const auto C = static_cast<double>(y.columns);
+    for (index n = 0; n < y.rows; ++n) {
+      const T* x = in[0][n];
+      T mu = T(0), squares = T(0);
+      for (index c = 0; c < y.columns; ++c) mu += x[c] / T(C);
+      for (index c = 0; c < y.columns; ++c) squares += (x[c] - mu) * (x[c] - mu);
+      const T divisor = variant == LayerNormVariant::kStandard ? sqrt(squares / T(C) + T(1e-5))
+                                                               : sqrt(squares / T(C - 1)) + T(1e-6);
+      for (index c = 0; c < y.columns; ++c) {
+        const T hat = (x[c] - mu) / divisor;
+        y[n][c] = in.size() > 1 ? in[1][0][c] * hat + in[2][0][c] : hat;
       }
-      for (index d = 0; d < Dv; ++d) y[i][h * Dv + d] /= total;
     }
   }
-}
+};
 
-inline void cross_entropy_reference(Matrices in, Rows<double> y) {
-  const int targets[] = {3, -1, 0, 4, 3, 1};
-  y[0][0] = 0;
-  for (index n = 0; n < in[0].rows; ++n) {
-    if (targets[n] < 0) continue;
-    double total = 0;
-    for (index c = 0; c < in[0].columns; ++c) total += std::exp(in[0][n][c]);
-    y[0][0] += 0.25 * (std::log(total) - in[0][n][targets[n]]);
+struct RmsNormFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    using std::sqrt;
+    for (index n = 0; n < y.rows; ++n) {
+      T square = T(0);
+      for (index c = 0; c < y.columns; ++c) square += in[0][n][c] * in[0][n][c];
+      const T rms = sqrt(square / T(static_cast<double>(y.columns)) + T(1e-5));
+      for (index c = 0; c < y.columns; ++c) y[n][c] = in[1][0][c] * in[0][n][c] / rms;
+    }
   }
+};
+
+struct AddFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index n, index c) { return in[0][n][c] + in[1][n][c]; });
+  }
+};
+
+struct MultiplyFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index n, index c) { return in[0][n][c] * in[1][n][c]; });
+  }
+};
+
+struct ScaleFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index n, index c) { return T(-2.5) * in[0][n][c]; });
+  }
+};
+
+/// What the mask of rows leaves of x, in the three sequences.
+template <class T>
+T dropped(index n, index c, T x) {
+  std::vector<SampleRow> rows;
+  for (std::size_t s = 0; s < 3; ++s) {
+    for (std::int32_t i = kOffsets[s]; i < kOffsets[s + 1]; ++i) {
+      rows.push_back({kSamples[s], static_cast<std::uint32_t>(i - kOffsets[s])});
+    }
+  }
+  const DropoutMask mask{.p = kDropoutRate, .key = kDropoutKey, .rows = {rows.data(), 6}};
+  return reference::dropout_keeps(mask, n, c) ? x / T(1 - kDropoutRate) : T(0);
 }
 
-inline void linear_cross_entropy_reference(Matrices in, Rows<double> y) {
-  std::vector<double> values(static_cast<std::size_t>(in[0].rows * in[1].rows));
-  const Rows<double> logits(values.data(), in[0].rows, in[1].rows);
-  linear_reference(in, logits);
-  const Rows<const double> one[] = {logits};
-  cross_entropy_reference(one, y);
-}
+struct DropoutFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index n, index c) { return dropped(n, c, in[0][n][c]); });
+  }
+};
+
+struct ResidualDropoutFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index n, index c) { return in[0][n][c] + dropped(n, c, in[1][n][c]); });
+  }
+};
+
+struct ColumnsSwappedFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index n, index c) { return in[0][n][(c + 2) % 5]; });
+  }
+};
+
+/// x = 1.5 in; the products of columns 0, 3 and 1, 4 of x, then x.
+struct ColumnsUsedTwiceFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index n, index c) {
+      const auto x = [&](index column) { return in[0][n][column] * T(1.5); };
+      return c < 2 ? x(c) * x(c + 3) : x(c - 2);
+    });
+  }
+};
+
+struct SoftmaxFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    using std::exp;
+    for (index n = 0; n < y.rows; ++n) {
+      T total = T(0);
+      for (index c = 0; c < y.columns; ++c) total += exp(in[0][n][c]);
+      for (index c = 0; c < y.columns; ++c) y[n][c] = exp(in[0][n][c]) / total;
+    }
+  }
+};
+
+/// quarters / 4 of the sum over targets that are not ignored.
+template <int quarters>
+struct CrossEntropyFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    using std::exp, std::log;
+    y[0][0] = T(0);
+    for (index n = 0; n < in[0].rows; ++n) {
+      if (kTargets[n] < 0) continue;
+      T total = T(0);
+      for (index c = 0; c < in[0].columns; ++c) total += exp(in[0][n][c]);
+      y[0][0] += log(total) - in[0][n][kTargets[n]];
+    }
+    y[0][0] *= T(quarters / 4.0);
+  }
+};
+
+struct LinearCrossEntropyFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    std::vector<T> values(static_cast<std::size_t>(in[0].rows * in[1].rows));
+    const Rows<T> logits(values.data(), in[0].rows, in[1].rows);
+    LinearFormula<Activation::kNone>::run<T>(in, logits);
+    const Rows<const T> one[] = {logits};
+    CrossEntropyFormula<1>::run<T>(one, y);
+  }
+};
+
+/// Divided by the number of elements, or not.
+template <bool mean>
+struct SumFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    y[0][0] = T(0);
+    for (index n = 0; n < in[0].rows; ++n) {
+      for (index c = 0; c < in[0].columns; ++c) y[0][0] += in[0][n][c];
+    }
+    if (mean) y[0][0] /= T(static_cast<double>(in[0].rows * in[0].columns));
+  }
+};
 
 }  // namespace fovea
