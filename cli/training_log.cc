@@ -22,15 +22,13 @@ ProgressStyle style_of(ProgressKind kind, const Terminal& terminal) {
 
 }  // namespace
 
-void TrainingLog::begins(const RunState& state, double fraction_done) {
+void TrainingLog::begins(const RunState& state) {
   const Terminal terminal = message_terminal();
   const ProgressStyle style = style_of(kind_, terminal);
   const auto show = [&](std::ostream& out, ProgressStyle how) {
-    shown_.emplace_back(out,
-                        ProgressOptions{.style = how,
-                                        .terminal = terminal,
-                                        .first_fraction = fraction_done,
-                                        .columns = [] { return terminal_columns(STDERR_FILENO); }});
+    shown_.emplace_back(out, ProgressOptions{.style = how, .terminal = terminal, .columns = [] {
+                                               return terminal_columns(STDERR_FILENO);
+                                             }});
   };
   show(std::cerr, style);
   if (std::ostream* log = log_stream()) {
@@ -54,6 +52,7 @@ void TrainingLog::updated(const UpdateRecord& record, double fraction_done) {
                      .steps = updates_,
                      .loss = record.mean16_loss,
                      .tokens_per_second = record.tokens_per_second,
+                     .seconds_left = record.seconds_left,
                      .valid_loss = valid_loss_});
   }
 }

@@ -19,7 +19,7 @@ class TrainingLog final : public Observer {
   TrainingLog(index updates, ProgressKind kind) : updates_(updates), kind_(kind) {}
   ~TrainingLog() override { finish(); }
 
-  void begins(const RunState& state, double fraction_done) override;
+  void begins(const RunState& state) override;
   void noticed(const std::string& what) override;
   void updated(const UpdateRecord& record, double fraction_done) override;
   void evaluation_begins(index step) override;

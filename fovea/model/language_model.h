@@ -24,8 +24,8 @@ struct TokenBatch {
   Vec<const std::int32_t> ids = {};      ///< [N]
   Vec<const std::int32_t> targets = {};  ///< [N]; -1: no loss at this place
   Vec<const std::int32_t> offsets = {};  ///< [sequences + 1], from 0 to N
-  Vec<const std::uint64_t> samples =
-      {};  ///< [sequences], numbers that name the dropout masks; or empty
+  /// [sequences], numbers that name the dropout masks; or empty
+  Vec<const std::uint64_t> samples = {};
 };
 
 struct LossOptions {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "fovea/base/check.h"
 
@@ -57,41 +56,13 @@ std::vector<Tick> linear_ticks(double low, double high, int most) {
   return ticks;
 }
 
-std::vector<Tick> multiples_of_powers(double low, double high, std::span<const double> factors,
-                                      int every) {
-  std::vector<Tick> ticks;
-  const int first = static_cast<int>(std::floor(std::log10(low)));
-  const int last = static_cast<int>(std::ceil(std::log10(high)));
-  for (int power = first; power <= last; ++power) {
-    if (power % every != 0) continue;
-    for (const double factor : factors) {
-      const double value = factor * std::pow(10.0, power);
-      if (value < low * (1 - 1e-9) || value > high * (1 + 1e-9)) continue;
-      ticks.push_back({value, fmt::format("{:g}", value)});
-    }
-  }
-  return ticks;
-}
-
-std::vector<Tick> log_ticks(double low, double high, int most) {
-  constexpr double kAll[] = {1, 2, 5};
-  std::vector<Tick> ticks = multiples_of_powers(low, high, kAll, 1);
-  for (int every = 1; static_cast<int>(ticks.size()) > most; ++every) {
-    ticks = multiples_of_powers(low, high, std::span(kAll).first(1), every);
-  }
-  return ticks;
-}
-
 }  // namespace
 
-std::vector<Tick> axis_ticks(double low, double high, int most, AxisScale scale) {
+std::vector<Tick> axis_ticks(double low, double high, int most) {
   check(std::isfinite(low) && std::isfinite(high) && low < high && std::isfinite(high - low),
         "axis: [{}, {}] is not a range", low, high);
   most = std::max(most, 2);
-  if (scale == AxisScale::kLinear) return linear_ticks(low, high, most);
-  check(low > 0, "axis: a logarithmic axis cannot begin at {}", low);
-  std::vector<Tick> ticks = log_ticks(low, high, most);
-  return ticks.size() < 3 ? linear_ticks(low, high, most) : ticks;
+  return linear_ticks(low, high, most);
 }
 
 }  // namespace fovea

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fovea/report/axis.h"
 #include "fovea/report/svg.h"
 #include "fovea/report/terminal.h"
 
@@ -27,14 +28,12 @@ text{font:12px system-ui,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif;fil
 .halo{fill:#1f2328;stroke:#fff;stroke-width:4px;stroke-linejoin:round;paint-order:stroke}
 .grid{stroke:#e7eaee}
 .axis{stroke:#8c959f}
-.event{stroke:#8c959f;stroke-dasharray:2 3}
 .curve{fill:none;stroke-linejoin:round;stroke-linecap:round}
 .faint{stroke-width:1;stroke-opacity:.38}
 .dashed{stroke-width:1.8;stroke-dasharray:5 4;stroke-linecap:butt}
 .solid{stroke-width:2.6}
 .blue{stroke:#1f6fc4}
 .orange{stroke:#d9570a}
-.green{stroke:#2a8a3e}
 .dot{fill:#fff;stroke-width:1.8}
 .ring{fill:none;stroke:#1f2328;stroke-width:1.6}
 @media (prefers-color-scheme:dark){
@@ -43,20 +42,17 @@ text{fill:#9198a1}
 .title,.name{fill:#f0f6fc}
 .halo{fill:#f0f6fc;stroke:#0d1117}
 .grid{stroke:#21262d}
-.axis,.event{stroke:#6e7681}
+.axis{stroke:#6e7681}
 .faint{stroke-opacity:.5}
 .blue{stroke:#58a6ff}
 .orange{stroke:#ff9248}
-.green{stroke:#56d364}
 .dot{fill:#0d1117}
 .ring{stroke:#f0f6fc}
 }
 </style>
 )";
 
-std::string_view class_of(Ink ink) {
-  return ink == Ink::kBlue ? "blue" : ink == Ink::kOrange ? "orange" : "green";
-}
+std::string_view class_of(Ink ink) { return ink == Ink::kBlue ? "blue" : "orange"; }
 
 std::string_view class_of(Stroke stroke) {
   return stroke == Stroke::kFaint ? "faint" : stroke == Stroke::kDashed ? "dashed" : "solid";
@@ -79,34 +75,28 @@ constexpr double kHuge = 1e300;
 // From values to pixels.
 struct Frame {
   Range x, y;
-  AxisScale scale;
 
   bool shows(PlotPoint p) const {
-    const bool counts = std::abs(p.x) < kHuge && std::abs(p.y) < kHuge;  // false for NaN
-    return counts && (scale == AxisScale::kLinear || p.y > 1 / kHuge);
+    return std::abs(p.x) < kHuge && std::abs(p.y) < kHuge;  // false for NaN
   }
-  double along_y(double value) const { return scale == AxisScale::kLog ? std::log(value) : value; }
   PlotPoint pixel(PlotPoint p) const {
-    const double low = along_y(y.low);
     return {kLeft + (p.x - x.low) / (x.high - x.low) * (kRight - kLeft),
-            kBottom - (along_y(p.y) - low) / (along_y(y.high) - low) * (kBottom - kTop)};
+            kBottom - (p.y - y.low) / (y.high - y.low) * (kBottom - kTop)};
   }
 };
 
 // A range with something in it, and with air above and below the curves.
-Range widened(Range range, AxisScale scale) {
+Range widened(Range range) {
   if (range.empty()) return {.low = 1, .high = 2};
-  const bool log = scale == AxisScale::kLog;
-  const double low = log ? std::log(range.low) : range.low;
-  const double high = log ? std::log(range.high) : range.high;
-  const double size = std::max(std::abs(low), std::abs(high));
-  const bool flat = high - low <= std::max(1e-9 * size, 1 / kHuge);
-  const double air = 0.05 * (!flat ? high - low : size > 1 / kHuge ? size : 1);
-  return log ? Range{std::exp(low - air), std::exp(high + air)} : Range{low - air, high + air};
+  const double size = std::max(std::abs(range.low), std::abs(range.high));
+  const double width = range.high - range.low;
+  const bool flat = width <= std::max(1e-9 * size, 1 / kHuge);
+  const double air = 0.05 * (!flat ? width : size > 1 / kHuge ? size : 1);
+  return {range.low - air, range.high + air};
 }
 
 Frame frame_of(const Plot& plot) {
-  Frame frame{.x = {}, .y = {}, .scale = plot.y_scale};
+  Frame frame{.x = {}, .y = {}};
   Range faint;
   int clear = 0;
   for (const Curve& curve : plot.curves) {
@@ -120,7 +110,7 @@ Frame frame_of(const Plot& plot) {
   }
   if (clear < 3) frame.y.high = std::max(frame.y.high, faint.high);
   frame.y.low = std::min(frame.y.low, faint.low);
-  frame.y = widened(frame.y, plot.y_scale);
+  frame.y = widened(frame.y);
   if (frame.x.empty()) frame.x = {.low = 0, .high = 1};
   // Runs begin at 0: show it unless that squeezes the curves into a corner.
   if (frame.x.low > 0 && frame.x.low < 0.5 * frame.x.high) frame.x.low = 0;
@@ -210,14 +200,14 @@ std::string curves(const Plot& plot, const Frame& frame) {
 
 std::string axes(const Plot& plot, const Frame& frame) {
   std::string svg;
-  for (const Tick& tick : axis_ticks(frame.y.low, frame.y.high, 8, plot.y_scale)) {
+  for (const Tick& tick : axis_ticks(frame.y.low, frame.y.high, 8)) {
     const double y = frame.pixel({frame.x.low, tick.value}).y;
     svg += svg_line({kLeft, y, kRight, y, "grid"});
     svg += svg_text({kLeft - 9, y + 4, tick.label, "text", Anchor::kEnd});
   }
   // Updates are whole: no more ticks than there are.
   const int most = static_cast<int>(std::min(frame.x.high - frame.x.low, 10.0)) + 1;
-  for (const Tick& tick : axis_ticks(frame.x.low, frame.x.high, most, AxisScale::kLinear)) {
+  for (const Tick& tick : axis_ticks(frame.x.low, frame.x.high, most)) {
     const double x = frame.pixel({tick.value, frame.y.low}).x;
     svg += svg_line({x, kBottom, x, kBottom + 5, "axis"});
     svg += svg_text({x, kBottom + 20, tick.label, "text", Anchor::kMiddle});
@@ -242,23 +232,6 @@ std::string legend(const Plot& plot) {
                        class_of(curve.ink), coordinate(x), coordinate(kY), kSample);
     svg += svg_text({x + kSample + 7, kY + 4, curve.name, "name"});
     x += kSample + 7 + text_width(curve.name) + 22;
-  }
-  return svg;
-}
-
-std::string events(const Plot& plot, const Frame& frame) {
-  std::string svg;
-  double free_from = kLeft;
-  for (const PlotEvent& event : plot.events) {
-    if (!(event.x >= frame.x.low && event.x <= frame.x.high)) continue;
-    const double x = frame.pixel({event.x, frame.y.low}).x;
-    const double width = text_width(event.label) + 8;
-    svg += svg_line({x, kTop, x, kBottom, "event"});
-    const bool at_left = x + width > kRight;
-    if ((at_left ? x - width : x) < free_from) continue;  // a line alone where labels would collide
-    svg += svg_text({at_left ? x - 5 : x + 5, kTop + 10, event.label, "halo",
-                     at_left ? Anchor::kEnd : Anchor::kStart});
-    free_from = at_left ? x : x + width;
   }
   return svg;
 }
@@ -311,15 +284,12 @@ std::string draw_svg(const Plot& plot) {
   svg += fmt::format("<rect class=\"ground\" width=\"{}\" height=\"{}\"/>\n", kWidth, kHeight);
   svg += svg_text({kLeft, 34, plot.title, "title"});
   svg += svg_text({kLeft, 54, plot.subtitle});
-  svg += axes(plot, frame) + legend(plot) + curves(plot, frame) + events(plot, frame);
+  svg += axes(plot, frame) + legend(plot) + curves(plot, frame);
   return svg + ring(plot, frame) + "</svg>\n";
 }
 
 Plot loss_plot(const LossCurves& losses) {
-  Plot plot{.title = losses.title,
-            .x_label = "updates",
-            .y_label = "loss, nats per token",
-            .y_scale = losses.scale};
+  Plot plot{.title = losses.title, .x_label = "updates", .y_label = "loss, nats per token"};
   const auto add = [&](std::string name, const std::vector<PlotPoint>& points, Ink ink,
                        Stroke stroke) {
     if (!points.empty()) plot.curves.push_back({std::move(name), points, ink, stroke});
@@ -329,7 +299,6 @@ Plot loss_plot(const LossCurves& losses) {
       Stroke::kDashed);
   add("train: exact mean of interval", losses.interval_mean, Ink::kBlue, Stroke::kSolid);
   add("validation", losses.validation, Ink::kOrange, Stroke::kSolid);
-  for (const double x : losses.resumed_at) plot.events.push_back({x, "resumed"});
   const PlotPoint best = lowest(losses.validation);
   if (std::isfinite(best.y)) {
     plot.ring = PlotRing{best, fmt::format("best {:.4f}", best.y)};

@@ -7,15 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "fovea/report/axis.h"
-
 namespace fovea {
 
 struct PlotPoint {
   double x, y;
 };
 
-enum class Ink { kBlue, kOrange, kGreen };
+enum class Ink { kBlue, kOrange };
 
 /// How a curve is drawn; within one ink these are told apart at a glance.
 enum class Stroke {
@@ -31,12 +29,6 @@ struct Curve {
   Stroke stroke = Stroke::kSolid;
 };
 
-/// A vertical line where something happened ("resumed").
-struct PlotEvent {
-  double x;
-  std::string label;
-};
-
 /// A ring around one point, with a label beside it ("best 1.8712").
 struct PlotRing {
   PlotPoint point;
@@ -48,9 +40,7 @@ struct Plot {
   std::string subtitle = {};
   std::string x_label = {};
   std::string y_label = {};
-  AxisScale y_scale = AxisScale::kLinear;  ///< kLog leaves out what is not above 0
   std::vector<Curve> curves = {};
-  std::vector<PlotEvent> events = {};
   std::optional<PlotRing> ring = std::nullopt;
 };
 
@@ -67,8 +57,6 @@ struct LossCurves {
   std::vector<PlotPoint> running_mean = {};   ///< over the interval so far; begins anew after each
   std::vector<PlotPoint> interval_mean = {};  ///< exact, over all targets of a finished interval
   std::vector<PlotPoint> validation = {};     ///< exact, with the weights of that update
-  std::vector<double> resumed_at = {};        ///< updates after which the run was resumed
-  AxisScale scale = AxisScale::kLinear;
 };
 
 /// Curves without points are left out. The lowest validation loss is marked.

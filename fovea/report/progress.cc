@@ -123,21 +123,15 @@ void Progress::draw() {
   current_ = true;
 }
 
-std::optional<double> Progress::left() const {
-  const double done = state_->fraction - options_.first_fraction;
-  if (done <= 0) return std::nullopt;
-  return elapsed() * std::max(0.0, 1 - state_->fraction) / done;
-}
-
 std::string Progress::times() const {
-  const auto seconds_left = left();
+  const auto left = state_->seconds_left;
   return fmt::format("{} elapsed, {} left", format_duration(elapsed()),
-                     seconds_left ? format_duration(*seconds_left + 0.5) : "?");
+                     left ? format_duration(*left + 0.5) : "?");
 }
 
 std::string Progress::ending() const {
-  const auto seconds_left = left();
-  return fmt::format("ends {}", seconds_left ? format_end(options_.today(), *seconds_left) : "?");
+  const auto left = state_->seconds_left;
+  return fmt::format("ends {}", left ? format_end(options_.today(), *left) : "?");
 }
 
 std::string Progress::plain_line() const {

@@ -23,7 +23,6 @@ enum class ProgressStyle {
 struct ProgressOptions {
   ProgressStyle style = ProgressStyle::kPlain;
   Terminal terminal = {};
-  double first_fraction = 0;                ///< done by earlier processes of the run
   double plain_interval = 10;               ///< least seconds between two plain lines
   std::function<int()> columns = {};        ///< of the terminal, asked at every draw; default 80
   std::function<double()> seconds = {};     ///< default monotonic_seconds
@@ -36,11 +35,11 @@ struct ProgressState {
   index steps = 0;  ///< 0: not known
   double loss = 0;
   double tokens_per_second = 0;
+  std::optional<double> seconds_left = std::nullopt;  ///< as the run itself reckons
   std::optional<double> valid_loss = std::nullopt;
 };
 
-/// Elapsed time counts from construction. What is left is estimated from all of it, evaluation and
-/// saving included: elapsed * (1 - fraction) / (fraction - first_fraction).
+/// Elapsed time counts from construction.
 class Progress {
  public:
   /// `out` must outlive this.
@@ -62,7 +61,6 @@ class Progress {
 
  private:
   double elapsed() const { return options_.seconds() - started_; }
-  std::optional<double> left() const;
   std::string times() const;
   std::string ending() const;
   std::string bar_line() const;

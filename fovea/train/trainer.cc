@@ -54,7 +54,7 @@ Trainer::Trainer(const Context& context, Objective& objective, Observer& observe
 TrainResult Trainer::run() {
   const TrainOptions& options = setup_.options;
   if (!history_) history_.emplace(setup_.folder / "metrics.jsonl");
-  observer_.begins(state_, fraction_done_);
+  observer_.begins(state_);
   for (;;) {
     const double lr = learning_rate(options, horizon_, state_.step, seconds());
     take_requests();

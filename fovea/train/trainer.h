@@ -49,7 +49,7 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  virtual void begins(const RunState&, double /*fraction_done*/) {}
+  virtual void begins(const RunState&) {}
   /// Something that a user may want to know, such as a damaged checkpoint that was passed over.
   virtual void noticed(const std::string& /*what*/) {}
   virtual void updated(const UpdateRecord&, double /*fraction_done*/) {}

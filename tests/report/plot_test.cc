@@ -27,7 +27,6 @@ LossCurves example() {
     if (i % 250 == 0)
       losses.validation.push_back({static_cast<double>(i), i == 750 ? 1.4 : loss + 0.15});
   }
-  losses.resumed_at = {400};
   return losses;
 }
 
@@ -76,7 +75,7 @@ TEST(Plot, IsWellFormedWhateverTheTextsHold) {
     Plot plot = loss_plot(example());
     plot.title = plot.subtitle = plot.x_label = plot.y_label = text;
     plot.curves[3].name = text;
-    plot.events[0].label = plot.ring->label = text;
+    plot.ring->label = text;
     plot.curves[0].points.resize(3);
     plot.curves[1].points.resize(3);
     ASSERT_EQ(xml_error(draw_svg(plot)), "") << text;
@@ -97,7 +96,7 @@ TEST(Plot, TellsTheMeansOfTheTrainingLossApart) {
   EXPECT_THAT(svg, HasSubstr("<title>validation: 1.4000 at updates 750</title>"));
 }
 
-TEST(Plot, MarksTheBestAndTheResumes) {
+TEST(Plot, MarksTheBest) {
   const Plot plot = loss_plot(example());
   ASSERT_TRUE(plot.ring.has_value());
   EXPECT_EQ(plot.ring->point.x, 750);
@@ -105,18 +104,6 @@ TEST(Plot, MarksTheBestAndTheResumes) {
   EXPECT_EQ(plot.subtitle, "lowest validation loss 1.4000, at update 750");
   const std::string svg = draw_svg(plot);
   EXPECT_EQ(count(svg, "class=\"ring\""), 1);
-  EXPECT_EQ(count(svg, "class=\"event\""), 1);
-  EXPECT_EQ(count(svg, ">resumed</text>"), 1);
-}
-
-TEST(Plot, LabelsOfManyResumesDoNotCollide) {
-  LossCurves losses = example();
-  losses.resumed_at.clear();
-  for (int i = 0; i < 100; ++i) losses.resumed_at.push_back(10.0 * i);
-  const std::string svg = draw_svg(loss_plot(losses));
-  EXPECT_EQ(count(svg, "class=\"event\""), 100);
-  EXPECT_GE(count(svg, ">resumed</text>"), 8);
-  EXPECT_LE(count(svg, ">resumed</text>"), 14);
 }
 
 TEST(Plot, PutsPointsWhereTheirValuesAre) {
@@ -127,11 +114,6 @@ TEST(Plot, PutsPointsWhereTheirValuesAre) {
   EXPECT_NEAR(p[1].x, (p[0].x + p[2].x) / 2, 0.11);
   EXPECT_NEAR(p[1].y, (p[0].y + p[2].y) / 2, 0.11);
   EXPECT_GT(p[0].y, p[2].y);  // y grows downwards in SVG
-  plot.curves[0].points = {{0, 1}, {50, 10}, {100, 100}};
-  plot.y_scale = AxisScale::kLog;
-  const auto log = points_of(draw_svg(plot), "solid blue");
-  ASSERT_EQ(log.size(), 3u);
-  EXPECT_NEAR(log[1].y, (log[0].y + log[2].y) / 2, 0.11);
 }
 
 TEST(Plot, BreaksCurvesWhereNothingIsKnown) {
@@ -192,13 +174,11 @@ TEST(Plot, BearsAnyData) {
                         -1e300, 1.7e308, NAN, INFINITY, -INFINITY, 5e-324};
   Random random(12, RandomUse::kTest);
   for (int round = 0; round < 3000; ++round) {
-    Plot plot{.title = "odd",
-              .y_scale = random.below(2) == 0 ? AxisScale::kLinear : AxisScale::kLog};
+    Plot plot{.title = "odd"};
     Curve curve{.name = "c", .stroke = random.below(2) == 0 ? Stroke::kSolid : Stroke::kFaint};
     for (index i = random.below(5); i > 0; --i)
       curve.points.push_back({odd[random.below(12)], odd[random.below(12)]});
     plot.curves = {curve};
-    plot.events = {{odd[random.below(12)], "event"}};
     plot.ring = PlotRing{{odd[random.below(12)], odd[random.below(12)]}, "ring"};
     const std::string svg = draw_svg(plot);
     ASSERT_EQ(xml_error(svg), "");

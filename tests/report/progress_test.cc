@@ -32,12 +32,15 @@ class ProgressLine : public testing::Test {
             .today = [this] { return kToday + static_cast<std::time_t>(now_ - 100); }};
   }
 
-  static ProgressState at(index step, index steps = 2000) {
-    return {.fraction = static_cast<double>(step) / static_cast<double>(steps),
+  // Of a run that began at 100 s.
+  ProgressState at(index step, index steps = 2000) const {
+    const double fraction = static_cast<double>(step) / static_cast<double>(steps);
+    return {.fraction = fraction,
             .step = step,
             .steps = steps,
             .loss = 1.88124,
-            .tokens_per_second = 24123};
+            .tokens_per_second = 24123,
+            .seconds_left = (now_ - 100) * (1 - fraction) / fraction};
   }
 
   // What was written since the last call.
@@ -128,8 +131,9 @@ TEST_F(ProgressLine, BarShowsAllWhereThereIsRoom) {
 
 TEST_F(ProgressLine, BarLeavesOutWhatDoesNotFit) {
   for (int columns = 1; columns < 160; ++columns) {
+    now_ = 100;
     Progress progress(out_, options(ProgressStyle::kBar, columns));
-    now_ += 51;
+    now_ = 151;
     ProgressState state = at(1240);
     state.valid_loss = 1.9;
     progress.update(state);
@@ -192,14 +196,15 @@ TEST_F(ProgressLine, NotesStandAboveTheBar) {
   EXPECT_EQ(written(), "done\n");
 }
 
-TEST_F(ProgressLine, CountsOnlyItsOwnWorkAfterAResume) {
-  ProgressOptions resumed = options(ProgressStyle::kPlain);
-  resumed.first_fraction = 0.5;
-  Progress progress(out_, resumed);
-  progress.update(at(1000));
+TEST_F(ProgressLine, TellsTheTimeLeftAsItIsGiven) {
+  Progress progress(out_, options(ProgressStyle::kPlain));
+  ProgressState state = at(1000);
+  state.seconds_left = std::nullopt;
+  progress.update(state);
   EXPECT_THAT(written(), HasSubstr("? left, ends ?"));
   now_ += 40;
-  progress.update(at(1200));  // a tenth in 40 s: 160 s for the other four
+  state.seconds_left = 160;
+  progress.update(state);
   EXPECT_THAT(written(), HasSubstr("0:40 elapsed, 2:40 left, ends 14:03"));
 }
 
@@ -216,8 +221,10 @@ TEST_F(ProgressLine, BearsAnyState) {
     for (const double odd : {0.0, 1.0, 2.0, -1.0, 1e300, -HUGE_VAL, HUGE_VAL, std::nan("")}) {
       Progress progress(out_, options(style));
       now_ += 1;
-      progress.update(
-          {.fraction = std::isfinite(odd) ? odd : 0.5, .loss = odd, .tokens_per_second = odd});
+      progress.update({.fraction = std::isfinite(odd) ? odd : 0.5,
+                       .loss = odd,
+                       .tokens_per_second = odd,
+                       .seconds_left = odd});
       progress.finish();
       EXPECT_LT(written().size(), 300u);
     }

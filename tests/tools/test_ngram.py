@@ -27,6 +27,9 @@ def run(*arguments):
 class Split(unittest.TestCase):
     def test_the_last_characters_validate(self):
         self.assertEqual(ngram.split("0123456789", 0.2), ("01234567", "89"))
+        # 1 - 0.9 is a little less than 0.1 in doubles.
+        self.assertEqual(len(ngram.split("x" * 40, 0.9)[0]), 4)
+        self.assertEqual(len(ngram.split("x" * 1115394, 0.1)[0]), 1003854)
 
     def test_counts_characters_not_bytes(self):
         self.assertEqual(ngram.split("春眠不觉晓，处处闻啼", 0.1)[1], "啼")
