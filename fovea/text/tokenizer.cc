@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/text/tokenizer.h"
 
-#include <algorithm>
-
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
-
-namespace {
-
-constexpr std::string_view kSpecialNames[] = {"<pad>", "<begin>", "<end>"};
-
-}  // namespace
 
 void Tokenizer::append_bytes(std::string& out, token id) const {
   check(id >= 0 && id < vocabulary_size(), "tokenizer: token {} is not in the vocabulary of {}", id,
@@ -29,14 +21,6 @@ std::string Tokenizer::decode(std::span<const token> ids) const {
   std::string text;
   for (const token id : ids) append_bytes(text, id);
   return text;
-}
-
-std::string Tokenizer::token_text(token id) const {
-  std::string bytes;
-  append_bytes(bytes, id);
-  if (id < kFirstByteToken) return std::string(kSpecialNames[id]);
-  const bool part = id < kFirstLearnedToken && static_cast<unsigned char>(bytes[0]) >= 0x80;
-  return part ? fmt::format("<0x{:02X}>", id - kFirstByteToken) : escape_text(bytes);
 }
 
 std::vector<std::int32_t> Tokenizer::bytes_predicted() const {

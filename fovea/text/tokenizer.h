@@ -36,10 +36,6 @@ class Tokenizer {
   /// byte tokens into an order that is not (StreamDecoder repairs that).
   std::string decode(std::span<const token> ids) const;
 
-  /// For people: "<begin>", "<0xE4>" for a token that is a part of a character, otherwise the text
-  /// with anything invisible escaped.
-  std::string token_text(token id) const;
-
   /// Bytes of text that each token predicts, for bits per byte [V]: those of append_bytes, and 1
   /// for the end token, which stands for the newline of a line.
   std::vector<std::int32_t> bytes_predicted() const;

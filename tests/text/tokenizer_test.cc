@@ -136,22 +136,10 @@ TEST(Tokenizer, SpecialTokensHaveNoBytes) {
   }
 }
 
-TEST(Tokenizer, ShowsTokensToPeople) {
-  const auto tokenizer = learned("char", "\n月");
-  EXPECT_EQ(tokenizer->token_text(kPadToken), "<pad>");
-  EXPECT_EQ(tokenizer->token_text(kBeginToken), "<begin>");
-  EXPECT_EQ(tokenizer->token_text(kEndToken), "<end>");
-  EXPECT_EQ(tokenizer->token_text(byte_token('a')), "a");
-  EXPECT_EQ(tokenizer->token_text(byte_token('\x1B')), "\\u{1B}");
-  EXPECT_EQ(tokenizer->token_text(byte_token('\xE4')), "<0xE4>");
-  EXPECT_EQ(tokenizer->token_text(259), "\\n");
-  EXPECT_EQ(tokenizer->token_text(260), "月");
-}
-
 TEST(Tokenizer, RefusesTokensOutsideTheVocabulary) {
   const auto tokenizer = learned("byte");
   EXPECT_EQ(code_of([&] { tokenizer->decode(std::vector<token>{259}); }), ErrorCode::kShape);
-  EXPECT_EQ(code_of([&] { tokenizer->token_text(-1); }), ErrorCode::kShape);
+  EXPECT_EQ(code_of([&] { tokenizer->decode(std::vector<token>{-1}); }), ErrorCode::kShape);
 }
 
 TEST(Tokenizer, CountsTheBytesThatTokensPredict) {
