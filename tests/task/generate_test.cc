@@ -125,7 +125,8 @@ TEST(Generate, SpecialTokensAreNotWritten) {
 TEST(Generate, SaysHowManyTokensItChose) {
   const TestFolder folder;
   const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, tiny_settings(folder)));
-  EXPECT_EQ(generate_text(Context(1), loaded, "the", {.max_tokens = 7}, [](std::string_view) {}), 7);
+  EXPECT_EQ(generate_text(Context(1), loaded, "the", {.max_tokens = 7}, [](std::string_view) {}),
+            7);
 }
 
 TEST(Generate, RefusesBadOptionsAndPrompts) {
