@@ -50,9 +50,8 @@ struct Problem {
 
 /// Largest difference between dx and the central differences of the loss, at up to 40 places of x,
 /// relative to the largest gradient.
-template <class Loss>
-double gradient_error(const char* name, std::vector<double>& x, const std::vector<double>& dx,
-                      Loss&& loss) {
+template <class Values, class Loss>
+double gradient_error(const char* name, Values& x, const Values& dx, Loss&& loss) {
   double error = 0, largest = 0;
   const std::size_t step = std::max<std::size_t>(1, x.size() / 40);
   for (std::size_t i = 0; i < x.size(); i += step) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention: one operator with parts, forward and backward, fused, for any mask and any bias.
 //
-//   o = dropout(normalise(mask(bias(score(q, k))))) v
+//   o = dropout(normalise(mask(bias(score(q, k))))) (v + values)
 //
 // in this order: scale, bias and score functions, mask, normalise, dropout. Layout [B, T, H, D]:
 // D contiguous, other strides free. Letters: B batch, T queries, S keys, H query heads, G key/value
@@ -25,6 +25,7 @@
 
 #include "fovea/attention/bias/alibi.h"
 #include "fovea/attention/bias/bias.h"
+#include "fovea/attention/bias/of.h"
 #include "fovea/attention/mask/band.h"
 #include "fovea/attention/mask/dense.h"
 #include "fovea/attention/mask/lengths.h"
@@ -82,8 +83,9 @@ struct Packed {
   Vec<const std::int32_t> key_offsets = {};
 };
 
-/// What attention is to be computed. Parts are views of the caller's memory, which must outlive the
-/// call. T is float or double; double goes through the same code, for gradient checks.
+/// What attention is to be computed, and what is to be seen of it. Parts are views of the caller's
+/// memory, which must outlive the call. T is float or double; double goes through the same code,
+/// for gradient checks.
 template <class T>
 struct Attention {
   Score score = score::Dot{};
@@ -158,7 +160,7 @@ struct AttentionPlan {
   double kept_scores = 0;     ///< scores in the tiles computed
   double forward_flops = 0;   ///< of the products: kept scores x 2 (D + Dv)
   double backward_flops = 0;  ///< kept scores x (6 D + 4 Dv)
-  double scratch_bytes = 0;   ///< a thread's scratch, forward or backward, the larger
+  double scratch_bytes = 0;   ///< beyond the tensors, forward or backward, the context's threads
 };
 template <class T>
 AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,

@@ -7,6 +7,7 @@
 #include "fovea/attention/attention.h"
 #include "fovea/attention/backward_work.h"
 #include "fovea/attention/kernel.h"
+#include "fovea/attention/room.h"
 #include "fovea/attention/score_tile.h"
 #include "fovea/attention/sequences.h"
 #include "fovea/attention/tile_parts.h"
@@ -111,14 +112,15 @@ void BackwardTile<T>::Allocate(Scratch& scratch) {
   stride = RoundUpToLanes<T>(keys);
   Dp = RoundUpToLanes<T>(D);
   Dvp = RoundUpToLanes<T>(Dv);
-  kt = scratch.allocate<T>(D * stride);
-  vt = scratch.allocate<T>(Dv * stride);
-  k = scratch.allocate<T>(keys * Dp);
-  s = scratch.allocate<T>(kRowBlock * stride);
-  dp = scratch.allocate<T>(kRowBlock * stride);
-  inputs = scratch.allocate<T>(parts_with_scores(call.attention.bias) * kRowBlock * stride);
-  dk = scratch.allocate<T>(stride * Dp);
-  dv = scratch.allocate<T>(stride * Dvp);
+  const BackwardRoom room({D, Dv, Dp, Dvp}, keys, stride, parts_with_scores(call.attention.bias));
+  kt = scratch.allocate<T>(room.kt);
+  vt = scratch.allocate<T>(room.vt);
+  k = scratch.allocate<T>(room.k);
+  s = scratch.allocate<T>(room.s);
+  dp = scratch.allocate<T>(room.s);
+  inputs = scratch.allocate<T>(room.inputs);
+  dk = scratch.allocate<T>(room.dk);
+  dv = scratch.allocate<T>(room.dv);
   std::fill_n(dk, stride * Dp, T{0});
   std::fill_n(dv, stride * Dvp, T{0});
   RowsToLanes<T>(key_rows(call.in.k), keys, T{1}, kt, stride);

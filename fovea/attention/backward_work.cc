@@ -2,6 +2,8 @@
 #include "fovea/attention/backward_work.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <numeric>
 #include <vector>
 
 #include "fovea/attention/score_tile.h"
@@ -40,8 +42,18 @@ class Backward {
  public:
   Backward(const Context& ctx, const BackwardCall<T>& call);
   void run();
+  ThreadScratch scratch() const;
 
  private:
+  index whole_units() const;
+  index delta_values(const Unit& unit) const { return unit.heads() * unit.sequence->queries; }
+  index dq_values(const Unit& unit, index rows) const {
+    return unit.heads() * rows * padded_width_;
+  }
+  index packed_values(const Unit& unit, index rows) const {
+    return unit.heads() * rows * (padded_width_ + padded_value_width_);
+  }
+  std::vector<index> chunk_values(const Unit& unit) const;
   bool packs_together(const Unit& unit) const;
   void compute_delta(const Unit& unit, index head, index begin, index end, T* delta) const;
   BackwardChunk<T> chunk_of(const Unit& unit, index number, const T* delta) const;
@@ -107,9 +119,7 @@ template <class T>
 void Backward<T>::run() {
   clear_uncovered(sequences_, call_.gradients);
   const auto count = static_cast<index>(units_.size());
-  const index threads = ctx_.threads();
-  const bool many = count >= 4 * threads;
-  const index whole = many ? count : count / threads * threads;
+  const index whole = whole_units();
   const index group = std::max<index>(1, static_cast<index>(1e6 / std::max(unit_flops(), 1.0)));
   ctx_.for_each((whole + group - 1) / group, [&](index item) {
     for (index n = item * group; n < std::min(whole, (item + 1) * group); ++n) {
@@ -118,6 +128,54 @@ void Backward<T>::run() {
   });
   for (index n = whole; n < count; ++n) run_shared(units_[static_cast<std::size_t>(n)]);
   store_gradients();
+}
+
+template <class T>
+index Backward<T>::whole_units() const {
+  const auto count = static_cast<index>(units_.size());
+  const index threads = ctx_.threads();
+  return count >= 4 * threads ? count : count / threads * threads;
+}
+
+// What each chunk of a unit allocates.
+template <class T>
+std::vector<index> Backward<T>::chunk_values(const Unit& unit) const {
+  std::vector<index> values;
+  for (index n = 0; n < unit.chunks(); ++n) {
+    const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
+    const index rows = chunk.query_end - chunk.query_begin;
+    values.push_back(dq_values(unit, rows) +
+                     (unit.packed_together ? 0 : packed_values(unit, rows)));
+  }
+  return values;
+}
+
+template <class T>
+ThreadScratch Backward<T>::scratch() const {
+  const auto& [q, k, v] = call_.in;
+  const index tile = BackwardRoom({q.width, v.width, padded_width_, padded_value_width_}, kLaneTile,
+                                  kLaneTile, parts_with_scores(call_.attention.bias))
+                         .total();
+  index caller = 0, worker = tile;
+  for (std::size_t n = 0; n < units_.size(); ++n) {
+    const Unit& unit = units_[n];
+    const bool whole = static_cast<index>(n) < whole_units();
+    const std::vector<index> chunks = chunk_values(unit);
+    const auto size = static_cast<std::ptrdiff_t>(chunks.size());
+    const std::ptrdiff_t wave = whole ? 1 : 2 * ctx_.threads();
+    index most = 0;
+    for (std::ptrdiff_t i = 0; i < size; i += wave) {
+      most = std::max(most, std::accumulate(chunks.begin() + i,
+                                            chunks.begin() + std::min(size, i + wave), index{0}));
+    }
+    const index queries = unit.packed_together ? unit.sequence->queries : 0;
+    const index total = delta_values(unit) + packed_values(unit, queries) + most + tile;
+    caller = std::max(caller, total);
+    if (whole) worker = std::max(worker, total);
+  }
+  const auto tables = static_cast<double>(sums_.size() * sizeof(double));
+  return {static_cast<double>(caller) * sizeof(T) + tables,
+          static_cast<double>(worker) * sizeof(T)};
 }
 
 template <class T>
@@ -167,7 +225,7 @@ BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const T* 
 template <class T>
 void Backward<T>::allocate_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const {
   const index rows = chunk.query_end - chunk.query_begin;
-  chunk.dq = scratch.allocate<T>(unit.heads() * rows * padded_width_);
+  chunk.dq = scratch.allocate<T>(dq_values(unit, rows));
   if (!unit.packed_together) {
     chunk.packed = room_for(unit, chunk.query_begin, chunk.query_end, scratch);
   }
@@ -176,9 +234,8 @@ void Backward<T>::allocate_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch
 template <class T>
 PackedQueries<T> Backward<T>::room_for(const Unit& unit, index begin, index end,
                                        Scratch& scratch) const {
-  const index rows = unit.heads() * (end - begin);
-  return {unit.first_head, begin, end - begin, scratch.allocate<T>(rows * padded_width_),
-          scratch.allocate<T>(rows * padded_value_width_)};
+  T* q = scratch.allocate<T>(packed_values(unit, end - begin));
+  return {unit.first_head, begin, end - begin, q, q + dq_values(unit, end - begin)};
 }
 
 template <class T>
@@ -228,7 +285,7 @@ template <class T>
 void Backward<T>::run_whole(const Unit& unit) const {
   const Sequence& sequence = *unit.sequence;
   Scratch scratch;
-  T* delta = scratch.allocate<T>(unit.heads() * sequence.queries);
+  T* delta = scratch.allocate<T>(delta_values(unit));
   for (index h = unit.first_head; h < unit.last_head; ++h) {
     compute_delta(unit, h, 0, sequence.queries, delta + (h - unit.first_head) * sequence.queries);
   }
@@ -253,7 +310,7 @@ void Backward<T>::run_shared(const Unit& unit) const {
   const Sequence& sequence = *unit.sequence;
   const index row_items = (sequence.queries + kRows - 1) / kRows;
   Scratch scratch;
-  T* delta = scratch.allocate<T>(unit.heads() * sequence.queries);
+  T* delta = scratch.allocate<T>(delta_values(unit));
   const bool together = unit.packed_together;
   const auto packed = room_for(unit, 0, together ? sequence.queries : 0, scratch);
   ctx_.for_each(row_items, [&](index item) {
@@ -322,11 +379,22 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
   Backward<T>(ctx, call).run();
 }
 
-template void attention_backward(const Context&, const Attention<float>&,
-                                 const AttentionInputs<float>&, const AttentionSaved<float>&,
-                                 const AttentionGradients<float>&);
-template void attention_backward(const Context&, const Attention<double>&,
-                                 const AttentionInputs<double>&, const AttentionSaved<double>&,
-                                 const AttentionGradients<double>&);
+template <class T>
+ThreadScratch backward_scratch(const Context& ctx, const Attention<T>& attention,
+                               const AttentionInputs<T>& in) {
+  const AttentionSaved<T> saved;
+  const AttentionGradients<T> gradients;
+  const BackwardCall<T> call{{attention, in}, saved, gradients};
+  return Backward<T>(ctx, call).scratch();
+}
+
+#define FOVEA_INSTANTIATE(T)                                                                       \
+  template ThreadScratch backward_scratch(const Context&, const Attention<T>&,                     \
+                                          const AttentionInputs<T>&);                              \
+  template void attention_backward(const Context&, const Attention<T>&, const AttentionInputs<T>&, \
+                                   const AttentionSaved<T>&, const AttentionGradients<T>&);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
 
 }  // namespace fovea

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fovea/attention/kernel.h"
+#include "fovea/attention/room.h"
 
 namespace fovea {
 
@@ -66,6 +67,11 @@ struct BackwardKernels {
                        const PackRange&);
   index lanes;
 };
+/// Bytes of scratch that the backward of a call takes.
+template <class T>
+ThreadScratch backward_scratch(const Context& ctx, const Attention<T>& attention,
+                               const AttentionInputs<T>& in);
+
 template <class T>
 BackwardKernels<T> backward_kernels();
 template <>

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include "fovea/attention/attention.h"
 #include "fovea/attention/kernel.h"
 #include "fovea/attention/observed_tile.h"
+#include "fovea/attention/room.h"
 #include "fovea/attention/score_tile.h"
 #include "fovea/attention/sequences.h"
 #include "fovea/attention/tile_parts.h"
@@ -90,13 +90,11 @@ struct ForwardTile {
 template <class T>
 void ForwardTile<T>::Allocate(Scratch& scratch) {
   stride = RoundUpToLanes<T>(queries);
-  qt = scratch.allocate<T>(D() * stride);
-  s = scratch.allocate<T>(kRowBlock * stride);
-  o = scratch.allocate<T>(Dv() * stride);
-  largest = scratch.allocate<T>(stride);
-  m = scratch.allocate<T>(stride);
-  l = scratch.allocate<T>(stride);
-  alpha = scratch.allocate<T>(stride);
+  const ForwardRoom room(D(), Dv(), stride);
+  qt = scratch.allocate<T>(room.qt);
+  s = scratch.allocate<T>(room.s);
+  o = scratch.allocate<T>(room.o);
+  for (T** lane : {&largest, &m, &l, &alpha}) *lane = scratch.allocate<T>(room.lane);
   // No score is lower, and it is finite: the difference of two maxima must not be NaN.
   std::fill_n(m, stride, std::numeric_limits<T>::lowest());
   std::fill_n(l, stride, T{0});

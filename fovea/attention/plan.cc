@@ -3,9 +3,12 @@
 #include <type_traits>
 
 #include "fovea/attention/attention.h"
+#include "fovea/attention/backward_work.h"
 #include "fovea/attention/kernel.h"
-#include "fovea/attention/score_tile.h"
+#include "fovea/attention/observed_tile.h"
+#include "fovea/attention/room.h"
 #include "fovea/attention/sequences.h"
+#include "fovea/attention/work.h"
 #include "fovea/simd/isa.h"
 
 namespace fovea {
@@ -28,24 +31,42 @@ void count_tiles(const Attention<T>& attention, const Sequence& sequence, index 
   }
 }
 
-// Bytes of one thread's scratch: a forward tile, or a backward tile and its part of dq.
+// Bytes that one thread takes in the forward: the copy of a run's keys and values, and a tile.
 template <class T>
-double scratch_bytes(const AttentionInputs<T>& in, const std::vector<Sequence>& sequences,
-                     const Bias<T>& bias) {
-  const index D = in.q.width, Dv = in.v.width;
-  index queries = 0;
-  for (const Sequence& sequence : sequences) queries = std::max(queries, sequence.queries);
-  const index forward = kLaneTile * (D + Dv + kRowBlock + 4);
-  const index heads = in.k.heads == 0 ? 0 : (in.q.heads + in.k.heads - 1) / in.k.heads;
-  const index backward = kLaneTile * (2 * (D + Dv) + kRowBlock * (2 + parts_with_scores(bias))) +
-                         heads * queries * (D + 1);
-  return static_cast<double>(std::max(forward, backward)) * sizeof(T);
+double forward_scratch(const Attention<T>& attention, const AttentionInputs<T>& in,
+                       const std::vector<Sequence>& sequences) {
+  const auto& [q, k, v] = in;
+  const QueryTiles tiles(sequences, q.heads, tile_flops(sequences, in));
+  index most = 0;
+  for (index item = 0; item < tiles.items(); ++item) {
+    tiles.for_each_run(item, [&](const QueryRun& run) {
+      const index queries = run.query_end - run.query_begin;
+      const auto [begin, end] =
+          attention.mask.key_range(run.sequence, run.head, run.query_begin, queries);
+      const index copied = queries > kLaneTile ? end - begin : 0;
+      const index lanes = backward_kernels<T>().lanes;
+      const index stride = (std::min(queries, kLaneTile) + lanes - 1) / lanes * lanes;
+      most = std::max(most, (k.length_stride == k.width ? 0 : copied * k.width) +
+                                (v.length_stride == v.width ? 0 : copied * v.width) +
+                                ForwardRoom(q.width, v.width, stride).total() +
+                                observer_values(attention.observe, run.sequence, stride));
+    });
+  }
+  return static_cast<double>(most) * sizeof(T);
+}
+
+template <class T>
+double scratch_bytes(const Context& ctx, const Attention<T>& attention,
+                     const AttentionInputs<T>& in, const std::vector<Sequence>& sequences) {
+  const double forward = forward_scratch(attention, in, sequences);
+  const auto [caller, worker] = backward_scratch(ctx, attention, in);
+  return std::max(forward, caller) + (ctx.threads() - 1) * std::max(forward, worker);
 }
 
 }  // namespace
 
 template <class T>
-AttentionPlan attention_plan(const Context&, const Attention<T>& attention,
+AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
                              const AttentionInputs<T>& in) {
   check_attention(attention, in);
   AttentionPlan plan;
@@ -65,7 +86,7 @@ AttentionPlan attention_plan(const Context&, const Attention<T>& attention,
   const auto D = static_cast<double>(in.q.width), Dv = static_cast<double>(in.v.width);
   plan.forward_flops = plan.kept_scores * 2 * (D + Dv);
   plan.backward_flops = plan.kept_scores * (6 * D + 4 * Dv);
-  plan.scratch_bytes = scratch_bytes(in, sequences, attention.bias);
+  plan.scratch_bytes = scratch_bytes(ctx, attention, in, sequences);
   return plan;
 }
 

@@ -108,6 +108,46 @@ TEST(AttentionMemory, IsLinearInTheLength) {
   EXPECT_LT(peak_bytes(8192, mask::Causal()), scores / 50);
 }
 
+struct Planned {
+  double counted, planned;
+};
+
+Planned scratch_of(const Sizes& sizes, const Attention<float>& attention) {
+  Call<float> call(sizes);
+  std::int64_t peak = 0;
+  std::thread([&] {
+    const std::int64_t before = live_bytes;
+    most_bytes = before;
+    call.run(attention);
+    peak = most_bytes - before;
+  }).join();
+  return {static_cast<double>(peak),
+          attention_plan(Context(1), attention, call.in()).scratch_bytes};
+}
+
+// Memory is taken in blocks, each at least as large as those before: at most three times as much.
+TEST(AttentionMemory, IsWhatThePlanSays) {
+  if (!kCounted) GTEST_SKIP() << "the sanitizer allocates";
+  const auto expect_planned = [](const Sizes& sizes, const Attention<float>& attention) {
+    const auto [counted, planned] = scratch_of(sizes, attention);
+    EXPECT_GE(counted, planned) << attention.mask.name() << " T=" << sizes.T;
+    EXPECT_LE(counted, 3 * planned + 200e3) << attention.mask.name() << " T=" << sizes.T;
+  };
+  std::vector<float> rows(8192);
+  for (const index T : {1024, 8192}) {
+    const Sizes heads{.T = T, .S = T, .H = 4, .G = 2, .D = 64, .Dv = 64};
+    const Sizes alone{.T = T, .S = T, .H = 1, .G = 1, .D = 32, .Dv = 16};
+    for (const Mask& mask : {Mask(mask::Window(64, 0)), Mask(mask::Window(500, 500))}) {
+      expect_planned(heads, {.mask = mask});
+      expect_planned(alone, {.mask = mask});
+      const auto view = RowView<float>::contiguous(rows.data(), 1, 1, T);
+      expect_planned(alone, {.mask = mask, .observe = observe::Entropy<float>(view)});
+    }
+  }
+  expect_planned({.T = 20000, .S = 20000, .D = 8, .Dv = 8}, {.mask = mask::Window(64, 0)});
+  expect_planned({.T = 1024, .S = 1024, .H = 2, .G = 1, .D = 64, .Dv = 64}, {});
+}
+
 // Chunks depend on the length alone.
 TEST(BackwardWork, ChunksAreWholeTiles) {
   for (index keys = 1; keys < 5000; keys += 77) {

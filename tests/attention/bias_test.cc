@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cmath>
 
 #include "fovea/attention/attention.h"
@@ -119,6 +120,13 @@ void expect_every_part() {
   expect_tile_is_definition<V>(bias::Alibi<V>({slopes.data(), 2}));
   expect_tile_is_definition<V>(bias::Alibi<V>({slopes.data(), 2}, {dslopes.data(), 2}));
   expect_tile_is_definition<V>(Quadratic<V>(gradient));
+  expect_tile_is_definition<V>(
+      bias::of<V>([](auto s, const ScoreSite&) { return 3 * tanh(s / 3); }));
+  std::array<V, 2> p = {V{2.5}, V{0.125}}, dp = {};
+  expect_tile_is_definition<V>(
+      bias::of(bias::Learned<V, 2>{p, dp}, [](auto s, const ScoreSite& site, const auto& learned) {
+        return learned[0] * tanh(s / learned[0]) - learned[1] * std::abs(site.position() - site.j);
+      }));
 }
 
 TEST(Bias, TilesAreTheDefinition) {
@@ -212,6 +220,64 @@ TEST(Bias, TheDefinitionNeedsNoGradientThatIsNotWanted) {
   some.forward(attention, Method::kReference);
   attention_reference_backward<double>(attention, some.in(), some.saved(), {});
   EXPECT_EQ(gradient_alone, gradient);
+}
+
+// A lambda is the part that one would write by hand, in both directions, with its parameters.
+TEST(BiasOf, ALambdaIsThePartWrittenByHand) {
+  std::array<double, 2> p = {0.25, 0.5}, dp = {};
+  std::vector<double> gradient(4);
+  const auto run = [](const Bias<double>& bias) {
+    Call<double> call({.T = 70, .S = 130, .H = 2, .G = 1, .D = 5, .Dv = 5}, 1);
+    call.run({.bias = bias, .mask = mask::Causal()});
+    return call;
+  };
+  const auto lambda = [](auto s, const ScoreSite&) { return s + 0.25 * s * s + 0.5; };
+  const Call<double> by_hand = run(Quadratic<double>(gradient.data()));
+  const auto expect_same = [&](const Call<double>& call) {
+    EXPECT_LE(difference(call.o, by_hand.o), 1e-14);
+    EXPECT_LE(difference(call.dq, by_hand.dq), 1e-13);
+    EXPECT_LE(difference(call.dk, by_hand.dk), 1e-13);
+  };
+  expect_same(run(bias::of<double>(lambda)));
+  expect_same(run(bias::of<double>(
+      lambda, [](double s, const ScoreSite&) { return 1 + 0.5 * s; }, "by hand")));
+  expect_same(
+      run(bias::of(bias::Learned<double, 2>{p, dp}, [](auto s, const ScoreSite&, const auto& a) {
+        return s + a[0] * s * s + a[1];
+      })));
+  EXPECT_NEAR(dp[0], gradient[0] + gradient[2], 1e-10) << "summed over the heads";
+  EXPECT_NEAR(dp[1], gradient[1] + gradient[3], 1e-10);
+  EXPECT_EQ(bias::of<double>(lambda).name(), "function");
+  EXPECT_EQ(bias::of<double>(lambda, "mine").name(), "mine");
+}
+
+// Every function of a dual number against central differences.
+TEST(BiasOf, DualNumbersHaveTheDerivative) {
+  const auto expect_derivative = [](const char* name, auto f) {
+    for (const double x : {0.3, 0.7, 1.9}) {
+      const double h = 1e-6;
+      const double expected =
+          (f(Dual<double>(x + h)).value - f(Dual<double>(x - h)).value) / (2 * h);
+      EXPECT_NEAR(f(Dual<double>(x, 1)).derivative, expected, 1e-8) << name << " at " << x;
+    }
+  };
+  expect_derivative("x + 2 x - x / 3", [](auto x) { return x + 2 * x - x / 3; });
+  expect_derivative("1 / (x - 5) * x", [](auto x) { return 1 / (x - 5) * x; });
+  expect_derivative("exp", [](auto x) { return exp(-x); });
+  expect_derivative("log", [](auto x) { return log(x); });
+  expect_derivative("tanh", [](auto x) { return tanh(x); });
+  expect_derivative("sqrt", [](auto x) { return sqrt(x); });
+  expect_derivative("sin", [](auto x) { return sin(x) * cos(2 * x); });
+  expect_derivative("abs", [](auto x) { return abs(x - 1) + abs(x); });
+  expect_derivative("min, max", [](auto x) { return min(x * x, 0.6 + x) - max(x, 1); });
+  expect_derivative("branches", [](auto x) { return x < 1 ? x * x : (x >= 1.5 ? 3 * x : x); });
+  expect_derivative("in place", [](auto x) {
+    auto y = x;
+    y += 2;
+    y *= x;
+    y -= 3 * x;
+    return y /= x + 1;
+  });
 }
 
 // Slopes of the paper for 8 heads: golden G12 of the specification.

@@ -59,6 +59,7 @@ void expect_plan(const Mask& mask, index T, index S) {
   EXPECT_EQ(plan.forward_flops, plan.kept_scores * 2 * (8 + 16));
   EXPECT_EQ(plan.backward_flops, plan.kept_scores * (6 * 8 + 4 * 16));
   EXPECT_GT(plan.scratch_bytes, 0);
+  EXPECT_GT(attention_plan(Context(2), attention, call.in()).scratch_bytes, plan.scratch_bytes);
 }
 
 TEST(AttentionPlan, KeptTilesAreThoseOfTheDefinition) {
