@@ -37,11 +37,14 @@ struct Case {
   std::function<bool(index i, index j)> keeps;
 };
 
-// One batch row, one head; T x S with masks that cut through tiles.
+// One batch row, three heads that share two; T x S with masks that cut through tiles.
 class Poisoned {
  public:
   Poisoned(index T, index S, float poison)
-      : T_(T), S_(S), poison_(poison), clean_({.T = T, .S = S, .D = 10, .Dv = 6}, 1) {
+      : T_(T),
+        S_(S),
+        poison_(poison),
+        clean_({.T = T, .S = S, .H = 3, .G = 2, .D = 10, .Dv = 6}, 1) {
     bias_.assign(static_cast<std::size_t>(T * S), 0.5f);
     for (index n = 0; n < T * S; ++n) dense_.push_back(n * 2654435761 % 97 < 40 ? 1 : 0);
     key_length_ = {static_cast<std::int32_t>(S / 2 + 1)};
@@ -57,6 +60,7 @@ class Poisoned {
       poison_keys(one);
       poison_queries(one);
       poison_bias(one);
+      poison_saved(one);
     }
   }
 
@@ -99,23 +103,52 @@ class Poisoned {
     bad.want_weights();
     good.run(one.attention);
     bad.run(one.attention);
-    const auto expect = [&](const char* name, const std::vector<float>& a,
-                            const std::vector<float>& b, const std::vector<bool>& skip) {
-      const std::size_t width = a.size() / skip.size();
-      for (std::size_t n = 0; n < skip.size(); ++n) {
-        if (skip[n]) continue;
-        const auto at = static_cast<std::ptrdiff_t>(n * width);
-        const auto end = at + static_cast<std::ptrdiff_t>(width);
-        ASSERT_TRUE(std::equal(a.begin() + at, a.begin() + end, b.begin() + at))
-            << name << " of row " << n;
+    expect_rows("o", good.o, bad.o, bad_query);
+    expect_rows("lse", good.lse, bad.lse, bad_query, good.H);
+    expect_rows("weights", good.weights, bad.weights, bad_query, good.H);
+    expect_rows("dq", good.dq, bad.dq, bad_query);
+    expect_rows("dk", good.dk, bad.dk, bad_key);
+    expect_rows("dv", good.dv, bad.dv, bad_key);
+  }
+
+  // The rows [heads][row][width] that are not skipped are the same.
+  static void expect_rows(const char* name, const std::vector<float>& a,
+                          const std::vector<float>& b, const std::vector<bool>& skip,
+                          index heads = 1) {
+    const std::size_t rows = skip.size() * static_cast<std::size_t>(heads);
+    const std::size_t width = a.size() / rows;
+    for (std::size_t n = 0; n < rows; ++n) {
+      if (skip[n % skip.size()]) continue;
+      const auto at = static_cast<std::ptrdiff_t>(n * width);
+      const auto end = at + static_cast<std::ptrdiff_t>(width);
+      ASSERT_TRUE(std::equal(a.begin() + at, a.begin() + end, b.begin() + at))
+          << name << " of row " << n;
+    }
+  }
+
+  // What the forward left of queries that keep nothing, and their gradients from above.
+  void poison_saved(const Case& one) const {
+    Call<float> good = clean_, bad = clean_;
+    good.run(one.attention);
+    bad.forward(one.attention);
+    for (index i = 0; i < T_; ++i) {
+      bool any = false;
+      for (index j = 0; j < S_; ++j) any = any || one.keeps(i, j);
+      if (any) continue;
+      std::fill_n(bad.o_row(0, i, 0), bad.H * bad.Dv, poison_);
+      std::fill_n(bad.d_o_row(0, i, 0), bad.H * bad.Dv, poison_);
+      for (index h = 0; h < bad.H; ++h) {
+        bad.lse[static_cast<std::size_t>(h * T_ + i)] = poison_;
+        bad.lse_low[static_cast<std::size_t>(h * T_ + i)] = poison_;
       }
-    };
-    expect("o", good.o, bad.o, bad_query);
-    expect("lse", good.lse, bad.lse, bad_query);
-    expect("weights", good.weights, bad.weights, bad_query);
-    expect("dq", good.dq, bad.dq, bad_query);
-    expect("dk", good.dk, bad.dk, bad_key);
-    expect("dv", good.dv, bad.dv, bad_key);
+    }
+    bad.backward(one.attention);
+    expect_rows("dq by what was saved", good.dq, bad.dq,
+                std::vector<bool>(static_cast<std::size_t>(T_)));
+    expect_rows("dk by what was saved", good.dk, bad.dk,
+                std::vector<bool>(static_cast<std::size_t>(S_)));
+    expect_rows("dv by what was saved", good.dv, bad.dv,
+                std::vector<bool>(static_cast<std::size_t>(S_)));
   }
 
   // A poisoned key spoils the queries that keep it, and what those keep in turn; no other row.
@@ -124,8 +157,8 @@ class Poisoned {
       std::vector<bool> queries(static_cast<std::size_t>(T_)), keys(static_cast<std::size_t>(S_));
       for (index i = 0; i < T_; ++i) spoil(one, i, one.keeps(i, key), queries, keys);
       Call<float> bad = clean_;
-      std::fill_n(bad.k_row(0, key, 0), bad.D, poison_);
-      std::fill_n(bad.v_row(0, key, 0), bad.Dv, poison_);
+      std::fill_n(bad.k_row(0, key, 0), bad.G * bad.D, poison_);
+      std::fill_n(bad.v_row(0, key, 0), bad.G * bad.Dv, poison_);
       expect_same(one, bad, queries, keys);
     }
   }
@@ -138,8 +171,8 @@ class Poisoned {
       for (index j = 0; j < S_; ++j) any = any || one.keeps(query, j);
       spoil(one, query, any, queries, keys);
       Call<float> bad = clean_;
-      std::fill_n(bad.q_row(0, query, 0), bad.D, poison_);
-      std::fill_n(bad.d_o_row(0, query, 0), bad.Dv, poison_);
+      std::fill_n(bad.q_row(0, query, 0), bad.H * bad.D, poison_);
+      std::fill_n(bad.d_o_row(0, query, 0), bad.H * bad.Dv, poison_);
       expect_same(one, bad, queries, keys);
     }
   }
