@@ -5,8 +5,9 @@
   bench/train_peers.py TEXT [--only shakespeare,wide,step] [--rounds 7]
 
 Every round runs each of them once, for the same number of steps, on the same CPUs; a ratio is one of
-medians, against the fastest variant of a peer (eager or compiled; AdamW foreach or fused). fovea is
-measured from the start of each run, the peers after three steps of warming up.
+medians, against the fastest variant of a peer (eager or compiled; AdamW foreach or fused). Everybody
+warms up for three steps before he is measured (the first one of 11 million parameters touches its
+memory for the first time, and takes half as long again).
 """
 import argparse
 import json
@@ -20,6 +21,7 @@ from common import Worker, fovea
 HERE = pathlib.Path(__file__).resolve().parent
 FIRST_LEARNED_TOKEN = 259  # three special tokens and 256 bytes stand before the characters
 VALID_FRACTION = 0.01
+WARMUP = 3
 
 CASES = {
     "shakespeare": {
@@ -31,7 +33,7 @@ CASES = {
     "wide": {
         "what": "6 layers, 6 heads, width 384, block 256, batch 16",
         "model": dict(layers=6, heads=6, width=384, block=256, batch=16, tie=True, bias=False),
-        "steps": 4, "variants": ["eager foreach", "eager fused", "compiled fused"],
+        "steps": 6, "variants": ["eager foreach", "eager fused", "compiled fused"],
         "targets": {"PyTorch": 1.15},
     },
     "step": {
@@ -52,15 +54,21 @@ def text_of(case, path):
 
 
 def ours(options, case, text, folder):
+    """Tokens per second after warming up, and the number of parameters."""
     model = case["model"]
-    return fovea(options, "train", "lm", "--train", text, "-o", folder, "--overwrite",
+    found = fovea(options, "train", "lm", "--train", text, "-o", folder, "--overwrite",
                  "--tokenizer", "char", "--valid-fraction", VALID_FRACTION,
                  "--layers", model["layers"], "--heads", model["heads"], "--width", model["width"],
                  "--block", model["block"], "--batch-size", model["batch"],
                  f"--tie={str(model['tie']).lower()}", f"--bias={str(model['bias']).lower()}",
                  "--dropout", 0,
-                 "--stop-after", f"{case['steps']}u", "--eval-every", "1000000u",
-                 "--save-every", "1000000u", "--threads", options.threads)
+                 "--stop-after", f"{WARMUP + case['steps']}u", "--eval-every", "1000000u",
+                 "--save-every", "1000000u", "--log-every", WARMUP, "--threads", options.threads)
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    updates = [line for line in map(json.loads, lines) if line["kind"] == "update"]
+    first, last = updates[0], updates[-1]
+    speed = (last["tokens"] - first["tokens"]) / (last["seconds"] - first["seconds"])
+    return speed, found["parameters"]
 
 
 def start_peers(options, case, vocabulary):
@@ -86,9 +94,8 @@ def measure(options, case, text_path, folder):
     speeds = {name: [] for name in ("fovea", *peers)}
     parameters = {name: worker.hello["parameters"] for name, worker in peers.items()}
     for _ in range(options.rounds):
-        found = ours(options, case, written, folder / "model")
-        speeds["fovea"].append(found["tokens_per_second"])
-        parameters["fovea"] = found["parameters"]
+        speed, parameters["fovea"] = ours(options, case, written, folder / "model")
+        speeds["fovea"].append(speed)
         for name, worker in peers.items():
             speeds[name].append(worker.ask(steps=case["steps"])["tokens_per_second"])
     for worker in peers.values():

@@ -21,7 +21,6 @@ struct AdamWFactors {
   double epsilon;
   double step_size;  // lr / (1 - beta1^step)
   double shrink;     // lr times this slot's weight decay
-  AfterStep after;
 };
 
 template <class T>
@@ -45,20 +44,19 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Memory decides: value, gradient, m and v are read once, value, m and v (and the gradient, when it
-// is to be zero) written once. The moments are moved towards g by 1 - beta, not multiplied by a
-// beta that float cannot hold: 0.999f is wrong by 1e-5 of what is missing to 1.
+// Memory decides: value, gradient, m and v are read once, value, m and v written once. The moments
+// are moved towards g by 1 - beta, not multiplied by a beta that float cannot hold: 0.999f is wrong
+// by 1e-5 of what is missing to 1.
 template <class T>
 void Update(const AdamWFactors& f, const AdamWSlot<T>& slot, index first, index n) {
   T* const value = slot.value.data + first;
-  T* const gradient = slot.gradient.data + first;
+  const T* const gradient = slot.gradient.data + first;
   T* const m = slot.m.data + first;
   T* const v = slot.v.data + first;
   const T gradient_scale = static_cast<T>(f.gradient_scale), rate1 = static_cast<T>(f.rate1),
           rate2 = static_cast<T>(f.rate2), root = static_cast<T>(f.root),
           epsilon = static_cast<T>(f.epsilon), step_size = static_cast<T>(f.step_size),
           shrink = static_cast<T>(f.shrink);
-  const bool zero = f.after == AfterStep::kZeroGradients;
   ForEachLane<T>(n, [=](auto lanes, index i) {
     const auto g = hn::Mul(lanes.Load(gradient + i), lanes.Set(gradient_scale));
     const auto old_m = lanes.Load(m + i), old_v = lanes.Load(v + i), x = lanes.Load(value + i);
@@ -69,7 +67,6 @@ void Update(const AdamWFactors& f, const AdamWSlot<T>& slot, index first, index 
     lanes.Store(hn::Sub(x, hn::MulAdd(x, lanes.Set(shrink), adam)), value + i);
     lanes.Store(new_m, m + i);
     lanes.Store(new_v, v + i);
-    if (zero) lanes.Store(lanes.Set(T{0}), gradient + i);
   });
 }
 
@@ -163,8 +160,7 @@ void adamw(const Context& ctx, std::span<const AdamWSlot<T>> slots, const AdamWS
                             .root = 1 / std::sqrt(1 - std::pow(o.beta2, t)),
                             .epsilon = o.epsilon,
                             .step_size = o.lr / (1 - std::pow(o.beta1, t)),
-                            .shrink = o.lr * o.weight_decay,
-                            .after = step.after};
+                            .shrink = o.lr * o.weight_decay};
   Scratch scratch;
   const auto segments = segments_of(scratch, slots);
   const auto update = adamw_spans<T>().update;

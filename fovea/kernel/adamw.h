@@ -18,15 +18,12 @@ struct AdamWOptions {
   double weight_decay = 0;
 };
 
-/// What becomes of the gradients when they have been used: kZero makes them ready to be added to.
-enum class AfterStep { kKeepGradients, kZeroGradients };
-
 /// One parameter with its gradient and moments, all of one size. `decay` multiplies weight_decay:
 /// 0 for gains, biases and whatever else is not to shrink.
 template <class T>
 struct AdamWSlot {
   Vec<T> value = {};
-  Vec<T> gradient = {};
+  Vec<const T> gradient = {};
   Vec<T> m = {};
   Vec<T> v = {};
   double decay = 1;
@@ -36,7 +33,6 @@ struct AdamWStep {
   AdamWOptions options = {};
   index step = 1;             ///< 1 for the first update: the exponent of the bias corrections
   double gradient_scale = 1;  ///< multiplies every gradient as it is read: clip_scale()
-  AfterStep after = AfterStep::kKeepGradients;
 };
 
 /// One update, one pass over memory:

@@ -40,10 +40,11 @@ CrossEntropy cross_entropy(const Context& ctx, InRows<T> logits, const Targets& 
                            double scale, Vec<T> losses, Rows<T> dlogits);
 
 /// The arguments of linear_cross_entropy: logits = x weight^T + bias. x [N,C], weight [V,C], bias
-/// [V] or left out. dx [N,C] is written, dweight [V,C] and dbias [V] are added to; each may be left
-/// out (evaluation leaves out all). losses [N] may be left out. `scale` multiplies the gradients
-/// alone: 1 / count_targets() makes them those of the mean. Who has the weight packed already, as
-/// weight^T for the logits and as it is for dx, gives it; what is not given is packed here.
+/// [V] or left out. dx [N,C] is written, dweight [V,C] and dbias [V] are written or added to; each
+/// may be left out (evaluation leaves out all). losses [N] may be left out. `scale` multiplies the
+/// gradients alone: 1 / count_targets() makes them those of the mean. Who has the weight packed
+/// already, as weight^T for the logits and as it is for dx, gives it; what is not given is packed
+/// here.
 template <class T>
 struct LinearCrossEntropy {
   Rows<const T> x = {};
@@ -56,7 +57,9 @@ struct LinearCrossEntropy {
   Vec<T> losses = {};
   Rows<T> dx = {};
   Rows<T> dweight = {};
+  Store dweight_store = Store::kWrite;
   Vec<T> dbias = {};
+  Store dbias_store = Store::kWrite;
 };
 
 /// As cross_entropy of the projection, in chunks of rows: never more than 256 rows of logits exist.

@@ -13,7 +13,7 @@ namespace {
 // A tile is one item of work. Its size balances three wishes: at least some 10 us long, or handing
 // it over costs more than it saves; many tiles, so that threads end together; and large enough
 // that what is fetched for it is used often.
-constexpr double kLeastFlops = 1e6;
+constexpr double kLeastFlops = 4e5;
 constexpr double kEnoughTiles = 64;
 
 double flops_of(index M, index N, index K) {
@@ -23,25 +23,8 @@ double flops_of(index M, index N, index K) {
 
 index round_up(index n, index step) { return (n + step - 1) / step * step; }
 
-/// [0, n) in equal parts of at most `most`, each but the last a multiple of `step`.
-struct Cut {
-  Cut(index size, index most, index step) : n(size) {
-    const index wanted = std::max<index>(1, (n + most - 1) / most);
-    length = std::max(step, round_up((n + wanted - 1) / wanted, step));
-    parts = (n + length - 1) / length;
-  }
-  index begin(index part) const { return part * length; }
-  index end(index part) const { return std::min(n, (part + 1) * length); }
-
-  index n, length, parts;
-};
-
-struct AtBCut {
-  Cut rows, columns;
-};
-
 // From the largest tile whose A, B and C fit in L2, halved until it is small enough.
-AtBCut cut_at_b(index N1, index N2, index M, const BlockShape& block) {
+ProductCut cut_at_b(index N1, index N2, index M, const BlockShape& block) {
   constexpr index kMostRows = 192, kMostColumns = 256, kLeastRows = 48;
   constexpr double kTilesForAll = 24;  // fewer than in matmul: a tile reads A and B all over again
   const double flops = std::max(flops_of(N1, N2, M) / kTilesForAll, 2 * kLeastFlops);
@@ -53,28 +36,41 @@ AtBCut cut_at_b(index N1, index N2, index M, const BlockShape& block) {
     index& longer = may_halve_columns && (columns >= rows || !may_halve_rows) ? columns : rows;
     longer /= 2;
   }
-  return {Cut(N1, rows, block.rows), Cut(N2, columns, block.lanes)};
+  return {{N1, rows, block.rows}, {N2, columns, block.lanes}};
 }
 
 template <class T>
-void check_matmul(InRows<T> a, const PackedMatrix<T>& b, Rows<T> c, const MatmulOptions<T>& o) {
-  check(a.columns == b.rows(),
+void check_matmul(InRows<T> a, const Panels<T>& b, Rows<T> c, const MatmulOptions<T>& o) {
+  check(a.columns == b.rows,
         "matmul: the columns of a must be the rows of b; a is [{}, {}], b [{}, {}]", a.rows,
-        a.columns, b.rows(), b.columns());
-  check_rows("matmul", "c", c, a.rows, b.columns());
+        a.columns, b.rows, b.columns);
+  check_rows("matmul", "c", c, a.rows, b.columns);
   check_optional("matmul", "bias", o.bias, "N", c.columns);
   if (o.before_activation.data != nullptr) {
     check_rows("matmul", "before_activation", o.before_activation, c.rows, c.columns);
   }
-  if (b.isa() != current_isa() && c.rows * c.columns > 0) {
+  if (b.isa != current_isa() && c.rows * c.columns > 0) {
     throw Error(ErrorCode::kInternal,
                 fmt::format("matmul: b was packed for {}, and the instruction set is now {}",
-                            isa_name(b.isa()), isa_name(current_isa())),
+                            isa_name(b.isa), isa_name(current_isa())),
                 "pack it again after pin_isa");
   }
 }
 
 }  // namespace
+
+AxisCut::AxisCut(index size, index most, index step) : size_(size) {
+  const index wanted = std::max<index>(1, (size + most - 1) / most);
+  length_ = std::max(step, round_up((size + wanted - 1) / wanted, step));
+  parts_ = (size + length_ - 1) / length_;
+}
+
+template <class T>
+std::optional<Panels<T>> panels_in_place(Rows<const T> m) {
+  const BlockShape shape = gemm_kernels<T>().shape;
+  if (m.columns % shape.vector != 0) return {};
+  return Panels<T>{m.data, m.rows, m.columns, shape.lanes, shape.lanes, m.stride, current_isa()};
+}
 
 template <class T>
 void PackedMatrix<T>::pack(const Context& ctx, Rows<const T> m, Form form) {
@@ -100,46 +96,48 @@ void PackedMatrix<T>::pack(const Context& ctx, Rows<const T> m, Form form) {
 }
 
 template <class T>
-void matmul(const Context& ctx, InRows<T> a, const PackedMatrix<T>& b, Rows<T> c,
-            const MatmulOptions<std::type_identity_t<T>>& options) {
+MatmulItems<T>::MatmulItems(Rows<const T> a, const Panels<T>& b, Rows<T> c,
+                            const MatmulOptions<T>& options)
+    : a_(a), b_(b), c_(c), options_(options) {
   check_matmul<T>(a, b, c, options);
   if (c.rows == 0 || c.columns == 0) return;
-  const auto kernels = gemm_kernels<T>();
   constexpr index kMostRows = 96;
   constexpr double kMostFlops = 2e7;
   const index M = c.rows, N = c.columns, K = a.columns;
-  const Cut rows(M, kMostRows, kernels.shape.rows);
+  const AxisCut rows(M, kMostRows, gemm_kernels<T>().shape.rows);
   const double flops = std::clamp(flops_of(M, N, K) / kEnoughTiles, kLeastFlops, kMostFlops);
-  const auto wanted = static_cast<index>(flops / flops_of(rows.length, 1, K));
-  const Cut columns(N, std::max(b.lanes(), wanted), b.lanes());
-  ctx.for_each(rows.parts * columns.parts, [&](index item) {
-    const index row = item / columns.parts, column_part = item % columns.parts;
-    const index begin = rows.begin(row), end = rows.end(row);
-    MatmulOptions<T> o = options;
-    if (o.before_activation.data != nullptr) {
-      o.before_activation = o.before_activation.slice(begin, end);
-    }
-    kernels.matmul({a.slice(begin, end), &b, columns.begin(column_part) / b.lanes(),
-                    (columns.end(column_part) + b.lanes() - 1) / b.lanes(), c.slice(begin, end),
-                    o});
-  });
+  const auto wanted = static_cast<index>(flops / flops_of(rows.length(), 1, K));
+  cut_ = {rows, {N, std::max(b.lanes, wanted), b.lanes}};
 }
 
 template <class T>
-void matmul_at_b(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> c, Store store) {
+void MatmulItems<T>::run(index item) const {
+  const auto [rows, columns] = cut_.item(item);
+  MatmulOptions<T> o = options_;
+  if (o.before_activation.data != nullptr) {
+    o.before_activation = o.before_activation.slice(rows.begin, rows.end);
+  }
+  gemm_kernels<T>().matmul({a_.slice(rows.begin, rows.end), &b_, columns.begin / b_.lanes,
+                            (columns.end + b_.lanes - 1) / b_.lanes, c_.slice(rows.begin, rows.end),
+                            o});
+}
+
+template <class T>
+MatmulAtBItems<T>::MatmulAtBItems(Rows<const T> a, Rows<const T> b, Rows<T> c, Store store)
+    : a_(a), b_(b), c_(c), store_(store) {
   check(a.rows == b.rows, "matmul_at_b: a and b must have as many rows; a is [{}, {}], b [{}, {}]",
         a.rows, a.columns, b.rows, b.columns);
   check_rows("matmul_at_b", "c", c, a.columns, b.columns);
   if (c.rows == 0 || c.columns == 0) return;
-  const auto kernels = gemm_kernels<T>();
-  const AtBCut cut = cut_at_b(c.rows, c.columns, a.rows, kernels.shape);
-  ctx.for_each(cut.rows.parts * cut.columns.parts, [&](index item) {
-    const index r = item / cut.columns.parts, n = item % cut.columns.parts;
-    const index row = cut.rows.begin(r), row_end = cut.rows.end(r);
-    const index column = cut.columns.begin(n), column_end = cut.columns.end(n);
-    kernels.at_b({a.columns_slice(row, row_end), b.columns_slice(column, column_end),
-                  c.slice(row, row_end).columns_slice(column, column_end), store});
-  });
+  cut_ = cut_at_b(c.rows, c.columns, a.rows, gemm_kernels<T>().shape);
+}
+
+template <class T>
+void MatmulAtBItems<T>::run(index item) const {
+  const auto [rows, columns] = cut_.item(item);
+  gemm_kernels<T>().at_b(
+      {a_.columns_slice(rows.begin, rows.end), b_.columns_slice(columns.begin, columns.end),
+       c_.slice(rows.begin, rows.end).columns_slice(columns.begin, columns.end), store_});
 }
 
 template <class T>
@@ -151,11 +149,11 @@ void column_sums(const Context& ctx, InRows<T> a, Vec<T> sums, Store store) {
                  [&](index begin, index end, T* partial) { add(a.slice(begin, end), partial); });
 }
 
-#define FOVEA_INSTANTIATE(T)                                                       \
-  template class PackedMatrix<T>;                                                  \
-  template void matmul(const Context&, InRows<T>, const PackedMatrix<T>&, Rows<T>, \
-                       const MatmulOptions<T>&);                                   \
-  template void matmul_at_b(const Context&, InRows<T>, InRows<T>, Rows<T>, Store); \
+#define FOVEA_INSTANTIATE(T)                                        \
+  template class PackedMatrix<T>;                                   \
+  template std::optional<Panels<T>> panels_in_place(Rows<const T>); \
+  template class MatmulItems<T>;                                    \
+  template class MatmulAtBItems<T>;                                 \
   template void column_sums(const Context&, InRows<T>, Vec<T>, Store);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

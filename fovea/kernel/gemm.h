@@ -13,6 +13,8 @@
 // scalar a multiplication and an addition). Another instruction set may give other bits.
 #pragma once
 
+#include <algorithm>
+#include <optional>
 #include <type_traits>
 
 #include "fovea/base/context.h"
@@ -26,8 +28,29 @@ namespace fovea {
 /// Which matrix B is, given the one that is packed.
 enum class Form { kPlain, kTransposed };
 
-/// A right-hand side B [K,N] in the order in which products read it: panels of as many columns as
-/// the instruction set's register block has lanes, each [K][lanes], the last filled up with zeros.
+/// Where a product reads its right-hand side B [K,N]: panels of as many columns as the instruction
+/// set's register block has lanes. Row k of panel i begins at data + i panel_stride + k row_stride.
+template <class T>
+struct Panels {
+  const T* data = nullptr;
+  index rows = 0;     ///< K
+  index columns = 0;  ///< N
+  index lanes = 1;    ///< of a panel
+  index panel_stride = 0;
+  index row_stride = 0;
+  Isa isa = Isa::kScalar;  ///< for which they are
+
+  const T* panel(index i) const { return data + i * panel_stride; }
+};
+
+/// B = m, read where it lies: for few rows of A, up to kFewRows, which would not pay for packing.
+/// Nothing if the columns are no multiple of a vector of the current instruction set.
+template <class T>
+std::optional<Panels<T>> panels_in_place(Rows<const T> m);
+inline constexpr index kFewRows = 96;
+
+/// A right-hand side B [K,N] packed in the order in which products read it: each panel is
+/// [K][lanes], the last filled up with zeros.
 template <class T>
 class PackedMatrix {
  public:
@@ -41,13 +64,12 @@ class PackedMatrix {
   index columns() const { return columns_; }  ///< N
   Isa isa() const { return isa_; }            ///< for which it was packed
 
-  /// Panel i: columns [i * lanes, (i+1) * lanes).
-  const T* panel(index i) const { return data() + i * rows_ * lanes_; }
-  index lanes() const { return lanes_; }
+  Panels<T> panels() const {
+    const T* const data = reinterpret_cast<const T*>(bytes_.get());
+    return {data, rows_, columns_, lanes_, rows_ * lanes_, lanes_, isa_};
+  }
 
  private:
-  const T* data() const { return reinterpret_cast<const T*>(bytes_.get()); }
-
   AlignedBytes bytes_;
   std::size_t capacity_ = 0;
   index rows_ = 0, columns_ = 0, lanes_ = 1;
@@ -64,17 +86,97 @@ struct MatmulOptions {
   Store store = Store::kWrite;
 };
 
-/// C [M,N] from A [M,K] and B [K,N]. Rows of A, C may be strided; C overlaps neither A nor
-/// before_activation. Throws Error(kShape) if shapes disagree, Error(kInternal) if b was packed for
-/// another instruction set.
+/// [0, size) in equal parts of at most `most`, each but the last a multiple of `step`.
+class AxisCut {
+ public:
+  AxisCut() = default;
+  AxisCut(index size, index most, index step);
+  struct Part {
+    index begin, end;
+  };
+  Part part(index i) const { return {i * length_, std::min(size_, (i + 1) * length_)}; }
+  index parts() const { return parts_; }
+  index length() const { return length_; }
+
+ private:
+  index size_ = 0, length_ = 0, parts_ = 0;
+};
+
+/// The items of a product: tiles of C.
+struct ProductCut {
+  AxisCut rows, columns;
+
+  index items() const { return rows.parts() * columns.parts(); }
+  struct Tile {
+    AxisCut::Part rows, columns;
+  };
+  Tile item(index i) const {
+    return {rows.part(i / columns.parts()), columns.part(i % columns.parts())};
+  }
+};
+
+/// C [M,N] from A [M,K] and B [K,N], cut into items that may run in any order and at once. Rows of
+/// A, C may be strided; C overlaps neither A nor before_activation. What it is made of must outlive
+/// it. Throws Error(kShape) if shapes disagree, Error(kInternal) if b was packed for another
+/// instruction set.
+template <class T>
+class MatmulItems {
+ public:
+  MatmulItems(Rows<const T> a, const Panels<T>& b, Rows<T> c, const MatmulOptions<T>& options);
+  index size() const { return cut_.items(); }
+  void run(index item) const;
+
+ private:
+  Rows<const T> a_;
+  Panels<T> b_;
+  Rows<T> c_;
+  MatmulOptions<T> options_;
+  ProductCut cut_;
+};
+
+/// C [N1,N2] = (or +=, with Store::kAdd) A^T B, from A [M,N1] and B [M,N2], a sum over M rows; cut
+/// into items likewise.
+template <class T>
+class MatmulAtBItems {
+ public:
+  MatmulAtBItems(Rows<const T> a, Rows<const T> b, Rows<T> c, Store store = Store::kWrite);
+  index size() const { return cut_.items(); }
+  void run(index item) const;
+
+ private:
+  Rows<const T> a_, b_;
+  Rows<T> c_;
+  Store store_;
+  ProductCut cut_;
+};
+
+/// The whole product at once.
+template <class T>
+void matmul(const Context& ctx, InRows<T> a, const Panels<T>& b, Rows<T> c,
+            const MatmulOptions<std::type_identity_t<T>>& options = {}) {
+  const MatmulItems<T> product(a, b, c, options);
+  ctx.for_each(product.size(), [&](index item) { product.run(item); });
+}
 template <class T>
 void matmul(const Context& ctx, InRows<T> a, const PackedMatrix<T>& b, Rows<T> c,
-            const MatmulOptions<std::type_identity_t<T>>& options = {});
-
-/// C [N1,N2] = (or +=, with Store::kAdd) A^T B, from A [M,N1] and B [M,N2]: a sum over M rows.
+            const MatmulOptions<std::type_identity_t<T>>& options = {}) {
+  matmul(ctx, a, b.panels(), c, options);
+}
 template <class T>
 void matmul_at_b(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> c,
-                 Store store = Store::kWrite);
+                 Store store = Store::kWrite) {
+  const MatmulAtBItems<T> product(a, b, c, store);
+  ctx.for_each(product.size(), [&](index item) { product.run(item); });
+}
+
+/// Several products that do not need each other, as one piece of work: threads wait once.
+template <class T>
+void run_together(const Context& ctx, const MatmulItems<T>& first,
+                  const MatmulAtBItems<T>& second) {
+  ctx.for_each(first.size() + second.size(), [&](index item) {
+    item < first.size() ? first.run(item) : second.run(item - first.size());
+  });
+}
 
 /// sums[n] = (or +=) the sum over m of a[m,n], A [M,N].
 template <class T>

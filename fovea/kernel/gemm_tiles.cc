@@ -91,8 +91,8 @@ void MultiplyPart(const MatmulTile<T>& t, index panel, const PanelOfC<T>& p, ind
                     .a = t.a.data + begin,
                     .a_row = t.a.stride,
                     .a_depth = 1,
-                    .b = t.b->panel(panel) + begin * t.b->lanes(),
-                    .b_depth = t.b->lanes(),
+                    .b = t.b->panel(panel) + begin * t.b->row_stride,
+                    .b_depth = t.b->row_stride,
                     .c = p.sums,
                     .c_row = p.stride};
   if (begin > 0 || t.options.store == Store::kAdd) {
@@ -109,7 +109,7 @@ void MultiplyPart(const MatmulTile<T>& t, index panel, const PanelOfC<T>& p, ind
 
 template <class T>
 void MultiplyTile(const MatmulTile<T>& t) {
-  const index N = t.c.columns, lanes = t.b->lanes(), K = t.a.columns;
+  const index N = t.c.columns, lanes = t.b->lanes, K = t.a.columns;
   const bool is_last_ragged = t.last_panel * lanes > N && N % kLanes<T> != 0;
   const index whole_panels = is_last_ragged ? t.last_panel - 1 : t.last_panel;
   const auto panel_of_c = [&](index panel) {
@@ -228,8 +228,11 @@ void AddRows(Rows<const T> rows, T* sums) {
 
 template <class T>
 GemmKernels<T> Kernels() {
-  return {
-      {kBlockRows, kPanelLanes<T>}, MultiplyTile<T>, MultiplyAtBTile<T>, PackPanel<T>, AddRows<T>};
+  return {{kBlockRows, kPanelLanes<T>, kLanes<T>},
+          MultiplyTile<T>,
+          MultiplyAtBTile<T>,
+          PackPanel<T>,
+          AddRows<T>};
 }
 GemmKernels<float> FloatKernels() { return Kernels<float>(); }
 GemmKernels<double> DoubleKernels() { return Kernels<double>(); }

@@ -9,15 +9,16 @@ namespace fovea {
 
 /// What the cut must know of an instruction set.
 struct BlockShape {
-  index rows;   ///< of the register block
-  index lanes;  ///< of a panel
+  index rows;    ///< of the register block
+  index lanes;   ///< of a panel
+  index vector;  ///< lanes of a vector
 };
 
 /// Part of C = A B: all of K for some rows and the panels [first_panel, last_panel).
 template <class T>
 struct MatmulTile {
   Rows<const T> a;  ///< [rows, K]
-  const PackedMatrix<T>* b;
+  const Panels<T>* b;
   index first_panel, last_panel;
   Rows<T> c;                 ///< [rows, N]
   MatmulOptions<T> options;  ///< before_activation, if any, from the same row on as c

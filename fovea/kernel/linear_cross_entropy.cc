@@ -69,23 +69,22 @@ void check_arguments(const LinearCrossEntropy<T>& a) {
   check_packed("packed", a.packed, V, C);
 }
 
-// The weight as the two products read it: given, or packed here.
+// The weight as the two products read it: given, or packed here, or where it lies.
 template <class T>
 struct Weights {
-  const PackedMatrix<T>* transposed;
-  const PackedMatrix<T>* plain;
+  Panels<T> transposed, plain;
   PackedMatrix<T> own_transposed, own_plain;
 
-  Weights(const Context& ctx, const LinearCrossEntropy<T>& a)
-      : transposed(a.packed_transposed), plain(a.packed) {
-    if (transposed == nullptr) {
-      own_transposed.pack(ctx, a.weight, Form::kTransposed);
-      transposed = &own_transposed;
-    }
-    if (plain == nullptr && a.dx.data != nullptr) {
-      own_plain.pack(ctx, a.weight, Form::kPlain);
-      plain = &own_plain;
-    }
+  Weights(const Context& ctx, const LinearCrossEntropy<T>& a, index count) {
+    const auto packed = [&](const PackedMatrix<T>* given, PackedMatrix<T>& own, Form form) {
+      if (given != nullptr) return given->panels();
+      own.pack(ctx, a.weight, form);
+      return own.panels();
+    };
+    transposed = packed(a.packed_transposed, own_transposed, Form::kTransposed);
+    if (a.dx.data == nullptr) return;
+    const auto in_place = count <= kFewRows ? panels_in_place(a.weight) : std::nullopt;
+    plain = in_place ? *in_place : packed(a.packed, own_plain, Form::kPlain);
   }
   Weights(const Weights&) = delete;
 };
@@ -97,6 +96,7 @@ struct Chunk {
   Rows<T> logits;
   Vec<T> losses;
   Rows<T> dx;
+  Store dweight_store, dbias_store;  // the first chunk may write, those after it add
 };
 
 // Logits of a chunk turn into their gradient where they lie, and are used up while they are in the
@@ -106,14 +106,18 @@ void do_chunk(const Context& ctx, const LinearCrossEntropy<T>& a, const Weights<
               const Chunk<T>& chunk) {
   const bool want_gradient =
       chunk.dx.data != nullptr || a.dweight.data != nullptr || !a.dbias.empty();
-  matmul(ctx, chunk.x, *weights.transposed, chunk.logits, {.bias = a.bias});
+  matmul(ctx, chunk.x, weights.transposed, chunk.logits, {.bias = a.bias});
   cross_entropy(ctx, chunk.logits, {chunk.ids, a.targets.ignore}, a.scale, chunk.losses,
                 want_gradient ? chunk.logits : Rows<T>());
-  if (chunk.dx.data != nullptr) matmul(ctx, chunk.logits, *weights.plain, chunk.dx);
-  if (a.dweight.data != nullptr) {
-    matmul_at_b(ctx, chunk.logits, chunk.x, a.dweight, Store::kAdd);
+  if (chunk.dx.data != nullptr && a.dweight.data != nullptr) {
+    run_together<T>(ctx, {chunk.logits, weights.plain, chunk.dx, {}},
+                    {chunk.logits, chunk.x, a.dweight, chunk.dweight_store});
+  } else if (chunk.dx.data != nullptr) {
+    matmul(ctx, chunk.logits, weights.plain, chunk.dx);
+  } else if (a.dweight.data != nullptr) {
+    matmul_at_b(ctx, chunk.logits, chunk.x, a.dweight, chunk.dweight_store);
   }
-  if (!a.dbias.empty()) column_sums(ctx, chunk.logits, a.dbias, Store::kAdd);
+  if (!a.dbias.empty()) column_sums(ctx, chunk.logits, a.dbias, chunk.dbias_store);
 }
 
 }  // namespace
@@ -125,11 +129,15 @@ CrossEntropy linear_cross_entropy(const Context& ctx, const LinearCrossEntropy<T
   const bool want_dx = a.dx.data != nullptr;
   if (want_dx && count < a.x.rows) fill(ctx, T{0}, a.dx);
   if (!a.losses.empty()) std::fill(a.losses.begin(), a.losses.end(), T{0});
-  if (count == 0) return {};
+  if (count == 0) {
+    if (a.dweight.data != nullptr && a.dweight_store == Store::kWrite) fill(ctx, T{0}, a.dweight);
+    if (a.dbias_store == Store::kWrite) std::fill(a.dbias.begin(), a.dbias.end(), T{0});
+    return {};
+  }
 
   Scratch scratch;
   const KeptRows<T> kept = kept_rows(ctx, a, count, scratch);
-  const Weights<T> weights(ctx, a);
+  const Weights<T> weights(ctx, a, count);
   const index most = std::min(count, chunk_rows<T>(V));
   const Rows<T> logits(scratch.allocate<T>(most * V), most, V);
   const Vec<T> losses{scratch.allocate<T>(count), count};
@@ -142,7 +150,9 @@ CrossEntropy linear_cross_entropy(const Context& ctx, const LinearCrossEntropy<T
               .ids = {kept.ids.data + begin, end - begin},
               .logits = logits.slice(0, end - begin),
               .losses = {losses.data + begin, end - begin},
-              .dx = want_dx ? dx.slice(begin, end) : Rows<T>()});
+              .dx = want_dx ? dx.slice(begin, end) : Rows<T>(),
+              .dweight_store = begin == 0 ? a.dweight_store : Store::kAdd,
+              .dbias_store = begin == 0 ? a.dbias_store : Store::kAdd});
   }
 
   CrossEntropy result{.total = 0, .count = count};

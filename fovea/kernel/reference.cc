@@ -256,10 +256,14 @@ CrossEntropy linear_cross_entropy(const LinearCrossEntropy<T>& a) {
       for (index v = 0; v < V; ++v) a.dx[n][c] += logits[n][v] * a.weight[v][c];
     }
   for (index v = 0; v < a.dweight.rows; ++v)
-    for (index c = 0; c < C; ++c)
+    for (index c = 0; c < C; ++c) {
+      if (a.dweight_store == Store::kWrite) a.dweight[v][c] = 0;
       for (index n = 0; n < N; ++n) a.dweight[v][c] += logits[n][v] * a.x[n][c];
-  for (index v = 0; v < a.dbias.size; ++v)
+    }
+  for (index v = 0; v < a.dbias.size; ++v) {
+    if (a.dbias_store == Store::kWrite) a.dbias[v] = 0;
     for (index n = 0; n < N; ++n) a.dbias[v] += logits[n][v];
+  }
   return result;
 }
 
@@ -277,7 +281,6 @@ void adamw(std::span<const AdamWSlot<T>> slots, const AdamWStep& step) {
           slot.m[i] / correction1 / (std::sqrt(slot.v[i] / correction2) + o.epsilon);
       const double shrink = slot.decay * o.weight_decay * slot.value[i];
       slot.value[i] = static_cast<T>(slot.value[i] - o.lr * (adam + shrink));
-      if (step.after == AfterStep::kZeroGradients) slot.gradient[i] = 0;
     }
 }
 

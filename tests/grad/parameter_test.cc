@@ -35,11 +35,11 @@ TEST(Parameter, FinishedGradientIsZeroWhereNothingReachedIt) {
 
 TEST(PackedWeight, IsPackedAgainWhenTheVersionChangesAndOnlyThen) {
   Parameter p = ones(3, 2);
-  EXPECT_EQ(packed(p, Form::kPlain).panel(0)[0], 1);
+  EXPECT_EQ(packed(p, Form::kPlain).panels().panel(0)[0], 1);
   p.value.vec<float>()[0] = 7;
-  EXPECT_EQ(packed(p, Form::kPlain).panel(0)[0], 1);
+  EXPECT_EQ(packed(p, Form::kPlain).panels().panel(0)[0], 1);
   ++p.version;
-  EXPECT_EQ(packed(p, Form::kPlain).panel(0)[0], 7);
+  EXPECT_EQ(packed(p, Form::kPlain).panels().panel(0)[0], 7);
 }
 
 TEST(PackedWeight, KeepsBothForms) {
@@ -56,7 +56,7 @@ TEST(PackedWeight, MayBeAskedForByManyThreadsAtOnce) {
   for (auto& one : seen) threads.emplace_back([&p, &one] { one = &packed(p, Form::kTransposed); });
   for (auto& thread : threads) thread.join();
   EXPECT_THAT(seen, Each(seen[0]));
-  EXPECT_EQ(seen[0]->panel(0)[0], 1);
+  EXPECT_EQ(seen[0]->panels().panel(0)[0], 1);
 }
 
 }  // namespace

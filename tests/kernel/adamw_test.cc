@@ -73,7 +73,7 @@ double distance_after_100_steps(const AdamWOptions& options, double gradient_sca
     draw_gradients(exact, step);
     fast.gradient = exact.as<T>().gradient;
     if constexpr (std::is_same_v<T, float>) exact.gradient = fast.template as<double>().gradient;
-    const AdamWStep s{options, step, gradient_scale, AfterStep::kKeepGradients};
+    const AdamWStep s{options, step, gradient_scale};
     reference::adamw<double>(exact.slots(), s);
     adamw<T>(kContext, fast.slots(), s);
     distance = std::max(distance, largest_distance(fast, exact));
@@ -110,18 +110,6 @@ TEST(AdamW, DecayIsDecoupledAndMayBeLeftOutForASlot) {
   EXPECT_TRUE(p.value[0] == before.value[0]) << "no gradient, no decay: nothing moves";
   adamw<double>(kContext, p.slots(), step);
   EXPECT_NEAR(p.value[0].at(0, 3), 0.95 * before.value[0].at(0, 3), 1e-15);
-}
-
-TEST(AdamW, KeepsOrZeroesTheGradients) {
-  Random random(74, RandomUse::kTest);
-  auto p = Parameters<float>::random(random, {9, 5000});
-  draw_gradients(p, 1);
-  const auto gradient = p.gradient;
-  adamw<float>(kContext, p.slots(), {});
-  EXPECT_TRUE(p.gradient == gradient);
-  adamw<float>(kContext, p.slots(), {.after = AfterStep::kZeroGradients});
-  EXPECT_EQ(largest(p.gradient[0].values()) + largest(p.gradient[1].values()), 0);
-  EXPECT_TRUE(p.gradient[1].padding_is_untouched());
 }
 
 TEST(AdamW, SameBitsForAnyNumberOfThreads) {

@@ -127,6 +127,25 @@ TEST(Matmul, ErrorIsAtMostTwiceThatOfPlainLoops) {
   });
 }
 
+// Bits do not tell where B lies.
+TEST(Matmul, ReadsItsRightHandSideInPlaceOrPacked) {
+  for_each_isa([] {
+    for (const Shape& s : {Shape{1, 16, 3}, Shape{7, 80, 300}, Shape{40, 512, 128}}) {
+      const Matrix<float> a(s.M, s.K, 1, 1), b(s.K, s.N, 5, 2);
+      Matrix<float> packed(s.M, s.N, 3, 3), in_place(s.M, s.N, 3, 4);
+      PackedMatrix<float> copy;
+      copy.pack(Context(2), b.view);
+      matmul(Context(2), a.view, copy, packed.view);
+      matmul(Context(2), a.view, panels_in_place<float>(b.view).value(), in_place.view);
+      for (index r = 0; r < s.M; ++r) {
+        ASSERT_TRUE(std::equal(packed.view[r], packed.view[r] + s.N, in_place.view[r])) << s << r;
+      }
+    }
+    const Matrix<float> odd(4, 17, 0, 1);
+    EXPECT_EQ(panels_in_place<float>(odd.view).has_value(), current_isa() == Isa::kScalar);
+  });
+}
+
 TEST(Matmul, EveryWayToFinish) {
   for_each_isa([] {
     for (const Shape& s : {Shape{13, 37, 300}, Shape{50, 128, 64}}) {
@@ -268,9 +287,9 @@ TEST(Matmul, PackingAgainUsesTheSameMemory) {
   const Matrix<float> large(64, 100, 0, 1), small(10, 7, 0, 2);
   PackedMatrix<float> packed;
   packed.pack(Context(1), large.view);
-  const float* const memory = packed.panel(0);
+  const float* const memory = packed.panels().panel(0);
   packed.pack(Context(1), small.view, Form::kTransposed);
-  EXPECT_EQ(packed.panel(0), memory);
+  EXPECT_EQ(packed.panels().panel(0), memory);
   EXPECT_EQ(packed.rows(), 7);
   EXPECT_EQ(packed.columns(), 10);
 }

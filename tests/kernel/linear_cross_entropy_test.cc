@@ -139,7 +139,10 @@ TEST(LinearCrossEntropy, AllIgnoredIsZero) {
   Random random(93, RandomUse::kTest);
   auto p = Problem<float>::random(random, 6, 5, 7);
   std::fill(p.ids.begin(), p.ids.end(), -1);
-  const auto r = fused(kContext, p);
+  auto r = room_for(p);
+  std::fill_n(r.dweight.view().data, 7 * 5, 3.0f);
+  std::fill_n(r.dbias.view().data, 7, 3.0f);
+  r.loss = linear_cross_entropy(kContext, arguments(p, r));
   EXPECT_EQ(r.loss.total, 0);
   EXPECT_EQ(r.loss.count, 0);
   EXPECT_EQ(largest(r.dx.values()) + largest(r.dweight.values()) + largest(r.dbias.values()), 0);
@@ -166,12 +169,16 @@ TEST(LinearCrossEntropy, PartsMayBeLeftOutOrGivenPacked) {
                 "linear_cross_entropy: packed must be [33, 20]; it is [20, 33]");
 }
 
-TEST(LinearCrossEntropy, WeightGradientsAddToWhatIsThere) {
+TEST(LinearCrossEntropy, WeightGradientsAreWrittenOrAddedToWhatIsThere) {
   Random random(95, RandomUse::kTest);
-  const auto p = Problem<double>::random(random, 30, 5, 7);
+  const auto p = Problem<double>::random(random, 300, 5, 7);
   const auto once = fused(kContext, p);
-  auto twice = once;
-  linear_cross_entropy(kContext, arguments(p, twice));
+  auto again = once, twice = once;
+  linear_cross_entropy(kContext, arguments(p, again));
+  EXPECT_TRUE(again == once) << "what was there is overwritten";
+  auto a = arguments(p, twice);
+  a.dweight_store = a.dbias_store = Store::kAdd;
+  linear_cross_entropy(kContext, a);
   EXPECT_NEAR(twice.dweight.at(3, 2), 2 * once.dweight.at(3, 2), 1e-14);
   EXPECT_NEAR(twice.dbias.at(0, 3), 2 * once.dbias.at(0, 3), 1e-14);
   EXPECT_TRUE(twice.dx == once.dx) << "dx is written";

@@ -7,20 +7,30 @@ namespace fovea {
 
 namespace {
 
-// c = f(a B + bias) with B the weight in one of its forms: a parameter keeps them between steps.
+// The weight as a product reads it: a parameter keeps its packed forms between steps; the gradient
+// of few rows reads it where it lies.
 template <class T>
-void multiply_by(const Context& context, Rows<const T> a, Variable weight, Form form, Rows<T> c,
-                 const MatmulOptions<T>& options) {
-  if (Parameter* parameter = weight.parameter(); parameter != nullptr) {
-    const auto& packed =
-        parameter->packed.get<T>(context, weight.value<T>(), form, parameter->version);
-    matmul(context, a, packed, c, options);
-    return;
+struct WeightPanels {
+  WeightPanels(const Context& context, Variable weight, Form form, index rows) {
+    const Rows<const T> values = weight.value<T>();
+    if (form == Form::kPlain && rows <= kFewRows) {
+      if (const auto in_place = panels_in_place(values)) {
+        panels = *in_place;
+        return;
+      }
+    }
+    if (Parameter* parameter = weight.parameter(); parameter != nullptr) {
+      panels = parameter->packed.get<T>(context, values, form, parameter->version).panels();
+      return;
+    }
+    own.pack(context, values, form);
+    panels = own.panels();
   }
-  PackedMatrix<T> packed;
-  packed.pack(context, weight.value<T>(), form);
-  matmul(context, a, packed, c, options);
-}
+  WeightPanels(const WeightPanels&) = delete;
+
+  Panels<T> panels;
+  PackedMatrix<T> own;
+};
 
 // What f's derivative is taken at. ReLU's can be told from its result, so only others keep it.
 template <class T>
@@ -40,10 +50,16 @@ void backward(Tape& tape, const LinearCall& call, Rows<const T> before) {
   const Context& context = tape.context();
   const Rows<T> dy = tape.take_gradient<T>(call.y);
   if (call.f != Activation::kNone) activation_backward(context, call.f, before, dy, dy);
-  if (const auto dx = tape.gradient_for<T>(call.x)) {
-    multiply_by<T>(context, dy, call.weight, Form::kPlain, dx.rows, {.store = dx.store});
-  }
-  if (const auto dw = tape.gradient_for<T>(call.weight)) {
+  const auto dx = tape.gradient_for<T>(call.x);
+  const auto dw = tape.gradient_for<T>(call.weight);
+  if (dx && dw) {
+    const WeightPanels<T> weight(context, call.weight, Form::kPlain, dy.rows);
+    run_together<T>(context, {dy, weight.panels, dx.rows, {.store = dx.store}},
+                    {dy, call.x.value<T>(), dw.rows, dw.store});
+  } else if (dx) {
+    const WeightPanels<T> weight(context, call.weight, Form::kPlain, dy.rows);
+    matmul(context, dy, weight.panels, dx.rows, {.store = dx.store});
+  } else if (dw) {
     matmul_at_b(context, dy, call.x.value<T>(), dw.rows, dw.store);
   }
   if (const auto db = tape.gradient_for<T>(call.bias)) {
@@ -63,7 +79,8 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activati
     const Rows<T> before = before_activation<T>(tape, f, y, records);
     MatmulOptions<T> options{.bias = bias.vec<T>(), .activation = f};
     if (f != Activation::kRelu) options.before_activation = before;
-    multiply_by<T>(tape.context(), x.value<T>(), weight, Form::kTransposed, y.value<T>(), options);
+    const WeightPanels<T> panels(tape.context(), weight, Form::kTransposed, x.rows());
+    matmul(tape.context(), x.value<T>(), panels.panels, y.value<T>(), options);
     tape.record(y, {x, weight, bias}, [call = LinearCall{x, weight, bias, y, f}, before](Tape& t) {
       backward<T>(t, call, before);
     });

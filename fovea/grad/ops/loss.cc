@@ -2,6 +2,7 @@
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
 #include "fovea/kernel/cross_entropy.h"
+#include "fovea/kernel/gemm.h"
 #include "fovea/kernel/softmax.h"
 
 namespace fovea {
@@ -54,8 +55,19 @@ Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable 
     call.scale = factor;
     if (tape.records({x, weight, bias})) {
       if (x.needs_gradient()) call.dx = Rows<T>(tape.saved<T>(N * C), N, C);
-      call.dweight = gradient_to_add_to<T>(tape, weight).rows;
-      call.dbias = gradient_to_add_to<T>(tape, bias).vec();
+      const auto dweight = tape.gradient_for<T>(weight);
+      const auto dbias = tape.gradient_for<T>(bias);
+      call.dweight = dweight.rows;
+      call.dweight_store = dweight.store;
+      call.dbias = dbias.vec();
+      call.dbias_store = dbias.store;
+    }
+    if (Parameter* const p = weight.parameter(); p != nullptr) {
+      const auto packed = [&](Form form) {
+        return &p->packed.get<T>(tape.context(), call.weight, form, p->version);
+      };
+      call.packed_transposed = packed(Form::kTransposed);
+      if (call.dx.data != nullptr && N > kFewRows) call.packed = packed(Form::kPlain);
     }
     const CrossEntropy result = linear_cross_entropy(tape.context(), call);
     loss.value<T>()[0][0] = static_cast<T>(factor * result.total);
