@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "fovea/attention/attention.h"
-#include "tests/attention/call.h"
+#include "tests/attention/table.h"
 #include "tests/isa.h"
 
 namespace fovea::testing {
@@ -114,19 +114,18 @@ class RowSums final : public BiasPart<V> {
 
 template <class V>
 void expect_every_part() {
-  const std::vector<V> slopes = {V{0.5}, V{0.125}};
-  std::vector<V> dslopes(2);
+  BiasData<V> data;
   double gradient[4];
-  expect_tile_is_definition<V>(bias::Alibi<V>({slopes.data(), 2}));
-  expect_tile_is_definition<V>(bias::Alibi<V>({slopes.data(), 2}, {dslopes.data(), 2}));
   expect_tile_is_definition<V>(Quadratic<V>(gradient));
-  expect_tile_is_definition<V>(
-      bias::of<V>([](auto s, const ScoreSite&) { return 3 * tanh(s / 3); }));
-  std::array<V, 2> p = {V{2.5}, V{0.125}}, dp = {};
-  expect_tile_is_definition<V>(
-      bias::of(bias::Learned<V, 2>{p, dp}, [](auto s, const ScoreSite& site, const auto& learned) {
-        return learned[0] * tanh(s / learned[0]) - learned[1] * std::abs(site.position() - site.j);
-      }));
+  for (const BiasRow<V>& row : bias_table<V>()) {
+    SCOPED_TRACE(row.name);
+    const Bias<V> bias = row.make(data);
+    for (const auto& part : bias.parts()) {
+      const auto* function = dynamic_cast<const ScoreFunction<V>*>(part.get());
+      ASSERT_NE(function, nullptr) << "a part that reads rows needs a test of its own";
+      expect_tile_is_definition<V>(*function);
+    }
+  }
 }
 
 TEST(Bias, TilesAreTheDefinition) {

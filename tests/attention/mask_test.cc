@@ -9,32 +9,20 @@
 
 #include "fovea/attention/attention.h"
 #include "fovea/base/random.h"
-#include "tests/attention/call.h"
+#include "tests/attention/table.h"
 #include "tests/isa.h"
 #include "tests/support/throws.h"
 
 namespace fovea::testing {
 namespace {
 
-constexpr index kMost = 90;
+constexpr index kMost = TableData::kMost;
 
-struct Tables {
-  std::vector<std::int32_t> lengths = {kMost, 40, 0};
-  std::vector<std::uint8_t> dense;
-  Tables() {
-    Random random(5, RandomUse::kTest);
-    for (index n = 0; n < 3 * 2 * kMost * kMost; ++n)
-      dense.push_back(random.below(3) > 0 ? 255 : 0);
-  }
-  ScoreView<const std::uint8_t> matrix() const {
-    return ScoreView<const std::uint8_t>::contiguous(dense.data(), 3, 2, kMost, kMost);
-  }
-};
-
-std::vector<Mask> every_mask(const Tables& tables) {
-  std::vector<Mask> masks = {mask::All()};
+// Those of the table, more windows, and some together.
+std::vector<Mask> every_mask(const TableData& tables) {
+  std::vector<Mask> masks;
+  for (const MaskRow& row : mask_table()) masks.push_back(row.make(tables));
   for (const Align align : {Align::kBottomRight, Align::kTopLeft}) {
-    masks.push_back(mask::Causal(align));
     masks.push_back(mask::Causal(align) & mask::Window(17, 3));
     masks.push_back(mask::Causal(align) & mask::Keep(tables.matrix()));
   }
@@ -46,8 +34,6 @@ std::vector<Mask> every_mask(const Tables& tables) {
   }
   masks.push_back(mask::lengths(view_of(tables.lengths)));
   masks.push_back(mask::KeyLengths(view_of(tables.lengths)) & mask::Causal());
-  masks.push_back(mask::Drop(tables.matrix()));
-  masks.push_back(mask::Where([](const ScoreSite& site) { return (site.i + site.j) % 3 != 0; }));
   return masks;
 }
 
@@ -56,7 +42,7 @@ index between(Random& random, index low, index high) { return low + random.below
 // Any sequence, and any tile of it that is not empty.
 template <class F>
 void for_each_tile(F&& f) {
-  const Tables tables;
+  const TableData tables;
 #ifdef FOVEA_FEW_PROBLEMS
   constexpr int kTiles = 60;
 #else

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every mask and every bias there is, a row each: a new one gets its row here, and the tests that
+// loop over the table look at it.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/attention/call.h"
+
+namespace fovea::testing {
+
+/// What the rows of the table need: the numbers of masks for up to 3 batch rows, 2 heads and
+/// kMost queries and keys.
+struct TableData {
+  static constexpr index kMost = 90;
+  std::vector<std::int32_t> lengths = {kMost, 40, 0};
+  std::vector<std::uint8_t> dense;
+
+  TableData() {
+    Random random(5, RandomUse::kTest);
+    for (index n = 0; n < 3 * 2 * kMost * kMost; ++n) {
+      dense.push_back(random.below(3) > 0 ? 255 : 0);
+    }
+  }
+  ScoreView<const std::uint8_t> matrix() const {
+    return ScoreView<const std::uint8_t>::contiguous(dense.data(), 3, 2, kMost, kMost);
+  }
+};
+
+struct MaskRow {
+  const char* name;
+  Mask (*make)(const TableData&);
+};
+
+inline const std::vector<MaskRow>& mask_table() {
+  static const std::vector<MaskRow> rows = {
+      {"all", [](const TableData&) { return mask::All(); }},
+      {"causal", [](const TableData&) { return Mask(mask::Causal()); }},
+      {"causal(top-left)", [](const TableData&) { return Mask(mask::Causal(Align::kTopLeft)); }},
+      {"window", [](const TableData&) { return Mask(mask::Window(17, 3)); }},
+      {"key_lengths",
+       [](const TableData& d) { return Mask(mask::KeyLengths(view_of(d.lengths))); }},
+      {"query_lengths",
+       [](const TableData& d) { return Mask(mask::QueryLengths(view_of(d.lengths))); }},
+      {"keep", [](const TableData& d) { return Mask(mask::Keep(d.matrix())); }},
+      {"drop", [](const TableData& d) { return Mask(mask::Drop(d.matrix())); }},
+      {"where",
+       [](const TableData&) {
+         return Mask(mask::Where([](const ScoreSite& site) { return (site.i + site.j) % 3 != 0; }));
+       }},
+  };
+  return rows;
+}
+
+/// Parameters of the biases for 2 heads, and their gradients.
+template <class V>
+struct BiasData {
+  std::vector<V> slopes = {V{0.5}, V{0.125}}, dslopes = {V{0}, V{0}};
+  std::array<V, 2> learned = {V{2.5}, V{0.125}}, dlearned = {};
+
+  std::vector<double> gradients() const {
+    std::vector<double> all(dslopes.begin(), dslopes.end());
+    all.insert(all.end(), dlearned.begin(), dlearned.end());
+    return all;
+  }
+};
+
+template <class V>
+struct BiasRow {
+  const char* name;
+  Bias<V> (*make)(BiasData<V>&);
+};
+
+template <class V>
+const std::vector<BiasRow<V>>& bias_table() {
+  static const std::vector<BiasRow<V>> rows = {
+      {"none", [](BiasData<V>&) { return Bias<V>(); }},
+      {"alibi",
+       [](BiasData<V>& d) {
+         return Bias<V>(bias::Alibi<V>({d.slopes.data(), 2}, {d.dslopes.data(), 2}));
+       }},
+      {"alibi, slopes fixed",
+       [](BiasData<V>& d) {
+         return Bias<V>(bias::Alibi<V>({d.slopes.data(), 2}));
+       }},
+      {"lambda",
+       [](BiasData<V>&) {
+         return Bias<V>(bias::of<V>([](auto s, const ScoreSite&) { return 3 * tanh(s / 3); }));
+       }},
+      {"lambda that learns",
+       [](BiasData<V>& d) {
+         return Bias<V>(bias::of(bias::Learned<V, 2>{d.learned, d.dlearned},
+                                 [](auto s, const ScoreSite& site, const auto& a) {
+                                   return a[0] * tanh(s / a[0]) -
+                                          a[1] * std::abs(site.position() - site.j);
+                                 }));
+       }},
+  };
+  return rows;
+}
+
+}  // namespace fovea::testing
