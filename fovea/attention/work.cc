@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <limits>
 
+#include "fovea/attention/ahead.h"
+
 namespace fovea {
 
 namespace {
 
 // About ten microseconds of one core.
 constexpr double kGroupFlops = 1e6;
-// Tiles that share one copy of the keys, as long as enough items are left for many threads.
+// Tiles that share the keys while they lie in the cache, as long as enough items are left for many
+// threads.
 constexpr index kSharedTiles = 8;
 constexpr index kManyItems = 64;
 
@@ -72,6 +75,13 @@ QueryTiles::Place QueryTiles::find(index n) const {
   return {&sequence, within / tiles, tiles - 1 - within % tiles};
 }
 
+QueryRun QueryTiles::run_at(index n, index end) const {
+  const Place place = find(n);
+  const index tiles = std::min(end - n, place.tile + 1);
+  return {*place.sequence, place.head, (place.tile + 1 - tiles) * kLaneTile,
+          std::min((place.tile + 1) * kLaneTile, place.sequence->queries)};
+}
+
 template <class T>
 double tile_flops(const std::vector<Sequence>& sequences, const AttentionInputs<T>& in) {
   double scores = 0;
@@ -80,6 +90,19 @@ double tile_flops(const std::vector<Sequence>& sequences, const AttentionInputs<
     scores = std::max(scores, queries * static_cast<double>(sequence.keys));
   }
   return scores * 2.0 * static_cast<double>(in.q.width + in.v.width);
+}
+
+template <class T>
+double unit_flops(const std::vector<Sequence>& sequences, const AttentionInputs<T>& in) {
+  const auto& [q, k, v] = in;
+  double scores = 0;
+  for (const Sequence& sequence : sequences) {
+    scores = std::max(scores,
+                      static_cast<double>(sequence.queries) * static_cast<double>(sequence.keys));
+  }
+  const double heads =
+      static_cast<double>(q.heads) / static_cast<double>(std::max<index>(1, k.heads));
+  return scores * heads * static_cast<double>(6 * q.width + 4 * v.width);
 }
 
 template <class T>
@@ -105,8 +128,32 @@ void clear_uncovered(const std::vector<Sequence>& sequences,
   clear_rows(sequences, RowsOf::kKeys, gradients.dv);
 }
 
+template <class T>
+void attention_forward(const Context& ctx, const Attention<T>& attention,
+                       const AttentionInputs<T>& in, const AttentionOutputs<T>& out) {
+  check_attention(attention, in);
+  check_outputs(in, out);
+  const ForwardKernel<T> run_tiles = forward_kernel<T>();
+  const KernelCall<T> call(attention, in);
+  const std::vector<Sequence> sequences = make_sequences(attention, in);
+  clear_uncovered(sequences, out);
+  for (const auto& observer : attention.observe.parts()) observer->clear();
+  const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in));
+  for_each_ahead(ctx, tiles.items(), [&](index item, index then) {
+    tiles.for_each_run(item, then, [&](const QueryRun& run, const QueryRun* next) {
+      run_tiles(call, out, run, next);
+    });
+  });
+}
+
+template void attention_forward(const Context&, const Attention<float>&,
+                                const AttentionInputs<float>&, const AttentionOutputs<float>&);
+template void attention_forward(const Context&, const Attention<double>&,
+                                const AttentionInputs<double>&, const AttentionOutputs<double>&);
 template double tile_flops(const std::vector<Sequence>&, const AttentionInputs<float>&);
 template double tile_flops(const std::vector<Sequence>&, const AttentionInputs<double>&);
+template double unit_flops(const std::vector<Sequence>&, const AttentionInputs<float>&);
+template double unit_flops(const std::vector<Sequence>&, const AttentionInputs<double>&);
 template void clear_uncovered(const std::vector<Sequence>&, const AttentionOutputs<float>&);
 template void clear_uncovered(const std::vector<Sequence>&, const AttentionOutputs<double>&);
 template void clear_uncovered(const std::vector<Sequence>&, const AttentionGradients<float>&);

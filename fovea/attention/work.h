@@ -2,6 +2,7 @@
 // How a call is cut into pieces of work: by the sizes of the problem alone.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "fovea/attention/attention.h"
@@ -27,19 +28,27 @@ class QueryTiles {
 
   index items() const { return (total_ + group_ - 1) / group_; }
 
-  /// Calls f(run) for each run of tiles of one head that the item holds.
+  /// Calls f(run, next) for each run of tiles of one head that the item holds. `next` points to the
+  /// run after it, in this item or else in item `then`; null if there is none (then = -1).
+  template <class F>
+  void for_each_run(index item, index then, F&& f) const {
+    const index end = end_of(item);
+    for (index n = item * group_; n < end;) {
+      const QueryRun run = run_at(n, end);
+      n += (run.query_end - run.query_begin + kLaneTile - 1) / kLaneTile;
+      if (n == end && then < 0) {
+        f(run, static_cast<const QueryRun*>(nullptr));
+      } else {
+        const QueryRun next = n < end ? run_at(n, end) : run_at(then * group_, end_of(then));
+        f(run, &next);
+      }
+    }
+  }
+
+  /// The same without regard to what follows.
   template <class F>
   void for_each_run(index item, F&& f) const {
-    const index end = (item + 1) * group_ < total_ ? (item + 1) * group_ : total_;
-    for (index n = item * group_; n < end;) {
-      const Place place = find(n);
-      const index tiles = end - n < place.tile + 1 ? end - n : place.tile + 1;
-      const index first = (place.tile + 1 - tiles) * kLaneTile;
-      const index last = (place.tile + 1) * kLaneTile;
-      const index queries = place.sequence->queries;
-      f(QueryRun{*place.sequence, place.head, first, last < queries ? last : queries});
-      n += tiles;
-    }
+    for_each_run(item, -1, [&f](const QueryRun& run, const QueryRun*) { f(run); });
   }
 
  private:
@@ -49,6 +58,8 @@ class QueryTiles {
     index tile;
   };
   Place find(index n) const;
+  index end_of(index item) const { return std::min((item + 1) * group_, total_); }
+  QueryRun run_at(index n, index end) const;
 
   const std::vector<Sequence>& sequences_;
   std::vector<index> first_;  // number of the first tile of each sequence
@@ -56,9 +67,25 @@ class QueryTiles {
   index group_ = 1;
 };
 
+/// Computes the tiles of one run. `next` is what the same thread does after it, or null.
+template <class T>
+using ForwardKernel = void (*)(const KernelCall<T>& call, const AttentionOutputs<T>& out,
+                               const QueryRun& run, const QueryRun* next);
+/// That of the current instruction set.
+template <class T>
+ForwardKernel<T> forward_kernel();
+template <>
+ForwardKernel<float> forward_kernel();
+template <>
+ForwardKernel<double> forward_kernel();
+
 /// Work of a whole query tile of the longest sequence, without regard to the mask.
 template <class T>
 double tile_flops(const std::vector<Sequence>& sequences, const AttentionInputs<T>& in);
+
+/// Work of the backward of the longest sequence under one group of heads, likewise.
+template <class T>
+double unit_flops(const std::vector<Sequence>& sequences, const AttentionInputs<T>& in);
 
 /// Rows of o, lse and weights that belong to no sequence: 0, -inf, 0. Weights of a sequence's rows
 /// start at 0 as well, since what the mask drops is never computed.

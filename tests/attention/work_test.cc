@@ -35,6 +35,28 @@ TEST(QueryTiles, CoverEveryQueryOnce) {
   }
 }
 
+// The run that a run is told of is the one that follows, here or in the next item.
+TEST(QueryTiles, TellWhatFollows) {
+  const std::vector<Sequence> sequences = {{.number = 0, .queries = 130, .keys = 10},
+                                           {.number = 1, .queries = 70, .keys = 10}};
+  using Place = std::tuple<index, index, index, index>;
+  const auto place = [](const QueryRun& run) {
+    return Place{run.sequence.number, run.head, run.query_begin, run.query_end};
+  };
+  for (const double flops : {3e5, 1e9}) {
+    const QueryTiles tiles(sequences, 3, flops);
+    std::vector<Place> runs, nexts;
+    for (index item = 0; item < tiles.items(); ++item) {
+      const index then = item + 1 < tiles.items() ? item + 1 : -1;
+      tiles.for_each_run(item, then, [&](const QueryRun& run, const QueryRun* next) {
+        runs.push_back(place(run));
+        if (next != nullptr) nexts.push_back(place(*next));
+      });
+    }
+    EXPECT_EQ(nexts, std::vector<Place>(runs.begin() + 1, runs.end()));
+  }
+}
+
 TEST(QueryTiles, NothingIsNoItem) {
   EXPECT_EQ(QueryTiles({}, 4, 1.0).items(), 0);
   const std::vector<Sequence> empty = {{.queries = 0, .keys = 5}};

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work handed out so that a thread knows what it does next, and can ask for the rows of it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "fovea/attention/backward_work.h"
+#include "fovea/attention/work.h"
+#include "fovea/simd/prefetch.h"
+
+namespace fovea {
+
+/// Calls f(item, next) for every item in [0, items), as ctx.for_each does: `next` is the item that
+/// the same thread does after it, or -1 where that is not known. Each thread has a range of its
+/// own, for neighbours lie together in memory, and helps the others when it is through.
+template <class F>
+void for_each_ahead(const Context& ctx, index items, F&& f) {
+  const index ranges = std::min<index>(items, ctx.threads());
+  const auto begin_of = [&](index range) { return items * range / ranges; };
+  std::vector<std::atomic<index>> taken(static_cast<std::size_t>(std::max<index>(ranges, 0)));
+  const auto take = [&](index range, index spare) {
+    std::atomic<index>& count = taken[static_cast<std::size_t>(range)];
+    const index size = begin_of(range + 1) - begin_of(range);
+    if (count.load(std::memory_order_relaxed) + spare >= size) return index{-1};
+    const index n = count.fetch_add(1, std::memory_order_relaxed);
+    return n < size ? begin_of(range) + n : index{-1};
+  };
+  ctx.for_each(ranges, [&](index own) {
+    for (index k = 0; k < ranges; ++k) {
+      const index range = (own + k) % ranges;
+      for (index item = take(range, 0); item >= 0;) {
+        const index next = take(range, 1);  // what is left at the end is for whoever is free first
+        f(item, next);
+        item = next >= 0 ? next : take(range, 0);
+      }
+    }
+  });
+}
+
+/// What a chunk of the backward reads first. The queries of a unit are read before its first chunk.
+template <class T>
+void expect_inputs(const BackwardCall<T>& call, const BackwardChunk<T>& chunk, Prefetch& ahead) {
+  const Sequence& sequence = chunk.sequence;
+  for (const View<const T>& view : {call.in.k, call.in.v}) {
+    ahead.add(
+        Rows<const T>(view.row(sequence.batch, sequence.key_row + chunk.key_begin, chunk.group),
+                      chunk.key_end - chunk.key_begin, view.width, view.length_stride));
+  }
+  if (chunk.key_begin > 0) return;
+  for (const View<const T>& view : {call.saved.o, call.saved.d_o, call.in.q}) {
+    ahead.add(Rows<const T>(view.row(sequence.batch, sequence.query_row, chunk.first_head),
+                            sequence.queries, view.width, view.length_stride));
+  }
+}
+
+/// What it writes.
+template <class T>
+void expect_gradients(const BackwardCall<T>& call, const BackwardChunk<T>& chunk, Prefetch& ahead) {
+  const auto& [dq, dk, dv] = call.gradients;
+  const Sequence& sequence = chunk.sequence;
+  for (const View<T>& view : {dk, dv}) {
+    if (view.empty()) continue;
+    ahead.add(Rows<T>(view.row(sequence.batch, sequence.key_row + chunk.key_begin, chunk.group),
+                      chunk.key_end - chunk.key_begin, view.width, view.length_stride));
+  }
+}
+
+}  // namespace fovea
