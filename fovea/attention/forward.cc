@@ -30,10 +30,10 @@
 //   o[Dv][64]  = o * alpha + V (broadcast) x p   the rescaling rides on the load of the accumulator
 //
 // and o is transposed back at the end. Rows of K and V are read where they lie, so heads stay a
-// stride; only a run of tiles that reads rows far apart again and again works on a copy. For D = Dv
-// = 64 a score costs 256 flops, 128 multiply-adds, plus one exp; a step of a product reads 4
-// vectors and 6 values for 24 vector multiply-adds: the products decide. A tile of scores (24 KB)
-// stays in L1 with qt or o in L2.
+// stride. For D = Dv = 64 a score costs 256 flops, 128 multiply-adds, plus one exp; a step of a
+// product reads 4 vectors and 6 values for 24 vector multiply-adds: the products decide. A tile of
+// scores (24 KB) stays in L1 with qt or o in L2. Short sequences read every row once or twice, and
+// would wait for it: so the products ask for the rows of the next run beside their own work.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
@@ -45,6 +45,7 @@ struct ForwardTile {
   const AttentionOutputs<T>& out;
   const Sequence& sequence;
   const HeadKeys<T>& head_keys;
+  Prefetch& ahead;
   index head;
   index query;       // first query of the tile
   index queries;     // 1 .. kLaneTile
@@ -66,6 +67,10 @@ struct ForwardTile {
   Rows<const T> query_rows() const {
     const auto& q = call.in.q;
     return {q.row(sequence.batch, sequence.query_row + query, head), queries, D(), q.length_stride};
+  }
+  Rows<T> o_rows() const {
+    return {out.o.row(sequence.batch, sequence.query_row + query, head), queries, Dv(),
+            out.o.length_stride};
   }
   Rows<const T> key_rows(Rows<const T> rows, index key, index keys) const {
     return rows.slice(key - head_keys.first, key - head_keys.first + keys);
@@ -122,7 +127,8 @@ bool ForwardTile<T>::Scores(index key, index keys) {
                                 .b_depth = stride,
                                 .c = s,
                                 .c_row = stride,
-                                .maximum = largest};
+                                .maximum = largest,
+                                .ahead = &ahead};
   std::fill_n(largest, stride, std::numeric_limits<T>::lowest());
   if (kind == TileKind::kAll && !call.has_bias()) {
     TileProduct<Into::kOverwrite, LaneMaximum::kTake>(product);
@@ -229,7 +235,8 @@ void ForwardTile<T>::AddValues(index key, index keys) {
                                 .b_depth = stride,
                                 .c = o,
                                 .c_row = stride,
-                                .per_lane = alpha};
+                                .per_lane = alpha,
+                                .ahead = &ahead};
   parts.for_each_lanes([&](Span lanes, Span rows) {
     const TileOperands<T> part = PartOf(product, {0, Dv(), rows.begin, rows.end - rows.begin,
                                                   lanes.begin, lanes.end - lanes.begin});
@@ -269,10 +276,7 @@ void ForwardTile<T>::Finish() {
       hn::Store(hn::Mul(hn::Load(d, value), by), d, value);
     }
   }
-  const auto& o_out = out.o;
-  LanesToRows<T>(o, stride, queries,
-                 {o_out.row(sequence.batch, sequence.query_row + query, head), queries, Dv(),
-                  o_out.length_stride});
+  LanesToRows<T>(o, stride, queries, o_rows());
   WriteLse();
 }
 
@@ -312,6 +316,7 @@ void ForwardTile<T>::WriteWeights(index begin, index end) {
 template <class T>
 void RunTile(ForwardTile<T> tile) {
   Scratch scratch;
+  tile.ahead.add(tile.o_rows());
   tile.Allocate(scratch);
   const auto [first, last] =
       tile.call.attention.mask.key_range(tile.sequence, tile.head, tile.query, tile.queries);
@@ -337,23 +342,25 @@ void RunTile(ForwardTile<T> tile) {
 }
 
 template <class T>
-void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const QueryRun& run) {
-  Scratch scratch;
-  const HeadKeys<T> keys = KeysOfRun(call, run, scratch);
+void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const QueryRun& run,
+              const QueryRun* next) {
+  Prefetch ahead;
+  if (next != nullptr) ExpectRun(call, *next, ahead);
+  const HeadKeys<T> keys = KeysOfRun(call, run);
   const index last = (run.query_end - 1) / kLaneTile * kLaneTile;
   for (index query = last; query >= run.query_begin; query -= kLaneTile) {
-    RunTile(ForwardTile<T>{call, out, run.sequence, keys, run.head, query,
+    RunTile(ForwardTile<T>{call, out, run.sequence, keys, ahead, run.head, query,
                            std::min(kLaneTile, run.query_end - query)});
   }
 }
 
 void RunTilesF32(const KernelCall<float>& call, const AttentionOutputs<float>& out,
-                 const QueryRun& run) {
-  RunTiles(call, out, run);
+                 const QueryRun& run, const QueryRun* next) {
+  RunTiles(call, out, run, next);
 }
 void RunTilesF64(const KernelCall<double>& call, const AttentionOutputs<double>& out,
-                 const QueryRun& run) {
-  RunTiles(call, out, run);
+                 const QueryRun& run, const QueryRun* next) {
+  RunTiles(call, out, run, next);
 }
 
 }  // namespace
@@ -367,32 +374,14 @@ namespace fovea {
 HWY_EXPORT(RunTilesF32);
 HWY_EXPORT(RunTilesF64);
 
-template <class T>
-void attention_forward(const Context& ctx, const Attention<T>& attention,
-                       const AttentionInputs<T>& in, const AttentionOutputs<T>& out) {
-  check_attention(attention, in);
-  check_outputs(in, out);
-  const auto run = [] {
-    if constexpr (std::is_same_v<T, float>) {
-      return FOVEA_DISPATCH(RunTilesF32);
-    } else {
-      return FOVEA_DISPATCH(RunTilesF64);
-    }
-  }();
-  const KernelCall<T> call(attention, in);
-  const std::vector<Sequence> sequences = make_sequences(attention, in);
-  clear_uncovered(sequences, out);
-  for (const auto& observer : attention.observe.parts()) observer->clear();
-  const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in));
-  ctx.for_each(tiles.items(), [&](index item) {
-    tiles.for_each_run(item, [&](const QueryRun& of_head) { run(call, out, of_head); });
-  });
+template <>
+ForwardKernel<float> forward_kernel() {
+  return FOVEA_DISPATCH(RunTilesF32);
 }
-
-template void attention_forward(const Context&, const Attention<float>&,
-                                const AttentionInputs<float>&, const AttentionOutputs<float>&);
-template void attention_forward(const Context&, const Attention<double>&,
-                                const AttentionInputs<double>&, const AttentionOutputs<double>&);
+template <>
+ForwardKernel<double> forward_kernel() {
+  return FOVEA_DISPATCH(RunTilesF64);
+}
 
 }  // namespace fovea
 #endif  // HWY_ONCE

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <type_traits>
-#include <utility>
 
 #include "fovea/attention/attention.h"
 #include "fovea/attention/backward_work.h"
@@ -32,24 +31,18 @@ void count_tiles(const Attention<T>& attention, const Sequence& sequence, index 
   }
 }
 
-// Bytes that one thread takes in the forward: the copy of a run's keys and values, and a tile.
+// Bytes that one thread takes in the forward: a tile.
 template <class T>
 double forward_scratch(const Attention<T>& attention, const AttentionInputs<T>& in,
                        const std::vector<Sequence>& sequences) {
-  const View<const T>&q = in.q, &k = in.k, &v = in.v;
-  const QueryTiles tiles(sequences, q.heads, tile_flops(sequences, in));
+  const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in));
   index most = 0;
   for (index item = 0; item < tiles.items(); ++item) {
     tiles.for_each_run(item, [&](const QueryRun& run) {
       const index queries = run.query_end - run.query_begin;
-      const std::pair<index, index> range =
-          attention.mask.key_range(run.sequence, run.head, run.query_begin, queries);
-      const index copied = queries > kLaneTile ? range.second - range.first : 0;
       const index lanes = backward_kernels<T>().lanes;
       const index stride = (std::min(queries, kLaneTile) + lanes - 1) / lanes * lanes;
-      most = std::max(most, (k.length_stride == k.width ? 0 : copied * k.width) +
-                                (v.length_stride == v.width ? 0 : copied * v.width) +
-                                ForwardRoom(q.width, v.width, stride).total() +
+      most = std::max(most, ForwardRoom(in.q.width, in.v.width, stride).total() +
                                 observer_values(attention.observe, run.sequence, stride));
     });
   }

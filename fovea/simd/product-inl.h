@@ -26,6 +26,8 @@
 //   output    o[d][query] = o * alpha + V^T p    TileProduct<Into::kScaleAndAdd>
 //             {rows = Dv, depth = keys, lanes = 64, a = V, a_row = 1, a_depth = value stride,
 //              b = p[keys][64], b_depth = 64, c = o, c_row = 64, per_lane = alpha[64]}
+#include "fovea/simd/prefetch.h"
+
 #if defined(FOVEA_SIMD_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FOVEA_SIMD_PRODUCT_INL_H_
 #undef FOVEA_SIMD_PRODUCT_INL_H_
@@ -62,6 +64,7 @@ struct TileOperands {
   index c_row = 0;
   const T* per_lane = nullptr;  ///< [lanes], for kScaleAndAdd and kStartAt
   T* maximum = nullptr;         ///< [lanes], for LaneMaximum::kTake
+  Prefetch* ahead = nullptr;    ///< makes a step before each whole block of rows
 };
 
 /// The register block: 24 sums of AVX-512's 32 registers, 12 or 8 of the other sets' 16. A panel of
@@ -147,6 +150,7 @@ template <Into kInto, LaneMaximum kMaximum, int kVectors, class T>
 HWY_NOINLINE void ProductPanel(const TileOperands<T>& t, index lane) {
   index row = 0;
   for (; row + kBlockRows <= t.rows; row += kBlockRows) {
+    if (t.ahead != nullptr) t.ahead->step();
     ProductBlock<kInto, kMaximum, kBlockRows, kVectors>(t, row, lane);
   }
   if constexpr (kBlockRows > 4) {
