@@ -71,7 +71,8 @@ struct BackwardTile {
     return {view.row(sequence().batch, sequence().query_row + query, head), queries, view.width,
             view.length_stride};
   }
-  Rows<const T> key_rows(const View<const T>& view) const {
+  template <class U>
+  Rows<U> key_rows(const View<U>& view) const {
     return {view.row(sequence().batch, sequence().key_row + key, chunk.group), keys, view.width,
             view.length_stride};
   }
@@ -161,6 +162,7 @@ void BackwardTile<T>::RunBlock() {
   };
   TileOperands<T> product{
       .rows = queries, .lanes = stride, .a_depth = 1, .b_depth = stride, .c_row = stride};
+  product.ahead = chunk.ahead;
   product.depth = call.in.q.width;
   product.a = packed_q().data;
   product.a_row = Dp;
@@ -282,6 +284,7 @@ void BackwardTile<T>::AddProduct(TileOperands<T> product, Along along, Rows<cons
   Scratch scratch;
   const bool poisoned = kind == TileKind::kSome && AnyPoisoned(b);
   product.lanes = product.b_depth = product.c_row = b.columns;
+  product.ahead = chunk.ahead;
   product.b = poisoned ? WithoutPoison(b, scratch).data : b.data;
   AddParts(product, along);
   for (index n = 0; poisoned && n < b.rows; ++n) {
@@ -311,16 +314,9 @@ void BackwardTile<T>::AddParts(const TileOperands<T>& product, Along along) {
 
 template <class T>
 void BackwardTile<T>::Finish() {
-  for (index j = 0; j < keys; ++j) {
-    const index row = sequence().key_row + key + j;
-    const auto& [dq_out, dk_out, dv_out] = call.gradients;
-    if (!dk_out.empty()) {
-      std::copy_n(dk + j * Dp, dk_out.width, dk_out.row(sequence().batch, row, chunk.group));
-    }
-    if (!dv_out.empty()) {
-      std::copy_n(dv + j * Dvp, dv_out.width, dv_out.row(sequence().batch, row, chunk.group));
-    }
-  }
+  const auto& [dq_out, dk_out, dv_out] = call.gradients;
+  if (!dk_out.empty()) CopyRows(Rows<const T>(dk, keys, dk_out.width, Dp), key_rows(dk_out));
+  if (!dv_out.empty()) CopyRows(Rows<const T>(dv, keys, dv_out.width, Dvp), key_rows(dv_out));
 }
 
 template <class T>

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "fovea/attention/ahead.h"
 #include "fovea/attention/score_tile.h"
-#include "fovea/attention/work.h"
 #include "fovea/base/memory.h"
 
 namespace fovea {
@@ -62,13 +62,12 @@ class Backward {
   void pack(const Unit& unit, const PackedQueries<T>& packed, index begin, index end) const;
   void compute(const Unit& unit, const BackwardChunk<T>& chunk) const;
   void add_dq(const Unit& unit, const BackwardChunk<T>& chunk, index begin, index end) const;
-  void run_whole(const Unit& unit) const;
+  void run_whole(const Unit& unit, const Unit* next) const;
   void run_shared(const Unit& unit) const;
   void clear_dq(const Unit& unit, index begin, index end) const;
   void store_gradients();
   template <class Part>
   index store_gradient(const Part& part, index offset);
-  double unit_flops() const;
 
   const Context& ctx_;
   const BackwardCall<T>& call_;
@@ -120,10 +119,12 @@ void Backward<T>::run() {
   clear_uncovered(sequences_, call_.gradients);
   const auto count = static_cast<index>(units_.size());
   const index whole = whole_units();
-  const index group = std::max<index>(1, static_cast<index>(1e6 / std::max(unit_flops(), 1.0)));
-  ctx_.for_each((whole + group - 1) / group, [&](index item) {
-    for (index n = item * group; n < std::min(whole, (item + 1) * group); ++n) {
-      run_whole(units_[static_cast<std::size_t>(n)]);
+  const index group =
+      std::max<index>(1, static_cast<index>(1e6 / std::max(unit_flops(sequences_, call_.in), 1.0)));
+  for_each_ahead(ctx_, (whole + group - 1) / group, [&](index item, index then) {
+    for (index n = item * group, end = std::min(whole, n + group); n < end; ++n) {
+      const index next = n + 1 < end ? n + 1 : then * group;
+      run_whole(units_[static_cast<std::size_t>(n)], next < 0 ? nullptr : units_.data() + next);
     }
   });
   for (index n = whole; n < count; ++n) run_shared(units_[static_cast<std::size_t>(n)]);
@@ -176,19 +177,6 @@ ThreadScratch Backward<T>::scratch() const {
   const auto tables = static_cast<double>(sums_.size() * sizeof(double));
   return {static_cast<double>(caller) * sizeof(T) + tables,
           static_cast<double>(worker) * sizeof(T)};
-}
-
-template <class T>
-double Backward<T>::unit_flops() const {
-  const auto& [q, k, v] = call_.in;
-  double scores = 0;
-  for (const Sequence& sequence : sequences_) {
-    scores = std::max(scores,
-                      static_cast<double>(sequence.queries) * static_cast<double>(sequence.keys));
-  }
-  const double heads =
-      static_cast<double>(q.heads) / static_cast<double>(std::max<index>(1, k.heads));
-  return scores * heads * static_cast<double>(6 * q.width + 4 * v.width);
 }
 
 template <class T>
@@ -282,9 +270,10 @@ void Backward<T>::add_dq(const Unit& unit, const BackwardChunk<T>& chunk, index 
 }
 
 template <class T>
-void Backward<T>::run_whole(const Unit& unit) const {
+void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
   const Sequence& sequence = *unit.sequence;
   Scratch scratch;
+  Prefetch ahead;
   T* delta = scratch.allocate<T>(delta_values(unit));
   for (index h = unit.first_head; h < unit.last_head; ++h) {
     compute_delta(unit, h, 0, sequence.queries, delta + (h - unit.first_head) * sequence.queries);
@@ -297,6 +286,13 @@ void Backward<T>::run_whole(const Unit& unit) const {
     Scratch of_chunk;
     BackwardChunk<T> chunk = chunk_of(unit, n, delta);
     chunk.packed = packed;
+    chunk.ahead = &ahead;
+    expect_gradients(call_, chunk, ahead);
+    const bool last = n + 1 == unit.chunks();
+    if (!last) expect_inputs(call_, chunk_of(unit, n + 1, delta), ahead);
+    if (last && next != nullptr && next->chunks() > 0) {
+      expect_inputs(call_, chunk_of(*next, 0, delta), ahead);
+    }
     allocate_dq(unit, chunk, of_chunk);
     compute(unit, chunk);
     add_dq(unit, chunk, 0, sequence.queries);

@@ -4,6 +4,7 @@
 
 #include "fovea/attention/kernel.h"
 #include "fovea/attention/room.h"
+#include "fovea/simd/prefetch.h"
 
 namespace fovea {
 
@@ -40,6 +41,7 @@ struct BackwardChunk {
   T* dq;                         ///< [heads][query_end - query_begin][D rounded up], 0 at the start
   double* sums;                  ///< [heads][sums_size] gradients of the bias parts
   index sums_size;
+  Prefetch* ahead = nullptr;  ///< of the thread that computes it, if it asks for rows
 
   const T* delta_of(index head) const { return delta + (head - first_head) * sequence.queries; }
   /// Number of a query among those of all heads of the chunk.
