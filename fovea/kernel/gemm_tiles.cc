@@ -162,7 +162,7 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
   constexpr index kWidth = kPanelLanes<T>;
   const index rows = t.c.rows, columns = t.c.columns;
   const bool is_ragged = columns % kLanes<T> != 0;
-  const bool copies_a = t.a.stride >= kFarApart<T>;
+  const bool copies_a = t.a.stride > kFarApart<T>;
   const bool copies_b = is_ragged || t.b.stride >= 2 * kFarApart<T>;
   const index a_depth = copies_a ? RoundUpToLanes<T>(rows) : t.a.stride;
   Scratch scratch;
