@@ -13,7 +13,7 @@ namespace fovea::cli {
 
 /// What is said while a model is trained: on stderr a bar, or plain lines, one at most every ten
 /// seconds; in the log, if there is one, the lines.
-class TrainingLog final : public Observer {
+class TrainingLog final : public TrainingObserver {
  public:
   /// `updates` of the whole run; 0: not known.
   TrainingLog(index updates, ProgressKind kind) : updates_(updates), kind_(kind) {}

@@ -72,6 +72,6 @@ struct StartAt {
 /// also what Trainer::resume does.
 TrainResult train_language_model(const Context& context, const LanguageModelRun& run,
                                  const std::filesystem::path& folder, StartAt start,
-                                 Observer& observer);
+                                 TrainingObserver& observer);
 
 }  // namespace fovea

@@ -7,7 +7,7 @@ namespace fovea {
 
 TrainResult train_language_model(const Context& context, const LanguageModelRun& run,
                                  const std::filesystem::path& folder, StartAt start,
-                                 Observer& observer) {
+                                 TrainingObserver& observer) {
   const std::vector<NamedFile> files = {{"config.json", config_text(run.settings)},
                                         {"tokenizer.txt", to_text(run.tokenizer->data())}};
   if (!start.resume) write_model_files(folder, files);

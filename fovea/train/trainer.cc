@@ -35,7 +35,7 @@ double mean_or_zero(double sum, index count) {
 
 }  // namespace
 
-Trainer::Trainer(const Context& context, Objective& objective, Observer& observer,
+Trainer::Trainer(const Context& context, Objective& objective, TrainingObserver& observer,
                  TrainerSetup setup)
     : context_(context),
       objective_(objective),

@@ -45,9 +45,9 @@ class Objective {
 enum class Request { kNone, kSave, kStop };
 
 /// Who watches. Called by the thread that trains, between the parts of a step.
-class Observer {
+class TrainingObserver {
  public:
-  virtual ~Observer() = default;
+  virtual ~TrainingObserver() = default;
 
   virtual void begins(const RunState&) {}
   /// Something that a user may want to know, such as a damaged checkpoint that was passed over.
@@ -90,7 +90,8 @@ std::filesystem::path checkpoints_of(const std::filesystem::path& folder);
 class Trainer {
  public:
   /// Begins at step 0.
-  Trainer(const Context& context, Objective& objective, Observer& observer, TrainerSetup setup);
+  Trainer(const Context& context, Objective& objective, TrainingObserver& observer,
+          TrainerSetup setup);
 
   /// Goes on from the newest whole checkpoint of the run, or from update 0 if none was due yet.
   /// Throws kModelDamaged, and kConfig where model, text or tokenizer are not the same any more;
@@ -126,7 +127,7 @@ class Trainer {
 
   const Context context_;
   Objective& objective_;
-  Observer& observer_;
+  TrainingObserver& observer_;
   const TrainerSetup setup_;
   const Horizon horizon_;
   const index eval_every_, save_every_, window_;

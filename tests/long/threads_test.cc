@@ -43,7 +43,7 @@ std::map<std::string, std::string> results(const std::filesystem::path& output) 
 TEST(Threads, TwoHundredUpdatesEndWithTheSameBytes) {
   const TestFolder folder;
   const LanguageModelSettings settings = wide_settings(folder);
-  Observer silent;
+  TrainingObserver silent;
   std::map<std::string, std::string> expected;
   for (const int threads : {1, 2, 3, 8}) {
     const index before = Context::items_run_by_helpers();

@@ -11,7 +11,7 @@ namespace {
 TEST(Load, GivesBackWhatWasTrained) {
   const TestFolder folder;
   const LanguageModelRun run = prepare_run(tiny_settings(folder));
-  Observer silent;
+  TrainingObserver silent;
   train_language_model(Context(2), run, folder / "model", {}, silent);
   const LoadedLanguageModel loaded = load_language_model(folder / "model");
   EXPECT_EQ(loaded.settings.model, run.settings.model);

@@ -23,7 +23,7 @@ TEST(RunTime, IsAboutWhatTheRunTakes) {
   const RunTime time = time_of(settings);
   EXPECT_THAT(time.basis, HasSubstr("updates were tried"));
   const double begin = monotonic_seconds();
-  Observer silent;
+  TrainingObserver silent;
   train_language_model(Context(1), prepare_run(settings), folder / "m", {}, silent);
   const double taken = monotonic_seconds() - begin;
   EXPECT_GT(time.seconds, taken / 5);

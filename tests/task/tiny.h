@@ -39,7 +39,7 @@ inline LanguageModelSettings tiny_settings(const TestFolder& folder) {
 /// Trains into folder/model, which is the result.
 inline std::filesystem::path tiny_model(const TestFolder& folder,
                                         const LanguageModelSettings& settings) {
-  Observer silent;
+  TrainingObserver silent;
   train_language_model(Context(2), prepare_run(settings), folder / "model", {}, silent);
   return folder / "model";
 }

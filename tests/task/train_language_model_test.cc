@@ -13,7 +13,7 @@ TEST(TrainLanguageModel, LearnsATinyText) {
   LanguageModelSettings settings = tiny_settings(folder);
   settings.recipe.lr = 1e-2;
   settings.recipe.stop_after = "200u";
-  Observer silent;
+  TrainingObserver silent;
   const TrainResult result =
       train_language_model(Context(2), prepare_run(settings), folder / "m", {}, silent);
   EXPECT_EQ(result.state.step, 200);
@@ -30,7 +30,7 @@ TEST(TrainLanguageModel, BitsDoNotDependOnThreads) {
   settings.model.width = 64;
   settings.model.block = 32;
   settings.model.dropout = 0.1;
-  Observer silent;
+  TrainingObserver silent;
   std::string expected;
   for (const int threads : {1, 2, 3, 8}) {
     const index helped = Context::items_run_by_helpers();
@@ -50,10 +50,10 @@ TEST(TrainLanguageModel, ResumedRunsEndWithTheSameBits) {
   LanguageModelSettings settings = tiny_settings(folder);
   settings.model.dropout = 0.2;
   settings.recipe.accumulate = 2;
-  Observer silent;
+  TrainingObserver silent;
   train_language_model(Context(2), prepare_run(settings), folder / "straight", {}, silent);
 
-  struct StopAtStep : Observer {
+  struct StopAtStep : TrainingObserver {
     void updated(const UpdateRecord& record, double) override { step = record.step; }
     Request request() override { return step >= 13 ? Request::kStop : Request::kNone; }
     index step = 0;
@@ -70,7 +70,7 @@ TEST(TrainLanguageModel, ResumedRunsEndWithTheSameBits) {
 TEST(TrainLanguageModel, OtherTextIsAnotherRun) {
   const TestFolder folder;
   const LanguageModelSettings settings = tiny_settings(folder);
-  Observer silent;
+  TrainingObserver silent;
   train_language_model(Context(1), prepare_run(settings), folder / "m", {}, silent);
   std::ofstream(folder / "text.txt", std::ios::app) << "one more line\n";
   EXPECT_THROWS(train_language_model(Context(1), prepare_run(settings), folder / "m",

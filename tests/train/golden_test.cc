@@ -92,7 +92,7 @@ class SmallNetwork final : public Objective {
   index update_ = 0, targets_of_update_ = 0;
 };
 
-struct Updates : Observer {
+struct Updates : TrainingObserver {
   void updated(const UpdateRecord& record, double) override { all.push_back(record); }
   std::vector<UpdateRecord> all;
 };

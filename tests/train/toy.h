@@ -65,7 +65,7 @@ class ToyObjective final : public Objective {
 };
 
 /// Remembers what it was told, and asks for `wanted` once `at_step` updates are done.
-class ToyObserver : public Observer {
+class ToyObserver : public TrainingObserver {
  public:
   void noticed(const std::string& what) override { notices.push_back(what); }
   void updated(const UpdateRecord& record, double) override { updates.push_back(record); }
