@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace fovea {
 
@@ -94,6 +95,8 @@ void Tape::backward(Variable loss, double scale) {
   check(mode_ == TapeMode::kTrain, "backward: the tape is in inference mode, nothing was recorded");
   check(loss.defined() && loss.rows() == 1 && loss.columns() == 1,
         "backward: the loss must be one number");
+  check(!walked_, "backward: this recording has been walked already; reset() begins another");
+  walked_ = true;
   if (!loss.needs_gradient()) return;
   open_gradient(*loss.value_);
   if (loss.dtype() == DType::kFloat32) {
@@ -114,6 +117,7 @@ void Tape::backward(Variable loss, double scale) {
 void Tape::reset() {
   arena_.reset();
   last_ = nullptr;
+  walked_ = false;
   free_ = nullptr;
 }
 
@@ -189,6 +193,19 @@ void Tape::fill_missing_parts(Value& whole) {
     for (index n = 0; n < part->rows; ++n) std::memset(row + n * row_bytes, 0, bytes);
   }
   whole.written = true;
+}
+
+bool Tape::hand_over_gradient(Variable y, Variable x) {
+  Value &from = *y.value_, &to = *x.value_;
+  const auto is_alone = [](const Value& v) {
+    return !v.leaf && v.whole == nullptr && v.parts.empty();
+  };
+  if (!to.needs_gradient || to.gradient != nullptr || !is_alone(from) || !is_alone(to))
+    return false;
+  if (contiguous_bytes(from) != contiguous_bytes(to)) return false;
+  to.gradient = std::exchange(from.gradient, nullptr);
+  to.written = true;
+  return true;
 }
 
 void* Tape::acquire(std::size_t bytes) {

@@ -141,7 +141,7 @@ class Tape {
   Variable parameter(Parameter& parameter);
 
   /// d(loss) of every leaf, for a `loss` [1, 1], times `scale`. Parameters' gradients add to what
-  /// is there unless cleared. Once per recording.
+  /// is there unless cleared. Once per recording: Error(kShape) the second time.
   void backward(Variable loss, double scale = 1);
 
   /// Forgets all variables; the memory is kept for the next step.
@@ -182,6 +182,10 @@ class Tape {
   /// The same, to be overwritten: nobody else reads it after this closure.
   template <class T>
   Rows<T> take_gradient(Variable y) const;
+  /// In a backward closure, as the last thing it does with the gradient of `y`: its memory becomes
+  /// the gradient of `x`. False, and nothing is done, if x's has memory already, or one of them
+  /// shares its own with others.
+  bool hand_over_gradient(Variable y, Variable x);
   /// In a backward closure: where to write the gradient of an input (at most once per closure).
   template <class T>
   GradientOut<T> gradient_for(Variable x);
@@ -216,6 +220,7 @@ class Tape {
   const TapeMode mode_;
   Arena arena_;
   Node* last_ = nullptr;
+  bool walked_ = false;
   FreeBuffer* free_ = nullptr;
 };
 

@@ -46,8 +46,8 @@ void check_matmul(InRows<T> a, const Panels<T>& b, Rows<T> c, const MatmulOption
         a.columns, b.rows, b.columns);
   check_rows("matmul", "c", c, a.rows, b.columns);
   check_optional("matmul", "bias", o.bias, "N", c.columns);
-  if (o.before_activation.data != nullptr) {
-    check_rows("matmul", "before_activation", o.before_activation, c.rows, c.columns);
+  if (o.slope.data != nullptr) {
+    check_rows("matmul", "slope", o.slope, c.rows, c.columns);
   }
   if (b.isa != current_isa() && c.rows * c.columns > 0) {
     throw Error(ErrorCode::kInternal,
@@ -114,8 +114,8 @@ template <class T>
 void MatmulItems<T>::run(index item) const {
   const auto [rows, columns] = cut_.item(item);
   MatmulOptions<T> o = options_;
-  if (o.before_activation.data != nullptr) {
-    o.before_activation = o.before_activation.slice(rows.begin, rows.end);
+  if (o.slope.data != nullptr) {
+    o.slope = o.slope.slice(rows.begin, rows.end);
   }
   gemm_kernels<T>().matmul({a_.slice(rows.begin, rows.end), &b_, columns.begin / b_.lanes,
                             (columns.end + b_.lanes - 1) / b_.lanes, c_.slice(rows.begin, rows.end),

@@ -77,12 +77,12 @@ class PackedMatrix {
 };
 
 /// What happens to A B on its way into C, in one pass while it is in the cache:
-///   s = A B + bias (+ C, with Store::kAdd);  before_activation = s;  C = activation(s).
+///   s = A B + bias (+ C, with Store::kAdd);  C = activation(s);  slope = activation'(s).
 template <class T>
 struct MatmulOptions {
   Vec<const T> bias = {};  ///< [N], or empty
   Activation activation = Activation::kNone;
-  Rows<T> before_activation = {};  ///< [M,N], or empty
+  Rows<T> slope = {};  ///< [M,N], or empty: what the gradient of C is to be multiplied by
   Store store = Store::kWrite;
 };
 
@@ -116,7 +116,7 @@ struct ProductCut {
 };
 
 /// C [M,N] from A [M,K] and B [K,N], cut into items that may run in any order and at once. Rows of
-/// A, C may be strided; C overlaps neither A nor before_activation. What it is made of must outlive
+/// A, C may be strided; C overlaps neither A nor slope. What it is made of must outlive
 /// it. Throws Error(kShape) if shapes disagree, Error(kInternal) if b was packed for another
 /// instruction set.
 template <class T>

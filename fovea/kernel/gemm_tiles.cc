@@ -63,11 +63,11 @@ HWY_NOINLINE void Finish(const MatmulTile<T>& t, const PanelOfC<T>& p) {
     for (index r = 0; r < t.c.rows; ++r) {
       const T* const sums = p.sums + r * p.stride;
       T* const c = t.c[r] + p.begin;
-      T* const before = o.before_activation.data ? o.before_activation[r] + p.begin : nullptr;
+      T* const slope = o.slope.data ? o.slope[r] + p.begin : nullptr;
       ForEachLane<T>(p.end - p.begin, [&](auto lanes, index i) {
         auto s = lanes.Load(sums + i);
         if (add_bias) s = hn::Add(s, lanes.Load(o.bias.data + p.begin + i));
-        if (before) lanes.Store(s, before + i);
+        if (slope) lanes.Store(ActivateGradient<activation()>(lanes.d, s), slope + i);
         lanes.Store(Activate<activation()>(lanes.d, s), c + i);
       });
     }
@@ -76,7 +76,7 @@ HWY_NOINLINE void Finish(const MatmulTile<T>& t, const PanelOfC<T>& p) {
 
 template <class T>
 bool HasToFinish(const MatmulOptions<T>& o) {
-  return o.activation != Activation::kNone || o.before_activation.data != nullptr ||
+  return o.activation != Activation::kNone || o.slope.data != nullptr ||
          (o.store == Store::kAdd && !o.bias.empty());
 }
 

@@ -21,7 +21,7 @@ struct MatmulTile {
   const Panels<T>* b;
   index first_panel, last_panel;
   Rows<T> c;                 ///< [rows, N]
-  MatmulOptions<T> options;  ///< before_activation, if any, from the same row on as c
+  MatmulOptions<T> options;  ///< slope, if any, from the same row on as c
 };
 
 /// Part of C = A^T B: all of M for some rows and columns of C.

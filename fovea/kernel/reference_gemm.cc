@@ -15,7 +15,8 @@ void matmul(InRows<T> a, InRows<T> m, Form form, Rows<T> c,
         s += a[i][k] * (form == Form::kPlain ? m[k][j] : m[j][k]);
       }
       if (!options.bias.empty()) s += options.bias[j];
-      if (options.before_activation.data != nullptr) options.before_activation[i][j] = s;
+      if (options.slope.data != nullptr)
+        options.slope[i][j] = activate_gradient(options.activation, s);
       c[i][j] = activate(options.activation, s);
     }
   }

@@ -15,6 +15,7 @@
 namespace fovea {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 
 const float kX[] = {1, 2, 3, 4};
@@ -116,6 +117,26 @@ TEST(Tape, ParametersGradientsAddUpUntilCleared) {
   p.clear_gradient();
   step();
   EXPECT_THAT(to_vector(p.gradient.vec<float>()), ElementsAre(1, 1, 1));
+}
+
+TEST(Tape, WalksARecordingOnce) {
+  Parameter p = make_parameter({1, 2, 3});
+  Tape tape{Context(1)};
+  const Variable first = sum(tape, tape.parameter(p)), second = sum(tape, tape.parameter(p));
+  tape.backward(first);
+  EXPECT_THROWS(tape.backward(second), kShape, "walked already");
+  tape.reset();
+  tape.backward(sum(tape, tape.parameter(p)));
+  EXPECT_THAT(to_vector(p.gradient.vec<float>()), ElementsAre(2, 2, 2));
+}
+
+// What is handed over to one input still reaches the other, which adds to it later.
+TEST(Tape, AGradientThatIsHandedOverIsNotShared) {
+  Tape tape{Context(1)};
+  const Variable x = matrix(tape);
+  const Variable twice = scale(tape, x, 2);
+  tape.backward(sum(tape, add(tape, twice, scale(tape, twice, 3))));
+  EXPECT_THAT(gradient_of(x), Each(8));
 }
 
 TEST(Tape, UsesOneParameterAnyNumberOfTimes) {

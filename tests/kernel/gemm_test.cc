@@ -99,7 +99,7 @@ void expect_matmul(const Shape& s, Form form, Store store, bool bias, Activation
     std::pair out{c.template as<U>(), before.template as<U>()};
     MatmulOptions<U> options{.activation = activation, .store = store};
     if (bias) options.bias = {vector.view.data, s.N};
-    if (activation != Activation::kNone) options.before_activation = out.second.view;
+    if (activation != Activation::kNone) options.slope = out.second.view;
     product(in.view, weight.view, out.first.view, options);
     return out;
   };

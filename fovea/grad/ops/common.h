@@ -43,4 +43,11 @@ void pass_on(const Context& context, Rows<const T> dy, const GradientOut<T>& dx)
     copy_rows(context, dy, dx.rows);
 }
 
+/// dx = dy or dx += dy, where nothing else is done with dy: without a copy if that can be.
+template <class T>
+void hand_over(Tape& tape, Variable y, Variable x) {
+  if (tape.hand_over_gradient(y, x)) return;
+  pass_on(tape.context(), tape.gradient_of<T>(y), tape.gradient_for<T>(x));
+}
+
 }  // namespace fovea

@@ -41,7 +41,7 @@ Variable residual(Tape& tape, Variable x, Variable f, const DropoutOptions& opti
       write_or_add(t.context(), t.gradient_for<T>(f), [&](Rows<T> df) {
         dropout_backward(t.context(), mask, t.gradient_of<T>(y), df);
       });
-      pass_on(t.context(), t.gradient_of<T>(y), t.gradient_for<T>(x));
+      hand_over<T>(t, y, x);
     });
   });
   return y;

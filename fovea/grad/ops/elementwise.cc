@@ -26,7 +26,7 @@ Variable add(Tape& tape, Variable a, Variable b) {
     add_forward(tape.context(), a.value<T>(), b.value<T>(), y.value<T>());
     tape.record(y, {a, b}, [=](Tape& t) {
       pass_on(t.context(), t.gradient_of<T>(y), t.gradient_for<T>(a));
-      pass_on(t.context(), t.gradient_of<T>(y), t.gradient_for<T>(b));
+      hand_over<T>(t, y, b);
     });
   });
   return y;

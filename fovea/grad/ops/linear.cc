@@ -32,11 +32,11 @@ struct WeightPanels {
   PackedMatrix<T> own;
 };
 
-// What f's derivative is taken at. ReLU's can be told from its result, so only others keep it.
+// f's derivative is made with f, where both share most of their work. ReLU's can be told from its
+// result.
 template <class T>
-Rows<T> before_activation(Tape& tape, Activation f, Variable y, bool records) {
-  if (f == Activation::kNone || !records) return {};
-  if (f == Activation::kRelu) return y.value<T>();
+Rows<T> room_for_slope(Tape& tape, Activation f, Variable y, bool records) {
+  if (f == Activation::kNone || f == Activation::kRelu || !records) return {};
   return {tape.saved<T>(y.rows() * y.columns()), y.rows(), y.columns()};
 }
 
@@ -46,10 +46,14 @@ struct LinearCall {
 };
 
 template <class T>
-void backward(Tape& tape, const LinearCall& call, Rows<const T> before) {
+void backward(Tape& tape, const LinearCall& call, Rows<const T> slope) {
   const Context& context = tape.context();
   const Rows<T> dy = tape.take_gradient<T>(call.y);
-  if (call.f != Activation::kNone) activation_backward(context, call.f, before, dy, dy);
+  if (call.f == Activation::kRelu) {
+    activation_backward(context, call.f, call.y.value<T>(), dy, dy);
+  } else if (call.f != Activation::kNone) {
+    multiply(context, dy, slope, dy);
+  }
   const auto dx = tape.gradient_for<T>(call.x);
   const auto dw = tape.gradient_for<T>(call.weight);
   if (dx && dw) {
@@ -76,13 +80,12 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activati
   const Variable y = tape.result(x.rows(), out, x.dtype());
   with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
     const bool records = tape.records({x, weight, bias});
-    const Rows<T> before = before_activation<T>(tape, f, y, records);
-    MatmulOptions<T> options{.bias = bias.vec<T>(), .activation = f};
-    if (f != Activation::kRelu) options.before_activation = before;
+    const Rows<T> slope = room_for_slope<T>(tape, f, y, records);
     const WeightPanels<T> panels(tape.context(), weight, Form::kTransposed, x.rows());
-    matmul(tape.context(), x.value<T>(), panels.panels, y.value<T>(), options);
-    tape.record(y, {x, weight, bias}, [call = LinearCall{x, weight, bias, y, f}, before](Tape& t) {
-      backward<T>(t, call, before);
+    matmul(tape.context(), x.value<T>(), panels.panels, y.value<T>(),
+           {.bias = bias.vec<T>(), .activation = f, .slope = slope});
+    tape.record(y, {x, weight, bias}, [call = LinearCall{x, weight, bias, y, f}, slope](Tape& t) {
+      backward<T>(t, call, slope);
     });
   });
   return y;
