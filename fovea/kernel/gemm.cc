@@ -10,9 +10,9 @@ namespace fovea {
 
 namespace {
 
-// A tile is one item of work. Its size balances three wishes: at least some 10 us long, or handing
-// it over costs more than it saves; many tiles, so that threads end together; and large enough
-// that what is fetched for it is used often.
+// A tile is one item of work. Its size balances three wishes: at least some microseconds long, or
+// handing it over, which takes one, costs more than it saves; many tiles, so that threads end
+// together; and large enough that what is fetched for it is used often.
 constexpr double kLeastFlops = 4e5;
 constexpr double kEnoughTiles = 64;
 
@@ -24,7 +24,7 @@ double flops_of(index M, index N, index K) {
 index round_up(index n, index step) { return (n + step - 1) / step * step; }
 
 // From the largest tile whose A, B and C fit in L2, halved until it is small enough.
-ProductCut cut_at_b(index N1, index N2, index M, const BlockShape& block) {
+detail::ProductCut cut_at_b(index N1, index N2, index M, const BlockShape& block) {
   constexpr index kMostRows = 192, kMostColumns = 256, kLeastRows = 48;
   constexpr double kTilesForAll = 24;  // fewer than in matmul: a tile reads A and B all over again
   const double flops = std::max(flops_of(N1, N2, M) / kTilesForAll, 2 * kLeastFlops);
@@ -59,7 +59,7 @@ void check_matmul(InRows<T> a, const Panels<T>& b, Rows<T> c, const MatmulOption
 
 }  // namespace
 
-AxisCut::AxisCut(index size, index most, index step) : size_(size) {
+detail::AxisCut::AxisCut(index size, index most, index step) : size_(size) {
   const index wanted = std::max<index>(1, (size + most - 1) / most);
   length_ = std::max(step, round_up((size + wanted - 1) / wanted, step));
   parts_ = (size + length_ - 1) / length_;
@@ -104,7 +104,7 @@ MatmulItems<T>::MatmulItems(Rows<const T> a, const Panels<T>& b, Rows<T> c,
   constexpr index kMostRows = 96;
   constexpr double kMostFlops = 2e7;
   const index M = c.rows, N = c.columns, K = a.columns;
-  const AxisCut rows(M, kMostRows, gemm_kernels<T>().shape.rows);
+  const detail::AxisCut rows(M, kMostRows, gemm_kernels<T>().shape.rows);
   const double flops = std::clamp(flops_of(M, N, K) / kEnoughTiles, kLeastFlops, kMostFlops);
   const auto wanted = static_cast<index>(flops / flops_of(rows.length(), 1, K));
   cut_ = {rows, {N, std::max(b.lanes, wanted), b.lanes}};

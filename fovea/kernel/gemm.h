@@ -13,7 +13,6 @@
 // scalar a multiplication and an addition). Another instruction set may give other bits.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <type_traits>
 
@@ -21,6 +20,7 @@
 #include "fovea/base/memory.h"
 #include "fovea/base/view.h"
 #include "fovea/kernel/activation.h"
+#include "fovea/kernel/product_cut.h"
 #include "fovea/simd/isa.h"
 
 namespace fovea {
@@ -43,11 +43,11 @@ struct Panels {
   const T* panel(index i) const { return data + i * panel_stride; }
 };
 
-/// B = m, read where it lies: for few rows of A, up to kFewRows, which would not pay for packing.
-/// Nothing if the columns are no multiple of a vector of the current instruction set.
+/// B = m, read where it lies: for few rows of A, up to kRowsInPlace, which would not pay for
+/// packing. Nothing if the columns are no multiple of a vector of the current instruction set.
 template <class T>
 std::optional<Panels<T>> panels_in_place(Rows<const T> m);
-inline constexpr index kFewRows = 96;
+inline constexpr index kRowsInPlace = 96;
 
 /// A right-hand side B [K,N] packed in the order in which products read it: each panel is
 /// [K][lanes], the last filled up with zeros.
@@ -64,10 +64,12 @@ class PackedMatrix {
   index columns() const { return columns_; }  ///< N
   Isa isa() const { return isa_; }            ///< for which it was packed
 
-  Panels<T> panels() const {
+  /// Valid until it is packed again, or gone.
+  Panels<T> panels() const& {
     const T* const data = reinterpret_cast<const T*>(bytes_.get());
     return {data, rows_, columns_, lanes_, rows_ * lanes_, lanes_, isa_};
   }
+  Panels<T> panels() const&& = delete;
 
  private:
   AlignedBytes bytes_;
@@ -86,35 +88,6 @@ struct MatmulOptions {
   Store store = Store::kWrite;
 };
 
-/// [0, size) in equal parts of at most `most`, each but the last a multiple of `step`.
-class AxisCut {
- public:
-  AxisCut() = default;
-  AxisCut(index size, index most, index step);
-  struct Part {
-    index begin, end;
-  };
-  Part part(index i) const { return {i * length_, std::min(size_, (i + 1) * length_)}; }
-  index parts() const { return parts_; }
-  index length() const { return length_; }
-
- private:
-  index size_ = 0, length_ = 0, parts_ = 0;
-};
-
-/// The items of a product: tiles of C.
-struct ProductCut {
-  AxisCut rows, columns;
-
-  index items() const { return rows.parts() * columns.parts(); }
-  struct Tile {
-    AxisCut::Part rows, columns;
-  };
-  Tile item(index i) const {
-    return {rows.part(i / columns.parts()), columns.part(i % columns.parts())};
-  }
-};
-
 /// C [M,N] from A [M,K] and B [K,N], cut into items that may run in any order and at once. Rows of
 /// A, C may be strided; C overlaps neither A nor slope. What it is made of must outlive
 /// it. Throws Error(kShape) if shapes disagree, Error(kInternal) if b was packed for another
@@ -131,7 +104,7 @@ class MatmulItems {
   Panels<T> b_;
   Rows<T> c_;
   MatmulOptions<T> options_;
-  ProductCut cut_;
+  detail::ProductCut cut_;
 };
 
 /// C [N1,N2] = (or +=, with Store::kAdd) A^T B, from A [M,N1] and B [M,N2], a sum over M rows; cut
@@ -147,7 +120,7 @@ class MatmulAtBItems {
   Rows<const T> a_, b_;
   Rows<T> c_;
   Store store_;
-  ProductCut cut_;
+  detail::ProductCut cut_;
 };
 
 /// The whole product at once.
@@ -169,7 +142,8 @@ void matmul_at_b(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> c,
   ctx.for_each(product.size(), [&](index item) { product.run(item); });
 }
 
-/// Several products that do not need each other, as one piece of work: threads wait once.
+/// Two products as one piece of work, so that threads wait once. Neither may write what the other
+/// reads or writes.
 template <class T>
 void run_together(const Context& ctx, const MatmulItems<T>& first,
                   const MatmulAtBItems<T>& second) {

@@ -153,7 +153,8 @@ HWY_INLINE void CopyColumns(Rows<const T> from, T* to, index to_stride) {
   }
 }
 
-/// Rows that lie this far apart fall into few sets of L1, and into pages of their own.
+/// Rows that lie further apart fall into few sets of L1, and into pages of their own. B is read in
+/// whole lines, in order: there only twice as far is worth a copy.
 template <class T>
 inline constexpr index kFarApart = 2048 / static_cast<index>(sizeof(T));
 
@@ -163,7 +164,7 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
   const index rows = t.c.rows, columns = t.c.columns;
   const bool is_ragged = columns % kLanes<T> != 0;
   const bool copies_a = t.a.stride > kFarApart<T>;
-  const bool copies_b = is_ragged || t.b.stride >= 2 * kFarApart<T>;
+  const bool copies_b = is_ragged || t.b.stride > 2 * kFarApart<T>;
   const index a_depth = copies_a ? RoundUpToLanes<T>(rows) : t.a.stride;
   Scratch scratch;
   T* const a = copies_a ? scratch.template allocate<T>(a_depth * kDepth<T>) : nullptr;

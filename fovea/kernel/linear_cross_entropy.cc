@@ -83,7 +83,7 @@ struct Weights {
     };
     transposed = packed(a.packed_transposed, own_transposed, Form::kTransposed);
     if (a.dx.data == nullptr) return;
-    const auto in_place = count <= kFewRows ? panels_in_place(a.weight) : std::nullopt;
+    const auto in_place = count <= kRowsInPlace ? panels_in_place(a.weight) : std::nullopt;
     plain = in_place ? *in_place : packed(a.packed, own_plain, Form::kPlain);
   }
   Weights(const Weights&) = delete;

@@ -165,9 +165,10 @@ T activate_gradient(Activation f, T x) {
       return phi(x) + x * density * std::exp(T{-0.5} * x * x);
     }
     case Activation::kGeluTanh: {
-      const T t = std::tanh(kGeluSlope<T> * (x + kGeluCube<T> * x * x * x));
+      // (1 + tanh u) / 2 is the sigmoid of 2 u, whose derivative has no difference to cancel.
+      const T u = kGeluSlope<T> * (x + kGeluCube<T> * x * x * x);
       const T du = kGeluSlope<T> * (T{1} + T{3} * kGeluCube<T> * x * x);
-      return T{0.5} * (T{1} + t) + T{0.5} * x * (T{1} - t * t) * du;
+      return sigmoid(2 * u) + 2 * x * du * sigmoid(2 * u) * sigmoid(-2 * u);
     }
     case Activation::kSilu:
       return sigmoid(x) * (T{1} + x * (T{1} - sigmoid(x)));
@@ -311,8 +312,10 @@ template void rms_norm_backward(const RmsNormBackward<float>& a);
 template void rms_norm_backward(const RmsNormBackward<double>& a);
 template float activate(Activation f, float x);
 template double activate(Activation f, double x);
+template long double activate(Activation f, long double x);
 template float activate_gradient(Activation f, float x);
 template double activate_gradient(Activation f, double x);
+template long double activate_gradient(Activation f, long double x);
 template void embedding_forward(const EmbeddingTable<float>& tokens,
                                 const EmbeddingTable<float>& positions, Rows<float> y);
 template void embedding_forward(const EmbeddingTable<double>& tokens,

@@ -45,6 +45,8 @@ void column_sums(InRows<T> a, Vec<T> sums, Store store) {
 template void matmul(InRows<float>, InRows<float>, Form, Rows<float>, const MatmulOptions<float>&);
 template void matmul(InRows<double>, InRows<double>, Form, Rows<double>,
                      const MatmulOptions<double>&);
+template void matmul(InRows<long double>, InRows<long double>, Form, Rows<long double>,
+                     const MatmulOptions<long double>&);  // what double is judged by
 template void matmul_at_b(InRows<float>, InRows<float>, Rows<float>, Store);
 template void matmul_at_b(InRows<double>, InRows<double>, Rows<double>, Store);
 template void column_sums(InRows<float>, Vec<float>, Store);

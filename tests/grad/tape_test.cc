@@ -139,6 +139,19 @@ TEST(Tape, AGradientThatIsHandedOverIsNotShared) {
   EXPECT_THAT(gradient_of(x), Each(8));
 }
 
+// Both gradients of the product are then one: the sum over i, j of x_i . x_j.
+TEST(Tape, AnInputMayBeItsOwnWeight) {
+  constexpr index kRows = 200, kColumns = 64;
+  const std::vector<double> ones(kRows * kColumns, 1);
+  for (int run = 0; run < 20; ++run) {
+    Tape tape{Context(2)};
+    const Variable x = tape.input(Rows<const double>(ones.data(), kRows, kColumns));
+    tape.backward(sum(tape, linear(tape, x, x)));
+    const Rows<const double> dx = x.gradient<double>();
+    ASSERT_THAT(std::vector<double>(dx.data, dx.data + kRows * kColumns), Each(2.0 * kRows));
+  }
+}
+
 TEST(Tape, UsesOneParameterAnyNumberOfTimes) {
   Parameter p = make_parameter({1, 2, 3});
   Tape tape{Context(1)};

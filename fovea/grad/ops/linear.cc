@@ -13,7 +13,7 @@ template <class T>
 struct WeightPanels {
   WeightPanels(const Context& context, Variable weight, Form form, index rows) {
     const Rows<const T> values = weight.value<T>();
-    if (form == Form::kPlain && rows <= kFewRows) {
+    if (form == Form::kPlain && rows <= kRowsInPlace) {
       if (const auto in_place = panels_in_place(values)) {
         panels = *in_place;
         return;
@@ -56,15 +56,17 @@ void backward(Tape& tape, const LinearCall& call, Rows<const T> slope) {
   }
   const auto dx = tape.gradient_for<T>(call.x);
   const auto dw = tape.gradient_for<T>(call.weight);
-  if (dx && dw) {
+  // x may be the weight itself: then the second product adds to what the first has written.
+  if (dx && dw && dx.rows.data != dw.rows.data) {
     const WeightPanels<T> weight(context, call.weight, Form::kPlain, dy.rows);
     run_together<T>(context, {dy, weight.panels, dx.rows, {.store = dx.store}},
                     {dy, call.x.value<T>(), dw.rows, dw.store});
-  } else if (dx) {
-    const WeightPanels<T> weight(context, call.weight, Form::kPlain, dy.rows);
-    matmul(context, dy, weight.panels, dx.rows, {.store = dx.store});
-  } else if (dw) {
-    matmul_at_b(context, dy, call.x.value<T>(), dw.rows, dw.store);
+  } else {
+    if (dx) {
+      const WeightPanels<T> weight(context, call.weight, Form::kPlain, dy.rows);
+      matmul(context, dy, weight.panels, dx.rows, {.store = dx.store});
+    }
+    if (dw) matmul_at_b(context, dy, call.x.value<T>(), dw.rows, dw.store);
   }
   if (const auto db = tape.gradient_for<T>(call.bias)) {
     column_sums(context, dy, db.vec(), db.store);

@@ -67,7 +67,7 @@ Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable 
         return &p->packed.get<T>(tape.context(), call.weight, form, p->version);
       };
       call.packed_transposed = packed(Form::kTransposed);
-      if (call.dx.data != nullptr && N > kFewRows) call.packed = packed(Form::kPlain);
+      if (call.dx.data != nullptr && N > kRowsInPlace) call.packed = packed(Form::kPlain);
     }
     const CrossEntropy result = linear_cross_entropy(tape.context(), call);
     loss.value<T>()[0][0] = static_cast<T>(factor * result.total);
