@@ -162,6 +162,11 @@ class Headers(InAFolder):
     def test_one_without_a_guard_fails(self):
         self.assertTrue(self.problems("struct A {};\n"))
 
+    def test_two_that_clash_fail(self):
+        self.write("fovea/train/b.h", "#pragma once\ntemplate <class T> class A {};\n")
+        self.assertIn("fovea: its headers do not compile in one file",
+                      self.problems("#pragma once\nclass A {};\n")[0])
+
 
 class Format(InAFolder):
     def setUp(self):
