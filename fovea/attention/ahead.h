@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <limits>
+#include <mutex>
 #include <vector>
 
 #include "fovea/attention/backward_work.h"
@@ -12,31 +15,67 @@
 
 namespace fovea {
 
+/// The exception of the lowest item that throws, whichever throws first.
+class LowestError {
+ public:
+  /// Could an item still throw what is kept in the end?
+  bool concerns(index item) const { return item < item_.load(std::memory_order_relaxed); }
+  /// Keeps the exception that is being handled, which `item` threw.
+  void keep(index item) {
+    const std::lock_guard lock(mutex_);
+    if (!concerns(item)) return;
+    error_ = std::current_exception();
+    item_.store(item, std::memory_order_relaxed);
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr error_;
+  std::atomic<index> item_{std::numeric_limits<index>::max()};
+};
+
 /// Calls f(item, next) for every item in [0, items), as ctx.for_each does: `next` is the item that
 /// the same thread does after it, or -1 where that is not known. Each thread has a range of its
-/// own, for neighbours lie together in memory, and helps the others when it is through.
+/// own, for neighbours lie together in memory, and helps the others when it is through. If items
+/// throw, the exception of the lowest such item is thrown here: all items below it are done.
 template <class F>
 void for_each_ahead(const Context& ctx, index items, F&& f) {
   const index ranges = std::min<index>(items, ctx.threads());
   const auto begin_of = [&](index range) { return items * range / ranges; };
-  std::vector<std::atomic<index>> taken(static_cast<std::size_t>(std::max<index>(ranges, 0)));
+  struct alignas(64) Taken {  // a cache line each
+    std::atomic<index> items{0};
+  };
+  std::vector<Taken> taken(static_cast<std::size_t>(std::max<index>(ranges, 0)));
   const auto take = [&](index range, index spare) {
-    std::atomic<index>& count = taken[static_cast<std::size_t>(range)];
+    std::atomic<index>& count = taken[static_cast<std::size_t>(range)].items;
     const index size = begin_of(range + 1) - begin_of(range);
     if (count.load(std::memory_order_relaxed) + spare >= size) return index{-1};
     const index n = count.fetch_add(1, std::memory_order_relaxed);
     return n < size ? begin_of(range) + n : index{-1};
+  };
+  LowestError error;
+  const auto run = [&](index item, index next) {
+    if (!error.concerns(item)) return;
+    try {
+      f(item, next);
+    } catch (...) {
+      error.keep(item);
+    }
   };
   ctx.for_each(ranges, [&](index own) {
     for (index k = 0; k < ranges; ++k) {
       const index range = (own + k) % ranges;
       for (index item = take(range, 0); item >= 0;) {
         const index next = take(range, 1);  // what is left at the end is for whoever is free first
-        f(item, next);
+        run(item, next);
         item = next >= 0 ? next : take(range, 0);
       }
     }
   });
+  error.rethrow();
 }
 
 /// What a chunk of the backward reads first. The queries of a unit are read before its first chunk.
