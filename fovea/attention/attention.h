@@ -141,8 +141,8 @@ template <class T>
 void attention_forward(const Context& ctx, const Attention<T>& attention,
                        const AttentionInputs<T>& in, const AttentionOutputs<T>& out);
 
-/// Computes dq, dk, dv, and the gradients that the bias parts asked for, in one pass of five
-/// products.
+/// Computes dq, dk, dv, and the gradients that bias and value parts asked for, in one pass of
+/// five products.
 template <class T>
 void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
@@ -150,10 +150,12 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
 
 /// What a call would do: nothing is computed, no tensor is read.
 struct AttentionPlan {
-  std::string kernel;  ///< such as "fused float32"
-  std::string isa;     ///< such as "avx512"
-  std::string mask;    ///< such as "causal & key_lengths"
-  std::string bias;
+  std::string kernel;         ///< such as "fused float32"
+  std::string isa;            ///< such as "avx512"
+  std::string mask;           ///< such as "causal & key_lengths"
+  std::string bias;           ///< such as "alibi"
+  std::string values;         ///< such as "none"
+  std::string observe;        ///< such as "entropy + maximum"
   index tiles = 0;            ///< tiles of the whole rectangle
   index tiles_kept = 0;       ///< of these, computed
   index tiles_masked = 0;     ///< of these, looked at score by score

@@ -39,7 +39,7 @@ struct BackwardChunk {
   PackedQueries<T> packed;       ///< covers [query_begin, query_end)
   const T* delta;                ///< [heads][T'] sum over columns of o * do
   T* dq;                         ///< [heads][query_end - query_begin][D rounded up], 0 at the start
-  double* sums;                  ///< [heads][sums_size] gradients of the bias parts
+  double* sums;                  ///< [heads][sums_size] gradients of the bias and value parts
   index sums_size;
   Prefetch* ahead = nullptr;  ///< of the thread that computes it, if it asks for rows
 

@@ -68,6 +68,8 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
   plan.isa = isa_name(current_isa());
   plan.mask = attention.mask.name();
   plan.bias = attention.bias.name();
+  plan.values = attention.values.name();
+  plan.observe = attention.observe.name();
   const std::vector<Sequence> sequences = make_sequences(attention, in);
   for (const Sequence& sequence : sequences) {
     for (index head = 0; head < in.q.heads; ++head) {

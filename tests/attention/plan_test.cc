@@ -84,15 +84,20 @@ TEST(AttentionPlan, FullAttentionCountsEveryScore) {
 
 TEST(AttentionPlan, SaysWhatWouldRun) {
   const float slope = 1;
+  float entropy[4];
   const Call<float> call({.T = 4, .S = 4});
-  const Attention<float> attention{.bias = bias::Alibi<float>({&slope, 1}),
-                                   .mask = mask::Causal() & mask::Window(2, 0)};
+  const Attention<float> attention{
+      .bias = bias::Alibi<float>({&slope, 1}),
+      .mask = mask::Causal() & mask::Window(2, 0),
+      .observe = observe::Entropy<float>(RowView<float>::contiguous(entropy, 1, 1, 4))};
   for_each_isa([&] {
     const AttentionPlan plan = attention_plan(Context(1), attention, call.in());
     EXPECT_EQ(plan.kernel, "fused float32");
     EXPECT_EQ(plan.isa, isa_name(current_isa()));
     EXPECT_EQ(plan.mask, "causal & window(2, 0)");
     EXPECT_EQ(plan.bias, "alibi");
+    EXPECT_EQ(plan.values, "none");
+    EXPECT_EQ(plan.observe, "entropy");
   });
   const Call<double> twice({.T = 4, .S = 4});
   EXPECT_EQ(attention_plan<double>(Context(1), {}, twice.in()).kernel, "fused float64");
