@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lambda as a score function: its derivative by dual numbers, or given.
 //
-//   const auto softcap = bias::of<float>([](auto s, const ScoreSite&) { return 30 * tanh(s / 30);
-//   }); Attention<float> attention{.bias = softcap};
+//   const auto cap = [](auto s, const ScoreSite&) { return 30 * tanh(s / 30); };
+//   const Attention<float> attention{.bias = bias::of<float>(cap)};
 #pragma once
 
 #include <array>
@@ -87,11 +87,16 @@ class FunctionWithDerivative final : public ScoreFunction<T> {
   std::string name_;
 };
 
+/// A lambda that makes a new score of a dual number and its place.
+template <class F, class T>
+concept ScoreLambda = std::convertible_to < std::invoke_result_t < const F&,
+        Dual<T>,
+const ScoreSite& >, Dual < T >> ;
+
 /// f(s, site) -> new score, where s is a Dual<T>: write the parameter as `auto`, and functions
 /// without std::, as in tanh(s). Fused forward and backward.
-template <class T, class F>
-requires std::convertible_to < std::invoke_result_t < F, Dual<T>,
-const ScoreSite& >, Dual < T >> auto of(F f, std::string name = "function") {
+template <class T, ScoreLambda<T> F>
+auto of(F f, std::string name = "function") {
   return Function<T, F>(std::move(f), std::move(name));
 }
 
