@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <string>
 
 #include "fovea/attention/attention.h"
 #include "tests/attention/table.h"
@@ -114,7 +115,7 @@ class RowSums final : public BiasPart<V> {
 
 template <class V>
 void expect_every_part() {
-  BiasData<V> data;
+  PartData<V> data;
   double gradient[4];
   expect_tile_is_definition<V>(Quadratic<V>(gradient));
   for (const BiasRow<V>& row : bias_table<V>()) {
@@ -237,6 +238,9 @@ TEST(BiasOf, ALambdaIsThePartWrittenByHand) {
     EXPECT_LE(difference(call.dq, by_hand.dq), 1e-13);
     EXPECT_LE(difference(call.dk, by_hand.dk), 1e-13);
   };
+  const auto words = [](auto, const ScoreSite&) { return std::string(); };
+  static_assert(bias::ScoreLambda<decltype(lambda), double>);
+  static_assert(!bias::ScoreLambda<decltype(words), double>);
   expect_same(run(bias::of<double>(lambda)));
   expect_same(run(bias::of<double>(
       lambda, [](double s, const ScoreSite&) { return 1 + 0.5 * s; }, "by hand")));

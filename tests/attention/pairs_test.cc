@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any two parts work together: the whole matrix of masks, biases and dropout, fused against the
-// definition, in double.
+// Any two parts work together: the whole matrix of masks, biases, value parts and dropout, watched
+// by an observer, fused against the definition, in double.
 #include <gmock/gmock.h>
 
 #include "tests/attention/table.h"
@@ -9,32 +9,90 @@
 namespace fovea::testing {
 namespace {
 
-TEST(AttentionPairs, EveryMaskWithEveryBias) {
+struct Parts {
+  const MaskRow& mask;
+  const BiasRow<double>& bias;
+  const ValueRow<double>& values;
+  double dropout;
+
+  std::string text() const {
+    return std::string(mask.name) + ", " + bias.name + ", values " + values.name + ", dropout " +
+           std::to_string(dropout);
+  }
+};
+
+// Everything that a call writes.
+struct Results {
+  PartData<double> parts;
+  Call<double> call;
+  std::vector<double> entropy;
+
+  Results(const Parts& which, const TableData& data, Method method)
+      : call({.B = data.batch,
+              .T = data.most,
+              .S = data.most,
+              .H = 2,
+              .G = 1,
+              .D = 5,
+              .Dv = PartData<double>::kDv}),
+        entropy(call.lse.size()) {
+    call.run({.bias = which.bias.make(parts),
+              .mask = which.mask.make(data),
+              .dropout = {.probability = which.dropout},
+              .values = which.values.make(parts),
+              .observe = observe::Entropy<double>(
+                  RowView<double>::contiguous(entropy.data(), call.B, call.H, call.T))},
+             method);
+  }
+};
+
+void expect_near(const Results& fused, const Results& exact) {
+  EXPECT_LE(difference(fused.call.o, exact.call.o), 1e-12);
+  EXPECT_LE(difference(fused.call.lse, exact.call.lse), 1e-12);
+  EXPECT_LE(difference(fused.entropy, exact.entropy), 1e-12);
+  EXPECT_LE(difference(fused.call.dq, exact.call.dq), 1e-11);
+  EXPECT_LE(difference(fused.call.dk, exact.call.dk), 1e-11);
+  EXPECT_LE(difference(fused.call.dv, exact.call.dv), 1e-11);
+  EXPECT_LE(largest_difference(fused.parts.gradients(), exact.parts.gradients()), 1e-9);
+}
+
+void expect_definition(const Parts& which, const TableData& data) {
+  SCOPED_TRACE(which.text());
+  expect_near(Results(which, data, Method::kFused), Results(which, data, Method::kReference));
+}
+
+TEST(AttentionPairs, EveryMaskBiasAndValuePart) {
   const TableData data;
-  constexpr index kMost = TableData::kMost;
-  const Sizes sizes{.B = 3, .T = kMost, .S = kMost, .H = 2, .G = 1, .D = 5, .Dv = 3};
-  for (const MaskRow& mask_row : mask_table()) {
-    for (const BiasRow<double>& bias_row : bias_table<double>()) {
-      for (const double dropout : {0.0, 0.3}) {
-        SCOPED_TRACE(::testing::Message()
-                     << mask_row.name << ", " << bias_row.name << ", dropout " << dropout);
-        BiasData<double> of_fused, of_exact;
-        Call<double> fused(sizes), exact(sizes);
-        const auto attention = [&](BiasData<double>& of) {
-          return Attention<double>{.bias = bias_row.make(of),
-                                   .mask = mask_row.make(data),
-                                   .dropout = {.probability = dropout}};
-        };
-        exact.run(attention(of_exact), Method::kReference);
-        fused.run(attention(of_fused));
-        EXPECT_LE(difference(fused.o, exact.o), 1e-12);
-        EXPECT_LE(difference(fused.lse, exact.lse), 1e-12);
-        EXPECT_LE(difference(fused.dq, exact.dq), 1e-11);
-        EXPECT_LE(difference(fused.dk, exact.dk), 1e-11);
-        EXPECT_LE(difference(fused.dv, exact.dv), 1e-11);
-        EXPECT_LE(largest_difference(of_fused.gradients(), of_exact.gradients()), 1e-9);
+  for (const MaskRow& mask : mask_table()) {
+    for (const auto& bias : bias_table<double>()) {
+      for (const auto& values : value_table<double>()) {
+        for (const double dropout : {0.0, 0.3}) {
+          expect_definition({mask, bias, values, dropout}, data);
+        }
       }
     }
+  }
+}
+
+// Long enough for several blocks of keys in the forward, and several chunks in the backward.
+constexpr index kLong = 300;
+
+TEST(AttentionPairs, EveryMaskAndBiasOverSeveralBlocks) {
+  const TableData data(1, kLong);
+  for (const MaskRow& mask : mask_table()) {
+    for (const auto& bias : bias_table<double>()) {
+      expect_definition({mask, bias, value_table<double>().back(), 0.3}, data);
+    }
+  }
+}
+
+TEST(AttentionPairs, EveryMaskOnEveryInstructionSet) {
+  const TableData data(1, kLong);
+  for (const MaskRow& mask : mask_table()) {
+    const Parts which{mask, bias_table<double>().back(), value_table<double>().back(), 0.3};
+    SCOPED_TRACE(which.text());
+    const Results exact(which, data, Method::kReference);
+    for_each_isa([&] { expect_near(Results(which, data, Method::kFused), exact); });
   }
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "tests/attention/relative_values.h"
+
 namespace fovea::testing {
 
 namespace {
@@ -58,38 +60,6 @@ std::vector<double> rows_of(const Padded<T>& from) {
       << "a value between two rows was written";
   return to;
 }
-
-// Relative positions on the values, by the definition alone.
-template <class T>
-class RelativeValues final : public ValuePart<T> {
- public:
-  RelativeValues(const std::vector<T>& table, std::vector<T>& dtable)
-      : table_(table), dtable_(dtable) {}
-  void vector(const ScoreSite& site, Vec<T> to) const override {
-    std::copy_n(table_.begin() + bucket(site) * to.size, to.size, to.data);
-  }
-  index gradient_size() const override { return static_cast<index>(table_.size()); }
-  void add_parameters(const ScoreSite& site, Vec<const T> dvector, double* sums) const override {
-    double* row = sums + bucket(site) * dvector.size;
-    for (index c = 0; c < dvector.size; ++c) row[c] += static_cast<double>(dvector[c]);
-  }
-  void store_gradient(const double* sums, index heads) const override {
-    for (std::size_t n = 0; n < dtable_.size(); ++n) {
-      double total = 0;
-      for (index h = 0; h < heads; ++h)
-        total += sums[static_cast<std::size_t>(h) * dtable_.size() + n];
-      dtable_[n] = static_cast<T>(total);
-    }
-  }
-  std::string name() const override { return "relative values"; }
-
- private:
-  static index bucket(const ScoreSite& site) {
-    return std::clamp(site.position() - site.j, -kClip, kClip) + kClip;
-  }
-  const std::vector<T>& table_;
-  std::vector<T>& dtable_;
-};
 
 }  // namespace
 
@@ -285,7 +255,7 @@ Results Problem::run(Method method, int threads) const {
   if (s.alibi) {
     attention.bias = bias::Alibi<T>({slope_values.data(), s.H}, {dslopes.data(), s.H});
   }
-  if (s.relative) attention.values = RelativeValues<T>(table_values, dtable);
+  if (s.relative) attention.values = RelativeValues<T>(kClip, table_values, dtable);
   attention.observe = observe::Entropy<T>(row_view(entropy, s)) +
                       observe::Maximum<T>(row_view(maximum, s)) +
                       observe::Distance<T>(row_view(distance, s));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every mask and every bias there is, a row each: a new one gets its row here, and the tests that
-// loop over the table look at it.
+// Every mask, bias and value part there is, a row each: a new one gets its row here, and the tests
+// that loop over the table look at it.
 #pragma once
 
 #include <array>
@@ -11,24 +11,26 @@
 #include <vector>
 
 #include "tests/attention/call.h"
+#include "tests/attention/relative_values.h"
 
 namespace fovea::testing {
 
-/// What the rows of the table need: the numbers of masks for up to 3 batch rows, 2 heads and
-/// kMost queries and keys.
+/// What the rows of the table need: the numbers of masks for `batch` rows (up to 3), 2 heads and
+/// `most` queries and keys.
 struct TableData {
   static constexpr index kMost = 90;
-  std::vector<std::int32_t> lengths = {kMost, 40, 0};
+  index batch, most;
+  std::vector<std::int32_t> lengths;
   std::vector<std::uint8_t> dense;
 
-  TableData() {
+  explicit TableData(index B = 3, index L = kMost)
+      : batch(B), most(L), lengths({static_cast<std::int32_t>(L), 40, 0}) {
+    lengths.resize(static_cast<std::size_t>(B));
     Random random(5, RandomUse::kTest);
-    for (index n = 0; n < 3 * 2 * kMost * kMost; ++n) {
-      dense.push_back(random.below(3) > 0 ? 255 : 0);
-    }
+    for (index n = 0; n < B * 2 * L * L; ++n) dense.push_back(random.below(3) > 0 ? 255 : 0);
   }
   ScoreView<const std::uint8_t> matrix() const {
-    return ScoreView<const std::uint8_t>::contiguous(dense.data(), 3, 2, kMost, kMost);
+    return ScoreView<const std::uint8_t>::contiguous(dense.data(), batch, 2, most, most);
   }
 };
 
@@ -57,15 +59,18 @@ inline const std::vector<MaskRow>& mask_table() {
   return rows;
 }
 
-/// Parameters of the biases for 2 heads, and their gradients.
+/// Parameters of biases for 2 heads and of value parts for kDv columns, and their gradients.
 template <class V>
-struct BiasData {
+struct PartData {
+  static constexpr index kDv = 3, kClip = 2;
   std::vector<V> slopes = {V{0.5}, V{0.125}}, dslopes = {V{0}, V{0}};
   std::array<V, 2> learned = {V{2.5}, V{0.125}}, dlearned = {};
+  std::vector<V> table = normals<V>(77, (2 * kClip + 1) * kDv), dtable = table;
 
   std::vector<double> gradients() const {
     std::vector<double> all(dslopes.begin(), dslopes.end());
     all.insert(all.end(), dlearned.begin(), dlearned.end());
+    all.insert(all.end(), dtable.begin(), dtable.end());
     return all;
   }
 };
@@ -73,32 +78,50 @@ struct BiasData {
 template <class V>
 struct BiasRow {
   const char* name;
-  Bias<V> (*make)(BiasData<V>&);
+  Bias<V> (*make)(PartData<V>&);
 };
 
 template <class V>
 const std::vector<BiasRow<V>>& bias_table() {
   static const std::vector<BiasRow<V>> rows = {
-      {"none", [](BiasData<V>&) { return Bias<V>(); }},
+      {"none", [](PartData<V>&) { return Bias<V>(); }},
       {"alibi",
-       [](BiasData<V>& d) {
+       [](PartData<V>& d) {
          return Bias<V>(bias::Alibi<V>({d.slopes.data(), 2}, {d.dslopes.data(), 2}));
        }},
       {"alibi, slopes fixed",
-       [](BiasData<V>& d) {
+       [](PartData<V>& d) {
          return Bias<V>(bias::Alibi<V>({d.slopes.data(), 2}));
        }},
       {"lambda",
-       [](BiasData<V>&) {
+       [](PartData<V>&) {
          return Bias<V>(bias::of<V>([](auto s, const ScoreSite&) { return 3 * tanh(s / 3); }));
        }},
       {"lambda that learns",
-       [](BiasData<V>& d) {
+       [](PartData<V>& d) {
          return Bias<V>(bias::of(bias::Learned<V, 2>{d.learned, d.dlearned},
                                  [](auto s, const ScoreSite& site, const auto& a) {
                                    return a[0] * tanh(s / a[0]) -
                                           a[1] * std::abs(site.position() - site.j);
                                  }));
+       }},
+  };
+  return rows;
+}
+
+template <class V>
+struct ValueRow {
+  const char* name;
+  Values<V> (*make)(PartData<V>&);
+};
+
+template <class V>
+const std::vector<ValueRow<V>>& value_table() {
+  static const std::vector<ValueRow<V>> rows = {
+      {"none", [](PartData<V>&) { return Values<V>(); }},
+      {"relative",
+       [](PartData<V>& d) {
+         return Values<V>(RelativeValues<V>(PartData<V>::kClip, d.table, d.dtable));
        }},
   };
   return rows;
