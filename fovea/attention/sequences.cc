@@ -128,6 +128,17 @@ void check_dropout(const Dropout& dropout, index sequences) {
         "attention: dropout samples have a size but no data");
 }
 
+template <class T>
+void check_parts(const Attention<T>& attention, const AttentionSizes& sizes) {
+  const auto check_each = [&](const auto& family) {
+    for (const auto& part : family.parts()) part->check_shape(sizes);
+  };
+  check_each(attention.mask);
+  check_each(attention.bias);
+  check_each(attention.values);
+  check_each(attention.observe);
+}
+
 }  // namespace
 
 template <class T>
@@ -160,18 +171,13 @@ void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in
   if (!std::isfinite(static_cast<T>(scale))) {
     fail(ErrorCode::kOptionValue, "attention: the scale must be finite; it is {}", scale);
   }
-  for (const auto& part : attention.mask.parts()) {
-    part->check_shape(q.batch, q.length, q.heads, k.length);
-  }
-  for (const auto& part : attention.bias.parts()) {
-    part->check_shape(q.batch, q.length, q.heads, k.length);
-  }
-  for (const auto& part : attention.values.parts()) {
-    part->check_shape(q.batch, q.length, q.heads, k.length, v.width);
-  }
-  for (const auto& part : attention.observe.parts()) {
-    part->check_shape(q.batch, q.length, q.heads, k.length);
-  }
+  check_parts(attention, {.B = q.batch,
+                          .T = q.length,
+                          .S = k.length,
+                          .H = q.heads,
+                          .G = k.heads,
+                          .D = q.width,
+                          .Dv = v.width});
   attention.mask.alignment();
   const bool packed = is_packed(attention.packed);
   if (packed) check_packed(attention, in);

@@ -13,6 +13,13 @@ enum class Align {
   kTopLeft,      ///< query i has position i
 };
 
+/// The sizes of a call.
+struct AttentionSizes {
+  index B, T, S;  ///< batch, rows of q, rows of k and v
+  index H, G;     ///< heads of q, heads of k and v
+  index D, Dv;    ///< width of q and k, width of v
+};
+
 /// One sequence of the call: its own lengths T' and S' (from lengths or offsets), and its place.
 /// Every i and j that a part sees counts from the start of the sequence, so padding, packing and
 /// the order of a batch cannot change what it does.

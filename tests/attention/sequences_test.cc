@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <functional>
 
 #include "tests/attention/call.h"
@@ -289,6 +290,26 @@ class Longer final : public MaskPart {
 TEST(Sequences, AMaskMayNotLengthenThem) {
   Call<float> call({.T = 3, .S = 5});
   EXPECT_THROWS(call.forward({.mask = Longer()}), kShape, "the longer mask may only shorten");
+}
+
+// Keeps the sizes that it is told.
+class Told final : public MaskPart {
+ public:
+  explicit Told(AttentionSizes* sizes) : sizes_(sizes) {}
+  bool keeps(const ScoreSite&) const override { return true; }
+  void check_shape(const AttentionSizes& sizes) const override { *sizes_ = sizes; }
+  std::string name() const override { return "told"; }
+
+ private:
+  AttentionSizes* sizes_;
+};
+
+TEST(Sequences, PartsAreToldEverySize) {
+  Call<float> call({.B = 2, .T = 3, .S = 5, .H = 6, .G = 3, .D = 7, .Dv = 4});
+  AttentionSizes told{};
+  call.forward({.mask = Told(&told)});
+  const auto [B, T, S, H, G, D, Dv] = told;
+  EXPECT_THAT((std::array{B, T, S, H, G, D, Dv}), ::testing::ElementsAre(2, 3, 5, 6, 3, 7, 4));
 }
 
 TEST(Sequences, HeadsShareGroupsInOrder) {

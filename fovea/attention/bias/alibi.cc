@@ -79,7 +79,8 @@ void Alibi<T>::pull(const TileSite& site, const TileRows<T>&, const ScoreTile<T>
 }
 
 template <class T>
-void Alibi<T>::check_shape(index, index, index H, index) const {
+void Alibi<T>::check_shape(const AttentionSizes& sizes) const {
+  const index H = sizes.H;
   check(slopes_.size == H, "attention: slopes must be [H={}]; they are [{}]", H, slopes_.size);
   check(dslopes_.empty() || dslopes_.size == H,
         "attention: dslopes must be [H={}] or empty; they are [{}]", H, dslopes_.size);

@@ -25,7 +25,7 @@ class Alibi final : public ScoreFunction<T> {
   void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
             const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const override;
   bool needs_scores() const override { return false; }
-  void check_shape(index B, index T_, index H, index S) const override;
+  void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "alibi"; }
 
  private:

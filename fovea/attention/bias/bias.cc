@@ -7,7 +7,7 @@ template <class T>
 void BiasPart<T>::store_gradient(const double*, index) const {}
 
 template <class T>
-void BiasPart<T>::check_shape(index, index, index, index) const {}
+void BiasPart<T>::check_shape(const AttentionSizes&) const {}
 
 template <class T>
 void BiasPart<T>::apply(const TileSite& site, const TileRows<T>& rows,

@@ -43,8 +43,8 @@ class BiasPart {
   /// is then given as 0.)
   virtual bool needs_scores() const { return true; }
 
-  /// Throws Error(kShape) unless the part fits B, T, H and S.
-  virtual void check_shape(index B, index T_, index H, index S) const;
+  /// Throws Error(kShape) unless the part fits the call.
+  virtual void check_shape(const AttentionSizes& sizes) const;
   virtual std::string name() const = 0;
 };
 

@@ -37,7 +37,8 @@ void DenseMask::apply(const TileSite& site, const ScoreTile<double>& tile) const
   apply_dense(site, tile);
 }
 
-void DenseMask::check_shape(index B, index T, index H, index S) const {
+void DenseMask::check_shape(const AttentionSizes& sizes) const {
+  const auto [B, T, S, H, G, D, Dv] = sizes;
   const bool fits = (values_.batch == 1 || values_.batch == B) &&
                     (values_.heads == 1 || values_.heads == H) &&
                     (values_.queries == 1 || values_.queries == T) && values_.keys == S;

@@ -20,7 +20,7 @@ class DenseMask : public MaskPart {
   bool keeps(const ScoreSite& site) const override;
   void apply(const TileSite& site, const ScoreTile<float>& tile) const override;
   void apply(const TileSite& site, const ScoreTile<double>& tile) const override;
-  void check_shape(index B, index T, index H, index S) const override;
+  void check_shape(const AttentionSizes& sizes) const override;
 
  protected:
   DenseMask(ScoreView<const std::uint8_t> values, Polarity polarity)

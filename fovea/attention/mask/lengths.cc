@@ -29,8 +29,8 @@ TileKind KeyLengths::classify(const TileSite&) const { return TileKind::kAll; }
 void KeyLengths::limit(Sequence& sequence) const {
   sequence.keys = std::min<index>(sequence.keys, lengths_[sequence.batch]);
 }
-void KeyLengths::check_shape(index B, index, index, index S) const {
-  check_lengths("key_lengths", lengths_, B, "S", S);
+void KeyLengths::check_shape(const AttentionSizes& sizes) const {
+  check_lengths("key_lengths", lengths_, sizes.B, "S", sizes.S);
 }
 
 bool QueryLengths::keeps(const ScoreSite& site) const {
@@ -40,8 +40,8 @@ TileKind QueryLengths::classify(const TileSite&) const { return TileKind::kAll; 
 void QueryLengths::limit(Sequence& sequence) const {
   sequence.queries = std::min<index>(sequence.queries, lengths_[sequence.batch]);
 }
-void QueryLengths::check_shape(index B, index T, index, index) const {
-  check_lengths("query_lengths", lengths_, B, "T", T);
+void QueryLengths::check_shape(const AttentionSizes& sizes) const {
+  check_lengths("query_lengths", lengths_, sizes.B, "T", sizes.T);
 }
 
 }  // namespace fovea::mask

@@ -19,7 +19,7 @@ class KeyLengths final : public MaskPart {
   bool keeps(const ScoreSite& site) const override;
   TileKind classify(const TileSite& site) const override;
   void limit(Sequence& sequence) const override;
-  void check_shape(index B, index T, index H, index S) const override;
+  void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "key_lengths"; }
 
  private:
@@ -34,7 +34,7 @@ class QueryLengths final : public MaskPart {
   bool keeps(const ScoreSite& site) const override;
   TileKind classify(const TileSite& site) const override;
   void limit(Sequence& sequence) const override;
-  void check_shape(index B, index T, index H, index S) const override;
+  void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "query_lengths"; }
 
  private:

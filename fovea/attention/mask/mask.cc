@@ -49,7 +49,7 @@ std::pair<index, index> MaskPart::query_range(const Sequence& sequence, index, i
   return {0, sequence.queries};
 }
 
-void MaskPart::check_shape(index, index, index, index) const {}
+void MaskPart::check_shape(const AttentionSizes&) const {}
 
 Mask operator&(Mask a, const Mask& b) {
   a.parts_.insert(a.parts_.end(), b.parts_.begin(), b.parts_.end());

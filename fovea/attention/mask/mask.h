@@ -48,8 +48,8 @@ class MaskPart {
   virtual std::pair<index, index> query_range(const Sequence& sequence, index head, index key,
                                               index keys) const;
 
-  /// Throws Error(kShape) unless the mask fits B, T, H and S.
-  virtual void check_shape(index B, index T, index H, index S) const;
+  /// Throws Error(kShape) unless the mask fits the call.
+  virtual void check_shape(const AttentionSizes& sizes) const;
 
   /// As a person would write it, such as "causal" or "window(64, 0)".
   virtual std::string name() const = 0;

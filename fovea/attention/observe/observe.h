@@ -67,8 +67,8 @@ class Observer {
   virtual void see(const ObservedTile<T>& tile, Rows<T> state) const;
   virtual void finish(const ObservedQueries<T>& queries, Rows<const T> state) const;
 
-  /// Throws Error(kShape) unless what is written fits B, T, H and S.
-  virtual void check_shape(index B, index T_, index H, index S) const;
+  /// Throws Error(kShape) unless what is written fits the call.
+  virtual void check_shape(const AttentionSizes& sizes) const;
   virtual std::string name() const = 0;
 };
 

@@ -19,8 +19,8 @@ void RowNumber<T>::clear() const {
 }
 
 template <class T>
-void RowNumber<T>::check_shape(index B, index T_, index H, index) const {
-  check_rows_written(this->name(), to_, B, H, T_);
+void RowNumber<T>::check_shape(const AttentionSizes& sizes) const {
+  check_rows_written(this->name(), to_, sizes.B, sizes.H, sizes.T);
 }
 
 namespace observe {

@@ -14,7 +14,7 @@ template <class T>
 class RowNumber : public Observer<T> {
  public:
   void clear() const final;
-  void check_shape(index B, index T_, index H, index S) const final;
+  void check_shape(const AttentionSizes& sizes) const final;
 
  protected:
   /// `padding`: what a row of padding has.

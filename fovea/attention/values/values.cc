@@ -14,7 +14,7 @@ template <class T>
 void ValuePart<T>::store_gradient(const double*, index) const {}
 
 template <class T>
-void ValuePart<T>::check_shape(index, index, index, index, index) const {}
+void ValuePart<T>::check_shape(const AttentionSizes&) const {}
 
 template <class T>
 void ValuePart<T>::apply(const TileSite& site, const ScoreTile<const T>& weights, Rows<T> o) const {

@@ -40,8 +40,8 @@ class ValuePart {
   virtual void pull_parameters(const TileSite& site, const ScoreTile<const T>& weights,
                                Rows<const T> d_o, double* sums) const;
 
-  /// Throws Error(kShape) unless the part fits B, T, H, S and Dv.
-  virtual void check_shape(index B, index T_, index H, index S, index Dv) const;
+  /// Throws Error(kShape) unless the part fits the call.
+  virtual void check_shape(const AttentionSizes& sizes) const;
   virtual std::string name() const = 0;
 };
 
