@@ -115,6 +115,21 @@ TEST(Observers, PassPoisonOn) {
   }
 }
 
+// A score that overflows has no softmax: the maximum says so in the same way as the rest does.
+TEST(Observers, PassOverflowOn) {
+  for (const Method method : {Method::kReference, Method::kFused}) {
+    for (const index key : {0, 99, 250}) {  // in the first block of keys, and in a later one
+      Call<float> call({.T = 2, .S = 300});
+      call.q = {3e38f, 0};
+      *call.k_row(0, key, 0) = 3e38f;
+      const Seen seen = observe({}, call, method);
+      EXPECT_TRUE(std::isnan(call.lse[0]) && std::isnan(seen.maximum[0]) &&
+                  std::isnan(seen.entropy[0]));
+      EXPECT_EQ(seen.maximum[1], 0);
+    }
+  }
+}
+
 TEST(Observers, ViewsAreChecked) {
   Call<float> call({.B = 2, .T = 4, .S = 4, .H = 3, .G = 3});
   std::vector<float> values(24);

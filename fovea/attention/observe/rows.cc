@@ -75,12 +75,8 @@ Maximum<T>::Maximum(RowView<T> to) : RowNumber<T>(to, -std::numeric_limits<T>::i
 template <class T>
 void Maximum<T>::row(const ObservedRow<T>& row) const {
   T largest = -std::numeric_limits<T>::infinity();
-  for (const T score : row.scores) {
-    // Not std::max, which passes over a NaN.
-    if (std::isnan(largest)) break;
-    if (!(score <= largest)) largest = score;
-  }
-  this->at(row.sequence, row.head, row.i) = largest;
+  for (const T score : row.scores) largest = std::max(largest, score);
+  this->at(row.sequence, row.head, row.i) = std::isnan(row.lse) ? row.lse : largest;
 }
 
 template <class T>

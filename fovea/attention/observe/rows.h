@@ -43,7 +43,8 @@ class Entropy final : public RowNumber<T> {
   std::string name() const override { return "entropy"; }
 };
 
-/// The largest score of a row, as it is normalised; -infinity where a row keeps no key.
+/// The largest score of a row, as it is normalised; -infinity where a row keeps no key, and NaN
+/// where its softmax is: a score is NaN, or has overflowed to +infinity.
 template <class T>
 class Maximum final : public RowNumber<T> {
  public:
