@@ -28,7 +28,7 @@ demo: ## Train a model on English and one on Chinese verse, and let them write
 	@tools/demo.sh
 
 # Three builds, one run. The rooms that the sanitizers look at are listed in CMakePresets.json.
-test: build ## All fast tests, those of the hardest rooms under ASan, UBSan and TSan as well
+test: build ## All fast tests, those of base, attention and some more under ASan, UBSan and TSan as well
 	@$(call build,dev) --target fovea_tests
 	@$(call build,tsan) --target fovea_tests
 	@printf 'subdirs(release dev tsan)\n' > build/CTestTestfile.cmake
@@ -43,7 +43,7 @@ test-long: build ## Slow tests, and every room under the sanitizers
 
 install: ## The command, headers, libraries and the CMake package in PREFIX (/usr/local)
 	@tools/install_dependencies.sh
-	@$(call build,release)
+	@$(call build,release) --target fovea_installed
 	@$(CMAKE) --install build/release --prefix $(PREFIX)
 
 bench: ## Beside PyTorch and JAX, where they are; TEXT=FILE adds the training comparisons

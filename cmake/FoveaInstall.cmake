@@ -43,8 +43,11 @@ fovea_install_rooms(attention fovea-attention-targets ${operator_rooms})
 if(other_rooms)
   fovea_install_rooms(library fovea-library-targets ${other_rooms})
 endif()
+add_custom_target(fovea_installed)  # what install() takes, without tests and benchmarks
+add_dependencies(fovea_installed ${targets})
 if(TARGET fovea)
   install(TARGETS fovea RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
+  add_dependencies(fovea_installed fovea)
 endif()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fovea-config.cmake.in

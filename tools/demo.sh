@@ -58,7 +58,7 @@ python3 tools/demo_text.py demo
 train english --layers 4 --heads 4 --width 128 --block 128 --batch-size 8 --position alibi \
   --dropout 0 --lr 2e-3 --min-lr 2e-4 --warmup 100 --beta2 0.99 --weight-decay 0.1 --clip 1 \
   --stop-after "${updates_english}u" --eval-every 1000u --save-every 1000u
-# Bolder sampling than this strings the Bible's own formulas together ("And he said unto them, Thus saith the
+# Narrower sampling than this strings the Bible's own formulas together ("And he said unto them, Thus saith the
 # LORD"), and is soon a recital.
 "$fovea" generate demo/english "And the" --max-tokens 4000 --temperature 1 --top-p 0.95 --seed 1 \
   >demo/english.sample.txt
@@ -77,5 +77,9 @@ for seed in $(seq 100); do
 done >demo/verse.sample.txt
 # shellcheck disable=SC2086  # a list of options
 judge verse line 12 --verse $judge_verse
+
+echo
+echo "Let them write more:  $fovea generate demo/english \"And God said\""
+echo "                      $fovea generate demo/verse"
 
 exit "$bad"

@@ -9,7 +9,8 @@
 
 namespace fovea {
 
-/// Sizes, offsets and strides; signed, so that differences are safe.
+/// Sizes, offsets and strides; signed, so that differences are safe. POSIX has a function index():
+/// beside <cstring>, `using namespace fovea` needs the name in full, fovea::index.
 using index = std::int64_t;
 
 }  // namespace fovea

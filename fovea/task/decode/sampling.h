@@ -23,7 +23,7 @@ struct SamplingOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("max_tokens", max_tokens, "how many tokens to write at most");
-    visit("temperature", temperature, "divides the logits: below 1 is bolder, above 1 wilder");
+    visit("temperature", temperature, "divides the logits: below 1 is safer, above 1 wilder");
     visit("top_k", top_k, "choose among the k likeliest tokens; 0: among all");
     visit("top_p", top_p, "choose among the likeliest tokens that make up this share");
     visit("repetition_penalty", repetition_penalty, "above 1: tokens seen before are less likely");
