@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <csignal>
 #include <utility>
 
 #include "cli/commands.h"
@@ -43,6 +44,7 @@ int generate(const Arguments& arguments) {
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
   const std::string prompt = arguments.text("PROMPT");
   loaded.tokenizer->encode(prompt, "prompt");  // before anything is printed
+  std::signal(SIGPIPE, SIG_IGN);  // whoever has read enough ends the text, not the command
   print(prompt);
   const double began = monotonic_seconds();
   const index tokens = generate_text(context, loaded, prompt, options, print);

@@ -167,7 +167,9 @@ int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
   try {
-    return run(std::move(words));
+    const int status = run(std::move(words));
+    if (status == 0) close_log();
+    return status;
   } catch (const std::exception& error) {
     return report(error, json ? ErrorFormat::kJson : ErrorFormat::kText);
   }

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <new>
 #include <string>
 
+#include "cli/log_file.h"
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
 #include "fovea/text/utf8.h"
@@ -24,7 +24,8 @@ namespace {
 struct Messages {
   MessageOptions options;
   ErrorFormat errors = ErrorFormat::kText;
-  std::ofstream log;
+  LogFile log_file;
+  std::ostream log{&log_file};
 };
 Messages& messages() {
   static Messages state;
@@ -124,11 +125,11 @@ ErrorReport describe(const std::exception& error, ErrorCode& code) {
 
 }  // namespace
 
-void print(std::string_view text) {
+bool print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
-    return;
+    return true;
   }
-  if (errno == EPIPE) return;  // nobody reads on: not our error
+  if (errno == EPIPE) return false;  // not our error
   throw Error(ErrorCode::kWrite, fmt::format("standard output: {}", std::strerror(errno)),
               "check where the output goes");
 }
@@ -141,12 +142,10 @@ void set_messages(const MessageOptions& options, ErrorFormat errors) {
   messages().options = options;
   messages().errors = errors;
   if (options.log_file.empty()) return;
-  messages().log.open(options.log_file, std::ios::app);
-  if (messages().log) return;
-  throw Error(ErrorCode::kWrite,
-              fmt::format("--log-file: {}: {}", options.log_file, std::strerror(errno)),
-              "name a file in a folder that exists and may be written");
+  messages().log_file.open(options.log_file);
 }
+
+void close_log() { messages().log_file.close(); }
 
 Terminal message_terminal() {
   Terminal terminal = inspect_terminal(STDERR_FILENO);
@@ -155,7 +154,7 @@ Terminal message_terminal() {
   return terminal;
 }
 
-std::ostream* log_stream() { return messages().log.is_open() ? &messages().log : nullptr; }
+std::ostream* log_stream() { return messages().log_file.is_open() ? &messages().log : nullptr; }
 
 bool quiet() { return messages().options.quiet; }
 

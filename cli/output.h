@@ -38,6 +38,9 @@ struct MessageOptions {
 
 /// From now on. Throws kUsage if both more and less is wished, kWrite if the log cannot be written.
 void set_messages(const MessageOptions& options, ErrorFormat errors);
+/// Closes the log. Throws kDiskFull or kWrite if not all of it could be written; that it ends early
+/// was warned of at once.
+void close_log();
 
 /// What stands behind stderr, with the colours that were wished.
 Terminal message_terminal();
@@ -45,8 +48,9 @@ Terminal message_terminal();
 std::ostream* log_stream();
 bool quiet();
 
-/// To stdout, at once. Throws kWrite if it cannot be written.
-void print(std::string_view text);
+/// To stdout, at once. Says false if it is a pipe that nobody reads any more (and SIGPIPE is
+/// ignored). Throws kWrite if it cannot be written.
+bool print(std::string_view text);
 
 /// One line to stderr and the log; what comes from data is made safe for a terminal.
 void say(std::string_view line);

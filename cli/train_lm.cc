@@ -138,7 +138,12 @@ int dry_run(const Context& context, Job& job, const Arguments& arguments) {
   const MemoryLimit memory = memory_for(job);
   const RunCost cost = cost_of(run);
   describe_run(context, run, cost, memory);
-  print_forecast({cost, estimate_run_time(context, run), memory}, job.options.json);
+  RunState state;
+  if (job.stored && job.stored->checkpoint) {
+    state = state_of(*std::exchange(job.stored->checkpoint, std::nullopt));
+  }
+  print_forecast({cost, estimate_run_time(context, run, state), state.step, memory},
+                 job.options.json);
   return 0;
 }
 
@@ -175,7 +180,9 @@ CommandSpec train_lm_spec() {
 int train_lm(const Arguments& arguments) {
   Job job;
   job.options = run_options_of(arguments);
-  set_messages(job.options.messages, job.options.json ? ErrorFormat::kJson : ErrorFormat::kText);
+  MessageOptions messages = job.options.messages;
+  if (arguments.on("dump-config")) messages.log_file.clear();  // which writes no file
+  set_messages(messages, job.options.json ? ErrorFormat::kJson : ErrorFormat::kText);
   job.place = place_of(arguments, job.options.output);
   const Context context = context_of(job.options.threads);
   if (arguments.on("dump-config")) return dump_config(job, arguments);

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "cli/field_options.h"
+#include "cli/messages.h"
 #include "fovea/base/option.h"
 #include "fovea/config/toml.h"
 #include "fovea/data/batcher.h"
@@ -35,7 +36,6 @@ std::string placeholder_of(const OptionSpec& option) {
   if (option.name == "data") return names_in(kDataKinds, "|");
   if (option.name == "preset") return names_in(language_model_presets(), "|");
   if (option.name == "output") return "DIR";
-  if (option.name == "log-file") return "FILE";
   return option.placeholder == "TEXT" ? "LENGTH" : option.placeholder;
 }
 
@@ -77,11 +77,9 @@ std::vector<OptionSpec> train_lm_options() {
        {"dry-run", OptionKind::kFlag, "", "print what the run takes, and write nothing", "Run",
         ""}});
   for (OptionSpec& option : options) option.placeholder = placeholder_of(option);
-  for (const auto& [name, also] : {std::pair{"lr", "learning-rate"},
-                                   {"output", "o"},
-                                   {"threads", "t"},
-                                   {"quiet", "q"},
-                                   {"verbose", "v"}}) {
+  dress_message_options(options);
+  for (const auto& [name, also] :
+       {std::pair{"lr", "learning-rate"}, {"output", "o"}, {"threads", "t"}}) {
     also_called(options, name, also);
   }
   return options;

@@ -39,7 +39,7 @@ struct DryRun {
     visit("flops", flops, "of the whole run");
     visit("predicted_memory_bytes", predicted_memory_bytes, "of the process, at its peak");
     visit("available_memory_bytes", available_memory_bytes, "that can be taken now");
-    visit("predicted_seconds", predicted_seconds, "an estimate: updates and evaluations");
+    visit("predicted_seconds", predicted_seconds, "an estimate: updates and evaluations to come");
     visit("predicted_seconds_basis", predicted_seconds_basis, "what it rests on");
   }
 };
@@ -91,11 +91,11 @@ Summary summary_of(const TrainResult& result, index parameters, double seconds) 
 
 void require_memory(const RunCost& cost, const MemoryLimit& memory) {
   if (cost.memory_bytes <= static_cast<double>(memory.bytes)) return;
-  throw Error(ErrorCode::kOutOfMemory,
-              fmt::format("training would take {:.0f} MiB; {:.0f} MiB are available ({})",
-                          cost.memory_bytes / (1 << 20),
-                          static_cast<double>(memory.bytes) / (1 << 20), memory.reason),
-              "choose a smaller --batch-size, --block, --width or --layers");
+  throw Error(
+      ErrorCode::kOutOfMemory,
+      fmt::format("training would take {:.0f} MiB; {:.0f} MiB are available ({})",
+                  mib(cost.memory_bytes), mib(static_cast<double>(memory.bytes)), memory.reason),
+      "choose a smaller --batch-size, --block, --width or --layers");
 }
 
 void describe_run(const Context& context, const LanguageModelRun& run, const RunCost& cost,
@@ -113,7 +113,7 @@ void describe_run(const Context& context, const LanguageModelRun& run, const Run
 }
 
 void print_forecast(const RunForecast& forecast, bool json) {
-  const auto& [cost, time, memory] = forecast;
+  const auto& [cost, time, done, memory] = forecast;
   const DryRun dry{.parameters = cost.parameters,
                    .updates = cost.updates,
                    .tokens_per_update = cost.tokens_per_update,
@@ -123,10 +123,14 @@ void print_forecast(const RunForecast& forecast, bool json) {
                    .available_memory_bytes = memory.bytes,
                    .predicted_seconds = time.seconds,
                    .predicted_seconds_basis = time.basis};
-  if (json) return print(to_json_line(dry) + "\n");
+  if (json) {
+    print(to_json_line(dry) + "\n");
+    return;
+  }
   print(fmt::format("parameters        {}\n", dry.parameters));
-  print(dry.updates > 0 ? fmt::format("updates           {}\n", dry.updates)
-                        : "updates           until the time is up\n");
+  print(fmt::format("updates           {}{}\n",
+                    dry.updates > 0 ? std::to_string(dry.updates) : "until the time is up",
+                    done > 0 ? fmt::format("; {} are done", done) : ""));
   print(fmt::format("tokens an update  {}\n", dry.tokens_per_update));
   print(fmt::format("FLOPs an update   {:.4g}\n", dry.flops_per_update));
   if (dry.updates > 0) print(fmt::format("FLOPs             {:.4g}\n", dry.flops));
@@ -138,7 +142,10 @@ void print_forecast(const RunForecast& forecast, bool json) {
 void print_result(const TrainResult& result, index parameters, double seconds,
                   const RunOptions& run) {
   const Summary s = summary_of(result, parameters, seconds);
-  if (run.json) return print(to_json_line(s) + "\n");
+  if (run.json) {
+    print(to_json_line(s) + "\n");
+    return;
+  }
   print(fmt::format("{} updates, {} tokens in {:.1f} s ({:.0f} tokens/s)\n", s.steps, s.tokens,
                     s.seconds, s.tokens_per_second));
   print(fmt::format("train loss {:.4f}", s.train_loss));

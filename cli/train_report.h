@@ -21,6 +21,7 @@ void describe_run(const Context& context, const LanguageModelRun& run, const Run
 struct RunForecast {
   RunCost cost;
   RunTime time;
+  index done;  ///< updates that the run has behind it
   MemoryLimit memory;
 };
 void print_forecast(const RunForecast& forecast, bool json);

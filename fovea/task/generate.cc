@@ -39,7 +39,7 @@ std::span<const token> seen_by_model(const std::vector<token>& tokens, index blo
 
 index generate_text(const Context& context, const LoadedLanguageModel& loaded,
                     std::string_view prompt, const SamplingOptions& options,
-                    const std::function<void(std::string_view)>& write) {
+                    const std::function<bool(std::string_view)>& write) {
   check_options(options);
   const bool lines = loaded.settings.text.data == kLines;
   std::vector<token> tokens = first_tokens(loaded, prompt);
@@ -57,7 +57,7 @@ index generate_text(const Context& context, const LoadedLanguageModel& loaded,
                              options.repetition_penalty);
     const token chosen = sample_token(choices, options, static_cast<std::uint64_t>(number));
     if (chosen == kEndToken) break;
-    write(text.push(chosen));
+    if (!write(text.push(chosen))) return number + 1;
     tokens.push_back(chosen);
     next = {chosen};
   }

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/run_time.h"
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/random.h"
+#include "fovea/kernel/adamw.h"
 #include "fovea/simd/peak.h"
 #include "fovea/task/objective.h"
 #include "fovea/train/optimizer.h"
@@ -12,20 +18,50 @@ namespace fovea {
 
 namespace {
 
-// An update that is reckoned to take longer is not tried out.
+// An update that is reckoned to take longer is not tried out, nor is a model that is longer made.
 constexpr double kLongUpdate = 0.1;
-constexpr double kTrySeconds = 0.3;
+constexpr double kLongStart = 0.15;
+// Trying ends after the update that passes this.
+constexpr double kTrySeconds = 0.4;
 // Of the multiply-adds in registers, a training step of a model of width 384 reaches about this
 // share (docs/benchmarks.md); smaller ones less, but those are tried out.
 constexpr double kShareOfPeak = 0.7;
 
+// What a parameter costs, in seconds: measured on so many that no cache holds them.
+struct ParameterSeconds {
+  double start;   // drawn, and its memory taken for the first time
+  double update;  // read and written by an update
+};
+
+ParameterSeconds parameter_seconds(const Context& context) {
+  constexpr index kSample = 1 << 21, kDrawn = 1 << 17;
+  // Beside the step, the gradient is cleared and written, its norm taken, the weight packed twice:
+  // about as many bytes again.
+  constexpr double kPassesLikeAStep = 2;
+  double begin = monotonic_seconds();
+  std::vector<float> value(kSample), gradient(kSample), m(kSample), v(kSample);
+  const double taken = monotonic_seconds() - begin;
+  begin = monotonic_seconds();
+  Random random(1, RandomUse::kInit);
+  for (float& x : std::span(value).first(kDrawn)) x = static_cast<float>(random.normal());
+  const double drawn = monotonic_seconds() - begin;
+  const AdamWSlot<float> slot{.value = {value.data(), kSample},
+                              .gradient = {gradient.data(), kSample},
+                              .m = {m.data(), kSample},
+                              .v = {v.data(), kSample}};
+  begin = monotonic_seconds();
+  adamw<float>(context, {&slot, 1}, {.options = {.lr = 0}});
+  const double step = monotonic_seconds() - begin;
+  return {.start = taken / kSample + drawn / kDrawn, .update = kPassesLikeAStep * step / kSample};
+}
+
 // Forward alone is a third of forward and backward.
-double evaluation_updates(const LanguageModelRun& run, const RunCost& cost) {
-  if (!run.validation) return 0;
+double evaluation_updates(const LanguageModelRun& run, const RunCost& cost, index done) {
+  if (!run.validation || done >= cost.updates) return 0;
   const TrainOptions& recipe = run.settings.recipe;
   const index every = to_updates(parse_length(recipe.eval_every, "--eval-every"),
                                  run.training->updates_per_epoch(), "--eval-every");
-  const index evaluations = (cost.updates + every - 1) / every;
+  const index evaluations = std::max<index>((cost.updates + every - 1) / every - done / every, 0);
   const auto targets = static_cast<double>(run.validation->sequences().target_count());
   return static_cast<double>(evaluations) * targets /
          static_cast<double>(3 * cost.tokens_per_update);
@@ -36,7 +72,8 @@ struct Tried {
   index updates = 0;
 };
 
-// As the trainer makes them; the first one, which takes its memory, is not counted.
+// As the trainer makes them; the first one, which takes its memory, counts only if it was so long
+// that it stays alone.
 Tried try_updates(const Context& context, const LanguageModelRun& run) {
   const TrainOptions& recipe = run.settings.recipe;
   const LanguageModel model(run.settings.model, recipe.seed);
@@ -46,8 +83,8 @@ Tried try_updates(const Context& context, const LanguageModelRun& run) {
                                     .accumulate = recipe.accumulate,
                                     .seed = recipe.seed});
   Optimizer optimizer(objective.parameters());
-  double begin = monotonic_seconds();
-  Tried tried;
+  const double began = monotonic_seconds();
+  double begin = began;
   for (index update = 0;; ++update) {
     objective.begin_update(update);
     for (index batch = 0; batch < recipe.accumulate; ++batch) {
@@ -56,32 +93,38 @@ Tried try_updates(const Context& context, const LanguageModelRun& run) {
     }
     optimizer.gradient_norm(context);
     optimizer.step(context, {.options = {.lr = 0}, .step = update + 1});
-    const double seconds = monotonic_seconds() - begin;
-    if (update == 0) {
-      begin = monotonic_seconds();
-      continue;
+    const double now = monotonic_seconds();
+    const index counted = std::max<index>(update, 1);
+    if (now - began > (update == 0 ? kTrySeconds / 2 : kTrySeconds)) {
+      return {(now - begin) / static_cast<double>(counted), counted};
     }
-    tried = {seconds / static_cast<double>(update), update};
-    if (seconds > kTrySeconds) return tried;
+    if (update == 0) begin = now;
   }
 }
 
 }  // namespace
 
-RunTime estimate_run_time(const Context& context, const LanguageModelRun& run) {
+RunTime estimate_run_time(const Context& context, const LanguageModelRun& run,
+                          const RunState& done) {
   const Length length = parse_length(run.settings.recipe.stop_after, "--stop-after");
-  if (length.unit == LengthUnit::kHours) return {length.value * 3600, "as --stop-after says"};
+  if (length.unit == LengthUnit::kHours) {
+    return {std::max(length.value * 3600 - done.seconds, 0.0), "as --stop-after says"};
+  }
   const RunCost cost = cost_of(run);
-  const double updates = static_cast<double>(cost.updates) + evaluation_updates(run, cost);
+  const double updates = static_cast<double>(std::max<index>(cost.updates - done.step, 0)) +
+                         evaluation_updates(run, cost, done.step);
   const double peak = fma_gflops(context, 0.02);
-  const double reckoned = cost.flops_per_update / (kShareOfPeak * 1e9 * peak);
+  const ParameterSeconds parameter = parameter_seconds(context);
+  const auto parameters = static_cast<double>(cost.parameters);
+  const double reckoned =
+      cost.flops_per_update / (kShareOfPeak * 1e9 * peak) + parameters * parameter.update;
   const bool fits = cost.memory_bytes <= static_cast<double>(available_memory().bytes);
-  if (!fits || reckoned > kLongUpdate) {
+  if (!fits || reckoned > kLongUpdate || parameters * parameter.start > kLongStart) {
     return {
         updates * reckoned,
         fmt::format("an estimate: FLOPs at {:.0f} % of the {:.0f} GFLOP/s of multiply-adds that "
-                    "were measured; evaluations included, saves not",
-                    100 * kShareOfPeak, peak)};
+                    "were measured, and {:.1f} ns a parameter; evaluations included, saves not",
+                    100 * kShareOfPeak, peak, 1e9 * parameter.update)};
   }
   const Tried tried = try_updates(context, run);
   return {updates * tried.seconds,

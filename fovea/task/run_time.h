@@ -13,9 +13,11 @@ struct RunTime {
   std::string basis;   ///< what it rests on, for people
 };
 
-/// An estimate, within about half a second. Where an update is short, some are made on a model of
-/// the run's shape and timed; a long one is reckoned from its FLOPs and from what the machine's
-/// multiply-adds reach now. A run that ends by hours takes those.
-RunTime estimate_run_time(const Context& context, const LanguageModelRun& run);
+/// An estimate of what is left after `done`, within about half a second. Where an update is short
+/// and the model is soon made, some are made on a model of the run's shape and timed; others are
+/// reckoned from their FLOPs, their parameters, and what the machine's multiply-adds and its memory
+/// reach now. A run that ends by hours takes what is left of those.
+RunTime estimate_run_time(const Context& context, const LanguageModelRun& run,
+                          const RunState& done = {});
 
 }  // namespace fovea

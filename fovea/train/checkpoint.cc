@@ -66,13 +66,6 @@ std::vector<index> newest_first(const fs::path& folder) {
   return steps;
 }
 
-void sweep(const fs::path& folder) {
-  std::error_code ignored;
-  for (const std::string& name : names_in(folder)) {
-    if (is_stale(name)) fs::remove_all(folder / name, ignored);
-  }
-}
-
 fs::path temporary_path(const fs::path& folder, index step) {
   return folder / fmt::format("{}{}{}", folder_name(step), kTemporary, ::getpid());
 }
@@ -117,7 +110,7 @@ fs::path save_checkpoint(const fs::path& folder, index step, const std::vector<N
                          index keep) {
   check(step >= 0 && keep >= 1, "checkpoint: step {} cannot be saved, keeping {}", step, keep);
   create_folders(folder);
-  sweep(folder);
+  remove_interrupted_saves(folder);
   std::uintmax_t bytes = 0;
   for (const NamedFile& file : files) bytes += file.bytes.size();
   require_disk_space(folder, bytes);
@@ -152,15 +145,21 @@ std::vector<index> checkpoint_steps(const fs::path& folder) {
 
 fs::path checkpoint_path(const fs::path& folder, index step) { return folder / folder_name(step); }
 
+void remove_interrupted_saves(const fs::path& folder) {
+  std::error_code ignored;
+  for (const std::string& name : names_in(folder)) {
+    if (is_stale(name)) fs::remove_all(folder / name, ignored);
+  }
+}
+
 void remove_checkpoints(const fs::path& folder) {
-  sweep(folder);
+  remove_interrupted_saves(folder);
   for (const index step : checkpoint_steps(folder)) remove_checkpoint(folder, step);
   std::error_code ignored;
   fs::remove(folder, ignored);
 }
 
 NewestCheckpoint load_newest_checkpoint(const fs::path& folder) {
-  sweep(folder);
   std::optional<Error> newest;
   NewestCheckpoint result;
   for (const index step : newest_first(folder)) {

@@ -28,8 +28,11 @@ std::vector<index> checkpoint_steps(const std::filesystem::path& folder);
 /// `folder`/step-000500: where the checkpoint of a step is, or would be.
 std::filesystem::path checkpoint_path(const std::filesystem::path& folder, index step);
 
-/// Removes all checkpoints and what killed saves have left, and the folder if nothing else is in
-/// it.
+/// Removes what saves that were killed have left. For those that hold the run's lock: no process
+/// tells whether one on another machine, or in another container, is still writing.
+void remove_interrupted_saves(const std::filesystem::path& folder);
+
+/// The same, and all checkpoints, and the folder if nothing else is in it.
 void remove_checkpoints(const std::filesystem::path& folder);
 
 /// Saves the files as `folder`/step-NNNNNN and returns that path. They are written into a temporary
@@ -37,8 +40,8 @@ void remove_checkpoints(const std::filesystem::path& folder);
 /// changed and nothing is left over. If the step was saved before, the new folder takes its place.
 ///
 /// Then older ones are removed, but for the newest `keep` (at least 1), and so are those of later
-/// steps: who goes on from an earlier checkpoint gives up what came after it. Leftovers of
-/// processes that were killed while saving are swept away.
+/// steps: who goes on from an earlier checkpoint gives up what came after it. Interrupted saves are
+/// removed, too: the caller holds the run's lock.
 ///
 /// Throws kDiskFull (before anything is written, if less than 1.2 times the size is free), kWrite.
 std::filesystem::path save_checkpoint(const std::filesystem::path& folder, index step,
@@ -49,8 +52,9 @@ struct NewestCheckpoint {
   std::vector<std::string> warnings;  ///< of each newer one: why it was passed over
 };
 
-/// The newest one whose manifest and files verify. Throws kNoCheckpoint if `folder` has none,
-/// kModelDamaged (which names the newest and its damage) if it has none that is whole.
+/// The newest one whose manifest and files verify. Removes and writes nothing. Throws kNoCheckpoint
+/// if `folder` has none, kModelDamaged (which names the newest and its damage) if it has none that
+/// is whole.
 NewestCheckpoint load_newest_checkpoint(const std::filesystem::path& folder);
 
 /// The checkpoint in `path`. Throws kNoCheckpoint if there is no such folder, kModelDamaged with

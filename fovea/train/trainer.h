@@ -77,10 +77,13 @@ struct TrainResult {
 /// What the run of a checkpoint is made of. Throws kModelDamaged.
 RunIdentity identity_of(const Checkpoint& checkpoint);
 
+/// Where it stands there. Throws kModelDamaged.
+RunState state_of(const Checkpoint& checkpoint);
+
 /// The checkpoints of a run folder.
 std::filesystem::path checkpoints_of(const std::filesystem::path& folder);
 
-/// Trains in a run folder:
+/// Trains in a run folder, whose lock the caller holds where others could train there, too:
 ///   model.safetensors   the parameters with the lowest validation loss; the last ones where there
 ///                       is no validation. Replaced by one rename.
 ///   metrics.jsonl       see History

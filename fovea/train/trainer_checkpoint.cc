@@ -32,7 +32,7 @@ struct StateFile {
   }
 };
 
-StateFile state_of(const Checkpoint& checkpoint) {
+StateFile state_file_of(const Checkpoint& checkpoint) {
   StateFile stored;
   from_json(checkpoint.bytes(kStateFile),
             {checkpoint.path.string() + "/state.json", ErrorCode::kModelDamaged}, stored);
@@ -41,7 +41,9 @@ StateFile state_of(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-RunIdentity identity_of(const Checkpoint& checkpoint) { return state_of(checkpoint).identity; }
+RunIdentity identity_of(const Checkpoint& checkpoint) { return state_file_of(checkpoint).identity; }
+
+RunState state_of(const Checkpoint& checkpoint) { return state_file_of(checkpoint).state; }
 
 std::filesystem::path checkpoints_of(const std::filesystem::path& folder) {
   return folder / "checkpoints";
@@ -91,7 +93,7 @@ void Trainer::resume() {
 
 void Trainer::resume(const Checkpoint& checkpoint) {
   const std::string where = checkpoint.path.string();
-  const StateFile stored = state_of(checkpoint);
+  const StateFile stored = state_file_of(checkpoint);
   compare(stored.identity);
   restore_parameters(
       objective_.parameters(),
@@ -114,6 +116,7 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   look_at_the_clock();
   first_fraction_ = fraction_done_;
   history_.emplace(setup_.folder / "metrics.jsonl", state_.metrics_bytes);
+  remove_interrupted_saves(checkpoints_of(setup_.folder));
 }
 
 void Trainer::compare(const RunIdentity& stored) {

@@ -284,6 +284,19 @@ class BadOutput(CommandTest):
         process.wait()
         self.assertEqual(said, b"")
 
+    def test_generate_ends_where_nobody_reads_on(self):
+        model = self.folder / "m"
+        self.train(model, "--stop-after", "1u")
+        log = self.folder / "log.txt"
+        # Minutes, if it went on.
+        process = self.start("generate", model, "the", "--max-tokens", "100000000", "-v", "--log-file", log)
+        process.stdout.read(10)
+        process.stdout.close()
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertRegex(process.stderr.read().decode(), r"\A\d+ tokens in .*\n\Z")
+        process.stderr.close()
+        self.assertRegex(log.read_text(), r"\A\d+ tokens in ")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -118,6 +118,20 @@ class Messages(CommandTest):
             self.assert_error(done, 5, "--log-file", str(path))
             self.assertFalse(self.model.exists())
 
+    def test_log_file_on_a_full_disk(self):
+        done = self.run_fovea("train", "lm", "--train", self.text, "-o", self.model, *SMALL, *RUN, "-v",
+                              "--log-file", "/dev/full", "--json")
+        self.assert_error(done, 5, "E0503", "--log-file: /dev/full", "No space left")
+        said = done.stderr.decode()
+        self.assertEqual(said.count("warning: --log-file: /dev/full: No space left"), 1, said)
+        self.assertLess(said.index("warning: "), said.index("update 20: "), "it is said at once")
+        self.assertRegex(said, PROGRESS)
+        steps, error = map(json.loads, done.stdout.decode().splitlines())
+        self.assertEqual((steps["steps"], error["error"]), (40, "E0503"))
+        self.succeed("inspect", self.model, "--verify")
+        # Where something else is wrong, that is the error.
+        self.assert_error(self.run_fovea("generate", "nowhere", "--log-file", "/dev/full"), 4, "nowhere")
+
     def test_color(self):
         wrong = ["generate", "nowhere"]
         for args, env, colored in [([], {}, True), (["--color", "never"], {}, False), ([], {"NO_COLOR": "1"}, False),
@@ -160,6 +174,11 @@ class DumpConfig(CommandTest):
         self.succeed("train", "lm", "-c", config)
         stored = json.loads((model / "config.json").read_text())
         self.assertEqual((stored["model"]["heads"], stored["recipe"]["stop_after"]), (1, "4u"))
+
+    def test_begins_no_log(self):
+        log = self.folder / "log.txt"
+        self.assertIn(f"\nlog_file = '{log}'\n", self.dump("--train", self.text, "--log-file", log))
+        self.assertFalse(log.exists(), "nothing is done")
 
     def test_of_a_run_that_would_be_resumed(self):
         model = self.folder / "model"

@@ -254,6 +254,20 @@ class Resume(ResumeTest):
         done = self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "70u", "--json")
         self.assertEqual(self.last_object(done)["steps"], 70)
 
+    def test_what_only_looks_removes_nothing(self):
+        output = self.folder / "run"
+        self.succeed(*self.arguments(output, "--stop-after", "12u"))
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        left = output / "checkpoints" / f"step-000040.tmp.{gone.pid}"
+        left.mkdir()
+        (left / "model.safetensors").write_bytes(b"half")
+        for look in ["--dump-config", "--dry-run"]:
+            self.succeed("train", "lm", "--resume", "-o", output, look)
+            self.assertTrue((left / "model.safetensors").exists(), look)
+        self.succeed("train", "lm", "--resume", "-o", output)
+        self.assertFalse(left.exists())
+
     def test_from_a_named_checkpoint(self):
         output = self.folder / "run"
         self.succeed(*self.arguments(output, "--keep", "20"))

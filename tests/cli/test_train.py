@@ -3,6 +3,7 @@
 
 import json
 import math
+import os
 import subprocess
 import unittest
 import xml.etree.ElementTree
@@ -124,6 +125,16 @@ progress = "none"
         said = self.succeed("train", "lm", "--dry-run", "--train", self.text, "--preset", "gpt2").stdout.decode()
         self.assertRegex(said, r"estimated time +\S.*\(an estimate: FLOPs at ")
 
+    def test_dry_run_of_many_parameters_is_short(self):
+        # 25 million, that would take seconds to draw and to try.
+        args = ["--width", "512", "--layers", "8", "--batch-size", "1", "--threads", "1", "--dry-run", "--json"]
+        before = os.times()
+        said = self.last_object(self.train(self.model, *args))
+        after = os.times()
+        self.assertGreater(said["parameters"], 2e7)
+        self.assertIn("ns a parameter", said["predicted_seconds_basis"])
+        self.assertLess(after.children_user - before.children_user, 1)
+
     def test_dry_run_estimates_the_time(self):
         args = ["--width", "64", "--block", "32", "--stop-after", "400u"]
         said = self.last_object(self.train(self.model, *args, "--dry-run", "--json"))
@@ -132,6 +143,13 @@ progress = "none"
         # Wide: others may use the machine.
         self.assertGreater(said["predicted_seconds"], took / 5)
         self.assertLess(said["predicted_seconds"], took * 5)
+        left = self.last_object(self.succeed("train", "lm", "--resume", "-o", self.model, "--dry-run", "--json"))
+        self.assertEqual((left["updates"], left["predicted_seconds"]), (400, 0))
+        longer = ["train", "lm", "--resume", "-o", self.model, "--dry-run", "--stop-after"]
+        self.assertIn("updates           800; 400 are done\n", self.succeed(*longer, "800u").stdout.decode())
+        left = self.last_object(self.succeed(*longer, "1h", "--json"))["predicted_seconds"]
+        self.assertLess(left, 3600)
+        self.assertGreater(left, 3600 - 2 * took)
         said = self.last_object(self.train(self.model, "--stop-after", "2h", "--dry-run", "--json", "--overwrite"))
         self.assertEqual((said["predicted_seconds"], said["predicted_seconds_basis"]), (7200, "as --stop-after says"))
 

@@ -20,6 +20,7 @@ std::string text_of(const LoadedLanguageModel& loaded, std::string_view prompt,
   generate_text(Context(threads), loaded, prompt, options, [&](std::string_view part) {
     EXPECT_FALSE(find_invalid_utf8(part));
     all += part;
+    return true;
   });
   return all;
 }
@@ -125,8 +126,17 @@ TEST(Generate, SpecialTokensAreNotWritten) {
 TEST(Generate, SaysHowManyTokensItChose) {
   const TestFolder folder;
   const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, tiny_settings(folder)));
-  EXPECT_EQ(generate_text(Context(1), loaded, "the", {.max_tokens = 7}, [](std::string_view) {}),
-            7);
+  const auto write = [](std::string_view) { return true; };
+  EXPECT_EQ(generate_text(Context(1), loaded, "the", {.max_tokens = 7}, write), 7);
+}
+
+TEST(Generate, EndsWhereTheCallerStopsIt) {
+  const TestFolder folder;
+  const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, tiny_settings(folder)));
+  int calls = 0;
+  const auto write = [&](std::string_view) { return ++calls < 3; };
+  EXPECT_EQ(generate_text(Context(1), loaded, "the", {.max_tokens = 500}, write), 3);
+  EXPECT_EQ(calls, 3);
 }
 
 TEST(Generate, RefusesBadOptionsAndPrompts) {

@@ -160,15 +160,26 @@ TEST_F(CheckpointTest, FilesOfAnotherCheckpointAreFound) {
   EXPECT_THROWS(load_checkpoint(other), kModelDamaged, "model.safetensors: wrong checksum");
 }
 
-TEST_F(CheckpointTest, LeftoversOfTheDeadAreSweptThoseOfTheLivingStay) {
+TEST_F(CheckpointTest, InterruptedSavesOfTheDeadAreRemovedThoseOfTheLivingStay) {
   save(100);
   const std::string dead = fmt::format("step-000200.tmp.{}", dead_process());
   const std::string alive = fmt::format("step-000300.tmp.{}", getppid());
   for (const std::string& name : {dead, dead + ".aside", alive, std::string("notes.tmp.1")}) {
     fs::create_directories(folder_ / name / "x");
   }
-  EXPECT_EQ(load_newest_checkpoint(folder_).checkpoint.step, 100);
+  remove_interrupted_saves(folder_);
   EXPECT_THAT(names(), ElementsAre("notes.tmp.1", "step-000100", alive));
+  fs::create_directories(folder_ / dead / "x");
+  save(100);
+  EXPECT_THAT(names(), ElementsAre("notes.tmp.1", "step-000100", alive));
+}
+
+TEST_F(CheckpointTest, LoadingRemovesNothing) {
+  save(100);
+  const std::string dead = fmt::format("step-000200.tmp.{}", dead_process());
+  fs::create_directories(folder_ / dead / "x");
+  EXPECT_EQ(load_newest_checkpoint(folder_).checkpoint.step, 100);
+  EXPECT_THAT(names(), ElementsAre("step-000100", dead));
 }
 
 TEST_F(CheckpointTest, AFailedSaveChangesNothing) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -102,6 +103,20 @@ TEST_F(TrainerCheckpoint, AFinishedRunIsLeftAsItIs) {
   const Outcome first = process(folder / "run", false, 1000);
   expect_same(process(folder / "run", true, 1000), first);
   EXPECT_TRUE(observer.updates.empty());
+}
+
+// Process 1 lives; this one is not saving.
+TEST_F(TrainerCheckpoint, ResumingRemovesWhatAKilledSaveHasLeft) {
+  begin(folder / "run");
+  process(folder / "run", false, 1000);
+  const auto all = checkpoints_of(folder / "run");
+  const auto ours = all / ("step-000099.tmp." + std::to_string(getpid()));
+  const auto alive = all / "step-000099.tmp.1";
+  for (const auto& path : {ours, alive}) std::filesystem::create_directories(path);
+  process(folder / "run", true, 1000);
+  EXPECT_TRUE(observer.updates.empty());  // and nothing was saved
+  EXPECT_FALSE(std::filesystem::exists(ours));
+  EXPECT_TRUE(std::filesystem::exists(alive));
 }
 
 TEST_F(TrainerCheckpoint, WhatWasWrittenAfterTheCheckpointIsForgotten) {
