@@ -14,6 +14,7 @@
 #include "fovea/attention/attention.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/memory.h"
 #include "fovea/base/option.h"
 #include "fovea/base/random.h"
 #include "fovea/config/json.h"
@@ -96,20 +97,23 @@ void check_problem(const Problem& p) {
       "choose a smaller --batch, --heads, --length or --head-dim");
 }
 
-// One tensor [B, L, H, D] of normal numbers, or of zeros.
+// One tensor [B, L, H, D] of normal numbers, or of zeros; it begins where a cache line does, as
+// those of every framework do.
 class Values {
  public:
-  Values(const Problem& p, std::uint64_t number)
-      : values_(static_cast<std::size_t>(p.batch * p.length * p.heads * p.head_dim)),
-        view_(View<float>::contiguous(values_.data(), p.batch, p.length, p.heads, p.head_dim)) {
-    if (number == 0) return;
+  Values(const Problem& p, std::uint64_t number) {
+    const index count = p.batch * p.length * p.heads * p.head_dim;
+    values_ = allocate_aligned(static_cast<std::size_t>(count) * sizeof(float));
+    auto* const data = reinterpret_cast<float*>(values_.get());
+    view_ = View<float>::contiguous(data, p.batch, p.length, p.heads, p.head_dim);
     Random random(1, RandomUse::kTest, number);
-    for (float& value : values_) value = static_cast<float>(random.normal());
+    std::generate_n(data, count,
+                    [&] { return number == 0 ? 0.0f : static_cast<float>(random.normal()); });
   }
   View<float> view() const { return view_; }
 
  private:
-  std::vector<float> values_;
+  AlignedBytes values_;
   View<float> view_;
 };
 
