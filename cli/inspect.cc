@@ -105,7 +105,7 @@ int inspect(const Arguments& arguments) {
   for (const fs::path& checkpoint : checkpoints_in(folder)) damaged += verify(checkpoint);
   if (damaged == 0) return 0;
   throw Error(ErrorCode::kModelDamaged,
-              fmt::format("{}: {} files are damaged", folder.string(), damaged),
+              fmt::format("{}: damaged files: {}", folder.string(), damaged),
               "restore them from a copy; --resume passes over damaged checkpoints");
 }
 

@@ -146,8 +146,11 @@ void print_result(const TrainResult& result, index parameters, double seconds,
     print(to_json_line(s) + "\n");
     return;
   }
-  print(fmt::format("{} updates, {} tokens in {:.1f} s ({:.0f} tokens/s)\n", s.steps, s.tokens,
-                    s.seconds, s.tokens_per_second));
+  // Updates and tokens are the whole run's, the time is this process's.
+  print(fmt::format("{} updates, {} tokens; ", s.steps, s.tokens));
+  print(s.tokens_per_second > 0
+            ? fmt::format("{:.1f} s here, {:.0f} tokens/s\n", s.seconds, s.tokens_per_second)
+            : "nothing was left to do: a longer --stop-after makes the run longer\n");
   print(fmt::format("train loss {:.4f}", s.train_loss));
   if (std::isfinite(s.valid_loss)) print(fmt::format(", validation loss {:.4f}", s.valid_loss));
   if (std::isfinite(s.best_valid_loss)) {

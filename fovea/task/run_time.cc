@@ -104,6 +104,12 @@ Tried try_updates(const Context& context, const LanguageModelRun& run) {
 
 }  // namespace
 
+double updates_to_come(const LanguageModelRun& run, const RunState& done) {
+  const RunCost cost = cost_of(run);
+  return static_cast<double>(std::max<index>(cost.updates - done.step, 0)) +
+         evaluation_updates(run, cost, done.step);
+}
+
 RunTime estimate_run_time(const Context& context, const LanguageModelRun& run,
                           const RunState& done) {
   const Length length = parse_length(run.settings.recipe.stop_after, "--stop-after");
@@ -111,8 +117,7 @@ RunTime estimate_run_time(const Context& context, const LanguageModelRun& run,
     return {std::max(length.value * 3600 - done.seconds, 0.0), "as --stop-after says"};
   }
   const RunCost cost = cost_of(run);
-  const double updates = static_cast<double>(std::max<index>(cost.updates - done.step, 0)) +
-                         evaluation_updates(run, cost, done.step);
+  const double updates = updates_to_come(run, done);
   const double peak = fma_gflops(context, 0.02);
   const ParameterSeconds parameter = parameter_seconds(context);
   const auto parameters = static_cast<double>(cost.parameters);

@@ -53,7 +53,7 @@ struct TrainOptions {
     visit("weight_decay", weight_decay, "AdamW: decay of the weights of matrices");
     visit("clip", clip, "largest global norm of a gradient; 0: no limit");
     visit("accumulate", accumulate, "batches whose gradients make one update");
-    visit("stop_after", stop_after, "end of the run and of the schedule: 10e, 5000u or 2h");
+    visit("stop_after", stop_after, "end of the run and of the schedule: 10e, 5000u, 30m or 2h");
     visit("eval_every", eval_every, "validate every so many updates (250u) or epochs (1e)");
     visit("save_every", save_every, "checkpoint every so many updates (500u) or epochs (1e)");
     visit("log_every", log_every, "a line of metrics every so many updates");
