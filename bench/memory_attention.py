@@ -7,9 +7,7 @@ twentieth of the largest. A T x S matrix of float32 would be 4 T^2 bytes: 16 GiB
 """
 import argparse
 import math
-import os
 import statistics
-import subprocess
 import sys
 
 import common
@@ -19,17 +17,10 @@ MOST_RESIDUAL = 0.05
 
 
 def peak_bytes(options, length):
-    """What the command says of its own peak; otherwise what the kernel says of the process."""
-    command = [options.fovea, "bench", "attention", "--batch", "1", "--heads", "1", "--head-dim", "64",
-               "--length", str(length), "--mask", options.mask, "--threads", str(options.threads),
-               "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8")
-    answer = common.last_object(process.stdout.read())
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(command)} ended with {process.returncode}")
-    return answer.get("peak_memory_bytes", usage.ru_maxrss * 1024)
+    """What a process of its own says of its peak."""
+    answer = common.fovea(options, "bench", "attention", "--batch", 1, "--heads", 1, "--head-dim", 64,
+                          "--length", length, "--mask", options.mask, "--threads", options.threads)
+    return answer["peak_memory_bytes"]
 
 
 def fit(lengths, peaks):

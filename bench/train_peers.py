@@ -57,13 +57,13 @@ def ours(options, case, text, folder):
     """Tokens per second after warming up, and the number of parameters."""
     model = case["model"]
     found = fovea(options, "train", "lm", "--train", text, "-o", folder, "--overwrite",
-                 "--tokenizer", "char", "--valid-fraction", VALID_FRACTION,
-                 "--layers", model["layers"], "--heads", model["heads"], "--width", model["width"],
-                 "--block", model["block"], "--batch-size", model["batch"],
-                 f"--tie={str(model['tie']).lower()}", f"--bias={str(model['bias']).lower()}",
-                 "--dropout", 0,
-                 "--stop-after", f"{WARMUP + case['steps']}u", "--eval-every", "1000000u",
-                 "--save-every", "1000000u", "--log-every", WARMUP, "--threads", options.threads)
+                  "--tokenizer", "char", "--valid-fraction", VALID_FRACTION,
+                  "--layers", model["layers"], "--heads", model["heads"], "--width", model["width"],
+                  "--block", model["block"], "--batch-size", model["batch"],
+                  f"--tie={str(model['tie']).lower()}", f"--bias={str(model['bias']).lower()}",
+                  "--dropout", 0,
+                  "--stop-after", f"{WARMUP + case['steps']}u", "--eval-every", "1000000u",
+                  "--save-every", "1000000u", "--log-every", WARMUP, "--threads", options.threads)
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     updates = [line for line in map(json.loads, lines) if line["kind"] == "update"]
     first, last = updates[0], updates[-1]

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "fovea/base/sanitizer.h"
@@ -13,7 +14,7 @@ namespace fovea {
 
 /// Calls f() once with each available instruction set pinned; what was current is so again after.
 /// ThreadSanitizer looks for races, which are the same on all of them, and takes minutes for each:
-/// it sees the current one.
+/// it sees the current one, and all of them where FOVEA_EVERY_ISA is set, as `make test-long` does.
 template <class F>
 void for_each_isa(F&& f) {
   struct Restore {
@@ -22,7 +23,7 @@ void for_each_isa(F&& f) {
   } restore;
   for (const Isa isa : available_isas()) {
 #if defined(FOVEA_THREAD_SANITIZER)
-    if (isa != restore.isa) continue;
+    if (isa != restore.isa && std::getenv("FOVEA_EVERY_ISA") == nullptr) continue;
 #endif
     SCOPED_TRACE(std::string(isa_name(isa)));
     pin_isa(isa);

@@ -42,8 +42,8 @@ class Arena {
   template <class T>
   T* allocate(index n) {
     static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= kAlignment);
-    constexpr std::size_t size =
-        sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may be a pointer
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
+    constexpr std::size_t size = sizeof(T);
     return reinterpret_cast<T*>(allocate_bytes(count_bytes(n, size)));
   }
   std::byte* allocate_bytes(std::size_t bytes);

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <string>
 #include <type_traits>
@@ -87,11 +86,13 @@ class FunctionWithDerivative final : public ScoreFunction<T> {
   std::string name_;
 };
 
+template <class F, class T>
+inline constexpr bool kIsScoreLambda =
+    std::is_invocable_r_v<Dual<T>, const F&, Dual<T>, const ScoreSite&>;
+
 /// A lambda that makes a new score of a dual number and its place.
 template <class F, class T>
-concept ScoreLambda = std::convertible_to < std::invoke_result_t < const F&,
-        Dual<T>,
-const ScoreSite& >, Dual < T >> ;
+concept ScoreLambda = kIsScoreLambda<F, T>;
 
 /// f(s, site) -> new score, where s is a Dual<T>: write the parameter as `auto`, and functions
 /// without std::, as in tanh(s). Fused forward and backward.
@@ -108,7 +109,7 @@ auto of(Learned<T, N> learned, F f, std::string name = "function") {
 
 /// value(s, site) and derivative(s, site) of a number s of type T.
 template <class T, class F, class D>
-requires std::convertible_to<std::invoke_result_t<D, T, const ScoreSite&>, T>
+requires std::is_invocable_r_v<T, const D&, T, const ScoreSite&>
 auto of(F value, D derivative, std::string name = "function") {
   return FunctionWithDerivative<T, F, D>(std::move(value), std::move(derivative), std::move(name));
 }
