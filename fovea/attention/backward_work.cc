@@ -23,9 +23,10 @@ struct Unit {
   bool packed_together = true;  // queries are packed once, not by each chunk for itself
 
   index heads() const { return last_head - first_head; }
+  // Without keys there is one chunk too: it clears dq.
   index chunks() const {
     const index size = key_chunk(sequence->keys);
-    return (sequence->keys + size - 1) / size;
+    return std::max<index>(1, (sequence->keys + size - 1) / size);
   }
 };
 
@@ -61,10 +62,8 @@ class Backward {
   PackedQueries<T> room_for(const Unit& unit, index begin, index end, Scratch& scratch) const;
   void pack(const Unit& unit, const PackedQueries<T>& packed, index begin, index end) const;
   void compute(const Unit& unit, const BackwardChunk<T>& chunk) const;
-  void add_dq(const Unit& unit, const BackwardChunk<T>& chunk, index begin, index end) const;
   void run_whole(const Unit& unit, const Unit* next) const;
   void run_shared(const Unit& unit) const;
-  void clear_dq(const Unit& unit, index begin, index end) const;
   void store_gradients();
   template <class Part>
   index store_gradient(const Part& part, index offset);
@@ -242,33 +241,6 @@ void Backward<T>::compute(const Unit& unit, const BackwardChunk<T>& chunk) const
   kernels_.run_chunk(call_, chunk);
 }
 
-// Rows [begin, end) of dq.
-template <class T>
-void Backward<T>::clear_dq(const Unit& unit, index begin, index end) const {
-  const View<T>& dq = call_.gradients.dq;
-  for (index h = unit.first_head; h < unit.last_head && !dq.empty(); ++h) {
-    for (index i = begin; i < end; ++i) {
-      std::fill_n(dq.row(unit.sequence->batch, unit.sequence->query_row + i, h), dq.width, T{0});
-    }
-  }
-}
-
-template <class T>
-void Backward<T>::add_dq(const Unit& unit, const BackwardChunk<T>& chunk, index begin,
-                         index end) const {
-  const View<T>& dq = call_.gradients.dq;
-  if (dq.empty()) return;
-  begin = std::max(begin, chunk.query_begin);
-  end = std::min(end, chunk.query_end);
-  for (index h = unit.first_head; h < unit.last_head; ++h) {
-    for (index i = begin; i < end; ++i) {
-      const T* part = chunk.dq_row(h, i, padded_width_);
-      T* sum = dq.row(unit.sequence->batch, unit.sequence->query_row + i, h);
-      for (index c = 0; c < dq.width; ++c) sum[c] += part[c];
-    }
-  }
-}
-
 template <class T>
 void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
   const Sequence& sequence = *unit.sequence;
@@ -278,7 +250,6 @@ void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
   for (index h = unit.first_head; h < unit.last_head; ++h) {
     compute_delta(unit, h, 0, sequence.queries, delta + (h - unit.first_head) * sequence.queries);
   }
-  clear_dq(unit, 0, sequence.queries);
   const bool together = unit.packed_together;
   const auto packed = room_for(unit, 0, together ? sequence.queries : 0, scratch);
   if (together) pack(unit, packed, 0, sequence.queries);
@@ -290,12 +261,10 @@ void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
     expect_gradients(call_, chunk, ahead);
     const bool last = n + 1 == unit.chunks();
     if (!last) expect_inputs(call_, chunk_of(unit, n + 1, delta), ahead);
-    if (last && next != nullptr && next->chunks() > 0) {
-      expect_inputs(call_, chunk_of(*next, 0, delta), ahead);
-    }
+    if (last && next != nullptr) expect_inputs(call_, chunk_of(*next, 0, delta), ahead);
     allocate_dq(unit, chunk, of_chunk);
     compute(unit, chunk);
-    add_dq(unit, chunk, 0, sequence.queries);
+    sum_dq(call_.gradients.dq, chunk, padded_width_, {0, sequence.queries});
   }
 }
 
@@ -314,7 +283,6 @@ void Backward<T>::run_shared(const Unit& unit) const {
     for (index h = unit.first_head; h < unit.last_head; ++h) {
       compute_delta(unit, h, begin, end, delta + (h - unit.first_head) * sequence.queries);
     }
-    clear_dq(unit, begin, end);
     if (together) pack(unit, packed, begin, end);
   });
   const index wave = 2 * static_cast<index>(ctx_.threads());
@@ -330,9 +298,8 @@ void Backward<T>::run_shared(const Unit& unit) const {
                   [&](index n) { compute(unit, chunks[static_cast<std::size_t>(n)]); });
     ctx_.for_each(row_items, [&](index item) {
       const index begin = item * kRows;
-      for (const auto& chunk : chunks) {
-        add_dq(unit, chunk, begin, std::min(sequence.queries, begin + kRows));
-      }
+      const Span rows{begin, std::min(sequence.queries, begin + kRows)};
+      for (const auto& chunk : chunks) sum_dq(call_.gradients.dq, chunk, padded_width_, rows);
     });
   }
 }

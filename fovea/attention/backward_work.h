@@ -2,8 +2,11 @@
 // How the backward is cut into chunks of keys, and what one chunk works on.
 #pragma once
 
+#include <algorithm>
+
 #include "fovea/attention/kernel.h"
 #include "fovea/attention/room.h"
+#include "fovea/attention/tile_parts.h"
 #include "fovea/simd/prefetch.h"
 
 namespace fovea {
@@ -53,6 +56,27 @@ struct BackwardChunk {
   }
   double* sums_of(index head) const { return sums + (head - first_head) * sums_size; }
 };
+
+/// Adds the part of a chunk to rows `rows` of dq; the first chunk stores them.
+template <class T>
+void sum_dq(const View<T>& dq, const BackwardChunk<T>& chunk, index width, Span rows) {
+  if (dq.empty()) return;
+  const bool first = chunk.key_begin == 0;
+  for (index h = chunk.first_head; h < chunk.last_head; ++h) {
+    for (index i = rows.begin; i < rows.end; ++i) {
+      const bool covered = i >= chunk.query_begin && i < chunk.query_end;
+      T* const sum = dq.row(chunk.sequence.batch, chunk.sequence.query_row + i, h);
+      const T* const part = covered ? chunk.dq_row(h, i, width) : nullptr;
+      if (first && covered) {
+        std::copy_n(part, dq.width, sum);
+      } else if (first) {
+        std::fill_n(sum, dq.width, T{0});
+      } else if (covered) {
+        for (index c = 0; c < dq.width; ++c) sum[c] += part[c];
+      }
+    }
+  }
+}
 
 struct PackRange {
   index head, begin, end;

@@ -58,12 +58,7 @@ void Pool::run(const Task& task) {
   post(job);
   work_on(job);
   withdraw(job);
-  for (int spin = 0; spin < kSpins && job.active.load(std::memory_order_acquire) > 0; ++spin)
-    pause();
-  if (job.active.load(std::memory_order_acquire) > 0) {
-    std::unique_lock lock(mutex_);
-    job_left_.wait(lock, [&] { return job.active.load(std::memory_order_acquire) == 0; });
-  }
+  wait_for_workers(job);
   if (job.error) std::rethrow_exception(job.error);
 }
 
@@ -74,14 +69,35 @@ void Pool::post(Job& job) {
   const auto lock = lock_soon(mutex_);
   grow(job.places);
   jobs_.push_back(&job);
+  job.listed.store(true, std::memory_order_relaxed);
   open_jobs_.store(static_cast<int>(jobs_.size()), std::memory_order_release);
   for (int i = 0; i < job.places; ++i) work_posted_.notify_one();
 }
 
+// Most jobs have lost their last place by now: then no worker finds them, and nobody is locked out.
 void Pool::withdraw(Job& job) {
+  if (!job.listed.load(std::memory_order_acquire)) return;
   const auto lock = lock_soon(mutex_);
-  std::erase(jobs_, &job);
+  const auto place = std::find(jobs_.begin(), jobs_.end(), &job);
+  if (place != jobs_.end()) unlist(place);
+}
+
+void Pool::unlist(std::vector<Job*>::iterator job) {
+  Job& left = **job;
+  jobs_.erase(job);
   open_jobs_.store(static_cast<int>(jobs_.size()), std::memory_order_release);
+  left.listed.store(false, std::memory_order_release);  // from here on it may be gone
+}
+
+// Whoever sleeps says so first, for the last worker wakes nobody else.
+void Pool::wait_for_workers(Job& job) {
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (job.active.load(std::memory_order_acquire) == 0) return;
+    pause();
+  }
+  std::unique_lock lock(mutex_);
+  if (job.active.fetch_add(kCallerSleeps, std::memory_order_acq_rel) == 0) return;
+  job_left_.wait(lock, [&] { return job.active.load(std::memory_order_acquire) == kCallerSleeps; });
 }
 
 void Pool::grow(int workers) {
@@ -129,16 +145,15 @@ Pool::Job* Pool::join_job() {
       job->active.fetch_add(1, std::memory_order_relaxed);
       found = job;
     }
-    if (found == nullptr || job->places == 0) jobs_.erase(jobs_.begin());
+    if (found == nullptr || job->places == 0) unlist(jobs_.begin());
   }
-  open_jobs_.store(static_cast<int>(jobs_.size()), std::memory_order_release);
   return found;
 }
 
 void Pool::leave(Job& job) {
-  const bool last = job.active.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  const bool wakes = job.active.fetch_sub(1, std::memory_order_acq_rel) == kCallerSleeps + 1;
   // From here on the job may be gone.
-  if (!last) return;
+  if (!wakes) return;
   const auto lock = lock_soon(mutex_);
   job_left_.notify_all();
 }

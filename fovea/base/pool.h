@@ -39,17 +39,22 @@ class Pool {
     explicit Job(const Task& t) : task(t) {}
     const Task task;
     std::atomic<index> next{0};
-    std::atomic<int> active{0};  // workers inside
-    int places = 0;              // workers that may still join; guarded by Pool::mutex_
+    std::atomic<int> active{0};       // workers inside, plus kCallerSleeps
+    std::atomic<bool> listed{false};  // may workers still find it? written under Pool::mutex_
+    int places = 0;                   // workers that may still join; guarded by Pool::mutex_
     std::mutex error_mutex;
     std::exception_ptr error;
     index error_item = 0;
   };
 
+  static constexpr int kCallerSleeps = 1 << 30;
+
   Pool() = default;
   void grow(int workers);
   void post(Job& job);
   void withdraw(Job& job);
+  void unlist(std::vector<Job*>::iterator job);
+  void wait_for_workers(Job& job);
   void worker_main();
   Job* wait_for_job();
   Job* join_job();

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "fovea/kernel/gemm.h"
 #include "fovea/tensor/tensor.h"
@@ -43,13 +45,18 @@ struct Parameter {
   Decay decay = Decay::kYes;
   std::uint64_t version = 0;  ///< whoever changes `value` adds one: packed forms are made again
   bool has_gradient = false;  ///< false: `gradient` is zero, whatever lies in its memory
+  /// If known: all rows of `gradient` but these lie in memory as zeros. A table of words is zero but
+  /// for the words of a step, and only theirs have to be cleared for the next.
+  std::optional<std::vector<std::int32_t>> used_rows;
   PackedWeight packed;
 
   /// Makes the gradient zero, without writing a byte: the next backward overwrites it. Backward
   /// passes without a clear in between add up.
   void clear_gradient() { has_gradient = false; }
   /// The gradient for the optimizer to read, with zeros where no backward has reached it.
-  Tensor& finished_gradient();
+  const Tensor& finished_gradient();
+  /// The same, to write by hand.
+  Tensor& gradient_to_write();
 };
 
 }  // namespace fovea

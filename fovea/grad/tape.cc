@@ -140,6 +140,7 @@ Store Tape::open_gradient(Value& value) {
   if (value.parameter != nullptr) {
     const bool add = value.parameter->has_gradient;
     value.parameter->has_gradient = value.written = true;
+    value.parameter->used_rows.reset();
     return add ? Store::kAdd : Store::kWrite;
   }
   if (value.whole != nullptr && value.whole->leaf) {
@@ -158,7 +159,10 @@ Store Tape::add_to_leaf(Value& leaf) {
     std::memset(leaf.gradient, 0, contiguous_bytes(leaf));
   }
   leaf.written = true;
-  if (leaf.parameter != nullptr) leaf.parameter->has_gradient = true;
+  if (leaf.parameter != nullptr) {
+    leaf.parameter->has_gradient = true;
+    leaf.parameter->used_rows.reset();
+  }
   return Store::kAdd;
 }
 

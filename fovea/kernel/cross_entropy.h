@@ -44,7 +44,7 @@ CrossEntropy cross_entropy(const Context& ctx, InRows<T> logits, const Targets& 
 /// may be left out (evaluation leaves out all). losses [N] may be left out. `scale` multiplies the
 /// gradients alone: 1 / count_targets() makes them those of the mean. Who has the weight packed
 /// already, as weight^T for the logits and as it is for dx, gives it; what is not given is packed
-/// here.
+/// here, unless the rows are few.
 template <class T>
 struct LinearCrossEntropy {
   Rows<const T> x = {};

@@ -66,10 +66,17 @@ detail::AxisCut::AxisCut(index size, index most, index step) : size_(size) {
 }
 
 template <class T>
-std::optional<Panels<T>> panels_in_place(Rows<const T> m) {
+Panels<T> panels_in_place(Rows<const T> m, Form form) {
   const BlockShape shape = gemm_kernels<T>().shape;
-  if (m.columns % shape.vector != 0) return {};
-  return Panels<T>{m.data, m.rows, m.columns, shape.lanes, shape.lanes, m.stride, current_isa()};
+  const bool plain = form == Form::kPlain, as_it_is = plain && m.columns % shape.vector == 0;
+  return {.data = m.data,
+          .rows = plain ? m.rows : m.columns,
+          .columns = plain ? m.columns : m.rows,
+          .lanes = shape.lanes,
+          .panel_stride = shape.lanes,
+          .row_stride = m.stride,
+          .isa = current_isa(),
+          .pack = as_it_is ? std::nullopt : std::optional(form)};
 }
 
 template <class T>
@@ -151,7 +158,7 @@ void column_sums(const Context& ctx, InRows<T> a, Vec<T> sums, Store store) {
 
 #define FOVEA_INSTANTIATE(T)                                        \
   template class PackedMatrix<T>;                                   \
-  template std::optional<Panels<T>> panels_in_place(Rows<const T>); \
+  template Panels<T> panels_in_place(Rows<const T>, Form); \
   template class MatmulItems<T>;                                    \
   template class MatmulAtBItems<T>;                                 \
   template void column_sums(const Context&, InRows<T>, Vec<T>, Store);

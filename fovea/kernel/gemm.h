@@ -29,7 +29,9 @@ namespace fovea {
 enum class Form { kPlain, kTransposed };
 
 /// Where a product reads its right-hand side B [K,N]: panels of as many columns as the instruction
-/// set's register block has lanes. Row k of panel i begins at data + i panel_stride + k row_stride.
+/// set's register block has lanes. Row k of panel i begins at data + i panel_stride + k row_stride,
+/// or, if `pack` is set, in a copy that each tile of the product makes of the panel it is about to
+/// read: then data is the matrix to be packed so, its rows row_stride apart.
 template <class T>
 struct Panels {
   const T* data = nullptr;
@@ -39,14 +41,16 @@ struct Panels {
   index panel_stride = 0;
   index row_stride = 0;
   Isa isa = Isa::kScalar;  ///< for which they are
+  std::optional<Form> pack = {};
 
   const T* panel(index i) const { return data + i * panel_stride; }
 };
 
-/// B = m, read where it lies: for few rows of A, up to kRowsInPlace, which would not pay for
-/// packing. Nothing if the columns are no multiple of a vector of the current instruction set.
+/// B = m, or B = m^T, from where it lies: for few rows of A, up to kRowsInPlace, which would not pay
+/// for a packed copy of the whole. What cannot be read as it is (m^T, and columns that are no
+/// multiple of a vector) is packed a panel at a time, in the cache.
 template <class T>
-std::optional<Panels<T>> panels_in_place(Rows<const T> m);
+Panels<T> panels_in_place(Rows<const T> m, Form form = Form::kPlain);
 inline constexpr index kRowsInPlace = 96;
 
 /// A right-hand side B [K,N] packed in the order in which products read it: each panel is
@@ -67,7 +71,7 @@ class PackedMatrix {
   /// Valid until it is packed again, or gone.
   Panels<T> panels() const& {
     const T* const data = reinterpret_cast<const T*>(bytes_.get());
-    return {data, rows_, columns_, lanes_, rows_ * lanes_, lanes_, isa_};
+    return {data, rows_, columns_, lanes_, rows_ * lanes_, lanes_, isa_, {}};
   }
   Panels<T> panels() const&& = delete;
 

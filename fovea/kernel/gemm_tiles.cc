@@ -44,6 +44,50 @@ HWY_INLINE void ForEachPart(index n, index most, F&& f) {
   } while (begin < n);
 }
 
+// -------------------------------------------------------------------------------------- panels
+
+/// Copies the columns of `from` one row below another, `to_stride` apart, zeros beyond them.
+template <class T>
+HWY_INLINE void CopyColumns(Rows<const T> from, T* to, index to_stride) {
+  for (index k = 0; k < from.rows; ++k) {
+    const T* const source = from[k];
+    T* const target = to + k * to_stride;
+    ForEachLane<T>(from.columns,
+                   [=](auto lanes, index i) { lanes.Store(lanes.Load(source + i), target + i); });
+    for (index i = from.columns; i < to_stride; ++i) target[i] = T{0};
+  }
+}
+
+template <class T>
+void PackPanel(const PanelToPack<T>& p) {
+  constexpr index kWidth = kPanelLanes<T>;
+  if (p.form == Form::kPlain) {
+    const index end = std::min(p.m.columns, p.first + kWidth);
+    return CopyColumns(p.m.columns_slice(p.first, end), p.panel, kWidth);
+  }
+  const index have = std::min(kWidth, p.m.rows - p.first);
+  RowsToLanes<T>(p.m.slice(p.first, p.first + have), have, T{1}, p.panel, kWidth);
+}
+
+template <class T>
+struct PanelOfB {
+  const T* data;
+  index row_stride;
+};
+
+/// The rows [begin, end) of a panel of B, packed into `buffer` if need be.
+template <class T>
+HWY_INLINE PanelOfB<T> ReadPanel(const Panels<T>& b, index panel, index begin, index end,
+                                 T* buffer) {
+  if (!b.pack) return {b.panel(panel) + begin * b.row_stride, b.row_stride};
+  const Rows<const T> m =
+      *b.pack == Form::kPlain
+          ? Rows<const T>(b.data, b.rows, b.columns, b.row_stride).slice(begin, end)
+          : Rows<const T>(b.data, b.columns, b.rows, b.row_stride).columns_slice(begin, end);
+  PackPanel<T>({m, *b.pack, panel * b.lanes, buffer});
+  return {buffer, kPanelLanes<T>};
+}
+
 // ------------------------------------------------------------------------------------ C = A B
 
 /// The columns [begin, end) of C that a panel gives; `sums` is C itself, or, where whole vectors
@@ -80,9 +124,9 @@ bool HasToFinish(const MatmulOptions<T>& o) {
          (o.store == Store::kAdd && !o.bias.empty());
 }
 
-/// The rows [begin, end) of k.
+/// The part of `b`, which has the rows [begin, end) of B.
 template <class T>
-void MultiplyPart(const MatmulTile<T>& t, index panel, const PanelOfC<T>& p, index begin,
+void MultiplyPart(const MatmulTile<T>& t, const PanelOfB<T>& b, const PanelOfC<T>& p, index begin,
                   index end) {
   HWY_ALIGN T bias[kPanelLanes<T>];
   TileOperands<T> o{.rows = t.c.rows,
@@ -91,8 +135,8 @@ void MultiplyPart(const MatmulTile<T>& t, index panel, const PanelOfC<T>& p, ind
                     .a = t.a.data + begin,
                     .a_row = t.a.stride,
                     .a_depth = 1,
-                    .b = t.b->panel(panel) + begin * t.b->row_stride,
-                    .b_depth = t.b->row_stride,
+                    .b = b.data,
+                    .b_depth = b.row_stride,
                     .c = p.sums,
                     .c_row = p.stride};
   if (begin > 0 || t.options.store == Store::kAdd) {
@@ -116,15 +160,19 @@ void MultiplyTile(const MatmulTile<T>& t) {
     const index begin = panel * lanes;
     return PanelOfC<T>{begin, std::min(N, begin + lanes), t.c.data + begin, t.c.stride};
   };
+  Scratch scratch;
+  T* const buffer = t.b->pack ? scratch.template allocate<T>(kPanelLanes<T> * kDepth<T>) : nullptr;
+  const auto panel_of_b = [&](index panel, index begin, index end) {
+    return ReadPanel(*t.b, panel, begin, end, buffer);
+  };
   ForEachPart(K, kDepth<T>, [&](index begin, index end) {
     for (index panel = t.first_panel; panel < whole_panels; ++panel) {
       const auto p = panel_of_c(panel);
-      MultiplyPart(t, panel, p, begin, end);
+      MultiplyPart(t, panel_of_b(panel, begin, end), p, begin, end);
       if (end == K && HasToFinish(t.options)) Finish(t, p);
     }
   });
   if (!is_last_ragged) return;
-  Scratch scratch;
   auto p = panel_of_c(whole_panels);
   p.stride = kPanelLanes<T>;
   p.sums = scratch.template allocate<T>(t.c.rows * p.stride);
@@ -134,24 +182,13 @@ void MultiplyTile(const MatmulTile<T>& t) {
       std::copy(t.c[r] + p.begin, t.c[r] + p.end, p.sums + r * p.stride);
     }
   }
-  ForEachPart(K, kDepth<T>,
-              [&](index begin, index end) { MultiplyPart(t, whole_panels, p, begin, end); });
+  ForEachPart(K, kDepth<T>, [&](index begin, index end) {
+    MultiplyPart(t, panel_of_b(whole_panels, begin, end), p, begin, end);
+  });
   Finish(t, p);
 }
 
 // ---------------------------------------------------------------------------------- C = A^T B
-
-/// Copies the columns of `from` one row below another, `to_stride` apart, zeros beyond them.
-template <class T>
-HWY_INLINE void CopyColumns(Rows<const T> from, T* to, index to_stride) {
-  for (index k = 0; k < from.rows; ++k) {
-    const T* const source = from[k];
-    T* const target = to + k * to_stride;
-    ForEachLane<T>(from.columns,
-                   [=](auto lanes, index i) { lanes.Store(lanes.Load(source + i), target + i); });
-    for (index i = from.columns; i < to_stride; ++i) target[i] = T{0};
-  }
-}
 
 /// Rows that lie further apart fall into few sets of L1, and into pages of their own. B is read in
 /// whole lines, in order: there only twice as far is worth a copy.
@@ -205,17 +242,6 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
 }
 
 // --------------------------------------------------------------------------------- one pass
-
-template <class T>
-void PackPanel(const PanelToPack<T>& p) {
-  constexpr index kWidth = kPanelLanes<T>;
-  if (p.form == Form::kPlain) {
-    const index end = std::min(p.m.columns, p.first + kWidth);
-    return CopyColumns(p.m.columns_slice(p.first, end), p.panel, kWidth);
-  }
-  const index have = std::min(kWidth, p.m.rows - p.first);
-  RowsToLanes<T>(p.m.slice(p.first, p.first + have), have, T{1}, p.panel, kWidth);
-}
 
 template <class T>
 void AddRows(Rows<const T> rows, T* sums) {

@@ -69,7 +69,7 @@ void check_arguments(const LinearCrossEntropy<T>& a) {
   check_packed("packed", a.packed, V, C);
 }
 
-// The weight as the two products read it: given, or packed here, or where it lies.
+// The weight as the two products read it: packed as it was given, or where it lies, or packed here.
 template <class T>
 struct Weights {
   Panels<T> transposed, plain;
@@ -78,13 +78,12 @@ struct Weights {
   Weights(const Context& ctx, const LinearCrossEntropy<T>& a, index count) {
     const auto packed = [&](const PackedMatrix<T>* given, PackedMatrix<T>& own, Form form) {
       if (given != nullptr) return given->panels();
+      if (count <= kRowsInPlace) return panels_in_place(a.weight, form);
       own.pack(ctx, a.weight, form);
       return own.panels();
     };
     transposed = packed(a.packed_transposed, own_transposed, Form::kTransposed);
-    if (a.dx.data == nullptr) return;
-    const auto in_place = count <= kRowsInPlace ? panels_in_place(a.weight) : std::nullopt;
-    plain = in_place ? *in_place : packed(a.packed, own_plain, Form::kPlain);
+    if (a.dx.data != nullptr) plain = packed(a.packed, own_plain, Form::kPlain);
   }
   Weights(const Weights&) = delete;
 };

@@ -152,6 +152,31 @@ TEST(Embedding, LeavesAFrozenRowAlone) {
   EXPECT_THAT(to_vector(table.gradient<float>()), testing::ElementsAre(1, 1, 0, 0, 1, 1));
 }
 
+TEST(Embedding, GradientOfATableIsThatOfTheStepWhateverTheStepBeforeUsed) {
+  Tape tape{Context(1)};
+  Parameter table;
+  table.value = Tensor({4, 1});
+  const auto step = [&](std::vector<std::int32_t> tokens, bool other_user = false) {
+    tape.reset();
+    const Variable t = tape.parameter(table);
+    Variable loss = sum(tape, embedding(tape, {t, {tokens.data(), std::ssize(tokens)}}));
+    if (other_user) loss = add(tape, loss, sum(tape, t));
+    tape.backward(loss);
+    return to_vector(table.finished_gradient().vec<float>());
+  };
+  EXPECT_THAT(step({0, 2, 2}), testing::ElementsAre(1, 0, 2, 0));
+  EXPECT_THAT(step({1}), testing::ElementsAre(1, 1, 2, 0)) << "not cleared: steps add up";
+  table.clear_gradient();
+  EXPECT_THAT(step({3, 3}), testing::ElementsAre(0, 0, 0, 2));
+  table.clear_gradient();
+  EXPECT_THAT(step({0}, true), testing::ElementsAre(2, 1, 1, 1));
+  table.clear_gradient();
+  EXPECT_THAT(step({2}), testing::ElementsAre(0, 0, 1, 0));
+  table.gradient_to_write().vec<float>()[1] = 9;
+  table.clear_gradient();
+  EXPECT_THAT(step({}), testing::Each(0));
+}
+
 TEST(Embedding, NamesAnIdOutOfRange) {
   Tape tape{Context(1)};
   const std::int32_t tokens[] = {0, 3};

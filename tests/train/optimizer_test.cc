@@ -23,7 +23,7 @@ struct Model {
   }
   void set_gradients(float value) {
     for (Parameter* p : parameters) {
-      for (float& g : p->finished_gradient().vec<float>()) g = value;
+      for (float& g : p->gradient_to_write().vec<float>()) g = value;
     }
   }
 };

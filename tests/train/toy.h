@@ -30,7 +30,7 @@ class ToyObjective final : public Objective {
     return loss(1e-2 * static_cast<double>((update_ * 37) % 11)) + extra_loss;
   }
   void backward() override {
-    float* gradient = weights_.finished_gradient().data<float>();
+    float* gradient = weights_.gradient_to_write().data<float>();
     for (index i = 0; i < 8; ++i) gradient[i] += static_cast<float>(difference(i, 0) / 8);
   }
   bool has_validation() const override { return validates; }

@@ -2,6 +2,8 @@
 #include "fovea/kernel/embedding.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
@@ -16,9 +18,32 @@ EmbeddingTable<T> kernel_table(const TableRows& rows) {
   return {.table = rows.table.value<T>(), .ids = rows.ids};
 }
 
+// The gradient of the table, for rows of it to be added to. A parameter knows which of its rows the
+// step before has used: only those have to be cleared.
+template <class T>
+GradientOut<T> gradient_of_table(Tape& tape, const TableRows& rows) {
+  if (!rows.table.needs_gradient()) return {};
+  Parameter* const parameter = rows.table.parameter();
+  if (parameter == nullptr) return gradient_to_add_to<T>(tape, rows.table);
+  auto used = std::move(parameter->used_rows);
+  const GradientOut<T> dtable = tape.gradient_for<T>(rows.table);
+  if (dtable.store == Store::kWrite) {
+    if (used) {
+      for (const std::int32_t row : *used) std::fill_n(dtable.rows[row], dtable.rows.columns, T{0});
+      used->clear();
+    } else {
+      fill(tape.context(), T{0}, dtable.rows);
+      used.emplace();
+    }
+  }
+  if (used) used->insert(used->end(), rows.ids.begin(), rows.ids.end());
+  parameter->used_rows = std::move(used);
+  return dtable;
+}
+
 template <class T>
 void scatter(Tape& tape, const TableRows& rows, Rows<const T> dy) {
-  const auto dtable = gradient_to_add_to<T>(tape, rows.table);
+  const auto dtable = gradient_of_table<T>(tape, rows);
   if (!dtable) return;
   const bool frozen = rows.frozen.has_value();
   Scratch scratch;

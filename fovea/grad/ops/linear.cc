@@ -7,24 +7,20 @@ namespace fovea {
 
 namespace {
 
-// The weight as a product reads it: a parameter keeps its packed forms between steps; the gradient
-// of few rows reads it where it lies.
+// The weight as a product reads it. A parameter keeps its packed forms as long as it does not
+// change; few rows of a step that will change it read it where it lies.
 template <class T>
 struct WeightPanels {
-  WeightPanels(const Context& context, Variable weight, Form form, index rows) {
+  WeightPanels(const Tape& tape, Variable weight, Form form, index rows) {
     const Rows<const T> values = weight.value<T>();
-    if (form == Form::kPlain && rows <= kRowsInPlace) {
-      if (const auto in_place = panels_in_place(values)) {
-        panels = *in_place;
-        return;
-      }
+    if (tape.mode() == TapeMode::kTrain && rows <= kRowsInPlace) {
+      panels = panels_in_place(values, form);
+    } else if (Parameter* parameter = weight.parameter(); parameter != nullptr) {
+      panels = parameter->packed.get<T>(tape.context(), values, form, parameter->version).panels();
+    } else {
+      own.pack(tape.context(), values, form);
+      panels = own.panels();
     }
-    if (Parameter* parameter = weight.parameter(); parameter != nullptr) {
-      panels = parameter->packed.get<T>(context, values, form, parameter->version).panels();
-      return;
-    }
-    own.pack(context, values, form);
-    panels = own.panels();
   }
   WeightPanels(const WeightPanels&) = delete;
 
@@ -58,12 +54,12 @@ void backward(Tape& tape, const LinearCall& call, Rows<const T> slope) {
   const auto dw = tape.gradient_for<T>(call.weight);
   // x may be the weight itself: then the second product adds to what the first has written.
   if (dx && dw && dx.rows.data != dw.rows.data) {
-    const WeightPanels<T> weight(context, call.weight, Form::kPlain, dy.rows);
+    const WeightPanels<T> weight(tape, call.weight, Form::kPlain, dy.rows);
     run_together<T>(context, {dy, weight.panels, dx.rows, {.store = dx.store}},
                     {dy, call.x.value<T>(), dw.rows, dw.store});
   } else {
     if (dx) {
-      const WeightPanels<T> weight(context, call.weight, Form::kPlain, dy.rows);
+      const WeightPanels<T> weight(tape, call.weight, Form::kPlain, dy.rows);
       matmul(context, dy, weight.panels, dx.rows, {.store = dx.store});
     }
     if (dw) matmul_at_b(context, dy, call.x.value<T>(), dw.rows, dw.store);
@@ -83,7 +79,7 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activati
   with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
     const bool records = tape.records({x, weight, bias});
     const Rows<T> slope = room_for_slope<T>(tape, f, y, records);
-    const WeightPanels<T> panels(tape.context(), weight, Form::kTransposed, x.rows());
+    const WeightPanels<T> panels(tape, weight, Form::kTransposed, x.rows());
     matmul(tape.context(), x.value<T>(), panels.panels, y.value<T>(),
            {.bias = bias.vec<T>(), .activation = f, .slope = slope});
     tape.record(y, {x, weight, bias}, [call = LinearCall{x, weight, bias, y, f}, slope](Tape& t) {

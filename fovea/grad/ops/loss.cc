@@ -62,12 +62,13 @@ Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable 
       call.dbias = dbias.vec();
       call.dbias_store = dbias.store;
     }
-    if (Parameter* const p = weight.parameter(); p != nullptr) {
+    const bool in_place = tape.mode() == TapeMode::kTrain && N <= kRowsInPlace;
+    if (Parameter* const p = weight.parameter(); p != nullptr && !in_place) {
       const auto packed = [&](Form form) {
         return &p->packed.get<T>(tape.context(), call.weight, form, p->version);
       };
       call.packed_transposed = packed(Form::kTransposed);
-      if (call.dx.data != nullptr && N > kRowsInPlace) call.packed = packed(Form::kPlain);
+      if (call.dx.data != nullptr) call.packed = packed(Form::kPlain);
     }
     const CrossEntropy result = linear_cross_entropy(tape.context(), call);
     loss.value<T>()[0][0] = static_cast<T>(factor * result.total);
