@@ -51,7 +51,9 @@ template const PackedMatrix<float>& PackedWeight::get(const Context&, Rows<const
 template const PackedMatrix<double>& PackedWeight::get(const Context&, Rows<const double>, Form,
                                                        std::uint64_t);
 
-const Tensor& Parameter::finished_gradient() { return has_gradient ? gradient : gradient_to_write(); }
+const Tensor& Parameter::finished_gradient() {
+  return has_gradient ? gradient : gradient_to_write();
+}
 
 Tensor& Parameter::gradient_to_write() {
   if (!gradient.defined()) gradient = Tensor::empty(value.shape(), value.dtype());

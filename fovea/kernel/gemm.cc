@@ -156,11 +156,11 @@ void column_sums(const Context& ctx, InRows<T> a, Vec<T> sums, Store store) {
                  [&](index begin, index end, T* partial) { add(a.slice(begin, end), partial); });
 }
 
-#define FOVEA_INSTANTIATE(T)                                        \
-  template class PackedMatrix<T>;                                   \
+#define FOVEA_INSTANTIATE(T)                               \
+  template class PackedMatrix<T>;                          \
   template Panels<T> panels_in_place(Rows<const T>, Form); \
-  template class MatmulItems<T>;                                    \
-  template class MatmulAtBItems<T>;                                 \
+  template class MatmulItems<T>;                           \
+  template class MatmulAtBItems<T>;                        \
   template void column_sums(const Context&, InRows<T>, Vec<T>, Store);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

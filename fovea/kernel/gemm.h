@@ -46,8 +46,8 @@ struct Panels {
   const T* panel(index i) const { return data + i * panel_stride; }
 };
 
-/// B = m, or B = m^T, from where it lies: for few rows of A, up to kRowsInPlace, which would not pay
-/// for a packed copy of the whole. What cannot be read as it is (m^T, and columns that are no
+/// B = m, or B = m^T, from where it lies: for few rows of A, up to kRowsInPlace, which would not
+/// pay for a packed copy of the whole. What cannot be read as it is (m^T, and columns that are no
 /// multiple of a vector) is packed a panel at a time, in the cache.
 template <class T>
 Panels<T> panels_in_place(Rows<const T> m, Form form = Form::kPlain);
