@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows become lanes and lanes rows, a square of vectors at a time. Include it from a kernel, below
 // simd-inl.h.
+#include <algorithm>
+
 #include "fovea/base/view.h"
 
 #if defined(FOVEA_SIMD_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -21,12 +23,13 @@ HWY_INLINE index RoundUpToLanes(index n) {
   return (n + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
 }
 
-/// Transposes a square of kLanes x kLanes values: from[r] is row r, to[c] receives column c.
-/// First the 128-bit blocks, then the matrix of blocks.
+/// Transposes a square of kLanes x kLanes values: to[c][r] = from[r][c]. First the 128-bit blocks,
+/// then the matrix of blocks. Not inlined: a loop around it would keep 32 addresses, more than
+/// there are registers.
 template <class T>
-HWY_INLINE void TransposeSquare(const T* const* from, T* const* to) {
+HWY_NOINLINE void TransposeSquare(const T* from, index from_stride, T* to, index to_stride) {
 #if HWY_TARGET == HWY_SCALAR
-  to[0][0] = from[0][0];
+  to[0] = from[0];
 #else
   constexpr Tag<T> d;
   constexpr index kBlock = 16 / sizeof(T);
@@ -34,10 +37,10 @@ HWY_INLINE void TransposeSquare(const T* const* from, T* const* to) {
   Vector<T> v[kLanes<T>];
 #pragma GCC unroll 16
   for (index g = 0; g < kBlocks; ++g) {
-    const T* const* rows = from + g * kBlock;
+    const T* const rows = from + g * kBlock * from_stride;
+    const auto row = [&](index i) { return hn::LoadU(d, rows + i * from_stride); };
     if constexpr (kBlock == 4) {
-      const auto a = hn::LoadU(d, rows[0]), b = hn::LoadU(d, rows[1]);
-      const auto c = hn::LoadU(d, rows[2]), e = hn::LoadU(d, rows[3]);
+      const auto a = row(0), b = row(1), c = row(2), e = row(3);
       const auto ac0 = hn::InterleaveLower(d, a, c), ac1 = hn::InterleaveUpper(d, a, c);
       const auto be0 = hn::InterleaveLower(d, b, e), be1 = hn::InterleaveUpper(d, b, e);
       v[g * 4 + 0] = hn::InterleaveLower(d, ac0, be0);
@@ -45,19 +48,20 @@ HWY_INLINE void TransposeSquare(const T* const* from, T* const* to) {
       v[g * 4 + 2] = hn::InterleaveLower(d, ac1, be1);
       v[g * 4 + 3] = hn::InterleaveUpper(d, ac1, be1);
     } else {
-      const auto a = hn::LoadU(d, rows[0]), b = hn::LoadU(d, rows[1]);
+      const auto a = row(0), b = row(1);
       v[g * 2 + 0] = hn::InterleaveLower(d, a, b);
       v[g * 2 + 1] = hn::InterleaveUpper(d, a, b);
     }
   }
   // v[g * kBlock + e] holds, in block b, rows g * kBlock ... of column b * kBlock + e.
+  const auto store = [&](index c, Vector<T> column) { hn::StoreU(column, d, to + c * to_stride); };
 #pragma GCC unroll 4
   for (index e = 0; e < kBlock; ++e) {
     if constexpr (kBlocks == 1) {
-      hn::StoreU(v[e], d, to[e]);
+      store(e, v[e]);
     } else if constexpr (kBlocks == 2) {
-      hn::StoreU(hn::ConcatLowerLower(d, v[kBlock + e], v[e]), d, to[e]);
-      hn::StoreU(hn::ConcatUpperUpper(d, v[kBlock + e], v[e]), d, to[kBlock + e]);
+      store(e, hn::ConcatLowerLower(d, v[kBlock + e], v[e]));
+      store(kBlock + e, hn::ConcatUpperUpper(d, v[kBlock + e], v[e]));
     } else {
       static_assert(kBlocks == 4);
       const auto a = v[e], b = v[kBlock + e], c = v[2 * kBlock + e], f = v[3 * kBlock + e];
@@ -65,10 +69,10 @@ HWY_INLINE void TransposeSquare(const T* const* from, T* const* to) {
       const auto odd0 = hn::OddEvenBlocks(b, hn::SwapAdjacentBlocks(a));
       const auto even1 = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(f), c);
       const auto odd1 = hn::OddEvenBlocks(f, hn::SwapAdjacentBlocks(c));
-      hn::StoreU(hn::ConcatLowerLower(d, even1, even0), d, to[e]);
-      hn::StoreU(hn::ConcatLowerLower(d, odd1, odd0), d, to[kBlock + e]);
-      hn::StoreU(hn::ConcatUpperUpper(d, even1, even0), d, to[2 * kBlock + e]);
-      hn::StoreU(hn::ConcatUpperUpper(d, odd1, odd0), d, to[3 * kBlock + e]);
+      store(e, hn::ConcatLowerLower(d, even1, even0));
+      store(kBlock + e, hn::ConcatLowerLower(d, odd1, odd0));
+      store(2 * kBlock + e, hn::ConcatUpperUpper(d, even1, even0));
+      store(3 * kBlock + e, hn::ConcatUpperUpper(d, odd1, odd0));
     }
   }
 #endif
@@ -80,21 +84,21 @@ template <class T>
 void RowsToLanes(Rows<const T> rows, index count, T factor, T* lanes, index stride) {
   constexpr index kN = kLanes<T>;
   constexpr Tag<T> d;
-  HWY_ALIGN T zeros[kN] = {};
   const index whole = rows.columns / kN * kN;
   for (index r0 = 0; r0 < stride; r0 += kN) {
+    const index here = std::clamp<index>(count - r0, 0, kN);
     for (index c0 = 0; c0 < whole; c0 += kN) {
-      const T* from[kN];
-      T* to[kN];
-      for (index i = 0; i < kN; ++i) {
-        from[i] = r0 + i < count ? rows[r0 + i] + c0 : zeros;
-        to[i] = lanes + (c0 + i) * stride + r0;
+      T* const to = lanes + c0 * stride + r0;
+      if (here == kN) {
+        TransposeSquare(rows[r0] + c0, rows.stride, to, stride);
+      } else {
+        HWY_ALIGN T square[kN * kN] = {};
+        for (index i = 0; i < here; ++i) std::copy_n(rows[r0 + i] + c0, kN, square + i * kN);
+        TransposeSquare(square, kN, to, stride);
       }
-      TransposeSquare(from, to);
     }
     for (index c = whole; c < rows.columns; ++c) {
-      for (index i = 0; i < kN; ++i)
-        lanes[c * stride + r0 + i] = r0 + i < count ? rows[r0 + i][c] : T{0};
+      for (index i = 0; i < kN; ++i) lanes[c * stride + r0 + i] = i < here ? rows[r0 + i][c] : T{0};
     }
   }
   if (factor == T{1}) return;
@@ -108,20 +112,21 @@ void RowsToLanes(Rows<const T> rows, index count, T factor, T* lanes, index stri
 template <class T>
 void LanesToRows(const T* lanes, index stride, index count, Rows<T> rows) {
   constexpr index kN = kLanes<T>;
-  HWY_ALIGN T unused[kN];
   const index whole = rows.columns / kN * kN;
   for (index r0 = 0; r0 < count; r0 += kN) {
+    const index here = std::min(kN, count - r0);
     for (index c0 = 0; c0 < whole; c0 += kN) {
-      const T* from[kN];
-      T* to[kN];
-      for (index i = 0; i < kN; ++i) {
-        from[i] = lanes + (c0 + i) * stride + r0;
-        to[i] = r0 + i < count ? rows[r0 + i] + c0 : unused;
+      const T* const from = lanes + c0 * stride + r0;
+      if (here == kN) {
+        TransposeSquare(from, stride, rows[r0] + c0, rows.stride);
+      } else {
+        HWY_ALIGN T square[kN * kN];
+        TransposeSquare(from, stride, square, kN);
+        for (index i = 0; i < here; ++i) std::copy_n(square + i * kN, kN, rows[r0 + i] + c0);
       }
-      TransposeSquare(from, to);
     }
     for (index c = whole; c < rows.columns; ++c) {
-      for (index i = 0; i < kN && r0 + i < count; ++i) rows[r0 + i][c] = lanes[c * stride + r0 + i];
+      for (index i = 0; i < here; ++i) rows[r0 + i][c] = lanes[c * stride + r0 + i];
     }
   }
 }
