@@ -78,7 +78,8 @@ void for_each_ahead(const Context& ctx, index items, F&& f) {
   error.rethrow();
 }
 
-/// What a chunk of the backward reads first. The queries of a unit are read before its first chunk.
+/// What a chunk of the backward touches first. The queries of a unit are read before its first
+/// chunk, and dq is cleared.
 template <class T>
 void expect_inputs(const BackwardCall<T>& call, const BackwardChunk<T>& chunk, Prefetch& ahead) {
   const Sequence& sequence = chunk.sequence;
@@ -91,6 +92,10 @@ void expect_inputs(const BackwardCall<T>& call, const BackwardChunk<T>& chunk, P
   for (const View<const T>& view : {call.saved.o, call.saved.d_o, call.in.q}) {
     ahead.add(Rows<const T>(view.row(sequence.batch, sequence.query_row, chunk.first_head),
                             sequence.queries, view.width, view.length_stride));
+  }
+  if (const View<T>& dq = call.gradients.dq; !dq.empty()) {
+    ahead.add(Rows<T>(dq.row(sequence.batch, sequence.query_row, chunk.first_head),
+                      sequence.queries, dq.width, dq.length_stride));
   }
 }
 

@@ -18,10 +18,11 @@
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
 #include "fovea/attention/tile-inl.h"
+#include "fovea/attention/weigh-inl.h"
 #include "fovea/simd/product-inl.h"
 
 // Keys in lanes. A tile of 64 keys is transposed once, kt[D][64] and vt[Dv][64]; for each block of
-// 96 queries there are five products, all with the same register block:
+// 128 queries there are five products, all with the same register block:
 //
 //   s  [query][64] = Q row (broadcast) x kt       p  = exp2((s - lse) log2 e), in place
 //   dp [query][64] = dO row (broadcast) x vt      ds = p (dp - delta), in place
@@ -29,11 +30,11 @@
 //   dK[64][D]  += ds (broadcast, read down) x Q rows
 //   dQ[query][D] += ds (broadcast, read along) x K rows
 //
-// dK and dV of the tile stay in L1 and are written once. dQ is summed over the tiles of a chunk of
-// keys in memory of the thread's own, and over chunks in ascending order by the caller: so the bits
-// do not depend on who computed which chunk. Two passes (dQ by queries, dK and dV by keys) would
-// need seven products. With D = Dv = 64 a score costs 640 flops and one exp; a block reads and
-// writes dQ (24 KB) and p, ds (2 x 24 KB) from L2 for 3.9 Mflop.
+// dK and dV of the tile are written once. dQ is summed over the tiles of a chunk of keys in memory
+// of the thread's own (in place, if there is but one chunk), and over chunks in ascending order by
+// the caller: so the bits do not depend on who computed which chunk. Two passes (dQ by queries, dK
+// and dV by keys) would need seven products. With D = Dv = 64 a score costs 640 flops and one exp;
+// a block reads and writes dQ (32 KB) and p, ds (2 x 32 KB) from L2 for 5.2 Mflop.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
@@ -58,6 +59,7 @@ struct BackwardTile {
   T* inputs = nullptr;  // what the bias parts read, a tile each
   T* dk = nullptr;      // [stride][Dp]
   T* dv = nullptr;      // [stride][Dvp]
+  bool begun = false;   // do dk and dv hold sums?
 
   index head = 0;
   index query = 0;  // first query of the block
@@ -85,22 +87,21 @@ struct BackwardTile {
   T keep_scale() const {
     return static_cast<T>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
   }
-  Rows<T> dq_rows() const { return {chunk.dq_row(head, query, Dp), queries, call.in.q.width, Dp}; }
+  Rows<T> dq_rows() const {
+    return {chunk.dq.row(head, query), queries, call.in.q.width, chunk.dq.row_stride};
+  }
 
   void Allocate(Scratch& scratch);
   void RunHead();
   void FindParts();
   void RunBlock();
   enum class Along { kRows, kLanes };  // where a product reads the rows of its A
-  struct RowLse {
-    T lse, low;
-  };
-  RowLse LseOf(index i) const;
-  void Weigh();
-  template <bool kDropout>
-  void WeighRows(const std::uint64_t* kept);
+  RowLse<T> LseOf(index i) const;
+  void WeighScores();
   void KeptBits(std::uint64_t* kept) const;
-  void AddProducts();
+  bool Begin();
+  void Clear();
+  void AddProducts(bool first);
   template <class Keeps>
   void AddProduct(TileOperands<T> product, Along along, Rows<const T> b, Keeps&& keeps);
   void AddParts(const TileOperands<T>& product, Along along);
@@ -122,8 +123,6 @@ void BackwardTile<T>::Allocate(Scratch& scratch) {
   inputs = scratch.allocate<T>(room.inputs);
   dk = scratch.allocate<T>(room.dk);
   dv = scratch.allocate<T>(room.dv);
-  std::fill_n(dk, stride * Dp, T{0});
-  std::fill_n(dv, stride * Dvp, T{0});
   RowsToLanes<T>(key_rows(call.in.k), keys, T{1}, kt, stride);
   // What dropout keeps is scaled here, once: as the forward scaled o.
   RowsToLanes<T>(key_rows(call.in.v), keys, keep_scale(), vt, stride);
@@ -181,7 +180,8 @@ void BackwardTile<T>::RunBlock() {
   const TileRows<T> rows{query_rows(call.in.q), key_rows(call.in.k), call.scale};
   const index tile_size = kRowBlock * stride;
   transform_scores<T>(call.attention, {site(), kind, rows, weights, inputs, tile_size});
-  Weigh();
+  WeighScores();
+  const bool first = Begin();
   double* const sums = chunk.sums_of(head);
   pull_value_parameters<T>(values, site(), {s, stride, TileLanes::kKeys},
                            query_rows(call.saved.d_o),
@@ -191,60 +191,44 @@ void BackwardTile<T>::RunBlock() {
     pull_scores<T>(call.attention, {site(), kind, rows, dweights, inputs, tile_size},
                    {dq_rows(), dk_rows, sums});
   }
-  AddProducts();
+  AddProducts(first);
+}
+
+// dk and dv get their first sums: true if those fill them, so that nothing has to be cleared.
+template <class T>
+bool BackwardTile<T>::Begin() {
+  const bool filled = !begun && kind == TileKind::kAll && !call.has_bias();
+  if (!begun && !filled) Clear();
+  begun = true;
+  return filled;
+}
+
+template <class T>
+void BackwardTile<T>::Clear() {
+  std::fill_n(dk, stride * Dp, T{0});
+  std::fill_n(dv, stride * Dvp, T{0});
 }
 
 // s becomes p (after dropout), dp becomes ds.
 template <class T>
-void BackwardTile<T>::Weigh() {
-  if (!call.dropout.active()) return WeighRows<false>(nullptr);
+void BackwardTile<T>::WeighScores() {
   std::uint64_t kept[2 * kLaneTile];
-  KeptBits(kept);
-  WeighRows<true>(kept);
+  const bool drops = call.dropout.active(), masked = kind == TileKind::kSome || call.has_bias();
+  if (drops) KeptBits(kept);
+  Weigh<T>(
+      {queries, stride, s, dp, chunk.delta_of(head) + query, drops ? kept : nullptr, keep_scale()},
+      masked, [&](index i) { return LseOf(i); });
 }
 
 // An empty row has only masked scores: any finite value will do.
 template <class T>
-typename BackwardTile<T>::RowLse BackwardTile<T>::LseOf(index i) const {
+RowLse<T> BackwardTile<T>::LseOf(index i) const {
   const auto& lse = call.saved.lse;
   const auto& lse_low = call.saved.lse_low;
   const index row = sequence().query_row + query + i;
   const T value = lse.at(sequence().batch, head, row);
   if (value == -std::numeric_limits<T>::infinity()) return {T{0}, T{0}};
   return {value, lse_low.empty() ? T{0} : lse_low.at(sequence().batch, head, row)};
-}
-
-template <class T>
-template <bool kDropout>
-void BackwardTile<T>::WeighRows(const std::uint64_t* kept) {
-  constexpr Tag<T> d;
-  constexpr T kInfinity = std::numeric_limits<T>::infinity();
-  const auto by = hn::Set(d, kLog2E<T>), masked = hn::Set(d, -kInfinity);
-  [[maybe_unused]] const auto kept_scale = hn::Set(d, keep_scale());
-  for (index i = 0; i < queries; ++i) {
-    const RowLse row = LseOf(i);
-    const auto lse = hn::Set(d, row.lse), low = hn::Set(d, row.low * kLog2E<T>);
-    const auto delta = hn::Set(d, chunk.delta_of(head)[query + i]);
-    for (index lane = 0; lane < stride; lane += kLanes<T>) {
-      T* const score = s + i * stride + lane;
-      T* const dweight = dp + i * stride + lane;
-      const auto x = hn::Load(d, score);
-      // What is masked has weight 0 and gradient 0, whatever its value or its row: by selection.
-      // Eq, not Ne, which some instruction sets answer with no for a NaN: that one is passed on.
-      const auto p =
-          hn::IfThenZeroElse(hn::Eq(x, masked), Exp2(d, hn::MulSub(hn::Sub(x, lse), by, low)));
-      auto dweight_now = hn::Load(d, dweight);
-      auto used = p;
-      if constexpr (kDropout) {
-        const auto keeps = LaneMask<T>(kept[i] >> lane);
-        dweight_now = hn::IfThenElseZero(keeps, dweight_now);
-        used = hn::IfThenElseZero(keeps, hn::Mul(p, kept_scale));
-      }
-      const auto ds = hn::Mul(p, hn::Sub(dweight_now, delta));
-      hn::Store(used, d, score);
-      hn::Store(hn::IfThenZeroElse(hn::Eq(p, hn::Zero(d)), ds), d, dweight);
-    }
-  }
 }
 
 // Bit c of kept[i]: does dropout keep key c of query i of the block?
@@ -260,18 +244,29 @@ void BackwardTile<T>::KeptBits(std::uint64_t* kept) const {
 }
 
 template <class T>
-void BackwardTile<T>::AddProducts() {
+void BackwardTile<T>::AddProducts(bool first) {
   const auto keeps = [&](index r, index c) { return call.attention.mask.keeps(site().at(r, c)); };
   const auto keeps_across = [&](index c, index r) { return keeps(r, c); };
   TileOperands<T> down{.rows = keys, .depth = queries, .a_row = 1, .a_depth = stride};
   down.a = s;
   down.c = dv;
-  AddProduct(down, Along::kLanes, packed_d_o(), keeps_across);
+  down.c_row = Dvp;
+  const auto add_down = [&](Rows<const T> b) {
+    if (!first) return AddProduct(down, Along::kLanes, b, keeps_across);
+    // Everything is kept: the whole of it, at once.
+    down.lanes = down.b_depth = b.columns;
+    down.ahead = chunk.ahead;
+    down.b = b.data;
+    TileProduct<Into::kOverwrite>(down);
+  };
+  add_down(packed_d_o());
   down.a = dp;
   down.c = dk;
-  AddProduct(down, Along::kLanes, packed_q(), keeps_across);
+  down.c_row = Dp;
+  add_down(packed_q());
   TileOperands<T> across{.rows = queries, .depth = keys, .a = dp, .a_row = stride, .a_depth = 1};
-  across.c = chunk.dq_row(head, query, Dp);
+  across.c = chunk.dq.row(head, query);
+  across.c_row = chunk.dq.row_stride;
   AddProduct(across, Along::kRows, Rows<const T>(k, keys, Dp), keeps);
 }
 
@@ -283,7 +278,7 @@ void BackwardTile<T>::AddProduct(TileOperands<T> product, Along along, Rows<cons
                                  Keeps&& keeps) {
   Scratch scratch;
   const bool poisoned = kind == TileKind::kSome && AnyPoisoned(b);
-  product.lanes = product.b_depth = product.c_row = b.columns;
+  product.lanes = product.b_depth = b.columns;
   product.ahead = chunk.ahead;
   product.b = poisoned ? WithoutPoison(b, scratch).data : b.data;
   AddParts(product, along);
@@ -315,6 +310,7 @@ void BackwardTile<T>::AddParts(const TileOperands<T>& product, Along along) {
 template <class T>
 void BackwardTile<T>::Finish() {
   const auto& [dq_out, dk_out, dv_out] = call.gradients;
+  if (!begun) Clear();
   if (!dk_out.empty()) CopyRows(Rows<const T>(dk, keys, dk_out.width, Dp), key_rows(dk_out));
   if (!dv_out.empty()) CopyRows(Rows<const T>(dv, keys, dv_out.width, Dvp), key_rows(dv_out));
 }

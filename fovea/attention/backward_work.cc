@@ -58,7 +58,8 @@ class Backward {
   bool packs_together(const Unit& unit) const;
   void compute_delta(const Unit& unit, index head, index begin, index end, T* delta) const;
   BackwardChunk<T> chunk_of(const Unit& unit, index number, const T* delta) const;
-  void allocate_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const;
+  bool sums_in_place(const Unit& unit) const;
+  void place_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const;
   PackedQueries<T> room_for(const Unit& unit, index begin, index end, Scratch& scratch) const;
   void pack(const Unit& unit, const PackedQueries<T>& packed, index begin, index end) const;
   void compute(const Unit& unit, const BackwardChunk<T>& chunk) const;
@@ -144,7 +145,7 @@ std::vector<index> Backward<T>::chunk_values(const Unit& unit) const {
   for (index n = 0; n < unit.chunks(); ++n) {
     const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
     const index rows = chunk.query_end - chunk.query_begin;
-    values.push_back(dq_values(unit, rows) +
+    values.push_back((sums_in_place(unit) ? 0 : dq_values(unit, rows)) +
                      (unit.packed_together ? 0 : packed_values(unit, rows)));
   }
   return values;
@@ -203,16 +204,33 @@ BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const T* 
   }
   query_begin = std::min(query_begin, query_end);
   const index table = unit.first_sums + number * unit.heads();
-  return {sequence,  unit.group, unit.first_head, unit.last_head,
-          key_begin, key_end,    query_begin,     query_end,
-          {},        delta,      nullptr,         sums_.data() + table * sums_size_,
+  return {sequence,       unit.group, unit.first_head,
+          unit.last_head, key_begin,  key_end,
+          query_begin,    query_end,  {},
+          delta,          {},         sums_.data() + table * sums_size_,
           sums_size_};
 }
 
+// A single chunk of keys sums dq up where it belongs, if its rows are whole vectors.
 template <class T>
-void Backward<T>::allocate_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const {
+bool Backward<T>::sums_in_place(const Unit& unit) const {
+  const View<T>& dq = call_.gradients.dq;
+  return unit.chunks() == 1 && !dq.empty() && dq.width == padded_width_;
+}
+
+template <class T>
+void Backward<T>::place_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const {
+  const View<T>& dq = call_.gradients.dq;
+  const Sequence& sequence = *unit.sequence;
   const index rows = chunk.query_end - chunk.query_begin;
-  chunk.dq = scratch.allocate<T>(dq_values(unit, rows));
+  chunk.dq = {nullptr, unit.first_head, chunk.query_begin, rows * padded_width_, padded_width_};
+  if (sums_in_place(unit)) {
+    chunk.dq.data = dq.row(sequence.batch, sequence.query_row + chunk.query_begin, unit.first_head);
+    chunk.dq.head_stride = dq.head_stride;
+    chunk.dq.row_stride = dq.length_stride;
+  } else {
+    chunk.dq.data = scratch.allocate<T>(dq_values(unit, rows));
+  }
   if (!unit.packed_together) {
     chunk.packed = room_for(unit, chunk.query_begin, chunk.query_end, scratch);
   }
@@ -235,8 +253,11 @@ void Backward<T>::pack(const Unit& unit, const PackedQueries<T>& packed, index b
 
 template <class T>
 void Backward<T>::compute(const Unit& unit, const BackwardChunk<T>& chunk) const {
-  const index rows = (chunk.last_head - chunk.first_head) * (chunk.query_end - chunk.query_begin);
-  std::fill_n(chunk.dq, rows * padded_width_, T{0});
+  for (index h = chunk.first_head; h < chunk.last_head; ++h) {
+    for (index i = chunk.query_begin; i < chunk.query_end; ++i) {
+      std::fill_n(chunk.dq.row(h, i), padded_width_, T{0});
+    }
+  }
   if (!unit.packed_together) pack(unit, chunk.packed, chunk.query_begin, chunk.query_end);
   kernels_.run_chunk(call_, chunk);
 }
@@ -262,9 +283,9 @@ void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
     const bool last = n + 1 == unit.chunks();
     if (!last) expect_inputs(call_, chunk_of(unit, n + 1, delta), ahead);
     if (last && next != nullptr) expect_inputs(call_, chunk_of(*next, 0, delta), ahead);
-    allocate_dq(unit, chunk, of_chunk);
+    place_dq(unit, chunk, of_chunk);
     compute(unit, chunk);
-    sum_dq(call_.gradients.dq, chunk, padded_width_, {0, sequence.queries});
+    sum_dq(call_.gradients.dq, chunk, {0, sequence.queries});
   }
 }
 
@@ -292,14 +313,14 @@ void Backward<T>::run_shared(const Unit& unit) const {
     for (index n = first; n < std::min(unit.chunks(), first + wave); ++n) {
       chunks.push_back(chunk_of(unit, n, delta));
       chunks.back().packed = packed;
-      allocate_dq(unit, chunks.back(), of_wave);
+      place_dq(unit, chunks.back(), of_wave);
     }
     ctx_.for_each(static_cast<index>(chunks.size()),
                   [&](index n) { compute(unit, chunks[static_cast<std::size_t>(n)]); });
     ctx_.for_each(row_items, [&](index item) {
       const index begin = item * kRows;
       const Span rows{begin, std::min(sequence.queries, begin + kRows)};
-      for (const auto& chunk : chunks) sum_dq(call_.gradients.dq, chunk, padded_width_, rows);
+      for (const auto& chunk : chunks) sum_dq(call_.gradients.dq, chunk, rows);
     });
   }
 }

@@ -30,8 +30,20 @@ struct PackedQueries {
   index slot(index head, index query) const { return (head - first_head) * rows + query - begin; }
 };
 
+/// Where a chunk of keys sums up its part of dq: rows of whole vectors.
+template <class T>
+struct QueryGradient {
+  T* data = nullptr;
+  index first_head = 0, begin = 0;  ///< of the first row
+  index head_stride = 0, row_stride = 0;
+
+  T* row(index head, index query) const {
+    return data + (head - first_head) * head_stride + (query - begin) * row_stride;
+  }
+};
+
 /// Keys [key_begin, key_end) of one sequence and group of heads. It finishes their dk and dv, and
-/// adds its part of dq to memory of its own.
+/// adds its part of dq to memory of its own, or, if no other chunk has any, to dq.
 template <class T>
 struct BackwardChunk {
   const Sequence& sequence;
@@ -41,32 +53,26 @@ struct BackwardChunk {
   index query_begin, query_end;  ///< queries that keep any of the keys, under any of the heads
   PackedQueries<T> packed;       ///< covers [query_begin, query_end)
   const T* delta;                ///< [heads][T'] sum over columns of o * do
-  T* dq;                         ///< [heads][query_end - query_begin][D rounded up], 0 at the start
+  QueryGradient<T> dq;           ///< [heads][query_end - query_begin][D rounded up], 0 at the start
   double* sums;                  ///< [heads][sums_size] gradients of the bias and value parts
   index sums_size;
   Prefetch* ahead = nullptr;  ///< of the thread that computes it, if it asks for rows
 
   const T* delta_of(index head) const { return delta + (head - first_head) * sequence.queries; }
-  /// Number of a query among those of all heads of the chunk.
-  index query_slot(index head, index query) const {
-    return (head - first_head) * (query_end - query_begin) + query - query_begin;
-  }
-  T* dq_row(index head, index query, index width) const {
-    return dq + query_slot(head, query) * width;
-  }
   double* sums_of(index head) const { return sums + (head - first_head) * sums_size; }
 };
 
 /// Adds the part of a chunk to rows `rows` of dq; the first chunk stores them.
 template <class T>
-void sum_dq(const View<T>& dq, const BackwardChunk<T>& chunk, index width, Span rows) {
+void sum_dq(const View<T>& dq, const BackwardChunk<T>& chunk, Span rows) {
   if (dq.empty()) return;
   const bool first = chunk.key_begin == 0;
   for (index h = chunk.first_head; h < chunk.last_head; ++h) {
     for (index i = rows.begin; i < rows.end; ++i) {
       const bool covered = i >= chunk.query_begin && i < chunk.query_end;
       T* const sum = dq.row(chunk.sequence.batch, chunk.sequence.query_row + i, h);
-      const T* const part = covered ? chunk.dq_row(h, i, width) : nullptr;
+      const T* const part = covered ? chunk.dq.row(h, i) : nullptr;
+      if (part == sum) continue;  // summed up in place
       if (first && covered) {
         std::copy_n(part, dq.width, sum);
       } else if (first) {

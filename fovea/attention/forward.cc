@@ -21,7 +21,7 @@
 #include "fovea/attention/tile-inl.h"
 #include "fovea/simd/product-inl.h"
 
-// Queries in lanes. A tile of 64 queries is transposed once, qt[D][64]; a block of 96 keys is then
+// Queries in lanes. A tile of 64 queries is transposed once, qt[D][64]; a block of 128 keys is then
 //
 //   s[key][64] = K row (broadcast) x qt          K is read row by row, as it lies in memory
 //   m, l       running maximum and sum           vertical: one lane a query, no horizontal step
@@ -32,8 +32,9 @@
 // and o is transposed back at the end. Rows of K and V are read where they lie, so heads stay a
 // stride. For D = Dv = 64 a score costs 256 flops, 128 multiply-adds, plus one exp; a step of a
 // product reads 4 vectors and 6 values for 24 vector multiply-adds: the products decide. A tile of
-// scores (24 KB) stays in L1 with qt or o in L2. Short sequences read every row once or twice, and
-// would wait for it: so the products ask for the rows of the next run beside their own work.
+// scores (32 KB) and qt or o (16 KB) lie between L1 and L2. Short sequences read every row once or
+// twice, and would wait for it: so the products ask for the rows of the next run beside their own
+// work.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {

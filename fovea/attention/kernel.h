@@ -9,10 +9,11 @@ namespace fovea {
 
 /// Queries in the lanes of a forward tile; keys in those of a backward one.
 inline constexpr index kLaneTile = 64;
-/// Rows of a tile: keys of the forward, queries of the backward. A multiple of the register block.
+/// Rows of a tile: keys of the forward, queries of the backward. 48 to 192 are alike on long
+/// sequences; at 128 tokens one block is 4 % (forward) and 2 % (backward) faster than 96 and 32.
 /// Blocks start at multiples of it from the start of the sequence, whatever the mask: what a row
 /// adds, and in which order, depends on its sequence alone.
-inline constexpr index kRowBlock = 96;
+inline constexpr index kRowBlock = 128;
 
 /// One call, as every tile sees it.
 template <class T>

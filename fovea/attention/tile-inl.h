@@ -166,24 +166,47 @@ void ExpectRun(const KernelCall<T>& call, const QueryRun& run, Prefetch& ahead) 
   ahead.add(keys.v);
 }
 
-/// dots[r] = a[r] . b[r], in the order of the product that makes dp, one row after another: where
-/// one weight is 1 and the rest are 0, dp - delta is then exactly 0, as it should be. Eight chains
-/// hide the latency.
+/// dots[r] += the terms of a[r] . b[r] from `column` on. Eight chains hide the latency.
 template <class T>
-void RowDots(Rows<const T> a, Rows<const T> b, T* dots) {
+void AddRowDots(Rows<const T> a, Rows<const T> b, index column, T* dots) {
   constexpr index kChains = 8;
   constexpr hn::CappedTag<T, 1> d;
   for (index r = 0; r < a.rows; r += kChains) {
     const index rows = std::min(kChains, a.rows - r);
     hn::Vec<decltype(d)> sum[kChains];
-    for (auto& chain : sum) chain = hn::Zero(d);
-    for (index c = 0; c < a.columns; ++c) {
+    for (index i = 0; i < rows; ++i) sum[i] = hn::Set(d, dots[r + i]);
+    for (index c = column; c < a.columns; ++c) {
       for (index i = 0; i < rows; ++i) {
         sum[i] = hn::MulAdd(hn::Set(d, a[r + i][c]), hn::Set(d, b[r + i][c]), sum[i]);
       }
     }
     for (index i = 0; i < rows; ++i) dots[r + i] = hn::GetLane(sum[i]);
   }
+}
+
+/// dots[r] = a[r] . b[r], in the order of the product that makes dp, one row after another: where
+/// one weight is 1 and the rest are 0, dp - delta is then exactly 0, as it should be. A lane for
+/// each row, as far as there are whole squares.
+template <class T>
+void RowDots(Rows<const T> a, Rows<const T> b, T* dots) {
+  constexpr index kN = kLanes<T>;
+  constexpr Tag<T> d;
+  HWY_ALIGN T a_lanes[kN * kN], b_lanes[kN * kN];
+  const index rows = a.rows / kN * kN, columns = a.columns / kN * kN;
+  for (index r = 0; r < rows; r += kN) {
+    auto sum = hn::Zero(d);
+    for (index c = 0; c < columns; c += kN) {
+      TransposeSquare(a[r] + c, a.stride, a_lanes, kN);
+      TransposeSquare(b[r] + c, b.stride, b_lanes, kN);
+      for (index i = 0; i < kN; ++i) {
+        sum = hn::MulAdd(hn::Load(d, a_lanes + i * kN), hn::Load(d, b_lanes + i * kN), sum);
+      }
+    }
+    hn::StoreU(sum, d, dots + r);
+  }
+  AddRowDots(a.slice(0, rows), b.slice(0, rows), columns, dots);
+  std::fill(dots + rows, dots + a.rows, T{0});
+  AddRowDots(a.slice(rows, a.rows), b.slice(rows, a.rows), 0, dots + rows);
 }
 
 /// Transposes 64 x 64 bits: bit c of word r changes places with bit r of word c (Hacker's Delight

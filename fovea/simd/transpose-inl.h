@@ -27,7 +27,8 @@ HWY_INLINE index RoundUpToLanes(index n) {
 /// then the matrix of blocks. Not inlined: a loop around it would keep 32 addresses, more than
 /// there are registers.
 template <class T>
-HWY_NOINLINE void TransposeSquare(const T* from, index from_stride, T* to, index to_stride) {
+HWY_NOINLINE void TransposeSquare(const T* from, [[maybe_unused]] index from_stride, T* to,
+                                  [[maybe_unused]] index to_stride) {
 #if HWY_TARGET == HWY_SCALAR
   to[0] = from[0];
 #else

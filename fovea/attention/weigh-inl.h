@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scores of a backward tile become weights, and the gradients of weights those of scores.
+#include "fovea/attention/kernel.h"
+
+#if defined(FOVEA_ATTENTION_WEIGH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FOVEA_ATTENTION_WEIGH_INL_H_
+#undef FOVEA_ATTENTION_WEIGH_INL_H_
+#else
+#define FOVEA_ATTENTION_WEIGH_INL_H_
+#endif
+
+#include "fovea/attention/tile-inl.h"
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+
+template <class T>
+struct RowLse {
+  T lse, low;
+};
+
+/// Rows are queries, keys run along the lanes.
+template <class T>
+struct WeighedTile {
+  index queries, stride;
+  T* s;                       ///< [queries][stride] scores, then weights after dropout
+  T* dp;                      ///< [queries][stride] gradients of those weights, then of scores
+  const T* delta;             ///< [queries]
+  const std::uint64_t* kept;  ///< [queries] which keys dropout keeps, a bit each; null: all
+  T keep_scale;
+};
+
+/// p = exp2((s - lse) log2 e), ds = p (dp - delta), in place. lse_of(i) is that of the i-th query.
+/// kMasked: some scores may be -infinity because they are masked. What is masked has weight 0 and
+/// gradient 0, whatever its value or its row: by selection.
+template <bool kMasked, bool kDropout, class T, class LseOf>
+HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
+  constexpr Tag<T> d;
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  const auto by = hn::Set(d, kLog2E<T>);
+  [[maybe_unused]] const auto masked = hn::Set(d, -kInfinity);
+  [[maybe_unused]] const auto kept_scale = hn::Set(d, tile.keep_scale);
+  for (index i = 0; i < tile.queries; ++i) {
+    const RowLse<T> row = lse_of(i);
+    const auto lse = hn::Set(d, row.lse), low = hn::Set(d, row.low * kLog2E<T>);
+    const auto delta = hn::Set(d, tile.delta[i]);
+    for (index lane = 0; lane < tile.stride; lane += kLanes<T>) {
+      T* const score = tile.s + i * tile.stride + lane;
+      T* const dweight = tile.dp + i * tile.stride + lane;
+      const auto x = hn::Load(d, score);
+      auto p = Exp2(d, hn::MulSub(hn::Sub(x, lse), by, low));
+      // Eq, not Ne, which some instruction sets answer with no for a NaN: that one is passed on.
+      if constexpr (kMasked) p = hn::IfThenZeroElse(hn::Eq(x, masked), p);
+      auto dweight_now = hn::Load(d, dweight);
+      auto used = p;
+      if constexpr (kDropout) {
+        const auto keeps = LaneMask<T>(tile.kept[i] >> lane);
+        dweight_now = hn::IfThenElseZero(keeps, dweight_now);
+        used = hn::IfThenElseZero(keeps, hn::Mul(p, kept_scale));
+      }
+      auto ds = hn::Mul(p, hn::Sub(dweight_now, delta));
+      if constexpr (kMasked) ds = hn::IfThenZeroElse(hn::Eq(p, hn::Zero(d)), ds);
+      hn::Store(used, d, score);
+      hn::Store(ds, d, dweight);
+    }
+  }
+}
+
+template <class T, class LseOf>
+void Weigh(const WeighedTile<T>& tile, bool masked, LseOf&& lse_of) {
+  if (tile.kept != nullptr) return WeighRows<true, true>(tile, lse_of);
+  if (masked) return WeighRows<true, false>(tile, lse_of);
+  WeighRows<false, false>(tile, lse_of);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#endif  // FOVEA_ATTENTION_WEIGH_INL_H_
