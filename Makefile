@@ -9,6 +9,9 @@ PREFIX ?= /usr/local
 # Seconds for each fuzzer of `make fuzz`.
 SECONDS ?= 60
 
+# So that ccache keeps what precompiled headers are used for.
+export CCACHE_SLOPPINESS := pch_defines,time_macros
+
 build = $(CMAKE) --preset $(1) --log-level=WARNING $(2) && $(CMAKE) --build --preset $(1)
 
 .DEFAULT_GOAL := help

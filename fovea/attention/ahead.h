@@ -79,7 +79,7 @@ void for_each_ahead(const Context& ctx, index items, F&& f) {
 }
 
 /// What a chunk of the backward touches first. The queries of a unit are read before its first
-/// chunk, and dq is cleared.
+/// chunk, and dq is cleared, if it is summed up in place.
 template <class T>
 void expect_inputs(const BackwardCall<T>& call, const BackwardChunk<T>& chunk, Prefetch& ahead) {
   const Sequence& sequence = chunk.sequence;
@@ -93,7 +93,7 @@ void expect_inputs(const BackwardCall<T>& call, const BackwardChunk<T>& chunk, P
     ahead.add(Rows<const T>(view.row(sequence.batch, sequence.query_row, chunk.first_head),
                             sequence.queries, view.width, view.length_stride));
   }
-  if (const View<T>& dq = call.gradients.dq; !dq.empty()) {
+  if (const View<T>& dq = call.gradients.dq; !dq.empty() && chunk.key_end == sequence.keys) {
     ahead.add(Rows<T>(dq.row(sequence.batch, sequence.query_row, chunk.first_head),
                       sequence.queries, dq.width, dq.length_stride));
   }

@@ -212,7 +212,8 @@ void BackwardTile<T>::Clear() {
 // s becomes p (after dropout), dp becomes ds.
 template <class T>
 void BackwardTile<T>::WeighScores() {
-  std::uint64_t kept[2 * kLaneTile];
+  static_assert(kRowBlock % kLaneTile == 0);
+  std::uint64_t kept[kRowBlock];
   const bool drops = call.dropout.active(), masked = kind == TileKind::kSome || call.has_bias();
   if (drops) KeptBits(kept);
   Weigh<T>(

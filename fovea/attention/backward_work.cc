@@ -58,7 +58,7 @@ class Backward {
   bool packs_together(const Unit& unit) const;
   void compute_delta(const Unit& unit, index head, index begin, index end, T* delta) const;
   BackwardChunk<T> chunk_of(const Unit& unit, index number, const T* delta) const;
-  bool sums_in_place(const Unit& unit) const;
+  bool may_sum_in_place(const Unit& unit) const;
   void place_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const;
   PackedQueries<T> room_for(const Unit& unit, index begin, index end, Scratch& scratch) const;
   void pack(const Unit& unit, const PackedQueries<T>& packed, index begin, index end) const;
@@ -138,14 +138,14 @@ index Backward<T>::whole_units() const {
   return count >= 4 * threads ? count : count / threads * threads;
 }
 
-// What each chunk of a unit allocates.
+// What each chunk of a unit allocates, if all gradients are asked for.
 template <class T>
 std::vector<index> Backward<T>::chunk_values(const Unit& unit) const {
   std::vector<index> values;
   for (index n = 0; n < unit.chunks(); ++n) {
     const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
     const index rows = chunk.query_end - chunk.query_begin;
-    values.push_back((sums_in_place(unit) ? 0 : dq_values(unit, rows)) +
+    values.push_back((may_sum_in_place(unit) ? 0 : dq_values(unit, rows)) +
                      (unit.packed_together ? 0 : packed_values(unit, rows)));
   }
   return values;
@@ -196,7 +196,7 @@ BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const T* 
   const index size = key_chunk(sequence.keys);
   const index key_begin = number * size, key_end = std::min(sequence.keys, key_begin + size);
   index query_begin = sequence.queries, query_end = 0;
-  for (index h = unit.first_head; h < unit.last_head; ++h) {
+  for (index h = unit.first_head; h < unit.last_head && key_begin < key_end; ++h) {
     const auto [begin, end] =
         call_.attention.mask.query_range(sequence, h, key_begin, key_end - key_begin);
     query_begin = std::min(query_begin, begin);
@@ -213,9 +213,8 @@ BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const T* 
 
 // A single chunk of keys sums dq up where it belongs, if its rows are whole vectors.
 template <class T>
-bool Backward<T>::sums_in_place(const Unit& unit) const {
-  const View<T>& dq = call_.gradients.dq;
-  return unit.chunks() == 1 && !dq.empty() && dq.width == padded_width_;
+bool Backward<T>::may_sum_in_place(const Unit& unit) const {
+  return unit.chunks() == 1 && call_.in.q.width == padded_width_;
 }
 
 template <class T>
@@ -224,7 +223,7 @@ void Backward<T>::place_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& s
   const Sequence& sequence = *unit.sequence;
   const index rows = chunk.query_end - chunk.query_begin;
   chunk.dq = {nullptr, unit.first_head, chunk.query_begin, rows * padded_width_, padded_width_};
-  if (sums_in_place(unit)) {
+  if (may_sum_in_place(unit) && !dq.empty()) {
     chunk.dq.data = dq.row(sequence.batch, sequence.query_row + chunk.query_begin, unit.first_head);
     chunk.dq.head_stride = dq.head_stride;
     chunk.dq.row_stride = dq.length_stride;

@@ -52,7 +52,8 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
       const auto x = hn::Load(d, score);
       auto p = Exp2(d, hn::MulSub(hn::Sub(x, lse), by, low));
       // Eq, not Ne, which some instruction sets answer with no for a NaN: that one is passed on.
-      if constexpr (kMasked) p = hn::IfThenZeroElse(hn::Eq(x, masked), p);
+      [[maybe_unused]] const auto refused = hn::Eq(x, masked);
+      if constexpr (kMasked) p = hn::IfThenZeroElse(refused, p);
       auto dweight_now = hn::Load(d, dweight);
       auto used = p;
       if constexpr (kDropout) {
@@ -61,7 +62,7 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
         used = hn::IfThenElseZero(keeps, hn::Mul(p, kept_scale));
       }
       auto ds = hn::Mul(p, hn::Sub(dweight_now, delta));
-      if constexpr (kMasked) ds = hn::IfThenZeroElse(hn::Eq(p, hn::Zero(d)), ds);
+      if constexpr (kMasked) ds = hn::IfThenZeroElse(refused, ds);
       hn::Store(used, d, score);
       hn::Store(ds, d, dweight);
     }

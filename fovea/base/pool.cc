@@ -124,7 +124,7 @@ Pool::Job* Pool::wait_for_job() {
       const std::lock_guard lock(mutex_, std::adopt_lock);
       if (Job* const job = join_job()) return job;
     }
-    // A job without a place stays open until its caller is done: do not stand in the caller's way.
+    // Not without a break: whoever posts a job needs the lock.
     for (int i = 0; i < kPausesBetweenLooks; ++i) pause();
   }
   std::unique_lock lock(mutex_);

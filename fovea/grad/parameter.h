@@ -41,12 +41,15 @@ class PackedWeight {
 struct Parameter {
   std::string name;  ///< unique in its model: "blocks.0.attention.qkv.weight"
   Tensor value;
-  Tensor gradient;  ///< of value's shape and type; without memory until the first backward
+  /// Of value's shape and type; without memory until the first backward. To be read; who writes it
+  /// by hand takes gradient_to_write().
+  Tensor gradient;
   Decay decay = Decay::kYes;
   std::uint64_t version = 0;  ///< whoever changes `value` adds one: packed forms are made again
   bool has_gradient = false;  ///< false: `gradient` is zero, whatever lies in its memory
-  /// If known: all rows of `gradient` but these lie in memory as zeros. A table of words is zero
-  /// but for the words of a step, and only theirs have to be cleared for the next.
+  /// If known: all rows of `gradient` but these (some more than once) lie in memory as zeros. A
+  /// table of words is zero but for the words of a step, and only theirs have to be cleared for the
+  /// next.
   std::optional<std::vector<std::int32_t>> used_rows;
   PackedWeight packed;
 

@@ -172,6 +172,7 @@ void Tape::reach_memory(Value& value) {
     Parameter& parameter = *value.parameter;
     if (!parameter.gradient.defined()) {
       parameter.gradient = Tensor::empty(parameter.value.shape(), parameter.value.dtype());
+      parameter.used_rows.reset();
     }
     value.gradient = parameter.gradient.bytes().data();
   } else if (value.whole != nullptr) {

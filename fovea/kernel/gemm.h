@@ -43,6 +43,7 @@ struct Panels {
   Isa isa = Isa::kScalar;  ///< for which they are
   std::optional<Form> pack = {};
 
+  /// Unless `pack` is set.
   const T* panel(index i) const { return data + i * panel_stride; }
 };
 
@@ -61,7 +62,7 @@ class PackedMatrix {
   PackedMatrix() = default;
 
   /// B = m, or B = m^T. Memory is kept and used again while it is large enough. Costs one pass over
-  /// m; worth it from about 16 rows of A on.
+  /// m: for a product of few rows, panels_in_place costs less.
   void pack(const Context& ctx, Rows<const T> m, Form form = Form::kPlain);
 
   index rows() const { return rows_; }        ///< K

@@ -3,6 +3,7 @@
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
 #include "fovea/data/corpus.h"
+#include "fovea/kernel/gemm.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/language_model.h"
 #include "fovea/tensor/checksum.h"
@@ -86,9 +87,10 @@ RunCost cost_of(const LanguageModelRun& run) {
   cost.flops_per_update =
       flops_per_token(run.settings.model) * static_cast<double>(cost.tokens_per_update);
 
-  // A parameter of 4 bytes has a gradient, two moments and two packed forms; while a checkpoint is
-  // made, the bytes of its files lie beside them.
-  constexpr double kBytesPerParameter = 4 * (1 + 1 + 2 + 2) + 4 * 3;
+  // A parameter of 4 bytes has a gradient, two moments and two packed forms (few rows train without
+  // them, but evaluation packs one); while a checkpoint is made, the bytes of its files lie beside.
+  const int packed_forms = run.training->largest_batch() <= kRowsInPlace ? 1 : 2;
+  const double kBytesPerParameter = 4 * (1 + 1 + 2 + packed_forms) + 4 * 3;
   constexpr double kProcessBytes = 28 << 20;
   constexpr double kBytesPerTextByte = 1 + 4 + 4;
   // Scratch of the threads and what the allocator keeps: 0 to 3 % were measured.

@@ -35,8 +35,8 @@ struct ParameterSeconds {
 
 ParameterSeconds parameter_seconds(const Context& context) {
   constexpr index kSample = 1 << 21, kDrawn = 1 << 17;
-  // Beside the step, the gradient is cleared and written, its norm taken, the weight packed twice:
-  // about as many bytes again.
+  // Beside the step, the gradient is cleared and written, its norm taken, the weight packed (or
+  // read in place): about as many bytes again.
   constexpr double kPassesLikeAStep = 2;
   double begin = monotonic_seconds();
   std::vector<float> value(kSample), gradient(kSample), m(kSample), v(kSample);

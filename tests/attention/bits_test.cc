@@ -14,7 +14,7 @@ namespace {
 struct Lengths {
   index queries, keys;
 };
-const std::vector<Lengths> kBatch = {{65, 97}, {0, 0}, {130, 260}, {7, 0}, {1, 33}, {96, 96}};
+const std::vector<Lengths> kBatch = {{65, 97}, {0, 0}, {130, 260}, {7, 0}, {1, 33}, {128, 128}};
 constexpr index kMostQueries = 140, kMostKeys = 270;
 constexpr index kHeads = 3, kGroups = 2, kD = 20, kDv = 12;
 

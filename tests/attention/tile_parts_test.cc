@@ -47,9 +47,9 @@ TEST(TileParts, CausalDiagonalIsTenStepsOfSixteen) {
 
 TEST(TileParts, WholeTileIsOnePart) {
   index calls = 0;
-  TileParts(96, 64).for_each_rows([&](Span rows, Span lanes) {
+  TileParts(kRowBlock, 64).for_each_rows([&](Span rows, Span lanes) {
     ++calls;
-    EXPECT_EQ(rows, (Span{0, 96}));
+    EXPECT_EQ(rows, (Span{0, kRowBlock}));
     EXPECT_EQ(lanes, (Span{0, 64}));
   });
   EXPECT_EQ(calls, 1);

@@ -175,6 +175,33 @@ TEST(Embedding, GradientOfATableIsThatOfTheStepWhateverTheStepBeforeUsed) {
   table.gradient_to_write().vec<float>()[1] = 9;
   table.clear_gradient();
   EXPECT_THAT(step({}), testing::Each(0));
+  table.clear_gradient();
+  EXPECT_THAT(step({1}), testing::ElementsAre(0, 1, 0, 0));
+  EXPECT_TRUE(table.used_rows.has_value());
+  EXPECT_THAT(step({2, 2, 2, 2}), testing::ElementsAre(0, 1, 4, 0));
+  EXPECT_FALSE(table.used_rows.has_value()) << "longer than the table: worth nothing";
+}
+
+TEST(Embedding, OneTableMayBeUsedTwiceWholeOrInPart) {
+  Tape tape{Context(1)};
+  Parameter table;
+  table.value = Tensor({6, 2});
+  const std::int32_t tokens[] = {1, 1}, positions[] = {0, 4}, single[] = {5};
+  for (int step = 0; step < 3; ++step) {
+    tape.reset();
+    table.clear_gradient();
+    const Variable t = tape.parameter(table);
+    const Variable both = embedding(tape, {t, {tokens, 2}}, {t, {positions, 2}});
+    Variable loss = sum(tape, both);
+    if (step == 1) {
+      const auto parts = split_columns(tape, t, std::array<index, 2>{1, 1});
+      loss = add(tape, loss, sum(tape, embedding(tape, {parts[0], {single, 1}})));
+    }
+    tape.backward(loss);
+    const float more = step == 1 ? 1 : 0;
+    EXPECT_THAT(to_vector(table.finished_gradient().vec<float>()),
+                testing::ElementsAre(1, 1, 2, 2, 0, 0, 0, 0, 1, 1, more, 0));
+  }
 }
 
 TEST(Embedding, NamesAnIdOutOfRange) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fovea/grad/tape.h"
+#include "fovea/kernel/gemm.h"
 
 namespace fovea {
 
@@ -31,6 +32,12 @@ GradientOut<T> gradient_to_add_to(Tape& tape, Variable x) {
   const GradientOut<T> dx = tape.gradient_for<T>(x);
   if (dx && dx.store == Store::kWrite) fill(tape.context(), T{0}, dx.rows);
   return dx;
+}
+
+/// Whether products of `rows` rows read a weight where it lies: one that every step changes is not
+/// worth a packed copy for few rows, even if micro-batches share it.
+inline bool reads_in_place(const Tape& tape, index rows) {
+  return tape.mode() == TapeMode::kTrain && rows <= kRowsInPlace;
 }
 
 /// dx += dy, or dx = dy.

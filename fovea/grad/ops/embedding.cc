@@ -18,32 +18,29 @@ EmbeddingTable<T> kernel_table(const TableRows& rows) {
   return {.table = rows.table.value<T>(), .ids = rows.ids};
 }
 
-// The gradient of the table, for rows of it to be added to. A parameter knows which of its rows the
-// step before has used: only those have to be cleared.
+using UsedRows = std::optional<std::vector<std::int32_t>>;
+
+// The gradient of the table, for rows of it to be added to. `used` are those that may hold
+// something: where a step begins, only they have to be cleared.
 template <class T>
-GradientOut<T> gradient_of_table(Tape& tape, const TableRows& rows) {
-  if (!rows.table.needs_gradient()) return {};
-  Parameter* const parameter = rows.table.parameter();
-  if (parameter == nullptr) return gradient_to_add_to<T>(tape, rows.table);
-  auto used = std::move(parameter->used_rows);
-  const GradientOut<T> dtable = tape.gradient_for<T>(rows.table);
-  if (dtable.store == Store::kWrite) {
-    if (used) {
-      for (const std::int32_t row : *used) std::fill_n(dtable.rows[row], dtable.rows.columns, T{0});
-      used->clear();
-    } else {
-      fill(tape.context(), T{0}, dtable.rows);
-      used.emplace();
-    }
+GradientOut<T> gradient_of_table(Tape& tape, Variable table, UsedRows& used) {
+  const GradientOut<T> dtable = tape.gradient_for<T>(table);
+  if (!dtable || dtable.store == Store::kAdd) return dtable;
+  if (used) {
+    for (const std::int32_t row : *used) std::fill_n(dtable.rows[row], dtable.rows.columns, T{0});
+  } else {
+    fill(tape.context(), T{0}, dtable.rows);
   }
-  if (used) used->insert(used->end(), rows.ids.begin(), rows.ids.end());
-  parameter->used_rows = std::move(used);
+  used.emplace();
   return dtable;
 }
 
 template <class T>
 void scatter(Tape& tape, const TableRows& rows, Rows<const T> dy) {
-  const auto dtable = gradient_of_table<T>(tape, rows);
+  Parameter* const parameter = rows.table.defined() ? rows.table.parameter() : nullptr;
+  UsedRows used =
+      parameter != nullptr ? std::exchange(parameter->used_rows, std::nullopt) : std::nullopt;
+  const auto dtable = gradient_of_table<T>(tape, rows.table, used);
   if (!dtable) return;
   const bool frozen = rows.frozen.has_value();
   Scratch scratch;
@@ -53,6 +50,11 @@ void scatter(Tape& tape, const TableRows& rows, Rows<const T> dy) {
   std::copy_n(row, C, before);
   embedding_backward(tape.context(), rows.ids, 1, dy, dtable.rows);
   std::copy_n(before, C, row);
+  // A list as long as the table would save nothing.
+  if (parameter == nullptr || !used || std::ssize(*used) + rows.ids.size >= dtable.rows.rows)
+    return;
+  used->insert(used->end(), rows.ids.begin(), rows.ids.end());
+  parameter->used_rows = std::move(used);
 }
 
 }  // namespace

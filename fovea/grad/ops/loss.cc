@@ -62,8 +62,7 @@ Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable 
       call.dbias = dbias.vec();
       call.dbias_store = dbias.store;
     }
-    const bool in_place = tape.mode() == TapeMode::kTrain && N <= kRowsInPlace;
-    if (Parameter* const p = weight.parameter(); p != nullptr && !in_place) {
+    if (Parameter* const p = weight.parameter(); p != nullptr && !reads_in_place(tape, N)) {
       const auto packed = [&](Form form) {
         return &p->packed.get<T>(tape.context(), call.weight, form, p->version);
       };

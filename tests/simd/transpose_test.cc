@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <vector>
+
+#include "fovea/base/memory.h"
+#include "tests/isa.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tests/simd/transpose_test.cc"
+#include "hwy/foreach_target.h"
+//
+#include "fovea/simd/transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+void ToLanesFloat(Rows<const float> rows, index count, float* lanes, index stride) {
+  RowsToLanes<float>(rows, count, 2.0f, lanes, stride);
+}
+void ToLanesDouble(Rows<const double> rows, index count, double* lanes, index stride) {
+  RowsToLanes<double>(rows, count, 2.0, lanes, stride);
+}
+void ToRowsFloat(const float* lanes, index stride, Rows<float> rows) {
+  LanesToRows<float>(lanes, stride, rows.rows, rows);
+}
+void ToRowsDouble(const double* lanes, index stride, Rows<double> rows) {
+  LanesToRows<double>(lanes, stride, rows.rows, rows);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+namespace {
+
+HWY_EXPORT(ToLanesFloat);
+HWY_EXPORT(ToLanesDouble);
+HWY_EXPORT(ToRowsFloat);
+HWY_EXPORT(ToRowsDouble);
+
+constexpr index kStride = 48;  // whole vectors of every instruction set
+constexpr int kUntouched = -7;
+
+template <class T>
+struct Case {
+  index rows, columns, row_stride;
+  std::vector<T> memory;
+
+  Case(index r, index c, index gap) : rows(r), columns(c), row_stride(c + gap) {
+    for (index i = 0; i < r * row_stride; ++i) memory.push_back(static_cast<T>(i + 1));
+  }
+  Rows<const T> view() const { return {memory.data(), rows, columns, row_stride}; }
+};
+
+template <class T, class ToLanes, class ToRows>
+void expect_there_and_back(const Case<T>& c, ToLanes to_lanes, ToRows to_rows) {
+  const AlignedBytes bytes =
+      allocate_aligned(static_cast<std::size_t>(c.columns * kStride) * sizeof(T));
+  T* const lanes = reinterpret_cast<T*>(bytes.get());
+  to_lanes(c.view(), c.rows, lanes, kStride);
+  for (index k = 0; k < c.columns; ++k) {
+    for (index r = 0; r < kStride; ++r) {
+      ASSERT_EQ(lanes[k * kStride + r], r < c.rows ? 2 * c.view()[r][k] : 0) << r << ", " << k;
+    }
+  }
+  std::vector<T> back(c.memory.size(), T{kUntouched});
+  const Rows<T> rows(back.data(), c.rows, c.columns, c.row_stride);
+  to_rows(lanes, kStride, rows);
+  for (index r = 0; r < c.rows; ++r) {
+    for (index k = 0; k < c.row_stride; ++k) {
+      ASSERT_EQ(rows[r][k], k < c.columns ? 2 * c.view()[r][k] : kUntouched) << r << ", " << k;
+    }
+  }
+}
+
+TEST(Transpose, RowsBecomeLanesAndLanesRows) {
+  for_each_isa([] {
+    for (const index rows : {0, 1, 3, 8, 16, 17, 40, 48}) {
+      for (const index columns : {1, 4, 15, 16, 33}) {
+        expect_there_and_back(Case<float>(rows, columns, 0), FOVEA_DISPATCH(ToLanesFloat),
+                              FOVEA_DISPATCH(ToRowsFloat));
+        expect_there_and_back(Case<double>(rows, columns, 5), FOVEA_DISPATCH(ToLanesDouble),
+                              FOVEA_DISPATCH(ToRowsDouble));
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace fovea
+#endif  // HWY_ONCE
