@@ -41,7 +41,8 @@ test-long: build ## Slow tests, and every room under the sanitizers
 	@tools/install_dependencies.sh build long
 	@$(call build,dev,-DFOVEA_TEST_ROOMS=) --target fovea_tests
 	@$(call build,tsan,-DFOVEA_TEST_ROOMS=) --target fovea_tests
-	@$(CTEST) --preset dev && FOVEA_EVERY_ISA=1 $(CTEST) --preset tsan
+	@$(CTEST) --preset dev --parallel $(CORES)
+	@FOVEA_EVERY_ISA=1 $(CTEST) --preset tsan --parallel $(CORES)
 	@$(CTEST) --preset release --label-regex long
 
 install: ## The command, headers, libraries and the CMake package in PREFIX (/usr/local)
