@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/tensor/safetensors_header.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -178,7 +179,7 @@ TEST(SafetensorsHeader, BoundsWhatAHostileHeaderCanAskFor) {
       rejected_as_unsupported("{\"" + std::string(kMaxHeaderTokenBytes + 1, 'a') + "\":1}"));
   std::string many = "{";
   for (std::size_t i = 0; i <= kMaxHeaderEntries; ++i) {
-    many += "\"" + std::to_string(i) + "\":" + entry("F32", "[0]", "[0,0]") + ",";
+    many += fmt::format("\"{}\":{},", i, entry("F32", "[0]", "[0,0]"));
   }
   many.back() = '}';
   EXPECT_TRUE(rejected_as_unsupported(many));
