@@ -57,7 +57,7 @@ class Prefetch {
   };
   Piece& piece(index n) { return queue_[n % kMostPieces]; }
 
-  Piece queue_[kMostPieces];
+  Piece queue_[kMostPieces] = {};
   index begin_ = 0, end_ = 0;
   index offset_ = 0;  // in the row that is next
 };
