@@ -77,7 +77,8 @@ std::vector<std::string> known_names(const CommandSpec& command) {
                                   std::string_view where) {
   throw Error(ErrorCode::kUsage,
               fmt::format("{}: unexpected argument '{}'{}", command.name, word, where),
-              fmt::format("see: fovea {} --help", command.name));
+              fmt::format("the value of an option stands behind its name; see: fovea {} --help",
+                          command.name));
 }
 
 // `extras` stand in the order of the command line.

@@ -109,15 +109,18 @@ void name_place(Place& place, const fs::path& path) {
 
 Place place_of(const Arguments& arguments, const std::string& output) {
   Place place{.folder = output, .use = FolderUse::kNew, .checkpoint = {}};
-  if (arguments.on("overwrite")) place.use = FolderUse::kOverwrite;
+  const bool overwrite = arguments.on("overwrite");
+  if (overwrite) place.use = FolderUse::kOverwrite;
   if (!arguments.has("resume")) return place;
-  if (place.use == FolderUse::kOverwrite) {
-    throw Error(ErrorCode::kUsage, "train lm: --resume and --overwrite exclude each other",
-                "--resume goes on, --overwrite begins anew");
-  }
   place.use = FolderUse::kResume;
   const std::string path = arguments.text("resume");
   if (!path.empty()) name_place(place, path);
+  place.goes_back = overwrite && !place.checkpoint.empty();
+  if (overwrite && !place.goes_back) {
+    throw Error(ErrorCode::kUsage, "train lm: --resume and --overwrite exclude each other",
+                "--resume goes on, --overwrite begins anew; together they go back to a checkpoint "
+                "that is named");
+  }
   return place;
 }
 
@@ -171,6 +174,20 @@ StoredRun read_run(const Place& place) {
   run.tokenizer = make_tokenizer(
       tokenizer_data_from_text(file("tokenizer.txt"), (where / "tokenizer.txt").string()));
   return run;
+}
+
+void require_nothing_lost(const Place& place, const StoredRun& run) {
+  if (place.checkpoint.empty() || place.goes_back) return;
+  const index newest = checkpoint_steps(checkpoints_of(place.folder)).back();
+  const index step = state_of(*run.checkpoint).step;
+  if (step >= newest) return;
+  throw Error(
+      ErrorCode::kOutputExists,
+      fmt::format("--resume: {}: the run has gone on to update {}; going back to {} removes "
+                  "what came after it, the best model included",
+                  place.folder.string(), newest, step),
+      "add --overwrite to go back, leave the checkpoint out to go on, or go back in a copy "
+      "of the folder");
 }
 
 }  // namespace fovea::cli

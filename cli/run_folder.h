@@ -23,10 +23,12 @@ struct Place {
   std::filesystem::path folder;  ///< empty if none was named
   FolderUse use = FolderUse::kNew;
   std::filesystem::path checkpoint;  ///< that was named to go on from; else empty
+  bool goes_back = false;            ///< what the run did after that checkpoint may be lost
 };
 
 /// As --output, --resume[=PATH] and --overwrite say. PATH is a checkpoint of the run, or the run's
-/// folder. Throws kUsage, kNoCheckpoint, kModelDamaged.
+/// folder; --overwrite beside a checkpoint goes back to it. Throws kUsage, kNoCheckpoint,
+/// kModelDamaged.
 Place place_of(const Arguments& arguments, const std::string& output);
 
 /// Writes nothing. Throws kOutputExists if the folder is not empty and kNew (a lock that was left
@@ -50,5 +52,9 @@ struct StoredRun {
   std::vector<std::string> warnings;  ///< of damaged checkpoints that were passed over
 };
 StoredRun read_run(const Place& place);
+
+/// Throws kOutputExists if the run has gone beyond the checkpoint that was named, unless what came
+/// after it may be lost.
+void require_nothing_lost(const Place& place, const StoredRun& run);
 
 }  // namespace fovea::cli

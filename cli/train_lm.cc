@@ -36,7 +36,8 @@ constexpr std::string_view kExamples = R"(Examples:
 A folder that is not empty is refused, unless
   --resume     goes on at its newest whole checkpoint (or at the one that --resume=PATH names), with
                the settings stored there; options given beside it count more
-  --overwrite  removes what an earlier run wrote there (nothing else) and begins anew
+  --overwrite  removes what an earlier run wrote there (nothing else) and begins anew; beside
+               --resume=CHECKPOINT, what came after that checkpoint
 
 Settings come, each counting more than those before it, from: defaults, --preset, --config, the
 environment (FOVEA_HEAD_DIM is --head-dim), options. A run that ends by hours depends on the speed of
@@ -148,7 +149,8 @@ int dry_run(const Context& context, Job& job, const Arguments& arguments) {
 }
 
 int run_job(const Context& context, Job& job, const Arguments& arguments) {
-  const auto& [folder, use, checkpoint] = job.place;
+  const std::filesystem::path& folder = job.place.folder;
+  const FolderUse use = job.place.use;
   require_output(job);
   require_unlocked(folder);
   check_run_folder(folder, use);
@@ -157,6 +159,7 @@ int run_job(const Context& context, Job& job, const Arguments& arguments) {
   std::unique_ptr<RunLock> lock;
   if (use == FolderUse::kResume) lock = lock_run_folder(folder, use);
   settle(job, arguments);
+  if (job.stored) require_nothing_lost(job.place, *job.stored);
   const LanguageModelRun run = prepare(job);
   const RunCost cost = cost_of(run);
   const MemoryLimit memory = memory_for(job);

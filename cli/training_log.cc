@@ -63,6 +63,7 @@ void TrainingLog::evaluation_begins(index) {
 
 void TrainingLog::evaluated(const EvaluationRecord& record) {
   valid_loss_ = record.valid_loss;
+  for (Progress& progress : shown_) progress.validated(record.valid_loss);
   const bool best = record.valid_loss == record.best_valid_loss;
   note(fmt::format("update {}: train loss {:.4f}, validation loss {:.4f}{}", record.step,
                    record.train_loss, record.valid_loss, best ? ", the best so far" : ""));

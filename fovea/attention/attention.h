@@ -36,6 +36,7 @@
 #include "fovea/attention/values/values.h"
 #include "fovea/attention/view.h"
 #include "fovea/base/context.h"
+#include "fovea/base/error.h"  // what is thrown
 
 namespace fovea {
 

@@ -91,6 +91,12 @@ void Progress::update(const ProgressState& state) {
   if (!shown_ || options_.seconds() - *shown_ >= interval) draw();
 }
 
+void Progress::validated(double valid_loss) {
+  if (!state_) return;
+  state_->valid_loss = valid_loss;
+  activity_.clear();
+}
+
 void Progress::busy(std::string_view activity) {
   activity_ = activity;
   if (options_.style == ProgressStyle::kBar && state_) draw();

@@ -49,6 +49,9 @@ class Progress {
   /// always shown.
   void update(const ProgressState& state);
 
+  /// The validation loss of the last state is known now: it is shown with the next line.
+  void validated(double valid_loss);
+
   /// What is being done while the state does not change ("evaluating"); drawn at once, on a bar
   /// only, until the next update.
   void busy(std::string_view activity);

@@ -102,13 +102,14 @@ void Trainer::take_requests() {
 void Trainer::stop_if_diverged(double loss, double norm) const {
   if (std::isfinite(loss) && std::isfinite(norm)) return;
   const bool saved = saved_step_ >= 0;
+  const double wrong = std::isfinite(loss) ? norm : loss;
   throw Error(ErrorCode::kDiverged,
               fmt::format("training diverged at update {}: {} is {}", state_.step + 1,
                           std::isfinite(loss) ? "the norm of the gradient" : "the loss",
-                          std::isfinite(loss) ? norm : loss),
+                          std::isnan(wrong) ? std::abs(wrong) : wrong),  // no "-nan"
               fmt::format("lower --lr, warm up longer (--warmup) or clip (--clip 1); {}",
                           saved ? fmt::format("the checkpoint of step {} is intact", saved_step_)
-                                : "no checkpoint had been due yet"));
+                                : "no checkpoint had been due yet: begin anew with --overwrite"));
 }
 
 void Trainer::record(const Update& update) {

@@ -272,7 +272,10 @@ class Resume(ResumeTest):
         output = self.folder / "run"
         self.succeed(*self.arguments(output, "--keep", "20"))
         before = self.outcome(output)
-        done = self.succeed("train", "lm", f"--resume={output}/checkpoints/step-000030", "--json")
+        back = ["train", "lm", f"--resume={output}/checkpoints/step-000030", "--json"]
+        self.assert_error(self.run_fovea(*back), 2, "gone on to update")
+        self.assert_same(before, self.outcome(output))
+        done = self.succeed(*back, "--overwrite")
         self.assertEqual(self.last_object(done)["steps"], STEPS)
         self.assert_same(before, self.outcome(output))
 
