@@ -258,8 +258,5 @@ inline constexpr OpCase kOpCases[] = {
     {"sum", {{6, 5}}, [](Tape& t, Inputs in) { return sum(t, in[0]); }, by<SumFormula<false>>},
     {"mean", {{6, 5}}, [](Tape& t, Inputs in) { return mean(t, in[0]); }, by<SumFormula<true>>},
 };
-static_assert(std::all_of(std::begin(kOpCases), std::end(kOpCases),
-                          [](const OpCase& c) { return c.formula.exact != nullptr; }),
-              "a case without a formula would be compared with nothing");
 
 }  // namespace fovea

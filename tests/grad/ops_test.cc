@@ -116,6 +116,12 @@ Variable numbers(Tape& tape, index rows, index columns) {
   return tape.input(Rows<const float>(kNumbers, rows, columns));
 }
 
+// One without would be compared with nothing. (No static_assert: under sanitizers g++ 12 does not
+// take the address of a function for a constant.)
+TEST(OpCases, EachHasAFormula) {
+  for (const OpCase& c : kOpCases) EXPECT_TRUE(c.formula.exact != nullptr) << c.name;
+}
+
 TEST(Linear, NamesTheOperandInItsErrors) {
   Tape tape{Context(1)};
   EXPECT_THROWS((linear(tape, numbers(tape, 2, 3), numbers(tape, 1, 2))), kShape,
