@@ -207,7 +207,7 @@ void ForwardTile<T>::WeighPanel(index lane, index keys) {
 template <class T>
 void ForwardTile<T>::DropWeights(index key, index keys) {
   constexpr Tag<T> d;
-  std::uint64_t bits[kRowBlock];
+  std::uint64_t bits[kRowBlock] = {};
   const DropoutStream stream = dropout_stream(call.attention.dropout, sequence, head);
   DropoutBits(stream, call.dropout, query, key, keys, bits);
   for (index j = 0; j < keys; ++j) {

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <string>
 #include <string_view>
 
@@ -22,8 +23,7 @@ std::string option_name(std::string_view field);
 template <class Number, class... Args>
 void require_option(bool ok, std::string_view field, Number value, fmt::format_string<Args...> rule,
                     Args&&... args) {
-  // x - x is 0 for finite numbers alone.
-  if (ok && value - value == Number(0)) return;
+  if (ok && std::isfinite(static_cast<double>(value))) return;
   fail_option(field, fmt::format("{}", value), fmt::format(rule, std::forward<Args>(args)...));
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
+#include <cstddef>
 
 #include "fovea/base/view.h"
 
@@ -24,7 +24,7 @@ class Prefetch {
     if (bytes <= 0) return;
     const index count = std::min(rows.rows, kMostBytes / bytes);
     if (count <= 0 || end_ - begin_ == kMostPieces) return;
-    const auto first = reinterpret_cast<std::uintptr_t>(rows.data);
+    const auto* const first = reinterpret_cast<const std::byte*>(rows.data);
     piece(end_++) = {first, count, bytes, rows.stride * static_cast<index>(sizeof(T))};
   }
 
@@ -34,14 +34,15 @@ class Prefetch {
     for (; lines < kLinesOfStep && begin_ < end_; ++lines) {
       Piece& now = piece(begin_);
       constexpr int kToRead = 0, kSecondCache = 2;
-      __builtin_prefetch(
-          reinterpret_cast<const void*>(now.row + static_cast<std::uintptr_t>(offset_)), kToRead,
-          kSecondCache);
+      __builtin_prefetch(now.row + offset_, kToRead, kSecondCache);
       offset_ += kLine;
       if (offset_ < now.bytes) continue;
       offset_ = 0;
-      now.row += static_cast<std::uintptr_t>(now.stride);
-      if (--now.rows == 0) ++begin_;
+      if (--now.rows == 0) {
+        ++begin_;
+      } else {
+        now.row += now.stride;
+      }
     }
     return lines;
   }
@@ -52,7 +53,7 @@ class Prefetch {
   static constexpr int kLinesOfStep = 64;
 
   struct Piece {
-    std::uintptr_t row;
+    const std::byte* row;
     index rows, bytes, stride;
   };
   Piece& piece(index n) { return queue_[n % kMostPieces]; }

@@ -83,8 +83,10 @@ template <class T>
 void Maximum<T>::finish(const ObservedQueries<T>& queries, Rows<const T>) const {
   for (index r = 0; r < queries.queries; ++r) {
     const T sum = queries.sum[r];
-    const T none = sum == T{0} ? -std::numeric_limits<T>::infinity() : sum - sum;  // or NaN
-    this->at(queries.sequence, queries.head, queries.query + r) = queries.maximum[r] + none;
+    T& largest = this->at(queries.sequence, queries.head, queries.query + r);
+    largest = queries.maximum[r];
+    if (sum == T{0}) largest = -std::numeric_limits<T>::infinity();
+    if (!std::isfinite(sum)) largest = std::numeric_limits<T>::quiet_NaN();
   }
 }
 
