@@ -167,6 +167,10 @@ int run_job(const Context& context, Job& job, const Arguments& arguments) {
   describe_run(context, run, cost, memory);
   if (!lock) lock = lock_run_folder(folder, use);
   clear_run_folder(folder, use);
+  // Before its metrics are cut: else a kill would leave later checkpoints without theirs.
+  if (job.place.goes_back) {
+    remove_checkpoints_after(checkpoints_of(folder), state_of(*job.stored->checkpoint).step);
+  }
   return train(context, job, run, cost);
 }
 

@@ -159,6 +159,12 @@ void remove_checkpoints(const fs::path& folder) {
   fs::remove(folder, ignored);
 }
 
+void remove_checkpoints_after(const fs::path& folder, index step) {
+  for (const index later : checkpoint_steps(folder)) {
+    if (later > step) remove_checkpoint(folder, later);
+  }
+}
+
 NewestCheckpoint load_newest_checkpoint(const fs::path& folder) {
   std::optional<Error> newest;
   NewestCheckpoint result;

@@ -35,6 +35,9 @@ void remove_interrupted_saves(const std::filesystem::path& folder);
 /// The same, and all checkpoints, and the folder if nothing else is in it.
 void remove_checkpoints(const std::filesystem::path& folder);
 
+/// Those of later steps: a run that goes back to `step` has not made them.
+void remove_checkpoints_after(const std::filesystem::path& folder, index step);
+
 /// Saves the files as `folder`/step-NNNNNN and returns that path. They are written into a temporary
 /// folder, flushed, listed in its manifest, and appear by one rename; on an error nothing has
 /// changed and nothing is left over. If the step was saved before, the new folder takes its place.

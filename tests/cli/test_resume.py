@@ -275,7 +275,9 @@ class Resume(ResumeTest):
         back = ["train", "lm", f"--resume={output}/checkpoints/step-000030", "--json"]
         self.assert_error(self.run_fovea(*back), 2, "gone on to update")
         self.assert_same(before, self.outcome(output))
-        done = self.succeed(*back, "--overwrite")
+        self.succeed(*back, "--overwrite", "--stop-after", "30u")
+        self.assertEqual(max(path.name for path in output.glob("checkpoints/step-*")), "step-000030")
+        done = self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", f"{STEPS}u", "--json")
         self.assertEqual(self.last_object(done)["steps"], STEPS)
         self.assert_same(before, self.outcome(output))
 

@@ -143,6 +143,15 @@ TEST_F(CheckpointTest, RemovingAllLeavesWhatIsNotOurs) {
   EXPECT_FALSE(fs::exists(folder_));
 }
 
+TEST_F(CheckpointTest, LaterOnesCanBeRemoved) {
+  for (const index step : {100, 200}) save(step);
+  remove_checkpoints_after(folder_, 200);
+  EXPECT_THAT(checkpoint_steps(folder_), ElementsAre(100, 200));
+  remove_checkpoints_after(folder_, 100);
+  EXPECT_THAT(checkpoint_steps(folder_), ElementsAre(100));
+  remove_checkpoints_after(folder_ / "nowhere", 0);
+}
+
 TEST_F(CheckpointTest, WithoutAnyThereIsNothingToResume) {
   EXPECT_THROWS(load_newest_checkpoint(folder_), kNoCheckpoint, "no checkpoint to resume from");
   fs::create_directories(folder_ / "step-12");  // not a name that we give
