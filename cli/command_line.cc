@@ -151,6 +151,11 @@ Arguments parse_arguments(const CommandSpec& command, std::vector<std::string> w
   return arguments;
 }
 
-std::string help_text(const CommandSpec& command) { return Parser(command).app.help(); }
+std::string help_text(const CommandSpec& command) {
+  std::string text = Parser(command).app.help();
+  // CLI11 parts groups by two empty lines.
+  for (std::size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);
+  return text;
+}
 
 }  // namespace fovea::cli

@@ -80,7 +80,11 @@ void settle(Job& job, const Arguments& arguments) {
   }
   job.settings = settings_of(job.stored ? job.stored->settings : LanguageModelSettings{}, arguments,
                              job.options);
-  if (job.stored) require_same_run(job.stored->settings, job.settings);
+  if (!job.stored) return;
+  require_same_run(job.stored->settings, job.settings);
+  for (const std::string& change : changed_options(job.stored->settings, job.settings)) {
+    warn(change + ", so it ends otherwise than it would have");
+  }
 }
 
 LanguageModelRun prepare(Job& job) {

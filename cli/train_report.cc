@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "cli/output.h"
 #include "fovea/base/check.h"
@@ -16,6 +17,10 @@
 namespace fovea::cli {
 
 namespace {
+
+std::string counted(index n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
 
 double mib(double bytes) { return bytes / (1 << 20); }
 
@@ -100,11 +105,13 @@ void require_memory(const RunCost& cost, const MemoryLimit& memory) {
 
 void describe_run(const Context& context, const LanguageModelRun& run, const RunCost& cost,
                   const MemoryLimit& memory) {
-  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
-  detail(fmt::format("text: {} bytes, vocabulary of {} tokens, {} updates an epoch", run.text_bytes,
-                     run.tokenizer->vocabulary_size(), run.training->updates_per_epoch()));
+  detail(fmt::format("{}, instruction set {}", counted(context.threads(), "thread"),
+                     isa_name(current_isa())));
+  detail(fmt::format("text: {} bytes, vocabulary of {} tokens, {} an epoch", run.text_bytes,
+                     run.tokenizer->vocabulary_size(),
+                     counted(run.training->updates_per_epoch(), "update")));
   detail(run.validation
-             ? fmt::format("validation: {} targets in {} batches",
+             ? fmt::format("validation: {} targets, {} batches",
                            run.validation->sequences().target_count(), run.validation->size())
              : "validation: none");
   detail(fmt::format("model: {} parameters; about {:.0f} MiB of {:.0f} MiB will be used ({})",
@@ -147,7 +154,7 @@ void print_result(const TrainResult& result, index parameters, double seconds,
     return;
   }
   // Updates and tokens are the whole run's, the time is this process's.
-  print(fmt::format("{} updates, {} tokens; ", s.steps, s.tokens));
+  print(fmt::format("{}, {}; ", counted(s.steps, "update"), counted(s.tokens, "token")));
   print(s.tokens_per_second > 0
             ? fmt::format("{:.1f} s here, {:.0f} tokens/s\n", s.seconds, s.tokens_per_second)
             : "nothing was left to do: a longer --stop-after makes the run longer\n");

@@ -81,5 +81,7 @@ judge verse line 12 --verse $judge_verse
 echo
 echo "Let them write more:  $fovea generate demo/english \"And God said\""
 echo "                      $fovea generate demo/verse"
+echo "Train one for longer: $fovea train lm --resume -o demo/english --stop-after 10000u"
+echo "On a text of yours:   $fovea train lm --train FILE -o DIR"
 
 exit "$bad"

@@ -18,14 +18,6 @@ std::string flag_name(std::string_view field) {
   return name;
 }
 
-std::string environment_name(std::string_view flag) {
-  std::string name = "FOVEA_";
-  for (const char c : flag) {
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name;
-}
-
 FlagKind kind_of(const Field& field) {
   if (std::holds_alternative<bool*>(field.target)) return FlagKind::kSwitch;
   if (std::holds_alternative<std::vector<std::string>*>(field.target)) return FlagKind::kList;
@@ -68,6 +60,14 @@ std::vector<std::string> split_at_commas(std::string_view text) {
 }
 
 }  // namespace
+
+std::string environment_name(std::string_view flag) {
+  std::string name = "FOVEA_";
+  for (const char c : flag) {
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
 
 void Flag::set(std::span<const std::string> values) { set_from_text(field, values, "--" + name); }
 

@@ -29,6 +29,9 @@ struct Flag {
   void set(std::span<const std::string> values);
 };
 
+/// The environment variable of an option: "FOVEA_HEAD_DIM" of "head-dim".
+std::string environment_name(std::string_view flag);
+
 /// In the order of the fields. Two fields must not give one name (kInternal).
 std::vector<Flag> flags_of(std::span<const Field> fields);
 

@@ -12,28 +12,26 @@ namespace fovea {
 
 namespace {
 
-// The options that decide what an update does; how long a run is and how often it is looked at are
-// none of them.
-std::string recipe_fingerprint(const LanguageModelSettings& s) {
-  TrainOptions recipe = s.recipe;
-  const TrainOptions any;
-  recipe.stop_after = any.stop_after;
-  recipe.eval_every = any.eval_every;
-  recipe.save_every = any.save_every;
-  recipe.log_every = any.log_every;
-  recipe.keep = any.keep;
-  return xxh3_128({std::to_string(s.text.batch_size), to_json(recipe)});
-}
-
 RunIdentity identity_of(const LanguageModelSettings& s, const Corpus& corpus,
                         const Tokenizer& tokenizer) {
   const std::string cut = fmt::format("{} {}", s.text.data, corpus.train.size());
   return {.model = xxh3_128(to_json(s.model)),
           .data = xxh3_128({cut, corpus.train, corpus.valid}),
           .tokenizer = xxh3_128(to_text(tokenizer.data())),
-          .recipe = recipe_fingerprint(s),
           .isa = std::string(isa_name(current_isa())),
           .version = FOVEA_VERSION};
+}
+
+void note_warmup(LanguageModelRun& run) {
+  const TrainOptions& recipe = run.settings.recipe;
+  const index updates =
+      Horizon(parse_length(recipe.stop_after, "--stop-after"), run.training->updates_per_epoch())
+          .updates();
+  if (updates == 0 || recipe.warmup <= updates) return;
+  run.notes.push_back(
+      fmt::format("the run ends at update {}, before the learning rate has risen to --lr (--warmup "
+                  "{}): it learns little",
+                  updates, recipe.warmup));
 }
 
 }  // namespace
@@ -73,6 +71,7 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tok
   run.text_bytes = corpus.train.size() + corpus.valid.size();
   run.notes = corpus.notes;
   run.settings = std::move(settings);
+  note_warmup(run);
   return run;
 }
 

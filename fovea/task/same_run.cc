@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "fovea/base/option.h"
 #include "fovea/config/field.h"
 
@@ -25,6 +28,16 @@ bool is_fixed(const Field& field, bool splits) {
          field.name == "text.data";
 }
 
+// How long a run is and how often it is looked at change no update.
+bool decides_updates(const Field& field) {
+  constexpr std::array<std::string_view, 5> kWatching = {"recipe.stop_after", "recipe.eval_every",
+                                                         "recipe.save_every", "recipe.log_every",
+                                                         "recipe.keep"};
+  if (field.name == "text.batch_size") return true;
+  return field.name.starts_with("recipe.") &&
+         std::find(kWatching.begin(), kWatching.end(), field.name) == kWatching.end();
+}
+
 std::string list_of(const std::vector<std::string>& files) {
   return files.empty() ? "no file" : fmt::format("{}", fmt::join(files, ", "));
 }
@@ -43,6 +56,20 @@ void require_same_run(const LanguageModelSettings& began, const LanguageModelSet
     if (!is_fixed(before[i], splits) || value_text(before[i]) == value_text(now[i])) continue;
     fail_changed(before[i].name, value_text(before[i]), value_text(now[i]));
   }
+}
+
+std::vector<std::string> changed_options(const LanguageModelSettings& began,
+                                         const LanguageModelSettings& given) {
+  LanguageModelSettings was = began, is = given;
+  const std::vector<Field> before = fields_of(was), now = fields_of(is);
+  std::vector<std::string> changes;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const std::string old_value = value_text(before[i]), new_value = value_text(now[i]);
+    if (!decides_updates(before[i]) || old_value == new_value) continue;
+    changes.push_back(fmt::format("{}: the run began with {}, it goes on with {}",
+                                  option_name(before[i].name), old_value, new_value));
+  }
+  return changes;
 }
 
 void require_same_text(const LanguageModelSettings& began, const RunIdentity& identity,

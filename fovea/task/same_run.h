@@ -2,6 +2,9 @@
 // May a run go on with these settings?
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "fovea/task/language_model.h"
 
 namespace fovea {
@@ -10,6 +13,11 @@ namespace fovea {
 /// the text is cut. Throws kConfig, which names the option, what the run has and what was given;
 /// what resolve() throws. Files that have other names may hold the same text: see below.
 void require_same_run(const LanguageModelSettings& began, const LanguageModelSettings& given);
+
+/// The options that may change and decide what an update does, where they are not what the run
+/// began with: "--lr: the run began with 0.001, it goes on with 0.002".
+std::vector<std::string> changed_options(const LanguageModelSettings& began,
+                                         const LanguageModelSettings& given);
 
 /// Throws kConfig, which names the files, unless `given` reads the text of the run that began with
 /// these settings and has this identity.

@@ -8,12 +8,12 @@
 
 namespace fovea {
 
-/// What a run is made of, as fingerprints. A run goes on only with what it began with.
+/// What a run is made of, as fingerprints. A run goes on only with what it began with; its options
+/// may change.
 struct RunIdentity {
   std::string model;      ///< of the model's configuration
   std::string data;       ///< of the text that it is trained on and of that which validates
   std::string tokenizer;  ///< of tokenizer.txt
-  std::string recipe;     ///< of the options that decide the values of an update
   std::string isa;        ///< the instruction set: another one rounds differently
   std::string version;    ///< of fovea
 
@@ -22,7 +22,6 @@ struct RunIdentity {
     visit("model", model, "fingerprint of the model's configuration");
     visit("data", data, "fingerprint of the text");
     visit("tokenizer", tokenizer, "fingerprint of the tokenizer");
-    visit("recipe", recipe, "fingerprint of the training options");
     visit("isa", isa, "instruction set");
     visit("version", version, "version of fovea");
   }

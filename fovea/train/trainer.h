@@ -98,7 +98,7 @@ class Trainer {
 
   /// Goes on from the newest whole checkpoint of the run, or from update 0 if none was due yet.
   /// Throws kModelDamaged, and kConfig where model, text or tokenizer are not the same any more;
-  /// other options, and another instruction set, are only noticed.
+  /// another instruction set or version is only noticed.
   void resume();
   /// The same from this checkpoint.
   void resume(const Checkpoint& checkpoint);

@@ -133,9 +133,6 @@ void Trainer::compare(const RunIdentity& stored) {
   require(stored.model, now.model, "model configuration");
   require(stored.data, now.data, "text");
   require(stored.tokenizer, now.tokenizer, "tokenizer");
-  if (stored.recipe != now.recipe) {
-    observer_.noticed("training options have changed: the run will not be what it would have been");
-  }
   if (stored.isa != now.isa) {
     observer_.noticed(
         fmt::format("the run began on {} and goes on on {}: results differ in their last bits "

@@ -89,6 +89,12 @@ class Messages(CommandTest):
         self.assert_error(self.run_fovea("train", "lm", "--train", self.text, "-o", self.model, "-q", "-v"), 2, "--quiet")
         self.assertFalse(self.model.exists())
 
+    def test_mistyped_variables_of_the_environment(self):
+        said = self.said(env={"FOVEA_WIDHT": "32", "FOVEA_SOMEBODYS_OWN": "1"})
+        self.assertIn("warning: the environment variable FOVEA_WIDHT is not read; did you mean FOVEA_WIDTH?\n", said)
+        self.assertNotIn("SOMEBODYS", said)
+        self.assertNotIn("did you mean", self.train(self.folder / "other", *RUN, env={"FOVEA_WIDTH": "32"}).stderr.decode())
+
     def test_log_file_holds_what_is_said(self):
         log = self.folder / "log.txt"
         said = self.said("--log-file", log)

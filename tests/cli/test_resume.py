@@ -287,7 +287,9 @@ class Resume(ResumeTest):
                 output = self.folder / change[0][2:]
                 self.succeed(*self.arguments(output, "--stop-after", "12u"))
                 done = self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "14u", *change)
-                self.assertIn(b"warning: training options have changed", done.stderr)
+                warnings = [line for line in done.stderr.decode().splitlines() if line.startswith("warning: ")]
+                self.assertEqual(len(warnings), 1, warnings)
+                self.assertRegex(warnings[0], f"^warning: {change[0]}: the run began with .*, it goes on with ")
 
     def recipe_of(self, checkpoint):
         return json.loads((checkpoint / "config.json").read_text())["recipe"]

@@ -32,6 +32,20 @@ TEST_F(SameRun, MayChangeItsRecipe) {
                                    })));
 }
 
+TEST_F(SameRun, NamesTheOptionsThatDecideUpdatesAndHaveChanged) {
+  EXPECT_THAT(changed_options(began, began), testing::IsEmpty());
+  EXPECT_THAT(
+      changed_options(began, with([](auto& s) {
+                        s.recipe.lr = 0.25;
+                        s.text.batch_size = 9;
+                        s.recipe.stop_after = "9e";
+                        s.recipe.keep = 7;
+                      })),
+      testing::UnorderedElementsAre(testing::StartsWith("--batch-size: the run began with "),
+                                    testing::AllOf(testing::StartsWith("--lr: the run began with "),
+                                                   testing::EndsWith("it goes on with 0.25"))));
+}
+
 TEST_F(SameRun, SizesThatFollowAreTheSameSaidOrNot) {
   EXPECT_EQ(began.model.ff, 64);
   EXPECT_NO_THROW(

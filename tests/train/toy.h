@@ -94,12 +94,10 @@ inline TrainerSetup toy_setup(const std::filesystem::path& folder, TrainOptions 
   if (options.stop_after == TrainOptions().stop_after) options.stop_after = "20u";
   if (options.eval_every == TrainOptions().eval_every) options.eval_every = "5u";
   if (options.save_every == TrainOptions().save_every) options.save_every = "10u";
-  return {
-      .options = options,
-      .folder = folder,
-      .identity =
-          {.model = "m", .data = "d", .tokenizer = "t", .recipe = "r", .isa = "i", .version = "v"},
-      .attachments = {{"config.json", "{}"}}};
+  return {.options = options,
+          .folder = folder,
+          .identity = {.model = "m", .data = "d", .tokenizer = "t", .isa = "i", .version = "v"},
+          .attachments = {{"config.json", "{}"}}};
 }
 
 }  // namespace fovea
