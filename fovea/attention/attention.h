@@ -30,6 +30,8 @@
 #include "fovea/attention/mask/dense.h"
 #include "fovea/attention/mask/lengths.h"
 #include "fovea/attention/mask/mask.h"
+#include "fovea/attention/mask/segments.h"
+#include "fovea/attention/mask/sparse.h"
 #include "fovea/attention/mask/where.h"
 #include "fovea/attention/observe/observe.h"
 #include "fovea/attention/observe/rows.h"

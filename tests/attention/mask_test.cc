@@ -16,6 +16,8 @@
 namespace fovea::testing {
 namespace {
 
+using ::testing::ElementsAre;
+
 constexpr index kMost = TableData::kMost;
 
 // Those of the table, more windows, and some together.
@@ -32,6 +34,12 @@ std::vector<Mask> every_mask(const TableData& tables) {
       masks.push_back(mask::Window(left, right));
     }
   }
+  for (const index rate : {1, 2, 64, 1000}) {
+    masks.push_back(mask::Dilated(rate));
+    masks.push_back(mask::dilated(rate, 2, kOpen));
+    masks.push_back(mask::Strided(rate) & mask::Causal());
+  }
+  masks.push_back(mask::dilated(7, std::numeric_limits<index>::max(), 0));
   masks.push_back(mask::lengths(view_of(tables.lengths)));
   masks.push_back(mask::KeyLengths(view_of(tables.lengths)) & mask::Causal());
   return masks;
@@ -77,17 +85,21 @@ TEST(Mask, ClassifyAgreesWithKeeps) {
   });
 }
 
-// A band knows exactly: a tile that it keeps none or all of is never looked at score by score.
-TEST(Mask, BandsClassifyExactly) {
+// These know exactly: a tile that they keep none or all of is never looked at score by score.
+TEST(Mask, BandsAndDistancesClassifyExactly) {
   for_each_tile([](const Mask& mask, const TileSite& site) {
-    const bool is_band =
-        mask.parts().size() == 1 && dynamic_cast<const BandMask*>(mask.parts()[0].get()) != nullptr;
-    if (!is_band || mask.classify(site) != TileKind::kSome) return;
+    if (mask.parts().size() != 1) return;
+    const MaskPart* const part = mask.parts()[0].get();
+    const bool is_exact = dynamic_cast<const BandMask*>(part) != nullptr ||
+                          dynamic_cast<const DistanceMask*>(part) != nullptr ||
+                          dynamic_cast<const mask::NotPadding*>(part) != nullptr;
+    if (!is_exact || mask.classify(site) != TileKind::kSome) return;
     index kept = 0;
     for (index r = 0; r < site.queries; ++r) {
       for (index c = 0; c < site.keys; ++c) kept += mask.keeps(site.at(r, c)) ? 1 : 0;
     }
     EXPECT_LT(kept, site.queries * site.keys);
+    EXPECT_GT(kept, 0);
   });
 }
 
@@ -189,6 +201,67 @@ TEST(Mask, SaysWhatItIs) {
   EXPECT_EQ((mask::Keep(matrix) & mask::Drop(matrix)).name(), "keep & drop");
   const mask::Where named([](const ScoreSite&) { return true; }, {}, "everything");
   EXPECT_EQ(Mask(named).name(), "everything");
+}
+
+// What each keeps of 8 keys, by hand, for query 4 at position 4.
+TEST(Mask, KeepsWhatItsNameSays) {
+  const Sequence sequence{.queries = 8, .keys = 8};
+  const std::vector<std::int32_t> segments = {7, 7, -1, -1, 7, 2, 2, 7}, bounds = {0, 1, -1, 0};
+  const std::vector<std::int32_t> ids = {5, 9, 9, 0, 3, 9, 4, 9};
+  const Rows<const std::int32_t> places(segments.data(), 1, 8);
+  const auto kept = [&](const Mask& mask, index head = 0) {
+    std::vector<index> keys;
+    for (index j = 0; j < 8; ++j) {
+      if (mask.keeps({sequence, head, 4, j})) keys.push_back(j);
+    }
+    return keys;
+  };
+  const Rows<const std::int32_t> windows(bounds.data(), 2, 2);
+  EXPECT_THAT(kept(mask::HeadWindows(windows), 0), ElementsAre(4, 5));
+  EXPECT_THAT(kept(mask::HeadWindows(windows), 1), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(kept(mask::Dilated(3)), ElementsAre(1, 4, 7));
+  EXPECT_THAT(kept(mask::dilated(2, 1, kOpen)), ElementsAre(2, 4, 6));
+  EXPECT_THAT(kept(mask::dilated(2, kOpen, 0)), ElementsAre(0, 2, 4));
+  EXPECT_THAT(kept(mask::Strided(2)), ElementsAre(0, 2, 3, 4, 5, 6));
+  EXPECT_THAT(kept(mask::Strided(4)), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(kept(mask::Segments(places, places)), ElementsAre(0, 1, 4, 7));
+  EXPECT_THAT(kept(mask::NotPadding({ids.data(), 1, 8}, 9)), ElementsAre(0, 3, 4, 6));
+}
+
+TEST(Mask, LengthsOfIds) {
+  const std::vector<std::int32_t> ids = {4, 5, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0};
+  EXPECT_THAT(mask::lengths_of({ids.data(), 3, 4}), ElementsAre(2, 4, 0));
+  EXPECT_THAT(mask::lengths_of({ids.data(), 1, 4}, 9), ElementsAre(4));
+  EXPECT_THROWS(mask::lengths_of({ids.data(), 1, 12}), kShape,
+                "ids[0] has padding (0) at 2 and a token behind it, at 4");
+}
+
+TEST(Mask, RatesAreChecked) {
+  EXPECT_THROWS(mask::Dilated(0), kShape, "dilated: the rate must be at least 1; got 0");
+  EXPECT_THROWS(mask::Strided(-3), kShape, "got -3");
+  EXPECT_THROWS(mask::dilated(2, -2, 0), kShape, "left -2");
+}
+
+TEST(Mask, NumbersMustFitTheCall) {
+  const TableData tables;
+  const AttentionSizes sizes{.B = 3, .T = 90, .S = 90, .H = 2, .G = 1, .D = 4, .Dv = 4};
+  for (const MaskRow& row : mask_table()) {
+    const Mask mask = row.make(tables);
+    for (const auto& part : mask.parts()) EXPECT_NO_THROW(part->check_shape(sizes)) << row.name;
+  }
+  const auto numbers = tables.numbers(tables.ids);
+  AttentionSizes longer = sizes;
+  longer.S = 91;
+  EXPECT_THROWS(mask::Segments(numbers, numbers).check_shape(longer), kShape,
+                "key segments must be [B=3, S=91]; they are [3, 90]");
+  longer.T = 91;
+  EXPECT_THROWS(mask::Segments(numbers, numbers).check_shape(longer), kShape, "query segments");
+  EXPECT_THROWS(mask::NotPadding(numbers).check_shape(longer), kShape, "ids must be [B=3, S=91]");
+  const std::vector<std::int32_t> bounds = {1, -2, 3, 4};
+  const mask::HeadWindows windows(Rows<const std::int32_t>(bounds.data(), 2, 2));
+  EXPECT_THROWS(windows.check_shape(sizes), kShape, "windows[0]: a bound must be -1");
+  longer.H = 4;
+  EXPECT_THROWS(windows.check_shape(longer), kShape, "windows must be [H=4, 2]; they are [2, 2]");
 }
 
 TEST(Mask, BoundsOfAWindowAreChecked) {

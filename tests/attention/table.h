@@ -20,7 +20,8 @@ namespace fovea::testing {
 struct TableData {
   static constexpr index kMost = 90;
   index batch, most;
-  std::vector<std::int32_t> lengths;
+  std::vector<std::int32_t> lengths, query_segments, key_segments, ids;
+  std::vector<std::int32_t> windows = {17, 3, -1, 40};
   std::vector<std::uint8_t> dense;
 
   explicit TableData(index B = 3, index L = kMost)
@@ -28,6 +29,15 @@ struct TableData {
     lengths.resize(static_cast<std::size_t>(B));
     Random random(5, RandomUse::kTest);
     for (index n = 0; n < B * 2 * L * L; ++n) dense.push_back(random.below(3) > 0 ? 255 : 0);
+    for (index n = 0; n < B * L; ++n) {
+      const auto place = static_cast<std::int32_t>(n % L), row = static_cast<std::int32_t>(n / L);
+      query_segments.push_back(place / 25 - row);
+      key_segments.push_back(place / (31 + row) - row);
+      ids.push_back(place % 7 == 3 || (place >= 40 && place < 70) ? 0 : place + 1);
+    }
+  }
+  Rows<const std::int32_t> numbers(const std::vector<std::int32_t>& of) const {
+    return {of.data(), batch, most};
   }
   ScoreView<const std::uint8_t> matrix() const {
     return ScoreView<const std::uint8_t>::contiguous(dense.data(), batch, 2, most, most);
@@ -45,6 +55,18 @@ inline const std::vector<MaskRow>& mask_table() {
       {"causal", [](const TableData&) { return Mask(mask::Causal()); }},
       {"causal(top-left)", [](const TableData&) { return Mask(mask::Causal(Align::kTopLeft)); }},
       {"window", [](const TableData&) { return Mask(mask::Window(17, 3)); }},
+      {"head_windows",
+       [](const TableData& d) {
+         return Mask(mask::HeadWindows(Rows<const std::int32_t>(d.windows.data(), 2, 2)));
+       }},
+      {"dilated", [](const TableData&) { return Mask(mask::Dilated(5)); }},
+      {"dilated, bounded", [](const TableData&) { return mask::dilated(3, 4, 2); }},
+      {"strided", [](const TableData&) { return Mask(mask::Strided(9)); }},
+      {"segments",
+       [](const TableData& d) {
+         return Mask(mask::Segments(d.numbers(d.query_segments), d.numbers(d.key_segments)));
+       }},
+      {"not_padding", [](const TableData& d) { return Mask(mask::NotPadding(d.numbers(d.ids))); }},
       {"key_lengths",
        [](const TableData& d) { return Mask(mask::KeyLengths(view_of(d.lengths))); }},
       {"query_lengths",

@@ -2,6 +2,8 @@
 #include "fovea/attention/mask/band.h"
 
 #include <algorithm>
+#include <limits>
+#include <string_view>
 
 #include "fovea/base/check.h"
 
@@ -12,24 +14,29 @@ namespace {
 // Larger than any position, small enough to be added to one.
 constexpr index kFar = index{1} << 60;
 
+index finite(index bound) { return bound == kOpen ? kFar : std::min(bound, kFar); }
+
+void check_reach(std::string_view mask, Reach reach) {
+  check(reach.left >= kOpen && reach.right >= kOpen,
+        "{}: a bound must be {} (open) or at least 0; got left {}, right {}", mask, kOpen,
+        reach.left, reach.right);
+}
+
 }  // namespace
 
-BandMask::BandMask(index left, index right) : left_(left), right_(right) {
-  check(left >= kOpen && right >= kOpen,
-        "window: a bound must be {} (open) or at least 0; got left {}, right {}", kOpen, left,
-        right);
-  left_ = std::min(left, kFar);
-  right_ = std::min(right, kFar);
+Reach BandMask::finite_reach(index head) const {
+  const Reach wanted = reach(head);
+  return {finite(wanted.left), finite(wanted.right)};
 }
 
 bool BandMask::keeps(const ScoreSite& site) const {
+  const auto [left, right] = finite_reach(site.head);
   const index p = site.position();
-  return (left_ == kOpen || site.j >= p - left_) && (right_ == kOpen || site.j <= p + right_);
+  return site.j >= p - left && site.j <= p + right;
 }
 
 TileKind BandMask::classify(const TileSite& site) const {
-  const index left = left_ == kOpen ? kFar : left_;
-  const index right = right_ == kOpen ? kFar : right_;
+  const auto [left, right] = finite_reach(site.head);
   const index first = site.sequence.position(site.query);
   const index last = first + site.queries - 1;
   const index last_key = site.key + site.keys - 1;
@@ -40,8 +47,7 @@ TileKind BandMask::classify(const TileSite& site) const {
 
 template <class T>
 void BandMask::apply_band(const TileSite& site, const ScoreTile<T>& tile) const {
-  const index left = left_ == kOpen ? kFar : left_;
-  const index right = right_ == kOpen ? kFar : right_;
+  const auto [left, right] = finite_reach(site.head);
   const index p = site.sequence.position(site.query);  // of the tile's first query
   if (tile.lanes == TileLanes::kQueries) {
     // Query r keeps key j where j - right <= p + r <= j + left.
@@ -63,24 +69,24 @@ void BandMask::apply(const TileSite& site, const ScoreTile<double>& tile) const 
   apply_band(site, tile);
 }
 
-std::pair<index, index> BandMask::key_range(const Sequence& sequence, index, index query,
+std::pair<index, index> BandMask::key_range(const Sequence& sequence, index head, index query,
                                             index queries) const {
+  const auto [left, right] = finite_reach(head);
   const index first = sequence.position(query);
   const index last = first + queries - 1;
-  const index begin = left_ == kOpen ? 0 : std::clamp<index>(first - left_, 0, sequence.keys);
-  const index end =
-      right_ == kOpen ? sequence.keys : std::clamp<index>(last + right_ + 1, 0, sequence.keys);
+  const index begin = std::clamp<index>(first - left, 0, sequence.keys);
+  const index end = std::clamp<index>(last + right + 1, 0, sequence.keys);
   return {begin, std::max(begin, end)};
 }
 
-std::pair<index, index> BandMask::query_range(const Sequence& sequence, index, index key,
+std::pair<index, index> BandMask::query_range(const Sequence& sequence, index head, index key,
                                               index keys) const {
   // Query i keeps key j where j - right <= position(i) <= j + left.
+  const auto [left, right] = finite_reach(head);
   const index shift = sequence.position(0);
   const index last_key = key + keys - 1;
-  const index T = sequence.queries;
-  const index begin = right_ == kOpen ? 0 : std::clamp<index>(key - right_ - shift, 0, T);
-  const index end = left_ == kOpen ? T : std::clamp<index>(last_key + left_ + 1 - shift, 0, T);
+  const index begin = std::clamp<index>(key - right - shift, 0, sequence.queries);
+  const index end = std::clamp<index>(last_key + left + 1 - shift, 0, sequence.queries);
   return {begin, std::max(begin, end)};
 }
 
@@ -90,7 +96,21 @@ std::string Causal::name() const {
   return align_ == Align::kTopLeft ? "causal(top-left)" : "causal";
 }
 
-std::string Window::name() const { return fmt::format("window({}, {})", left_, right_); }
+Window::Window(index left, index right) : reach_{left, right} { check_reach("window", reach_); }
+
+std::string Window::name() const {
+  return fmt::format("window({}, {})", reach_.left, reach_.right);
+}
+
+void HeadWindows::check_shape(const AttentionSizes& sizes) const {
+  check(bounds_.rows == sizes.H && bounds_.columns == 2,
+        "attention: windows must be [H={}, 2]; they are [{}, {}]", sizes.H, bounds_.rows,
+        bounds_.columns);
+  check(sizes.H == 0 || bounds_.data != nullptr, "attention: windows have a shape but no data");
+  for (index h = 0; h < sizes.H; ++h) {
+    check_reach(fmt::format("attention: windows[{}]", h), reach(h));
+  }
+}
 
 }  // namespace mask
 }  // namespace fovea

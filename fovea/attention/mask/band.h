@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks that keep an interval of keys around each query: causal, window, and their base.
+// Masks that keep an interval of keys around each query: causal, windows, and their base.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "fovea/attention/mask/mask.h"
+#include "fovea/base/view.h"
 
 namespace fovea {
 
 /// No bound on this side.
 inline constexpr index kOpen = -1;
 
-/// Keeps key j of a query at position p where p - left <= j <= p + right.
+/// How far a band reaches to either side of a query's position; kOpen: without end.
+struct Reach {
+  index left = kOpen;
+  index right = kOpen;
+};
+
+/// Keeps key j of a query at position p where p - left <= j <= p + right. A head may have a reach
+/// of its own.
 class BandMask : public MaskPart {
  public:
   bool keeps(const ScoreSite& site) const override;
@@ -25,11 +34,10 @@ class BandMask : public MaskPart {
                                       index keys) const override;
 
  protected:
-  BandMask(index left, index right);
-  index left_;   // kOpen: no bound
-  index right_;  // kOpen: no bound
+  virtual Reach reach(index head) const = 0;
 
  private:
+  Reach finite_reach(index head) const;
   template <class T>
   void apply_band(const TileSite& site, const ScoreTile<T>& tile) const;
 };
@@ -43,11 +51,13 @@ using All = Mask;
 /// that differ are an error.
 class Causal final : public BandMask {
  public:
-  explicit Causal(Align align = Align::kBottomRight) : BandMask(kOpen, 0), align_(align) {}
+  explicit Causal(Align align = Align::kBottomRight) : align_(align) {}
   std::optional<Align> alignment() const override { return align_; }
   std::string name() const override;
 
  private:
+  Reach reach(index) const override { return {.left = kOpen, .right = 0}; }
+
   Align align_;
 };
 
@@ -55,8 +65,27 @@ class Causal final : public BandMask {
 /// O(n (left + right + 1)) (spec A20). Throws Error(kShape) for a bound below kOpen.
 class Window final : public BandMask {
  public:
-  Window(index left, index right) : BandMask(left, right) {}
+  Window(index left, index right);
   std::string name() const override;
+
+ private:
+  Reach reach(index) const override { return reach_; }
+
+  Reach reach_;
+};
+
+/// A window for each head: row h of [H, 2] holds its left and right. A view: the caller's bounds
+/// must outlive the mask.
+class HeadWindows final : public BandMask {
+ public:
+  explicit HeadWindows(Rows<const std::int32_t> bounds) : bounds_(bounds) {}
+  void check_shape(const AttentionSizes& sizes) const override;
+  std::string name() const override { return "head_windows"; }
+
+ private:
+  Reach reach(index head) const override { return {bounds_[head][0], bounds_[head][1]}; }
+
+  Rows<const std::int32_t> bounds_;
 };
 
 }  // namespace mask

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks from a number for each token: the segment that it is of, or its id in a vocabulary.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fovea/attention/mask/mask.h"
+#include "fovea/base/view.h"
+
+namespace fovea::mask {
+
+/// Keeps key j of query i where their segments are equal: several documents in one row, which keep
+/// the positions of the row. Queries [B, T], keys [B, S], any numbers. A tile whose queries and
+/// keys have no segment in common is not computed; where segments ascend, that is every such tile.
+/// Views: the caller's numbers must outlive the mask.
+class Segments final : public MaskPart {
+ public:
+  Segments(Rows<const std::int32_t> queries, Rows<const std::int32_t> keys)
+      : queries_(queries), keys_(keys) {}
+  bool keeps(const ScoreSite& site) const override;
+  TileKind classify(const TileSite& site) const override;
+  void apply(const TileSite& site, const ScoreTile<float>& tile) const override;
+  void apply(const TileSite& site, const ScoreTile<double>& tile) const override;
+  void check_shape(const AttentionSizes& sizes) const override;
+  std::string name() const override { return "segments"; }
+
+ private:
+  const std::int32_t* queries_of(const Sequence& sequence) const {
+    return queries_[sequence.batch] + sequence.query_row;
+  }
+  const std::int32_t* keys_of(const Sequence& sequence) const {
+    return keys_[sequence.batch] + sequence.key_row;
+  }
+  template <class T>
+  void apply_segments(const TileSite& site, const ScoreTile<T>& tile) const;
+
+  Rows<const std::int32_t> queries_, keys_;
+};
+
+/// Keeps the keys whose id is not `pad`, wherever they stand (spec M1); ids [B, S], a view.
+/// Positions count the padding, too. Where it stands at the end alone, lengths_of() makes lengths
+/// of it, which cost less: padding is then never read, and no position counts it.
+class NotPadding final : public MaskPart {
+ public:
+  explicit NotPadding(Rows<const std::int32_t> ids, std::int32_t pad = 0) : ids_(ids), pad_(pad) {}
+  bool keeps(const ScoreSite& site) const override;
+  TileKind classify(const TileSite& site) const override;
+  void check_shape(const AttentionSizes& sizes) const override;
+  std::string name() const override { return "not_padding"; }
+
+ private:
+  const std::int32_t* ids_of(const Sequence& sequence) const {
+    return ids_[sequence.batch] + sequence.key_row;
+  }
+
+  Rows<const std::int32_t> ids_;
+  std::int32_t pad_;
+};
+
+/// The length of each row of ids [B, S] without the padding at its end, for KeyLengths and
+/// QueryLengths. Throws Error(kShape) where padding stands before a token.
+std::vector<std::int32_t> lengths_of(Rows<const std::int32_t> ids, std::int32_t pad = 0);
+
+}  // namespace fovea::mask

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks that leave keys out at regular steps: dilated and strided (spec A20).
+#pragma once
+
+#include <string>
+
+#include "fovea/attention/mask/band.h"
+
+namespace fovea {
+
+/// Keeps a score by the distance j - p of its key from its query alone.
+class DistanceMask : public MaskPart {
+ public:
+  virtual bool keeps_distance(index distance) const = 0;
+
+  bool keeps(const ScoreSite& site) const final { return keeps_distance(site.j - site.position()); }
+  TileKind classify(const TileSite& site) const final;
+  void apply(const TileSite& site, const ScoreTile<float>& tile) const final;
+  void apply(const TileSite& site, const ScoreTile<double>& tile) const final;
+};
+
+namespace mask {
+
+/// Keeps every rate-th key, counted from the query: j = p + m rate. Throws Error(kShape) for a rate
+/// below 1.
+class Dilated final : public DistanceMask {
+ public:
+  explicit Dilated(index rate);
+  bool keeps_distance(index distance) const override { return distance % rate_ == 0; }
+  std::string name() const override;
+
+ private:
+  index rate_;
+};
+
+/// The same with -left <= m <= right; kOpen leaves a side open.
+Mask dilated(index rate, index left, index right);
+
+/// Keeps the keys around the query and, beyond, every rate-th: |j - p| < rate, or rate divides j -
+/// p (Child et al. 2019, the union of both patterns; each key counts once). Throws Error(kShape)
+/// for a rate below 1.
+class Strided final : public DistanceMask {
+ public:
+  explicit Strided(index rate);
+  bool keeps_distance(index distance) const override {
+    return (-rate_ < distance && distance < rate_) || distance % rate_ == 0;
+  }
+  std::string name() const override;
+
+ private:
+  index rate_;
+};
+
+}  // namespace mask
+}  // namespace fovea
