@@ -103,14 +103,15 @@ std::vector<char32_t> parse_characters(LineReader& reader) {
 
 std::vector<char32_t> characters_by_frequency(std::string_view text, std::string_view name) {
   require_utf8(text, name);
-  std::vector<index> counts(kLastCodePoint + 1);
+  std::vector<index> counts;  // by code point, up to the last one that there is
   while (!text.empty()) {
     const DecodedCharacter c = decode_character(text);
+    if (c.value >= counts.size()) counts.resize(c.value + 1);
     ++counts[c.value];
     text.remove_prefix(static_cast<std::size_t>(c.length));
   }
   std::vector<char32_t> characters;
-  for (char32_t c = 0; c <= kLastCodePoint; ++c) {
+  for (char32_t c = 0; c < counts.size(); ++c) {
     if (counts[c] > 0) characters.push_back(c);
   }
   std::stable_sort(characters.begin(), characters.end(),
