@@ -33,6 +33,7 @@
 #include "fovea/attention/mask/segments.h"
 #include "fovea/attention/mask/sparse.h"
 #include "fovea/attention/mask/where.h"
+#include "fovea/attention/norm.h"
 #include "fovea/attention/observe/observe.h"
 #include "fovea/attention/observe/rows.h"
 #include "fovea/attention/values/values.h"
@@ -53,17 +54,6 @@ struct Dot {
 
 /// How a query and a key become a score.
 using Score = std::variant<score::Dot>;
-
-namespace norm {
-
-/// Weights are exp(score) over their sum. A row that keeps no key has weights 0 and log-sum-exp
-/// -inf.
-struct Softmax {};
-
-}  // namespace norm
-
-/// How a row of scores becomes a row of weights.
-using Norm = std::variant<norm::Softmax>;
 
 /// Dropout of the weights with inverted scaling, as a function of where a weight stands:
 /// (seed, step, layer, number of the sequence, head, i, j). Nothing is stored; backward recomputes
@@ -99,6 +89,7 @@ struct Attention {
   Values<T> values = {};
   Observe<T> observe = {};
   Packed packed = {};
+  Sink<T> sink = {};
 };
 
 template <class T>
@@ -110,8 +101,8 @@ struct AttentionInputs {
 
 template <class T>
 struct AttentionOutputs {
-  View<T> o;                  ///< [B, T, H, Dv]
-  RowView<T> lse = {};        ///< [B, H, T], natural logarithm; optional, needed by backward
+  View<T> o;            ///< [B, T, H, Dv]
+  RowView<T> lse = {};  ///< [B, H, T], natural logarithm; optional, backward needs it of softmax
   RowView<T> lse_low = {};    ///< [B, H, T], what rounding took from lse; optional
   ScoreView<T> weights = {};  ///< [B, H, T, S], before dropout; optional, costs what it weighs
 };
@@ -122,7 +113,7 @@ struct AttentionOutputs {
 template <class T>
 struct AttentionSaved {
   View<const T> o;                ///< [B, T, H, Dv]
-  RowView<const T> lse;           ///< [B, H, T]
+  RowView<const T> lse;           ///< [B, H, T]; empty unless the norm is softmax
   View<const T> d_o;              ///< [B, T, H, Dv]
   RowView<const T> lse_low = {};  ///< [B, H, T]; optional
 };
@@ -137,15 +128,16 @@ struct AttentionGradients {
 
 /// Computes o, and lse and weights if asked. No output may overlap an input or another output.
 ///
-/// A query that keeps no key, and a padded query, has o = 0, weights 0 and lse = -inf. NaN or Inf
+/// A query that keeps no key, and a padded query, has o = 0, weights 0 and lse = -inf (with a sink,
+/// a query that keeps no key has the sink's logit). NaN or Inf
 /// in a key, value or bias that is masked for a query never reaches that query's row; the same in
 /// backward. Throws Error(kShape) that names the tensor, the axis and both sizes.
 template <class T>
 void attention_forward(const Context& ctx, const Attention<T>& attention,
                        const AttentionInputs<T>& in, const AttentionOutputs<T>& out);
 
-/// Computes dq, dk, dv, and the gradients that bias and value parts asked for, in one pass of
-/// five products.
+/// Computes dq, dk, dv, and the gradients that the sink, bias and value parts asked for, in one
+/// pass of five products.
 template <class T>
 void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
@@ -159,6 +151,7 @@ struct AttentionPlan {
   std::string bias;           ///< such as "alibi"
   std::string values;         ///< such as "none"
   std::string observe;        ///< such as "entropy + maximum"
+  std::string norm;           ///< such as "softmax", or "softmax with a sink"
   index tiles = 0;            ///< tiles of the whole rectangle
   index tiles_kept = 0;       ///< of these, computed
   index tiles_masked = 0;     ///< of these, looked at score by score

@@ -217,15 +217,17 @@ void BackwardTile<T>::WeighScores() {
   const bool drops = call.dropout.active(), masked = kind == TileKind::kSome || call.has_bias();
   if (drops) KeptBits(kept);
   Weigh<T>(
+      call.normaliser(),
       {queries, stride, s, dp, chunk.delta_of(head) + query, drops ? kept : nullptr, keep_scale()},
       masked, [&](index i) { return LseOf(i); });
 }
 
-// An empty row has only masked scores: any finite value will do.
+// An empty row has only masked scores: any finite value will do. Softmax alone has an lse.
 template <class T>
 RowLse<T> BackwardTile<T>::LseOf(index i) const {
   const auto& lse = call.saved.lse;
   const auto& lse_low = call.saved.lse_low;
+  if (lse.empty()) return {T{0}, T{0}};
   const index row = sequence().query_row + query + i;
   const T value = lse.at(sequence().batch, head, row);
   if (value == -std::numeric_limits<T>::infinity()) return {T{0}, T{0}};

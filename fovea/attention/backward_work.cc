@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fovea/attention/ahead.h"
+#include "fovea/attention/gradient_sums.h"
 #include "fovea/attention/score_tile.h"
 #include "fovea/base/memory.h"
 
@@ -19,7 +20,7 @@ struct Unit {
   const Sequence* sequence;
   index group;
   index first_head, last_head;
-  index first_sums;             // number of its first table of sums: one for each head and chunk
+  index first_sums;             // number of its first table of sums
   bool packed_together = true;  // queries are packed once, not by each chunk for itself
 
   index heads() const { return last_head - first_head; }
@@ -65,17 +66,14 @@ class Backward {
   void compute(const Unit& unit, const BackwardChunk<T>& chunk) const;
   void run_whole(const Unit& unit, const Unit* next) const;
   void run_shared(const Unit& unit) const;
-  void store_gradients();
-  template <class Part>
-  index store_gradient(const Part& part, index offset);
+  void sum_sink(const Unit& unit, const T* delta) const;
 
   const Context& ctx_;
   const BackwardCall<T>& call_;
   const BackwardKernels<T> kernels_ = backward_kernels<T>();
   const std::vector<Sequence> sequences_;
   std::vector<Unit> units_;
-  index sums_size_;
-  mutable std::vector<double> sums_;  // [tables][sums_size_], each written by one chunk alone
+  GradientSums<T> sums_;
   index padded_width_;
   index padded_value_width_;
 };
@@ -85,19 +83,17 @@ Backward<T>::Backward(const Context& ctx, const BackwardCall<T>& call)
     : ctx_(ctx),
       call_(call),
       sequences_(make_sequences(call.attention, call.in)),
-      sums_size_(gradient_size_of(call.attention.bias) + gradient_size_of(call.attention.values)),
+      sums_(call.attention, call.in.q.heads),
       padded_width_(round_up(call.in.q.width, kernels_.lanes)),
       padded_value_width_(round_up(call.in.v.width, kernels_.lanes)) {
   const index H = call.in.q.heads, G = call.in.k.heads;
-  index tables = 0;
   for (const Sequence& sequence : sequences_) {
     for (index g = 0; g < G; ++g) {
-      Unit unit{&sequence, g, first_head(g, H, G), first_head(g + 1, H, G), tables};
-      tables += unit.heads() * unit.chunks();
+      Unit unit{&sequence, g, first_head(g, H, G), first_head(g + 1, H, G), 0};
+      unit.first_sums = sums_.add_tables(unit.first_head, unit.last_head, unit.chunks());
       units_.push_back(unit);
     }
   }
-  sums_.assign(static_cast<std::size_t>(tables * sums_size_), 0.0);
   for (Unit& unit : units_) unit.packed_together = packs_together(unit);
 }
 
@@ -128,7 +124,7 @@ void Backward<T>::run() {
     }
   });
   for (index n = whole; n < count; ++n) run_shared(units_[static_cast<std::size_t>(n)]);
-  store_gradients();
+  sums_.store();
 }
 
 template <class T>
@@ -174,8 +170,7 @@ ThreadScratch Backward<T>::scratch() const {
     caller = std::max(caller, total);
     if (whole) worker = std::max(worker, total);
   }
-  const auto tables = static_cast<double>(sums_.size() * sizeof(double));
-  return {static_cast<double>(caller) * sizeof(T) + tables,
+  return {static_cast<double>(caller) * sizeof(T) + sums_.bytes(),
           static_cast<double>(worker) * sizeof(T)};
 }
 
@@ -207,8 +202,8 @@ BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const T* 
   return {sequence,       unit.group, unit.first_head,
           unit.last_head, key_begin,  key_end,
           query_begin,    query_end,  {},
-          delta,          {},         sums_.data() + table * sums_size_,
-          sums_size_};
+          delta,          {},         sums_.table(table),
+          sums_.size()};
 }
 
 // A single chunk of keys sums dq up where it belongs, if its rows are whole vectors.
@@ -270,6 +265,7 @@ void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
   for (index h = unit.first_head; h < unit.last_head; ++h) {
     compute_delta(unit, h, 0, sequence.queries, delta + (h - unit.first_head) * sequence.queries);
   }
+  sum_sink(unit, delta);
   const bool together = unit.packed_together;
   const auto packed = room_for(unit, 0, together ? sequence.queries : 0, scratch);
   if (together) pack(unit, packed, 0, sequence.queries);
@@ -305,6 +301,7 @@ void Backward<T>::run_shared(const Unit& unit) const {
     }
     if (together) pack(unit, packed, begin, end);
   });
+  sum_sink(unit, delta);
   const index wave = 2 * static_cast<index>(ctx_.threads());
   for (index first = 0; first < unit.chunks(); first += wave) {
     Scratch of_wave;
@@ -324,30 +321,13 @@ void Backward<T>::run_shared(const Unit& unit) const {
   }
 }
 
-// The tables of each head, in the order of sequences and chunks: sums of the biases, then of the
-// value parts.
+// In the tables of the first chunk.
 template <class T>
-void Backward<T>::store_gradients() {
-  index offset = 0;
-  for (const auto& part : call_.attention.bias.parts()) offset = store_gradient(*part, offset);
-  for (const auto& part : call_.attention.values.parts()) offset = store_gradient(*part, offset);
-}
-
-template <class T>
-template <class Part>
-index Backward<T>::store_gradient(const Part& part, index offset) {
-  const index H = call_.in.q.heads, size = part.gradient_size();
-  if (size == 0) return offset;
-  std::vector<double> total(static_cast<std::size_t>(H * size));
-  for (const Unit& unit : units_) {
-    for (index n = 0; n < unit.chunks() * unit.heads(); ++n) {
-      const index head = unit.first_head + n % unit.heads();
-      const double* table = sums_.data() + (unit.first_sums + n) * sums_size_ + offset;
-      for (index i = 0; i < size; ++i) total[static_cast<std::size_t>(head * size + i)] += table[i];
-    }
+void Backward<T>::sum_sink(const Unit& unit, const T* delta) const {
+  for (index h = 0; h < unit.heads(); ++h) {
+    sums_.set_sink(unit.first_sums + h, call_.saved, *unit.sequence,
+                   delta + h * unit.sequence->queries);
   }
-  part.store_gradient(total.data(), H);
-  return offset + size;
 }
 
 }  // namespace
@@ -357,7 +337,7 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
                         const AttentionGradients<T>& gradients) {
   check_attention(attention, in);
-  check_gradients(in, saved, gradients);
+  check_gradients(attention, in, saved, gradients);
   const BackwardCall<T> call{{attention, in}, saved, gradients};
   Backward<T>(ctx, call).run();
 }

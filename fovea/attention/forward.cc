@@ -18,6 +18,7 @@
 #define HWY_TARGET_INCLUDE "fovea/attention/forward.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
+#include "fovea/attention/normalise-inl.h"
 #include "fovea/attention/tile-inl.h"
 #include "fovea/simd/product-inl.h"
 
@@ -52,13 +53,10 @@ struct ForwardTile {
   index queries;     // 1 .. kLaneTile
   index stride = 0;  // queries rounded up to whole vectors
 
-  T* qt = nullptr;                 // [D][stride], scaled
-  T* s = nullptr;                  // [kRowBlock][stride]
-  T* o = nullptr;                  // [Dv][stride]
-  T* largest = nullptr;            // [stride] largest score of the block
-  T* m = nullptr;                  // [stride] running maximum
-  T* l = nullptr;                  // [stride] running sum
-  T* alpha = nullptr;              // [stride] what the last maximum is worth under the new one
+  T* qt = nullptr;  // [D][stride], scaled
+  T* s = nullptr;   // [kRowBlock][stride]
+  T* o = nullptr;   // [Dv][stride]
+  RowState<T> state = {};
   TileKind kind = TileKind::kAll;  // of the block in s
   TileParts parts{0, 0};           // of that block: what the mask can keep
   bool started = false;            // does o hold a block?
@@ -80,11 +78,6 @@ struct ForwardTile {
 
   void Allocate(Scratch& scratch);
   bool Scores(index key, index keys);
-  void TakeMaximum(index keys);
-  void RaiseMaximum();
-  void Weigh(index keys);
-  template <int kVectors>
-  void WeighPanel(index lane, index keys);
   void DropWeights(index key, index keys);
   void AddValues(index key, index keys);
   void AddPoisoned(const T* value, index key, index j);
@@ -100,10 +93,11 @@ void ForwardTile<T>::Allocate(Scratch& scratch) {
   qt = scratch.allocate<T>(room.qt);
   s = scratch.allocate<T>(room.s);
   o = scratch.allocate<T>(room.o);
-  for (T** lane : {&largest, &m, &l, &alpha}) *lane = scratch.allocate<T>(room.lane);
-  // No score is lower, and it is finite: the difference of two maxima must not be NaN.
-  std::fill_n(m, stride, std::numeric_limits<T>::lowest());
-  std::fill_n(l, stride, T{0});
+  state.stride = stride;
+  for (T** lane : {&state.largest, &state.m, &state.l, &state.alpha}) {
+    *lane = scratch.allocate<T>(room.lane);
+  }
+  state.Start(call.normaliser());
   RowsToLanes<T>(query_rows(), queries, call.scale, qt, stride);
 }
 
@@ -128,9 +122,9 @@ bool ForwardTile<T>::Scores(index key, index keys) {
                                 .b_depth = stride,
                                 .c = s,
                                 .c_row = stride,
-                                .maximum = largest,
+                                .maximum = state.largest,
                                 .ahead = &ahead};
-  std::fill_n(largest, stride, std::numeric_limits<T>::lowest());
+  std::fill_n(state.largest, stride, std::numeric_limits<T>::lowest());
   if (kind == TileKind::kAll && !call.has_bias()) {
     TileProduct<Into::kOverwrite, LaneMaximum::kTake>(product);
     return true;
@@ -142,66 +136,8 @@ bool ForwardTile<T>::Scores(index key, index keys) {
   const ScoreTile<T> tile{s, stride, TileLanes::kQueries};
   transform_scores<T>(call.attention,
                       {site(key, keys), kind, {query_rows(), k, call.scale}, tile, nullptr, 0});
-  TakeMaximum(keys);
+  state.TakeMaximum(s, keys);
   return true;
-}
-
-template <class T>
-void ForwardTile<T>::TakeMaximum(index keys) {
-  constexpr Tag<T> d;
-  for (index lane = 0; lane < stride; lane += kLanes<T>) {
-    auto most = hn::Load(d, largest + lane);
-    for (index j = 0; j < keys; ++j) most = hn::Max(most, hn::Load(d, s + j * stride + lane));
-    hn::Store(most, d, largest + lane);
-  }
-}
-
-// The new running maximum of each lane, and what the old one is worth under it.
-template <class T>
-void ForwardTile<T>::RaiseMaximum() {
-  constexpr Tag<T> d;
-  const auto by = hn::Set(d, kLog2E<T>);
-  for (index lane = 0; lane < stride; lane += kLanes<T>) {
-    const auto before = hn::Load(d, m + lane);
-    const auto now = hn::Max(before, hn::Load(d, largest + lane));
-    const auto worth = Exp2(d, hn::Mul(hn::Sub(before, now), by));
-    hn::Store(now, d, m + lane);
-    hn::Store(worth, d, alpha + lane);
-    hn::Store(hn::Mul(hn::Load(d, l + lane), worth), d, l + lane);
-  }
-}
-
-// s becomes p, and its sum joins l.
-template <class T>
-void ForwardTile<T>::Weigh(index keys) {
-  index lane = 0;
-  for (; lane + 4 * kLanes<T> <= stride; lane += 4 * kLanes<T>) WeighPanel<4>(lane, keys);
-  for (; lane < stride; lane += kLanes<T>) WeighPanel<1>(lane, keys);
-}
-
-template <class T>
-template <int kVectors>
-void ForwardTile<T>::WeighPanel(index lane, index keys) {
-  constexpr Tag<T> d;
-  constexpr index kN = kLanes<T>;
-  const auto by = hn::Set(d, kLog2E<T>);
-  Vector<T> most[kVectors], sum[kVectors];
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-    most[v] = hn::Load(d, m + lane + v * kN);
-    sum[v] = hn::Load(d, l + lane + v * kN);
-  }
-  for (index j = 0; j < keys; ++j) {
-    T* const scores = s + j * stride + lane;
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      const auto p = Exp2<5>(d, hn::Mul(hn::Sub(hn::Load(d, scores + v * kN), most[v]), by));
-      hn::Store(p, d, scores + v * kN);
-      sum[v] = hn::Add(sum[v], p);
-    }
-  }
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) hn::Store(sum[v], d, l + lane + v * kN);
 }
 
 template <class T>
@@ -236,7 +172,7 @@ void ForwardTile<T>::AddValues(index key, index keys) {
                                 .b_depth = stride,
                                 .c = o,
                                 .c_row = stride,
-                                .per_lane = alpha,
+                                .per_lane = state.alpha,
                                 .ahead = &ahead};
   parts.for_each_lanes([&](Span lanes, Span rows) {
     const TileOperands<T> part = PartOf(product, {0, Dv(), rows.begin, rows.end - rows.begin,
@@ -269,9 +205,7 @@ void ForwardTile<T>::Finish() {
   if (!started) std::fill_n(o, Dv() * stride, T{0});
   const auto keep_scale = static_cast<T>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
   for (index lane = 0; lane < stride; lane += kLanes<T>) {
-    const auto sum = hn::Load(d, l + lane);
-    const auto empty = hn::Eq(sum, hn::Zero(d));
-    const auto by = hn::IfThenZeroElse(empty, hn::Div(hn::Set(d, keep_scale), sum));
+    const auto by = state.Share(call.row_norm(head), keep_scale, lane);
     for (index c = 0; c < Dv(); ++c) {
       T* value = o + c * stride + lane;
       hn::Store(hn::Mul(hn::Load(d, value), by), d, value);
@@ -283,13 +217,14 @@ void ForwardTile<T>::Finish() {
 
 template <class T>
 void ForwardTile<T>::WriteLse() {
+  const RowNorm<T> norm = call.row_norm(head);
   for (index r = 0; r < queries; ++r) {
-    const double exact = static_cast<double>(m[r]) + std::log(static_cast<double>(l[r]));
-    const bool empty = l[r] == T{0};
-    const T lse = empty ? -std::numeric_limits<T>::infinity() : static_cast<T>(exact);
+    const double exact = norm.lse(state.m[r], state.l[r]);
+    const T lse = static_cast<T>(exact);
     const index row = sequence.query_row + query + r;
     if (!out.lse.empty()) out.lse.at(sequence.batch, head, row) = lse;
     if (!out.lse_low.empty()) {
+      const bool empty = lse == -std::numeric_limits<T>::infinity();
       out.lse_low.at(sequence.batch, head, row) =
           empty ? T{0} : static_cast<T>(exact - static_cast<double>(lse));
     }
@@ -299,6 +234,7 @@ void ForwardTile<T>::WriteLse() {
 // The weights of keys [begin, end), from scores computed once more: they are final only now.
 template <class T>
 void ForwardTile<T>::WriteWeights(index begin, index end) {
+  const RowNorm<T> norm = call.row_norm(head);
   for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
     const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
     if (!Scores(key, keys)) continue;
@@ -306,9 +242,7 @@ void ForwardTile<T>::WriteWeights(index begin, index end) {
       T* weights = out.weights.row(sequence.batch, head, sequence.query_row + query + r) +
                    sequence.key_row + key;
       for (index j = 0; j < keys; ++j) {
-        const T score = s[j * stride + r];
-        const bool dropped = score == -std::numeric_limits<T>::infinity();
-        weights[j] = dropped ? T{0} : std::exp(score - m[r]) / l[r];
+        weights[j] = norm.weight(s[j * stride + r], state.m[r], state.l[r]);
       }
     }
   }
@@ -324,16 +258,19 @@ void RunTile(ForwardTile<T> tile) {
   // A mask may say more of the whole run, whose keys are at hand, than of a tile of it.
   const index begin = std::max(first, tile.head_keys.first);
   const index end = std::min(last, tile.head_keys.first + tile.head_keys.k.rows);
+  RowState<T>& state = tile.state;
+  const Normaliser normaliser = tile.call.normaliser();
   TileObservers<T> observers(tile.call.attention.observe,
-                             {tile.sequence, tile.head, tile.query, tile.queries, tile.m, tile.l},
+                             {tile.sequence, tile.head, tile.query, tile.queries, state.m, state.l,
+                              tile.call.row_norm(tile.head)},
                              tile.stride, scratch);
   for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
     const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
     if (!tile.Scores(key, keys)) continue;
-    tile.RaiseMaximum();
+    state.RaiseMaximum(normaliser);
     observers.keep(tile.s, keys);
-    tile.Weigh(keys);
-    observers.see(tile.s, key, keys, tile.alpha);
+    state.Weigh(normaliser, tile.s, keys);
+    observers.see(tile.s, key, keys, state.alpha);
     if (tile.call.dropout.active()) tile.DropWeights(key, keys);
     tile.AddValues(key, keys);
   }

@@ -15,6 +15,9 @@ inline constexpr index kLaneTile = 64;
 /// adds, and in which order, depends on its sequence alone.
 inline constexpr index kRowBlock = 128;
 
+/// The alternatives of Norm, for the kernels.
+enum class Normaliser { kSoftmax, kSigmoid, kNone };
+
 /// One call, as every tile sees it.
 template <class T>
 struct KernelCall {
@@ -30,6 +33,8 @@ struct KernelCall {
         dropout(dropout_rule(a.dropout)) {}
 
   bool has_bias() const { return !attention.bias.empty(); }
+  Normaliser normaliser() const { return static_cast<Normaliser>(attention.norm.index()); }
+  RowNorm<T> row_norm(index head) const { return row_norm_of(attention, head); }
 };
 
 /// Keys of a chunk: dK and dV are finished inside one, dQ is the sum of all in ascending order. A

@@ -44,7 +44,7 @@ template <class T>
 void TileObservers<T>::see(const T* weights, index key, index keys, const T* worth) const {
   T* state = state_;
   for (const auto& observer : observe_.parts()) {
-    const auto& [sequence, head, query, queries, maximum, sum] = queries_;
+    const auto& [sequence, head, query, queries, maximum, sum, norm] = queries_;
     observer->see({queries_,
                    {sequence, head, query, queries, key, keys},
                    {scores_, stride_, TileLanes::kQueries},

@@ -70,6 +70,7 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
   plan.bias = attention.bias.name();
   plan.values = attention.values.name();
   plan.observe = attention.observe.name();
+  plan.norm = name_of(attention.norm) + (attention.sink.logits.empty() ? "" : " with a sink");
   const std::vector<Sequence> sequences = make_sequences(attention, in);
   for (const Sequence& sequence : sequences) {
     for (index head = 0; head < in.q.heads; ++head) {

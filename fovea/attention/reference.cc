@@ -63,7 +63,8 @@ struct Call {
   template <class F>
   void for_each_value(const ScoreSite& site, F&& f) const;
   Row<T> row(const Sequence& sequence, index h, index i) const;
-  void softmax(Row<T>& row) const;
+  void normalise(Row<T>& row, index h) const;
+  T dscore(T weight, T dweight, T delta) const;
 };
 
 template <class T>
@@ -89,21 +90,22 @@ Row<T> Call<T>::row(const Sequence& sequence, index h, index i) const {
       row.keep_scale[at] = dropped ? T{0} : static_cast<T>(dropout.keep_scale);
     }
   }
-  softmax(row);
+  normalise(row, h);
   return row;
 }
 
+// The sink is one more score, without a weight that anybody sees.
 template <class T>
-void Call<T>::softmax(Row<T>& row) const {
+void softmax(Row<T>& row, T sink) {
   const std::vector<T>& scores = row.scores.back();
-  T largest = static_cast<T>(kNoKey);
+  T largest = sink;
   for (std::size_t j = 0; j < scores.size(); ++j) {
     // Not std::max, which passes over a NaN.
     if (row.kept[j] && !(scores[j] <= largest)) largest = scores[j];
   }
   row.lse = static_cast<T>(kNoKey);
   if (largest == static_cast<T>(kNoKey)) return;
-  T sum = 0;
+  T sum = std::exp(sink - largest);
   for (std::size_t j = 0; j < scores.size(); ++j) {
     if (!row.kept[j]) continue;
     row.weights[j] = std::exp(scores[j] - largest);
@@ -111,6 +113,26 @@ void Call<T>::softmax(Row<T>& row) const {
   }
   for (T& weight : row.weights) weight /= sum;
   row.lse = largest + std::log(sum);
+}
+
+template <class T>
+void Call<T>::normalise(Row<T>& row, index h) const {
+  const RowNorm<T> norm = row_norm_of(attention, h);
+  if (norm.is_softmax()) return softmax(row, norm.sink);
+  for (std::size_t j = 0; j < row.weights.size(); ++j) {
+    if (row.kept[j]) row.weights[j] = norm.weight(row.scores.back()[j], T{0}, T{1});
+  }
+}
+
+// The gradient of a score, given those of the weights: of softmax dS = P (dP - delta), delta = sum
+// P dP, which is dO . O (Dao et al. 2022, B.4).
+template <class T>
+T Call<T>::dscore(T weight, T dweight, T delta) const {
+  if (std::holds_alternative<norm::None>(attention.norm)) return dweight;
+  if (std::holds_alternative<norm::Sigmoid>(attention.norm)) {
+    return weight * (T{1} - weight) * dweight;
+  }
+  return weight * (dweight - delta);
 }
 
 template <class T>
@@ -178,8 +200,7 @@ struct RowSite {
   index h, i;
 };
 
-// Gradients of one query row, by the derivative of softmax: dS = P (dP - delta), delta = sum P dP,
-// which is dO . O (Dao et al. 2022, B.4).
+// Gradients of one query row. `sums`: of each bias part, of each value part, of the sink.
 template <class T>
 void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved<T>& saved,
                   const AttentionGradients<T>& gradients, std::vector<double>* sums) {
@@ -200,6 +221,11 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
   T* dq = row_of(gradients.dq, sequence.query_row + i, h);
   std::vector<T> dp(row.weights.size());
   const T delta = dot(d_o, saved_o, Dv);
+  if (const Sink<T>& sink = call.attention.sink; !sink.dlogits.empty()) {
+    // Its weight is exp(sink - lse), and its value 0.
+    sums[parts.size() + values.size()][static_cast<std::size_t>(h)] -=
+        static_cast<double>(std::exp(sink.logits[h] - row.lse) * delta);
+  }
   for (index j = 0; j < sequence.keys; ++j) {
     const auto at = static_cast<std::size_t>(j);
     if (!row.kept[at]) continue;
@@ -214,7 +240,7 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
     const index key_row = sequence.key_row + j;
     T* dk = row_of(gradients.dk, key_row, g);
     T* dv = row_of(gradients.dv, key_row, g);
-    T ds = row.weights[at] * (dp[at] - delta);
+    T ds = call.dscore(row.weights[at], dp[at], delta);
     for (std::size_t n = parts.size(); n-- > 0;) {
       double* sums_of_head = sums[n].data() + h * parts[n]->gradient_size();
       ds = parts[n]->pull_one(score_site, call.rows(score_site), row.scores[n][at], ds,
@@ -241,7 +267,7 @@ template <class T>
 void attention_reference_forward(const Attention<T>& attention, const AttentionInputs<T>& in,
                                  const AttentionOutputs<T>& out) {
   check_attention(attention, in);
-  check_outputs(in, out);
+  check_outputs(attention, in, out);
   clear(out);
   for (const auto& observer : attention.observe.parts()) observer->clear();
   const Call<T> call(attention, in);
@@ -274,13 +300,13 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
                                   const AttentionSaved<T>& saved,
                                   const AttentionGradients<T>& gradients) {
   check_attention(attention, in);
-  check_gradients(in, saved, gradients);
+  check_gradients(attention, in, saved, gradients);
   fill(gradients.dq, T{0});
   fill(gradients.dk, T{0});
   fill(gradients.dv, T{0});
   const Call<T> call(attention, in);
   const index H = in.q.heads;
-  std::vector<std::vector<double>> sums;  // of the biases, then of the value parts
+  std::vector<std::vector<double>> sums;
   const auto add_room = [&](const auto& parts) {
     for (const auto& part : parts) {
       sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * H));
@@ -288,6 +314,7 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   };
   add_room(attention.bias.parts());
   add_room(attention.values.parts());
+  sums.emplace_back(static_cast<std::size_t>(H));
   for (const Sequence& sequence : make_sequences(attention, in)) {
     for (index h = 0; h < in.q.heads; ++h) {
       for (index i = 0; i < sequence.queries; ++i) {
@@ -304,6 +331,10 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   };
   store(attention.bias.parts());
   store(attention.values.parts());
+  const Vec<T> dsink = attention.sink.dlogits;
+  for (index h = 0; h < dsink.size; ++h) {
+    dsink[h] = static_cast<T>(sums.back()[static_cast<std::size_t>(h)]);
+  }
 }
 
 template void attention_reference_forward(const Attention<float>&, const AttentionInputs<float>&,

@@ -129,6 +129,40 @@ void check_dropout(const Dropout& dropout, index sequences) {
 }
 
 template <class T>
+void check_norm(const Attention<T>& attention, index H) {
+  const Sink<T>& sink = attention.sink;
+  const bool softmax = std::holds_alternative<norm::Softmax>(attention.norm);
+  const auto require = [&](bool fits, std::string_view what) {
+    if (fits) return;
+    fail(ErrorCode::kOptionValue, "attention: {} needs softmax; the norm is {}", what,
+         name_of(attention.norm));
+  };
+  require(softmax || sink.logits.empty(), "a sink");
+  for (const auto& observer : attention.observe.parts()) {
+    require(softmax || !observer->needs_softmax(), observer->name());
+  }
+  check(sink.logits.empty() || sink.logits.size == H,
+        "attention: the sink must be [H={}] or empty; it is [{}]", H, sink.logits.size);
+  check(sink.dlogits.empty() || sink.dlogits.size == sink.logits.size,
+        "attention: the gradient of the sink must be [{}], as the sink, or empty; it is [{}]",
+        sink.logits.size, sink.dlogits.size);
+  for (index h = 0; h < sink.logits.size; ++h) {
+    const T logit = sink.logits[h];
+    if (logit < std::numeric_limits<T>::infinity()) continue;
+    fail(ErrorCode::kOptionValue, "attention: the sink of head {} must be finite or -inf; it is {}",
+         h, logit);
+  }
+}
+
+// Softmax alone has a log-sum-exp.
+template <class T>
+void check_no_lse(const Attention<T>& attention, const T* lse, const T* lse_low) {
+  const bool softmax = std::holds_alternative<norm::Softmax>(attention.norm);
+  check(softmax || (lse == nullptr && lse_low == nullptr),
+        "attention: {} has no log-sum-exp: leave lse and lse_low empty", name_of(attention.norm));
+}
+
+template <class T>
 void check_parts(const Attention<T>& attention, const AttentionSizes& sizes) {
   const auto check_each = [&](const auto& family) {
     for (const auto& part : family.parts()) part->check_shape(sizes);
@@ -178,6 +212,7 @@ void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in
                           .G = k.heads,
                           .D = q.width,
                           .Dv = v.width});
+  check_norm(attention, q.heads);
   attention.mask.alignment();
   const bool packed = is_packed(attention.packed);
   if (packed) check_packed(attention, in);
@@ -185,8 +220,10 @@ void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in
 }
 
 template <class T>
-void check_outputs(const AttentionInputs<T>& in, const AttentionOutputs<T>& out) {
+void check_outputs(const Attention<T>& attention, const AttentionInputs<T>& in,
+                   const AttentionOutputs<T>& out) {
   const auto& q = in.q;
+  check_no_lse<T>(attention, out.lse.data, out.lse_low.data);
   check_written("o", out.o, q.batch, q.length, q.heads, in.v.width);
   if (!out.lse.empty()) check_rows_written("lse", out.lse, q.batch, q.heads, q.length);
   if (!out.lse_low.empty()) check_rows_written("lse_low", out.lse_low, q.batch, q.heads, q.length);
@@ -198,12 +235,15 @@ void check_outputs(const AttentionInputs<T>& in, const AttentionOutputs<T>& out)
 }
 
 template <class T>
-void check_gradients(const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
-                     const AttentionGradients<T>& gradients) {
+void check_gradients(const Attention<T>& attention, const AttentionInputs<T>& in,
+                     const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients) {
   const auto& [q, k, v] = in;
+  check_no_lse<T>(attention, saved.lse.data, saved.lse_low.data);
   check_like("o", saved.o, q.batch, q.length, q.heads, v.width);
   check_like("the gradient of o", saved.d_o, q.batch, q.length, q.heads, v.width);
-  check_rows("lse", saved.lse, q.batch, q.heads, q.length);
+  if (std::holds_alternative<norm::Softmax>(attention.norm)) {
+    check_rows("lse", saved.lse, q.batch, q.heads, q.length);
+  }
   if (!saved.lse_low.empty()) check_rows("lse_low", saved.lse_low, q.batch, q.heads, q.length);
   const auto& [dq, dk, dv] = gradients;
   if (!dq.empty()) check_written("dq", dq, q.batch, q.length, q.heads, q.width);
@@ -286,9 +326,10 @@ bool drops(const DropoutRule& rule, const DropoutStream& stream, index i, index 
 #define FOVEA_INSTANTIATE(T)                                                                  \
   template void check_attention(const Attention<T>&, const AttentionInputs<T>&);              \
   template void check_rows_written(std::string_view, const RowView<T>&, index, index, index); \
-  template void check_outputs(const AttentionInputs<T>&, const AttentionOutputs<T>&);         \
-  template void check_gradients(const AttentionInputs<T>&, const AttentionSaved<T>&,          \
-                                const AttentionGradients<T>&);                                \
+  template void check_outputs(const Attention<T>&, const AttentionInputs<T>&,                 \
+                              const AttentionOutputs<T>&);                                    \
+  template void check_gradients(const Attention<T>&, const AttentionInputs<T>&,               \
+                                const AttentionSaved<T>&, const AttentionGradients<T>&);      \
   template std::vector<Sequence> make_sequences(const Attention<T>&, const AttentionInputs<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

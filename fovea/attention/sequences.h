@@ -16,10 +16,11 @@ void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in
 template <class T>
 void check_rows_written(std::string_view name, const RowView<T>& v, index B, index H, index L);
 template <class T>
-void check_outputs(const AttentionInputs<T>& in, const AttentionOutputs<T>& out);
+void check_outputs(const Attention<T>& attention, const AttentionInputs<T>& in,
+                   const AttentionOutputs<T>& out);
 template <class T>
-void check_gradients(const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
-                     const AttentionGradients<T>& gradients);
+void check_gradients(const Attention<T>& attention, const AttentionInputs<T>& in,
+                     const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients);
 
 /// The sequences of the call, cut to their lengths.
 template <class T>
@@ -29,6 +30,14 @@ std::vector<Sequence> make_sequences(const Attention<T>& attention, const Attent
 inline index group_of(index h, index H, index G) { return h * G / H; }
 /// First query head of group g.
 inline index first_head(index g, index H, index G) { return (g * H + G - 1) / G; }
+
+/// How the rows of a head are normalised.
+template <class T>
+RowNorm<T> row_norm_of(const Attention<T>& attention, index head) {
+  RowNorm<T> norm{.norm = attention.norm};
+  if (!attention.sink.logits.empty()) norm.sink = attention.sink.logits[head];
+  return norm;
+}
 
 /// The scale of the call, the default filled in.
 double scale_of(const Score& score, index D);

@@ -32,10 +32,11 @@ struct WeighedTile {
   T keep_scale;
 };
 
-/// p = exp2((s - lse) log2 e), ds = p (dp - delta), in place. lse_of(i) is that of the i-th query.
-/// kMasked: some scores may be -infinity because they are masked. What is masked has weight 0 and
-/// gradient 0, whatever its value or its row: by selection.
-template <bool kMasked, bool kDropout, class T, class LseOf>
+/// p = exp2((s - lse) log2 e), ds = p (dp - delta), in place, for softmax; lse_of(i) is that of the
+/// i-th query. Sigmoid: ds = p (1 - p) dp; none: p = s, ds = dp. kMasked: some scores may be
+/// -infinity because they are masked. What is masked has weight 0 and gradient 0, whatever its
+/// value or its row: by selection.
+template <Normaliser kNorm, bool kMasked, bool kDropout, class T, class LseOf>
 HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
   constexpr Tag<T> d;
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
@@ -50,7 +51,14 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
       T* const score = tile.s + i * tile.stride + lane;
       T* const dweight = tile.dp + i * tile.stride + lane;
       const auto x = hn::Load(d, score);
-      auto p = Exp2(d, hn::MulSub(hn::Sub(x, lse), by, low));
+      auto p = x, slope = hn::Set(d, T{1});  // dp / dx, where that is all
+      if constexpr (kNorm == Normaliser::kSoftmax) {
+        p = Exp2(d, hn::MulSub(hn::Sub(x, lse), by, low));
+      } else if constexpr (kNorm == Normaliser::kSigmoid) {
+        const auto sigmoid = Sigmoid(d, x);
+        p = sigmoid.s;
+        slope = sigmoid.slope;
+      }
       // Eq, not Ne, which some instruction sets answer with no for a NaN: that one is passed on.
       [[maybe_unused]] const auto refused = hn::Eq(x, masked);
       if constexpr (kMasked) p = hn::IfThenZeroElse(refused, p);
@@ -61,7 +69,8 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
         dweight_now = hn::IfThenElseZero(keeps, dweight_now);
         used = hn::IfThenElseZero(keeps, hn::Mul(p, kept_scale));
       }
-      auto ds = hn::Mul(p, hn::Sub(dweight_now, delta));
+      auto ds = kNorm == Normaliser::kSoftmax ? hn::Mul(p, hn::Sub(dweight_now, delta))
+                                              : hn::Mul(slope, dweight_now);
       if constexpr (kMasked) ds = hn::IfThenZeroElse(refused, ds);
       hn::Store(used, d, score);
       hn::Store(ds, d, dweight);
@@ -69,11 +78,23 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
   }
 }
 
+template <Normaliser kNorm, class T, class LseOf>
+void WeighAs(const WeighedTile<T>& tile, bool masked, LseOf&& lse_of) {
+  if (tile.kept != nullptr) return WeighRows<kNorm, true, true>(tile, lse_of);
+  if (masked) return WeighRows<kNorm, true, false>(tile, lse_of);
+  WeighRows<kNorm, false, false>(tile, lse_of);
+}
+
 template <class T, class LseOf>
-void Weigh(const WeighedTile<T>& tile, bool masked, LseOf&& lse_of) {
-  if (tile.kept != nullptr) return WeighRows<true, true>(tile, lse_of);
-  if (masked) return WeighRows<true, false>(tile, lse_of);
-  WeighRows<false, false>(tile, lse_of);
+void Weigh(Normaliser normaliser, const WeighedTile<T>& tile, bool masked, LseOf&& lse_of) {
+  switch (normaliser) {
+    case Normaliser::kSoftmax:
+      return WeighAs<Normaliser::kSoftmax>(tile, masked, lse_of);
+    case Normaliser::kSigmoid:
+      return WeighAs<Normaliser::kSigmoid>(tile, masked, lse_of);
+    case Normaliser::kNone:
+      return WeighAs<Normaliser::kNone>(tile, masked, lse_of);
+  }
 }
 
 }  // namespace HWY_NAMESPACE

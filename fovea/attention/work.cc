@@ -132,7 +132,7 @@ template <class T>
 void attention_forward(const Context& ctx, const Attention<T>& attention,
                        const AttentionInputs<T>& in, const AttentionOutputs<T>& out) {
   check_attention(attention, in);
-  check_outputs(in, out);
+  check_outputs(attention, in, out);
   const ForwardKernel<T> run_tiles = forward_kernel<T>();
   const KernelCall<T> call(attention, in);
   const std::vector<Sequence> sequences = make_sequences(attention, in);

@@ -19,32 +19,6 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
-template <class D>
-HWY_INLINE hn::Vec<D> Constant(D d, double value) {
-  return hn::Set(d, static_cast<hn::TFromD<D>>(value));
-}
-
-/// e^-x, with an error of |x| / 2 ulp: for sums with 1, where an ulp of the small ones is nothing.
-/// It saves half of what Exp costs.
-template <class D>
-HWY_INLINE hn::Vec<D> ExpOfMinus(D d, hn::Vec<D> x) {
-  return Exp2(d, hn::Mul(x, Constant(d, -1.4426950408889634)));
-}
-
-/// s = 1 / (1 + exp(-x)) and its derivative s (1 - s), which keeps its digits where s is nearly 1.
-template <class D>
-struct SigmoidWithSlope {
-  hn::Vec<D> s, slope;
-};
-template <class D>
-HWY_INLINE SigmoidWithSlope<D> Sigmoid(D d, hn::Vec<D> x) {
-  const auto one = Constant(d, 1);
-  const auto e = ExpOfMinus(d, hn::Abs(x));
-  const auto r = hn::Div(one, hn::Add(one, e));
-  const auto er = hn::Mul(e, r);
-  return {hn::IfThenElse(hn::Lt(x, hn::Zero(d)), er, r), hn::Mul(er, r)};
-}
-
 /// Phi(x), the normal distribution. For float: half of erfc(a), a = |x| / sqrt 2, is
 /// exp(-a (1 + q(a))) / 2 with a polynomial q (absolute error of Phi 2e-9 over all x, before
 /// rounding); the other side is what is left to 1. So the tail on the left keeps its digits.

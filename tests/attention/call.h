@@ -79,16 +79,16 @@ class Call {
 
   void forward(const Attention<V>& attention, Method method = Method::kFused, int threads = 1) {
     if (method == Method::kReference) {
-      attention_reference_forward(attention, in(), out());
+      attention_reference_forward(attention, in(), out_of(attention));
     } else {
-      attention_forward(Context(threads), attention, in(), out());
+      attention_forward(Context(threads), attention, in(), out_of(attention));
     }
   }
   void backward(const Attention<V>& attention, Method method = Method::kFused, int threads = 1) {
     if (method == Method::kReference) {
-      attention_reference_backward(attention, in(), saved(), gradients());
+      attention_reference_backward(attention, in(), saved_by(attention), gradients());
     } else {
-      attention_backward(Context(threads), attention, in(), saved(), gradients());
+      attention_backward(Context(threads), attention, in(), saved_by(attention), gradients());
     }
   }
   void run(const Attention<V>& attention, Method method = Method::kFused, int threads = 1) {
@@ -112,6 +112,18 @@ class Call {
   std::vector<V> o, lse, lse_low, weights, dq, dk, dv;
 
  private:
+  // Softmax alone has a log-sum-exp.
+  AttentionOutputs<V> out_of(const Attention<V>& attention) {
+    AttentionOutputs<V> out = this->out();
+    if (!std::holds_alternative<norm::Softmax>(attention.norm)) out.lse = out.lse_low = {};
+    return out;
+  }
+  AttentionSaved<V> saved_by(const Attention<V>& attention) const {
+    AttentionSaved<V> saved = this->saved();
+    if (!std::holds_alternative<norm::Softmax>(attention.norm)) saved.lse = saved.lse_low = {};
+    return saved;
+  }
+
   static constexpr V kOld{-77};  // what no result may keep
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every mask, bias and value part there is, a row each: a new one gets its row here, and the tests
-// that loop over the table look at it.
+// Every mask, bias, value part and norm there is, a row each: a new one gets its row here, and the
+// tests that loop over the table look at it.
 #pragma once
 
 #include <array>
@@ -88,11 +88,13 @@ struct PartData {
   std::vector<V> slopes = {V{0.5}, V{0.125}}, dslopes = {V{0}, V{0}};
   std::array<V, 2> learned = {V{2.5}, V{0.125}}, dlearned = {};
   std::vector<V> table = normals<V>(77, (2 * kClip + 1) * kDv), dtable = table;
+  std::vector<V> sink = {V{1.5}, V{-0.5}}, dsink = {V{0}, V{0}};
 
   std::vector<double> gradients() const {
     std::vector<double> all(dslopes.begin(), dslopes.end());
     all.insert(all.end(), dlearned.begin(), dlearned.end());
     all.insert(all.end(), dtable.begin(), dtable.end());
+    all.insert(all.end(), dsink.begin(), dsink.end());
     return all;
   }
 };
@@ -145,6 +147,26 @@ const std::vector<ValueRow<V>>& value_table() {
        [](PartData<V>& d) {
          return Values<V>(RelativeValues<V>(PartData<V>::kClip, d.table, d.dtable));
        }},
+  };
+  return rows;
+}
+
+template <class V>
+struct NormRow {
+  const char* name;
+  void (*set)(Attention<V>&, PartData<V>&);
+};
+
+template <class V>
+const std::vector<NormRow<V>>& norm_table() {
+  static const std::vector<NormRow<V>> rows = {
+      {"softmax", [](Attention<V>&, PartData<V>&) {}},
+      {"softmax with a sink",
+       [](Attention<V>& attention, PartData<V>& d) {
+         attention.sink = {{d.sink.data(), 2}, {d.dsink.data(), 2}};
+       }},
+      {"sigmoid", [](Attention<V>& a, PartData<V>&) { a.norm = norm::Sigmoid(); }},
+      {"none", [](Attention<V>& a, PartData<V>&) { a.norm = norm::None(); }},
   };
   return rows;
 }

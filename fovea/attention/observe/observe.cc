@@ -2,7 +2,6 @@
 #include "fovea/attention/observe/observe.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -31,18 +30,20 @@ void Observer<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
 
 template <class T>
 void Observer<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state) const {
-  const auto& [sequence, head, query, count, maximum, sum] = queries;
-  const index S = sequence.keys;
+  const index S = queries.sequence.keys;
   std::vector<T> scores(static_cast<std::size_t>(S)), weights(scores.size());
-  for (index r = 0; r < count; ++r) {
-    const bool empty = sum[r] == T{0};
+  for (index r = 0; r < queries.queries; ++r) {
     for (index j = 0; j < S; ++j) {
       const auto at = static_cast<std::size_t>(j);
       scores[at] = state[j][r];
-      weights[at] = empty ? T{0} : std::exp(scores[at] - maximum[r]) / sum[r];
+      weights[at] = queries.weight(r, scores[at]);
     }
-    const T lse = empty ? -std::numeric_limits<T>::infinity() : maximum[r] + std::log(sum[r]);
-    row({sequence, head, query + r, {scores.data(), S}, {weights.data(), S}, lse});
+    row({queries.sequence,
+         queries.head,
+         queries.query + r,
+         {scores.data(), S},
+         {weights.data(), S},
+         queries.lse(r)});
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "fovea/attention/norm.h"
 #include "fovea/attention/parts.h"
 #include "fovea/attention/tile.h"
 
@@ -18,12 +19,12 @@ struct ObservedRow {
   index i;
   Vec<const T> scores;   ///< [S'] as they are normalised; -infinity where masked
   Vec<const T> weights;  ///< [S'] before dropout; 0 where masked
-  T lse;                 ///< -infinity where nothing is kept
+  T lse;                 ///< with the sink; -infinity where nothing is kept; softmax alone has it
 
   index position() const { return sequence.position(i); }
 };
 
-/// Queries of one sequence and head, and the state of their online softmax.
+/// Queries of one sequence and head, and the state of their online normalisation.
 template <class T>
 struct ObservedQueries {
   const Sequence& sequence;
@@ -31,7 +32,14 @@ struct ObservedQueries {
   index query;
   index queries;
   const T* maximum;  ///< [queries] largest score so far; the lowest number where there is none
-  const T* sum;      ///< [queries] of exp(score - maximum) so far; 0: nothing was kept
+  const T* sum;      ///< [queries] of exp(score - maximum) so far; 0: no key was kept
+  RowNorm<T> norm = {};
+
+  /// Of a row that is complete: the weight of one of its scores, what softmax divides
+  /// exp(score - maximum) by, and its log-sum-exp.
+  T weight(index r, T score) const { return norm.weight(score, maximum[r], sum[r]); }
+  T total(index r) const { return norm.total(maximum[r], sum[r]); }
+  T lse(index r) const { return static_cast<T>(norm.lse(maximum[r], sum[r])); }
 };
 
 /// A tile of scores and weights on their way through the forward, keys ascending.
@@ -40,8 +48,8 @@ struct ObservedTile {
   ObservedQueries<T> queries;
   TileSite site;
   ScoreTile<const T> scores;   ///< as they are normalised; -infinity where masked
-  ScoreTile<const T> weights;  ///< exp(score - maximum), before dropout
-  const T* worth;              ///< [queries] exp(maximum before this tile - maximum)
+  ScoreTile<const T> weights;  ///< exp(score - maximum), before dropout; not softmax: the weights
+  const T* worth;              ///< [queries] exp(maximum before this tile - maximum); else 1
 };
 
 /// One thing to observe. row() and clear() are the definition, which the plain reference uses, and
@@ -66,6 +74,9 @@ class Observer {
   /// Tiles that the mask keeps nothing of are not seen.
   virtual void see(const ObservedTile<T>& tile, Rows<T> state) const;
   virtual void finish(const ObservedQueries<T>& queries, Rows<const T> state) const;
+
+  /// Does it mean anything for softmax alone, whose weights are a distribution?
+  virtual bool needs_softmax() const { return false; }
 
   /// Throws Error(kShape) unless what is written fits the call.
   virtual void check_shape(const AttentionSizes& sizes) const;

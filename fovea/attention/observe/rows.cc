@@ -32,9 +32,9 @@ void Entropy<T>::row(const ObservedRow<T>& row) const {
   this->at(row.sequence, row.head, row.i) = entropy;
 }
 
-// With p = exp(s - m) and l the sum of p, the entropy is log l - E / l, where E is the sum of
-// p (s - m). When m grows by d, each p is worth exp(-d) of what it was, and each s - m is less by
-// d.
+// With p = exp(s - m), l the sum of p, and L what they are divided by (l, or more with a sink), the
+// entropy is (l log L - E) / L, where E is the sum of p (s - m). When m grows by d, each p is worth
+// exp(-d) of what it was, and each s - m is less by d.
 enum EntropyState { kE, kMaximum, kSum };
 
 template <class T>
@@ -63,8 +63,8 @@ void Entropy<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
 template <class T>
 void Entropy<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state) const {
   for (index r = 0; r < queries.queries; ++r) {
-    const T sum = queries.sum[r];
-    const T entropy = sum == T{0} ? T{0} : std::log(sum) - state[kE][r] / sum;
+    const T sum = queries.sum[r], total = queries.total(r);
+    const T entropy = sum == T{0} ? T{0} : (sum * std::log(total) - state[kE][r]) / total;
     this->at(queries.sequence, queries.head, queries.query + r) = entropy;
   }
 }
@@ -75,8 +75,12 @@ Maximum<T>::Maximum(RowView<T> to) : RowNumber<T>(to, -std::numeric_limits<T>::i
 template <class T>
 void Maximum<T>::row(const ObservedRow<T>& row) const {
   T largest = -std::numeric_limits<T>::infinity();
-  for (const T score : row.scores) largest = std::max(largest, score);
-  this->at(row.sequence, row.head, row.i) = std::isnan(row.lse) ? row.lse : largest;
+  bool lost = false;
+  for (const T score : row.scores) {
+    largest = std::max(largest, score);
+    lost = lost || std::isnan(score) || score == std::numeric_limits<T>::infinity();
+  }
+  this->at(row.sequence, row.head, row.i) = lost ? std::numeric_limits<T>::quiet_NaN() : largest;
 }
 
 template <class T>
@@ -85,7 +89,7 @@ void Maximum<T>::finish(const ObservedQueries<T>& queries, Rows<const T>) const 
     const T sum = queries.sum[r];
     T& largest = this->at(queries.sequence, queries.head, queries.query + r);
     largest = queries.maximum[r];
-    if (sum == T{0}) largest = -std::numeric_limits<T>::infinity();
+    if (largest == std::numeric_limits<T>::lowest()) largest = -std::numeric_limits<T>::infinity();
     if (!std::isfinite(sum)) largest = std::numeric_limits<T>::quiet_NaN();
   }
 }
@@ -121,7 +125,7 @@ void Distance<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state)
   for (index r = 0; r < queries.queries; ++r) {
     const T sum = queries.sum[r];
     this->at(queries.sequence, queries.head, queries.query + r) =
-        sum == T{0} ? T{0} : state[0][r] / sum;
+        sum == T{0} ? T{0} : state[0][r] / queries.total(r);
   }
 }
 

@@ -40,11 +40,12 @@ class Entropy final : public RowNumber<T> {
   void start(Rows<T> state) const override;
   void see(const ObservedTile<T>& tile, Rows<T> state) const override;
   void finish(const ObservedQueries<T>& queries, Rows<const T> state) const override;
+  bool needs_softmax() const override { return true; }
   std::string name() const override { return "entropy"; }
 };
 
 /// The largest score of a row, as it is normalised; -infinity where a row keeps no key, and NaN
-/// where its softmax is: a score is NaN, or has overflowed to +infinity.
+/// where a score is NaN or has overflowed to +infinity.
 template <class T>
 class Maximum final : public RowNumber<T> {
  public:
@@ -67,6 +68,7 @@ class Distance final : public RowNumber<T> {
   void start(Rows<T> state) const override;
   void see(const ObservedTile<T>& tile, Rows<T> state) const override;
   void finish(const ObservedQueries<T>& queries, Rows<const T> state) const override;
+  bool needs_softmax() const override { return true; }
   std::string name() const override { return "distance"; }
 };
 

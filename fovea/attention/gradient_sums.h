@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of the parameters of a call: sums over all its scores, whose order does not depend on
+// who computes what.
+#pragma once
+
+#include <vector>
+
+#include "fovea/attention/attention.h"
+
+namespace fovea {
+
+/// A table of sums for each head of each chunk of keys, written by the thread that computes the
+/// chunk; in the end they are added up in ascending order. A table holds the sums of the bias
+/// parts, of the value parts, and of the sink.
+template <class T>
+class GradientSums {
+ public:
+  GradientSums(const Attention<T>& attention, index heads);
+
+  index size() const { return size_; }  ///< of a table
+  /// Room for `chunks` times the tables of heads [first_head, last_head), all 0; returns the number
+  /// of the first. Before any table is asked for.
+  index add_tables(index first_head, index last_head, index chunks);
+  double* table(index number) const { return sums_.data() + number * size_; }
+  double bytes() const { return static_cast<double>(sums_.size() * sizeof(double)); }
+
+  /// What one sequence adds to the gradient of a head's sink: its weight is exp(sink - lse), its
+  /// value 0. delta [T'] is dO . O.
+  void set_sink(index table, const AttentionSaved<T>& saved, const Sequence& sequence,
+                const T* delta) const;
+  /// Hands the finished sums to the parts and the sink.
+  void store() const;
+
+ private:
+  template <class Part>
+  index store(const Part& part, index offset) const;
+
+  const Attention<T>& attention_;
+  index heads_;
+  index size_;
+  std::vector<index> head_of_;        // of each table
+  mutable std::vector<double> sums_;  // [tables][size_]
+};
+
+}  // namespace fovea

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/norm.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace fovea {
+
+std::string name_of(const Norm& norm) {
+  constexpr std::array<const char*, std::variant_size_v<Norm>> kNames = {"softmax", "sigmoid",
+                                                                         "none"};
+  return kNames[norm.index()];
+}
+
+template <class T>
+T RowNorm<T>::total(T m, T l) const {
+  return l + std::exp(sink - m);
+}
+
+template <class T>
+T RowNorm<T>::weight(T score, T m, T l) const {
+  if (score == -std::numeric_limits<T>::infinity()) return T{0};
+  if (is_softmax()) return std::exp(score - m) / total(m, l);
+  if (std::holds_alternative<norm::None>(norm)) return score;
+  // Not 1 / (1 + exp(-score)) for negative ones, whose exp overflows.
+  const T e = std::exp(-std::abs(score));
+  return (score < T{0} ? e : T{1}) / (T{1} + e);
+}
+
+// With the sink instead of m where that is larger: exp(sink - m) may overflow, lse does not.
+template <class T>
+double RowNorm<T>::lse(T m, T l) const {
+  const double most = std::max(static_cast<double>(m), static_cast<double>(sink));
+  const double keys = static_cast<double>(l) * std::exp(static_cast<double>(m) - most);
+  return most + std::log(keys + std::exp(static_cast<double>(sink) - most));
+}
+
+template struct RowNorm<float>;
+template struct RowNorm<double>;
+
+}  // namespace fovea
