@@ -24,7 +24,8 @@ struct OptionSpec {
   std::string placeholder;  ///< "N", "FILE", "char|byte"
   std::string help;
   std::string group = "Options";
-  std::string also;  ///< another spelling: "o" for -o, "learning-rate"
+  std::string also;              ///< another spelling: "o" for -o, "learning-rate"
+  std::string environment = "";  ///< the variable that says the same; "": none does
 };
 
 struct PositionalSpec {

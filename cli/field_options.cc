@@ -2,8 +2,15 @@
 #include "cli/field_options.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "cli/output.h"
+#include "fovea/config/suggest.h"
 
 namespace fovea::cli {
 
@@ -33,7 +40,8 @@ std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view
                                    ? flag.help
                                    : fmt::format("{} [{}]", flag.help, flag.default_text),
                        .group = std::string(group),
-                       .also = ""});
+                       .also = "",
+                       .environment = flag.environment});
   }
   return options;
 }
@@ -51,6 +59,30 @@ std::vector<OptionSpec> said_or_not(std::vector<OptionSpec> options) {
 void also_called(std::vector<OptionSpec>& options, std::string_view name, std::string_view also) {
   for (OptionSpec& option : options) {
     if (option.name == name) option.also = also;
+  }
+}
+
+void warn_of_unread_variables(std::span<const OptionSpec> options) {
+  constexpr std::string_view kPrefix = "FOVEA_";
+  std::vector<std::string> read = {"ISA"};
+  for (const OptionSpec& option : options) {
+    if (!option.environment.empty()) read.push_back(option.environment.substr(kPrefix.size()));
+  }
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    const std::string name(variable.substr(0, variable.find('=')));
+    if (!name.starts_with(kPrefix)) continue;
+    const std::string rest = name.substr(kPrefix.size()), meant = closest(rest, read);
+    if (meant == rest) continue;
+    const auto option = std::find_if(options.begin(), options.end(), [&](const OptionSpec& spec) {
+      return environment_name(spec.name) == name;
+    });
+    if (option != options.end()) {
+      warn(fmt::format("the environment variable {} is not read; say --{}", name, option->name));
+    } else if (!meant.empty()) {
+      warn(fmt::format("the environment variable {} is not read; did you mean {}{}?", name, kPrefix,
+                       meant));
+    }
   }
 }
 

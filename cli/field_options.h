@@ -21,6 +21,9 @@ std::vector<OptionSpec> said_or_not(std::vector<OptionSpec> options);
 /// Gives an option its short letter, or its other spelling.
 void also_called(std::vector<OptionSpec>& options, std::string_view name, std::string_view also);
 
+/// Warns of variables FOVEA_... that no option reads, where one was probably meant.
+void warn_of_unread_variables(std::span<const OptionSpec> options);
+
 /// Sets what the environment and then what the command line says; returns the fields' names.
 std::vector<std::string> set_from_outside(std::vector<Flag> flags, const Arguments& arguments);
 

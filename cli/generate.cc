@@ -36,6 +36,7 @@ Prints the prompt, its continuation as it is made, and a newline.)"};
 
 int generate(const Arguments& arguments) {
   set_messages_from(arguments);
+  warn_of_unread_variables(generate_spec().options);
   SamplingOptions options;
   const std::vector<Field> fields = fields_of(options);
   set_from_outside(flags_of(fields), arguments);

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command: finds what was asked for, runs it, and turns errors into one line and a status.
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <csignal>
 #include <exception>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/version.h"
 #include "fovea/base/error.h"
-#include "fovea/config/flags.h"
 #include "fovea/config/suggest.h"
 
 namespace fovea::cli {
@@ -55,26 +52,6 @@ std::vector<std::string> split_words(const std::string& text) {
     }
   }
   return words;
-}
-
-// A variable whose name is nearly that of a setting was meant to be it. Others may be anybody's.
-void warn_of_mistyped_variables() {
-  std::vector<std::string> known = {"ISA"};
-  constexpr std::string_view kPrefix = "FOVEA_";
-  for (const Command& command : kCommands) {
-    for (const OptionSpec& option : command.spec().options) {
-      known.push_back(environment_name(option.name).substr(kPrefix.size()));
-    }
-  }
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view variable = *entry;
-    const std::string_view name = variable.substr(0, variable.find('='));
-    if (!name.starts_with(kPrefix)) continue;
-    const std::string meant = closest(name.substr(kPrefix.size()), known);
-    if (meant.empty() || name.substr(kPrefix.size()) == meant) continue;
-    warn(fmt::format("the environment variable {} is not read; did you mean {}{}?", name, kPrefix,
-                     meant));
-  }
 }
 
 bool begins_with(const std::vector<std::string>& words, const std::vector<std::string>& name) {
@@ -165,10 +142,7 @@ int run(std::vector<std::string> words) {
     if (!begins_with(words, name)) continue;
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(name.size()));
     const Arguments arguments = parse_arguments(spec, std::move(words));
-    if (!arguments.on("help")) {
-      warn_of_mistyped_variables();
-      return command.run(arguments);
-    }
+    if (!arguments.on("help")) return command.run(arguments);
     print(help_text(spec));
     return 0;
   }

@@ -178,14 +178,14 @@ StoredRun read_run(const Place& place) {
 
 void require_nothing_lost(const Place& place, const StoredRun& run) {
   if (place.checkpoint.empty() || place.goes_back) return;
-  const index newest = checkpoint_steps(checkpoints_of(place.folder)).back();
+  const std::vector<index> steps = checkpoint_steps(checkpoints_of(place.folder));
   const index step = state_of(*run.checkpoint).step;
-  if (step >= newest) return;
+  if (steps.empty() || step >= steps.back()) return;
   throw Error(
       ErrorCode::kOutputExists,
       fmt::format("--resume: {}: the run has gone on to update {}; going back to {} removes "
                   "what came after it, the best model included",
-                  place.folder.string(), newest, step),
+                  place.folder.string(), steps.back(), step),
       "add --overwrite to go back, leave the checkpoint out to go on, or go back in a copy "
       "of the folder");
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/field_options.h"
 #include "cli/output.h"
 #include "cli/run_folder.h"
 #include "cli/signals.h"
@@ -64,6 +65,7 @@ struct Job {
   Place place;
   std::optional<StoredRun> stored;
   LanguageModelSettings settings;
+  bool changed = false;  // are options other than those of the checkpoint?
 };
 
 void require_output(const Job& job) {
@@ -82,9 +84,11 @@ void settle(Job& job, const Arguments& arguments) {
                              job.options);
   if (!job.stored) return;
   require_same_run(job.stored->settings, job.settings);
-  for (const std::string& change : changed_options(job.stored->settings, job.settings)) {
-    warn(change + ", so it ends otherwise than it would have");
+  const auto changes = changed_options(job.stored->settings, job.settings);
+  for (const std::string& change : changes) {
+    warn(change + ": the run goes on otherwise than it would have");
   }
+  job.changed = !changes.empty();
 }
 
 LanguageModelRun prepare(Job& job) {
@@ -114,7 +118,8 @@ MemoryLimit memory_for(const Job& job) {
 
 int train(const Context& context, Job& job, const LanguageModelRun& run, const RunCost& cost) {
   listen_to_signals();
-  StartAt start{.resume = job.place.use == FolderUse::kResume, .checkpoint = {}};
+  StartAt start{.resume = job.place.use == FolderUse::kResume};
+  if (job.changed || job.place.goes_back) start.future = Future::kOther;
   if (job.stored) start.checkpoint = std::exchange(job.stored->checkpoint, std::nullopt);
   TrainingLog log(cost.updates, job.options.progress);
   const TrainResult result =
@@ -171,10 +176,6 @@ int run_job(const Context& context, Job& job, const Arguments& arguments) {
   describe_run(context, run, cost, memory);
   if (!lock) lock = lock_run_folder(folder, use);
   clear_run_folder(folder, use);
-  // Before its metrics are cut: else a kill would leave later checkpoints without theirs.
-  if (job.place.goes_back) {
-    remove_checkpoints_after(checkpoints_of(folder), state_of(*job.stored->checkpoint).step);
-  }
   return train(context, job, run, cost);
 }
 
@@ -194,6 +195,7 @@ int train_lm(const Arguments& arguments) {
   MessageOptions messages = job.options.messages;
   if (arguments.on("dump-config")) messages.log_file.clear();  // which writes no file
   set_messages(messages, job.options.json ? ErrorFormat::kJson : ErrorFormat::kText);
+  warn_of_unread_variables(train_lm_options());
   job.place = place_of(arguments, job.options.output);
   const Context context = context_of(job.options.threads);
   if (arguments.on("dump-config")) return dump_config(job, arguments);

@@ -64,8 +64,9 @@ RunCost cost_of(const LanguageModelRun& run);
 
 /// Where a run begins.
 struct StartAt {
-  bool resume = false;                   ///< at the newest whole checkpoint; at 0 if none was due
-  std::optional<Checkpoint> checkpoint;  ///< at this one
+  bool resume = false;  ///< at the newest whole checkpoint; at 0 if none was due
+  std::optional<Checkpoint> checkpoint = {};  ///< at this one
+  Future future = Future::kSame;              ///< after that one
 };
 
 /// Trains in `folder`, which exists. A new run writes config.json and tokenizer.txt first. Throws

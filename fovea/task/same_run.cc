@@ -28,12 +28,15 @@ bool is_fixed(const Field& field, bool splits) {
          field.name == "text.data";
 }
 
-// How long a run is and how often it is looked at change no update.
-bool decides_updates(const Field& field) {
-  constexpr std::array<std::string_view, 5> kWatching = {"recipe.stop_after", "recipe.eval_every",
-                                                         "recipe.save_every", "recipe.log_every",
-                                                         "recipe.keep"};
+// How often a run is looked at changes no update, nor does its end, unless the schedule has the
+// same.
+bool decides_updates(const Field& field, ScheduleKind schedule) {
+  constexpr std::array<std::string_view, 4> kWatching = {"recipe.eval_every", "recipe.save_every",
+                                                         "recipe.log_every", "recipe.keep"};
   if (field.name == "text.batch_size") return true;
+  if (field.name == "recipe.stop_after") {
+    return schedule == ScheduleKind::kCosine || schedule == ScheduleKind::kLinear;
+  }
   return field.name.starts_with("recipe.") &&
          std::find(kWatching.begin(), kWatching.end(), field.name) == kWatching.end();
 }
@@ -58,15 +61,15 @@ void require_same_run(const LanguageModelSettings& began, const LanguageModelSet
   }
 }
 
-std::vector<std::string> changed_options(const LanguageModelSettings& began,
+std::vector<std::string> changed_options(const LanguageModelSettings& checkpoint,
                                          const LanguageModelSettings& given) {
-  LanguageModelSettings was = began, is = given;
+  LanguageModelSettings was = checkpoint, is = given;
   const std::vector<Field> before = fields_of(was), now = fields_of(is);
   std::vector<std::string> changes;
   for (std::size_t i = 0; i < before.size(); ++i) {
     const std::string old_value = value_text(before[i]), new_value = value_text(now[i]);
-    if (!decides_updates(before[i]) || old_value == new_value) continue;
-    changes.push_back(fmt::format("{}: the run began with {}, it goes on with {}",
+    if (!decides_updates(before[i], is.recipe.schedule) || old_value == new_value) continue;
+    changes.push_back(fmt::format("{}: the checkpoint has {}, given is {}",
                                   option_name(before[i].name), old_value, new_value));
   }
   return changes;

@@ -14,9 +14,10 @@ namespace fovea {
 /// what resolve() throws. Files that have other names may hold the same text: see below.
 void require_same_run(const LanguageModelSettings& began, const LanguageModelSettings& given);
 
-/// The options that may change and decide what an update does, where they are not what the run
-/// began with: "--lr: the run began with 0.001, it goes on with 0.002".
-std::vector<std::string> changed_options(const LanguageModelSettings& began,
+/// The options that may change and decide what an update does, where they are not those of the
+/// checkpoint: "--lr: the checkpoint has 0.001, given is 0.002". The end of the run is one of them
+/// where the schedule ends with it.
+std::vector<std::string> changed_options(const LanguageModelSettings& checkpoint,
                                          const LanguageModelSettings& given);
 
 /// Throws kConfig, which names the files, unless `given` reads the text of the run that began with

@@ -23,7 +23,7 @@ TrainResult train_language_model(const Context& context, const LanguageModelRun&
                    .identity = run.identity,
                    .attachments = files});
   if (start.checkpoint) {
-    trainer.resume(*start.checkpoint);
+    trainer.resume(*start.checkpoint, start.future);
     start.checkpoint.reset();  // as large as the model and its moments: not kept while it trains
   } else if (start.resume) {
     trainer.resume();

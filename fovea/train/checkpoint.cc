@@ -163,6 +163,13 @@ void remove_checkpoints_after(const fs::path& folder, index step) {
   for (const index later : checkpoint_steps(folder)) {
     if (later > step) remove_checkpoint(folder, later);
   }
+  const std::vector<index> left = checkpoint_steps(folder);
+  if (left.empty() || left.back() <= step) return;
+  throw Error(
+      ErrorCode::kWrite,
+      fmt::format("{}: cannot be removed", checkpoint_path(folder, left.back()).string()),
+      "a run cannot go back while later checkpoints are in its way; look at the permissions "
+      "of the folder");
 }
 
 NewestCheckpoint load_newest_checkpoint(const fs::path& folder) {

@@ -35,7 +35,8 @@ void remove_interrupted_saves(const std::filesystem::path& folder);
 /// The same, and all checkpoints, and the folder if nothing else is in it.
 void remove_checkpoints(const std::filesystem::path& folder);
 
-/// Those of later steps: a run that goes back to `step` has not made them.
+/// Those of later steps: a run that goes back to `step` has not made them. Throws kWrite if one
+/// stays.
 void remove_checkpoints_after(const std::filesystem::path& folder, index step);
 
 /// Saves the files as `folder`/step-NNNNNN and returns that path. They are written into a temporary

@@ -80,6 +80,12 @@ RunIdentity identity_of(const Checkpoint& checkpoint);
 /// Where it stands there. Throws kModelDamaged.
 RunState state_of(const Checkpoint& checkpoint);
 
+/// What follows a checkpoint that a run goes on from.
+enum class Future {
+  kSame,   ///< what followed before, in the same bits
+  kOther,  ///< other options, or an older checkpoint: what came after it is given up
+};
+
 /// The checkpoints of a run folder.
 std::filesystem::path checkpoints_of(const std::filesystem::path& folder);
 
@@ -100,8 +106,10 @@ class Trainer {
   /// Throws kModelDamaged, and kConfig where model, text or tokenizer are not the same any more;
   /// another instruction set or version is only noticed.
   void resume();
-  /// The same from this checkpoint.
-  void resume(const Checkpoint& checkpoint);
+  /// The same from this checkpoint. kOther: later checkpoints are removed (kWrite if they cannot
+  /// be), and so is a model of a later update. Where the model that was the best is lost, that of
+  /// the checkpoint takes its place, and the search for the best begins anew.
+  void resume(const Checkpoint& checkpoint, Future future = Future::kSame);
 
   /// To the end of the run, or until the observer asks to stop. Throws kDiverged, before anything
   /// is changed by it, where a loss or the gradient is not finite.
@@ -120,6 +128,7 @@ class Trainer {
   void save();
   void write_model();
   void compare(const RunIdentity& stored);
+  void keep_a_model(Future future);
   void stop_if_diverged(double loss, double norm) const;
   struct Update {
     double loss, lr, gradient_norm, seconds;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run leaves on the disk, and how it goes on from there.
 #include <algorithm>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -37,6 +39,18 @@ StateFile state_file_of(const Checkpoint& checkpoint) {
   from_json(checkpoint.bytes(kStateFile),
             {checkpoint.path.string() + "/state.json", ErrorCode::kModelDamaged}, stored);
   return stored;
+}
+
+// The update that the model in a run folder is of; nothing if there is none that is whole.
+std::optional<index> step_of_model(const std::filesystem::path& folder) {
+  try {
+    const SafetensorsMetadata metadata = read_model_weights(folder).metadata;
+    const auto step = metadata.find("step");
+    if (step == metadata.end()) return std::nullopt;
+    return std::stoll(step->second);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -91,7 +105,7 @@ void Trainer::resume() {
   resume(newest.checkpoint);
 }
 
-void Trainer::resume(const Checkpoint& checkpoint) {
+void Trainer::resume(const Checkpoint& checkpoint, Future future) {
   const std::string where = checkpoint.path.string();
   const StateFile stored = state_file_of(checkpoint);
   compare(stored.identity);
@@ -115,8 +129,25 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   started_ = monotonic_seconds();
   look_at_the_clock();
   first_fraction_ = fraction_done_;
+  // A kill between any two of these leaves what the next resume mends.
+  keep_a_model(future);
+  if (future == Future::kOther) {
+    remove_checkpoints_after(checkpoints_of(setup_.folder), state_.step);
+  }
   history_.emplace(setup_.folder / "metrics.jsonl", state_.metrics_bytes);
   remove_interrupted_saves(checkpoints_of(setup_.folder));
+}
+
+// The best model is written before any checkpoint that knows of it. So one that is older is not the
+// best one any more; and one that is younger than the checkpoint will be made again, unless the
+// future is another.
+void Trainer::keep_a_model(Future future) {
+  const std::optional<index> step = step_of_model(setup_.folder);
+  const bool lost = !step || *step < state_.best_step;
+  const bool given_up = future == Future::kOther && step && *step > state_.step;
+  if (!lost && !given_up) return;
+  if (state_.best_step != state_.step) state_.best_step = -1;
+  write_model();
 }
 
 void Trainer::compare(const RunIdentity& stored) {

@@ -49,6 +49,11 @@ class Poisoned {
     for (index n = 0; n < T * S; ++n) dense_.push_back(n * 2654435761 % 97 < 40 ? 1 : 0);
     key_length_ = {static_cast<std::int32_t>(S / 2 + 1)};
     query_length_ = {static_cast<std::int32_t>(T * 2 / 3)};
+    for (index i = 0; i < T; ++i) query_segments_.push_back(static_cast<std::int32_t>(i / 20));
+    for (index j = 0; j < S; ++j) {
+      key_segments_.push_back(static_cast<std::int32_t>(j / 30));
+      ids_.push_back(j % 5 == 1 ? 0 : 7);
+    }
     query_offsets_ = {0, query_length_[0], static_cast<std::int32_t>(T)};
     key_offsets_ = {0, key_length_[0], static_cast<std::int32_t>(S - 1)};
   }
@@ -73,26 +78,48 @@ class Poisoned {
     const index shift = S_ - T_, T1 = query_length_[0], S1 = key_length_[0];
     const Attention<float> packed{.mask = mask::Causal(),
                                   .packed = {view_of(query_offsets_), view_of(key_offsets_)}};
-    return {{"causal", {.mask = mask::Causal()}, [=](index i, index j) { return j <= i + shift; }},
-            {"window",
-             {.mask = mask::Window(5, 3)},
-             [=](index i, index j) { return j >= i + shift - 5 && j <= i + shift + 3; }},
-            {"key lengths",
-             {.mask = mask::KeyLengths(view_of(key_length_))},
-             [=](index, index j) { return j < S1; }},
-            {"query lengths",
-             {.mask = mask::QueryLengths(view_of(query_length_))},
-             [=](index i, index) { return i < T1; }},
-            {"keep", {.mask = mask::Keep(matrix)}, set},
-            {"drop", {.mask = mask::Drop(matrix)}, [=](index i, index j) { return !set(i, j); }},
-            {"keep & causal, with dropout",
-             {.mask = mask::Keep(matrix) & mask::Causal(), .dropout = {.probability = 0.3}},
-             [=](index i, index j) { return set(i, j) && j <= i + shift; }},
-            {"packed causal", packed, [=, this](index i, index j) {
-               const bool first = i < T1 && j < S1 && j <= i + S1 - T1;
-               const index i2 = i - T1, j2 = j - S1, T2 = T_ - T1, S2 = S_ - 1 - S1;
-               return first || (i2 >= 0 && j2 >= 0 && j2 < S2 && j2 <= i2 + S2 - T2);
-             }}};
+    return {
+        {"causal", {.mask = mask::Causal()}, [=](index i, index j) { return j <= i + shift; }},
+        {"window",
+         {.mask = mask::Window(5, 3)},
+         [=](index i, index j) { return j >= i + shift - 5 && j <= i + shift + 3; }},
+        {"key lengths",
+         {.mask = mask::KeyLengths(view_of(key_length_))},
+         [=](index, index j) { return j < S1; }},
+        {"query lengths",
+         {.mask = mask::QueryLengths(view_of(query_length_))},
+         [=](index i, index) { return i < T1; }},
+        {"head windows",
+         {.mask = mask::HeadWindows({windows_.data(), 3, 2})},
+         [=](index i, index j) { return j >= i + shift - 7 && j <= i + shift + 9; }},
+        {"dilated",
+         {.mask = mask::dilated(3, 4, 1)},
+         [=](index i, index j) {
+           const index distance = j - i - shift;
+           return distance % 3 == 0 && distance >= -12 && distance <= 3;
+         }},
+        {"strided",
+         {.mask = mask::Strided(4)},
+         [=](index i, index j) {
+           const index distance = j - i - shift;
+           return std::abs(distance) < 4 || distance % 4 == 0;
+         }},
+        {"segments",
+         {.mask = mask::Segments({query_segments_.data(), 1, T_}, {key_segments_.data(), 1, S_})},
+         [=](index i, index j) { return i / 20 == j / 30; }},
+        {"padding",
+         {.mask = mask::NotPadding({ids_.data(), 1, S_})},
+         [=](index, index j) { return j % 5 != 1; }},
+        {"keep", {.mask = mask::Keep(matrix)}, set},
+        {"drop", {.mask = mask::Drop(matrix)}, [=](index i, index j) { return !set(i, j); }},
+        {"keep & causal, with dropout",
+         {.mask = mask::Keep(matrix) & mask::Causal(), .dropout = {.probability = 0.3}},
+         [=](index i, index j) { return set(i, j) && j <= i + shift; }},
+        {"packed causal", packed, [=, this](index i, index j) {
+           const bool first = i < T1 && j < S1 && j <= i + S1 - T1;
+           const index i2 = i - T1, j2 = j - S1, T2 = T_ - T1, S2 = S_ - 1 - S1;
+           return first || (i2 >= 0 && j2 >= 0 && j2 < S2 && j2 <= i2 + S2 - T2);
+         }}};
   }
 
   // Results of rows that nothing poisoned may reach are those of the clean call.
@@ -209,6 +236,8 @@ class Poisoned {
   std::vector<float> bias_;
   std::vector<std::uint8_t> dense_;
   std::vector<std::int32_t> key_length_, query_length_, query_offsets_, key_offsets_;
+  std::vector<std::int32_t> query_segments_, key_segments_, ids_;
+  std::vector<std::int32_t> windows_ = {7, 9, 7, 9, 7, 9};
 };
 
 TEST(AttentionPoison, ReachesNobodyThroughAMask) {

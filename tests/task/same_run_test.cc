@@ -34,16 +34,23 @@ TEST_F(SameRun, MayChangeItsRecipe) {
 
 TEST_F(SameRun, NamesTheOptionsThatDecideUpdatesAndHaveChanged) {
   EXPECT_THAT(changed_options(began, began), testing::IsEmpty());
-  EXPECT_THAT(
-      changed_options(began, with([](auto& s) {
-                        s.recipe.lr = 0.25;
-                        s.text.batch_size = 9;
-                        s.recipe.stop_after = "9e";
-                        s.recipe.keep = 7;
-                      })),
-      testing::UnorderedElementsAre(testing::StartsWith("--batch-size: the run began with "),
-                                    testing::AllOf(testing::StartsWith("--lr: the run began with "),
-                                                   testing::EndsWith("it goes on with 0.25"))));
+  const auto changed = [&](ScheduleKind schedule) {
+    LanguageModelSettings checkpoint = began;
+    checkpoint.recipe.schedule = schedule;
+    LanguageModelSettings given = checkpoint;
+    given.recipe.lr = 0.25;
+    given.text.batch_size = 9;
+    given.recipe.stop_after = "9e";
+    given.recipe.keep = 7;
+    return changed_options(checkpoint, given);
+  };
+  const auto batch = "--batch-size: the checkpoint has 4, given is 9";
+  const auto lr = "--lr: the checkpoint has 0.001, given is 0.25";
+  const auto end = "--stop-after: the checkpoint has 30u, given is 9e";
+  EXPECT_THAT(changed(ScheduleKind::kConstant), testing::UnorderedElementsAre(batch, lr));
+  EXPECT_THAT(changed(ScheduleKind::kInverseSqrt), testing::UnorderedElementsAre(batch, lr));
+  EXPECT_THAT(changed(ScheduleKind::kCosine), testing::UnorderedElementsAre(batch, lr, end));
+  EXPECT_THAT(changed(ScheduleKind::kLinear), testing::UnorderedElementsAre(batch, lr, end));
 }
 
 TEST_F(SameRun, SizesThatFollowAreTheSameSaidOrNot) {

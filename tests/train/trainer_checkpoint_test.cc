@@ -39,7 +39,7 @@ class TrainerCheckpoint : public testing::Test {
     observer.wanted = Request::kStop;
     observer.at_step = stop_at;
     Trainer trainer(Context(1), objective, observer, setup(path));
-    if (resume) from.empty() ? trainer.resume() : trainer.resume(load_checkpoint(from));
+    if (resume) from.empty() ? trainer.resume() : trainer.resume(load_checkpoint(from), future);
     trainer.run();
     Outcome outcome{
         read_file(path / "model.safetensors"),
@@ -55,13 +55,15 @@ class TrainerCheckpoint : public testing::Test {
   }
 
   TrainerSetup setup(const std::filesystem::path& path) {
-    TrainerSetup made = toy_setup(path, {.stop_after = "40u", .log_every = 3});
+    TrainerSetup made = toy_setup(path, {.stop_after = "40u", .log_every = 3, .keep = keep});
     made.identity = identity;
     return made;
   }
 
   TestFolder folder;
   ToyObserver observer;
+  Future future = Future::kSame;
+  index keep = 2;
   RunIdentity identity{.model = "m", .data = "d", .tokenizer = "t", .isa = "i", .version = "v"};
   std::filesystem::path from;
 };
@@ -172,6 +174,36 @@ TEST_F(TrainerCheckpoint, PassesOverADamagedCheckpoint) {
   process(folder / "run", true, 1000);
   EXPECT_THAT(observer.notices, ElementsAre(HasSubstr("step-000025")));
   EXPECT_EQ(observer.updates.front().step, 21);
+}
+
+index step_of_model(const std::filesystem::path& run) {
+  return std::stoll(read_model_weights(run).metadata.at("step"));
+}
+
+TEST_F(TrainerCheckpoint, AnotherFutureGivesUpWhatCameAfter) {
+  begin(folder / "run");
+  keep = 9;
+  const Outcome first = process(folder / "run", false, 35);
+  const index later = first.state.best_step;
+  ASSERT_GT(later, 20);
+  from = folder / "run/checkpoints/step-000020";
+  // The same future makes the same model again: it may stay.
+  process(folder / "run", true, 20);
+  EXPECT_EQ(step_of_model(folder / "run"), later);
+  future = Future::kOther;
+  const Outcome back = process(folder / "run", true, 20);
+  EXPECT_EQ(step_of_model(folder / "run"), 20);
+  // 21 is its own: it stops after the update in which it was asked to.
+  EXPECT_THAT(checkpoint_steps(folder / "run/checkpoints"), ElementsAre(10, 20, 21));
+  EXPECT_TRUE(back.state.best_step == 20 || back.state.best_step == -1);
+}
+
+TEST_F(TrainerCheckpoint, AModelThatIsLostIsThatOfTheCheckpoint) {
+  begin(folder / "run");
+  process(folder / "run", false, 20);
+  std::filesystem::remove(folder / "run/model.safetensors");
+  process(folder / "run", true, 20);
+  EXPECT_EQ(step_of_model(folder / "run"), 20);
 }
 
 TEST_F(TrainerCheckpoint, HoldsWhatItWasGiven) {

@@ -12,9 +12,9 @@
 namespace fovea::mask {
 
 /// Keeps key j of query i where their segments are equal: several documents in one row, which keep
-/// the positions of the row. Queries [B, T], keys [B, S], any numbers. A tile whose queries and
-/// keys have no segment in common is not computed; where segments ascend, that is every such tile.
-/// Views: the caller's numbers must outlive the mask.
+/// the positions of the row. Queries [B, T], keys [B, S], any numbers. A tile is not computed where
+/// the ranges of its queries' and its keys' numbers do not meet. Views: the caller's numbers must
+/// outlive the mask.
 class Segments final : public MaskPart {
  public:
   Segments(Rows<const std::int32_t> queries, Rows<const std::int32_t> keys)

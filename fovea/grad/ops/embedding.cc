@@ -38,8 +38,9 @@ GradientOut<T> gradient_of_table(Tape& tape, Variable table, UsedRows& used) {
 template <class T>
 void scatter(Tape& tape, const TableRows& rows, Rows<const T> dy) {
   Parameter* const parameter = rows.table.defined() ? rows.table.parameter() : nullptr;
-  UsedRows used =
-      parameter != nullptr ? std::exchange(parameter->used_rows, std::nullopt) : std::nullopt;
+  // A gradient that is not there yet has rows of its own making, all of them old memory.
+  const bool known = parameter != nullptr && parameter->gradient.defined();
+  UsedRows used = known ? std::exchange(parameter->used_rows, std::nullopt) : std::nullopt;
   const auto dtable = gradient_of_table<T>(tape, rows.table, used);
   if (!dtable) return;
   const bool frozen = rows.frozen.has_value();
