@@ -108,6 +108,26 @@ std::vector<std::string> given(const CLI::Option& option, OptionKind kind) {
   return {results.back()};
 }
 
+// CLI11 would take the word behind such an option for its value, and so may not see the option
+// where that word could be an argument of the command. Returns the options that were there.
+std::vector<std::string> take_bare(const CommandSpec& command, std::vector<std::string>& words) {
+  std::vector<std::string> bare;
+  const auto end = std::find(words.begin(), words.end(), "--");
+  for (const OptionSpec& spec : command.options) {
+    if (spec.kind != OptionKind::kOptionalValue || command.positionals.empty()) continue;
+    const std::string word = "--" + spec.name;
+    if (std::find(words.begin(), end, word) != end) bare.push_back(spec.name);
+  }
+  words.erase(std::remove_if(words.begin(), end,
+                             [&](const std::string& word) {
+                               return word.rfind("--", 0) == 0 &&
+                                      std::find(bare.begin(), bare.end(), word.substr(2)) !=
+                                          bare.end();
+                             }),
+              end);
+  return bare;
+}
+
 }  // namespace
 
 std::string Arguments::text(std::string_view name, std::string_view otherwise) const {
@@ -128,6 +148,7 @@ void Arguments::set(std::string_view name, std::vector<std::string> values) {
 Arguments parse_arguments(const CommandSpec& command, std::vector<std::string> words) {
   Parser parser(command);
   Arguments arguments;
+  for (std::string& name : take_bare(command, words)) arguments.set(name, {""});
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     parser.app.parse(words);

@@ -15,7 +15,7 @@ enum class OptionKind {
   kSwitch,         ///< --tie, --tie=false, --no-tie
   kValue,          ///< --lr 0.001
   kList,           ///< --train A B
-  kOptionalValue,  ///< --resume, --resume=PATH
+  kOptionalValue,  ///< --resume, --resume=PATH; beside positionals a value only with the =
 };
 
 struct OptionSpec {

@@ -12,6 +12,7 @@ int generate(const Arguments& arguments);
 int eval(const Arguments& arguments);
 int inspect(const Arguments& arguments);
 int doctor(const Arguments& arguments);
+int attention(const Arguments& arguments);
 int bench_attention(const Arguments& arguments);
 
 CommandSpec train_lm_spec();
@@ -19,6 +20,7 @@ CommandSpec generate_spec();
 CommandSpec eval_spec();
 CommandSpec inspect_spec();
 CommandSpec doctor_spec();
+CommandSpec attention_spec();
 CommandSpec bench_attention_spec();
 
 }  // namespace fovea::cli

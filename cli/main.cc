@@ -24,10 +24,13 @@ struct Command {
   int (*run)(const Arguments& arguments);
 };
 
-constexpr std::array kCommands = {
-    Command{train_lm_spec, train_lm}, Command{generate_spec, generate},
-    Command{eval_spec, eval},         Command{inspect_spec, inspect},
-    Command{doctor_spec, doctor},     Command{bench_attention_spec, bench_attention}};
+constexpr std::array kCommands = {Command{train_lm_spec, train_lm},
+                                  Command{generate_spec, generate},
+                                  Command{eval_spec, eval},
+                                  Command{inspect_spec, inspect},
+                                  Command{doctor_spec, doctor},
+                                  Command{attention_spec, attention},
+                                  Command{bench_attention_spec, bench_attention}};
 
 std::string overview() {
   std::string text =

@@ -21,6 +21,7 @@ nlohmann-json3-dev    reads and writes JSON
 libtomlplusplus-dev   reads configurations
 libutf8proc-dev       knows the width and kind of characters
 libxxhash-dev         checksums of models
+zlib1g-dev            reads .npz files
 libgtest-dev          tests
 libgmock-dev          tests
 END

@@ -21,10 +21,10 @@ struct Axis {
 
 // Rows of `width` values must not meet: what is written twice belongs to nobody.
 void check_apart(std::string_view name, std::array<Axis, 3> axes, index width) {
+  if (std::any_of(axes.begin(), axes.end(), [](Axis axis) { return axis.size == 0; })) return;
   std::sort(axes.begin(), axes.end(), [](Axis a, Axis b) { return a.stride < b.stride; });
   index extent = width;
   for (const Axis& axis : axes) {
-    if (axis.size == 0) return;
     if (axis.size == 1) continue;
     check(axis.stride >= extent,
           "attention: {} is written, so its rows must not overlap; a stride is {}, and what it "

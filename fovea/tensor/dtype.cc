@@ -12,7 +12,8 @@ struct DTypeInfo {
   std::string_view name;
   index byte_size;
 };
-constexpr DTypeInfo kInfo[] = {{"float32", 4}, {"bfloat16", 2}, {"int32", 4}, {"float64", 8}};
+constexpr DTypeInfo kInfo[] = {{"float32", 4}, {"bfloat16", 2}, {"int32", 4},
+                               {"float64", 8}, {"int64", 8},    {"uint8", 1}};
 
 // The float32 next to x towards zero, or x itself, with its last bit set when something was cut
 // off ("round to odd"): a second rounding to fewer bits is then as if it were the only one.

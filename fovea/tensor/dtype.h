@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-enum class DType : std::uint8_t { kFloat32, kBFloat16, kInt32, kFloat64 };
+enum class DType : std::uint8_t { kFloat32, kBFloat16, kInt32, kFloat64, kInt64, kUInt8 };
 
 /// The upper half of a float32: 8 bits of exponent, 7 of fraction.
 struct BFloat16 {
@@ -19,7 +19,7 @@ struct BFloat16 {
   friend bool operator==(BFloat16, BFloat16) = default;
 };
 
-/// "float32", "bfloat16", "int32", "float64".
+/// "float32", "bfloat16", "int32", "float64", "int64", "uint8".
 std::string_view to_string(DType dtype);
 /// Bytes of one value.
 index byte_size(DType dtype);
@@ -49,6 +49,14 @@ struct DTypeOf<std::int32_t> {
 template <>
 struct DTypeOf<double> {
   static constexpr DType value = DType::kFloat64;
+};
+template <>
+struct DTypeOf<std::int64_t> {
+  static constexpr DType value = DType::kInt64;
+};
+template <>
+struct DTypeOf<std::uint8_t> {
+  static constexpr DType value = DType::kUInt8;
 };
 
 /// The DType whose values are T.

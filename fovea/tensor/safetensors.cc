@@ -55,10 +55,12 @@ void verify_checksum(std::string_view file, const SafetensorsHeader& header, std
 Tensor copied_tensor(const SafetensorsEntry& entry, std::string_view values,
                      std::string_view where) {
   if (!entry.type->dtype) {
-    throw Error(ErrorCode::kModelWrongKind,
-                fmt::format("{}: tensor {} is {}; only F32, BF16, I32 and F64 can be used", where,
-                            printable(entry.name), entry.type->name),
-                "convert the tensor to one of these types");
+    throw Error(
+        ErrorCode::kModelWrongKind,
+        fmt::format("{}: tensor {} is {}; only F32, BF16, F64, I32, I64, U8 and BOOL can be "
+                    "used",
+                    where, printable(entry.name), entry.type->name),
+        "convert the tensor to one of these types");
   }
   Tensor tensor = Tensor::empty(entry.shape, *entry.type->dtype);
   const auto bytes = values.substr(entry.begin, entry.end - entry.begin);

@@ -8,15 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/tensor/named_tensor.h"
 #include "fovea/tensor/safetensors_header.h"
-#include "fovea/tensor/tensor.h"
 
 namespace fovea {
-
-struct NamedTensor {
-  std::string name;
-  Tensor tensor;
-};
 
 struct Safetensors {
   std::vector<NamedTensor> tensors;  // in the order of the file
@@ -35,8 +30,9 @@ inline constexpr std::string_view kChecksumKey = "xxh3-128";
 
 /// All tensors of a file, each with memory of its own. Every length is checked before it is
 /// believed; the memory taken is at most twice the file and 64 MiB.
-/// Throws kModelDamaged (what and where), kModelWrongKind (a dtype that is not F32, BF16, I32 or
-/// F64; over 6 axes), and what read_file throws.
+/// BOOL is read as bytes, and becomes U8 when it is written again.
+/// Throws kModelDamaged (what and where), kModelWrongKind (a dtype that is not F32, BF16, F64, I32,
+/// I64, U8 or BOOL; over 6 axes), and what read_file throws.
 Safetensors read_safetensors(const std::filesystem::path& path,
                              ChecksumRule rule = ChecksumRule::kIfPresent);
 /// The same for the bytes of a file; `where` begins each message.

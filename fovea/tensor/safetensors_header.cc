@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -23,11 +24,11 @@ constexpr std::size_t kLengthBytes = 8;
 
 // In the order of the reference implementation, which writes the last ones first.
 constexpr StoredType kStoredTypes[] = {
-    {"BOOL", 8, {}},
+    {"BOOL", 8, DType::kUInt8},
     {"F4", 4, {}},
     {"F6_E2M3", 6, {}},
     {"F6_E3M2", 6, {}},
-    {"U8", 8, {}},
+    {"U8", 8, DType::kUInt8},
     {"I8", 8, {}},
     {"F8_E5M2", 8, {}},
     {"F8_E4M3", 8, {}},
@@ -43,7 +44,7 @@ constexpr StoredType kStoredTypes[] = {
     {"F32", 32, DType::kFloat32},
     {"C64", 64, {}},
     {"F64", 64, DType::kFloat64},
-    {"I64", 64, {}},
+    {"I64", 64, DType::kInt64},
     {"U64", 64, {}},
 };
 
@@ -336,7 +337,8 @@ std::string json_entry(const SafetensorsEntry& entry) {
 }  // namespace
 
 const StoredType& stored_type(DType dtype) {
-  return *std::find_if(std::begin(kStoredTypes), std::end(kStoredTypes),
+  // From the end: U8 before BOOL, which is read as its bytes.
+  return *std::find_if(std::rbegin(kStoredTypes), std::rend(kStoredTypes),
                        [&](const StoredType& type) { return type.dtype == dtype; });
 }
 

@@ -23,7 +23,7 @@ struct StoredType {
   std::optional<DType> dtype;
 };
 
-/// The stored type of a DType.
+/// The type that values of a DType are written as.
 const StoredType& stored_type(DType dtype);
 
 struct SafetensorsEntry {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "fovea/base/memory.h"
@@ -10,6 +11,23 @@
 namespace fovea {
 
 namespace {
+
+template <class To, class From>
+To whole(From x) {
+  bool fits = false;
+  if constexpr (std::is_integral_v<From>) {
+    fits = std::in_range<To>(x);
+  } else {
+    // The largest whole number may be no double; the one after it is.
+    constexpr double kBegin = static_cast<double>(std::numeric_limits<To>::min());
+    constexpr double kEnd = 2.0 * (std::uint64_t{1} << (std::numeric_limits<To>::digits - 1));
+    const double truncated = std::trunc(static_cast<double>(x));
+    fits = truncated >= kBegin && truncated < kEnd;
+  }
+  check(fits, "tensor: {} cannot become {} {}", x, sizeof(To) == 1 ? "a" : "an",
+        to_string(kDTypeOf<To>));
+  return static_cast<To>(x);
+}
 
 template <class To, class From>
 To converted(From x) {
@@ -20,11 +38,8 @@ To converted(From x) {
       return to_bfloat16(x);
     else
       return to_bfloat16(static_cast<double>(x));
-  } else if constexpr (std::is_same_v<To, std::int32_t> && std::is_floating_point_v<From>) {
-    const double whole = std::trunc(static_cast<double>(x));
-    check(whole >= -2147483648.0 && whole <= 2147483647.0, "tensor: {} cannot become an int32",
-          static_cast<double>(x));
-    return static_cast<std::int32_t>(whole);
+  } else if constexpr (std::is_integral_v<To>) {
+    return whole<To>(x);
   } else {
     return static_cast<To>(x);
   }
@@ -42,6 +57,10 @@ void with_type(DType dtype, F&& f) {
       return f(static_cast<std::int32_t*>(nullptr));
     case DType::kFloat64:
       return f(static_cast<double*>(nullptr));
+    case DType::kInt64:
+      return f(static_cast<std::int64_t*>(nullptr));
+    case DType::kUInt8:
+      return f(static_cast<std::uint8_t*>(nullptr));
   }
 }
 

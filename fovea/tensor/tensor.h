@@ -78,7 +78,8 @@ class Tensor {
   /// A copy with memory of its own.
   Tensor clone() const;
   /// A copy of another type. Floats become bfloat16 by rounding to nearest even, NaN stays NaN;
-  /// floats become int32 by truncation, and must lie in its range (Error kShape otherwise).
+  /// floats become whole numbers by truncation. What becomes a whole number must lie in the range
+  /// of its type (Error kShape otherwise).
   Tensor to(DType dtype) const;
   /// Writes the values of `source`, which must have this shape and type.
   void copy_from(const Tensor& source);

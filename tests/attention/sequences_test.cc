@@ -54,6 +54,17 @@ TEST(AttentionErrors, TheRightCallIsRight) {
   EXPECT_NO_THROW(nothing.backward());
 }
 
+TEST(AttentionErrors, WithoutRowsNothingOverlaps) {
+  for (const Sizes& sizes :
+       {Sizes{.B = 2, .T = 0, .S = 3, .H = 2}, Sizes{.B = 2, .T = 3, .S = 0, .H = 2},
+        Sizes{.B = 2, .T = 3, .S = 3, .H = 0, .G = 0}}) {
+    Call<float> call(sizes);
+    EXPECT_NO_THROW(attention_forward<float>(Context(1), {}, call.in(), call.out()));
+    EXPECT_NO_THROW(
+        attention_backward<float>(Context(1), {}, call.in(), call.saved(), call.gradients()));
+  }
+}
+
 TEST(AttentionErrors, InputsThatDisagreeAreNamedWithBothSizes) {
   const std::string q = "q is [B=2, T=3, H=4, D=6]", k = "k is [B=2, S=5, G=2, D=6]";
   expect_shape_error([](Wrong& w) { w.in.q.width = 5; },

@@ -14,10 +14,12 @@ import shlex
 import unittest
 from pathlib import Path
 
+from attention_support import problem
 from support import CommandTest, words
+from tensor_files import write
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("train lm", "generate", "eval", "inspect", "doctor", "bench attention")
+COMMANDS = ("train lm", "generate", "eval", "inspect", "doctor", "attention", "bench attention")
 SMALL = ("--layers 1 --width 32 --heads 2 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
 
@@ -100,9 +102,11 @@ class Pages(CommandTest):
             self.assertTrue(page_of(command).is_file())
 
     def test_fields_of_the_objects_are_documented(self):
+        self.prepare()
         self.train(self.folder / "m", "--stop-after", "20u")
         for line in ["train lm --overwrite --json --stop-after 2u -o m --train text.txt",
                      "train lm --dry-run --json --train text.txt", "eval m --test text.txt --json", "doctor --json",
+                     "attention in.npz -o out.npz --plan --json",
                      "bench attention --batch 1 --heads 1 --length 64 --threads 1 --json"]:
             printed = self.run_here(line.split())
             command = next(c for c in COMMANDS if line.startswith(c))
@@ -137,6 +141,8 @@ class Pages(CommandTest):
     def prepare(self):
         for name, seed in [("book.txt", 1), ("a.txt", 2), ("b.txt", 3), ("c.txt", 4), ("test.txt", 5)]:
             (self.folder / name).write_text(words(seed), encoding="utf-8")
+        for name in ("in.npz", "in.safetensors"):
+            write(self.folder / name, problem(dtype="F32"))
 
     def toml_of(self, page):
         for block in re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):

@@ -285,7 +285,7 @@ class Machine(CommandTest):
     def test_help_and_version(self):
         self.assertRegex(self.succeed("--version").stdout.decode(), r"^fovea \d+\.\d+\.\d+\n$")
         overview = self.succeed("--help").stdout.decode()
-        for command in ["train lm", "generate", "eval", "inspect", "doctor", "bench attention"]:
+        for command in ["train lm", "generate", "eval", "inspect", "doctor", "attention", "bench attention"]:
             self.assertIn(command, overview)
             said = self.succeed(*command.split(), "--help").stdout.decode()
             self.assertIn("--help", said)

@@ -16,7 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-constexpr DType kDTypes[] = {DType::kFloat32, DType::kBFloat16, DType::kInt32, DType::kFloat64};
+constexpr DType kDTypes[] = {DType::kFloat32, DType::kBFloat16, DType::kInt32,
+                             DType::kFloat64, DType::kInt64,    DType::kUInt8};
 
 Tensor random_tensor(const Shape& shape, DType dtype, Random& random) {
   Tensor tensor = Tensor::empty(shape, dtype);
@@ -30,8 +31,9 @@ std::vector<NamedTensor> random_tensors(Random& random) {
   for (index i = 0; i < count; ++i) {
     std::vector<index> sizes(static_cast<std::size_t>(random.below(5)));
     for (index& size : sizes) size = random.below(5);
-    tensors.push_back({"\u4e2d\"\\.t" + std::to_string(i),
-                       random_tensor(Shape(sizes), kDTypes[random.below(4)], random)});
+    tensors.push_back(
+        {"\u4e2d\"\\.t" + std::to_string(i),
+         random_tensor(Shape(sizes), kDTypes[random.below(std::size(kDTypes))], random)});
   }
   return tensors;
 }
@@ -167,8 +169,18 @@ TEST(Safetensors, TypesWithoutUseAreNamed) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kModelWrongKind);
-    EXPECT_THAT(error.what(), HasSubstr("x: tensor 'h' is F16; only F32, BF16, I32 and F64"));
+    EXPECT_THAT(error.what(), HasSubstr("x: tensor 'h' is F16; only F32, BF16, F64, I32"));
   }
+}
+
+TEST(Safetensors, BooleansAreReadAsBytes) {
+  const std::string json = R"({"b":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})";
+  std::string bytes(8, '\0');
+  bytes[0] = static_cast<char>(json.size());
+  const Safetensors read = parse_safetensors(bytes + json + std::string("\1\0", 2), "x");
+  EXPECT_EQ(read.at("b").describe(), "uint8 [2]");
+  EXPECT_EQ(read.at("b").data<std::uint8_t>()[0], 1);
+  EXPECT_THAT(safetensors_bytes(read.tensors), HasSubstr("\"U8\""));
 }
 
 TEST(Safetensors, NamesTheTensorThatIsMissing) {

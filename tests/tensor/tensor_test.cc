@@ -128,6 +128,23 @@ TEST(Tensor, WhatIsNoInt32DoesNotBecomeOne) {
               ElementsAre(2147483647, -2147483647 - 1));
 }
 
+TEST(Tensor, WholeNumbersStayInTheirRange) {
+  const Tensor wide = Tensor::of<std::int64_t>({2}, std::vector<std::int64_t>{-5, 1LL << 31});
+  EXPECT_THAT(values_of<double>(wide.to(DType::kFloat64)), ElementsAre(-5.0, 2147483648.0));
+  EXPECT_THAT(message_of([&] { (void)wide.to(DType::kInt32); }),
+              HasSubstr("2147483648 cannot become an int32"));
+  EXPECT_THAT(message_of([&] { (void)wide.to(DType::kUInt8); }),
+              HasSubstr("-5 cannot become a uint8"));
+  const Tensor bytes = Tensor::of<std::uint8_t>({2}, std::vector<std::uint8_t>{0, 255});
+  EXPECT_THAT(values_of<std::int64_t>(bytes.to(DType::kInt64)), ElementsAre(0, 255));
+  // 2^63 is a double, and the first number that is too large.
+  for (const double x : {9223372036854775808.0, -9223372036854777856.0}) {
+    const Tensor real = Tensor::of<double>({1}, std::vector{x});
+    EXPECT_THAT(message_of([&] { (void)real.to(DType::kInt64); }),
+                HasSubstr("cannot become an int64"));
+  }
+}
+
 TEST(Tensor, NamesTypeAndShapeInItsErrors) {
   const Tensor tensor(Shape{2, 5});
   EXPECT_THAT(message_of([&] { tensor.data<double>(); }),

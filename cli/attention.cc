@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea attention: the operator on files.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/field_options.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/threads.h"
+#include "fovea/base/clock.h"
+#include "fovea/base/error.h"
+#include "fovea/base/option.h"
+#include "fovea/base/printable.h"
+#include "fovea/config/json.h"
+#include "fovea/simd/isa.h"
+#include "fovea/task/attention_call.h"
+#include "fovea/task/run_attention.h"
+#include "fovea/tensor/tensor_file.h"
+
+namespace fovea::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Plan {
+  AttentionPlan plan;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("kernel", plan.kernel, "what computes");
+    visit("isa", plan.isa, "instruction set");
+    visit("mask", plan.mask, "what is kept");
+    visit("bias", plan.bias, "what is done to scores");
+    visit("values", plan.values, "what joins the values");
+    visit("observe", plan.observe, "what sees the weights");
+    visit("tiles", plan.tiles, "of the whole rectangles");
+    visit("tiles_kept", plan.tiles_kept, "of these, computed");
+    visit("tiles_masked", plan.tiles_masked, "of these, looked at score by score");
+    visit("kept_scores", plan.kept_scores, "in the tiles that are computed");
+    visit("forward_flops", plan.forward_flops, "of products");
+    visit("backward_flops", plan.backward_flops, "of products");
+    visit("scratch_bytes", plan.scratch_bytes, "beyond the tensors");
+  }
+};
+
+struct Written {
+  std::string output;
+  std::vector<std::string> tensors;
+  double seconds = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("output", output, "the file");
+    visit("tensors", tensors, "what it holds");
+    visit("seconds", seconds, "of computing alone");
+  }
+};
+
+AttentionSettings settings_of(const Arguments& arguments) {
+  AttentionSettings settings;
+  const std::vector<Field> fields = fields_of(settings);
+  for (Flag& flag : flags_of(fields)) {
+    if (!arguments.has(flag.name)) continue;
+    const std::vector<std::string> given = arguments.list(flag.name);
+    if (flag.name == "causal" && given == std::vector<std::string>{""}) {
+      settings.causal = CausalKind::kBottomRight;
+    } else {
+      flag.set(given);
+    }
+  }
+  check_settings(settings);
+  return settings;
+}
+
+// What can be known to fail is found before anything is computed.
+void check_output(const fs::path& output, const fs::path& input, bool overwrite) {
+  check_tensor_path(output);
+  const fs::path folder = output.has_parent_path() ? output.parent_path() : fs::path(".");
+  if (!fs::is_directory(folder)) {
+    throw Error(ErrorCode::kWrite, fmt::format("{}: no such folder", folder.string()),
+                "make the folder, or choose another --output");
+  }
+  if (!fs::exists(output)) return;
+  if (fs::exists(input) && fs::equivalent(output, input)) {
+    throw Error(ErrorCode::kUsage, fmt::format("attention: {} is IN", output.string()),
+                "choose another --output");
+  }
+  if (overwrite) return;
+  throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", output.string()),
+              "choose another file, or say --overwrite");
+}
+
+void print_plan(const AttentionPlan& plan) {
+  print(fmt::format("kernel          {}, {}\n", plan.kernel, plan.isa));
+  print(fmt::format("mask            {}\n", plan.mask));
+  print(fmt::format("bias            {}\n", plan.bias));
+  print(fmt::format("values          {}\n", plan.values));
+  print(fmt::format("observe         {}\n", plan.observe));
+  print(fmt::format("tiles           {} of {} computed, {} of these masked\n", plan.tiles_kept,
+                    plan.tiles, plan.tiles_masked));
+  print(fmt::format("forward FLOPs   {:.4g}\n", plan.forward_flops));
+  print(fmt::format("backward FLOPs  {:.4g}\n", plan.backward_flops));
+  print(fmt::format("scratch memory  {:.0f} bytes\n", plan.scratch_bytes));
+}
+
+Written write(const Context& context, const AttentionSettings& settings,
+              const AttentionTensors& tensors, const std::string& output) {
+  const double begin = monotonic_seconds();
+  const std::vector<NamedTensor> results = run_attention(context, settings, tensors);
+  Written written{.output = output, .tensors = {}, .seconds = monotonic_seconds() - begin};
+  write_tensors(output, results);
+  for (const NamedTensor& named : results) {
+    written.tensors.push_back(named.name);
+    detail(fmt::format("{}: {}", named.name, named.tensor.describe()));
+  }
+  std::sort(written.tensors.begin(), written.tensors.end());
+  note(fmt::format("wrote {}", output));
+  return written;
+}
+
+std::string tensors_help() {
+  std::string text = "Tensors of IN (B batch, T queries, S keys, H heads of q, G of k and v):\n";
+  for (const TensorSpec& spec : attention_tensor_specs()) {
+    text += fmt::format("  {:<15} {}\n", spec.name, axes_text(spec.axes));
+  }
+  return text;
+}
+
+}  // namespace
+
+CommandSpec attention_spec() {
+  AttentionSettings defaults;
+  const std::vector<Field> fields = fields_of(defaults);
+  CommandSpec spec{.name = "attention",
+                   .summary = "Runs the attention operator on the tensors of a file.",
+                   .positionals = {{"IN", "file of tensors: .safetensors or .npz"}},
+                   .options = said_or_not(options_of(flags_of(fields), "Operator")),
+                   .epilog = tensors_help() + R"(
+Examples:
+  fovea attention in.safetensors -o out.safetensors --causal
+  fovea attention in.npz -o out.npz --window 64,0 --backward --observe entropy
+  fovea attention in.npz --causal --plan)"};
+  for (OptionSpec& option : spec.options) {
+    if (option.name == "causal") option.kind = OptionKind::kOptionalValue;
+    if (option.name == "causal") option.placeholder = "[=" + option.placeholder + "]";
+    if (option.name == "scale") option.placeholder = "X|auto";
+    if (option.name == "window") option.placeholder = "L,R";
+    if (option.name == "observe") option.placeholder = observed_names();
+  }
+  const auto add = [&](OptionSpec option) { spec.options.push_back(std::move(option)); };
+  add({"output", OptionKind::kValue, "OUT", "file to write: .safetensors or .npz", "Run", "o"});
+  add({"overwrite", OptionKind::kFlag, "", "replace OUT", "Run", ""});
+  add({"plan", OptionKind::kFlag, "", "print what is done; without --output, only that", "Run",
+       ""});
+  add({"isa", OptionKind::kValue, "NAME", "instruction set to compute with", "Run", ""});
+  add(threads_option());
+  add({"json", OptionKind::kFlag, "", "print plan and result as one JSON object", "Run", ""});
+  for (OptionSpec& option : message_options()) add(std::move(option));
+  return spec;
+}
+
+int attention(const Arguments& arguments) {
+  set_messages_from(arguments);
+  const AttentionSettings settings = settings_of(arguments);
+  const std::string input = arguments.text("IN"), output = arguments.text("output");
+  if (!arguments.on("plan") && output.empty()) {
+    throw Error(ErrorCode::kUsage, "attention: nowhere to write to",
+                "name a file: --output OUT; or ask for --plan");
+  }
+  if (!output.empty()) check_output(output, input, arguments.on("overwrite"));
+  if (arguments.has("isa")) pin_isa(isa_from_name(arguments.text("isa")));
+  const Context context = context_of(arguments);
+  const AttentionTensors tensors(read_tensors(input), attention_tensor_specs(), input);
+  Json::Object object;
+  const auto add = [&](const Json& part) {
+    object.insert(object.end(), part.object().begin(), part.object().end());
+  };
+  if (arguments.on("plan")) {
+    const Plan plan{plan_attention(context, settings, tensors)};
+    add(json_of(plan));
+    if (!arguments.on("json")) print_plan(plan.plan);
+  }
+  if (!output.empty()) add(json_of(write(context, settings, tensors, output)));
+  if (arguments.on("json")) print(Json(std::move(object)).line() + "\n");
+  return 0;
+}
+
+}  // namespace fovea::cli

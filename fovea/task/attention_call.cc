@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/attention_call.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/option.h"
+#include "fovea/base/printable.h"
+#include "fovea/config/suggest.h"
+
+namespace fovea {
+
+namespace {
+
+/// What a generic lambda does to a call, in either precision.
+struct Make {
+  template <class F>
+  constexpr Make(F f) : f32(f), f64(f) {}
+  void operator()(AttentionCall<float>& call) const { f32(call); }
+  void operator()(AttentionCall<double>& call) const { f64(call); }
+
+  void (*f32)(AttentionCall<float>&);
+  void (*f64)(AttentionCall<double>&);
+};
+
+constexpr TensorSpec kOperands[] = {
+    {"q", "B T H D"}, {"k", "B S G D"}, {"v", "B S G Dv"}, {"do", "B T H Dv"}};
+
+// Bounds that count the keys which a dilation keeps, in keys.
+template <class T>
+Rows<const std::int32_t> dilated_windows(AttentionCall<T>& call) {
+  const Rows<const std::int32_t> bounds = call.int_rows("window");
+  const index rate = call.settings.dilation;
+  if (rate == 1) return bounds;
+  constexpr index kFar = std::numeric_limits<std::int32_t>::max();
+  const Rows<std::int32_t> scaled = call.int_rows_of("window", bounds.rows, bounds.columns);
+  std::transform(bounds[0], bounds[bounds.rows], scaled[0], [&](index bound) {
+    const index keys = bound <= kFar / rate ? bound * rate : kFar;
+    return static_cast<std::int32_t>(bound > 0 ? keys : bound);
+  });
+  return scaled;
+}
+
+template <class T>
+void keep_window(AttentionCall<T>& call) {
+  const auto [left, right] = parse_window(call.settings.window);
+  if (call.settings.dilation > 1) {
+    call.keep(mask::dilated(call.settings.dilation, left, right));
+  } else if (left != kOpen || right != kOpen) {
+    call.keep(mask::Window(left, right));
+  }
+}
+
+template <class T>
+void keep_causal(AttentionCall<T>& call) {
+  if (call.settings.causal == CausalKind::kNone) return;
+  const bool top_left = call.settings.causal == CausalKind::kTopLeft;
+  call.keep(mask::Causal(top_left ? Align::kTopLeft : Align::kBottomRight));
+}
+
+/// A part of the call: made where its tensor is there, or (without one) as the settings say.
+struct Part {
+  TensorSpec tensor;
+  Make make;
+};
+
+constexpr TensorSpec kAsSettingsSay = {};
+constexpr auto kWithItsPair = [](auto&) {};
+
+// In the order in which biases are applied to a score.
+constexpr Part kParts[] = {
+    {{"query_lengths", "B", TensorValues::kInt32},
+     [](auto& call) { call.keep(mask::QueryLengths(call.ints("query_lengths"))); }},
+    {{"key_lengths", "B", TensorValues::kInt32},
+     [](auto& call) { call.keep(mask::KeyLengths(call.ints("key_lengths"))); }},
+    {{"query_offsets", "N+1", TensorValues::kInt32, "key_offsets"},
+     [](auto& call) { call.attention.packed.query_offsets = call.ints("query_offsets"); }},
+    {{"key_offsets", "N+1", TensorValues::kInt32, "query_offsets"},
+     [](auto& call) { call.attention.packed.key_offsets = call.ints("key_offsets"); }},
+    {{"query_segments", "B T", TensorValues::kInt32, "key_segments"},
+     [](auto& call) {
+       call.keep(mask::Segments(call.int_rows("query_segments"), call.int_rows("key_segments")));
+     }},
+    {{"key_segments", "B S", TensorValues::kInt32, "query_segments"}, kWithItsPair},
+    {{"keep", "B|1 H|1 T|1 S", TensorValues::kBytes},
+     [](auto& call) { call.keep(mask::Keep(call.bytes("keep"))); }},
+    {{"drop", "B|1 H|1 T|1 S", TensorValues::kBytes},
+     [](auto& call) { call.keep(mask::Drop(call.bytes("drop"))); }},
+    {kAsSettingsSay, [](auto& call) { keep_causal(call); }},
+    {kAsSettingsSay, [](auto& call) { keep_window(call); }},
+    {{"window", "H 2", TensorValues::kInt32},
+     [](auto& call) { call.keep(mask::HeadWindows(dilated_windows(call))); }},
+    {kAsSettingsSay,
+     [](auto& call) {
+       if (call.settings.strided > 1) call.keep(mask::Strided(call.settings.strided));
+     }},
+    {{"slopes", "H"},
+     [](auto& call) { call.add(bias::Alibi(call.reals("slopes"), call.gradient_out("slopes"))); }},
+};
+
+struct Observed {
+  std::string_view name;
+  Make make;
+};
+
+constexpr Observed kObserved[] = {
+    {"entropy", [](auto& call) { call.see(observe::Entropy(call.rows_out("entropy"))); }},
+    {"max", [](auto& call) { call.see(observe::Maximum(call.rows_out("max"))); }},
+    {"distance", [](auto& call) { call.see(observe::Distance(call.rows_out("distance"))); }},
+    {"weights", [](auto& call) { call.weights = call.scores_out("weights"); }},
+};
+
+void require_memory(std::string_view name, const Shape& shape, index value_bytes) {
+  const double bytes = static_cast<double>(shape.size()) * static_cast<double>(value_bytes);
+  const MemoryLimit memory = available_memory();
+  if (bytes <= static_cast<double>(memory.bytes)) return;
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("attention: {} {} takes {:.0f} MiB; {:.0f} MiB are available ({})", name,
+                          to_string(shape), bytes / (1 << 20),
+                          static_cast<double>(memory.bytes) / (1 << 20), memory.reason),
+              "ask for less to be seen, or for fewer rows");
+}
+
+}  // namespace
+
+std::span<const TensorSpec> attention_tensor_specs() {
+  static const std::vector<TensorSpec> specs = [] {
+    std::vector<TensorSpec> all(std::begin(kOperands), std::end(kOperands));
+    for (const Part& part : kParts) {
+      if (!part.tensor.name.empty()) all.push_back(part.tensor);
+    }
+    return all;
+  }();
+  return specs;
+}
+
+std::string observed_names() { return names_in(kObserved); }
+
+template <class T>
+AttentionCall<T>::AttentionCall(const AttentionSettings& asked, const AttentionTensors& tensors)
+    : settings(asked), tensors_(tensors), sizes_(tensors.sizes()) {
+  check_settings(settings);
+  attention.score = score::Dot{parse_scale(settings.scale)};
+  attention.dropout = {.probability = settings.dropout, .seed = settings.seed};
+  if (settings.backward && tensors.find("do") == nullptr) {
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{}: the tensor do is missing", tensors.where()),
+                "--backward begins with do, the gradient of o");
+  }
+  in = {view("q"), view("k"), view("v")};
+  add_parts();
+  add_observed();
+}
+
+template <class T>
+void AttentionCall<T>::add_parts() {
+  for (const Part& part : kParts) {
+    const std::string_view tensor = part.tensor.name;
+    if (tensor.empty() || tensors_.find(tensor) != nullptr) part.make(*this);
+  }
+}
+
+template <class T>
+void AttentionCall<T>::add_observed() {
+  const std::vector<std::string> asked = parse_observe(settings.observe);
+  std::vector<std::string> known;
+  for (const Observed& observed : kObserved) known.emplace_back(observed.name);
+  for (const std::string& name : asked) {
+    if (find_named(kObserved, name) != nullptr) continue;
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("--observe: expected some of: {}; got {}", observed_names(), printable(name)),
+        did_you_mean(name, known));
+  }
+  for (const Observed& observed : kObserved) {  // each once
+    if (std::find(asked.begin(), asked.end(), observed.name) != asked.end()) observed.make(*this);
+  }
+}
+
+template <class T>
+Tensor& AttentionCall<T>::new_out(std::string_view name, const Shape& shape) {
+  require_memory(name, shape, sizeof(T));
+  return out.emplace_back(NamedTensor{std::string(name), Tensor(shape, kDTypeOf<T>)}).tensor;
+}
+
+template <class T>
+View<T> AttentionCall<T>::view_out(std::string_view name, index length, index heads, index width) {
+  T* data = new_out(name, {sizes_.B, length, heads, width}).template data<T>();
+  return View<T>::contiguous(data, sizes_.B, length, heads, width);
+}
+
+template <class T>
+RowView<T> AttentionCall<T>::rows_out(std::string_view name) {
+  T* data = new_out(name, {sizes_.B, sizes_.H, sizes_.T}).template data<T>();
+  return RowView<T>::contiguous(data, sizes_.B, sizes_.H, sizes_.T);
+}
+
+template <class T>
+ScoreView<T> AttentionCall<T>::scores_out(std::string_view name) {
+  T* data = new_out(name, {sizes_.B, sizes_.H, sizes_.T, sizes_.S}).template data<T>();
+  return ScoreView<T>::contiguous(data, sizes_.B, sizes_.H, sizes_.T, sizes_.S);
+}
+
+template <class T>
+Vec<T> AttentionCall<T>::gradient_out(std::string_view name) {
+  if (!settings.backward) return {};
+  return new_out("d" + std::string(name), tensors_.at(name).shape()).template vec<T>();
+}
+
+template <class T>
+const Tensor& AttentionCall<T>::real(std::string_view name) {
+  const Tensor& given = tensors_.at(name);
+  if (given.dtype() == kDTypeOf<T>) return given;
+  return kept_.emplace_back(NamedTensor{std::string(name), given.to(kDTypeOf<T>)}).tensor;
+}
+
+template <class T>
+View<const T> AttentionCall<T>::view(std::string_view name) {
+  const Tensor& tensor = real(name);
+  const Shape& s = tensor.shape();
+  return View<const T>::contiguous(tensor.data<T>(), s[0], s[1], s[2], s[3]);
+}
+
+template <class T>
+Vec<const T> AttentionCall<T>::reals(std::string_view name) {
+  return real(name).template vec<T>();
+}
+
+template <class T>
+Vec<const std::int32_t> AttentionCall<T>::ints(std::string_view name) const {
+  return tensors_.at(name).vec<std::int32_t>();
+}
+
+template <class T>
+Rows<const std::int32_t> AttentionCall<T>::int_rows(std::string_view name) const {
+  return tensors_.at(name).rows<std::int32_t>();
+}
+
+template <class T>
+ScoreView<const std::uint8_t> AttentionCall<T>::bytes(std::string_view name) const {
+  const Tensor& tensor = tensors_.at(name);
+  const Shape& s = tensor.shape();
+  return ScoreView<const std::uint8_t>::contiguous(tensor.data<std::uint8_t>(), s[0], s[1], s[2],
+                                                   s[3]);
+}
+
+template <class T>
+Rows<std::int32_t> AttentionCall<T>::int_rows_of(std::string_view name, index rows, index columns) {
+  Tensor memory = Tensor::empty({rows, columns}, DType::kInt32);
+  return kept_.emplace_back(NamedTensor{std::string(name), memory}).tensor.rows<std::int32_t>();
+}
+
+template class AttentionCall<float>;
+template class AttentionCall<double>;
+
+}  // namespace fovea

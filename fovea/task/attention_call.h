@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of the operator, made of tensors and settings: each part that may be asked for is a row
+// of a table in attention_call.cc.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "fovea/attention/attention.h"
+#include "fovea/task/attention_settings.h"
+#include "fovea/task/attention_tensors.h"
+
+namespace fovea {
+
+/// Every tensor that attention can take, in the order in which their sizes are known.
+std::span<const TensorSpec> attention_tensor_specs();
+
+/// What --observe can ask for: "entropy, max, ...".
+std::string observed_names();
+
+/// The views of a call and the memory behind them, T float or double.
+template <class T>
+class AttentionCall {
+ public:
+  /// Both must outlive the call. Throws kOptionValue (a setting that makes no sense), kShape,
+  /// kInputFormat (do is missing), kOutOfMemory.
+  AttentionCall(const AttentionSettings& settings, const AttentionTensors& tensors);
+
+  const AttentionSettings& settings;
+  Attention<T> attention;
+  AttentionInputs<T> in;
+  ScoreView<T> weights = {};  ///< where they go, if asked for
+  std::vector<NamedTensor> out;
+
+  /// [B, T, H, W] of `out`, and others.
+  View<T> view_out(std::string_view name, index length, index heads, index width);
+  RowView<T> rows_out(std::string_view name);
+  ScoreView<T> scores_out(std::string_view name);
+  /// Where the gradient of a tensor goes, under "d" and its name; empty if none is asked for.
+  Vec<T> gradient_out(std::string_view name);
+
+  View<const T> view(std::string_view name);
+  Vec<const T> reals(std::string_view name);
+  Vec<const std::int32_t> ints(std::string_view name) const;
+  Rows<const std::int32_t> int_rows(std::string_view name) const;
+  ScoreView<const std::uint8_t> bytes(std::string_view name) const;
+  /// Memory that lives as long as the call.
+  Rows<std::int32_t> int_rows_of(std::string_view name, index rows, index columns);
+
+  void keep(const Mask& mask) { attention.mask = attention.mask & mask; }
+  void add(const Bias<T>& part) { attention.bias = attention.bias + part; }
+  void see(const Observe<T>& observer) { attention.observe = attention.observe + observer; }
+
+ private:
+  Tensor& new_out(std::string_view name, const Shape& shape);
+  const Tensor& real(std::string_view name);
+  void add_parts();
+  void add_observed();
+
+  const AttentionTensors& tensors_;
+  AttentionSizes sizes_;
+  std::vector<NamedTensor> kept_;  // what was converted or made
+};
+
+}  // namespace fovea

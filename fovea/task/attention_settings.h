@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be asked of the attention operator beside its tensors: one list of fields.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/attention/mask/band.h"
+#include "fovea/base/fields.h"
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+enum class AttentionScoreKind { kDot };
+inline constexpr EnumName<AttentionScoreKind> kAttentionScoreKindNames[] = {
+    {AttentionScoreKind::kDot, "dot"}};
+inline std::span<const EnumName<AttentionScoreKind>> enum_names(AttentionScoreKind) {
+  return kAttentionScoreKindNames;
+}
+
+enum class AttentionNormKind { kSoftmax };
+inline constexpr EnumName<AttentionNormKind> kAttentionNormKindNames[] = {
+    {AttentionNormKind::kSoftmax, "softmax"}};
+inline std::span<const EnumName<AttentionNormKind>> enum_names(AttentionNormKind) {
+  return kAttentionNormKindNames;
+}
+
+enum class CausalKind { kNone, kBottomRight, kTopLeft };
+inline constexpr EnumName<CausalKind> kCausalKindNames[] = {
+    {CausalKind::kNone, "none"},
+    {CausalKind::kBottomRight, "bottom-right"},
+    {CausalKind::kTopLeft, "top-left"}};
+inline std::span<const EnumName<CausalKind>> enum_names(CausalKind) { return kCausalKindNames; }
+
+enum class PrecisionKind { kAuto, kFloat32, kFloat64 };
+inline constexpr EnumName<PrecisionKind> kPrecisionKindNames[] = {{PrecisionKind::kAuto, "auto"},
+                                                                  {PrecisionKind::kFloat32, "f32"},
+                                                                  {PrecisionKind::kFloat64, "f64"}};
+inline std::span<const EnumName<PrecisionKind>> enum_names(PrecisionKind) {
+  return kPrecisionKindNames;
+}
+
+struct AttentionSettings {
+  AttentionScoreKind score = AttentionScoreKind::kDot;
+  std::string scale = "auto";
+  CausalKind causal = CausalKind::kNone;
+  std::string window = {};
+  index dilation = 1;
+  index strided = 1;
+  AttentionNormKind norm = AttentionNormKind::kSoftmax;
+  double dropout = 0;
+  std::uint64_t seed = 0;
+  std::string observe = {};
+  bool backward = false;
+  PrecisionKind precision = PrecisionKind::kAuto;
+  bool reference = false;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("score", score, "how a query and a key become a score");
+    visit("scale", scale, "what scores are multiplied by; auto: 1 / sqrt(D)");
+    visit("causal", causal, "keep j <= p; bare: bottom-right, where the last query sees all keys");
+    visit("window", window, "keep p - L <= j <= p + R; -1: open");
+    visit("dilation", dilation, "keep j = p + m N; L and R of windows then bound m");
+    visit("strided", strided, "keep |j - p| < N, and where N divides j - p");
+    visit("norm", norm, "how scores become weights");
+    visit("dropout", dropout, "probability of dropping a weight");
+    visit("seed", seed, "of dropout");
+    visit("observe", observe, "what is to be seen of the weights, separated by commas");
+    visit("backward", backward, "compute the gradients, too; IN has the one of o as do");
+    visit("precision", precision, "of computing and of OUT; auto: that of q");
+    visit("reference", reference, "compute the definition, in plain loops, in f64");
+  }
+};
+
+/// The scale; nothing for "auto". Throws kOptionValue for what is no finite number.
+std::optional<double> parse_scale(std::string_view text);
+
+/// "L,R"; both sides open for "". Throws kOptionValue for anything else, and below kOpen.
+Reach parse_window(std::string_view text);
+
+/// The names in "a,b".
+std::vector<std::string> parse_observe(std::string_view text);
+
+/// Throws kOptionValue for a rate below 1 and a probability outside [0, 1).
+void check_settings(const AttentionSettings& settings);
+
+}  // namespace fovea

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/attention_tensors.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/base/option.h"
+#include "fovea/base/printable.h"
+#include "fovea/config/suggest.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::string_view kOperands[] = {"q", "k", "v"};
+// A tensor without values says any sizes for nothing; loops run over them.
+constexpr index kMostRowsOfNothing = index{1} << 20;
+
+std::vector<std::string> words_of(std::string_view axes) {
+  std::istringstream stream{std::string(axes)};
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+/// The sizes that the words of axes have, and which tensor gave each.
+class KnownSizes {
+ public:
+  explicit KnownSizes(std::string_view where) : where_(where) {}
+
+  void check_shape(const TensorSpec& spec, const Shape& shape) {
+    const std::vector<std::string> words = words_of(spec.axes);
+    check(shape.axes() == static_cast<int>(words.size()), "{}: {} must be {}; it is {}", where_,
+          spec.name, axes_text(spec.axes), to_string(shape));
+    for (int axis = 0; axis < shape.axes(); ++axis) {
+      check_axis(spec, shape, axis, words[static_cast<std::size_t>(axis)]);
+    }
+    check_empty(spec, shape);
+  }
+
+ private:
+  struct Known {
+    index size;
+    std::string_view tensor;
+  };
+
+  void check_axis(const TensorSpec& spec, const Shape& shape, int axis, const std::string& word) {
+    const index size = shape[axis];
+    const std::string letter = word.substr(0, word.find('|'));
+    if (word != letter && size == 1) return;
+    index number = 0;
+    if (std::from_chars(word.data(), word.data() + word.size(), number).ec == std::errc()) {
+      check(size == number, "{}: {} must be {}; it is {}: axis {} must be {}, and is {}", where_,
+            spec.name, axes_text(spec.axes), to_string(shape), axis, number, size);
+      return;
+    }
+    const Known& known = known_.try_emplace(letter, Known{size, spec.name}).first->second;
+    check(size == known.size, "{}: {} must be {}; it is {}: axis {} is {}, and {} in {}", where_,
+          spec.name, axes_text(spec.axes), to_string(shape), letter, size, known.size,
+          known.tensor);
+  }
+
+  void check_empty(const TensorSpec& spec, const Shape& shape) const {
+    if (shape.size() > 0) return;
+    index rows = 1;
+    for (const index size : shape) {
+      check(size <= kMostRowsOfNothing / rows, "{}: {} is {}: too many rows of no values", where_,
+            spec.name, to_string(shape));
+      rows *= std::max<index>(size, 1);
+    }
+  }
+
+  std::string_view where_;
+  std::map<std::string, Known> known_;
+};
+
+void check_known(const std::vector<NamedTensor>& tensors, std::span<const TensorSpec> specs,
+                 std::string_view where) {
+  std::vector<std::string> known;
+  for (const TensorSpec& spec : specs) known.emplace_back(spec.name);
+  for (const NamedTensor& named : tensors) {
+    if (find_named(specs, named.name) != nullptr) continue;
+    const std::string meant = did_you_mean(named.name, known);
+    throw Error(
+        ErrorCode::kInputFormat,
+        fmt::format("{}: attention has no use for a tensor {}", where, printable(named.name)),
+        meant.empty() ? "it takes " + names_in(specs) : meant);
+  }
+}
+
+void check_together(const AttentionTensors& tensors, std::span<const TensorSpec> specs) {
+  for (const TensorSpec& spec : specs) {
+    if (spec.together.empty() || tensors.find(spec.name) == nullptr) continue;
+    if (tensors.find(spec.together) != nullptr) continue;
+    throw Error(
+        ErrorCode::kInputFormat,
+        fmt::format("{}: {} is there without {}", tensors.where(), spec.name, spec.together),
+        fmt::format("give both {} and {}, or neither", spec.name, spec.together));
+  }
+}
+
+struct Accepted {
+  TensorValues values;
+  std::string_view types;
+  std::vector<DType> dtypes;
+};
+
+const Accepted& accepted(TensorValues values) {
+  static const Accepted kAll[] = {
+      {TensorValues::kReal,
+       "float32, float64 or bfloat16",
+       {DType::kFloat32, DType::kFloat64, DType::kBFloat16}},
+      {TensorValues::kInt32, "int32 or int64", {DType::kInt32, DType::kInt64}},
+      {TensorValues::kBytes, "uint8 or bool", {DType::kUInt8}}};
+  return kAll[static_cast<int>(values)];
+}
+
+// Whole numbers become int32; all else stays as it is.
+Tensor checked_values(const TensorSpec& spec, const Tensor& tensor, std::string_view where) {
+  const Accepted& known = accepted(spec.values);
+  if (std::find(known.dtypes.begin(), known.dtypes.end(), tensor.dtype()) == known.dtypes.end()) {
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{}: {} must hold {}; it holds {}", where, spec.name, known.types,
+                            to_string(tensor.dtype())),
+                "convert it before it is saved");
+  }
+  if (tensor.dtype() != DType::kInt64) return tensor;
+  for (const std::int64_t value : tensor.vec<std::int64_t>()) {
+    if (std::in_range<std::int32_t>(value)) continue;
+    fail(ErrorCode::kInputFormat, "{}: {} holds {}, which does not fit in int32", where, spec.name,
+         value);
+  }
+  return tensor.to(DType::kInt32);
+}
+
+}  // namespace
+
+std::string axes_text(std::string_view axes) {
+  std::string text;
+  for (std::string word : words_of(axes)) {
+    if (const std::size_t bar = word.find('|'); bar != std::string::npos) {
+      word.replace(bar, 1, " or ");
+    }
+    text += text.empty() ? word : ", " + word;
+  }
+  return "[" + text + "]";
+}
+
+AttentionTensors::AttentionTensors(std::vector<NamedTensor> tensors,
+                                   std::span<const TensorSpec> specs, std::string where)
+    : tensors_(std::move(tensors)), where_(std::move(where)) {
+  check_known(tensors_, specs, where_);
+  for (const std::string_view name : kOperands) at(name);
+  check_together(*this, specs);
+  KnownSizes sizes(where_);
+  for (const TensorSpec& spec : specs) {  // in their order: q says what B is
+    const auto found =
+        std::find_if(tensors_.begin(), tensors_.end(),
+                     [&](const NamedTensor& named) { return named.name == spec.name; });
+    if (found == tensors_.end()) continue;
+    found->tensor = checked_values(spec, found->tensor, where_);
+    sizes.check_shape(spec, found->tensor.shape());
+  }
+}
+
+const Tensor* AttentionTensors::find(std::string_view name) const {
+  const NamedTensor* found = find_named(tensors_, name);
+  return found == nullptr ? nullptr : &found->tensor;
+}
+
+const Tensor& AttentionTensors::at(std::string_view name) const {
+  const Tensor* tensor = find(name);
+  if (tensor != nullptr) return *tensor;
+  throw Error(ErrorCode::kInputFormat, fmt::format("{}: the tensor {} is missing", where_, name),
+              fmt::format("write it to the file, under the name {}", name));
+}
+
+AttentionSizes AttentionTensors::sizes() const {
+  const Shape &q = at("q").shape(), &k = at("k").shape(), &v = at("v").shape();
+  return {.B = q[0], .T = q[1], .S = k[1], .H = q[2], .G = k[2], .D = q[3], .Dv = v[3]};
+}
+
+}  // namespace fovea

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensors of one call of attention, by name: whether they are known, and fit together.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/attention/tile.h"
+#include "fovea/tensor/named_tensor.h"
+
+namespace fovea {
+
+/// What a tensor holds, and the types that it may be given in.
+enum class TensorValues {
+  kReal,   ///< float32, float64, bfloat16
+  kInt32,  ///< int32, or int64 that fits
+  kBytes,  ///< uint8 or bool: nonzero is true
+};
+
+/// A tensor that a call may have. `axes`: one word for each, such as "B H|1 2": a word stands for
+/// one size throughout the call, "H|1" for that of H or 1, a number for itself.
+struct TensorSpec {
+  std::string_view name;
+  std::string_view axes;
+  TensorValues values = TensorValues::kReal;
+  std::string_view together = {};  ///< another one without which it makes no sense
+};
+
+/// "[B, H or 1, 2]" of "B H|1 2".
+std::string axes_text(std::string_view axes);
+
+class AttentionTensors {
+ public:
+  /// Takes what is there; `where` is the file, and begins each message. q, k and v must be there.
+  /// Throws kInputFormat for a name that no spec has (with the likeliest one that was meant), for
+  /// one that is missing, and for a type that cannot be; kShape that names the tensor, the axis and
+  /// both sizes. Whole numbers become int32.
+  AttentionTensors(std::vector<NamedTensor> tensors, std::span<const TensorSpec> specs,
+                   std::string where);
+
+  const Tensor* find(std::string_view name) const;
+  /// Throws kInputFormat if it is missing.
+  const Tensor& at(std::string_view name) const;
+  const std::string& where() const { return where_; }
+  AttentionSizes sizes() const;
+
+ private:
+  std::vector<NamedTensor> tensors_;
+  std::string where_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/run_attention.h"
+
+#include <type_traits>
+#include <utility>
+
+#include "fovea/attention/reference.h"
+#include "fovea/base/check.h"
+#include "fovea/task/attention_call.h"
+
+namespace fovea {
+
+namespace {
+
+bool is_float64(const AttentionSettings& settings, const AttentionTensors& tensors) {
+  if (settings.reference || settings.precision == PrecisionKind::kFloat64) return true;
+  return settings.precision == PrecisionKind::kAuto && tensors.at("q").dtype() == DType::kFloat64;
+}
+
+// Calls f with the call in the precision that is asked for; what the operator says of shapes gets
+// the name of the file.
+template <class F>
+auto with_call(const AttentionSettings& settings, const AttentionTensors& tensors, F&& f) {
+  try {
+    if (is_float64(settings, tensors)) return f(AttentionCall<double>(settings, tensors));
+    return f(AttentionCall<float>(settings, tensors));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kShape) throw;
+    throw Error(ErrorCode::kShape, fmt::format("{}: {}", tensors.where(), error.what()),
+                error.hint().empty() ? "fovea attention --help lists the tensors and their shapes"
+                                     : error.hint());
+  }
+}
+
+template <class T>
+void forward(const Context& context, const AttentionCall<T>& call,
+             const AttentionOutputs<T>& outputs) {
+  if constexpr (std::is_same_v<T, double>) {
+    if (call.settings.reference) {
+      return attention_reference_forward<T>(call.attention, call.in, outputs);
+    }
+  }
+  attention_forward<T>(context, call.attention, call.in, outputs);
+}
+
+template <class T>
+void backward(const Context& context, AttentionCall<T>& call, const AttentionSaved<T>& saved) {
+  const auto& [q, k, v] = call.in;
+  const AttentionGradients<T> gradients{call.view_out("dq", q.length, q.heads, q.width),
+                                        call.view_out("dk", k.length, k.heads, k.width),
+                                        call.view_out("dv", v.length, v.heads, v.width)};
+  if constexpr (std::is_same_v<T, double>) {
+    if (call.settings.reference) {
+      return attention_reference_backward<T>(call.attention, call.in, saved, gradients);
+    }
+  }
+  attention_backward<T>(context, call.attention, call.in, saved, gradients);
+}
+
+template <class T>
+std::vector<NamedTensor> run(const Context& context, AttentionCall<T> call) {
+  const auto& [q, k, v] = call.in;
+  AttentionOutputs<T> outputs{.o = call.view_out("o", q.length, q.heads, v.width),
+                              .lse = call.rows_out("lse"),
+                              .weights = call.weights};
+  Tensor low;
+  if (call.settings.backward) {
+    low = Tensor({q.batch, q.heads, q.length}, kDTypeOf<T>);
+    outputs.lse_low = RowView<T>::contiguous(low.template data<T>(), q.batch, q.heads, q.length);
+  }
+  forward(context, call, outputs);
+  if (call.settings.backward) {
+    backward(context, call, {outputs.o, outputs.lse, call.view("do"), outputs.lse_low});
+  }
+  return std::move(call.out);
+}
+
+}  // namespace
+
+AttentionPlan plan_attention(const Context& context, const AttentionSettings& settings,
+                             const AttentionTensors& tensors) {
+  AttentionPlan plan = with_call(settings, tensors, [&]<class T>(const AttentionCall<T>& call) {
+    return attention_plan<T>(context, call.attention, call.in);
+  });
+  if (settings.reference) plan.kernel = "reference float64";
+  return plan;
+}
+
+std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,
+                                       const AttentionTensors& tensors) {
+  return with_call(settings, tensors, [&]<class T>(AttentionCall<T> call) {
+    return run<T>(context, std::move(call));
+  });
+}
+
+}  // namespace fovea

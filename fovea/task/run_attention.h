@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The attention operator on tensors by name: what `fovea attention` does.
+#pragma once
+
+#include <vector>
+
+#include "fovea/attention/attention.h"
+#include "fovea/task/attention_settings.h"
+#include "fovea/task/attention_tensors.h"
+
+namespace fovea {
+
+/// What would be done. Of the reference, `kernel` says so, and the tiles are those of the fused
+/// kernel. Throws as run_attention does.
+AttentionPlan plan_attention(const Context& context, const AttentionSettings& settings,
+                             const AttentionTensors& tensors);
+
+/// Computes o, lse, what is to be observed and, with `backward`, the gradients: tensors of float32
+/// or float64, as the precision says; the reference is float64.
+/// Throws kShape that begins with the name of the file, kOptionValue, kInputFormat (do is missing),
+/// kOutOfMemory.
+std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,
+                                       const AttentionTensors& tensors);
+
+}  // namespace fovea

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/tensor/npy.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "fovea/base/check.h"
+#include "fovea/base/printable.h"
+
+namespace fovea {
+
+static_assert(std::endian::native == std::endian::little,
+              "values are stored as they lie in memory");
+
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::size_t kVersionBytes = 2;
+// numpy itself reads no longer ones.
+constexpr std::size_t kMostHeaderBytes = 10000;
+constexpr std::size_t kBoundary = 64;
+
+struct NpyType {
+  std::string_view descr;
+  DType dtype;
+};
+// Where a type is there twice, the first one is written.
+constexpr NpyType kTypes[] = {{"<f4", DType::kFloat32}, {"<f8", DType::kFloat64},
+                              {"<i4", DType::kInt32},   {"<i8", DType::kInt64},
+                              {"|u1", DType::kUInt8},   {"|b1", DType::kUInt8}};
+
+[[noreturn]] void damaged(std::string_view where, const std::string& what,
+                          const std::string& hint =
+                              "save the array again, with numpy.save or "
+                              "numpy.savez") {
+  throw Error(ErrorCode::kInputFormat, fmt::format("{}: {}", where, what), hint);
+}
+
+struct Header {
+  DType dtype;
+  Shape shape;
+};
+
+/// Reads {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }: keys in any order, each once.
+class HeaderReader {
+ public:
+  HeaderReader(std::string_view text, std::string_view where) : rest_(text), where_(where) {}
+
+  Header read() {
+    expect('{');
+    while (!take('}')) {
+      read_item();
+      if (take(',')) continue;
+      expect('}');
+      break;
+    }
+    skip_blanks();
+    if (!rest_.empty()) fail_header("more than one dictionary");
+    if (!dtype_ || !order_seen_ || !shape_) {
+      fail_header("a key missing: it needs descr, fortran_order and shape");
+    }
+    return {*dtype_, *shape_};
+  }
+
+ private:
+  void read_item() {
+    const std::string_view key = text();
+    expect(':');
+    if (key == "descr" && !dtype_) {
+      dtype_ = type();
+    } else if (key == "fortran_order" && !order_seen_) {
+      order_seen_ = true;
+      require_c_order();
+    } else if (key == "shape" && !shape_) {
+      shape_ = shape();
+    } else {
+      fail_header(fmt::format("the key {} twice, or where none may be", printable(key)));
+    }
+  }
+
+  DType type() {
+    skip_blanks();
+    if (rest_.starts_with('[')) {
+      damaged(where_, "holds records; only plain numbers can be used");
+    }
+    const std::string_view descr = text();
+    const auto found = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                    [&](const NpyType& type) { return type.descr == descr; });
+    if (found == std::end(kTypes)) {
+      damaged(where_,
+              fmt::format("holds values of type {}; only float32, float64, int32, int64, uint8 and "
+                          "bool can be used, little-endian",
+                          printable(descr)),
+              "convert the array, such as x.astype(numpy.float32)");
+    }
+    return found->dtype;
+  }
+
+  void require_c_order() {
+    skip_blanks();
+    if (take_word("False")) return;
+    if (!take_word("True")) fail_header("a fortran_order that is neither True nor False");
+    damaged(where_, "is in Fortran order; only C order can be used",
+            "save numpy.ascontiguousarray(x)");
+  }
+
+  Shape shape() {
+    std::vector<index> sizes;
+    bool comma = false;
+    expect('(');
+    while (!take(')')) {
+      if (!sizes.empty() && !comma) fail_header("a shape without commas");
+      sizes.push_back(number());
+      comma = take(',');
+    }
+    if (sizes.size() == 1 && !comma) fail_header("a number where the tuple of the shape should be");
+    if (sizes.size() > Shape::kMaxAxes) {
+      damaged(where_,
+              fmt::format("has {} axes; at most {} can be used", sizes.size(), Shape::kMaxAxes));
+    }
+    try {
+      return Shape(std::span<const index>(sizes));
+    } catch (const Error&) {
+      damaged(where_, "has more values than can be counted");
+    }
+  }
+
+  index number() {
+    skip_blanks();
+    index value = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc() || value < 0) fail_header("a size that is no whole number");
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return value;
+  }
+
+  std::string_view text() {
+    skip_blanks();
+    const char quote = rest_.empty() ? '\0' : rest_[0];
+    if (quote != '\'' && quote != '"') fail_header("no text where one should be");
+    const std::size_t end = rest_.find(quote, 1);
+    if (end == std::string_view::npos) fail_header("a text without end");
+    const std::string_view inside = rest_.substr(1, end - 1);
+    rest_.remove_prefix(end + 1);
+    return inside;
+  }
+
+  bool take(char c) {
+    skip_blanks();
+    if (!rest_.starts_with(c)) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  bool take_word(std::string_view word) {
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
+    return true;
+  }
+
+  void expect(char c) {
+    if (!take(c)) fail_header(fmt::format("no '{}' where one should be", c));
+  }
+
+  void skip_blanks() {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \n"), rest_.size()));
+  }
+
+  [[noreturn]] void fail_header(const std::string& what) const {
+    damaged(where_, "its header has " + what);
+  }
+
+  std::string_view rest_, where_;
+  std::optional<DType> dtype_;
+  std::optional<Shape> shape_;
+  bool order_seen_ = false;
+};
+
+// Splits the file behind its header, of which it returns the text.
+std::string_view take_header(std::string_view& bytes, std::string_view where) {
+  if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kVersionBytes) {
+    damaged(where, "is no array of numpy");
+  }
+  const int major = bytes[kMagic.size()], minor = bytes[kMagic.size() + 1];
+  if (major < 1 || major > 3 || minor != 0) {
+    damaged(where, fmt::format("is of version {}.{}; 1.0, 2.0 and 3.0 can be read", major, minor));
+  }
+  bytes.remove_prefix(kMagic.size() + kVersionBytes);
+  const std::size_t digits = major == 1 ? 2 : 4;
+  if (bytes.size() < digits) damaged(where, "ends within its header");
+  std::size_t length = 0;
+  for (std::size_t i = digits; i-- > 0;) {
+    length = length << 8 | static_cast<unsigned char>(bytes[i]);
+  }
+  bytes.remove_prefix(digits);
+  if (length > kMostHeaderBytes || length > bytes.size()) {
+    damaged(where, fmt::format("its header claims {} bytes; {} follow, and at most {} are allowed",
+                               length, bytes.size(), kMostHeaderBytes));
+  }
+  const std::string_view header = bytes.substr(0, length);
+  bytes.remove_prefix(length);
+  return header;
+}
+
+std::string shape_text(const Shape& shape) {
+  std::string text;
+  for (const index size : shape) text += std::to_string(size) + ", ";
+  if (shape.axes() > 1) text.resize(text.size() - 2);
+  if (shape.axes() == 1) text.resize(text.size() - 1);
+  return "(" + text + ")";
+}
+
+}  // namespace
+
+Tensor parse_npy(std::string_view bytes, std::string_view where) {
+  const std::string_view text = take_header(bytes, where);
+  const auto [dtype, shape] = HeaderReader(text, where).read();
+  const auto size = static_cast<std::size_t>(byte_size(dtype));
+  if (bytes.size() % size != 0 || bytes.size() / size != static_cast<std::size_t>(shape.size())) {
+    damaged(where,
+            fmt::format("is {} {}, {} values of {} bytes; {} bytes follow its header",
+                        to_string(dtype), to_string(shape), shape.size(), size, bytes.size()),
+            "the file is damaged; restore it from a copy");
+  }
+  Tensor tensor = Tensor::empty(shape, dtype);
+  if (!bytes.empty()) std::memcpy(tensor.bytes().data(), bytes.data(), bytes.size());
+  return tensor;
+}
+
+std::string npy_bytes(const Tensor& tensor) {
+  const auto type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const NpyType& known) {
+    return tensor.defined() && known.dtype == tensor.dtype();
+  });
+  check(type != std::end(kTypes), "npy: numpy has no type for {}", tensor.describe());
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
+                                   type->descr, shape_text(tensor.shape()));
+  const std::size_t before = kMagic.size() + kVersionBytes + 2;
+  const std::size_t whole = (before + header.size() + 1 + kBoundary - 1) / kBoundary * kBoundary;
+  header.resize(whole - before - 1, ' ');
+  header += '\n';
+  std::string bytes(kMagic);
+  bytes += '\1';
+  bytes += '\0';
+  bytes += static_cast<char>(header.size() & 0xff);
+  bytes += static_cast<char>(header.size() >> 8);
+  bytes += header;
+  const auto values = tensor.bytes();
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size());
+  return bytes;
+}
+
+}  // namespace fovea

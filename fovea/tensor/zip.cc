@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/tensor/zip.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "fovea/base/check.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/printable.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::uint32_t kLocalSignature = 0x04034b50;
+constexpr std::uint32_t kEntrySignature = 0x02014b50;
+constexpr std::uint32_t kEndSignature = 0x06054b50;
+constexpr std::size_t kLocalBytes = 30, kEntryBytes = 46, kEndBytes = 22;
+
+constexpr std::uint32_t kStored = 0, kDeflated = 8;
+// Bits 1 and 2 tell how it was deflated, 3 that sizes follow the data, 11 that names are UTF-8.
+constexpr std::uint32_t kHarmlessFlags = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 11;
+constexpr std::uint32_t kUtf8Flag = 1 << 11;
+// What a field holds whose value stands in a ZIP64 record.
+constexpr std::uint32_t kElsewhere16 = 0xffff, kElsewhere32 = 0xffffffff;
+// Two bits of a deflated stream make at most 258 bytes.
+constexpr std::uint64_t kMostExpansion = 1032;
+
+[[noreturn]] void damaged(std::string_view where, const std::string& what) {
+  throw Error(ErrorCode::kInputFormat, fmt::format("{}: {}", where, what),
+              "the file is damaged or is no .npz file; restore it from a copy");
+}
+
+[[noreturn]] void too_large(std::string_view where) {
+  throw Error(ErrorCode::kInputFormat,
+              fmt::format("{}: has ZIP64 records, as archives of 4 GiB and more have", where),
+              "save the tensors as .safetensors");
+}
+
+std::uint32_t u16(std::string_view bytes, std::size_t at) {
+  return static_cast<unsigned char>(bytes[at]) |
+         static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at + 1])) << 8;
+}
+
+std::uint32_t u32(std::string_view bytes, std::size_t at) {
+  return u16(bytes, at) | u16(bytes, at + 2) << 16;
+}
+
+struct Entry {
+  std::string_view name;
+  std::uint32_t method, crc;
+  std::uint64_t packed, size;  // bytes in the file, and of the member
+  std::uint64_t header;        // where its local header begins
+  std::uint64_t begin = 0;     // of its bytes
+};
+
+struct Directory {
+  std::string_view bytes;
+  std::uint32_t entries;
+  std::uint64_t begin;
+};
+
+Directory find_directory(std::string_view file, std::string_view where) {
+  if (file.size() < kEndBytes || u32(file, file.size() - kEndBytes) != kEndSignature) {
+    damaged(where, "does not end with the directory of an archive");
+  }
+  const std::string_view end = file.substr(file.size() - kEndBytes);
+  const std::uint32_t entries = u16(end, 10), size = u32(end, 12), begin = u32(end, 16);
+  if (entries == kElsewhere16 || size == kElsewhere32 || begin == kElsewhere32) too_large(where);
+  if (u16(end, 4) != 0 || u16(end, 6) != 0 || u16(end, 8) != entries) {
+    damaged(where, "is a part of an archive of several disks");
+  }
+  if (u16(end, 20) != 0) damaged(where, "has a comment behind its end");
+  if (std::uint64_t{begin} + size != file.size() - kEndBytes) {
+    damaged(where, fmt::format("the directory claims bytes {} to {} of a file of {}", begin,
+                               std::uint64_t{begin} + size, file.size()));
+  }
+  return {file.substr(begin, size), entries, begin};
+}
+
+void check_entry(const Entry& entry, std::uint32_t flags, std::string_view where) {
+  const std::string name = printable(entry.name);
+  if ((flags & ~kHarmlessFlags) != 0) {
+    damaged(where, fmt::format("member {} is encrypted or patched (flags {:#06x})", name, flags));
+  }
+  if (entry.packed == kElsewhere32 || entry.size == kElsewhere32 || entry.header == kElsewhere32) {
+    too_large(where);
+  }
+  if (entry.method != kStored && entry.method != kDeflated) {
+    damaged(where, fmt::format("member {} is packed by method {}; only 0 (stored) and 8 (deflated) "
+                               "can be read",
+                               name, entry.method));
+  }
+  const bool possible = entry.method == kStored ? entry.size == entry.packed
+                                                : entry.size / kMostExpansion <= entry.packed;
+  if (!possible) {
+    damaged(where, fmt::format("member {} claims {} bytes of {} packed ones", name, entry.size,
+                               entry.packed));
+  }
+}
+
+// The bytes of a member begin where its local header ends.
+void find_bytes(std::string_view file, Entry& entry, std::uint64_t directory,
+                std::string_view where) {
+  const auto fail_entry = [&](std::string_view what) {
+    damaged(where, fmt::format("member {} {}", printable(entry.name), what));
+  };
+  if (directory < kLocalBytes || entry.header > directory - kLocalBytes) {
+    fail_entry("begins outside of the file");
+  }
+  const std::string_view local = file.substr(static_cast<std::size_t>(entry.header));
+  if (u32(local, 0) != kLocalSignature) fail_entry("has no header where it should begin");
+  const std::uint64_t name = u16(local, 26), extra = u16(local, 28);
+  entry.begin = entry.header + kLocalBytes + name + extra;
+  if (entry.begin + entry.packed > directory) fail_entry("ends outside of the file");
+  if (local.substr(kLocalBytes, static_cast<std::size_t>(name)) != entry.name ||
+      u16(local, 8) != entry.method) {
+    fail_entry("has another name or method in its own header");
+  }
+}
+
+void check_apart(std::vector<Entry> entries, std::string_view where) {
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.header < b.header; });
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    if (entries[i].header >= entries[i - 1].begin + entries[i - 1].packed) continue;
+    damaged(where, fmt::format("members {} and {} overlap", printable(entries[i - 1].name),
+                               printable(entries[i].name)));
+  }
+}
+
+std::vector<Entry> read_directory(std::string_view file, std::string_view where) {
+  const Directory directory = find_directory(file, where);
+  std::vector<Entry> entries;
+  std::string_view rest = directory.bytes;
+  for (std::uint32_t n = 0; n < directory.entries; ++n) {
+    if (rest.size() < kEntryBytes || u32(rest, 0) != kEntrySignature) {
+      damaged(where,
+              fmt::format("the directory ends after {} of {} members", n, directory.entries));
+    }
+    const std::size_t name = u16(rest, 28);
+    const std::size_t length = kEntryBytes + name + u16(rest, 30) + u16(rest, 32);
+    if (rest.size() < length) damaged(where, "the directory ends within a name");
+    Entry entry{.name = rest.substr(kEntryBytes, name),
+                .method = u16(rest, 10),
+                .crc = u32(rest, 16),
+                .packed = u32(rest, 20),
+                .size = u32(rest, 24),
+                .header = u32(rest, 42)};
+    check_entry(entry, u16(rest, 8), where);
+    find_bytes(file, entry, directory.begin, where);
+    entries.push_back(entry);
+    rest.remove_prefix(length);
+  }
+  if (!rest.empty()) damaged(where, "the directory holds more than its members");
+  check_apart(entries, where);
+  return entries;
+}
+
+std::string inflated(std::string_view packed, const Entry& entry, std::string_view where) {
+  const std::int64_t available = available_memory().bytes;
+  if (static_cast<std::int64_t>(entry.size) > available) {
+    fail(ErrorCode::kOutOfMemory, "{}: member {} is {} bytes; {} are available", where,
+         printable(entry.name), entry.size, available);
+  }
+  std::string bytes(static_cast<std::size_t>(entry.size), '\0');
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  // zlib reads through a pointer that it does not call const.
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(bytes.data());
+  stream.avail_out = static_cast<uInt>(bytes.size());
+  const int status = inflate(&stream, Z_FINISH);
+  const bool whole = status == Z_STREAM_END && stream.avail_in == 0 && stream.avail_out == 0;
+  inflateEnd(&stream);
+  if (!whole) {
+    damaged(where, fmt::format("member {} does not deflate to the {} bytes that it claims",
+                               printable(entry.name), entry.size));
+  }
+  return bytes;
+}
+
+std::uint32_t crc_of(std::string_view bytes) {
+  return static_cast<std::uint32_t>(
+      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+void append(std::string& to, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
+}
+
+// What the local header and the directory have in common: from the version that is needed to read
+// the member, up to the length of the extra field.
+void append_common(std::string& to, const ZipMember& member) {
+  constexpr std::uint64_t kVersion = 20, kMidnight = 0, kFirstDay = 1 << 5 | 1;  // 1980-01-01
+  append(to, kVersion, 2);
+  append(to, kUtf8Flag, 2);
+  append(to, kStored, 2);
+  append(to, kMidnight, 2);
+  append(to, kFirstDay, 2);
+  append(to, crc_of(member.bytes), 4);
+  append(to, member.bytes.size(), 4);
+  append(to, member.bytes.size(), 4);
+  append(to, member.name.size(), 2);
+  append(to, 0, 2);
+}
+
+void append_entry(std::string& to, const ZipMember& member, std::uint64_t header) {
+  append(to, kEntrySignature, 4);
+  append(to, 20, 2);  // written by
+  append_common(to, member);
+  append(to, 0, 2);  // comment
+  append(to, 0, 2);  // disk
+  append(to, 0, 2);  // attributes inside
+  append(to, 0, 4);  // and outside
+  append(to, header, 4);
+  to += member.name;
+}
+
+}  // namespace
+
+void for_each_zip_member(std::string_view file, std::string_view where,
+                         const std::function<void(std::string_view, std::string_view)>& f) {
+  for (const Entry& entry : read_directory(file, where)) {
+    std::string_view bytes =
+        file.substr(static_cast<std::size_t>(entry.begin), static_cast<std::size_t>(entry.packed));
+    std::string unpacked;
+    if (entry.method == kDeflated) bytes = unpacked = inflated(bytes, entry, where);
+    if (crc_of(bytes) != entry.crc) {
+      damaged(where, fmt::format("member {} has a wrong checksum", printable(entry.name)));
+    }
+    f(entry.name, bytes);
+  }
+}
+
+std::string zip_bytes(std::span<const ZipMember> members) {
+  std::uint64_t total = kEndBytes;
+  for (const ZipMember& member : members) {
+    check(member.name.size() < kElsewhere16, "zip: a name of {} bytes", member.name.size());
+    total += kLocalBytes + kEntryBytes + 2 * member.name.size() + member.bytes.size();
+  }
+  if (total >= kElsewhere32 || members.size() >= kElsewhere16) {
+    throw Error(ErrorCode::kShape,
+                fmt::format("zip: {} members of {} bytes in all do not fit into an archive of less "
+                            "than 4 GiB",
+                            members.size(), total),
+                "choose .safetensors");
+  }
+  std::string file, directory;
+  file.reserve(static_cast<std::size_t>(total));
+  for (const ZipMember& member : members) {
+    append_entry(directory, member, file.size());
+    append(file, kLocalSignature, 4);
+    append_common(file, member);
+    file += member.name;
+    file += member.bytes;
+  }
+  const std::size_t begin = file.size();
+  file += directory;
+  append(file, kEndSignature, 4);
+  append(file, 0, 4);  // disks
+  append(file, members.size(), 2);
+  append(file, members.size(), 2);
+  append(file, directory.size(), 4);
+  append(file, begin, 4);
+  append(file, 0, 2);  // comment
+  return file;
+}
+
+}  // namespace fovea

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/run_attention.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "fovea/base/random.h"
+#include "fovea/task/attention_call.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+Tensor normal(const Shape& shape, std::uint64_t seed, DType dtype = DType::kFloat64) {
+  Random random(seed, RandomUse::kTest);
+  Tensor tensor(shape, DType::kFloat64);
+  for (double& x : tensor.vec<double>()) x = random.normal();
+  return tensor.to(dtype);
+}
+
+AttentionTensors problem(DType dtype, const std::vector<NamedTensor>& more = {}) {
+  std::vector<NamedTensor> all = {{"q", normal({2, 3, 4, 5}, 1, dtype)},
+                                  {"k", normal({2, 7, 2, 5}, 2, dtype)},
+                                  {"v", normal({2, 7, 2, 6}, 3, dtype)},
+                                  {"do", normal({2, 3, 4, 6}, 4, dtype)},
+                                  {"slopes", normal({4}, 5, dtype)}};
+  for (const NamedTensor& named : more) all.push_back(named);
+  return {all, attention_tensor_specs(), "in.npz"};
+}
+
+const AttentionSettings kBoth{.causal = CausalKind::kBottomRight,
+                              .dropout = 0.25,
+                              .seed = 3,
+                              .observe = "entropy,max,distance,weights",
+                              .backward = true};
+
+std::vector<std::string> names_of(const std::vector<NamedTensor>& tensors) {
+  std::vector<std::string> names;
+  for (const NamedTensor& named : tensors) names.push_back(named.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+const Tensor& at(const std::vector<NamedTensor>& tensors, std::string_view name) {
+  return std::find_if(tensors.begin(), tensors.end(),
+                      [&](const NamedTensor& named) { return named.name == name; })
+      ->tensor;
+}
+
+TEST(RunAttention, WritesWhatIsAskedForInThePrecisionOfTheQueries) {
+  const std::vector<std::string> forward = {"lse", "o"};
+  const std::vector<std::string> all = {"distance", "dk",  "dq",  "dslopes", "dv",
+                                        "entropy",  "lse", "max", "o",       "weights"};
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    EXPECT_EQ(names_of(run_attention(Context(1), {}, problem(dtype))), forward);
+    const auto results = run_attention(Context(1), kBoth, problem(dtype));
+    EXPECT_EQ(names_of(results), all);
+    for (const NamedTensor& named : results) EXPECT_EQ(named.tensor.dtype(), dtype) << named.name;
+    EXPECT_EQ(at(results, "o").shape(), (Shape{2, 3, 4, 6}));
+    EXPECT_EQ(at(results, "lse").shape(), (Shape{2, 4, 3}));
+    EXPECT_EQ(at(results, "dk").shape(), (Shape{2, 7, 2, 5}));
+    EXPECT_EQ(at(results, "dslopes").shape(), (Shape{4}));
+  }
+}
+
+TEST(RunAttention, ThePrecisionCanBeChosen) {
+  AttentionSettings settings;
+  settings.precision = PrecisionKind::kFloat32;
+  EXPECT_EQ(at(run_attention(Context(1), settings, problem(DType::kFloat64)), "o").dtype(),
+            DType::kFloat32);
+  settings.precision = PrecisionKind::kFloat64;
+  EXPECT_EQ(at(run_attention(Context(1), settings, problem(DType::kBFloat16)), "o").dtype(),
+            DType::kFloat64);
+  settings = {.reference = true};
+  EXPECT_EQ(at(run_attention(Context(1), settings, problem(DType::kFloat32)), "o").dtype(),
+            DType::kFloat64);
+}
+
+TEST(RunAttention, TheReferenceComputesTheSame) {
+  AttentionSettings settings = kBoth;
+  const auto fused = run_attention(Context(2), settings, problem(DType::kFloat64));
+  settings.reference = true;
+  const auto plain = run_attention(Context(2), settings, problem(DType::kFloat64));
+  ASSERT_EQ(names_of(fused), names_of(plain));
+  for (const NamedTensor& named : fused) {
+    const Tensor& other = at(plain, named.name);
+    for (index i = 0; i < other.size(); ++i) {
+      EXPECT_NEAR(named.tensor.data<double>()[i], other.data<double>()[i], 1e-12) << named.name;
+    }
+  }
+}
+
+// The gradient of o . do along a direction d is that of every operand times d.
+TEST(RunAttention, TheGradientIsThatOfTheForward) {
+  const AttentionTensors tensors = problem(DType::kFloat64);
+  const auto results = run_attention(Context(1), kBoth, tensors);
+  const auto loss = [&](std::string_view moved, double step) {
+    std::vector<NamedTensor> all;
+    for (const TensorSpec& spec : attention_tensor_specs()) {
+      if (tensors.find(spec.name) == nullptr) continue;
+      const std::string name(spec.name);
+      all.push_back({name, tensors.at(name).clone()});
+      if (name != moved) continue;
+      const Tensor direction = normal(all.back().tensor.shape(), 9);
+      Vec<double> values = all.back().tensor.vec<double>();
+      for (index i = 0; i < values.size; ++i) values[i] += step * direction.data<double>()[i];
+    }
+    const AttentionTensors at_step(all, attention_tensor_specs(), "in.npz");
+    const auto out = run_attention(Context(1), kBoth, at_step);
+    double sum = 0;
+    for (index i = 0; i < at(out, "o").size(); ++i) {
+      sum += at(out, "o").data<double>()[i] * tensors.at("do").data<double>()[i];
+    }
+    return sum;
+  };
+  constexpr double kStep = 1e-5;
+  for (const std::string name : {"q", "k", "v", "slopes"}) {
+    const Tensor& gradient = at(results, fmt::format("d{}", name));
+    const Tensor direction = normal(gradient.shape(), 9);
+    double expected = 0;
+    for (index i = 0; i < gradient.size(); ++i) {
+      expected += gradient.data<double>()[i] * direction.data<double>()[i];
+    }
+    EXPECT_NEAR((loss(name, kStep) - loss(name, -kStep)) / (2 * kStep), expected, 1e-7) << name;
+  }
+}
+
+TEST(RunAttention, ThePlanSaysWhatComputes) {
+  const AttentionTensors tensors = problem(DType::kFloat32);
+  const AttentionPlan plan = plan_attention(Context(1), kBoth, tensors);
+  EXPECT_EQ(plan.kernel, "fused float32");
+  EXPECT_EQ(plan.mask, "causal");
+  EXPECT_EQ(plan.bias, "alibi");
+  EXPECT_EQ(plan.observe, "entropy + maximum + distance");
+  EXPECT_GT(plan.tiles_kept, 0);
+  EXPECT_EQ(plan_attention(Context(1), {.reference = true}, tensors).kernel, "reference float64");
+}
+
+TEST(RunAttention, WhatTheOperatorRefusesNamesTheFile) {
+  const Tensor offsets = Tensor::of<std::int32_t>({2}, std::vector<std::int32_t>{0, 3});
+  const AttentionTensors packed =
+      problem(DType::kFloat32, {{"query_offsets", offsets}, {"key_offsets", offsets}});
+  EXPECT_THROWS(run_attention(Context(1), {}, packed), kShape,
+                "in.npz: attention: packed sequences need B = 1");
+}
+
+}  // namespace
+}  // namespace fovea

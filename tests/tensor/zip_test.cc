@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/tensor/zip.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "fovea/base/types.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+std::vector<ZipMember> members_of(const std::string& file) {
+  std::vector<ZipMember> members;
+  for_each_zip_member(file, "x.npz", [&](std::string_view name, std::string_view bytes) {
+    members.push_back({std::string(name), std::string(bytes)});
+  });
+  return members;
+}
+
+std::string two_members() {
+  return zip_bytes(std::vector<ZipMember>{{"a", "first"}, {"\u4e2d", std::string(300, '\0')}});
+}
+
+// Python's zipfile: "deflated" holds "ab" 500 times, "empty" nothing; both are deflated.
+constexpr std::string_view kDeflated =
+    "504b03041400000008000000210048c5c7570c000000e8030000080000006465666c617465644b4c4a1c85a3"
+    "70140e730800504b03041400000008000000210000000000020000000000000005000000656d707479030050"
+    "4b010214031400000008000000210048c5c7570c000000e80300000800000000000000000000008001000000"
+    "006465666c61746564504b010214031400000008000000210000000000020000000000000005000000000000"
+    "0000000000800132000000656d707479504b0506000000000200020069000000570000000000";
+
+std::string deflated_file() {
+  std::string bytes;
+  for (std::size_t i = 0; i < kDeflated.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(std::string(kDeflated.substr(i, 2)), nullptr, 16));
+  }
+  return bytes;
+}
+
+// Where the directory begins, as the end of the file says.
+std::size_t directory_of(const std::string& file) {
+  std::size_t begin = 0;
+  for (std::size_t i = 4; i-- > 0;) {
+    begin = begin << 8 | static_cast<unsigned char>(file[file.size() - 6 + i]);
+  }
+  return begin;
+}
+
+// The file with a byte of the directory's first entry replaced.
+std::string with_entry_byte(std::string file, std::size_t at, int value) {
+  file[directory_of(file) + at] = static_cast<char>(value);
+  return file;
+}
+
+TEST(Zip, WhatIsWrittenIsReadBack) {
+  const auto members = members_of(two_members());
+  ASSERT_EQ(members.size(), 2u);
+  EXPECT_EQ(members[0].name, "a");
+  EXPECT_EQ(members[0].bytes, "first");
+  EXPECT_EQ(members[1].name, "\u4e2d");
+  EXPECT_EQ(members[1].bytes, std::string(300, '\0'));
+  EXPECT_TRUE(members_of(zip_bytes({})).empty());
+}
+
+TEST(Zip, DeflatedMembersAreInflated) {
+  const auto members = members_of(deflated_file());
+  ASSERT_EQ(members.size(), 2u);
+  ASSERT_EQ(members[0].bytes.size(), 1000u);
+  for (std::size_t i = 0; i < 1000; ++i) EXPECT_EQ(members[0].bytes[i], "ab"[i % 2]);
+  EXPECT_EQ(members[1].name, "empty");
+  EXPECT_EQ(members[1].bytes, "");
+}
+
+TEST(Zip, EveryTruncationAndEveryTailIsFound) {
+  for (const std::string& file : {two_members(), deflated_file()}) {
+    for (std::size_t size = 0; size < file.size(); ++size) {
+      EXPECT_THROWS(members_of(file.substr(0, size)), kInputFormat, "x.npz: ");
+    }
+    EXPECT_THROWS(members_of(file + '\0'), kInputFormat, "does not end with the directory");
+    EXPECT_THROWS(members_of("x" + file), kInputFormat, "the directory claims bytes");
+  }
+}
+
+// What is flipped either has no meaning (a date) or is found: the bytes never differ.
+TEST(Zip, AFlippedBitNeverChangesAMember) {
+  for (const std::string& file : {two_members(), deflated_file()}) {
+    const auto good = members_of(file);
+    index refused = 0;
+    for (std::size_t bit = 0; bit < 8 * file.size(); ++bit) {
+      std::string flipped = file;
+      flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+      try {
+        const auto members = members_of(flipped);
+        ASSERT_EQ(members.size(), good.size()) << bit;
+        for (std::size_t i = 0; i < good.size(); ++i) EXPECT_EQ(members[i].bytes, good[i].bytes);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::kInputFormat) << error.what();
+        ++refused;
+      }
+    }
+    EXPECT_GT(refused, static_cast<index>(4 * file.size()));
+  }
+}
+
+TEST(Zip, EveryLieOfTheDirectoryIsNamed) {
+  const std::string file = two_members();
+  const auto refused = [&](std::size_t at, int value, const char* words) {
+    EXPECT_THROWS(members_of(with_entry_byte(file, at, value)), kInputFormat, words);
+  };
+  refused(0, 'X', "ends after 0 of 2 members");
+  refused(8, 1, "is encrypted or patched");
+  refused(10, 12, "is packed by method 12");
+  refused(16, 0, "has a wrong checksum");
+  refused(20, 6, "claims 5 bytes of 6 packed ones");
+  refused(29, 1, "the directory ends within a name");
+  refused(42, 1, "has no header where it should begin");
+  refused(44, 1, "begins outside of the file");
+  refused(46, 'b', "has another name or method in its own header");
+  EXPECT_THROWS(members_of(with_entry_byte(deflated_file(), 26, 255)), kInputFormat, "packed ones");
+}
+
+TEST(Zip, MembersMustNotOverlap) {
+  const std::string one = zip_bytes(std::vector<ZipMember>{{"a", "first"}});
+  const std::size_t begin = directory_of(one);
+  const std::string entry = one.substr(begin, one.size() - 22 - begin);
+  std::string twice = one.substr(0, begin) + entry + entry + one.substr(one.size() - 22);
+  const std::size_t end = twice.size() - 22;
+  twice[end + 8] = twice[end + 10] = 2;
+  twice[end + 12] = static_cast<char>(2 * entry.size());
+  EXPECT_THROWS(members_of(twice), kInputFormat, "members 'a' and 'a' overlap");
+}
+
+TEST(Zip, LargeArchivesOfOthersAreNamed) {
+  std::string file = two_members();
+  for (std::size_t i = 0; i < 4; ++i) file[file.size() - 6 + i] = '\xff';
+  EXPECT_THROWS(members_of(file), kInputFormat, "ZIP64");
+  std::string entry = two_members();
+  for (std::size_t i = 20; i < 28; ++i) entry = with_entry_byte(entry, i, 255);
+  EXPECT_THROWS(members_of(entry), kInputFormat, "ZIP64");
+}
+
+}  // namespace
+}  // namespace fovea
