@@ -38,6 +38,7 @@ struct Plan {
     visit("isa", plan.isa, "instruction set");
     visit("mask", plan.mask, "what is kept");
     visit("bias", plan.bias, "what is done to scores");
+    visit("norm", plan.norm, "how scores become weights");
     visit("values", plan.values, "what joins the values");
     visit("observe", plan.observe, "what sees the weights");
     visit("tiles", plan.tiles, "of the whole rectangles");
@@ -101,6 +102,7 @@ void print_plan(const AttentionPlan& plan) {
   print(fmt::format("kernel          {}, {}\n", plan.kernel, plan.isa));
   print(fmt::format("mask            {}\n", plan.mask));
   print(fmt::format("bias            {}\n", plan.bias));
+  print(fmt::format("norm            {}\n", plan.norm));
   print(fmt::format("values          {}\n", plan.values));
   print(fmt::format("observe         {}\n", plan.observe));
   print(fmt::format("tiles           {} of {} computed, {} of these masked\n", plan.tiles_kept,
@@ -148,6 +150,7 @@ Examples:
   fovea attention in.npz -o out.npz --window 64,0 --backward --observe entropy
   fovea attention in.npz --causal --plan)"};
   for (OptionSpec& option : spec.options) {
+    option.environment.clear();  // what is computed is said by the file and the options alone
     if (option.name == "causal") option.kind = OptionKind::kOptionalValue;
     if (option.name == "causal") option.placeholder = "[=" + option.placeholder + "]";
     if (option.name == "scale") option.placeholder = "X|auto";
@@ -168,6 +171,7 @@ Examples:
 
 int attention(const Arguments& arguments) {
   set_messages_from(arguments);
+  warn_of_unread_variables(attention_spec().options);
   const AttentionSettings settings = settings_of(arguments);
   const std::string input = arguments.text("IN"), output = arguments.text("output");
   if (!arguments.on("plan") && output.empty()) {

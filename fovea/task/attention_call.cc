@@ -62,6 +62,20 @@ void keep_causal(AttentionCall<T>& call) {
   call.keep(mask::Causal(top_left ? Align::kTopLeft : Align::kBottomRight));
 }
 
+template <class T>
+void choose_norm(AttentionCall<T>& call) {
+  switch (call.settings.norm) {
+    case AttentionNormKind::kSoftmax:
+      call.attention.norm = norm::Softmax();
+      return;
+    case AttentionNormKind::kSigmoid:
+      call.attention.norm = norm::Sigmoid();
+      return;
+    case AttentionNormKind::kNone:
+      call.attention.norm = norm::None();
+  }
+}
+
 /// A part of the call: made where its tensor is there, or (without one) as the settings say.
 struct Part {
   TensorSpec tensor;
@@ -100,6 +114,11 @@ constexpr Part kParts[] = {
      }},
     {{"slopes", "H"},
      [](auto& call) { call.add(bias::Alibi(call.reals("slopes"), call.gradient_out("slopes"))); }},
+    {kAsSettingsSay, [](auto& call) { choose_norm(call); }},
+    {{"sink", "H"},
+     [](auto& call) {
+       call.attention.sink = {call.reals("sink"), call.gradient_out("sink")};
+     }},
 };
 
 struct Observed {

@@ -22,9 +22,11 @@ inline std::span<const EnumName<AttentionScoreKind>> enum_names(AttentionScoreKi
   return kAttentionScoreKindNames;
 }
 
-enum class AttentionNormKind { kSoftmax };
+enum class AttentionNormKind { kSoftmax, kSigmoid, kNone };
 inline constexpr EnumName<AttentionNormKind> kAttentionNormKindNames[] = {
-    {AttentionNormKind::kSoftmax, "softmax"}};
+    {AttentionNormKind::kSoftmax, "softmax"},
+    {AttentionNormKind::kSigmoid, "sigmoid"},
+    {AttentionNormKind::kNone, "none"}};
 inline std::span<const EnumName<AttentionNormKind>> enum_names(AttentionNormKind) {
   return kAttentionNormKindNames;
 }

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "fovea/attention/reference.h"
 #include "fovea/base/check.h"
@@ -61,10 +62,11 @@ template <class T>
 std::vector<NamedTensor> run(const Context& context, AttentionCall<T> call) {
   const auto& [q, k, v] = call.in;
   AttentionOutputs<T> outputs{.o = call.view_out("o", q.length, q.heads, v.width),
-                              .lse = call.rows_out("lse"),
                               .weights = call.weights};
+  const bool has_lse = std::holds_alternative<norm::Softmax>(call.attention.norm);
+  if (has_lse) outputs.lse = call.rows_out("lse");
   Tensor low;
-  if (call.settings.backward) {
+  if (has_lse && call.settings.backward) {
     low = Tensor({q.batch, q.heads, q.length}, kDTypeOf<T>);
     outputs.lse_low = RowView<T>::contiguous(low.template data<T>(), q.batch, q.heads, q.length);
   }

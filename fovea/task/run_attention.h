@@ -15,10 +15,9 @@ namespace fovea {
 AttentionPlan plan_attention(const Context& context, const AttentionSettings& settings,
                              const AttentionTensors& tensors);
 
-/// Computes o, lse, what is to be observed and, with `backward`, the gradients: tensors of float32
-/// or float64, as the precision says; the reference is float64.
-/// Throws kShape that begins with the name of the file, kOptionValue, kInputFormat (do is missing),
-/// kOutOfMemory.
+/// Computes o, lse (of softmax), what is to be observed and, with `backward`, the gradients:
+/// tensors of float32 or float64, as the precision says; the reference is float64. Throws kShape
+/// that begins with the name of the file, kOptionValue, kInputFormat (do is missing), kOutOfMemory.
 std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,
                                        const AttentionTensors& tensors);
 

@@ -112,8 +112,8 @@ class Outputs(dict):
         super().__init__(o=zeros(B, T, H, Dv), lse=zeros(B, H, T, value=-INF), entropy=zeros(B, H, T),
                          max=zeros(B, H, T, value=-INF), distance=zeros(B, H, T), weights=zeros(B, H, T, S),
                          dq=zeros(B, T, H, D), dk=zeros(B, S, G, D), dv=zeros(B, S, G, Dv))
-        if "slopes" in t:
-            self["dslopes"] = zeros(H)
+        for name in {"slopes", "sink"} & set(t):
+            self["d" + name] = zeros(H)
 
 
 def row(t, options, out, s, h, i):
@@ -125,19 +125,26 @@ def row(t, options, out, s, h, i):
     query = (s.batch, s.query + i, h)
     key = lambda j: (s.batch, s.key + j, group)  # noqa: E731
     kept = [j for j in range(s.keys) if keeps(t, options, s, h, i, j)]
+    at = (s.batch * H + h) * out["lse"].shape[2] + s.query + i  # in [B, H, T]
+    sink = t["sink"].values[h] if "sink" in t else -INF
+    out["lse"].values[at] = sink
     if not kept:
         return
     slope = t["slopes"].values[h] if "slopes" in t else 0.0
     scores = {j: scale * dot(t["q"].row(*query), t["k"].row(*key(j))) - slope * abs(p - j) for j in kept}
-    largest = max(scores.values())
-    total = sum(math.exp(x - largest) for x in scores.values())
-    weights = {j: math.exp(x - largest) / total for j, x in scores.items()}
+    norm = options.get("norm", "softmax")
+    largest = max(sink, *scores.values())
+    total = sum(math.exp(x - largest) for x in [sink, *scores.values()])
+    weigh, slope_of = {
+        "softmax": (lambda x: math.exp(x - largest) / total, None),
+        "sigmoid": (lambda x: 1 / (1 + math.exp(-x)), lambda w: w * (1 - w)),
+        "none": (lambda x: x, lambda w: 1.0)}[norm]
+    weights = {j: weigh(x) for j, x in scores.items()}
     probability = options.get("dropout", 0.0)
     factor = {j: 0.0 if probability and drops(probability, options.get("seed", 0), s.number, h, i, j)
               else 1 / (1 - probability) for j in kept}
-    at = (s.batch * H + h) * out["lse"].shape[2] + s.query + i  # in [B, H, T]
     out["lse"].values[at] = largest + math.log(total)
-    out["max"].values[at] = largest
+    out["max"].values[at] = max(scores.values())
     out["entropy"].values[at] = -sum(w * math.log(w) for w in weights.values() if w > 0)
     out["distance"].values[at] = sum(w * abs(p - j) for j, w in weights.items())
     for j, w in weights.items():
@@ -148,8 +155,10 @@ def row(t, options, out, s, h, i):
     d_o = t["do"].row(*query)
     dp = {j: factor[j] * dot(d_o, t["v"].row(*key(j))) for j in kept}
     delta = sum(weights[j] * dp[j] for j in kept)
+    if "sink" in t:
+        out["dsink"].values[h] -= math.exp(sink - largest) / total * delta
     for j in kept:
-        ds = weights[j] * (dp[j] - delta)
+        ds = weights[j] * (dp[j] - delta) if norm == "softmax" else slope_of(weights[j]) * dp[j]
         add(out["dq"], query, t["k"].row(*key(j)), scale * ds)
         add(out["dk"], key(j), t["q"].row(*query), scale * ds)
         add(out["dv"], key(j), d_o, weights[j] * factor[j])
@@ -164,4 +173,7 @@ def attention(t, **options):
         for h in range(t["q"].shape[2]):
             for i in range(s.queries):
                 row(t, options, out, s, h, i)
+    if options.get("norm", "softmax") != "softmax":
+        for name in ("lse", "entropy", "distance"):
+            del out[name]
     return out

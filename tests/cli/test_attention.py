@@ -25,6 +25,7 @@ def tensors_of_parts(rng):
         "drop": {"drop": whole(rng, 1, 1, 4, 1, 7, dtype="BOOL")},
         "window": {"window": Tensor("I32", (4, 2), [0, 0, 2, -1, -1, 1, 3, 1])},
         "slopes": {"slopes": normal(rng, 4)},
+        "sink": {"sink": normal(rng, 4)},
     }
 
 
@@ -37,6 +38,8 @@ OPTIONS_OF_PARTS = {
     "dilation": {"dilation": 2},
     "dilated-window": {"dilation": 2, "window": (1, 1)},
     "strided": {"strided": 3},
+    "sigmoid": {"norm": "sigmoid"},
+    "none": {"norm": "none"},
     "dropout": {"dropout": 0.3, "seed": 123456789012},
 }
 
@@ -61,7 +64,9 @@ class Results(AttentionTest):
         parts = self.parts()
         for first, second in [("causal", "key_lengths"), ("top-left", "slopes"), ("slopes", "dropout"),
                               ("window", "dilation"), ("keep", "drop"), ("segments", "open-window"),
-                              ("strided", "query_lengths"), ("window", "top-left"), ("scale", "dropout")]:
+                              ("strided", "query_lengths"), ("window", "top-left"), ("scale", "dropout"),
+                              ("sink", "key_lengths"), ("sink", "dropout"), ("sigmoid", "slopes"),
+                              ("none", "dropout"), ("sigmoid", "causal")]:
             with self.subTest(first=first, second=second):
                 tensors = {**problem(3), **parts[first][0], **parts[second][0]}
                 self.check(tensors, **parts[first][1], **parts[second][1])

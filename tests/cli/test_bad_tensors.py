@@ -83,6 +83,13 @@ class BadInput(AttentionTest):
                 self.refused(2, problem(), *words, needles=[] if words[0] == "--isa" else
                              [words[0].split("=")[0]])
 
+    def test_pairs_that_make_no_sense(self):
+        sink = {"sink": normal(random.Random(1), 4)}
+        for tensors, words, name in [(sink, ["--norm", "sigmoid"], "sink"),
+                                     ({}, ["--norm", "none", "--observe", "entropy"], "entropy"),
+                                     ({}, ["--norm", "sigmoid", "--observe", "distance"], "distance")]:
+            self.refused(2, {**problem(), **tensors}, *words, needles=[name, "softmax"])
+
     def test_unknown_option(self):
         done = self.refused(2, problem(), "--dilatation", "2", needles=["unknown option '--dilatation'"])
         self.assertIn(b"did you mean --dilation?", done.stderr)

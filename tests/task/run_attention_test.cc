@@ -128,6 +128,12 @@ TEST(RunAttention, TheGradientIsThatOfTheForward) {
   }
 }
 
+TEST(RunAttention, OnlySoftmaxHasALogSumExp) {
+  const AttentionSettings settings{.norm = AttentionNormKind::kSigmoid, .backward = true};
+  const auto results = run_attention(Context(1), settings, problem(DType::kFloat32));
+  EXPECT_EQ(names_of(results), (std::vector<std::string>{"dk", "dq", "dslopes", "dv", "o"}));
+}
+
 TEST(RunAttention, ThePlanSaysWhatComputes) {
   const AttentionTensors tensors = problem(DType::kFloat32);
   const AttentionPlan plan = plan_attention(Context(1), kBoth, tensors);
