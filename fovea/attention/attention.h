@@ -34,8 +34,12 @@
 #include "fovea/attention/mask/sparse.h"
 #include "fovea/attention/mask/where.h"
 #include "fovea/attention/norm.h"
+#include "fovea/attention/observe/column_mass.h"
+#include "fovea/attention/observe/dropout_keep.h"
 #include "fovea/attention/observe/observe.h"
 #include "fovea/attention/observe/rows.h"
+#include "fovea/attention/observe/selected_rows.h"
+#include "fovea/attention/observe/top_k.h"
 #include "fovea/attention/values/values.h"
 #include "fovea/attention/view.h"
 #include "fovea/base/context.h"
@@ -126,7 +130,8 @@ struct AttentionGradients {
   View<T> dv = {};  ///< [B, S, G, Dv]
 };
 
-/// Computes o, and lse and weights if asked. No output may overlap an input or another output.
+/// Computes o, and lse and weights if asked. No output may overlap an input or another output
+/// (observed ones included): touched.h says what is noticed.
 ///
 /// A query that keeps no key, and a padded query, has o = 0, weights 0 and lse = -inf (with a sink,
 /// a query that keeps no key has the sink's logit). NaN or Inf
@@ -156,7 +161,7 @@ struct AttentionPlan {
   index tiles_kept = 0;       ///< of these, computed
   index tiles_masked = 0;     ///< of these, looked at score by score
   double kept_scores = 0;     ///< scores in the tiles computed
-  double forward_flops = 0;   ///< of the products: kept scores x 2 (D + Dv)
+  double forward_flops = 0;   ///< of the products: kept scores x 2 (D + Dv), and D for columns
   double backward_flops = 0;  ///< kept scores x (6 D + 4 Dv)
   double scratch_bytes = 0;   ///< beyond the tensors, forward or backward, the context's threads
 };

@@ -9,6 +9,7 @@
 #include "fovea/attention/ahead.h"
 #include "fovea/attention/gradient_sums.h"
 #include "fovea/attention/score_tile.h"
+#include "fovea/attention/touched.h"
 #include "fovea/base/memory.h"
 
 namespace fovea {
@@ -338,6 +339,7 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionGradients<T>& gradients) {
   check_attention(attention, in);
   check_gradients(attention, in, saved, gradients);
+  check_overlap(in, saved, gradients);
   const BackwardCall<T> call{{attention, in}, saved, gradients};
   Backward<T>(ctx, call).run();
 }

@@ -25,12 +25,14 @@ struct KernelCall {
   const AttentionInputs<T>& in;
   T scale;
   DropoutRule dropout;
+  const Observe<T>* observe;  ///< those of `attention`, and what the forward adds to them
 
   KernelCall(const Attention<T>& a, const AttentionInputs<T>& i)
       : attention(a),
         in(i),
         scale(static_cast<T>(scale_of(a.score, i.q.width))),
-        dropout(dropout_rule(a.dropout)) {}
+        dropout(dropout_rule(a.dropout)),
+        observe(&a.observe) {}
 
   bool has_bias() const { return !attention.bias.empty(); }
   Normaliser normaliser() const { return static_cast<Normaliser>(attention.norm.index()); }

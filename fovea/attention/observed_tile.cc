@@ -23,7 +23,10 @@ TileObservers<T>::TileObservers(const Observe<T>& observe, const ObservedQueries
   scores_ = scratch.allocate<T>(observer_values(observe, queries.sequence, stride));
   state_ = scores_ + kRowBlock * stride;
   T* state = state_;
-  for (const auto& observer : observe.parts()) observer->start(state_of(*observer, state));
+  for (const auto& observer : observe.parts()) {
+    observer->start(state_of(*observer, state));
+    seen_ = seen_ || observer->sees(queries);
+  }
 }
 
 // The states of the observers, one after another.
@@ -37,14 +40,15 @@ Rows<T> TileObservers<T>::state_of(const Observer<T>& observer, T*& from) const 
 
 template <class T>
 void TileObservers<T>::keep(const T* scores, index keys) {
-  if (!observe_.empty()) std::copy_n(scores, keys * stride_, scores_);
+  if (seen_) std::copy_n(scores, keys * stride_, scores_);
 }
 
 template <class T>
 void TileObservers<T>::see(const T* weights, index key, index keys, const T* worth) const {
+  if (!seen_) return;
   T* state = state_;
   for (const auto& observer : observe_.parts()) {
-    const auto& [sequence, head, query, queries, maximum, sum, norm] = queries_;
+    const auto& [sequence, head, query, queries, maximum, sum, norm, dropout] = queries_;
     observer->see({queries_,
                    {sequence, head, query, queries, key, keys},
                    {scores_, stride_, TileLanes::kQueries},

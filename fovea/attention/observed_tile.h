@@ -26,6 +26,7 @@ class TileObservers {
   const Observe<T>& observe_;
   ObservedQueries<T> queries_;
   index stride_;
+  bool seen_ = false;  // does any observer look at the tiles of these queries?
   T* scores_ = nullptr;
   T* state_ = nullptr;
 };

@@ -4,6 +4,7 @@
 
 #include "fovea/attention/attention.h"
 #include "fovea/attention/backward_work.h"
+#include "fovea/attention/columns.h"
 #include "fovea/attention/kernel.h"
 #include "fovea/attention/observed_tile.h"
 #include "fovea/attention/room.h"
@@ -54,7 +55,8 @@ double scratch_bytes(const Context& ctx, const Attention<T>& attention,
                      const AttentionInputs<T>& in, const std::vector<Sequence>& sequences) {
   const double forward = forward_scratch(attention, in, sequences);
   const auto [caller, worker] = backward_scratch(ctx, attention, in);
-  return std::max(forward, caller) + (ctx.threads() - 1) * std::max(forward, worker);
+  return std::max(forward + row_sums_bytes(attention, in), caller) +
+         (ctx.threads() - 1) * std::max(forward, worker);
 }
 
 }  // namespace
@@ -81,7 +83,8 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
     }
   }
   const auto D = static_cast<double>(in.q.width), Dv = static_cast<double>(in.v.width);
-  plan.forward_flops = plan.kept_scores * 2 * (D + Dv);
+  const double passes = sees_columns(attention.observe) ? 2 : 1;  // over the scores
+  plan.forward_flops = plan.kept_scores * 2 * (passes * D + Dv);
   plan.backward_flops = plan.kept_scores * (6 * D + 4 * Dv);
   plan.scratch_bytes = scratch_bytes(ctx, attention, in, sequences);
   return plan;

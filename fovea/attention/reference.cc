@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fovea/attention/sequences.h"
+#include "fovea/attention/touched.h"
 
 namespace fovea {
 
@@ -111,7 +112,9 @@ void softmax(Row<T>& row, T sink) {
     row.weights[j] = std::exp(scores[j] - largest);
     sum += row.weights[j];
   }
-  for (T& weight : row.weights) weight /= sum;
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    if (row.kept[j]) row.weights[j] /= sum;
+  }
   row.lse = largest + std::log(sum);
 }
 
@@ -169,7 +172,8 @@ void clear(const AttentionOutputs<T>& out) {
 }
 
 template <class T>
-void observe_row(const Observe<T>& observers, const Row<T>& row, const ScoreSite& site) {
+void observe_row(const Attention<T>& attention, const Row<T>& row, const ScoreSite& site) {
+  const Observe<T>& observers = attention.observe;
   if (observers.empty()) return;
   std::vector<T> scores = row.scores.back();
   for (std::size_t j = 0; j < scores.size(); ++j) {
@@ -177,8 +181,13 @@ void observe_row(const Observe<T>& observers, const Row<T>& row, const ScoreSite
   }
   const auto S = static_cast<index>(scores.size());
   for (const auto& observer : observers.parts()) {
-    observer->row(
-        {site.sequence, site.head, site.i, {scores.data(), S}, {row.weights.data(), S}, row.lse});
+    observer->row({site.sequence,
+                   site.head,
+                   site.i,
+                   {scores.data(), S},
+                   {row.weights.data(), S},
+                   row.lse,
+                   &attention.dropout});
   }
 }
 
@@ -268,6 +277,7 @@ void attention_reference_forward(const Attention<T>& attention, const AttentionI
                                  const AttentionOutputs<T>& out) {
   check_attention(attention, in);
   check_outputs(attention, in, out);
+  check_overlap(attention, in, out);
   clear(out);
   for (const auto& observer : attention.observe.parts()) observer->clear();
   const Call<T> call(attention, in);
@@ -277,7 +287,7 @@ void attention_reference_forward(const Attention<T>& attention, const AttentionI
         const Row<T> row = call.row(sequence, h, i);
         const index query_row = sequence.query_row + i;
         if (!out.lse.empty()) out.lse.at(sequence.batch, h, query_row) = row.lse;
-        observe_row(attention.observe, row, {sequence, h, i, 0});
+        observe_row(attention, row, {sequence, h, i, 0});
         for (index j = 0; j < sequence.keys; ++j) {
           const auto at = static_cast<std::size_t>(j);
           if (!row.kept[at]) continue;
@@ -301,6 +311,7 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
                                   const AttentionGradients<T>& gradients) {
   check_attention(attention, in);
   check_gradients(attention, in, saved, gradients);
+  check_overlap(in, saved, gradients);
   fill(gradients.dq, T{0});
   fill(gradients.dk, T{0});
   fill(gradients.dv, T{0});

@@ -70,10 +70,11 @@ void check_written(std::string_view name, const View<T>& v, index B, index L, in
 }
 
 template <class T>
-void check_rows(std::string_view name, const RowView<T>& v, index B, index H, index L) {
+void check_rows(std::string_view name, const RowView<T>& v, index B, index H, index L,
+                const char* length = "T") {
   check(v.batch == B && v.heads == H && v.length == L,
-        "attention: {} must be [B={}, H={}, T={}]; it is [{}, {}, {}]", name, B, H, L, v.batch,
-        v.heads, v.length);
+        "attention: {} must be [B={}, H={}, {}={}]; it is [{}, {}, {}]", name, B, H, length, L,
+        v.batch, v.heads, v.length);
   check(v.batch_stride >= 0 && v.head_stride >= 0 && v.length_stride >= 0,
         "attention: {} has a negative stride: {}, {}, {}", name, v.batch_stride, v.head_stride,
         v.length_stride);
@@ -176,9 +177,25 @@ void check_parts(const Attention<T>& attention, const AttentionSizes& sizes) {
 }  // namespace
 
 template <class T>
-void check_rows_written(std::string_view name, const RowView<T>& v, index B, index H, index L) {
-  check_rows(name, v, B, H, L);
+void check_rows_written(std::string_view name, const RowView<T>& v, index B, index H, index L,
+                        const char* length) {
+  check_rows(name, v, B, H, L, length);
   check_apart(name, {{{B, v.batch_stride}, {H, v.head_stride}, {L, v.length_stride}}}, 1);
+}
+
+template <class V>
+void check_scores_written(std::string_view name, const ScoreView<V>& v,
+                          const std::array<index, 4>& shape) {
+  const auto [B, H, L, S] = shape;
+  check(v.batch == B && v.heads == H && v.queries == L && v.keys == S,
+        "attention: {} must be [B={}, H={}, {}, {}]; it is [{}, {}, {}, {}]", name, B, H, L, S,
+        v.batch, v.heads, v.queries, v.keys);
+  check(v.batch_stride >= 0 && v.head_stride >= 0 && v.query_stride >= 0,
+        "attention: {} has a negative stride: {}, {}, {}", name, v.batch_stride, v.head_stride,
+        v.query_stride);
+  check(B == 0 || H == 0 || L == 0 || S == 0 || v.data != nullptr,
+        "attention: {} has a shape but no data", name);
+  check_apart(name, {{{B, v.batch_stride}, {H, v.head_stride}, {L, v.query_stride}}}, S);
 }
 
 template <class T>
@@ -228,10 +245,7 @@ void check_outputs(const Attention<T>& attention, const AttentionInputs<T>& in,
   if (!out.lse.empty()) check_rows_written("lse", out.lse, q.batch, q.heads, q.length);
   if (!out.lse_low.empty()) check_rows_written("lse_low", out.lse_low, q.batch, q.heads, q.length);
   const auto& w = out.weights;
-  check(w.empty() || (w.batch == q.batch && w.heads == q.heads && w.queries == q.length &&
-                      w.keys == in.k.length),
-        "attention: weights must be [B={}, H={}, T={}, S={}]; they are [{}, {}, {}, {}]", q.batch,
-        q.heads, q.length, in.k.length, w.batch, w.heads, w.queries, w.keys);
+  if (!w.empty()) check_scores_written("weights", w, {q.batch, q.heads, q.length, in.k.length});
 }
 
 template <class T>
@@ -323,16 +337,26 @@ bool drops(const DropoutRule& rule, const DropoutStream& stream, index i, index 
   return bits < rule.threshold || (bits == rule.threshold && drops_tie(rule, stream, i, j));
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                  \
-  template void check_attention(const Attention<T>&, const AttentionInputs<T>&);              \
-  template void check_rows_written(std::string_view, const RowView<T>&, index, index, index); \
-  template void check_outputs(const Attention<T>&, const AttentionInputs<T>&,                 \
-                              const AttentionOutputs<T>&);                                    \
-  template void check_gradients(const Attention<T>&, const AttentionInputs<T>&,               \
-                                const AttentionSaved<T>&, const AttentionGradients<T>&);      \
+#define FOVEA_INSTANTIATE(T)                                                                 \
+  template void check_attention(const Attention<T>&, const AttentionInputs<T>&);             \
+  template void check_rows_written(std::string_view, const RowView<T>&, index, index, index, \
+                                   const char*);                                             \
+  template void check_outputs(const Attention<T>&, const AttentionInputs<T>&,                \
+                              const AttentionOutputs<T>&);                                   \
+  template void check_gradients(const Attention<T>&, const AttentionInputs<T>&,              \
+                                const AttentionSaved<T>&, const AttentionGradients<T>&);     \
   template std::vector<Sequence> make_sequences(const Attention<T>&, const AttentionInputs<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE
+
+template void check_scores_written(std::string_view, const ScoreView<float>&,
+                                   const std::array<index, 4>&);
+template void check_scores_written(std::string_view, const ScoreView<double>&,
+                                   const std::array<index, 4>&);
+template void check_scores_written(std::string_view, const ScoreView<std::int32_t>&,
+                                   const std::array<index, 4>&);
+template void check_scores_written(std::string_view, const ScoreView<std::uint8_t>&,
+                                   const std::array<index, 4>&);
 
 }  // namespace fovea

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "fovea/attention/ahead.h"
+#include "fovea/attention/columns.h"
+#include "fovea/attention/touched.h"
 
 namespace fovea {
 
@@ -110,14 +112,6 @@ void clear_uncovered(const std::vector<Sequence>& sequences, const AttentionOutp
   clear_rows(sequences, RowsOf::kQueries, out.o);
   clear_rows(sequences, out.lse, -std::numeric_limits<T>::infinity());
   clear_rows(sequences, out.lse_low, T{0});
-  const auto& weights = out.weights;
-  for (index b = 0; !weights.empty() && b < weights.batch; ++b) {
-    for (index h = 0; h < weights.heads; ++h) {
-      for (index i = 0; i < weights.queries; ++i) {
-        std::fill_n(weights.row(b, h, i), weights.keys, T{0});
-      }
-    }
-  }
 }
 
 template <class T>
@@ -133,17 +127,31 @@ void attention_forward(const Context& ctx, const Attention<T>& attention,
                        const AttentionInputs<T>& in, const AttentionOutputs<T>& out) {
   check_attention(attention, in);
   check_outputs(attention, in, out);
+  check_overlap(attention, in, out);
   const ForwardKernel<T> run_tiles = forward_kernel<T>();
-  const KernelCall<T> call(attention, in);
   const std::vector<Sequence> sequences = make_sequences(attention, in);
+  Scratch scratch;
+  RowSums<T> sums;
+  Observe<T> observers = attention.observe;
+  if (!out.weights.empty()) {
+    observers = observers + observe::SelectedRows<T>(0, in.q.length, out.weights);
+  }
+  const bool columns = sees_columns(observers);
+  if (columns) {
+    sums = allocate_row_sums(in, scratch);
+    observers = observers + keep_row_sums(sums);
+  }
+  KernelCall<T> call(attention, in);
+  call.observe = &observers;
   clear_uncovered(sequences, out);
-  for (const auto& observer : attention.observe.parts()) observer->clear();
+  for (const auto& observer : observers.parts()) observer->clear();
   const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in));
   for_each_ahead(ctx, tiles.items(), [&](index item, index then) {
     tiles.for_each_run(item, then, [&](const QueryRun& run, const QueryRun* next) {
       run_tiles(call, out, run, next);
     });
   });
+  if (columns) observe_columns(ctx, call, sequences, sums);
 }
 
 template void attention_forward(const Context&, const Attention<float>&,

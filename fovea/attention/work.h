@@ -87,8 +87,7 @@ double tile_flops(const std::vector<Sequence>& sequences, const AttentionInputs<
 template <class T>
 double unit_flops(const std::vector<Sequence>& sequences, const AttentionInputs<T>& in);
 
-/// Rows of o, lse and weights that belong to no sequence: 0, -inf, 0. Weights of a sequence's rows
-/// start at 0 as well, since what the mask drops is never computed.
+/// Rows of o and lse that belong to no sequence: 0, -inf.
 template <class T>
 void clear_uncovered(const std::vector<Sequence>& sequences, const AttentionOutputs<T>& out);
 

@@ -34,6 +34,10 @@ void expect_no_worse(const Results& fast, const PlainErrors& plain, const Result
   EXPECT_TRUE(no_worse_than_plain("entropy", fast.entropy, plain.entropy, exact.entropy));
   EXPECT_TRUE(no_worse_than_plain("maximum", fast.maximum, plain.maximum, exact.maximum));
   EXPECT_TRUE(no_worse_than_plain("distance", fast.distance, plain.distance, exact.distance));
+  EXPECT_TRUE(
+      no_worse_than_plain("topk_weight", fast.topk_weight, plain.topk_weight, exact.topk_weight));
+  EXPECT_TRUE(
+      no_worse_than_plain("column_mass", fast.column_mass, plain.column_mass, exact.column_mass));
 }
 
 TEST(FusedAttention, ErrorIsAtMostTwiceThatOfThePlainFloat) {
@@ -72,6 +76,8 @@ TEST(FusedAttention, DoubleGoesThroughTheSameCode) {
       expect_close("entropy", fast.entropy, exact.entropy);
       expect_close("maximum", fast.maximum, exact.maximum);
       expect_close("distance", fast.distance, exact.distance);
+      expect_close("topk_weight", fast.topk_weight, exact.topk_weight);
+      expect_close("column_mass", fast.column_mass, exact.column_mass);
     });
   }
 }
@@ -92,6 +98,8 @@ TEST(FusedAttention, SameBitsForAnyNumberOfThreads) {
       EXPECT_EQ(one.dtable, many.dtable);
       EXPECT_EQ(one.entropy, many.entropy);
       EXPECT_EQ(one.distance, many.distance);
+      EXPECT_EQ(one.topk_weight, many.topk_weight);
+      EXPECT_EQ(one.column_mass, many.column_mass);
     }
   }
 }

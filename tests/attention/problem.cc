@@ -246,6 +246,9 @@ Results Problem::run(Method method, int threads) const {
   Padded<T> o(s.B, s.T, s.H, s.Dv, s.queries, old), dq(s.B, s.T, s.H, s.D, s.queries, old);
   Padded<T> dk(s.B, s.S, s.G, s.D, s.keys, old), dv(s.B, s.S, s.G, s.Dv, s.keys, old);
   std::vector<T> lse, lse_low, weights, entropy, maximum, distance;
+  std::vector<T> topk_weight(static_cast<std::size_t>(s.B * s.H * s.T * kTop), old);
+  std::vector<std::int32_t> topk_index(topk_weight.size(), -77);
+  std::vector<T> column_mass(static_cast<std::size_t>(s.B * s.H * s.S), old);
   const std::vector<T> slope_values(slopes.begin(), slopes.end());
   const std::vector<T> table_values(table.begin(), table.end());
   std::vector<T> dslopes(slopes.size(), s.alibi ? old : T{0});
@@ -259,6 +262,11 @@ Results Problem::run(Method method, int threads) const {
   attention.observe = observe::Entropy<T>(row_view(entropy, s)) +
                       observe::Maximum<T>(row_view(maximum, s)) +
                       observe::Distance<T>(row_view(distance, s));
+  attention.observe =
+      attention.observe +
+      observe::TopK<T>(ScoreView<std::int32_t>::contiguous(topk_index.data(), s.B, s.H, s.T, kTop),
+                       ScoreView<T>::contiguous(topk_weight.data(), s.B, s.H, s.T, kTop)) +
+      observe::ColumnMass<T>(RowView<T>::contiguous(column_mass.data(), s.B, s.H, s.S));
   if (s.packed) attention.packed = {{query_offsets.data(), 4}, {key_offsets.data(), 4}};
   AttentionInputs<T> in{q_.view(), k_.view(), v_.view()};
   if (s.broadcast_keys) in.k.batch_stride = in.v.batch_stride = 0;
@@ -277,9 +285,10 @@ Results Problem::run(Method method, int threads) const {
   const auto doubles = [](const std::vector<T>& x) {
     return std::vector<double>(x.begin(), x.end());
   };
-  return {rows_of(o),       doubles(lse),     doubles(weights), rows_of(dq),
-          rows_of(dk),      rows_of(dv),      doubles(dslopes), doubles(dtable),
-          doubles(entropy), doubles(maximum), doubles(distance)};
+  return {rows_of(o),          doubles(lse),     doubles(weights),  rows_of(dq),
+          rows_of(dk),         rows_of(dv),      doubles(dslopes),  doubles(dtable),
+          doubles(entropy),    doubles(maximum), doubles(distance), doubles(topk_weight),
+          doubles(column_mass)};
 }
 template Results Problem::run<float>(Method, int) const;
 template Results Problem::run<double>(Method, int) const;
@@ -325,6 +334,8 @@ PlainErrors plain_errors(const Problem& problem, const Results& exact) {
     take(errors.entropy, plain.entropy, exact.entropy);
     take(errors.maximum, plain.maximum, exact.maximum);
     take(errors.distance, plain.distance, exact.distance);
+    take(errors.topk_weight, plain.topk_weight, exact.topk_weight);
+    take(errors.column_mass, plain.column_mass, exact.column_mass);
   }
   return errors;
 }

@@ -86,9 +86,11 @@ struct ProblemShape {
 ProblemShape draw_shape(std::uint64_t seed);
 
 inline constexpr index kClip = 5;
+inline constexpr index kTop = 4;
 
 struct Results {
   std::vector<double> o, lse, weights, dq, dk, dv, dslopes, dtable, entropy, maximum, distance;
+  std::vector<double> topk_weight, column_mass;
 };
 
 enum class Method { kReference, kFused };
@@ -124,7 +126,7 @@ double largest_magnitude(const std::vector<double>& a);
 /// The largest error of each result over several runs of the plain float32 implementation.
 struct PlainErrors {
   double o = 0, lse = 0, weights = 0, dq = 0, dk = 0, dv = 0, dslopes = 0, dtable = 0;
-  double entropy = 0, maximum = 0, distance = 0;
+  double entropy = 0, maximum = 0, distance = 0, topk_weight = 0, column_mass = 0;
 };
 
 /// The plain float32 implementation runs once as it is, and again with the columns of D and Dv

@@ -104,7 +104,7 @@ TEST(AttentionErrors, OutputsAndGradientsAreNamedWithBothSizes) {
   EXPECT_THROWS(w.forward(), kShape, "lse_low must be [B=2, H=4, T=3]; it is [2, 4, 2]");
   w = Wrong();
   w.out.weights = ScoreView<float>::contiguous(w.call.q.data(), 2, 4, 3, 4);
-  EXPECT_THROWS(w.forward(), kShape, "weights must be [B=2, H=4, T=3, S=5]; they are [2, 4, 3, 4]");
+  EXPECT_THROWS(w.forward(), kShape, "weights must be [B=2, H=4, 3, 5]; it is [2, 4, 3, 4]");
   w = Wrong();
   w.saved.d_o.length = 2;
   EXPECT_THROWS(w.backward(), kShape, "the gradient of o must be [2, 3, 4, 7]; it is [2, 2, 4, 7]");

@@ -72,7 +72,6 @@ TEST(QueryTiles, GroupsPayForAHandOver) {
 
 TEST(ClearUncovered, ClearsTheRowsOfNoSequence) {
   Call<float> call({.B = 2, .T = 3, .S = 4, .H = 2, .G = 1, .D = 2, .Dv = 1});
-  call.want_weights();
   const std::vector<Sequence> sequences = {{.batch = 0, .queries = 2, .keys = 1},
                                            {.batch = 1, .queries = 0, .keys = 4}};
   clear_uncovered(sequences, call.out());
@@ -84,7 +83,6 @@ TEST(ClearUncovered, ClearsTheRowsOfNoSequence) {
   EXPECT_EQ(call.dv, (std::vector<float>{old, 0, 0, 0, old, old, old, old}));
   EXPECT_EQ(call.dq[7], old);
   EXPECT_EQ(call.dq[8], 0);
-  EXPECT_EQ(call.weights, std::vector<float>(call.weights.size(), 0.0f));
 }
 
 }  // namespace

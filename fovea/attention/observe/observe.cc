@@ -20,6 +20,11 @@ void Observer<T>::start(Rows<T> state) const {
 }
 
 template <class T>
+bool Observer<T>::sees(const ObservedQueries<T>&) const {
+  return true;
+}
+
+template <class T>
 void Observer<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
   for (index c = 0; c < tile.site.keys; ++c) {
     for (index r = 0; r < tile.site.queries; ++r) {
@@ -43,9 +48,21 @@ void Observer<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state)
          queries.query + r,
          {scores.data(), S},
          {weights.data(), S},
-         queries.lse(r)});
+         queries.lse(r),
+         queries.dropout});
   }
 }
+
+template <class T>
+bool Observer<T>::sees_columns() const {
+  return false;
+}
+
+template <class T>
+void Observer<T>::columns(const ObservedColumns&) const {}
+
+template <class T>
+void Observer<T>::touch(TouchedMemory&) const {}
 
 template <class T>
 void Observer<T>::check_shape(const AttentionSizes&) const {}

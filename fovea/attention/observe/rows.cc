@@ -4,10 +4,97 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "fovea/attention/sequences.h"
+#include "fovea/attention/touched.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/attention/observe/rows.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+// sums[r] += the terms of the r-th query, key after key. The sums stay in L1.
+template <class T, class Term>
+HWY_INLINE void AddTerms(const ObservedTile<T>& tile, T* sums, Term&& add_term) {
+  constexpr Tag<T> d;
+  for (index c = 0; c < tile.site.keys; ++c) {
+    const index row = c * tile.weights.stride;
+    for (index lane = 0; lane < tile.site.queries; lane += kLanes<T>) {
+      const auto weight = hn::Load(d, tile.weights.data + row + lane);
+      hn::Store(add_term(c, lane, weight, hn::Load(d, sums + lane)), d, sums + lane);
+    }
+  }
+}
+
+// w (s - m); a weight of 0 adds nothing, whatever its score.
+template <class T>
+void AddEntropy(const ObservedTile<T>& tile, T* sums) {
+  constexpr Tag<T> d;
+  AddTerms(tile, sums, [&](index c, index lane, auto weight, auto sum) {
+    const auto score = hn::Load(d, tile.scores.data + c * tile.scores.stride + lane);
+    const auto below = hn::Sub(score, hn::Load(d, tile.queries.maximum + lane));
+    return hn::IfThenElse(hn::Eq(weight, hn::Zero(d)), sum, hn::MulAdd(weight, below, sum));
+  });
+}
+
+// w |p - j|
+template <class T>
+void AddDistance(const ObservedTile<T>& tile, T* sums) {
+  constexpr Tag<T> d;
+  const index ahead = tile.site.sequence.position(tile.site.query) - tile.site.key;
+  AddTerms(tile, sums, [&](index c, index lane, auto weight, auto sum) {
+    const auto first = hn::Set(d, static_cast<T>(ahead + lane - c));
+    return hn::MulAdd(weight, hn::Abs(hn::Add(first, hn::Iota(d, T{0}))), sum);
+  });
+}
+
+void AddEntropyF32(const ObservedTile<float>& tile, float* sums) { AddEntropy(tile, sums); }
+void AddEntropyF64(const ObservedTile<double>& tile, double* sums) { AddEntropy(tile, sums); }
+void AddDistanceF32(const ObservedTile<float>& tile, float* sums) { AddDistance(tile, sums); }
+void AddDistanceF64(const ObservedTile<double>& tile, double* sums) { AddDistance(tile, sums); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+
+namespace {
+
+HWY_EXPORT(AddEntropyF32);
+HWY_EXPORT(AddEntropyF64);
+HWY_EXPORT(AddDistanceF32);
+HWY_EXPORT(AddDistanceF64);
+
+template <class T>
+using AddTo = void (*)(const ObservedTile<T>& tile, T* sums);
+template <class T>
+AddTo<T> add_entropy() {
+  if constexpr (std::is_same_v<T, float>) {
+    return FOVEA_DISPATCH(AddEntropyF32);
+  } else {
+    return FOVEA_DISPATCH(AddEntropyF64);
+  }
+}
+template <class T>
+AddTo<T> add_distance() {
+  if constexpr (std::is_same_v<T, float>) {
+    return FOVEA_DISPATCH(AddDistanceF32);
+  } else {
+    return FOVEA_DISPATCH(AddDistanceF64);
+  }
+}
+
+}  // namespace
 
 template <class T>
 void RowNumber<T>::clear() const {
@@ -21,6 +108,11 @@ void RowNumber<T>::clear() const {
 template <class T>
 void RowNumber<T>::check_shape(const AttentionSizes& sizes) const {
   check_rows_written(this->name(), to_, sizes.B, sizes.H, sizes.T);
+}
+
+template <class T>
+void RowNumber<T>::touch(TouchedMemory& memory) const {
+  memory.write(label_, to_);
 }
 
 namespace observe {
@@ -50,12 +142,7 @@ void Entropy<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
     const T grown = state[kSum][r] == T{0} ? T{0} : now.maximum[r] - state[kMaximum][r];
     E[r] = tile.worth[r] == T{0} ? T{0} : tile.worth[r] * (E[r] - state[kSum][r] * grown);
   }
-  for (index c = 0; c < tile.site.keys; ++c) {
-    for (index r = 0; r < now.queries; ++r) {
-      const T weight = tile.weights.at(r, c);
-      E[r] += weight == T{0} ? T{0} : weight * (tile.scores.at(r, c) - now.maximum[r]);
-    }
-  }
+  add_entropy<T>()(tile, E);
   std::copy_n(now.maximum, now.queries, state[kMaximum]);
   std::copy_n(now.sum, now.queries, state[kSum]);
 }
@@ -70,7 +157,8 @@ void Entropy<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state) 
 }
 
 template <class T>
-Maximum<T>::Maximum(RowView<T> to) : RowNumber<T>(to, -std::numeric_limits<T>::infinity()) {}
+Maximum<T>::Maximum(RowView<T> to)
+    : RowNumber<T>(to, -std::numeric_limits<T>::infinity(), "maximum") {}
 
 template <class T>
 void Maximum<T>::row(const ObservedRow<T>& row) const {
@@ -112,12 +200,7 @@ template <class T>
 void Distance<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
   T* const distance = state[0];
   for (index r = 0; r < tile.site.queries; ++r) distance[r] *= tile.worth[r];
-  const index ahead = tile.site.sequence.position(tile.site.query) - tile.site.key;
-  for (index c = 0; c < tile.site.keys; ++c) {
-    for (index r = 0; r < tile.site.queries; ++r) {
-      distance[r] += tile.weights.at(r, c) * static_cast<T>(std::abs(ahead + r - c));
-    }
-  }
+  add_distance<T>()(tile, distance);
 }
 
 template <class T>
@@ -142,3 +225,4 @@ template class RowNumber<float>;
 template class RowNumber<double>;
 
 }  // namespace fovea
+#endif  // HWY_ONCE

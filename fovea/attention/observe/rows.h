@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "fovea/attention/observe/observe.h"
 #include "fovea/attention/view.h"
@@ -15,10 +16,12 @@ class RowNumber : public Observer<T> {
  public:
   void clear() const final;
   void check_shape(const AttentionSizes& sizes) const final;
+  void touch(TouchedMemory& memory) const final;
 
  protected:
-  /// `padding`: what a row of padding has.
-  RowNumber(RowView<T> to, T padding) : to_(to), padding_(padding) {}
+  /// `padding`: what a row of padding has. `label`: what `to` is called in messages.
+  RowNumber(RowView<T> to, T padding, std::string_view label = "what is observed")
+      : to_(to), padding_(padding), label_(label) {}
   T& at(const Sequence& sequence, index head, index i) const {
     return to_.at(sequence.batch, head, sequence.query_row + i);
   }
@@ -26,6 +29,7 @@ class RowNumber : public Observer<T> {
  private:
   RowView<T> to_;
   T padding_;
+  std::string_view label_;
 };
 
 namespace observe {
@@ -34,7 +38,7 @@ namespace observe {
 template <class T>
 class Entropy final : public RowNumber<T> {
  public:
-  explicit Entropy(RowView<T> to) : RowNumber<T>(to, T{0}) {}
+  explicit Entropy(RowView<T> to) : RowNumber<T>(to, T{0}, "entropy") {}
   void row(const ObservedRow<T>& row) const override;
   index state_size(const Sequence&) const override { return 3; }
   void start(Rows<T> state) const override;
@@ -53,6 +57,7 @@ class Maximum final : public RowNumber<T> {
   void row(const ObservedRow<T>& row) const override;
   index state_size(const Sequence&) const override { return 0; }
   void start(Rows<T>) const override {}
+  bool sees(const ObservedQueries<T>&) const override { return false; }
   void see(const ObservedTile<T>&, Rows<T>) const override {}
   void finish(const ObservedQueries<T>& queries, Rows<const T> state) const override;
   std::string name() const override { return "maximum"; }
@@ -62,7 +67,7 @@ class Maximum final : public RowNumber<T> {
 template <class T>
 class Distance final : public RowNumber<T> {
  public:
-  explicit Distance(RowView<T> to) : RowNumber<T>(to, T{0}) {}
+  explicit Distance(RowView<T> to) : RowNumber<T>(to, T{0}, "distance") {}
   void row(const ObservedRow<T>& row) const override;
   index state_size(const Sequence&) const override { return 1; }
   void start(Rows<T> state) const override;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/observe/column_mass.h"
+
+#include "fovea/attention/sequences.h"
+#include "fovea/attention/touched.h"
+
+namespace fovea::observe {
+
+template <class T>
+void ColumnMass<T>::row(const ObservedRow<T>& row) const {
+  const Sequence& sequence = row.sequence;
+  for (index j = 0; j < row.weights.size; ++j) {
+    mass_.at(sequence.batch, row.head, sequence.key_row + j) += row.weights[j];
+  }
+}
+
+template <class T>
+void ColumnMass<T>::clear() const {
+  for (index b = 0; b < mass_.batch; ++b) {
+    for (index h = 0; h < mass_.heads; ++h) {
+      for (index j = 0; j < mass_.length; ++j) mass_.at(b, h, j) = T{0};
+    }
+  }
+}
+
+template <class T>
+void ColumnMass<T>::columns(const ObservedColumns& columns) const {
+  const auto& [sequence, head, key, sums] = columns;
+  for (index j = 0; j < sums.size; ++j) {
+    mass_.at(sequence.batch, head, sequence.key_row + key + j) = static_cast<T>(sums[j]);
+  }
+}
+
+template <class T>
+void ColumnMass<T>::touch(TouchedMemory& memory) const {
+  memory.write("column_mass", mass_);
+}
+
+template <class T>
+void ColumnMass<T>::check_shape(const AttentionSizes& sizes) const {
+  check_rows_written("column_mass", mass_, sizes.B, sizes.H, sizes.S, "S");
+}
+
+template class ColumnMass<float>;
+template class ColumnMass<double>;
+
+}  // namespace fovea::observe

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weights of chosen queries.
+#pragma once
+
+#include <string>
+
+#include "fovea/attention/observe/observe.h"
+#include "fovea/attention/view.h"
+
+namespace fovea::observe {
+
+/// The final weights, before dropout, of rows [begin, end) of q: rows of the views, so that packed
+/// sequences count on, and a row has a column for each row of k. 0 where the mask keeps nothing, in
+/// columns of other sequences, and in rows of padding. Costs what it writes, of other rows nothing.
+template <class T>
+class SelectedRows final : public Observer<T> {
+ public:
+  /// `weights` is [B, H, end - begin, S].
+  SelectedRows(index begin, index end, ScoreView<T> weights)
+      : begin_(begin), end_(end), weights_(weights) {}
+  void row(const ObservedRow<T>& row) const override;
+  void clear() const override;
+  index state_size(const Sequence&) const override { return 1; }
+  void start(Rows<T> state) const override;
+  bool sees(const ObservedQueries<T>& queries) const override { return chosen(queries).rows > 0; }
+  void see(const ObservedTile<T>& tile, Rows<T> state) const override;
+  void finish(const ObservedQueries<T>& queries, Rows<const T> state) const override;
+  void touch(TouchedMemory& memory) const override;
+  void check_shape(const AttentionSizes& sizes) const override;
+  std::string name() const override;
+
+ private:
+  Rows<T> chosen(const ObservedQueries<T>& queries) const;
+  index first_chosen(const ObservedQueries<T>& queries) const;
+
+  index begin_, end_;
+  ScoreView<T> weights_;
+};
+
+}  // namespace fovea::observe

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole numbers in the state of an observer, whose values are float or double.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+template <class T>
+using StateInteger = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+/// Bit by bit: a float holds no whole number beyond 2^24 by its value. To be moved, not computed
+/// with.
+template <class T>
+T state_from_index(index n) {
+  return std::bit_cast<T>(static_cast<StateInteger<T>>(n));
+}
+template <class T>
+index state_to_index(T value) {
+  return std::bit_cast<StateInteger<T>>(value);
+}
+
+}  // namespace fovea

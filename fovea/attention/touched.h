@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that a call touches: no output may overlap an input or another output.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "fovea/attention/attention.h"
+
+namespace fovea {
+
+/// An axis of a view: how many, and how many values apart.
+struct TouchedAxis {
+  index size, stride;
+};
+
+/// Runs of `width` contiguous values under three axes; none where a size is 0.
+struct TouchedView {
+  std::string_view name;
+  const void* data;
+  index value_bytes;
+  index width;
+  std::array<TouchedAxis, 3> axes;
+};
+
+template <class T>
+TouchedView touched_view(std::string_view name, const View<T>& v) {
+  return {name,
+          v.data,
+          sizeof(T),
+          v.width,
+          {{{v.batch, v.batch_stride}, {v.length, v.length_stride}, {v.heads, v.head_stride}}}};
+}
+template <class T>
+TouchedView touched_view(std::string_view name, const RowView<T>& v) {
+  return {name,
+          v.data,
+          sizeof(T),
+          1,
+          {{{v.batch, v.batch_stride}, {v.heads, v.head_stride}, {v.length, v.length_stride}}}};
+}
+template <class T>
+TouchedView touched_view(std::string_view name, const ScoreView<T>& v) {
+  return {name,
+          v.data,
+          sizeof(T),
+          v.keys,
+          {{{v.batch, v.batch_stride}, {v.heads, v.head_stride}, {v.queries, v.query_stride}}}};
+}
+
+/// From the first byte that a view touches to the last, as addresses; empty if it touches none.
+struct TouchedSpan {
+  index begin, end;
+};
+
+/// Does any byte belong to both? Views may interleave, as the columns of one projection do: what
+/// counts is what they touch. Exact where the strides of both together are nested, each as long as
+/// what the shorter ones span or longer, as those of two views of the same rows are. For others a
+/// search of bounded length decides: never that views overlap which do not, but an overlap that it
+/// has not found in 256 steps passes unnoticed. Throws Error(kShape) for a span of more than 2^60
+/// bytes.
+bool overlap(const TouchedView& a, const TouchedView& b);
+
+/// The views of one call. Allocates nothing; from the 33rd on they are compared with those before
+/// them, and not with each other. Names must outlive it.
+class TouchedMemory {
+ public:
+  template <class V>
+  void read(std::string_view name, const V& view) {
+    if (!view.empty()) add_read(touched_view(name, view));
+  }
+  /// Throws Error(kShape) that names both if the view overlaps one that was named before it.
+  template <class V>
+  void write(std::string_view name, const V& view) {
+    if (!view.empty()) add_written(touched_view(name, view));
+  }
+
+ private:
+  static constexpr std::size_t kMost = 32;
+
+  struct Place {
+    TouchedView view;
+    TouchedSpan span;
+  };
+
+  void add(const Place& place);
+  void add_read(const TouchedView& view);
+  void add_written(const TouchedView& view);
+
+  std::array<Place, kMost> places_;
+  std::size_t count_ = 0;
+};
+
+/// Throw Error(kShape) if what the forward writes (observers included), or the backward, overlaps
+/// anything that it touches. Shapes have been checked.
+template <class T>
+void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
+                   const AttentionOutputs<T>& out);
+template <class T>
+void check_overlap(const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
+                   const AttentionGradients<T>& gradients);
+
+}  // namespace fovea
