@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -17,14 +18,15 @@ namespace fovea {
 namespace {
 
 /// What a generic lambda does to a call, in either precision.
+template <class... Args>
 struct Make {
   template <class F>
   constexpr Make(F f) : f32(f), f64(f) {}
-  void operator()(AttentionCall<float>& call) const { f32(call); }
-  void operator()(AttentionCall<double>& call) const { f64(call); }
+  void operator()(AttentionCall<float>& call, Args... args) const { f32(call, args...); }
+  void operator()(AttentionCall<double>& call, Args... args) const { f64(call, args...); }
 
-  void (*f32)(AttentionCall<float>&);
-  void (*f64)(AttentionCall<double>&);
+  void (*f32)(AttentionCall<float>&, Args...);
+  void (*f64)(AttentionCall<double>&, Args...);
 };
 
 constexpr TensorSpec kOperands[] = {
@@ -79,7 +81,7 @@ void choose_norm(AttentionCall<T>& call) {
 /// A part of the call: made where its tensor is there, or (without one) as the settings say.
 struct Part {
   TensorSpec tensor;
-  Make make;
+  Make<> make;
 };
 
 constexpr TensorSpec kAsSettingsSay = {};
@@ -121,17 +123,70 @@ constexpr Part kParts[] = {
      }},
 };
 
+template <class T>
+void see_top(AttentionCall<T>& call, std::string_view value) {
+  const std::vector<index> count = parse_numbers(value, ',');
+  if (count.size() != 1 || count[0] < 1) {
+    fail_option("observe", fmt::format("topk={}", printable(value)), "topk=K, K at least 1");
+  }
+  const auto keys = call.template scores_out<std::int32_t>("topk_index", call.sizes.T, count[0]);
+  call.see(observe::TopK(keys, call.scores_out("topk_weight", call.sizes.T, count[0])));
+}
+
+template <class T>
+void see_rows(AttentionCall<T>& call, std::string_view value) {
+  const std::vector<index> ends = parse_numbers(value, ':');
+  if (ends.size() != 2 || ends[0] < 0 || ends[1] < ends[0] || ends[1] > call.sizes.T) {
+    fail_option("observe", fmt::format("rows={}", printable(value)),
+                fmt::format("rows=A:B, 0 <= A <= B <= T, which is {}", call.sizes.T));
+  }
+  const auto weights = call.scores_out("rows", ends[1] - ends[0], call.sizes.S);
+  call.see(observe::SelectedRows(ends[0], ends[1], weights));
+}
+
+template <class T>
+void see_dropout(AttentionCall<T>& call) {
+  call.see(observe::DropoutKeep<T>(
+      call.template scores_out<std::uint8_t>("dropout_keep", call.sizes.T, call.sizes.S)));
+}
+
 struct Observed {
   std::string_view name;
-  Make make;
+  std::string_view value;  // what must stand behind "="; "": nothing may
+  Make<std::string_view> make;
 };
 
 constexpr Observed kObserved[] = {
-    {"entropy", [](auto& call) { call.see(observe::Entropy(call.rows_out("entropy"))); }},
-    {"max", [](auto& call) { call.see(observe::Maximum(call.rows_out("max"))); }},
-    {"distance", [](auto& call) { call.see(observe::Distance(call.rows_out("distance"))); }},
-    {"weights", [](auto& call) { call.weights = call.scores_out("weights"); }},
+    {"entropy", "", [](auto& call, auto) { call.see(observe::Entropy(call.rows_out("entropy"))); }},
+    {"max", "", [](auto& call, auto) { call.see(observe::Maximum(call.rows_out("max"))); }},
+    {"distance", "",
+     [](auto& call, auto) { call.see(observe::Distance(call.rows_out("distance"))); }},
+    {"topk", "K", [](auto& call, auto value) { see_top(call, value); }},
+    {"column_mass", "",
+     [](auto& call, auto) { call.see(observe::ColumnMass(call.key_rows_out("column_mass"))); }},
+    {"weights", "",
+     [](auto& call, auto) {
+       call.weights = call.scores_out("weights", call.sizes.T, call.sizes.S);
+     }},
+    {"rows", "A:B", [](auto& call, auto value) { see_rows(call, value); }},
+    {"dropout_keep", "", [](auto& call, auto) { see_dropout(call); }},
 };
+
+// What --observe says of it.
+std::string spelling_of(const Observed& observed) {
+  return fmt::format("{}{}{}", observed.name, observed.value.empty() ? "" : "=", observed.value);
+}
+
+const Observed& observed_of(const ObserveWish& wish) {
+  const Observed* found = find_named(kObserved, wish.name);
+  if (found != nullptr && found->value.empty() == wish.value.empty()) return *found;
+  std::vector<std::string> known;
+  for (const Observed& observed : kObserved) known.emplace_back(observed.name);
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("--observe: expected some of: {}; got {}", observed_names(),
+                          printable(wish.value.empty() ? wish.name : wish.name + "=" + wish.value)),
+              found != nullptr ? "write " + spelling_of(*found) : did_you_mean(wish.name, known));
+}
 
 void require_memory(std::string_view name, const Shape& shape, index value_bytes) {
   const double bytes = static_cast<double>(shape.size()) * static_cast<double>(value_bytes);
@@ -142,6 +197,14 @@ void require_memory(std::string_view name, const Shape& shape, index value_bytes
                           to_string(shape), bytes / (1 << 20),
                           static_cast<double>(memory.bytes) / (1 << 20), memory.reason),
               "ask for less to be seen, or for fewer rows");
+}
+
+// A tensor of four axes; V may be const.
+template <class V, class AnyTensor>
+ScoreView<V> scores_of(AnyTensor& tensor) {
+  const Shape& s = tensor.shape();
+  return ScoreView<V>::contiguous(tensor.template data<std::remove_const_t<V>>(), s[0], s[1], s[2],
+                                  s[3]);
 }
 
 }  // namespace
@@ -157,11 +220,17 @@ std::span<const TensorSpec> attention_tensor_specs() {
   return specs;
 }
 
-std::string observed_names() { return names_in(kObserved); }
+std::string observed_names() {
+  std::string names;
+  for (const Observed& observed : kObserved) {
+    names += (names.empty() ? "" : ", ") + spelling_of(observed);
+  }
+  return names;
+}
 
 template <class T>
 AttentionCall<T>::AttentionCall(const AttentionSettings& asked, const AttentionTensors& tensors)
-    : settings(asked), tensors_(tensors), sizes_(tensors.sizes()) {
+    : settings(asked), sizes(tensors.sizes()), tensors_(tensors) {
   check_settings(settings);
   attention.score = score::Dot{parse_scale(settings.scale)};
   attention.dropout = {.probability = settings.dropout, .seed = settings.seed};
@@ -185,49 +254,49 @@ void AttentionCall<T>::add_parts() {
 
 template <class T>
 void AttentionCall<T>::add_observed() {
-  const std::vector<std::string> asked = parse_observe(settings.observe);
-  std::vector<std::string> known;
-  for (const Observed& observed : kObserved) known.emplace_back(observed.name);
-  for (const std::string& name : asked) {
-    if (find_named(kObserved, name) != nullptr) continue;
-    throw Error(
-        ErrorCode::kOptionValue,
-        fmt::format("--observe: expected some of: {}; got {}", observed_names(), printable(name)),
-        did_you_mean(name, known));
-  }
-  for (const Observed& observed : kObserved) {  // each once
-    if (std::find(asked.begin(), asked.end(), observed.name) != asked.end()) observed.make(*this);
+  for (const ObserveWish& wish : parse_observe(settings.observe)) {
+    observed_of(wish).make(*this, wish.value);
   }
 }
 
 template <class T>
-Tensor& AttentionCall<T>::new_out(std::string_view name, const Shape& shape) {
-  require_memory(name, shape, sizeof(T));
-  return out.emplace_back(NamedTensor{std::string(name), Tensor(shape, kDTypeOf<T>)}).tensor;
+Tensor& AttentionCall<T>::new_out(std::string_view name, const Shape& shape, DType dtype) {
+  require_memory(name, shape, byte_size(dtype));
+  return out.emplace_back(NamedTensor{std::string(name), Tensor(shape, dtype)}).tensor;
 }
 
 template <class T>
 View<T> AttentionCall<T>::view_out(std::string_view name, index length, index heads, index width) {
-  T* data = new_out(name, {sizes_.B, length, heads, width}).template data<T>();
-  return View<T>::contiguous(data, sizes_.B, length, heads, width);
+  T* data = new_out(name, {sizes.B, length, heads, width}).template data<T>();
+  return View<T>::contiguous(data, sizes.B, length, heads, width);
 }
 
 template <class T>
 RowView<T> AttentionCall<T>::rows_out(std::string_view name) {
-  T* data = new_out(name, {sizes_.B, sizes_.H, sizes_.T}).template data<T>();
-  return RowView<T>::contiguous(data, sizes_.B, sizes_.H, sizes_.T);
+  T* data = new_out(name, {sizes.B, sizes.H, sizes.T}).template data<T>();
+  return RowView<T>::contiguous(data, sizes.B, sizes.H, sizes.T);
 }
 
 template <class T>
-ScoreView<T> AttentionCall<T>::scores_out(std::string_view name) {
-  T* data = new_out(name, {sizes_.B, sizes_.H, sizes_.T, sizes_.S}).template data<T>();
-  return ScoreView<T>::contiguous(data, sizes_.B, sizes_.H, sizes_.T, sizes_.S);
+RowView<T> AttentionCall<T>::key_rows_out(std::string_view name) {
+  T* data = new_out(name, {sizes.B, sizes.H, sizes.S}).template data<T>();
+  return RowView<T>::contiguous(data, sizes.B, sizes.H, sizes.S);
+}
+
+template <class T>
+template <class V>
+ScoreView<V> AttentionCall<T>::scores_out(std::string_view name, index rows, index columns) {
+  return scores_of<V>(new_out(name, {sizes.B, sizes.H, rows, columns}, kDTypeOf<V>));
+}
+
+template <class T>
+Tensor& AttentionCall<T>::new_gradient(std::string_view name) {
+  return new_out("d" + std::string(name), tensors_.at(name).shape());
 }
 
 template <class T>
 Vec<T> AttentionCall<T>::gradient_out(std::string_view name) {
-  if (!settings.backward) return {};
-  return new_out("d" + std::string(name), tensors_.at(name).shape()).template vec<T>();
+  return settings.backward ? new_gradient(name).template vec<T>() : Vec<T>{};
 }
 
 template <class T>
@@ -261,10 +330,7 @@ Rows<const std::int32_t> AttentionCall<T>::int_rows(std::string_view name) const
 
 template <class T>
 ScoreView<const std::uint8_t> AttentionCall<T>::bytes(std::string_view name) const {
-  const Tensor& tensor = tensors_.at(name);
-  const Shape& s = tensor.shape();
-  return ScoreView<const std::uint8_t>::contiguous(tensor.data<std::uint8_t>(), s[0], s[1], s[2],
-                                                   s[3]);
+  return scores_of<const std::uint8_t>(tensors_.at(name));
 }
 
 template <class T>

@@ -16,7 +16,7 @@ namespace fovea {
 /// Every tensor that attention can take, in the order in which their sizes are known.
 std::span<const TensorSpec> attention_tensor_specs();
 
-/// What --observe can ask for: "entropy, max, ...".
+/// What --observe can ask for: "entropy, max, topk=K, ..."
 std::string observed_names();
 
 /// The views of a call and the memory behind them, T float or double.
@@ -32,11 +32,16 @@ class AttentionCall {
   AttentionInputs<T> in;
   ScoreView<T> weights = {};  ///< where they go, if asked for
   std::vector<NamedTensor> out;
+  const AttentionSizes sizes;
 
   /// [B, T, H, W] of `out`, and others.
   View<T> view_out(std::string_view name, index length, index heads, index width);
   RowView<T> rows_out(std::string_view name);
-  ScoreView<T> scores_out(std::string_view name);
+  /// [B, H, S].
+  RowView<T> key_rows_out(std::string_view name);
+  /// [B, H, rows, columns] of T, or of another type.
+  template <class V = T>
+  ScoreView<V> scores_out(std::string_view name, index rows, index columns);
   /// Where the gradient of a tensor goes, under "d" and its name; empty if none is asked for.
   Vec<T> gradient_out(std::string_view name);
 
@@ -53,13 +58,13 @@ class AttentionCall {
   void see(const Observe<T>& observer) { attention.observe = attention.observe + observer; }
 
  private:
-  Tensor& new_out(std::string_view name, const Shape& shape);
+  Tensor& new_out(std::string_view name, const Shape& shape, DType dtype = kDTypeOf<T>);
+  Tensor& new_gradient(std::string_view name);
   const Tensor& real(std::string_view name);
   void add_parts();
   void add_observed();
 
   const AttentionTensors& tensors_;
-  AttentionSizes sizes_;
   std::vector<NamedTensor> kept_;  // what was converted or made
 };
 

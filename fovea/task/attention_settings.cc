@@ -19,6 +19,18 @@ bool parse(std::string_view text, Number& value) {
   return error == std::errc() && stopped == end;
 }
 
+// Nothing of an empty text.
+std::vector<std::string_view> split(std::string_view text, char between) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(between), text.size());
+    parts.push_back(text.substr(0, end));
+    if (end + 1 == text.size()) parts.emplace_back();  // behind the last one
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
 }  // namespace
 
 std::optional<double> parse_scale(std::string_view text) {
@@ -31,25 +43,33 @@ std::optional<double> parse_scale(std::string_view text) {
 }
 
 Reach parse_window(std::string_view text) {
-  Reach reach;
-  if (text.empty()) return reach;
-  const std::size_t comma = std::min(text.find(','), text.size());
-  const bool whole = parse(text.substr(0, comma), reach.left) && comma < text.size() &&
-                     parse(text.substr(comma + 1), reach.right);
-  if (!whole || reach.left < kOpen || reach.right < kOpen) {
+  if (text.empty()) return {};
+  const std::vector<index> sides = parse_numbers(text, ',');
+  if (sides.size() != 2 || sides[0] < kOpen || sides[1] < kOpen) {
     fail_option("window", printable(text), "L,R: two whole numbers, each at least 0, or -1 (open)");
   }
-  return reach;
+  return {sides[0], sides[1]};
 }
 
-std::vector<std::string> parse_observe(std::string_view text) {
-  std::vector<std::string> names;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    names.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
+std::vector<ObserveWish> parse_observe(std::string_view text) {
+  std::vector<ObserveWish> wishes;
+  for (const std::string_view item : split(text, ',')) {
+    const std::size_t equals = std::min(item.find('='), item.size());
+    const std::string name(item.substr(0, equals));
+    if (find_named(wishes, name) != nullptr) {
+      fail_option("observe", printable(text), "names, each once");
+    }
+    wishes.push_back({name, std::string(item.substr(std::min(equals + 1, item.size())))});
   }
-  return names;
+  return wishes;
+}
+
+std::vector<index> parse_numbers(std::string_view text, char between) {
+  std::vector<index> numbers;
+  for (const std::string_view part : split(text, between)) {
+    if (!parse(part, numbers.emplace_back())) return {};
+  }
+  return numbers;
 }
 
 void check_settings(const AttentionSettings& settings) {

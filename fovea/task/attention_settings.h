@@ -85,8 +85,16 @@ std::optional<double> parse_scale(std::string_view text);
 /// "L,R"; both sides open for "". Throws kOptionValue for anything else, and below kOpen.
 Reach parse_window(std::string_view text);
 
-/// The names in "a,b".
-std::vector<std::string> parse_observe(std::string_view text);
+/// One thing to be seen: "topk=8" has a value.
+struct ObserveWish {
+  std::string name, value;
+};
+
+/// "a,b=c". Throws kOptionValue for a name that is there twice.
+std::vector<ObserveWish> parse_observe(std::string_view text);
+
+/// The whole numbers in a text, with this character between them; nothing for anything else.
+std::vector<index> parse_numbers(std::string_view text, char between);
 
 /// Throws kOptionValue for a rate below 1 and a probability outside [0, 1).
 void check_settings(const AttentionSettings& settings);

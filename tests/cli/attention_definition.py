@@ -2,6 +2,7 @@
 """What attention is, in plain loops over Python's floats: the table of docs/commands/attention.md."""
 
 import math
+import struct
 from dataclasses import dataclass
 
 from tensor_files import Tensor
@@ -92,18 +93,12 @@ def zeros(*shape, value=0.0):
     return Tensor("F64", shape, [value] * math.prod(shape))
 
 
-def add(tensor, place, values, factor=1.0):
-    """tensor[place] += factor values, along the last axis."""
-    offset = 0
-    for size, i in zip(tensor.shape, place):
-        offset = offset * size + i
-    width = tensor.shape[-1]
-    for n, x in enumerate(values):
-        tensor.values[offset * width + n] += factor * x
-
-
 def dot(a, b):
     return sum(x * y for x, y in zip(a, b))
+
+
+TOP = 3
+PARAMETERS = ("bias", "slopes", "t5", "sink")
 
 
 class Outputs(dict):
@@ -111,59 +106,119 @@ class Outputs(dict):
         (B, T, H, D), (_, S, G, Dv) = t["q"].shape, t["v"].shape
         super().__init__(o=zeros(B, T, H, Dv), lse=zeros(B, H, T, value=-INF), entropy=zeros(B, H, T),
                          max=zeros(B, H, T, value=-INF), distance=zeros(B, H, T), weights=zeros(B, H, T, S),
-                         dq=zeros(B, T, H, D), dk=zeros(B, S, G, D), dv=zeros(B, S, G, Dv))
-        for name in {"slopes", "sink"} & set(t):
-            self["d" + name] = zeros(H)
+                         dq=zeros(B, T, H, D), dk=zeros(B, S, G, D), dv=zeros(B, S, G, Dv), topk_index=zeros(B, H, T, TOP, value=-1), topk_weight=zeros(B, H, T, TOP),
+                         column_mass=zeros(B, H, S), dropout_keep=zeros(B, H, T, S))
+        for name in set(PARAMETERS) & set(t):
+            self["d" + name] = zeros(*t[name].shape)
+
+
+def rounded(x):
+    return struct.unpack("f", struct.pack("f", x))[0]
+
+
+def t5_bucket(distance, buckets, options):
+    """Raffel et al. 2020, in the float32 of the published code."""
+    if options.get("t5-causal"):
+        start, n = 0, max(-distance, 0)
+    else:
+        buckets //= 2
+        start, n = (buckets if distance > 0 else 0), abs(distance)
+    exact = buckets // 2
+    if n < exact:
+        return start + n
+    ratio = rounded(rounded(math.log(rounded(n / exact))) /
+                    rounded(math.log(options.get("t5-max-distance", 128) / exact)))
+    return start + min(buckets - 1, exact + math.floor(rounded(ratio * (buckets - exact))))
+
+
+@dataclass
+class Site:
+    """One score."""
+    s: Sequence
+    h: int
+    i: int
+    j: int
+    p: int
+
+
+def parts_of(t, options, site):
+    """What is added to a score: the tensor, its factor, and where it stands in it."""
+    s, h, distance = site.s, site.h, site.j - site.p
+    if "bias" in t:
+        yield "bias", 1, (s.batch, h, s.query + site.i, s.key + site.j)
+    if "slopes" in t:
+        yield "slopes", -abs(distance), (h,)
+    if "t5" in t:
+        yield "t5", 1, (t5_bucket(distance, t["t5"].shape[0], options), h)
+
+
+def score_of(t, options, site, product):
+    """The score, and its derivative by the product of q and k."""
+    scaled = product * options.get("scale", 1 / math.sqrt(t["q"].shape[3]))
+    cap, slope = options.get("softcap", 0), options.get("scale", 1 / math.sqrt(t["q"].shape[3]))
+    if cap:
+        slope *= 1 - math.tanh(scaled / cap) ** 2
+        scaled = cap * math.tanh(scaled / cap)
+    return scaled + sum(factor * t[name].at(*place) for name, factor, place in parts_of(t, options, site)), slope
+
+
+def weights_of(options, scores, sink):
+    """Weights, their derivatives (of softmax: none), log-sum-exp, and the sink's weight."""
+    norm = options.get("norm", "softmax")
+    if norm == "none":
+        return dict(scores), {j: 1.0 for j in scores}, -INF, 0.0
+    if norm == "sigmoid":
+        weights = {j: 1 / (1 + math.exp(-x)) for j, x in scores.items()}
+        return weights, {j: w * (1 - w) for j, w in weights.items()}, -INF, 0.0
+    largest = max(sink, *scores.values())
+    total = sum(math.exp(x - largest) for x in [sink, *scores.values()])
+    weights = {j: math.exp(x - largest) / total for j, x in scores.items()}
+    return weights, None, largest + math.log(total), math.exp(sink - largest) / total
 
 
 def row(t, options, out, s, h, i):
     """One query of one head, forward and (where do is given) backward."""
-    H, D = t["q"].shape[2:]
-    group = h * t["k"].shape[2] // H
-    scale = options.get("scale", 1 / math.sqrt(D))
-    p = position(options, s, i)
-    query = (s.batch, s.query + i, h)
+    group, p = h * t["k"].shape[2] // t["q"].shape[2], position(options, s, i)
+    query, at = (s.batch, s.query + i, h), (s.batch, h, s.query + i)
     key = lambda j: (s.batch, s.key + j, group)  # noqa: E731
-    kept = [j for j in range(s.keys) if keeps(t, options, s, h, i, j)]
-    at = (s.batch * H + h) * out["lse"].shape[2] + s.query + i  # in [B, H, T]
     sink = t["sink"].values[h] if "sink" in t else -INF
-    out["lse"].values[at] = sink
-    if not kept:
+    out["lse"].set(at, sink)
+    sites = [Site(s, h, i, j, p) for j in range(s.keys) if keeps(t, options, s, h, i, j)]
+    if not sites:
         return
-    slope = t["slopes"].values[h] if "slopes" in t else 0.0
-    scores = {j: scale * dot(t["q"].row(*query), t["k"].row(*key(j))) - slope * abs(p - j) for j in kept}
-    norm = options.get("norm", "softmax")
-    largest = max(sink, *scores.values())
-    total = sum(math.exp(x - largest) for x in [sink, *scores.values()])
-    weigh, slope_of = {
-        "softmax": (lambda x: math.exp(x - largest) / total, None),
-        "sigmoid": (lambda x: 1 / (1 + math.exp(-x)), lambda w: w * (1 - w)),
-        "none": (lambda x: x, lambda w: 1.0)}[norm]
-    weights = {j: weigh(x) for j, x in scores.items()}
+    scored = {site.j: score_of(t, options, site, dot(t["q"].row(*query), t["k"].row(*key(site.j)))) for site in sites}
+    weights, slopes, lse, sink_weight = weights_of(options, {j: x for j, (x, _) in scored.items()}, sink)
     probability = options.get("dropout", 0.0)
     factor = {j: 0.0 if probability and drops(probability, options.get("seed", 0), s.number, h, i, j)
-              else 1 / (1 - probability) for j in kept}
-    out["lse"].values[at] = largest + math.log(total)
-    out["max"].values[at] = max(scores.values())
-    out["entropy"].values[at] = -sum(w * math.log(w) for w in weights.values() if w > 0)
-    out["distance"].values[at] = sum(w * abs(p - j) for j, w in weights.items())
+              else 1 / (1 - probability) for j in weights}
+    out["lse"].set(at, lse)
+    out["max"].set(at, max(x for x, _ in scored.values()))
+    out["entropy"].set(at, -sum(w * math.log(w) for w in weights.values() if w > 0))
+    out["distance"].set(at, sum(w * abs(p - j) for j, w in weights.items()))
+    best = sorted(weights, key=lambda j: (-scored[j][0], j))[:TOP]
+    for n, j in enumerate(best):
+        out["topk_index"].set((*at, n), j)
+        out["topk_weight"].set((*at, n), weights[j])
     for j, w in weights.items():
-        out["weights"].values[at * out["weights"].shape[3] + s.key + j] = w
-        add(out["o"], query, t["v"].row(*key(j)), w * factor[j])
+        out["column_mass"].add((s.batch, h, s.key + j), w)
+        out["dropout_keep"].set((*at, s.key + j), 1 if factor[j] else 0)
+        out["weights"].set((*at, s.key + j), w)
+        out["o"].add_row(query, t["v"].row(*key(j)), w * factor[j])
     if "do" not in t:
         return
     d_o = t["do"].row(*query)
-    dp = {j: factor[j] * dot(d_o, t["v"].row(*key(j))) for j in kept}
-    delta = sum(weights[j] * dp[j] for j in kept)
+    dp = {j: factor[j] * dot(d_o, t["v"].row(*key(j))) for j in weights}
+    delta = sum(weights[j] * dp[j] for j in weights)
     if "sink" in t:
-        out["dsink"].values[h] -= math.exp(sink - largest) / total * delta
-    for j in kept:
-        ds = weights[j] * (dp[j] - delta) if norm == "softmax" else slope_of(weights[j]) * dp[j]
-        add(out["dq"], query, t["k"].row(*key(j)), scale * ds)
-        add(out["dk"], key(j), t["q"].row(*query), scale * ds)
-        add(out["dv"], key(j), d_o, weights[j] * factor[j])
-        if "slopes" in t:
-            out["dslopes"].values[h] -= ds * abs(p - j)
+        out["dsink"].add((h,), -sink_weight * delta)
+    for site in sites:
+        j = site.j
+        ds = weights[j] * (dp[j] - delta) if slopes is None else slopes[j] * dp[j]
+        out["dv"].add_row(key(j), d_o, weights[j] * factor[j])
+        out["dq"].add_row(query, t["k"].row(*key(j)), scored[j][1] * ds)
+        out["dk"].add_row(key(j), t["q"].row(*query), scored[j][1] * ds)
+        for name, times, place in parts_of(t, options, site):
+            out["d" + name].add(place, times * ds)
 
 
 def attention(t, **options):

@@ -10,7 +10,10 @@ from support import CommandTest
 from tensor_files import Tensor, read, write
 
 FORWARD = ("o", "lse")
-OBSERVED = ("entropy", "max", "distance", "weights")
+# What is asked for, and the tensors that answer.
+OBSERVED = {"entropy": ("entropy",), "max": ("max",), "distance": ("distance",), "weights": ("weights",),
+            "topk=3": ("topk_index", "topk_weight"), "column_mass": ("column_mass",),
+            "dropout_keep": ("dropout_keep",)}
 
 
 def normal(rng, *shape, dtype="F64"):
@@ -35,8 +38,10 @@ def words_of(options):
     """The options of the definition, as the command takes them."""
     words = []
     for name, value in options.items():
-        if name == "causal":
-            words.append("--causal" if value is True else f"--causal={value}")
+        if value is True:
+            words.append(f"--{name}")
+        elif name == "causal":
+            words.append(f"--causal={value}")
         else:
             words += [f"--{name}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
     return words
@@ -60,7 +65,7 @@ class AttentionTest(CommandTest):
     def check(self, tensors, *words, names=None, tolerance=1e-12, **options):
         """Everything that can be asked for, against the definition."""
         wanted = attention_definition.attention(tensors, **options)
-        observed = ",".join(name for name in OBSERVED if name in wanted)
+        observed = ",".join(name for name, made in OBSERVED.items() if made[0] in wanted)
         out = self.run_on(tensors, "--backward", "--observe", observed, *words, **options)
         self.assertEqual(set(out), set(wanted))
         for name in names or wanted:

@@ -18,19 +18,31 @@ class Tensor:
         self.dtype, self.shape, self.values = dtype, tuple(shape), list(values)
         assert len(self.values) == math.prod(self.shape), (shape, len(self.values))
 
-    def at(self, *place):
+    def offset(self, place):
+        """Axes of size 1 broadcast."""
         offset = 0
         for size, i in zip(self.shape, place):
             offset = offset * size + (0 if size == 1 else i)
-        return self.values[offset]
+        return offset
+
+    def at(self, *place):
+        return self.values[self.offset(place)]
+
+    def set(self, place, value):
+        self.values[self.offset(place)] = value
+
+    def add(self, place, value):
+        self.values[self.offset(place)] += value
 
     def row(self, *place):
         """The values along the last axis."""
-        offset = 0
-        for size, i in zip(self.shape, place):
-            offset = offset * size + i
-        width = self.shape[-1]
-        return self.values[offset * width:(offset + 1) * width]
+        begin, width = self.offset(place) * self.shape[-1], self.shape[-1]
+        return self.values[begin:begin + width]
+
+    def add_row(self, place, values, factor):
+        begin = self.offset(place) * self.shape[-1]
+        for n, x in enumerate(values):
+            self.values[begin + n] += factor * x
 
     def bytes(self):
         return struct.pack(f"<{len(self.values)}{TYPES[self.dtype][1]}", *self.values)

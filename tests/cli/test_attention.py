@@ -44,6 +44,11 @@ OPTIONS_OF_PARTS = {
 }
 
 
+def types_of(tensors):
+    """Of those that hold real numbers."""
+    return {tensor.dtype for tensor in tensors.values()} - {"I32", "U8"}
+
+
 class Results(AttentionTest):
     def parts(self):
         tensors = tensors_of_parts(random.Random(7))
@@ -95,18 +100,18 @@ class Results(AttentionTest):
     def test_precision(self):
         tensors = problem(dtype="F32")
         out = self.check(tensors, tolerance=2e-6, causal=True)
-        self.assertEqual({tensor.dtype for tensor in out.values()}, {"F32"})
+        self.assertEqual(types_of(out), {"F32"})
         out = self.check(tensors, "--precision", "f64", causal=True)
-        self.assertEqual({tensor.dtype for tensor in out.values()}, {"F64"})
+        self.assertEqual(types_of(out), {"F64"})
         out = self.check(problem(), "--precision", "f32", tolerance=2e-6)
-        self.assertEqual({tensor.dtype for tensor in out.values()}, {"F32"})
+        self.assertEqual(types_of(out), {"F32"})
 
     def test_reference(self):
         for name, (tensors, options) in self.parts().items():
             with self.subTest(part=name):
                 self.check({**problem(), **tensors}, "--reference", **options)
         out = self.run_on(problem(dtype="F32"), "--reference")
-        self.assertEqual({tensor.dtype for tensor in out.values()}, {"F64"})
+        self.assertEqual(types_of(out), {"F64"})
 
     def test_every_instruction_set(self):
         for isa in ISAS:
@@ -125,10 +130,32 @@ class Results(AttentionTest):
 
     def test_every_observer_alone(self):
         wanted = attention_definition.attention(problem())
-        for name in OBSERVED:
-            out = self.run_on(problem(), "--observe", name)
-            self.assertEqual(set(out), {*FORWARD, name})
-            self.assert_close(out[name], wanted[name], 1e-12)
+        for asked, made in OBSERVED.items():
+            out = self.run_on(problem(), "--observe", asked)
+            self.assertEqual(set(out), {*FORWARD, *made})
+            for name in made:
+                self.assert_close(out[name], wanted[name], 1e-12)
+        self.assertEqual(self.run_on(problem(), "--observe", "topk=3")["topk_index"].dtype, "I32")
+        self.assertEqual(self.run_on(problem(), "--observe", "dropout_keep")["dropout_keep"].dtype, "U8")
+
+    def test_chosen_rows_are_those_of_the_weights(self):
+        out = self.run_on(problem(), "--observe", "weights,rows=1:4", causal=True)
+        self.assertEqual(out["rows"].shape, (2, 4, 3, 7))
+        for b in range(2):
+            for h in range(4):
+                for i in range(3):
+                    self.assertEqual(out["rows"].row(b, h, i), out["weights"].row(b, h, i + 1))
+
+    def test_more_than_there_is_of_the_top(self):
+        out = self.run_on(problem(S=2), "--observe", "topk=5")
+        self.assertEqual(out["topk_index"].row(0, 0, 0)[2:], [-1] * 3)
+        self.assertEqual(out["topk_weight"].row(0, 0, 0)[2:], [0] * 3)
+
+    def test_equal_keys_come_in_their_order(self):
+        tensors = problem()
+        tensors["q"].values = [0.0] * len(tensors["q"].values)
+        out = self.run_on(tensors, "--observe", "topk=3")
+        self.assertEqual(out["topk_index"].values, [0, 1, 2] * (2 * 4 * 5))
 
     def test_gradients_are_those_of_the_output(self):
         """Central differences of o . do, along one direction for each operand."""

@@ -78,7 +78,9 @@ class BadInput(AttentionTest):
         for words in [["--scale", "nan"], ["--scale", "inf"], ["--scale", "big"], ["--window", "3"],
                       ["--window", "-2,0"], ["--dilation", "0"], ["--strided", "-3"], ["--dropout", "1"],
                       ["--dropout", "nan"], ["--causal=left"], ["--precision", "f16"], ["--isa", "mmx"],
-                      ["--threads", "-1"], ["--seed", "-1"], ["--observe", "entrpy"], ["--score", "euclid"]]:
+                      ["--threads", "-1"], ["--seed", "-1"], ["--observe", "entrpy"],
+                      ["--observe", "topk"], ["--observe", "topk=0"], ["--observe", "rows=3:9"],
+                      ["--observe", "max,max"], ["--score", "euclid"]]:
             with self.subTest(words=words):
                 self.refused(2, problem(), *words, needles=[] if words[0] == "--isa" else
                              [words[0].split("=")[0]])

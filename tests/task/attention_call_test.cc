@@ -84,15 +84,28 @@ TEST(AttentionCall, GradientsOfPartsAreWrittenWhereAskedFor) {
   EXPECT_EQ(call.attention.bias.name(), "alibi");
 }
 
-TEST(AttentionCall, WhatIsObservedIsWrittenOnce) {
+TEST(AttentionCall, WhatIsObservedIsWritten) {
   const AttentionTensors tensors = tensors_with({});
-  const AttentionSettings settings{.observe = "weights,max,distance,entropy,max"};
+  const AttentionSettings settings{.observe = "weights,max,distance,entropy"};
   const AttentionCall<float> call(settings, tensors);
-  EXPECT_EQ(call.attention.observe.name(), "entropy + maximum + distance");
+  EXPECT_EQ(call.attention.observe.name(), "maximum + distance + entropy");
   ASSERT_EQ(call.out.size(), 4u);
-  EXPECT_EQ(call.out[3].name, "weights");
-  EXPECT_EQ(call.out[3].tensor.describe(), "float32 [2, 2, 3, 5]");
+  EXPECT_EQ(call.out[0].name, "weights");
+  EXPECT_EQ(call.out[0].tensor.describe(), "float32 [2, 2, 3, 5]");
   EXPECT_FALSE(call.weights.empty());
+}
+
+TEST(AttentionCall, WhatIsObservedHasItsShapeAndType) {
+  const AttentionTensors tensors = tensors_with({});
+  const AttentionSettings settings{.observe = "topk=4,column_mass,rows=1:3,dropout_keep"};
+  const AttentionCall<float> call(settings, tensors);
+  std::vector<std::string> out;
+  for (const NamedTensor& named : call.out)
+    out.push_back(named.name + " " + named.tensor.describe());
+  EXPECT_EQ(out, (std::vector<std::string>{
+                     "topk_index int32 [2, 2, 3, 4]", "topk_weight float32 [2, 2, 3, 4]",
+                     "column_mass float32 [2, 2, 5]", "rows float32 [2, 2, 2, 5]",
+                     "dropout_keep uint8 [2, 2, 3, 5]"}));
 }
 
 TEST(AttentionCall, NamesWhatMakesNoSense) {
@@ -102,6 +115,13 @@ TEST(AttentionCall, NamesWhatMakesNoSense) {
   };
   EXPECT_THROWS(call({.observe = "entrpy"}), kOptionValue, "--observe: expected some of: entropy");
   EXPECT_EQ(error_of([&] { call({.observe = "entrpy"}); })->hint(), "did you mean entropy?");
+  EXPECT_THROWS(call({.observe = "topk"}), kOptionValue, "got 'topk'");
+  EXPECT_EQ(error_of([&] { call({.observe = "topk"}); })->hint(), "write topk=K");
+  EXPECT_THROWS(call({.observe = "topk=0"}), kOptionValue, "--observe: topk='0'");
+  EXPECT_THROWS(call({.observe = "max=2"}), kOptionValue, "got 'max=2'");
+  for (const char* rows : {"rows=0:4", "rows=2:1", "rows=-1:2", "rows=1", "rows=a:b"}) {
+    EXPECT_THROWS(call({.observe = rows}), kOptionValue, "--observe: rows=");
+  }
   EXPECT_THROWS(call({.backward = true}), kInputFormat, "in.npz: the tensor do is missing");
   EXPECT_THROWS(call({.scale = "nan"}), kOptionValue, "--scale: ");
   EXPECT_THROWS(call({.dilation = 0}), kOptionValue, "--dilation: 0");

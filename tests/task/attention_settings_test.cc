@@ -31,10 +31,24 @@ TEST(AttentionSettings, AWindowHasTwoSides) {
 }
 
 TEST(AttentionSettings, WhatIsObservedIsAList) {
-  EXPECT_THAT(parse_observe("entropy,max"), ElementsAre("entropy", "max"));
-  EXPECT_THAT(parse_observe("a"), ElementsAre("a"));
-  EXPECT_THAT(parse_observe(",a"), ElementsAre("", "a"));
+  const auto wishes = parse_observe("entropy,topk=8,rows=1:2");
+  ASSERT_EQ(wishes.size(), 3u);
+  EXPECT_EQ(wishes[0].name, "entropy");
+  EXPECT_EQ(wishes[0].value, "");
+  EXPECT_EQ(wishes[1].name, "topk");
+  EXPECT_EQ(wishes[1].value, "8");
+  EXPECT_EQ(wishes[2].value, "1:2");
+  EXPECT_EQ(parse_observe(",a").front().name, "");
+  EXPECT_EQ(parse_observe("a,").back().name, "");
   EXPECT_TRUE(parse_observe("").empty());
+  EXPECT_THROWS(parse_observe("a,b,a=2"), kOptionValue, "--observe: 'a,b,a=2'");
+}
+
+TEST(AttentionSettings, NumbersStandBetweenSeparators) {
+  EXPECT_THAT(parse_numbers("3:-4", ':'), ElementsAre(3, -4));
+  for (const char* text : {"", "3:", ":3", "3::4", "3,4", "x"}) {
+    EXPECT_TRUE(parse_numbers(text, ':').empty()) << text;
+  }
 }
 
 TEST(AttentionSettings, RatesAndProbabilitiesHaveBounds) {
