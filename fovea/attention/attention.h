@@ -25,7 +25,10 @@
 
 #include "fovea/attention/bias/alibi.h"
 #include "fovea/attention/bias/bias.h"
+#include "fovea/attention/bias/dense.h"
 #include "fovea/attention/bias/of.h"
+#include "fovea/attention/bias/softcap.h"
+#include "fovea/attention/bias/t5.h"
 #include "fovea/attention/mask/band.h"
 #include "fovea/attention/mask/dense.h"
 #include "fovea/attention/mask/lengths.h"

@@ -144,7 +144,7 @@ void BackwardTile<T>::RunHead() {
 
 template <class T>
 void BackwardTile<T>::FindParts() {
-  const bool masked = kind == TileKind::kSome && !call.has_bias();
+  const bool masked = kind == TileKind::kSome;
   parts = masked ? TileParts(call.attention.mask, site(), TileLanes::kKeys, stride)
                  : TileParts(queries, stride);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fovea/attention/ahead.h"
+#include "fovea/attention/backward_units.h"
 #include "fovea/attention/gradient_sums.h"
 #include "fovea/attention/score_tile.h"
 #include "fovea/attention/touched.h"
@@ -16,21 +17,7 @@ namespace fovea {
 
 namespace {
 
-// One sequence and group of heads: what is computed without regard to any other.
-struct Unit {
-  const Sequence* sequence;
-  index group;
-  index first_head, last_head;
-  index first_sums;             // number of its first table of sums
-  bool packed_together = true;  // queries are packed once, not by each chunk for itself
-
-  index heads() const { return last_head - first_head; }
-  // Without keys there is one chunk too: it clears dq.
-  index chunks() const {
-    const index size = key_chunk(sequence->keys);
-    return std::max<index>(1, (sequence->keys + size - 1) / size);
-  }
-};
+using Unit = BackwardUnit;
 
 index round_up(index n, index multiple) { return (n + multiple - 1) / multiple * multiple; }
 
@@ -48,7 +35,7 @@ class Backward {
   ThreadScratch scratch() const;
 
  private:
-  index whole_units() const;
+  index whole_units(index count) const;
   index delta_values(const Unit& unit) const { return unit.heads() * unit.sequence->queries; }
   index dq_values(const Unit& unit, index rows) const {
     return unit.heads() * rows * padded_width_;
@@ -56,7 +43,9 @@ class Backward {
   index packed_values(const Unit& unit, index rows) const {
     return unit.heads() * rows * (padded_width_ + padded_value_width_);
   }
+  index chunks_in_flight() const { return 2 * static_cast<index>(ctx_.threads()); }
   std::vector<index> chunk_values(const Unit& unit) const;
+  index unit_values(const Unit& unit, index chunks_at_once) const;
   bool packs_together(const Unit& unit) const;
   void compute_delta(const Unit& unit, index head, index begin, index end, T* delta) const;
   BackwardChunk<T> chunk_of(const Unit& unit, index number, const T* delta) const;
@@ -68,12 +57,13 @@ class Backward {
   void run_whole(const Unit& unit, const Unit* next) const;
   void run_shared(const Unit& unit) const;
   void sum_sink(const Unit& unit, const T* delta) const;
+  void run_wave(const Span& wave) const;
 
   const Context& ctx_;
   const BackwardCall<T>& call_;
   const BackwardKernels<T> kernels_ = backward_kernels<T>();
   const std::vector<Sequence> sequences_;
-  std::vector<Unit> units_;
+  BackwardUnits units_;
   GradientSums<T> sums_;
   index padded_width_;
   index padded_value_width_;
@@ -84,18 +74,15 @@ Backward<T>::Backward(const Context& ctx, const BackwardCall<T>& call)
     : ctx_(ctx),
       call_(call),
       sequences_(make_sequences(call.attention, call.in)),
+      units_(make_units(sequences_, call.in.q.heads, call.in.k.heads,
+                        shared_gradient(call.attention.bias))),
       sums_(call.attention, call.in.q.heads),
       padded_width_(round_up(call.in.q.width, kernels_.lanes)),
       padded_value_width_(round_up(call.in.v.width, kernels_.lanes)) {
-  const index H = call.in.q.heads, G = call.in.k.heads;
-  for (const Sequence& sequence : sequences_) {
-    for (index g = 0; g < G; ++g) {
-      Unit unit{&sequence, g, first_head(g, H, G), first_head(g + 1, H, G), 0};
-      unit.first_sums = sums_.add_tables(unit.first_head, unit.last_head, unit.chunks());
-      units_.push_back(unit);
-    }
+  for (Unit& unit : units_.all) {
+    unit.first_sums = sums_.add_tables(unit.first_head, unit.last_head, unit.chunks());
   }
-  for (Unit& unit : units_) unit.packed_together = packs_together(unit);
+  for (Unit& unit : units_.all) unit.packed_together = packs_together(unit);
 }
 
 template <class T>
@@ -109,28 +96,34 @@ bool Backward<T>::packs_together(const Unit& unit) const {
   return false;
 }
 
-// Whole units while there are enough of them for all threads; the chunks of those that are left
-// over are shared. Either way the same chunks are computed, and added in the same order.
 template <class T>
 void Backward<T>::run() {
   clear_uncovered(sequences_, call_.gradients);
-  const auto count = static_cast<index>(units_.size());
-  const index whole = whole_units();
+  for (const auto& part : call_.attention.bias.parts()) part->start_gradient(ctx_);
+  for (const Span& wave : units_.waves) run_wave(wave);
+  sums_.store();
+}
+
+// Whole units while there are enough of them for all threads; the chunks of those that are left
+// over are shared. Either way the same chunks are computed, and added in the same order.
+template <class T>
+void Backward<T>::run_wave(const Span& wave) const {
+  const Unit* const units = units_.all.data() + wave.begin;
+  const index count = wave.end - wave.begin, whole = whole_units(count);
   const index group =
       std::max<index>(1, static_cast<index>(1e6 / std::max(unit_flops(sequences_, call_.in), 1.0)));
   for_each_ahead(ctx_, (whole + group - 1) / group, [&](index item, index then) {
     for (index n = item * group, end = std::min(whole, n + group); n < end; ++n) {
       const index next = n + 1 < end ? n + 1 : then * group;
-      run_whole(units_[static_cast<std::size_t>(n)], next < 0 ? nullptr : units_.data() + next);
+      run_whole(units[n], next < 0 ? nullptr : units + next);
     }
   });
-  for (index n = whole; n < count; ++n) run_shared(units_[static_cast<std::size_t>(n)]);
-  sums_.store();
+  for (index n = whole; n < count; ++n) run_shared(units[n]);
 }
 
+// Of the units of one wave.
 template <class T>
-index Backward<T>::whole_units() const {
-  const auto count = static_cast<index>(units_.size());
+index Backward<T>::whole_units(index count) const {
   const index threads = ctx_.threads();
   return count >= 4 * threads ? count : count / threads * threads;
 }
@@ -148,6 +141,20 @@ std::vector<index> Backward<T>::chunk_values(const Unit& unit) const {
   return values;
 }
 
+// What a unit takes beside its tiles, whole or shared.
+template <class T>
+index Backward<T>::unit_values(const Unit& unit, index chunks_at_once) const {
+  const std::vector<index> chunks = chunk_values(unit);
+  const auto size = static_cast<std::ptrdiff_t>(chunks.size());
+  index most = 0;
+  for (std::ptrdiff_t i = 0; i < size; i += chunks_at_once) {
+    const auto end = chunks.begin() + std::min(size, i + chunks_at_once);
+    most = std::max(most, std::accumulate(chunks.begin() + i, end, index{0}));
+  }
+  const index queries = unit.packed_together ? unit.sequence->queries : 0;
+  return delta_values(unit) + packed_values(unit, queries) + most;
+}
+
 template <class T>
 ThreadScratch Backward<T>::scratch() const {
   const auto& [q, k, v] = call_.in;
@@ -155,21 +162,15 @@ ThreadScratch Backward<T>::scratch() const {
                                   kLaneTile, parts_with_scores(call_.attention.bias))
                          .total();
   index caller = 0, worker = tile;
-  for (std::size_t n = 0; n < units_.size(); ++n) {
-    const Unit& unit = units_[n];
-    const bool whole = static_cast<index>(n) < whole_units();
-    const std::vector<index> chunks = chunk_values(unit);
-    const auto size = static_cast<std::ptrdiff_t>(chunks.size());
-    const std::ptrdiff_t wave = whole ? 1 : 2 * ctx_.threads();
-    index most = 0;
-    for (std::ptrdiff_t i = 0; i < size; i += wave) {
-      most = std::max(most, std::accumulate(chunks.begin() + i,
-                                            chunks.begin() + std::min(size, i + wave), index{0}));
+  for (const Span& wave : units_.waves) {
+    const index shared_begin = wave.begin + whole_units(wave.end - wave.begin);
+    for (index n = wave.begin; n < wave.end; ++n) {
+      const bool whole = n < shared_begin;
+      const index values =
+          unit_values(units_.all[static_cast<std::size_t>(n)], whole ? 1 : chunks_in_flight());
+      caller = std::max(caller, values + tile);
+      if (whole) worker = std::max(worker, values + tile);
     }
-    const index queries = unit.packed_together ? unit.sequence->queries : 0;
-    const index total = delta_values(unit) + packed_values(unit, queries) + most + tile;
-    caller = std::max(caller, total);
-    if (whole) worker = std::max(worker, total);
   }
   return {static_cast<double>(caller) * sizeof(T) + sums_.bytes(),
           static_cast<double>(worker) * sizeof(T)};
@@ -285,7 +286,7 @@ void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
   }
 }
 
-// Waves of chunks, so that what waits to be added is bounded by the number of threads.
+// A few chunks at once, so that what waits to be added is bounded by the number of threads.
 template <class T>
 void Backward<T>::run_shared(const Unit& unit) const {
   constexpr index kRows = 128;
@@ -303,14 +304,14 @@ void Backward<T>::run_shared(const Unit& unit) const {
     if (together) pack(unit, packed, begin, end);
   });
   sum_sink(unit, delta);
-  const index wave = 2 * static_cast<index>(ctx_.threads());
-  for (index first = 0; first < unit.chunks(); first += wave) {
-    Scratch of_wave;
+  const index at_once = chunks_in_flight();
+  for (index first = 0; first < unit.chunks(); first += at_once) {
+    Scratch of_these;
     std::vector<BackwardChunk<T>> chunks;
-    for (index n = first; n < std::min(unit.chunks(), first + wave); ++n) {
+    for (index n = first; n < std::min(unit.chunks(), first + at_once); ++n) {
       chunks.push_back(chunk_of(unit, n, delta));
       chunks.back().packed = packed;
-      place_dq(unit, chunks.back(), of_wave);
+      place_dq(unit, chunks.back(), of_these);
     }
     ctx_.for_each(static_cast<index>(chunks.size()),
                   [&](index n) { compute(unit, chunks[static_cast<std::size_t>(n)]); });

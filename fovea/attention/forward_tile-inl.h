@@ -105,7 +105,7 @@ template <class T>
 bool ForwardTile<T>::Scores(index key, index keys) {
   kind = call.attention.mask.classify(site(key, keys));
   if (kind == TileKind::kNone) return false;
-  const bool masked = kind == TileKind::kSome && !call.has_bias();
+  const bool masked = kind == TileKind::kSome;
   parts = masked ? TileParts(call.attention.mask, site(key, keys), TileLanes::kQueries, stride)
                  : TileParts(keys, stride);
   const Rows<const T> k = key_rows(head_keys.k, key, keys);

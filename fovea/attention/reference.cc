@@ -315,6 +315,7 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   fill(gradients.dq, T{0});
   fill(gradients.dk, T{0});
   fill(gradients.dv, T{0});
+  for (const auto& part : attention.bias.parts()) part->start_gradient(Context(1));
   const Call<T> call(attention, in);
   const index H = in.q.heads;
   std::vector<std::vector<double>> sums;

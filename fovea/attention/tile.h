@@ -77,6 +77,11 @@ struct ScoreTile {
   T& at(index r, index c) const {
     return lanes == TileLanes::kQueries ? data[c * stride + r] : data[r * stride + c];
   }
+  /// The tile as it lies in memory: rows of lanes.
+  Rows<T> rows(const TileSite& site) const {
+    if (lanes == TileLanes::kQueries) return {data, site.keys, site.queries, stride};
+    return {data, site.queries, site.keys, stride};
+  }
 };
 
 /// The rows of q and k behind one score, unscaled, and what their product was multiplied by.

@@ -18,30 +18,32 @@ const std::vector<Lengths> kBatch = {{65, 97}, {0, 0}, {130, 260}, {7, 0}, {1, 3
 constexpr index kMostQueries = 140, kMostKeys = 270;
 constexpr index kHeads = 3, kGroups = 2, kD = 20, kDv = 12;
 
+constexpr index kBuckets = 10;
+const std::vector<float> kSlopes = {0.1f, -0.05f, 0.2f};
+const std::vector<float> kTable = normals<float>(90, kBuckets* kHeads);
+
 struct Part {
   Call<float> call;
-  std::vector<float> dslopes;
+  std::vector<float> dslopes = kSlopes, dtable = kTable;
 };
 
-Attention<float> attention_of(const std::vector<float>& slopes, std::vector<float>& dslopes,
-                              const std::vector<std::uint64_t>& samples) {
-  const auto heads = static_cast<index>(slopes.size());
-  return {.bias = bias::Alibi<float>({slopes.data(), heads}, {dslopes.data(), heads}),
+Attention<float> attention_of(Part& part, const std::vector<std::uint64_t>& samples) {
+  const bias::Alibi<float> alibi({kSlopes.data(), kHeads}, {part.dslopes.data(), kHeads});
+  const bias::T5<float> t5(Rows<const float>(kTable.data(), kBuckets, kHeads),
+                           Rows<float>(part.dtable.data(), kBuckets, kHeads));
+  return {.bias = bias::Softcap<float>(20) + (alibi + t5),
           .mask = mask::Causal() & mask::Window(100, kOpen),
           .dropout = {.probability = 0.2,
                       .seed = 11,
                       .samples = {samples.data(), static_cast<index>(samples.size())}}};
 }
 
-const std::vector<float> kSlopes = {0.1f, -0.05f, 0.2f};
-
 // Sequence n alone, in a call of its own.
 Part alone(std::size_t n) {
   const auto [queries, keys] = kBatch[n];
-  Part part{Call<float>({1, queries, keys, kHeads, kGroups, kD, kDv}, 100 + n),
-            std::vector<float>(kHeads)};
+  Part part{Call<float>({1, queries, keys, kHeads, kGroups, kD, kDv}, 100 + n)};
   const std::vector<std::uint64_t> samples = {70 + n};
-  part.call.run(attention_of(kSlopes, part.dslopes, samples));
+  part.call.run(attention_of(part, samples));
   return part;
 }
 
@@ -88,8 +90,7 @@ void expect_same_results(Call<float>& one, Call<float>& other, index batch, inde
 // The batch in the order given, padded with NaN.
 Part padded(const std::vector<std::size_t>& order, int threads) {
   const auto B = static_cast<index>(order.size());
-  Part part{Call<float>({B, kMostQueries, kMostKeys, kHeads, kGroups, kD, kDv}),
-            std::vector<float>(kHeads)};
+  Part part{Call<float>({B, kMostQueries, kMostKeys, kHeads, kGroups, kD, kDv})};
   Call<float>& call = part.call;
   for (auto* x : {&call.q, &call.k, &call.v, &call.d_o}) std::fill(x->begin(), x->end(), NAN);
   std::vector<std::int32_t> queries, keys;
@@ -103,7 +104,7 @@ Part padded(const std::vector<std::size_t>& order, int threads) {
     keys.push_back(static_cast<std::int32_t>(lengths.keys));
     samples.push_back(70 + n);
   }
-  Attention<float> attention = attention_of(kSlopes, part.dslopes, samples);
+  Attention<float> attention = attention_of(part, samples);
   attention.mask =
       attention.mask & mask::QueryLengths(view_of(queries)) & mask::KeyLengths(view_of(keys));
   call.run(attention, Method::kFused, threads);
@@ -121,15 +122,14 @@ std::vector<std::int32_t> offsets_of(index Lengths::*which) {
 // The batch packed, with rows to spare at the end.
 Part packed(int threads) {
   const auto queries = offsets_of(&Lengths::queries), keys = offsets_of(&Lengths::keys);
-  Part part{Call<float>({1, queries.back() + 3, keys.back() + 5, kHeads, kGroups, kD, kDv}),
-            std::vector<float>(kHeads)};
+  Part part{Call<float>({1, queries.back() + 3, keys.back() + 5, kHeads, kGroups, kD, kDv})};
   std::vector<std::uint64_t> samples;
   for (std::size_t n = 0; n < kBatch.size(); ++n) {
     Call<float> one({1, kBatch[n].queries, kBatch[n].keys, kHeads, kGroups, kD, kDv}, 100 + n);
     copy_inputs(one, part.call, queries[n], keys[n]);
     samples.push_back(70 + n);
   }
-  Attention<float> attention = attention_of(kSlopes, part.dslopes, samples);
+  Attention<float> attention = attention_of(part, samples);
   attention.packed = {view_of(queries), view_of(keys)};
   part.call.run(attention, Method::kFused, threads);
   return part;
@@ -161,7 +161,11 @@ TEST(AttentionBits, PackedIsOneCallForEachSequence) {
 TEST(AttentionBits, ParametersOfPackedAndPaddedAreTheSame) {
   for_each_isa([] {
     const Part once = padded({0, 1, 2, 3, 4, 5}, 1);
-    for (const int threads : {1, 2, 3, 8, 64}) EXPECT_EQ(once.dslopes, packed(threads).dslopes);
+    for (const int threads : {1, 2, 3, 8, 64}) {
+      const Part again = packed(threads);
+      EXPECT_EQ(once.dslopes, again.dslopes);
+      EXPECT_EQ(once.dtable, again.dtable);
+    }
   });
 }
 

@@ -31,6 +31,8 @@ void expect_no_worse(const Results& fast, const PlainErrors& plain, const Result
   EXPECT_TRUE(no_worse_than_plain("dv", fast.dv, plain.dv, exact.dv));
   EXPECT_TRUE(no_worse_than_plain("dslopes", fast.dslopes, plain.dslopes, exact.dslopes));
   EXPECT_TRUE(no_worse_than_plain("dtable", fast.dtable, plain.dtable, exact.dtable));
+  EXPECT_TRUE(no_worse_than_plain("dt5", fast.dt5, plain.dt5, exact.dt5));
+  EXPECT_TRUE(no_worse_than_plain("ddense", fast.ddense, plain.ddense, exact.ddense));
   EXPECT_TRUE(no_worse_than_plain("entropy", fast.entropy, plain.entropy, exact.entropy));
   EXPECT_TRUE(no_worse_than_plain("maximum", fast.maximum, plain.maximum, exact.maximum));
   EXPECT_TRUE(no_worse_than_plain("distance", fast.distance, plain.distance, exact.distance));
@@ -73,6 +75,8 @@ TEST(FusedAttention, DoubleGoesThroughTheSameCode) {
       expect_close("dv", fast.dv, exact.dv);
       expect_close("dslopes", fast.dslopes, exact.dslopes);
       expect_close("dtable", fast.dtable, exact.dtable);
+      expect_close("dt5", fast.dt5, exact.dt5);
+      expect_close("ddense", fast.ddense, exact.ddense);
       expect_close("entropy", fast.entropy, exact.entropy);
       expect_close("maximum", fast.maximum, exact.maximum);
       expect_close("distance", fast.distance, exact.distance);
@@ -96,6 +100,8 @@ TEST(FusedAttention, SameBitsForAnyNumberOfThreads) {
       EXPECT_EQ(one.dv, many.dv);
       EXPECT_EQ(one.dslopes, many.dslopes);
       EXPECT_EQ(one.dtable, many.dtable);
+      EXPECT_EQ(one.dt5, many.dt5);
+      EXPECT_EQ(one.ddense, many.ddense);
       EXPECT_EQ(one.entropy, many.entropy);
       EXPECT_EQ(one.distance, many.distance);
       EXPECT_EQ(one.topk_weight, many.topk_weight);

@@ -29,7 +29,8 @@ struct Results {
   std::vector<double> entropy, maximum;
 
   Results(const Parts& which, const TableData& data, Method method)
-      : call({.B = data.batch,
+      : parts{.most = data.most},
+        call({.B = data.batch,
               .T = data.most,
               .S = data.most,
               .H = 2,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tests/attention/problem_bias.h"
 #include "tests/attention/relative_values.h"
 
 namespace fovea::testing {
@@ -67,10 +68,11 @@ std::string ProblemShape::text() const {
   return fmt::format(
       "seed {}: B={} T={} S={} H={} G={} D={} Dv={} layouts={}{} deviation={:.3g} causal={}{} "
       "window={}({},{}) key_lengths={} query_lengths={} keep={} drop={} alibi={} packed={} "
-      "relative={} broadcast={} dropout={}",
+      "relative={} t5={} dense={}({}{}{}) softcap={:.3g} broadcast={} dropout={}",
       seed, B, T, S, H, G, D, Dv, static_cast<int>(queries.order), static_cast<int>(keys.order),
       deviation, causal, top_left ? "(top-left)" : "", window, left, right, key_lengths,
-      query_lengths, keep, drop, alibi, packed, relative, broadcast_keys, dropout);
+      query_lengths, keep, drop, alibi, packed, relative, t5, dense, dense_batch ? "B" : "1",
+      dense_heads ? "H" : "1", dense_queries ? "T" : "1", softcap, broadcast_keys, dropout);
 }
 
 ProblemShape draw_shape(std::uint64_t seed) {
@@ -111,6 +113,15 @@ ProblemShape draw_shape(std::uint64_t seed) {
   s.broadcast_keys = chance(of_memory, 0.2);
   s.rows_first = chance(of_memory, 0.5);
   s.relative = chance(of_memory, 0.12);
+  Random of_bias(seed, RandomUse::kTest, 3);
+  s.softcap = chance(of_bias, 0.15) ? of_bias.uniform(2, 60) : 0;
+  // Where scores are large already, whether one more sum rounds as the plain one does is luck.
+  const bool tame = !s.alibi && s.deviation < 10;
+  s.t5 = tame && chance(of_bias, 0.3);
+  s.dense = tame && chance(of_bias, 0.4);
+  s.dense_batch = chance(of_bias, 0.5);
+  s.dense_heads = chance(of_bias, 0.5);
+  s.dense_queries = chance(of_bias, 0.7);
   return s;
 }
 
@@ -137,6 +148,9 @@ Problem::Problem(const ProblemShape& s) : shape(s) {
   drop.resize(static_cast<std::size_t>(s.S));
   for (auto& x : drop) x = chance(random, 0.2) ? 1 : 0;
   table = normals(random, (2 * kClip + 1) * s.Dv, 1);
+  t5 = normals(random, kBuckets * s.H, 1);
+  const auto view = dense_view<float>(s, nullptr);
+  dense = normals(random, view.batch * view.heads * view.queries * view.keys, 1);
 }
 
 namespace {
@@ -249,15 +263,13 @@ Results Problem::run(Method method, int threads) const {
   std::vector<T> topk_weight(static_cast<std::size_t>(s.B * s.H * s.T * kTop), old);
   std::vector<std::int32_t> topk_index(topk_weight.size(), -77);
   std::vector<T> column_mass(static_cast<std::size_t>(s.B * s.H * s.S), old);
-  const std::vector<T> slope_values(slopes.begin(), slopes.end());
+  BiasMemory<T> of_bias(*this);
   const std::vector<T> table_values(table.begin(), table.end());
-  std::vector<T> dslopes(slopes.size(), s.alibi ? old : T{0});
   std::vector<T> dtable(table.size(), s.relative ? old : T{0});
 
-  Attention<T> attention{.mask = mask(), .dropout = {.probability = s.dropout, .seed = s.seed}};
-  if (s.alibi) {
-    attention.bias = bias::Alibi<T>({slope_values.data(), s.H}, {dslopes.data(), s.H});
-  }
+  Attention<T> attention{.bias = of_bias.parts(s),
+                         .mask = mask(),
+                         .dropout = {.probability = s.dropout, .seed = s.seed}};
   if (s.relative) attention.values = RelativeValues<T>(kClip, table_values, dtable);
   attention.observe = observe::Entropy<T>(row_view(entropy, s)) +
                       observe::Maximum<T>(row_view(maximum, s)) +
@@ -285,10 +297,11 @@ Results Problem::run(Method method, int threads) const {
   const auto doubles = [](const std::vector<T>& x) {
     return std::vector<double>(x.begin(), x.end());
   };
-  return {rows_of(o),          doubles(lse),     doubles(weights),  rows_of(dq),
-          rows_of(dk),         rows_of(dv),      doubles(dslopes),  doubles(dtable),
-          doubles(entropy),    doubles(maximum), doubles(distance), doubles(topk_weight),
-          doubles(column_mass)};
+  return {
+      rows_of(o),           doubles(lse),         doubles(weights),         rows_of(dq),
+      rows_of(dk),          rows_of(dv),          doubles(of_bias.dslopes), doubles(dtable),
+      doubles(entropy),     doubles(maximum),     doubles(distance),        doubles(topk_weight),
+      doubles(column_mass), doubles(of_bias.dt5), doubles(of_bias.ddense)};
 }
 template Results Problem::run<float>(Method, int) const;
 template Results Problem::run<double>(Method, int) const;
@@ -331,6 +344,8 @@ PlainErrors plain_errors(const Problem& problem, const Results& exact) {
     take(errors.dv, plain.dv, exact.dv);
     take(errors.dslopes, plain.dslopes, exact.dslopes);
     take(errors.dtable, plain.dtable, exact.dtable);
+    take(errors.dt5, plain.dt5, exact.dt5);
+    take(errors.ddense, plain.ddense, exact.ddense);
     take(errors.entropy, plain.entropy, exact.entropy);
     take(errors.maximum, plain.maximum, exact.maximum);
     take(errors.distance, plain.distance, exact.distance);

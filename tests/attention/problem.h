@@ -75,6 +75,8 @@ struct ProblemShape {
   double deviation = 1;         // of the scores
   bool causal = false, top_left = false, window = false, key_lengths = false, query_lengths = false;
   bool keep = false, drop = false, alibi = false, packed = false, relative = false;
+  bool t5 = false, dense = false, dense_batch = false, dense_heads = false, dense_queries = false;
+  double softcap = 0;  // 0: none
   index left = 0, right = 0;
   double dropout = 0;
   std::uint64_t seed = 0;
@@ -85,12 +87,12 @@ struct ProblemShape {
 /// Sizes that straddle every tile; half of the problems span three key blocks or more.
 ProblemShape draw_shape(std::uint64_t seed);
 
-inline constexpr index kClip = 5;
+inline constexpr index kClip = 5, kBuckets = 12;
 inline constexpr index kTop = 4;
 
 struct Results {
   std::vector<double> o, lse, weights, dq, dk, dv, dslopes, dtable, entropy, maximum, distance;
-  std::vector<double> topk_weight, column_mass;
+  std::vector<double> topk_weight, column_mass, dt5, ddense;
 };
 
 enum class Method { kReference, kFused };
@@ -112,6 +114,8 @@ class Problem {
   std::vector<float> q, k, v, d_o;                // without gaps
   std::vector<float> slopes;
   std::vector<float> table;  // [2 kClip + 1, Dv], relative positions on the values
+  std::vector<float> t5;     // [kBuckets, H]
+  std::vector<float> dense;  // axes of size 1 as the shape says
   std::vector<std::int32_t> key_lengths, query_lengths, query_offsets, key_offsets;
   std::vector<std::uint8_t> keep, drop;
 
@@ -127,6 +131,7 @@ double largest_magnitude(const std::vector<double>& a);
 struct PlainErrors {
   double o = 0, lse = 0, weights = 0, dq = 0, dk = 0, dv = 0, dslopes = 0, dtable = 0;
   double entropy = 0, maximum = 0, distance = 0, topk_weight = 0, column_mass = 0;
+  double dt5 = 0, ddense = 0;
 };
 
 /// The plain float32 implementation runs once as it is, and again with the columns of D and Dv

@@ -81,21 +81,36 @@ inline const std::vector<MaskRow>& mask_table() {
   return rows;
 }
 
-/// Parameters of biases for 2 heads and of value parts for kDv columns, and their gradients.
+/// Parameters of biases for 2 heads, up to `most` queries and keys, and of value parts for kDv
+/// columns, and their gradients.
 template <class V>
 struct PartData {
-  static constexpr index kDv = 3, kClip = 2;
+  static constexpr index kDv = 3, kClip = 2, kBuckets = 8;
+  index most = TableData::kMost;
   std::vector<V> slopes = {V{0.5}, V{0.125}}, dslopes = {V{0}, V{0}};
   std::array<V, 2> learned = {V{2.5}, V{0.125}}, dlearned = {};
   std::vector<V> table = normals<V>(77, (2 * kClip + 1) * kDv), dtable = table;
   std::vector<V> sink = {V{1.5}, V{-0.5}}, dsink = {V{0}, V{0}};
+  std::vector<V> t5 = normals<V>(78, kBuckets * 2), dt5 = t5;
+  std::vector<V> dense = normals<V>(79, 2 * most * most), ddense = dense;
 
   std::vector<double> gradients() const {
     std::vector<double> all(dslopes.begin(), dslopes.end());
-    all.insert(all.end(), dlearned.begin(), dlearned.end());
-    all.insert(all.end(), dtable.begin(), dtable.end());
-    all.insert(all.end(), dsink.begin(), dsink.end());
+    const auto append = [&](const auto& more) { all.insert(all.end(), more.begin(), more.end()); };
+    append(dlearned);
+    append(dtable);
+    append(dsink);
+    append(dt5);
+    append(ddense);
     return all;
+  }
+  Bias<V> t5_bias(const bias::T5Options& options) {
+    return bias::T5<V>(Rows<const V>(t5.data(), kBuckets, 2), Rows<V>(dt5.data(), kBuckets, 2),
+                       options);
+  }
+  Bias<V> dense_bias(index H, index T) {
+    return bias::Dense<V>(ScoreView<const V>::contiguous(dense.data(), 1, H, T, most),
+                          ScoreView<V>::contiguous(ddense.data(), 1, H, T, most));
   }
 };
 
@@ -103,6 +118,7 @@ template <class V>
 struct BiasRow {
   const char* name;
   Bias<V> (*make)(PartData<V>&);
+  double ulps = 0;  ///< by how much a tile may differ from the definition
 };
 
 template <class V>
@@ -129,6 +145,14 @@ const std::vector<BiasRow<V>>& bias_table() {
                                           a[1] * std::abs(site.position() - site.j);
                                  }));
        }},
+      {"softcap", [](PartData<V>&) { return Bias<V>(bias::Softcap<V>(2)); }, 8},
+      {"t5", [](PartData<V>& d) { return d.t5_bias({.max_distance = 20}); }},
+      {"t5, causal",
+       [](PartData<V>& d) {
+         return d.t5_bias({bias::T5Direction::kCausal, 50});
+       }},
+      {"dense", [](PartData<V>& d) { return d.dense_bias(2, d.most); }},
+      {"dense, shared", [](PartData<V>& d) { return d.dense_bias(1, 1); }},
   };
   return rows;
 }

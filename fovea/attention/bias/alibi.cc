@@ -3,25 +3,13 @@
 
 #include <cmath>
 
+#include "fovea/attention/bias/by_distance.h"
 #include "fovea/base/check.h"
+#include "fovea/base/memory.h"
 
 namespace fovea::bias {
 
 namespace {
-
-// |distance| is the same from either side, so one loop serves both layouts of a tile: along a row
-// of the tile the distance grows by one a lane.
-struct TileAxes {
-  index rows, lanes;
-  index row0, lane0;  // position of the first row and the first lane
-};
-
-template <class T>
-TileAxes axes(const TileSite& site, const ScoreTile<T>& tile) {
-  const index p = site.sequence.position(site.query);
-  if (tile.lanes == TileLanes::kQueries) return {site.keys, site.queries, site.key, p};
-  return {site.queries, site.keys, p, site.key};
-}
 
 template <class T>
 T distance(const ScoreSite& site) {
@@ -47,34 +35,28 @@ void Alibi<T>::store_gradient(const double* sums, index heads) const {
 
 template <class T>
 void Alibi<T>::apply(const TileSite& site, const TileRows<T>&, const ScoreTile<T>& tile) const {
-  const TileAxes axis = axes(site, tile);
-  const T slope = slopes_[site.head];
-  for (index r = 0; r < axis.rows; ++r) {
-    T* scores = tile.data + r * tile.stride;
-    const T first = static_cast<T>(axis.lane0 - axis.row0 - r);
-    for (int lane = 0; lane < static_cast<int>(axis.lanes); ++lane) {
-      scores[lane] -= slope * std::abs(first + static_cast<T>(lane));
-    }
+  const auto [first, count] = distances_of(site);
+  Scratch scratch;
+  T* const values = scratch.allocate<T>(count);
+  for (index n = 0; n < count; ++n) {
+    values[n] = -(slopes_[site.head] * static_cast<T>(std::abs(first + n)));
   }
+  add_by_distance(site, values, tile);
 }
 
 template <class T>
-void Alibi<T>::pull(const TileSite& site, const TileRows<T>&, const ScoreTile<T>&,
+void Alibi<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
                     const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const {
   if (dslopes_.empty()) return;
-  const TileAxes axis = axes(site, dscores);
-  double total = 0;
-  for (index r = 0; r < axis.rows; ++r) {
-    const T* values = dscores.data + r * dscores.stride;
-    const T first = static_cast<T>(axis.lane0 - axis.row0 - r);
-    constexpr int kParts = 8;  // so that the compiler may keep the sums in lanes
-    double sums[kParts] = {};
-    for (int lane = 0; lane < static_cast<int>(axis.lanes); ++lane) {
-      const T distance = std::abs(first + static_cast<T>(lane));
-      sums[lane % kParts] += static_cast<double>(values[lane]) * static_cast<double>(distance);
-    }
-    for (const double part : sums) total += part;
+  if (dscores.lanes == TileLanes::kQueries) {
+    return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
   }
+  const auto [first, count] = distances_of(site);
+  Scratch scratch;
+  double* const sums = scratch.allocate<double>(count);
+  sum_by_distance(site, dscores, sums);
+  double total = 0;
+  for (index n = 0; n < count; ++n) total += sums[n] * static_cast<double>(std::abs(first + n));
   gradients.parameters[0] -= total;
 }
 

@@ -7,6 +7,9 @@ template <class T>
 void BiasPart<T>::store_gradient(const double*, index) const {}
 
 template <class T>
+void BiasPart<T>::start_gradient(const Context&) const {}
+
+template <class T>
 void BiasPart<T>::check_shape(const AttentionSizes&) const {}
 
 template <class T>

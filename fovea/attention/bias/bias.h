@@ -7,8 +7,15 @@
 
 #include "fovea/attention/parts.h"
 #include "fovea/attention/tile.h"
+#include "fovea/base/context.h"
 
 namespace fovea {
+
+/// Who shares entries of a gradient that pull() adds to by itself.
+struct SharedGradient {
+  bool batch = false;  ///< the rows of the batch
+  bool heads = false;  ///< the heads
+};
 
 /// One idea of what to add to a score, or to do with it; T is the lane type, float or double.
 /// apply_one() and pull_one() are the definition, which the plain reference uses. apply() and
@@ -33,7 +40,14 @@ class BiasPart {
   /// Receives the finished sums [H, gradient_size()], in the same bits for any number of threads.
   virtual void store_gradient(const double* sums, index heads) const;
 
-  /// The tile's scores, old to new.
+  /// A gradient too large for sums of each head: pull() and pull_one() add to it by themselves, an
+  /// entry of its own for each key. It becomes 0 here, before the first of them.
+  virtual void start_gradient(const Context& ctx) const;
+  /// Those who share its entries are computed one after another, in the same order for any number
+  /// of threads.
+  virtual SharedGradient shared_gradient() const { return {}; }
+
+  /// The tile's scores, old to new. What the mask drops may hold anything.
   virtual void apply(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& tile) const;
   /// `scores` holds what apply() read, `dscores` the gradient of what it wrote, which becomes the
   /// gradient of what it read. Scores that the mask drops have gradient 0.

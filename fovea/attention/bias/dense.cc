@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/bias/dense.h"
+
+#include <algorithm>
+
+#include "fovea/attention/sequences.h"
+#include "fovea/base/check.h"
+#include "fovea/base/memory.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/attention/bias/dense.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/simd/simd-inl.h"
+#include "fovea/simd/transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+HWY_INLINE void AddRow(const T* from, index n, T* to) {
+  ForEachLane<T>(n, [&](auto lanes, index i) {
+    lanes.Store(hn::Add(lanes.Load(to + i), lanes.Load(from + i)), to + i);
+  });
+}
+
+// to += from. Rows of `to` may be one and the same.
+template <class T>
+void AddRows(Rows<const T> from, Rows<T> to) {
+  for (index r = 0; r < from.rows; ++r) AddRow(from[r], from.columns, to[r]);
+}
+
+// to += the transpose of from, a few columns at a time: what was turned is still in L1.
+template <class T>
+void AddTransposed(Rows<const T> from, Rows<T> to) {
+  constexpr index kColumns = 16;
+  const index stride = RoundUpToLanes<T>(from.rows);
+  Scratch scratch;
+  T* const turned = scratch.allocate<T>(kColumns * stride);
+  for (index c = 0; c < from.columns; c += kColumns) {
+    const index end = std::min(from.columns, c + kColumns);
+    RowsToLanes<T>(from.columns_slice(c, end), from.rows, T{1}, turned, stride);
+    for (index i = c; i < end; ++i) AddRow(turned + (i - c) * stride, to.columns, to[i]);
+  }
+}
+
+void AddRowsF32(Rows<const float> from, Rows<float> to) { AddRows(from, to); }
+void AddRowsF64(Rows<const double> from, Rows<double> to) { AddRows(from, to); }
+void AddTransposedF32(Rows<const float> from, Rows<float> to) { AddTransposed(from, to); }
+void AddTransposedF64(Rows<const double> from, Rows<double> to) { AddTransposed(from, to); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+
+HWY_EXPORT(AddRowsF32);
+HWY_EXPORT(AddRowsF64);
+HWY_EXPORT(AddTransposedF32);
+HWY_EXPORT(AddTransposedF64);
+
+namespace {
+
+void add_rows(Rows<const float> from, Rows<float> to) { FOVEA_DISPATCH(AddRowsF32)(from, to); }
+void add_rows(Rows<const double> from, Rows<double> to) { FOVEA_DISPATCH(AddRowsF64)(from, to); }
+void add_transposed(Rows<const float> from, Rows<float> to) {
+  FOVEA_DISPATCH(AddTransposedF32)(from, to);
+}
+void add_transposed(Rows<const double> from, Rows<double> to) {
+  FOVEA_DISPATCH(AddTransposedF64)(from, to);
+}
+
+template <class T>
+T& entry(const ScoreView<T>& view, const ScoreSite& site) {
+  const Sequence& sequence = site.sequence;
+  return view.at(sequence.batch, site.head, sequence.query_row + site.i, sequence.key_row + site.j);
+}
+
+// Entries of a tile, a row for each query; a broadcast row is there for each of them.
+template <class T>
+Rows<T> entries(const ScoreView<T>& view, const TileSite& site) {
+  return {&entry(view, site.at(0, 0)), site.queries, site.keys,
+          view.queries == 1 ? 0 : view.query_stride};
+}
+
+}  // namespace
+
+namespace bias {
+
+template <class T>
+T Dense<T>::apply_one(const ScoreSite& site, const ScoreRows<T>&, T score) const {
+  return score + entry(values_, site);
+}
+
+template <class T>
+T Dense<T>::pull_one(const ScoreSite& site, const ScoreRows<T>&, T, T dscore,
+                     const ScoreGradients<T>&) const {
+  if (!dvalues_.empty()) entry(dvalues_, site) += dscore;
+  return dscore;
+}
+
+template <class T>
+void Dense<T>::apply(const TileSite& site, const TileRows<T>&, const ScoreTile<T>& tile) const {
+  if (tile.lanes == TileLanes::kKeys) {
+    add_rows(entries(values_, site), tile.rows(site));
+  } else {
+    add_transposed(entries(values_, site), tile.rows(site));
+  }
+}
+
+template <class T>
+void Dense<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
+                    const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const {
+  if (dvalues_.empty()) return;
+  if (dscores.lanes == TileLanes::kQueries) {
+    return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
+  }
+  add_rows(dscores.rows(site), entries(dvalues_, site));
+}
+
+template <class T>
+SharedGradient Dense<T>::shared_gradient() const {
+  if (dvalues_.empty()) return {};
+  return {.batch = dvalues_.batch == 1, .heads = dvalues_.heads == 1};
+}
+
+template <class T>
+void Dense<T>::start_gradient(const Context& ctx) const {
+  if (dvalues_.empty()) return;
+  const index H = dvalues_.heads, rows = dvalues_.queries, S = dvalues_.keys;
+  const double bytes = static_cast<double>(S) * sizeof(T);
+  ctx.for_ranges(dvalues_.batch * H * rows, bytes, [&](index begin, index end) {
+    for (index n = begin; n < end; ++n) {
+      std::fill_n(dvalues_.row(n / rows / H, n / rows % H, n % rows), S, T{0});
+    }
+  });
+}
+
+template <class T>
+void Dense<T>::check_shape(const AttentionSizes& sizes) const {
+  const auto [B, T_, S, H, G, D, Dv] = sizes;
+  const auto& v = values_;
+  check((v.batch == 1 || v.batch == B) && (v.heads == 1 || v.heads == H) &&
+            (v.queries == 1 || v.queries == T_) && v.keys == S,
+        "attention: the dense bias must be [{} or 1, {} or 1, {} or 1, {}]; it is [{}, {}, {}, {}]",
+        B, H, T_, S, v.batch, v.heads, v.queries, v.keys);
+  check(B == 0 || H == 0 || T_ == 0 || S == 0 || v.data != nullptr,
+        "attention: the dense bias has a shape but no data");
+  check(v.batch_stride >= 0 && v.head_stride >= 0 && v.query_stride >= 0,
+        "attention: the dense bias has a negative stride: {}, {}, {}", v.batch_stride,
+        v.head_stride, v.query_stride);
+  if (dvalues_.empty()) return;
+  check_scores_written("the gradient of the dense bias", dvalues_,
+                       {v.batch, v.heads, v.queries, v.keys});
+}
+
+template class Dense<float>;
+template class Dense<double>;
+
+}  // namespace bias
+}  // namespace fovea
+#endif  // HWY_ONCE

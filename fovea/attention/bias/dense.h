@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bias for every score, as a matrix.
+#pragma once
+
+#include <string>
+
+#include "fovea/attention/bias/bias.h"
+#include "fovea/attention/view.h"
+
+namespace fovea::bias {
+
+/// score + values[b][h][i][j]. Packed sequences: batch 1, packed rows and columns; entries across
+/// sequences are ignored, and have gradient 0.
+template <class T>
+class Dense final : public BiasPart<T> {
+ public:
+  /// values [B or 1, H or 1, T or 1, S], axes of size 1 broadcast. dvalues is empty, or receives
+  /// the gradient in backward: of the same shape, where axes of size 1 are sums. Views.
+  explicit Dense(ScoreView<const T> values, ScoreView<T> dvalues = {})
+      : values_(values), dvalues_(dvalues) {}
+
+  T apply_one(const ScoreSite& site, const ScoreRows<T>& rows, T score) const override;
+  T pull_one(const ScoreSite& site, const ScoreRows<T>& rows, T score, T dscore,
+             const ScoreGradients<T>& gradients) const override;
+  void apply(const TileSite& site, const TileRows<T>& rows,
+             const ScoreTile<T>& tile) const override;
+  void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
+            const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const override;
+  bool needs_scores() const override { return false; }
+  SharedGradient shared_gradient() const override;
+  void start_gradient(const Context& ctx) const override;
+  void check_shape(const AttentionSizes& sizes) const override;
+  std::string name() const override { return "dense"; }
+
+ private:
+  ScoreView<const T> values_;
+  ScoreView<T> dvalues_;
+};
+
+}  // namespace fovea::bias

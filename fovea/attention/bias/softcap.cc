@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/bias/softcap.h"
+
+#include <cmath>
+
+#include "fovea/base/check.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/attention/bias/softcap.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+void CapRows(Rows<T> scores, T cap) {
+  for (index r = 0; r < scores.rows; ++r) {
+    T* const row = scores[r];
+    ForEachLane<T>(scores.columns, [&](auto lanes, index c) {
+      const auto x = hn::Mul(lanes.Load(row + c), lanes.Set(1 / cap));
+      lanes.Store(hn::Mul(lanes.Set(cap), Tanh(lanes.d, x)), row + c);
+    });
+  }
+}
+
+// d / ds of cap tanh(s / cap) is 1 - tanh^2, and that is 4 u / (1 + u)^2 with u = exp(-2 |s| /
+// cap): no difference of two numbers that are nearly 1. A gradient of 0 may stand for a score that
+// the mask drops, which may be anything.
+template <class T>
+void PullRows(Rows<const T> scores, T cap, Rows<T> gradients) {
+  for (index r = 0; r < scores.rows; ++r) {
+    const T* const row = scores[r];
+    T* const gradient = gradients[r];
+    ForEachLane<T>(scores.columns, [&](auto lanes, index c) {
+      const auto one = lanes.Set(1), now = lanes.Load(gradient + c);
+      const auto x = hn::Mul(hn::Abs(lanes.Load(row + c)), lanes.Set(-2 / cap));
+      const auto u = Exp(lanes.d, x), sum = hn::Add(u, one);
+      const auto slope = hn::Div(hn::Mul(u, lanes.Set(4)), hn::Mul(sum, sum));
+      const auto dropped = hn::Eq(now, hn::Zero(lanes.d));
+      lanes.Store(hn::IfThenElse(dropped, now, hn::Mul(now, slope)), gradient + c);
+    });
+  }
+}
+
+void CapRowsF32(Rows<float> scores, float cap) { CapRows(scores, cap); }
+void CapRowsF64(Rows<double> scores, double cap) { CapRows(scores, cap); }
+void PullRowsF32(Rows<const float> scores, float cap, Rows<float> gradients) {
+  PullRows(scores, cap, gradients);
+}
+void PullRowsF64(Rows<const double> scores, double cap, Rows<double> gradients) {
+  PullRows(scores, cap, gradients);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+
+HWY_EXPORT(CapRowsF32);
+HWY_EXPORT(CapRowsF64);
+HWY_EXPORT(PullRowsF32);
+HWY_EXPORT(PullRowsF64);
+
+namespace {
+
+void cap_rows(Rows<float> scores, float cap) { FOVEA_DISPATCH(CapRowsF32)(scores, cap); }
+void cap_rows(Rows<double> scores, double cap) { FOVEA_DISPATCH(CapRowsF64)(scores, cap); }
+void pull_rows(Rows<const float> scores, float cap, Rows<float> gradients) {
+  FOVEA_DISPATCH(PullRowsF32)(scores, cap, gradients);
+}
+void pull_rows(Rows<const double> scores, double cap, Rows<double> gradients) {
+  FOVEA_DISPATCH(PullRowsF64)(scores, cap, gradients);
+}
+
+}  // namespace
+
+namespace bias {
+
+template <class T>
+Softcap<T>::Softcap(double cap) : cap_(static_cast<T>(cap)) {
+  if (cap_ > 0 && std::isfinite(cap_)) return;
+  fail(ErrorCode::kOptionValue, "softcap: the cap must be above 0 and finite; it is {}", cap);
+}
+
+template <class T>
+T Softcap<T>::value(const ScoreSite&, T score) const {
+  return cap_ * std::tanh(score / cap_);
+}
+
+template <class T>
+T Softcap<T>::derivative(const ScoreSite&, T score) const {
+  const T t = std::tanh(score / cap_);
+  return 1 - t * t;
+}
+
+template <class T>
+void Softcap<T>::apply(const TileSite& site, const TileRows<T>&, const ScoreTile<T>& tile) const {
+  cap_rows(tile.rows(site), cap_);
+}
+
+template <class T>
+void Softcap<T>::pull(const TileSite& site, const TileRows<T>&, const ScoreTile<T>& scores,
+                      const ScoreTile<T>& dscores, const TileGradients<T>&) const {
+  pull_rows(scores.rows(site), cap_, dscores.rows(site));
+}
+
+template <class T>
+std::string Softcap<T>::name() const {
+  return fmt::format("softcap({})", cap_);
+}
+
+template class Softcap<float>;
+template class Softcap<double>;
+
+}  // namespace bias
+}  // namespace fovea
+#endif  // HWY_ONCE

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/bias/t5.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+
+#include "fovea/base/check.h"
+#include "fovea/base/memory.h"
+
+namespace fovea::bias {
+
+namespace {
+
+index buckets_each_way(index buckets, const T5Options& options) {
+  return options.direction == T5Direction::kBidirectional ? buckets / 2 : buckets;
+}
+
+// The logarithm as a float: rounded once, whatever the C library's own logarithm of floats does.
+float log_of(double x) { return static_cast<float>(std::log(x)); }
+
+// The bucket of a distance n >= 0 among `buckets` of one direction.
+index bucket_one_way(index n, index buckets, index max_distance) {
+  const index exact = buckets / 2;
+  if (n < exact) return n;
+  const float ratio = static_cast<float>(n) / static_cast<float>(exact);
+  const float last = log_of(static_cast<double>(max_distance) / static_cast<double>(exact));
+  const float step =
+      log_of(static_cast<double>(ratio)) / last * static_cast<float>(buckets - exact);
+  return std::min(buckets - 1, exact + static_cast<index>(step));
+}
+
+// The shortest distance of each bucket; of one that is left out, that of the next.
+std::vector<index> first_distances(index buckets, index max_distance) {
+  std::vector<index> first;
+  for (index bucket = 0; bucket < buckets; ++bucket) {
+    index low = 0, high = max_distance;  // which is in the last bucket
+    while (low < high) {
+      const index middle = low + (high - low) / 2;
+      if (bucket_one_way(middle, buckets, max_distance) < bucket) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    first.push_back(low);
+  }
+  return first;
+}
+
+void check_buckets(index buckets, const T5Options& options) {
+  const index least = options.direction == T5Direction::kCausal ? 2 : 4;
+  check(buckets >= least, "t5: there must be at least {} buckets; there are {}", least, buckets);
+  const index exact = buckets_each_way(buckets, options) / 2;
+  if (options.max_distance > exact) return;
+  fail(ErrorCode::kOptionValue,
+       "t5: max_distance must be above {}, for so many distances have a bucket each; it is {}",
+       exact, options.max_distance);
+}
+
+}  // namespace
+
+index t5_bucket(index distance, index buckets, const T5Options& options) {
+  check_buckets(buckets, options);
+  const index each = buckets_each_way(buckets, options);
+  const bool ahead = distance > 0;
+  if (options.direction == T5Direction::kCausal) {
+    return bucket_one_way(ahead ? 0 : -distance, each, options.max_distance);
+  }
+  const index n = std::abs(distance);
+  return (ahead ? each : 0) + bucket_one_way(n, each, options.max_distance);
+}
+
+template <class T>
+T5<T>::T5(Rows<const T> table, Rows<T> dtable, const T5Options& options)
+    : table_(table), dtable_(dtable), options_(options) {
+  check_buckets(table.rows, options);
+  first_ = first_distances(buckets_each_way(table.rows, options), options.max_distance);
+}
+
+template <class T>
+T T5<T>::value(const ScoreSite& site, T score) const {
+  return score + table_[bucket(site)][site.head];
+}
+
+template <class T>
+void T5<T>::add_parameters(const ScoreSite& site, T, T dscore, double* sums) const {
+  sums[bucket(site)] += static_cast<double>(dscore);
+}
+
+template <class T>
+void T5<T>::store_gradient(const double* sums, index heads) const {
+  for (index b = 0; b < dtable_.rows; ++b) {
+    for (index h = 0; h < heads; ++h) dtable_[b][h] = static_cast<T>(sums[h * dtable_.rows + b]);
+  }
+}
+
+// Calls f(bucket, begin, end) for each run of a tile's distances in one bucket, as slots.
+template <class T>
+template <class F>
+void T5<T>::for_each_run(const TileDistances& distances, F&& f) const {
+  const index end = distances.first + distances.count;
+  for (index now = distances.first; now < end;) {
+    const index bucket = t5_bucket(now, table_.rows, options_);
+    const index next = std::min(end, end_of_run(now));
+    f(bucket, now - distances.first, next - distances.first);
+    now = next;
+  }
+}
+
+// The first distance beyond `distance` that is in another bucket, or that is 1.
+template <class T>
+index T5<T>::end_of_run(index distance) const {
+  constexpr index kNone = std::numeric_limits<index>::max();
+  if (distance > 0 && options_.direction == T5Direction::kCausal) return kNone;
+  // Longer distances have later buckets: behind the query, a run ends with its shortest.
+  const auto longer = std::upper_bound(first_.begin(), first_.end(), std::abs(distance));
+  if (distance <= 0) return 1 - *(longer - 1);
+  return longer == first_.end() ? kNone : *longer;
+}
+
+template <class T>
+void T5<T>::apply(const TileSite& site, const TileRows<T>&, const ScoreTile<T>& tile) const {
+  const TileDistances distances = distances_of(site);
+  Scratch scratch;
+  T* const values = scratch.allocate<T>(distances.count);
+  for_each_run(distances, [&](index bucket, index begin, index end) {
+    std::fill(values + begin, values + end, table_[bucket][site.head]);
+  });
+  add_by_distance(site, values, tile);
+}
+
+template <class T>
+void T5<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
+                 const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const {
+  if (gradient_size() == 0) return;
+  if (dscores.lanes == TileLanes::kQueries) {
+    return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
+  }
+  const TileDistances distances = distances_of(site);
+  Scratch scratch;
+  double* const sums = scratch.allocate<double>(distances.count);
+  sum_by_distance(site, dscores, sums);
+  for_each_run(distances, [&](index bucket, index begin, index end) {
+    gradients.parameters[bucket] =
+        std::accumulate(sums + begin, sums + end, gradients.parameters[bucket]);
+  });
+}
+
+template <class T>
+void T5<T>::check_shape(const AttentionSizes& sizes) const {
+  const index H = sizes.H;
+  check(table_.columns == H, "attention: the table of t5 must be [buckets, H={}]; it is [{}, {}]",
+        H, table_.rows, table_.columns);
+  check(H == 0 || table_.data != nullptr, "attention: the table of t5 has a shape but no data");
+  check(dtable_.data == nullptr || (dtable_.rows == table_.rows && dtable_.columns == H),
+        "attention: dtable of t5 must be [{}, H={}] or empty; it is [{}, {}]", table_.rows, H,
+        dtable_.rows, dtable_.columns);
+}
+
+template <class T>
+std::string T5<T>::name() const {
+  return options_.direction == T5Direction::kCausal ? "t5(causal)" : "t5";
+}
+
+template class T5<float>;
+template class T5<double>;
+
+}  // namespace fovea::bias
