@@ -65,6 +65,21 @@ void keep_causal(AttentionCall<T>& call) {
 }
 
 template <class T>
+void add_softcap(AttentionCall<T>& call) {
+  if (call.settings.softcap > 0) call.add(bias::Softcap<T>(call.settings.softcap));
+}
+
+template <class T>
+void add_t5(AttentionCall<T>& call) {
+  using bias::T5Direction;
+  const AttentionSettings& settings = call.settings;
+  call.add(bias::T5(
+      call.real_rows("t5"), call.gradient_rows_out("t5"),
+      {.direction = settings.t5_causal ? T5Direction::kCausal : T5Direction::kBidirectional,
+       .max_distance = settings.t5_max_distance}));
+}
+
+template <class T>
 void choose_norm(AttentionCall<T>& call) {
   switch (call.settings.norm) {
     case AttentionNormKind::kSoftmax:
@@ -114,8 +129,14 @@ constexpr Part kParts[] = {
      [](auto& call) {
        if (call.settings.strided > 1) call.keep(mask::Strided(call.settings.strided));
      }},
+    {kAsSettingsSay, [](auto& call) { add_softcap(call); }},
+    {{"bias", "B|1 H|1 T|1 S"},
+     [](auto& call) {
+       call.add(bias::Dense(call.real_scores("bias"), call.gradient_scores_out("bias")));
+     }},
     {{"slopes", "H"},
      [](auto& call) { call.add(bias::Alibi(call.reals("slopes"), call.gradient_out("slopes"))); }},
+    {{"t5", "buckets H"}, [](auto& call) { add_t5(call); }},
     {kAsSettingsSay, [](auto& call) { choose_norm(call); }},
     {{"sink", "H"},
      [](auto& call) {
@@ -300,6 +321,16 @@ Vec<T> AttentionCall<T>::gradient_out(std::string_view name) {
 }
 
 template <class T>
+Rows<T> AttentionCall<T>::gradient_rows_out(std::string_view name) {
+  return settings.backward ? new_gradient(name).template rows<T>() : Rows<T>{};
+}
+
+template <class T>
+ScoreView<T> AttentionCall<T>::gradient_scores_out(std::string_view name) {
+  return settings.backward ? scores_of<T>(new_gradient(name)) : ScoreView<T>{};
+}
+
+template <class T>
 const Tensor& AttentionCall<T>::real(std::string_view name) {
   const Tensor& given = tensors_.at(name);
   if (given.dtype() == kDTypeOf<T>) return given;
@@ -316,6 +347,16 @@ View<const T> AttentionCall<T>::view(std::string_view name) {
 template <class T>
 Vec<const T> AttentionCall<T>::reals(std::string_view name) {
   return real(name).template vec<T>();
+}
+
+template <class T>
+Rows<const T> AttentionCall<T>::real_rows(std::string_view name) {
+  return real(name).template rows<T>();
+}
+
+template <class T>
+ScoreView<const T> AttentionCall<T>::real_scores(std::string_view name) {
+  return scores_of<const T>(real(name));
 }
 
 template <class T>

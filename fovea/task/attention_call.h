@@ -44,9 +44,13 @@ class AttentionCall {
   ScoreView<V> scores_out(std::string_view name, index rows, index columns);
   /// Where the gradient of a tensor goes, under "d" and its name; empty if none is asked for.
   Vec<T> gradient_out(std::string_view name);
+  Rows<T> gradient_rows_out(std::string_view name);
+  ScoreView<T> gradient_scores_out(std::string_view name);
 
   View<const T> view(std::string_view name);
   Vec<const T> reals(std::string_view name);
+  Rows<const T> real_rows(std::string_view name);
+  ScoreView<const T> real_scores(std::string_view name);
   Vec<const std::int32_t> ints(std::string_view name) const;
   Rows<const std::int32_t> int_rows(std::string_view name) const;
   ScoreView<const std::uint8_t> bytes(std::string_view name) const;

@@ -73,10 +73,14 @@ std::vector<index> parse_numbers(std::string_view text, char between) {
 }
 
 void check_settings(const AttentionSettings& settings) {
+  require_option(settings.softcap >= 0, "softcap", settings.softcap, "above 0, or 0 (none)");
   require_option(settings.dilation >= 1, "dilation", settings.dilation, "at least 1");
   require_option(settings.strided >= 1, "strided", settings.strided, "at least 1");
   require_option(settings.dropout >= 0 && settings.dropout < 1, "dropout", settings.dropout,
                  "at least 0 and less than 1");
+  if (!settings.t5_bidirectional || !settings.t5_causal) return;
+  throw Error(ErrorCode::kUsage, "--t5-bidirectional and --t5-causal exclude each other",
+              "choose one");
 }
 
 }  // namespace fovea

@@ -49,10 +49,14 @@ inline std::span<const EnumName<PrecisionKind>> enum_names(PrecisionKind) {
 struct AttentionSettings {
   AttentionScoreKind score = AttentionScoreKind::kDot;
   std::string scale = "auto";
+  double softcap = 0;
   CausalKind causal = CausalKind::kNone;
   std::string window = {};
   index dilation = 1;
   index strided = 1;
+  bool t5_bidirectional = false;
+  bool t5_causal = false;
+  index t5_max_distance = 128;
   AttentionNormKind norm = AttentionNormKind::kSoftmax;
   double dropout = 0;
   std::uint64_t seed = 0;
@@ -65,10 +69,15 @@ struct AttentionSettings {
   void visit_fields(Visitor&& visit) {
     visit("score", score, "how a query and a key become a score");
     visit("scale", scale, "what scores are multiplied by; auto: 1 / sqrt(D)");
+    visit("softcap", softcap, "a score s becomes C tanh(s / C); 0: it stays");
     visit("causal", causal, "keep j <= p; bare: bottom-right, where the last query sees all keys");
     visit("window", window, "keep p - L <= j <= p + R; -1: open");
     visit("dilation", dilation, "keep j = p + m N; L and R of windows then bound m");
     visit("strided", strided, "keep |j - p| < N, and where N divides j - p");
+    visit("t5_bidirectional", t5_bidirectional,
+          "half of t5's buckets are for keys ahead (default)");
+    visit("t5_causal", t5_causal, "all of t5's buckets are for keys behind");
+    visit("t5_max_distance", t5_max_distance, "from here on, all are in t5's last bucket");
     visit("norm", norm, "how scores become weights");
     visit("dropout", dropout, "probability of dropping a weight");
     visit("seed", seed, "of dropout");
@@ -96,7 +105,8 @@ std::vector<ObserveWish> parse_observe(std::string_view text);
 /// The whole numbers in a text, with this character between them; nothing for anything else.
 std::vector<index> parse_numbers(std::string_view text, char between);
 
-/// Throws kOptionValue for a rate below 1 and a probability outside [0, 1).
+/// Throws kOptionValue for a rate below 1, a cap below 0 and a probability outside [0, 1); kUsage
+/// for two directions at once.
 void check_settings(const AttentionSettings& settings);
 
 }  // namespace fovea

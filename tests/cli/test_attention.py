@@ -25,12 +25,17 @@ def tensors_of_parts(rng):
         "drop": {"drop": whole(rng, 1, 1, 4, 1, 7, dtype="BOOL")},
         "window": {"window": Tensor("I32", (4, 2), [0, 0, 2, -1, -1, 1, 3, 1])},
         "slopes": {"slopes": normal(rng, 4)},
+        "bias": {"bias": normal(rng, 2, 4, 5, 7)},
+        "bias-of-heads": {"bias": normal(rng, 1, 4, 1, 7)},
+        "bias-of-rows": {"bias": normal(rng, 2, 1, 5, 7)},
+        "t5": {"t5": normal(rng, 8, 4)},
         "sink": {"sink": normal(rng, 4)},
     }
 
 
 OPTIONS_OF_PARTS = {
     "scale": {"scale": -0.75},
+    "softcap": {"softcap": 1.5},
     "causal": {"causal": True},
     "top-left": {"causal": "top-left"},
     "window-option": {"window": (2, 1)},
@@ -52,7 +57,10 @@ def types_of(tensors):
 class Results(AttentionTest):
     def parts(self):
         tensors = tensors_of_parts(random.Random(7))
-        return {**{name: (tensors[name], {}) for name in tensors},
+        t5 = {"t5": normal(random.Random(8), 6, 4)}
+        return {"t5-causal": (t5, {"t5-causal": True, "t5-max-distance": 5}),
+                "t5-bidirectional": (t5, {"t5-bidirectional": True, "t5-max-distance": 4}),
+                **{name: (tensors[name], {}) for name in tensors},
                 **{name: ({}, options) for name, options in OPTIONS_OF_PARTS.items()}}
 
     def test_nothing_but_the_operands(self):
@@ -70,7 +78,9 @@ class Results(AttentionTest):
         for first, second in [("causal", "key_lengths"), ("top-left", "slopes"), ("slopes", "dropout"),
                               ("window", "dilation"), ("keep", "drop"), ("segments", "open-window"),
                               ("strided", "query_lengths"), ("window", "top-left"), ("scale", "dropout"),
-                              ("sink", "key_lengths"), ("sink", "dropout"), ("sigmoid", "slopes"),
+                              ("softcap", "slopes"),
+                              ("softcap", "bias"), ("t5", "top-left"), ("bias-of-rows", "query_lengths"),
+                              ("t5-causal", "dropout"), ("softcap", "sigmoid"), ("sink", "key_lengths"), ("sink", "dropout"), ("sigmoid", "slopes"),
                               ("none", "dropout"), ("sigmoid", "causal")]:
             with self.subTest(first=first, second=second):
                 tensors = {**problem(3), **parts[first][0], **parts[second][0]}
@@ -82,7 +92,7 @@ class Results(AttentionTest):
                    "key_offsets": Tensor("I32", (5,), [0, 4, 6, 11, 11])}
         tensors = {**problem(B=1, T=10, S=12), **offsets}
         self.check(tensors)
-        self.check({**tensors, "slopes": normal(rng, 4), "keep": whole(rng, 1, 1, 4, 10, 12, dtype="U8")},
+        self.check({**tensors, "slopes": normal(rng, 4), "bias": normal(rng, 1, 1, 10, 12), "keep": whole(rng, 1, 1, 4, 10, 12, dtype="U8")},
                    causal=True, dropout=0.25)
 
     def test_sizes(self):

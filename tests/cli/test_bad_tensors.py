@@ -80,7 +80,7 @@ class BadInput(AttentionTest):
                       ["--dropout", "nan"], ["--causal=left"], ["--precision", "f16"], ["--isa", "mmx"],
                       ["--threads", "-1"], ["--seed", "-1"], ["--observe", "entrpy"],
                       ["--observe", "topk"], ["--observe", "topk=0"], ["--observe", "rows=3:9"],
-                      ["--observe", "max,max"], ["--score", "euclid"]]:
+                      ["--observe", "max,max"], ["--score", "euclid"], ["--softcap", "-1"], ["--softcap", "nan"]]:
             with self.subTest(words=words):
                 self.refused(2, problem(), *words, needles=[] if words[0] == "--isa" else
                              [words[0].split("=")[0]])
@@ -91,6 +91,11 @@ class BadInput(AttentionTest):
                                      ({}, ["--norm", "none", "--observe", "entropy"], "entropy"),
                                      ({}, ["--norm", "sigmoid", "--observe", "distance"], "distance")]:
             self.refused(2, {**problem(), **tensors}, *words, needles=[name, "softmax"])
+
+    def test_buckets_that_make_no_sense(self):
+        table = {"t5": normal(random.Random(1), 2, 4)}
+        self.refused(2, {**problem(), **table}, needles=["t5", "at least 4 buckets"])
+        self.refused(2, problem(), "--t5-causal", "--t5-bidirectional", needles=["--t5-causal"])
 
     def test_unknown_option(self):
         done = self.refused(2, problem(), "--dilatation", "2", needles=["unknown option '--dilatation'"])
