@@ -43,24 +43,13 @@
 #include "fovea/attention/observe/rows.h"
 #include "fovea/attention/observe/selected_rows.h"
 #include "fovea/attention/observe/top_k.h"
+#include "fovea/attention/score.h"
 #include "fovea/attention/values/values.h"
 #include "fovea/attention/view.h"
 #include "fovea/base/context.h"
 #include "fovea/base/error.h"  // what is thrown
 
 namespace fovea {
-
-namespace score {
-
-/// scale * q.k (Vaswani et al. 2017, eq. 1). No scale given: 1 / sqrt(D); 1: unscaled (spec A3).
-struct Dot {
-  std::optional<double> scale;
-};
-
-}  // namespace score
-
-/// How a query and a key become a score.
-using Score = std::variant<score::Dot>;
 
 /// Dropout of the weights with inverted scaling, as a function of where a weight stands:
 /// (seed, step, layer, number of the sequence, head, i, j). Nothing is stored; backward recomputes
@@ -88,7 +77,7 @@ struct Packed {
 /// for gradient checks.
 template <class T>
 struct Attention {
-  Score score = score::Dot{};
+  Score<T> score = score::Dot{};
   Bias<T> bias = {};
   Mask mask = {};
   Norm norm = norm::Softmax{};
@@ -97,6 +86,7 @@ struct Attention {
   Observe<T> observe = {};
   Packed packed = {};
   Sink<T> sink = {};
+  Rotary rotary = {};
 };
 
 template <class T>
@@ -155,6 +145,7 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
 struct AttentionPlan {
   std::string kernel;         ///< such as "fused float32"
   std::string isa;            ///< such as "avx512"
+  std::string score;          ///< such as "dot", or "cosine with rotary positions"
   std::string mask;           ///< such as "causal & key_lengths"
   std::string bias;           ///< such as "alibi"
   std::string values;         ///< such as "none"

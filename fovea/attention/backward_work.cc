@@ -9,6 +9,7 @@
 #include "fovea/attention/ahead.h"
 #include "fovea/attention/backward_units.h"
 #include "fovea/attention/gradient_sums.h"
+#include "fovea/attention/mapped_call.h"
 #include "fovea/attention/score_tile.h"
 #include "fovea/attention/touched.h"
 #include "fovea/base/memory.h"
@@ -341,6 +342,11 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
   check_attention(attention, in);
   check_gradients(attention, in, saved, gradients);
   check_overlap(in, saved, gradients);
+  if (RowMap<T>::needed(attention)) {
+    MappedCall<T> mapped(ctx, attention, in);
+    attention_backward(ctx, mapped.attention(), mapped.in(), saved, mapped.gradients(gradients));
+    return mapped.pull(ctx, gradients);
+  }
   const BackwardCall<T> call{{attention, in}, saved, gradients};
   Backward<T>(ctx, call).run();
 }

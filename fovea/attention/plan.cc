@@ -6,6 +6,7 @@
 #include "fovea/attention/backward_work.h"
 #include "fovea/attention/columns.h"
 #include "fovea/attention/kernel.h"
+#include "fovea/attention/mapped_call.h"
 #include "fovea/attention/observed_tile.h"
 #include "fovea/attention/room.h"
 #include "fovea/attention/sequences.h"
@@ -68,6 +69,8 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
   AttentionPlan plan;
   plan.kernel = std::is_same_v<T, float> ? "fused float32" : "fused float64";
   plan.isa = isa_name(current_isa());
+  const bool turns = attention.rotary.pairs != RotaryPairs::kNone;
+  plan.score = name_of(attention.score) + (turns ? " with rotary positions" : "");
   plan.mask = attention.mask.name();
   plan.bias = attention.bias.name();
   plan.values = attention.values.name();
@@ -82,11 +85,14 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
       }
     }
   }
-  const auto D = static_cast<double>(in.q.width), Dv = static_cast<double>(in.v.width);
+  AttentionInputs<T> made = in;
+  made.q.width = made.k.width = RowMap<T>::width(attention, in.q.width);
+  const auto D = static_cast<double>(made.q.width), Dv = static_cast<double>(in.v.width);
   const double passes = sees_columns(attention.observe) ? 2 : 1;  // over the scores
   plan.forward_flops = plan.kept_scores * 2 * (passes * D + Dv);
   plan.backward_flops = plan.kept_scores * (6 * D + 4 * Dv);
-  plan.scratch_bytes = scratch_bytes(ctx, attention, in, sequences);
+  plan.scratch_bytes =
+      scratch_bytes(ctx, attention, made, sequences) + MappedCall<T>::bytes(attention, in);
   return plan;
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "fovea/attention/mapped_call.h"
 #include "fovea/attention/sequences.h"
 #include "fovea/attention/touched.h"
 
@@ -278,6 +279,10 @@ void attention_reference_forward(const Attention<T>& attention, const AttentionI
   check_attention(attention, in);
   check_outputs(attention, in, out);
   check_overlap(attention, in, out);
+  if (RowMap<T>::needed(attention)) {
+    const MappedCall<T> mapped(Context(1), attention, in);
+    return attention_reference_forward(mapped.attention(), mapped.in(), out);
+  }
   clear(out);
   for (const auto& observer : attention.observe.parts()) observer->clear();
   const Call<T> call(attention, in);
@@ -312,6 +317,12 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   check_attention(attention, in);
   check_gradients(attention, in, saved, gradients);
   check_overlap(in, saved, gradients);
+  if (RowMap<T>::needed(attention)) {
+    MappedCall<T> mapped(Context(1), attention, in);
+    attention_reference_backward(mapped.attention(), mapped.in(), saved,
+                                 mapped.gradients(gradients));
+    return mapped.pull(Context(1), gradients);
+  }
   fill(gradients.dq, T{0});
   fill(gradients.dk, T{0});
   fill(gradients.dv, T{0});

@@ -155,6 +155,32 @@ void check_norm(const Attention<T>& attention, index H) {
   }
 }
 
+template <class T>
+void check_score(const Attention<T>& attention, index H, index D) {
+  const double scale = scale_of(attention.score, D);
+  if (!std::isfinite(static_cast<T>(scale))) {
+    fail(ErrorCode::kOptionValue, "attention: the scale must be finite; it is {}", scale);
+  }
+  if (const auto* concat = std::get_if<score::Concat<T>>(&attention.score)) {
+    const auto& [w, dw, of_concat] = *concat;
+    const auto fits = [&](const auto& rows) { return rows.rows == H && rows.columns == 2 * D; };
+    check(fits(w), "attention: w of concat must be [H={}, 2 D={}]; it is [{}, {}]", H, 2 * D,
+          w.rows, w.columns);
+    check(H == 0 || w.data != nullptr, "attention: w of concat has a shape but no data");
+    check(dw.data == nullptr || fits(dw),
+          "attention: dw of concat must be [H={}, 2 D={}]; it is [{}, {}]", H, 2 * D, dw.rows,
+          dw.columns);
+  }
+  const Rotary& rotary = attention.rotary;
+  if (rotary.pairs == RotaryPairs::kNone) return;
+  check(D % 2 == 0, "attention: rotary positions turn pairs of columns: D must be even; it is {}",
+        D);
+  if (!(rotary.base > 0 && std::isfinite(rotary.base))) {
+    fail(ErrorCode::kOptionValue, "attention: the base of rotary positions must be > 0; it is {}",
+         rotary.base);
+  }
+}
+
 // Softmax alone has a log-sum-exp.
 template <class T>
 void check_no_lse(const Attention<T>& attention, const T* lse, const T* lse_low) {
@@ -218,10 +244,7 @@ void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in
         "attention: there must be 1 <= G <= H heads of k and v; q is {}, k is {}",
         text(q, "T", "H", "D"), text(k, "S", "G", "D"));
   checked_product(checked_product(q.length, k.length, "attention: T x S"), q.heads, "attention");
-  const double scale = scale_of(attention.score, q.width);
-  if (!std::isfinite(static_cast<T>(scale))) {
-    fail(ErrorCode::kOptionValue, "attention: the scale must be finite; it is {}", scale);
-  }
+  check_score(attention, q.heads, q.width);
   check_parts(attention, {.B = q.batch,
                           .T = q.length,
                           .S = k.length,
@@ -288,11 +311,6 @@ std::vector<Sequence> make_sequences(const Attention<T>& attention, const Attent
     ++n;
   }
   return sequences;
-}
-
-double scale_of(const Score& score, index D) {
-  const auto& dot = std::get<score::Dot>(score);
-  return dot.scale.value_or(1.0 / std::sqrt(static_cast<double>(D)));
 }
 
 DropoutRule dropout_rule(const Dropout& dropout) {

@@ -45,9 +45,6 @@ RowNorm<T> row_norm_of(const Attention<T>& attention, index head) {
   return norm;
 }
 
-/// The scale of the call, the default filled in.
-double scale_of(const Score& score, index D);
-
 /// The probability p as a threshold for 16 random bits, and what is left of it: 65536 p =
 /// threshold + rest / 2^32. A weight is dropped where its bits are below the threshold; where they
 /// are equal to it, 32 more bits decide. So the probability is exact to 2^-48, and the kept weights

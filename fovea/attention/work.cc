@@ -6,6 +6,7 @@
 
 #include "fovea/attention/ahead.h"
 #include "fovea/attention/columns.h"
+#include "fovea/attention/mapped_call.h"
 #include "fovea/attention/touched.h"
 
 namespace fovea {
@@ -128,6 +129,10 @@ void attention_forward(const Context& ctx, const Attention<T>& attention,
   check_attention(attention, in);
   check_outputs(attention, in, out);
   check_overlap(attention, in, out);
+  if (RowMap<T>::needed(attention)) {
+    const MappedCall<T> mapped(ctx, attention, in);
+    return attention_forward(ctx, mapped.attention(), mapped.in(), out);
+  }
   const ForwardKernel<T> run_tiles = forward_kernel<T>();
   const std::vector<Sequence> sequences = make_sequences(attention, in);
   Scratch scratch;

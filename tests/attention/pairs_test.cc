@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any two parts work together: the whole matrix of masks, biases, value parts, norms and dropout,
-// watched by observers, fused against the definition, in double.
+// Any two parts work together: the whole matrix of masks, biases, value parts, norms, scores and
+// dropout, watched by observers, fused against the definition, in double.
 #include <gmock/gmock.h>
 
 #include "tests/attention/table.h"
@@ -15,10 +15,11 @@ struct Parts {
   const ValueRow<double>& values;
   double dropout;
   const NormRow<double>& norm = norm_table<double>().front();
+  const ScoreRow<double>& score = score_table<double>().front();
 
   std::string text() const {
     return std::string(mask.name) + ", " + bias.name + ", values " + values.name + ", dropout " +
-           std::to_string(dropout) + ", " + norm.name;
+           std::to_string(dropout) + ", " + norm.name + ", " + score.name;
   }
 };
 
@@ -35,7 +36,7 @@ struct Results {
               .S = data.most,
               .H = 2,
               .G = 1,
-              .D = 5,
+              .D = 6,
               .Dv = PartData<double>::kDv}),
         entropy(call.lse.size()),
         maximum(call.lse.size()) {
@@ -44,6 +45,7 @@ struct Results {
                                 .dropout = {.probability = which.dropout},
                                 .values = which.values.make(parts)};
     which.norm.set(attention, parts);
+    which.score.set(attention, parts, call.D);
     attention.observe = observe::Maximum<double>(rows(maximum));
     if (std::holds_alternative<norm::Softmax>(attention.norm)) {
       attention.observe = attention.observe + observe::Entropy<double>(rows(entropy));
@@ -131,6 +133,29 @@ TEST(AttentionPairs, EveryNormWithEveryBiasAndValuePart) {
     for (const auto& bias : bias_table<double>()) {
       for (const auto& values : value_table<double>()) {
         expect_definition({mask_table()[1], bias, values, 0.3, norm}, data);
+      }
+    }
+  }
+}
+
+TEST(AttentionPairs, EveryScoreWithEveryMask) {
+  const TableData data(1, kLong);
+  for (const MaskRow& mask : mask_table()) {
+    for (const auto& score : score_table<double>()) {
+      expect_definition({mask, bias_table<double>().back(), value_table<double>().back(), 0.3,
+                         norm_table<double>().front(), score},
+                        data);
+    }
+  }
+}
+
+TEST(AttentionPairs, EveryScoreWithEveryBiasAndNorm) {
+  const TableData data;
+  for (const auto& score : score_table<double>()) {
+    for (const auto& bias : bias_table<double>()) {
+      for (const auto& norm : norm_table<double>()) {
+        expect_definition({mask_table()[1], bias, value_table<double>().front(), 0.3, norm, score},
+                          data);
       }
     }
   }

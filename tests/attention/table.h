@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every mask, bias, value part and norm there is, a row each: a new one gets its row here, and the
-// tests that loop over the table look at it.
+// Every mask, bias, value part, norm and score there is, a row each: a new one gets its row here,
+// and the tests that loop over the table look at it.
 #pragma once
 
 #include <array>
@@ -90,6 +90,7 @@ struct PartData {
   std::vector<V> slopes = {V{0.5}, V{0.125}}, dslopes = {V{0}, V{0}};
   std::array<V, 2> learned = {V{2.5}, V{0.125}}, dlearned = {};
   std::vector<V> table = normals<V>(77, (2 * kClip + 1) * kDv), dtable = table;
+  std::vector<V> w, dw;  // of the score concat
   std::vector<V> sink = {V{1.5}, V{-0.5}}, dsink = {V{0}, V{0}};
   std::vector<V> t5 = normals<V>(78, kBuckets * 2), dt5 = t5;
   std::vector<V> dense = normals<V>(79, 2 * most * most), ddense = dense;
@@ -102,6 +103,7 @@ struct PartData {
     append(dsink);
     append(dt5);
     append(ddense);
+    append(dw);
     return all;
   }
   Bias<V> t5_bias(const bias::T5Options& options) {
@@ -191,6 +193,38 @@ const std::vector<NormRow<V>>& norm_table() {
        }},
       {"sigmoid", [](Attention<V>& a, PartData<V>&) { a.norm = norm::Sigmoid(); }},
       {"none", [](Attention<V>& a, PartData<V>&) { a.norm = norm::None(); }},
+  };
+  return rows;
+}
+
+/// Scores of rows of D values, D even.
+template <class V>
+struct ScoreRow {
+  const char* name;
+  void (*set)(Attention<V>&, PartData<V>&, index D);
+};
+
+template <class V>
+const std::vector<ScoreRow<V>>& score_table() {
+  static const std::vector<ScoreRow<V>> rows = {
+      {"dot", [](Attention<V>&, PartData<V>&, index) {}},
+      {"cosine",
+       [](Attention<V>& attention, PartData<V>&, index) { attention.score = score::Cosine{3}; }},
+      {"concat",
+       [](Attention<V>& attention, PartData<V>& d, index D) {
+         d.w = normals<V>(78, 2 * 2 * D);
+         d.dw.assign(d.w.size(), V{0});
+         attention.score = score::Concat<V>{{d.w.data(), 2, 2 * D}, {d.dw.data(), 2, 2 * D}};
+       }},
+      {"rotary",
+       [](Attention<V>& attention, PartData<V>&, index) {
+         attention.rotary = {RotaryPairs::kInterleaved, 100};
+       }},
+      {"cosine with rotary",
+       [](Attention<V>& attention, PartData<V>&, index) {
+         attention.score = score::Cosine{3};
+         attention.rotary = {RotaryPairs::kHalves, 100};
+       }},
   };
   return rows;
 }

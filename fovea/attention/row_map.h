@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is made of rows of q and k before they meet: with it, a score is the scale times a dot
+// product, and one kernel serves them all.
+//
+//   rotary    r = row, its pairs of columns turned by their angles at this position
+//   cosine    r / |r|
+//   concat    query: [wq.r, wk]    key: [1, r]        so that their product is w.[q; k]
+#pragma once
+
+#include <vector>
+
+#include "fovea/attention/attention.h"
+
+namespace fovea {
+
+/// Cosines and sines of the angles at positions [first, last].
+template <class T>
+class RotaryTable {
+ public:
+  RotaryTable() = default;  // turns nothing
+  RotaryTable(const Rotary& rotary, index D, index first, index last);
+
+  bool empty() const { return turns_.empty(); }
+  /// to = row, turned. They may be the same.
+  void turn(const T* row, index position, T* to) const { turn_by(row, position, T{1}, to); }
+  /// The transpose of turn().
+  void turn_back(const T* row, index position, T* to) const { turn_by(row, position, T{-1}, to); }
+
+ private:
+  struct Turn {
+    T cosine, sine;
+  };
+  void turn_by(const T* row, index position, T sign, T* to) const;
+
+  RotaryPairs pairs_ = RotaryPairs::kNone;
+  index half_ = 0;   // D / 2
+  index first_ = 0;  // position
+  std::vector<Turn> turns_;
+};
+
+template <class T>
+class RowMap {
+ public:
+  /// For rows of D values at positions [first, last].
+  RowMap(const Attention<T>& attention, index D, index first, index last);
+
+  /// Is anything made of the rows?
+  static bool needed(const Attention<T>& attention);
+  /// Values of what is made of a row.
+  static index width(const Attention<T>& attention, index D);
+
+  /// to [width]
+  void query(const T* q, index head, index position, T* to) const;
+  void key(const T* k, index position, T* to) const;
+
+  /// dq [D] and dk [D], overwritten, given the gradient of what was made. A row whose gradient is 0
+  /// gets 0, whatever it holds.
+  void pull_query(const T* q, index head, index position, const T* dto, T* dq) const;
+  void pull_key(const T* k, index position, const T* dto, T* dk) const;
+  /// Adds to the gradient of the weights of a head, sums [2 D].
+  void add_weights(const T* q, index position, const T* dto, double* sums) const;
+
+ private:
+  const score::Concat<T>* concat() const { return std::get_if<score::Concat<T>>(&score_); }
+  bool is_cosine() const { return std::holds_alternative<score::Cosine>(score_); }
+  void turn(const T* row, index position, T* to) const;
+  void pull_turned(const T* row, index position, const T* dturned, T* drow) const;
+
+  const Score<T>& score_;
+  index D_;
+  RotaryTable<T> table_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a query and a key become a score.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "fovea/base/view.h"
+
+namespace fovea {
+
+namespace score {
+
+/// scale * q.k (Vaswani et al. 2017, eq. 1). No scale given: 1 / sqrt(D); 1: unscaled (spec A3).
+struct Dot {
+  std::optional<double> scale = {};
+};
+
+/// scale * cos(q, k) (spec A16); 0, with gradient 0, where one of them is 0. No scale given: 1.
+struct Cosine {
+  std::optional<double> scale = {};
+};
+
+/// scale * w.[q; k], w a row for each head (spec A14, "concat-linear"). No scale given: 1. Views.
+template <class T>
+struct Concat {
+  Rows<const T> w;  ///< [H, 2 D]
+  Rows<T> dw = {};  ///< [H, 2 D], overwritten by backward; or without data
+  std::optional<double> scale = {};
+};
+
+}  // namespace score
+
+template <class T>
+using Score = std::variant<score::Dot, score::Cosine, score::Concat<T>>;
+
+/// Which columns of a row turn together: c and c + D / 2 (GPT-NeoX), or 2 c and 2 c + 1 (Su et al.
+/// 2021, GPT-J).
+enum class RotaryPairs { kNone, kHalves, kInterleaved };
+
+/// Rotary positions (Su et al. 2021): pair c of q and k turns by position / base^(2 c / D) before
+/// they meet. The position of a query is p, that of a key j.
+struct Rotary {
+  RotaryPairs pairs = RotaryPairs::kNone;
+  double base = 10000;
+};
+
+/// "dot", "cosine" or "concat".
+template <class T>
+std::string name_of(const Score<T>& score);
+
+/// The scale of a call, the default filled in.
+template <class T>
+double scale_of(const Score<T>& score, index D);
+
+}  // namespace fovea
