@@ -27,6 +27,7 @@ CommandSpec generate_spec() {
       .epilog = R"(Examples:
   fovea generate model "Once upon a time"
   fovea generate model "The" --temperature 0.7 --top-k 40 --seed 3
+  fovea generate model -- "- a prompt that begins with a dash"
 
 Prints the prompt, its continuation as it is made, and a newline.)"};
   spec.options.push_back(threads_option());

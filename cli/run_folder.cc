@@ -134,7 +134,7 @@ void check_run_folder(const fs::path& folder, FolderUse use) {
     if (is_ours(folder)) return;
     throw Error(ErrorCode::kNoCheckpoint, fmt::format("{}: no run here to resume", folder.string()),
                 was_begun(folder) ? "train from the start, with --overwrite instead of --resume"
-                                  : "train from the start, without --resume");
+                                  : "check the path, or train from the start, without --resume");
   }
   if (is_free(folder)) return;
   if (use == FolderUse::kOverwrite) return require_replaceable(folder);

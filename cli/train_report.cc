@@ -32,6 +32,7 @@ struct DryRun {
   double flops = 0;
   index predicted_memory_bytes = 0;
   index available_memory_bytes = 0;
+  bool fits = true;
   double predicted_seconds = 0;
   std::string predicted_seconds_basis;
 
@@ -44,6 +45,7 @@ struct DryRun {
     visit("flops", flops, "of the whole run");
     visit("predicted_memory_bytes", predicted_memory_bytes, "of the process, at its peak");
     visit("available_memory_bytes", available_memory_bytes, "that can be taken now");
+    visit("fits", fits, "is what is predicted available?");
     visit("predicted_seconds", predicted_seconds, "an estimate: updates and evaluations to come");
     visit("predicted_seconds_basis", predicted_seconds_basis, "what it rests on");
   }
@@ -128,6 +130,7 @@ void print_forecast(const RunForecast& forecast, bool json) {
                    .flops = cost.flops_per_update * static_cast<double>(cost.updates),
                    .predicted_memory_bytes = static_cast<index>(cost.memory_bytes),
                    .available_memory_bytes = memory.bytes,
+                   .fits = cost.memory_bytes <= static_cast<double>(memory.bytes),
                    .predicted_seconds = time.seconds,
                    .predicted_seconds_basis = time.basis};
   if (json) {
@@ -143,6 +146,7 @@ void print_forecast(const RunForecast& forecast, bool json) {
   if (dry.updates > 0) print(fmt::format("FLOPs             {:.4g}\n", dry.flops));
   print(fmt::format("predicted memory  {:.0f} MiB of {:.0f} MiB ({})\n", mib(cost.memory_bytes),
                     mib(static_cast<double>(memory.bytes)), memory.reason));
+  if (!dry.fits) print("                  too much: the run would be refused\n");
   print(fmt::format("estimated time    {} ({})\n", format_duration(time.seconds), time.basis));
 }
 

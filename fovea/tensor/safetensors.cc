@@ -45,10 +45,12 @@ void verify_checksum(std::string_view file, const SafetensorsHeader& header, std
           ? "none where it belongs"
           : xxh3_128({file.substr(0, begin), kNoChecksum, file.substr(begin + kChecksumDigits)});
   if (got != expected->second) {
-    throw Error(ErrorCode::kModelDamaged,
-                fmt::format("{}: wrong checksum: expected {}, got {}", where,
-                            printable(expected->second), got),
-                "the file is damaged; restore it from a copy or from a checkpoint");
+    throw Error(
+        ErrorCode::kModelDamaged,
+        fmt::format("{}: wrong checksum: expected {}, got {}", where, printable(expected->second),
+                    got),
+        "the file is damaged; restore it from a copy, or, if it is a model's, write it again "
+        "with train lm --resume");
   }
 }
 

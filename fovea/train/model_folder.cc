@@ -50,7 +50,8 @@ Safetensors parsed_weights(const fs::path& folder, const Manifest& manifest) {
       belongs_to->second != xxh3_128(manifest_text(manifest))) {
     throw Error(ErrorCode::kModelDamaged,
                 fmt::format("{}: the weights belong to another model", path.string()),
-                "put back the file that was written together with config.json");
+                "train lm --resume writes them again from the newest checkpoint; a checkpoint is a "
+                "model of its own, too: DIR/checkpoints/step-...");
   }
   return weights;
 }

@@ -103,7 +103,8 @@ void expect_definition(const Seen<V>& seen, const Seen<double>& exact) {
 template <class V>
 void expect_definition(const Sizes& sizes, Attention<V> fast, Attention<double> plain,
                        const Ask& ask) {
-  fast.score = plain.score = score::Dot{0.5};
+  fast.score = score::Dot{0.5};
+  plain.score = score::Dot{0.5};
   Call<double> exact_call = whole_numbers<double>(sizes);
   const Seen<double> exact = see(plain, exact_call, ask, Method::kReference);
   for_each_isa([&] {

@@ -119,7 +119,7 @@ progress = "none"
         self.assertFalse(self.model.exists())
         result = self.last_object(done)
         self.assertEqual(list(result), ["parameters", "updates", "tokens_per_update", "flops_per_update",
-                                        "flops", "predicted_memory_bytes", "available_memory_bytes",
+                                        "flops", "predicted_memory_bytes", "available_memory_bytes", "fits",
                                         "predicted_seconds", "predicted_seconds_basis"])
         said = self.succeed("train", "lm", "--dry-run", "--train", self.text, "--preset", "gpt2").stdout.decode()
         self.assertRegex(said, r"estimated time +\S.*\(an estimate: FLOPs at ")
