@@ -90,7 +90,7 @@ struct PartData {
   std::vector<V> slopes = {V{0.5}, V{0.125}}, dslopes = {V{0}, V{0}};
   std::array<V, 2> learned = {V{2.5}, V{0.125}}, dlearned = {};
   std::vector<V> table = normals<V>(77, (2 * kClip + 1) * kDv), dtable = table;
-  std::vector<V> w, dw;  // of the score concat
+  std::vector<V> w = {}, dw = {};  // of the score concat
   std::vector<V> sink = {V{1.5}, V{-0.5}}, dsink = {V{0}, V{0}};
   std::vector<V> t5 = normals<V>(78, kBuckets * 2), dt5 = t5;
   std::vector<V> dense = normals<V>(79, 2 * most * most), ddense = dense;
