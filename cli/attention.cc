@@ -19,7 +19,7 @@
 #include "fovea/base/printable.h"
 #include "fovea/config/json.h"
 #include "fovea/simd/isa.h"
-#include "fovea/task/attention_call.h"
+#include "fovea/task/attention_parts.h"
 #include "fovea/task/run_attention.h"
 #include "fovea/tensor/tensor_file.h"
 

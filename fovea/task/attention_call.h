@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of the operator, made of tensors and settings: each part that may be asked for is a row
-// of a table in attention_call.cc.
+// One call of the operator, made of tensors and settings: its parts come from attention_parts.h.
 #pragma once
 
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -13,21 +11,16 @@
 
 namespace fovea {
 
-/// Every tensor that attention can take, in the order in which their sizes are known.
-std::span<const TensorSpec> attention_tensor_specs();
-
-/// What --observe can ask for: "entropy, max, topk=K, ..."
-std::string observed_names();
-
 /// The views of a call and the memory behind them, T float or double.
 template <class T>
 class AttentionCall {
  public:
   /// Both must outlive the call. Throws kOptionValue (a setting that makes no sense), kShape,
   /// kInputFormat (do is missing), kOutOfMemory.
-  AttentionCall(const AttentionSettings& settings, const AttentionTensors& tensors);
+  AttentionCall(const AttentionSettings& asked, const AttentionTensors& given);
 
   const AttentionSettings& settings;
+  const AttentionTensors& tensors;
   Attention<T> attention;
   AttentionInputs<T> in;
   ScoreView<T> weights = {};  ///< where they go, if asked for
@@ -65,10 +58,7 @@ class AttentionCall {
   Tensor& new_out(std::string_view name, const Shape& shape, DType dtype = kDTypeOf<T>);
   Tensor& new_gradient(std::string_view name);
   const Tensor& real(std::string_view name);
-  void add_parts();
-  void add_observed();
 
-  const AttentionTensors& tensors_;
   std::vector<NamedTensor> kept_;  // what was converted or made
 };
 

@@ -10,14 +10,17 @@
 #include <vector>
 
 #include "fovea/attention/mask/band.h"
+#include "fovea/attention/score.h"
 #include "fovea/base/fields.h"
 #include "fovea/base/types.h"
 
 namespace fovea {
 
-enum class AttentionScoreKind { kDot };
+enum class AttentionScoreKind { kDot, kCosine, kConcat };
 inline constexpr EnumName<AttentionScoreKind> kAttentionScoreKindNames[] = {
-    {AttentionScoreKind::kDot, "dot"}};
+    {AttentionScoreKind::kDot, "dot"},
+    {AttentionScoreKind::kCosine, "cosine"},
+    {AttentionScoreKind::kConcat, "concat"}};
 inline std::span<const EnumName<AttentionScoreKind>> enum_names(AttentionScoreKind) {
   return kAttentionScoreKindNames;
 }
@@ -30,6 +33,12 @@ inline constexpr EnumName<AttentionNormKind> kAttentionNormKindNames[] = {
 inline std::span<const EnumName<AttentionNormKind>> enum_names(AttentionNormKind) {
   return kAttentionNormKindNames;
 }
+
+inline constexpr EnumName<RotaryPairs> kRotaryPairsNames[] = {
+    {RotaryPairs::kNone, "none"},
+    {RotaryPairs::kHalves, "halves"},
+    {RotaryPairs::kInterleaved, "interleaved"}};
+inline std::span<const EnumName<RotaryPairs>> enum_names(RotaryPairs) { return kRotaryPairsNames; }
 
 enum class CausalKind { kNone, kBottomRight, kTopLeft };
 inline constexpr EnumName<CausalKind> kCausalKindNames[] = {
@@ -58,6 +67,7 @@ struct AttentionSettings {
   bool t5_causal = false;
   index t5_max_distance = 128;
   AttentionNormKind norm = AttentionNormKind::kSoftmax;
+  RotaryPairs rotary = RotaryPairs::kNone;
   double dropout = 0;
   std::uint64_t seed = 0;
   std::string observe = {};
@@ -68,7 +78,7 @@ struct AttentionSettings {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("score", score, "how a query and a key become a score");
-    visit("scale", scale, "what scores are multiplied by; auto: 1 / sqrt(D)");
+    visit("scale", scale, "what scores are multiplied by; auto: 1 / sqrt(D) for dot, else 1");
     visit("softcap", softcap, "a score s becomes C tanh(s / C); 0: it stays");
     visit("causal", causal, "keep j <= p; bare: bottom-right, where the last query sees all keys");
     visit("window", window, "keep p - L <= j <= p + R; -1: open");
@@ -79,6 +89,7 @@ struct AttentionSettings {
     visit("t5_causal", t5_causal, "all of t5's buckets are for keys behind");
     visit("t5_max_distance", t5_max_distance, "from here on, all are in t5's last bucket");
     visit("norm", norm, "how scores become weights");
+    visit("rotary", rotary, "turn pairs of columns of q and k by their positions");
     visit("dropout", dropout, "probability of dropping a weight");
     visit("seed", seed, "of dropout");
     visit("observe", observe, "what is to be seen of the weights, separated by commas");

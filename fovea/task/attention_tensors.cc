@@ -52,16 +52,18 @@ class KnownSizes {
     const index size = shape[axis];
     const std::string letter = word.substr(0, word.find('|'));
     if (word != letter && size == 1) return;
-    index number = 0;
-    if (std::from_chars(word.data(), word.data() + word.size(), number).ec == std::errc()) {
+    const char* const end = letter.data() + letter.size();
+    index number = 1;
+    const char* const rest = std::from_chars(letter.data(), end, number).ptr;
+    if (rest == end) {
       check(size == number, "{}: {} must be {}; it is {}: axis {} must be {}, and is {}", where_,
             spec.name, axes_text(spec.axes), to_string(shape), axis, number, size);
       return;
     }
-    const Known& known = known_.try_emplace(letter, Known{size, spec.name}).first->second;
-    check(size == known.size, "{}: {} must be {}; it is {}: axis {} is {}, and {} in {}", where_,
-          spec.name, axes_text(spec.axes), to_string(shape), letter, size, known.size,
-          known.tensor);
+    const Known& known = known_.try_emplace(rest, Known{size / number, spec.name}).first->second;
+    check(size == number * known.size, "{}: {} must be {}; it is {}: axis {} is {}, and {} in {}",
+          where_, spec.name, axes_text(spec.axes), to_string(shape), letter, size,
+          number * known.size, known.tensor);
   }
 
   void check_empty(const TensorSpec& spec, const Shape& shape) const {

@@ -20,7 +20,8 @@ enum class TensorValues {
 };
 
 /// A tensor that a call may have. `axes`: one word for each, such as "B H|1 2": a word stands for
-/// one size throughout the call, "H|1" for that of H or 1, a number for itself.
+/// one size throughout the call, "H|1" for that of H or 1, "2H" for twice that, a number for
+/// itself.
 struct TensorSpec {
   std::string_view name;
   std::string_view axes;

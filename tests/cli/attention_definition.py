@@ -98,7 +98,7 @@ def dot(a, b):
 
 
 TOP = 3
-PARAMETERS = ("bias", "slopes", "t5", "sink")
+PARAMETERS = ("bias", "slopes", "t5", "sink", "score_w")
 
 
 class Outputs(dict):
@@ -152,10 +152,40 @@ def parts_of(t, options, site):
         yield "t5", 1, (t5_bucket(distance, t["t5"].shape[0], options), h)
 
 
+def turned(row, position, pairs, way=1):
+    """Su et al. 2021; way -1 turns back."""
+    if not pairs:
+        return row
+    half, made = len(row) // 2, list(row)
+    for c in range(half):
+        a, b = (c, c + half) if pairs == "halves" else (2 * c, 2 * c + 1)
+        angle = way * position / 10000 ** (2 * c / len(row))
+        made[a] = row[a] * math.cos(angle) - row[b] * math.sin(angle)
+        made[b] = row[a] * math.sin(angle) + row[b] * math.cos(angle)
+    return made
+
+
+def product_of(t, options, h, q, k):
+    """What is scaled, and its gradients towards q and k."""
+    kind = options.get("score", "dot")
+    if kind == "concat":
+        w = t["score_w"].row(h)
+        return dot(w, [*q, *k]), w[:len(q)], w[len(q):]
+    if kind == "cosine":
+        across, own, other = math.sqrt(dot(q, q) * dot(k, k)), dot(q, q), dot(k, k)
+        if across == 0:
+            return 0.0, [0.0] * len(q), [0.0] * len(k)
+        c = dot(q, k) / across
+        return (c, [y / across - c * x / own for x, y in zip(q, k)],
+                [x / across - c * y / other for x, y in zip(q, k)])
+    return dot(q, k), k, q
+
+
 def score_of(t, options, site, product):
     """The score, and its derivative by the product of q and k."""
-    scaled = product * options.get("scale", 1 / math.sqrt(t["q"].shape[3]))
-    cap, slope = options.get("softcap", 0), options.get("scale", 1 / math.sqrt(t["q"].shape[3]))
+    auto = 1 / math.sqrt(t["q"].shape[3]) if options.get("score", "dot") == "dot" else 1.0
+    cap, slope = options.get("softcap", 0), options.get("scale", auto)
+    scaled = product * slope
     if cap:
         slope *= 1 - math.tanh(scaled / cap) ** 2
         scaled = cap * math.tanh(scaled / cap)
@@ -186,7 +216,11 @@ def row(t, options, out, s, h, i):
     sites = [Site(s, h, i, j, p) for j in range(s.keys) if keeps(t, options, s, h, i, j)]
     if not sites:
         return
-    scored = {site.j: score_of(t, options, site, dot(t["q"].row(*query), t["k"].row(*key(site.j)))) for site in sites}
+    pairs = options.get("rotary")
+    q = turned(t["q"].row(*query), p, pairs)
+    ks = {site.j: turned(t["k"].row(*key(site.j)), site.j, pairs) for site in sites}
+    products = {j: product_of(t, options, h, q, k) for j, k in ks.items()}
+    scored = {site.j: score_of(t, options, site, products[site.j][0]) for site in sites}
     weights, slopes, lse, sink_weight = weights_of(options, {j: x for j, (x, _) in scored.items()}, sink)
     probability = options.get("dropout", 0.0)
     factor = {j: 0.0 if probability and drops(probability, options.get("seed", 0), s.number, h, i, j)
@@ -215,8 +249,10 @@ def row(t, options, out, s, h, i):
         j = site.j
         ds = weights[j] * (dp[j] - delta) if slopes is None else slopes[j] * dp[j]
         out["dv"].add_row(key(j), d_o, weights[j] * factor[j])
-        out["dq"].add_row(query, t["k"].row(*key(j)), scored[j][1] * ds)
-        out["dk"].add_row(key(j), t["q"].row(*query), scored[j][1] * ds)
+        out["dq"].add_row(query, turned(products[j][1], p, pairs, -1), scored[j][1] * ds)
+        out["dk"].add_row(key(j), turned(products[j][2], j, pairs, -1), scored[j][1] * ds)
+        if "score_w" in t:
+            out["dscore_w"].add_row((h,), [*q, *ks[j]], scored[j][1] * ds)
         for name, times, place in parts_of(t, options, site):
             out["d" + name].add(place, times * ds)
 

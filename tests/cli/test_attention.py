@@ -35,6 +35,9 @@ def tensors_of_parts(rng):
 
 OPTIONS_OF_PARTS = {
     "scale": {"scale": -0.75},
+    "cosine": {"score": "cosine", "scale": 2.5},
+    "rotary-halves": {"rotary": "halves"},
+    "rotary-interleaved": {"rotary": "interleaved"},
     "softcap": {"softcap": 1.5},
     "causal": {"causal": True},
     "top-left": {"causal": "top-left"},
@@ -58,7 +61,9 @@ class Results(AttentionTest):
     def parts(self):
         tensors = tensors_of_parts(random.Random(7))
         t5 = {"t5": normal(random.Random(8), 6, 4)}
-        return {"t5-causal": (t5, {"t5-causal": True, "t5-max-distance": 5}),
+        w = {"score_w": normal(random.Random(9), 4, 12)}
+        return {"concat": (w, {"score": "concat"}),
+                "concat-scale": (w, {"score": "concat", "scale": 0.5}), "t5-causal": (t5, {"t5-causal": True, "t5-max-distance": 5}),
                 "t5-bidirectional": (t5, {"t5-bidirectional": True, "t5-max-distance": 4}),
                 **{name: (tensors[name], {}) for name in tensors},
                 **{name: ({}, options) for name, options in OPTIONS_OF_PARTS.items()}}
@@ -78,7 +83,9 @@ class Results(AttentionTest):
         for first, second in [("causal", "key_lengths"), ("top-left", "slopes"), ("slopes", "dropout"),
                               ("window", "dilation"), ("keep", "drop"), ("segments", "open-window"),
                               ("strided", "query_lengths"), ("window", "top-left"), ("scale", "dropout"),
-                              ("softcap", "slopes"),
+                              ("cosine", "rotary-halves"), ("cosine", "softcap"),
+                              ("concat", "key_lengths"), ("rotary-interleaved", "top-left"),
+                              ("rotary-halves", "dropout"), ("softcap", "slopes"),
                               ("softcap", "bias"), ("t5", "top-left"), ("bias-of-rows", "query_lengths"),
                               ("t5-causal", "dropout"), ("softcap", "sigmoid"), ("sink", "key_lengths"), ("sink", "dropout"), ("sigmoid", "slopes"),
                               ("none", "dropout"), ("sigmoid", "causal")]:

@@ -85,6 +85,13 @@ class BadInput(AttentionTest):
                 self.refused(2, problem(), *words, needles=[] if words[0] == "--isa" else
                              [words[0].split("=")[0]])
 
+    def test_a_score_and_its_tensor_come_together(self):
+        w = {"score_w": normal(random.Random(1), 4, 12)}
+        self.refused(2, {**problem(), **w}, needles=["score_w is there, and the score is dot"])
+        self.refused(3, problem(), "--score", "concat", needles=["score_w is missing"])
+        narrow = {"score_w": normal(random.Random(1), 4, 11)}
+        self.refused(2, {**problem(), **narrow}, "--score", "concat", needles=["axis 2D is 11, and 12 in q"])
+
     def test_pairs_that_make_no_sense(self):
         sink = {"sink": normal(random.Random(1), 4)}
         for tensors, words, name in [(sink, ["--norm", "sigmoid"], "sink"),

@@ -15,6 +15,7 @@ constexpr TensorSpec kSpecs[] = {
     {"lengths", "B", TensorValues::kInt32},
     {"keep", "B|1 H|1 T|1 S", TensorValues::kBytes},
     {"window", "H 2", TensorValues::kInt32},
+    {"both", "H 2D"},
     {"from", "N+1", TensorValues::kInt32, "to"},
     {"to", "N+1", TensorValues::kInt32, "from"},
 };
@@ -82,6 +83,8 @@ TEST(AttentionTensors, NamesTensorAxisAndBothSizes) {
                 "in.npz: q must be [B, T, H, D]; it is [2, 3, 8]");
   EXPECT_THROWS(with({{"window", Tensor({2, 3}, DType::kInt32)}}), kShape,
                 "axis 1 must be 2, and is 3");
+  EXPECT_NE(with({{"both", Tensor({2, 16})}}).find("both"), nullptr);
+  EXPECT_THROWS(with({{"both", Tensor({2, 17})}}), kShape, "axis 2D is 17, and 16 in q");
   EXPECT_THROWS(with({{"lengths", ints({1, 2, 3})}}), kShape, "axis B is 3, and 2 in q");
 }
 
@@ -92,7 +95,7 @@ TEST(AttentionTensors, NamesWhatIsMissingOrUnknown) {
   EXPECT_EQ(error_of([] {
               with({{"mystery", ints({1, 2})}});
             })->hint(),
-            "it takes q, k, v, lengths, keep, window, from, to");
+            "it takes q, k, v, lengths, keep, window, both, from, to");
   EXPECT_THROWS(AttentionTensors({{"q", Tensor({1, 1, 1, 1})}}, kSpecs, "in.npz"), kInputFormat,
                 "in.npz: the tensor k is missing");
   EXPECT_THROWS(with({{"from", ints({0, 1})}}), kInputFormat, "in.npz: from is there without to");

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "fovea/base/random.h"
-#include "fovea/task/attention_call.h"
+#include "fovea/task/attention_parts.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
