@@ -127,6 +127,15 @@ Written write(const Context& context, const AttentionSettings& settings,
   return written;
 }
 
+// What a value has to be, where its type alone does not say so.
+std::string placeholder_of(const OptionSpec& option) {
+  if (option.name == "causal") return "[=" + option.placeholder + "]";
+  if (option.name == "scale") return "X|auto";
+  if (option.name == "window") return "L,R";
+  if (option.name == "observe") return observed_names();
+  return option.placeholder;
+}
+
 std::string tensors_help() {
   std::string text = "Tensors of IN (B batch, T queries, S keys, H heads of q, G of k and v):\n";
   for (const TensorSpec& spec : attention_tensor_specs()) {
@@ -152,10 +161,7 @@ Examples:
   for (OptionSpec& option : spec.options) {
     option.environment.clear();  // what is computed is said by the file and the options alone
     if (option.name == "causal") option.kind = OptionKind::kOptionalValue;
-    if (option.name == "causal") option.placeholder = "[=" + option.placeholder + "]";
-    if (option.name == "scale") option.placeholder = "X|auto";
-    if (option.name == "window") option.placeholder = "L,R";
-    if (option.name == "observe") option.placeholder = observed_names();
+    option.placeholder = placeholder_of(option);
   }
   const auto add = [&](OptionSpec option) { spec.options.push_back(std::move(option)); };
   add({"output", OptionKind::kValue, "OUT", "file to write: .safetensors or .npz", "Run", "o"});

@@ -38,7 +38,7 @@ def compile_text(root, name, text, compiler, scratch):
 
 def check(root, compiler, scratch):
     scratch.mkdir(parents=True, exist_ok=True)
-    headers = [path.as_posix() for path in sources.cpp_files(root, ("fovea", "cli"))
+    headers = [path.as_posix() for path in sources.cpp_files(root, ("fovea", "cli", "tests"))
                if path.suffix == ".h"]
     installed = [header for header in headers if header.startswith("fovea/")]
     files = {header: ("does not compile alone", wrapper(header)) for header in headers}

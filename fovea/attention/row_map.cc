@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fovea/base/memory.h"
+
 namespace fovea {
 
 namespace {
@@ -98,9 +100,10 @@ void RowMap<T>::turn(const T* row, index position, T* to) const {
 template <class T>
 void RowMap<T>::query(const T* q, index head, index position, T* to) const {
   if (const auto* of = concat()) {
-    std::vector<T> turned(static_cast<std::size_t>(D_));
-    turn(q, position, turned.data());
-    to[0] = static_cast<T>(dot(of->w[head], turned.data(), D_));
+    Scratch scratch;
+    T* const turned = scratch.allocate<T>(D_);
+    turn(q, position, turned);
+    to[0] = static_cast<T>(dot(of->w[head], turned, D_));
     std::copy_n(of->w[head] + D_, D_, to + 1);
     return;
   }
@@ -121,9 +124,10 @@ void RowMap<T>::pull_turned(const T* row, index position, const T* dturned, T* d
   std::copy_n(dturned, D_, drow);
   if (is_zero(dturned, D_)) return;
   if (is_cosine()) {
-    std::vector<T> turned(static_cast<std::size_t>(D_));
-    turn(row, position, turned.data());
-    pull_normalised(turned.data(), D_, drow);
+    Scratch scratch;
+    T* const turned = scratch.allocate<T>(D_);
+    turn(row, position, turned);
+    pull_normalised(turned, D_, drow);
   }
   if (!table_.empty()) table_.turn_back(drow, position, drow);
 }
@@ -144,11 +148,11 @@ void RowMap<T>::pull_key(const T* k, index position, const T* dto, T* dk) const 
 template <class T>
 void RowMap<T>::add_weights(const T* q, index position, const T* dto, double* sums) const {
   if (dto[0] != T{0}) {
-    std::vector<T> turned(static_cast<std::size_t>(D_));
-    turn(q, position, turned.data());
+    Scratch scratch;
+    T* const turned = scratch.allocate<T>(D_);
+    turn(q, position, turned);
     for (index c = 0; c < D_; ++c) {
-      sums[c] +=
-          static_cast<double>(dto[0]) * static_cast<double>(turned[static_cast<std::size_t>(c)]);
+      sums[c] += static_cast<double>(dto[0]) * static_cast<double>(turned[c]);
     }
   }
   for (index c = 0; c < D_; ++c) sums[D_ + c] += static_cast<double>(dto[1 + c]);

@@ -242,7 +242,7 @@ class Poisoned {
 
 TEST(AttentionPoison, ReachesNobodyThroughAMask) {
 #ifdef FOVEA_FEW_PROBLEMS
-  const std::vector<std::pair<index, index>> sizes = {{97, 257}};
+  const std::vector<std::pair<index, index>> sizes = {{17, 49}, {97, 257}};
 #else
   const std::vector<std::pair<index, index>> sizes = {{15, 16},  {17, 17},  {47, 49},   {48, 65},
                                                       {63, 95},  {65, 97},  {128, 129}, {129, 255},
