@@ -36,6 +36,7 @@ struct Plan {
   void visit_fields(Visitor&& visit) {
     visit("kernel", plan.kernel, "what computes");
     visit("isa", plan.isa, "instruction set");
+    visit("score", plan.score, "how a query and a key become a score");
     visit("mask", plan.mask, "what is kept");
     visit("bias", plan.bias, "what is done to scores");
     visit("norm", plan.norm, "how scores become weights");
@@ -100,6 +101,7 @@ void check_output(const fs::path& output, const fs::path& input, bool overwrite)
 
 void print_plan(const AttentionPlan& plan) {
   print(fmt::format("kernel          {}, {}\n", plan.kernel, plan.isa));
+  print(fmt::format("score           {}\n", plan.score));
   print(fmt::format("mask            {}\n", plan.mask));
   print(fmt::format("bias            {}\n", plan.bias));
   print(fmt::format("norm            {}\n", plan.norm));

@@ -22,6 +22,10 @@ std::string counted(index n, std::string_view what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
+bool fits(const RunCost& cost, const MemoryLimit& memory) {
+  return cost.memory_bytes <= static_cast<double>(memory.bytes);
+}
+
 double mib(double bytes) { return bytes / (1 << 20); }
 
 struct DryRun {
@@ -97,7 +101,7 @@ Summary summary_of(const TrainResult& result, index parameters, double seconds) 
 }  // namespace
 
 void require_memory(const RunCost& cost, const MemoryLimit& memory) {
-  if (cost.memory_bytes <= static_cast<double>(memory.bytes)) return;
+  if (fits(cost, memory)) return;
   throw Error(
       ErrorCode::kOutOfMemory,
       fmt::format("training would take {:.0f} MiB; {:.0f} MiB are available ({})",
@@ -130,7 +134,7 @@ void print_forecast(const RunForecast& forecast, bool json) {
                    .flops = cost.flops_per_update * static_cast<double>(cost.updates),
                    .predicted_memory_bytes = static_cast<index>(cost.memory_bytes),
                    .available_memory_bytes = memory.bytes,
-                   .fits = cost.memory_bytes <= static_cast<double>(memory.bytes),
+                   .fits = fits(cost, memory),
                    .predicted_seconds = time.seconds,
                    .predicted_seconds_basis = time.basis};
   if (json) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "tests/attention/gradients.h"
 #include "tests/attention/table.h"
 #include "tests/isa.h"
 #include "tests/support/throws.h"
@@ -77,30 +78,9 @@ TEST(Norm, GradientsAreThoseOfTheForward) {
     Call<double> call({.B = 2, .T = 7, .S = 9, .H = 2, .G = 1, .D = 3, .Dv = 2}, 5);
     Attention<double> attention{.mask = mask::Causal(), .dropout = {.probability = 0.25}};
     row.set(attention, parts);
-    call.run(attention);
-    const auto loss = [&] {
-      Call<double> other = call;
-      other.forward(attention);
-      double sum = 0;
-      for (std::size_t i = 0; i < other.o.size(); ++i) sum += other.o[i] * call.d_o[i];
-      return sum;
-    };
-    const auto expect_gradient = [&](const char* name, std::vector<double>& x,
-                                     const std::vector<double>& dx) {
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const double old = x[i], step = 1e-5;
-        x[i] = old + step;
-        const double above = loss();
-        x[i] = old - step;
-        const double below = loss();
-        x[i] = old;
-        EXPECT_NEAR((above - below) / (2 * step), dx[i], 1e-7) << name << " " << i;
-      }
-    };
-    expect_gradient("q", call.q, call.dq);
-    expect_gradient("k", call.k, call.dk);
-    expect_gradient("v", call.v, call.dv);
-    if (!attention.sink.logits.empty()) expect_gradient("sink", parts.sink, parts.dsink);
+    std::vector<CheckedGradient> more;
+    if (!attention.sink.logits.empty()) more.push_back({"sink", parts.sink, parts.dsink});
+    expect_gradients(call, attention, more);
   }
 }
 

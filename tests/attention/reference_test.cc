@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/attention/golden.h"
+#include "tests/attention/gradients.h"
 
 namespace fovea::testing {
 namespace {
@@ -26,28 +27,7 @@ TEST(ReferenceAttention, GradientsAreThoseOfTheForward) {
   const Attention<double> attention{.bias = bias::Alibi<double>({slopes.data(), 2}),
                                     .mask = mask::Causal(),
                                     .dropout = {.probability = 0.25, .seed = 9}};
-  call.run(attention, Method::kReference);
-  const auto loss = [&] {
-    Call<double> other = call;
-    other.forward(attention, Method::kReference);
-    double sum = 0;
-    for (std::size_t i = 0; i < other.o.size(); ++i) sum += other.o[i] * call.d_o[i];
-    return sum;
-  };
-  const auto expect_gradient = [&](std::vector<double>& x, const std::vector<double>& dx) {
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const double old = x[i], step = 1e-5;
-      x[i] = old + step;
-      const double above = loss();
-      x[i] = old - step;
-      const double below = loss();
-      x[i] = old;
-      EXPECT_NEAR((above - below) / (2 * step), dx[i], 1e-9);
-    }
-  };
-  expect_gradient(call.q, call.dq);
-  expect_gradient(call.k, call.dk);
-  expect_gradient(call.v, call.dv);
+  expect_gradients(call, attention, {}, Method::kReference, 1e-9);
 }
 
 // A row of exactly one key copies it; a row of none is empty (spec section 3).

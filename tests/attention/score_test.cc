@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "tests/attention/gradients.h"
 #include "tests/attention/table.h"
 #include "tests/isa.h"
 #include "tests/support/throws.h"
@@ -121,32 +122,9 @@ TEST(Score, GradientsAreThoseOfTheForward) {
     Call<double> call({.B = 2, .T = 5, .S = 7, .H = 2, .G = 1, .D = 4, .Dv = 2}, 5);
     Attention<double> attention{.mask = mask::Causal()};
     row.set(attention, parts, 4);
-    call.run(attention);
-    const auto loss = [&] {
-      Call<double> other = call;
-      other.forward(attention);
-      double sum = 0;
-      for (std::size_t i = 0; i < other.o.size(); ++i) sum += other.o[i] * call.d_o[i];
-      return sum;
-    };
-    const auto expect_gradient = [&](const char* name, std::vector<double>& x,
-                                     const std::vector<double>& dx) {
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const double old = x[i], step = 1e-5;
-        x[i] = old + step;
-        const double above = loss();
-        x[i] = old - step;
-        const double below = loss();
-        x[i] = old;
-        EXPECT_NEAR((above - below) / (2 * step), dx[i], 1e-7) << name << " " << i;
-      }
-    };
-    expect_gradient("q", call.q, call.dq);
-    expect_gradient("k", call.k, call.dk);
-    expect_gradient("v", call.v, call.dv);
-    if (std::holds_alternative<score::Concat<double>>(attention.score)) {
-      expect_gradient("w", parts.w, parts.dw);
-    }
+    std::vector<CheckedGradient> more;
+    if (!parts.w.empty()) more.push_back({"w", parts.w, parts.dw});
+    expect_gradients(call, attention, more);
   }
 }
 

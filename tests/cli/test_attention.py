@@ -244,7 +244,8 @@ class Words(AttentionTest):
         done = self.succeed("attention", given, "--causal", "--plan")
         self.assertIn("mask            causal\n", done.stdout.decode())
         plan = self.last_object(self.succeed("attention", given, "--causal", "--plan", "--json"))
-        self.assertEqual((plan["kernel"], plan["mask"], plan["bias"]), ("fused float64", "causal", "none"))
+        self.assertEqual((plan["kernel"], plan["score"], plan["mask"], plan["bias"]),
+                         ("fused float64", "dot", "causal", "none"))
         self.assertLess(plan["tiles_kept"], plan["tiles"])
         self.assertEqual(plan["forward_flops"], plan["kept_scores"] * 2 * (6 + 3))
         self.assertGreater(plan["scratch_bytes"], 0)
