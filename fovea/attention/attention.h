@@ -70,6 +70,8 @@ struct Dropout {
 struct Packed {
   Vec<const std::int32_t> query_offsets = {};
   Vec<const std::int32_t> key_offsets = {};
+
+  bool empty() const { return query_offsets.empty() && key_offsets.empty(); }
 };
 
 /// What attention is to be computed, and what is to be seen of it. Parts are views of the caller's

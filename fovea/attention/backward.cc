@@ -167,7 +167,11 @@ void BackwardTile<T>::RunBlock() {
   product.a_row = Dp;
   product.b = kt;
   product.c = s;
-  product_of_parts(product);
+  if (call.has_product()) {
+    product_of_parts(product);
+  } else {
+    std::fill_n(s, queries * stride, T{0});
+  }
   product.depth = call.in.v.width;
   product.a = packed_d_o().data;
   product.a_row = Dvp;
@@ -263,6 +267,7 @@ void BackwardTile<T>::AddProducts(bool first) {
     TileProduct<Into::kOverwrite>(down);
   };
   add_down(packed_d_o());
+  if (!call.has_product()) return;
   down.a = dp;
   down.c = dk;
   down.c_row = Dp;

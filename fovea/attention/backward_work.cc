@@ -8,8 +8,10 @@
 
 #include "fovea/attention/ahead.h"
 #include "fovea/attention/backward_units.h"
+#include "fovea/attention/checks.h"
 #include "fovea/attention/gradient_sums.h"
 #include "fovea/attention/mapped_call.h"
+#include "fovea/attention/pair_score.h"
 #include "fovea/attention/score_tile.h"
 #include "fovea/attention/touched.h"
 #include "fovea/base/memory.h"
@@ -342,6 +344,10 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
   check_attention(attention, in);
   check_gradients(attention, in, saved, gradients);
   check_overlap(in, saved, gradients);
+  if (has_pair_score(attention)) {
+    const Attention<T> with = with_pair_score(attention, in.q.width);
+    return attention_backward(ctx, with, in, saved, gradients);
+  }
   if (RowMap<T>::needed(attention)) {
     MappedCall<T> mapped(ctx, attention, in);
     attention_backward(ctx, mapped.attention(), mapped.in(), saved, mapped.gradients(gradients));

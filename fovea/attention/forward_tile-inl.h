@@ -126,10 +126,14 @@ bool ForwardTile<T>::Scores(index key, index keys) {
     TileProduct<Into::kOverwrite, LaneMaximum::kTake>(product);
     return true;
   }
-  parts.for_each_rows([&](Span rows, Span lanes) {
-    TileProduct<Into::kOverwrite>(PartOf(product, {rows.begin, rows.end - rows.begin, 0, D(),
-                                                   lanes.begin, lanes.end - lanes.begin}));
-  });
+  if (call.has_product()) {
+    parts.for_each_rows([&](Span rows, Span lanes) {
+      TileProduct<Into::kOverwrite>(PartOf(product, {rows.begin, rows.end - rows.begin, 0, D(),
+                                                     lanes.begin, lanes.end - lanes.begin}));
+    });
+  } else {
+    std::fill_n(s, keys * stride, T{0});
+  }
   const ScoreTile<T> tile{s, stride, TileLanes::kQueries};
   transform_scores<T>(call.attention,
                       {site(key, keys), kind, {query_rows(), k, call.scale}, tile, nullptr, 0});

@@ -4,10 +4,12 @@
 
 #include "fovea/attention/attention.h"
 #include "fovea/attention/backward_work.h"
+#include "fovea/attention/checks.h"
 #include "fovea/attention/columns.h"
 #include "fovea/attention/kernel.h"
 #include "fovea/attention/mapped_call.h"
 #include "fovea/attention/observed_tile.h"
+#include "fovea/attention/pair_score.h"
 #include "fovea/attention/room.h"
 #include "fovea/attention/sequences.h"
 #include "fovea/attention/work.h"
@@ -66,6 +68,12 @@ template <class T>
 AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
                              const AttentionInputs<T>& in) {
   check_attention(attention, in);
+  if (has_pair_score(attention)) {
+    AttentionPlan plan = attention_plan(ctx, with_pair_score(attention, in.q.width), in);
+    plan.score = name_of(attention.score) + plan.score.substr(name_of<T>(score::Dot()).size());
+    plan.bias = attention.bias.name();
+    return plan;
+  }
   AttentionPlan plan;
   plan.kernel = std::is_same_v<T, float> ? "fused float32" : "fused float64";
   plan.isa = isa_name(current_isa());

@@ -6,7 +6,9 @@
 #include <limits>
 #include <vector>
 
+#include "fovea/attention/checks.h"
 #include "fovea/attention/mapped_call.h"
+#include "fovea/attention/pair_score.h"
 #include "fovea/attention/sequences.h"
 #include "fovea/attention/touched.h"
 
@@ -38,12 +40,14 @@ struct Call {
   const Attention<T>& attention;
   const AttentionInputs<T>& in;
   T scale;
+  bool has_product;  // or is the score made by the first part of the bias?
   DropoutRule dropout;
 
   Call(const Attention<T>& a, const AttentionInputs<T>& i)
       : attention(a),
         in(i),
         scale(static_cast<T>(scale_of(a.score, i.q.width))),
+        has_product(a.bias.empty() || !a.bias.parts()[0]->makes_score()),
         dropout(dropout_rule(a.dropout)) {}
 
   const T* q(const Sequence& s, index h, index i) const {
@@ -81,7 +85,7 @@ Row<T> Call<T>::row(const Sequence& sequence, index h, index i) const {
     const auto at = static_cast<std::size_t>(j);
     row.kept[at] = attention.mask.keeps(site);
     if (!row.kept[at]) continue;  // what is masked is not even read
-    T score = scale * dot(q(sequence, h, i), k(sequence, h, j), in.q.width);
+    T score = has_product ? scale * dot(q(sequence, h, i), k(sequence, h, j), in.q.width) : T{0};
     row.scores[0][at] = score;
     for (std::size_t n = 0; n < parts.size(); ++n) {
       score = parts[n]->apply_one(site, rows(site), score);
@@ -264,7 +268,7 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
       double* sums_of_head = sums[parts.size() + n].data() + h * values[n]->gradient_size();
       values[n]->add_parameters(score_site, {dvalue.data(), Dv}, sums_of_head);
     }
-    for (index c = 0; c < D; ++c) {
+    for (index c = 0; call.has_product && c < D; ++c) {
       dq[c] += scaled * call.k(sequence, h, j)[c];
       dk[c] += scaled * call.q(sequence, h, i)[c];
     }
@@ -279,6 +283,9 @@ void attention_reference_forward(const Attention<T>& attention, const AttentionI
   check_attention(attention, in);
   check_outputs(attention, in, out);
   check_overlap(attention, in, out);
+  if (has_pair_score(attention)) {
+    return attention_reference_forward(with_pair_score(attention, in.q.width), in, out);
+  }
   if (RowMap<T>::needed(attention)) {
     const MappedCall<T> mapped(Context(1), attention, in);
     return attention_reference_forward(mapped.attention(), mapped.in(), out);
@@ -317,6 +324,10 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   check_attention(attention, in);
   check_gradients(attention, in, saved, gradients);
   check_overlap(in, saved, gradients);
+  if (has_pair_score(attention)) {
+    const Attention<T> with = with_pair_score(attention, in.q.width);
+    return attention_reference_backward(with, in, saved, gradients);
+  }
   if (RowMap<T>::needed(attention)) {
     MappedCall<T> mapped(Context(1), attention, in);
     attention_reference_backward(mapped.attention(), mapped.in(), saved,

@@ -30,10 +30,25 @@ struct Concat {
   std::optional<double> scale = {};
 };
 
+/// -scale |q - k|^2 (Kim, Papamakarios, Mnih 2021, sec. 4.1). No scale given: 1 / sqrt(D).
+struct L2 {
+  std::optional<double> scale = {};
+};
+
+/// scale * v . tanh(q + k), v a row for each head (Bahdanau et al. 2015, A.1.2). No scale given: 1.
+/// Views.
+template <class T>
+struct Additive {
+  Rows<const T> v;  ///< [H, D]
+  Rows<T> dv = {};  ///< [H, D], overwritten by backward; or without data
+  std::optional<double> scale = {};
+};
+
 }  // namespace score
 
 template <class T>
-using Score = std::variant<score::Dot, score::Cosine, score::Concat<T>>;
+using Score =
+    std::variant<score::Dot, score::Cosine, score::Concat<T>, score::L2, score::Additive<T>>;
 
 /// Which columns of a row turn together: c and c + D / 2 (GPT-NeoX), or 2 c and 2 c + 1 (Su et al.
 /// 2021, GPT-J).
@@ -46,7 +61,7 @@ struct Rotary {
   double base = 10000;
 };
 
-/// "dot", "cosine" or "concat".
+/// "dot", "cosine", "concat", "l2" or "additive".
 template <class T>
 std::string name_of(const Score<T>& score);
 

@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sequences of a call, and the checks on entry: shared by the reference and the kernels.
+// The sequences of a call, and its random numbers: shared by the reference and the kernels.
 #pragma once
 
-#include <array>
-#include <string_view>
 #include <vector>
 
 #include "fovea/attention/attention.h"
 
 namespace fovea {
-
-/// Throws Error(kShape or kOptionValue) unless everything fits together.
-template <class T>
-void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in);
-/// The rows of a [B, H, L] that is written: shape, strides, data, no overlap.
-template <class T>
-void check_rows_written(std::string_view name, const RowView<T>& v, index B, index H, index L,
-                        const char* length = "T");
-/// The rows of a [.., .., .., ..] that is written, likewise.
-template <class V>
-void check_scores_written(std::string_view name, const ScoreView<V>& v,
-                          const std::array<index, 4>& shape);
-template <class T>
-void check_outputs(const Attention<T>& attention, const AttentionInputs<T>& in,
-                   const AttentionOutputs<T>& out);
-template <class T>
-void check_gradients(const Attention<T>& attention, const AttentionInputs<T>& in,
-                     const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients);
 
 /// The sequences of the call, cut to their lengths.
 template <class T>

@@ -5,8 +5,10 @@
 #include <limits>
 
 #include "fovea/attention/ahead.h"
+#include "fovea/attention/checks.h"
 #include "fovea/attention/columns.h"
 #include "fovea/attention/mapped_call.h"
+#include "fovea/attention/pair_score.h"
 #include "fovea/attention/touched.h"
 
 namespace fovea {
@@ -129,6 +131,9 @@ void attention_forward(const Context& ctx, const Attention<T>& attention,
   check_attention(attention, in);
   check_outputs(attention, in, out);
   check_overlap(attention, in, out);
+  if (has_pair_score(attention)) {
+    return attention_forward(ctx, with_pair_score(attention, in.q.width), in, out);
+  }
   if (RowMap<T>::needed(attention)) {
     const MappedCall<T> mapped(ctx, attention, in);
     return attention_forward(ctx, mapped.attention(), mapped.in(), out);

@@ -41,6 +41,13 @@ void choose_score(AttentionCall<T>& call) {
     case AttentionScoreKind::kCosine:
       call.attention.score = score::Cosine{scale};
       return;
+    case AttentionScoreKind::kL2:
+      call.attention.score = score::L2{scale};
+      return;
+    case AttentionScoreKind::kAdditive:
+      call.attention.score = score::Additive<T>{
+          .v = call.real_rows("score_v"), .dv = call.gradient_rows_out("score_v"), .scale = scale};
+      return;
     case AttentionScoreKind::kConcat:
       call.attention.score = score::Concat<T>{
           .w = call.real_rows("score_w"), .dw = call.gradient_rows_out("score_w"), .scale = scale};
@@ -130,6 +137,8 @@ constexpr auto kWithItsPair = [](auto&) {};
 // In the order in which biases are applied to a score.
 constexpr Part kParts[] = {
     {kAsSettingsSay, [](auto& call) { choose_score(call); }},
+    {{"score_v", "H D"},
+     [](auto& call) { require_score(call, AttentionScoreKind::kAdditive, "score_v"); }},
     {{"score_w", "H 2D"},
      [](auto& call) { require_score(call, AttentionScoreKind::kConcat, "score_w"); }},
     {{"query_lengths", "B", TensorValues::kInt32},

@@ -16,10 +16,12 @@
 
 namespace fovea {
 
-enum class AttentionScoreKind { kDot, kCosine, kConcat };
+enum class AttentionScoreKind { kDot, kCosine, kL2, kAdditive, kConcat };
 inline constexpr EnumName<AttentionScoreKind> kAttentionScoreKindNames[] = {
     {AttentionScoreKind::kDot, "dot"},
     {AttentionScoreKind::kCosine, "cosine"},
+    {AttentionScoreKind::kL2, "l2"},
+    {AttentionScoreKind::kAdditive, "additive"},
     {AttentionScoreKind::kConcat, "concat"}};
 inline std::span<const EnumName<AttentionScoreKind>> enum_names(AttentionScoreKind) {
   return kAttentionScoreKindNames;
@@ -78,7 +80,8 @@ struct AttentionSettings {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("score", score, "how a query and a key become a score");
-    visit("scale", scale, "what scores are multiplied by; auto: 1 / sqrt(D) for dot, else 1");
+    visit("scale", scale,
+          "what scores are multiplied by; auto: 1 / sqrt(D) for dot and l2, else 1");
     visit("softcap", softcap, "a score s becomes C tanh(s / C); 0: it stays");
     visit("causal", causal, "keep j <= p; bare: bottom-right, where the last query sees all keys");
     visit("window", window, "keep p - L <= j <= p + R; -1: open");

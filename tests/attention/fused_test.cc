@@ -26,6 +26,7 @@ void expect_no_worse(const Results& fast, const PlainErrors& plain, const Result
   EXPECT_TRUE(no_worse_than_plain("dtable", fast.dtable, plain.dtable, exact.dtable));
   EXPECT_TRUE(no_worse_than_plain("dt5", fast.dt5, plain.dt5, exact.dt5));
   EXPECT_TRUE(no_worse_than_plain("ddense", fast.ddense, plain.ddense, exact.ddense));
+  EXPECT_TRUE(no_worse_than_plain("dscore", fast.dscore, plain.dscore, exact.dscore));
   EXPECT_TRUE(no_worse_than_plain("entropy", fast.entropy, plain.entropy, exact.entropy));
   EXPECT_TRUE(no_worse_than_plain("maximum", fast.maximum, plain.maximum, exact.maximum));
   EXPECT_TRUE(no_worse_than_plain("distance", fast.distance, plain.distance, exact.distance));
@@ -70,6 +71,7 @@ TEST(FusedAttention, DoubleGoesThroughTheSameCode) {
       expect_close("dtable", fast.dtable, exact.dtable);
       expect_close("dt5", fast.dt5, exact.dt5);
       expect_close("ddense", fast.ddense, exact.ddense);
+      expect_close("dscore", fast.dscore, exact.dscore);
       expect_close("entropy", fast.entropy, exact.entropy);
       expect_close("maximum", fast.maximum, exact.maximum);
       expect_close("distance", fast.distance, exact.distance);

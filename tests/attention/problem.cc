@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "tests/attention/problem_bias.h"
+#include "tests/attention/problem_observe.h"
+#include "tests/attention/problem_score.h"
 #include "tests/attention/relative_values.h"
 
 namespace fovea::testing {
@@ -68,11 +70,12 @@ std::string ProblemShape::text() const {
   return fmt::format(
       "seed {}: B={} T={} S={} H={} G={} D={} Dv={} layouts={}{} deviation={:.3g} causal={}{} "
       "window={}({},{}) key_lengths={} query_lengths={} keep={} drop={} alibi={} packed={} "
-      "relative={} t5={} dense={}({}{}{}) softcap={:.3g} broadcast={} dropout={}",
+      "relative={} t5={} dense={}({}{}{}) softcap={:.3g} broadcast={} dropout={} score={}",
       seed, B, T, S, H, G, D, Dv, static_cast<int>(queries.order), static_cast<int>(keys.order),
       deviation, causal, top_left ? "(top-left)" : "", window, left, right, key_lengths,
       query_lengths, keep, drop, alibi, packed, relative, t5, dense, dense_batch ? "B" : "1",
-      dense_heads ? "H" : "1", dense_queries ? "T" : "1", softcap, broadcast_keys, dropout);
+      dense_heads ? "H" : "1", dense_queries ? "T" : "1", softcap, broadcast_keys, dropout,
+      static_cast<int>(score));
 }
 
 ProblemShape draw_shape(std::uint64_t seed) {
@@ -122,6 +125,8 @@ ProblemShape draw_shape(std::uint64_t seed) {
   s.dense_batch = chance(of_bias, 0.5);
   s.dense_heads = chance(of_bias, 0.5);
   s.dense_queries = chance(of_bias, 0.7);
+  Random of_score(seed, RandomUse::kTest, 4);
+  if (chance(of_score, 0.3)) s.score = static_cast<ScoreKind>(1 + of_score.below(4));
   return s;
 }
 
@@ -151,6 +156,8 @@ Problem::Problem(const ProblemShape& s) : shape(s) {
   t5 = normals(random, kBuckets * s.H, 1);
   const auto view = dense_view<float>(s, nullptr);
   dense = normals(random, view.batch * view.heads * view.queries * view.keys, 1);
+  if (s.score == ScoreKind::kConcat) score = normals(random, s.H * 2 * s.D, 1);
+  if (s.score == ScoreKind::kAdditive) score = normals(random, s.H * s.D, 1);
 }
 
 namespace {
@@ -197,6 +204,7 @@ Problem Problem::permuted(std::uint64_t order) const {
   other.v = with_columns(v, other.value_column_of);
   other.d_o = with_columns(d_o, other.value_column_of);
   other.table = with_columns(table, other.value_column_of);
+  other.score = with_columns(score, other.column_of);
   return other;
 }
 
@@ -209,6 +217,7 @@ Results Problem::restored(const Results& results) const {
   in_order.dk = with_columns(results.dk, columns);
   in_order.dv = with_columns(results.dv, value_columns);
   in_order.dtable = with_columns(results.dtable, value_columns);
+  in_order.dscore = with_columns(results.dscore, columns);
   return in_order;
 }
 
@@ -231,24 +240,6 @@ Mask Problem::mask() const {
   return mask;
 }
 
-namespace {
-
-template <class T>
-RowView<T> row_view(std::vector<T>& values, const ProblemShape& s) {
-  values.assign(static_cast<std::size_t>(s.B * s.H * s.T), T{-77});
-  if (s.rows_first) return {values.data(), s.B, s.H, s.T, s.H * s.T, 1, s.H};
-  return RowView<T>::contiguous(values.data(), s.B, s.H, s.T);
-}
-
-template <class T>
-ScoreView<T> score_view(std::vector<T>& values, const ProblemShape& s) {
-  values.assign(static_cast<std::size_t>(s.B * s.H * s.T * s.S), T{-77});
-  if (!s.rows_first) return ScoreView<T>::contiguous(values.data(), s.B, s.H, s.T, s.S);
-  return {values.data(), s.B, s.H, s.T, s.S, s.H * s.T * s.S, s.S, s.H * s.S};
-}
-
-}  // namespace
-
 template <class T>
 Results Problem::run(Method method, int threads) const {
   const ProblemShape& s = shape;
@@ -259,26 +250,19 @@ Results Problem::run(Method method, int threads) const {
   const T old{-77};
   Padded<T> o(s.B, s.T, s.H, s.Dv, s.queries, old), dq(s.B, s.T, s.H, s.D, s.queries, old);
   Padded<T> dk(s.B, s.S, s.G, s.D, s.keys, old), dv(s.B, s.S, s.G, s.Dv, s.keys, old);
-  std::vector<T> lse, lse_low, weights, entropy, maximum, distance;
-  std::vector<T> topk_weight(static_cast<std::size_t>(s.B * s.H * s.T * kTop), old);
-  std::vector<std::int32_t> topk_index(topk_weight.size(), -77);
-  std::vector<T> column_mass(static_cast<std::size_t>(s.B * s.H * s.S), old);
+  std::vector<T> lse, lse_low, weights;
+  ObserverMemory<T> observed;
   BiasMemory<T> of_bias(*this);
+  ScoreMemory<T> of_score(*this);
   const std::vector<T> table_values(table.begin(), table.end());
   std::vector<T> dtable(table.size(), s.relative ? old : T{0});
 
-  Attention<T> attention{.bias = of_bias.parts(s),
+  Attention<T> attention{.score = of_score.score(s),
+                         .bias = of_bias.parts(s),
                          .mask = mask(),
-                         .dropout = {.probability = s.dropout, .seed = s.seed}};
+                         .dropout = {.probability = s.dropout, .seed = s.seed},
+                         .observe = observed.parts(s)};
   if (s.relative) attention.values = RelativeValues<T>(kClip, table_values, dtable);
-  attention.observe = observe::Entropy<T>(row_view(entropy, s)) +
-                      observe::Maximum<T>(row_view(maximum, s)) +
-                      observe::Distance<T>(row_view(distance, s));
-  attention.observe =
-      attention.observe +
-      observe::TopK<T>(ScoreView<std::int32_t>::contiguous(topk_index.data(), s.B, s.H, s.T, kTop),
-                       ScoreView<T>::contiguous(topk_weight.data(), s.B, s.H, s.T, kTop)) +
-      observe::ColumnMass<T>(RowView<T>::contiguous(column_mass.data(), s.B, s.H, s.S));
   if (s.packed) attention.packed = {{query_offsets.data(), 4}, {key_offsets.data(), 4}};
   AttentionInputs<T> in{q_.view(), k_.view(), v_.view()};
   if (s.broadcast_keys) in.k.batch_stride = in.v.batch_stride = 0;
@@ -297,11 +281,22 @@ Results Problem::run(Method method, int threads) const {
   const auto doubles = [](const std::vector<T>& x) {
     return std::vector<double>(x.begin(), x.end());
   };
-  return {
-      rows_of(o),           doubles(lse),         doubles(weights),         rows_of(dq),
-      rows_of(dk),          rows_of(dv),          doubles(of_bias.dslopes), doubles(dtable),
-      doubles(entropy),     doubles(maximum),     doubles(distance),        doubles(topk_weight),
-      doubles(column_mass), doubles(of_bias.dt5), doubles(of_bias.ddense)};
+  return {rows_of(o),
+          doubles(lse),
+          doubles(weights),
+          rows_of(dq),
+          rows_of(dk),
+          rows_of(dv),
+          doubles(of_bias.dslopes),
+          doubles(dtable),
+          doubles(observed.entropy),
+          doubles(observed.maximum),
+          doubles(observed.distance),
+          doubles(observed.topk_weight),
+          doubles(observed.column_mass),
+          doubles(of_bias.dt5),
+          doubles(of_bias.ddense),
+          doubles(of_score.dweights)};
 }
 template Results Problem::run<float>(Method, int) const;
 template Results Problem::run<double>(Method, int) const;
@@ -346,6 +341,7 @@ PlainErrors plain_errors(const Problem& problem, const Results& exact) {
     take(errors.dtable, plain.dtable, exact.dtable);
     take(errors.dt5, plain.dt5, exact.dt5);
     take(errors.ddense, plain.ddense, exact.ddense);
+    take(errors.dscore, plain.dscore, exact.dscore);
     take(errors.entropy, plain.entropy, exact.entropy);
     take(errors.maximum, plain.maximum, exact.maximum);
     take(errors.distance, plain.distance, exact.distance);

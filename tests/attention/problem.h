@@ -66,13 +66,16 @@ struct Padded {
   }
 };
 
+enum class ScoreKind { kDot, kCosine, kConcat, kL2, kAdditive };
+
 /// Everything that a problem is, without values.
 struct ProblemShape {
   index B = 1, T = 1, S = 1, H = 1, G = 1, D = 1, Dv = 1;
   Layout queries, keys;         // of q, o, dO and of k, v
   bool broadcast_keys = false;  // one k and v for the whole batch, by stride 0
   bool rows_first = false;      // lse lies as [B, T, H], weights as [B, T, H, S]
-  double deviation = 1;         // of the scores
+  double deviation = 1;         // of the scores, if they are products
+  ScoreKind score = ScoreKind::kDot;
   bool causal = false, top_left = false, window = false, key_lengths = false, query_lengths = false;
   bool keep = false, drop = false, alibi = false, packed = false, relative = false;
   bool t5 = false, dense = false, dense_batch = false, dense_heads = false, dense_queries = false;
@@ -92,7 +95,7 @@ inline constexpr index kTop = 4;
 
 struct Results {
   std::vector<double> o, lse, weights, dq, dk, dv, dslopes, dtable, entropy, maximum, distance;
-  std::vector<double> topk_weight, column_mass, dt5, ddense;
+  std::vector<double> topk_weight, column_mass, dt5, ddense, dscore;
 };
 
 enum class Method { kReference, kFused };
@@ -116,6 +119,7 @@ class Problem {
   std::vector<float> table;  // [2 kClip + 1, Dv], relative positions on the values
   std::vector<float> t5;     // [kBuckets, H]
   std::vector<float> dense;  // axes of size 1 as the shape says
+  std::vector<float> score;  // weights of the score, [H, D] or [H, 2 D]; empty without
   std::vector<std::int32_t> key_lengths, query_lengths, query_offsets, key_offsets;
   std::vector<std::uint8_t> keep, drop;
 
@@ -131,7 +135,7 @@ double largest_magnitude(const std::vector<double>& a);
 struct PlainErrors {
   double o = 0, lse = 0, weights = 0, dq = 0, dk = 0, dv = 0, dslopes = 0, dtable = 0;
   double entropy = 0, maximum = 0, distance = 0, topk_weight = 0, column_mass = 0;
-  double dt5 = 0, ddense = 0;
+  double dt5 = 0, ddense = 0, dscore = 0;
 };
 
 /// The plain float32 implementation runs once as it is, and again with the columns of D and Dv

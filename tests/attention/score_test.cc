@@ -17,12 +17,16 @@ TEST(Score, SaysWhatItIs) {
   EXPECT_EQ(name_of<float>(score::Dot()), "dot");
   EXPECT_EQ(name_of<float>(score::Cosine()), "cosine");
   EXPECT_EQ(name_of<double>(score::Concat<double>()), "concat");
+  EXPECT_EQ(name_of<float>(score::L2()), "l2");
+  EXPECT_EQ(name_of<double>(score::Additive<double>()), "additive");
 }
 
-TEST(Score, ScaleIsOneUnlessItIsADotProduct) {
+TEST(Score, ScaleIsOneUnlessItGrowsWithTheWidth) {
   EXPECT_EQ(scale_of<float>(score::Dot(), 16), 0.25);
   EXPECT_EQ(scale_of<float>(score::Dot{3}, 16), 3);
+  EXPECT_EQ(scale_of<float>(score::L2(), 16), 0.25);
   EXPECT_EQ(scale_of<float>(score::Cosine(), 16), 1);
+  EXPECT_EQ(scale_of<float>(score::Additive<float>(), 16), 1);
   EXPECT_EQ(scale_of<float>(score::Cosine{7}, 16), 7);
   EXPECT_EQ(scale_of<double>(score::Concat<double>{.w = {}, .scale = 2}, 16), 2);
 }
@@ -77,6 +81,22 @@ TEST(Score, ConcatByItsFormula) {
                 [&](const double* q, const double* k, index h, index) {
                   const double* const of_head = w.data() + h * 2 * kD;
                   return dot(of_head, q, kD) + dot(of_head + kD, k, kD);
+                });
+}
+
+TEST(Score, L2ByItsFormula) {
+  expect_scores({.score = score::L2{0.5}}, [](const double* q, const double* k, index, index) {
+    return -0.5 * (dot(q, q, kD) - 2 * dot(q, k, kD) + dot(k, k, kD));
+  });
+}
+
+TEST(Score, AdditiveByItsFormula) {
+  const std::vector<double> v = normals<double>(3, 2 * kD);
+  expect_scores({.score = score::Additive<double>{{v.data(), 2, kD}, {}, 3}},
+                [&](const double* q, const double* k, index h, index) {
+                  double sum = 0;
+                  for (index c = 0; c < kD; ++c) sum += v[h * kD + c] * std::tanh(q[c] + k[c]);
+                  return 3 * sum;
                 });
 }
 
@@ -135,6 +155,11 @@ TEST(Score, WhatDoesNotFitIsRefused) {
   EXPECT_THROWS(forward({.score = score::Cosine{NAN}}), kOptionValue, "the scale must be finite");
   EXPECT_THROWS(forward({.score = score::Concat<float>{{w.data(), 2, 5}}}), kShape,
                 "w of concat must be [H=1, 2 D=10]; it is [2, 5]");
+  EXPECT_THROWS(forward({.score = score::Additive<float>{{w.data(), 1, 4}}}), kShape,
+                "v of additive must be [H=1, D=5]; it is [1, 4]");
+  std::vector<float> dv(10);
+  EXPECT_THROWS(forward({.score = score::Additive<float>{{w.data(), 1, 5}, {dv.data(), 2, 5}}}),
+                kShape, "the gradient of v of additive must be [H=1, D=5]; it is [2, 5]");
   EXPECT_THROWS(forward({.rotary = {RotaryPairs::kHalves}}), kShape, "D must be even; it is 5");
   Call<float> even({.T = 3, .S = 3, .D = 4, .Dv = 2});
   EXPECT_THROWS(even.forward({.rotary = {RotaryPairs::kHalves, -1}}), kOptionValue, "base");

@@ -90,7 +90,7 @@ struct PartData {
   std::vector<V> slopes = {V{0.5}, V{0.125}}, dslopes = {V{0}, V{0}};
   std::array<V, 2> learned = {V{2.5}, V{0.125}}, dlearned = {};
   std::vector<V> table = normals<V>(77, (2 * kClip + 1) * kDv), dtable = table;
-  std::vector<V> w = {}, dw = {};  // of the score concat
+  std::vector<V> w = {}, dw = {};  // of the score concat, or v of additive
   std::vector<V> sink = {V{1.5}, V{-0.5}}, dsink = {V{0}, V{0}};
   std::vector<V> t5 = normals<V>(78, kBuckets * 2), dt5 = t5;
   std::vector<V> dense = normals<V>(79, 2 * most * most), ddense = dense;
@@ -216,9 +216,21 @@ const std::vector<ScoreRow<V>>& score_table() {
          d.dw.assign(d.w.size(), V{0});
          attention.score = score::Concat<V>{{d.w.data(), 2, 2 * D}, {d.dw.data(), 2, 2 * D}};
        }},
+      {"l2", [](Attention<V>& attention, PartData<V>&, index) { attention.score = score::L2(); }},
+      {"additive",
+       [](Attention<V>& attention, PartData<V>& d, index D) {
+         d.w = normals<V>(78, 2 * D);
+         d.dw.assign(d.w.size(), V{0});
+         attention.score = score::Additive<V>{{d.w.data(), 2, D}, {d.dw.data(), 2, D}};
+       }},
       {"rotary",
        [](Attention<V>& attention, PartData<V>&, index) {
          attention.rotary = {RotaryPairs::kInterleaved, 100};
+       }},
+      {"l2 with rotary",
+       [](Attention<V>& attention, PartData<V>&, index) {
+         attention.score = score::L2{0.25};
+         attention.rotary = {RotaryPairs::kHalves, 100};
        }},
       {"cosine with rotary",
        [](Attention<V>& attention, PartData<V>&, index) {

@@ -98,7 +98,7 @@ def dot(a, b):
 
 
 TOP = 3
-PARAMETERS = ("bias", "slopes", "t5", "sink", "score_w")
+PARAMETERS = ("bias", "slopes", "t5", "sink", "score_w", "score_v")
 
 
 class Outputs(dict):
@@ -166,24 +166,31 @@ def turned(row, position, pairs, way=1):
 
 
 def product_of(t, options, h, q, k):
-    """What is scaled, and its gradients towards q and k."""
+    """What is scaled, and its gradients towards q, k and the score's weights."""
     kind = options.get("score", "dot")
     if kind == "concat":
         w = t["score_w"].row(h)
-        return dot(w, [*q, *k]), w[:len(q)], w[len(q):]
+        return dot(w, [*q, *k]), w[:len(q)], w[len(q):], [*q, *k]
+    if kind == "l2":
+        apart = [x - y for x, y in zip(q, k)]
+        return -dot(apart, apart), [-2 * x for x in apart], [2 * x for x in apart], None
+    if kind == "additive":
+        v, t_ = t["score_v"].row(h), [math.tanh(x + y) for x, y in zip(q, k)]
+        slopes = [x * (1 - y * y) for x, y in zip(v, t_)]
+        return dot(v, t_), slopes, slopes, t_
     if kind == "cosine":
         across, own, other = math.sqrt(dot(q, q) * dot(k, k)), dot(q, q), dot(k, k)
         if across == 0:
-            return 0.0, [0.0] * len(q), [0.0] * len(k)
+            return 0.0, [0.0] * len(q), [0.0] * len(k), None
         c = dot(q, k) / across
         return (c, [y / across - c * x / own for x, y in zip(q, k)],
-                [x / across - c * y / other for x, y in zip(q, k)])
-    return dot(q, k), k, q
+                [x / across - c * y / other for x, y in zip(q, k)], None)
+    return dot(q, k), k, q, None
 
 
 def score_of(t, options, site, product):
     """The score, and its derivative by the product of q and k."""
-    auto = 1 / math.sqrt(t["q"].shape[3]) if options.get("score", "dot") == "dot" else 1.0
+    auto = 1 / math.sqrt(t["q"].shape[3]) if options.get("score", "dot") in ("dot", "l2") else 1.0
     cap, slope = options.get("softcap", 0), options.get("scale", auto)
     scaled = product * slope
     if cap:
@@ -251,8 +258,8 @@ def row(t, options, out, s, h, i):
         out["dv"].add_row(key(j), d_o, weights[j] * factor[j])
         out["dq"].add_row(query, turned(products[j][1], p, pairs, -1), scored[j][1] * ds)
         out["dk"].add_row(key(j), turned(products[j][2], j, pairs, -1), scored[j][1] * ds)
-        if "score_w" in t:
-            out["dscore_w"].add_row((h,), [*q, *ks[j]], scored[j][1] * ds)
+        for name in {"score_v", "score_w"} & set(t):
+            out["d" + name].add_row((h,), products[j][3], scored[j][1] * ds)
         for name, times, place in parts_of(t, options, site):
             out["d" + name].add(place, times * ds)
 

@@ -62,7 +62,9 @@ class Results(AttentionTest):
         tensors = tensors_of_parts(random.Random(7))
         t5 = {"t5": normal(random.Random(8), 6, 4)}
         w = {"score_w": normal(random.Random(9), 4, 12)}
-        return {"concat": (w, {"score": "concat"}),
+        v = {"score_v": normal(random.Random(10), 4, 6)}
+        return {"concat": (w, {"score": "concat"}), "l2": ({}, {"score": "l2"}),
+                "additive": (v, {"score": "additive", "scale": 0.7}),
                 "concat-scale": (w, {"score": "concat", "scale": 0.5}), "t5-causal": (t5, {"t5-causal": True, "t5-max-distance": 5}),
                 "t5-bidirectional": (t5, {"t5-bidirectional": True, "t5-max-distance": 4}),
                 **{name: (tensors[name], {}) for name in tensors},
@@ -84,7 +86,8 @@ class Results(AttentionTest):
                               ("window", "dilation"), ("keep", "drop"), ("segments", "open-window"),
                               ("strided", "query_lengths"), ("window", "top-left"), ("scale", "dropout"),
                               ("cosine", "rotary-halves"), ("cosine", "softcap"),
-                              ("concat", "key_lengths"), ("rotary-interleaved", "top-left"),
+                              ("concat", "key_lengths"), ("l2", "causal"), ("l2", "softcap"), ("l2", "rotary-halves"),
+                              ("additive", "dropout"), ("additive", "slopes"), ("additive", "key_lengths"), ("rotary-interleaved", "top-left"),
                               ("rotary-halves", "dropout"), ("softcap", "slopes"),
                               ("softcap", "bias"), ("t5", "top-left"), ("bias-of-rows", "query_lengths"),
                               ("t5-causal", "dropout"), ("softcap", "sigmoid"), ("sink", "key_lengths"), ("sink", "dropout"), ("sigmoid", "slopes"),

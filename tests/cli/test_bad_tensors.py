@@ -89,6 +89,7 @@ class BadInput(AttentionTest):
         w = {"score_w": normal(random.Random(1), 4, 12)}
         self.refused(2, {**problem(), **w}, needles=["score_w is there, and the score is dot"])
         self.refused(3, problem(), "--score", "concat", needles=["score_w is missing"])
+        self.refused(3, problem(), "--score", "additive", needles=["score_v is missing"])
         narrow = {"score_w": normal(random.Random(1), 4, 11)}
         self.refused(2, {**problem(), **narrow}, "--score", "concat", needles=["axis 2D is 11, and 12 in q"])
 

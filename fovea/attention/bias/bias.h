@@ -57,6 +57,10 @@ class BiasPart {
   /// is then given as 0.)
   virtual bool needs_scores() const { return true; }
 
+  /// Does it make the score of the rows alone, and ignore the one it is given? It must stand first;
+  /// then that one is 0: the product of q and k is not computed, and has no gradient.
+  virtual bool makes_score() const { return false; }
+
   /// Throws Error(kShape) unless the part fits the call.
   virtual void check_shape(const AttentionSizes& sizes) const;
   virtual std::string name() const = 0;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "fovea/attention/sequences.h"
+#include "fovea/attention/checks.h"
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/observe/column_mass.h"
 
-#include "fovea/attention/sequences.h"
+#include "fovea/attention/checks.h"
 #include "fovea/attention/touched.h"
 
 namespace fovea::observe {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "fovea/attention/checks.h"
 #include "fovea/attention/kernel.h"
 #include "fovea/attention/sequences.h"
 #include "fovea/attention/touched.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "fovea/attention/sequences.h"
+#include "fovea/attention/checks.h"
 #include "fovea/attention/touched.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "fovea/attention/checks.h"
 #include "fovea/attention/observe/state.h"
 #include "fovea/attention/sequences.h"
 #include "fovea/attention/touched.h"

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "fovea/attention/checks.h"
 #include "fovea/attention/observe/state.h"
 #include "fovea/attention/sequences.h"
 #include "fovea/attention/touched.h"

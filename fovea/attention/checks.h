@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks on entry: what does not fit together is said before anything is computed.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "fovea/attention/attention.h"
+
+namespace fovea {
+
+/// Throws Error(kShape or kOptionValue) unless everything fits together.
+template <class T>
+void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in);
+/// The rows of a [B, H, L] that is written: shape, strides, data, no overlap.
+template <class T>
+void check_rows_written(std::string_view name, const RowView<T>& v, index B, index H, index L,
+                        const char* length = "T");
+/// The rows of a [.., .., .., ..] that is written, likewise.
+template <class V>
+void check_scores_written(std::string_view name, const ScoreView<V>& v,
+                          const std::array<index, 4>& shape);
+template <class T>
+void check_outputs(const Attention<T>& attention, const AttentionInputs<T>& in,
+                   const AttentionOutputs<T>& out);
+template <class T>
+void check_gradients(const Attention<T>& attention, const AttentionInputs<T>& in,
+                     const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients);
+
+}  // namespace fovea
