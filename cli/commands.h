@@ -13,6 +13,8 @@ int eval(const Arguments& arguments);
 int inspect(const Arguments& arguments);
 int doctor(const Arguments& arguments);
 int attention(const Arguments& arguments);
+int conformance_write(const Arguments& arguments);
+int conformance_check(const Arguments& arguments);
 int bench_attention(const Arguments& arguments);
 
 CommandSpec train_lm_spec();
@@ -21,6 +23,8 @@ CommandSpec eval_spec();
 CommandSpec inspect_spec();
 CommandSpec doctor_spec();
 CommandSpec attention_spec();
+CommandSpec conformance_write_spec();
+CommandSpec conformance_check_spec();
 CommandSpec bench_attention_spec();
 
 }  // namespace fovea::cli

@@ -30,6 +30,8 @@ constexpr std::array kCommands = {Command{train_lm_spec, train_lm},
                                   Command{inspect_spec, inspect},
                                   Command{doctor_spec, doctor},
                                   Command{attention_spec, attention},
+                                  Command{conformance_write_spec, conformance_write},
+                                  Command{conformance_check_spec, conformance_check},
                                   Command{bench_attention_spec, bench_attention}};
 
 std::string overview() {
@@ -38,7 +40,7 @@ std::string overview() {
       "Usage: fovea COMMAND [OPTIONS]\n\nCommands:\n";
   for (const Command& command : kCommands) {
     const CommandSpec spec = command.spec();
-    text += fmt::format("  {:<17} {}\n", spec.name, spec.summary);
+    text += fmt::format("  {:<18} {}\n", spec.name, spec.summary);
   }
   return text +
          "\n  fovea COMMAND --help   what a command takes, with examples\n"
@@ -87,7 +89,7 @@ std::string overview_below(const std::string& word, const std::vector<CommandSpe
   std::string text = fmt::format("Usage: fovea {} COMMAND [OPTIONS]\n\nCommands:\n", word);
   std::string examples;
   for (const CommandSpec& spec : specs) {
-    text += fmt::format("  {:<17} {}\n", spec.name, spec.summary);
+    text += fmt::format("  {:<18} {}\n", spec.name, spec.summary);
     examples += examples_of(spec);
   }
   return text + fmt::format("\nExamples:\n{}\n  fovea {} --help   what it takes\n", examples,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/run_attention.h"
 
-#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -36,10 +35,8 @@ auto with_call(const AttentionSettings& settings, const AttentionTensors& tensor
 template <class T>
 void forward(const Context& context, const AttentionCall<T>& call,
              const AttentionOutputs<T>& outputs) {
-  if constexpr (std::is_same_v<T, double>) {
-    if (call.settings.reference) {
-      return attention_reference_forward<T>(call.attention, call.in, outputs);
-    }
+  if (call.settings.reference) {
+    return attention_reference_forward<T>(call.attention, call.in, outputs);
   }
   attention_forward<T>(context, call.attention, call.in, outputs);
 }
@@ -50,10 +47,8 @@ void backward(const Context& context, AttentionCall<T>& call, const AttentionSav
   const AttentionGradients<T> gradients{call.view_out("dq", q.length, q.heads, q.width),
                                         call.view_out("dk", k.length, k.heads, k.width),
                                         call.view_out("dv", v.length, v.heads, v.width)};
-  if constexpr (std::is_same_v<T, double>) {
-    if (call.settings.reference) {
-      return attention_reference_backward<T>(call.attention, call.in, saved, gradients);
-    }
+  if (call.settings.reference) {
+    return attention_reference_backward<T>(call.attention, call.in, saved, gradients);
   }
   attention_backward<T>(context, call.attention, call.in, saved, gradients);
 }
@@ -93,6 +88,13 @@ std::vector<NamedTensor> run_attention(const Context& context, const AttentionSe
   return with_call(settings, tensors, [&]<class T>(AttentionCall<T> call) {
     return run<T>(context, std::move(call));
   });
+}
+
+std::vector<NamedTensor> run_plain_float32(const AttentionSettings& settings,
+                                           const AttentionTensors& tensors) {
+  AttentionSettings plain = settings;
+  plain.reference = true;
+  return run<float>(Context(1), AttentionCall<float>(plain, tensors));
 }
 
 }  // namespace fovea

@@ -21,4 +21,9 @@ AttentionPlan plan_attention(const Context& context, const AttentionSettings& se
 std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,
                                        const AttentionTensors& tensors);
 
+/// The definition in float32: "the plain implementation" that tolerances are derived from. Throws
+/// as run_attention does, without the name of the file.
+std::vector<NamedTensor> run_plain_float32(const AttentionSettings& settings,
+                                           const AttentionTensors& tensors);
+
 }  // namespace fovea

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -12,5 +13,8 @@ namespace fovea {
 std::string xxh3_128(std::initializer_list<std::string_view> pieces);
 
 inline std::string xxh3_128(std::string_view bytes) { return xxh3_128({bytes}); }
+
+/// The CRC-32 of ZIP, gzip and PNG: what every language has at hand.
+std::uint32_t crc32(std::string_view bytes);
 
 }  // namespace fovea

@@ -12,6 +12,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/printable.h"
+#include "fovea/tensor/checksum.h"
 
 namespace fovea {
 
@@ -186,11 +187,6 @@ std::string inflated(std::string_view packed, const Entry& entry, std::string_vi
   return bytes;
 }
 
-std::uint32_t crc_of(std::string_view bytes) {
-  return static_cast<std::uint32_t>(
-      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
-
 void append(std::string& to, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
 }
@@ -204,7 +200,7 @@ void append_common(std::string& to, const ZipMember& member) {
   append(to, kStored, 2);
   append(to, kMidnight, 2);
   append(to, kFirstDay, 2);
-  append(to, crc_of(member.bytes), 4);
+  append(to, crc32(member.bytes), 4);
   append(to, member.bytes.size(), 4);
   append(to, member.bytes.size(), 4);
   append(to, member.name.size(), 2);
@@ -232,7 +228,7 @@ void for_each_zip_member(std::string_view file, std::string_view where,
         file.substr(static_cast<std::size_t>(entry.begin), static_cast<std::size_t>(entry.packed));
     std::string unpacked;
     if (entry.method == kDeflated) bytes = unpacked = inflated(bytes, entry, where);
-    if (crc_of(bytes) != entry.crc) {
+    if (crc32(bytes) != entry.crc) {
       damaged(where, fmt::format("member {} has a wrong checksum", printable(entry.name)));
     }
     f(entry.name, bytes);

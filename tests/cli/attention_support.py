@@ -5,8 +5,9 @@ import math
 import random
 import struct
 
-import attention_definition
 from support import CommandTest
+
+import attention_definition
 from tensor_files import Tensor, read, write
 
 FORWARD = ("o", "lse")

@@ -6,9 +6,13 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+# The definition and the files of tensors, which the tools share.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 FOVEA = os.environ.get("FOVEA", "build/release/cli/fovea")
 

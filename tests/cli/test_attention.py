@@ -8,8 +8,9 @@ import unittest
 import zipfile
 from pathlib import Path
 
-import attention_definition
 from attention_support import FORWARD, OBSERVED, AttentionTest, normal, problem, whole
+
+import attention_definition
 from tensor_files import Tensor, npz_bytes, read, write
 
 ISAS = ("scalar", "ssse3", "sse4", "avx2", "avx512")

@@ -19,12 +19,22 @@ from support import CommandTest, words
 from tensor_files import write
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("train lm", "generate", "eval", "inspect", "doctor", "attention", "bench attention")
+COMMANDS = ("train lm", "generate", "eval", "inspect", "doctor", "attention", "conformance write",
+            "conformance check", "bench attention")
 SMALL = ("--layers 1 --width 32 --heads 2 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
 
 def page_of(command):
-    return ROOT / "docs" / "commands" / (command.replace(" ", "-") + ".md")
+    """Its own page, or that of its first word."""
+    pages = [ROOT / "docs" / "commands" / (name + ".md") for name in (command.replace(" ", "-"), command.split()[0])]
+    return next((page for page in pages if page.is_file()), pages[0])
+
+
+def text_of(command):
+    """What its page says, or its section of a page of several."""
+    text = page_of(command).read_text(encoding="utf-8")
+    section = re.search(rf"^## fovea {command}$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    return section[1] if section else text
 
 
 def shell_lines(text):
@@ -70,7 +80,7 @@ class Pages(CommandTest):
     def rows_of(self, command):
         """{option: default or None}, as the tables of its page have them."""
         found = {}
-        for line in page_of(command).read_text(encoding="utf-8").splitlines():
+        for line in text_of(command).splitlines():
             row = re.match(r"\| ((?:`--?[a-z][a-z0-9-]*`(?:, )?)+)[^`]*\| (?:`([^`]*)`)? ?\|", line)
             for name in re.findall(r"`(--?[a-z0-9-]+)`", row[1]) if row else ():
                 found[name] = row[2]
@@ -104,14 +114,16 @@ class Pages(CommandTest):
     def test_fields_of_the_objects_are_documented(self):
         self.prepare()
         self.train(self.folder / "m", "--stop-after", "20u")
+        self.run_here(["conformance", "write", "kit"])
         for line in ["train lm --overwrite --json --stop-after 2u -o m --train text.txt",
                      "train lm --dry-run --json --train text.txt", "eval m --test text.txt --json", "doctor --json",
-                     "attention in.npz -o out.npz --plan --json",
+                     "attention in.npz -o out.npz --plan --json", "conformance check kit --json",
                      "bench attention --batch 1 --heads 1 --length 64 --threads 1 --json"]:
             printed = self.run_here(line.split())
             command = next(c for c in COMMANDS if line.startswith(c))
             page = page_of(command).read_text(encoding="utf-8")
-            for field in json.loads(printed.splitlines()[-1]):
+            said = json.loads(printed.splitlines()[-1])
+            for field in [*said, *said.get("results", [{}])[0]]:
                 self.assertIn(f"`{field}`", page, command)
 
     def test_fields_of_files_are_documented(self):
@@ -163,12 +175,12 @@ class Pages(CommandTest):
         self.assertGreater(self.run_page(ROOT / "README.md"), 8)
 
     def test_pages(self):
-        for command in COMMANDS:
-            with self.subTest(command=command):
-                if command in ("generate", "eval", "inspect"):
+        for page in dict.fromkeys(map(page_of, COMMANDS)):
+            with self.subTest(page=page.name):
+                if page.stem in ("generate", "eval", "inspect"):
                     self.prepare()
                     self.run_here(cheaper("train lm --train book.txt --overwrite -o model".split()))
-                self.assertGreater(self.run_page(page_of(command)), 0)
+                self.assertGreater(self.run_page(page), 0)
 
 
 if __name__ == "__main__":

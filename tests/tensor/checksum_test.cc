@@ -17,5 +17,11 @@ TEST(Checksum, PiecesAreJoined) {
   EXPECT_EQ(xxh3_128({text, "", "yz"}), xxh3_128(text + "yz"));
 }
 
+// The check value of the published parameters.
+TEST(Checksum, IsCrc32) {
+  EXPECT_EQ(crc32(""), 0u);
+  EXPECT_EQ(crc32("123456789"), 0xcbf43926u);
+}
+
 }  // namespace
 }  // namespace fovea

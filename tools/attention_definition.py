@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What attention is, in plain loops over Python's floats: the table of docs/commands/attention.md."""
+"""What attention is, in plain loops over Python's floats: the tables of docs/commands/attention.md.
+
+Nothing here comes from the library, so that each can be held against the other.
+"""
 
 import math
 import struct
@@ -97,16 +100,16 @@ def dot(a, b):
     return sum(x * y for x, y in zip(a, b))
 
 
-TOP = 3
+TOP = 3  # unless the option topk says how many
 PARAMETERS = ("bias", "slopes", "t5", "sink", "score_w", "score_v")
 
 
 class Outputs(dict):
-    def __init__(self, t):
+    def __init__(self, t, top):
         (B, T, H, D), (_, S, G, Dv) = t["q"].shape, t["v"].shape
         super().__init__(o=zeros(B, T, H, Dv), lse=zeros(B, H, T, value=-INF), entropy=zeros(B, H, T),
                          max=zeros(B, H, T, value=-INF), distance=zeros(B, H, T), weights=zeros(B, H, T, S),
-                         dq=zeros(B, T, H, D), dk=zeros(B, S, G, D), dv=zeros(B, S, G, Dv), topk_index=zeros(B, H, T, TOP, value=-1), topk_weight=zeros(B, H, T, TOP),
+                         dq=zeros(B, T, H, D), dk=zeros(B, S, G, D), dv=zeros(B, S, G, Dv), topk_index=zeros(B, H, T, top, value=-1), topk_weight=zeros(B, H, T, top),
                          column_mass=zeros(B, H, S), dropout_keep=zeros(B, H, T, S))
         for name in set(PARAMETERS) & set(t):
             self["d" + name] = zeros(*t[name].shape)
@@ -236,7 +239,7 @@ def row(t, options, out, s, h, i):
     out["max"].set(at, max(x for x, _ in scored.values()))
     out["entropy"].set(at, -sum(w * math.log(w) for w in weights.values() if w > 0))
     out["distance"].set(at, sum(w * abs(p - j) for j, w in weights.items()))
-    best = sorted(weights, key=lambda j: (-scored[j][0], j))[:TOP]
+    best = sorted(weights, key=lambda j: (-scored[j][0], j))[:options.get("topk", TOP)]
     for n, j in enumerate(best):
         out["topk_index"].set((*at, n), j)
         out["topk_weight"].set((*at, n), weights[j])
@@ -266,7 +269,7 @@ def row(t, options, out, s, h, i):
 
 def attention(t, **options):
     """Everything that OUT may hold, by name."""
-    out = Outputs(t)
+    out = Outputs(t, options.get("topk", TOP))
     for s in sequences(t):
         for h in range(t["q"].shape[2]):
             for i in range(s.queries):

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea conformance: golden vectors of every variant of attention, written and checked.
+#include "fovea/task/conformance.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/threads.h"
+#include "fovea/base/printable.h"
+#include "fovea/config/field.h"
+#include "fovea/config/json.h"
+#include "fovea/simd/isa.h"
+
+namespace fovea::cli {
+
+namespace {
+
+constexpr std::string_view kExamples = R"(
+Examples:
+  fovea conformance write kit
+  fovea conformance check kit
+  fovea conformance check kit --isa avx2 --precision f32 --json)";
+
+struct Summary {
+  std::string kit, isa;
+  index cases = 0, passed = 0, failed = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("kit", kit, "the folder");
+    visit("isa", isa, "instruction set");
+    visit("cases", cases, "in the kit");
+    visit("passed", passed, "checks");
+    visit("failed", failed, "checks");
+  }
+};
+
+// Both, unless one is asked for.
+std::vector<PrecisionKind> precisions_of(const Arguments& arguments) {
+  PrecisionKind asked = PrecisionKind::kAuto;
+  if (arguments.has("precision")) {
+    Field field{"precision", "", detail::target_of(asked)};
+    set_from_text(field, arguments.text("precision"), "--precision");
+  }
+  if (asked != PrecisionKind::kAuto) return {asked};
+  return {PrecisionKind::kFloat32, PrecisionKind::kFloat64};
+}
+
+std::string line_of(const KitResult& result) {
+  std::string line = fmt::format("{}  {}  {:<28}  ", result.passed ? "pass" : "FAIL",
+                                 to_string(result.precision), result.name);
+  if (!result.problem.empty()) return line + result.problem;
+  line += fmt::format("{:.1e} of {:.1e}", result.error, result.tolerance);
+  if (result.error == 0) return line;
+  return line + fmt::format(" in {}{}", result.tensor, result.place);
+}
+
+void add_messages(CommandSpec& spec) {
+  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
+}
+
+}  // namespace
+
+CommandSpec conformance_write_spec() {
+  CommandSpec spec{.name = "conformance write",
+                   .summary = "Writes inputs and expected results of every variant of attention.",
+                   .positionals = {{"DIR", "folder to make"}},
+                   .options = {},
+                   .epilog = std::string(kExamples)};
+  add_messages(spec);
+  return spec;
+}
+
+CommandSpec conformance_check_spec() {
+  CommandSpec spec{
+      .name = "conformance check",
+      .summary = "Runs attention on such a folder, and compares what it gives.",
+      .positionals = {{"DIR", "folder with conformance.json"}},
+      .options = {{"isa", OptionKind::kValue, "NAME", "instruction set to compute with", "Run", ""},
+                  {"precision", OptionKind::kValue, "auto|f32|f64",
+                   "of computing; auto: both, one after the other [auto]", "Run", ""},
+                  threads_option(),
+                  {"json", OptionKind::kFlag, "", "print the results as one JSON object", "Run",
+                   ""}},
+      .epilog = std::string(kExamples)};
+  add_messages(spec);
+  return spec;
+}
+
+int conformance_write(const Arguments& arguments) {
+  set_messages_from(arguments);
+  const std::string folder = arguments.text("DIR");
+  write_conformance_kit(Context(), folder);
+  note(fmt::format("wrote {}", folder));
+  return 0;
+}
+
+int conformance_check(const Arguments& arguments) {
+  set_messages_from(arguments);
+  const std::vector<PrecisionKind> precisions = precisions_of(arguments);
+  if (arguments.has("isa")) pin_isa(isa_from_name(arguments.text("isa")));
+  const Context context = context_of(arguments);
+  const std::string folder = arguments.text("DIR");
+  const std::vector<KitCase> cases = read_conformance_kit(folder);
+  Summary summary{.kit = folder,
+                  .isa = std::string(isa_name(current_isa())),
+                  .cases = static_cast<index>(cases.size())};
+  Json::Array results;
+  for (const PrecisionKind precision : precisions) {
+    for (const KitCase& one : cases) {
+      const KitResult result = check_kit_case(context, folder, one, precision);
+      ++(result.passed ? summary.passed : summary.failed);
+      results.push_back(json_of(result));
+      if (!arguments.on("json")) print(line_of(result) + "\n");
+    }
+  }
+  if (arguments.on("json")) {
+    Json::Object object = json_of(summary).object();
+    object.emplace_back("results", Json(std::move(results)));
+    print(Json(std::move(object)).line() + "\n");
+  } else {
+    print(fmt::format("{} cases on {}: {} checks pass, {} fail\n", summary.cases, summary.isa,
+                      summary.passed, summary.failed));
+  }
+  return summary.failed == 0 ? 0 : 1;
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/conformance.h"
+
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/task/attention_parts.h"
+#include "fovea/task/run_attention.h"
+#include "fovea/task/tensor_difference.h"
+
+namespace fovea {
+
+namespace {
+
+TensorDifference difference_of(const Context& context, const std::filesystem::path& folder,
+                               const KitCase& one, PrecisionKind precision) {
+  const std::vector<NamedTensor> expected = read_kit_file(folder, one.expected);
+  if (expected.empty()) return {.problem = "nothing is expected"};
+  std::vector<NamedTensor> inputs = read_kit_file(folder, one.inputs);
+  AttentionSettings settings = one.settings;
+  settings.precision = precision;
+  try {
+    const AttentionTensors tensors(std::move(inputs), attention_tensor_specs(), one.inputs.name);
+    return largest_difference(run_attention(context, settings, tensors), expected);
+  } catch (const Error& error) {
+    return {.problem = error.what()};
+  }
+}
+
+}  // namespace
+
+KitResult check_kit_case(const Context& context, const std::filesystem::path& folder,
+                         const KitCase& one, PrecisionKind precision) {
+  check(precision != PrecisionKind::kAuto, "conformance: the precision must be f32 or f64");
+  const bool f32 = precision == PrecisionKind::kFloat32;
+  const TensorDifference farthest = difference_of(context, folder, one, precision);
+  const double tolerance = f32 ? one.tolerance.f32 : one.tolerance.f64;
+  return {.name = one.name,
+          .precision = precision,
+          .passed = farthest.problem.empty() && farthest.error <= tolerance,
+          .error = farthest.error,
+          .tolerance = tolerance,
+          .tensor = farthest.tensor,
+          .place = farthest.place,
+          .problem = farthest.problem};
+}
+
+}  // namespace fovea

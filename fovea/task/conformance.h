@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fused operator of this machine against what a conformance kit expects.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "fovea/base/context.h"
+#include "fovea/task/conformance_kit.h"
+
+namespace fovea {
+
+struct KitResult {
+  std::string name;
+  PrecisionKind precision = PrecisionKind::kFloat32;
+  bool passed = false;
+  double error = 0;
+  double tolerance = 0;
+  std::string tensor = {};
+  std::string place = {};
+  std::string problem = {};
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("name", name, "the case");
+    visit("precision", precision, "in which it was computed");
+    visit("passed", passed, "whether every value is near enough");
+    visit("error", error, "the largest");
+    visit("tolerance", tolerance, "the largest that passes");
+    visit("tensor", tensor, "where the largest error is");
+    visit("place", place, "in it");
+    visit("problem", problem, "why not all could be compared");
+  }
+};
+
+/// Runs a case on the current instruction set, in float32 or float64, and compares every expected
+/// tensor. A call that the operator refuses, and a tensor that it does not make, is a result that
+/// has not passed. Throws what read_kit_file does.
+KitResult check_kit_case(const Context& context, const std::filesystem::path& folder,
+                         const KitCase& one, PrecisionKind precision);
+
+}  // namespace fovea
