@@ -145,7 +145,7 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
 
 /// What a call would do: nothing is computed, no tensor is read.
 struct AttentionPlan {
-  std::string kernel;         ///< such as "fused float32"
+  std::string kernel;         ///< "fused float32", or "linear float32": in O(n D Dv) (linear.h)
   std::string isa;            ///< such as "avx512"
   std::string score;          ///< such as "dot", or "cosine with rotary positions"
   std::string mask;           ///< such as "causal & key_lengths"

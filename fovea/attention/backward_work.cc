@@ -10,6 +10,7 @@
 #include "fovea/attention/backward_units.h"
 #include "fovea/attention/checks.h"
 #include "fovea/attention/gradient_sums.h"
+#include "fovea/attention/linear.h"
 #include "fovea/attention/mapped_call.h"
 #include "fovea/attention/pair_score.h"
 #include "fovea/attention/score_tile.h"
@@ -353,6 +354,7 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
     attention_backward(ctx, mapped.attention(), mapped.in(), saved, mapped.gradients(gradients));
     return mapped.pull(ctx, gradients);
   }
+  if (is_linear(attention)) return linear_backward(ctx, attention, in, saved.d_o, gradients);
   const BackwardCall<T> call{{attention, in}, saved, gradients};
   Backward<T>(ctx, call).run();
 }

@@ -7,6 +7,7 @@
 #include "fovea/attention/checks.h"
 #include "fovea/attention/columns.h"
 #include "fovea/attention/kernel.h"
+#include "fovea/attention/linear.h"
 #include "fovea/attention/mapped_call.h"
 #include "fovea/attention/observed_tile.h"
 #include "fovea/attention/pair_score.h"
@@ -99,8 +100,14 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
   const double passes = sees_columns(attention.observe) ? 2 : 1;  // over the scores
   plan.forward_flops = plan.kept_scores * 2 * (passes * D + Dv);
   plan.backward_flops = plan.kept_scores * (6 * D + 4 * Dv);
-  plan.scratch_bytes =
-      scratch_bytes(ctx, attention, made, sequences) + MappedCall<T>::bytes(attention, in);
+  plan.scratch_bytes = scratch_bytes(ctx, attention, made, sequences);
+  if (is_linear(attention, AttentionOutputs<T>())) {
+    plan.kernel = std::is_same_v<T, float> ? "linear float32" : "linear float64";
+    plan.forward_flops = linear_flops(attention, made);
+    plan.backward_flops = 3 * plan.forward_flops;
+    plan.scratch_bytes = linear_scratch_bytes(ctx, attention, made);
+  }
+  plan.scratch_bytes += MappedCall<T>::bytes(attention, in);
   return plan;
 }
 

@@ -7,6 +7,7 @@
 #include "fovea/attention/ahead.h"
 #include "fovea/attention/checks.h"
 #include "fovea/attention/columns.h"
+#include "fovea/attention/linear.h"
 #include "fovea/attention/mapped_call.h"
 #include "fovea/attention/pair_score.h"
 #include "fovea/attention/touched.h"
@@ -138,6 +139,7 @@ void attention_forward(const Context& ctx, const Attention<T>& attention,
     const MappedCall<T> mapped(ctx, attention, in);
     return attention_forward(ctx, mapped.attention(), mapped.in(), out);
   }
+  if (is_linear(attention, out)) return linear_forward(ctx, attention, in, out);
   const ForwardKernel<T> run_tiles = forward_kernel<T>();
   const std::vector<Sequence> sequences = make_sequences(attention, in);
   Scratch scratch;

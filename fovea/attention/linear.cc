@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/linear.h"
+
+#include <algorithm>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "fovea/attention/linear_block.h"
+#include "fovea/attention/pair_score.h"
+#include "fovea/attention/sequences.h"
+#include "fovea/attention/tile_parts.h"
+#include "fovea/attention/work.h"
+#include "fovea/base/memory.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr index kBlock = kLinearBlock;
+// Blocks of y that one item adds up, and of x that one item computes.
+constexpr index kSegment = 8 * kBlock;
+
+index segments_of(index rows) { return (rows + kSegment - 1) / kSegment; }
+
+// Which side of a call the rows lie on.
+enum class Side { kQueries, kKeys };
+
+// out_x = scale * sum over the y that x keeps of (a_x . b_y) c_y. The other side is y's.
+template <class T>
+struct Scan {
+  View<const T> a, b, c;
+  View<T> out;
+  Side side;  // of x
+};
+
+// Heads [begin, end) of x and of y that meet in one sequence.
+struct ScanUnit {
+  const Sequence& sequence;
+  Span x_heads, y_heads;
+  index xs, ys;       // rows
+  index offset;       // x keeps y <= x + offset, if the mask is causal
+  index first_state;  // number of the state before the first segment of y
+};
+
+// Everything is told as if x were queries. Keys are: read from the last one to the first, they are
+// kept by the queries that come before in this order.
+template <class T>
+class LinearScan {
+ public:
+  LinearScan(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in,
+             const Scan<T>& scan);
+  void run() const;
+  double bytes() const { return static_cast<double>(states_ * state_size()) * sizeof(T); }
+
+ private:
+  index D() const { return scan_.a.width; }
+  index width() const { return scan_.c.width; }
+  index padded_width() const {
+    return (width() + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes;
+  }
+  index state_size() const { return D() * padded_width(); }
+  // Up to here it is not worth the while to build a state.
+  bool has_states(const ScanUnit& unit) const {
+    return unit.ys > std::max(kBlock, 2 * D() * width() / (D() + width()));
+  }
+  index kept_by(const ScanUnit& unit, index x) const {
+    return causal_ ? std::clamp<index>(x + unit.offset + 1, 0, unit.ys) : unit.ys;
+  }
+  template <class U>
+  Rows<U> rows(const ScanUnit& unit, const View<U>& view, Side side, index head, Span span) const;
+  Side other_side() const { return scan_.side == Side::kKeys ? Side::kQueries : Side::kKeys; }
+  Rows<T> state(T* states, index number) const {
+    return {states + number * state_size(), D(), padded_width()};
+  }
+  void add_to_state(const ScanUnit& unit, Span ys, Rows<T> state) const;
+  void sum_segments(T* states) const;
+  void run_item(const ScanUnit& unit, index first, T* states) const;
+  void run_tile(const ScanUnit& unit, Span xs, Rows<const T> state, index in_state) const;
+
+  const Context& ctx_;
+  const Scan<T>& scan_;
+  const LinearKernels<T> kernels_ = linear_kernels<T>();
+  const std::vector<Sequence> sequences_;
+  const T scale_;
+  const bool causal_;
+  std::vector<ScanUnit> units_;
+  index states_ = 0;
+};
+
+template <class T>
+bool is_causal(const Attention<T>& attention) {
+  const auto& parts = attention.mask.parts();
+  return std::any_of(parts.begin(), parts.end(), [](const auto& part) {
+    return dynamic_cast<const mask::Causal*>(part.get()) != nullptr;
+  });
+}
+
+template <class T>
+LinearScan<T>::LinearScan(const Context& ctx, const Attention<T>& attention,
+                          const AttentionInputs<T>& in, const Scan<T>& scan)
+    : ctx_(ctx),
+      scan_(scan),
+      sequences_(make_sequences(attention, in)),
+      scale_(static_cast<T>(scale_of(attention.score, in.q.width))),
+      causal_(is_causal(attention)) {
+  const index H = in.q.heads, G = in.k.heads;
+  for (const Sequence& sequence : sequences_) {
+    for (index g = 0; g < G; ++g) {
+      const Span of_queries{first_head(g, H, G), first_head(g + 1, H, G)}, of_keys{g, g + 1};
+      const index T_ = sequence.queries, S = sequence.keys, offset = sequence.position(0);
+      if (scan.side == Side::kQueries) {
+        units_.push_back({sequence, of_queries, of_keys, T_, S, offset, states_});
+      } else {
+        units_.push_back({sequence, of_keys, of_queries, S, T_, offset + T_ - S, states_});
+      }
+      if (has_states(units_.back())) states_ += segments_of(units_.back().ys) + 1;
+    }
+  }
+}
+
+// Rows [begin, end), in the order in which x keeps y.
+template <class T>
+template <class U>
+Rows<U> LinearScan<T>::rows(const ScanUnit& unit, const View<U>& view, Side side, index head,
+                            Span span) const {
+  const Sequence& sequence = unit.sequence;
+  const bool queries = side == Side::kQueries, turned = scan_.side == Side::kKeys;
+  const index first = queries ? sequence.query_row : sequence.key_row;
+  const index length = queries ? sequence.queries : sequence.keys;
+  const index row = first + (turned ? length - 1 - span.begin : span.begin);
+  return {view.row(sequence.batch, row, head), span.end - span.begin, view.width,
+          turned ? -view.length_stride : view.length_stride};
+}
+
+// Blocks and heads ascending: the order of the sum depends on the place in the sequence alone.
+template <class T>
+void LinearScan<T>::add_to_state(const ScanUnit& unit, Span ys, Rows<T> state) const {
+  for (index y = ys.begin; y < ys.end; y += kBlock) {
+    const Span block{y, std::min(ys.end, y + kBlock)};
+    for (index h = unit.y_heads.begin; h < unit.y_heads.end; ++h) {
+      kernels_.add_to_state(rows(unit, scan_.b, other_side(), h, block),
+                            rows(unit, scan_.c, other_side(), h, block), state);
+    }
+  }
+}
+
+// State n of a unit is the sum over the segments before the n-th.
+template <class T>
+void LinearScan<T>::sum_segments(T* states) const {
+  struct Segment {
+    const ScanUnit& unit;
+    index number;
+  };
+  std::vector<Segment> segments;
+  for (const ScanUnit& unit : units_) {
+    for (index n = 0; has_states(unit) && n < segments_of(unit.ys); ++n)
+      segments.push_back({unit, n});
+  }
+  std::fill_n(states, states_ * state_size(), T{0});
+  ctx_.for_each(static_cast<index>(segments.size()), [&](index item) {
+    const auto& [unit, n] = segments[static_cast<std::size_t>(item)];
+    add_to_state(unit, {n * kSegment, std::min(unit.ys, (n + 1) * kSegment)},
+                 state(states, unit.first_state + n + 1));
+  });
+  for (const auto& [unit, n] : segments) {
+    const Rows<T> sum = state(states, unit.first_state + n + 1);
+    const T* const before = sum.data - state_size();
+    for (index i = 0; i < state_size(); ++i) sum.data[i] += before[i];
+  }
+}
+
+template <class T>
+void LinearScan<T>::run() const {
+  if (scan_.out.empty()) return;
+  const AlignedBytes memory =
+      allocate_aligned(std::max<std::size_t>(1, static_cast<std::size_t>(bytes())));
+  T* const states = reinterpret_cast<T*>(memory.get());
+  sum_segments(states);
+  struct Item {
+    const ScanUnit& unit;
+    index first;
+  };
+  std::vector<Item> items;
+  for (const ScanUnit& unit : units_) {
+    for (index x = 0; x < unit.xs; x += kSegment) items.push_back({unit, x});
+  }
+  ctx_.for_each(static_cast<index>(items.size()), [&](index n) {
+    const auto& [unit, first] = items[static_cast<std::size_t>(n)];
+    run_item(unit, first, states);
+  });
+}
+
+// The tiles from x = `first` on: the state grows with them.
+template <class T>
+void LinearScan<T>::run_item(const ScanUnit& unit, index first, T* states) const {
+  Scratch scratch;
+  const Rows<T> running(scratch.allocate<T>(state_size()), D(), padded_width());
+  index in_state = -1;  // y in the running state
+  const index end = std::min(unit.xs, first + kSegment);
+  for (index x = first; x < end; x += kBlock) {
+    const Span xs{x, std::min(end, x + kBlock)};
+    const index kept = kept_by(unit, x);
+    if (!has_states(unit)) {
+      run_tile(unit, xs, running, 0);
+    } else if (kept == unit.ys) {
+      run_tile(unit, xs, state(states, unit.first_state + segments_of(unit.ys)), unit.ys);
+    } else {
+      const index whole = kept / kBlock * kBlock;
+      if (in_state < 0) {
+        in_state = whole / kSegment * kSegment;
+        const Rows<T> before = state(states, unit.first_state + in_state / kSegment);
+        std::copy_n(before.data, state_size(), running.data);
+      }
+      add_to_state(unit, {in_state, whole}, running);
+      in_state = whole;
+      run_tile(unit, xs, running, whole);
+    }
+  }
+}
+
+template <class T>
+void LinearScan<T>::run_tile(const ScanUnit& unit, Span xs, Rows<const T> state,
+                             index in_state) const {
+  Scratch scratch;
+  const index count = xs.end - xs.begin, kept = kept_by(unit, xs.end - 1);
+  const Rows<T> sum(scratch.allocate<T>(count * padded_width()), count, padded_width());
+  for (index h = unit.x_heads.begin; h < unit.x_heads.end; ++h) {
+    const Rows<const T> a = rows(unit, scan_.a, scan_.side, h, xs);
+    if (in_state > 0) {
+      kernels_.take_state(a, state, sum);
+    } else {
+      std::fill_n(sum.data, count * padded_width(), T{0});
+    }
+    for (index y = in_state; y < kept; y += kBlock) {
+      const Span block{y, std::min(unit.ys, y + kBlock)};
+      for (index other = unit.y_heads.begin; other < unit.y_heads.end; ++other) {
+        kernels_.add_direct({a, rows(unit, scan_.b, other_side(), other, block),
+                             rows(unit, scan_.c, other_side(), other, block),
+                             xs.begin + unit.offset + 1 - y, !causal_},
+                            sum);
+      }
+    }
+    kernels_.store_scaled(sum, scale_, rows(unit, scan_.out, scan_.side, h, xs));
+  }
+}
+
+bool is_causal_or_cuts(const MaskPart& part) {
+  return dynamic_cast<const mask::Causal*>(&part) != nullptr ||
+         dynamic_cast<const mask::KeyLengths*>(&part) != nullptr ||
+         dynamic_cast<const mask::QueryLengths*>(&part) != nullptr;
+}
+
+}  // namespace
+
+template <class T>
+bool is_linear(const Attention<T>& attention) {
+  const auto& parts = attention.mask.parts();
+  return std::holds_alternative<norm::None>(attention.norm) && !has_pair_score(attention) &&
+         attention.bias.empty() && attention.values.empty() && attention.dropout.probability == 0 &&
+         std::all_of(parts.begin(), parts.end(),
+                     [](const auto& part) { return is_causal_or_cuts(*part); });
+}
+
+template <class T>
+bool is_linear(const Attention<T>& attention, const AttentionOutputs<T>& out) {
+  return is_linear(attention) && attention.observe.empty() && out.weights.empty();
+}
+
+template <class T>
+void linear_forward(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in,
+                    const AttentionOutputs<T>& out) {
+  clear_uncovered(make_sequences(attention, in), out);
+  const Scan<T> scan{in.q, in.k, in.v, out.o, Side::kQueries};
+  LinearScan<T>(ctx, attention, in, scan).run();
+}
+
+template <class T>
+void linear_backward(const Context& ctx, const Attention<T>& attention,
+                     const AttentionInputs<T>& in, View<const T> d_o,
+                     const AttentionGradients<T>& gradients) {
+  const auto& [dq, dk, dv] = gradients;
+  clear_uncovered(make_sequences(attention, in), gradients);
+  const Scan<T> scans[] = {{d_o, in.v, in.k, dq, Side::kQueries},
+                           {in.v, d_o, in.q, dk, Side::kKeys},
+                           {in.k, in.q, d_o, dv, Side::kKeys}};
+  for (const Scan<T>& scan : scans) LinearScan<T>(ctx, attention, in, scan).run();
+}
+
+template <class T>
+double linear_flops(const Attention<T>& attention, const AttentionInputs<T>& in) {
+  const auto D = static_cast<double>(in.q.width), Dv = static_cast<double>(in.v.width);
+  const index H = in.q.heads, G = in.k.heads;
+  double flops = 0;
+  for (const Sequence& sequence : make_sequences(attention, in)) {
+    flops += 2 * D * Dv * static_cast<double>(sequence.queries * H + sequence.keys * G);
+    const index direct = is_causal(attention) ? std::min(kBlock, sequence.keys) : 0;
+    flops += (D + Dv) * static_cast<double>(sequence.queries * H * direct);
+  }
+  return flops;
+}
+
+template <class T>
+double linear_scratch_bytes(const Context& ctx, const Attention<T>& attention,
+                            const AttentionInputs<T>& in) {
+  const View<const T>& d_o = in.v;  // of its width, and never read
+  double most = 0;
+  const Scan<T> scans[] = {{in.q, in.k, in.v, {}, Side::kQueries},
+                           {d_o, in.v, in.k, {}, Side::kQueries},
+                           {in.v, d_o, in.q, {}, Side::kKeys},
+                           {in.k, in.q, d_o, {}, Side::kKeys}};
+  for (const Scan<T>& scan : scans) {
+    most = std::max(most, LinearScan<T>(ctx, attention, in, scan).bytes());
+  }
+  const index widest = (std::max(in.q.width, in.v.width) + 63) / 64 * 64;
+  const index of_a_tile = widest * widest + 4 * kBlock * widest + kBlock * kBlock;
+  return most + ctx.threads() * static_cast<double>(of_a_tile) * sizeof(T);
+}
+
+#define FOVEA_INSTANTIATE(T)                                                                    \
+  template bool is_linear(const Attention<T>&);                                                 \
+  template bool is_linear(const Attention<T>&, const AttentionOutputs<T>&);                     \
+  template void linear_forward(const Context&, const Attention<T>&, const AttentionInputs<T>&,  \
+                               const AttentionOutputs<T>&);                                     \
+  template void linear_backward(const Context&, const Attention<T>&, const AttentionInputs<T>&, \
+                                View<const T>, const AttentionGradients<T>&);                   \
+  template double linear_flops(const Attention<T>&, const AttentionInputs<T>&);                 \
+  template double linear_scratch_bytes(const Context&, const Attention<T>&,                     \
+                                       const AttentionInputs<T>&);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
+
+}  // namespace fovea

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/linear.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/attention/gradients.h"
+#include "tests/attention/table.h"
+#include "tests/isa.h"
+
+namespace fovea::testing {
+namespace {
+
+template <class T>
+Attention<T> unnormalised(const Mask& mask = {}) {
+  return {.mask = mask, .norm = norm::None()};
+}
+
+std::vector<Mask> masks() { return {mask::All(), mask::Causal(), mask::Causal(Align::kTopLeft)}; }
+
+TEST(Linear, WhereNothingKnowsAScoreByItself) {
+  const std::int32_t lengths[] = {3};
+  const Mask cut = mask::Causal() & mask::lengths({lengths, 1});
+  EXPECT_TRUE(is_linear(unnormalised<float>()));
+  EXPECT_TRUE(is_linear(unnormalised<float>(cut)));
+  EXPECT_FALSE(is_linear(unnormalised<float>(mask::Window(1, 1))));
+  EXPECT_FALSE(is_linear<float>({}));
+  EXPECT_FALSE(is_linear<float>({.norm = norm::Sigmoid()}));
+  EXPECT_FALSE(is_linear<float>({.score = score::L2(), .norm = norm::None()}));
+  EXPECT_TRUE(is_linear<float>({.score = score::Cosine(), .norm = norm::None()}));
+  EXPECT_FALSE(is_linear<float>({.bias = bias::Softcap<float>(2), .norm = norm::None()}));
+  EXPECT_FALSE(is_linear<float>({.norm = norm::None(), .dropout = {.probability = 0.1}}));
+  Call<float> call({.T = 3, .S = 3});
+  call.want_weights();
+  EXPECT_FALSE(is_linear(unnormalised<float>(), call.out()));
+}
+
+// The sums of the definition, in another order. Values are sums of hundreds of scores.
+template <class T>
+void expect_definition(const Sizes& sizes, const Attention<T>& attention, T bound) {
+  Call<T> fast(sizes, 3), plain = fast;
+  fast.run(attention, Method::kFused, 2);
+  plain.run(attention, Method::kReference);
+  const auto compare = [&](const char* name, const auto& a, const auto& b) {
+    T largest = 1;
+    for (const T x : b) largest = std::max(largest, std::abs(x));
+    EXPECT_LE(difference(a, b), bound * largest) << name << ", " << attention.mask.name();
+  };
+  compare("o", fast.o, plain.o);
+  compare("dq", fast.dq, plain.dq);
+  compare("dk", fast.dk, plain.dk);
+  compare("dv", fast.dv, plain.dv);
+}
+
+TEST(Linear, IsTheDefinitionOnEveryInstructionSet) {
+  for_each_isa([] {
+    for (const Mask& mask : masks()) {
+      for (const auto& [T, S] :
+           {std::pair<index, index>{150, 300}, {300, 150}, {1, 140}, {140, 1}}) {
+        expect_definition<double>({.B = 1, .T = T, .S = S, .H = 3, .G = 2, .D = 5, .Dv = 9},
+                                  unnormalised<double>(mask), 1e-13);
+        expect_definition<float>({.B = 1, .T = T, .S = S, .H = 3, .G = 2, .D = 5, .Dv = 9},
+                                 unnormalised<float>(mask), 1e-5f);
+      }
+    }
+  });
+}
+
+// Blocks of 128 rows, segments of 1024, and widths beyond which a state does not pay.
+TEST(Linear, IsTheDefinitionOverSegments) {
+  for (const Mask& mask : masks()) {
+    expect_definition<double>({.B = 1, .T = 1200, .S = 2200, .H = 1, .G = 1, .D = 3, .Dv = 2},
+                              unnormalised<double>(mask), 1e-12);
+    expect_definition<double>({.B = 1, .T = 2100, .S = 1025, .H = 1, .G = 1, .D = 3, .Dv = 2},
+                              unnormalised<double>(mask), 1e-12);
+    expect_definition<double>({.B = 1, .T = 140, .S = 260, .H = 1, .G = 1, .D = 260, .Dv = 300},
+                              unnormalised<double>(mask), 1e-12);
+  }
+}
+
+TEST(Linear, RowsThatAreMadeAreProductsToo) {
+  Attention<double> attention = unnormalised<double>(mask::Causal());
+  attention.score = score::Cosine{3};
+  attention.rotary = {RotaryPairs::kHalves, 100};
+  expect_definition<double>({.B = 2, .T = 200, .S = 300, .H = 2, .G = 1, .D = 6, .Dv = 4},
+                            attention, 1e-13);
+}
+
+TEST(Linear, GradientsAreThoseOfTheForward) {
+  for (const Mask& mask : masks()) {
+    Call<double> call({.B = 1, .T = 131, .S = 135, .H = 1, .G = 1, .D = 2, .Dv = 1}, 5);
+    expect_gradients(call, unnormalised<double>(mask), {}, Method::kFused, 1e-6);
+  }
+}
+
+// The same bits for any number of threads, padded, packed and alone.
+TEST(Linear, BitsAreThoseOfTheSequenceAlone) {
+  const std::int32_t lengths[] = {1500, 300};
+  Call<float> padded({.B = 2, .T = 1500, .S = 1500, .H = 2, .G = 1, .D = 8, .Dv = 8}, 9);
+  const Attention<float> causal = unnormalised<float>(mask::Causal());
+  const Attention<float> cut = unnormalised<float>(mask::Causal() & mask::lengths({lengths, 2}));
+  padded.run(cut);
+  for (const int threads : {2, 3, 8, 64}) {
+    Call<float> again = padded;
+    again.run(cut, Method::kFused, threads);
+    EXPECT_EQ(again.o, padded.o);
+    EXPECT_EQ(again.dq, padded.dq);
+    EXPECT_EQ(again.dk, padded.dk);
+    EXPECT_EQ(again.dv, padded.dv);
+  }
+  Call<float> alone({.B = 1, .T = 300, .S = 300, .H = 2, .G = 1, .D = 8, .Dv = 8});
+  std::copy_n(padded.q_row(1, 0, 0), alone.q.size(), alone.q.begin());
+  std::copy_n(padded.k_row(1, 0, 0), alone.k.size(), alone.k.begin());
+  std::copy_n(padded.v_row(1, 0, 0), alone.v.size(), alone.v.begin());
+  std::copy_n(padded.d_o_row(1, 0, 0), alone.d_o.size(), alone.d_o.begin());
+  alone.run(causal, Method::kFused, 2);
+  EXPECT_TRUE(std::equal(alone.o.begin(), alone.o.end(), padded.o_row(1, 0, 0)));
+  EXPECT_TRUE(std::equal(alone.dk.begin(), alone.dk.end(), padded.dk.begin() + 1500 * 8));
+}
+
+TEST(Linear, PoisonThatIsNotKeptIsNotSeen) {
+  for (const index poisoned : {130, 299}) {
+    Call<float> clean({.T = 300, .S = 300, .D = 8, .Dv = 8}, 3);
+    Call<float> call = clean;
+    std::fill_n(call.k_row(0, poisoned, 0), 8, NAN);
+    std::fill_n(call.v_row(0, poisoned, 0), 8, INFINITY);
+    call.run(unnormalised<float>(mask::Causal()));
+    clean.run(unnormalised<float>(mask::Causal()));
+    EXPECT_TRUE(std::equal(clean.o.begin(), clean.o.begin() + poisoned * 8, call.o.begin()));
+    EXPECT_TRUE(std::equal(clean.dq.begin(), clean.dq.begin() + poisoned * 8, call.dq.begin()));
+    EXPECT_TRUE(std::isnan(call.o_row(0, poisoned, 0)[0]));
+    Call<float> later = clean;
+    std::fill_n(later.q_row(0, 299 - poisoned, 0), 8, NAN);
+    std::fill_n(later.d_o_row(0, 299 - poisoned, 0), 8, NAN);
+    later.run(unnormalised<float>(mask::Causal()));
+    const auto first = (300 - poisoned) * 8;
+    EXPECT_TRUE(std::equal(clean.dk.begin() + first, clean.dk.end(), later.dk.begin() + first));
+    EXPECT_TRUE(std::equal(clean.dv.begin() + first, clean.dv.end(), later.dv.begin() + first));
+  }
+}
+
+TEST(Linear, ThePlanSaysSo) {
+  Call<float> call({.B = 1, .T = 4096, .S = 4096, .H = 1, .G = 1, .D = 16, .Dv = 16});
+  const AttentionPlan plan =
+      attention_plan(Context(1), unnormalised<float>(mask::Causal()), call.in());
+  EXPECT_EQ(plan.kernel, "linear float32");
+  const AttentionPlan fused =
+      attention_plan<float>(Context(1), {.mask = mask::Causal()}, call.in());
+  EXPECT_LT(plan.forward_flops, fused.forward_flops / 10);
+  EXPECT_LT(plan.scratch_bytes, 2e6);
+}
+
+}  // namespace
+}  // namespace fovea::testing
