@@ -73,7 +73,7 @@ class Formulas(unittest.TestCase):
     def holds(path, source, symbol):
         if path.startswith("tests/"):
             suite, test = symbol.split(".")
-            return re.search(rf"\bTEST(?:_[FP])?\({suite}, {test}\)", source) is not None
+            return re.search(rf"\b(?:TYPED_)?TEST(?:_[FP])?\({suite}, {test}\)", source) is not None
         return all(re.search(rf"(?<!\w){re.escape(part)}(?!\w)", source) for part in symbol.split("::"))
 
     def test_a_symbol_that_is_not_there_is_noticed(self):
