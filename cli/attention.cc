@@ -31,6 +31,7 @@ namespace fs = std::filesystem;
 
 struct Plan {
   AttentionPlan plan;
+  std::vector<std::string> picture;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -45,6 +46,7 @@ struct Plan {
     visit("tiles", plan.tiles, "of the whole rectangles");
     visit("tiles_kept", plan.tiles_kept, "of these, computed");
     visit("tiles_masked", plan.tiles_masked, "of these, looked at score by score");
+    visit("picture", picture, "of the first sequence and head");
     visit("kept_scores", plan.kept_scores, "in the tiles that are computed");
     visit("forward_flops", plan.forward_flops, "of products");
     visit("backward_flops", plan.backward_flops, "of products");
@@ -99,7 +101,8 @@ void check_output(const fs::path& output, const fs::path& input, bool overwrite)
               "choose another file, or say --overwrite");
 }
 
-void print_plan(const AttentionPlan& plan) {
+void print_plan(const Plan& planned) {
+  const AttentionPlan& plan = planned.plan;
   print(fmt::format("kernel          {}, {}\n", plan.kernel, plan.isa));
   print(fmt::format("score           {}\n", plan.score));
   print(fmt::format("mask            {}\n", plan.mask));
@@ -109,6 +112,7 @@ void print_plan(const AttentionPlan& plan) {
   print(fmt::format("observe         {}\n", plan.observe));
   print(fmt::format("tiles           {} of {} computed, {} of these masked\n", plan.tiles_kept,
                     plan.tiles, plan.tiles_masked));
+  for (const std::string& line : planned.picture) print(fmt::format("                {}\n", line));
   print(fmt::format("forward FLOPs   {:.4g}\n", plan.forward_flops));
   print(fmt::format("backward FLOPs  {:.4g}\n", plan.backward_flops));
   print(fmt::format("scratch memory  {:.0f} bytes\n", plan.scratch_bytes));
@@ -195,9 +199,10 @@ int attention(const Arguments& arguments) {
     object.insert(object.end(), part.object().begin(), part.object().end());
   };
   if (arguments.on("plan")) {
-    const Plan plan{plan_attention(context, settings, tensors)};
+    const Plan plan{plan_attention(context, settings, tensors),
+                    picture_attention(settings, tensors)};
     add(json_of(plan));
-    if (!arguments.on("json")) print_plan(plan.plan);
+    if (!arguments.on("json")) print_plan(plan);
   }
   if (!output.empty()) add(json_of(write(context, settings, tensors, output)));
   if (arguments.on("json")) print(Json(std::move(object)).line() + "\n");

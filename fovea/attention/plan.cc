@@ -6,6 +6,7 @@
 #include "fovea/attention/backward_work.h"
 #include "fovea/attention/checks.h"
 #include "fovea/attention/columns.h"
+#include "fovea/attention/kept_tiles.h"
 #include "fovea/attention/kernel.h"
 #include "fovea/attention/linear.h"
 #include "fovea/attention/mapped_call.h"
@@ -20,20 +21,14 @@ namespace fovea {
 
 namespace {
 
-// The key blocks of one query tile, as the forward visits them.
-template <class T>
-void count_tiles(const Attention<T>& attention, const Sequence& sequence, index head, index query,
-                 AttentionPlan& plan) {
-  const index queries = std::min(kLaneTile, sequence.queries - query);
-  const auto [begin, end] = attention.mask.key_range(sequence, head, query, queries);
-  for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
-    const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
-    const TileKind kind = attention.mask.classify({sequence, head, query, queries, key, keys});
-    if (kind == TileKind::kNone) continue;
+void count_tiles(const Mask& mask, const Sequence& sequence, index head, AttentionPlan& plan) {
+  plan.tiles += ((sequence.queries + kLaneTile - 1) / kLaneTile) *
+                ((sequence.keys + kRowBlock - 1) / kRowBlock);
+  for_each_kept_tile(mask, sequence, head, [&](const TileSite& site, TileKind kind) {
     ++plan.tiles_kept;
     if (kind == TileKind::kSome) ++plan.tiles_masked;
-    plan.kept_scores += static_cast<double>(queries * keys);
-  }
+    plan.kept_scores += static_cast<double>(site.queries * site.keys);
+  });
 }
 
 // Bytes that one thread takes in the forward: a tile.
@@ -88,10 +83,7 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
   const std::vector<Sequence> sequences = make_sequences(attention, in);
   for (const Sequence& sequence : sequences) {
     for (index head = 0; head < in.q.heads; ++head) {
-      for (index query = 0; query < sequence.queries; query += kLaneTile) {
-        plan.tiles += (sequence.keys + kRowBlock - 1) / kRowBlock;
-        count_tiles(attention, sequence, head, query, plan);
-      }
+      count_tiles(attention.mask, sequence, head, plan);
     }
   }
   AttentionInputs<T> made = in;

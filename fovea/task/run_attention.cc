@@ -4,7 +4,10 @@
 #include <utility>
 #include <variant>
 
+#include "fovea/attention/checks.h"
+#include "fovea/attention/kept_tiles.h"
 #include "fovea/attention/reference.h"
+#include "fovea/attention/sequences.h"
 #include "fovea/base/check.h"
 #include "fovea/task/attention_call.h"
 
@@ -81,6 +84,19 @@ AttentionPlan plan_attention(const Context& context, const AttentionSettings& se
   });
   if (settings.reference) plan.kernel = "reference float64";
   return plan;
+}
+
+std::vector<std::string> picture_attention(const AttentionSettings& settings,
+                                           const AttentionTensors& tensors) {
+  constexpr index kMostTiles = 128;
+  return with_call(settings, tensors, [&]<class T>(const AttentionCall<T>& call) {
+    check_attention(call.attention, call.in);
+    const std::vector<Sequence> sequences = make_sequences(call.attention, call.in);
+    const bool small = !sequences.empty() && sequences[0].queries <= kMostTiles * kLaneTile &&
+                       sequences[0].keys <= kMostTiles * kRowBlock && call.sizes.H > 0;
+    return small ? picture_of_tiles(call.attention.mask, sequences[0], 0)
+                 : std::vector<std::string>();
+  });
 }
 
 std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,

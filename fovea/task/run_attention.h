@@ -2,6 +2,7 @@
 // The attention operator on tensors by name: what `fovea attention` does.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "fovea/attention/attention.h"
@@ -14,6 +15,11 @@ namespace fovea {
 /// kernel. Throws as run_attention does.
 AttentionPlan plan_attention(const Context& context, const AttentionSettings& settings,
                              const AttentionTensors& tensors);
+
+/// The tiles of the first sequence and head, a text for each 64 queries (kept_tiles.h); none of
+/// more than 128 x 128 tiles. Throws as run_attention does.
+std::vector<std::string> picture_attention(const AttentionSettings& settings,
+                                           const AttentionTensors& tensors);
 
 /// Computes o, lse (of softmax), what is to be observed and, with `backward`, the gradients:
 /// tensors of float32 or float64, as the precision says; the reference is float64. Throws kShape

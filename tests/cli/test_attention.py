@@ -247,6 +247,7 @@ class Words(AttentionTest):
         before = sorted(self.folder.iterdir())
         done = self.succeed("attention", given, "--causal", "--plan")
         self.assertIn("mask            causal\n", done.stdout.decode())
+        self.assertIn("\n                ####/.\n", done.stdout.decode())
         plan = self.last_object(self.succeed("attention", given, "--causal", "--plan", "--json"))
         self.assertEqual((plan["kernel"], plan["score"], plan["mask"], plan["bias"]),
                          ("fused float64", "dot", "causal", "none"))
