@@ -60,6 +60,8 @@ struct Dual {
   friend Dual abs(Dual a) { return a.value < 0 ? -a : a; }
   friend Dual min(Dual a, Dual b) { return b < a ? b : a; }
   friend Dual max(Dual a, Dual b) { return a < b ? b : a; }
+  /// a where the condition holds, else b.
+  friend Dual select(bool condition, Dual a, Dual b) { return condition ? a : b; }
 };
 
 }  // namespace fovea

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lambda as a score function: its derivative by dual numbers, or given.
+// A lambda as a score function: its derivative follows from what it does, or is given.
 //
-//   const auto cap = [](auto s, const ScoreSite&) { return 30 * tanh(s / 30); };
-//   const Attention<float> attention{.bias = bias::of<float>(cap)};
+//   const auto cap = [](auto s) { return 30 * tanh(s / 30); };
+//   const auto decay = [](auto s, const Place auto& at) { return s - 0.1 * abs(at.i - at.j); };
+//   const Attention<float> attention{.bias = bias::of<float>(cap) + bias::of<float>(decay)};
+//
+// Write `auto`, and functions without std::. Such a lambda is called once for a tile, with symbols
+// for its numbers (traced.h), and what it does with them is done to the tile by vectors, forward
+// and backward. For that it must not branch on a score or a place: select(s > 0, s, 0.1 * s), min,
+// max and abs do not. One that does, or that takes a ScoreSite, is called for each score, with dual
+// numbers (dual.h): as exact, and several times slower.
 #pragma once
 
 #include <array>
@@ -13,6 +20,9 @@
 
 #include "fovea/attention/bias/bias.h"
 #include "fovea/attention/bias/dual.h"
+#include "fovea/attention/bias/place.h"
+#include "fovea/attention/bias/recorded.h"
+#include "fovea/attention/bias/traced.h"
 
 namespace fovea::bias {
 
@@ -23,13 +33,39 @@ struct Learned {
   std::array<T, N>& gradient;  ///< overwritten by the backward
 };
 
-/// s -> f(s, site, p), with s and the parameters p as dual numbers. N = 0: s -> f(s, site).
-template <class T, class F, std::size_t N = 0>
-class Function final : public ScoreFunction<T> {
+template <class T>
+class NamedFunction : public ScoreFunction<T> {
  public:
-  Function(F f, std::string name, Learned<T, N>* learned = nullptr)
-      : f_(std::move(f)),
-        name_(std::move(name)),
+  explicit NamedFunction(std::string name) : name_(std::move(name)) {}
+  std::string name() const final { return name_; }
+
+ private:
+  std::string name_;
+};
+
+/// f with what it takes of a score, its place, and learned numbers, if there are any.
+template <class F, class Number, class At, std::size_t N>
+Number call_with(const F& f, const Number& s, const At& at, const std::array<Number, N>& p) {
+  if constexpr (N > 0) {
+    if constexpr (std::is_invocable_v<const F&, Number, const At&, decltype(p)>) {
+      return f(s, at, p);
+    } else {
+      return f(s, p);
+    }
+  } else if constexpr (std::is_invocable_v<const F&, Number, const At&>) {
+    return f(s, at);
+  } else {
+    return f(s);
+  }
+}
+
+/// The definition of a lambda: f at dual numbers. `At` says where, a ScoreSite or a Place.
+template <class T, class F, std::size_t N, class Base, class At>
+class ByDualNumbers : public Base {
+ public:
+  ByDualNumbers(F f, std::string name, Learned<T, N>* learned = nullptr)
+      : Base(std::move(name)),
+        f_(std::move(f)),
         values_(learned == nullptr ? nullptr : learned->values.data()),
         gradient_(learned == nullptr ? nullptr : learned->gradient.data()) {}
 
@@ -50,40 +86,61 @@ class Function final : public ScoreFunction<T> {
       gradient_[n] = static_cast<T>(total);
     }
   }
-  std::string name() const override { return name_; }
+
+ protected:
+  const F& function() const { return f_; }
+  T learned(std::size_t n) const { return values_[n]; }
 
  private:
   // With the derivative towards parameter `which`, if it is one.
   Dual<T> call(const ScoreSite& site, Dual<T> score, std::size_t which = N) const {
-    if constexpr (N == 0) {
-      return f_(score, site);
-    } else {
-      std::array<Dual<T>, N> p;
-      for (std::size_t n = 0; n < N; ++n) p[n] = {values_[n], n == which ? T{1} : T{0}};
-      return f_(score, site, p);
-    }
+    std::array<Dual<T>, N> p;
+    for (std::size_t n = 0; n < N; ++n) p[n] = {values_[n], n == which ? T{1} : T{0}};
+    return call_with(f_, score, At(site), p);
   }
 
   F f_;
-  std::string name_;
   const T* values_;
   T* gradient_;
 };
 
+/// s -> f(s, site, p), called for each score. N = 0: s -> f(s, site).
+template <class T, class F, std::size_t N = 0>
+class Function final : public ByDualNumbers<T, F, N, NamedFunction<T>, const ScoreSite&> {
+ public:
+  using Function::ByDualNumbers::ByDualNumbers;
+};
+
+/// s -> f(s, place, p), done by vectors. N = 0: s -> f(s, place). Without a place: f(s, p), f(s).
+template <class T, class F, std::size_t N = 0>
+class TracedFunction final : public ByDualNumbers<T, F, N, RecordedFunction<T>, PlaceOf<Dual<T>>> {
+ public:
+  using TracedFunction::ByDualNumbers::ByDualNumbers;
+
+ protected:
+  Traced record(Tape& tape, const PlaceOf<Traced>& place) const override {
+    std::array<Traced, N> p;
+    for (std::size_t n = 0; n < N; ++n) {
+      p[n] = tape.parameter(static_cast<double>(this->learned(n)));
+    }
+    return call_with(this->function(), tape.score(), place, p);
+  }
+};
+
 /// s -> value(s, site), with d value / d s = derivative(s, site) as the caller gives it.
 template <class T, class F, class D>
-class FunctionWithDerivative final : public ScoreFunction<T> {
+class FunctionWithDerivative final : public NamedFunction<T> {
  public:
   FunctionWithDerivative(F value, D derivative, std::string name)
-      : value_(std::move(value)), derivative_(std::move(derivative)), name_(std::move(name)) {}
+      : NamedFunction<T>(std::move(name)),
+        value_(std::move(value)),
+        derivative_(std::move(derivative)) {}
   T value(const ScoreSite& site, T score) const override { return value_(score, site); }
   T derivative(const ScoreSite& site, T score) const override { return derivative_(score, site); }
-  std::string name() const override { return name_; }
 
  private:
   F value_;
   D derivative_;
-  std::string name_;
 };
 
 template <class F, class T>
@@ -93,18 +150,35 @@ inline constexpr bool kIsScoreLambda =
 /// A lambda that makes a new score of a dual number and its place.
 template <class F, class T>
 concept ScoreLambda = kIsScoreLambda<F, T>;
+/// A lambda that makes a new score of a number of any kind, and of its Place if it wants it.
+template <class F, class T>
+concept TracedLambda = !ScoreLambda<F, T> &&
+                       (std::is_invocable_r_v<Dual<T>, const F&, Dual<T>> ||
+                        std::is_invocable_r_v<Dual<T>, const F&, Dual<T>, const PlaceOf<Dual<T>>&>);
 
 /// f(s, site) -> new score, where s is a Dual<T>: write the parameter as `auto`, and functions
-/// without std::, as in tanh(s). Fused forward and backward.
+/// without std::, as in tanh(s). Fused forward and backward, a call for each score.
 template <class T, ScoreLambda<T> F>
 auto of(F f, std::string name = "function") {
   return Function<T, F>(std::move(f), std::move(name));
 }
 
-/// f(s, site, p) -> new score, where p[0] .. p[N - 1] are parameters that are learned.
+/// f(s) or f(s, place) -> new score: [](auto s, const Place auto& at). By vectors.
+template <class T, TracedLambda<T> F>
+auto of(F f, std::string name = "function") {
+  return TracedFunction<T, F>(std::move(f), std::move(name));
+}
+
+/// f(s, place, p) or f(s, p) -> new score, where p[0] .. p[N - 1] are parameters that are learned.
+/// With a ScoreSite for the place: a call for each score.
 template <class T, std::size_t N, class F>
 auto of(Learned<T, N> learned, F f, std::string name = "function") {
-  return Function<T, F, N>(std::move(f), std::move(name), &learned);
+  using Parameters = const std::array<Dual<T>, N>&;
+  if constexpr (std::is_invocable_v<const F&, Dual<T>, const ScoreSite&, Parameters>) {
+    return Function<T, F, N>(std::move(f), std::move(name), &learned);
+  } else {
+    return TracedFunction<T, F, N>(std::move(f), std::move(name), &learned);
+  }
 }
 
 /// value(s, site) and derivative(s, site) of a number s of type T.

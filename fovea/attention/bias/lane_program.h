@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a tape as they run over a tile of scores: a strip of lanes at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "fovea/attention/bias/tape.h"
+
+namespace fovea {
+
+/// A step, and the strips that it reads and writes.
+struct LaneStep {
+  TapeOp op;
+  bool on_diagonals;           ///< kPlace: it reads result `a` of the program for the diagonals
+  std::int16_t to;             ///< kNone: only the sum is wanted
+  std::int16_t a, b, c;        ///< strips
+  std::int16_t sum;            ///< the number of the sum to which its values are added, or kNone
+  double value;                ///< kConstant; kExp and kTanh: what `a` is multiplied by
+  index of_i, of_j, constant;  ///< kPlace
+};
+
+/// The steps that some results need, in order. What depends on the distance of i and j alone has
+/// one value for each diagonal of a tile, by a program of its own that runs once for the tile. A
+/// strip that nobody will read again is written again, so that few of them lie in L1.
+class LaneProgram {
+ public:
+  static constexpr std::int16_t kNone = -1;
+  static constexpr std::int16_t kScores = 0;  ///< the strip of the scores that are read
+  static constexpr std::int16_t kValues = 1;  ///< that of dscore, and of what the tile becomes
+
+  /// A tile becomes the step `result`; the steps `sums` are summed over it, no two the same.
+  LaneProgram(const Tape& tape, int result, std::span<const int> sums);
+  /// The values for the diagonals, of which `program` reads some.
+  static LaneProgram of_diagonals(const Tape& tape, const LaneProgram& program);
+
+  /// Written once for a tile.
+  std::span<const LaneStep> constants() const { return {steps_.data(), constants_}; }
+  std::span<const LaneStep> steps() const { return {&steps_[constants_], count_ - constants_}; }
+  index strips() const { return strips_; }
+  bool reads(TapeOp leaf) const { return leaf == TapeOp::kScore ? reads_score_ : reads_dscore_; }
+  std::size_t sums() const { return sums_; }
+  std::size_t diagonals() const { return diagonals_count_; }
+  /// Of of_diagonals(): the strip for the n-th of them.
+  index strip_of_diagonal(std::size_t n) const { return strip_[at(diagonals_[n])]; }
+  /// What the tile becomes lies here: in kValues, but for rare programs.
+  index result() const { return result_; }
+
+ private:
+  using Numbers = std::array<std::int16_t, Tape::kMost>;
+  LaneProgram() = default;
+  static constexpr std::size_t at(int n) { return static_cast<std::size_t>(n); }
+
+  void find_diagonals(const Tape& tape);
+  void find_readers(const Tape& tape);
+  void join_factors(const Tape& tape);
+  void add_steps(const Tape& tape);
+  void add(const Tape& tape, int n);
+  std::int16_t operand(const Tape& tape, int reader, int n);
+  std::int16_t strip_for(const Tape& tape, int n);
+  void release(int n);
+
+  std::array<LaneStep, Tape::kMost> steps_;
+  std::size_t count_ = 0, constants_ = 0, sums_ = 0, diagonals_count_ = 0;
+  std::int16_t strips_ = 2, result_ = kNone;
+  bool reads_score_ = false, reads_dscore_ = false;
+
+  // Of the steps of the tape up to last_.
+  int last_ = 0, result_step_ = kNone, dscore_step_ = kNone;
+  Numbers strip_, sum_;
+  Numbers last_reader_;  // itself if nobody reads it, but it is wanted; kNone if it is not wanted
+  Numbers readers_;      // how many
+  Numbers factor_of_;    // the product, by a known number, that is part of this step; kNone
+  std::array<bool, Tape::kMost> on_diagonals_;
+  Numbers diagonals_, free_;
+  std::size_t free_count_ = 0;
+};
+
+}  // namespace fovea

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a score stands, for lambdas that work on any number: [](auto s, const Place auto& at).
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "fovea/attention/bias/tape.h"
+#include "fovea/attention/bias/traced.h"
+#include "fovea/attention/tile.h"
+
+namespace fovea {
+
+/// A whole number of a place. Sums, differences and multiples by whole numbers stay whole numbers,
+/// exact however long the sequence; in all else it is a `Number`: in float, exact up to 2^24.
+template <class Number>
+class PlaceNumber {
+ public:
+  template <std::integral Whole>
+  PlaceNumber(Whole value)
+      : constant_(static_cast<index>(value)) {}  // NOLINT: as a number would be
+  /// i or j of every score of a tile.
+  PlaceNumber(Tape& tape, index of_i, index of_j) : tape_(&tape), of_i_(of_i), of_j_(of_j) {}
+
+  operator Number() const {  // NOLINT(google-explicit-constructor)
+    if constexpr (std::is_same_v<Number, Traced>) {
+      if (of_i_ != 0 || of_j_ != 0) return tape_->place(of_i_, of_j_, constant_);
+    }
+    return Number(constant_);
+  }
+
+  friend PlaceNumber operator+(PlaceNumber a, PlaceNumber b) { return sum(a, b, 1); }
+  friend PlaceNumber operator-(PlaceNumber a, PlaceNumber b) { return sum(a, b, -1); }
+  friend PlaceNumber operator-(PlaceNumber a) { return sum(0, a, -1); }
+  template <std::integral Whole>
+  friend PlaceNumber operator*(PlaceNumber a, Whole by) {
+    return sum(0, a, static_cast<index>(by));
+  }
+  template <std::integral Whole>
+  friend PlaceNumber operator*(Whole by, PlaceNumber a) {
+    return sum(0, a, static_cast<index>(by));
+  }
+  // Whole numbers or fractions? Say x / 2.0 for fractions.
+  template <std::integral Whole>
+  friend PlaceNumber operator/(PlaceNumber, Whole) = delete;
+  template <std::integral Whole>
+  friend PlaceNumber operator/(Whole, PlaceNumber) = delete;
+
+  friend auto operator<(PlaceNumber a, PlaceNumber b) { return Number(a - b) < Number(0); }
+  friend auto operator>(PlaceNumber a, PlaceNumber b) { return Number(a - b) > Number(0); }
+  friend auto operator<=(PlaceNumber a, PlaceNumber b) { return Number(a - b) <= Number(0); }
+  friend auto operator>=(PlaceNumber a, PlaceNumber b) { return Number(a - b) >= Number(0); }
+  friend auto operator==(PlaceNumber a, PlaceNumber b) { return Number(a - b) == Number(0); }
+  friend auto operator!=(PlaceNumber a, PlaceNumber b) { return Number(a - b) != Number(0); }
+
+ private:
+  static PlaceNumber sum(PlaceNumber a, PlaceNumber b, index times) {
+    if (a.tape_ == nullptr) a.tape_ = b.tape_;
+    a.of_i_ += times * b.of_i_;
+    a.of_j_ += times * b.of_j_;
+    a.constant_ += times * b.constant_;
+    return a;
+  }
+
+  Tape* tape_ = nullptr;
+  index of_i_ = 0, of_j_ = 0, constant_ = 0;
+};
+
+/// A ScoreSite in such numbers.
+template <class Number>
+struct PlaceOf {
+  PlaceNumber<Number> head, i, j;
+  PlaceNumber<Number> queries, keys;  ///< T' and S' of the sequence
+  PlaceNumber<Number> offset;         ///< position of query 0
+
+  explicit PlaceOf(const ScoreSite& site) : PlaceOf(site.sequence, site.head, site.i, site.j) {}
+  PlaceOf(const Sequence& sequence, index h, PlaceNumber<Number> i_, PlaceNumber<Number> j_)
+      : head(h),
+        i(i_),
+        j(j_),
+        queries(sequence.queries),
+        keys(sequence.keys),
+        offset(sequence.position(0)) {}
+
+  /// Position of the query; compare it with j.
+  PlaceNumber<Number> position() const { return i + offset; }
+};
+
+template <class P>
+inline constexpr bool kIsPlace = false;
+template <class Number>
+inline constexpr bool kIsPlace<PlaceOf<Number>> = true;
+
+/// A place in any numbers. (A ScoreSite is none: its numbers are those of one score.)
+template <class P>
+concept Place = kIsPlace<P>;
+
+}  // namespace fovea

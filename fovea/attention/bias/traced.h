@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// A number that stands for many: a lambda that is called once with such numbers has written down
+// what it does (tape.h), so that a whole tile of scores is computed by vectors.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+class Tape;
+
+/// What a lambda can do with a number.
+enum class TapeOp : std::uint8_t {
+  // reads nothing
+  kConstant,
+  kParameter,  ///< a learned number
+  kScore,
+  kDscore,  ///< the gradient of the result
+  kPlace,   ///< a sum of multiples of i and j, and a constant
+  // reads a
+  kNeg,
+  kAbs,
+  kExp,
+  kLog,
+  kTanh,
+  kTanhSlope,  ///< 1 - a a
+  kSqrt,
+  kSin,
+  kCos,
+  // reads a and b
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMin,
+  kMax,
+  kLess,  ///< comparisons: 1 or 0
+  kLessEqual,
+  kEqual,
+  kNotEqual,
+  kPull,  ///< a b, and 0 where a is 0, whatever b is
+  // reads a, b and c
+  kSelect,  ///< b where a is not 0, else c
+};
+inline int operands(TapeOp op) {
+  return op < TapeOp::kNeg ? 0 : op < TapeOp::kAdd ? 1 : op < TapeOp::kSelect ? 2 : 3;
+}
+
+class TracedBool;
+
+/// A symbol, or a constant. Arithmetic on it is written to the tape of the symbol.
+class Traced {
+ public:
+  Traced() = default;
+  template <class Number>
+  requires std::is_arithmetic_v<Number> Traced(Number v) : value_(static_cast<double>(v)) {}
+
+  friend Traced operator+(Traced a, Traced b) { return record(TapeOp::kAdd, a, b); }
+  friend Traced operator-(Traced a, Traced b) { return record(TapeOp::kSub, a, b); }
+  friend Traced operator*(Traced a, Traced b) { return record(TapeOp::kMul, a, b); }
+  friend Traced operator/(Traced a, Traced b) { return record(TapeOp::kDiv, a, b); }
+  friend Traced operator-(Traced a) { return record(TapeOp::kNeg, a); }
+  friend Traced& operator+=(Traced& a, Traced b) { return a = a + b; }
+  friend Traced& operator-=(Traced& a, Traced b) { return a = a - b; }
+  friend Traced& operator*=(Traced& a, Traced b) { return a = a * b; }
+  friend Traced& operator/=(Traced& a, Traced b) { return a = a / b; }
+
+  friend TracedBool operator<(Traced a, Traced b);
+  friend TracedBool operator>(Traced a, Traced b);
+  friend TracedBool operator<=(Traced a, Traced b);
+  friend TracedBool operator>=(Traced a, Traced b);
+  friend TracedBool operator==(Traced a, Traced b);
+  friend TracedBool operator!=(Traced a, Traced b);
+  friend Traced select(bool condition, Traced a, Traced b) { return condition ? a : b; }
+
+  friend Traced exp(Traced a) { return record(TapeOp::kExp, a); }
+  friend Traced log(Traced a) { return record(TapeOp::kLog, a); }
+  friend Traced tanh(Traced a) { return record(TapeOp::kTanh, a); }
+  friend Traced sqrt(Traced a) { return record(TapeOp::kSqrt, a); }
+  friend Traced sin(Traced a) { return record(TapeOp::kSin, a); }
+  friend Traced cos(Traced a) { return record(TapeOp::kCos, a); }
+  friend Traced abs(Traced a) { return record(TapeOp::kAbs, a); }
+  friend Traced min(Traced a, Traced b) { return record(TapeOp::kMin, a, b); }
+  friend Traced max(Traced a, Traced b) { return record(TapeOp::kMax, a, b); }
+  /// The derivative of tanh where tanh is a.
+  friend Traced tanh_slope(Traced a) { return record(TapeOp::kTanhSlope, a); }
+
+ private:
+  friend class Tape;
+  friend class TracedBool;
+  Traced(Tape* tape, int step, double value) : tape_(tape), step_(step), value_(value) {}
+  static Traced record(TapeOp op, const Traced& a) { return record(op, a, 0, 0); }
+  static Traced record(TapeOp op, const Traced& a, const Traced& b) { return record(op, a, b, 0); }
+  static Traced record(TapeOp op, const Traced& a, const Traced& b, const Traced& c);
+
+  Tape* tape_ = nullptr;  // none: a constant
+  int step_ = -1;         // on the tape
+  double value_ = 0;      // of a constant, and of what is the same all over the tile
+};
+
+/// What a comparison of such numbers gives: many answers. select() takes each; a branch can take
+/// but one, so that a function that branches on a score is computed score by score, in plain
+/// numbers. (Where all answers are one, as for a learned number, a branch is as good.)
+class TracedBool {
+ public:
+  operator bool() const;  // NOLINT(google-explicit-constructor): as a bool would be
+
+  friend Traced select(TracedBool condition, Traced a, Traced b) { return choose(condition, a, b); }
+
+ private:
+  friend class Traced;
+  static TracedBool record(TapeOp op, Traced a, Traced b) {
+    TracedBool result;
+    result.answer_ = Traced::record(op, a, b);
+    return result;
+  }
+  static Traced choose(TracedBool condition, Traced a, Traced b) {
+    return Traced::record(TapeOp::kSelect, condition.answer_, a, b);
+  }
+  friend TracedBool operator<(Traced a, Traced b) { return record(TapeOp::kLess, a, b); }
+  friend TracedBool operator>(Traced a, Traced b) { return record(TapeOp::kLess, b, a); }
+  friend TracedBool operator<=(Traced a, Traced b) { return record(TapeOp::kLessEqual, a, b); }
+  friend TracedBool operator>=(Traced a, Traced b) { return record(TapeOp::kLessEqual, b, a); }
+  friend TracedBool operator==(Traced a, Traced b) { return record(TapeOp::kEqual, a, b); }
+  friend TracedBool operator!=(Traced a, Traced b) { return record(TapeOp::kNotEqual, a, b); }
+
+  Traced answer_;
+};
+
+}  // namespace fovea
