@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A score function of one's own as a lambda: s -> cap tanh(s / cap) - decay |p - j|, with both
-// numbers learned. It runs fused in both directions; the gradient follows from dual numbers.
+// numbers learned. It runs fused and by vectors in both directions; its gradient follows from it.
 #include <array>
 
 #include "examples/gradient_check.h"
 
 int main() {
   using example::gradient_error;
-  using fovea::ScoreSite;
+  using fovea::Place;
   example::Problem problem;
   std::array<double, 2> p = {2.5, 0.03}, gradient = {};
   const auto soft = fovea::bias::of(fovea::bias::Learned<double, 2>{p, gradient},
-                                    [](auto s, const ScoreSite& site, const auto& learned) {
+                                    [](auto s, const Place auto& at, const auto& learned) {
                                       return learned[0] * tanh(s / learned[0]) -
-                                             learned[1] * std::abs(site.position() - site.j);
+                                             learned[1] * abs(at.position() - at.j);
                                     });
   const fovea::Attention<double> attention{.bias = soft, .mask = fovea::mask::Causal()};
   problem.run(attention, true);

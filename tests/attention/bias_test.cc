@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -34,8 +35,9 @@ struct Tile {
 
 // `ulps` is what a value may differ by, and of its gradient the factor that it is multiplied by.
 template <class V>
-void expect_tile_is_definition(const BiasPart<V>& part, double ulps = 0) {
+void expect_tile_is_definition(const BiasPart<V>& part, double ulps = 0, double size = 0) {
   const double near = ulps * std::numeric_limits<V>::epsilon();
+  const double terms = std::numeric_limits<V>::epsilon() * size * kQueries * kKeys;
   const Sequence sequence{.queries = 50, .keys = 60};
   const TileSite site{sequence, 1, kFirstQuery, kQueries, kFirstKey, kKeys};
   for (const TileLanes lanes : {TileLanes::kQueries, TileLanes::kKeys}) {
@@ -50,13 +52,13 @@ void expect_tile_is_definition(const BiasPart<V>& part, double ulps = 0) {
         const ScoreSite at = site.at(r, c);
         const V score = before.view().at(r, c), dscore = gradient.view().at(r, c);
         const V value = part.apply_one(at, {}, score);
-        EXPECT_NEAR(after.view().at(r, c), value, near * std::abs(value));
+        EXPECT_NEAR(after.view().at(r, c), value, near * std::max<double>(std::abs(value), size));
         const V dread = part.pull_one(at, {}, score, dscore, {{}, {}, expected.data()});
         EXPECT_NEAR(pulled.view().at(r, c), dread, near * std::abs(dscore));
       }
     }
     for (std::size_t n = 0; n < sums.size(); ++n) {
-      EXPECT_NEAR(sums[n], expected[n], 1e-10 * (1 + std::abs(expected[n])));
+      EXPECT_NEAR(sums[n], expected[n], 1e-10 * (1 + std::abs(expected[n])) + terms);
     }
   }
 }
@@ -124,7 +126,7 @@ void expect_every_part() {
   for (const BiasRow<V>& row : bias_table<V>()) {
     SCOPED_TRACE(row.name);
     const Bias<V> bias = row.make(data);
-    for (const auto& part : bias.parts()) expect_tile_is_definition<V>(*part, row.ulps);
+    for (const auto& part : bias.parts()) expect_tile_is_definition<V>(*part, row.ulps, row.size);
   }
 }
 

@@ -121,6 +121,7 @@ struct BiasRow {
   const char* name;
   Bias<V> (*make)(PartData<V>&);
   double ulps = 0;  ///< by how much a tile may differ from the definition
+  double size = 0;  ///< of the terms of a value, if they may cancel
 };
 
 template <class V>
@@ -147,6 +148,17 @@ const std::vector<BiasRow<V>>& bias_table() {
                                           a[1] * std::abs(site.position() - site.j);
                                  }));
        }},
+      {"traced lambda",
+       [](PartData<V>&) { return Bias<V>(bias::of<V>([](auto s) { return 3 * tanh(s / 3); })); },
+       8},
+      {"traced lambda that learns",
+       [](PartData<V>& d) {
+         return Bias<V>(bias::of(bias::Learned<V, 2>{d.learned, d.dlearned},
+                                 [](auto s, const Place auto& at, const auto& a) {
+                                   return a[0] * tanh(s / a[0]) - a[1] * abs(at.position() - at.j);
+                                 }));
+       },
+       16, 8},
       {"softcap", [](PartData<V>&) { return Bias<V>(bias::Softcap<V>(2)); }, 8},
       {"t5", [](PartData<V>& d) { return d.t5_bias({.max_distance = 20}); }},
       {"t5, causal",
