@@ -222,7 +222,7 @@ void Tape::give_up() {
   for (int n = 0; n < size_; ++n) {
     const TapeStep& s = step(n);
     const auto of = [&](std::int16_t operand) {
-      return one_number_[static_cast<std::size_t>(operand)];
+      return operand < 0 ? 0 : one_number_[static_cast<std::size_t>(operand)];
     };
     double& value = one_number_[static_cast<std::size_t>(n)];
     if (s.known) {
