@@ -7,13 +7,13 @@ namespace fovea {
 
 namespace {
 
-constexpr std::int16_t kAlways = Tape::kMost;  // read at the end
+constexpr std::int16_t kAlways = LaneTape::kMost;  // read at the end
 
 std::array<int, 3> operands_of(const TapeStep& step) { return {step.a, step.b, step.c}; }
 
 }  // namespace
 
-LaneProgram::LaneProgram(const Tape& tape, int result, std::span<const int> sums)
+LaneProgram::LaneProgram(const LaneTape& tape, int result, std::span<const int> sums)
     : sums_(sums.size()), last_(result), result_step_(result) {
   for (const int n : sums) last_ = std::max(last_, n);
   find_diagonals(tape);
@@ -30,7 +30,7 @@ LaneProgram::LaneProgram(const Tape& tape, int result, std::span<const int> sums
   result_ = strip_[at(result)];
 }
 
-LaneProgram LaneProgram::of_diagonals(const Tape& tape, const LaneProgram& program) {
+LaneProgram LaneProgram::of_diagonals(const LaneTape& tape, const LaneProgram& program) {
   LaneProgram result;
   result.diagonals_count_ = program.diagonals_count_;
   result.last_ = program.last_;
@@ -47,7 +47,7 @@ LaneProgram LaneProgram::of_diagonals(const Tape& tape, const LaneProgram& progr
   return result;
 }
 
-void LaneProgram::find_diagonals(const Tape& tape) {
+void LaneProgram::find_diagonals(const LaneTape& tape) {
   for (int n = 0; n <= last_; ++n) {
     const TapeStep& step = tape.step(n);
     bool all = !step.known &&
@@ -60,7 +60,7 @@ void LaneProgram::find_diagonals(const Tape& tape) {
   }
 }
 
-void LaneProgram::find_readers(const Tape& tape) {
+void LaneProgram::find_readers(const LaneTape& tape) {
   std::fill_n(readers_.begin(), last_ + 1, std::int16_t{0});
   std::fill_n(factor_of_.begin(), last_ + 1, kNone);
   for (int n = last_; n >= 0; --n) {
@@ -79,7 +79,7 @@ void LaneProgram::find_readers(const Tape& tape) {
 }
 
 // tanh(s / 30) is one step.
-void LaneProgram::join_factors(const Tape& tape) {
+void LaneProgram::join_factors(const LaneTape& tape) {
   for (int n = 0; n <= last_; ++n) {
     const TapeStep& step = tape.step(n);
     const bool takes_factor = step.op == TapeOp::kTanh || step.op == TapeOp::kExp;
@@ -97,7 +97,7 @@ void LaneProgram::join_factors(const Tape& tape) {
   }
 }
 
-void LaneProgram::add_steps(const Tape& tape) {
+void LaneProgram::add_steps(const LaneTape& tape) {
   join_factors(tape);
   const auto add_all = [&](bool known) {
     for (int n = 0; n <= last_; ++n) {
@@ -109,7 +109,7 @@ void LaneProgram::add_steps(const Tape& tape) {
   add_all(false);
 }
 
-void LaneProgram::add(const Tape& tape, int n) {
+void LaneProgram::add(const LaneTape& tape, int n) {
   const TapeStep& from = tape.step(n);
   if (from.op == TapeOp::kScore || from.op == TapeOp::kDscore) {
     strip_[at(n)] = from.op == TapeOp::kScore ? kScores : kValues;
@@ -144,7 +144,7 @@ void LaneProgram::add(const Tape& tape, int n) {
 }
 
 // A strip may be written by the step that is the last to read it.
-std::int16_t LaneProgram::operand(const Tape& tape, int reader, int n) {
+std::int16_t LaneProgram::operand(const LaneTape& tape, int reader, int n) {
   if (last_reader_[at(n)] == reader && !tape.step(n).known) release(n);
   return strip_[at(n)];
 }
@@ -154,7 +154,7 @@ void LaneProgram::release(int n) {
   last_reader_[at(n)] = kAlways;  // once, though a step may read it twice
 }
 
-std::int16_t LaneProgram::strip_for(const Tape& tape, int n) {
+std::int16_t LaneProgram::strip_for(const LaneTape& tape, int n) {
   const TapeOp op = tape.step(n).op;
   if (op == TapeOp::kScore || op == TapeOp::kDscore) return strip_[at(n)];
   if (op == TapeOp::kPull && last_reader_[at(n)] == n) return kNone;

@@ -32,9 +32,9 @@ class LaneProgram {
   static constexpr std::int16_t kValues = 1;  ///< that of dscore, and of what the tile becomes
 
   /// A tile becomes the step `result`; the steps `sums` are summed over it, no two the same.
-  LaneProgram(const Tape& tape, int result, std::span<const int> sums);
+  LaneProgram(const LaneTape& tape, int result, std::span<const int> sums);
   /// The values for the diagonals, of which `program` reads some.
-  static LaneProgram of_diagonals(const Tape& tape, const LaneProgram& program);
+  static LaneProgram of_diagonals(const LaneTape& tape, const LaneProgram& program);
 
   /// Written once for a tile.
   std::span<const LaneStep> constants() const { return {steps_.data(), constants_}; }
@@ -49,20 +49,20 @@ class LaneProgram {
   index result() const { return result_; }
 
  private:
-  using Numbers = std::array<std::int16_t, Tape::kMost>;
+  using Numbers = std::array<std::int16_t, LaneTape::kMost>;
   LaneProgram() = default;
   static constexpr std::size_t at(int n) { return static_cast<std::size_t>(n); }
 
-  void find_diagonals(const Tape& tape);
-  void find_readers(const Tape& tape);
-  void join_factors(const Tape& tape);
-  void add_steps(const Tape& tape);
-  void add(const Tape& tape, int n);
-  std::int16_t operand(const Tape& tape, int reader, int n);
-  std::int16_t strip_for(const Tape& tape, int n);
+  void find_diagonals(const LaneTape& tape);
+  void find_readers(const LaneTape& tape);
+  void join_factors(const LaneTape& tape);
+  void add_steps(const LaneTape& tape);
+  void add(const LaneTape& tape, int n);
+  std::int16_t operand(const LaneTape& tape, int reader, int n);
+  std::int16_t strip_for(const LaneTape& tape, int n);
   void release(int n);
 
-  std::array<LaneStep, Tape::kMost> steps_;
+  std::array<LaneStep, LaneTape::kMost> steps_;
   std::size_t count_ = 0, constants_ = 0, sums_ = 0, diagonals_count_ = 0;
   std::int16_t strips_ = 2, result_ = kNone;
   bool reads_score_ = false, reads_dscore_ = false;
@@ -73,7 +73,7 @@ class LaneProgram {
   Numbers last_reader_;  // itself if nobody reads it, but it is wanted; kNone if it is not wanted
   Numbers readers_;      // how many
   Numbers factor_of_;    // the product, by a known number, that is part of this step; kNone
-  std::array<bool, Tape::kMost> on_diagonals_;
+  std::array<bool, LaneTape::kMost> on_diagonals_;
   Numbers diagonals_, free_;
   std::size_t free_count_ = 0;
 };

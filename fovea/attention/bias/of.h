@@ -118,7 +118,7 @@ class TracedFunction final : public ByDualNumbers<T, F, N, RecordedFunction<T>, 
   using TracedFunction::ByDualNumbers::ByDualNumbers;
 
  protected:
-  Traced record(Tape& tape, const PlaceOf<Traced>& place) const override {
+  Traced record(LaneTape& tape, const PlaceOf<Traced>& place) const override {
     std::array<Traced, N> p;
     for (std::size_t n = 0; n < N; ++n) {
       p[n] = tape.parameter(static_cast<double>(this->learned(n)));

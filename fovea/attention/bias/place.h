@@ -20,7 +20,7 @@ class PlaceNumber {
   PlaceNumber(Whole value)
       : constant_(static_cast<index>(value)) {}  // NOLINT: as a number would be
   /// i or j of every score of a tile.
-  PlaceNumber(Tape& tape, index of_i, index of_j) : tape_(&tape), of_i_(of_i), of_j_(of_j) {}
+  PlaceNumber(LaneTape& tape, index of_i, index of_j) : tape_(&tape), of_i_(of_i), of_j_(of_j) {}
 
   operator Number() const {  // NOLINT(google-explicit-constructor)
     if constexpr (std::is_same_v<Number, Traced>) {
@@ -62,7 +62,7 @@ class PlaceNumber {
     return a;
   }
 
-  Tape* tape_ = nullptr;
+  LaneTape* tape_ = nullptr;
   index of_i_ = 0, of_j_ = 0, constant_ = 0;
 };
 

@@ -13,7 +13,7 @@ namespace fovea {
 // Returns the step that is the result. An exception is the function's own, unless it computed with
 // a number that is no score of the call.
 template <class T>
-int RecordedFunction<T>::record(Tape& tape, const Sequence& sequence, index head) const {
+int RecordedFunction<T>::record(LaneTape& tape, const Sequence& sequence, index head) const {
   try {
     const PlaceNumber<Traced> i(tape, 1, 0), j(tape, 0, 1);
     return tape.step_of(record(tape, PlaceOf<Traced>(sequence, head, i, j)));
@@ -26,7 +26,7 @@ int RecordedFunction<T>::record(Tape& tape, const Sequence& sequence, index head
 template <class T>
 void RecordedFunction<T>::apply(const TileSite& site, const TileRows<T>& rows,
                                 const ScoreTile<T>& tile) const {
-  Tape tape(Tape::Learned::kConstant);
+  LaneTape tape(LaneTape::Learned::kConstant);
   const int result = record(tape, site.sequence, site.head);
   if (!tape.is_valid()) return BiasPart<T>::apply(site, rows, tile);
   const Rows<T> values = tile.rows(site);
@@ -38,17 +38,17 @@ template <class T>
 void RecordedFunction<T>::pull(const TileSite& site, const TileRows<T>& rows,
                                const ScoreTile<T>& scores, const ScoreTile<T>& dscores,
                                const TileGradients<T>& gradients) const {
-  Tape tape(Tape::Learned::kSymbol);
+  LaneTape tape(LaneTape::Learned::kSymbol);
   const int result = record(tape, site.sequence, site.head);
   const int of_score = tape.is_valid() ? tape.differentiate(result) : 0;
   if (!tape.is_valid()) return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
   // Numbers may have the same sum.
-  std::array<int, Tape::kMostKnown> steps;
+  std::array<int, LaneTape::kMostKnown> steps;
   int* end = steps.data();
   for (const KnownGradient& known : tape.known_gradients()) {
     if (std::find(steps.data(), end, known.sum) == end) *end++ = known.sum;
   }
-  std::array<double, Tape::kMostKnown> sums;
+  std::array<double, LaneTape::kMostKnown> sums;
   run_lanes<T>(tape, LaneProgram(tape, of_score, {steps.data(), end}),
                {scores.rows(site), dscores.rows(site), dscores.lanes, site.query, site.key},
                sums.data());
@@ -61,7 +61,7 @@ void RecordedFunction<T>::pull(const TileSite& site, const TileRows<T>& rows,
 
 template <class T>
 std::string RecordedFunction<T>::name() const {
-  Tape tape(Tape::Learned::kConstant);
+  LaneTape tape(LaneTape::Learned::kConstant);
   record(tape, Sequence{.queries = 1, .keys = 1}, 0);
   return tape.is_valid() ? name_ : name_ + " (score by score: it branches)";
 }

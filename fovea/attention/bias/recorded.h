@@ -25,10 +25,10 @@ class RecordedFunction : public ScoreFunction<T> {
 
  protected:
   /// The new score. Learned numbers come from tape.parameter(), in order.
-  virtual Traced record(Tape& tape, const PlaceOf<Traced>& place) const = 0;
+  virtual Traced record(LaneTape& tape, const PlaceOf<Traced>& place) const = 0;
 
  private:
-  int record(Tape& tape, const Sequence& sequence, index head) const;
+  int record(LaneTape& tape, const Sequence& sequence, index head) const;
 
   std::string name_;
 };

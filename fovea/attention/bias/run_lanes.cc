@@ -37,7 +37,7 @@ struct StripPart {
 template <class T>
 struct Diagonals {
   Scratch scratch;
-  const T* values[Tape::kMost];
+  const T* values[LaneTape::kMost];
 };
 
 template <class T>
@@ -45,7 +45,7 @@ struct Run {
   const LaneProgram& program;
   const LaneTile<T>& tile;
   const Diagonals<T>& diagonals;
-  T* strips[Tape::kMost + 2];
+  T* strips[LaneTape::kMost + 2];
   double* sums;
 
   void Step(const LaneStep& step, const StripPart& part) const;
@@ -321,7 +321,8 @@ void RunPart(Run<T>& run, const StripPart& part, bool is_whole, T* own) {
 }
 
 template <class T>
-void RunLanes(const Tape& tape, const LaneProgram& program, const LaneTile<T>& tile, double* sums) {
+void RunLanes(const LaneTape& tape, const LaneProgram& program, const LaneTile<T>& tile,
+              double* sums) {
   constexpr index kN = kLanes<T>;
   const auto& values = tile.values;
   Diagonals<T> diagonals;
@@ -344,11 +345,11 @@ void RunLanes(const Tape& tape, const LaneProgram& program, const LaneTile<T>& t
   }
 }
 
-void RunLanesF32(const Tape& tape, const LaneProgram& program, const LaneTile<float>& tile,
+void RunLanesF32(const LaneTape& tape, const LaneProgram& program, const LaneTile<float>& tile,
                  double* sums) {
   RunLanes(tape, program, tile, sums);
 }
-void RunLanesF64(const Tape& tape, const LaneProgram& program, const LaneTile<double>& tile,
+void RunLanesF64(const LaneTape& tape, const LaneProgram& program, const LaneTile<double>& tile,
                  double* sums) {
   RunLanes(tape, program, tile, sums);
 }
@@ -365,12 +366,12 @@ HWY_EXPORT(RunLanesF32);
 HWY_EXPORT(RunLanesF64);
 
 template <>
-void run_lanes(const Tape& tape, const LaneProgram& program, const LaneTile<float>& tile,
+void run_lanes(const LaneTape& tape, const LaneProgram& program, const LaneTile<float>& tile,
                double* sums) {
   FOVEA_DISPATCH(RunLanesF32)(tape, program, tile, sums);
 }
 template <>
-void run_lanes(const Tape& tape, const LaneProgram& program, const LaneTile<double>& tile,
+void run_lanes(const LaneTape& tape, const LaneProgram& program, const LaneTile<double>& tile,
                double* sums) {
   FOVEA_DISPATCH(RunLanesF64)(tape, program, tile, sums);
 }

@@ -19,6 +19,7 @@ struct LaneTile {
 /// sums[n] = sum of the n-th over the tile. `values` may be `scores` if dscore is not read. The
 /// program is one of `tape`.
 template <class T>
-void run_lanes(const Tape& tape, const LaneProgram& program, const LaneTile<T>& tile, double* sums);
+void run_lanes(const LaneTape& tape, const LaneProgram& program, const LaneTile<T>& tile,
+               double* sums);
 
 }  // namespace fovea

@@ -136,7 +136,7 @@ TracedBool::operator bool() const {
 }
 
 // Equal steps are one.
-Traced Tape::add(const TapeStep& step) {
+Traced LaneTape::add(const TapeStep& step) {
   const auto key = [](const TapeStep& s) {
     return std::tie(s.op, s.a, s.b, s.c, s.value, s.of_i, s.of_j, s.constant);
   };
@@ -152,7 +152,7 @@ Traced Tape::add(const TapeStep& step) {
   return number(size_++);
 }
 
-Traced Tape::score() {
+Traced LaneTape::score() {
   if (!is_valid_) return kScoreOfOneNumber;
   TapeStep step{};
   step.op = TapeOp::kScore;
@@ -160,7 +160,7 @@ Traced Tape::score() {
   return add(step);
 }
 
-Traced Tape::parameter(double value) {
+Traced LaneTape::parameter(double value) {
   if (learned_ == Learned::kConstant || !is_valid_) return value;
   TapeStep step = known_step(TapeOp::kParameter, value);
   step.matters = true;
@@ -168,7 +168,7 @@ Traced Tape::parameter(double value) {
   return add(step);
 }
 
-Traced Tape::place(index of_i, index of_j, index constant) {
+Traced LaneTape::place(index of_i, index of_j, index constant) {
   if (!is_valid_) return constant;
   TapeStep step{};
   step.op = TapeOp::kPlace;
@@ -178,12 +178,12 @@ Traced Tape::place(index of_i, index of_j, index constant) {
   return add(step);
 }
 
-int Tape::step_of(const Traced& number) {
+int LaneTape::step_of(const Traced& number) {
   if (number.tape_ != nullptr) return number.step_;
   return std::max(0, add(known_step(TapeOp::kConstant, number.value_)).step_);
 }
 
-Traced Tape::record(TapeOp op, const Traced& a, const Traced& b, const Traced& c) {
+Traced LaneTape::record(TapeOp op, const Traced& a, const Traced& b, const Traced& c) {
   if (!is_valid_) return evaluate(op, one_number(a), one_number(b), one_number(c));
   const bool known = is_known(a) && is_known(b) && is_known(c);
   const bool matter = matters(a) || matters(b) || matters(c);
@@ -208,16 +208,16 @@ Traced Tape::record(TapeOp op, const Traced& a, const Traced& b, const Traced& c
   return add(step);
 }
 
-bool Tape::branch(int step) {
+bool LaneTape::branch(int step) {
   if (is_valid_) give_up();
   return one_number_[static_cast<std::size_t>(step)] != 0;
 }
 
-double Tape::one_number(const Traced& x) const {
+double LaneTape::one_number(const Traced& x) const {
   return x.tape_ == nullptr ? x.value_ : one_number_[static_cast<std::size_t>(x.step_)];
 }
 
-void Tape::give_up() {
+void LaneTape::give_up() {
   is_valid_ = false;
   for (int n = 0; n < size_; ++n) {
     const TapeStep& s = step(n);
@@ -238,19 +238,19 @@ void Tape::give_up() {
 }
 
 // The gradient of a step: `scale` times `value`. Scales are multiplied at once; lanes see the last.
-struct Tape::Adjoint {
+struct LaneTape::Adjoint {
   bool exists;
   double scale;
   int value;
 };
 
-Traced Tape::scaled(const Adjoint& adjoint) {
+Traced LaneTape::scaled(const Adjoint& adjoint) {
   if (adjoint.scale == 1) return number(adjoint.value);
   return record(TapeOp::kPull, number(adjoint.value), adjoint.scale, {});
 }
 
 // What a step gives to one that it reads: `by` times its own.
-void Tape::give(Adjoint* adjoints, int to, const Traced& by, const Adjoint& from) {
+void LaneTape::give(Adjoint* adjoints, int to, const Traced& by, const Adjoint& from) {
   if (!step(to).matters || is_constant(by, 0)) return;
   Adjoint given = from;
   if (is_known(by)) {
@@ -271,7 +271,7 @@ void Tape::give(Adjoint* adjoints, int to, const Traced& by, const Adjoint& from
   }
 }
 
-int Tape::differentiate(int result) {
+int LaneTape::differentiate(int result) {
   std::array<Adjoint, kMost> adjoints;
   for (int n = 0; n <= result; ++n) adjoints[static_cast<std::size_t>(n)].exists = false;
   TapeStep of_result{};
@@ -293,7 +293,7 @@ int Tape::differentiate(int result) {
   return step_of(of_score);
 }
 
-void Tape::pull_known(int known, double gradient, double* parameters) const {
+void LaneTape::pull_known(int known, double gradient, double* parameters) const {
   std::array<double, kMost> adjoints;
   std::fill_n(adjoints.begin(), known, 0.0);
   adjoints[static_cast<std::size_t>(known)] = gradient;

@@ -37,16 +37,16 @@ struct KnownGradient {
 /// A function that branches on a score or a place, or takes too many steps, cannot be written down.
 /// From there on it computes with one number, for a score of 1/2 at i = j = 0, so that it comes to
 /// its end.
-class Tape {
+class LaneTape {
  public:
   static constexpr int kMost = 320;      ///< steps
   static constexpr int kMostKnown = 64;  ///< known numbers with a gradient
 
   /// In the backward, learned numbers are symbols.
   enum class Learned { kConstant, kSymbol };
-  explicit Tape(Learned learned) : learned_(learned) {}
-  Tape(const Tape&) = delete;
-  Tape& operator=(const Tape&) = delete;
+  explicit LaneTape(Learned learned) : learned_(learned) {}
+  LaneTape(const LaneTape&) = delete;
+  LaneTape& operator=(const LaneTape&) = delete;
 
   Traced score();
   /// The next of the learned numbers.

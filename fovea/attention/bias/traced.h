@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-class Tape;
+class LaneTape;
 
 /// What a lambda can do with a number.
 enum class TapeOp : std::uint8_t {
@@ -89,16 +89,16 @@ class Traced {
   friend Traced tanh_slope(Traced a) { return record(TapeOp::kTanhSlope, a); }
 
  private:
-  friend class Tape;
+  friend class LaneTape;
   friend class TracedBool;
-  Traced(Tape* tape, int step, double value) : tape_(tape), step_(step), value_(value) {}
+  Traced(LaneTape* tape, int step, double value) : tape_(tape), step_(step), value_(value) {}
   static Traced record(TapeOp op, const Traced& a) { return record(op, a, 0, 0); }
   static Traced record(TapeOp op, const Traced& a, const Traced& b) { return record(op, a, b, 0); }
   static Traced record(TapeOp op, const Traced& a, const Traced& b, const Traced& c);
 
-  Tape* tape_ = nullptr;  // none: a constant
-  int step_ = -1;         // on the tape
-  double value_ = 0;      // of a constant, and of what is the same all over the tile
+  LaneTape* tape_ = nullptr;  // none: a constant
+  int step_ = -1;             // on the tape
+  double value_ = 0;          // of a constant, and of what is the same all over the tile
 };
 
 /// What a comparison of such numbers gives: many answers. select() takes each; a branch can take
