@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "fovea/attention/pair_score.h"
+#include "fovea/attention/row_map.h"
 #include "fovea/base/check.h"
 
 namespace fovea {
@@ -201,11 +202,13 @@ void check_no_lse(const Attention<T>& attention, const T* lse, const T* lse_low)
 
 template <class T>
 void check_parts(const Attention<T>& attention, const AttentionSizes& sizes) {
-  const auto check_each = [&](const auto& family) {
-    for (const auto& part : family.parts()) part->check_shape(sizes);
+  const auto check_each = [](const auto& family, const AttentionSizes& of) {
+    for (const auto& part : family.parts()) part->check_shape(of);
   };
-  check_each(attention.mask);
-  check_each(attention.bias);
+  check_each(attention.mask, sizes);
+  AttentionSizes made = sizes;
+  made.D = RowMap<T>::width(attention, sizes.D);
+  check_each(attention.bias, made);
   const auto& biases = attention.bias.parts();
   for (std::size_t n = 0; n < biases.size(); ++n) {
     const bool first = n == 0 && !has_pair_score(attention);
@@ -214,8 +217,8 @@ void check_parts(const Attention<T>& attention, const AttentionSizes& sizes) {
          "attention: {} makes the score, so it must stand first; it follows {}", biases[n]->name(),
          n > 0 ? biases[n - 1]->name() : name_of(attention.score));
   }
-  check_each(attention.values);
-  check_each(attention.observe);
+  check_each(attention.values, sizes);
+  check_each(attention.observe, sizes);
 }
 
 }  // namespace

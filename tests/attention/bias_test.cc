@@ -33,6 +33,21 @@ struct Tile {
   ScoreTile<V> view() { return {values.data(), stride, lanes}; }
 };
 
+// The rows behind the tile, and the gradients of those.
+template <class V>
+struct TileMemory {
+  static constexpr index kWidth = PartData<V>::kWidth;
+  std::vector<V> q = normals<V>(9, kQueries*kWidth), k = normals<V>(10, kKeys*kWidth);
+  std::vector<V> dq = std::vector<V>(q.size(), V{1}), dk = std::vector<V>(k.size(), V{1});
+
+  TileRows<V> rows() const {
+    return {{q.data(), kQueries, kWidth}, {k.data(), kKeys, kWidth}, V{0.5}};
+  }
+  TileGradients<V> gradients(std::vector<double>& sums) {
+    return {{dq.data(), kQueries, kWidth}, {dk.data(), kKeys, kWidth}, sums.data()};
+  }
+};
+
 // `ulps` is what a value may differ by, and of its gradient the factor that it is multiplied by.
 template <class V>
 void expect_tile_is_definition(const BiasPart<V>& part, double ulps = 0, double size = 0) {
@@ -42,23 +57,30 @@ void expect_tile_is_definition(const BiasPart<V>& part, double ulps = 0, double 
   const TileSite site{sequence, 1, kFirstQuery, kQueries, kFirstKey, kKeys};
   for (const TileLanes lanes : {TileLanes::kQueries, TileLanes::kKeys}) {
     Tile<V> before(lanes), after(lanes), gradient(lanes), pulled(lanes);
-    part.apply(site, {}, after.view());
+    TileMemory<V> memory, expected_memory;
+    const TileRows<V> rows = memory.rows();
+    part.apply(site, rows, after.view());
     for (index c = 0; c < kKeys; c += 5) gradient.view().at(3, c) = 0;  // dropped
     pulled = gradient;
     std::vector<double> sums(static_cast<std::size_t>(part.gradient_size()), 0.25), expected = sums;
-    part.pull(site, {}, before.view(), pulled.view(), {{}, {}, sums.data()});
+    part.pull(site, rows, before.view(), pulled.view(), memory.gradients(sums));
     for (index r = 0; r < kQueries; ++r) {
       for (index c = 0; c < kKeys; ++c) {
         const ScoreSite at = site.at(r, c);
         const V score = before.view().at(r, c), dscore = gradient.view().at(r, c);
-        const V value = part.apply_one(at, {}, score);
+        const V value = part.apply_one(at, rows.at(r, c), score);
         EXPECT_NEAR(after.view().at(r, c), value, near * std::max<double>(std::abs(value), size));
-        const V dread = part.pull_one(at, {}, score, dscore, {{}, {}, expected.data()});
+        const V dread = part.pull_one(at, rows.at(r, c), score, dscore,
+                                      expected_memory.gradients(expected).at(r, c));
         EXPECT_NEAR(pulled.view().at(r, c), dread, near * std::abs(dscore));
       }
     }
     for (std::size_t n = 0; n < sums.size(); ++n) {
       EXPECT_NEAR(sums[n], expected[n], 1e-10 * (1 + std::abs(expected[n])) + terms);
+    }
+    for (std::size_t n = 0; n < memory.dq.size(); ++n) {
+      const double expected_dq = expected_memory.dq[n];
+      EXPECT_NEAR(memory.dq[n], expected_dq, near * std::max(std::abs(expected_dq), size));
     }
   }
 }

@@ -18,24 +18,31 @@ const std::vector<Lengths> kBatch = {{65, 97}, {0, 0}, {130, 260}, {7, 0}, {1, 3
 constexpr index kMostQueries = 140, kMostKeys = 270;
 constexpr index kHeads = 3, kGroups = 2, kD = 20, kDv = 12;
 
-constexpr index kBuckets = 10;
+constexpr index kBuckets = 10, kShawRows = 19;
 const std::vector<float> kSlopes = {0.1f, -0.05f, 0.2f};
 const std::vector<float> kTable = normals<float>(90, kBuckets* kHeads);
+const std::vector<float> kShawKeys = normals<float>(91, kShawRows* kD);
+const std::vector<float> kShawValues = normals<float>(92, kShawRows* kDv);
 
 struct Part {
   Call<float> call;
   std::vector<float> dslopes = kSlopes, dtable = kTable;
+  std::vector<float> dshaw_keys = kShawKeys, dshaw_values = kShawValues;
 };
 
 Attention<float> attention_of(Part& part, const std::vector<std::uint64_t>& samples) {
   const bias::Alibi<float> alibi({kSlopes.data(), kHeads}, {part.dslopes.data(), kHeads});
   const bias::T5<float> t5(Rows<const float>(kTable.data(), kBuckets, kHeads),
                            Rows<float>(part.dtable.data(), kBuckets, kHeads));
-  return {.bias = bias::Softcap<float>(20) + (alibi + t5),
+  const bias::Shaw<float> keys({kShawKeys.data(), kShawRows, kD},
+                               {part.dshaw_keys.data(), kShawRows, kD});
+  return {.bias = keys + bias::Softcap<float>(20) + (alibi + t5),
           .mask = mask::Causal() & mask::Window(100, kOpen),
           .dropout = {.probability = 0.2,
                       .seed = 11,
-                      .samples = {samples.data(), static_cast<index>(samples.size())}}};
+                      .samples = {samples.data(), static_cast<index>(samples.size())}},
+          .values = values::Shaw<float>({kShawValues.data(), kShawRows, kDv},
+                                        {part.dshaw_values.data(), kShawRows, kDv})};
 }
 
 // Sequence n alone, in a call of its own.
@@ -165,6 +172,8 @@ TEST(AttentionBits, ParametersOfPackedAndPaddedAreTheSame) {
       const Part again = packed(threads);
       EXPECT_EQ(once.dslopes, again.dslopes);
       EXPECT_EQ(once.dtable, again.dtable);
+      EXPECT_EQ(once.dshaw_keys, again.dshaw_keys);
+      EXPECT_EQ(once.dshaw_values, again.dshaw_values);
     }
   });
 }

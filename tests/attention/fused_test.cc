@@ -27,6 +27,8 @@ void expect_no_worse(const Results& fast, const PlainErrors& plain, const Result
   EXPECT_TRUE(no_worse_than_plain("dt5", fast.dt5, plain.dt5, exact.dt5));
   EXPECT_TRUE(no_worse_than_plain("ddense", fast.ddense, plain.ddense, exact.ddense));
   EXPECT_TRUE(no_worse_than_plain("dscore", fast.dscore, plain.dscore, exact.dscore));
+  EXPECT_TRUE(no_worse_than_plain("dshaw_k", fast.dshaw_k, plain.dshaw_k, exact.dshaw_k));
+  EXPECT_TRUE(no_worse_than_plain("dshaw_v", fast.dshaw_v, plain.dshaw_v, exact.dshaw_v));
   EXPECT_TRUE(no_worse_than_plain("entropy", fast.entropy, plain.entropy, exact.entropy));
   EXPECT_TRUE(no_worse_than_plain("maximum", fast.maximum, plain.maximum, exact.maximum));
   EXPECT_TRUE(no_worse_than_plain("distance", fast.distance, plain.distance, exact.distance));
@@ -72,6 +74,8 @@ TEST(FusedAttention, DoubleGoesThroughTheSameCode) {
       expect_close("dt5", fast.dt5, exact.dt5);
       expect_close("ddense", fast.ddense, exact.ddense);
       expect_close("dscore", fast.dscore, exact.dscore);
+      expect_close("dshaw_k", fast.dshaw_k, exact.dshaw_k);
+      expect_close("dshaw_v", fast.dshaw_v, exact.dshaw_v);
       expect_close("entropy", fast.entropy, exact.entropy);
       expect_close("maximum", fast.maximum, exact.maximum);
       expect_close("distance", fast.distance, exact.distance);
@@ -97,6 +101,8 @@ TEST(FusedAttention, SameBitsForAnyNumberOfThreads) {
       EXPECT_EQ(one.dtable, many.dtable);
       EXPECT_EQ(one.dt5, many.dt5);
       EXPECT_EQ(one.ddense, many.ddense);
+      EXPECT_EQ(one.dshaw_k, many.dshaw_k);
+      EXPECT_EQ(one.dshaw_v, many.dshaw_v);
       EXPECT_EQ(one.entropy, many.entropy);
       EXPECT_EQ(one.distance, many.distance);
       EXPECT_EQ(one.topk_weight, many.topk_weight);

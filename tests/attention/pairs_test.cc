@@ -3,6 +3,7 @@
 // dropout, watched by observers, fused against the definition, in double.
 #include <gmock/gmock.h>
 
+#include "fovea/attention/row_map.h"
 #include "tests/attention/table.h"
 #include "tests/isa.h"
 
@@ -23,6 +24,16 @@ struct Parts {
   }
 };
 
+constexpr index kD = 6;
+
+// Of the rows that a bias sees.
+index row_width(const ScoreRow<double>& score) {
+  PartData<double> parts;
+  Attention<double> attention;
+  score.set(attention, parts, kD);
+  return RowMap<double>::width(attention, kD);
+}
+
 // Everything that a call writes.
 struct Results {
   PartData<double> parts;
@@ -30,13 +41,13 @@ struct Results {
   std::vector<double> entropy, maximum;
 
   Results(const Parts& which, const TableData& data, Method method)
-      : parts{.most = data.most},
+      : parts{.most = data.most, .width = row_width(which.score)},
         call({.B = data.batch,
               .T = data.most,
               .S = data.most,
               .H = 2,
               .G = 1,
-              .D = 6,
+              .D = kD,
               .Dv = PartData<double>::kDv}),
         entropy(call.lse.size()),
         maximum(call.lse.size()) {

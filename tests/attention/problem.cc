@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "tests/attention/problem_bias.h"
 #include "tests/attention/problem_observe.h"
+#include "tests/attention/problem_parts.h"
 #include "tests/attention/problem_score.h"
-#include "tests/attention/relative_values.h"
 
 namespace fovea::testing {
 
@@ -70,12 +69,14 @@ std::string ProblemShape::text() const {
   return fmt::format(
       "seed {}: B={} T={} S={} H={} G={} D={} Dv={} layouts={}{} deviation={:.3g} causal={}{} "
       "window={}({},{}) key_lengths={} query_lengths={} keep={} drop={} alibi={} packed={} "
-      "relative={} t5={} dense={}({}{}{}) softcap={:.3g} broadcast={} dropout={} score={}",
+      "relative={} t5={} dense={}({}{}{}) softcap={:.3g} broadcast={} dropout={} score={} "
+      "shaw={}{}{}",
       seed, B, T, S, H, G, D, Dv, static_cast<int>(queries.order), static_cast<int>(keys.order),
       deviation, causal, top_left ? "(top-left)" : "", window, left, right, key_lengths,
       query_lengths, keep, drop, alibi, packed, relative, t5, dense, dense_batch ? "B" : "1",
       dense_heads ? "H" : "1", dense_queries ? "T" : "1", softcap, broadcast_keys, dropout,
-      static_cast<int>(score));
+      static_cast<int>(score), shaw_keys ? "k" : "", shaw_values ? "v" : "",
+      order == ShawOrder::kKeyMinusQuery ? "(j-i)" : "");
 }
 
 ProblemShape draw_shape(std::uint64_t seed) {
@@ -127,6 +128,10 @@ ProblemShape draw_shape(std::uint64_t seed) {
   s.dense_queries = chance(of_bias, 0.7);
   Random of_score(seed, RandomUse::kTest, 4);
   if (chance(of_score, 0.3)) s.score = static_cast<ScoreKind>(1 + of_score.below(4));
+  // Concat makes rows of another width.
+  s.shaw_keys = tame && s.score != ScoreKind::kConcat && chance(of_bias, 0.2);
+  s.shaw_values = !s.relative && chance(of_bias, 0.2);
+  if (chance(of_bias, 0.5)) s.order = ShawOrder::kKeyMinusQuery;
   return s;
 }
 
@@ -156,6 +161,8 @@ Problem::Problem(const ProblemShape& s) : shape(s) {
   t5 = normals(random, kBuckets * s.H, 1);
   const auto view = dense_view<float>(s, nullptr);
   dense = normals(random, view.batch * view.heads * view.queries * view.keys, 1);
+  shaw_k = normals(random, (2 * kClip + 1) * s.D, 1);
+  shaw_v = normals(random, (2 * kClip + 1) * s.Dv, 1);
   if (s.score == ScoreKind::kConcat) score = normals(random, s.H * 2 * s.D, 1);
   if (s.score == ScoreKind::kAdditive) score = normals(random, s.H * s.D, 1);
 }
@@ -205,6 +212,8 @@ Problem Problem::permuted(std::uint64_t order) const {
   other.d_o = with_columns(d_o, other.value_column_of);
   other.table = with_columns(table, other.value_column_of);
   other.score = with_columns(score, other.column_of);
+  other.shaw_k = with_columns(shaw_k, other.column_of);
+  other.shaw_v = with_columns(shaw_v, other.value_column_of);
   return other;
 }
 
@@ -218,6 +227,8 @@ Results Problem::restored(const Results& results) const {
   in_order.dv = with_columns(results.dv, value_columns);
   in_order.dtable = with_columns(results.dtable, value_columns);
   in_order.dscore = with_columns(results.dscore, columns);
+  in_order.dshaw_k = with_columns(results.dshaw_k, columns);
+  in_order.dshaw_v = with_columns(results.dshaw_v, value_columns);
   return in_order;
 }
 
@@ -252,17 +263,15 @@ Results Problem::run(Method method, int threads) const {
   Padded<T> dk(s.B, s.S, s.G, s.D, s.keys, old), dv(s.B, s.S, s.G, s.Dv, s.keys, old);
   std::vector<T> lse, lse_low, weights;
   ObserverMemory<T> observed;
-  BiasMemory<T> of_bias(*this);
+  PartMemory<T> parts(*this);
   ScoreMemory<T> of_score(*this);
-  const std::vector<T> table_values(table.begin(), table.end());
-  std::vector<T> dtable(table.size(), s.relative ? old : T{0});
 
   Attention<T> attention{.score = of_score.score(s),
-                         .bias = of_bias.parts(s),
+                         .bias = parts.bias_of(s),
                          .mask = mask(),
                          .dropout = {.probability = s.dropout, .seed = s.seed},
+                         .values = parts.values_of(s),
                          .observe = observed.parts(s)};
-  if (s.relative) attention.values = RelativeValues<T>(kClip, table_values, dtable);
   if (s.packed) attention.packed = {{query_offsets.data(), 4}, {key_offsets.data(), 4}};
   AttentionInputs<T> in{q_.view(), k_.view(), v_.view()};
   if (s.broadcast_keys) in.k.batch_stride = in.v.batch_stride = 0;
@@ -278,25 +287,21 @@ Results Problem::run(Method method, int threads) const {
     attention_forward(ctx, attention, in, out);
     attention_backward(ctx, attention, in, saved, gradients);
   }
-  const auto doubles = [](const std::vector<T>& x) {
-    return std::vector<double>(x.begin(), x.end());
-  };
-  return {rows_of(o),
-          doubles(lse),
-          doubles(weights),
-          rows_of(dq),
-          rows_of(dk),
-          rows_of(dv),
-          doubles(of_bias.dslopes),
-          doubles(dtable),
-          doubles(observed.entropy),
-          doubles(observed.maximum),
-          doubles(observed.distance),
-          doubles(observed.topk_weight),
-          doubles(observed.column_mass),
-          doubles(of_bias.dt5),
-          doubles(of_bias.ddense),
-          doubles(of_score.dweights)};
+  Results results;
+  results.o = rows_of(o);
+  results.lse = doubles(lse);
+  results.weights = doubles(weights);
+  results.dq = rows_of(dq);
+  results.dk = rows_of(dk);
+  results.dv = rows_of(dv);
+  results.entropy = doubles(observed.entropy);
+  results.maximum = doubles(observed.maximum);
+  results.distance = doubles(observed.distance);
+  results.topk_weight = doubles(observed.topk_weight);
+  results.column_mass = doubles(observed.column_mass);
+  results.dscore = doubles(of_score.dweights);
+  parts.store(results);
+  return results;
 }
 template Results Problem::run<float>(Method, int) const;
 template Results Problem::run<double>(Method, int) const;
@@ -323,7 +328,8 @@ PlainErrors plain_errors(const Problem& problem, const Results& exact) {
   PlainErrors errors;
   // The fewer rows, the more luck; and where value parts join, delta no longer rounds as dp does.
   const ProblemShape& s = problem.shape;
-  const std::uint64_t orders = s.B * s.H * s.T < 64 || s.relative ? 48 : 12;
+  const bool values_joined = s.relative || s.shaw_values;
+  const std::uint64_t orders = s.B * s.H * s.T < 64 || values_joined ? 48 : 12;
   for (std::uint64_t order = 0; order < orders; ++order) {
     const Problem other = problem.permuted(order);
     const Results plain = other.restored(other.run<float>(Method::kReference));
@@ -341,6 +347,8 @@ PlainErrors plain_errors(const Problem& problem, const Results& exact) {
     take(errors.dtable, plain.dtable, exact.dtable);
     take(errors.dt5, plain.dt5, exact.dt5);
     take(errors.ddense, plain.ddense, exact.ddense);
+    take(errors.dshaw_k, plain.dshaw_k, exact.dshaw_k);
+    take(errors.dshaw_v, plain.dshaw_v, exact.dshaw_v);
     take(errors.dscore, plain.dscore, exact.dscore);
     take(errors.entropy, plain.entropy, exact.entropy);
     take(errors.maximum, plain.maximum, exact.maximum);

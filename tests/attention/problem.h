@@ -79,6 +79,8 @@ struct ProblemShape {
   bool causal = false, top_left = false, window = false, key_lengths = false, query_lengths = false;
   bool keep = false, drop = false, alibi = false, packed = false, relative = false;
   bool t5 = false, dense = false, dense_batch = false, dense_heads = false, dense_queries = false;
+  bool shaw_keys = false, shaw_values = false;
+  ShawOrder order = ShawOrder::kQueryMinusKey;
   double softcap = 0;  // 0: none
   index left = 0, right = 0;
   double dropout = 0;
@@ -95,7 +97,7 @@ inline constexpr index kTop = 4;
 
 struct Results {
   std::vector<double> o, lse, weights, dq, dk, dv, dslopes, dtable, entropy, maximum, distance;
-  std::vector<double> topk_weight, column_mass, dt5, ddense, dscore;
+  std::vector<double> topk_weight, column_mass, dt5, ddense, dscore, dshaw_k, dshaw_v;
 };
 
 enum class Method { kReference, kFused };
@@ -116,10 +118,11 @@ class Problem {
   std::vector<index> column_of, value_column_of;  // where each column of D and Dv was taken from
   std::vector<float> q, k, v, d_o;                // without gaps
   std::vector<float> slopes;
-  std::vector<float> table;  // [2 kClip + 1, Dv], relative positions on the values
-  std::vector<float> t5;     // [kBuckets, H]
-  std::vector<float> dense;  // axes of size 1 as the shape says
-  std::vector<float> score;  // weights of the score, [H, D] or [H, 2 D]; empty without
+  std::vector<float> table;           // [2 kClip + 1, Dv], relative positions on the values
+  std::vector<float> t5;              // [kBuckets, H]
+  std::vector<float> dense;           // axes of size 1 as the shape says
+  std::vector<float> shaw_k, shaw_v;  // [2 kClip + 1, D] and [2 kClip + 1, Dv]
+  std::vector<float> score;           // weights of the score, [H, D] or [H, 2 D]; empty without
   std::vector<std::int32_t> key_lengths, query_lengths, query_offsets, key_offsets;
   std::vector<std::uint8_t> keep, drop;
 
@@ -135,7 +138,7 @@ double largest_magnitude(const std::vector<double>& a);
 struct PlainErrors {
   double o = 0, lse = 0, weights = 0, dq = 0, dk = 0, dv = 0, dslopes = 0, dtable = 0;
   double entropy = 0, maximum = 0, distance = 0, topk_weight = 0, column_mass = 0;
-  double dt5 = 0, ddense = 0, dscore = 0;
+  double dt5 = 0, ddense = 0, dscore = 0, dshaw_k = 0, dshaw_v = 0;
 };
 
 /// The plain float32 implementation runs once as it is, and again with the columns of D and Dv

@@ -81,12 +81,13 @@ inline const std::vector<MaskRow>& mask_table() {
   return rows;
 }
 
-/// Parameters of biases for 2 heads, up to `most` queries and keys, and of value parts for kDv
-/// columns, and their gradients.
+/// Parameters of biases for 2 heads, up to `most` queries and keys and rows of `width` values, and
+/// of value parts for kDv columns, and their gradients.
 template <class V>
 struct PartData {
-  static constexpr index kDv = 3, kClip = 2, kBuckets = 8;
+  static constexpr index kDv = 3, kClip = 2, kBuckets = 8, kShaw = 11, kWidth = 4;
   index most = TableData::kMost;
+  index width = kWidth;
   std::vector<V> slopes = {V{0.5}, V{0.125}}, dslopes = {V{0}, V{0}};
   std::array<V, 2> learned = {V{2.5}, V{0.125}}, dlearned = {};
   std::vector<V> table = normals<V>(77, (2 * kClip + 1) * kDv), dtable = table;
@@ -94,6 +95,8 @@ struct PartData {
   std::vector<V> sink = {V{1.5}, V{-0.5}}, dsink = {V{0}, V{0}};
   std::vector<V> t5 = normals<V>(78, kBuckets * 2), dt5 = t5;
   std::vector<V> dense = normals<V>(79, 2 * most * most), ddense = dense;
+  std::vector<V> shaw_k = normals<V>(80, kShaw*width), dshaw_k = shaw_k;
+  std::vector<V> shaw_v = normals<V>(81, kShaw*kDv), dshaw_v = shaw_v;
 
   std::vector<double> gradients() const {
     std::vector<double> all(dslopes.begin(), dslopes.end());
@@ -104,11 +107,16 @@ struct PartData {
     append(dt5);
     append(ddense);
     append(dw);
+    append(dshaw_k);
+    append(dshaw_v);
     return all;
   }
   Bias<V> t5_bias(const bias::T5Options& options) {
     return bias::T5<V>(Rows<const V>(t5.data(), kBuckets, 2), Rows<V>(dt5.data(), kBuckets, 2),
                        options);
+  }
+  Bias<V> shaw_keys(ShawOrder order) {
+    return bias::Shaw<V>({shaw_k.data(), kShaw, width}, {dshaw_k.data(), kShaw, width}, order);
   }
   Bias<V> dense_bias(index H, index T) {
     return bias::Dense<V>(ScoreView<const V>::contiguous(dense.data(), 1, H, T, most),
@@ -165,6 +173,8 @@ const std::vector<BiasRow<V>>& bias_table() {
        [](PartData<V>& d) {
          return d.t5_bias({bias::T5Direction::kCausal, 50});
        }},
+      {"shaw", [](PartData<V>& d) { return d.shaw_keys(ShawOrder::kQueryMinusKey); }, 8, 8},
+      {"shaw, j-i", [](PartData<V>& d) { return d.shaw_keys(ShawOrder::kKeyMinusQuery); }, 8, 8},
       {"dense", [](PartData<V>& d) { return d.dense_bias(2, d.most); }},
       {"dense, shared", [](PartData<V>& d) { return d.dense_bias(1, 1); }},
   };
@@ -184,6 +194,11 @@ const std::vector<ValueRow<V>>& value_table() {
       {"relative",
        [](PartData<V>& d) {
          return Values<V>(RelativeValues<V>(PartData<V>::kClip, d.table, d.dtable));
+       }},
+      {"shaw",
+       [](PartData<V>& d) {
+         return Values<V>(values::Shaw<V>({d.shaw_v.data(), d.kShaw, d.kDv},
+                                          {d.dshaw_v.data(), d.kShaw, d.kDv}));
        }},
   };
   return rows;

@@ -61,7 +61,7 @@ class BiasPart {
   /// then that one is 0: the product of q and k is not computed, and has no gradient.
   virtual bool makes_score() const { return false; }
 
-  /// Throws Error(kShape) unless the part fits the call.
+  /// Throws Error(kShape) unless the part fits the call. D is the width of the rows that it sees.
   virtual void check_shape(const AttentionSizes& sizes) const;
   virtual std::string name() const = 0;
 };

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors by the relative position of a key and a query, clipped (Shaw, Uszkoreit, Vaswani 2018,
+// section 3.2).
+#pragma once
+
+#include <string_view>
+
+#include "fovea/attention/tile.h"
+
+namespace fovea {
+
+/// Which row of a table [2 s + 1, W] belongs to query position p and key j.
+enum class ShawOrder {
+  kQueryMinusKey,  ///< "i-j": row clip(p - j, -s, s) + s
+  kKeyMinusQuery,  ///< "j-i": row clip(j - p, -s, s) + s, as in the paper
+};
+
+template <class T>
+struct ShawTable {
+  Rows<const T> rows;     ///< [2 s + 1, W], shared by the heads
+  Rows<T> gradient = {};  ///< of the same shape, or without data
+  ShawOrder order = ShawOrder::kQueryMinusKey;
+
+  index clip() const { return rows.rows / 2; }
+  /// The row at the distance j - p, clipped or not.
+  index row_at(index distance) const;
+  index row_of(const ScoreSite& site) const { return row_at(site.j - site.position()); }
+  index gradient_size() const { return gradient.data == nullptr ? 0 : rows.rows * rows.columns; }
+  /// gradient = the sum over the heads of `sums` [H, gradient_size()].
+  void store_gradient(const double* sums, index heads) const;
+  /// Throws Error(kShape) unless there are 2 s + 1 rows.
+  void check_rows() const;
+  /// Throws Error(kShape) unless the rows have `width` columns, called `letter` in the message.
+  void check_width(std::string_view letter, index width) const;
+};
+
+}  // namespace fovea
