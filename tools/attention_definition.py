@@ -96,12 +96,16 @@ def zeros(*shape, value=0.0):
     return Tensor("F64", shape, [value] * math.prod(shape))
 
 
+def add(a, b):
+    return [x + y for x, y in zip(a, b)]
+
+
 def dot(a, b):
     return sum(x * y for x, y in zip(a, b))
 
 
 TOP = 3  # unless the option topk says how many
-PARAMETERS = ("bias", "slopes", "t5", "sink", "score_w", "score_v")
+PARAMETERS = ("bias", "slopes", "t5", "sink", "score_w", "score_v", "shaw_k", "shaw_v")
 
 
 class Outputs(dict):
@@ -153,6 +157,13 @@ def parts_of(t, options, site):
         yield "slopes", -abs(distance), (h,)
     if "t5" in t:
         yield "t5", 1, (t5_bucket(distance, t["t5"].shape[0], options), h)
+
+
+def shaw_row(t, options, name, distance):
+    """Shaw et al. 2018: the row of a table for j - p, and where it stands."""
+    clip = t[name].shape[0] // 2
+    n = max(-clip, min(clip, distance if options.get("order") == "j-i" else -distance)) + clip
+    return t[name].row(n), n
 
 
 def turned(row, position, pairs, way=1):
@@ -230,6 +241,13 @@ def row(t, options, out, s, h, i):
     q = turned(t["q"].row(*query), p, pairs)
     ks = {site.j: turned(t["k"].row(*key(site.j)), site.j, pairs) for site in sites}
     products = {j: product_of(t, options, h, q, k) for j, k in ks.items()}
+    vs = {site.j: t["v"].row(*key(site.j)) for site in sites}
+    for j in ks:
+        if "shaw_k" in t:  # a key becomes k + a; q is turned, and neither made of length 1 nor weighed
+            a, (product, dq, *rest) = shaw_row(t, options, "shaw_k", j - p)[0], products[j]
+            products[j] = (product + dot(q, a), add(dq, a), *rest)
+        if "shaw_v" in t:
+            vs[j] = add(vs[j], shaw_row(t, options, "shaw_v", j - p)[0])
     scored = {site.j: score_of(t, options, site, products[site.j][0]) for site in sites}
     weights, slopes, lse, sink_weight = weights_of(options, {j: x for j, (x, _) in scored.items()}, sink)
     probability = options.get("dropout", 0.0)
@@ -247,11 +265,11 @@ def row(t, options, out, s, h, i):
         out["column_mass"].add((s.batch, h, s.key + j), w)
         out["dropout_keep"].set((*at, s.key + j), 1 if factor[j] else 0)
         out["weights"].set((*at, s.key + j), w)
-        out["o"].add_row(query, t["v"].row(*key(j)), w * factor[j])
+        out["o"].add_row(query, vs[j], w * factor[j])
     if "do" not in t:
         return
     d_o = t["do"].row(*query)
-    dp = {j: factor[j] * dot(d_o, t["v"].row(*key(j))) for j in weights}
+    dp = {j: factor[j] * dot(d_o, vs[j]) for j in weights}
     delta = sum(weights[j] * dp[j] for j in weights)
     if "sink" in t:
         out["dsink"].add((h,), -sink_weight * delta)
@@ -263,6 +281,10 @@ def row(t, options, out, s, h, i):
         out["dk"].add_row(key(j), turned(products[j][2], j, pairs, -1), scored[j][1] * ds)
         for name in {"score_v", "score_w"} & set(t):
             out["d" + name].add_row((h,), products[j][3], scored[j][1] * ds)
+        if "shaw_k" in t:
+            out["dshaw_k"].add_row((shaw_row(t, options, "shaw_k", j - p)[1],), q, scored[j][1] * ds)
+        if "shaw_v" in t:
+            out["dshaw_v"].add_row((shaw_row(t, options, "shaw_v", j - p)[1],), d_o, weights[j] * factor[j])
         for name, times, place in parts_of(t, options, site):
             out["d" + name].add(place, times * ds)
 

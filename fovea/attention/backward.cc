@@ -84,6 +84,9 @@ struct BackwardTile {
   Rows<const T> packed_d_o() const {
     return {chunk.packed.d_o + chunk.packed.slot(head, query) * Dvp, queries, Dvp};
   }
+  // What parts see of them: without the columns that fill up vectors.
+  Rows<const T> scaled_q() const { return packed_q().columns_slice(0, call.in.q.width); }
+  Rows<const T> d_o() const { return packed_d_o().columns_slice(0, call.in.v.width); }
   T keep_scale() const {
     return static_cast<T>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
   }
@@ -180,15 +183,14 @@ void BackwardTile<T>::RunBlock() {
   product_of_parts(product);
   const Values<T>& values = call.attention.values;
   const ScoreTile<T> weights{s, stride, TileLanes::kKeys}, dweights{dp, stride, TileLanes::kKeys};
-  pull_value_weights<T>(values, site(), query_rows(call.saved.d_o), keep_scale(), dweights);
-  const TileRows<T> rows{query_rows(call.in.q), key_rows(call.in.k), call.scale};
+  pull_value_weights<T>(values, site(), d_o(), keep_scale(), dweights);
+  const TileRows<T> rows{query_rows(call.in.q), key_rows(call.in.k), call.scale, scaled_q()};
   const index tile_size = kRowBlock * stride;
   transform_scores<T>(call.attention, {site(), kind, rows, weights, inputs, tile_size});
   WeighScores();
   const bool first = Begin();
   double* const sums = chunk.sums_of(head);
-  pull_value_parameters<T>(values, site(), {s, stride, TileLanes::kKeys},
-                           query_rows(call.saved.d_o),
+  pull_value_parameters<T>(values, site(), {s, stride, TileLanes::kKeys}, d_o(),
                            sums + gradient_size_of(call.attention.bias));
   if (call.has_bias()) {
     const Rows<T> dk_rows(dk, keys, call.in.q.width, Dp);

@@ -39,17 +39,17 @@ Rows<T> ScaledRows(Rows<const T> rows, T factor, Scratch& scratch) {
   return scaled;
 }
 
-/// factor * (row of slot n) . x_r, as [count][queries rounded up]. The order of a sum depends on
+/// (factor * x_r) . (row of slot n), as [count][queries rounded up]. The order of a sum depends on
 /// its row of the table alone: across the columns for the ends, which most tiles meet alone, and
 /// one column after another for those between.
 template <class T>
 Rows<const T> Products(const ShawTile<T>& shaw, Rows<const T> x, T factor, Scratch& scratch) {
   const index stride = RoundUpToLanes<T>(shaw.queries);
-  const Rows<const T> table = ScaledRows(shaw.rows, factor, scratch);
+  const Rows<const T> table = shaw.rows;
   const Rows<T> products(scratch.allocate<T>(shaw.count * stride), shaw.count, stride);
-  if (shaw.count > 1) {
+  if (shaw.count > 1 || !shaw.at_end(0)) {
     T* const lanes = scratch.allocate<T>(x.columns * stride);
-    RowsToLanes<T>(x, shaw.queries, T{1}, lanes, stride);
+    RowsToLanes<T>(x, shaw.queries, factor, lanes, stride);
     TileProduct<Into::kOverwrite>(TileOperands<T>{.rows = shaw.count,
                                                   .depth = x.columns,
                                                   .lanes = stride,
@@ -63,7 +63,10 @@ Rows<const T> Products(const ShawTile<T>& shaw, Rows<const T> x, T factor, Scrat
   }
   for (const index n : {index{0}, shaw.count - 1}) {
     for (index r = 0; shaw.at_end(n) && r < shaw.queries; ++r) {
-      products[n][r] = Dot(x[r], table[n], x.columns);
+      const T *const row = table[n], *const of = x[r];
+      products[n][r] = SumOf<T>(x.columns, [&](auto lanes, index c) {
+        return hn::Mul(hn::Mul(lanes.Load(of + c), lanes.Set(factor)), lanes.Load(row + c));
+      });
     }
   }
   return products;

@@ -188,7 +188,7 @@ void PullProducts(const ShawTile<T>& shaw, Rows<const T> x, T factor, Rows<const
                   const ShawGradients<T>& gradients) {
   Scratch scratch;
   const MetSlots<T> met = Met(shaw, SlotSums(shaw, tile, scratch));
-  if (gradients.dx.data != nullptr) PullRows(met, factor, gradients.dx);
+  if (gradients.dx.data != nullptr) PullRows(met, gradients.factor, gradients.dx);
   if (gradients.dtable != nullptr) PullTable(met, x, factor, gradients.dtable);
 }
 
@@ -299,7 +299,7 @@ void pull_shaw_products(const TileSite& site, const ShawTable<T>& table, Rows<co
   for_each_part(site, table, [&](const ShawTile<T>& part, index r) {
     const index end = r + part.queries;
     pull(part, x.slice(r, end), factor, tile.slice(r, end),
-         {dx.data == nullptr ? dx : dx.slice(r, end), gradients.dtable});
+         {dx.data == nullptr ? dx : dx.slice(r, end), gradients.factor, gradients.dtable});
   });
 }
 

@@ -7,7 +7,7 @@
 
 namespace fovea {
 
-/// tile += factor * x_r . row of (r, c), where x [queries, W] are rows of the tile's queries. In
+/// tile += (factor x_r) . row of (r, c), where x [queries, W] are rows of the tile's queries. In
 /// the same bits for both layouts, and for any tile that a pair is in.
 template <class T>
 void add_shaw_products(const TileSite& site, const ShawTable<T>& table, Rows<const T> x, T factor,
@@ -17,11 +17,12 @@ void add_shaw_products(const TileSite& site, const ShawTable<T>& table, Rows<con
 template <class T>
 struct ShawGradients {
   Rows<T> dx;                ///< [queries, W], or without data
+  T factor = 1;              ///< of dx
   double* dtable = nullptr;  ///< [2 s + 1, W], or null
 };
 
-/// dx_r += factor * sum of g_rc (row of (r, c)), and dtable += factor * g_rc x_r at that row, g the
-/// values of a tile [queries, keys]. A value of 0 adds nothing, whatever it meets.
+/// dx_r += gradients.factor * sum of g_rc (row of (r, c)), and dtable += g_rc (factor x_r) at that
+/// row, g the values of a tile [queries, keys]. A value of 0 adds nothing, whatever it meets.
 template <class T>
 void pull_shaw_products(const TileSite& site, const ShawTable<T>& table, Rows<const T> x, T factor,
                         Rows<const T> tile, const ShawGradients<T>& gradients);

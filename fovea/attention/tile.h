@@ -107,6 +107,7 @@ struct TileRows {
   Rows<const T> q;  ///< [queries, D]
   Rows<const T> k;  ///< [keys, D]
   T scale = 1;
+  Rows<const T> scaled_q = {};  ///< scale * q, if the kernel has it at hand; or without data
 
   ScoreRows<T> at(index r, index c) const { return {{q[r], q.columns}, {k[c], k.columns}, scale}; }
 };

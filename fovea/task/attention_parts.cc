@@ -166,6 +166,11 @@ constexpr Part kParts[] = {
      [](auto& call) {
        if (call.settings.strided > 1) call.keep(mask::Strided(call.settings.strided));
      }},
+    {{"shaw_k", "2s+1 D"},
+     [](auto& call) {
+       call.add(bias::Shaw(call.real_rows("shaw_k"), call.gradient_rows_out("shaw_k"),
+                           call.settings.order));
+     }},
     {kAsSettingsSay, [](auto& call) { add_softcap(call); }},
     {{"bias", "B|1 H|1 T|1 S"},
      [](auto& call) {
@@ -174,6 +179,11 @@ constexpr Part kParts[] = {
     {{"slopes", "H"},
      [](auto& call) { call.add(bias::Alibi(call.reals("slopes"), call.gradient_out("slopes"))); }},
     {{"t5", "buckets H"}, [](auto& call) { add_t5(call); }},
+    {{"shaw_v", "2s+1 Dv"},
+     [](auto& call) {
+       call.attention.values = values::Shaw(call.real_rows("shaw_v"),
+                                            call.gradient_rows_out("shaw_v"), call.settings.order);
+     }},
     {kAsSettingsSay, [](auto& call) { choose_norm(call); }},
     {{"sink", "H"},
      [](auto& call) {

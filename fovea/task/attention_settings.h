@@ -11,6 +11,7 @@
 
 #include "fovea/attention/mask/band.h"
 #include "fovea/attention/score.h"
+#include "fovea/attention/shaw_table.h"
 #include "fovea/base/fields.h"
 #include "fovea/base/types.h"
 
@@ -42,6 +43,10 @@ inline constexpr EnumName<RotaryPairs> kRotaryPairsNames[] = {
     {RotaryPairs::kInterleaved, "interleaved"}};
 inline std::span<const EnumName<RotaryPairs>> enum_names(RotaryPairs) { return kRotaryPairsNames; }
 
+inline constexpr EnumName<ShawOrder> kShawOrderNames[] = {{ShawOrder::kQueryMinusKey, "i-j"},
+                                                          {ShawOrder::kKeyMinusQuery, "j-i"}};
+inline std::span<const EnumName<ShawOrder>> enum_names(ShawOrder) { return kShawOrderNames; }
+
 enum class CausalKind { kNone, kBottomRight, kTopLeft };
 inline constexpr EnumName<CausalKind> kCausalKindNames[] = {
     {CausalKind::kNone, "none"},
@@ -68,6 +73,7 @@ struct AttentionSettings {
   bool t5_bidirectional = false;
   bool t5_causal = false;
   index t5_max_distance = 128;
+  ShawOrder order = ShawOrder::kQueryMinusKey;
   AttentionNormKind norm = AttentionNormKind::kSoftmax;
   RotaryPairs rotary = RotaryPairs::kNone;
   double dropout = 0;
@@ -91,6 +97,7 @@ struct AttentionSettings {
           "half of t5's buckets are for keys ahead (default)");
     visit("t5_causal", t5_causal, "all of t5's buckets are for keys behind");
     visit("t5_max_distance", t5_max_distance, "from here on, all are in t5's last bucket");
+    visit("order", order, "which distance numbers the rows of shaw_k and shaw_v");
     visit("norm", norm, "how scores become weights");
     visit("rotary", rotary, "turn pairs of columns of q and k by their positions");
     visit("dropout", dropout, "probability of dropping a weight");

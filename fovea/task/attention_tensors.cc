@@ -48,22 +48,25 @@ class KnownSizes {
     std::string_view tensor;
   };
 
-  void check_axis(const TensorSpec& spec, const Shape& shape, int axis, const std::string& word) {
+  void check_axis(const TensorSpec& spec, const Shape& shape, int axis, std::string_view text) {
     const index size = shape[axis];
-    const std::string letter = word.substr(0, word.find('|'));
-    if (word != letter && size == 1) return;
-    const char* const end = letter.data() + letter.size();
-    index number = 1;
-    const char* const rest = std::from_chars(letter.data(), end, number).ptr;
-    if (rest == end) {
-      check(size == number, "{}: {} must be {}; it is {}: axis {} must be {}, and is {}", where_,
-            spec.name, axes_text(spec.axes), to_string(shape), axis, number, size);
+    const AxisWord word = axis_word(text);
+    if (word.or_one && size == 1) return;
+    const auto said = [&] {
+      return fmt::format("{}: {} must be {}; it is {}", where_, spec.name, axes_text(spec.axes),
+                         to_string(shape));
+    };
+    if (word.letter.empty()) {
+      check(size == word.more, "{}: axis {} must be {}, and is {}", said(), axis, word.more, size);
       return;
     }
-    const Known& known = known_.try_emplace(rest, Known{size / number, spec.name}).first->second;
-    check(size == number * known.size, "{}: {} must be {}; it is {}: axis {} is {}, and {} in {}",
-          where_, spec.name, axes_text(spec.axes), to_string(shape), letter, size,
-          number * known.size, known.tensor);
+    const index least = (size - word.more) / word.times;
+    const std::string letter(word.letter);
+    const Known& known = known_.try_emplace(letter, Known{least, spec.name}).first->second;
+    check(size == word.size(known.size) || known.tensor != spec.name, "{}: {} is not {} for any {}",
+          said(), size, text, letter);
+    check(size == word.size(known.size), "{}: axis {} is {}, and {} in {}", said(),
+          text.substr(0, text.find('|')), size, word.size(known.size), known.tensor);
   }
 
   void check_empty(const TensorSpec& spec, const Shape& shape) const {
@@ -150,6 +153,20 @@ std::string axes_text(std::string_view axes) {
     text += text.empty() ? word : ", " + word;
   }
   return "[" + text + "]";
+}
+
+AxisWord axis_word(std::string_view text) {
+  AxisWord word;
+  const std::size_t bar = std::min(text.find('|'), text.size());
+  word.or_one = bar < text.size();
+  text = text.substr(0, bar);
+  const char* const end = text.data() + text.size();
+  const char* const rest = std::from_chars(text.data(), end, word.times).ptr;
+  if (rest == end) return {.times = 0, .more = word.times, .or_one = word.or_one};
+  const char* const plus = std::find(rest, end, '+');
+  if (plus != end) std::from_chars(plus + 1, end, word.more);
+  word.letter = {rest, plus};
+  return word;
 }
 
 AttentionTensors::AttentionTensors(std::vector<NamedTensor> tensors,

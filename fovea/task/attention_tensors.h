@@ -19,9 +19,9 @@ enum class TensorValues {
   kBytes,  ///< uint8 or bool: nonzero is true
 };
 
-/// A tensor that a call may have. `axes`: one word for each, such as "B H|1 2": a word stands for
-/// one size throughout the call, "H|1" for that of H or 1, "2H" for twice that, a number for
-/// itself.
+/// A tensor that a call may have. `axes`: one word for each, such as "B H|1 2": a letter stands for
+/// one size throughout the call, "H|1" for that of H or 1, "2H" for twice that, "2s+1" for one more
+/// than twice s, a number for itself.
 struct TensorSpec {
   std::string_view name;
   std::string_view axes;
@@ -31,6 +31,18 @@ struct TensorSpec {
 
 /// "[B, H or 1, 2]" of "B H|1 2".
 std::string axes_text(std::string_view axes);
+
+/// A word of axes: times * (size of the letter) + more.
+struct AxisWord {
+  std::string_view letter = {};  ///< "" for a number
+  index times = 1;
+  index more = 0;
+  bool or_one = false;
+
+  index size(index of_letter) const { return times * of_letter + more; }
+};
+/// Views the word.
+AxisWord axis_word(std::string_view word);
 
 class AttentionTensors {
  public:

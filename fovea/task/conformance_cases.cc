@@ -26,7 +26,7 @@ struct Row {
   std::string_view name, settings, tensors = {}, sizes = {};
 };
 
-constexpr std::string_view kSizes = "B=2 T=5 S=7 H=4 G=2 D=6 Dv=3 buckets=8 N+1=5";
+constexpr std::string_view kSizes = "B=2 T=5 S=7 H=4 G=2 D=6 Dv=3 buckets=8 N=4 s=2";
 constexpr std::string_view kPacked =
     "query_offsets=0,3,3,8,9 key_offsets=0,4,6,11,11 slopes bias keep<3";
 constexpr std::string_view kPackedSizes = "B=1 T=10 S=12";
@@ -80,6 +80,13 @@ constexpr Row kRows[] = {
     {"t5", "t5_max_distance=4", "t5"},
     {"t5-causal", "t5_causal t5_max_distance=5", "t5", "buckets=6"},
     {"t5-tiles", "t5_max_distance=100", "t5", "B=1 T=70 S=150 H=2 G=1 buckets=32"},
+    {"shaw", "", "shaw_k shaw_v"},
+    {"shaw-keys-j-i", "order=j-i", "shaw_k"},
+    {"shaw-values-j-i", "order=j-i", "shaw_v"},
+    {"shaw-no-distance", "", "shaw_k shaw_v", "s=0"},
+    {"shaw-tiles", "scale=0.5", "shaw_k shaw_v", "B=1 T=70 S=150 H=2 G=1 D=17 Dv=9 s=16"},
+    {"shaw-tiles-j-i", "order=j-i causal=bottom-right", "shaw_k shaw_v",
+     "B=1 T=70 S=150 H=2 G=1 s=3"},
     {"all-biases", "softcap=2", "bias slopes t5"},
 
     // Masks.
@@ -207,11 +214,8 @@ class Sizes {
 
  private:
   index size_of(std::string_view word) const {
-    word = word.substr(0, word.find('|'));
-    index times = 1;
-    const char* const end = word.data() + word.size();
-    const char* const rest = std::from_chars(word.data(), end, times).ptr;
-    return rest == end ? times : times * sizes_.at(std::string(rest, end));
+    const AxisWord axis = axis_word(word);
+    return axis.size(axis.letter.empty() ? 0 : sizes_.at(std::string(axis.letter)));
   }
 
   std::map<std::string, index> sizes_;

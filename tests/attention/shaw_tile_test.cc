@@ -112,15 +112,15 @@ void expect_pulled(Problem<V> p) {
   std::vector<V> tile = laid(p, TileLanes::kKeys);
   pull_shaw_products<V>(p.site, p.shaw(), p.x_rows(), V{0.5},
                         {tile.data(), p.size.queries, p.size.keys, kStride},
-                        {{dx.data(), p.size.queries, W}, dtable.data()});
+                        {{dx.data(), p.size.queries, W}, V{0.25}, dtable.data()});
   const auto at = [W](index row, index w) { return static_cast<std::size_t>(row * W + w); };
   for (index r = 0; r < p.size.queries; ++r) {
     for (index c = 0; c < p.size.keys; ++c) {
       const index row = p.shaw().row_of(p.site.at(r, c));
-      const double g = 0.5 * static_cast<double>(p.score(r, c));
+      const auto g = static_cast<double>(p.score(r, c));
       for (index w = 0; w < W; ++w) {
-        expected[at(r, w)] += g * static_cast<double>(p.table[at(row, w)]);
-        sums[at(row, w)] += g * static_cast<double>(p.x[at(r, w)]);
+        expected[at(r, w)] += 0.25 * g * static_cast<double>(p.table[at(row, w)]);
+        sums[at(row, w)] += 0.5 * g * static_cast<double>(p.x[at(r, w)]);
       }
     }
   }
@@ -128,7 +128,8 @@ void expect_pulled(Problem<V> p) {
   for (std::size_t n = 0; n < sums.size(); ++n) ASSERT_NEAR(dtable[n], sums[n], near<V>(3000));
   std::vector<double> again(p.table.size(), 0.25);
   pull_shaw_products<V>(p.site, p.shaw(), p.x_rows(), V{0.5},
-                        {tile.data(), p.size.queries, p.size.keys, kStride}, {{}, again.data()});
+                        {tile.data(), p.size.queries, p.size.keys, kStride},
+                        {{}, V{1}, again.data()});
   EXPECT_EQ(again, dtable) << "without dx";
 }
 
@@ -217,7 +218,7 @@ void expect_harmless(const Size& size) {
     const std::vector<V> along = laid(p, TileLanes::kKeys), across = laid(p, TileLanes::kQueries);
     pull_shaw_products<V>(p.site, p.shaw(), p.x_rows(), V{1},
                           {along.data(), size.queries, size.keys, kStride},
-                          {{dx[n].data(), size.queries, size.W}, dtable[n].data()});
+                          {{dx[n].data(), size.queries, size.W}, V{1}, dtable[n].data()});
     add_shaw_vectors<V>(p.site, p.shaw(), {across.data(), kStride, TileLanes::kQueries},
                         Rows<V>(o[n].data(), size.W, size.queries, kStride));
   }

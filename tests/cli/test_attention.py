@@ -31,6 +31,8 @@ def tensors_of_parts(rng):
         "bias-of-rows": {"bias": normal(rng, 2, 1, 5, 7)},
         "t5": {"t5": normal(rng, 8, 4)},
         "sink": {"sink": normal(rng, 4)},
+        "shaw": {"shaw_k": normal(rng, 5, 6), "shaw_v": normal(rng, 5, 3)},
+        "shaw-values": {"shaw_v": normal(rng, 1, 3)},
     }
 
 
@@ -62,11 +64,13 @@ class Results(AttentionTest):
     def parts(self):
         tensors = tensors_of_parts(random.Random(7))
         t5 = {"t5": normal(random.Random(8), 6, 4)}
+        shaw = {"shaw_k": normal(random.Random(10), 7, 6), "shaw_v": normal(random.Random(11), 7, 3)}
         w = {"score_w": normal(random.Random(9), 4, 12)}
         v = {"score_v": normal(random.Random(10), 4, 6)}
         return {"concat": (w, {"score": "concat"}), "l2": ({}, {"score": "l2"}),
                 "additive": (v, {"score": "additive", "scale": 0.7}),
                 "concat-scale": (w, {"score": "concat", "scale": 0.5}), "t5-causal": (t5, {"t5-causal": True, "t5-max-distance": 5}),
+                "shaw-j-i": (shaw, {"order": "j-i"}), "shaw-i-j": (shaw, {"order": "i-j"}),
                 "t5-bidirectional": (t5, {"t5-bidirectional": True, "t5-max-distance": 4}),
                 **{name: (tensors[name], {}) for name in tensors},
                 **{name: ({}, options) for name, options in OPTIONS_OF_PARTS.items()}}
@@ -92,7 +96,9 @@ class Results(AttentionTest):
                               ("rotary-halves", "dropout"), ("softcap", "slopes"),
                               ("softcap", "bias"), ("t5", "top-left"), ("bias-of-rows", "query_lengths"),
                               ("t5-causal", "dropout"), ("softcap", "sigmoid"), ("sink", "key_lengths"), ("sink", "dropout"), ("sigmoid", "slopes"),
-                              ("none", "dropout"), ("sigmoid", "causal")]:
+                              ("none", "dropout"), ("sigmoid", "causal"), ("shaw", "dropout"), ("shaw", "softcap"),
+                              ("shaw-j-i", "rotary-halves"), ("shaw", "top-left"), ("shaw", "key_lengths"),
+                              ("shaw-j-i", "sigmoid"), ("shaw", "scale")]:
             with self.subTest(first=first, second=second):
                 tensors = {**problem(3), **parts[first][0], **parts[second][0]}
                 self.check(tensors, **parts[first][1], **parts[second][1])

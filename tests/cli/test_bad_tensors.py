@@ -105,6 +105,17 @@ class BadInput(AttentionTest):
         self.refused(2, {**problem(), **table}, needles=["t5", "at least 4 buckets"])
         self.refused(2, problem(), "--t5-causal", "--t5-bidirectional", needles=["--t5-causal"])
 
+    def test_relative_positions_that_make_no_sense(self):
+        def table(rows, width):
+            return normal(random.Random(1), rows, width)
+        self.refused(2, {**problem(), "shaw_k": table(4, 6)}, needles=["shaw_k", "4 is not 2s+1 for any s"])
+        self.refused(2, {**problem(), "shaw_k": table(5, 3)}, needles=["shaw_k", "axis D is 3, and 6 in q"])
+        self.refused(2, {**problem(), "shaw_k": table(5, 6), "shaw_v": table(7, 3)},
+                     needles=["shaw_v", "axis 2s+1 is 7, and 5 in shaw_k"])
+        self.refused(2, {**problem(), "shaw_k": table(5, 6)}, "--order", "i+j", needles=["--order"])
+        concat = {"score_w": normal(random.Random(1), 4, 12), "shaw_k": table(5, 6)}
+        self.refused(2, {**problem(), **concat}, "--score", "concat", needles=["shaw", "concat makes rows of D + 1"])
+
     def test_unknown_option(self):
         done = self.refused(2, problem(), "--dilatation", "2", needles=["unknown option '--dilatation'"])
         self.assertIn(b"did you mean --dilation?", done.stderr)

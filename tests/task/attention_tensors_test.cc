@@ -16,6 +16,8 @@ constexpr TensorSpec kSpecs[] = {
     {"keep", "B|1 H|1 T|1 S", TensorValues::kBytes},
     {"window", "H 2", TensorValues::kInt32},
     {"both", "H 2D"},
+    {"odd", "2s+1 D"},
+    {"other", "2s+1 Dv"},
     {"from", "N+1", TensorValues::kInt32, "to"},
     {"to", "N+1", TensorValues::kInt32, "from"},
 };
@@ -57,6 +59,31 @@ TEST(AttentionTensors, AxesReadAsAPersonWritesThem) {
   EXPECT_EQ(axes_text("B|1 H 2"), "[B or 1, H, 2]");
 }
 
+TEST(AttentionTensors, WordsOfAxesSayASize) {
+  const auto expect = [](const char* text, const char* letter, index size, bool or_one) {
+    const AxisWord word = axis_word(text);
+    EXPECT_EQ(word.letter, letter) << text;
+    EXPECT_EQ(word.size(10), size) << text;
+    EXPECT_EQ(word.or_one, or_one) << text;
+  };
+  expect("B", "B", 10, false);
+  expect("Dv|1", "Dv", 10, true);
+  expect("2D", "D", 20, false);
+  expect("N+1", "N", 11, false);
+  expect("2s+1", "s", 21, false);
+  expect("2", "", 2, false);
+}
+
+TEST(AttentionTensors, ASizeThatNoLetterGivesIsNamed) {
+  EXPECT_NE(with({{"odd", Tensor({5, 8})}, {"other", Tensor({5, 4})}}).find("odd"), nullptr);
+  EXPECT_NE(with({{"odd", Tensor({1, 8})}}).find("odd"), nullptr);
+  EXPECT_THROWS(with({{"odd", Tensor({4, 8})}}), kShape,
+                "in.npz: odd must be [2s+1, D]; it is [4, 8]: 4 is not 2s+1 for any s");
+  EXPECT_THROWS(with({{"odd", Tensor({0, 8})}}), kShape, "0 is not 2s+1 for any s");
+  EXPECT_THROWS(with({{"odd", Tensor({5, 8})}, {"other", Tensor({7, 4})}}), kShape,
+                "in.npz: other must be [2s+1, Dv]; it is [7, 4]: axis 2s+1 is 7, and 5 in odd");
+}
+
 TEST(AttentionTensors, WholeNumbersBecomeInt32) {
   const AttentionTensors tensors = with({{"lengths", ints({3, -1})}});
   EXPECT_EQ(tensors.at("lengths").data<std::int32_t>()[1], -1);
@@ -95,7 +122,7 @@ TEST(AttentionTensors, NamesWhatIsMissingOrUnknown) {
   EXPECT_EQ(error_of([] {
               with({{"mystery", ints({1, 2})}});
             })->hint(),
-            "it takes q, k, v, lengths, keep, window, both, from, to");
+            "it takes q, k, v, lengths, keep, window, both, odd, other, from, to");
   EXPECT_THROWS(AttentionTensors({{"q", Tensor({1, 1, 1, 1})}}, kSpecs, "in.npz"), kInputFormat,
                 "in.npz: the tensor k is missing");
   EXPECT_THROWS(with({{"from", ints({0, 1})}}), kInputFormat, "in.npz: from is there without to");

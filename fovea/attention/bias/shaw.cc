@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/bias/shaw.h"
 
+#include <utility>
+
 #include "fovea/attention/shaw_tile.h"
 
 namespace fovea::bias {
+
+namespace {
+
+/// Rows x, and the factor with which they are scale * q.
+template <class T>
+std::pair<Rows<const T>, T> scaled(const TileRows<T>& rows) {
+  if (rows.scaled_q.data != nullptr) return {rows.scaled_q, T{1}};
+  return {rows.q, rows.scale};
+}
+
+}  // namespace
 
 template <class T>
 Shaw<T>::Shaw(Rows<const T> table, Rows<T> dtable, ShawOrder order) : table_{table, dtable, order} {
@@ -38,7 +51,8 @@ void Shaw<T>::store_gradient(const double* sums, index heads) const {
 
 template <class T>
 void Shaw<T>::apply(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& tile) const {
-  add_shaw_products(site, table_, rows.q, rows.scale, tile);
+  const auto [q, factor] = scaled(rows);
+  add_shaw_products(site, table_, q, factor, tile);
 }
 
 template <class T>
@@ -48,8 +62,9 @@ void Shaw<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTil
     return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
   }
   double* const dtable = gradient_size() > 0 ? gradients.parameters : nullptr;
-  pull_shaw_products<T>(site, table_, rows.q, rows.scale, dscores.rows(site),
-                        {gradients.dq, dtable});
+  const auto [q, factor] = scaled(rows);
+  pull_shaw_products<T>(site, table_, q, factor, dscores.rows(site),
+                        {gradients.dq, rows.scale, dtable});
 }
 
 template <class T>

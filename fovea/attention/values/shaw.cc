@@ -48,7 +48,7 @@ void Shaw<T>::pull_parameters(const TileSite& site, const ScoreTile<const T>& we
   if (weights.lanes == TileLanes::kQueries) {
     return ValuePart<T>::pull_parameters(site, weights, d_o, sums);
   }
-  pull_shaw_products<T>(site, table_, d_o, T{1}, weights.rows(site), {{}, sums});
+  pull_shaw_products<T>(site, table_, d_o, T{1}, weights.rows(site), {{}, T{1}, sums});
 }
 
 template <class T>
