@@ -84,7 +84,6 @@ struct BackwardTile {
   Rows<const T> packed_d_o() const {
     return {chunk.packed.d_o + chunk.packed.slot(head, query) * Dvp, queries, Dvp};
   }
-  // What parts see of them: without the columns that fill up vectors.
   Rows<const T> scaled_q() const { return packed_q().columns_slice(0, call.in.q.width); }
   Rows<const T> d_o() const { return packed_d_o().columns_slice(0, call.in.v.width); }
   T keep_scale() const {

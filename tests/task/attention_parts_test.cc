@@ -74,6 +74,17 @@ TEST(AttentionParts, ScoresAndRotaryAreChosen) {
                 "attention: score_w is there, and the score is dot");
 }
 
+TEST(AttentionParts, RelativePositionsStandBeforeTheCap) {
+  const AttentionTensors tensors = tensors_with(
+      {{"slopes", Tensor({2})}, {"shaw_v", Tensor({5, 4})}, {"shaw_k", Tensor({5, 8})}});
+  const AttentionSettings settings{.softcap = 2, .order = ShawOrder::kKeyMinusQuery};
+  const AttentionCall<float> call(settings, tensors);
+  EXPECT_EQ(call.attention.bias.name(), "shaw(j-i) + softcap(2) + alibi");
+  EXPECT_EQ(call.attention.values.name(), "shaw(j-i)");
+  const AttentionSettings unsaid;
+  EXPECT_EQ(AttentionCall<float>(unsaid, tensors).attention.values.name(), "shaw");
+}
+
 TEST(AttentionParts, OffsetsPackTheBatch) {
   const Tensor offsets = ints({3}, {0, 1, 3});
   const AttentionTensors tensors =
