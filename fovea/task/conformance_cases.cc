@@ -137,7 +137,7 @@ constexpr Row kRows[] = {
     {"packed-causal", "causal=bottom-right", kPacked, kPackedSizes},
     {"packed-dropout", "dropout=0.25", kPacked, kPackedSizes},
     {"packed-tiles", "causal=bottom-right", "query_offsets=0,1,66,70 key_offsets=0,9,80,150",
-     "B=1 T=70 S=150 H=2 G=1 N+1=4"},
+     "B=1 T=70 S=150 H=2 G=1 N=3"},
 
     // Masked values never reach a result.
     {"poisoned-keys", "", "key_lengths=7,4 k!36 v!18"},
