@@ -158,7 +158,7 @@ constexpr index kLength = 2048;
 template <class V>
 class Part {
  public:
-  Part() : data_(1, kLength), parts_{.most = kLength}, call_(sizes()) {}
+  Part() : data_(1, kLength), parts_{.most = kLength, .width = sizes().D}, call_(sizes()) {}
 
   void expect_linear(const std::string& name, const Attention<V>& attention) {
     SCOPED_TRACE(name);
