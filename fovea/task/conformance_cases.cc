@@ -84,7 +84,7 @@ constexpr Row kRows[] = {
     {"shaw-keys-j-i", "order=j-i", "shaw_k"},
     {"shaw-values-j-i", "order=j-i", "shaw_v"},
     {"shaw-no-distance", "", "shaw_k shaw_v", "s=0"},
-    {"shaw-tiles", "scale=0.5", "shaw_k shaw_v", "B=1 T=70 S=150 H=2 G=1 D=17 Dv=9 s=16"},
+    {"shaw-tiles", "window=40,0", "shaw_k shaw_v", "B=1 T=70 S=150 H=1 G=1 D=17 Dv=9 s=30"},
     {"shaw-tiles-j-i", "order=j-i causal=bottom-right", "shaw_k shaw_v",
      "B=1 T=70 S=150 H=2 G=1 s=3"},
     {"all-biases", "softcap=2", "bias slopes t5"},
