@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several calls of attention, float32, timed in turns in one process:
+//
+//   fovea_bench_attention THREADS CALL [-- CALL ...]
+//   CALL: B,T,S,H,G,D,Dv [+TENSOR ...] [--OPTION[=VALUE] ...]
+//
+// OPTIONs and TENSORs are those of `fovea attention`: a part of a call that gets its row there can
+// be timed here. Operands are random; so is what is named with +, whose axes of size "N or 1" are 1
+// for the batch and N for all others. +key_lengths and +query_lengths spread the lengths evenly
+// over (0, T]. --lambda adds a lambda with a tanh and a parameter that is learned; --forward leaves
+// out the backward. One line of JSON comes back; seconds are medians over the rounds.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/clock.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/random.h"
+#include "fovea/config/flags.h"
+#include "fovea/config/json.h"
+#include "fovea/simd/isa.h"
+#include "fovea/simd/peak.h"
+#include "fovea/task/attention_call.h"
+#include "fovea/task/attention_parts.h"
+
+namespace fovea {
+namespace {
+
+constexpr double kSecondsOfARound = 0.05, kSecondsInAll = 6;
+constexpr int kMostRounds = 15;
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; std::getline(stream, word, at);) words.push_back(word);
+  return words;
+}
+
+using SizeOf = std::map<std::string, index>;
+
+SizeOf sizes_of(const std::string& text) {
+  static constexpr std::array kNames = {"B", "T", "S", "H", "G", "D", "Dv"};
+  const std::vector<std::string> numbers = split(text, ',');
+  if (numbers.size() != kNames.size()) throw Error(ErrorCode::kUsage, "sizes: B,T,S,H,G,D,Dv", "");
+  SizeOf sizes;
+  for (std::size_t n = 0; n < kNames.size(); ++n) sizes[kNames[n]] = std::stol(numbers[n]);
+  sizes["2D"] = 2 * sizes["D"];
+  sizes["buckets"] = 32;
+  sizes["2s+1"] = 33;
+  return sizes;
+}
+
+Shape shape_of(const TensorSpec& spec, const SizeOf& sizes) {
+  std::vector<index> shape;
+  for (const std::string& word : split(std::string(spec.axes), ' ')) {
+    const std::string letter = word.substr(0, word.find('|'));
+    shape.push_back(word == "B|1" ? 1 : sizes.at(letter));
+  }
+  return Shape(shape);
+}
+
+Tensor values_of(const TensorSpec& spec, const SizeOf& sizes, std::uint64_t number) {
+  const bool real = spec.values == TensorValues::kReal;
+  Tensor tensor(shape_of(spec, sizes), real ? DType::kFloat32 : DType::kInt32);
+  const index count = tensor.size();
+  Random random(1, RandomUse::kTest, number);
+  for (index n = 0; n < count; ++n) {
+    if (real) {
+      tensor.data<float>()[n] = static_cast<float>(random.normal());
+    } else {
+      tensor.data<std::int32_t>()[n] = static_cast<std::int32_t>(sizes.at("T") * (n + 1) / count);
+    }
+  }
+  return tensor;
+}
+
+// One call, ready to run: it stays where it is.
+struct Timed {
+  SizeOf sizes;
+  AttentionSettings settings;
+  bool has_lambda = false, has_backward = true;
+  std::unique_ptr<AttentionTensors> tensors;
+  std::unique_ptr<AttentionCall<float>> call;
+  std::array<float, 1> learned = {5}, dlearned = {};
+  AttentionOutputs<float> outputs;
+  AttentionSaved<float> saved;
+  AttentionGradients<float> gradients;
+  int repeats = 1;
+  std::vector<double> forwards, backwards;
+
+  explicit Timed(const std::vector<std::string>& words);
+  void forward(const Context& ctx) const {
+    attention_forward(ctx, call->attention, call->in, outputs);
+  }
+  void backward(const Context& ctx) const {
+    attention_backward(ctx, call->attention, call->in, saved, gradients);
+  }
+  void time(const Context& ctx);
+  Json json(const Context& ctx) const;
+
+ private:
+  void read(const std::vector<std::string>& words, std::vector<std::string>& names);
+};
+
+void Timed::read(const std::vector<std::string>& words, std::vector<std::string>& names) {
+  std::vector<Field> fields = fields_of(settings);
+  for (const std::string& word : words) {
+    if (word.starts_with("+")) {
+      names.push_back(word.substr(1));
+    } else if (word == "--lambda") {
+      has_lambda = true;
+    } else if (word == "--forward") {
+      has_backward = false;
+    } else if (word.starts_with("--")) {
+      const std::size_t equals = std::min(word.find('='), word.size());
+      const std::string name = word.substr(2, equals - 2);
+      std::vector<Flag> flags = flags_of(fields);
+      const auto flag = std::find_if(flags.begin(), flags.end(),
+                                     [&](const Flag& one) { return one.name == name; });
+      if (flag == flags.end()) throw Error(ErrorCode::kUsage, word + ": no such option", "");
+      const bool bare = equals == word.size();
+      flag->set(std::vector<std::string>{bare ? "true" : word.substr(equals + 1)});
+    } else {
+      sizes = sizes_of(word);
+    }
+  }
+}
+
+Timed::Timed(const std::vector<std::string>& words) {
+  std::vector<std::string> names = {"q", "k", "v", "do"};
+  read(words, names);
+  settings.backward = has_backward;
+  std::vector<NamedTensor> all;
+  for (const std::string& name : names) {
+    const auto specs = attention_tensor_specs();
+    const auto spec = std::find_if(specs.begin(), specs.end(),
+                                   [&](const TensorSpec& one) { return one.name == name; });
+    if (spec == specs.end()) throw Error(ErrorCode::kUsage, name + ": no such tensor", "");
+    all.push_back({name, values_of(*spec, sizes, all.size())});
+  }
+  tensors = std::make_unique<AttentionTensors>(all, attention_tensor_specs(), "bench");
+  call = std::make_unique<AttentionCall<float>>(settings, *tensors);
+  if (has_lambda) {
+    call->add(bias::of(bias::Learned<float, 1>{learned, dlearned},
+                       [](auto s, const auto&, const auto& a) { return a[0] * tanh(s / a[0]); }));
+  }
+  const auto& [q, k, v] = call->in;
+  outputs.o = call->view_out("o", q.length, q.heads, v.width);
+  if (std::holds_alternative<norm::Softmax>(call->attention.norm)) {
+    outputs.lse = call->rows_out("lse");
+  }
+  saved = {outputs.o, outputs.lse, call->view("do")};
+  gradients = {call->view_out("dq", q.length, q.heads, q.width),
+               call->view_out("dk", k.length, k.heads, k.width),
+               call->view_out("dv", v.length, v.heads, v.width)};
+}
+
+double seconds_of(const std::function<void()>& work, int repeats) {
+  const double begin = monotonic_seconds();
+  for (int n = 0; n < repeats; ++n) work();
+  return (monotonic_seconds() - begin) / repeats;
+}
+
+void Timed::time(const Context& ctx) {
+  forwards.push_back(seconds_of([&] { forward(ctx); }, repeats));
+  if (has_backward) backwards.push_back(seconds_of([&] { backward(ctx); }, repeats));
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+Json Timed::json(const Context& ctx) const {
+  const AttentionPlan plan = attention_plan(ctx, call->attention, call->in);
+  return Json::Object{{"forward_seconds", median(forwards)},
+                      {"backward_seconds", median(backwards)},
+                      {"kernel", plan.kernel},
+                      {"kept_scores", plan.kept_scores}};
+}
+
+int run(int threads, const std::vector<std::vector<std::string>>& words) {
+  const Context ctx(threads);
+  std::vector<std::unique_ptr<Timed>> calls;
+  for (const auto& of_call : words) calls.push_back(std::make_unique<Timed>(of_call));
+  double once = 0;
+  for (auto& timed : calls) {
+    timed->forward(ctx);
+    if (timed->has_backward) timed->backward(ctx);
+    const double begin = monotonic_seconds();
+    timed->time(ctx);
+    const double seconds = monotonic_seconds() - begin;
+    timed->repeats = std::clamp(static_cast<int>(kSecondsOfARound / seconds), 1, 1000);
+    timed->forwards.clear();
+    timed->backwards.clear();
+    once += seconds * timed->repeats;
+  }
+  const int rounds = std::clamp(static_cast<int>(kSecondsInAll / once), 3, kMostRounds);
+  std::vector<double> peaks;
+  for (int round = 0; round < rounds; ++round) {
+    peaks.push_back(fma_gflops(ctx));
+    for (auto& timed : calls) timed->time(ctx);
+  }
+  Json::Array results;
+  for (const auto& timed : calls) results.push_back(timed->json(ctx));
+  const Json::Object answer = {{"isa", std::string(isa_name(current_isa()))},
+                               {"fma_gflops", median(peaks)},
+                               {"peak_memory_bytes", peak_memory_bytes()},
+                               {"calls", results}};
+  fmt::print("{}\n", Json(answer).line());
+  return 0;
+}
+
+}  // namespace
+}  // namespace fovea
+
+int main(int argc, char** argv) {
+  try {
+    if (argc < 3) throw fovea::Error(fovea::ErrorCode::kUsage, "usage: THREADS CALL [-- CALL]", "");
+    std::vector<std::vector<std::string>> words(1);
+    for (int n = 2; n < argc; ++n) {
+      if (std::string_view(argv[n]) == "--") {
+        words.emplace_back();
+      } else {
+        words.back().emplace_back(argv[n]);
+      }
+    }
+    return fovea::run(std::atoi(argv[1]), words);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "fovea_bench_attention: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The table of speeds of attention: every row of it, against PyTorch, in turns, float32.
+
+Writes bench/results/PROCESSOR.json; bench/speed_page.py makes docs/speed.md and its pictures of
+what lies there. Rows are measured again one by one with --only. With FOVEA_ISA=avx2 and
+ATEN_CPU_CAPABILITY=avx2 both sides are pinned to AVX2, and the results go to a file of their own.
+
+A row is one or more calls, timed in turns in one process, and PyTorch's fastest way to do the same.
+Rows of dot products have a target for the ratio, or for the share of the FMA peak; rows of parts
+have one for the time beside plain dot products ("beside", at most) and one for the ratio.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+
+import common
+from common import Worker
+
+HERE = pathlib.Path(__file__).resolve().parent
+KINDS = "forward", "backward"
+
+
+def sizes(B, T, H, D, S=None):
+    return [B, T, S or T, H, H, D, D]
+
+
+def dot_rows():
+    """Forward and backward of dot products: (name, sizes, causal, targets of ratio and share)."""
+    for D in (64, 128):
+        for B, H, T in [(1, 1, 512), (4, 12, 512), (1, 1, 1024), (4, 12, 1024), (1, 1, 4096), (1, 8, 4096)]:
+            few = B * H == 1 and T >= 1024
+            yield B, H, T, D, False, {"forward": (1.2, 0.85), "backward": (1.35, None if few else 0.88)}
+            yield B, H, T, D, True, {"forward": (1.5, 0.80), "backward": (1.7, 0.84)}
+    for B, H, T, D in [(8, 8, 128, 64), (4, 8, 1024, 32), (8, 8, 128, 32)]:
+        yield B, H, T, D, False, {"forward": (1.4, None), "backward": (1.5, None)}
+        yield B, H, T, D, True, {"forward": (1.8, None), "backward": (1.8, None)}
+
+
+PARTS = {  # case: words of the call
+    "alibi": ["+slopes"], "t5": ["+t5", "--t5-causal"], "shaw": ["+shaw_k", "+shaw_v"], "softcap": ["--softcap=30"],
+    "sink": ["+sink"], "dense": ["+bias"], "lambda": ["--lambda"], "dropout": ["--dropout=0.1"],
+}
+FLEX = {"noop": [], "causal": ["--causal=bottom-right"], "alibi": ["--causal=bottom-right", "+slopes"],
+        "softcap": ["--causal=bottom-right", "--softcap=30"], "window": ["--window=256,0"]}
+CAUSAL = ["--causal=bottom-right"]
+
+
+def rows():
+    """Rows: a dict of a name, ours (words of each call), peer (a question), targets."""
+    for B, H, T, D, causal, targets in dot_rows():
+        name = f"dot B{B} H{H} T{T} D{D} {'causal' if causal else 'full'}"
+        yield {"name": name, "section": "dot", "calls": [(sizes(B, T, H, D), CAUSAL if causal else [])],
+               "sdpa": {"batch": B, "heads": H, "length": T, "head_dim": D, "causal": causal},
+               "pairs": B * H * (T * (T + 1) / 2 if causal else T * T), "D": D, "targets": targets}
+    for B in (1, 4, 16):
+        yield {"name": f"small B{B} H4 T40 D32", "section": "small", "calls": [(sizes(B, 40, 4, 32), CAUSAL)],
+               "peer": {"case": "dot", "sizes": sizes(B, 40, 4, 32)}, "ratio": 2.5}
+    shape = sizes(1, 2048, 8, 64)
+    for case, words in PARTS.items():
+        yield {"name": case, "section": "parts", "calls": [(shape, CAUSAL + words), (shape, CAUSAL)],
+               "peer": {"case": case, "sizes": shape, "compile_too": True}, "beside": 1.35,
+               "ratio": 6 if case == "dropout" else 2.5}
+    yield {"name": "entropy + top-8", "section": "parts", "beside": 1.15,
+           "calls": [(shape, [*CAUSAL, "--observe=entropy,topk=8"]), (shape, CAUSAL)]}
+    for example, words in FLEX.items():
+        yield {"name": f"flex {example}", "section": "flex", "calls": [(shape, [*words, "--forward"])],
+               "peer": {"case": f"flex {example}", "sizes": shape}, "ratio": 2}
+    for T in (1024, 4096, 16384, 65536, 1048576):
+        row = {"name": f"window 64 T{T}", "section": "window", "length": T,
+               "calls": [(sizes(1, T, 1, 64), ["--window=64,64"])]}
+        if T == 16384:
+            row |= {"peer": {"case": "window", "sizes": sizes(1, T, 1, 64)}, "ratio": 40}
+        yield row
+    yield {"name": "ragged B16 H8 T512", "section": "ragged", "ratio": 2.5,
+           "calls": [(sizes(16, 512, 8, 64), ["+key_lengths", "+query_lengths"])],
+           "peer": {"case": "ragged", "sizes": sizes(16, 512, 8, 64)}}
+
+
+def words_of(calls):
+    words = []
+    for numbers, options in calls:
+        words += ["--"] * bool(words) + [",".join(map(str, numbers)), *options]
+    return words
+
+
+def ours(options, row):
+    command = [options.program, str(options.threads), *words_of(row["calls"])]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", env=common.environment(options.threads),
+                          preexec_fn=common.pin(options.threads), check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stderr}")
+    return common.last_object(done.stdout)
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def of_dot(row, mine, theirs):
+    """Ratio and share of each direction; a target is met by either."""
+    result = {}
+    for kind, flops in zip(KINDS, (4, 10)):
+        seconds = median(one["calls"][0][f"{kind}_seconds"] for one in mine)
+        share = median(flops * row["pairs"] * row["D"] / one["calls"][0][f"{kind}_seconds"] / one["fma_gflops"] / 1e9
+                       for one in mine)
+        ratio, least = row["targets"][kind]
+        peer = median(one[f"{kind}_seconds"] for one in theirs) if theirs else None
+        result[kind] = {"share": share, "ratio": peer and peer / seconds, "target": ratio, "target_share": least,
+                        "met": bool(peer and peer / seconds >= ratio) or bool(least and share >= least)}
+    return result
+
+
+def total(call):
+    return call["forward_seconds"] + call["backward_seconds"]
+
+
+def of_call(row, mine, theirs):
+    """Time beside plain dot products, ratio to PyTorch, memory."""
+    result = {"seconds": median(total(one["calls"][0]) for one in mine), "kernel": mine[0]["calls"][0]["kernel"],
+              "peak_memory_bytes": max(one["peak_memory_bytes"] for one in mine)}
+    met = []
+    if "beside" in row:
+        result["beside"] = median(total(one["calls"][0]) / total(one["calls"][1]) for one in mine)
+        result["target_beside"] = row["beside"]
+        met.append(result["beside"] <= row["beside"])
+    if theirs:
+        result["ratio"] = median(one["seconds"] for one in theirs) / result["seconds"]
+        result["way"] = theirs[0]["way"]
+        result["target"] = row["ratio"]
+        met.append(result["ratio"] >= row["ratio"])
+    if met:
+        result["met"] = all(met)
+    return result
+
+
+def measure(options, row, workers):
+    mine, theirs = [], []
+    for _ in range(options.rounds):
+        mine.append(ours(options, row))
+        kind = "sdpa" if "sdpa" in row else "peer"
+        if kind in row and workers.get(kind):
+            theirs.append(workers[kind].ask(**row[kind]))
+    return of_dot(row, mine, theirs) if "targets" in row else of_call(row, mine, theirs)
+
+
+def told(result):
+    if "forward" in result:
+        return "  ".join(f"{kind} {told_one(result[kind])}" for kind in KINDS)
+    return told_one(result)
+
+
+def told_one(one):
+    words = []
+    if one.get("ratio"):
+        words.append(f"ratio {one['ratio']:.2f} ({one['target']})")
+    if one.get("share"):
+        words.append(f"share {one['share']:.2f}" + (f" ({one['target_share']})" if one["target_share"] else ""))
+    if one.get("beside"):
+        words.append(f"beside plain {one['beside']:.2f} ({one['target_beside']})")
+    if "way" in one:
+        words.append(one["way"])
+    return ", ".join(words) + ("" if "met" not in one else "" if one["met"] else "  MISSED")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    common.add_common_options(parser, rounds=3)
+    parser.add_argument("--program", default=str(common.ROOT / "build" / "release" / "bench" / "fovea_bench_attention"))
+    parser.add_argument("--only", default="", help="rows whose section or name matches this expression")
+    parser.add_argument("--out", type=pathlib.Path, help="the file of results, which is added to")
+    options = parser.parse_args()
+    machine = common.machine(options)
+    print(machine)
+    pinned = os.environ.get("FOVEA_ISA", "")
+    name = re.sub(r"[^A-Za-z0-9]+", "-", f"{machine.split(';')[0]} {pinned}").strip("-").lower()
+    out = options.out or HERE / "results" / f"{name}.json"
+    known = json.loads(out.read_text()) if out.exists() else {"rows": {}}
+    workers = {kind: Worker(options, HERE / script)
+               for kind, script in {"sdpa": "peer_attention.py", "peer": "peer_parts.py"}.items()}
+    for kind, worker in list(workers.items()):
+        if "absent" in worker.hello:
+            print(f"PyTorch: not measured: {worker.hello['absent']}")
+            workers[kind] = None
+    known |= {"machine": machine, "peer": next((w.hello["ready"] for w in workers.values() if w), None)}
+    for row in rows():
+        if not re.search(options.only, f"{row['section']} {row['name']}"):
+            continue
+        result = measure(options, row, workers)
+        known["rows"][row["name"]] = {"section": row["section"], **({"length": row["length"]} if "length" in row else {}),
+                                      **result}
+        print(f"{row['name']:32} {told(result)}", flush=True)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(known, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
