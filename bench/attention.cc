@@ -154,7 +154,7 @@ Timed::Timed(const std::vector<std::string>& words) {
   call = std::make_unique<AttentionCall<float>>(settings, *tensors);
   if (has_lambda) {
     call->add(bias::of(bias::Learned<float, 1>{learned, dlearned},
-                       [](auto s, const auto&, const auto& a) { return a[0] * tanh(s / a[0]); }));
+                       [](auto s, const auto& a) { return a[0] * tanh(s / a[0]); }));
   }
   const auto& [q, k, v] = call->in;
   outputs.o = call->view_out("o", q.length, q.heads, v.width);
