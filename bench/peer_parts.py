@@ -28,6 +28,7 @@ class Ways:
 
     def __init__(self, torch):
         self.torch, self.F = torch, torch.nn.functional
+        self.masks = {}  # made once, as a program would
 
     def distances(self, q, k):
         T, S = q.shape[2], k.shape[2]
@@ -82,13 +83,17 @@ class Ways:
         return self.F.dropout(self.torch.softmax(self.weights(q, k), -1), 0.1) @ v
 
     def padded(self, q, k, v):
-        T = q.shape[2]
-        lengths = self.torch.tensor([T * (b + 1) // q.shape[0] for b in range(q.shape[0])])
-        keep = self.torch.arange(T) < lengths[:, None]
-        return self.F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None, None, :])
+        B, T = q.shape[0], q.shape[2]
+        if (B, T) not in self.masks:
+            lengths = self.torch.tensor([T * (b + 1) // B for b in range(B)])
+            self.masks[B, T] = (self.torch.arange(T) < lengths[:, None])[:, None, None, :]
+        return self.F.scaled_dot_product_attention(q, k, v, attn_mask=self.masks[B, T])
 
     def band(self, q, k, v):
-        return self.F.scaled_dot_product_attention(q, k, v, attn_mask=self.distances(q, k).abs() <= 64)
+        T = q.shape[2]
+        if T not in self.masks:
+            self.masks[T] = self.distances(q, k).abs() <= 64
+        return self.F.scaled_dot_product_attention(q, k, v, attn_mask=self.masks[T])
 
     def cases(self):
         """name of a case -> (parameters that are learned, {name of a way: function})."""

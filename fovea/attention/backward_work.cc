@@ -103,6 +103,7 @@ bool Backward<T>::packs_together(const Unit& unit) const {
 template <class T>
 void Backward<T>::run() {
   clear_uncovered(sequences_, call_.gradients);
+  sums_.allocate();
   for (const auto& part : call_.attention.bias.parts()) part->start_gradient(ctx_);
   for (const Span& wave : units_.waves) run_wave(wave);
   sums_.store();

@@ -35,7 +35,6 @@ index GradientSums<T>::add_tables(index first_head, index last_head, index chunk
   for (index n = 0; n < chunks; ++n) {
     for (index h = first_head; h < last_head; ++h) head_of_.push_back(h);
   }
-  sums_.resize(head_of_.size() * static_cast<std::size_t>(size_));
   return first;
 }
 

@@ -18,11 +18,15 @@ class GradientSums {
   GradientSums(const Attention<T>& attention, index heads);
 
   index size() const { return size_; }  ///< of a table
-  /// Room for `chunks` times the tables of heads [first_head, last_head), all 0; returns the number
-  /// of the first. Before any table is asked for.
+  /// Counts `chunks` times the tables of heads [first_head, last_head); returns the number of the
+  /// first.
   index add_tables(index first_head, index last_head, index chunks);
+  /// Room for all that were counted, all 0. Before any table is written.
+  void allocate() { sums_.resize(head_of_.size() * static_cast<std::size_t>(size_)); }
   double* table(index number) const { return sums_.data() + number * size_; }
-  double bytes() const { return static_cast<double>(sums_.size() * sizeof(double)); }
+  double bytes() const {
+    return static_cast<double>(head_of_.size()) * static_cast<double>(size_) * sizeof(double);
+  }
 
   /// What one sequence adds to the gradient of a head's sink: its weight is exp(sink - lse), its
   /// value 0. delta [T'] is dO . O.

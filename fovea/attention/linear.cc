@@ -60,9 +60,14 @@ class LinearScan {
     return (width() + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes;
   }
   index state_size() const { return D() * padded_width(); }
-  // Up to here it is not worth the while to build a state.
+  // Is it less work to sum the rows of y up than to meet them one by one?
   bool has_states(const ScanUnit& unit) const {
-    return unit.ys > std::max(kBlock, 2 * D() * width() / (D() + width()));
+    const auto count = [](Span heads, index rows) {
+      return static_cast<double>((heads.end - heads.begin) * rows);
+    };
+    const double x = count(unit.x_heads, unit.xs), y = count(unit.y_heads, unit.ys);
+    const auto d = static_cast<double>(D()), w = static_cast<double>(width());
+    return unit.ys > kBlock && x * y * (d + w) > (x + y) * d * w;
   }
   index kept_by(const ScanUnit& unit, index x) const {
     return causal_ ? std::clamp<index>(x + unit.offset + 1, 0, unit.ys) : unit.ys;
@@ -75,8 +80,12 @@ class LinearScan {
   }
   void add_to_state(const ScanUnit& unit, Span ys, Rows<T> state) const;
   void sum_segments(T* states) const;
-  void run_item(const ScanUnit& unit, index first, T* states) const;
-  void run_tile(const ScanUnit& unit, Span xs, Rows<const T> state, index in_state) const;
+  void run_item(const ScanUnit& unit, index head, index first, T* states) const;
+  struct Tile {
+    index head;
+    Span xs;
+  };
+  void run_tile(const ScanUnit& unit, const Tile& tile, Rows<const T> state, index in_state) const;
 
   const Context& ctx_;
   const Scan<T>& scan_;
@@ -179,32 +188,34 @@ void LinearScan<T>::run() const {
   sum_segments(states);
   struct Item {
     const ScanUnit& unit;
-    index first;
+    index head, first;
   };
   std::vector<Item> items;
   for (const ScanUnit& unit : units_) {
-    for (index x = 0; x < unit.xs; x += kSegment) items.push_back({unit, x});
+    for (index h = unit.x_heads.begin; h < unit.x_heads.end; ++h) {
+      for (index x = 0; x < unit.xs; x += kSegment) items.push_back({unit, h, x});
+    }
   }
   ctx_.for_each(static_cast<index>(items.size()), [&](index n) {
-    const auto& [unit, first] = items[static_cast<std::size_t>(n)];
-    run_item(unit, first, states);
+    const auto& [unit, head, first] = items[static_cast<std::size_t>(n)];
+    run_item(unit, head, first, states);
   });
 }
 
 // The tiles from x = `first` on: the state grows with them.
 template <class T>
-void LinearScan<T>::run_item(const ScanUnit& unit, index first, T* states) const {
+void LinearScan<T>::run_item(const ScanUnit& unit, index head, index first, T* states) const {
   Scratch scratch;
   const Rows<T> running(scratch.allocate<T>(state_size()), D(), padded_width());
   index in_state = -1;  // y in the running state
   const index end = std::min(unit.xs, first + kSegment);
   for (index x = first; x < end; x += kBlock) {
-    const Span xs{x, std::min(end, x + kBlock)};
+    const Tile tile{head, {x, std::min(end, x + kBlock)}};
     const index kept = kept_by(unit, x);
     if (!has_states(unit)) {
-      run_tile(unit, xs, running, 0);
+      run_tile(unit, tile, running, 0);
     } else if (kept == unit.ys) {
-      run_tile(unit, xs, state(states, unit.first_state + segments_of(unit.ys)), unit.ys);
+      run_tile(unit, tile, state(states, unit.first_state + segments_of(unit.ys)), unit.ys);
     } else {
       const index whole = kept / kBlock * kBlock;
       if (in_state < 0) {
@@ -214,35 +225,34 @@ void LinearScan<T>::run_item(const ScanUnit& unit, index first, T* states) const
       }
       add_to_state(unit, {in_state, whole}, running);
       in_state = whole;
-      run_tile(unit, xs, running, whole);
+      run_tile(unit, tile, running, whole);
     }
   }
 }
 
 template <class T>
-void LinearScan<T>::run_tile(const ScanUnit& unit, Span xs, Rows<const T> state,
+void LinearScan<T>::run_tile(const ScanUnit& unit, const Tile& tile, Rows<const T> state,
                              index in_state) const {
+  const auto& [head, xs] = tile;
   Scratch scratch;
   const index count = xs.end - xs.begin, kept = kept_by(unit, xs.end - 1);
   const Rows<T> sum(scratch.allocate<T>(count * padded_width()), count, padded_width());
-  for (index h = unit.x_heads.begin; h < unit.x_heads.end; ++h) {
-    const Rows<const T> a = rows(unit, scan_.a, scan_.side, h, xs);
-    if (in_state > 0) {
-      kernels_.take_state(a, state, sum);
-    } else {
-      std::fill_n(sum.data, count * padded_width(), T{0});
-    }
-    for (index y = in_state; y < kept; y += kBlock) {
-      const Span block{y, std::min(unit.ys, y + kBlock)};
-      for (index other = unit.y_heads.begin; other < unit.y_heads.end; ++other) {
-        kernels_.add_direct({a, rows(unit, scan_.b, other_side(), other, block),
-                             rows(unit, scan_.c, other_side(), other, block),
-                             xs.begin + unit.offset + 1 - y, !causal_},
-                            sum);
-      }
-    }
-    kernels_.store_scaled(sum, scale_, rows(unit, scan_.out, scan_.side, h, xs));
+  const Rows<const T> a = rows(unit, scan_.a, scan_.side, head, xs);
+  if (in_state > 0) {
+    kernels_.take_state(a, state, sum);
+  } else {
+    std::fill_n(sum.data, count * padded_width(), T{0});
   }
+  for (index y = in_state; y < kept; y += kBlock) {
+    const Span block{y, std::min(unit.ys, y + kBlock)};
+    for (index other = unit.y_heads.begin; other < unit.y_heads.end; ++other) {
+      kernels_.add_direct({a, rows(unit, scan_.b, other_side(), other, block),
+                           rows(unit, scan_.c, other_side(), other, block),
+                           xs.begin + unit.offset + 1 - y, !causal_},
+                          sum);
+    }
+  }
+  kernels_.store_scaled(sum, scale_, rows(unit, scan_.out, scan_.side, head, xs));
 }
 
 bool is_causal_or_cuts(const MaskPart& part) {

@@ -96,9 +96,9 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
   if (is_linear(attention, AttentionOutputs<T>())) {
     plan.kernel = std::is_same_v<T, float> ? "linear float32" : "linear float64";
     plan.forward_flops = linear_flops(attention, made);
-    plan.backward_flops = 3 * plan.forward_flops;
     plan.scratch_bytes = linear_scratch_bytes(ctx, attention, made);
   }
+  if (is_linear(attention)) plan.backward_flops = 3 * linear_flops(attention, made);
   plan.scratch_bytes += MappedCall<T>::bytes(attention, in);
   return plan;
 }

@@ -20,7 +20,8 @@ namespace {
 
 /// Settings are those of `fovea attention`: "causal=top-left t5_causal". Tensors beside q, k, v and
 /// do are drawn, unless values follow ("key_lengths=0,4"), or a bound ("keep<3"); their axes are
-/// those of the operator, unless they stand in brackets ("bias[1,H,1,S]"). "v~6" ends in six zeros,
+/// those of the operator, unless they stand in brackets ("bias[1,H,1,S]"). Weights are seen in all
+/// ways, unless "unseen" stands among the settings. "v~6" ends in six zeros,
 /// "v!6" in six values of poison. Sizes replace those of kSizes, or name further axes.
 struct Row {
   std::string_view name, settings, tensors = {}, sizes = {};
@@ -125,6 +126,8 @@ constexpr Row kRows[] = {
     {"sigmoid-tiles", "norm=sigmoid", "", kTiles},
     {"none", "norm=none"},
     {"none-causal", "norm=none causal=bottom-right"},
+    {"none-linear", "norm=none unseen", "", kChunks},
+    {"none-linear-causal", "norm=none causal=bottom-right unseen", "", "B=1 T=300 S=320 D=4 Dv=4"},
     {"dropout", "dropout=0.3 seed=123456789012"},
     {"dropout-tiles", "dropout=0.1", "", kTiles},
 
@@ -275,7 +278,12 @@ std::vector<TensorRecipe> recipes_of(const Row& row) {
 AttentionSettings settings_of(const Row& row) {
   AttentionSettings settings;
   std::vector<Field> fields = fields_of(settings);
+  bool seen = true;
   for_each_word(row.settings, [&](std::string_view word) {
+    if (word == "unseen") {
+      seen = false;
+      return;
+    }
     const std::string name(word.substr(0, word.find('=')));
     const auto field = std::find_if(fields.begin(), fields.end(),
                                     [&](const Field& known) { return known.name == name; });
@@ -284,7 +292,7 @@ AttentionSettings settings_of(const Row& row) {
     set_from_text(*field, said ? "true" : std::string(word.substr(name.size() + 1)), name);
   });
   settings.backward = true;
-  if (settings.observe.empty()) {
+  if (seen && settings.observe.empty()) {
     const bool softmax = settings.norm == AttentionNormKind::kSoftmax;
     settings.observe = std::string(softmax ? "entropy,distance," : "") +
                        "max,topk=3,column_mass,weights,dropout_keep";

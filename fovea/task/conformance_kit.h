@@ -37,8 +37,8 @@ struct KitCase {
 /// Writes every case of conformance_cases(), what is expected by the definition in doubles. The
 /// tolerance of float32 is twice the error of its plain loops in float32, or 16 roundings where
 /// that is more, and then the next power of two; that of float64 is as many roundings of a double.
-/// The folder appears whole or not at all, and always holds the same bytes. Throws kOutputExists,
-/// kWrite, kDiskFull.
+/// The folder appears whole or not at all, and holds the same bytes whenever this machine writes
+/// it. Throws kOutputExists, kWrite, kDiskFull.
 void write_conformance_kit(const Context& context, const std::filesystem::path& folder);
 
 /// The cases of a folder, ours or another library's, whose files are all there and whole, with no

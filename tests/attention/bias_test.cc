@@ -78,10 +78,14 @@ void expect_tile_is_definition(const BiasPart<V>& part, double ulps = 0, double 
     for (std::size_t n = 0; n < sums.size(); ++n) {
       EXPECT_NEAR(sums[n], expected[n], 1e-10 * (1 + std::abs(expected[n])) + terms);
     }
-    for (std::size_t n = 0; n < memory.dq.size(); ++n) {
-      const double expected_dq = expected_memory.dq[n];
-      EXPECT_NEAR(memory.dq[n], expected_dq, near * std::max(std::abs(expected_dq), size));
-    }
+    const auto compare = [&](const std::vector<V>& now, const std::vector<V>& then) {
+      for (std::size_t n = 0; n < now.size(); ++n) {
+        const double right = then[n];
+        EXPECT_NEAR(now[n], right, near * std::max(std::abs(right), size));
+      }
+    };
+    compare(memory.dq, expected_memory.dq);
+    compare(memory.dk, expected_memory.dk);
   }
 }
 

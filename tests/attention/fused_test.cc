@@ -101,6 +101,7 @@ TEST(FusedAttention, SameBitsForAnyNumberOfThreads) {
       EXPECT_EQ(one.dtable, many.dtable);
       EXPECT_EQ(one.dt5, many.dt5);
       EXPECT_EQ(one.ddense, many.ddense);
+      EXPECT_EQ(one.dscore, many.dscore);
       EXPECT_EQ(one.dshaw_k, many.dshaw_k);
       EXPECT_EQ(one.dshaw_v, many.dshaw_v);
       EXPECT_EQ(one.entropy, many.entropy);

@@ -230,8 +230,31 @@ TEST(Traced, AFunctionThatBranchesIsItsDefinition) {
     for (int n = 0; n < 500; ++n) sum += s * (1.0f / (n + 1.0f));
     return sum;
   };
-  EXPECT_EQ(of<float>(long_one).name(), "function (score by score: it branches)");
+  EXPECT_EQ(of<float>(long_one).name(), "function (score by score: it takes too many steps)");
   expect_definition<float>(of<float>(long_one), kShapes[0], 0, 0);
+}
+
+TEST(Traced, TheNameKnowsOfTheBackward) {
+  const auto part = of<float>([](auto s) {
+    auto sum = s;
+    for (int n = 1; n < 60; ++n) sum = tanh(sum) / (abs(sum) + n);
+    return sum;
+  });
+  EXPECT_EQ(part.name(), "function (score by score: it takes too many steps)");
+  expect_definition<float>(part, kShapes[0], 8, 1);
+}
+
+TEST(Traced, ComparesAsTheDefinitionDoes) {
+  std::array<float, 1> learned = {0.3f}, dlearned = {};
+  const auto branch = of(Learned<float, 1>{learned, dlearned},
+                         [](auto s, const auto& a) { return a[0] <= 0.3 ? 2 * s : s; });
+  const auto quotient = of<float>([](auto s, const Place auto& at) {
+    return select(abs(at.position() - at.j) / 7.0 <= 6, s, -s);
+  });
+  for_each_isa([&] {
+    expect_definition<float>(branch, kShapes[0], 0, 0);
+    for (const Shape& shape : kShapes) expect_definition<float>(quotient, shape, 0, 0);
+  });
 }
 
 TEST(Traced, WhatTheFunctionThrowsPassesThrough) {

@@ -86,10 +86,13 @@ void LaneProgram::join_factors(const LaneTape& tape) {
     if (last_reader_[at(n)] == kNone || step.known || on_diagonals_[at(n)] || !takes_factor)
       continue;
     const TapeStep& product = tape.step(step.a);
-    if (product.op != TapeOp::kMul || last_reader_[at(step.a)] != n || readers_[at(step.a)] > 1) {
+    const bool divides = product.op == TapeOp::kDiv;
+    if ((product.op != TapeOp::kMul && !divides) || last_reader_[at(step.a)] != n ||
+        readers_[at(step.a)] > 1) {
       continue;
     }
-    if (tape.step(product.a).known == tape.step(product.b).known) continue;
+    const bool a_known = tape.step(product.a).known;
+    if (a_known == tape.step(product.b).known || (divides && a_known)) continue;
     const std::int16_t other = tape.step(product.a).known ? product.b : product.a;
     factor_of_[at(n)] = step.a;
     last_reader_[at(step.a)] = kNone;
@@ -130,7 +133,8 @@ void LaneProgram::add(const LaneTape& tape, int n) {
   } else if (factor_of_[at(n)] != kNone) {
     const TapeStep& product = tape.step(factor_of_[at(n)]);
     const bool first = tape.step(product.a).known;
-    step.value = tape.step(first ? product.a : product.b).value;
+    const double factor = tape.step(first ? product.a : product.b).value;
+    step.value = product.op == TapeOp::kDiv ? 1 / factor : factor;
     step.a = operand(tape, n, first ? product.b : product.a);
   } else {
     const int count = operands(step.op);

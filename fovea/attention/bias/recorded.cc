@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/bias/recorded.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -26,7 +28,7 @@ int RecordedFunction<T>::record(LaneTape& tape, const Sequence& sequence, index 
 template <class T>
 void RecordedFunction<T>::apply(const TileSite& site, const TileRows<T>& rows,
                                 const ScoreTile<T>& tile) const {
-  LaneTape tape(LaneTape::Learned::kConstant);
+  LaneTape tape = LaneTape::of<T>(LaneTape::Learned::kConstant);
   const int result = record(tape, site.sequence, site.head);
   if (!tape.is_valid()) return BiasPart<T>::apply(site, rows, tile);
   const Rows<T> values = tile.rows(site);
@@ -38,7 +40,7 @@ template <class T>
 void RecordedFunction<T>::pull(const TileSite& site, const TileRows<T>& rows,
                                const ScoreTile<T>& scores, const ScoreTile<T>& dscores,
                                const TileGradients<T>& gradients) const {
-  LaneTape tape(LaneTape::Learned::kSymbol);
+  LaneTape tape = LaneTape::of<T>(LaneTape::Learned::kSymbol);
   const int result = record(tape, site.sequence, site.head);
   const int of_score = tape.is_valid() ? tape.differentiate(result) : 0;
   if (!tape.is_valid()) return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
@@ -61,9 +63,12 @@ void RecordedFunction<T>::pull(const TileSite& site, const TileRows<T>& rows,
 
 template <class T>
 std::string RecordedFunction<T>::name() const {
-  LaneTape tape(LaneTape::Learned::kConstant);
-  record(tape, Sequence{.queries = 1, .keys = 1}, 0);
-  return tape.is_valid() ? name_ : name_ + " (score by score: it branches)";
+  LaneTape tape = LaneTape::of<T>(LaneTape::Learned::kSymbol);
+  const int result = record(tape, Sequence{.queries = 1, .keys = 1}, 0);
+  if (tape.is_valid()) tape.differentiate(result);
+  if (tape.is_valid()) return name_;
+  const char* const why = tape.is_full() ? "it takes too many steps" : "it branches";
+  return fmt::format("{} (score by score: {})", name_, why);
 }
 
 template class RecordedFunction<float>;

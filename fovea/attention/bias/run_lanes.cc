@@ -160,10 +160,11 @@ void Run<T>::Unary(const LaneStep& step, index n) const {
   }
 }
 
-// Products with 0 where the left side is 0, whatever the right side is.
+// Products with 0 where the left side is 0, whatever the right side is. Eq, not Ne, which some
+// instruction sets answer with no for a NaN: that one is passed on.
 template <class D, class V>
 HWY_INLINE V PullProduct(D d, V a, V b) {
-  return hn::IfThenElseZero(hn::Ne(a, hn::Zero(d)), hn::Mul(a, b));
+  return hn::IfThenZeroElse(hn::Eq(a, hn::Zero(d)), hn::Mul(a, b));
 }
 
 template <class T>
@@ -190,7 +191,7 @@ void Run<T>::Binary(const LaneStep& step, index n) const {
     case TapeOp::kEqual:
       return compare([](auto a, auto b) { return hn::Eq(a, b); });
     case TapeOp::kNotEqual:
-      return compare([](auto a, auto b) { return hn::Ne(a, b); });
+      return compare([](auto a, auto b) { return hn::Not(hn::Eq(a, b)); });
     default:
       return map([](auto d, auto a, auto b) { return PullProduct(d, a, b); });
   }
@@ -200,9 +201,9 @@ template <class T>
 void Run<T>::Select(const LaneStep& step, index n) const {
   constexpr Tag<T> d;
   for (index i = 0; i < n; i += kLanes<T>) {
-    const auto chosen = hn::Ne(hn::LoadU(d, strips[step.a] + i), hn::Zero(d));
+    const auto refused = hn::Eq(hn::LoadU(d, strips[step.a] + i), hn::Zero(d));
     const auto value =
-        hn::IfThenElse(chosen, hn::LoadU(d, strips[step.b] + i), hn::LoadU(d, strips[step.c] + i));
+        hn::IfThenElse(refused, hn::LoadU(d, strips[step.c] + i), hn::LoadU(d, strips[step.b] + i));
     hn::StoreU(value, d, strips[step.to] + i);
   }
 }

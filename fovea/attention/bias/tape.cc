@@ -10,7 +10,7 @@ namespace fovea {
 namespace {
 
 // The definition of each step.
-double evaluate(TapeOp op, double a, double b, double c) {
+double evaluate_exactly(TapeOp op, double a, double b, double c) {
   switch (op) {
     case TapeOp::kAdd:
       return a + b;
@@ -59,6 +59,17 @@ double evaluate(TapeOp op, double a, double b, double c) {
   }
 }
 
+double in_precision(double x, bool single) {
+  return single ? static_cast<double>(static_cast<float>(x)) : x;
+}
+
+// As the call's own type computes it.
+double evaluate(TapeOp op, double a, double b, double c, bool single) {
+  return in_precision(evaluate_exactly(op, in_precision(a, single), in_precision(b, single),
+                                       in_precision(c, single)),
+                      single);
+}
+
 double tanh_slope(double t) { return 1 - t * t; }
 double select(bool condition, double a, double b) { return condition ? a : b; }
 
@@ -81,7 +92,7 @@ Number partial(TapeOp op, int which, const Operands<Number>& x) {
     case TapeOp::kMul:
       return which == 0 ? x.b : x.a;
     case TapeOp::kDiv:
-      return which == 0 ? one / x.b : -x.result / x.b;
+      return which == 0 ? one / x.b : -x.result * (one / x.b);
     case TapeOp::kNeg:
       return -one;
     case TapeOp::kAbs:
@@ -110,6 +121,13 @@ Number partial(TapeOp op, int which, const Operands<Number>& x) {
   }
 }
 
+// A power of two, far from 0 and infinity in float, too.
+bool has_exact_inverse(double x) {
+  const double size = std::abs(x);
+  int exponent = 0;
+  return std::frexp(size, &exponent) == 0.5 && size > 0x1p-100 && size < 0x1p100;
+}
+
 constexpr double kScoreOfOneNumber = 0.5;
 
 TapeStep known_step(TapeOp op, double value) {
@@ -126,7 +144,8 @@ Traced Traced::record(TapeOp op, const Traced& a, const Traced& b, const Traced&
   for (const Traced* x : {&a, &b, &c}) {
     if (x->tape_ != nullptr) return x->tape_->record(op, a, b, c);
   }
-  return evaluate(op, a.value_, b.value_, c.value_);
+  const bool single = a.single_ || b.single_ || c.single_;
+  return {nullptr, -1, evaluate(op, a.value_, b.value_, c.value_, single), single};
 }
 
 TracedBool::operator bool() const {
@@ -144,8 +163,9 @@ Traced LaneTape::add(const TapeStep& step) {
     if (key(steps_[static_cast<std::size_t>(n)]) == key(step)) return number(n);
   }
   if (size_ == kMost) {
+    is_full_ = true;
     give_up();
-    return step.value;
+    return plain(step.value);
   }
   steps_[static_cast<std::size_t>(size_)] = step;
   one_number_[static_cast<std::size_t>(size_)] = step.value;
@@ -153,15 +173,16 @@ Traced LaneTape::add(const TapeStep& step) {
 }
 
 Traced LaneTape::score() {
-  if (!is_valid_) return kScoreOfOneNumber;
+  if (!is_valid_) return plain(kScoreOfOneNumber);
   TapeStep step{};
   step.op = TapeOp::kScore;
   step.matters = true;
-  return add(step);
+  const Traced score = add(step);
+  return is_valid_ ? score : plain(kScoreOfOneNumber);
 }
 
 Traced LaneTape::parameter(double value) {
-  if (learned_ == Learned::kConstant || !is_valid_) return value;
+  if (learned_ == Learned::kConstant || !is_valid_) return plain(value);
   TapeStep step = known_step(TapeOp::kParameter, value);
   step.matters = true;
   step.a = static_cast<std::int16_t>(parameters_++);
@@ -169,34 +190,38 @@ Traced LaneTape::parameter(double value) {
 }
 
 Traced LaneTape::place(index of_i, index of_j, index constant) {
-  if (!is_valid_) return constant;
+  const Traced at_the_first = plain(static_cast<double>(constant));
+  if (!is_valid_) return at_the_first;
   TapeStep step{};
   step.op = TapeOp::kPlace;
   step.of_i = of_i;
   step.of_j = of_j;
   step.constant = constant;
-  return add(step);
+  const Traced place = add(step);
+  return is_valid_ ? place : at_the_first;
 }
 
 int LaneTape::step_of(const Traced& number) {
   if (number.tape_ != nullptr) return number.step_;
-  return std::max(0, add(known_step(TapeOp::kConstant, number.value_)).step_);
+  const double value = in_precision(number.value_, single_);
+  return std::max(0, add(known_step(TapeOp::kConstant, value)).step_);
 }
 
 Traced LaneTape::record(TapeOp op, const Traced& a, const Traced& b, const Traced& c) {
-  if (!is_valid_) return evaluate(op, one_number(a), one_number(b), one_number(c));
+  const auto of_one_number = [&] {
+    return plain(evaluate(op, one_number(a), one_number(b), one_number(c), single_));
+  };
+  if (!is_valid_) return of_one_number();
   const bool known = is_known(a) && is_known(b) && is_known(c);
   const bool matter = matters(a) || matters(b) || matters(c);
-  const double value = known ? evaluate(op, a.value_, b.value_, c.value_) : 0;
-  if (known && !matter) return value;
+  const double value = known ? evaluate(op, a.value_, b.value_, c.value_, single_) : 0;
+  if (known && !matter) return plain(value);
   const bool adds = op == TapeOp::kAdd, multiplies = op == TapeOp::kMul;
   if ((adds && is_constant(a, 0)) || (multiplies && is_constant(a, 1))) return b;
   if ((adds && is_constant(b, 0)) || (multiplies && is_constant(b, 1))) return a;
   if (op == TapeOp::kSub && is_constant(b, 0)) return a;
-  if (op == TapeOp::kDiv && !known && is_known(b)) {
-    // A product is several times as fast, and as exact where 1 / b is neither 0 nor infinite.
-    const double size = std::abs(b.value_);
-    if (size > 0x1p-100 && size < 0x1p100) return a * (1 / b);
+  if (op == TapeOp::kDiv && !known && is_known(b) && has_exact_inverse(b.value_)) {
+    return a * (1 / b);  // several times as fast
   }
   TapeStep step = known_step(op, value);
   step.known = known;
@@ -205,7 +230,8 @@ Traced LaneTape::record(TapeOp op, const Traced& a, const Traced& b, const Trace
   step.a = static_cast<std::int16_t>(step_of(a));
   step.b = static_cast<std::int16_t>(count > 1 ? step_of(b) : -1);
   step.c = static_cast<std::int16_t>(count > 2 ? step_of(c) : -1);
-  return add(step);
+  const Traced result = add(step);
+  return is_valid_ ? result : of_one_number();
 }
 
 bool LaneTape::branch(int step) {
@@ -232,7 +258,7 @@ void LaneTape::give_up() {
     } else if (s.op == TapeOp::kPlace) {
       value = static_cast<double>(s.constant);
     } else {
-      value = evaluate(s.op, of(s.a), of(s.b), of(s.c));
+      value = evaluate(s.op, of(s.a), of(s.b), of(s.c), single_);
     }
   }
 }
@@ -260,7 +286,10 @@ void LaneTape::give(Adjoint* adjoints, int to, const Traced& by, const Adjoint& 
   }
   Adjoint& now = adjoints[to];
   if (step(to).known) {
-    if (known_count_ == kMostKnown) return give_up();
+    if (known_count_ == kMostKnown) {
+      is_full_ = true;
+      return give_up();
+    }
     known_[known_count_++] = {to, given.value, given.scale};
   } else if (!now.exists) {
     now = given;

@@ -44,7 +44,11 @@ class LaneTape {
 
   /// In the backward, learned numbers are symbols.
   enum class Learned { kConstant, kSymbol };
-  explicit LaneTape(Learned learned) : learned_(learned) {}
+  /// T is that of the call: what is known is computed in it.
+  template <class T>
+  static LaneTape of(Learned learned) {
+    return LaneTape(learned, sizeof(T) == sizeof(float));
+  }
   LaneTape(const LaneTape&) = delete;
   LaneTape& operator=(const LaneTape&) = delete;
 
@@ -56,6 +60,8 @@ class LaneTape {
 
   /// Does the tape say what the function does?
   bool is_valid() const { return is_valid_; }
+  /// If not: because it takes too many steps?
+  bool is_full() const { return is_full_; }
   /// Takes the branch of that one number, which is `step`.
   bool branch(int step);
 
@@ -73,8 +79,10 @@ class LaneTape {
 
  private:
   struct Adjoint;
+  LaneTape(Learned learned, bool single) : learned_(learned), single_(single) {}
+  Traced plain(double value) const { return {nullptr, -1, value, single_}; }
   Traced add(const TapeStep& step);
-  Traced number(int n) { return {this, n, step(n).value}; }
+  Traced number(int n) { return {this, n, step(n).value, single_}; }
   Traced operand(int n) { return n < 0 ? Traced() : number(n); }
   bool is_known(const Traced& x) const { return x.tape_ == nullptr || step(x.step_).known; }
   bool matters(const Traced& x) const { return x.tape_ != nullptr && step(x.step_).matters; }
@@ -92,7 +100,8 @@ class LaneTape {
   int size_ = 0;
   int parameters_ = 0;
   Learned learned_;
-  bool is_valid_ = true;
+  bool single_;
+  bool is_valid_ = true, is_full_ = false;
   std::array<double, kMost> one_number_;  // of each step, once the tape is not valid
 };
 

@@ -91,7 +91,8 @@ class Traced {
  private:
   friend class LaneTape;
   friend class TracedBool;
-  Traced(LaneTape* tape, int step, double value) : tape_(tape), step_(step), value_(value) {}
+  Traced(LaneTape* tape, int step, double value, bool single)
+      : tape_(tape), step_(step), value_(value), single_(single) {}
   static Traced record(TapeOp op, const Traced& a) { return record(op, a, 0, 0); }
   static Traced record(TapeOp op, const Traced& a, const Traced& b) { return record(op, a, b, 0); }
   static Traced record(TapeOp op, const Traced& a, const Traced& b, const Traced& c);
@@ -99,6 +100,7 @@ class Traced {
   LaneTape* tape_ = nullptr;  // none: a constant
   int step_ = -1;             // on the tape
   double value_ = 0;          // of a constant, and of what is the same all over the tile
+  bool single_ = false;       // a number of a call in float: what meets it is rounded to float
 };
 
 /// What a comparison of such numbers gives: many answers. select() takes each; a branch can take
