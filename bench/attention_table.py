@@ -146,7 +146,8 @@ def measure(options, row, workers):
         kind = "sdpa" if "sdpa" in row else "peer"
         if kind in row and workers.get(kind):
             theirs.append(workers[kind].ask(**row[kind]))
-    return of_dot(row, mine, theirs) if "targets" in row else of_call(row, mine, theirs)
+    result = of_dot(row, mine, theirs) if "targets" in row else of_call(row, mine, theirs)
+    return {"rounds": options.rounds, **result}
 
 
 def told(result):

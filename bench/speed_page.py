@@ -10,7 +10,7 @@ RESULTS, PAGE, IMAGES = ROOT / "bench" / "results", ROOT / "docs" / "speed.md", 
 
 HEAD = """# Speed of attention
 
-Fused attention in float32 against PyTorch on the same processor, in turns: `bench/attention_table.py` measures (see [benchmarks](benchmarks.md)), `bench/speed_page.py` makes this page of its results. A ratio is PyTorch's time over ours; a share is that of the FMA peak, which a loop in registers reaches around each run, and a causal share counts the kept half alone. A target stands in brackets; a row that misses it is marked.
+Fused attention in float32 against PyTorch on the same processor, in turns: `bench/attention_table.py` measures (see [benchmarks](benchmarks.md)), `bench/speed_page.py` makes this page of its results. A ratio is PyTorch's time over ours; a share is that of the FMA peak, which a loop in registers reaches around each run, and a causal share counts the kept half alone. A target stands in brackets; a row that misses it is marked. Each figure is the median over its rounds; rounds of their own processes differ by some per cent, and PyTorch's by much more.
 """
 SECTIONS = {
     "dot": "## Dot products\n\nB sequences, H heads, length T, head width D. A row meets its target by the ratio or by the share.\n",
@@ -26,22 +26,22 @@ def number(value, digits=2):
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def with_target(value, target, sign="at least"):
+def with_target(value, target):
     if value is None:
         return ""
-    return number(value) + (f" ({sign} {target})" if target else "")
+    return number(value) + (f" ({target})" if target else "")
 
 
 def lines_of_dot(rows):
-    yield "| | Forward | share | Backward | share |"
-    yield "|---|---|---|---|---|"
+    yield "| | Forward | share | Backward | share | Rounds |"
+    yield "|---|---|---|---|---|---|"
     for name, row in rows.items():
         cells = []
         for kind in ("forward", "backward"):
             one = row[kind]
             mark = "" if one["met"] else " **missed**"
             cells += [f"{with_target(one['ratio'], one['target'])}{mark}", with_target(one["share"], one["target_share"])]
-        yield f"| {name.removeprefix('dot ')} | {' | '.join(cells)} |"
+        yield f"| {name.removeprefix('dot ')} | {' | '.join(cells)} | {row.get('rounds', 1)} |"
 
 
 def lines_of_calls(rows):
@@ -49,7 +49,7 @@ def lines_of_calls(rows):
     yield "|---|---|---|---|"
     for name, row in rows.items():
         mark = "" if row.get("met", True) else " **missed**"
-        yield (f"| {name}{mark} | {with_target(row.get('beside'), row.get('target_beside'), 'at most')} |"
+        yield (f"| {name}{mark} | {with_target(row.get('beside'), row.get('target_beside'))} |"
                f" {with_target(row.get('ratio'), row.get('target'))} | {row.get('way', '')} |")
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # One interface target carries the flags of every target of ours; nothing is set globally, so a host
 # project that adds us as a subdirectory keeps its own.
+option(FOVEA_WARNINGS_ARE_ERRORS "Stop at warnings" ${PROJECT_IS_TOP_LEVEL})
 add_library(fovea_options INTERFACE)
 target_compile_options(fovea_options INTERFACE
-  -Wall -Wextra $<$<BOOL:${PROJECT_IS_TOP_LEVEL}>:-Werror> -Wshadow -Wnon-virtual-dtor -Wno-psabi
+  -Wall -Wextra $<$<BOOL:${FOVEA_WARNINGS_ARE_ERRORS}>:-Werror> -Wshadow -Wnon-virtual-dtor -Wno-psabi
   $<$<CXX_COMPILER_ID:Clang>:-Wno-unused-lambda-capture>
   # g++ 12 sees overlap in "text" + std::string where there is none (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>

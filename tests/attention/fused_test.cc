@@ -10,7 +10,7 @@ namespace {
 
 // Under the sanitizers the first problems only.
 #ifdef FOVEA_FEW_PROBLEMS
-constexpr std::uint64_t kProblems = 60;
+constexpr std::uint64_t kProblems = 40;
 #else
 constexpr std::uint64_t kProblems = 500;
 #endif

@@ -243,14 +243,16 @@ class Poisoned {
 TEST(AttentionPoison, ReachesNobodyThroughAMask) {
 #ifdef FOVEA_FEW_PROBLEMS
   const std::vector<std::pair<index, index>> sizes = {{17, 49}, {97, 257}};
+  const std::vector<float> poisons = {kNaN};
 #else
+  const std::vector<float> poisons = {kNaN, kInfinity, -kInfinity};
   const std::vector<std::pair<index, index>> sizes = {{15, 16},  {17, 17},  {47, 49},   {48, 65},
                                                       {63, 95},  {65, 97},  {128, 129}, {129, 255},
                                                       {70, 257}, {130, 300}};
 #endif
   for_each_isa([&] {
     for (const auto& [T, S] : sizes) {
-      for (const float poison : {kNaN, kInfinity, -kInfinity}) {
+      for (const float poison : poisons) {
         Poisoned(T, S, poison).expect_harmless();
         if (::testing::Test::HasFailure()) return;
       }
