@@ -320,8 +320,15 @@ void Backward<T>::run_shared(const Unit& unit) const {
     }
     ctx_.for_each(static_cast<index>(chunks.size()),
                   [&](index n) { compute(unit, chunks[static_cast<std::size_t>(n)]); });
-    ctx_.for_each(row_items, [&](index item) {
-      const index begin = item * kRows;
+    // The first chunk stores every row; of the others only what they cover is looked at.
+    Span covered{first == 0 ? 0 : sequence.queries, first == 0 ? sequence.queries : 0};
+    for (const auto& chunk : chunks) {
+      covered = {std::min(covered.begin, chunk.query_begin),
+                 std::max(covered.end, chunk.query_end)};
+    }
+    const index first_item = covered.begin / kRows;
+    ctx_.for_each((covered.end + kRows - 1) / kRows - first_item, [&](index item) {
+      const index begin = (first_item + item) * kRows;
       const Span rows{begin, std::min(sequence.queries, begin + kRows)};
       for (const auto& chunk : chunks) sum_dq(call_.gradients.dq, chunk, rows);
     });

@@ -67,6 +67,9 @@ template <class T>
 void sum_dq(const View<T>& dq, const BackwardChunk<T>& chunk, Span rows) {
   if (dq.empty()) return;
   const bool first = chunk.key_begin == 0;
+  if (!first) {
+    rows = {std::max(rows.begin, chunk.query_begin), std::min(rows.end, chunk.query_end)};
+  }
   for (index h = chunk.first_head; h < chunk.last_head; ++h) {
     for (index i = rows.begin; i < rows.end; ++i) {
       const bool covered = i >= chunk.query_begin && i < chunk.query_end;
