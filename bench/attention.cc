@@ -27,6 +27,7 @@
 
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/median.h"
 #include "fovea/base/random.h"
 #include "fovea/config/flags.h"
 #include "fovea/config/json.h"
@@ -56,17 +57,17 @@ SizeOf sizes_of(const std::string& text) {
   if (numbers.size() != kNames.size()) throw Error(ErrorCode::kUsage, "sizes: B,T,S,H,G,D,Dv", "");
   SizeOf sizes;
   for (std::size_t n = 0; n < kNames.size(); ++n) sizes[kNames[n]] = std::stol(numbers[n]);
-  sizes["2D"] = 2 * sizes["D"];
   sizes["buckets"] = 32;
-  sizes["2s+1"] = 33;
+  sizes["s"] = 16;
   return sizes;
 }
 
 Shape shape_of(const TensorSpec& spec, const SizeOf& sizes) {
   std::vector<index> shape;
   for (const std::string& word : split(std::string(spec.axes), ' ')) {
-    const std::string letter = word.substr(0, word.find('|'));
-    shape.push_back(word == "B|1" ? 1 : sizes.at(letter));
+    const AxisWord axis = axis_word(word);
+    const index size = axis.letter.empty() ? 0 : sizes.at(std::string(axis.letter));
+    shape.push_back(word == "B|1" ? 1 : axis.size(size));
   }
   return Shape(shape);
 }
@@ -176,12 +177,6 @@ double seconds_of(const std::function<void()>& work, int repeats) {
 void Timed::time(const Context& ctx) {
   forwards.push_back(seconds_of([&] { forward(ctx); }, repeats));
   if (has_backward) backwards.push_back(seconds_of([&] { backward(ctx); }, repeats));
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 Json Timed::json(const Context& ctx) const {

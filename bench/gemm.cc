@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "fovea/base/clock.h"
+#include "fovea/base/median.h"
 #include "fovea/simd/peak.h"
 
 #ifdef FOVEA_HAVE_DNNL
@@ -107,11 +108,6 @@ double gflops(const std::function<void()>& f, double flops, int repeats) {
   const double begin = monotonic_seconds();
   for (int i = 0; i < repeats; ++i) f();
   return flops * repeats / (monotonic_seconds() - begin) / 1e9;
-}
-
-double median(std::vector<double> x) {
-  std::ranges::sort(x);
-  return x.empty() ? 0 : x[x.size() / 2];
 }
 
 // OpenMP's threads spin for a while after their work, and would take a core from ours.

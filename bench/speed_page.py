@@ -45,11 +45,12 @@ def lines_of_dot(rows):
 
 
 def lines_of_calls(rows):
-    yield "| | Beside plain | Ratio | PyTorch's way |"
-    yield "|---|---|---|---|"
+    beside = any("beside" in row for row in rows.values())
+    yield "| |" + " Beside plain |" * beside + " Ratio | PyTorch's way |"
+    yield "|---|" + "---|" * beside + "---|---|"
     for name, row in rows.items():
         mark = "" if row.get("met", True) else " **missed**"
-        yield (f"| {name}{mark} | {with_target(row.get('beside'), row.get('target_beside'))} |"
+        yield (f"| {name}{mark} |" + f" {with_target(row.get('beside'), row.get('target_beside'))} |" * beside +
                f" {with_target(row.get('ratio'), row.get('target'))} | {row.get('way', '')} |")
 
 
@@ -105,7 +106,7 @@ def main():
     page = [HEAD]
     for path in sorted(RESULTS.glob("*.json")):
         results = json.loads(path.read_text())
-        page.append(f"# {results['machine'].split(';')[0]}\n\n{results['machine']}; {results['peer']}.\n")
+        page.append(f"## {results['machine'].split(';')[0]}\n\n{results['machine']}; {results['peer']}.\n")
         for section, head in SECTIONS.items():
             rows = {name: row for name, row in results["rows"].items() if row["section"] == section}
             if not rows:

@@ -14,6 +14,7 @@
 #include "fovea/attention/attention.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/median.h"
 #include "fovea/base/memory.h"
 #include "fovea/base/option.h"
 #include "fovea/base/random.h"
@@ -130,11 +131,6 @@ int calls_for(const std::function<void()>& work) {
   work();
   const double once = seconds_per_call(work, 1);
   return std::clamp(static_cast<int>(kTiming / std::max(once, 1e-9)), 1, 10000);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // Every round times the loop of multiply-adds, forward, backward, and that loop again, so that what

@@ -147,20 +147,22 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
 
 /// What a call would do: nothing is computed, no tensor is read.
 struct AttentionPlan {
-  std::string kernel;         ///< "fused float32", or "linear float32": in O(n D Dv) (linear.h)
-  std::string isa;            ///< such as "avx512"
-  std::string score;          ///< such as "dot", or "cosine with rotary positions"
-  std::string mask;           ///< such as "causal & key_lengths"
-  std::string bias;           ///< such as "alibi"
-  std::string values;         ///< such as "none"
-  std::string observe;        ///< such as "entropy + maximum"
-  std::string norm;           ///< such as "softmax", or "softmax with a sink"
-  index tiles = 0;            ///< tiles of the whole rectangle
-  index tiles_kept = 0;       ///< of these, computed
-  index tiles_masked = 0;     ///< of these, looked at score by score
-  double kept_scores = 0;     ///< scores in the tiles computed
-  double forward_flops = 0;   ///< of the products: kept scores x 2 (D + Dv), and D for columns
-  double backward_flops = 0;  ///< kept scores x (6 D + 4 Dv)
+  std::string kernel;      ///< "fused float32", or "linear float32": in O(n D Dv) (linear.h)
+  std::string isa;         ///< such as "avx512"
+  std::string score;       ///< such as "dot", or "cosine with rotary positions"
+  std::string mask;        ///< such as "causal & key_lengths"
+  std::string bias;        ///< such as "alibi"
+  std::string values;      ///< such as "none"
+  std::string observe;     ///< such as "entropy + maximum"
+  std::string norm;        ///< such as "softmax", or "softmax with a sink"
+  index tiles = 0;         ///< tiles of the whole rectangle
+  index tiles_kept = 0;    ///< of these, computed
+  index tiles_masked = 0;  ///< of these, looked at score by score
+  double kept_scores = 0;  ///< scores in the tiles computed
+  /// Of the products: kept scores x 2 (D + Dv), and D for columns; in the linear order D Dv for
+  /// each query and key, and the blocks on the diagonal of a causal mask.
+  double forward_flops = 0;
+  double backward_flops = 0;  ///< kept scores x (6 D + 4 Dv); three times the forward's if linear
   double scratch_bytes = 0;   ///< beyond the tensors, forward or backward, the context's threads
 };
 template <class T>

@@ -41,15 +41,14 @@ class Backward {
  private:
   index whole_units(index count) const;
   index delta_values(const Unit& unit) const { return unit.heads() * unit.sequence->queries; }
-  index dq_values(const Unit& unit, index rows) const {
-    return unit.heads() * rows * padded_width_;
-  }
+  index dq_values(const Unit& unit, index rows) const { return unit.heads() * rows * widths_.Dp; }
   index packed_values(const Unit& unit, index rows) const {
-    return unit.heads() * rows * (padded_width_ + padded_value_width_);
+    return unit.heads() * rows * (widths_.Dp + widths_.Dvp);
   }
   index chunks_in_flight() const { return 2 * static_cast<index>(ctx_.threads()); }
   std::vector<index> chunk_values(const Unit& unit) const;
   index unit_values(const Unit& unit, index chunks_at_once) const;
+  index tile_values(const Unit& unit) const;
   bool packs_together(const Unit& unit) const;
   void compute_delta(const Unit& unit, index head, index begin, index end, T* delta) const;
   BackwardChunk<T> chunk_of(const Unit& unit, index number, const T* delta) const;
@@ -69,8 +68,7 @@ class Backward {
   const std::vector<Sequence> sequences_;
   BackwardUnits units_;
   GradientSums<T> sums_;
-  index padded_width_;
-  index padded_value_width_;
+  const BackwardWidths widths_;
 };
 
 template <class T>
@@ -81,8 +79,8 @@ Backward<T>::Backward(const Context& ctx, const BackwardCall<T>& call)
       units_(make_units(sequences_, call.in.q.heads, call.in.k.heads,
                         shared_gradient(call.attention.bias))),
       sums_(call.attention, call.in.q.heads),
-      padded_width_(round_up(call.in.q.width, kernels_.lanes)),
-      padded_value_width_(round_up(call.in.v.width, kernels_.lanes)) {
+      widths_{call.in.q.width, call.in.v.width, round_up(call.in.q.width, kernels_.lanes),
+              round_up(call.in.v.width, kernels_.lanes)} {
   for (Unit& unit : units_.all) {
     unit.first_sums = sums_.add_tables(unit.first_head, unit.last_head, unit.chunks());
   }
@@ -160,21 +158,32 @@ index Backward<T>::unit_values(const Unit& unit, index chunks_at_once) const {
   return delta_values(unit) + packed_values(unit, queries) + most;
 }
 
+// What its tiles take that take turns.
+template <class T>
+index Backward<T>::tile_values(const Unit& unit) const {
+  const BackwardRoom room(widths_, kLaneTile, kLaneTile, parts_with_scores(call_.attention.bias));
+  index most = 0;
+  for (index n = 0; n < unit.chunks(); ++n) {
+    const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
+    const index tiles = (chunk.key_end - chunk.key_begin + kLaneTile - 1) / kLaneTile;
+    most = std::max(
+        most, std::min(tiles, tiles_together<T>(widths_, chunk.query_end - chunk.query_begin)));
+  }
+  return room.total() + std::max<index>(most - 1, 0) * room.own();
+}
+
 template <class T>
 ThreadScratch Backward<T>::scratch() const {
-  const auto& [q, k, v] = call_.in;
-  const index tile = BackwardRoom({q.width, v.width, padded_width_, padded_value_width_}, kLaneTile,
-                                  kLaneTile, parts_with_scores(call_.attention.bias))
-                         .total();
-  index caller = 0, worker = tile;
+  index caller = 0, worker = 0;
   for (const Span& wave : units_.waves) {
     const index shared_begin = wave.begin + whole_units(wave.end - wave.begin);
     for (index n = wave.begin; n < wave.end; ++n) {
       const bool whole = n < shared_begin;
-      const index values =
-          unit_values(units_.all[static_cast<std::size_t>(n)], whole ? 1 : chunks_in_flight());
-      caller = std::max(caller, values + tile);
-      if (whole) worker = std::max(worker, values + tile);
+      const Unit& unit = units_.all[static_cast<std::size_t>(n)];
+      const index tiles = tile_values(unit);
+      const index values = tiles + unit_values(unit, whole ? 1 : chunks_in_flight());
+      caller = std::max(caller, values);
+      worker = std::max(worker, whole ? values : tiles);
     }
   }
   return {static_cast<double>(caller) * sizeof(T) + sums_.bytes(),
@@ -216,7 +225,7 @@ BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const T* 
 // A single chunk of keys sums dq up where it belongs, if its rows are whole vectors.
 template <class T>
 bool Backward<T>::may_sum_in_place(const Unit& unit) const {
-  return unit.chunks() == 1 && call_.in.q.width == padded_width_;
+  return unit.chunks() == 1 && call_.in.q.width == widths_.Dp;
 }
 
 template <class T>
@@ -224,7 +233,7 @@ void Backward<T>::place_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& s
   const View<T>& dq = call_.gradients.dq;
   const Sequence& sequence = *unit.sequence;
   const index rows = chunk.query_end - chunk.query_begin;
-  chunk.dq = {nullptr, unit.first_head, chunk.query_begin, rows * padded_width_, padded_width_};
+  chunk.dq = {nullptr, unit.first_head, chunk.query_begin, rows * widths_.Dp, widths_.Dp};
   if (may_sum_in_place(unit) && !dq.empty()) {
     chunk.dq.data = dq.row(sequence.batch, sequence.query_row + chunk.query_begin, unit.first_head);
     chunk.dq.head_stride = dq.head_stride;
@@ -256,7 +265,7 @@ template <class T>
 void Backward<T>::compute(const Unit& unit, const BackwardChunk<T>& chunk) const {
   for (index h = chunk.first_head; h < chunk.last_head; ++h) {
     for (index i = chunk.query_begin; i < chunk.query_end; ++i) {
-      std::fill_n(chunk.dq.row(h, i), padded_width_, T{0});
+      std::fill_n(chunk.dq.row(h, i), widths_.Dp, T{0});
     }
   }
   if (!unit.packed_together) pack(unit, chunk.packed, chunk.query_begin, chunk.query_end);

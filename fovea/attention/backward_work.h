@@ -62,27 +62,23 @@ struct BackwardChunk {
   double* sums_of(index head) const { return sums + (head - first_head) * sums_size; }
 };
 
-/// Adds the part of a chunk to rows `rows` of dq; the first chunk stores them.
+/// Adds the part of a chunk to rows `rows` of dq; the first chunk stores them all.
 template <class T>
 void sum_dq(const View<T>& dq, const BackwardChunk<T>& chunk, Span rows) {
   if (dq.empty()) return;
   const bool first = chunk.key_begin == 0;
-  if (!first) {
-    rows = {std::max(rows.begin, chunk.query_begin), std::min(rows.end, chunk.query_end)};
-  }
+  const Span covered{std::max(rows.begin, chunk.query_begin), std::min(rows.end, chunk.query_end)};
+  if (!first) rows = covered;
   for (index h = chunk.first_head; h < chunk.last_head; ++h) {
     for (index i = rows.begin; i < rows.end; ++i) {
-      const bool covered = i >= chunk.query_begin && i < chunk.query_end;
       T* const sum = dq.row(chunk.sequence.batch, chunk.sequence.query_row + i, h);
-      const T* const part = covered ? chunk.dq.row(h, i) : nullptr;
-      if (part == sum) continue;  // summed up in place
-      if (first && covered) {
-        std::copy_n(part, dq.width, sum);
-      } else if (first) {
+      if (i < covered.begin || i >= covered.end) {
         std::fill_n(sum, dq.width, T{0});
-      } else if (covered) {
-        for (index c = 0; c < dq.width; ++c) sum[c] += part[c];
+        continue;
       }
+      const T* const part = chunk.dq.row(h, i);
+      if (part == sum) continue;  // summed up in place
+      for (index c = 0; c < dq.width; ++c) sum[c] = first ? part[c] : sum[c] + part[c];
     }
   }
 }

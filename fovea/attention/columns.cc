@@ -101,13 +101,10 @@ void SumTile(ForwardTile<T> tile, const RowSums<T>& row_sums, double* sums) {
   Scratch scratch;
   tile.Allocate(scratch);
   LoadSums(row_sums, tile);
-  const auto [first, last] =
-      tile.call.attention.mask.key_range(tile.sequence, tile.head, tile.query, tile.queries);
-  const index chunk = tile.head_keys.first;
-  const index begin = std::max(first, chunk), end = std::min(last, chunk + tile.head_keys.k.rows);
+  const auto [begin, end] = tile.key_span();
   for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
     const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
-    if (tile.Scores(key, keys)) AddBlock(tile, keys, sums + key - chunk);
+    if (tile.Scores(key, keys)) AddBlock(tile, keys, sums + key - tile.head_keys.first);
   }
 }
 

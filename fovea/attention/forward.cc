@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 
 #include "fovea/attention/observed_tile.h"
 #include "fovea/attention/work.h"
@@ -15,46 +16,102 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
+// A tile, and who looks at it.
 template <class T>
-void RunTile(ForwardTile<T> tile) {
-  Scratch scratch;
-  tile.ahead.add(tile.o_rows());
-  tile.Allocate(scratch);
-  const auto [first, last] =
-      tile.call.attention.mask.key_range(tile.sequence, tile.head, tile.query, tile.queries);
-  // A mask may say more of the whole run, whose keys are at hand, than of a tile of it.
-  const index begin = std::max(first, tile.head_keys.first);
-  const index end = std::min(last, tile.head_keys.first + tile.head_keys.k.rows);
-  RowState<T>& state = tile.state;
-  const Normaliser normaliser = tile.call.normaliser();
-  TileObservers<T> observers(*tile.call.observe,
-                             {tile.sequence, tile.head, tile.query, tile.queries, state.m, state.l,
-                              tile.call.row_norm(tile.head), &tile.call.attention.dropout},
-                             tile.stride, scratch);
-  for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
-    const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
-    if (!tile.Scores(key, keys)) continue;
+class ObservedForward {
+ public:
+  ObservedForward(const ForwardTile<T>& tile, Scratch& scratch)
+      : tile_(tile),
+        keys_(tile.key_span()),
+        observers_(*tile.call.observe,
+                   {tile.sequence, tile.head, tile.query, tile.queries, tile.state.m, tile.state.l,
+                    tile.call.row_norm(tile.head), &tile.call.attention.dropout},
+                   tile.stride, scratch) {}
+
+  Span keys() const { return keys_; }
+
+  // Those of its keys that lie in [block, block + kRowBlock).
+  void AddBlock(index block) {
+    const index key = std::max(keys_.begin, block);
+    const index keys = std::min(keys_.end, block + kRowBlock) - key;
+    if (keys <= 0 || !tile_.Scores(key, keys)) return;
+    RowState<T>& state = tile_.state;
+    const Normaliser normaliser = tile_.call.normaliser();
     state.RaiseMaximum(normaliser);
-    observers.keep(tile.s, keys);
-    state.Weigh(normaliser, tile.s, keys);
-    observers.see(tile.s, key, keys, state.alpha);
-    if (tile.call.dropout.active()) tile.DropWeights(key, keys);
-    tile.AddValues(key, keys);
+    observers_.keep(tile_.s, keys);
+    state.Weigh(normaliser, tile_.s, keys);
+    observers_.see(tile_.s, key, keys, state.alpha);
+    if (tile_.call.dropout.active()) tile_.DropWeights(key, keys);
+    tile_.AddValues(key, keys);
   }
-  tile.Finish();
-  observers.finish();
-}
+
+  void Finish() {
+    tile_.Finish();
+    observers_.finish();
+  }
+
+ private:
+  ForwardTile<T> tile_;
+  Span keys_;
+  TileObservers<T> observers_;
+};
+
+// The tiles of some queries of a run, which take turns with each block of keys.
+template <class T>
+class TilesTogether {
+ public:
+  // `tile` is the first, without its buffers; `end`: of the queries.
+  TilesTogether(ForwardTile<T> tile, index end) : first_(tile) {
+    for (; tile.query < end; tile.query += kLaneTile) {
+      ForwardTile<T> own = tile;
+      own.queries = std::min(kLaneTile, end - tile.query);
+      own.ahead.add(own.o_rows());
+      own.Allocate(scratch_);
+      tile.s = own.s;
+      const Span keys = tiles_[count_++].emplace(own, scratch_).keys();
+      keys_ = count_ == 1 ? keys
+                          : Span{std::min(keys_.begin, keys.begin), std::max(keys_.end, keys.end)};
+    }
+  }
+
+  void Run() {
+    for (index block = keys_.begin / kRowBlock * kRowBlock; block < keys_.end; block += kRowBlock) {
+      if (count_ > 1) Expect(block + kRowBlock);
+      for (index n = 0; n < count_; ++n) tiles_[n]->AddBlock(block);
+    }
+    for (index n = 0; n < count_; ++n) tiles_[n]->Finish();
+  }
+
+ private:
+  // Only the first to take its turn would wait for them, but for long: the processor foresees rows
+  // of one head only if they lie side by side.
+  void Expect(index block) {
+    const HeadKeys<T>& keys = first_.head_keys;
+    const index begin = std::max(block, keys.first), end = std::min(block + kRowBlock, keys_.end);
+    if (begin >= end) return;
+    for (const Rows<const T>& rows : {keys.k, keys.v}) {
+      first_.ahead.add(first_.key_rows(rows, begin, end - begin));
+    }
+  }
+
+  Scratch scratch_;
+  ForwardTile<T> first_;
+  std::optional<ObservedForward<T>> tiles_[kMostTilesTogether];
+  index count_ = 0;
+  Span keys_;  // that any of them sees
+};
 
 template <class T>
 void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const QueryRun& run,
               const QueryRun* next) {
   Prefetch ahead;
-  if (next != nullptr) ExpectRun(call, *next, ahead);
   const HeadKeys<T> keys = KeysOfRun(call, run);
-  const index last = (run.query_end - 1) / kLaneTile * kLaneTile;
-  for (index query = last; query >= run.query_begin; query -= kLaneTile) {
-    RunTile(ForwardTile<T>{call, out, run.sequence, keys, ahead, run.head, query,
-                           std::min(kLaneTile, run.query_end - query)});
+  const index step = kLaneTile * tiles_together(call.in, {keys.first, keys.first + keys.k.rows});
+  if (next != nullptr && step == kLaneTile) ExpectRun(call, *next, ahead);
+  for (index end = run.query_end; end > run.query_begin;) {
+    const index query = run.query_begin + (end - 1 - run.query_begin) / step * step;
+    TilesTogether<T>({call, out, run.sequence, keys, ahead, run.head, query, 0}, end).Run();
+    end = query;
   }
 }
 

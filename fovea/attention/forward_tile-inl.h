@@ -52,7 +52,7 @@ struct ForwardTile {
   index stride = 0;  // queries rounded up to whole vectors
 
   T* qt = nullptr;  // [D][stride], scaled
-  T* s = nullptr;   // [kRowBlock][stride]
+  T* s = nullptr;   // [kRowBlock][stride], of all tiles that take turns
   T* o = nullptr;   // [Dv][stride]
   RowState<T> state = {};
   TileKind kind = TileKind::kAll;  // of the block in s
@@ -72,6 +72,12 @@ struct ForwardTile {
   Rows<const T> key_rows(Rows<const T> rows, index key, index keys) const {
     return rows.slice(key - head_keys.first, key - head_keys.first + keys);
   }
+  // Keys that the mask can keep. It may say more of a whole run, whose keys are at hand, than of a
+  // tile of it.
+  Span key_span() const {
+    const auto [first, last] = call.attention.mask.key_range(sequence, head, query, queries);
+    return {std::max(first, head_keys.first), std::min(last, head_keys.first + head_keys.k.rows)};
+  }
   TileSite site(index key, index keys) const { return {sequence, head, query, queries, key, keys}; }
 
   void Allocate(Scratch& scratch);
@@ -88,7 +94,7 @@ void ForwardTile<T>::Allocate(Scratch& scratch) {
   stride = RoundUpToLanes<T>(queries);
   const ForwardRoom room(D(), Dv(), stride);
   qt = scratch.allocate<T>(room.qt);
-  s = scratch.allocate<T>(room.s);
+  if (s == nullptr) s = scratch.allocate<T>(room.s);
   o = scratch.allocate<T>(room.o);
   state.stride = stride;
   for (T** lane : {&state.largest, &state.m, &state.l, &state.alpha}) {

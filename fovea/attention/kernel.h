@@ -35,8 +35,7 @@ struct KernelCall {
         observe(&a.observe) {}
 
   bool has_bias() const { return !attention.bias.empty(); }
-  /// Or is the score made by the first part of the bias?
-  bool has_product() const { return !has_bias() || !attention.bias.parts()[0]->makes_score(); }
+  bool has_product() const { return !makes_score(attention.bias); }
   Normaliser normaliser() const { return static_cast<Normaliser>(attention.norm.index()); }
   RowNorm<T> row_norm(index head) const { return row_norm_of(attention, head); }
 };

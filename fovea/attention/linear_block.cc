@@ -17,45 +17,35 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The rows in whole vectors.
-template <class T>
-Rows<const T> Packed(Rows<const T> rows, Scratch& scratch) {
-  const index width = RoundUpToLanes<T>(rows.columns);
-  const Rows<T> packed(scratch.allocate<T>(rows.rows * width), rows.rows, width);
-  PackRows(rows, T{1}, packed);
-  return packed;
+// sum = a b, or += a b: `transposed` reads a as [depth][rows]. b and sum have whole vectors.
+enum class Operand { kAsItIs, kTransposed };
+template <Into kInto, Operand kA = Operand::kAsItIs, class T>
+void Multiply(Rows<const T> a, Rows<const T> b, Rows<T> sum) {
+  constexpr bool kAcross = kA == Operand::kTransposed;
+  TileProduct<kInto>(TileOperands<T>{.rows = sum.rows,
+                                     .depth = b.rows,
+                                     .lanes = b.columns,
+                                     .a = a.data,
+                                     .a_row = kAcross ? 1 : a.stride,
+                                     .a_depth = kAcross ? a.stride : 1,
+                                     .b = b.data,
+                                     .b_depth = b.stride,
+                                     .c = sum.data,
+                                     .c_row = sum.stride});
 }
 
 // state [columns of b][columns of c, in whole vectors] += b^T c
 template <class T>
 void AddToState(Rows<const T> b, Rows<const T> c, Rows<T> state) {
   Scratch scratch;
-  const Rows<const T> packed = Packed(c, scratch);
-  TileProduct<Into::kAdd>(TileOperands<T>{.rows = b.columns,
-                                          .depth = b.rows,
-                                          .lanes = packed.columns,
-                                          .a = b.data,
-                                          .a_row = 1,
-                                          .a_depth = b.stride,
-                                          .b = packed.data,
-                                          .b_depth = packed.stride,
-                                          .c = state.data,
-                                          .c_row = state.stride});
+  const Rows<const T> whole = ScaledRows(c, T{1}, scratch);
+  Multiply<Into::kAdd, Operand::kTransposed>(b, whole, state);
 }
 
 // sum = a state
 template <class T>
 void TakeState(Rows<const T> a, Rows<const T> state, Rows<T> sum) {
-  TileProduct<Into::kOverwrite>(TileOperands<T>{.rows = a.rows,
-                                                .depth = a.columns,
-                                                .lanes = state.columns,
-                                                .a = a.data,
-                                                .a_row = a.stride,
-                                                .a_depth = 1,
-                                                .b = state.data,
-                                                .b_depth = state.stride,
-                                                .c = sum.data,
-                                                .c_row = sum.stride});
+  Multiply<Into::kOverwrite>(a, state, sum);
 }
 
 // sum += (a b^T, where it is kept) c. Rows of c with a NaN or an infinity must not meet the weight
@@ -65,23 +55,14 @@ void AddDirect(const DirectBlock<T>& block, Rows<T> sum) {
   const auto& [a, b, c, kept, keeps_all] = block;
   Scratch scratch;
   const index stride = RoundUpToLanes<T>(b.rows);
-  T* const bt = scratch.allocate<T>(b.columns * stride);
-  RowsToLanes<T>(b, b.rows, T{1}, bt, stride);
+  const Rows<T> bt(scratch.allocate<T>(b.columns * stride), b.columns, stride);
+  RowsToLanes<T>(b, b.rows, T{1}, bt.data, stride);
   const Rows<T> s(scratch.allocate<T>(a.rows * stride), a.rows, stride);
-  TakeState<T>(a, {bt, b.columns, stride}, s);
+  Multiply<Into::kOverwrite>(a, Rows<const T>(bt), s);
   for (index r = 0; r < a.rows; ++r) std::fill(s[r] + block.kept_by(r), s[r] + b.rows, T{0});
   const bool poisoned = !keeps_all && AnyPoisoned(c);
-  const Rows<const T> clean = Packed(poisoned ? WithoutPoison(c, scratch) : c, scratch);
-  TileProduct<Into::kAdd>(TileOperands<T>{.rows = a.rows,
-                                          .depth = b.rows,
-                                          .lanes = clean.columns,
-                                          .a = s.data,
-                                          .a_row = stride,
-                                          .a_depth = 1,
-                                          .b = clean.data,
-                                          .b_depth = clean.stride,
-                                          .c = sum.data,
-                                          .c_row = sum.stride});
+  const Rows<const T> clean = ScaledRows(poisoned ? WithoutPoison(c, scratch) : c, T{1}, scratch);
+  Multiply<Into::kAdd>(Rows<const T>(s), clean, sum);
   for (index y = 0; poisoned && y < c.rows; ++y) {
     if (!IsPoisoned(c[y], c.columns)) continue;
     for (index r = 0; r < a.rows; ++r) {

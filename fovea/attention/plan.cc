@@ -31,19 +31,22 @@ void count_tiles(const Mask& mask, const Sequence& sequence, index head, Attenti
   });
 }
 
-// Bytes that one thread takes in the forward: a tile.
+// Bytes that one thread takes in the forward: the tiles that take turns.
 template <class T>
-double forward_scratch(const Attention<T>& attention, const AttentionInputs<T>& in,
-                       const std::vector<Sequence>& sequences) {
-  const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in));
+double forward_scratch(const Context& ctx, const Attention<T>& attention,
+                       const AttentionInputs<T>& in, const std::vector<Sequence>& sequences) {
+  const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in), ctx.threads());
   index most = 0;
   for (index item = 0; item < tiles.items(); ++item) {
     tiles.for_each_run(item, [&](const QueryRun& run) {
       const index queries = run.query_end - run.query_begin;
       const index lanes = backward_kernels<T>().lanes;
       const index stride = (std::min(queries, kLaneTile) + lanes - 1) / lanes * lanes;
-      most = std::max(most, ForwardRoom(in.q.width, in.v.width, stride).total() +
-                                observer_values(attention.observe, run.sequence, stride));
+      const ForwardRoom room(in.q.width, in.v.width, stride);
+      const index own = room.own() + observer_values(attention.observe, run.sequence, stride);
+      const index count = std::min((queries + kLaneTile - 1) / kLaneTile,
+                                   tiles_together(in, key_range(attention.mask, run)));
+      most = std::max(most, room.s + count * own);
     });
   }
   return static_cast<double>(most) * sizeof(T);
@@ -52,7 +55,7 @@ double forward_scratch(const Attention<T>& attention, const AttentionInputs<T>& 
 template <class T>
 double scratch_bytes(const Context& ctx, const Attention<T>& attention,
                      const AttentionInputs<T>& in, const std::vector<Sequence>& sequences) {
-  const double forward = forward_scratch(attention, in, sequences);
+  const double forward = forward_scratch(ctx, attention, in, sequences);
   const auto [caller, worker] = backward_scratch(ctx, attention, in);
   return std::max(forward + row_sums_bytes(attention, in), caller) +
          (ctx.threads() - 1) * std::max(forward, worker);

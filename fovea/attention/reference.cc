@@ -47,7 +47,7 @@ struct Call {
       : attention(a),
         in(i),
         scale(static_cast<T>(scale_of(a.score, i.q.width))),
-        has_product(a.bias.empty() || !a.bias.parts()[0]->makes_score()),
+        has_product(!makes_score(a.bias)),
         dropout(dropout_rule(a.dropout)) {}
 
   const T* q(const Sequence& s, index h, index i) const {

@@ -30,15 +30,6 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
-/// factor * rows, in rows of whole vectors.
-template <class T>
-Rows<T> ScaledRows(Rows<const T> rows, T factor, Scratch& scratch) {
-  const index width = RoundUpToLanes<T>(rows.columns);
-  const Rows<T> scaled(scratch.allocate<T>(rows.rows * width), rows.rows, width);
-  PackRows(rows, factor, scaled);
-  return scaled;
-}
-
 /// (factor * x_r) . (row of slot n), as [count][queries rounded up]. The order of a sum depends on
 /// its row of the table alone: across the columns for the ends, which most tiles meet alone, and
 /// one column after another for those between.

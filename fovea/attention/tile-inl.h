@@ -122,6 +122,15 @@ void PackRows(Rows<const T> rows, T factor, Rows<T> to) {
   }
 }
 
+/// A copy of factor * rows, in rows of whole vectors.
+template <class T>
+Rows<T> ScaledRows(Rows<const T> rows, T factor, Scratch& scratch) {
+  const index width = RoundUpToLanes<T>(rows.columns);
+  const Rows<T> scaled(scratch.allocate<T>(rows.rows * width), rows.rows, width);
+  PackRows(rows, factor, scaled);
+  return scaled;
+}
+
 template <class T>
 void CopyRows(Rows<const T> rows, Rows<T> to) {
   for (index r = 0; r < rows.rows; ++r) {
@@ -143,8 +152,7 @@ struct HeadKeys {
 template <class T>
 HeadKeys<T> KeysOfRun(const KernelCall<T>& call, const QueryRun& run) {
   const Sequence& sequence = run.sequence;
-  const std::pair<index, index> range = call.attention.mask.key_range(
-      sequence, run.head, run.query_begin, run.query_end - run.query_begin);
+  const std::pair<index, index> range = key_range(call.attention.mask, run);
   const index group = group_of(run.head, call.in.q.heads, call.in.k.heads);
   const auto rows = [&](const View<const T>& view) {
     return Rows<const T>(view.row(sequence.batch, sequence.key_row + range.first, group),

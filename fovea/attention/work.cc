@@ -18,10 +18,9 @@ namespace {
 
 // About ten microseconds of one core.
 constexpr double kGroupFlops = 1e6;
-// Tiles that share the keys while they lie in the cache, as long as enough items are left for many
-// threads.
-constexpr index kSharedTiles = 8;
-constexpr index kManyItems = 64;
+// Tiles of an item share the keys while they lie in the cache, as long as each thread has so many
+// items.
+constexpr index kItemsOfThread = 8;
 
 enum class RowsOf { kQueries, kKeys };
 
@@ -61,14 +60,16 @@ void clear_rows(const std::vector<Sequence>& sequences, const RowView<T>& view, 
 
 }  // namespace
 
-QueryTiles::QueryTiles(const std::vector<Sequence>& sequences, index heads, double tile_flops)
+QueryTiles::QueryTiles(const std::vector<Sequence>& sequences, index heads, double tile_flops,
+                       int threads)
     : sequences_(sequences) {
   for (const Sequence& sequence : sequences) {
     first_.push_back(total_);
     total_ += (sequence.queries + kLaneTile - 1) / kLaneTile * heads;
   }
   const auto worthwhile = static_cast<index>(kGroupFlops / std::max(tile_flops, 1.0));
-  group_ = std::max(std::clamp<index>(total_ / kManyItems, 1, kSharedTiles), worthwhile);
+  const index shared = total_ / (kItemsOfThread * threads);
+  group_ = std::max(std::clamp<index>(shared, 1, kMostTilesTogether), worthwhile);
 }
 
 QueryTiles::Place QueryTiles::find(index n) const {
@@ -157,7 +158,7 @@ void attention_forward(const Context& ctx, const Attention<T>& attention,
   call.observe = &observers;
   clear_uncovered(sequences, out);
   for (const auto& observer : observers.parts()) observer->clear();
-  const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in));
+  const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in), ctx.threads());
   for_each_ahead(ctx, tiles.items(), [&](index item, index then) {
     tiles.for_each_run(item, then, [&](const QueryRun& run, const QueryRun* next) {
       run_tiles(call, out, run, next);

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "fovea/attention/attention.h"
 #include "fovea/attention/kernel.h"
+#include "fovea/attention/room.h"
 
 namespace fovea {
 
@@ -23,8 +25,9 @@ struct QueryRun {
 /// their head. Within a head the last tile comes first: under a causal mask it is the largest.
 class QueryTiles {
  public:
-  /// `tile_flops`: work of a whole tile.
-  QueryTiles(const std::vector<Sequence>& sequences, index heads, double tile_flops);
+  /// `tile_flops`: work of a whole tile. `threads` decides who computes a tile, and in whose
+  /// company: not how.
+  QueryTiles(const std::vector<Sequence>& sequences, index heads, double tile_flops, int threads);
 
   index items() const { return (total_ + group_ - 1) / group_; }
 
@@ -66,6 +69,18 @@ class QueryTiles {
   index total_ = 0;
   index group_ = 1;
 };
+
+/// Keys [first, second) that the mask can keep for some query of the run.
+inline std::pair<index, index> key_range(const Mask& mask, const QueryRun& run) {
+  return mask.key_range(run.sequence, run.head, run.query_begin, run.query_end - run.query_begin);
+}
+
+/// Tiles of a run that take turns with each block of its keys.
+template <class T>
+index tiles_together(const AttentionInputs<T>& in, std::pair<index, index> keys) {
+  const index width = (in.q.width + in.v.width) * static_cast<index>(sizeof(T));
+  return tiles_together((keys.second - keys.first) * width, kLaneTile * width);
+}
 
 /// Computes the tiles of one run. `next` is what the same thread does after it, or null.
 template <class T>

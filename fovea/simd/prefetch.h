@@ -49,8 +49,8 @@ class Prefetch {
 
  private:
   static constexpr index kLine = 64;
-  // More than a core waits for at once, and yet a small part of the time of a block of a product.
-  static constexpr int kLinesOfStep = 64;
+  // What a core waits for at once: a small part of the time of a block of a product.
+  static constexpr int kLinesOfStep = 16;
 
   struct Piece {
     const std::byte* row;

@@ -2,6 +2,10 @@
 // The fused kernels against the definition, on every instruction set.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "fovea/attention/work.h"
+#include "tests/attention/call.h"
 #include "tests/attention/problem.h"
 #include "tests/isa.h"
 
@@ -110,6 +114,34 @@ TEST(FusedAttention, SameBitsForAnyNumberOfThreads) {
       EXPECT_EQ(one.column_mass, many.column_mass);
     }
   }
+}
+
+// Of few threads each has several tiles of such a sequence, which take turns with the keys; of many
+// each has one.
+TEST(FusedAttention, TilesMayTakeTurns) {
+  Call<double> call({.T = 1040, .S = 1040, .D = 64, .Dv = 64}), exact = call, alone = call;
+  ASSERT_GT(tiles_together(call.in(), {0, 1040}), 1);
+  ASSERT_GT(tiles_together<double>({64, 64, 64, 64}, 1040), 1);
+  std::vector<double> slopes = {0.01}, dslopes = {0};
+  const Attention<double> attention{
+      .bias = bias::Alibi<double>({slopes.data(), 1}, {dslopes.data(), 1}),
+      .mask = mask::Window(900, 400)};
+  exact.run(attention, Method::kReference);
+  const double dslope = dslopes[0];
+  alone.run(attention, Method::kFused, 64);
+  for_each_isa([&] {
+    call.run(attention, Method::kFused, 1);
+    expect_close("o", call.o, exact.o);
+    expect_close("lse", call.lse, exact.lse);
+    expect_close("dq", call.dq, exact.dq);
+    expect_close("dk", call.dk, exact.dk);
+    expect_close("dv", call.dv, exact.dv);
+    EXPECT_NEAR(dslopes[0], dslope, 1e-10 * (1 + std::abs(dslope)));
+  });
+  call.run(attention, Method::kFused, 1);
+  EXPECT_EQ(call.o, alone.o);
+  EXPECT_EQ(call.dq, alone.dq);
+  EXPECT_EQ(call.dk, alone.dk);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <memory>
 
 #include "tests/attention/gradients.h"
 #include "tests/attention/table.h"
@@ -32,22 +33,41 @@ TEST(PairScore, BecomesTheFirstPartOfTheBias) {
   EXPECT_FALSE(has_pair_score<float>({.score = score::Cosine()}));
 }
 
+constexpr index kQueries = 21, kKeys = 35, kStride = 64;
+
+// A tile of queries and keys, and the part that makes its scores.
+template <class T>
+struct ScoredTile {
+  index D;
+  std::vector<T> q, k;
+  Sequence sequence;
+  TileSite site;
+  TileRows<T> rows;
+  std::shared_ptr<const BiasPart<T>> part;
+
+  ScoredTile(const Attention<T>& attention, index width)
+      : D(width),
+        q(normals<T>(1, kQueries * D)),
+        k(normals<T>(2, kKeys * D)),
+        sequence{.queries = kQueries, .keys = kKeys},
+        site{sequence, 1, 0, kQueries, 0, kKeys},
+        rows{{q.data(), kQueries, D}, {k.data(), kKeys, D}, T{0.5}},
+        part(with_pair_score(attention, D).bias.parts().front()) {}
+  ScoredTile(const ScoredTile&) = delete;
+  ScoredTile& operator=(const ScoredTile&) = delete;
+};
+
 // A tile is its definition, whichever side lies in the lanes, in sums of the size of its terms.
 template <class T>
-void expect_tiles_of_the_definition(const Attention<T>& attention, index D) {
-  const index queries = 21, keys = 35, stride = 64;
-  const std::vector<T> q = normals<T>(1, queries * D), k = normals<T>(2, keys * D);
-  const Sequence sequence{.queries = queries, .keys = keys};
-  const TileSite site{sequence, 1, 0, queries, 0, keys};
-  const TileRows<T> rows{{q.data(), queries, D}, {k.data(), keys, D}, T{0.5}};
-  const auto part = with_pair_score(attention, D).bias.parts().front();
+void expect_tiles_of_the_definition(const ScoredTile<T>& scored) {
+  const auto& [D, q, k, sequence, site, rows, part] = scored;
   const T bound = 8 * static_cast<T>(D) * std::numeric_limits<T>::epsilon();
   for (const TileLanes lanes : {TileLanes::kQueries, TileLanes::kKeys}) {
     std::vector<T> data(64 * 64, T{7});
-    const ScoreTile<T> tile{data.data(), stride, lanes};
+    const ScoreTile<T> tile{data.data(), kStride, lanes};
     part->apply(site, rows, tile);
-    for (index r = 0; r < queries; ++r) {
-      for (index c = 0; c < keys; ++c) {
+    for (index r = 0; r < kQueries; ++r) {
+      for (index c = 0; c < kKeys; ++c) {
         EXPECT_NEAR(tile.at(r, c), part->apply_one(site.at(r, c), rows.at(r, c), T{0}), bound);
       }
     }
@@ -55,14 +75,9 @@ void expect_tiles_of_the_definition(const Attention<T>& attention, index D) {
 }
 
 template <class T>
-void expect_gradients_of_the_definition(const Attention<T>& attention, index D) {
-  const index queries = 21, keys = 35, stride = 64;
-  const std::vector<T> q = normals<T>(1, queries * D), k = normals<T>(2, keys * D);
-  const Sequence sequence{.queries = queries, .keys = keys};
-  const TileSite site{sequence, 1, 0, queries, 0, keys};
-  const TileRows<T> rows{{q.data(), queries, D}, {k.data(), keys, D}, T{0.5}};
-  const auto part = with_pair_score(attention, D).bias.parts().front();
-  std::vector<T> ds = normals<T>(3, queries * stride);
+void expect_gradients_of_the_definition(const ScoredTile<T>& scored) {
+  const auto& [D, q, k, sequence, site, rows, part] = scored;
+  std::vector<T> ds = normals<T>(3, kQueries * kStride);
   for (std::size_t n = 0; n < ds.size(); n += 3) ds[n] = 0;
   struct Sums {
     std::vector<T> dq, dk;
@@ -73,16 +88,16 @@ void expect_gradients_of_the_definition(const Attention<T>& attention, index D) 
   Sums plain = fast;
   const auto of = [&](Sums& sums) {
     return TileGradients<T>{
-        {sums.dq.data(), queries, D}, {sums.dk.data(), keys, D}, sums.dv.data()};
+        {sums.dq.data(), kQueries, scored.D}, {sums.dk.data(), kKeys, scored.D}, sums.dv.data()};
   };
-  for (index r = 0; r < queries; ++r) {
-    for (index c = 0; c < keys; ++c) {
-      const T dscore = ds[static_cast<std::size_t>(r * stride + c)];
+  for (index r = 0; r < kQueries; ++r) {
+    for (index c = 0; c < kKeys; ++c) {
+      const T dscore = ds[static_cast<std::size_t>(r * kStride + c)];
       const T left = part->pull_one(site.at(r, c), rows.at(r, c), T{0}, dscore, of(plain).at(r, c));
       EXPECT_EQ(left, 0);
     }
   }
-  const ScoreTile<T> dscores{ds.data(), stride, TileLanes::kKeys};
+  const ScoreTile<T> dscores{ds.data(), kStride, TileLanes::kKeys};
   part->pull(site, rows, dscores, dscores, of(fast));
   const double bound = 200 * static_cast<double>(std::numeric_limits<T>::epsilon());
   const auto compare = [&](const auto& a, const auto& b) {
@@ -91,7 +106,7 @@ void expect_gradients_of_the_definition(const Attention<T>& attention, index D) 
   compare(fast.dq, plain.dq);
   compare(fast.dk, plain.dk);
   compare(fast.dv, plain.dv);
-  for (index r = 0; r < queries; ++r) EXPECT_EQ(dscores.at(r, 5), 0);
+  for (index r = 0; r < kQueries; ++r) EXPECT_EQ(dscores.at(r, 5), 0);
 }
 
 template <class T>
@@ -100,8 +115,9 @@ void expect_the_definition() {
     const std::vector<T> v = normals<T>(4, 2 * D);
     std::vector<T> dv(v.size());
     for (const Attention<T>& attention : {additive(v, dv, D), {.score = score::L2()}}) {
-      expect_tiles_of_the_definition(attention, D);
-      expect_gradients_of_the_definition(attention, D);
+      const ScoredTile<T> scored(attention, D);
+      expect_tiles_of_the_definition(scored);
+      expect_gradients_of_the_definition(scored);
     }
   }
 }

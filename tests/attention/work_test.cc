@@ -18,7 +18,7 @@ TEST(QueryTiles, CoverEveryQueryOnce) {
                                            {.number = 2, .queries = 1, .keys = 10},
                                            {.number = 3, .queries = 64, .keys = 0}};
   for (const double flops : {0.0, 1e3, 3e5, 1e9}) {
-    const QueryTiles tiles(sequences, 3, flops);
+    const QueryTiles tiles(sequences, 3, flops, 2);
     std::map<std::tuple<index, index, index>, int> seen;
     for (index item = 0; item < tiles.items(); ++item) {
       tiles.for_each_run(item, [&](const QueryRun& run) {
@@ -44,7 +44,7 @@ TEST(QueryTiles, TellWhatFollows) {
     return Place{run.sequence.number, run.head, run.query_begin, run.query_end};
   };
   for (const double flops : {3e5, 1e9}) {
-    const QueryTiles tiles(sequences, 3, flops);
+    const QueryTiles tiles(sequences, 3, flops, 2);
     std::vector<Place> runs, nexts;
     for (index item = 0; item < tiles.items(); ++item) {
       const index then = item + 1 < tiles.items() ? item + 1 : -1;
@@ -58,16 +58,26 @@ TEST(QueryTiles, TellWhatFollows) {
 }
 
 TEST(QueryTiles, NothingIsNoItem) {
-  EXPECT_EQ(QueryTiles({}, 4, 1.0).items(), 0);
+  EXPECT_EQ(QueryTiles({}, 4, 1.0, 2).items(), 0);
   const std::vector<Sequence> empty = {{.queries = 0, .keys = 5}};
-  EXPECT_EQ(QueryTiles(empty, 4, 1.0).items(), 0);
+  EXPECT_EQ(QueryTiles(empty, 4, 1.0, 2).items(), 0);
 }
 
 // Large tiles are handed over alone, small ones in groups.
 TEST(QueryTiles, GroupsPayForAHandOver) {
   const std::vector<Sequence> sequences = {{.queries = 6400, .keys = 64}};
-  EXPECT_EQ(QueryTiles(sequences, 1, 1e9).items(), 100);
-  EXPECT_LE(QueryTiles(sequences, 1, 1e4).items(), 2);
+  EXPECT_EQ(QueryTiles(sequences, 1, 1e9, 64).items(), 100);
+  EXPECT_LE(QueryTiles(sequences, 1, 1e4, 64).items(), 2);
+}
+
+// Tiles of a head share its keys, but each thread has several items.
+TEST(QueryTiles, GroupsLeaveItemsForEveryThread) {
+  const std::vector<Sequence> sequences = {{.queries = 6400, .keys = 64}};
+  for (const int threads : {1, 2, 3, 8}) {
+    const index items = QueryTiles(sequences, 1, 1e9, threads).items();
+    EXPECT_GE(items, 8 * threads);
+    EXPECT_LE(items, std::max(100 / 8 + 1, 16 * threads));
+  }
 }
 
 TEST(ClearUncovered, ClearsTheRowsOfNoSequence) {

@@ -88,4 +88,10 @@ class ScoreFunction : public BiasPart<T> {
 template <class T>
 using Bias = Parts<BiasPart<T>>;
 
+/// Does the first part make the score, so that there is no dot product of q and k?
+template <class T>
+bool makes_score(const Bias<T>& bias) {
+  return !bias.empty() && bias.parts()[0]->makes_score();
+}
+
 }  // namespace fovea

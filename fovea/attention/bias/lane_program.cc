@@ -149,13 +149,14 @@ void LaneProgram::add(const LaneTape& tape, int n) {
 
 // A strip may be written by the step that is the last to read it.
 std::int16_t LaneProgram::operand(const LaneTape& tape, int reader, int n) {
-  if (last_reader_[at(n)] == reader && !tape.step(n).known) release(n);
+  const bool is_last = last_reader_[at(n)] == reader && !released_[at(n)];
+  if (is_last && !tape.step(n).known) release(n);
   return strip_[at(n)];
 }
 
 void LaneProgram::release(int n) {
   if (strip_[at(n)] > kValues) free_[free_count_++] = strip_[at(n)];
-  last_reader_[at(n)] = kAlways;  // once, though a step may read it twice
+  released_[at(n)] = true;
 }
 
 std::int16_t LaneProgram::strip_for(const LaneTape& tape, int n) {
@@ -164,8 +165,8 @@ std::int16_t LaneProgram::strip_for(const LaneTape& tape, int n) {
   if (op == TapeOp::kPull && last_reader_[at(n)] == n) return kNone;
   if (n == result_step_ && !tape.step(n).known) {
     // dscore lies there until it has been read.
-    const bool is_free = dscore_step_ == kNone || last_reader_[at(dscore_step_)] == kAlways ||
-                         last_reader_[at(dscore_step_)] <= n;
+    const bool is_free =
+        dscore_step_ == kNone || released_[at(dscore_step_)] || last_reader_[at(dscore_step_)] <= n;
     if (is_free) return kValues;
   }
   if (free_count_ > 0) return free_[--free_count_];
