@@ -78,7 +78,7 @@ class Formulas(unittest.TestCase):
 
     def test_a_symbol_that_is_not_there_is_noticed(self):
         source = text_of("fovea/attention/forward.cc")
-        self.assertTrue(self.holds("fovea/attention/forward.cc", source, "RunTile"))
+        self.assertTrue(self.holds("fovea/attention/forward.cc", source, "RunTiles"))
         self.assertFalse(self.holds("fovea/attention/forward.cc", source, "RunTil"))
         self.assertFalse(self.holds("tests/x_test.cc", "TEST(A, Bc) {", "A.B"))
 
