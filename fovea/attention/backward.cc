@@ -36,13 +36,11 @@ void RunTogether(BackwardTile<T> tile, index end) {
   Scratch scratch;
   std::optional<BackwardTile<T>> tiles[kMostTilesTogether];
   index count = 0;
+  tile.keys = std::min(kLaneTile, end - tile.key);
+  tile.AllocateShared(scratch);
   for (; tile.key < end; tile.key += kLaneTile) {
-    BackwardTile<T>& own = tiles[count++].emplace(tile);
-    own.keys = std::min(kLaneTile, end - tile.key);
-    own.Allocate(scratch);
-    tile.s = own.s;
-    tile.dp = own.dp;
-    tile.inputs = own.inputs;
+    tile.keys = std::min(kLaneTile, end - tile.key);
+    tiles[count++].emplace(tile).Allocate(scratch);
   }
   for (index head = tile.chunk.first_head; head < tile.chunk.last_head; ++head) {
     Span seen{tile.chunk.query_end, tile.chunk.query_begin};
@@ -59,9 +57,8 @@ void RunTogether(BackwardTile<T> tile, index end) {
 
 template <class T>
 void RunChunk(const BackwardCall<T>& call, const BackwardChunk<T>& chunk) {
-  const index D = call.in.q.width, Dv = call.in.v.width;
-  const BackwardWidths widths{D, Dv, RoundUpToLanes<T>(D), RoundUpToLanes<T>(Dv)};
-  const index step = kLaneTile * tiles_together<T>(widths, chunk.query_end - chunk.query_begin);
+  const index step =
+      kLaneTile * key_tiles_together<T>(WidthsOf(call), chunk.query_end - chunk.query_begin);
   for (index key = chunk.key_begin; key < chunk.key_end; key += step) {
     RunTogether(BackwardTile<T>{call, chunk, key, 0}, std::min(key + step, chunk.key_end));
   }

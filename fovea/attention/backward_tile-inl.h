@@ -41,6 +41,12 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
+template <class T>
+BackwardWidths WidthsOf(const BackwardCall<T>& call) {
+  const index D = call.in.q.width, Dv = call.in.v.width;
+  return {D, Dv, RoundUpToLanes<T>(D), RoundUpToLanes<T>(Dv)};
+}
+
 // One tile of keys, under one head at a time.
 template <class T>
 struct BackwardTile {
@@ -97,6 +103,11 @@ struct BackwardTile {
     return {chunk.dq.row(head, query), queries, call.in.q.width, chunk.dq.row_stride};
   }
 
+  BackwardRoom Room() const {
+    return {WidthsOf(call), keys, RoundUpToLanes<T>(keys), parts_with_scores(call.attention.bias)};
+  }
+  // What all tiles that take turns share: `this` is the first of them, and has the most keys.
+  void AllocateShared(Scratch& scratch);
   void Allocate(Scratch& scratch);
   void StartHead(index h);
   void AddBlock(index block);
@@ -116,20 +127,22 @@ struct BackwardTile {
 };
 
 template <class T>
+void BackwardTile<T>::AllocateShared(Scratch& scratch) {
+  const BackwardRoom room = Room();
+  s = scratch.allocate<T>(room.s);
+  dp = scratch.allocate<T>(room.s);
+  inputs = scratch.allocate<T>(room.inputs);
+}
+
+template <class T>
 void BackwardTile<T>::Allocate(Scratch& scratch) {
-  const index D = call.in.q.width, Dv = call.in.v.width;
   stride = RoundUpToLanes<T>(keys);
-  Dp = RoundUpToLanes<T>(D);
-  Dvp = RoundUpToLanes<T>(Dv);
-  const BackwardRoom room({D, Dv, Dp, Dvp}, keys, stride, parts_with_scores(call.attention.bias));
+  Dp = WidthsOf(call).Dp;
+  Dvp = WidthsOf(call).Dvp;
+  const BackwardRoom room = Room();
   kt = scratch.allocate<T>(room.kt);
   vt = scratch.allocate<T>(room.vt);
   k = scratch.allocate<T>(room.k);
-  if (s == nullptr) {
-    s = scratch.allocate<T>(room.s);
-    dp = scratch.allocate<T>(room.s);
-    inputs = scratch.allocate<T>(room.inputs);
-  }
   dk = scratch.allocate<T>(room.dk);
   dv = scratch.allocate<T>(room.dv);
   RowsToLanes<T>(key_rows(call.in.k), keys, T{1}, kt, stride);

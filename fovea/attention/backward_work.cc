@@ -167,7 +167,7 @@ index Backward<T>::tile_values(const Unit& unit) const {
     const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
     const index tiles = (chunk.key_end - chunk.key_begin + kLaneTile - 1) / kLaneTile;
     most = std::max(
-        most, std::min(tiles, tiles_together<T>(widths_, chunk.query_end - chunk.query_begin)));
+        most, std::min(tiles, key_tiles_together<T>(widths_, chunk.query_end - chunk.query_begin)));
   }
   return room.total() + std::max<index>(most - 1, 0) * room.own();
 }

@@ -18,7 +18,7 @@ struct BackwardCall : KernelCall<T> {
 };
 
 /// Queries [begin, begin + rows) of one sequence, for every head of a group, in rows of whole
-/// vectors: read again for each tile of keys.
+/// vectors: read again for each tile of keys, or for those that take turns.
 template <class T>
 struct PackedQueries {
   index first_head;

@@ -99,6 +99,7 @@ void AddBlock(const ForwardTile<T>& tile, index keys, double* sums) {
 template <class T>
 void SumTile(ForwardTile<T> tile, const RowSums<T>& row_sums, double* sums) {
   Scratch scratch;
+  tile.AllocateShared(scratch);
   tile.Allocate(scratch);
   LoadSums(row_sums, tile);
   const auto [begin, end] = tile.key_span();

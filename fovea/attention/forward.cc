@@ -61,13 +61,15 @@ template <class T>
 class TilesTogether {
  public:
   // `tile` is the first, without its buffers; `end`: of the queries.
-  TilesTogether(ForwardTile<T> tile, index end) : first_(tile) {
-    for (; tile.query < end; tile.query += kLaneTile) {
-      ForwardTile<T> own = tile;
-      own.queries = std::min(kLaneTile, end - tile.query);
-      own.ahead.add(own.o_rows());
+  TilesTogether(const ForwardTile<T>& tile, index end) : first_(tile) {
+    first_.queries = std::min(kLaneTile, end - tile.query);
+    first_.AllocateShared(scratch_);
+    if (end - tile.query <= kLaneTile) first_.ahead.add(first_.o_rows());
+    for (index query = tile.query; query < end; query += kLaneTile) {
+      ForwardTile<T> own = first_;
+      own.query = query;
+      own.queries = std::min(kLaneTile, end - query);
       own.Allocate(scratch_);
-      tile.s = own.s;
       const Span keys = tiles_[count_++].emplace(own, scratch_).keys();
       keys_ = count_ == 1 ? keys
                           : Span{std::min(keys_.begin, keys.begin), std::max(keys_.end, keys.end)};
@@ -87,10 +89,10 @@ class TilesTogether {
   // of one head only if they lie side by side.
   void Expect(index block) {
     const HeadKeys<T>& keys = first_.head_keys;
-    const index begin = std::max(block, keys.first), end = std::min(block + kRowBlock, keys_.end);
-    if (begin >= end) return;
-    for (const Rows<const T>& rows : {keys.k, keys.v}) {
-      first_.ahead.add(first_.key_rows(rows, begin, end - begin));
+    const index rows = std::min(block + kRowBlock, keys_.end) - block;
+    if (rows <= 0) return;
+    for (const Rows<const T>& all : {keys.k, keys.v}) {
+      first_.ahead.add(first_.key_rows(all, block, rows));
     }
   }
 
@@ -106,8 +108,12 @@ void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const Q
               const QueryRun* next) {
   Prefetch ahead;
   const HeadKeys<T> keys = KeysOfRun(call, run);
-  const index step = kLaneTile * tiles_together(call.in, {keys.first, keys.first + keys.k.rows});
-  if (next != nullptr && step == kLaneTile) ExpectRun(call, *next, ahead);
+  const index observed = observer_values(*call.observe, run.sequence, kLaneTile);
+  const index together =
+      query_tiles_together<T>(call.in.q.width, call.in.v.width, keys.k.rows, observed);
+  const index step = kLaneTile * together;
+  // Tiles that take turns ask for their own next block.
+  if (next != nullptr && together == 1) ExpectRun(call, *next, ahead);
   for (index end = run.query_end; end > run.query_begin;) {
     const index query = run.query_begin + (end - 1 - run.query_begin) / step * step;
     TilesTogether<T>({call, out, run.sequence, keys, ahead, run.head, query, 0}, end).Run();

@@ -52,7 +52,7 @@ struct ForwardTile {
   index stride = 0;  // queries rounded up to whole vectors
 
   T* qt = nullptr;  // [D][stride], scaled
-  T* s = nullptr;   // [kRowBlock][stride], of all tiles that take turns
+  T* s = nullptr;   // [kRowBlock][stride]
   T* o = nullptr;   // [Dv][stride]
   RowState<T> state = {};
   TileKind kind = TileKind::kAll;  // of the block in s
@@ -80,6 +80,9 @@ struct ForwardTile {
   }
   TileSite site(index key, index keys) const { return {sequence, head, query, queries, key, keys}; }
 
+  // The scores, of all tiles that take turns: `this` is the first of them, and has the most
+  // queries.
+  void AllocateShared(Scratch& scratch);
   void Allocate(Scratch& scratch);
   bool Scores(index key, index keys);
   void DropWeights(index key, index keys);
@@ -90,11 +93,15 @@ struct ForwardTile {
 };
 
 template <class T>
+void ForwardTile<T>::AllocateShared(Scratch& scratch) {
+  s = scratch.allocate<T>(ForwardRoom(D(), Dv(), RoundUpToLanes<T>(queries)).s);
+}
+
+template <class T>
 void ForwardTile<T>::Allocate(Scratch& scratch) {
   stride = RoundUpToLanes<T>(queries);
   const ForwardRoom room(D(), Dv(), stride);
   qt = scratch.allocate<T>(room.qt);
-  if (s == nullptr) s = scratch.allocate<T>(room.s);
   o = scratch.allocate<T>(room.o);
   state.stride = stride;
   for (T** lane : {&state.largest, &state.m, &state.l, &state.alpha}) {

@@ -43,10 +43,14 @@ double forward_scratch(const Context& ctx, const Attention<T>& attention,
       const index lanes = backward_kernels<T>().lanes;
       const index stride = (std::min(queries, kLaneTile) + lanes - 1) / lanes * lanes;
       const ForwardRoom room(in.q.width, in.v.width, stride);
-      const index own = room.own() + observer_values(attention.observe, run.sequence, stride);
-      const index count = std::min((queries + kLaneTile - 1) / kLaneTile,
-                                   tiles_together(in, key_range(attention.mask, run)));
-      most = std::max(most, room.s + count * own);
+      const auto observed = [&](index rows) {
+        return observer_values(attention.observe, run.sequence, rows);
+      };
+      const auto [first, last] = key_range(attention.mask, run);
+      const index together =
+          query_tiles_together<T>(in.q.width, in.v.width, last - first, observed(kLaneTile));
+      const index count = std::min((queries + kLaneTile - 1) / kLaneTile, together);
+      most = std::max(most, room.s + count * (room.own() + observed(stride)));
     });
   }
   return static_cast<double>(most) * sizeof(T);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a call is cut into pieces of work: by the sizes of the problem alone.
+// How a call is cut into pieces of work. What a row of a result is depends on the sizes of the
+// problem alone.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ struct QueryRun {
 class QueryTiles {
  public:
   /// `tile_flops`: work of a whole tile. `threads` decides who computes a tile, and in whose
-  /// company: not how.
+  /// company, not how: but if parts of the user's throw for several tiles, whose exception it is.
   QueryTiles(const std::vector<Sequence>& sequences, index heads, double tile_flops, int threads);
 
   index items() const { return (total_ + group_ - 1) / group_; }
@@ -73,13 +74,6 @@ class QueryTiles {
 /// Keys [first, second) that the mask can keep for some query of the run.
 inline std::pair<index, index> key_range(const Mask& mask, const QueryRun& run) {
   return mask.key_range(run.sequence, run.head, run.query_begin, run.query_end - run.query_begin);
-}
-
-/// Tiles of a run that take turns with each block of its keys.
-template <class T>
-index tiles_together(const AttentionInputs<T>& in, std::pair<index, index> keys) {
-  const index width = (in.q.width + in.v.width) * static_cast<index>(sizeof(T));
-  return tiles_together((keys.second - keys.first) * width, kLaneTile * width);
 }
 
 /// Computes the tiles of one run. `next` is what the same thread does after it, or null.

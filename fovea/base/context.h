@@ -20,7 +20,7 @@ class Context {
 
   /// Calls f(item) for every item in [0, items), on up to threads() threads, and returns when all
   /// are done. Items are taken in ascending order by whoever is free, so f must not care who runs
-  /// it: cut work by the size of the problem, never by threads(), and the bits of a result cannot
+  /// it: cut sums by the size of the problem, never by threads(), and the bits of a result cannot
   /// depend on them. If items throw, the exception of the lowest such item is thrown here.
   /// Inside an item, a nested call works, and may use the same pool.
   template <class F>

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "fovea/attention/work.h"
+#include "fovea/attention/room.h"
 #include "tests/attention/call.h"
 #include "tests/attention/problem.h"
 #include "tests/isa.h"
@@ -119,16 +119,18 @@ TEST(FusedAttention, SameBitsForAnyNumberOfThreads) {
 // Of few threads each has several tiles of such a sequence, which take turns with the keys; of many
 // each has one.
 TEST(FusedAttention, TilesMayTakeTurns) {
-  Call<double> call({.T = 1040, .S = 1040, .D = 64, .Dv = 64}), exact = call, alone = call;
-  ASSERT_GT(tiles_together(call.in(), {0, 1040}), 1);
-  ASSERT_GT(tiles_together<double>({64, 64, 64, 64}, 1040), 1);
+  Call<double> call({.T = 1090, .S = 1090, .D = 64, .Dv = 64}), exact = call, alone = call;
+  // Of the last queries and keys, too, whose last tile has two.
+  ASSERT_GT(query_tiles_together<double>(64, 64, 1090 - 24, 0), 1);
+  ASSERT_GT(key_tiles_together<double>({64, 64, 64, 64}, 1090 - 24), 1);
   std::vector<double> slopes = {0.01}, dslopes = {0};
   const Attention<double> attention{
       .bias = bias::Alibi<double>({slopes.data(), 1}, {dslopes.data(), 1}),
-      .mask = mask::Window(900, 400)};
+      .mask = mask::Window(1000, 1000)};
   exact.run(attention, Method::kReference);
   const double dslope = dslopes[0];
   alone.run(attention, Method::kFused, 64);
+  const double dslope_alone = dslopes[0];
   for_each_isa([&] {
     call.run(attention, Method::kFused, 1);
     expect_close("o", call.o, exact.o);
@@ -140,8 +142,11 @@ TEST(FusedAttention, TilesMayTakeTurns) {
   });
   call.run(attention, Method::kFused, 1);
   EXPECT_EQ(call.o, alone.o);
+  EXPECT_EQ(call.lse, alone.lse);
   EXPECT_EQ(call.dq, alone.dq);
   EXPECT_EQ(call.dk, alone.dk);
+  EXPECT_EQ(call.dv, alone.dv);
+  EXPECT_EQ(dslopes[0], dslope_alone);
 }
 
 }  // namespace

@@ -74,8 +74,8 @@ class LaneProgram {
   Numbers readers_;      // how many
   Numbers factor_of_;    // the product, by a known number, that is part of this step; kNone
   std::array<bool, LaneTape::kMost> on_diagonals_;
-  std::array<bool, LaneTape::kMost> released_ =
-      {};  // their strips, though a step may read them twice
+  // Their strips: once, though a step may read them twice.
+  std::array<bool, LaneTape::kMost> released_ = {};
   Numbers diagonals_, free_;
   std::size_t free_count_ = 0;
 };
