@@ -3,6 +3,7 @@
 """Makes docs/speed.md, and its pictures, of the results in bench/results."""
 import json
 import pathlib
+import re
 from html import escape
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -106,7 +107,9 @@ def main():
     page = [HEAD]
     for path in sorted(RESULTS.glob("*.json")):
         results = json.loads(path.read_text())
-        page.append(f"## {results['machine'].split(';')[0]}\n\n{results['machine']}; {results['peer']}.\n")
+        pinned = re.search(r"FOVEA_ISA (\w+)", results["machine"])[1]
+        more = "" if pinned == "best" else f", both sides pinned to {pinned.upper()}"
+        page.append(f"## {results['machine'].split(';')[0]}{more}\n\n{results['machine']}; {results['peer']}.\n")
         for section, head in SECTIONS.items():
             rows = {name: row for name, row in results["rows"].items() if row["section"] == section}
             if not rows:
