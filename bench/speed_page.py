@@ -107,9 +107,10 @@ def values_of(section, rows):
 
 def main():
     page = [HEAD]
-    for path in sorted(RESULTS.glob("*.json")):
-        results = json.loads(path.read_text())
-        pinned = re.search(r"FOVEA_ISA (\w+)", results["machine"])[1]
+    pages = [(path, json.loads(path.read_text())) for path in sorted(RESULTS.glob("*.json"))]
+    pinned_to = lambda results: re.search(r"FOVEA_ISA (\w+)", results["machine"])[1]
+    for path, results in sorted(pages, key=lambda page: pinned_to(page[1]) != "best"):
+        pinned = pinned_to(results)
         more = "" if pinned == "best" else f", both sides pinned to {pinned.upper()}"
         page.append(f"## {results['machine'].split(';')[0]}{more}\n\n{results['machine']}; {results['peer']}.\n")
         for section, head in SECTIONS.items():

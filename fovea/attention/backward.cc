@@ -20,14 +20,16 @@ template <class T>
 void PackQueries(const BackwardCall<T>& call, const Sequence& sequence,
                  const PackedQueries<T>& packed, const PackRange& range) {
   const auto& [head, begin, end] = range;
-  const index Dp = RoundUpToLanes<T>(call.in.q.width), Dvp = RoundUpToLanes<T>(call.in.v.width);
+  const BackwardWidths widths = WidthsOf(call);
   const index slot = packed.slot(head, begin), rows = end - begin;
   const auto rows_of = [&, h = head, i = begin](const View<const T>& view) {
     return Rows<const T>(view.row(sequence.batch, sequence.query_row + i, h), rows, view.width,
                          view.length_stride);
   };
-  PackRows(rows_of(call.in.q), call.scale, Rows<T>(packed.q + slot * Dp, rows, Dp));
-  PackRows(rows_of(call.saved.d_o), T{1}, Rows<T>(packed.d_o + slot * Dvp, rows, Dvp));
+  const Rows<T> q(packed.q + slot * widths.Dp, rows, widths.Dp);
+  const Rows<T> d_o(packed.d_o + slot * widths.Dvp, rows, widths.Dvp);
+  PackRows(rows_of(call.in.q), call.scale, q);
+  PackRows(rows_of(call.saved.d_o), T{1}, d_o);
 }
 
 // Tiles of a chunk, which take turns with each block of queries.
@@ -46,7 +48,7 @@ void RunTogether(BackwardTile<T> tile, index end) {
     Span seen{tile.chunk.query_end, tile.chunk.query_begin};
     for (index n = 0; n < count; ++n) {
       tiles[n]->StartHead(head);
-      seen = {std::min(seen.begin, tiles[n]->seen.begin), std::max(seen.end, tiles[n]->seen.end)};
+      seen = hull(seen, tiles[n]->seen);
     }
     for (index block = seen.begin / kRowBlock * kRowBlock; block < seen.end; block += kRowBlock) {
       for (index n = 0; n < count; ++n) tiles[n]->AddBlock(block);
@@ -82,6 +84,8 @@ void RowDotsF32(Rows<const float> a, Rows<const float> b, float* dots) { RowDots
 void RowDotsF64(Rows<const double> a, Rows<const double> b, double* dots) { RowDots(a, b, dots); }
 index LanesF32() { return kLanes<float>; }
 index LanesF64() { return kLanes<double>; }
+index PanelLanesF32() { return kPanelLanes<float>; }
+index PanelLanesF64() { return kPanelLanes<double>; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -99,16 +103,18 @@ HWY_EXPORT(PackQueriesF32);
 HWY_EXPORT(PackQueriesF64);
 HWY_EXPORT(LanesF32);
 HWY_EXPORT(LanesF64);
+HWY_EXPORT(PanelLanesF32);
+HWY_EXPORT(PanelLanesF64);
 
 template <>
 BackwardKernels<float> backward_kernels() {
   return {FOVEA_DISPATCH(RunChunkF32), FOVEA_DISPATCH(RowDotsF32), FOVEA_DISPATCH(PackQueriesF32),
-          FOVEA_DISPATCH(LanesF32)()};
+          FOVEA_DISPATCH(LanesF32)(), FOVEA_DISPATCH(PanelLanesF32)()};
 }
 template <>
 BackwardKernels<double> backward_kernels() {
   return {FOVEA_DISPATCH(RunChunkF64), FOVEA_DISPATCH(RowDotsF64), FOVEA_DISPATCH(PackQueriesF64),
-          FOVEA_DISPATCH(LanesF64)()};
+          FOVEA_DISPATCH(LanesF64)(), FOVEA_DISPATCH(PanelLanesF64)()};
 }
 
 }  // namespace fovea

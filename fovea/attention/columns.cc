@@ -62,7 +62,7 @@ HWY_INLINE Vector<T> FinalWeight(const ForwardTile<T>& tile, Normaliser normalis
   auto weight = score;
   if (normaliser == Normaliser::kSoftmax) {
     const auto above = hn::Sub(score, hn::Load(d, tile.state.m + lane));
-    weight = hn::Mul(Exp2(d, hn::Mul(above, hn::Set(d, kLog2E<T>))), factor);
+    weight = hn::Mul(Exp2OfWeight(d, hn::Mul(above, hn::Set(d, kLog2E<T>))), factor);
   } else if (normaliser == Normaliser::kSigmoid) {
     weight = Sigmoid(d, score).s;
   }
@@ -105,7 +105,7 @@ void SumTile(ForwardTile<T> tile, const RowSums<T>& row_sums, double* sums) {
   const auto [begin, end] = tile.key_span();
   for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
     const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
-    if (tile.Scores(key, keys)) AddBlock(tile, keys, sums + key - tile.head_keys.first);
+    if (tile.Scores(key, keys)) AddBlock(tile, keys, sums + key - tile.near_keys.head().first);
   }
 }
 
@@ -116,7 +116,8 @@ void SumChunk(const KernelCall<T>& call, const ColumnChunk& chunk, const RowSums
   const View<const T>& k = call.in.k;
   const T* const rows =
       k.row(sequence.batch, sequence.key_row + begin, group_of(head, call.in.q.heads, k.heads));
-  const HeadKeys<T> keys{begin, {rows, end - begin, k.width, k.length_stride}, {}};
+  Scratch scratch;
+  NearKeys<T> keys({begin, {rows, end - begin, k.width, k.length_stride}, {}}, kLaneTile, scratch);
   const AttentionOutputs<T> nothing;
   Prefetch ahead;
   const auto [first, last] = call.attention.mask.query_range(sequence, head, begin, end - begin);

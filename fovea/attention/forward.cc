@@ -71,8 +71,7 @@ class TilesTogether {
       own.queries = std::min(kLaneTile, end - query);
       own.Allocate(scratch_);
       const Span keys = tiles_[count_++].emplace(own, scratch_).keys();
-      keys_ = count_ == 1 ? keys
-                          : Span{std::min(keys_.begin, keys.begin), std::max(keys_.end, keys.end)};
+      keys_ = count_ == 1 ? keys : hull(keys_, keys);
     }
   }
 
@@ -88,11 +87,11 @@ class TilesTogether {
   // Only the first to take its turn would wait for them, but for long: the processor foresees rows
   // of one head only if they lie side by side.
   void Expect(index block) {
-    const HeadKeys<T>& keys = first_.head_keys;
-    const index rows = std::min(block + kRowBlock, keys_.end) - block;
-    if (rows <= 0) return;
-    for (const Rows<const T>& all : {keys.k, keys.v}) {
-      first_.ahead.add(first_.key_rows(all, block, rows));
+    const auto& [first, k, v] = first_.near_keys.head();
+    const index end = std::min(block + kRowBlock, keys_.end);
+    if (block >= end) return;
+    for (const Rows<const T>& all : {k, v}) {
+      first_.ahead.add(all.slice(block - first, end - first));
     }
   }
 
@@ -107,10 +106,12 @@ template <class T>
 void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const QueryRun& run,
               const QueryRun* next) {
   Prefetch ahead;
-  const HeadKeys<T> keys = KeysOfRun(call, run);
+  Scratch scratch;
+  NearKeys<T> keys(KeysOfRun(call, run), std::min(kLaneTile, run.query_end - run.query_begin),
+                   scratch);
   const index observed = observer_values(*call.observe, run.sequence, kLaneTile);
-  const index together =
-      query_tiles_together<T>(call.in.q.width, call.in.v.width, keys.k.rows, observed);
+  const index together = query_tiles_together<T>(call.in.q.width, call.in.v.width,
+                                                 keys.head().k.rows, observed, kPanelLanes<T>);
   const index step = kLaneTile * together;
   // Tiles that take turns ask for their own next block.
   if (next != nullptr && together == 1) ExpectRun(call, *next, ahead);

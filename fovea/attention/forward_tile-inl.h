@@ -17,6 +17,7 @@
 #define FOVEA_ATTENTION_FORWARD_TILE_INL_H_
 #endif
 
+#include "fovea/attention/near_keys-inl.h"
 #include "fovea/attention/normalise-inl.h"
 #include "fovea/attention/tile-inl.h"
 #include "fovea/simd/product-inl.h"
@@ -44,7 +45,7 @@ struct ForwardTile {
   const KernelCall<T>& call;
   const AttentionOutputs<T>& out;
   const Sequence& sequence;
-  const HeadKeys<T>& head_keys;
+  NearKeys<T>& near_keys;
   Prefetch& ahead;
   index head;
   index query;       // first query of the tile
@@ -69,14 +70,11 @@ struct ForwardTile {
     return {out.o.row(sequence.batch, sequence.query_row + query, head), queries, Dv(),
             out.o.length_stride};
   }
-  Rows<const T> key_rows(Rows<const T> rows, index key, index keys) const {
-    return rows.slice(key - head_keys.first, key - head_keys.first + keys);
-  }
   // Keys that the mask can keep. It may say more of a whole run, whose keys are at hand, than of a
   // tile of it.
   Span key_span() const {
     const auto [first, last] = call.attention.mask.key_range(sequence, head, query, queries);
-    return {std::max(first, head_keys.first), std::min(last, head_keys.first + head_keys.k.rows)};
+    return {std::max(first, near_keys.head().first), std::min(last, near_keys.end())};
   }
   TileSite site(index key, index keys) const { return {sequence, head, query, queries, key, keys}; }
 
@@ -121,7 +119,7 @@ bool ForwardTile<T>::Scores(index key, index keys) {
   const bool masked = kind == TileKind::kSome;
   parts = masked ? TileParts(call.attention.mask, site(key, keys), TileLanes::kQueries, stride)
                  : TileParts(keys, stride);
-  const Rows<const T> k = key_rows(head_keys.k, key, keys);
+  const Rows<const T> k = near_keys.k(key, keys);
   const TileOperands<T> product{.rows = keys,
                                 .depth = D(),
                                 .lanes = stride,
@@ -172,7 +170,7 @@ void ForwardTile<T>::DropWeights(index key, index keys) {
 // the mask keeps it from: such rows, if there are any, are taken out and added by hand.
 template <class T>
 void ForwardTile<T>::AddValues(index key, index keys) {
-  const Rows<const T> v = key_rows(head_keys.v, key, keys);
+  const Rows<const T> v = near_keys.v(key, keys);
   Scratch scratch;
   const bool poisoned = kind == TileKind::kSome && AnyPoisoned(v);
   const Rows<const T> values = poisoned ? WithoutPoison(v, scratch) : v;

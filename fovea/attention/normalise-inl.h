@@ -72,7 +72,7 @@ void RowState<T>::RaiseMaximum(Normaliser normaliser) {
     const auto now = hn::Max(before, hn::Load(d, largest + lane));
     hn::Store(now, d, m + lane);
     if (normaliser != Normaliser::kSoftmax) continue;
-    const auto worth = Exp2(d, hn::Mul(hn::Sub(before, now), by));
+    const auto worth = Exp2OfWeight(d, hn::Mul(hn::Sub(before, now), by));
     hn::Store(worth, d, alpha + lane);
     hn::Store(hn::Mul(hn::Load(d, l + lane), worth), d, l + lane);
   }
@@ -106,7 +106,8 @@ void RowState<T>::WeighPanel(T* s, index lane, index keys) {
     T* const scores = s + j * stride + lane;
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      const auto p = Exp2<5>(d, hn::Mul(hn::Sub(hn::Load(d, scores + v * kN), most[v]), by));
+      const auto below = hn::Sub(hn::Load(d, scores + v * kN), most[v]);
+      const auto p = Exp2OfWeight<5>(d, hn::Mul(below, by));
       hn::Store(p, d, scores + v * kN);
       sum[v] = hn::Add(sum[v], p);
     }

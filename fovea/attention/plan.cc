@@ -36,21 +36,22 @@ template <class T>
 double forward_scratch(const Context& ctx, const Attention<T>& attention,
                        const AttentionInputs<T>& in, const std::vector<Sequence>& sequences) {
   const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in), ctx.threads());
+  const BackwardKernels<T> kernels = backward_kernels<T>();
   index most = 0;
   for (index item = 0; item < tiles.items(); ++item) {
     tiles.for_each_run(item, [&](const QueryRun& run) {
       const index queries = run.query_end - run.query_begin;
-      const index lanes = backward_kernels<T>().lanes;
-      const index stride = (std::min(queries, kLaneTile) + lanes - 1) / lanes * lanes;
+      const index stride =
+          (std::min(queries, kLaneTile) + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
       const ForwardRoom room(in.q.width, in.v.width, stride);
       const auto observed = [&](index rows) {
         return observer_values(attention.observe, run.sequence, rows);
       };
       const auto [first, last] = key_range(attention.mask, run);
-      const index together =
-          query_tiles_together<T>(in.q.width, in.v.width, last - first, observed(kLaneTile));
+      const index together = query_tiles_together<T>(in.q.width, in.v.width, last - first,
+                                                     observed(kLaneTile), kernels.panel_lanes);
       const index count = std::min((queries + kLaneTile - 1) / kLaneTile, together);
-      most = std::max(most, room.s + count * (room.own() + observed(stride)));
+      most = std::max(most, room.near + room.s + count * (room.own() + observed(stride)));
     });
   }
   return static_cast<double>(most) * sizeof(T);

@@ -14,29 +14,38 @@ namespace fovea {
 /// then come and go between the caches. At 4096 tokens, 8 heads and D 128, forward and backward
 /// take .68 and .88 of the time. A function of sizes alone.
 inline constexpr index kMostTilesTogether = 8;
-inline index tiles_together(index bytes_read, index bytes_of_tile) {
-  constexpr index kSecondCache = 1 << 20, kBuffers = 640 << 10;
-  if (bytes_read <= kSecondCache) return 1;
+inline constexpr index kSecondCacheBytes = 1 << 20;
+inline index tiles_together(index bytes_read, index bytes_of_tile,
+                            index cache = kSecondCacheBytes) {
+  constexpr index kBuffers = 640 << 10;
+  if (bytes_read <= cache) return 1;
   return std::clamp<index>(kBuffers / std::max<index>(bytes_of_tile, 1), 1, kMostTilesTogether);
 }
 
 /// Values of each buffer of a forward tile whose rows have `stride` values.
 struct ForwardRoom {
+  index near;  ///< a copy of a block of keys and values, of all tiles of a run
   index qt, s, o;
   index lane;  ///< of largest, m, l and alpha each
 
   ForwardRoom(index D, index Dv, index stride)
-      : qt(D * stride), s(kRowBlock * stride), o(Dv * stride), lane(stride) {}
+      : near(kRowBlock * (D + Dv)),
+        qt(D * stride),
+        s(kRowBlock * stride),
+        o(Dv * stride),
+        lane(stride) {}
   index own() const { return qt + o + 4 * lane; }  ///< tiles that take turns share s
-  index total() const { return own() + s; }
 };
 
-/// Query tiles of a run that sees `keys` keys, each with `observed` values of its observers.
+/// Query tiles of a run that sees `keys` keys, each with `observed` values of its observers. Where
+/// a tile is several panels of lanes, they share a copy of each block (NearKeys), which pays
+/// earlier.
 template <class T>
-index query_tiles_together(index D, index Dv, index keys, index observed) {
+index query_tiles_together(index D, index Dv, index keys, index observed, index panel_lanes) {
   constexpr index kSize = sizeof(T);
   const ForwardRoom room(D, Dv, kLaneTile);
-  return tiles_together(keys * (D + Dv) * kSize, (room.own() + observed) * kSize);
+  const index cache = panel_lanes < kLaneTile ? kSecondCacheBytes / 8 : kSecondCacheBytes;
+  return tiles_together(keys * (D + Dv) * kSize, (room.own() + observed) * kSize, cache);
 }
 
 /// The widths of a call, as they are and in whole vectors.

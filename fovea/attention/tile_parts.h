@@ -16,6 +16,10 @@ struct Span {
 
   bool operator==(const Span&) const = default;
 };
+/// From the first of both to the last.
+inline Span hull(const Span& a, const Span& b) {
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
 
 /// A tile in steps of 16 rows and 16 lanes, whole vectors of every instruction set. Under a causal
 /// mask a diagonal square of 64 x 64 becomes 10 of its 16 steps. What lies outside the parts has

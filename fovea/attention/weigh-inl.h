@@ -53,7 +53,7 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
       const auto x = hn::Load(d, score);
       auto p = x, slope = hn::Set(d, T{1});  // dp / dx, where that is all
       if constexpr (kNorm == Normaliser::kSoftmax) {
-        p = Exp2(d, hn::MulSub(hn::Sub(x, lse), by, low));
+        p = Exp2OfWeight(d, hn::MulSub(hn::Sub(x, lse), by, low));
       } else if constexpr (kNorm == Normaliser::kSigmoid) {
         const auto sigmoid = Sigmoid(d, x);
         p = sigmoid.s;

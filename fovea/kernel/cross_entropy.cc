@@ -39,7 +39,7 @@ void SoftmaxRow(const T* logits, index V, T scale, T* dlogits, T& max_out, T& su
   const T max = Max(logits, V);
   const T sum = SumOf<T>(V, [=](auto lanes, index v) {
     const auto below = hn::Sub(lanes.Load(logits + v), lanes.Set(max));
-    const auto e = Exp2(lanes.d, hn::Mul(below, lanes.Set(kLog2E<T>)));
+    const auto e = Exp2OfWeight(lanes.d, hn::Mul(below, lanes.Set(kLog2E<T>)));
     if (dlogits != nullptr) lanes.Store(e, dlogits + v);
     return e;
   });

@@ -39,7 +39,7 @@ void ForwardRow(const T* x, index C, T* y) {
   const T max = Max(x, C);
   const T sum = SumOf<T>(C, [=](auto lanes, index c) {
     const auto below = hn::Sub(lanes.Load(x + c), lanes.Set(max));
-    const auto e = Exp2(lanes.d, hn::Mul(below, lanes.Set(kLog2E<T>)));
+    const auto e = Exp2OfWeight(lanes.d, hn::Mul(below, lanes.Set(kLog2E<T>)));
     lanes.Store(e, y + c);
     return e;
   });

@@ -4,7 +4,7 @@
 // float: bounds of the error in units of the last place of the exact result (ulp; half of one is
 // unavoidable), above what every 53rd of all floats showed on each instruction set;
 // tests/simd/math_test.cc holds them to it on every 5003rd, and has a test of all 2^32:
-//   Exp 1.05   Exp2 1.25 (0.95 with FMA)   Exp2<5> 2.3   Tanh 1.35
+//   Exp 1.05   Exp2, Exp2OfWeight 1.25 (0.95 with FMA)   Exp2OfWeight<5> 2.3   Tanh 1.35
 // Infinities, NaN, signed zeros, denormal arguments and results and overflow are those of the C
 // library, but which NaN comes out is not specified. double: the C library, a lane at a time.
 #if defined(FOVEA_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -65,16 +65,31 @@ HWY_INLINE Vector<float> ScaleByPowerOf2(Tag<float> d, Vector<float> m, Vector<f
 }
 #endif
 
-/// min(max(x, low), high), and NaN for NaN on every instruction set.
+/// min(max(x, low), high), and NaN for NaN on every instruction set: maxps and minps return their
+/// second operand if one is NaN.
 HWY_INLINE Vector<float> ClampKeepingNaN(Tag<float> d, Vector<float> x, float low, float high) {
   const auto lo = hn::Set(d, low), hi = hn::Set(d, high);
+  if constexpr (HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR) return hn::Min(hi, hn::Max(lo, x));
   return hn::IfThenElse(hn::Lt(x, lo), lo, hn::IfThenElse(hn::Gt(x, hi), hi, x));
 }
 
-/// 2^x. kDegree 6, or 5: a multiplication less, and twice the error.
+/// 2^f for |f| <= 1/2, times kFactor, a power of two that changes no rounding. kDegree 6, or 5: a
+/// multiplication less, and twice the error.
+template <int kDegree>
+HWY_INLINE Vector<float> Exp2OfFraction(Tag<float> d, Vector<float> f, float factor = 1) {
+  static_assert(kDegree == 5 || kDegree == 6);
+  const auto sum = [&](auto... c) { return Polynomial(d, f, c * factor...); };
+  if constexpr (kDegree == 6) {
+    return sum(1.0f, 0.693147182f, 0.240226477f, 0.0555033237f, 0.00961843692f, 0.0013398875f,
+               0.00015353362f);
+  } else {
+    return sum(1.0f, 0.693147004f, 0.240222424f, 0.0555073358f, 0.00967151299f, 0.00132647273f);
+  }
+}
+
+/// 2^x.
 template <int kDegree = 6, class D>
 HWY_INLINE hn::Vec<D> Exp2(D d, hn::Vec<D> x) {
-  static_assert(kDegree == 5 || kDegree == 6);
   if constexpr (kIsDouble<D>) {
     return PerLane(d, x, [](double v) { return std::exp2(v); });
   } else {
@@ -87,16 +102,26 @@ HWY_INLINE hn::Vec<D> Exp2(D d, hn::Vec<D> x) {
     const auto whole = hn::Round(t);
     const auto f = hn::Sub(t, whole);
 #endif
-    const auto p = [&] {
-      if constexpr (kDegree == 6) {
-        return Polynomial(d, f, 1.0f, 0.693147182f, 0.240226477f, 0.0555033237f, 0.00961843692f,
-                          0.0013398875f, 0.00015353362f);
-      } else {
-        return Polynomial(d, f, 1.0f, 0.693147004f, 0.240222424f, 0.0555073358f, 0.00967151299f,
-                          0.00132647273f);
-      }
-    }();
-    return ScaleByPowerOf2(d, p, whole);
+    return ScaleByPowerOf2(d, Exp2OfFraction<kDegree>(d, f), whole);
+  }
+}
+
+/// 2^x for x up to 60, as for the weights of a softmax, which are at most 1; no less than 2^60
+/// above. Without AVX-512 it takes little more than half of what Exp2 takes.
+template <int kDegree = 6, class D>
+HWY_INLINE hn::Vec<D> Exp2OfWeight(D d, hn::Vec<D> x) {
+  if constexpr (kIsDouble<D> || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3)) {
+    return Exp2<kDegree>(d, x);
+  } else {
+    const hn::RebindToSigned<D> di;
+    const auto t = ClampKeepingNaN(d, x, -152.0f, 60.0f);
+    const auto whole = hn::Round(t);
+    // 2^64 times the result is never denormal: an integer is added to its exponent, and the last
+    // step rounds once. t - t is 0, or NaN: of that, the integer has left nothing to rely on.
+    const auto large = Exp2OfFraction<kDegree>(d, hn::Sub(t, whole), 0x1p64f);
+    const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(di, whole));
+    const auto scaled = hn::BitCast(d, hn::Add(hn::BitCast(di, large), exponent));
+    return hn::MulAdd(scaled, hn::Set(d, 0x1p-64f), hn::Sub(t, t));
   }
 }
 
@@ -140,11 +165,11 @@ HWY_INLINE hn::Vec<D> Constant(D d, double value) {
   return hn::Set(d, static_cast<hn::TFromD<D>>(value));
 }
 
-/// e^-x, with an error of |x| / 2 ulp: for sums with 1, where an ulp of the small ones is nothing.
-/// It saves half of what Exp costs.
+/// e^-x for x >= 0, with an error of x / 2 ulp: for sums with 1, where an ulp of the small ones is
+/// nothing. It saves half of what Exp costs.
 template <class D>
 HWY_INLINE hn::Vec<D> ExpOfMinus(D d, hn::Vec<D> x) {
-  return Exp2(d, hn::Mul(x, Constant(d, -1.4426950408889634)));
+  return Exp2OfWeight(d, hn::Mul(x, Constant(d, -1.4426950408889634)));
 }
 
 /// s = 1 / (1 + exp(-x)) and its derivative s (1 - s), which keeps its digits where s is nearly 1.

@@ -121,7 +121,7 @@ TEST(FusedAttention, SameBitsForAnyNumberOfThreads) {
 TEST(FusedAttention, TilesMayTakeTurns) {
   Call<double> call({.T = 1090, .S = 1090, .D = 64, .Dv = 64}), exact = call, alone = call;
   // Of the last queries and keys, too, whose last tile has two.
-  ASSERT_GT(query_tiles_together<double>(64, 64, 1090 - 24, 0), 1);
+  ASSERT_GT(query_tiles_together<double>(64, 64, 1090 - 24, 0, kLaneTile), 1);
   ASSERT_GT(key_tiles_together<double>({64, 64, 64, 64}, 1090 - 24), 1);
   std::vector<double> slopes = {0.01}, dslopes = {0};
   const Attention<double> attention{

@@ -297,7 +297,8 @@ void RunDiagonals(const LaneProgram& program, const LaneTile<T>& tile, Diagonals
                         tile.lanes,
                         tile.query - (queries ? rows - 1 : 0),
                         tile.key - (queries ? 0 : rows - 1)};
-  Run<T> run{program, row, to, {}, nullptr};
+  double nothing = 0;  // a program of diagonals sums nothing
+  Run<T> run{program, row, to, {}, &nothing};
   for (index n = 0; n < program.strips(); ++n) run.strips[n] = strips + n * length;
   for (const LaneStep& step : program.steps()) run.Step(step, {0, 1, 0, length, length});
   for (std::size_t n = 0; n < program.diagonals(); ++n) {
