@@ -72,7 +72,7 @@ void parallel_memcpy(const Context& ctx, Rows<const float> x, Rows<float> y) {
 }
 
 std::vector<Case> elementwise_cases(const Context& ctx, Data& data) {
-  const auto [x, y, z, w, u, v] = data.all;
+  const Rows<float> x = data.all[0], y = data.all[1], z = data.all[2];
   std::vector<Case> cases = {
       {"memcpy", 2, [=] { parallel_memcpy(ctx, x, y); }},
       {"add", 3, [=] { add_forward(ctx, x, z, y); }},
@@ -93,7 +93,7 @@ std::vector<Case> elementwise_cases(const Context& ctx, Data& data) {
 }
 
 std::vector<Case> row_cases(const Context& ctx, Data& data) {
-  const auto [x, y, z, w, u, v] = data.all;
+  const Rows<float> x = data.all[0], y = data.all[1], z = data.all[2], w = data.all[3];
   Data* const d = &data;
   const Rows<float> saved(w.data, data.N, 2);
   const LayerNormBackward<float> backward{.x = x,
@@ -124,7 +124,7 @@ std::vector<Case> row_cases(const Context& ctx, Data& data) {
 }
 
 std::vector<Case> optimizer_cases(const Context& ctx, Data& data) {
-  const auto [x, y, z, w, u, v] = data.all;
+  const Rows<float> x = data.all[0], y = data.all[1], u = data.all[4], v = data.all[5];
   const index n = data.N * data.C;
   const AdamWSlot<float> slot{{y.data, n}, {x.data, n}, {u.data, n}, {v.data, n}};
   return {{"global_norm", 1,

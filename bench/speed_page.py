@@ -105,11 +105,14 @@ def values_of(section, rows):
                 yield name, row["ratio"], row["target"], row.get("met", True)
 
 
+def pinned_to(results):
+    return re.search(r"FOVEA_ISA (\w+)", results["machine"])[1]
+
+
 def main():
     page = [HEAD]
-    pages = [(path, json.loads(path.read_text())) for path in sorted(RESULTS.glob("*.json"))]
-    pinned_to = lambda results: re.search(r"FOVEA_ISA (\w+)", results["machine"])[1]
-    for path, results in sorted(pages, key=lambda page: pinned_to(page[1]) != "best"):
+    found = [(path, json.loads(path.read_text())) for path in sorted(RESULTS.glob("*.json"))]
+    for path, results in sorted(found, key=lambda one: pinned_to(one[1]) != "best"):
         pinned = pinned_to(results)
         more = "" if pinned == "best" else f", both sides pinned to {pinned.upper()}"
         page.append(f"## {results['machine'].split(';')[0]}{more}\n\n{results['machine']}; {results['peer']}.\n")

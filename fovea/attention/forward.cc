@@ -110,8 +110,10 @@ void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const Q
   NearKeys<T> keys(KeysOfRun(call, run), std::min(kLaneTile, run.query_end - run.query_begin),
                    scratch);
   const index observed = observer_values(*call.observe, run.sequence, kLaneTile);
-  const index together = query_tiles_together<T>(call.in.q.width, call.in.v.width,
-                                                 keys.head().k.rows, observed, kPanelLanes<T>);
+  const index tiles = (run.query_end - run.query_begin + kLaneTile - 1) / kLaneTile;
+  const index together =
+      std::min(tiles, query_tiles_together<T>(call.in.q.width, call.in.v.width, keys.head().k.rows,
+                                              observed, kPanelLanes<T>));
   const index step = kLaneTile * together;
   // Tiles that take turns ask for their own next block.
   if (next != nullptr && together == 1) ExpectRun(call, *next, ahead);

@@ -24,7 +24,7 @@
 
 // Queries in lanes. A tile of 64 queries is transposed once, qt[D][64]; a block of 128 keys is then
 //
-//   s[key][64] = K row (broadcast) x qt          K is read row by row, as it lies in memory
+//   s[key][64] = K row (broadcast) x qt          K is read row by row (NearKeys)
 //   m, l       running maximum and sum           vertical: one lane a query, no horizontal step
 //   p[key][64] = exp2((s - m) log2 e)             in place; not s log2 e - m log2 e, whose two
 //                                                large terms would be rounded before they cancel

@@ -91,7 +91,8 @@ struct AdditiveColumn {
 template <class Column, class T>
 void Scores(const PairScores<T>& scores) {
   constexpr Tag<T> d;
-  const auto& [a, b, v, scale, to] = scores;
+  const Rows<const T>&a = scores.a, &b = scores.b;
+  const T* const v = scores.v;
   Scratch scratch;
   const index stride = RoundUpToLanes<T>(b.rows), D = a.columns;
   T* const bt = scratch.allocate<T>(D * stride);
@@ -104,7 +105,7 @@ void Scores(const PairScores<T>& scores) {
         const auto weight = hn::Set(d, Column::kLearns ? v[c] : T{0});
         sum = Column::Add(sum, hn::Set(d, row[c]), hn::Load(d, bt + c * stride + l), weight);
       }
-      lanes.Store(hn::Mul(hn::Set(d, scale), sum), to[r] + l);
+      lanes.Store(hn::Mul(hn::Set(d, scores.scale), sum), scores.to[r] + l);
     });
   }
 }

@@ -12,7 +12,7 @@ namespace fovea {
 /// core's second cache are read by one tile after another. Longer ones would come from the third
 /// cache or from memory for each tile, and come once for all that take turns, whose own buffers
 /// then come and go between the caches. At 4096 tokens, 8 heads and D 128, forward and backward
-/// take .68 and .88 of the time. A function of sizes alone.
+/// take .68 and .88 of the time. A function of sizes and of the instruction set.
 inline constexpr index kMostTilesTogether = 8;
 inline constexpr index kSecondCacheBytes = 1 << 20;
 inline index tiles_together(index bytes_read, index bytes_of_tile,
@@ -38,8 +38,8 @@ struct ForwardRoom {
 };
 
 /// Query tiles of a run that sees `keys` keys, each with `observed` values of its observers. Where
-/// a tile is several panels of lanes, they share a copy of each block (NearKeys), which pays
-/// earlier.
+/// a tile is several panels of lanes, they share a copy of each block (NearKeys): at
+/// 1024 tokens eight of AVX2 take .88 of the time; at 128, whose rows are 64 KB, two take 1.03.
 template <class T>
 index query_tiles_together(index D, index Dv, index keys, index observed, index panel_lanes) {
   constexpr index kSize = sizeof(T);

@@ -65,15 +65,18 @@ HWY_INLINE Vector<float> ScaleByPowerOf2(Tag<float> d, Vector<float> m, Vector<f
 }
 #endif
 
-/// min(max(x, low), high), and NaN for NaN on every instruction set: maxps and minps return their
-/// second operand if one is NaN.
+/// min(max(x, low), high), and NaN for NaN: maxps and minps return their second operand if one is
+/// NaN, Highway's fallbacks do not.
 HWY_INLINE Vector<float> ClampKeepingNaN(Tag<float> d, Vector<float> x, float low, float high) {
   const auto lo = hn::Set(d, low), hi = hn::Set(d, high);
-  if constexpr (HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR) return hn::Min(hi, hn::Max(lo, x));
-  return hn::IfThenElse(hn::Lt(x, lo), lo, hn::IfThenElse(hn::Gt(x, hi), hi, x));
+  if constexpr (HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3) {
+    return hn::Min(hi, hn::Max(lo, x));
+  } else {
+    return hn::IfThenElse(hn::Lt(x, lo), lo, hn::IfThenElse(hn::Gt(x, hi), hi, x));
+  }
 }
 
-/// 2^f for |f| <= 1/2, times kFactor, a power of two that changes no rounding. kDegree 6, or 5: a
+/// 2^f for |f| <= 1/2, times `factor`, a power of two that changes no rounding. kDegree 6, or 5: a
 /// multiplication less, and twice the error.
 template <int kDegree>
 HWY_INLINE Vector<float> Exp2OfFraction(Tag<float> d, Vector<float> f, float factor = 1) {
@@ -106,8 +109,8 @@ HWY_INLINE hn::Vec<D> Exp2(D d, hn::Vec<D> x) {
   }
 }
 
-/// 2^x for x up to 60, as for the weights of a softmax, which are at most 1; no less than 2^60
-/// above. Without AVX-512 it takes little more than half of what Exp2 takes.
+/// 2^x for x up to 60, as for the weights of a softmax, which are at most 1; above, no less than
+/// 2^60: not infinity. Without AVX-512 it takes little more than half of what Exp2 takes.
 template <int kDegree = 6, class D>
 HWY_INLINE hn::Vec<D> Exp2OfWeight(D d, hn::Vec<D> x) {
   if constexpr (kIsDouble<D> || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3)) {
@@ -165,11 +168,11 @@ HWY_INLINE hn::Vec<D> Constant(D d, double value) {
   return hn::Set(d, static_cast<hn::TFromD<D>>(value));
 }
 
-/// e^-x for x >= 0, with an error of x / 2 ulp: for sums with 1, where an ulp of the small ones is
+/// e^-x, with an error of |x| / 2 ulp: for sums with 1, where an ulp of the small ones is
 /// nothing. It saves half of what Exp costs.
 template <class D>
 HWY_INLINE hn::Vec<D> ExpOfMinus(D d, hn::Vec<D> x) {
-  return Exp2OfWeight(d, hn::Mul(x, Constant(d, -1.4426950408889634)));
+  return Exp2(d, hn::Mul(x, Constant(d, -1.4426950408889634)));
 }
 
 /// s = 1 / (1 + exp(-x)) and its derivative s (1 - s), which keeps its digits where s is nearly 1.
@@ -180,7 +183,7 @@ struct SigmoidWithSlope {
 template <class D>
 HWY_INLINE SigmoidWithSlope<D> Sigmoid(D d, hn::Vec<D> x) {
   const auto one = Constant(d, 1);
-  const auto e = ExpOfMinus(d, hn::Abs(x));
+  const auto e = Exp2OfWeight(d, hn::Mul(hn::Abs(x), Constant(d, -1.4426950408889634)));
   const auto r = hn::Div(one, hn::Add(one, e));
   const auto er = hn::Mul(e, r);
   return {hn::IfThenElse(hn::Lt(x, hn::Zero(d)), er, r), hn::Mul(er, r)};

@@ -185,7 +185,8 @@ std::string_view take_header(std::string_view& bytes, std::string_view where) {
   if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kVersionBytes) {
     damaged(where, "is no array of numpy");
   }
-  const int major = bytes[kMagic.size()], minor = bytes[kMagic.size() + 1];
+  const int major = static_cast<unsigned char>(bytes[kMagic.size()]);
+  const int minor = static_cast<unsigned char>(bytes[kMagic.size() + 1]);
   if (major < 1 || major > 3 || minor != 0) {
     damaged(where, fmt::format("is of version {}.{}; 1.0, 2.0 and 3.0 can be read", major, minor));
   }

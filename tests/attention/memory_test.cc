@@ -11,6 +11,7 @@
 
 #include "fovea/base/sanitizer.h"
 #include "tests/attention/table.h"
+#include "tests/isa.h"
 
 namespace {
 
@@ -136,6 +137,8 @@ TEST(AttentionMemory, IsWhatThePlanSays) {
     EXPECT_LE(counted, 3 * planned + 200e3) << attention.mask.name() << " T=" << sizes.T;
   };
   std::vector<float> rows(8192);
+  for_each_isa(
+      [&] { expect_planned({.T = 1024, .S = 1024, .H = 4, .G = 2, .D = 64, .Dv = 64}, {}); });
   for (const index T : {1024, 8192}) {
     const Sizes heads{.T = T, .S = T, .H = 4, .G = 2, .D = 64, .Dv = 64};
     const Sizes alone{.T = T, .S = T, .H = 1, .G = 1, .D = 32, .Dv = 16};

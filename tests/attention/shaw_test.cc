@@ -91,7 +91,11 @@ struct Case {
 };
 
 void expect_definition(const Case& one) {
-  const auto& [sizes, clip, mask, order] = one;
+  // Names of their own: clang 14's lambdas cannot hold those of a structured binding.
+  const Sizes& sizes = one.sizes;
+  const Mask& mask = one.mask;
+  const index clip = one.clip;
+  const auto order = one.order;
   SCOPED_TRACE(::testing::Message() << "T=" << sizes.T << " S=" << sizes.S << " D=" << sizes.D
                                     << " clip=" << clip << " " << mask.name());
   Tables<double> exact{clip, sizes.D, sizes.Dv, order};

@@ -91,6 +91,10 @@ TEST(Activation, FarOutItIsTheLineOrZero) {
       EXPECT_EQ(forward(kContext, f, low).at(0, 1), 0.0f);
       EXPECT_EQ(backward(kContext, f, high, one).at(0, 0), 1.0f);
       EXPECT_EQ(backward(kContext, f, low, one).at(0, 2), 0.0f);
+      for (const float x : {-20.0f, -50.0f, -88.0f, -100.0f}) {
+        EXPECT_LE(std::abs(forward(kContext, f, Matrix<float>(1, 1, x)).at(0, 0)),
+                  -2 * x * std::exp(x));
+      }
     }
     EXPECT_EQ(forward(kContext, Activation::kTanh, low).at(0, 0), -1.0f);
   });

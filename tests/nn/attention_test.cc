@@ -143,9 +143,9 @@ TEST(MultiHeadAttention, ACacheGivesTheBitsOfTheWhole) {
     const auto all = output_of([&](Tape& t) { return self(t, layer, x); });
     KvCache cache(layer.cache_options(N));
     std::vector<float> grown;
-    for (const auto& [begin, end] : {std::pair<index, index>{0, 3}, {3, 4}, {4, 5}, {5, 7}}) {
+    for (const auto& range : {std::pair<index, index>{0, 3}, {3, 4}, {4, 5}, {5, 7}}) {
       const auto rows = output_of([&](Tape& t) {
-        const auto part = Rows<const float>(x.data(), N, C).slice(begin, end);
+        const auto part = Rows<const float>(x.data(), N, C).slice(range.first, range.second);
         return layer.forward(t, t.constant(part), cache);
       });
       grown.insert(grown.end(), rows.begin(), rows.end());

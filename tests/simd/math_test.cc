@@ -159,12 +159,26 @@ TEST(Math, SpecialValues) {
 }
 
 TEST(Math, PowersOfTwoAreExact) {
-  std::vector<float> x, y;
-  for (int n = -149; n <= 127; ++n) x.push_back(static_cast<float>(n));
-  y.resize(x.size());
+  const auto expect_exact = [](auto kernel, int most) {
+    for (int n = -149; n <= most; ++n) {
+      const auto x = static_cast<float>(n);
+      float y = 0;
+      kernel(&x, 1, &y);
+      EXPECT_EQ(y, std::ldexp(1.0f, n));
+    }
+  };
   for_each_isa([&] {
-    FOVEA_DISPATCH(MapExp2)(x.data(), static_cast<index>(x.size()), y.data());
-    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(y[i], std::ldexp(1.0f, int(x[i])));
+    expect_exact(FOVEA_DISPATCH(MapExp2), 127);
+    expect_exact(FOVEA_DISPATCH(MapExp2OfWeight), 60);
+  });
+}
+
+TEST(Math, WhatIsNoWeightStaysLarge) {
+  const std::vector<float> x = {60.5f, 127.0f, 128.0f, 200.0f, 1e30f, HUGE_VALF};
+  std::vector<float> y(x.size());
+  for_each_isa([&] {
+    FOVEA_DISPATCH(MapExp2OfWeight)(x.data(), static_cast<index>(x.size()), y.data());
+    for (const float value : y) EXPECT_GE(value, 0x1p60f);
   });
 }
 

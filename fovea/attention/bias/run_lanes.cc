@@ -297,7 +297,7 @@ void RunDiagonals(const LaneProgram& program, const LaneTile<T>& tile, Diagonals
                         tile.lanes,
                         tile.query - (queries ? rows - 1 : 0),
                         tile.key - (queries ? 0 : rows - 1)};
-  double nothing = 0;  // a program of diagonals sums nothing
+  double nothing = 0;  // to which no diagonal adds; a null pointer worries clang-tidy
   Run<T> run{program, row, to, {}, &nothing};
   for (index n = 0; n < program.strips(); ++n) run.strips[n] = strips + n * length;
   for (const LaneStep& step : program.steps()) run.Step(step, {0, 1, 0, length, length});
