@@ -38,8 +38,8 @@ struct ForwardRoom {
 };
 
 /// Query tiles of a run that sees `keys` keys, each with `observed` values of its observers. Where
-/// a tile is several panels of lanes, they share a copy of each block (NearKeys): at
-/// 1024 tokens eight of AVX2 take .88 of the time; at 128, whose rows are 64 KB, two take 1.03.
+/// a tile is several panels of lanes, they share a copy of each block (NearKeys): with AVX2 and
+/// 1024 tokens, eight take .88 of the time; with 128, whose rows are 64 KB, two take 1.03.
 template <class T>
 index query_tiles_together(index D, index Dv, index keys, index observed, index panel_lanes) {
   constexpr index kSize = sizeof(T);
