@@ -119,15 +119,16 @@ TEST(FusedAttention, SameBitsForAnyNumberOfThreads) {
 // Of few threads each has several tiles of such a sequence, which take turns with the keys; of many
 // each has one.
 TEST(FusedAttention, TilesMayTakeTurns) {
-  Call<double> call({.T = 1090, .S = 1090, .H = 2, .G = 2, .D = 64, .Dv = 64}), exact = call,
-                                                                                alone = call;
-  // Of the last queries and keys, too, whose last tile has two.
-  ASSERT_GT(query_tiles_together<double>(64, 64, 1090 - 24, 0, kLaneTile), 1);
-  ASSERT_GT(key_tiles_together<double>({64, 64, 64, 64}, 1090 - 24), 1);
+  constexpr index T = 770, kWindow = 740, kSeen = T - 30;  // by the last tile, which has two
+  constexpr index kWidestPanel = 32;                       // of doubles
+  Call<double> call({.T = T, .S = T, .H = 2, .G = 2, .D = 64, .Dv = 64}), exact = call,
+                                                                          alone = call;
+  ASSERT_GT(query_tiles_together<double>(64, 64, kSeen, 0, kWidestPanel), 1);
+  ASSERT_GT(key_tiles_together<double>({64, 64, 64, 64}, kSeen), 1);
   std::vector<double> slopes = {0.01, 0.02}, dslopes = {0, 0};
   const Attention<double> attention{
       .bias = bias::Alibi<double>({slopes.data(), 2}, {dslopes.data(), 2}),
-      .mask = mask::Window(1000, 1000)};
+      .mask = mask::Window(kWindow, kWindow)};
   exact.run(attention, Method::kReference);
   const std::vector<double> dslopes_exact = dslopes;
   for_each_isa([&] {
