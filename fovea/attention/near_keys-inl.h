@@ -33,7 +33,7 @@ class NearKeys {
   /// `queries`: of the largest tile.
   NearKeys(const HeadKeys<T>& head, index queries, Scratch& scratch)
       : head_(head), copies_(queries > kPanelLanes<T>) {
-    // Taken even where nothing is copied, so that the plan is the same sum everywhere.
+    if (!copies_) return;
     k_.rows = {scratch.allocate<T>(kRowBlock * head.k.columns), kRowBlock, head.k.columns};
     v_.rows = {scratch.allocate<T>(kRowBlock * head.v.columns), kRowBlock, head.v.columns};
   }

@@ -51,7 +51,8 @@ double forward_scratch(const Context& ctx, const Attention<T>& attention,
       const index together = query_tiles_together<T>(in.q.width, in.v.width, last - first,
                                                      observed(kLaneTile), kernels.panel_lanes);
       const index count = std::min((queries + kLaneTile - 1) / kLaneTile, together);
-      most = std::max(most, room.near + room.s + count * (room.own() + observed(stride)));
+      const index near = stride > kernels.panel_lanes ? room.near : 0;
+      most = std::max(most, near + room.s + count * (room.own() + observed(stride)));
     });
   }
   return static_cast<double>(most) * sizeof(T);

@@ -24,7 +24,7 @@ inline index tiles_together(index bytes_read, index bytes_of_tile,
 
 /// Values of each buffer of a forward tile whose rows have `stride` values.
 struct ForwardRoom {
-  index near;  ///< a copy of a block of keys and values, of all tiles of a run
+  index near;  ///< a copy of a block of keys and values, where NearKeys makes one
   index qt, s, o;
   index lane;  ///< of largest, m, l and alpha each
 
