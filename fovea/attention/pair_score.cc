@@ -91,7 +91,8 @@ struct AdditiveColumn {
 template <class Column, class T>
 void Scores(const PairScores<T>& scores) {
   constexpr Tag<T> d;
-  const Rows<const T>&a = scores.a, &b = scores.b;
+  const Rows<const T>& a = scores.a;
+  const Rows<const T>& b = scores.b;
   const T* const v = scores.v;
   Scratch scratch;
   const index stride = RoundUpToLanes<T>(b.rows), D = a.columns;
