@@ -143,10 +143,16 @@ std::string placeholder_of(const OptionSpec& option) {
 }
 
 std::string tensors_help() {
-  std::string text = "Tensors of IN (B batch, T queries, S keys, H heads of q, G of k and v):\n";
+  std::string text =
+      "Tensors of IN (B batch, T queries, S keys, H heads of q, G of k and v; Dv width of v):\n";
   for (const TensorSpec& spec : attention_tensor_specs()) {
     text += fmt::format("  {:<15} {}\n", spec.name, axes_text(spec.axes));
   }
+  text += R"(
+OUT holds o, lse and what is observed; with --backward the gradients: dq for q, dbias for bias ...
+Above, j is the number of a key, and p the position of a query i in the keys: i + S - T, so that
+the last query is at the last key; with --causal=top-left it is i.
+)";
   return text;
 }
 
@@ -174,7 +180,8 @@ Examples:
   add({"overwrite", OptionKind::kFlag, "", "replace OUT", "Run", ""});
   add({"plan", OptionKind::kFlag, "", "print what is done; without --output, only that", "Run",
        ""});
-  add({"isa", OptionKind::kValue, "NAME", "instruction set to compute with", "Run", ""});
+  add({"isa", OptionKind::kValue, "NAME",
+       "instruction set to compute with: scalar, or one that fovea doctor names", "Run", ""});
   add(threads_option());
   add({"json", OptionKind::kFlag, "", "print plan and result as one JSON object", "Run", ""});
   for (OptionSpec& option : message_options()) add(std::move(option));

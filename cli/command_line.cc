@@ -73,12 +73,24 @@ std::vector<std::string> known_names(const CommandSpec& command) {
   return names;
 }
 
+// The value of an option that may go without one is easily written as if it could not.
+std::string hint_for_value(const CommandSpec& command, const std::string& word) {
+  for (const OptionSpec& spec : command.options) {
+    if (spec.kind != OptionKind::kOptionalValue) continue;
+    std::string choices = spec.placeholder;  // "[=none|top-left]"
+    for (char& c : choices) c = c == '=' || c == ']' ? '|' : c;
+    if (choices.find("|" + word + "|") != std::string::npos)
+      return fmt::format("did you mean --{}={}?", spec.name, word);
+  }
+  return fmt::format("the value of an option stands behind its name; see: fovea {} --help",
+                     command.name);
+}
+
 [[noreturn]] void fail_unexpected(const CommandSpec& command, const std::string& word,
                                   std::string_view where) {
   throw Error(ErrorCode::kUsage,
               fmt::format("{}: unexpected argument '{}'{}", command.name, word, where),
-              fmt::format("the value of an option stands behind its name; see: fovea {} --help",
-                          command.name));
+              hint_for_value(command, word));
 }
 
 // `extras` stand in the order of the command line.

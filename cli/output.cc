@@ -69,6 +69,7 @@ std::string_view hint_for(ErrorCode code) {
     case ErrorCode::kUsage:
       return "see: fovea --help";
     case ErrorCode::kShape:
+      return "the sizes of the tensors have to agree; see the command's --help for their shapes";
     case ErrorCode::kOptionValue:
       return "see the command's --help for what each option takes";
     case ErrorCode::kConfig:

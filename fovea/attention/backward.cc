@@ -82,10 +82,6 @@ void PackQueriesF64(const BackwardCall<double>& call, const Sequence& sequence,
 }
 void RowDotsF32(Rows<const float> a, Rows<const float> b, float* dots) { RowDots(a, b, dots); }
 void RowDotsF64(Rows<const double> a, Rows<const double> b, double* dots) { RowDots(a, b, dots); }
-index LanesF32() { return kLanes<float>; }
-index LanesF64() { return kLanes<double>; }
-index PanelLanesF32() { return kPanelLanes<float>; }
-index PanelLanesF64() { return kPanelLanes<double>; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -101,20 +97,14 @@ HWY_EXPORT(RowDotsF32);
 HWY_EXPORT(RowDotsF64);
 HWY_EXPORT(PackQueriesF32);
 HWY_EXPORT(PackQueriesF64);
-HWY_EXPORT(LanesF32);
-HWY_EXPORT(LanesF64);
-HWY_EXPORT(PanelLanesF32);
-HWY_EXPORT(PanelLanesF64);
 
 template <>
 BackwardKernels<float> backward_kernels() {
-  return {FOVEA_DISPATCH(RunChunkF32), FOVEA_DISPATCH(RowDotsF32), FOVEA_DISPATCH(PackQueriesF32),
-          FOVEA_DISPATCH(LanesF32)(), FOVEA_DISPATCH(PanelLanesF32)()};
+  return {FOVEA_DISPATCH(RunChunkF32), FOVEA_DISPATCH(RowDotsF32), FOVEA_DISPATCH(PackQueriesF32)};
 }
 template <>
 BackwardKernels<double> backward_kernels() {
-  return {FOVEA_DISPATCH(RunChunkF64), FOVEA_DISPATCH(RowDotsF64), FOVEA_DISPATCH(PackQueriesF64),
-          FOVEA_DISPATCH(LanesF64)(), FOVEA_DISPATCH(PanelLanesF64)()};
+  return {FOVEA_DISPATCH(RunChunkF64), FOVEA_DISPATCH(RowDotsF64), FOVEA_DISPATCH(PackQueriesF64)};
 }
 
 }  // namespace fovea

@@ -137,8 +137,9 @@ void BackwardTile<T>::AllocateShared(Scratch& scratch) {
 template <class T>
 void BackwardTile<T>::Allocate(Scratch& scratch) {
   stride = RoundUpToLanes<T>(keys);
-  Dp = WidthsOf(call).Dp;
-  Dvp = WidthsOf(call).Dvp;
+  const BackwardWidths widths = WidthsOf(call);
+  Dp = widths.Dp;
+  Dvp = widths.Dvp;
   const BackwardRoom room = Room();
   kt = scratch.allocate<T>(room.kt);
   vt = scratch.allocate<T>(room.vt);

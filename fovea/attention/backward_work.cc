@@ -15,6 +15,7 @@
 #include "fovea/attention/pair_score.h"
 #include "fovea/attention/score_tile.h"
 #include "fovea/attention/touched.h"
+#include "fovea/attention/work.h"
 #include "fovea/base/memory.h"
 
 namespace fovea {
@@ -79,8 +80,8 @@ Backward<T>::Backward(const Context& ctx, const BackwardCall<T>& call)
       units_(make_units(sequences_, call.in.q.heads, call.in.k.heads,
                         shared_gradient(call.attention.bias))),
       sums_(call.attention, call.in.q.heads),
-      widths_{call.in.q.width, call.in.v.width, round_up(call.in.q.width, kernels_.lanes),
-              round_up(call.in.v.width, kernels_.lanes)} {
+      widths_{call.in.q.width, call.in.v.width, round_up(call.in.q.width, lane_counts<T>().vector),
+              round_up(call.in.v.width, lane_counts<T>().vector)} {
   for (Unit& unit : units_.all) {
     unit.first_sums = sums_.add_tables(unit.first_head, unit.last_head, unit.chunks());
   }

@@ -96,7 +96,6 @@ struct BackwardKernels {
   /// Fills the rows of queries [begin, end) of one head.
   void (*pack_queries)(const BackwardCall<T>&, const Sequence&, const PackedQueries<T>&,
                        const PackRange&);
-  index lanes, panel_lanes;
 };
 /// Bytes of scratch that the backward of a call takes.
 template <class T>

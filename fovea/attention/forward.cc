@@ -132,6 +132,8 @@ void RunTilesF64(const KernelCall<double>& call, const AttentionOutputs<double>&
                  const QueryRun& run, const QueryRun* next) {
   RunTiles(call, out, run, next);
 }
+LaneCounts CountLanesF32() { return {kLanes<float>, kPanelLanes<float>}; }
+LaneCounts CountLanesF64() { return {kLanes<double>, kPanelLanes<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -143,6 +145,8 @@ namespace fovea {
 
 HWY_EXPORT(RunTilesF32);
 HWY_EXPORT(RunTilesF64);
+HWY_EXPORT(CountLanesF32);
+HWY_EXPORT(CountLanesF64);
 
 template <>
 ForwardKernel<float> forward_kernel() {
@@ -151,6 +155,14 @@ ForwardKernel<float> forward_kernel() {
 template <>
 ForwardKernel<double> forward_kernel() {
   return FOVEA_DISPATCH(RunTilesF64);
+}
+template <>
+LaneCounts lane_counts<float>() {
+  return FOVEA_DISPATCH(CountLanesF32)();
+}
+template <>
+LaneCounts lane_counts<double>() {
+  return FOVEA_DISPATCH(CountLanesF64)();
 }
 
 }  // namespace fovea

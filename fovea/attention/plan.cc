@@ -36,22 +36,22 @@ template <class T>
 double forward_scratch(const Context& ctx, const Attention<T>& attention,
                        const AttentionInputs<T>& in, const std::vector<Sequence>& sequences) {
   const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in), ctx.threads());
-  const BackwardKernels<T> kernels = backward_kernels<T>();
+  const LaneCounts lanes = lane_counts<T>();
   index most = 0;
   for (index item = 0; item < tiles.items(); ++item) {
     tiles.for_each_run(item, [&](const QueryRun& run) {
       const index queries = run.query_end - run.query_begin;
       const index stride =
-          (std::min(queries, kLaneTile) + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+          (std::min(queries, kLaneTile) + lanes.vector - 1) / lanes.vector * lanes.vector;
       const ForwardRoom room(in.q.width, in.v.width, stride);
       const auto observed = [&](index rows) {
         return observer_values(attention.observe, run.sequence, rows);
       };
       const auto [first, last] = key_range(attention.mask, run);
       const index together = query_tiles_together<T>(in.q.width, in.v.width, last - first,
-                                                     observed(kLaneTile), kernels.panel_lanes);
+                                                     observed(kLaneTile), lanes.panel);
       const index count = std::min((queries + kLaneTile - 1) / kLaneTile, together);
-      const index near = stride > kernels.panel_lanes ? room.near : 0;
+      const index near = stride > lanes.panel ? room.near : 0;
       most = std::max(most, near + room.s + count * (room.own() + observed(stride)));
     });
   }

@@ -24,10 +24,6 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
-/// exp(x) = exp2(x log2 e): exp2 is the cheaper one, and x is small where it matters.
-template <class T>
-inline constexpr T kLog2E = static_cast<T>(1.4426950408889634074);
-
 /// Sixteen random bits of each of 16 scores, against the threshold of dropout.
 struct SixteenBits {
   std::uint64_t kept;  // bit l: are those of words[l] from `shift` on at least the threshold?

@@ -88,6 +88,17 @@ ForwardKernel<float> forward_kernel();
 template <>
 ForwardKernel<double> forward_kernel();
 
+/// Lanes of a vector of the current instruction set, and of the panels that its products read.
+struct LaneCounts {
+  index vector, panel;
+};
+template <class T>
+LaneCounts lane_counts();
+template <>
+LaneCounts lane_counts<float>();
+template <>
+LaneCounts lane_counts<double>();
+
 /// Work of a whole query tile of the longest sequence, without regard to the mask.
 template <class T>
 double tile_flops(const std::vector<Sequence>& sequences, const AttentionInputs<T>& in);

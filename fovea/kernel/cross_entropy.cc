@@ -29,11 +29,8 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-template <class T>
-inline constexpr T kLog2E = static_cast<T>(1.4426950408889634);
-
 // dlogits = scale softmax(logits): the target's column is put right by the caller. For 2^(x log2 e)
-// in the place of e^x see softmax.cc.
+// in the place of e^x see kLog2E.
 template <class T>
 void SoftmaxRow(const T* logits, index V, T scale, T* dlogits, T& max_out, T& sum_out) {
   const T max = Max(logits, V);

@@ -27,13 +27,9 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-template <class T>
-inline constexpr T kLog2E = static_cast<T>(1.4426950408889634);
-
 // x is read twice (the second time from L1), y written once and rescaled in L1. The largest of a
 // row of -inf is the lowest finite number, so that every exponential is 0, and so is the sum.
-// 2^(x log2 e) is e^x with an error of |x| / 2 ulp: where that is large, the value is nothing
-// beside the largest.
+// For 2^(x log2 e) in the place of e^x see kLog2E.
 template <class T>
 void ForwardRow(const T* x, index C, T* y) {
   const T max = Max(x, C);

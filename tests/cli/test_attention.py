@@ -296,6 +296,14 @@ class Words(AttentionTest):
             plan = self.last_object(self.succeed("attention", *words, "--plan", "--json"))
             self.assertEqual(plan["mask"], "causal")
 
+    def test_the_hint_says_how_causal_takes_a_value(self):
+        write(self.folder / "in.npz", problem())
+        done = self.run_fovea("attention", self.folder / "in.npz", "--causal", "top-left", "--plan")
+        self.assert_error(done, 2, "unexpected argument 'top-left'")
+        self.assertIn(b"hint: did you mean --causal=top-left?", done.stderr)
+        done = self.run_fovea("attention", self.folder / "in.npz", "--causal", "left", "--plan")
+        self.assertIn(b"hint: the value of an option stands behind its name", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
