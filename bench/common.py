@@ -93,7 +93,9 @@ def machine(options):
     flags = fields.get("flags", "").split()
     sets = [s for s in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if s in flags]
     pinned = os.environ.get("FOVEA_ISA", "best")
-    return (f"{fields.get('model name', platform.processor())}; {' '.join(sets)};"
+    # One name may stand for several designs: the family tells them apart (AMD: 25 is Zen 4, 26 Zen 5).
+    name = f"{fields.get('model name', platform.processor())}, family {fields.get('cpu family', 'unknown')}"
+    return (f"{name}; {' '.join(sets)};"
             f" FOVEA_ISA {pinned}; {options.threads} threads of {os.cpu_count()};"
             f" load {os.getloadavg()[0]:.1f}")
 
