@@ -39,11 +39,14 @@
 #endif
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 
 #include "fovea/base/types.h"
+#include "fovea/base/view.h"
 #include "fovea/simd/isa.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 /// The version of an exported kernel for the current instruction set. It honours FOVEA_ISA, of
@@ -136,6 +139,19 @@ HWY_INLINE void ForEachLane(index n, F&& f) {
   index i = 0;
   for (; i + kLanes<T> <= n; i += kLanes<T>) f(FullLanes<T>{}, i);
   if (i < n) f(TailLanes<T>{{}, n - i}, i);
+}
+
+/// to = 0, past the caches: a plain store first reads the line that it overwrites.
+template <class T>
+void ClearPastCaches(Vec<T> to) {
+  constexpr index kN = kLanes<T>, kBytes = sizeof(Vector<T>);
+  const auto beyond = static_cast<index>(reinterpret_cast<std::uintptr_t>(to.data) % kBytes);
+  const index first = (kBytes - beyond) % kBytes / static_cast<index>(sizeof(T));
+  index i = std::min(to.size, first);
+  std::fill_n(to.data, i, T{0});
+  for (; i + kN <= to.size; i += kN) hn::Stream(hn::Zero(Tag<T>()), Tag<T>(), to.data + i);
+  std::fill_n(to.data + i, to.size - i, T{0});
+  hwy::FlushStream();
 }
 
 }  // namespace HWY_NAMESPACE

@@ -36,6 +36,7 @@ void Twice(const float* x, index n, float* y) {
     lanes.Store(hn::Add(lanes.Load(x + i), lanes.LoadOr(7.0f, x + i)), y + i);
   });
 }
+void Clear(float* to, index n) { ClearPastCaches(Vec<float>{to, n}); }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -49,6 +50,7 @@ namespace {
 HWY_EXPORT(ReduceFloat);
 HWY_EXPORT(ReduceDouble);
 HWY_EXPORT(Twice);
+HWY_EXPORT(Clear);
 
 template <class T>
 std::vector<T> values(index n, int seed) {
@@ -125,6 +127,19 @@ TEST(ForEachLane, LeavesWhatFollowsUntouched) {
       FOVEA_DISPATCH(Twice)(x.data(), n, y.data());
       EXPECT_EQ(std::ranges::count(y, 2.0f), n);
       EXPECT_EQ(std::ranges::count(y, -1.0f), 48 - n);
+    }
+  });
+}
+
+TEST(ClearPastCaches, LeavesWhatIsAroundUntouched) {
+  for_each_isa([] {
+    for (index first = 0; first < 17; ++first) {
+      for (index n = 0; n < 60; ++n) {
+        std::vector<float> x(80, 1.0f);
+        FOVEA_DISPATCH(Clear)(x.data() + first, n);
+        EXPECT_EQ(std::count(x.begin() + first, x.begin() + first + n, 0.0f), n);
+        EXPECT_EQ(std::ranges::count(x, 1.0f), 80 - n) << first;
+      }
     }
   });
 }
