@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -101,6 +102,14 @@ void check_output(const fs::path& output, const fs::path& input, bool overwrite)
               "choose another file, or say --overwrite");
 }
 
+void check_sizes(const std::string& output, std::span<const NamedTensor> results) {
+  try {
+    check_tensor_sizes(output, results);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kWrite, fmt::format("{}: {}", output, error.what()), error.hint());
+  }
+}
+
 void print_plan(const Plan& planned) {
   const AttentionPlan& plan = planned.plan;
   print(fmt::format("kernel          {}, {}\n", plan.kernel, plan.isa));
@@ -121,7 +130,9 @@ void print_plan(const Plan& planned) {
 Written write(const Context& context, const AttentionSettings& settings,
               const AttentionTensors& tensors, const std::string& output) {
   const double begin = monotonic_seconds();
-  const std::vector<NamedTensor> results = run_attention(context, settings, tensors);
+  const std::vector<NamedTensor> results =
+      run_attention(context, settings, tensors,
+                    [&](std::span<const NamedTensor> shapes) { check_sizes(output, shapes); });
   Written written{.output = output, .tensors = {}, .seconds = monotonic_seconds() - begin};
   write_tensors(output, results);
   for (const NamedTensor& named : results) {

@@ -55,11 +55,11 @@ std::vector<PrecisionKind> precisions_of(const Arguments& arguments) {
 
 std::string line_of(const KitResult& result) {
   std::string line = fmt::format("{}  {}  {:<28}  ", result.passed ? "pass" : "FAIL",
-                                 to_string(result.precision), result.name);
+                                 to_string(result.precision), printable(result.name));
   if (!result.problem.empty()) return line + result.problem;
   line += fmt::format("{:.1e} of {:.1e}", result.error, result.tolerance);
   if (result.error == 0) return line;
-  return line + fmt::format(" in {}{}", result.tensor, result.place);
+  return line + fmt::format(" in {}{}", printable(result.tensor), result.place);
 }
 
 void add_messages(CommandSpec& spec) {

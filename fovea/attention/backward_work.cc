@@ -362,7 +362,7 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionGradients<T>& gradients) {
   check_attention(attention, in);
   check_gradients(attention, in, saved, gradients);
-  check_overlap(in, saved, gradients);
+  check_overlap(attention, in, saved, gradients);
   if (has_pair_score(attention)) {
     const Attention<T> with = with_pair_score(attention, in.q.width);
     return attention_backward(ctx, with, in, saved, gradients);

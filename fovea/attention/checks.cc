@@ -144,6 +144,10 @@ void check_norm(const Attention<T>& attention, index H) {
   check(sink.dlogits.empty() || sink.dlogits.size == sink.logits.size,
         "attention: the gradient of the sink must be [{}], as the sink, or empty; it is [{}]",
         sink.logits.size, sink.dlogits.size);
+  check(sink.logits.empty() || sink.logits.data != nullptr,
+        "attention: the sink has a size but no data");
+  check(sink.dlogits.empty() || sink.dlogits.data != nullptr,
+        "attention: the gradient of the sink has a size but no data");
   for (index h = 0; h < sink.logits.size; ++h) {
     const T logit = sink.logits[h];
     if (logit < std::numeric_limits<T>::infinity()) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/gradient_sums.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "fovea/attention/score_tile.h"
@@ -38,6 +39,20 @@ index GradientSums<T>::add_tables(index first_head, index last_head, index chunk
   return first;
 }
 
+namespace {
+
+// Does the row keep no key? Then lse is the sink's logit, `above` what that one lies above it, and
+// o is 0. Without a sink either, `above` is no number.
+template <class T>
+bool is_empty_row(const View<const T>& o, const Sequence& sequence, index head, index i,
+                  double above) {
+  if (above < 0) return false;
+  const T* const row = o.row(sequence.batch, sequence.query_row + i, head);
+  return std::all_of(row, row + o.width, [](T x) { return x == T{0}; });
+}
+
+}  // namespace
+
 template <class T>
 void GradientSums<T>::set_sink(index number, const AttentionSaved<T>& saved,
                                const Sequence& sequence, const T* delta) const {
@@ -52,6 +67,8 @@ void GradientSums<T>::set_sink(index number, const AttentionSaved<T>& saved,
     if (!saved.lse_low.empty()) {
       above -= static_cast<double>(saved.lse_low.at(sequence.batch, head, row));
     }
+    // Its dO may hold anything, and so may delta.
+    if (is_empty_row(saved.o, sequence, head, i, above)) continue;
     sum -= std::exp(above) * static_cast<double>(delta[i]);
   }
   table(number)[size_ - 1] = sum;

@@ -23,7 +23,10 @@ class GradientSums {
   index add_tables(index first_head, index last_head, index chunks);
   /// Room for all that were counted, all 0. Before any table is written.
   void allocate() { sums_.resize(head_of_.size() * static_cast<std::size_t>(size_)); }
-  double* table(index number) const { return sums_.data() + number * size_; }
+  /// nullptr before there is room.
+  double* table(index number) const {
+    return sums_.empty() ? nullptr : sums_.data() + number * size_;
+  }
   double bytes() const {
     return static_cast<double>(head_of_.size()) * static_cast<double>(size_) * sizeof(double);
   }

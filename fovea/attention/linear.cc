@@ -2,6 +2,7 @@
 #include "fovea/attention/linear.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -34,6 +35,19 @@ struct Scan {
   Side side;  // of x
 };
 
+template <class T>
+Scan<T> forward_scan(const AttentionInputs<T>& in, const View<T>& o) {
+  return {in.q, in.k, in.v, o, Side::kQueries};
+}
+
+template <class T>
+std::array<Scan<T>, 3> backward_scans(const AttentionInputs<T>& in, const View<const T>& d_o,
+                                      const AttentionGradients<T>& gradients) {
+  return {{{d_o, in.v, in.k, gradients.dq, Side::kQueries},
+           {in.v, d_o, in.q, gradients.dk, Side::kKeys},
+           {in.k, in.q, d_o, gradients.dv, Side::kKeys}}};
+}
+
 // Heads [begin, end) of x and of y that meet in one sequence.
 struct ScanUnit {
   const Sequence& sequence;
@@ -51,6 +65,7 @@ class LinearScan {
   LinearScan(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in,
              const Scan<T>& scan);
   void run() const;
+  double flops() const;
   double bytes() const { return static_cast<double>(states_ * state_size()) * sizeof(T); }
 
  private:
@@ -72,6 +87,12 @@ class LinearScan {
   index kept_by(const ScanUnit& unit, index x) const {
     return causal_ ? std::clamp<index>(x + unit.offset + 1, 0, unit.ys) : unit.ys;
   }
+  // How many y are in the state that a tile from x on takes; the rest of what it keeps it meets.
+  index in_state(const ScanUnit& unit, index x) const {
+    const index kept = has_states(unit) ? kept_by(unit, x) : 0;
+    return kept == unit.ys ? kept : kept / kBlock * kBlock;
+  }
+  double flops_of(const ScanUnit& unit) const;
   template <class U>
   Rows<U> rows(const ScanUnit& unit, const View<U>& view, Side side, index head, Span span) const;
   Side other_side() const { return scan_.side == Side::kKeys ? Side::kQueries : Side::kKeys; }
@@ -207,24 +228,23 @@ template <class T>
 void LinearScan<T>::run_item(const ScanUnit& unit, index head, index first, T* states) const {
   Scratch scratch;
   const Rows<T> running(scratch.allocate<T>(state_size()), D(), padded_width());
-  index in_state = -1;  // y in the running state
+  index summed = -1;  // y in the running state
   const index end = std::min(unit.xs, first + kSegment);
   for (index x = first; x < end; x += kBlock) {
     const Tile tile{head, {x, std::min(end, x + kBlock)}};
-    const index kept = kept_by(unit, x);
+    const index whole = in_state(unit, x);
     if (!has_states(unit)) {
       run_tile(unit, tile, running, 0);
-    } else if (kept == unit.ys) {
+    } else if (whole == unit.ys) {
       run_tile(unit, tile, state(states, unit.first_state + segments_of(unit.ys)), unit.ys);
     } else {
-      const index whole = kept / kBlock * kBlock;
-      if (in_state < 0) {
-        in_state = whole / kSegment * kSegment;
-        const Rows<T> before = state(states, unit.first_state + in_state / kSegment);
+      if (summed < 0) {
+        summed = whole / kSegment * kSegment;
+        const Rows<T> before = state(states, unit.first_state + summed / kSegment);
         std::copy_n(before.data, state_size(), running.data);
       }
-      add_to_state(unit, {in_state, whole}, running);
-      in_state = whole;
+      add_to_state(unit, {summed, whole}, running);
+      summed = whole;
       run_tile(unit, tile, running, whole);
     }
   }
@@ -255,6 +275,37 @@ void LinearScan<T>::run_tile(const ScanUnit& unit, const Tile& tile, Rows<const 
   kernels_.store_scaled(sum, scale_, rows(unit, scan_.out, scan_.side, head, xs));
 }
 
+// What run() multiplies and adds, counted as it goes.
+template <class T>
+double LinearScan<T>::flops() const {
+  double flops = 0;
+  for (const ScanUnit& unit : units_) flops += flops_of(unit);
+  return flops;
+}
+
+template <class T>
+double LinearScan<T>::flops_of(const ScanUnit& unit) const {
+  const bool states = has_states(unit);
+  index taken = 0, summed = 0, met = 0;  // x that take a state, y that join it, pairs
+  for (index x = 0; x < unit.xs; x += kBlock) {
+    const index count = std::min(kBlock, unit.xs - x), whole = in_state(unit, x);
+    const index kept = kept_by(unit, x + count - 1);
+    const index blocks = (std::max(kept, whole) - whole + kBlock - 1) / kBlock;
+    met += count * (std::min(unit.ys, whole + blocks * kBlock) - whole);
+    if (whole > 0) taken += count;
+    if (!states || whole == unit.ys) continue;
+    summed +=
+        whole - (x % kSegment == 0 ? whole / kSegment * kSegment : in_state(unit, x - kBlock));
+  }
+  const auto xs = static_cast<double>(unit.x_heads.end - unit.x_heads.begin);
+  const auto ys = static_cast<double>(unit.y_heads.end - unit.y_heads.begin);
+  const auto state = static_cast<double>(D() * width());
+  const double once = states ? ys * static_cast<double>(unit.ys) : 0;
+  const double joins = once + xs * ys * static_cast<double>(summed);
+  return 2 * state * (joins + xs * static_cast<double>(taken)) +
+         2 * static_cast<double>(D() + width()) * xs * ys * static_cast<double>(met);
+}
+
 bool is_causal_or_cuts(const MaskPart& part) {
   return dynamic_cast<const mask::Causal*>(&part) != nullptr ||
          dynamic_cast<const mask::KeyLengths*>(&part) != nullptr ||
@@ -281,7 +332,7 @@ template <class T>
 void linear_forward(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in,
                     const AttentionOutputs<T>& out) {
   clear_uncovered(make_sequences(attention, in), out);
-  const Scan<T> scan{in.q, in.k, in.v, out.o, Side::kQueries};
+  const Scan<T> scan = forward_scan(in, out.o);
   LinearScan<T>(ctx, attention, in, scan).run();
 }
 
@@ -289,23 +340,20 @@ template <class T>
 void linear_backward(const Context& ctx, const Attention<T>& attention,
                      const AttentionInputs<T>& in, View<const T> d_o,
                      const AttentionGradients<T>& gradients) {
-  const auto& [dq, dk, dv] = gradients;
   clear_uncovered(make_sequences(attention, in), gradients);
-  const Scan<T> scans[] = {{d_o, in.v, in.k, dq, Side::kQueries},
-                           {in.v, d_o, in.q, dk, Side::kKeys},
-                           {in.k, in.q, d_o, dv, Side::kKeys}};
-  for (const Scan<T>& scan : scans) LinearScan<T>(ctx, attention, in, scan).run();
+  for (const Scan<T>& scan : backward_scans(in, d_o, gradients)) {
+    LinearScan<T>(ctx, attention, in, scan).run();
+  }
 }
 
 template <class T>
-double linear_flops(const Attention<T>& attention, const AttentionInputs<T>& in) {
-  const auto D = static_cast<double>(in.q.width), Dv = static_cast<double>(in.v.width);
-  const index H = in.q.heads, G = in.k.heads;
-  double flops = 0;
-  for (const Sequence& sequence : make_sequences(attention, in)) {
-    flops += 2 * D * Dv * static_cast<double>(sequence.queries * H + sequence.keys * G);
-    const index direct = is_causal(attention) ? std::min(kBlock, sequence.keys) : 0;
-    flops += (D + Dv) * static_cast<double>(sequence.queries * H * direct);
+LinearFlops linear_flops(const Context& ctx, const Attention<T>& attention,
+                         const AttentionInputs<T>& in) {
+  const Scan<T> forward = forward_scan<T>(in, {});
+  LinearFlops flops{LinearScan<T>(ctx, attention, in, forward).flops(), 0};
+  const View<const T>& d_o = in.v;  // of its width, and never read
+  for (const Scan<T>& scan : backward_scans<T>(in, d_o, {})) {
+    flops.backward += LinearScan<T>(ctx, attention, in, scan).flops();
   }
   return flops;
 }
@@ -313,13 +361,10 @@ double linear_flops(const Attention<T>& attention, const AttentionInputs<T>& in)
 template <class T>
 double linear_scratch_bytes(const Context& ctx, const Attention<T>& attention,
                             const AttentionInputs<T>& in) {
+  const Scan<T> forward = forward_scan<T>(in, {});
+  double most = LinearScan<T>(ctx, attention, in, forward).bytes();
   const View<const T>& d_o = in.v;  // of its width, and never read
-  double most = 0;
-  const Scan<T> scans[] = {{in.q, in.k, in.v, {}, Side::kQueries},
-                           {d_o, in.v, in.k, {}, Side::kQueries},
-                           {in.v, d_o, in.q, {}, Side::kKeys},
-                           {in.k, in.q, d_o, {}, Side::kKeys}};
-  for (const Scan<T>& scan : scans) {
+  for (const Scan<T>& scan : backward_scans<T>(in, d_o, {})) {
     most = std::max(most, LinearScan<T>(ctx, attention, in, scan).bytes());
   }
   const index widest = (std::max(in.q.width, in.v.width) + 63) / 64 * 64;
@@ -334,7 +379,8 @@ double linear_scratch_bytes(const Context& ctx, const Attention<T>& attention,
                                const AttentionOutputs<T>&);                                     \
   template void linear_backward(const Context&, const Attention<T>&, const AttentionInputs<T>&, \
                                 View<const T>, const AttentionGradients<T>&);                   \
-  template double linear_flops(const Attention<T>&, const AttentionInputs<T>&);                 \
+  template LinearFlops linear_flops(const Context&, const Attention<T>&,                        \
+                                    const AttentionInputs<T>&);                                 \
   template double linear_scratch_bytes(const Context&, const Attention<T>&,                     \
                                        const AttentionInputs<T>&);
 FOVEA_INSTANTIATE(float)

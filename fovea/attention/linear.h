@@ -32,10 +32,13 @@ void linear_backward(const Context& ctx, const Attention<T>& attention,
                      const AttentionInputs<T>& in, View<const T> d_o,
                      const AttentionGradients<T>& gradients);
 
-/// Multiplications and additions of the forward, two for each of them; the backward takes three
-/// times as many.
+/// Multiplications and additions of forward and backward.
+struct LinearFlops {
+  double forward, backward;
+};
 template <class T>
-double linear_flops(const Attention<T>& attention, const AttentionInputs<T>& in);
+LinearFlops linear_flops(const Context& ctx, const Attention<T>& attention,
+                         const AttentionInputs<T>& in);
 /// Bytes beyond the tensors.
 template <class T>
 double linear_scratch_bytes(const Context& ctx, const Attention<T>& attention,

@@ -10,15 +10,25 @@ namespace fovea {
 
 namespace {
 
-// Of all queries and keys.
-template <class T>
-RowMap<T> map_of(const Attention<T>& attention, index D, const std::vector<Sequence>& sequences) {
+struct Positions {
   index first = 0, last = 0;
+};
+
+// Of all queries and keys.
+Positions positions_of(const std::vector<Sequence>& sequences) {
+  Positions all;
   for (const Sequence& sequence : sequences) {
-    first = std::min(first, sequence.position(0));
-    last = std::max({last, sequence.position(sequence.queries - 1), sequence.keys - 1});
+    all.first = std::min(all.first, sequence.position(0));
+    all.last = std::max({all.last, sequence.position(sequence.queries - 1), sequence.keys - 1});
   }
-  return {attention, D, first, last};
+  return all;
+}
+
+template <class T>
+RowMap<T> map_of(const Context& ctx, const Attention<T>& attention, index D,
+                 const std::vector<Sequence>& sequences) {
+  const auto [first, last] = positions_of(sequences);
+  return {ctx, attention, D, first, last};
 }
 
 }  // namespace
@@ -29,7 +39,7 @@ MappedCall<T>::MappedCall(const Context& ctx, const Attention<T>& attention,
     : asked_(attention),
       rows_(in),
       sequences_(make_sequences(attention, in)),
-      map_(map_of(attention, in.q.width, sequences_)),
+      map_(map_of(ctx, attention, in.q.width, sequences_)),
       dot_(attention),
       made_(in) {
   dot_.score = score::Dot{scale_of(attention.score, in.q.width)};
@@ -59,7 +69,10 @@ double MappedCall<T>::bytes(const Attention<T>& attention, const AttentionInputs
   if (!RowMap<T>::needed(attention)) return 0;
   const auto rows = static_cast<double>(in.q.batch) *
                     static_cast<double>(in.q.length * in.q.heads + in.k.length * in.k.heads);
-  return 2 * rows * static_cast<double>(RowMap<T>::width(attention, in.q.width)) * sizeof(T);
+  const auto [first, last] = positions_of(make_sequences(attention, in));
+  const index table = (last - first + 1) * RowMap<T>::kept(attention, in.q.width);
+  const index width = RowMap<T>::width(attention, in.q.width);
+  return (2 * rows * static_cast<double>(width) + static_cast<double>(table)) * sizeof(T);
 }
 
 // Calls f(batch row, row, head, position).

@@ -104,10 +104,10 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
   plan.scratch_bytes = scratch_bytes(ctx, attention, made, sequences);
   if (is_linear(attention, AttentionOutputs<T>())) {
     plan.kernel = std::is_same_v<T, float> ? "linear float32" : "linear float64";
-    plan.forward_flops = linear_flops(attention, made);
+    plan.forward_flops = linear_flops(ctx, attention, made).forward;
     plan.scratch_bytes = linear_scratch_bytes(ctx, attention, made);
   }
-  if (is_linear(attention)) plan.backward_flops = 3 * linear_flops(attention, made);
+  if (is_linear(attention)) plan.backward_flops = linear_flops(ctx, attention, made).backward;
   plan.scratch_bytes += MappedCall<T>::bytes(attention, in);
   return plan;
 }

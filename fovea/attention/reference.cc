@@ -144,36 +144,11 @@ T Call<T>::dscore(T weight, T dweight, T delta) const {
 }
 
 template <class T>
-void fill(const View<T>& view, T value) {
-  if (view.empty()) return;
-  for (index b = 0; b < view.batch; ++b) {
-    for (index l = 0; l < view.length; ++l) {
-      for (index h = 0; h < view.heads; ++h) std::fill_n(view.row(b, l, h), view.width, value);
-    }
-  }
-}
-
-template <class T>
-void fill(const RowView<T>& view, T value) {
-  for (index b = 0; !view.empty() && b < view.batch; ++b) {
-    for (index h = 0; h < view.heads; ++h) {
-      for (index i = 0; i < view.length; ++i) view.at(b, h, i) = value;
-    }
-  }
-}
-
-template <class T>
 void clear(const AttentionOutputs<T>& out) {
   fill(out.o, T{0});
   fill(out.lse, static_cast<T>(kNoKey));
   fill(out.lse_low, T{0});
-  const auto& weights = out.weights;
-  for (index b = 0; !weights.empty() && b < weights.batch; ++b) {
-    for (index h = 0; h < weights.heads; ++h) {
-      for (index i = 0; i < weights.queries; ++i)
-        std::fill_n(weights.row(b, h, i), weights.keys, T{0});
-    }
-  }
+  fill(out.weights, T{0});
 }
 
 template <class T>
@@ -235,8 +210,9 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
   T* dq = row_of(gradients.dq, sequence.query_row + i, h);
   std::vector<T> dp(row.weights.size());
   const T delta = dot(d_o, saved_o, Dv);
-  if (const Sink<T>& sink = call.attention.sink; !sink.dlogits.empty()) {
-    // Its weight is exp(sink - lse), and its value 0.
+  const bool any = std::find(row.kept.begin(), row.kept.end(), true) != row.kept.end();
+  if (const Sink<T>& sink = call.attention.sink; any && !sink.dlogits.empty()) {
+    // Its weight is exp(sink - lse), and its value 0. Where no key is kept, o is 0 for any sink.
     sums[parts.size() + values.size()][static_cast<std::size_t>(h)] -=
         static_cast<double>(std::exp(sink.logits[h] - row.lse) * delta);
   }
@@ -323,7 +299,7 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
                                   const AttentionGradients<T>& gradients) {
   check_attention(attention, in);
   check_gradients(attention, in, saved, gradients);
-  check_overlap(in, saved, gradients);
+  check_overlap(attention, in, saved, gradients);
   if (has_pair_score(attention)) {
     const Attention<T> with = with_pair_score(attention, in.q.width);
     return attention_reference_backward(with, in, saved, gradients);

@@ -44,16 +44,26 @@ void pull_normalised(const T* x, index n, T* dy) {
 }  // namespace
 
 template <class T>
-RotaryTable<T>::RotaryTable(const Rotary& rotary, index D, index first, index last)
+RotaryTable<T>::RotaryTable(const Context& ctx, const Rotary& rotary, index D, index first,
+                            index last)
     : pairs_(rotary.pairs), half_(D / 2), first_(first) {
-  turns_.reserve(static_cast<std::size_t>((last - first + 1) * half_));
-  for (index position = first; position <= last; ++position) {
-    for (index c = 0; c < half_; ++c) {
-      const double power = 2 * static_cast<double>(c) / static_cast<double>(D);
-      const double angle = static_cast<double>(position) * std::pow(rotary.base, -power);
-      turns_.push_back({static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))});
-    }
+  std::vector<double> frequencies(static_cast<std::size_t>(half_));
+  for (index c = 0; c < half_; ++c) {
+    const double power = 2 * static_cast<double>(c) / static_cast<double>(D);
+    frequencies[static_cast<std::size_t>(c)] = std::pow(rotary.base, -power);
   }
+  turns_.resize(static_cast<std::size_t>((last - first + 1) * half_));
+  constexpr double kTurnFlops = 100;  // a sine and a cosine
+  const double cost = kTurnFlops * static_cast<double>(half_);
+  ctx.for_ranges(last - first + 1, cost, [&](index begin, index end) {
+    for (index n = begin; n < end; ++n) {
+      Turn* turn = turns_.data() + n * half_;
+      for (const double frequency : frequencies) {
+        const double angle = static_cast<double>(first + n) * frequency;
+        *turn++ = {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
+      }
+    }
+  });
 }
 
 template <class T>
@@ -70,11 +80,17 @@ void RotaryTable<T>::turn_by(const T* row, index position, T sign, T* to) const 
 }
 
 template <class T>
-RowMap<T>::RowMap(const Attention<T>& attention, index D, index first, index last)
+RowMap<T>::RowMap(const Context& ctx, const Attention<T>& attention, index D, index first,
+                  index last)
     : score_(attention.score), D_(D) {
   if (attention.rotary.pairs != RotaryPairs::kNone) {
-    table_ = RotaryTable<T>(attention.rotary, D, first, last);
+    table_ = RotaryTable<T>(ctx, attention.rotary, D, first, last);
   }
+}
+
+template <class T>
+index RowMap<T>::kept(const Attention<T>& attention, index D) {
+  return attention.rotary.pairs == RotaryPairs::kNone ? 0 : D;  // D / 2 cosines and sines
 }
 
 template <class T>

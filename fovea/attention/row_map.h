@@ -18,7 +18,7 @@ template <class T>
 class RotaryTable {
  public:
   RotaryTable() = default;  // turns nothing
-  RotaryTable(const Rotary& rotary, index D, index first, index last);
+  RotaryTable(const Context& ctx, const Rotary& rotary, index D, index first, index last);
 
   bool empty() const { return turns_.empty(); }
   /// to = row, turned. They may be the same.
@@ -42,12 +42,14 @@ template <class T>
 class RowMap {
  public:
   /// For rows of D values at positions [first, last].
-  RowMap(const Attention<T>& attention, index D, index first, index last);
+  RowMap(const Context& ctx, const Attention<T>& attention, index D, index first, index last);
 
   /// Is anything made of the rows?
   static bool needed(const Attention<T>& attention);
   /// Values of what is made of a row.
   static index width(const Attention<T>& attention, index D);
+  /// Values kept for each position.
+  static index kept(const Attention<T>& attention, index D);
 
   /// to [width]
   void query(const T* q, index head, index position, T* to) const;

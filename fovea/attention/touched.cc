@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <variant>
 
+#include "fovea/attention/attention.h"
 #include "fovea/base/check.h"
 
 namespace fovea {
@@ -123,13 +125,45 @@ void TouchedMemory::add_written(const TouchedView& view) {
   add({view, span});
 }
 
+// What both passes read.
+template <class T>
+void touch_inputs(const Attention<T>& attention, const AttentionInputs<T>& in,
+                  TouchedMemory& memory) {
+  memory.read("q", in.q);
+  memory.read("k", in.k);
+  memory.read("v", in.v);
+  if (const auto* concat = std::get_if<score::Concat<T>>(&attention.score)) {
+    memory.read("w of concat", concat->w);
+  }
+  if (const auto* additive = std::get_if<score::Additive<T>>(&attention.score)) {
+    memory.read("v of additive", additive->v);
+  }
+  memory.read("the sink", attention.sink.logits);
+  memory.read("query_offsets", attention.packed.query_offsets);
+  memory.read("key_offsets", attention.packed.key_offsets);
+  for (const auto& part : attention.mask.parts()) part->touch(memory);
+  for (const auto& part : attention.bias.parts()) part->touch_parameters(memory);
+  for (const auto& part : attention.values.parts()) part->touch_parameters(memory);
+}
+
+template <class T>
+void touch_gradients(const Attention<T>& attention, TouchedMemory& memory) {
+  if (const auto* concat = std::get_if<score::Concat<T>>(&attention.score)) {
+    memory.write("the gradient of w of concat", concat->dw);
+  }
+  if (const auto* additive = std::get_if<score::Additive<T>>(&attention.score)) {
+    memory.write("the gradient of v of additive", additive->dv);
+  }
+  memory.write("the gradient of the sink", attention.sink.dlogits);
+  for (const auto& part : attention.bias.parts()) part->touch_gradients(memory);
+  for (const auto& part : attention.values.parts()) part->touch_gradients(memory);
+}
+
 template <class T>
 void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
                    const AttentionOutputs<T>& out) {
   TouchedMemory memory;
-  memory.read("q", in.q);
-  memory.read("k", in.k);
-  memory.read("v", in.v);
+  touch_inputs(attention, in, memory);
   memory.write("o", out.o);
   memory.write("lse", out.lse);
   memory.write("lse_low", out.lse_low);
@@ -138,12 +172,10 @@ void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
 }
 
 template <class T>
-void check_overlap(const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
-                   const AttentionGradients<T>& gradients) {
+void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
+                   const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients) {
   TouchedMemory memory;
-  memory.read("q", in.q);
-  memory.read("k", in.k);
-  memory.read("v", in.v);
+  touch_inputs(attention, in, memory);
   memory.read("o", saved.o);
   memory.read("the gradient of o", saved.d_o);
   memory.read("lse", saved.lse);
@@ -151,13 +183,14 @@ void check_overlap(const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
   memory.write("dq", gradients.dq);
   memory.write("dk", gradients.dk);
   memory.write("dv", gradients.dv);
+  touch_gradients(attention, memory);
 }
 
-#define FOVEA_INSTANTIATE(T)                                                       \
-  template void check_overlap(const Attention<T>&, const AttentionInputs<T>&,      \
-                              const AttentionOutputs<T>&);                         \
-  template void check_overlap(const AttentionInputs<T>&, const AttentionSaved<T>&, \
-                              const AttentionGradients<T>&);
+#define FOVEA_INSTANTIATE(T)                                                  \
+  template void check_overlap(const Attention<T>&, const AttentionInputs<T>&, \
+                              const AttentionOutputs<T>&);                    \
+  template void check_overlap(const Attention<T>&, const AttentionInputs<T>&, \
+                              const AttentionSaved<T>&, const AttentionGradients<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

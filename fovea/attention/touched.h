@@ -6,9 +6,21 @@
 #include <cstddef>
 #include <string_view>
 
-#include "fovea/attention/attention.h"
+#include "fovea/attention/view.h"
+#include "fovea/base/view.h"
 
 namespace fovea {
+
+template <class T>
+struct Attention;
+template <class T>
+struct AttentionInputs;
+template <class T>
+struct AttentionOutputs;
+template <class T>
+struct AttentionSaved;
+template <class T>
+struct AttentionGradients;
 
 /// An axis of a view: how many, and how many values apart.
 struct TouchedAxis {
@@ -48,6 +60,14 @@ TouchedView touched_view(std::string_view name, const ScoreView<T>& v) {
           v.keys,
           {{{v.batch, v.batch_stride}, {v.heads, v.head_stride}, {v.queries, v.query_stride}}}};
 }
+template <class T>
+TouchedView touched_view(std::string_view name, const Vec<T>& v) {
+  return {name, v.data, sizeof(T), v.size, {{{1, 0}, {1, 0}, {1, 0}}}};
+}
+template <class T>
+TouchedView touched_view(std::string_view name, const Rows<T>& v) {
+  return {name, v.data, sizeof(T), v.columns, {{{v.rows, v.stride}, {1, 0}, {1, 0}}}};
+}
 
 /// From the first byte that a view touches to the last, as addresses; empty if it touches none.
 struct TouchedSpan {
@@ -68,12 +88,12 @@ class TouchedMemory {
  public:
   template <class V>
   void read(std::string_view name, const V& view) {
-    if (!view.empty()) add_read(touched_view(name, view));
+    if (view.data != nullptr) add_read(touched_view(name, view));
   }
   /// Throws Error(kShape) that names both if the view overlaps one that was named before it.
   template <class V>
   void write(std::string_view name, const V& view) {
-    if (!view.empty()) add_written(touched_view(name, view));
+    if (view.data != nullptr) add_written(touched_view(name, view));
   }
 
  private:
@@ -92,13 +112,13 @@ class TouchedMemory {
   std::size_t count_ = 0;
 };
 
-/// Throw Error(kShape) if what the forward writes (observers included), or the backward, overlaps
-/// anything that it touches. Shapes have been checked.
+/// Throw Error(kShape) if what the forward writes (observers included), or the backward (gradients
+/// of parameters included), overlaps anything that it touches. Shapes have been checked.
 template <class T>
 void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
                    const AttentionOutputs<T>& out);
 template <class T>
-void check_overlap(const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
-                   const AttentionGradients<T>& gradients);
+void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
+                   const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients);
 
 }  // namespace fovea

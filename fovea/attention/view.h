@@ -3,6 +3,7 @@
 // free.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 
@@ -85,5 +86,31 @@ struct ScoreView {
     return {data, batch, heads, queries, keys, batch_stride, head_stride, query_stride};
   }
 };
+
+/// Writes `value` everywhere; without data, nowhere.
+template <class T>
+void fill(const View<T>& view, std::type_identity_t<T> value) {
+  for (index b = 0; !view.empty() && b < view.batch; ++b) {
+    for (index l = 0; l < view.length; ++l) {
+      for (index h = 0; h < view.heads; ++h) std::fill_n(view.row(b, l, h), view.width, value);
+    }
+  }
+}
+template <class T>
+void fill(const RowView<T>& view, std::type_identity_t<T> value) {
+  for (index b = 0; !view.empty() && b < view.batch; ++b) {
+    for (index h = 0; h < view.heads; ++h) {
+      for (index l = 0; l < view.length; ++l) view.at(b, h, l) = value;
+    }
+  }
+}
+template <class T>
+void fill(const ScoreView<T>& view, std::type_identity_t<T> value) {
+  for (index b = 0; !view.empty() && b < view.batch; ++b) {
+    for (index h = 0; h < view.heads; ++h) {
+      for (index i = 0; i < view.queries; ++i) std::fill_n(view.row(b, h, i), view.keys, value);
+    }
+  }
+}
 
 }  // namespace fovea

@@ -23,7 +23,6 @@ class AttentionCall {
   const AttentionTensors& tensors;
   Attention<T> attention;
   AttentionInputs<T> in;
-  ScoreView<T> weights = {};  ///< where they go, if asked for
   std::vector<NamedTensor> out;
   const AttentionSizes sizes;
 

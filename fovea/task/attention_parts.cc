@@ -234,7 +234,8 @@ constexpr Observed kObserved[] = {
      [](auto& call, auto) { call.see(observe::ColumnMass(call.key_rows_out("column_mass"))); }},
     {"weights", "",
      [](auto& call, auto) {
-       call.weights = call.scores_out("weights", call.sizes.T, call.sizes.S);
+       const auto weights = call.scores_out("weights", call.sizes.T, call.sizes.S);
+       call.see(observe::SelectedRows(0, call.sizes.T, weights));
      }},
     {"rows", "A:B", [](auto& call, auto value) { see_rows(call, value); }},
     {"dropout_keep", "", [](auto& call, auto) { see_dropout(call); }},

@@ -63,10 +63,11 @@ class KnownSizes {
     const index least = (size - word.more) / word.times;
     const std::string letter(word.letter);
     const Known& known = known_.try_emplace(letter, Known{least, spec.name}).first->second;
-    check(size == word.size(known.size) || known.tensor != spec.name, "{}: {} is not {} for any {}",
-          said(), size, text, letter);
-    check(size == word.size(known.size), "{}: axis {} is {}, and {} in {}", said(),
-          text.substr(0, text.find('|')), size, word.size(known.size), known.tensor);
+    const bool fits = size == word.size(known.size);
+    check(least >= 0 && (fits || known.tensor != spec.name), "{}: {} is not {} for any {}", said(),
+          size, text, letter);
+    check(fits, "{}: axis {} is {}, and {} in {}", said(), text.substr(0, text.find('|')), size,
+          word.size(known.size), known.tensor);
   }
 
   void check_empty(const TensorSpec& spec, const Shape& shape) const {

@@ -45,11 +45,17 @@ void forward(const Context& context, const AttentionCall<T>& call,
 }
 
 template <class T>
-void backward(const Context& context, AttentionCall<T>& call, const AttentionSaved<T>& saved) {
+AttentionGradients<T> gradients_of(AttentionCall<T>& call) {
   const auto& [q, k, v] = call.in;
-  const AttentionGradients<T> gradients{call.view_out("dq", q.length, q.heads, q.width),
-                                        call.view_out("dk", k.length, k.heads, k.width),
-                                        call.view_out("dv", v.length, v.heads, v.width)};
+  if (!call.settings.backward) return {};
+  return {call.view_out("dq", q.length, q.heads, q.width),
+          call.view_out("dk", k.length, k.heads, k.width),
+          call.view_out("dv", v.length, v.heads, v.width)};
+}
+
+template <class T>
+void backward(const Context& context, const AttentionCall<T>& call, const AttentionSaved<T>& saved,
+              const AttentionGradients<T>& gradients) {
   if (call.settings.reference) {
     return attention_reference_backward<T>(call.attention, call.in, saved, gradients);
   }
@@ -57,10 +63,10 @@ void backward(const Context& context, AttentionCall<T>& call, const AttentionSav
 }
 
 template <class T>
-std::vector<NamedTensor> run(const Context& context, AttentionCall<T> call) {
+std::vector<NamedTensor> run(const Context& context, AttentionCall<T> call,
+                             const AcceptResults& accept) {
   const auto& [q, k, v] = call.in;
-  AttentionOutputs<T> outputs{.o = call.view_out("o", q.length, q.heads, v.width),
-                              .weights = call.weights};
+  AttentionOutputs<T> outputs{.o = call.view_out("o", q.length, q.heads, v.width)};
   const bool has_lse = std::holds_alternative<norm::Softmax>(call.attention.norm);
   if (has_lse) outputs.lse = call.rows_out("lse");
   Tensor low;
@@ -68,9 +74,11 @@ std::vector<NamedTensor> run(const Context& context, AttentionCall<T> call) {
     low = Tensor({q.batch, q.heads, q.length}, kDTypeOf<T>);
     outputs.lse_low = RowView<T>::contiguous(low.template data<T>(), q.batch, q.heads, q.length);
   }
+  const AttentionGradients<T> gradients = gradients_of(call);
+  if (accept) accept(call.out);
   forward(context, call, outputs);
   if (call.settings.backward) {
-    backward(context, call, {outputs.o, outputs.lse, call.view("do"), outputs.lse_low});
+    backward(context, call, {outputs.o, outputs.lse, call.view("do"), outputs.lse_low}, gradients);
   }
   return std::move(call.out);
 }
@@ -100,9 +108,10 @@ std::vector<std::string> picture_attention(const AttentionSettings& settings,
 }
 
 std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,
-                                       const AttentionTensors& tensors) {
+                                       const AttentionTensors& tensors,
+                                       const AcceptResults& accept) {
   return with_call(settings, tensors, [&]<class T>(AttentionCall<T> call) {
-    return run<T>(context, std::move(call));
+    return run<T>(context, std::move(call), accept);
   });
 }
 
@@ -110,7 +119,7 @@ std::vector<NamedTensor> run_plain_float32(const AttentionSettings& settings,
                                            const AttentionTensors& tensors) {
   AttentionSettings plain = settings;
   plain.reference = true;
-  return run<float>(Context(1), AttentionCall<float>(plain, tensors));
+  return run<float>(Context(1), AttentionCall<float>(plain, tensors), {});
 }
 
 }  // namespace fovea

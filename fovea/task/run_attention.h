@@ -2,6 +2,8 @@
 // The attention operator on tensors by name: what `fovea attention` does.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,8 +26,11 @@ std::vector<std::string> picture_attention(const AttentionSettings& settings,
 /// Computes o, lse (of softmax), what is to be observed and, with `backward`, the gradients:
 /// tensors of float32 or float64, as the precision says; the reference is float64. Throws kShape
 /// that begins with the name of the file, kOptionValue, kInputFormat (do is missing), kOutOfMemory.
+/// `accept` may see the results before anything is computed, for their names and shapes, and throw.
+using AcceptResults = std::function<void(std::span<const NamedTensor>)>;
 std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,
-                                       const AttentionTensors& tensors);
+                                       const AttentionTensors& tensors,
+                                       const AcceptResults& accept = {});
 
 /// The definition in float32: "the plain implementation" that tolerances are derived from. Throws
 /// as run_attention does, without the name of the file.

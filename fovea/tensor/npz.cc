@@ -2,6 +2,7 @@
 #include "fovea/tensor/npz.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 
 #include "fovea/base/check.h"
@@ -34,6 +35,12 @@ std::vector<NamedTensor> parse_npz(std::string_view bytes, std::string_view wher
         {tensor, parse_npy(array, fmt::format("{}: tensor {}", where, printable(tensor)))});
   });
   return tensors;
+}
+
+void check_npz_size(std::span<const NamedTensor> tensors) {
+  std::uint64_t total = 0;
+  for (const NamedTensor& named : tensors) total += named.tensor.bytes().size();
+  check_zip_size(tensors.size(), total);
 }
 
 std::string npz_bytes(std::span<const NamedTensor> tensors) {

@@ -16,6 +16,9 @@ namespace fovea {
 /// or does not end in .npy.
 std::vector<NamedTensor> parse_npz(std::string_view bytes, std::string_view where);
 
+/// Throws kShape if tensors of these shapes do not fit into such a file, whatever their values.
+void check_npz_size(std::span<const NamedTensor> tensors);
+
 /// The bytes of such a file, members stored, in the order of their names: the same tensors give the
 /// same bytes. Throws kShape for bfloat16, for a name that is taken twice, and from 4 GiB on.
 std::string npz_bytes(std::span<const NamedTensor> tensors);

@@ -16,6 +16,7 @@ namespace {
 struct Format {
   std::string_view name;  // its extension
   std::vector<NamedTensor> (*parse)(std::string_view bytes, std::string_view where);
+  void (*check_size)(std::span<const NamedTensor> tensors);
   std::string (*bytes)(std::span<const NamedTensor> tensors);
 };
 
@@ -24,8 +25,9 @@ constexpr Format kFormats[] = {
      [](std::string_view bytes, std::string_view where) {
        return parse_safetensors(bytes, where).tensors;
      },
+     [](std::span<const NamedTensor>) {},  // no limit
      [](std::span<const NamedTensor> tensors) { return safetensors_bytes(tensors); }},
-    {".npz", parse_npz, npz_bytes}};
+    {".npz", parse_npz, check_npz_size, npz_bytes}};
 
 const Format& format_of(const std::filesystem::path& path, ErrorCode otherwise) {
   if (const Format* format = find_named(kFormats, path.extension().string())) return *format;
@@ -53,6 +55,10 @@ std::vector<NamedTensor> read_tensors(const std::filesystem::path& path) {
 }
 
 void check_tensor_path(const std::filesystem::path& path) { format_of(path, ErrorCode::kUsage); }
+
+void check_tensor_sizes(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
+  format_of(path, ErrorCode::kUsage).check_size(tensors);
+}
 
 void write_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
   write_file_atomically(path, format_of(path, ErrorCode::kUsage).bytes(tensors));

@@ -235,19 +235,22 @@ void for_each_zip_member(std::string_view file, std::string_view where,
   }
 }
 
+void check_zip_size(std::size_t members, std::uint64_t bytes) {
+  if (bytes < kElsewhere32 && members < kElsewhere16) return;
+  throw Error(ErrorCode::kShape,
+              fmt::format("zip: {} members of {} bytes in all do not fit into an archive of less "
+                          "than 4 GiB",
+                          members, bytes),
+              "choose .safetensors");
+}
+
 std::string zip_bytes(std::span<const ZipMember> members) {
   std::uint64_t total = kEndBytes;
   for (const ZipMember& member : members) {
     check(member.name.size() < kElsewhere16, "zip: a name of {} bytes", member.name.size());
     total += kLocalBytes + kEntryBytes + 2 * member.name.size() + member.bytes.size();
   }
-  if (total >= kElsewhere32 || members.size() >= kElsewhere16) {
-    throw Error(ErrorCode::kShape,
-                fmt::format("zip: {} members of {} bytes in all do not fit into an archive of less "
-                            "than 4 GiB",
-                            members.size(), total),
-                "choose .safetensors");
-  }
+  check_zip_size(members.size(), total);
   std::string file, directory;
   file.reserve(static_cast<std::size_t>(total));
   for (const ZipMember& member : members) {

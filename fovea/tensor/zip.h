@@ -3,6 +3,7 @@
 // disk, below 4 GiB.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -24,8 +25,11 @@ struct ZipMember {
   std::string bytes;
 };
 
-/// An archive of stored members, in this order, of no date: the same members give the same bytes.
 /// Throws kShape from 4 GiB or 65535 members on.
+void check_zip_size(std::size_t members, std::uint64_t bytes);
+
+/// An archive of stored members, in this order, of no date: the same members give the same bytes.
+/// Throws as check_zip_size does.
 std::string zip_bytes(std::span<const ZipMember> members);
 
 }  // namespace fovea

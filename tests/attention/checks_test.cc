@@ -165,6 +165,7 @@ TEST(AttentionErrors, PartsThatAreNotThere) {
   Call<float> call({.T = 4, .S = 4, .D = 3, .Dv = 3});
   EXPECT_THROW(call.run({.mask = mask::KeyLengths({nullptr, 1})}), Error);
   EXPECT_THROW(call.run({.packed = {{nullptr, 2}, {nullptr, 2}}}), Error);
+  EXPECT_THROWS(call.run({.bias = bias::Alibi<float>({nullptr, 1})}), kShape, "slopes have a size");
 }
 
 TEST(AttentionErrors, OptionsOutOfRange) {

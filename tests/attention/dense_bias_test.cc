@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "fovea/attention/bias/dense.h"
@@ -104,6 +105,28 @@ TEST(DenseBias, GradientIsReducedToItsShape) {
       matrix.view(sums.data()).at(b, h, i, j) += whole.view(whole.gradient.data()).at(b, h, i, j);
     });
     EXPECT_LE(difference(matrix.gradient, sums), 1e-11);
+  });
+}
+
+// A gradient that no cache holds is cleared on another way; rows begin anywhere.
+TEST(DenseBias, ALargeGradientIsClearedToo) {
+  const Sizes sizes{.T = 1500, .S = 1500, .D = 2, .Dv = 2};
+  Matrix<float> matrix(sizes, {false, false, true}, 3);
+  for_each_isa([&] {
+    std::fill(matrix.gradient.begin(), matrix.gradient.end(), matrix.kGap);
+    Call<float> call(sizes);
+    call.run({.bias = matrix.bias(), .mask = mask::Causal()}, Method::kFused, 2);
+    double kept = 0;
+    for (index i = 0; i < sizes.T; ++i) {
+      const float* const row = matrix.gradient.data() + i * (sizes.S + 3);
+      for (index j = 0; j < sizes.S; ++j) {
+        kept += std::abs(static_cast<double>(row[j]));
+        ASSERT_TRUE(j <= i || row[j] == 0) << i << ", " << j;
+      }
+      for (index j = sizes.S; j < sizes.S + 3; ++j) ASSERT_EQ(row[j], matrix.kGap) << i;
+    }
+    EXPECT_GT(kept, 100);
+    EXPECT_LT(kept, 1e4);
   });
 }
 

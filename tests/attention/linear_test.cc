@@ -177,5 +177,21 @@ TEST(Linear, ThePlanSaysSo) {
   EXPECT_LT(plan.scratch_bytes, 2e6);
 }
 
+// What is multiplied and added, two for each: few rows meet each other one by one, and so do those
+// of a block; the others meet a sum of products.
+TEST(Linear, ThePlanCountsWhatIsDone) {
+  const auto flops = [](const Mask& mask, index T, index S, index D) {
+    Call<float> call({.T = T, .S = S, .D = D, .Dv = D});
+    return attention_plan(Context(1), unnormalised<float>(mask), call.in()).forward_flops;
+  };
+  EXPECT_EQ(flops({}, 1, 4096, 64), 2 * 4096 * (64 + 64));
+  EXPECT_EQ(flops({}, 100, 100, 8), 2 * 100 * 100 * (8 + 8));
+  EXPECT_EQ(flops({}, 4096, 4096, 16), 2 * (4096 + 4096) * 16 * 16);
+  // Segments of 8 blocks of 128: each query meets its block of keys; all but the first block take a
+  // sum, and within a segment 7 blocks join a running one.
+  EXPECT_EQ(flops(mask::Causal(), 4096, 4096, 16),
+            2 * 4096 * 128 * (16 + 16) + 2 * (4096 + 4096 - 128 + 4 * 7 * 128) * 16 * 16);
+}
+
 }  // namespace
 }  // namespace fovea::testing

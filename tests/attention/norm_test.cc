@@ -159,6 +159,7 @@ TEST(Norm, EmptyRowsAndPoison) {
       Call<double> call({.T = 70, .S = 40, .H = 2, .G = 1, .D = 4, .Dv = 4}, 2);
       std::fill_n(call.k_row(0, 39, 0), 4, std::numeric_limits<double>::quiet_NaN());
       std::fill_n(call.v_row(0, 39, 0), 4, kInfinity);
+      std::fill_n(call.d_o_row(0, 29, 0), 8, std::numeric_limits<double>::quiet_NaN());
       // Position i - 30: the first thirty queries have no key, and none has the last.
       Attention<double> attention{.mask = mask::Causal() & mask::Window(kOpen, 0) &
                                           mask::Where([](const ScoreSite& s) { return s.j < 39; })};
@@ -167,6 +168,7 @@ TEST(Norm, EmptyRowsAndPoison) {
       for (const auto* values : {&call.o, &call.dq, &call.dk, &call.dv}) {
         for (const double x : *values) ASSERT_TRUE(std::isfinite(x));
       }
+      for (const double x : parts.dsink) EXPECT_TRUE(std::isfinite(x));
       for (index h = 0; h < 2; ++h) {
         EXPECT_EQ(call.o_row(0, 29, h)[0], 0);
         const bool softmax = std::holds_alternative<norm::Softmax>(attention.norm);
@@ -177,6 +179,62 @@ TEST(Norm, EmptyRowsAndPoison) {
       }
     }
   }
+}
+
+TEST(Norm, ASinkOfMinusInfinityIsNone) {
+  for (const Method method : {Method::kReference, Method::kFused}) {
+    // The first thirty queries have no key.
+    Call<double> call({.T = 70, .S = 40, .H = 2, .G = 2, .D = 4, .Dv = 4}, 2), plain = call;
+    const std::vector<double> logits = {-kInfinity, 0.5};
+    std::vector<double> gradient(2, 77);
+    call.run({.mask = mask::Causal(), .sink = {{logits.data(), 2}, {gradient.data(), 2}}}, method);
+    plain.run({.mask = mask::Causal()}, method);
+    EXPECT_EQ(gradient[0], 0);
+    EXPECT_TRUE(std::isfinite(gradient[1]) && gradient[1] != 0);
+    for (index i = 0; i < 70; ++i) {
+      EXPECT_EQ(call.o_row(0, i, 0)[0], plain.o_row(0, i, 0)[0]);
+      EXPECT_EQ(call.lse_at(0, 0, i), plain.lse_at(0, 0, i));
+    }
+  }
+}
+
+// Entropy and maximum of one row.
+template <class V>
+struct SeenNumbers {
+  V entropy = 77, maximum = 77;
+
+  SeenNumbers(V sink, V bias, Method method) {
+    Call<V> call({.S = 100, .D = 4, .Dv = 2}, 2);
+    const std::vector<V> values(100, bias);
+    Attention<V> attention{
+        .bias = bias::Dense<V>(ScoreView<const V>::contiguous(values.data(), 1, 1, 1, 100)),
+        .sink = {{&sink, 1}}};
+    attention.observe = observe::Entropy<V>(RowView<V>::contiguous(&entropy, 1, 1, 1)) +
+                        observe::Maximum<V>(RowView<V>::contiguous(&maximum, 1, 1, 1));
+    call.forward(attention, method);
+  }
+};
+
+// So far that exp(sink - the largest score) is no number: of double from 710 on, of float from 89.
+TEST(Norm, ASinkMayLieFarAboveTheScores) {
+  const float lowest = std::numeric_limits<float>::lowest();
+  for_each_isa([&] {
+    for (const double sink : {3.0, 300.0, 664.0}) {
+      const SeenNumbers<double> fused(sink, -50.0, Method::kFused);
+      const SeenNumbers<double> exact(sink, -50.0, Method::kReference);
+      EXPECT_NEAR(fused.entropy / exact.entropy, 1, 1e-12) << sink;
+      EXPECT_EQ(
+          SeenNumbers<float>(sink < 100 ? 3.f : 100.f, 0, Method::kFused).entropy<1e-30, sink> 100);
+    }
+    for (const Method method : {Method::kReference, Method::kFused}) {
+      EXPECT_EQ(SeenNumbers<float>(100, -1e4f, method).entropy, 0);
+      EXPECT_EQ(SeenNumbers<double>(1e4, 0, method).entropy, 0);
+      EXPECT_EQ(SeenNumbers<float>(1e38f, lowest, method).entropy, 0);
+      EXPECT_EQ(SeenNumbers<float>(0, lowest, method).maximum, lowest);
+      EXPECT_EQ(SeenNumbers<float>(0, -std::numeric_limits<float>::infinity(), method).maximum,
+                -std::numeric_limits<float>::infinity());
+    }
+  });
 }
 
 TEST(Norm, PairsThatMakeNoSenseAreRefused) {
@@ -199,6 +257,9 @@ TEST(Norm, PairsThatMakeNoSenseAreRefused) {
                 "the sink must be [H=1] or empty; it is [3]");
   EXPECT_THROWS(forward({.sink = {{sink.data(), 1}, {number.data(), 2}}}, o_alone), kShape,
                 "the gradient of the sink must be [1]");
+  EXPECT_THROWS(forward({.sink = {{nullptr, 1}}}, o_alone), kShape, "a size but no data");
+  EXPECT_THROWS(forward({.sink = {{sink.data(), 1}, {nullptr, 1}}}, o_alone), kShape,
+                "the gradient of the sink has a size but no data");
   sink[0] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THROWS(forward({.sink = {{sink.data(), 1}}}, o_alone), kOptionValue, "head 0");
 }

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -213,6 +214,77 @@ TEST(Touched, EveryGradientIsLookedAt) {
   EXPECT_THROWS(backward(gradients), kShape, "dv overlaps dk");
   gradients.dv = {};
   EXPECT_NO_THROW(backward(gradients));
+}
+
+// What parts read, against what is written.
+TEST(Touched, EveryPartIsLookedAt) {
+  Call<float> call(kSizes);
+  std::fill(call.o.begin(), call.o.end(), 0.f);  // lengths, offsets and windows are 0, too
+  const float* const at = call.o.data();
+  const auto* const ints = reinterpret_cast<const std::int32_t*>(at);
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(at);
+  const auto refused = [&](const Attention<float>& attention, const std::string& words) {
+    EXPECT_THROWS(call.forward(attention), kShape, words);
+    EXPECT_THROWS(call.forward(attention, Method::kReference), kShape, words);
+  };
+  const auto& [B, T, S, H, G, D, Dv] = kSizes;
+  refused({.score = score::Concat<float>{{at, H, 2 * D}}}, "o overlaps w of concat");
+  refused({.score = score::Additive<float>{{at, H, D}}}, "o overlaps v of additive");
+  refused({.sink = {{at, H}}}, "o overlaps the sink");
+  refused({.bias = bias::Alibi<float>({at, H})}, "o overlaps slopes");
+  refused({.bias = bias::Dense<float>(ScoreView<const float>::contiguous(at, 1, 1, T, S))},
+          "o overlaps the dense bias");
+  refused({.bias = bias::T5<float>({at, 4, H})}, "o overlaps the table of t5");
+  refused({.bias = bias::Shaw<float>({at, 3, D})}, "o overlaps the table of shaw");
+  refused({.values = values::Shaw<float>({at, 3, Dv})}, "o overlaps the table of shaw on values");
+  refused({.mask = mask::Keep(ScoreView<const std::uint8_t>::contiguous(bytes, 1, 1, T, S))},
+          "o overlaps a dense mask");
+  refused({.mask = mask::KeyLengths({ints, B})}, "o overlaps key_lengths");
+  refused({.mask = mask::QueryLengths({ints, B})}, "o overlaps query_lengths");
+  const std::vector<std::int32_t> other(static_cast<std::size_t>(B * S));
+  refused({.mask = mask::Segments({ints, B, T}, {other.data(), B, S})},
+          "o overlaps query segments");
+  refused({.mask = mask::Segments({other.data(), B, T}, {ints, B, S})}, "o overlaps key segments");
+  refused({.mask = mask::NotPadding({ints, B, S}, 1)}, "o overlaps ids");
+  refused({.mask = mask::HeadWindows({ints, H, 2})}, "o overlaps windows");
+  std::array<float, 2> numbers = {1, 2}, gradient = {};
+  const Bias<float> lambda = bias::of(bias::Learned<float, 2>{numbers, gradient},
+                                      [](auto s, const auto& p) { return s * p[0] + p[1]; });
+  TouchedMemory memory;
+  lambda.parts()[0]->touch_parameters(memory);
+  lambda.parts()[0]->touch_gradients(memory);
+  EXPECT_THROWS(memory.write("lse", Vec<float>{numbers.data(), 2}), kShape,
+                "lse overlaps a learned number");
+  EXPECT_THROWS(memory.write("lse", Vec<float>{gradient.data(), 2}), kShape,
+                "lse overlaps the gradient of a learned number");
+}
+
+TEST(Touched, EveryGradientOfAPartIsLookedAt) {
+  Call<float> call(kSizes);
+  call.forward({});
+  const auto& [B, T, S, H, G, D, Dv] = kSizes;
+  std::vector<float> parameters(100, 0.5f);
+  float *const p = parameters.data(), *const dq = call.dq.data();
+  const auto refused = [&](const Attention<float>& attention, const std::string& words) {
+    EXPECT_THROWS(call.backward(attention), kShape, words);
+    EXPECT_THROWS(call.backward(attention, Method::kReference), kShape, words);
+  };
+  const auto scores = [&](float* x) { return ScoreView<float>::contiguous(x, 1, 1, T, S); };
+  refused({.score = score::Concat<float>{{p, H, 2 * D}, {dq, H, 2 * D}}},
+          "the gradient of w of concat overlaps dq");
+  refused({.score = score::Additive<float>{{p, H, D}, {dq, H, D}}},
+          "the gradient of v of additive overlaps dq");
+  refused({.sink = {{p, H}, {dq, H}}}, "the gradient of the sink overlaps dq");
+  refused({.bias = bias::Alibi<float>({p, H}, {dq, H})}, "the gradient of slopes overlaps dq");
+  refused({.bias = bias::Dense<float>(scores(p), scores(dq))}, "of the dense bias overlaps dq");
+  refused({.bias = bias::Dense<float>(scores(p), scores(p))}, "overlaps the dense bias");
+  refused({.bias = bias::T5<float>({p, 4, H}, {dq, 4, H})}, "the gradient of t5 overlaps dq");
+  refused({.bias = bias::Shaw<float>({p, 3, D}, {dq, 3, D})}, "the gradient of shaw overlaps dq");
+  refused({.values = values::Shaw<float>({p, 3, Dv}, {dq, 3, Dv})},
+          "the gradient of shaw on values overlaps dq");
+  refused({.bias = bias::Alibi<float>({p, H}, {p + 50, H}),
+           .values = values::Shaw<float>({p, 3, Dv}, {p + 52, 3, Dv})},
+          "the gradient of shaw on values overlaps the gradient of slopes");
 }
 
 }  // namespace

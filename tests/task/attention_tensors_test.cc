@@ -80,6 +80,7 @@ TEST(AttentionTensors, ASizeThatNoLetterGivesIsNamed) {
   EXPECT_THROWS(with({{"odd", Tensor({4, 8})}}), kShape,
                 "in.npz: odd must be [2s+1, D]; it is [4, 8]: 4 is not 2s+1 for any s");
   EXPECT_THROWS(with({{"odd", Tensor({0, 8})}}), kShape, "0 is not 2s+1 for any s");
+  EXPECT_THROWS(with({{"from", ints({})}, {"to", ints({})}}), kShape, "0 is not N+1 for any N");
   EXPECT_THROWS(with({{"odd", Tensor({5, 8})}, {"other", Tensor({7, 4})}}), kShape,
                 "in.npz: other must be [2s+1, Dv]; it is [7, 4]: axis 2s+1 is 7, and 5 in odd");
 }

@@ -140,9 +140,34 @@ TEST(RunAttention, ThePlanSaysWhatComputes) {
   EXPECT_EQ(plan.kernel, "fused float32");
   EXPECT_EQ(plan.mask, "causal");
   EXPECT_EQ(plan.bias, "alibi");
-  EXPECT_EQ(plan.observe, "entropy + maximum + distance");
+  EXPECT_EQ(plan.observe, "entropy + maximum + distance + rows(0, 3)");
   EXPECT_GT(plan.tiles_kept, 0);
   EXPECT_EQ(plan_attention(Context(1), {.reference = true}, tensors).kernel, "reference float64");
+}
+
+// The weights themselves are there in one order of the sums alone.
+TEST(RunAttention, WhoeverWantsTheWeightsGetsThePlanForThem) {
+  AttentionSettings settings{.norm = AttentionNormKind::kNone};
+  const AttentionTensors tensors = problem(DType::kFloat32, {});
+  settings.observe = "weights";
+  EXPECT_EQ(plan_attention(Context(1), settings, tensors).kernel, "fused float32");
+}
+
+TEST(RunAttention, ResultsAreAcceptedBeforeAnythingIsComputed) {
+  std::vector<std::string> names;
+  double sum = 0;
+  const auto refuse = [&](std::span<const NamedTensor> results) {
+    for (const NamedTensor& named : results) {
+      names.push_back(named.name);
+      for (const float x : named.tensor.vec<float>()) sum += std::abs(static_cast<double>(x));
+    }
+    throw Error(ErrorCode::kWrite, "too large", "take less");
+  };
+  EXPECT_THROWS(run_attention(Context(1), {.backward = true}, problem(DType::kFloat32), refuse),
+                kWrite, "too large");
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names, (std::vector<std::string>{"dk", "dq", "dslopes", "dv", "lse", "o"}));
+  EXPECT_EQ(sum, 0);
 }
 
 TEST(RunAttention, WhatTheOperatorRefusesNamesTheFile) {

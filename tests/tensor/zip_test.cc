@@ -64,6 +64,13 @@ TEST(Zip, WhatIsWrittenIsReadBack) {
   EXPECT_TRUE(members_of(zip_bytes({})).empty());
 }
 
+TEST(Zip, HoldsLessThanFourGigabytes) {
+  constexpr std::uint64_t kLimit = 0xffffffff;
+  EXPECT_NO_THROW(check_zip_size(65534, kLimit - 1));
+  EXPECT_THROWS(check_zip_size(1, kLimit), kShape, "less than 4 GiB");
+  EXPECT_THROWS(check_zip_size(65535, 1), kShape, "65535 members");
+}
+
 TEST(Zip, DeflatedMembersAreInflated) {
   const auto members = members_of(deflated_file());
   ASSERT_EQ(members.size(), 2u);

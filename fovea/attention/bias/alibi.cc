@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "fovea/attention/bias/by_distance.h"
+#include "fovea/attention/touched.h"
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
 
@@ -61,11 +62,23 @@ void Alibi<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTi
 }
 
 template <class T>
+void Alibi<T>::touch_parameters(TouchedMemory& memory) const {
+  memory.read("slopes", slopes_);
+}
+
+template <class T>
+void Alibi<T>::touch_gradients(TouchedMemory& memory) const {
+  memory.write("the gradient of slopes", dslopes_);
+}
+
+template <class T>
 void Alibi<T>::check_shape(const AttentionSizes& sizes) const {
   const index H = sizes.H;
   check(slopes_.size == H, "attention: slopes must be [H={}]; they are [{}]", H, slopes_.size);
   check(dslopes_.empty() || dslopes_.size == H,
         "attention: dslopes must be [H={}] or empty; they are [{}]", H, dslopes_.size);
+  check(slopes_.empty() || slopes_.data != nullptr, "attention: slopes have a size but no data");
+  check(dslopes_.empty() || dslopes_.data != nullptr, "attention: dslopes have a size but no data");
 }
 
 template class Alibi<float>;

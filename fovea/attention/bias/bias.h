@@ -11,6 +11,8 @@
 
 namespace fovea {
 
+class TouchedMemory;
+
 /// Who shares entries of a gradient that pull() adds to by itself.
 struct SharedGradient {
   bool batch = false;  ///< the rows of the batch
@@ -61,6 +63,10 @@ class BiasPart {
   /// then that one is 0: the product of q and k is not computed, and has no gradient.
   virtual bool makes_score() const { return false; }
 
+  /// Names the memory of its parameters and that of their gradients, so that an overlap with what
+  /// a call writes is noticed.
+  virtual void touch_parameters(TouchedMemory&) const {}
+  virtual void touch_gradients(TouchedMemory&) const {}
   /// Throws Error(kShape) unless the part fits the call. D is the width of the rows that it sees.
   virtual void check_shape(const AttentionSizes& sizes) const;
   virtual std::string name() const = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fovea/attention/checks.h"
+#include "fovea/attention/touched.h"
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
 
@@ -46,6 +47,8 @@ void AddTransposed(Rows<const T> from, Rows<T> to) {
   }
 }
 
+void ClearPastCachesF32(Vec<float> to) { ClearPastCaches(to); }
+void ClearPastCachesF64(Vec<double> to) { ClearPastCaches(to); }
 void AddRowsF32(Rows<const float> from, Rows<float> to) { AddRows(from, to); }
 void AddRowsF64(Rows<const double> from, Rows<double> to) { AddRows(from, to); }
 void AddTransposedF32(Rows<const float> from, Rows<float> to) { AddTransposed(from, to); }
@@ -63,6 +66,8 @@ HWY_EXPORT(AddRowsF32);
 HWY_EXPORT(AddRowsF64);
 HWY_EXPORT(AddTransposedF32);
 HWY_EXPORT(AddTransposedF64);
+HWY_EXPORT(ClearPastCachesF32);
+HWY_EXPORT(ClearPastCachesF64);
 
 namespace {
 
@@ -74,6 +79,8 @@ void add_transposed(Rows<const float> from, Rows<float> to) {
 void add_transposed(Rows<const double> from, Rows<double> to) {
   FOVEA_DISPATCH(AddTransposedF64)(from, to);
 }
+void clear_past_caches(Vec<float> to) { FOVEA_DISPATCH(ClearPastCachesF32)(to); }
+void clear_past_caches(Vec<double> to) { FOVEA_DISPATCH(ClearPastCachesF64)(to); }
 
 template <class T>
 T& entry(const ScoreView<T>& view, const ScoreSite& site) {
@@ -87,6 +94,9 @@ Rows<T> entries(const ScoreView<T>& view, const TileSite& site) {
   return {&entry(view, site.at(0, 0)), site.queries, site.keys,
           view.queries == 1 ? 0 : view.query_stride};
 }
+
+// A larger gradient has left the caches when the first tile adds to it.
+constexpr double kMostBytesOfCaches = 8 << 20;
 
 }  // namespace
 
@@ -134,11 +144,27 @@ void Dense<T>::start_gradient(const Context& ctx) const {
   if (dvalues_.empty()) return;
   const index H = dvalues_.heads, rows = dvalues_.queries, S = dvalues_.keys;
   const double bytes = static_cast<double>(S) * sizeof(T);
+  const bool far = bytes * static_cast<double>(dvalues_.batch * H * rows) > kMostBytesOfCaches;
   ctx.for_ranges(dvalues_.batch * H * rows, bytes, [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {
-      std::fill_n(dvalues_.row(n / rows / H, n / rows % H, n % rows), S, T{0});
+      const Vec<T> row{dvalues_.row(n / rows / H, n / rows % H, n % rows), S};
+      if (far) {
+        clear_past_caches(row);
+      } else {
+        std::fill_n(row.data, S, T{0});
+      }
     }
   });
+}
+
+template <class T>
+void Dense<T>::touch_parameters(TouchedMemory& memory) const {
+  memory.read("the dense bias", values_);
+}
+
+template <class T>
+void Dense<T>::touch_gradients(TouchedMemory& memory) const {
+  memory.write("the gradient of the dense bias", dvalues_);
 }
 
 template <class T>

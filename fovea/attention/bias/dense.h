@@ -29,6 +29,8 @@ class Dense final : public BiasPart<T> {
   bool needs_scores() const override { return false; }
   SharedGradient shared_gradient() const override;
   void start_gradient(const Context& ctx) const override;
+  void touch_parameters(TouchedMemory& memory) const override;
+  void touch_gradients(TouchedMemory& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "dense"; }
 

@@ -23,6 +23,7 @@
 #include "fovea/attention/bias/place.h"
 #include "fovea/attention/bias/recorded.h"
 #include "fovea/attention/bias/traced.h"
+#include "fovea/attention/touched.h"
 
 namespace fovea::bias {
 
@@ -85,6 +86,12 @@ class ByDualNumbers : public Base {
       for (index h = 0; h < heads; ++h) total += sums[static_cast<std::size_t>(h) * N + n];
       gradient_[n] = static_cast<T>(total);
     }
+  }
+  void touch_parameters(TouchedMemory& memory) const override {
+    memory.read("a learned number", Vec<const T>{values_, static_cast<index>(N)});
+  }
+  void touch_gradients(TouchedMemory& memory) const override {
+    memory.write("the gradient of a learned number", Vec<T>{gradient_, static_cast<index>(N)});
   }
 
  protected:

@@ -218,7 +218,7 @@ HWY_INLINE Vector<double> LanesInDouble(Tag<T> d, Vector<T> v) {
     hn::Store(v, d, lanes);
     const hn::Rebind<float, Tag<double>> half;
     auto sum = hn::PromoteTo(dd, hn::Load(half, lanes));
-    if constexpr (kLanes < T >> kLanes<double>) {
+    if constexpr ((kLanes<T>) > kLanes<double>) {
       sum = hn::Add(sum, hn::PromoteTo(dd, hn::Load(half, lanes + kLanes<double>)));
     }
     return sum;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fovea/attention/shaw_tile.h"
+#include "fovea/attention/touched.h"
 
 namespace fovea::bias {
 
@@ -65,6 +66,16 @@ void Shaw<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTil
   const auto [q, factor] = scaled(rows);
   pull_shaw_products<T>(site, table_, q, factor, dscores.rows(site),
                         {gradients.dq, rows.scale, dtable});
+}
+
+template <class T>
+void Shaw<T>::touch_parameters(TouchedMemory& memory) const {
+  memory.read("the table of shaw", table_.rows);
+}
+
+template <class T>
+void Shaw<T>::touch_gradients(TouchedMemory& memory) const {
+  memory.write("the gradient of shaw", table_.gradient);
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "fovea/attention/touched.h"
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
 
@@ -147,6 +148,16 @@ void T5<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<
     gradients.parameters[bucket] =
         std::accumulate(sums + begin, sums + end, gradients.parameters[bucket]);
   });
+}
+
+template <class T>
+void T5<T>::touch_parameters(TouchedMemory& memory) const {
+  memory.read("the table of t5", table_);
+}
+
+template <class T>
+void T5<T>::touch_gradients(TouchedMemory& memory) const {
+  memory.write("the gradient of t5", dtable_);
 }
 
 template <class T>

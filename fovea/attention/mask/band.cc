@@ -5,6 +5,7 @@
 #include <limits>
 #include <string_view>
 
+#include "fovea/attention/touched.h"
 #include "fovea/base/check.h"
 
 namespace fovea {
@@ -101,6 +102,8 @@ Window::Window(index left, index right) : reach_{left, right} { check_reach("win
 std::string Window::name() const {
   return fmt::format("window({}, {})", reach_.left, reach_.right);
 }
+
+void HeadWindows::touch(TouchedMemory& memory) const { memory.read("windows", bounds_); }
 
 void HeadWindows::check_shape(const AttentionSizes& sizes) const {
   check(bounds_.rows == sizes.H && bounds_.columns == 2,

@@ -79,6 +79,7 @@ class Window final : public BandMask {
 class HeadWindows final : public BandMask {
  public:
   explicit HeadWindows(Rows<const std::int32_t> bounds) : bounds_(bounds) {}
+  void touch(TouchedMemory& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "head_windows"; }
 

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "fovea/attention/touched.h"
 #include "fovea/base/check.h"
 
 namespace fovea {
@@ -36,6 +37,8 @@ void DenseMask::apply(const TileSite& site, const ScoreTile<float>& tile) const 
 void DenseMask::apply(const TileSite& site, const ScoreTile<double>& tile) const {
   apply_dense(site, tile);
 }
+
+void DenseMask::touch(TouchedMemory& memory) const { memory.read("a dense mask", values_); }
 
 void DenseMask::check_shape(const AttentionSizes& sizes) const {
   const auto [B, T, S, H, G, D, Dv] = sizes;

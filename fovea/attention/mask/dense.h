@@ -20,6 +20,7 @@ class DenseMask : public MaskPart {
   bool keeps(const ScoreSite& site) const override;
   void apply(const TileSite& site, const ScoreTile<float>& tile) const override;
   void apply(const TileSite& site, const ScoreTile<double>& tile) const override;
+  void touch(TouchedMemory& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
 
  protected:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "fovea/attention/touched.h"
 #include "fovea/base/check.h"
 
 namespace fovea::mask {
@@ -29,6 +30,8 @@ TileKind KeyLengths::classify(const TileSite&) const { return TileKind::kAll; }
 void KeyLengths::limit(Sequence& sequence) const {
   sequence.keys = std::min<index>(sequence.keys, lengths_[sequence.batch]);
 }
+void KeyLengths::touch(TouchedMemory& memory) const { memory.read("key_lengths", lengths_); }
+
 void KeyLengths::check_shape(const AttentionSizes& sizes) const {
   check_lengths("key_lengths", lengths_, sizes.B, "S", sizes.S);
 }
@@ -40,6 +43,8 @@ TileKind QueryLengths::classify(const TileSite&) const { return TileKind::kAll; 
 void QueryLengths::limit(Sequence& sequence) const {
   sequence.queries = std::min<index>(sequence.queries, lengths_[sequence.batch]);
 }
+void QueryLengths::touch(TouchedMemory& memory) const { memory.read("query_lengths", lengths_); }
+
 void QueryLengths::check_shape(const AttentionSizes& sizes) const {
   check_lengths("query_lengths", lengths_, sizes.B, "T", sizes.T);
 }

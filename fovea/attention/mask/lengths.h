@@ -19,6 +19,7 @@ class KeyLengths final : public MaskPart {
   bool keeps(const ScoreSite& site) const override;
   TileKind classify(const TileSite& site) const override;
   void limit(Sequence& sequence) const override;
+  void touch(TouchedMemory& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "key_lengths"; }
 
@@ -34,6 +35,7 @@ class QueryLengths final : public MaskPart {
   bool keeps(const ScoreSite& site) const override;
   TileKind classify(const TileSite& site) const override;
   void limit(Sequence& sequence) const override;
+  void touch(TouchedMemory& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "query_lengths"; }
 

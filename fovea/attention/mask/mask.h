@@ -13,6 +13,8 @@
 
 namespace fovea {
 
+class TouchedMemory;
+
 /// One idea of what to keep. To add a mask: derive, define keeps() (that is the definition, which
 /// the plain reference uses), and, where it pays, classify() and apply(), which are tested against
 /// it.
@@ -48,6 +50,8 @@ class MaskPart {
   virtual std::pair<index, index> query_range(const Sequence& sequence, index head, index key,
                                               index keys) const;
 
+  /// Names the memory that it reads, so that an overlap with what a call writes is noticed.
+  virtual void touch(TouchedMemory&) const {}
   /// Throws Error(kShape) unless the mask fits the call.
   virtual void check_shape(const AttentionSizes& sizes) const;
 

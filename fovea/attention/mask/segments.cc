@@ -5,6 +5,7 @@
 #include <limits>
 #include <string_view>
 
+#include "fovea/attention/touched.h"
 #include "fovea/base/check.h"
 
 namespace fovea::mask {
@@ -61,6 +62,11 @@ void Segments::apply(const TileSite& site, const ScoreTile<double>& tile) const 
   apply_segments(site, tile);
 }
 
+void Segments::touch(TouchedMemory& memory) const {
+  memory.read("query segments", queries_);
+  memory.read("key segments", keys_);
+}
+
 void Segments::check_shape(const AttentionSizes& sizes) const {
   check_numbers("query segments", queries_, sizes.B, "T", sizes.T);
   check_numbers("key segments", keys_, sizes.B, "S", sizes.S);
@@ -75,6 +81,8 @@ TileKind NotPadding::classify(const TileSite& site) const {
   const index padding = std::count(ids, ids + site.keys, pad_);
   return padding == 0 ? TileKind::kAll : padding == site.keys ? TileKind::kNone : TileKind::kSome;
 }
+
+void NotPadding::touch(TouchedMemory& memory) const { memory.read("ids", ids_); }
 
 void NotPadding::check_shape(const AttentionSizes& sizes) const {
   check_numbers("ids", ids_, sizes.B, "S", sizes.S);

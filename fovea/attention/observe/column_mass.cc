@@ -16,11 +16,7 @@ void ColumnMass<T>::row(const ObservedRow<T>& row) const {
 
 template <class T>
 void ColumnMass<T>::clear() const {
-  for (index b = 0; b < mass_.batch; ++b) {
-    for (index h = 0; h < mass_.heads; ++h) {
-      for (index j = 0; j < mass_.length; ++j) mass_.at(b, h, j) = T{0};
-    }
-  }
+  fill(mass_, T{0});
 }
 
 template <class T>

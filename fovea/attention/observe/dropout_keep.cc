@@ -52,13 +52,7 @@ void DropoutKeep<T>::row(const ObservedRow<T>& row) const {
 
 template <class T>
 void DropoutKeep<T>::clear() const {
-  for (index b = 0; b < keep_.batch; ++b) {
-    for (index h = 0; h < keep_.heads; ++h) {
-      for (index i = 0; i < keep_.queries; ++i) {
-        std::fill_n(keep_.row(b, h, i), keep_.keys, std::uint8_t{0});
-      }
-    }
-  }
+  fill(keep_, 0);
 }
 
 template <class T>

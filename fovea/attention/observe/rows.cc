@@ -98,11 +98,7 @@ AddTo<T> add_distance() {
 
 template <class T>
 void RowNumber<T>::clear() const {
-  for (index b = 0; b < to_.batch; ++b) {
-    for (index h = 0; h < to_.heads; ++h) {
-      for (index i = 0; i < to_.length; ++i) to_.at(b, h, i) = padding_;
-    }
-  }
+  fill(to_, padding_);
 }
 
 template <class T>
@@ -147,12 +143,25 @@ void Entropy<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
   std::copy_n(now.sum, now.queries, state[kSum]);
 }
 
+namespace {
+
+// Where a sink lies so far above m that L overflows, log L is sink - m to the last digit.
+template <class T>
+T entropy_of(const ObservedQueries<T>& queries, index r, T E) {
+  const T sum = queries.sum[r], total = queries.total(r);
+  if (sum == T{0}) return 0;
+  if (std::isfinite(total) || !std::isfinite(sum)) return (sum * std::log(total) - E) / total;
+  const T above = queries.norm.sink - queries.maximum[r], part = std::exp(-above);
+  return part == T{0} ? T{0} : part * (sum * above - E);
+}
+
+}  // namespace
+
 template <class T>
 void Entropy<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state) const {
   for (index r = 0; r < queries.queries; ++r) {
-    const T sum = queries.sum[r], total = queries.total(r);
-    const T entropy = sum == T{0} ? T{0} : (sum * std::log(total) - state[kE][r]) / total;
-    this->at(queries.sequence, queries.head, queries.query + r) = entropy;
+    this->at(queries.sequence, queries.head, queries.query + r) =
+        entropy_of(queries, r, state[kE][r]);
   }
 }
 
@@ -177,7 +186,11 @@ void Maximum<T>::finish(const ObservedQueries<T>& queries, Rows<const T>) const 
     const T sum = queries.sum[r];
     T& largest = this->at(queries.sequence, queries.head, queries.query + r);
     largest = queries.maximum[r];
-    if (largest == std::numeric_limits<T>::lowest()) largest = -std::numeric_limits<T>::infinity();
+    // A score may be the lowest number itself; softmax then counts it in its sum.
+    const bool none = largest == std::numeric_limits<T>::lowest();
+    if (none && (!queries.norm.is_softmax() || sum == T{0})) {
+      largest = -std::numeric_limits<T>::infinity();
+    }
     if (!std::isfinite(sum)) largest = std::numeric_limits<T>::quiet_NaN();
   }
 }

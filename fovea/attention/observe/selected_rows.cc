@@ -7,7 +7,6 @@
 
 #include "fovea/attention/checks.h"
 #include "fovea/attention/observe/state.h"
-#include "fovea/attention/sequences.h"
 #include "fovea/attention/touched.h"
 #include "fovea/base/check.h"
 
@@ -98,13 +97,7 @@ void SelectedRows<T>::row(const ObservedRow<T>& row) const {
 
 template <class T>
 void SelectedRows<T>::clear() const {
-  for (index b = 0; b < weights_.batch; ++b) {
-    for (index h = 0; h < weights_.heads; ++h) {
-      for (index i = 0; i < weights_.queries; ++i) {
-        std::fill_n(weights_.row(b, h, i), weights_.keys, T{0});
-      }
-    }
-  }
+  fill(weights_, T{0});
 }
 
 // The first query of the tile that is chosen, if one is.

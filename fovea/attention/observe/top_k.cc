@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <type_traits>
 #include <vector>
 
 #include "fovea/attention/checks.h"
 #include "fovea/attention/observe/state.h"
-#include "fovea/attention/sequences.h"
 #include "fovea/attention/touched.h"
 #include "fovea/base/check.h"
 
@@ -114,14 +112,8 @@ void TopK<T>::row(const ObservedRow<T>& row) const {
 
 template <class T>
 void TopK<T>::clear() const {
-  for (index b = 0; b < keys_.batch; ++b) {
-    for (index h = 0; h < keys_.heads; ++h) {
-      for (index i = 0; i < keys_.queries; ++i) {
-        std::fill_n(keys_.row(b, h, i), keys_.keys, -1);
-        std::fill_n(weights_.row(b, h, i), weights_.keys, T{0});
-      }
-    }
-  }
+  fill(keys_, -1);
+  fill(weights_, T{0});
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fovea/attention/shaw_tile.h"
+#include "fovea/attention/touched.h"
 
 namespace fovea::values {
 
@@ -49,6 +50,16 @@ void Shaw<T>::pull_parameters(const TileSite& site, const ScoreTile<const T>& we
     return ValuePart<T>::pull_parameters(site, weights, d_o, sums);
   }
   pull_shaw_products<T>(site, table_, d_o, T{1}, weights.rows(site), {{}, T{1}, sums});
+}
+
+template <class T>
+void Shaw<T>::touch_parameters(TouchedMemory& memory) const {
+  memory.read("the table of shaw on values", table_.rows);
+}
+
+template <class T>
+void Shaw<T>::touch_gradients(TouchedMemory& memory) const {
+  memory.write("the gradient of shaw on values", table_.gradient);
 }
 
 template <class T>

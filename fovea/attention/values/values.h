@@ -10,6 +10,8 @@
 
 namespace fovea {
 
+class TouchedMemory;
+
 /// Vectors c_ij as a function of the place alone. vector() is the definition, and with learned
 /// parameters gradient_size(), add_parameters() and store_gradient(). The three functions for tiles
 /// follow from it, and may be overridden where it pays. A weight of 0 adds nothing.
@@ -40,6 +42,10 @@ class ValuePart {
   virtual void pull_parameters(const TileSite& site, const ScoreTile<const T>& weights,
                                Rows<const T> d_o, double* sums) const;
 
+  /// Names the memory of its parameters and that of their gradients, so that an overlap with what
+  /// a call writes is noticed.
+  virtual void touch_parameters(TouchedMemory&) const {}
+  virtual void touch_gradients(TouchedMemory&) const {}
   /// Throws Error(kShape) unless the part fits the call.
   virtual void check_shape(const AttentionSizes& sizes) const;
   virtual std::string name() const = 0;
