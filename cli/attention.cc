@@ -102,6 +102,14 @@ void check_output(const fs::path& output, const fs::path& input, bool overwrite)
               "choose another file, or say --overwrite");
 }
 
+// The log begins before OUT is looked for.
+void check_log(const Arguments& arguments) {
+  const std::string log = arguments.text("log-file");
+  if (log.empty() || log != arguments.text("output")) return;
+  throw Error(ErrorCode::kUsage, fmt::format("attention: --log-file {} is OUT", log),
+              "choose another file for one of them");
+}
+
 void check_sizes(const std::string& output, std::span<const NamedTensor> results) {
   try {
     check_tensor_sizes(output, results);
@@ -200,6 +208,7 @@ Examples:
 }
 
 int attention(const Arguments& arguments) {
+  check_log(arguments);
   set_messages_from(arguments);
   warn_of_unread_variables(attention_spec().options);
   const AttentionSettings settings = settings_of(arguments);

@@ -22,12 +22,6 @@ namespace fovea::cli {
 
 namespace {
 
-constexpr std::string_view kExamples = R"(
-Examples:
-  fovea conformance write kit
-  fovea conformance check kit
-  fovea conformance check kit --isa avx2 --precision f32 --json)";
-
 struct Summary {
   std::string kit, isa;
   index cases = 0, passed = 0, failed = 0;
@@ -53,13 +47,19 @@ std::vector<PrecisionKind> precisions_of(const Arguments& arguments) {
   return {PrecisionKind::kFloat32, PrecisionKind::kFloat64};
 }
 
+// A name from a kit that somebody else wrote: a word, and nothing that a terminal would obey.
+std::string bare(std::string_view name) {
+  const std::string quoted = printable(name);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 std::string line_of(const KitResult& result) {
   std::string line = fmt::format("{}  {}  {:<28}  ", result.passed ? "pass" : "FAIL",
-                                 to_string(result.precision), printable(result.name));
+                                 to_string(result.precision), bare(result.name));
   if (!result.problem.empty()) return line + result.problem;
   line += fmt::format("{:.1e} of {:.1e}", result.error, result.tolerance);
   if (result.error == 0) return line;
-  return line + fmt::format(" in {}{}", printable(result.tensor), result.place);
+  return line + fmt::format(" in {}{}", bare(result.tensor), result.place);
 }
 
 void add_messages(CommandSpec& spec) {
@@ -73,7 +73,9 @@ CommandSpec conformance_write_spec() {
                    .summary = "Writes inputs and expected results of every variant of attention.",
                    .positionals = {{"DIR", "folder to make"}},
                    .options = {},
-                   .epilog = std::string(kExamples)};
+                   .epilog = R"(
+Examples:
+  fovea conformance write kit)"};
   add_messages(spec);
   return spec;
 }
@@ -89,7 +91,10 @@ CommandSpec conformance_check_spec() {
                   threads_option(),
                   {"json", OptionKind::kFlag, "", "print the results as one JSON object", "Run",
                    ""}},
-      .epilog = std::string(kExamples)};
+      .epilog = R"(
+Examples:
+  fovea conformance check kit
+  fovea conformance check kit --isa avx2 --precision f32 --json)"};
   add_messages(spec);
   return spec;
 }

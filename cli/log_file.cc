@@ -5,8 +5,12 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "cli/output.h"
@@ -18,7 +22,24 @@ LogFile::~LogFile() {
   if (is_open()) ::close(file_);
 }
 
+namespace {
+
+// A log is text: to add lines to anything else would damage it.
+bool holds_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char begin[512];
+  file.read(begin, sizeof(begin));
+  return std::find(begin, begin + file.gcount(), '\0') == begin + file.gcount();
+}
+
+}  // namespace
+
 void LogFile::open(const std::string& path) {
+  std::error_code ignored;  // whatever cannot be looked at is said when it is opened
+  if (std::filesystem::is_regular_file(path, ignored) && !holds_text(path)) {
+    throw Error(ErrorCode::kUsage, fmt::format("--log-file: {}: there is no text in it", path),
+                "name a new file, or a log that goes on");
+  }
   path_ = path;
   file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (file_ >= 0) return;

@@ -69,7 +69,7 @@ std::string_view hint_for(ErrorCode code) {
     case ErrorCode::kUsage:
       return "see: fovea --help";
     case ErrorCode::kShape:
-      return "the sizes of the tensors have to agree; see the command's --help for their shapes";
+      return "make the sizes agree; the command's --help says what it takes";
     case ErrorCode::kOptionValue:
       return "see the command's --help for what each option takes";
     case ErrorCode::kConfig:

@@ -40,7 +40,7 @@ error[E0301]: book.txt: cannot open: No such file or directory
 hint: check the path
 ```
 
-The first says what went wrong, where, what was expected and what came; the second what to do about it. The code is stable; its first two digits are the exit status. With `--json` the same is also one object on stdout: `{"error": "E0301", "message": "...", "hint": "..."}`. In the library it is a `fovea::Error` with `code()`, `what()` and `hint()`.
+The first says what went wrong, where, what was expected and what came; the second what to do about it. The code is stable; its first two digits are the exit status. With `--json` the same is also one object on stdout: `{"error": "E0301", "message": "...", "hint": "..."}`. In the library it is a `fovea::Error` with `code()`, `what()` and `hint()`, which may be empty: the command then has one for the code.
 
 Beside these: 0 means done, 130 and 143 mean stopped by SIGINT and SIGTERM with a checkpoint saved.
 """

@@ -145,7 +145,7 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
                         const AttentionGradients<T>& gradients);
 
-/// What a call would do: nothing is computed; masks alone are read.
+/// What a call would do: nothing is computed, and q, k and v are not read.
 struct AttentionPlan {
   std::string kernel;      ///< "fused float32", or "linear float32": in O(n D Dv) (linear.h)
   std::string isa;         ///< such as "avx512"
@@ -159,10 +159,11 @@ struct AttentionPlan {
   index tiles_kept = 0;    ///< of these, computed
   index tiles_masked = 0;  ///< of these, looked at score by score
   double kept_scores = 0;  ///< scores in the tiles computed
-  /// Of the products: kept scores x 2 (D + Dv), and 2 D for columns, and kept scores x (6 D + 4
-  /// Dv); in the linear order those of the sums, and of what meets one by one.
-  double forward_flops = 0, backward_flops = 0;
-  double scratch_bytes = 0;  ///< beyond the tensors, forward or backward, the context's threads
+  /// Of the products: kept scores x 2 (D + Dv), and 2 D for columns; in the linear order, those of
+  /// the sums and of what meets one by one.
+  double forward_flops = 0;
+  double backward_flops = 0;  ///< kept scores x (6 D + 4 Dv); in the linear order as above
+  double scratch_bytes = 0;   ///< beyond the tensors, forward or backward, the context's threads
 };
 template <class T>
 AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,

@@ -48,6 +48,12 @@ std::array<Scan<T>, 3> backward_scans(const AttentionInputs<T>& in, const View<c
            {in.k, in.q, d_o, gradients.dv, Side::kKeys}}};
 }
 
+// For counting alone, where no gradient is given and none is read: a view of its width.
+template <class T>
+View<const T> shape_of_d_o(const AttentionInputs<T>& in) {
+  return in.v;
+}
+
 // Heads [begin, end) of x and of y that meet in one sequence.
 struct ScanUnit {
   const Sequence& sequence;
@@ -106,7 +112,7 @@ class LinearScan {
     index head;
     Span xs;
   };
-  void run_tile(const ScanUnit& unit, const Tile& tile, Rows<const T> state, index in_state) const;
+  void run_tile(const ScanUnit& unit, const Tile& tile, Rows<const T> state, index summed) const;
 
   const Context& ctx_;
   const Scan<T>& scan_;
@@ -252,18 +258,18 @@ void LinearScan<T>::run_item(const ScanUnit& unit, index head, index first, T* s
 
 template <class T>
 void LinearScan<T>::run_tile(const ScanUnit& unit, const Tile& tile, Rows<const T> state,
-                             index in_state) const {
+                             index summed) const {
   const auto& [head, xs] = tile;
   Scratch scratch;
   const index count = xs.end - xs.begin, kept = kept_by(unit, xs.end - 1);
   const Rows<T> sum(scratch.allocate<T>(count * padded_width()), count, padded_width());
   const Rows<const T> a = rows(unit, scan_.a, scan_.side, head, xs);
-  if (in_state > 0) {
+  if (summed > 0) {
     kernels_.take_state(a, state, sum);
   } else {
     std::fill_n(sum.data, count * padded_width(), T{0});
   }
-  for (index y = in_state; y < kept; y += kBlock) {
+  for (index y = summed; y < kept; y += kBlock) {
     const Span block{y, std::min(unit.ys, y + kBlock)};
     for (index other = unit.y_heads.begin; other < unit.y_heads.end; ++other) {
       kernels_.add_direct({a, rows(unit, scan_.b, other_side(), other, block),
@@ -275,7 +281,7 @@ void LinearScan<T>::run_tile(const ScanUnit& unit, const Tile& tile, Rows<const 
   kernels_.store_scaled(sum, scale_, rows(unit, scan_.out, scan_.side, head, xs));
 }
 
-// What run() multiplies and adds, counted as it goes.
+// The tiles are those of run_item().
 template <class T>
 double LinearScan<T>::flops() const {
   double flops = 0;
@@ -349,13 +355,11 @@ void linear_backward(const Context& ctx, const Attention<T>& attention,
 template <class T>
 LinearFlops linear_flops(const Context& ctx, const Attention<T>& attention,
                          const AttentionInputs<T>& in) {
-  const Scan<T> forward = forward_scan<T>(in, {});
-  LinearFlops flops{LinearScan<T>(ctx, attention, in, forward).flops(), 0};
-  const View<const T>& d_o = in.v;  // of its width, and never read
-  for (const Scan<T>& scan : backward_scans<T>(in, d_o, {})) {
-    flops.backward += LinearScan<T>(ctx, attention, in, scan).flops();
-  }
-  return flops;
+  const auto flops = [&](const Scan<T>& scan) {
+    return LinearScan<T>(ctx, attention, in, scan).flops();
+  };
+  const auto [dq, dk, dv] = backward_scans<T>(in, shape_of_d_o(in), {});
+  return {flops(forward_scan<T>(in, {})), flops(dq) + flops(dk) + flops(dv)};
 }
 
 template <class T>
@@ -363,8 +367,7 @@ double linear_scratch_bytes(const Context& ctx, const Attention<T>& attention,
                             const AttentionInputs<T>& in) {
   const Scan<T> forward = forward_scan<T>(in, {});
   double most = LinearScan<T>(ctx, attention, in, forward).bytes();
-  const View<const T>& d_o = in.v;  // of its width, and never read
-  for (const Scan<T>& scan : backward_scans<T>(in, d_o, {})) {
+  for (const Scan<T>& scan : backward_scans<T>(in, shape_of_d_o(in), {})) {
     most = std::max(most, LinearScan<T>(ctx, attention, in, scan).bytes());
   }
   const index widest = (std::max(in.q.width, in.v.width) + 63) / 64 * 64;

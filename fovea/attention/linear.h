@@ -32,7 +32,7 @@ void linear_backward(const Context& ctx, const Attention<T>& attention,
                      const AttentionInputs<T>& in, View<const T> d_o,
                      const AttentionGradients<T>& gradients);
 
-/// Multiplications and additions of forward and backward.
+/// Two for each multiplication with its addition.
 struct LinearFlops {
   double forward, backward;
 };

@@ -125,10 +125,12 @@ void TouchedMemory::add_written(const TouchedView& view) {
   add({view, span});
 }
 
+namespace {
+
 // What both passes read.
 template <class T>
-void touch_inputs(const Attention<T>& attention, const AttentionInputs<T>& in,
-                  TouchedMemory& memory) {
+void read_inputs(const Attention<T>& attention, const AttentionInputs<T>& in,
+                 TouchedMemory& memory) {
   memory.read("q", in.q);
   memory.read("k", in.k);
   memory.read("v", in.v);
@@ -141,13 +143,14 @@ void touch_inputs(const Attention<T>& attention, const AttentionInputs<T>& in,
   memory.read("the sink", attention.sink.logits);
   memory.read("query_offsets", attention.packed.query_offsets);
   memory.read("key_offsets", attention.packed.key_offsets);
+  memory.read("dropout samples", attention.dropout.samples);
   for (const auto& part : attention.mask.parts()) part->touch(memory);
   for (const auto& part : attention.bias.parts()) part->touch_parameters(memory);
   for (const auto& part : attention.values.parts()) part->touch_parameters(memory);
 }
 
 template <class T>
-void touch_gradients(const Attention<T>& attention, TouchedMemory& memory) {
+void write_gradients(const Attention<T>& attention, TouchedMemory& memory) {
   if (const auto* concat = std::get_if<score::Concat<T>>(&attention.score)) {
     memory.write("the gradient of w of concat", concat->dw);
   }
@@ -159,11 +162,13 @@ void touch_gradients(const Attention<T>& attention, TouchedMemory& memory) {
   for (const auto& part : attention.values.parts()) part->touch_gradients(memory);
 }
 
+}  // namespace
+
 template <class T>
 void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
                    const AttentionOutputs<T>& out) {
   TouchedMemory memory;
-  touch_inputs(attention, in, memory);
+  read_inputs(attention, in, memory);
   memory.write("o", out.o);
   memory.write("lse", out.lse);
   memory.write("lse_low", out.lse_low);
@@ -175,7 +180,7 @@ template <class T>
 void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
                    const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients) {
   TouchedMemory memory;
-  touch_inputs(attention, in, memory);
+  read_inputs(attention, in, memory);
   memory.read("o", saved.o);
   memory.read("the gradient of o", saved.d_o);
   memory.read("lse", saved.lse);
@@ -183,7 +188,7 @@ void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
   memory.write("dq", gradients.dq);
   memory.write("dk", gradients.dk);
   memory.write("dv", gradients.dv);
-  touch_gradients(attention, memory);
+  write_gradients(attention, memory);
 }
 
 #define FOVEA_INSTANTIATE(T)                                                  \

@@ -82,8 +82,8 @@ struct TouchedSpan {
 /// bytes.
 bool overlap(const TouchedView& a, const TouchedView& b);
 
-/// The views of one call. Allocates nothing; from the 33rd on they are compared with those before
-/// them, and not with each other. Names must outlive it.
+/// The views of one call. Allocates nothing; from the 65th on, what is written is compared with the
+/// first 64, and what is read with nothing. Names must outlive it.
 class TouchedMemory {
  public:
   template <class V>
@@ -97,7 +97,7 @@ class TouchedMemory {
   }
 
  private:
-  static constexpr std::size_t kMost = 32;
+  static constexpr std::size_t kMost = 64;
 
   struct Place {
     TouchedView view;

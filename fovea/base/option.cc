@@ -16,7 +16,7 @@ std::string option_name(std::string_view field) {
 void fail_option(std::string_view field, std::string_view value, std::string_view rule,
                  ErrorCode code) {
   const std::string option = option_name(field);
-  throw Error(code, fmt::format("{}: {} is out of range", option, value),
+  throw Error(code, fmt::format("{}: {} is not {}", option, value, rule),
               fmt::format("{} must be {}", option, rule));
 }
 

@@ -15,7 +15,7 @@ namespace fovea {
 /// "--head-dim" for the field "head_dim", or for "model.head_dim".
 std::string option_name(std::string_view field);
 
-/// Throws `code`: "--head-dim: -1 is out of range", with the hint "--head-dim must be `rule`".
+/// Throws `code`: "--head-dim: -1 is not `rule`", with the hint "--head-dim must be `rule`".
 [[noreturn]] void fail_option(std::string_view field, std::string_view value, std::string_view rule,
                               ErrorCode code = ErrorCode::kOptionValue);
 

@@ -91,7 +91,8 @@ std::string expected_value(const Field& field) {
   return visit_target(field, [](auto& target) -> std::string {
     using T = std::decay_t<decltype(target)>;
     if constexpr (std::is_same_v<T, bool>) return "true or false";
-    if constexpr (std::is_same_v<T, std::uint64_t>) return "a whole number, not negative";
+    if constexpr (std::is_same_v<T, std::uint64_t>)
+      return "a whole number, not negative and below 2^64";
     if constexpr (std::is_same_v<T, std::string>) return "a text";
     if constexpr (std::is_same_v<T, std::vector<std::string>>) return "a list of texts";
     if constexpr (kIsWhole<T>) return "a whole number";

@@ -141,16 +141,19 @@ HWY_INLINE void ForEachLane(index n, F&& f) {
   if (i < n) f(TailLanes<T>{{}, n - i}, i);
 }
 
-/// to = 0, past the caches: a plain store first reads the line that it overwrites.
+/// rows = 0, past the caches: a plain store first reads the line that it overwrites.
 template <class T>
-void ClearPastCaches(Vec<T> to) {
+void ClearPastCaches(Rows<T> rows) {
   constexpr index kN = kLanes<T>, kBytes = sizeof(Vector<T>);
-  const auto beyond = static_cast<index>(reinterpret_cast<std::uintptr_t>(to.data) % kBytes);
-  const index first = (kBytes - beyond) % kBytes / static_cast<index>(sizeof(T));
-  index i = std::min(to.size, first);
-  std::fill_n(to.data, i, T{0});
-  for (; i + kN <= to.size; i += kN) hn::Stream(hn::Zero(Tag<T>()), Tag<T>(), to.data + i);
-  std::fill_n(to.data + i, to.size - i, T{0});
+  for (index r = 0; r < rows.rows; ++r) {
+    T* const row = rows[r];
+    const auto beyond = static_cast<index>(reinterpret_cast<std::uintptr_t>(row) % kBytes);
+    const index first = (kBytes - beyond) % kBytes / static_cast<index>(sizeof(T));
+    index i = std::min(rows.columns, first);
+    std::fill_n(row, i, T{0});
+    for (; i + kN <= rows.columns; i += kN) hn::Stream(hn::Zero(Tag<T>()), Tag<T>(), row + i);
+    std::fill_n(row + i, rows.columns - i, T{0});
+  }
   hwy::FlushStream();
 }
 

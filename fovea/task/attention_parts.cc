@@ -102,6 +102,18 @@ void add_softcap(AttentionCall<T>& call) {
 }
 
 template <class T>
+void add_shaw_keys(AttentionCall<T>& call) {
+  if (call.settings.score == AttentionScoreKind::kConcat) {
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("{}: shaw_k and --score concat exclude each other", call.tensors.where()),
+        "shaw_k joins the keys of a product q.k, and w.[q; k] is none");
+  }
+  call.add(
+      bias::Shaw(call.real_rows("shaw_k"), call.gradient_rows_out("shaw_k"), call.settings.order));
+}
+
+template <class T>
 void add_t5(AttentionCall<T>& call) {
   using bias::T5Direction;
   const AttentionSettings& settings = call.settings;
@@ -166,11 +178,7 @@ constexpr Part kParts[] = {
      [](auto& call) {
        if (call.settings.strided > 1) call.keep(mask::Strided(call.settings.strided));
      }},
-    {{"shaw_k", "2s+1 D"},
-     [](auto& call) {
-       call.add(bias::Shaw(call.real_rows("shaw_k"), call.gradient_rows_out("shaw_k"),
-                           call.settings.order));
-     }},
+    {{"shaw_k", "2s+1 D"}, [](auto& call) { add_shaw_keys(call); }},
     {kAsSettingsSay, [](auto& call) { add_softcap(call); }},
     {{"bias", "B|1 H|1 T|1 S"},
      [](auto& call) {

@@ -137,8 +137,10 @@ Tensor checked_values(const TensorSpec& spec, const Tensor& tensor, std::string_
   if (tensor.dtype() != DType::kInt64) return tensor;
   for (const std::int64_t value : tensor.vec<std::int64_t>()) {
     if (std::in_range<std::int32_t>(value)) continue;
-    fail(ErrorCode::kInputFormat, "{}: {} holds {}, which does not fit in int32", where, spec.name,
-         value);
+    throw Error(
+        ErrorCode::kInputFormat,
+        fmt::format("{}: {} holds {}, which does not fit in int32", where, spec.name, value),
+        "no number of a row or key is that large: look at what made it");
   }
   return tensor.to(DType::kInt32);
 }

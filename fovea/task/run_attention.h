@@ -23,11 +23,12 @@ AttentionPlan plan_attention(const Context& context, const AttentionSettings& se
 std::vector<std::string> picture_attention(const AttentionSettings& settings,
                                            const AttentionTensors& tensors);
 
+/// May look at the results, for their names and shapes, before anything is computed, and throw.
+using AcceptResults = std::function<void(std::span<const NamedTensor>)>;
+
 /// Computes o, lse (of softmax), what is to be observed and, with `backward`, the gradients:
 /// tensors of float32 or float64, as the precision says; the reference is float64. Throws kShape
 /// that begins with the name of the file, kOptionValue, kInputFormat (do is missing), kOutOfMemory.
-/// `accept` may see the results before anything is computed, for their names and shapes, and throw.
-using AcceptResults = std::function<void(std::span<const NamedTensor>)>;
 std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,
                                        const AttentionTensors& tensors,
                                        const AcceptResults& accept = {});

@@ -177,19 +177,26 @@ TEST(Linear, ThePlanSaysSo) {
   EXPECT_LT(plan.scratch_bytes, 2e6);
 }
 
-// What is multiplied and added, two for each: few rows meet each other one by one, and so do those
-// of a block; the others meet a sum of products.
+// Two for each multiplication with its addition, by hand. Few rows meet each other one by one, and
+// so do those of a block; the others meet a sum of products.
 TEST(Linear, ThePlanCountsWhatIsDone) {
-  const auto flops = [](const Mask& mask, index T, index S, index D) {
-    Call<float> call({.T = T, .S = S, .D = D, .Dv = D});
-    return attention_plan(Context(1), unnormalised<float>(mask), call.in()).forward_flops;
+  const auto plan = [](const Mask& mask, const Sizes& sizes) {
+    return attention_plan(Context(1), unnormalised<float>(mask), Call<float>(sizes).in());
   };
-  EXPECT_EQ(flops({}, 1, 4096, 64), 2 * 4096 * (64 + 64));
-  EXPECT_EQ(flops({}, 100, 100, 8), 2 * 100 * 100 * (8 + 8));
-  EXPECT_EQ(flops({}, 4096, 4096, 16), 2 * (4096 + 4096) * 16 * 16);
+  const Sizes one{.T = 1, .S = 4096, .D = 64, .Dv = 64};
+  EXPECT_EQ(plan({}, one).forward_flops, 2 * 4096 * (64 + 64));
+  EXPECT_EQ(plan({}, one).backward_flops, 3 * plan({}, one).forward_flops);
+  const Sizes few{.T = 100, .S = 100, .D = 8, .Dv = 8};
+  EXPECT_EQ(plan({}, few).forward_flops, 2 * 100 * 100 * (8 + 8));
+  // Of two groups of two heads: keys join a sum for each group, and queries take it for each head;
+  // backward, queries join those of dk and dv.
+  const Sizes many{.T = 4096, .S = 4096, .H = 4, .G = 2, .D = 16, .Dv = 16};
+  EXPECT_EQ(plan({}, many).forward_flops, 2 * (2 + 4) * 4096 * 16 * 16);
+  EXPECT_EQ(plan({}, many).backward_flops, 2 * ((2 + 4) + 2 * (4 + 2)) * 4096 * 16 * 16);
   // Segments of 8 blocks of 128: each query meets its block of keys; all but the first block take a
   // sum, and within a segment 7 blocks join a running one.
-  EXPECT_EQ(flops(mask::Causal(), 4096, 4096, 16),
+  const Sizes long_one{.T = 4096, .S = 4096, .D = 16, .Dv = 16};
+  EXPECT_EQ(plan(mask::Causal(), long_one).forward_flops,
             2 * 4096 * 128 * (16 + 16) + 2 * (4096 + 4096 - 128 + 4 * 7 * 128) * 16 * 16);
 }
 

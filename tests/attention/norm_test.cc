@@ -223,9 +223,9 @@ TEST(Norm, ASinkMayLieFarAboveTheScores) {
       const SeenNumbers<double> fused(sink, -50.0, Method::kFused);
       const SeenNumbers<double> exact(sink, -50.0, Method::kReference);
       EXPECT_NEAR(fused.entropy / exact.entropy, 1, 1e-12) << sink;
-      EXPECT_EQ(
-          SeenNumbers<float>(sink < 100 ? 3.f : 100.f, 0, Method::kFused).entropy<1e-30, sink> 100);
     }
+    EXPECT_GT(SeenNumbers<float>(3, 0, Method::kFused).entropy, 1e-30);
+    EXPECT_LT(SeenNumbers<float>(100, 0, Method::kFused).entropy, 1e-30);
     for (const Method method : {Method::kReference, Method::kFused}) {
       EXPECT_EQ(SeenNumbers<float>(100, -1e4f, method).entropy, 0);
       EXPECT_EQ(SeenNumbers<double>(1e4, 0, method).entropy, 0);

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -219,13 +220,16 @@ TEST(Touched, EveryGradientIsLookedAt) {
 // What parts read, against what is written.
 TEST(Touched, EveryPartIsLookedAt) {
   Call<float> call(kSizes);
-  std::fill(call.o.begin(), call.o.end(), 0.f);  // lengths, offsets and windows are 0, too
-  const float* const at = call.o.data();
-  const auto* const ints = reinterpret_cast<const std::int32_t*>(at);
-  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(at);
+  std::vector<std::byte> memory(call.o.size() * sizeof(float));  // numbers of any type, all 0
+  auto* const at = reinterpret_cast<float*>(memory.data());
+  const auto* const ints = reinterpret_cast<const std::int32_t*>(memory.data());
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(memory.data());
+  const auto* const samples = reinterpret_cast<const std::uint64_t*>(memory.data());
   const auto refused = [&](const Attention<float>& attention, const std::string& words) {
-    EXPECT_THROWS(call.forward(attention), kShape, words);
-    EXPECT_THROWS(call.forward(attention, Method::kReference), kShape, words);
+    AttentionOutputs<float> out = call.out();
+    out.o.data = at;
+    EXPECT_THROWS(attention_forward(Context(1), attention, call.in(), out), kShape, words);
+    EXPECT_THROWS(attention_reference_forward(attention, call.in(), out), kShape, words);
   };
   const auto& [B, T, S, H, G, D, Dv] = kSizes;
   refused({.score = score::Concat<float>{{at, H, 2 * D}}}, "o overlaps w of concat");
@@ -241,6 +245,7 @@ TEST(Touched, EveryPartIsLookedAt) {
           "o overlaps a dense mask");
   refused({.mask = mask::KeyLengths({ints, B})}, "o overlaps key_lengths");
   refused({.mask = mask::QueryLengths({ints, B})}, "o overlaps query_lengths");
+  refused({.dropout = {.probability = 0.5, .samples = {samples, B}}}, "o overlaps dropout samples");
   const std::vector<std::int32_t> other(static_cast<std::size_t>(B * S));
   refused({.mask = mask::Segments({ints, B, T}, {other.data(), B, S})},
           "o overlaps query segments");
@@ -250,13 +255,16 @@ TEST(Touched, EveryPartIsLookedAt) {
   std::array<float, 2> numbers = {1, 2}, gradient = {};
   const Bias<float> lambda = bias::of(bias::Learned<float, 2>{numbers, gradient},
                                       [](auto s, const auto& p) { return s * p[0] + p[1]; });
-  TouchedMemory memory;
-  lambda.parts()[0]->touch_parameters(memory);
-  lambda.parts()[0]->touch_gradients(memory);
-  EXPECT_THROWS(memory.write("lse", Vec<float>{numbers.data(), 2}), kShape,
+  TouchedMemory touched;
+  lambda.parts()[0]->touch_parameters(touched);
+  lambda.parts()[0]->touch_gradients(touched);
+  EXPECT_THROWS(touched.write("lse", Vec<float>{numbers.data(), 2}), kShape,
                 "lse overlaps a learned number");
-  EXPECT_THROWS(memory.write("lse", Vec<float>{gradient.data(), 2}), kShape,
+  EXPECT_THROWS(touched.write("lse", Vec<float>{gradient.data(), 2}), kShape,
                 "lse overlaps the gradient of a learned number");
+  call = Call<float>({.T = 5, .S = 5, .D = 4, .Dv = 4});
+  refused({.packed = {{ints, 2}, {other.data(), 2}}}, "o overlaps query_offsets");
+  refused({.packed = {{other.data(), 2}, {ints, 2}}}, "o overlaps key_offsets");
 }
 
 TEST(Touched, EveryGradientOfAPartIsLookedAt) {
@@ -269,7 +277,9 @@ TEST(Touched, EveryGradientOfAPartIsLookedAt) {
     EXPECT_THROWS(call.backward(attention), kShape, words);
     EXPECT_THROWS(call.backward(attention, Method::kReference), kShape, words);
   };
-  const auto scores = [&](float* x) { return ScoreView<float>::contiguous(x, 1, 1, T, S); };
+  const auto scores = [&](float* x) {
+    return ScoreView<float>::contiguous(x, 1, 1, kSizes.T, kSizes.S);
+  };
   refused({.score = score::Concat<float>{{p, H, 2 * D}, {dq, H, 2 * D}}},
           "the gradient of w of concat overlaps dq");
   refused({.score = score::Additive<float>{{p, H, D}, {dq, H, D}}},

@@ -23,7 +23,7 @@ TEST(Option, SaysValueAndRule) {
       [] { require_option(false, "kv_heads", std::int64_t{8}, "at most --heads ({})", 4); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::kOptionValue);
-  EXPECT_STREQ(error->what(), "--kv-heads: 8 is out of range");
+  EXPECT_STREQ(error->what(), "--kv-heads: 8 is not at most --heads (4)");
   EXPECT_EQ(error->hint(), "--kv-heads must be at most --heads (4)");
 }
 

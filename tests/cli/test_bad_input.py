@@ -109,6 +109,17 @@ class BadOptions(CommandTest):
         done = self.run_fovea("generate", self.folder, "--maxtokens", "5", "--", "-5 apples")
         self.assert_error(done, 2, "unknown option '--maxtokens'")
 
+    def test_a_log_is_not_added_to_what_is_no_text(self):
+        archive = self.folder / "in.npz"
+        archive.write_bytes(b"PK\x03\x04\0\0")
+        done = self.run_fovea("attention", archive, "--plan", "--log-file", archive)
+        self.assert_error(done, 2, "there is no text in it")
+        self.assertEqual(archive.read_bytes(), b"PK\x03\x04\0\0")
+        out = self.folder / "out.npz"
+        done = self.run_fovea("attention", archive, "-o", out, "--log-file", out)
+        self.assert_error(done, 2, "is OUT")
+        self.assertFalse(out.exists())
+
     def test_missing_arguments(self):
         self.assert_error(self.run_fovea("train", "lm", "--train", self.text), 2)
         self.assert_error(self.run_fovea("train", "lm", "-o", self.folder / "m"), 2)

@@ -114,7 +114,7 @@ class BadInput(AttentionTest):
                      needles=["shaw_v", "axis 2s+1 is 7, and 5 in shaw_k"])
         self.refused(2, {**problem(), "shaw_k": table(5, 6)}, "--order", "i+j", needles=["--order"])
         concat = {"score_w": normal(random.Random(1), 4, 12), "shaw_k": table(5, 6)}
-        self.refused(2, {**problem(), **concat}, "--score", "concat", needles=["shaw", "concat makes rows of D + 1"])
+        self.refused(2, {**problem(), **concat}, "--score", "concat", needles=["shaw_k and --score concat exclude each other"])
 
     def test_unknown_option(self):
         done = self.refused(2, problem(), "--dilatation", "2", needles=["unknown option '--dilatation'"])

@@ -36,7 +36,8 @@ void Twice(const float* x, index n, float* y) {
     lanes.Store(hn::Add(lanes.Load(x + i), lanes.LoadOr(7.0f, x + i)), y + i);
   });
 }
-void Clear(float* to, index n) { ClearPastCaches(Vec<float>{to, n}); }
+void Clear(Rows<float> rows) { ClearPastCaches(rows); }
+void ClearDouble(Rows<double> rows) { ClearPastCaches(rows); }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -51,6 +52,7 @@ HWY_EXPORT(ReduceFloat);
 HWY_EXPORT(ReduceDouble);
 HWY_EXPORT(Twice);
 HWY_EXPORT(Clear);
+HWY_EXPORT(ClearDouble);
 
 template <class T>
 std::vector<T> values(index n, int seed) {
@@ -131,16 +133,24 @@ TEST(ForEachLane, LeavesWhatFollowsUntouched) {
   });
 }
 
+template <class T, class Kernel>
+void expect_cleared(Kernel clear) {
+  for (index first = 0; first < 17; ++first) {
+    for (index n = 0; n < 60; ++n) {
+      std::vector<T> x(160, T{1});
+      clear(Rows<T>(x.data() + first, 2, n, 77));
+      for (const index begin : {first, first + 77}) {
+        EXPECT_EQ(std::count(x.begin() + begin, x.begin() + begin + n, T{0}), n);
+      }
+      EXPECT_EQ(std::ranges::count(x, T{1}), 160 - 2 * n) << first;
+    }
+  }
+}
+
 TEST(ClearPastCaches, LeavesWhatIsAroundUntouched) {
   for_each_isa([] {
-    for (index first = 0; first < 17; ++first) {
-      for (index n = 0; n < 60; ++n) {
-        std::vector<float> x(80, 1.0f);
-        FOVEA_DISPATCH(Clear)(x.data() + first, n);
-        EXPECT_EQ(std::count(x.begin() + first, x.begin() + first + n, 0.0f), n);
-        EXPECT_EQ(std::ranges::count(x, 1.0f), 80 - n) << first;
-      }
-    }
+    expect_cleared<float>(FOVEA_DISPATCH(Clear));
+    expect_cleared<double>(FOVEA_DISPATCH(ClearDouble));
   });
 }
 

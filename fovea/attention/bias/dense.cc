@@ -47,8 +47,8 @@ void AddTransposed(Rows<const T> from, Rows<T> to) {
   }
 }
 
-void ClearPastCachesF32(Vec<float> to) { ClearPastCaches(to); }
-void ClearPastCachesF64(Vec<double> to) { ClearPastCaches(to); }
+void ClearPastCachesF32(Rows<float> rows) { ClearPastCaches(rows); }
+void ClearPastCachesF64(Rows<double> rows) { ClearPastCaches(rows); }
 void AddRowsF32(Rows<const float> from, Rows<float> to) { AddRows(from, to); }
 void AddRowsF64(Rows<const double> from, Rows<double> to) { AddRows(from, to); }
 void AddTransposedF32(Rows<const float> from, Rows<float> to) { AddTransposed(from, to); }
@@ -79,8 +79,8 @@ void add_transposed(Rows<const float> from, Rows<float> to) {
 void add_transposed(Rows<const double> from, Rows<double> to) {
   FOVEA_DISPATCH(AddTransposedF64)(from, to);
 }
-void clear_past_caches(Vec<float> to) { FOVEA_DISPATCH(ClearPastCachesF32)(to); }
-void clear_past_caches(Vec<double> to) { FOVEA_DISPATCH(ClearPastCachesF64)(to); }
+void clear_past_caches(Rows<float> rows) { FOVEA_DISPATCH(ClearPastCachesF32)(rows); }
+void clear_past_caches(Rows<double> rows) { FOVEA_DISPATCH(ClearPastCachesF64)(rows); }
 
 template <class T>
 T& entry(const ScoreView<T>& view, const ScoreSite& site) {
@@ -95,8 +95,9 @@ Rows<T> entries(const ScoreView<T>& view, const TileSite& site) {
           view.queries == 1 ? 0 : view.query_stride};
 }
 
-// A larger gradient has left the caches when the first tile adds to it.
-constexpr double kMostBytesOfCaches = 8 << 20;
+// A larger gradient has left the caches when the first tile adds to it. Of short rows, too much is
+// head and tail.
+constexpr double kMostBytesOfCaches = 8 << 20, kFewBytesOfARow = 1 << 10;
 
 }  // namespace
 
@@ -144,14 +145,18 @@ void Dense<T>::start_gradient(const Context& ctx) const {
   if (dvalues_.empty()) return;
   const index H = dvalues_.heads, rows = dvalues_.queries, S = dvalues_.keys;
   const double bytes = static_cast<double>(S) * sizeof(T);
-  const bool far = bytes * static_cast<double>(dvalues_.batch * H * rows) > kMostBytesOfCaches;
+  const bool far = bytes >= kFewBytesOfARow &&
+                   bytes * static_cast<double>(dvalues_.batch * H * rows) > kMostBytesOfCaches;
   ctx.for_ranges(dvalues_.batch * H * rows, bytes, [&](index begin, index end) {
-    for (index n = begin; n < end; ++n) {
-      const Vec<T> row{dvalues_.row(n / rows / H, n / rows % H, n % rows), S};
+    for (index n = begin, count = 0; n < end; n += count) {
+      const index i = n % rows;
+      count = std::min(end - n, rows - i);
+      const Rows<T> of_head(dvalues_.row(n / rows / H, n / rows % H, i), count, S,
+                            dvalues_.query_stride);
       if (far) {
-        clear_past_caches(row);
+        clear_past_caches(of_head);
       } else {
-        std::fill_n(row.data, S, T{0});
+        for (index r = 0; r < count; ++r) std::fill_n(of_head[r], S, T{0});
       }
     }
   });
