@@ -112,6 +112,7 @@ struct BackwardTile {
   void StartHead(index h);
   void AddBlock(index block);
   void FindParts();
+  void ExpectBias() const;
   void RunBlock();
   enum class Along { kRows, kLanes };  // where a product reads the rows of its A
   RowLse<T> LseOf(index i) const;
@@ -177,9 +178,25 @@ void BackwardTile<T>::FindParts() {
                  : TileParts(queries, stride);
 }
 
+// What the biases add to in this block, and read in the next one.
+template <class T>
+void BackwardTile<T>::ExpectBias() const {
+  if (chunk.ahead == nullptr || !call.has_bias()) return;
+  TileSite next = site();
+  next.query += queries;
+  next.queries = std::min(kRowBlock, seen.end - next.query);
+  const bool goes_on = next.queries > 0 && call.attention.mask.classify(next) != TileKind::kNone;
+  for (const auto& part : call.attention.bias.parts()) {
+    if (goes_on) part->expect_apply(next, *chunk.ahead);
+    part->expect_pull(site(), *chunk.ahead);
+    if (!begun) part->expect_apply(site(), *chunk.ahead);
+  }
+}
+
 template <class T>
 void BackwardTile<T>::RunBlock() {
   FindParts();
+  ExpectBias();
   const auto product_of_parts = [&](const TileOperands<T>& whole) {
     parts.for_each_rows([&](Span rows, Span lanes) {
       TileProduct<Into::kOverwrite>(

@@ -34,7 +34,10 @@ class ObservedForward {
   void AddBlock(index block) {
     const index key = std::max(keys_.begin, block);
     const index keys = std::min(keys_.end, block + kRowBlock) - key;
-    if (keys <= 0 || !tile_.Scores(key, keys)) return;
+    if (keys <= 0) return;
+    ExpectBias(key + keys);
+    if (!tile_.started) ExpectBias(key);
+    if (!tile_.Scores(key, keys)) return;
     RowState<T>& state = tile_.state;
     const Normaliser normaliser = tile_.call.normaliser();
     state.RaiseMaximum(normaliser);
@@ -51,6 +54,15 @@ class ObservedForward {
   }
 
  private:
+  // Of the block of keys that begins with `key`.
+  void ExpectBias(index key) {
+    const Attention<T>& attention = tile_.call.attention;
+    const TileSite site = tile_.site(key, std::min(kRowBlock, keys_.end - key));
+    if (attention.bias.empty() || site.keys <= 0) return;
+    if (attention.mask.classify(site) == TileKind::kNone) return;
+    for (const auto& part : attention.bias.parts()) part->expect_apply(site, tile_.ahead);
+  }
+
   ForwardTile<T> tile_;
   Span keys_;
   TileObservers<T> observers_;

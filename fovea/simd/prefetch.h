@@ -20,12 +20,12 @@ class Prefetch {
 
   template <class T>
   void add(Rows<T> rows) {
-    const index bytes = rows.columns * static_cast<index>(sizeof(T));
-    if (bytes <= 0) return;
-    const index count = std::min(rows.rows, kMostBytes / bytes);
-    if (count <= 0 || end_ - begin_ == kMostPieces) return;
-    const auto* const first = reinterpret_cast<const std::byte*>(rows.data);
-    piece(end_++) = {first, count, bytes, rows.stride * static_cast<index>(sizeof(T))};
+    if (const Piece added = piece_of(rows); added.rows > 0 && !is_full()) piece(end_++) = added;
+  }
+  /// Before all that wait: for what is wanted in the next moment.
+  template <class T>
+  void add_soon(Rows<T> rows) {
+    if (const Piece added = piece_of(rows); added.rows > 0 && !is_full()) piece(--begin_) = added;
   }
 
   /// Asks for the next lines; returns how many.
@@ -34,10 +34,10 @@ class Prefetch {
     for (; lines < kLinesOfStep && begin_ < end_; ++lines) {
       Piece& now = piece(begin_);
       constexpr int kToRead = 0, kSecondCache = 2;
-      __builtin_prefetch(now.row + offset_, kToRead, kSecondCache);
-      offset_ += kLine;
-      if (offset_ < now.bytes) continue;
-      offset_ = 0;
+      __builtin_prefetch(now.row + now.offset, kToRead, kSecondCache);
+      now.offset += kLine;
+      if (now.offset < now.bytes) continue;
+      now.offset = 0;
       if (--now.rows == 0) {
         ++begin_;
       } else {
@@ -55,12 +55,20 @@ class Prefetch {
   struct Piece {
     const std::byte* row;
     index rows, bytes, stride;
+    index offset;  // in the row that is next
   };
-  Piece& piece(index n) { return queue_[n % kMostPieces]; }
+  template <class T>
+  static Piece piece_of(Rows<T> rows) {
+    constexpr index kSize = sizeof(T);
+    const index bytes = rows.columns * kSize;
+    const index count = bytes > 0 ? std::min(rows.rows, kMostBytes / bytes) : 0;
+    return {reinterpret_cast<const std::byte*>(rows.data), count, bytes, rows.stride * kSize, 0};
+  }
+  bool is_full() const { return end_ - begin_ == kMostPieces; }
+  Piece& piece(index n) { return queue_[n & (kMostPieces - 1)]; }  // n may be below 0
 
   Piece queue_[kMostPieces] = {};
   index begin_ = 0, end_ = 0;
-  index offset_ = 0;  // in the row that is next
 };
 
 }  // namespace fovea

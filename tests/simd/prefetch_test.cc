@@ -26,6 +26,23 @@ TEST(Prefetch, AsksForEveryLineOnce) {
   EXPECT_EQ(lines_of(ahead), 1);
 }
 
+// In the middle of a row, at the beginning of the ring, and where it is full.
+TEST(Prefetch, WhatIsWantedSoonLeavesNothingOut) {
+  std::vector<float> values(1000);
+  Prefetch ahead;
+  ahead.add(Rows<float>(values.data(), 2, 320));  // 20 lines each
+  EXPECT_EQ(ahead.step(), 16);
+  ahead.add_soon(Rows<float>(values.data(), 3, 16, 100));
+  ahead.add_soon(Rows<const float>(values.data(), 2, 32, 100));
+  EXPECT_EQ(lines_of(ahead), 40 - 16 + 3 + 4);
+  for (index n = 0; n < 2 * Prefetch::kMostPieces; ++n)
+    ahead.add_soon(Rows<float>(values.data(), 1, 1));
+  ahead.add(Rows<float>(values.data(), 1, 1));
+  EXPECT_EQ(lines_of(ahead), Prefetch::kMostPieces);
+  ahead.add_soon(Rows<float>());
+  EXPECT_EQ(ahead.step(), 0);
+}
+
 TEST(Prefetch, LeavesOutWhatIsNotThere) {
   Prefetch ahead;
   ahead.add(Rows<double>(nullptr, 0, 8));

@@ -11,6 +11,7 @@
 
 namespace fovea {
 
+class Prefetch;
 class TouchedMemory;
 
 /// Who shares entries of a gradient that pull() adds to by itself.
@@ -55,6 +56,10 @@ class BiasPart {
   /// gradient of what it read. Scores that the mask drops have gradient 0.
   virtual void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
                     const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const;
+  /// Asks for what apply() will read of a tile, and for what pull() will add to, where it lies too
+  /// far apart for the processor to foresee it. Nothing depends on it but time.
+  virtual void expect_apply(const TileSite&, Prefetch&) const {}
+  virtual void expect_pull(const TileSite&, Prefetch&) const {}
   /// Does the backward look at the score? (The one that a plain addition read does not matter; it
   /// is then given as 0.)
   virtual bool needs_scores() const { return true; }

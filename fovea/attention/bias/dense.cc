@@ -7,6 +7,7 @@
 #include "fovea/attention/touched.h"
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
+#include "fovea/simd/prefetch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/attention/bias/dense.cc"
@@ -132,6 +133,17 @@ void Dense<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTi
     return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
   }
   add_rows(dscores.rows(site), entries(dvalues_, site));
+}
+
+// One row for all queries stays near by itself.
+template <class T>
+void Dense<T>::expect_apply(const TileSite& site, Prefetch& ahead) const {
+  if (values_.queries > 1) ahead.add_soon(entries(values_, site));
+}
+
+template <class T>
+void Dense<T>::expect_pull(const TileSite& site, Prefetch& ahead) const {
+  if (!dvalues_.empty() && dvalues_.queries > 1) ahead.add_soon(entries(dvalues_, site));
 }
 
 template <class T>

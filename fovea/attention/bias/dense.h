@@ -26,6 +26,8 @@ class Dense final : public BiasPart<T> {
              const ScoreTile<T>& tile) const override;
   void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
             const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const override;
+  void expect_apply(const TileSite& site, Prefetch& ahead) const override;
+  void expect_pull(const TileSite& site, Prefetch& ahead) const override;
   bool needs_scores() const override { return false; }
   SharedGradient shared_gradient() const override;
   void start_gradient(const Context& ctx) const override;
