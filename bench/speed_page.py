@@ -11,7 +11,7 @@ RESULTS, PAGE, IMAGES = ROOT / "bench" / "results", ROOT / "docs" / "speed.md", 
 
 HEAD = """# Speed of attention
 
-Fused attention in float32 against PyTorch on the same processor, in turns: `bench/attention_table.py` measures (see [benchmarks](benchmarks.md)), `bench/speed_page.py` makes this page of its results. A ratio is PyTorch's time over ours; a share is that of the FMA peak, which a loop in registers reaches around each run, and a causal share counts the kept half alone. A target stands in brackets; a row that misses it is marked. Each figure is the median over its rounds; rounds of their own processes differ by some per cent, and PyTorch's by much more.
+Fused attention in float32 against PyTorch on the same processor, in turns: `bench/attention_table.py` measures (see [benchmarks](benchmarks.md)), `bench/speed_page.py` makes this page of its results. A ratio is PyTorch's time over ours; a share is that of the FMA peak, which a loop in registers reaches around each run, and a causal share counts the kept half alone. A target stands in brackets; a row that misses it is marked. Each figure is the median over its rounds; rounds of their own processes differ by some per cent, and PyTorch's by much more. Of AMD's families, 25 with avx512f is Zen 4, and 26 Zen 5.
 """
 SECTIONS = {
     "dot": "## Dot products\n\nB sequences, H heads, length T, head width D. A row meets its target by the ratio or by the share.\n",
