@@ -104,8 +104,9 @@ void check_output(const fs::path& output, const fs::path& input, bool overwrite)
 
 // The log begins before OUT is looked for.
 void check_log(const Arguments& arguments) {
-  const std::string log = arguments.text("log-file");
-  if (log.empty() || log != arguments.text("output")) return;
+  const std::string log = arguments.text("log-file"), output = arguments.text("output");
+  const auto place = [](const fs::path& path) { return fs::absolute(path).lexically_normal(); };
+  if (log.empty() || output.empty() || place(log) != place(output)) return;
   throw Error(ErrorCode::kUsage, fmt::format("attention: --log-file {} is OUT", log),
               "choose another file for one of them");
 }

@@ -181,13 +181,12 @@ void BackwardTile<T>::FindParts() {
 // What the biases add to in this block, and read in the next one.
 template <class T>
 void BackwardTile<T>::ExpectBias() const {
-  if (chunk.ahead == nullptr || !call.has_bias()) return;
+  if (chunk.ahead == nullptr) return;
   TileSite next = site();
   next.query += queries;
   next.queries = std::min(kRowBlock, seen.end - next.query);
-  const bool goes_on = next.queries > 0 && call.attention.mask.classify(next) != TileKind::kNone;
   for (const auto& part : call.attention.bias.parts()) {
-    if (goes_on) part->expect_apply(next, *chunk.ahead);
+    if (next.queries > 0) part->expect_apply(next, *chunk.ahead);
     part->expect_pull(site(), *chunk.ahead);
     if (!begun) part->expect_apply(site(), *chunk.ahead);
   }

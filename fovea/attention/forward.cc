@@ -56,11 +56,11 @@ class ObservedForward {
  private:
   // Of the block of keys that begins with `key`.
   void ExpectBias(index key) {
-    const Attention<T>& attention = tile_.call.attention;
     const TileSite site = tile_.site(key, std::min(kRowBlock, keys_.end - key));
-    if (attention.bias.empty() || site.keys <= 0) return;
-    if (attention.mask.classify(site) == TileKind::kNone) return;
-    for (const auto& part : attention.bias.parts()) part->expect_apply(site, tile_.ahead);
+    if (site.keys <= 0) return;
+    for (const auto& part : tile_.call.attention.bias.parts()) {
+      part->expect_apply(site, tile_.ahead);
+    }
   }
 
   ForwardTile<T> tile_;

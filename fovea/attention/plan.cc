@@ -102,14 +102,15 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
   plan.forward_flops = plan.kept_scores * 2 * (passes * D + Dv);
   plan.backward_flops = plan.kept_scores * (6 * D + 4 * Dv);
   plan.scratch_bytes = scratch_bytes(ctx, attention, made, sequences);
-  const bool reads_products = is_linear(attention);  // so the backward does, whoever observes
-  const LinearFlops flops = reads_products ? linear_flops(ctx, attention, made) : LinearFlops{};
-  if (is_linear(attention, AttentionOutputs<T>())) {
-    plan.forward_flops = flops.forward;
-    plan.kernel = std::is_same_v<T, float> ? "linear float32" : "linear float64";
-    plan.scratch_bytes = linear_scratch_bytes(ctx, attention, made);
+  if (is_linear(attention)) {  // so the backward is, whoever observes
+    const LinearFlops flops = linear_flops(ctx, attention, made);
+    plan.backward_flops = flops.backward;
+    if (is_linear(attention, AttentionOutputs<T>())) {
+      plan.kernel = std::is_same_v<T, float> ? "linear float32" : "linear float64";
+      plan.forward_flops = flops.forward;
+      plan.scratch_bytes = linear_scratch_bytes(ctx, attention, made);
+    }
   }
-  if (reads_products) plan.backward_flops = flops.backward;
   plan.scratch_bytes += MappedCall<T>::bytes(attention, in);
   return plan;
 }

@@ -116,8 +116,9 @@ class BadOptions(CommandTest):
         self.assert_error(done, 2, "there is no text in it")
         self.assertEqual(archive.read_bytes(), b"PK\x03\x04\0\0")
         out = self.folder / "out.npz"
-        done = self.run_fovea("attention", archive, "-o", out, "--log-file", out)
-        self.assert_error(done, 2, "is OUT")
+        for log in (out, self.folder / "." / "x" / ".." / "out.npz"):
+            done = self.run_fovea("attention", archive, "-o", out, "--log-file", log)
+            self.assert_error(done, 2, "is OUT")
         self.assertFalse(out.exists())
 
     def test_missing_arguments(self):
