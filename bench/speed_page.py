@@ -1,133 +1,235 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes docs/speed.md, and its pictures, of the results in bench/results."""
+"""Makes docs/speed.md, its pictures and the table of speeds of both READMEs of the results in bench/results.
+
+Every figure on them comes from those files. A test compares what lies there with made().
+"""
 import json
 import pathlib
 import re
-from html import escape
+
+import speed_pictures
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS, PAGE, IMAGES = ROOT / "bench" / "results", ROOT / "docs" / "speed.md", ROOT / "docs" / "images"
+KINDS = "forward", "backward"
+ZEN = {"25": "Zen 4", "26": "Zen 5"}  # AMD's families of processors with AVX-512
+BELOW = " \u25bc"
 
 HEAD = """# Speed of attention
 
-Fused attention in float32 against PyTorch on the same processor, in turns: `bench/attention_table.py` measures (see [benchmarks](benchmarks.md)), `bench/speed_page.py` makes this page of its results. A ratio is PyTorch's time over ours; a share is that of the FMA peak, which a loop in registers reaches around each run, and a causal share counts the kept half alone. A target stands in brackets; a row that misses it is marked. Each figure is the median over its rounds; rounds of their own processes differ by some per cent, and PyTorch's by much more. Of AMD's families, 25 with avx512f is Zen 4, and 26 Zen 5.
+How many times as fast as {peer} fovea's attention is, in float32, on the same processor with the same number of threads. 2 means half of PyTorch's time.
+
+{heroes}**Which PyTorch.** {peer}, as installed by pip, without settings. On AMD processors its matrix library (MKL) then runs AVX2 kernels, even where the processor has AVX-512. PyTorch with AVX-512 kernels forced on is faster; that is not measured here. The last two chapters compare at the same instruction set: both sides are pinned to AVX2.
+
+**How it is measured.** `bench/attention_table.py` runs fovea and PyTorch in turns ([benchmarks](benchmarks.md)); each figure is the median of its rounds. Rounds differ by a few per cent, PyTorch's by more. `bench/speed_page.py` makes this page from the results in `bench/results`.
+
+**How to read the tables.**
+
+- *Forward* and *Backward*: PyTorch's time divided by fovea's.
+- *Share*: the part of the processor's peak rate of fused multiply-adds (FMA) that fovea reaches. The peak is measured by a register-only FMA loop before and after each run. With a causal mask only the kept half of the scores is counted.
+- A figure in brackets is the target. \u25bc marks a figure, ratio or share, that is below its target.
+- A direction of a row reaches its target by its ratio or by its share; where it reaches neither, its ratio is in **bold**.
+
+{reached}
 """
 SECTIONS = {
-    "dot": "## Dot products\n\nB sequences, H heads, length T, head width D. A row meets its target by the ratio or by the share.\n",
-    "small": "## Small models\n\nForward and backward.\n",
-    "parts": "## Parts\n\nForward and backward at B1 H8 T2048 D64, causal: the time beside plain dot products in the same process, and the ratio to PyTorch's fastest way that gives a gradient.\n",
-    "flex": "## FlexAttention\n\nForward, compiled, its own examples, B1 H8 T2048 D64.\n",
-    "window": "## Windows\n\nA window of 64 to either side, one head of width 64, forward and backward.\n",
-    "ragged": "## Ragged batches\n\nLengths spread evenly up to the maximum; PyTorch computes the padding.\n",
+    "dot": "Dot products\n\nB sequences, H heads, T tokens, head width D. *full*: no mask.\n",
+    "small": "Small models\n\nForward and backward together, causal.\n",
+    "parts": "Parts\n\nForward and backward together at B1 H8 T2048 D64, causal. *Time*: the part's time, where plain dot products take 1 in the same process. The ratio is to PyTorch's fastest way that gives all gradients: the formula in eager mode, or `scaled_dot_product_attention` (sdpa) with a mask, each also by `torch.compile` (compiled).\n",
+    "flex": "FlexAttention\n\nForward, against `flex_attention` by `torch.compile`, with the examples of its own authors; B1 H8 T2048 D64.\n",
+    "window": "Windows\n\nA window of 64 keys to either side, one head of width 64, forward and backward together. *Time per token*: that at T 1024 is 1. PyTorch gets the window as a mask.\n",
+    "ragged": "Sequences of different lengths\n\nLengths spread evenly up to T, forward and backward together. PyTorch computes the padding too.\n",
 }
+# The picture that is understood at a glance: headings, and (name, row, direction).
+GLANCE = {
+    "Plain attention, head width 64": [
+        ("forward, 1024 tokens", "dot B4 H12 T1024 D64 full", "forward"),
+        ("backward, 1024 tokens", "dot B4 H12 T1024 D64 full", "backward"),
+        ("causal forward, 1024 tokens", "dot B4 H12 T1024 D64 causal", "forward"),
+        ("causal backward, 1024 tokens", "dot B4 H12 T1024 D64 causal", "backward"),
+        ("causal backward, 4096 tokens", "dot B1 H8 T4096 D64 causal", "backward"),
+        ("causal backward, 128 tokens", "dot B8 H8 T128 D64 causal", "backward"),
+    ],
+    "Variants, forward + backward": [
+        ("ALiBi, causal, 2048 tokens", "alibi", None), ("T5 position bias, causal, 2048 tokens", "t5", None),
+        ("softcap, causal, 2048 tokens", "softcap", None), ("dropout, causal, 2048 tokens", "dropout", None),
+        ("different lengths, up to 512 tokens", "ragged B16 H8 T512", None),
+    ],
+    "FlexAttention, forward": [("its causal example, 2048 tokens", "flex causal", None)],
+}
+# The table of the READMEs: (row, directions, English, Chinese).
+FRONT = [
+    ("dot B4 H12 T1024 D64 full", KINDS, "forward / backward, 4 x 12 heads, 1024 tokens", "前向 / 反向，4 x 12 个头，1024 个 token"),
+    ("dot B4 H12 T1024 D64 causal", KINDS, "the same, causal", "同上，因果掩码"),
+    ("dot B8 H8 T128 D64 causal", KINDS, "causal, 8 x 8 heads, 128 tokens", "因果掩码，8 x 8 个头，128 个 token"),
+    ("dot B1 H8 T4096 D128 full", KINDS, "8 heads of width 128, 4096 tokens", "8 个宽 128 的头，4096 个 token"),
+    ("alibi", None, "ALiBi with learned slopes, forward and backward, 2048 tokens", "ALiBi（斜率可学习），前向加反向，2048 个 token"),
+    ("dropout", None, "dropout of the weights, the same", "注意力权重的 dropout，同上"),
+    ("ragged B16 H8 T512", None, "sequences of different lengths, the same, up to 512 tokens", "变长序列，同上，最长 512 个 token"),
+]
+FRONT_HEADS = {"README.md": "Times as fast as PyTorch", "README.zh-CN.md": "速度是 PyTorch 的几倍"}
+
+
+class Results:
+    """One file of bench/results: a processor, pinned to an instruction set or not."""
+
+    def __init__(self, path):
+        self.stored = json.loads(path.read_text())
+        self.machine, self.peer, self.rows = (self.stored[name] for name in ("machine", "peer", "rows"))
+        self.processor, family = re.match(r"(.*), family (\w+);", self.machine).groups()
+        self.design = ZEN.get(family, f"family {family}")
+        isa = re.search(r"FOVEA_ISA (\w+)", self.machine)[1]
+        self.pinned = None if isa == "best" else isa
+        self.name = f"{self.processor}, {self.design}"
+        self.threads = re.search(r"(\d+) threads", self.machine)[1]
+
+    def title(self):
+        return self.design + (f", both sides pinned to {self.pinned.upper()}" if self.pinned else "")
+
+    def image(self, what=""):
+        return IMAGES / ("-".join(["speed", self.design.lower().replace(" ", "-"), *filter(None, (self.pinned, what))]) + ".svg")
+
+    def ratio(self, row, kind=None):
+        return (self.rows[row][kind] if kind else self.rows[row])["ratio"]
+
+    def of_section(self, section):
+        return {name: row for name, row in self.rows.items() if row["section"] == section}
+
+    def figures(self):
+        """(name, figure) of all figures of dot products, each with a ratio, a share and their targets."""
+        return [(f"{name.removeprefix('dot ')} {kind}", row[kind])
+                for name, row in self.of_section("dot").items() for kind in KINDS]
+
+
+def everything():
+    found = [Results(path) for path in sorted(RESULTS.glob("*.json"))]
+    return sorted(found, key=lambda one: one.pinned or "")
 
 
 def number(value, digits=2):
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def with_target(value, target):
+def with_target(value, target, most=False):
+    """'1.50 (1.7) ▼': with a third digit where two would hide on which side of its target it is."""
     if value is None:
         return ""
-    digits = 3 if target and number(value) == number(target) else 2
-    return number(value, digits) + (f" ({target})" if target else "")
+    if not target:
+        return number(value)
+    digits = 3 if number(value) == number(target) else 2
+    below = value > target if most else value < target
+    return f"{number(value, digits)} ({target}){BELOW * below}"
 
 
 def lines_of_dot(rows):
-    yield "| | Forward | share | Backward | share | Rounds |"
+    yield "| | Forward | Share | Backward | Share | Rounds |"
     yield "|---|---|---|---|---|---|"
     for name, row in rows.items():
         cells = []
-        for kind in ("forward", "backward"):
-            one = row[kind]
-            mark = "" if one["met"] else " **missed**"
-            cells += [f"{with_target(one['ratio'], one['target'])}{mark}", with_target(one["share"], one["target_share"])]
+        for one in (row[kind] for kind in KINDS):
+            ratio = with_target(one["ratio"], one["target"])
+            cells += [ratio if one["met"] else f"**{ratio}**", with_target(one["share"], one["target_share"])]
         yield f"| {name.removeprefix('dot ')} | {' | '.join(cells)} | {row.get('rounds', 1)} |"
 
 
 def lines_of_calls(rows):
     beside = any("beside" in row for row in rows.values())
-    yield "| |" + " Beside plain |" * beside + " Ratio | PyTorch's way |"
+    yield "| |" + " Time |" * beside + " Times as fast | PyTorch's way |"
     yield "|---|" + "---|" * beside + "---|---|"
     for name, row in rows.items():
-        mark = "" if row.get("met", True) else " **missed**"
-        yield (f"| {name}{mark} |" + f" {with_target(row.get('beside'), row.get('target_beside'))} |" * beside +
+        yield (f"| {name.removeprefix(row['section'] + ' ')} |" +
+               f" {with_target(row.get('beside'), row.get('target_beside'), most=True)} |" * beside +
                f" {with_target(row.get('ratio'), row.get('target'))} | {row.get('way', '')} |")
 
 
 def lines_of_lengths(rows):
-    yield "| T | Time a position, beside the first row | Peak memory, MiB | Ratio |"
+    yield "| T | Time per token | Peak memory, MiB | Times as fast |"
     yield "|---|---|---|---|"
     first = next(iter(rows.values()))
     unit = first["seconds"] / first["length"]
     for row in rows.values():
-        mark = "" if row.get("met", True) else " **missed**"
-        yield (f"| {row['length']:,} | {number(row['seconds'] / row['length'] / unit)} | {row['peak_memory_bytes'] / 2**20:,.0f} |"
-               f" {with_target(row.get('ratio'), row.get('target'))}{mark} |")
+        yield (f"| {row['length']:,} | {number(row['seconds'] / row['length'] / unit)} |"
+               f" {row['peak_memory_bytes'] / 2**20:,.0f} | {with_target(row.get('ratio'), row.get('target'))} |")
 
 
 LINES = {"dot": lines_of_dot, "window": lines_of_lengths}
 
 
-def bars(title, values):
-    """Horizontal bars of (name, ratio, target, met): a line at 1, where PyTorch is, and a tick at the target."""
-    width, left, row = 760, 270, 22
-    most = max(max(value, target or 0) for _, value, target, _ in values) * 1.1
-    height = 50 + row * len(values)
-    at = lambda x: left + (width - left - 60) * x / most  # noqa: E731
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
-           f'<rect width="{width}" height="{height}" fill="white"/>',
-           f'<text x="{left}" y="18" font-size="14">{escape(title)}</text>']
-    for n, (name, value, target, met) in enumerate(values):
-        y = 30 + row * n
-        colour = "#2a6f97" if met else "#c1666b"
-        after = max(value, target or 0) if target and target < value * 1.2 + 0.2 else value
-        out.append(f'<text x="{left - 8}" y="{y + 13}" text-anchor="end">{escape(name)}</text>')
-        out.append(f'<rect x="{left}" y="{y + 2}" width="{at(value) - left:.1f}" height="14" fill="{colour}"/>')
-        out.append(f'<text x="{at(after) + 5:.1f}" y="{y + 13}">{value:.2f}</text>')
-        if target:
-            out.append(f'<line x1="{at(target):.1f}" x2="{at(target):.1f}" y1="{y}" y2="{y + 18}" stroke="#333" stroke-width="2"/>')
-    out.append(f'<line x1="{at(1):.1f}" x2="{at(1):.1f}" y1="26" y2="{height - 14}" stroke="#999" stroke-dasharray="4 3"/>')
-    out.append(f'<text x="{at(1):.1f}" y="{height - 2}" text-anchor="middle" fill="#666">PyTorch</text></svg>')
-    return "\n".join(out) + "\n"
+def glance(results):
+    groups = [(heading, [(name, results.ratio(row, kind)) for name, row, kind in rows]) for heading, rows in GLANCE.items()]
+    return speed_pictures.groups_of_bars(
+        f"Times as fast as PyTorch on {results.name}",
+        f"fovea's attention on the CPU, float32, {results.threads} threads, against {results.peer} as installed", groups)
 
 
-def values_of(section, rows):
-    if section == "dot":
-        for name, row in rows.items():
-            for kind in ("forward", "backward"):
-                if row[kind]["ratio"]:
-                    yield f"{name.removeprefix('dot ')}, {kind}", row[kind]["ratio"], row[kind]["target"], row[kind]["met"]
-    else:
-        for name, row in rows.items():
-            if row.get("ratio"):
-                yield name, row["ratio"], row["target"], row.get("met", True)
+def sixty(results):
+    rows = results.of_section("dot")
+    panels = {heading: {name.split(maxsplit=1)[1].removesuffix(f" {mask}"):
+                        {kind: (row[kind]["ratio"], row[kind]["target"]) for kind in KINDS}
+                        for name, row in rows.items() if name.endswith(mask)}
+              for heading, mask in [("no mask", "full"), ("causal", "causal")]}
+    return speed_pictures.panels_of_bars(f"Dot products: times as fast as PyTorch, {results.title()}",
+                                         f"{results.processor}; B sequences, H heads, T tokens, head width D", panels)
 
 
-def pinned_to(results):
-    return re.search(r"FOVEA_ISA (\w+)", results["machine"])[1]
+def reached(all_results):
+    """How many figures of dot products reach their targets, and which do not."""
+    for results in all_results:
+        figures = results.figures()
+        missed = [f"{name} ({one['ratio']:.2f})" for name, one in figures if not one["met"]]
+        yield (f"- {results.title()}: {len(figures) - len(missed)} of {len(figures)} figures of dot products reach their target."
+               + (f" Not reached: {'; '.join(missed)}." if missed else ""))
+
+
+def chapter(results):
+    yield f"## {results.title()}\n\nMeasured on: {results.machine}; {results.peer}.\n"
+    for section, head in SECTIONS.items():
+        rows = results.of_section(section)
+        if rows:
+            yield f"### {head}"
+            if section == "dot":
+                yield f"![{len(results.figures())} bars: dot products on {results.title()}](images/{results.image('dot').name})\n"
+            yield "\n".join(LINES.get(section, lines_of_calls)(rows)) + "\n"
+
+
+def page(all_results):
+    first = all_results[0]
+    heroes = "".join(f"![a dozen bars: times as fast as PyTorch on {one.name}](images/{one.image().name})\n\n"
+                     for one in all_results if not one.pinned)
+    head = HEAD.format(peer=first.peer, heroes=heroes, reached="\n".join(reached(all_results)))
+    return "\n".join([head, *(part for results in all_results for part in chapter(results))])
+
+
+def front_table(all_results, readme):
+    unpinned = [one for one in all_results if not one.pinned]
+    yield f"| {FRONT_HEADS[readme]} | " + " | ".join(one.name for one in unpinned) + " |"
+    yield "|---|" + "---|" * len(unpinned)
+    for row, kinds, *words in FRONT:
+        cells = [" / ".join(number(one.ratio(row, kind)) for kind in kinds or [None]) for one in unpinned]
+        yield f"| {words[list(FRONT_HEADS).index(readme)]} | {' | '.join(cells)} |"
+
+
+def with_table(readme, all_results):
+    text = (ROOT / readme).read_text(encoding="utf-8")
+    table = "\n".join(front_table(all_results, readme))
+    return re.sub(r"(<!-- speeds: begin[^\n]*\n).*?(\n<!-- speeds: end -->)", lambda m: m[1] + table + m[2], text, flags=re.DOTALL)
+
+
+def made():
+    """{file: what it must hold}."""
+    all_results = everything()
+    files = {PAGE: page(all_results)}
+    for results in all_results:
+        files[results.image("dot")] = sixty(results)
+        if not results.pinned:
+            files[results.image()] = glance(results)
+    return files | {ROOT / readme: with_table(readme, all_results) for readme in FRONT_HEADS}
 
 
 def main():
-    page = [HEAD]
-    found = [(path, json.loads(path.read_text())) for path in sorted(RESULTS.glob("*.json"))]
-    for path, results in sorted(found, key=lambda one: pinned_to(one[1]) != "best"):
-        pinned = pinned_to(results)
-        more = "" if pinned == "best" else f", both sides pinned to {pinned.upper()}"
-        page.append(f"## {results['machine'].split(';')[0]}{more}\n\n{results['machine']}; {results['peer']}.\n")
-        for section, head in SECTIONS.items():
-            rows = {name: row for name, row in results["rows"].items() if row["section"] == section}
-            if not rows:
-                continue
-            page.append(f"#{head}")
-            page.append("\n".join(LINES.get(section, lines_of_calls)(rows)) + "\n")
-            values = list(values_of(section, rows))
-            if len(values) > 1:
-                image = IMAGES / f"speed-{path.stem}-{section}.svg"
-                image.write_text(bars("times as fast as PyTorch; a tick is the target, red misses it", values))
-                page.append(f"![{section}: times as fast as PyTorch](images/{image.name})\n")
-    PAGE.write_text("\n".join(page))
+    for path, text in made().items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

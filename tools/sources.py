@@ -15,7 +15,7 @@ SKIPPED = {"__pycache__", "build"}
 
 def files(root, folders=FOLDERS):
     """Every file below the folders and in the root itself, as paths relative to the root."""
-    found = [path for path in root.iterdir() if path.is_file()]
+    found = [path for path in root.iterdir() if path.is_file() and path.name != ".git"]  # git's, in a worktree
     for folder in folders:
         for path in (root / folder).rglob("*"):
             if path.is_file() and not SKIPPED.intersection(path.relative_to(root).parts):

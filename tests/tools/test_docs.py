@@ -9,10 +9,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench")]
 import make_error_docs  # noqa: E402
+import speed_page  # noqa: E402
 
 READMES = ("README.md", "README.zh-CN.md")
 PAGES = sorted(p.relative_to(ROOT) for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"),
@@ -135,6 +137,37 @@ class FrontPages(unittest.TestCase):
         for page in PAGES:
             for name in re.findall(r"\b((?:bench|tools)/[\w/]+\.(?:py|sh))\b", text_of(page)):
                 self.assertTrue((ROOT / name).is_file(), f"{page}: {name}")
+
+
+class Speeds(unittest.TestCase):
+    def test_page_pictures_and_front_pages_are_those_of_the_results(self):
+        for path, text in speed_page.made().items():
+            self.assertEqual(path.read_text(encoding="utf-8"), text, f"{path.name}: run bench/speed_page.py")
+
+    def test_no_picture_is_left_over(self):
+        made = {path for path in speed_page.made() if path.suffix == ".svg"}
+        self.assertEqual(set(speed_page.IMAGES.glob("speed-*.svg")), made)
+
+    def test_a_figure_below_its_target_is_marked_whatever_it_measures(self):
+        self.assertEqual(speed_page.with_target(0.798, 0.8), "0.798 (0.8)" + speed_page.BELOW)
+        self.assertEqual(speed_page.with_target(1.5, 1.5), "1.500 (1.5)")
+        self.assertEqual(speed_page.with_target(1.4, 1.35, most=True), "1.40 (1.35)" + speed_page.BELOW)
+        for results in speed_page.everything():
+            rows = results.of_section("dot")
+            lines = list(speed_page.lines_of_dot(rows))[2:]
+            below = [value < target for row in rows.values() for one in (row["forward"], row["backward"])
+                     for value, target in ((one["ratio"], one["target"]), (one["share"], one["target_share"])) if target]
+            self.assertEqual("".join(lines).count(speed_page.BELOW), sum(below))
+
+    def test_nothing_in_a_picture_is_clipped(self):
+        for path in speed_page.IMAGES.glob("speed-*.svg"):
+            picture = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+            width, height = float(picture.get("width")), float(picture.get("height"))
+            for word in picture.iter("{http://www.w3.org/2000/svg}text"):
+                x, long = float(word.get("x")), len(word.text) * (9.5 if word.get("class") == "title" else 6.6)
+                start = x - long * {"start": 0, "middle": 0.5, "end": 1}[word.get("text-anchor")]
+                self.assertTrue(0 <= start and start + long <= width and float(word.get("y")) < height,
+                                f"{path.name}: {word.text}")
 
 
 if __name__ == "__main__":

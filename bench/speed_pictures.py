@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pictures of docs/speed.md as SVG: bars of "times as fast as PyTorch".
+
+Each picture has a background of its own and follows the reader's light or dark theme. Text is black
+or white on it; a bar below its target differs from the others by colour and by a mark on its figure.
+"""
+from html import escape
+
+WIDTH = 760
+STYLE = """<style>
+text{font:13px system-ui,"Segoe UI",Helvetica,Arial,sans-serif;fill:#1f2328}
+.title{font-size:17px;font-weight:600}.head{font-weight:600}.soft{fill:#59636e}.small{font-size:12px}
+.back{fill:#fff;stroke:#d1d9e0}.grid{stroke:#e4e8ec}.one{stroke:#59636e;stroke-dasharray:4 3}.tick{stroke:#1f2328;stroke-width:2}
+.forward{fill:#1f6fb2}.backward{fill:#74b0dd}.below{fill:#d1570c}
+@media(prefers-color-scheme:dark){text{fill:#e6edf3}.soft{fill:#9aa4af}.back{fill:#0d1117;stroke:#3d444d}
+.grid{stroke:#262c34}.one{stroke:#9aa4af}.tick{stroke:#e6edf3}.forward{fill:#2f81d0}.backward{fill:#8cc4f0}.below{fill:#f0883e}}
+</style>"""
+
+
+def text(x, y, words, kind="", anchor="start"):
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def line(x1, y1, x2, y2, kind):
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>'
+
+
+def picture(height, title, subtitle, parts):
+    """The frame of every picture; its title is also what a screen reader says."""
+    start = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" role="img">',
+             "<!-- SPDX-License-Identifier: Apache-2.0 -->", f"<title>{escape(title)}</title>", STYLE,
+             f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="6" class="back"/>',
+             text(20, 32, title, "title"), text(20, 53, subtitle, "soft")]
+    return "\n".join([*start, *parts, "</svg>"]) + "\n"
+
+
+class Axis:
+    """Ratios from 0 to `most` over `width` units, with room for the figure behind the longest bar."""
+
+    def __init__(self, left, width, most):
+        self.left, self.unit, self.most = left, (width - 42) / most, most
+
+    def at(self, ratio):
+        return self.left + self.unit * ratio
+
+    def grid(self, top, bottom):
+        step = 1 if self.most <= 7 else 2 if self.most <= 14 else 5
+        for ratio in [1, *(n for n in range(0, int(self.most) + 1, step) if n != 1)]:
+            yield line(self.at(ratio), top, self.at(ratio), bottom, "one" if ratio == 1 else "grid")
+            yield text(self.at(ratio), bottom + 17, f"{ratio}x" if ratio else "0", "soft small", "middle")
+
+    def bar(self, y, height, ratio, target, kind):
+        below = bool(target) and ratio < target
+        yield (f'<rect x="{self.left}" y="{y}" width="{self.unit * ratio:.1f}" height="{height}" rx="1.5"'
+               f' class="{"below" if below else kind}"/>')
+        if target:
+            yield line(self.at(target), y - 1, self.at(target), y + height + 1, "tick")
+        end = self.at(max(ratio, target if target and target < ratio * 1.3 + 0.3 else 0))
+        yield text(end + 5, y + height / 2 + 4.5, f"{ratio:.2f}" + " \u25bc" * below, "small" if height < 14 else "")
+
+
+def groups_of_bars(title, subtitle, groups):
+    """One bar a row: groups of (heading, [(name, ratio)])."""
+    left = 310
+    axis = Axis(left, WIDTH - left - 20, max(ratio for _, rows in groups for _, ratio in rows))
+    bars, y = [], 92
+    for heading, rows in groups:
+        bars.append(text(20, y + 13, heading, "head"))
+        y += 24
+        for name, ratio in rows:
+            bars += [text(left - 10, y + 14, name, anchor="end"), *axis.bar(y, 18, ratio, None, "forward")]
+            y += 25
+        y += 8
+    marks = [*axis.grid(90, y), text(axis.at(1), 84, "PyTorch", "soft small", "middle")]
+    return picture(y + 32, title, subtitle, marks + bars)
+
+
+def panels_of_bars(title, subtitle, panels):
+    """Panels side by side, of {row: {"forward" or "backward": (ratio, target)}}; a tick is the target."""
+    left, gap = 138, 16
+    names = list(dict.fromkeys(name for rows in panels.values() for name in rows))
+    width = (WIDTH - left - 20 - gap * (len(panels) - 1)) / len(panels)
+    most = max(max(pair[0], pair[1]) for rows in panels.values() for row in rows.values() for pair in row.values())
+    row_height, top = 38, 126
+    bottom = top + row_height * len(names)
+    out = [text(20, top + row_height * n + 20, name, "small") for n, name in enumerate(names)]
+    for n, (heading, rows) in enumerate(panels.items()):
+        axis = Axis(left + n * (width + gap), width, most)
+        out += [text(axis.left, 104, heading, "head"), text(axis.at(1), top - 6, "PyTorch", "soft small", "middle"),
+                *axis.grid(top - 2, bottom)]
+        for name, row in rows.items():
+            y = top + row_height * names.index(name) + 3
+            for kind, (ratio, target) in row.items():
+                out += axis.bar(y, 12, ratio, target, kind)
+                y += 16
+    return picture(bottom + 30, title, subtitle, key() + out)
+
+
+def key():
+    """What the colours and the tick mean."""
+    out, x = [], 20
+    for kind, words in [("forward", "forward"), ("backward", "backward"), ("below", "below its target \u25bc")]:
+        out += [f'<rect x="{x}" y="67" width="12" height="12" rx="1.5" class="{kind}"/>', text(x + 18, 77.5, words, "small")]
+        x += 44 + 6.4 * len(words)
+    return out + [line(x + 2, 66, x + 2, 80, "tick"), text(x + 12, 77.5, "target", "small")]
