@@ -14,13 +14,13 @@ import xml.etree.ElementTree as ElementTree
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench")]
 import make_error_docs  # noqa: E402
+import make_formula_links  # noqa: E402
 import speed_page  # noqa: E402
 
 READMES = ("README.md", "README.zh-CN.md")
 PAGES = sorted(p.relative_to(ROOT) for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"),
                                             *(ROOT / "examples").rglob("*.md")])
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
-NAMED = re.compile(r"\[[\w/.-]+\]\(\.\./([\w/.-]+)\) (`[^`]+`(?:, `[^`]+`)*)")
 
 
 def text_of(page):
@@ -57,32 +57,37 @@ class Links(unittest.TestCase):
                 path = (ROOT / page).parent / name if name else ROOT / page
                 with self.subTest(page=str(page), link=target):
                     self.assertTrue(path.exists())
-                    if anchor:
+                    if anchor and path.suffix == ".md":
                         self.assertIn(anchor, anchors(path.read_text(encoding="utf-8")))
 
 
 class Formulas(unittest.TestCase):
-    def test_a_named_file_has_the_named_symbol(self):
-        named = NAMED.findall(text_of("docs/formulas.md"))
-        self.assertGreater(len(named), 80)
-        for path, symbols in named:
-            source = text_of(path)
-            for symbol in re.findall(r"`([^`]+)`", symbols):
-                with self.subTest(file=path, symbol=symbol):
-                    self.assertTrue(self.holds(path, source, symbol))
+    def test_every_link_leads_to_the_line_of_its_symbol(self):
+        page = text_of(make_formula_links.PAGE)
+        self.assertGreater(len(make_formula_links.LINK.findall(page)), 200)
+        self.assertEqual(page, make_formula_links.linked(page), "run tools/make_formula_links.py")
 
-    @staticmethod
-    def holds(path, source, symbol):
-        if path.startswith("tests/"):
-            suite, test = symbol.split(".")
-            return re.search(rf"\b(?:TYPED_)?TEST(?:_[FP])?\({suite}, {test}\)", source) is not None
-        return all(re.search(rf"(?<!\w){re.escape(part)}(?!\w)", source) for part in symbol.split("::"))
+    def test_no_link_to_code_is_without_its_symbol(self):
+        links = [link for link in LINK.findall(text_of(make_formula_links.PAGE)) if link.startswith("../")]
+        self.assertEqual([link for link in links if not re.search(r"#L[0-9]+$", link)], [])
 
-    def test_a_symbol_that_is_not_there_is_noticed(self):
-        source = text_of("fovea/attention/forward.cc")
-        self.assertTrue(self.holds("fovea/attention/forward.cc", source, "RunTiles"))
-        self.assertFalse(self.holds("fovea/attention/forward.cc", source, "RunTil"))
-        self.assertFalse(self.holds("tests/x_test.cc", "TEST(A, Bc) {", "A.B"))
+    def test_the_definition_is_found_among_what_only_names_it(self):
+        source = """// softmax of a row
+void softmax(Row& row);
+int other() { return softmax(1); }
+void softmax(Row& row,
+             int n) {
+  struct Row* rows;
+}
+template <class T>
+T Call<T>::softmax_of() const {
+"""
+        line_of = make_formula_links.line_of
+        self.assertEqual(line_of("fovea/x.cc", source, "softmax"), 4)
+        self.assertEqual(line_of("fovea/x.cc", source, "softmax_of"), 9)
+        self.assertIsNone(line_of("fovea/x.cc", source, "softma"))
+        self.assertEqual(line_of("tests/x_test.cc", "\nTEST(A, Bc) {", "A.Bc"), 2)
+        self.assertIsNone(line_of("tests/x_test.cc", "TEST(A, Bc) {", "A.B"))
 
 
 class Errors(unittest.TestCase):
