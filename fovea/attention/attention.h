@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention: one operator with parts, forward and backward, fused, for any mask and any bias.
+// Attention: one operator with parts, fused forward and backward, for any mask and any bias.
 //
 //   o = dropout(normalise(mask(bias(score(q, k))))) (v + values)
 //
@@ -11,10 +11,10 @@
 //   attention_forward(ctx, causal, {q, k, v}, {.o = o, .lse = lse});
 //   attention_backward(ctx, causal, {q, k, v}, {o, lse, d_o}, {dq, dk, dv});
 //
-// Nothing of size T x S is ever stored; tiles that the mask keeps nothing of are never computed. A
-// row of any result has the same bits for any number of threads, batch, padding or packing; only
-// the instruction set may change them. Every function may be called from any number of threads at
-// once.
+// No T x S matrix is stored, unless you ask for the weights. Tiles of which the mask keeps
+// nothing are skipped. A row of any result has the same bits for any number of threads,
+// batch, padding or packing; only the instruction set may change them. All functions are
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -49,26 +49,26 @@
 #include "fovea/attention/values/values.h"
 #include "fovea/attention/view.h"
 #include "fovea/base/context.h"
-#include "fovea/base/error.h"  // what is thrown
+#include "fovea/base/error.h"  // the exceptions
 
 namespace fovea {
 
-/// Dropout of the weights with inverted scaling, as a function of where a weight stands:
-/// (seed, step, layer, number of the sequence, head, i, j). Nothing is stored; backward recomputes
-/// it.
+/// Dropout of the weights with inverted scaling. Its random bits are a function of (seed,
+/// step, layer, number of the sequence, head, i, j). Nothing is stored: the backward
+/// recomputes them.
 struct Dropout {
   double probability = 0;
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
   std::uint32_t layer = 0;
-  /// Number of each sequence of the call [B, or packed sequences]; empty: 0, 1, 2, ... Give the
-  /// sample's own number, and the order of a batch changes nothing.
+  /// Number of each sequence of the call [B, or packed sequences]; empty: 0, 1, 2, ... If each
+  /// sample has a fixed number, its result does not depend on the order of the batch.
   Vec<const std::uint64_t> samples = {};
 };
 
 /// Sequences of different lengths, one after another along the length axis, with B = 1: sequence n
-/// is rows offsets[n] .. offsets[n+1]. [sequences + 1] each, ascending from 0; empty sequences are
-/// fine. Both empty: the batch is not packed. Lengths are then an error: the offsets say them.
+/// is rows offsets[n] .. offsets[n+1]. [sequences + 1] each, ascending from 0; sequences may be
+/// empty. Both empty: not packed. Offsets together with masks of lengths are an error.
 struct Packed {
   Vec<const std::int32_t> query_offsets = {};
   Vec<const std::int32_t> key_offsets = {};
@@ -76,9 +76,9 @@ struct Packed {
   bool empty() const { return query_offsets.empty() && key_offsets.empty(); }
 };
 
-/// What attention is to be computed, and what is to be seen of it. Parts are views of the caller's
-/// memory, which must outlive the call. T is float or double; double goes through the same code,
-/// for gradient checks.
+/// Which attention to compute, and what to observe of it. Parts are views of the caller's memory,
+/// which must outlive the call. T is float or double; double runs the same code, for gradient
+/// checks.
 template <class T>
 struct Attention {
   Score<T> score = score::Dot{};
@@ -102,15 +102,15 @@ struct AttentionInputs {
 
 template <class T>
 struct AttentionOutputs {
-  View<T> o;            ///< [B, T, H, Dv]
-  RowView<T> lse = {};  ///< [B, H, T], natural logarithm; optional, backward needs it of softmax
-  RowView<T> lse_low = {};    ///< [B, H, T], what rounding took from lse; optional
-  ScoreView<T> weights = {};  ///< [B, H, T, S], before dropout; optional, costs what it weighs
+  View<T> o;                  ///< [B, T, H, Dv]
+  RowView<T> lse = {};        ///< [B, H, T], natural log; optional; softmax's backward needs it
+  RowView<T> lse_low = {};    ///< [B, H, T], rounding error of lse; optional
+  ScoreView<T> weights = {};  ///< [B, H, T, S], before dropout; optional; T x S memory
 };
 
-/// What the forward left, and the gradient from above. With scores in the hundreds the rounding of
-/// lse alone is an error of 1e-5 in every weight: with lse_low the backward is as exact as one that
-/// keeps the weights.
+/// The results of the forward, and the gradient of o. With scores in the hundreds, rounding lse to
+/// float causes an error of 1e-5 in every weight; with lse_low the backward is as exact as one that
+/// stores the weights.
 template <class T>
 struct AttentionSaved {
   View<const T> o;                ///< [B, T, H, Dv]
@@ -119,7 +119,7 @@ struct AttentionSaved {
   RowView<const T> lse_low = {};  ///< [B, H, T]; optional
 };
 
-/// Every gradient is overwritten, rows of padding with 0. One that is not wanted may be empty.
+/// Every gradient is overwritten; rows of padding with 0. Leave one empty to skip its output.
 template <class T>
 struct AttentionGradients {
   View<T> dq = {};  ///< [B, T, H, D]
@@ -127,8 +127,8 @@ struct AttentionGradients {
   View<T> dv = {};  ///< [B, S, G, Dv]
 };
 
-/// Computes o, and lse and weights if asked. No output may overlap an input or another output
-/// (observed ones included): touched.h says what is noticed.
+/// Computes o, and lse and weights unless empty. No output, observed ones included, may overlap an
+/// input or another output: touched.h says which overlaps are found.
 ///
 /// A query that keeps no key, and a padded query, has o = 0, weights 0 and lse = -inf (with a sink,
 /// a query that keeps no key has the sink's logit). NaN or Inf
@@ -138,16 +138,16 @@ template <class T>
 void attention_forward(const Context& ctx, const Attention<T>& attention,
                        const AttentionInputs<T>& in, const AttentionOutputs<T>& out);
 
-/// Computes dq, dk, dv, and the gradients that the sink, bias and value parts asked for, in one
-/// pass of five products.
+/// Computes dq, dk, dv, and the gradients of sink, bias and value parts that have room for them, in
+/// one pass of five matrix products.
 template <class T>
 void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
                         const AttentionGradients<T>& gradients);
 
-/// What a call would do: nothing is computed, and q, k and v are not read.
+/// What a call would do. Nothing is computed, and q, k and v are not read.
 struct AttentionPlan {
-  std::string kernel;      ///< "fused float32", or "linear float32": in O(n D Dv) (linear.h)
+  std::string kernel;      ///< "fused float32", or "linear float32" (linear.h)
   std::string isa;         ///< such as "avx512"
   std::string score;       ///< such as "dot", or "cosine with rotary positions"
   std::string mask;        ///< such as "causal & key_lengths"
@@ -155,15 +155,15 @@ struct AttentionPlan {
   std::string values;      ///< such as "none"
   std::string observe;     ///< such as "entropy + maximum"
   std::string norm;        ///< such as "softmax", or "softmax with a sink"
-  index tiles = 0;         ///< tiles of the whole rectangle
-  index tiles_kept = 0;    ///< of these, computed
-  index tiles_masked = 0;  ///< of these, looked at score by score
+  index tiles = 0;         ///< all tiles
+  index tiles_kept = 0;    ///< of these, those computed
+  index tiles_masked = 0;  ///< of these, masked score by score
   double kept_scores = 0;  ///< scores in the tiles computed
-  /// Of the products: kept scores x 2 (D + Dv), and 2 D for columns; in the linear order, those of
-  /// the sums and of what meets one by one.
+  /// FLOPs of the products: kept scores x 2 (D + Dv), and 2 D more to observe columns. For the
+  /// linear kernel: those of its sums and of the diagonal blocks.
   double forward_flops = 0;
-  double backward_flops = 0;  ///< kept scores x (6 D + 4 Dv); in the linear order as above
-  double scratch_bytes = 0;   ///< beyond the tensors, forward or backward, the context's threads
+  double backward_flops = 0;  ///< kept scores x (6 D + 4 Dv); linear kernel as above
+  double scratch_bytes = 0;   ///< beyond the tensors, of all threads; forward or backward
 };
 template <class T>
 AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,

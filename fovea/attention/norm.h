@@ -16,8 +16,8 @@ namespace norm {
 /// -inf.
 struct Softmax {};
 
-/// Weights are 1 / (1 + exp(-score)), each for itself (Ramapuram et al. 2024, who add -log S to the
-/// scores). There is no log-sum-exp.
+/// Each weight is 1 / (1 + exp(-score)) (Ramapuram et al. 2024, who add -log S to the scores).
+/// There is no log-sum-exp.
 struct Sigmoid {};
 
 /// Weights are the scores (spec A15). There is no log-sum-exp.
@@ -25,12 +25,12 @@ struct None {};
 
 }  // namespace norm
 
-/// The weight of what the mask drops is 0 under each of them.
+/// With each of them, masked scores have weight 0.
 using Norm = std::variant<norm::Softmax, norm::Sigmoid, norm::None>;
 
-/// A logit of each head that joins the denominator of softmax and has no value: a place for weight
-/// that belongs nowhere (Xiao et al. 2023). lse counts it; a row that keeps no key has o = 0 and
-/// lse the logit. Each must be finite, or -infinity, which is no sink.
+/// One logit per head that is added to the denominator of softmax and has no value (Xiao et al.
+/// 2023). lse counts it. A row that keeps no key has o = 0, and the logit as its lse. A logit is
+/// finite, or -infinity: then the head has no sink.
 template <class T>
 struct Sink {
   Vec<const T> logits = {};  ///< [H], or empty: no sink
@@ -48,11 +48,11 @@ struct RowNorm {
   T sink = -std::numeric_limits<T>::infinity();
 
   bool is_softmax() const { return std::holds_alternative<norm::Softmax>(norm); }
-  /// What softmax divides by, in units of exp(m): l, and the sink's part.
+  /// The denominator of softmax divided by exp(m): l plus the part of the sink.
   T total(T m, T l) const;
-  /// The weight of a score; 0 for -infinity, which a masked score is.
+  /// The weight of a score; 0 for -infinity, that is, for a masked score.
   T weight(T score, T m, T l) const;
-  /// Log-sum-exp with the sink's part; -infinity where there is neither a key nor a sink.
+  /// Log-sum-exp, the sink included; -infinity if there is neither a key nor a sink.
   double lse(T m, T l) const;
 };
 

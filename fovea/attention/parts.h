@@ -30,7 +30,7 @@ class Parts {
 
   const std::vector<std::shared_ptr<const Family>>& parts() const { return parts_; }
   bool empty() const { return parts_.empty(); }
-  /// As a person would write it, such as "alibi + softcap"; "none" for no part.
+  /// For people, such as "alibi + softcap"; "none" without parts.
   std::string name() const {
     std::string text;
     for (const auto& part : parts_) text += (text.empty() ? "" : " + ") + part->name();

@@ -8,8 +8,8 @@
 
 namespace fovea {
 
-/// As attention_forward, by the definition. T is double, or float where a plain float result is
-/// wanted.
+/// As attention_forward, by the definition. T is double, or float for a plain float
+/// result.
 template <class T>
 void attention_reference_forward(const Attention<T>& attention, const AttentionInputs<T>& in,
                                  const AttentionOutputs<T>& out);

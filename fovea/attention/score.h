@@ -12,35 +12,35 @@ namespace fovea {
 
 namespace score {
 
-/// scale * q.k (Vaswani et al. 2017, eq. 1). No scale given: 1 / sqrt(D); 1: unscaled (spec A3).
+/// scale * q.k (Vaswani et al. 2017, eq. 1). Default scale: 1 / sqrt(D); 1: unscaled (spec A3).
 struct Dot {
   std::optional<double> scale = {};
 };
 
-/// scale * cos(q, k) (spec A16); 0, with gradient 0, where one of them is 0. No scale given: 1.
+/// scale * cos(q, k) (spec A16); 0, with gradient 0, if q or k is 0. Default scale: 1.
 struct Cosine {
   std::optional<double> scale = {};
 };
 
-/// scale * w.[q; k], w a row for each head (spec A14, "concat-linear"). No scale given: 1. Views.
+/// scale * w.[q; k], a row w per head (spec A14, "concat-linear"). Default scale: 1. Views.
 template <class T>
 struct Concat {
   Rows<const T> w;  ///< [H, 2 D]
-  Rows<T> dw = {};  ///< [H, 2 D], overwritten by backward; or without data
+  Rows<T> dw = {};  ///< [H, 2 D], overwritten by backward; or empty
   std::optional<double> scale = {};
 };
 
-/// -scale |q - k|^2 (Kim, Papamakarios, Mnih 2021, sec. 4.1). No scale given: 1 / sqrt(D).
+/// -scale |q - k|^2 (Kim, Papamakarios, Mnih 2021, sec. 4.1). Default scale: 1 / sqrt(D).
 struct L2 {
   std::optional<double> scale = {};
 };
 
-/// scale * v . tanh(q + k), v a row for each head (Bahdanau et al. 2015, A.1.2). No scale given: 1.
-/// Views.
+/// scale * v . tanh(q + k), a row v per head (Bahdanau et al. 2015, A.1.2). Default scale: 1. Views
+/// of the caller's memory.
 template <class T>
 struct Additive {
   Rows<const T> v;  ///< [H, D]
-  Rows<T> dv = {};  ///< [H, D], overwritten by backward; or without data
+  Rows<T> dv = {};  ///< [H, D], overwritten by backward; or empty
   std::optional<double> scale = {};
 };
 
@@ -50,12 +50,12 @@ template <class T>
 using Score =
     std::variant<score::Dot, score::Cosine, score::Concat<T>, score::L2, score::Additive<T>>;
 
-/// Which columns of a row turn together: c and c + D / 2 (GPT-NeoX), or 2 c and 2 c + 1 (Su et al.
+/// Which columns of a row form a pair: c and c + D / 2 (GPT-NeoX), or 2 c and 2 c + 1 (Su et al.
 /// 2021, GPT-J).
 enum class RotaryPairs { kNone, kHalves, kInterleaved };
 
-/// Rotary positions (Su et al. 2021): pair c of q and k turns by position / base^(2 c / D) before
-/// they meet. The position of a query is p, that of a key j.
+/// Rotary positions (Su et al. 2021): pair c of q and k is rotated by the angle position / base^(2
+/// c / D). The position of a query is p, that of a key j.
 struct Rotary {
   RotaryPairs pairs = RotaryPairs::kNone;
   double base = 10000;
@@ -65,7 +65,7 @@ struct Rotary {
 template <class T>
 std::string name_of(const Score<T>& score);
 
-/// The scale of a call, the default filled in.
+/// The scale of a call: the given one, or the default.
 template <class T>
 double scale_of(const Score<T>& score, index D);
 

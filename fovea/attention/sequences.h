@@ -25,10 +25,10 @@ RowNorm<T> row_norm_of(const Attention<T>& attention, index head) {
   return norm;
 }
 
-/// The probability p as a threshold for 16 random bits, and what is left of it: 65536 p =
-/// threshold + rest / 2^32. A weight is dropped where its bits are below the threshold; where they
-/// are equal to it, 32 more bits decide. So the probability is exact to 2^-48, and the kept weights
-/// times 1 / (1 - p) have the mean that they had.
+/// The probability p as a threshold for 16 random bits, and the remainder: 65536 p = threshold +
+/// rest / 2^32. A weight is dropped where its bits are below the threshold; where they are equal to
+/// it, 32 more bits decide. So the probability is exact to 2^-48, and scaling kept weights by 1 /
+/// (1 - p) keeps their mean.
 struct DropoutRule {
   std::uint32_t threshold = 0;
   std::uint32_t rest = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors by the relative position of a key and a query, clipped (Shaw, Uszkoreit, Vaswani 2018,
+// One vector per relative position of key and query, clipped (Shaw, Uszkoreit, Vaswani 2018,
 // section 3.2).
 #pragma once
 
@@ -18,11 +18,11 @@ enum class ShawOrder {
 template <class T>
 struct ShawTable {
   Rows<const T> rows;     ///< [2 s + 1, W], shared by the heads
-  Rows<T> gradient = {};  ///< of the same shape, or without data
+  Rows<T> gradient = {};  ///< of the same shape, or empty
   ShawOrder order = ShawOrder::kQueryMinusKey;
 
   index clip() const { return rows.rows / 2; }
-  /// The row at the distance j - p, clipped or not.
+  /// The row for the distance j - p, which is clipped here.
   index row_at(index distance) const;
   index row_of(const ScoreSite& site) const { return row_at(site.j - site.position()); }
   index gradient_size() const { return gradient.data == nullptr ? 0 : rows.rows * rows.columns; }

@@ -7,7 +7,7 @@
 
 namespace fovea {
 
-/// Where query 0 of a sequence stands among its keys.
+/// The position of query 0 among the keys of its sequence.
 enum class Align {
   kBottomRight,  ///< query i has position i + S' - T': the last query sees the last key
   kTopLeft,      ///< query i has position i
@@ -20,9 +20,9 @@ struct AttentionSizes {
   index D, Dv;    ///< width of q and k, width of v
 };
 
-/// One sequence of the call: its own lengths T' and S' (from lengths or offsets), and its place.
-/// Every i and j that a part sees counts from the start of the sequence, so padding, packing and
-/// the order of a batch cannot change what it does.
+/// One sequence of the call: its lengths T' and S' (from lengths or offsets) and its rows in the
+/// views. Parts get i and j counted from the start of the sequence, so padding, packing and the
+/// order of a batch do not change their results.
 struct Sequence {
   index number = 0;     ///< batch row, or number of the packed sequence
   index batch = 0;      ///< batch row in the views (0 when packed)
@@ -66,7 +66,7 @@ enum class TileKind { kNone, kSome, kAll };
 /// Which axis of a tile is contiguous: the forward holds queries in its lanes, the backward keys.
 enum class TileLanes { kQueries, kKeys };
 
-/// A tile of scores while it lies in L1, and the rows it was made from.
+/// A tile of scores while it is in the L1 cache.
 template <class T>
 struct ScoreTile {
   T* data;
@@ -84,7 +84,7 @@ struct ScoreTile {
   }
 };
 
-/// The rows of q and k behind one score, unscaled, and what their product was multiplied by.
+/// The rows of q and k of one score, unscaled, and the scale of their product.
 template <class T>
 struct ScoreRows {
   Vec<const T> q;  ///< [D]
@@ -92,8 +92,8 @@ struct ScoreRows {
   T scale;
 };
 
-/// What the backward of one score may add to: the gradients of those rows, and of the part's
-/// parameters.
+/// The sums that the backward of one score adds to: gradients of its rows of q and k, and of the
+/// part's parameters.
 template <class T>
 struct ScoreGradients {
   Vec<T> dq;           ///< [D]
@@ -101,18 +101,18 @@ struct ScoreGradients {
   double* parameters;  ///< gradient_size() sums of this head
 };
 
-/// The same behind a tile.
+/// The same for a tile.
 template <class T>
 struct TileRows {
   Rows<const T> q;  ///< [queries, D]
   Rows<const T> k;  ///< [keys, D]
   T scale = 1;
-  Rows<const T> scaled_q = {};  ///< scale * q, if the kernel has it at hand; or without data
+  Rows<const T> scaled_q = {};  ///< scale * q if the kernel has it, else empty
 
   ScoreRows<T> at(index r, index c) const { return {{q[r], q.columns}, {k[c], k.columns}, scale}; }
 };
 
-/// What a backward tile may add to.
+/// The sums that the backward of a tile adds to.
 template <class T>
 struct TileGradients {
   Rows<T> dq;          ///< [queries, D]

@@ -22,12 +22,12 @@ struct AttentionSaved;
 template <class T>
 struct AttentionGradients;
 
-/// An axis of a view: how many, and how many values apart.
+/// An axis of a view: its size and its stride, in values.
 struct TouchedAxis {
   index size, stride;
 };
 
-/// Runs of `width` contiguous values under three axes; none where a size is 0.
+/// Runs of `width` contiguous values along three axes; none if a size is 0.
 struct TouchedView {
   std::string_view name;
   const void* data;
@@ -74,23 +74,23 @@ struct TouchedSpan {
   index begin, end;
 };
 
-/// Does any byte belong to both? Views may interleave, as the columns of one projection do: what
-/// counts is what they touch. Exact where the strides of both together are nested, each as long as
-/// what the shorter ones span or longer, as those of two views of the same rows are. For others a
-/// search of bounded length decides: never that views overlap which do not, but an overlap that it
-/// has not found in 256 steps passes unnoticed. Throws Error(kShape) for a span of more than 2^60
+/// Does any byte belong to both? Views may interleave without overlapping, as the columns of
+/// one projection do. The answer is exact if the strides of both views together are nested:
+/// each at least as long as the span of all shorter ones, as in two views of the same rows.
+/// Otherwise a search of at most 256 steps decides. It never reports an overlap that does not
+/// exist, but may miss one that does. Throws Error(kShape) for a span of more than 2^60
 /// bytes.
 bool overlap(const TouchedView& a, const TouchedView& b);
 
-/// The views of one call. Allocates nothing; from the 65th on, what is written is compared with the
-/// first 64, and what is read with nothing. Names must outlive it.
+/// The views of one call. Allocates nothing. From the 65th view on, outputs are compared with the
+/// first 64 views, and inputs with none. Names must outlive it.
 class TouchedMemory {
  public:
   template <class V>
   void read(std::string_view name, const V& view) {
     if (view.data != nullptr) add_read(touched_view(name, view));
   }
-  /// Throws Error(kShape) that names both if the view overlaps one that was named before it.
+  /// Throws Error(kShape) that names both views if this one overlaps an earlier one.
   template <class V>
   void write(std::string_view name, const V& view) {
     if (view.data != nullptr) add_written(touched_view(name, view));
@@ -112,8 +112,8 @@ class TouchedMemory {
   std::size_t count_ = 0;
 };
 
-/// Throw Error(kShape) if what the forward writes (observers included), or the backward (gradients
-/// of parameters included), overlaps anything that it touches. Shapes have been checked.
+/// Throw Error(kShape) if an output of the forward (observers included) or of the backward
+/// (gradients of parameters included) overlaps any other tensor of the call. Needs checked shapes.
 template <class T>
 void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
                    const AttentionOutputs<T>& out);

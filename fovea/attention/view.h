@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-/// Heads are a stride, never a copy: q, k and v may be columns of one projection. Stride 0
+/// Heads are strided, not copied: q, k and v may be columns of one projection. A stride of 0
 /// broadcasts (inputs only). Packed sequences lie one after another along `length`, with batch = 1.
 template <class T>
 struct View {
@@ -61,7 +61,7 @@ struct RowView {
   }
 };
 
-/// [B or 1, H or 1, T or 1, S]: a value for every score, axes of size 1 broadcast, never copied.
+/// [B or 1, H or 1, T or 1, S]: one value per score; axes of size 1 broadcast without copies.
 template <class T>
 struct ScoreView {
   T* data = nullptr;
@@ -87,7 +87,7 @@ struct ScoreView {
   }
 };
 
-/// Writes `value` everywhere; without data, nowhere.
+/// Writes `value` everywhere. An empty view is left alone.
 template <class T>
 void fill(const View<T>& view, std::type_identity_t<T> value) {
   for (index b = 0; !view.empty() && b < view.batch; ++b) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done to a scaled score before the mask: biases, position schemes, score functions.
+// Parts that change a scaled score before the mask: biases, position encodings, score functions.
 // They combine with +, and are applied in that order.
 #pragma once
 
@@ -14,16 +14,16 @@ namespace fovea {
 class Prefetch;
 class TouchedMemory;
 
-/// Who shares entries of a gradient that pull() adds to by itself.
+/// Which axes share entries of a gradient that pull() adds to itself.
 struct SharedGradient {
   bool batch = false;  ///< the rows of the batch
   bool heads = false;  ///< the heads
 };
 
-/// One idea of what to add to a score, or to do with it; T is the lane type, float or double.
-/// apply_one() and pull_one() are the definition, which the plain reference uses. apply() and
-/// pull() do whole tiles, and may be overridden where it pays; they are tested against the
-/// definition. A part that needs the score and its place alone derives from ScoreFunction.
+/// A part that changes a score. T is float or double. apply_one() and pull_one() are the
+/// definition, which the plain reference uses. For speed also override apply() and pull(), which
+/// work on whole tiles; tests compare them with the definition. A part that needs only the score
+/// and its place derives from ScoreFunction instead.
 template <class T>
 class BiasPart {
  public:
@@ -31,60 +31,60 @@ class BiasPart {
   static constexpr const char* kFamily = "a bias";
   virtual ~BiasPart() = default;
 
-  /// The new score, given the old one and the rows behind it.
+  /// The new score, given the old one and its rows of q and k.
   virtual T apply_one(const ScoreSite& site, const ScoreRows<T>& rows, T score) const = 0;
-  /// Returns the gradient of the score that apply_one() read, given that of what it returned. Adds
-  /// to the gradients of the rows and of the parameters.
+  /// Returns the gradient of the old score, given `dscore`, the gradient of the new one. Adds to
+  /// the gradients of the rows and of the parameters.
   virtual T pull_one(const ScoreSite& site, const ScoreRows<T>& rows, T score, T dscore,
                      const ScoreGradients<T>& gradients) const = 0;
 
-  /// How many sums the gradient of the part's parameters needs for one head.
+  /// Number of sums per head for the gradient of the part's parameters.
   virtual index gradient_size() const { return 0; }
-  /// Receives the finished sums [H, gradient_size()], in the same bits for any number of threads.
+  /// Stores the finished sums [H, gradient_size()]; same bits for any number of threads.
   virtual void store_gradient(const double* sums, index heads) const;
 
-  /// A gradient too large for sums of each head: pull() and pull_one() add to it by themselves, an
-  /// entry of its own for each key. It becomes 0 here, before the first of them.
+  /// For a gradient too large for sums per head: pull() and pull_one() add to it themselves; keys
+  /// must not share entries. This function sets it to 0 before the first of them.
   virtual void start_gradient(const Context& ctx) const;
-  /// Those who share its entries are computed one after another, in the same order for any number
-  /// of threads.
+  /// Sequences or heads that share entries are computed one after another, in the same order for
+  /// any number of threads.
   virtual SharedGradient shared_gradient() const { return {}; }
 
-  /// The tile's scores, old to new. What the mask drops may hold anything.
+  /// Changes the scores of a tile. Masked scores may hold anything.
   virtual void apply(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& tile) const;
-  /// `scores` holds what apply() read, `dscores` the gradient of what it wrote, which becomes the
-  /// gradient of what it read. Scores that the mask drops have gradient 0.
+  /// `scores` holds the scores before apply(); `dscores` the gradient after it, to be replaced by
+  /// the gradient before it. Masked scores have gradient 0.
   virtual void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
                     const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const;
-  /// Asks for what apply() will read of a tile, and for what pull() will add to, where it lies too
-  /// far apart for the processor to foresee it. Nothing depends on it but time.
+  /// Prefetches what apply() will read for a tile, or what pull() will add to, if the processor
+  /// cannot predict these addresses. Affects speed only.
   virtual void expect_apply(const TileSite&, Prefetch&) const {}
   virtual void expect_pull(const TileSite&, Prefetch&) const {}
-  /// Does the backward look at the score? (The one that a plain addition read does not matter; it
-  /// is then given as 0.)
+  /// Does the backward read the score? If false, pull() gets 0 in its place. A bias that is only
+  /// added does not need it.
   virtual bool needs_scores() const { return true; }
 
-  /// Does it make the score of the rows alone, and ignore the one it is given? It must stand first;
-  /// then that one is 0: the product of q and k is not computed, and has no gradient.
+  /// Does it compute the score from the rows alone, and ignore the given one? Such a part stands
+  /// first. The product of q and k is then not computed and has no gradient.
   virtual bool makes_score() const { return false; }
 
-  /// Names the memory of its parameters and that of their gradients, so that an overlap with what
-  /// a call writes is noticed.
+  /// Names the memory of its parameters and of their gradients, so that an output that overlaps it
+  /// is an error.
   virtual void touch_parameters(TouchedMemory&) const {}
   virtual void touch_gradients(TouchedMemory&) const {}
-  /// Throws Error(kShape) unless the part fits the call. D is the width of the rows that it sees.
+  /// Throws Error(kShape) unless the part fits the call. D is the width of the rows that it gets.
   virtual void check_shape(const AttentionSizes& sizes) const;
   virtual std::string name() const = 0;
 };
 
-/// A part for which the score and its place are enough. To add one: define value() and
-/// derivative(), and add_parameters() if it has any.
+/// A part that needs only the score and its place. To add one, define value() and derivative(), and
+/// add_parameters() if it has parameters.
 template <class T>
 class ScoreFunction : public BiasPart<T> {
  public:
   /// The new score, given the old one.
   virtual T value(const ScoreSite& site, T score) const = 0;
-  /// d value / d score. The default is 1: something is added.
+  /// d value / d score. The default is 1, as for an added bias.
   virtual T derivative(const ScoreSite& site, T score) const;
   /// Adds the gradient of the parameters to `sums` [gradient_size()], for one score whose new value
   /// has gradient `dscore`.
@@ -99,7 +99,7 @@ class ScoreFunction : public BiasPart<T> {
 template <class T>
 using Bias = Parts<BiasPart<T>>;
 
-/// Does the first part make the score, so that there is no dot product of q and k?
+/// Does the first part compute the score, so that no dot product of q and k is needed?
 template <class T>
 bool makes_score(const Bias<T>& bias) {
   return !bias.empty() && bias.parts()[0]->makes_score();

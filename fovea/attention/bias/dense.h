@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bias for every score, as a matrix.
+// A bias matrix with one value per score.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace fovea::bias {
 
-/// score + values[b][h][i][j]. Packed sequences: batch 1, packed rows and columns; entries across
-/// sequences are ignored, and have gradient 0.
+/// score + values[b][h][i][j]. Packed sequences: batch 1, rows and columns packed; entries between
+/// different sequences are ignored and have gradient 0.
 template <class T>
 class Dense final : public BiasPart<T> {
  public:
-  /// values [B or 1, H or 1, T or 1, S], axes of size 1 broadcast. dvalues is empty, or receives
-  /// the gradient in backward: of the same shape, where axes of size 1 are sums. Views.
+  /// values [B or 1, H or 1, T or 1, S]; axes of size 1 broadcast. dvalues, of the same shape, gets
+  /// the gradient in backward, summed over axes of size 1; or it is empty. Views.
   explicit Dense(ScoreView<const T> values, ScoreView<T> dvalues = {})
       : values_(values), dvalues_(dvalues) {}
 

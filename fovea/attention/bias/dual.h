@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number and its derivative in one direction: a function written once also gives its gradient
-// (forward differentiation).
+// A number and its derivative by one variable, for forward-mode automatic
+// differentiation.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace fovea {
 
-/// value, and d value / d x for the one x whose own derivative was set to 1. What is compared is
-/// the value; at a kink the derivative is that of the branch taken.
+/// value, and d value / d x for the one x whose derivative was set to 1. Comparisons use the value;
+/// at a kink the derivative is that of the branch taken.
 template <class T>
 struct Dual {
   T value = 0;
@@ -41,7 +41,7 @@ struct Dual {
   friend bool operator>=(Dual a, Dual b) { return a.value >= b.value; }
   friend bool operator==(Dual a, Dual b) { return a.value == b.value; }
 
-  // Found by the argument: tanh(s) in a lambda means these.
+  // Found by argument-dependent lookup: tanh(s) in a lambda calls these.
   friend Dual exp(Dual a) {
     const T e = std::exp(a.value);
     return {e, e * a.derivative};

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lambda as a score function: its derivative follows from what it does, or is given.
+// A lambda as a score function. Its derivative is computed automatically, or given.
 //
 //   const auto cap = [](auto s) { return 30 * tanh(s / 30); };
 //   const auto decay = [](auto s, const Place auto& at) { return s - 0.1 * abs(at.i - at.j); };
 //   const Attention<float> attention{.bias = bias::of<float>(cap) + bias::of<float>(decay)};
 //
-// Write `auto`, and functions without std::. Such a lambda is called once for a tile, with symbols
-// for its numbers (traced.h), and what it does with them is done to the tile by vectors, forward
-// and backward. For that it must not branch on a score or a place: select(s > 0, s, 0.1 * s), min,
-// max and abs do not. One that does, or that takes a ScoreSite, is called for each score, with dual
-// numbers (dual.h): as exact, and several times slower.
+// Write `auto`, and functions without std::. Such a lambda is called once per tile, with symbolic
+// numbers that record its operations (traced.h); these run vectorised over the tile, forward and
+// backward. For that it must not branch on a score or a place: use select(s > 0, s, 0.1 * s), min,
+// max or abs. A lambda that branches, or that takes a ScoreSite, is called for each score, with
+// dual numbers (dual.h): as exact, but several times slower.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@
 
 namespace fovea::bias {
 
-/// What a lambda learns: N parameters, shared by the heads. The views must outlive the calls.
+/// The N learned parameters of a lambda, shared by the heads. They must outlive the calls.
 template <class T, std::size_t N>
 struct Learned {
   std::array<T, N>& values;
@@ -44,7 +44,7 @@ class NamedFunction : public ScoreFunction<T> {
   std::string name_;
 };
 
-/// f with what it takes of a score, its place, and learned numbers, if there are any.
+/// Calls f with the arguments that it takes: score, place, learned numbers.
 template <class F, class Number, class At, std::size_t N>
 Number call_with(const F& f, const Number& s, const At& at, const std::array<Number, N>& p) {
   if constexpr (N > 0) {
@@ -60,7 +60,7 @@ Number call_with(const F& f, const Number& s, const At& at, const std::array<Num
   }
 }
 
-/// The definition of a lambda: f at dual numbers. `At` says where, a ScoreSite or a Place.
+/// The definition of a lambda: f called with dual numbers. `At` is a ScoreSite or a Place.
 template <class T, class F, std::size_t N, class Base, class At>
 class ByDualNumbers : public Base {
  public:
@@ -99,7 +99,7 @@ class ByDualNumbers : public Base {
   T learned(std::size_t n) const { return values_[n]; }
 
  private:
-  // With the derivative towards parameter `which`, if it is one.
+  // With the derivative by parameter `which`, if there is such a one.
   Dual<T> call(const ScoreSite& site, Dual<T> score, std::size_t which = N) const {
     std::array<Dual<T>, N> p;
     for (std::size_t n = 0; n < N; ++n) p[n] = {values_[n], n == which ? T{1} : T{0}};
@@ -118,7 +118,7 @@ class Function final : public ByDualNumbers<T, F, N, NamedFunction<T>, const Sco
   using Function::ByDualNumbers::ByDualNumbers;
 };
 
-/// s -> f(s, place, p), done by vectors. N = 0: s -> f(s, place). Without a place: f(s, p), f(s).
+/// s -> f(s, place, p), vectorised. N = 0: s -> f(s, place). Without a place: f(s, p), f(s).
 template <class T, class F, std::size_t N = 0>
 class TracedFunction final : public ByDualNumbers<T, F, N, RecordedFunction<T>, PlaceOf<Dual<T>>> {
  public:
@@ -134,7 +134,7 @@ class TracedFunction final : public ByDualNumbers<T, F, N, RecordedFunction<T>, 
   }
 };
 
-/// s -> value(s, site), with d value / d s = derivative(s, site) as the caller gives it.
+/// s -> value(s, site), with d value / d s = derivative(s, site), given by the caller.
 template <class T, class F, class D>
 class FunctionWithDerivative final : public NamedFunction<T> {
  public:
@@ -154,23 +154,23 @@ template <class F, class T>
 inline constexpr bool kIsScoreLambda =
     std::is_invocable_r_v<Dual<T>, const F&, Dual<T>, const ScoreSite&>;
 
-/// A lambda that makes a new score of a dual number and its place.
+/// A lambda from a dual number and its ScoreSite to a new score.
 template <class F, class T>
 concept ScoreLambda = kIsScoreLambda<F, T>;
-/// A lambda that makes a new score of a number of any kind, and of its Place if it wants it.
+/// A lambda from a number of any type, and optionally its Place, to a new score.
 template <class F, class T>
 concept TracedLambda = !ScoreLambda<F, T> &&
                        (std::is_invocable_r_v<Dual<T>, const F&, Dual<T>> ||
                         std::is_invocable_r_v<Dual<T>, const F&, Dual<T>, const PlaceOf<Dual<T>>&>);
 
 /// f(s, site) -> new score, where s is a Dual<T>: write the parameter as `auto`, and functions
-/// without std::, as in tanh(s). Fused forward and backward, a call for each score.
+/// without std::, as in tanh(s). Fused forward and backward; called for each score.
 template <class T, ScoreLambda<T> F>
 auto of(F f, std::string name = "function") {
   return Function<T, F>(std::move(f), std::move(name));
 }
 
-/// f(s) or f(s, place) -> new score: [](auto s, const Place auto& at). By vectors.
+/// f(s) or f(s, place) -> new score: [](auto s, const Place auto& at). Vectorised.
 template <class T, TracedLambda<T> F>
 auto of(F f, std::string name = "function") {
   return TracedFunction<T, F>(std::move(f), std::move(name));

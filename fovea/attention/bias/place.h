@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a score stands, for lambdas that work on any number: [](auto s, const Place auto& at).
+// The place of a score, for lambdas over any number type: [](auto s, const Place auto& at).
 #pragma once
 
 #include <concepts>
@@ -11,15 +11,15 @@
 
 namespace fovea {
 
-/// A whole number of a place. Sums, differences and multiples by whole numbers stay whole numbers,
-/// exact however long the sequence; in all else it is a `Number`: in float, exact up to 2^24.
+/// An integer of a place. Sums, differences and integer multiples stay exact integers for any
+/// length of a sequence. Other operations convert it to `Number`; float is exact up to 2^24.
 template <class Number>
 class PlaceNumber {
  public:
   template <std::integral Whole>
   PlaceNumber(Whole value)
       : constant_(static_cast<index>(value)) {}  // NOLINT: as a number would be
-  /// i or j of every score of a tile.
+  /// The i or j of each score of a tile.
   PlaceNumber(LaneTape& tape, index of_i, index of_j) : tape_(&tape), of_i_(of_i), of_j_(of_j) {}
 
   operator Number() const {  // NOLINT(google-explicit-constructor)
@@ -40,7 +40,7 @@ class PlaceNumber {
   friend PlaceNumber operator*(Whole by, PlaceNumber a) {
     return sum(0, a, static_cast<index>(by));
   }
-  // Whole numbers or fractions? Say x / 2.0 for fractions.
+  // Ambiguous: integer or float division? Write x / 2.0 for the latter.
   template <std::integral Whole>
   friend PlaceNumber operator/(PlaceNumber, Whole) = delete;
   template <std::integral Whole>
@@ -66,7 +66,7 @@ class PlaceNumber {
   index of_i_ = 0, of_j_ = 0, constant_ = 0;
 };
 
-/// A ScoreSite in such numbers.
+/// A ScoreSite made of such numbers.
 template <class Number>
 struct PlaceOf {
   PlaceNumber<Number> head, i, j;
@@ -91,7 +91,7 @@ inline constexpr bool kIsPlace = false;
 template <class Number>
 inline constexpr bool kIsPlace<PlaceOf<Number>> = true;
 
-/// A place in any numbers. (A ScoreSite is none: its numbers are those of one score.)
+/// A PlaceOf any type of number. (A ScoreSite is not: its numbers are plain integers.)
 template <class P>
 concept Place = kIsPlace<P>;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores that never exceed a bound (Gemma Team 2024, "Gemma 2", section 2: logit soft-capping).
+// Scores with a soft bound (Gemma Team 2024, "Gemma 2", section 2: logit soft-capping).
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace fovea::bias {
 
-/// cap * tanh(score / cap): the score itself where it is small, never more than `cap` either way.
+/// cap * tanh(score / cap): about the score itself if it is small; always within [-cap, cap].
 template <class T>
 class Softcap final : public ScoreFunction<T> {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relative positions in buckets (Raffel et al. 2020, "T5", section 2.1): near distances have one
-// each, far ones share, in logarithmic steps.
+// Relative positions in buckets (Raffel et al. 2020, "T5", section 2.1): small distances have one
+// bucket each, larger ones share buckets of logarithmic width.
 #pragma once
 
 #include <string>
@@ -13,23 +13,23 @@
 namespace fovea::bias {
 
 enum class T5Direction {
-  kBidirectional,  ///< half of the buckets for keys behind the query, half for those ahead
-  kCausal,         ///< all buckets for keys behind; a key ahead counts as one at the query
+  kBidirectional,  ///< half of the buckets for keys before the query, half for those after
+  kCausal,         ///< all buckets for keys before; a later key has distance 0
 };
 
 struct T5Options {
   T5Direction direction = T5Direction::kBidirectional;
-  index max_distance = 128;  ///< from here on, all are in the last bucket
+  index max_distance = 128;  ///< distances from here on share the last bucket
 };
 
-/// The bucket of the distance j - p. With N buckets each way, n the distance without its sign and
-/// E = floor(N / 2): n itself below E, and beyond, to the float that the published code computes,
+/// The bucket of the distance j - p. With N buckets per direction, n = |j - p| and E = floor(N /
+/// 2), the bucket is n if n < E, and otherwise, in the float arithmetic of the published code,
 ///
 ///   min(N - 1, E + floor(ln(n / E) / ln(max_distance / E) * (N - E)))
 ///
-/// where n / E, both logarithms, their ratio and the product are each rounded to float: on a border
-/// between two buckets this decides. Bidirectional: N is floor(buckets / 2), and keys ahead are N
-/// buckets further on. Throws Error(kShape) for fewer than 4 buckets (causal: 2), and
+/// where n / E, both logarithms, their ratio and the product are each rounded to float, which
+/// decides between two buckets at their border. Bidirectional: N is floor(buckets / 2), and keys
+/// after the query add N. Throws Error(kShape) for fewer than 4 buckets (causal: 2), and
 /// Error(kOptionValue) unless max_distance > E.
 index t5_bucket(index distance, index buckets, const T5Options& options);
 

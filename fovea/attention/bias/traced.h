@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number that stands for many: a lambda that is called once with such numbers has written down
-// what it does (tape.h), so that a whole tile of scores is computed by vectors.
+// A symbolic number. A lambda that is called once with such numbers records its operations on a
+// tape (tape.h), which then runs vectorised over a whole tile of scores.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace fovea {
 
 class LaneTape;
 
-/// What a lambda can do with a number.
+/// The operations of a tape.
 enum class TapeOp : std::uint8_t {
   // reads nothing
   kConstant,
@@ -51,7 +51,7 @@ inline int operands(TapeOp op) {
 
 class TracedBool;
 
-/// A symbol, or a constant. Arithmetic on it is written to the tape of the symbol.
+/// A symbol, or a constant. Arithmetic on a symbol is recorded on its tape.
 class Traced {
  public:
   Traced() = default;
@@ -103,9 +103,9 @@ class Traced {
   bool single_ = false;       // a number of a call in float: what meets it is rounded to float
 };
 
-/// What a comparison of such numbers gives: many answers. select() takes each; a branch can take
-/// but one, so that a function that branches on a score is computed score by score, in plain
-/// numbers. (Where all answers are one, as for a learned number, a branch is as good.)
+/// The result of comparing symbols: one answer per score. select() uses each of them, but a branch
+/// can follow only one: so a function that branches on a score is computed score by score. (If all
+/// answers are the same, as for learned numbers, a branch is fine.)
 class TracedBool {
  public:
   operator bool() const;  // NOLINT(google-explicit-constructor): as a bool would be

@@ -14,14 +14,14 @@ namespace fovea {
 /// No bound on this side.
 inline constexpr index kOpen = -1;
 
-/// How far a band reaches to either side of a query's position; kOpen: without end.
+/// How many keys a band keeps on either side of a query's position; kOpen: all.
 struct Reach {
   index left = kOpen;
   index right = kOpen;
 };
 
-/// Keeps key j of a query at position p where p - left <= j <= p + right. A head may have a reach
-/// of its own.
+/// Keeps key j of a query at position p if p - left <= j <= p + right. The reach may differ between
+/// heads.
 class BandMask : public MaskPart {
  public:
   bool keeps(const ScoreSite& site) const override;
@@ -47,8 +47,8 @@ namespace mask {
 /// No mask at all (spec M11).
 using All = Mask;
 
-/// Keeps j <= p (spec M6). The alignment holds for every mask, bias and distance of the call; two
-/// that differ are an error.
+/// Keeps j <= p (spec M6). The alignment applies to every mask, bias and distance of the call;
+/// different ones in one call are an error.
 class Causal final : public BandMask {
  public:
   explicit Causal(Align align = Align::kBottomRight) : align_(align) {}
@@ -61,8 +61,8 @@ class Causal final : public BandMask {
   Align align_;
 };
 
-/// Keeps p - left <= j <= p + right; kOpen leaves a side open. Restricted attention costs
-/// O(n (left + right + 1)) (spec A20). Throws Error(kShape) for a bound below kOpen.
+/// Keeps p - left <= j <= p + right; kOpen sets no limit on a side. Takes O(T (left + right + 1))
+/// time (spec A20). Throws Error(kShape) for a bound below kOpen.
 class Window final : public BandMask {
  public:
   Window(index left, index right);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks given as numbers: their polarity is in their type (spec D3, M9).
+// Masks given as bytes: their type says whether nonzero means kept (spec D3, M9).
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace fovea {
 
 enum class Polarity { kKeep, kDrop };
 
-/// Nonzero values mean what the polarity says. [B or 1, H or 1, T or 1, S]; axes of size 1
-/// broadcast. Packed sequences: batch 1, packed rows and columns; entries across sequences are
+/// The polarity says what nonzero means. Shape [B or 1, H or 1, T or 1, S]; axes of size 1
+/// broadcast. Packed sequences: batch 1, rows and columns packed; entries between sequences are
 /// ignored.
 class DenseMask : public MaskPart {
  public:
@@ -45,7 +45,7 @@ class Keep final : public DenseMask {
   std::string name() const override { return "keep"; }
 };
 
-/// Nonzero = dropped: the one mask that says what goes.
+/// Nonzero = dropped. All other masks say what is kept.
 class Drop final : public DenseMask {
  public:
   explicit Drop(ScoreView<const std::uint8_t> values) : DenseMask(values, Polarity::kDrop) {}

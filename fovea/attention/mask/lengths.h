@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long each sequence of a padded batch really is (spec M1-M3, M5). What lies beyond is never
+// Lengths of the sequences of a padded batch (spec M1-M3, M5). Padding is never
 // read.
 #pragma once
 
@@ -27,7 +27,7 @@ class KeyLengths final : public MaskPart {
   Vec<const std::int32_t> lengths_;
 };
 
-/// The first lengths[b] queries of batch row b are real; rows beyond give output 0, gradient 0 and
+/// The first lengths[b] queries of batch row b are real; later rows have output 0, gradient 0 and
 /// log-sum-exp -inf.
 class QueryLengths final : public MaskPart {
  public:

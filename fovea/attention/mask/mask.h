@@ -15,9 +15,9 @@ namespace fovea {
 
 class TouchedMemory;
 
-/// One idea of what to keep. To add a mask: derive, define keeps() (that is the definition, which
-/// the plain reference uses), and, where it pays, classify() and apply(), which are tested against
-/// it.
+/// One rule of what to keep. To add a mask, derive and define keeps(): this is the definition,
+/// which the plain reference uses. For speed also override classify() and apply(); tests compare
+/// them with keeps().
 class MaskPart {
  public:
   virtual ~MaskPart() = default;
@@ -25,8 +25,8 @@ class MaskPart {
   /// Is this score kept?
   virtual bool keeps(const ScoreSite& site) const = 0;
 
-  /// Which scores of the tile are kept; kNone tiles are never computed, kAll tiles never masked.
-  /// kSome is always correct. Must not look at any matrix of size T x S.
+  /// Which scores of the tile are kept. kNone tiles are skipped, kAll tiles are not masked; kSome
+  /// is always correct. Must not read a matrix of size T x S.
   virtual TileKind classify(const TileSite& site) const;
 
   /// Sets the scores that are not kept to -infinity. Called for kSome tiles only.
@@ -36,30 +36,30 @@ class MaskPart {
   /// Shortens (never lengthens) a sequence before anything is computed.
   virtual void limit(Sequence& sequence) const;
 
-  /// The alignment that the part asks for, if it asks for one. It holds for the whole call: parts
-  /// that ask for different ones are an error.
+  /// The alignment that the part asks for, if any. It applies to the whole call; parts that ask for
+  /// different ones are an error.
   virtual std::optional<Align> alignment() const;
 
-  /// The range [begin, end) of keys outside of which no query of [query, query + queries) keeps
-  /// any. The default is all keys: the range spares the visits that classify() would only refuse.
+  /// A range [begin, end) of keys that contains all keys kept by queries [query, query + queries).
+  /// The default is all keys. Tiles outside the range are not even classified.
   virtual std::pair<index, index> key_range(const Sequence& sequence, index head, index query,
                                             index queries) const;
 
-  /// The same from the other side: the range of queries outside of which none keeps a key of
-  /// [key, key + keys).
+  /// A range of queries that contains all queries that keep a key of [key, key +
+  /// keys).
   virtual std::pair<index, index> query_range(const Sequence& sequence, index head, index key,
                                               index keys) const;
 
-  /// Names the memory that it reads, so that an overlap with what a call writes is noticed.
+  /// Names the memory that it reads, so that an output that overlaps it is an error.
   virtual void touch(TouchedMemory&) const {}
   /// Throws Error(kShape) unless the mask fits the call.
   virtual void check_shape(const AttentionSizes& sizes) const;
 
-  /// As a person would write it, such as "causal" or "window(64, 0)".
+  /// For people, such as "causal" or "window(64, 0)".
   virtual std::string name() const = 0;
 };
 
-/// What is kept: everything, or the conjunction of parts. Cheap to copy; parts are shared.
+/// Keeps everything, or what all of its parts keep. Cheap to copy; parts are shared.
 class Mask {
  public:
   /// Everything. Costs nothing.
@@ -78,7 +78,7 @@ class Mask {
   TileKind classify(const TileSite& site) const;
   template <class T>
   void apply(const TileSite& site, const ScoreTile<T>& tile) const;
-  /// Lengths and alignment, as the parts say.
+  /// Applies the lengths and the alignment of the parts.
   void limit(Sequence& sequence) const;
   /// Throws Error(kShape) where two parts ask for different alignments.
   std::optional<Align> alignment() const;
@@ -88,7 +88,7 @@ class Mask {
                                       index keys) const;
   std::string name() const;
 
-  /// What both keep.
+  /// Keeps what both a and b keep.
   friend Mask operator&(Mask a, const Mask& b);
 
  private:
@@ -98,8 +98,8 @@ class Mask {
 // Declared here as well, so that two parts find it: mask::Causal() & mask::Window(64, 0).
 Mask operator&(Mask a, const Mask& b);
 
-/// Keeps columns [begin, end) of row r of a tile along its lanes; the rest becomes -infinity.
-/// The one loop of all masks that keep an interval.
+/// Keeps columns [begin, end) of row r of a tile along its lanes; the rest becomes -infinity. All
+/// masks that keep an interval use this loop.
 template <class T>
 void keep_lanes(const ScoreTile<T>& tile, index row, index lanes, index begin, index end);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks from a number for each token: the segment that it is of, or its id in a vocabulary.
+// Masks from one number per token: its segment, or its id in a vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace fovea::mask {
 
-/// Keeps key j of query i where their segments are equal: several documents in one row, which keep
-/// the positions of the row. Queries [B, T], keys [B, S], any numbers. A tile is not computed where
-/// the ranges of its queries' and its keys' numbers do not meet. Views: the caller's numbers must
-/// outlive the mask.
+/// Keeps key j of query i if their segment numbers are equal: for several documents in one row.
+/// Positions do not restart at a new document. Queries [B, T], keys [B, S], any numbers. A tile is
+/// skipped if the ranges of its queries' and its keys' numbers do not overlap. Views: the numbers
+/// must outlive the mask.
 class Segments final : public MaskPart {
  public:
   Segments(Rows<const std::int32_t> queries, Rows<const std::int32_t> keys)
@@ -40,9 +40,9 @@ class Segments final : public MaskPart {
   Rows<const std::int32_t> queries_, keys_;
 };
 
-/// Keeps the keys whose id is not `pad`, wherever they stand (spec M1); ids [B, S], a view.
-/// Positions count the padding, too. Where it stands at the end alone, lengths_of() makes lengths
-/// of it, which cost less: padding is then never read, and no position counts it.
+/// Keeps the keys whose id is not `pad`, anywhere in the row (spec M1); ids [B, S], a view. Padding
+/// counts for positions. If all padding is at the end, use lengths_of() and KeyLengths instead:
+/// they are faster, never read padding, and do not count it for positions.
 class NotPadding final : public MaskPart {
  public:
   explicit NotPadding(Rows<const std::int32_t> ids, std::int32_t pad = 0) : ids_(ids), pad_(pad) {}
@@ -62,7 +62,7 @@ class NotPadding final : public MaskPart {
 };
 
 /// The length of each row of ids [B, S] without the padding at its end, for KeyLengths and
-/// QueryLengths. Throws Error(kShape) where padding stands before a token.
+/// QueryLengths. Throws Error(kShape) if padding comes before a token.
 std::vector<std::int32_t> lengths_of(Rows<const std::int32_t> ids, std::int32_t pad = 0);
 
 }  // namespace fovea::mask

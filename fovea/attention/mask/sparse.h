@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks that leave keys out at regular steps: dilated and strided (spec A20).
+// Masks that keep keys at regular steps: dilated and strided (spec A20).
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace fovea {
 
-/// Keeps a score by the distance j - p of its key from its query alone.
+/// A mask that depends only on the distance j - p of key and query.
 class DistanceMask : public MaskPart {
  public:
   virtual bool keeps_distance(index distance) const = 0;
@@ -33,12 +33,12 @@ class Dilated final : public DistanceMask {
   index rate_;
 };
 
-/// The same with -left <= m <= right; kOpen leaves a side open.
+/// The same with -left <= m <= right; kOpen sets no limit on a side.
 Mask dilated(index rate, index left, index right);
 
-/// Keeps the keys around the query and, beyond, every rate-th: |j - p| < rate, or rate divides j -
-/// p (Child et al. 2019, the union of both patterns; each key counts once). Throws Error(kShape)
-/// for a rate below 1.
+/// Keeps the keys near the query and every rate-th key beyond them: |j - p| < rate, or rate divides
+/// j - p (Child et al. 2019, the union of both patterns; each key counts once). Throws
+/// Error(kShape) for a rate below 1.
 class Strided final : public DistanceMask {
  public:
   explicit Strided(index rate);

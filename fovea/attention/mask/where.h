@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mask of the caller's own: any predicate, and, if it pays, what it says of whole tiles.
+// A mask by a predicate of the caller, and optionally its result for whole tiles.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace fovea::mask {
 
-/// Keeps the scores for which `keep` is true. `kind`, if given, classifies tiles, so that those
-/// that keep nothing are never computed; it must agree with `keep`.
+/// Keeps the scores for which `keep` is true. `kind`, if given, classifies whole tiles, so that
+/// tiles that keep nothing are skipped. It must agree with `keep`.
 class Where final : public MaskPart {
  public:
   explicit Where(std::function<bool(const ScoreSite&)> keep,

@@ -11,7 +11,7 @@ namespace fovea::observe {
 
 /// The sum over all queries of the final weights of each key, before dropout; 0 for padding. Summed
 /// in double, queries ascending. A query whose softmax is NaN makes every key that it keeps NaN.
-/// The weights are final when their rows are: so the scores are computed a second time.
+/// Weights are final when their row is complete, so the scores are computed a second time.
 template <class T>
 class ColumnMass final : public Observer<T> {
  public:

@@ -10,8 +10,8 @@
 
 namespace fovea::observe {
 
-/// 1 where dropout keeps a weight, by its definition (`drops` in sequences.h); 0 where it drops it,
-/// where the mask keeps nothing (or a score is -infinity), and in rows and columns of padding.
+/// 1 where dropout keeps a weight, as defined by `drops` in sequences.h; 0 where dropout or the
+/// mask drops it (or a score is -infinity), and in rows and columns of padding.
 template <class T>
 class DropoutKeep final : public Observer<T> {
  public:

@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-/// What observers of one number share: a view of the caller's memory, [B, H, T].
+/// Base of observers of one number per row. Holds a view of the caller's memory, [B, H, T].
 template <class T>
 class RowNumber : public Observer<T> {
  public:
@@ -19,7 +19,7 @@ class RowNumber : public Observer<T> {
   void touch(TouchedMemory& memory) const final;
 
  protected:
-  /// `padding`: what a row of padding has. `label`: what `to` is called in messages.
+  /// `padding`: the value for rows of padding. `label`: the name of `to` in messages.
   RowNumber(RowView<T> to, T padding, std::string_view label = "what is observed")
       : to_(to), padding_(padding), label_(label) {}
   T& at(const Sequence& sequence, index head, index i) const {
@@ -34,7 +34,7 @@ class RowNumber : public Observer<T> {
 
 namespace observe {
 
-/// -sum of w log w over the weights w of a row, in nats; 0 where a row keeps no key.
+/// -sum of w log w over the weights w of a row, in nats; 0 for a row that keeps no key.
 template <class T>
 class Entropy final : public RowNumber<T> {
  public:
@@ -48,8 +48,8 @@ class Entropy final : public RowNumber<T> {
   std::string name() const override { return "entropy"; }
 };
 
-/// The largest score of a row, as it is normalised; -infinity where a row keeps no key, and NaN
-/// where a score is NaN or has overflowed to +infinity.
+/// The largest score of a row, after bias and mask; -infinity if the row keeps no key, and NaN if a
+/// score is NaN or has overflowed to +infinity.
 template <class T>
 class Maximum final : public RowNumber<T> {
  public:
@@ -63,7 +63,7 @@ class Maximum final : public RowNumber<T> {
   std::string name() const override { return "maximum"; }
 };
 
-/// How far a row looks: sum of w |p - j|, p the position of the query; 0 where it keeps no key.
+/// Mean distance: sum of w |p - j|, p the position of the query; 0 if it keeps no key.
 template <class T>
 class Distance final : public RowNumber<T> {
  public:

@@ -9,9 +9,9 @@
 
 namespace fovea::observe {
 
-/// The final weights, before dropout, of rows [begin, end) of q: rows of the views, so that packed
-/// sequences count on, and a row has a column for each row of k. 0 where the mask keeps nothing, in
-/// columns of other sequences, and in rows of padding. Costs what it writes, of other rows nothing.
+/// The final weights, before dropout, of rows [begin, end) of q: rows and columns are numbered as
+/// in the views, through all packed sequences. 0 where masked, in columns of other sequences, and
+/// in rows of padding. Writes the chosen rows; costs nothing for others.
 template <class T>
 class SelectedRows final : public Observer<T> {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole numbers in the state of an observer, whose values are float or double.
+// Integers in the state of an observer, whose values are float or double.
 #pragma once
 
 #include <bit>
@@ -13,8 +13,8 @@ namespace fovea {
 template <class T>
 using StateInteger = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
-/// Bit by bit: a float holds no whole number beyond 2^24 by its value. To be moved, not computed
-/// with.
+/// Bit casts, because a float is not exact beyond 2^24. Copy such values, do not compute with
+/// them.
 template <class T>
 T state_from_index(index n) {
   return std::bit_cast<T>(static_cast<StateInteger<T>>(n));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys that a query looks at most.
+// The keys with the largest weights of each query.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace fovea::observe {
 
-/// The K keys of largest score of each row, which are those of largest weight, and their weights,
-/// before dropout. Descending; of equal scores the key that comes first. Keys are numbered from the
-/// start of their sequence. Where a row keeps fewer keys the rest is -1, with weight 0; where a
-/// score is NaN or has overflowed to +infinity all are -1, with weight NaN. Costs a comparison for
-/// each score, and about K log(S / K) times an insertion for each row.
+/// The K keys of largest score, and so of largest weight, of each row, and their weights before
+/// dropout. Descending; of equal scores the smaller key first. Keys are numbered from the start of
+/// their sequence. If a row keeps fewer keys, the rest is -1, with weight 0. If a score is NaN or
+/// has overflowed to +infinity, all are -1, with weight NaN. Costs a comparison per score, and
+/// about K log(S / K) insertions per row.
 template <class T>
 class TopK final : public Observer<T> {
  public:

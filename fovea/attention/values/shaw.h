@@ -9,7 +9,7 @@
 
 namespace fovea::values {
 
-/// o_i = sum of w_ij (v_j + table[clip(p - j, -s, s) + s]), or with j - p, as the order says.
+/// o_i = sum of w_ij (v_j + table[clip(p - j, -s, s) + s]), or with j - p, depending on the order.
 template <class T>
 class Shaw final : public ValuePart<T> {
  public:

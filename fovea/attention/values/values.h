@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What joins a value because of where it stands: o_i = sum of w_ij (v_j + c_ij). Relative positions
-// on the values are such parts (Shaw, Uszkoreit, Vaswani 2018, eq. 3). They combine with +.
+// Vectors added to the values, by place: o_i = sum of w_ij (v_j + c_ij). Relative positions on the
+// values are one such part (Shaw, Uszkoreit, Vaswani 2018, eq. 3). They combine with +.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace fovea {
 
 class TouchedMemory;
 
-/// Vectors c_ij as a function of the place alone. vector() is the definition, and with learned
-/// parameters gradient_size(), add_parameters() and store_gradient(). The three functions for tiles
-/// follow from it, and may be overridden where it pays. A weight of 0 adds nothing.
+/// Vectors c_ij as a function of the place alone. vector() is the definition; with learned
+/// parameters also gradient_size(), add_parameters() and store_gradient(). The three functions for
+/// tiles follow from it; override them for speed. A weight of 0 adds nothing.
 template <class T>
 class ValuePart {
  public:
@@ -25,11 +25,11 @@ class ValuePart {
   /// Fills c_ij, [Dv].
   virtual void vector(const ScoreSite& site, Vec<T> to) const = 0;
 
-  /// How many sums the gradient of the part's parameters needs for one head.
+  /// Number of sums per head for the gradient of the part's parameters.
   virtual index gradient_size() const { return 0; }
   /// Adds the gradient of the parameters to `sums` [gradient_size()], given that of c_ij.
   virtual void add_parameters(const ScoreSite& site, Vec<const T> dvector, double* sums) const;
-  /// Receives the finished sums [H, gradient_size()], in the same bits for any number of threads.
+  /// Stores the finished sums [H, gradient_size()]; same bits for any number of threads.
   virtual void store_gradient(const double* sums, index heads) const;
 
   /// o[c][r] += weight of query r and key j times c_rj[c], for every key of the tile. The weights
@@ -42,8 +42,8 @@ class ValuePart {
   virtual void pull_parameters(const TileSite& site, const ScoreTile<const T>& weights,
                                Rows<const T> d_o, double* sums) const;
 
-  /// Names the memory of its parameters and that of their gradients, so that an overlap with what
-  /// a call writes is noticed.
+  /// Names the memory of its parameters and of their gradients, so that an output that overlaps it
+  /// is an error.
   virtual void touch_parameters(TouchedMemory&) const {}
   virtual void touch_gradients(TouchedMemory&) const {}
   /// Throws Error(kShape) unless the part fits the call.
