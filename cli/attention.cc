@@ -198,8 +198,8 @@ Examples:
   const auto add = [&](OptionSpec option) { spec.options.push_back(std::move(option)); };
   add({"output", OptionKind::kValue, "OUT", "file to write: .safetensors or .npz", "Run", "o"});
   add({"overwrite", OptionKind::kFlag, "", "replace OUT", "Run", ""});
-  add({"plan", OptionKind::kFlag, "", "print what is done; without --output, only that", "Run",
-       ""});
+  add({"plan", OptionKind::kFlag, "", "print tiles, FLOPs and memory; without --output, only that",
+       "Run", ""});
   add({"isa", OptionKind::kValue, "NAME",
        "instruction set to compute with: scalar, or one that fovea doctor names", "Run", ""});
   add(threads_option());

@@ -83,11 +83,11 @@ Examples:
 CommandSpec conformance_check_spec() {
   CommandSpec spec{
       .name = "conformance check",
-      .summary = "Runs attention on such a folder, and compares what it gives.",
+      .summary = "Checks attention on this machine against such a folder.",
       .positionals = {{"DIR", "folder with conformance.json"}},
       .options = {{"isa", OptionKind::kValue, "NAME", "instruction set to compute with", "Run", ""},
                   {"precision", OptionKind::kValue, "auto|f32|f64",
-                   "of computing; auto: both, one after the other [auto]", "Run", ""},
+                   "precision of computation; auto: both, one after the other [auto]", "Run", ""},
                   threads_option(),
                   {"json", OptionKind::kFlag, "", "print the results as one JSON object", "Run",
                    ""}},

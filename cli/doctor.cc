@@ -78,12 +78,12 @@ double mib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); 
 }  // namespace
 
 CommandSpec doctor_spec() {
-  return {
-      .name = "doctor",
-      .summary = "Shows the machine: processor, instruction sets, memory.",
-      .positionals = {},
-      .options = {{"json", OptionKind::kFlag, "", "print it as one JSON object", "Options", ""}},
-      .epilog = ""};
+  return {.name = "doctor",
+          .summary = "Shows the machine: processor, instruction sets, memory.",
+          .positionals = {},
+          .options = {{"json", OptionKind::kFlag, "", "print the result as one JSON object",
+                       "Options", ""}},
+          .epilog = ""};
 }
 
 int doctor(const Arguments& arguments) {

@@ -21,7 +21,7 @@ CommandSpec generate_spec() {
   const std::vector<Field> fields = fields_of(defaults);
   CommandSpec spec{
       .name = "generate",
-      .summary = "Writes on from a prompt with a trained language model.",
+      .summary = "Continues a prompt with a trained language model.",
       .positionals = {{"DIR", "folder of the model"}, {"PROMPT", "text to begin with", false}},
       .options = options_of(flags_of(fields), "Sampling"),
       .epilog = R"(Examples:

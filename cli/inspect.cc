@@ -87,7 +87,7 @@ void describe(const fs::path& folder) {
 
 CommandSpec inspect_spec() {
   return {.name = "inspect",
-          .summary = "Shows what a model folder holds, and whether it is whole.",
+          .summary = "Shows what a model folder holds, and checks it for damage.",
           .positionals = {{"DIR", "folder of the model, or a checkpoint"}},
           .options = {{"verify", OptionKind::kFlag, "", "check every byte, checkpoints included",
                        "Options", ""}},

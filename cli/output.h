@@ -30,9 +30,9 @@ struct MessageOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("color", color, "colours on stderr; auto: on a terminal");
-    visit("quiet", quiet, "say nothing but warnings and errors");
-    visit("verbose", verbose, "say what is used and found, too");
-    visit("log_file", log_file, "add to this file what is said on stderr");
+    visit("quiet", quiet, "print only warnings and errors");
+    visit("verbose", verbose, "also print what is used and found");
+    visit("log_file", log_file, "append messages to this file, too");
   }
 };
 

@@ -68,14 +68,13 @@ std::vector<OptionSpec> train_lm_options() {
   add(options_of(flags_of(fields_below(fields, "model.")), "Model"));
   add(options_of(flags_of(fields_below(fields, "recipe.")), "Training"));
   add(said_or_not(options_of(flags_of(fields_below(fields, "run.")), "Run")));
-  add({{"config", OptionKind::kValue, "FILE", "settings as TOML", "Run", "c"},
-       {"dump-config", OptionKind::kFlag, "", "print all settings as TOML, and do nothing", "Run",
-        ""},
+  add({{"config", OptionKind::kValue, "FILE", "read settings from this TOML file", "Run", "c"},
+       {"dump-config", OptionKind::kFlag, "", "print all settings as TOML, and end", "Run", ""},
        {"resume", OptionKind::kOptionalValue, "[=PATH]",
-        "go on, at the newest checkpoint or at PATH", "Run", ""},
+        "continue from the newest checkpoint, or from PATH", "Run", ""},
        {"overwrite", OptionKind::kFlag, "", "replace an earlier run in the folder", "Run", ""},
-       {"dry-run", OptionKind::kFlag, "", "print what the run takes, and write nothing", "Run",
-        ""}});
+       {"dry-run", OptionKind::kFlag, "",
+        "print memory, FLOPs and time of the run, and write nothing", "Run", ""}});
   for (OptionSpec& option : options) option.placeholder = placeholder_of(option);
   dress_message_options(options);
   for (const auto& [name, also] :

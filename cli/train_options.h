@@ -30,10 +30,10 @@ struct RunOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("output", output, "folder of the run and its model");
-    visit("preset", preset, "where settings start from");
+    visit("preset", preset, "start from these settings instead of the defaults");
     visit("threads", threads, "threads to work on; 0: all cores");
     visit("json", json, "print the result as one JSON object");
-    visit("progress", progress, "how progress is shown; auto: a bar on a terminal, else lines");
+    visit("progress", progress, "how to show progress; auto: a bar on a terminal, else lines");
     messages.visit_fields(visit);
   }
 };

@@ -30,17 +30,17 @@ struct LanguageModelConfig {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("layers", layers, "Transformer layers");
-    visit("heads", heads, "attention heads of a layer");
-    visit("kv_heads", kv_heads, "heads of keys and values, shared by groups of heads; 0: one each");
+    visit("heads", heads, "attention heads per layer");
+    visit("kv_heads", kv_heads, "heads of keys and values, each shared by a group; 0: heads");
     visit("head_dim", head_dim, "width of a head; 0: width / heads");
     visit("width", width, "width of the model");
     visit("ff", ff, "width of the feed-forward network; 0: 4 width");
-    visit("block", block, "most tokens that the model sees at once");
+    visit("block", block, "context length: most tokens that the model sees at once");
     visit("dropout", dropout, "probability of dropping a weight or activation in training");
-    visit("position", position, "how the order of tokens is known");
-    visit("norm", norm, "layer normalisation, or root mean square alone");
-    visit("norm_position", norm_position, "normalise before each part of a layer, or after it");
-    visit("ln_variant", ln_variant, "layer norm: divide by sqrt(var + eps), or by std + eps");
+    visit("position", position, "position encoding");
+    visit("norm", norm, "LayerNorm or RMSNorm");
+    visit("norm_position", norm_position, "normalise before or after each part of a layer");
+    visit("ln_variant", ln_variant, "LayerNorm: divide by sqrt(var + eps), or by std + eps");
     visit("bias", bias, "biases in projections and norms");
     visit("activation", activation, "activation of the feed-forward network");
     visit("tie", tie, "use the token embeddings as output projection too");

@@ -86,26 +86,25 @@ struct AttentionSettings {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("score", score, "how a query and a key become a score");
-    visit("scale", scale,
-          "what scores are multiplied by; auto: 1 / sqrt(D) for dot and l2, else 1");
-    visit("softcap", softcap, "a score s becomes C tanh(s / C); 0: it stays");
-    visit("causal", causal, "keep j <= p; bare: bottom-right, where the last query sees all keys");
-    visit("window", window, "keep p - L <= j <= p + R; -1: open");
-    visit("dilation", dilation, "keep j = p + m N; L and R of windows then bound m");
-    visit("strided", strided, "keep |j - p| < N, and where N divides j - p");
+    visit("scale", scale, "factor of the scores; auto: 1 / sqrt(D) for dot and l2, else 1");
+    visit("softcap", softcap, "a score s becomes C tanh(s / C); 0: no cap");
+    visit("causal", causal, "keep j <= p; no value: bottom-right, the last query sees all keys");
+    visit("window", window, "keep p - L <= j <= p + R; -1: no limit on that side");
+    visit("dilation", dilation, "keep j = p + m N; L and R of windows then limit m");
+    visit("strided", strided, "keep |j - p| < N, or where N divides j - p");
     visit("t5_bidirectional", t5_bidirectional,
-          "half of t5's buckets are for keys ahead (default)");
-    visit("t5_causal", t5_causal, "all of t5's buckets are for keys behind");
-    visit("t5_max_distance", t5_max_distance, "from here on, all are in t5's last bucket");
-    visit("order", order, "which distance numbers the rows of shaw_k and shaw_v");
+          "half of the buckets of t5 are for keys after the query (default)");
+    visit("t5_causal", t5_causal, "all buckets of t5 are for keys before the query");
+    visit("t5_max_distance", t5_max_distance, "distances from here on share the last bucket");
+    visit("order", order, "sign of the distance that numbers the rows of shaw_k and shaw_v");
     visit("norm", norm, "how scores become weights");
-    visit("rotary", rotary, "turn pairs of columns of q and k by their positions");
+    visit("rotary", rotary, "rotate pairs of columns of q and k by their positions");
     visit("dropout", dropout, "probability of dropping a weight");
-    visit("seed", seed, "of dropout");
-    visit("observe", observe, "what is to be seen of the weights, separated by commas");
-    visit("backward", backward, "compute the gradients, too; IN has the one of o as do");
-    visit("precision", precision, "of computing and of OUT; auto: that of q");
-    visit("reference", reference, "compute the definition, in plain loops, in f64");
+    visit("seed", seed, "seed of dropout");
+    visit("observe", observe, "statistics of the weights to write, separated by commas");
+    visit("backward", backward, "also compute the gradients; IN holds the gradient of o as do");
+    visit("precision", precision, "precision of computation and of OUT; auto: that of q");
+    visit("reference", reference, "compute by the definition: plain loops in f64");
   }
 };
 

@@ -24,12 +24,13 @@ struct TextOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("train", train, "text files to learn from, one after another");
+    visit("train", train, "text files to train on, joined in this order");
     visit("valid", valid, "text files to validate on");
-    visit("valid_fraction", valid_fraction, "without --valid: the last part of the characters");
+    visit("valid_fraction", valid_fraction,
+          "without --valid: this last part of the text is for validation");
     visit("tokenizer", tokenizer, "what a token is");
-    visit("data", data, "random blocks of the text, or each line a sequence");
-    visit("batch_size", batch_size, "sequences of a batch");
+    visit("data", data, "blocks: random blocks of the text; lines: each line is a sequence");
+    visit("batch_size", batch_size, "sequences per batch");
   }
 };
 

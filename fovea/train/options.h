@@ -46,19 +46,19 @@ struct TrainOptions {
   void visit_fields(Visitor&& visit) {
     visit("lr", lr, "learning rate after the warm-up");
     visit("min_lr", min_lr, "learning rate at the end of the schedule");
-    visit("schedule", schedule, "how the learning rate falls");
+    visit("schedule", schedule, "how the learning rate decreases");
     visit("warmup", warmup, "updates over which the learning rate rises from 0");
     visit("beta1", beta1, "AdamW: decay of the mean of the gradients");
-    visit("beta2", beta2, "AdamW: decay of the mean of their squares");
+    visit("beta2", beta2, "AdamW: decay of the mean of the squared gradients");
     visit("weight_decay", weight_decay, "AdamW: decay of the weights of matrices");
-    visit("clip", clip, "largest global norm of a gradient; 0: no limit");
-    visit("accumulate", accumulate, "batches whose gradients make one update");
+    visit("clip", clip, "largest global norm of the gradients; 0: no limit");
+    visit("accumulate", accumulate, "batches whose gradients are accumulated for one update");
     visit("stop_after", stop_after, "end of the run and of the schedule: 10e, 5000u, 30m or 2h");
-    visit("eval_every", eval_every, "validate every so many updates (250u) or epochs (1e)");
-    visit("save_every", save_every, "checkpoint every so many updates (500u) or epochs (1e)");
-    visit("log_every", log_every, "a line of metrics every so many updates");
+    visit("eval_every", eval_every, "validate every N updates (250u) or epochs (1e)");
+    visit("save_every", save_every, "save a checkpoint every N updates (500u) or epochs (1e)");
+    visit("log_every", log_every, "write metrics every N updates");
     visit("keep", keep, "how many checkpoints to keep");
-    visit("seed", seed, "names the run's random numbers: same seed, same bits");
+    visit("seed", seed, "seed of all random numbers: same seed, same bits");
   }
 };
 

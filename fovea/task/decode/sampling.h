@@ -22,10 +22,10 @@ struct SamplingOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("max_tokens", max_tokens, "how many tokens to write at most");
-    visit("temperature", temperature, "divides the logits: below 1 is safer, above 1 wilder");
-    visit("top_k", top_k, "choose among the k likeliest tokens; 0: among all");
-    visit("top_p", top_p, "choose among the likeliest tokens that make up this share");
+    visit("max_tokens", max_tokens, "largest number of tokens to generate");
+    visit("temperature", temperature, "divides the logits: below 1 prefers likely tokens");
+    visit("top_k", top_k, "sample from the k likeliest tokens; 0: from all");
+    visit("top_p", top_p, "sample from the likeliest tokens whose probabilities sum to this");
     visit("repetition_penalty", repetition_penalty, "above 1: tokens seen before are less likely");
     visit("greedy", greedy, "always take the likeliest token");
     visit("seed", seed, "same seed, same text");
