@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/synonyms.h"
 #include "fovea/base/error.h"
 #include "fovea/config/suggest.h"
 
@@ -93,7 +94,8 @@ std::string hint_for_value(const CommandSpec& command, const std::string& word) 
               hint_for_value(command, word));
 }
 
-// `extras` stand in the order of the command line.
+// `extras` stand in the order of the command line. What other tools call an option counts more than
+// an option that is spelled like it.
 [[noreturn]] void fail_unknown(const CommandSpec& command, std::vector<std::string> extras) {
   // Behind "--" nothing is an option, however it looks.
   const auto dashes = std::find(extras.begin(), extras.end(), "--");
@@ -107,7 +109,11 @@ std::string hint_for_value(const CommandSpec& command, const std::string& word) 
   const std::string all = option != extras.end() ? *option : extras.front();
   const std::string word = all.substr(0, all.find('='));
   if (word.rfind('-', 0) != 0) fail_unexpected(command, word, "");
-  const std::string meant = did_you_mean(word, known_names(command));
+  std::string value = all.size() > word.size() ? all.substr(word.size() + 1) : "";
+  if (value.empty() && option + 1 < extras.end()) value = option[1];
+  const std::vector<std::string> known = known_names(command);
+  std::string meant = hint_for_synonym(command.name, known, word, value);
+  if (meant.empty()) meant = did_you_mean(word, known);
   throw Error(ErrorCode::kUsage, fmt::format("{}: unknown option '{}'", command.name, word),
               meant.empty() ? fmt::format("see: fovea {} --help", command.name) : meant);
 }

@@ -4,8 +4,15 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/field_options.h"
@@ -13,23 +20,157 @@
 #include "cli/output.h"
 #include "cli/threads.h"
 #include "fovea/base/clock.h"
+#include "fovea/base/option.h"
+#include "fovea/config/json.h"
 
 namespace fovea::cli {
 
+namespace {
+
+// How many texts are written, and how.
+struct TextsOptions {
+  index samples = 1;
+  bool each_line = false;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("samples", samples, "how many texts to write for a prompt, with seeds from --seed on");
+    visit("each_line", each_line, "with - as PROMPT: each line is a prompt of its own");
+  }
+};
+
+// A text as --json prints it.
+struct Sample {
+  std::string prompt;
+  std::string text;
+  std::uint64_t seed = 0;
+  index tokens = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("prompt", prompt, "what the text begins with");
+    visit("text", text, "what the model wrote after it");
+    visit("seed", seed, "--seed that gives this text alone");
+    visit("tokens", tokens, "how many tokens the model wrote");
+  }
+};
+
+std::string read_standard_input() {
+  std::string text;
+  std::array<char, 65536> chunk;
+  while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), stdin)) {
+    text.append(chunk.data(), n);
+  }
+  if (std::ferror(stdin) == 0) return text;
+  throw Error(ErrorCode::kRead, fmt::format("standard input: {}", std::strerror(errno)),
+              "check where the input comes from");
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+// The newline that ends a file, or what echo writes, is no part of a prompt.
+std::vector<std::string> prompts_of(const Arguments& arguments, const TextsOptions& texts) {
+  const std::string prompt = arguments.text("PROMPT");
+  if (prompt != "-") {
+    if (!texts.each_line) return {prompt};
+    throw Error(ErrorCode::kUsage, "generate: --each-line needs prompts on standard input",
+                "give - as the prompt: fovea generate DIR - --each-line < prompts.txt");
+  }
+  std::string input = read_standard_input();
+  if (texts.each_line) return lines_of(input);
+  if (input.ends_with('\n')) input.pop_back();
+  return {input};
+}
+
+// Writes all the texts that were asked for.
+class Writer {
+ public:
+  Writer(const Context& context, const LoadedLanguageModel& loaded, const SamplingOptions& options,
+         index samples, bool json)
+      : context_(context), loaded_(loaded), options_(options), samples_(samples), json_(json) {}
+
+  // Returns how many tokens were written.
+  index write(const std::vector<std::string>& prompts) {
+    index tokens = 0;
+    const bool several = prompts.size() > 1 || samples_ > 1;
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      for (index sample = 0; sample < samples_ && read_on_; ++sample) {
+        SamplingOptions options = options_;
+        options.seed += static_cast<std::uint64_t>(sample);
+        if (several && !json_) {
+          const std::string number = prompts.size() > 1 ? fmt::format("prompt {}, ", i + 1) : "";
+          show(fmt::format("--- {}seed {}\n", number, options.seed));
+        }
+        tokens += json_ ? write_object(prompts[i], options) : write_text(prompts[i], options);
+      }
+    }
+    return tokens;
+  }
+
+ private:
+  // False, from then on, if nobody reads any more.
+  bool show(std::string_view text) { return read_on_ = read_on_ && print(text); }
+
+  index write_text(const std::string& prompt, const SamplingOptions& options) {
+    show(prompt);
+    const index tokens = generate_text(context_, loaded_, prompt, options,
+                                       [&](std::string_view text) { return show(text); });
+    show("\n");
+    return tokens;
+  }
+
+  index write_object(const std::string& prompt, const SamplingOptions& options) {
+    Sample sample{.prompt = prompt, .text = {}, .seed = options.seed};
+    sample.tokens = generate_text(context_, loaded_, prompt, options, [&](std::string_view text) {
+      sample.text += text;
+      return true;
+    });
+    show(to_json_line(sample) + "\n");
+    return sample.tokens;
+  }
+
+  const Context& context_;
+  const LoadedLanguageModel& loaded_;
+  const SamplingOptions& options_;
+  const index samples_;
+  const bool json_;
+  bool read_on_ = true;
+};
+
+}  // namespace
+
 CommandSpec generate_spec() {
-  SamplingOptions defaults;
-  const std::vector<Field> fields = fields_of(defaults);
+  SamplingOptions sampling;
+  TextsOptions texts;
   CommandSpec spec{
       .name = "generate",
       .summary = "Continues a prompt with a trained language model.",
-      .positionals = {{"DIR", "folder of the model"}, {"PROMPT", "text to begin with", false}},
-      .options = options_of(flags_of(fields), "Sampling"),
+      .positionals = {{"DIR", "folder of the model"},
+                      {"PROMPT", "text to begin with; -: read it from standard input", false}},
+      .options = options_of(flags_of(fields_of(sampling)), "Sampling"),
       .epilog = R"(Examples:
   fovea generate model "Once upon a time"
   fovea generate model "The" --temperature 0.7 --top-k 40 --seed 3
+  fovea generate model "The" --samples 3               seeds 1, 2 and 3
+  fovea generate model - < prompt.txt
+  fovea generate model - --each-line --json < prompts.txt
   fovea generate model -- "- a prompt that begins with a dash"
 
-Prints the prompt, its continuation as it is made, and a newline.)"};
+Prints the prompt, its continuation as it is made, and a newline; of several texts, each below a line
+"--- seed N".)"};
+  for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(texts)), "Texts"))) {
+    spec.options.push_back(std::move(option));
+  }
+  spec.options.push_back({"json", OptionKind::kFlag, "",
+                          "print each text as a JSON object on a line of its own", "Texts", ""});
   spec.options.push_back(threads_option());
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
@@ -39,18 +180,21 @@ int generate(const Arguments& arguments) {
   set_messages_from(arguments);
   warn_of_unread_variables(generate_spec().options);
   SamplingOptions options;
-  const std::vector<Field> fields = fields_of(options);
-  set_from_outside(flags_of(fields), arguments);
+  TextsOptions texts;
+  set_from_outside(flags_of(fields_of(options)), arguments);
+  set_from_outside(flags_of(fields_of(texts)), arguments);
   check_options(options);
+  require_option(texts.samples >= 1, "samples", texts.samples, "at least 1");
   const Context context = context_of(arguments);
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
-  const std::string prompt = arguments.text("PROMPT");
-  loaded.tokenizer->encode(prompt, "prompt");  // before anything is printed
+  const std::vector<std::string> prompts = prompts_of(arguments, texts);
+  for (const std::string& prompt : prompts) {
+    loaded.tokenizer->encode(prompt, "prompt");  // before anything is printed
+  }
   std::signal(SIGPIPE, SIG_IGN);  // whoever has read enough ends the text, not the command
-  print(prompt);
   const double began = monotonic_seconds();
-  const index tokens = generate_text(context, loaded, prompt, options, print);
-  print("\n");
+  const index tokens =
+      Writer(context, loaded, options, texts.samples, arguments.on("json")).write(prompts);
   const double seconds = monotonic_seconds() - began;
   detail(fmt::format("{} tokens in {:.2f} s ({:.0f} tokens/s)", tokens, seconds,
                      static_cast<double>(tokens) / seconds));

@@ -166,11 +166,12 @@ void print_result(const TrainResult& result, index parameters, double seconds,
   print(s.tokens_per_second > 0
             ? fmt::format("{:.1f} s here, {:.0f} tokens/s\n", s.seconds, s.tokens_per_second)
             : "nothing was left to do: a longer --stop-after makes the run longer\n");
-  print(fmt::format("train loss {:.4f}", s.train_loss));
-  if (std::isfinite(s.valid_loss)) print(fmt::format(", validation loss {:.4f}", s.valid_loss));
+  if (std::isfinite(s.valid_loss)) print(fmt::format("validation loss {:.4f}; ", s.valid_loss));
   if (std::isfinite(s.best_valid_loss)) {
-    print(fmt::format(", best validation loss {:.4f}", s.best_valid_loss));
+    print(fmt::format("best validation loss {:.4f}, at update {}; ", s.best_valid_loss,
+                      result.state.best_step));
   }
+  print(fmt::format("train loss {:.4f} ({})", s.train_loss, kWhatTrainLossIs));
   print(fmt::format("\nmodel: {}\n", run.output));
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "cli/train_options.h"
 #include "fovea/base/machine.h"
@@ -25,6 +26,11 @@ struct RunForecast {
   MemoryLimit memory;
 };
 void print_forecast(const RunForecast& forecast, bool json);
+
+/// What stands behind a training loss wherever a validation loss stands beside it: that one is of
+/// the weights as they are.
+inline constexpr std::string_view kWhatTrainLossIs =
+    "a mean over the updates before, while the weights changed";
 
 /// `seconds` of this process.
 void print_result(const TrainResult& result, index parameters, double seconds,

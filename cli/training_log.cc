@@ -8,6 +8,7 @@
 
 #include "cli/output.h"
 #include "cli/signals.h"
+#include "cli/train_report.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea::cli {
@@ -35,7 +36,7 @@ void TrainingLog::begins(const RunState& state) {
     show(*log, style == ProgressStyle::kNone ? style : ProgressStyle::kPlain);
   }
   if (state.step > 0) note(fmt::format("going on after update {}", state.step));
-  if (state.evaluated_step >= 0) valid_loss_ = state.valid_loss;
+  if (state.evaluated_step >= 0) valid_ = {state.valid_loss, state.evaluated_step};
 }
 
 void TrainingLog::note(const std::string& line) {
@@ -53,7 +54,7 @@ void TrainingLog::updated(const UpdateRecord& record, double fraction_done) {
                      .loss = record.mean16_loss,
                      .tokens_per_second = record.tokens_per_second,
                      .seconds_left = record.seconds_left,
-                     .valid_loss = valid_loss_});
+                     .valid = valid_});
   }
 }
 
@@ -62,11 +63,13 @@ void TrainingLog::evaluation_begins(index) {
 }
 
 void TrainingLog::evaluated(const EvaluationRecord& record) {
-  valid_loss_ = record.valid_loss;
+  valid_ = {record.valid_loss, record.step};
   for (Progress& progress : shown_) progress.validated(record.valid_loss);
   const bool best = record.valid_loss == record.best_valid_loss;
-  note(fmt::format("update {}: train loss {:.4f}, validation loss {:.4f}{}", record.step,
-                   record.train_loss, record.valid_loss, best ? ", the best so far" : ""));
+  // The two are of different weights: whoever compares them should know.
+  note(fmt::format("update {}: validation loss {:.4f}{}; train loss {:.4f} ({})", record.step,
+                   record.valid_loss, best ? ", the best so far" : "", record.train_loss,
+                   kWhatTrainLossIs));
 }
 
 void TrainingLog::saved(index, const std::filesystem::path& checkpoint) {

@@ -35,7 +35,7 @@ class TrainingLog final : public TrainingObserver {
   const index updates_;
   const ProgressKind kind_;
   std::vector<Progress> shown_;  // on stderr, and in the log
-  std::optional<double> valid_loss_;
+  std::optional<ValidLoss> valid_;
 };
 
 }  // namespace fovea::cli

@@ -36,6 +36,7 @@ text{font:12px system-ui,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif;fil
 .orange{stroke:#d9570a}
 .dot{fill:#fff;stroke-width:1.8}
 .ring{fill:none;stroke:#1f2328;stroke-width:1.6}
+.mark{fill:#1f2328}
 @media (prefers-color-scheme:dark){
 .ground{fill:#0d1117}
 text{fill:#9198a1}
@@ -48,6 +49,7 @@ text{fill:#9198a1}
 .orange{stroke:#ff9248}
 .dot{fill:#0d1117}
 .ring{stroke:#f0f6fc}
+.mark{fill:#f0f6fc}
 }
 </style>
 )";
@@ -95,6 +97,26 @@ Range widened(Range range) {
   return {range.low - air, range.high + air};
 }
 
+// The first updates of a run lose many times what all others do; an axis as high as they are would
+// press the rest of the curves flat. So the last three quarters of the curves get half of the
+// height at least, and what is higher is cut off (and marked). Few points are shown as they are.
+double highest_shown(const Plot& plot, const Frame& all) {
+  constexpr int kFew = 10;
+  const double late = all.x.low + 0.25 * (all.x.high - all.x.low);
+  double high = all.y.low;
+  int points = 0;
+  for (const Curve& curve : plot.curves) {
+    if (curve.stroke == Stroke::kFaint) continue;
+    for (const PlotPoint& p : curve.points) {
+      if (!all.shows(p) || p.x < late) continue;
+      high = std::max(high, p.y);
+      ++points;
+    }
+  }
+  if (points < kFew || !(high > all.y.low)) return all.y.high;
+  return std::min(all.y.high, high + (high - all.y.low));
+}
+
 Frame frame_of(const Plot& plot) {
   Frame frame{.x = {}, .y = {}};
   Range faint;
@@ -110,6 +132,7 @@ Frame frame_of(const Plot& plot) {
   }
   if (clear < 3) frame.y.high = std::max(frame.y.high, faint.high);
   frame.y.low = std::min(frame.y.low, faint.low);
+  frame.y.high = highest_shown(plot, frame);
   frame.y = widened(frame.y);
   if (frame.x.empty()) frame.x = {.low = 0, .high = 1};
   // Runs begin at 0: show it unless that squeezes the curves into a corner.
@@ -247,6 +270,22 @@ std::string ring(const Plot& plot, const Frame& frame) {
          svg_text({x, y, plot.ring->label, "halo", Anchor::kMiddle});
 }
 
+// Says how high the curves go where they leave the plot.
+std::string mark_above(const Plot& plot, const Frame& frame) {
+  PlotPoint highest{frame.x.low, frame.y.high};
+  for (const Curve& curve : plot.curves) {
+    for (const PlotPoint& p : curve.points) {
+      if (frame.shows(p) && p.y > highest.y) highest = p;
+    }
+  }
+  if (!(highest.y > frame.y.high)) return {};
+  const std::string label = fmt::format("up to {:.4g}", highest.y);
+  const double x = std::clamp(frame.pixel(highest).x, kLeft + 5, kRight - 12 - text_width(label));
+  return fmt::format("<path class=\"mark\" d=\"M{} {}l5 9h-10z\"/>\n", coordinate(x),
+                     coordinate(kTop + 2)) +
+         svg_text({x + 9, kTop + 11, label, "halo"});
+}
+
 // A running mean begins anew after each interval: the curve is broken there.
 std::vector<PlotPoint> broken_after(const std::vector<PlotPoint>& running,
                                     const std::vector<PlotPoint>& intervals) {
@@ -285,7 +324,7 @@ std::string draw_svg(const Plot& plot) {
   svg += svg_text({kLeft, 34, plot.title, "title"});
   svg += svg_text({kLeft, 54, plot.subtitle});
   svg += axes(plot, frame) + legend(plot) + curves(plot, frame);
-  return svg + ring(plot, frame) + "</svg>\n";
+  return svg + mark_above(plot, frame) + ring(plot, frame) + "</svg>\n";
 }
 
 Plot loss_plot(const LossCurves& losses) {

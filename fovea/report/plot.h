@@ -44,6 +44,9 @@ struct Plot {
   std::optional<PlotRing> ring = std::nullopt;
 };
 
+/// The y axis is made for the last three quarters of the curves: what is much higher before is cut
+/// off at the top, with a mark that says how high it goes.
+///
 /// The same plot gives the same bytes: UTF-8, well-formed XML 1.0 whatever the texts hold, without
 /// scripts or references. Long curves are thinned to what the eye can see: in each tenth of a
 /// column the lowest and the highest point stay.

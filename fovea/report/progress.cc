@@ -38,6 +38,11 @@ std::string number(double loss) {
   return std::abs(loss) < 1e6 ? fmt::format("{:.4f}", loss) : fmt::format("{:.4g}", loss);
 }
 
+// Of earlier weights than the training loss beside it: so it says of which.
+std::string valid_text(const ValidLoss& valid) {
+  return fmt::format("valid {} at update {}", number(valid.loss), valid.step);
+}
+
 std::string repeated(std::string_view glyph, index n) {
   std::string text;
   for (index i = 0; i < n; ++i) text += glyph;
@@ -93,7 +98,7 @@ void Progress::update(const ProgressState& state) {
 
 void Progress::validated(double valid_loss) {
   if (!state_) return;
-  state_->valid_loss = valid_loss;
+  state_->valid = {valid_loss, state_->step};
   activity_.clear();
 }
 
@@ -141,9 +146,9 @@ std::string Progress::ending() const {
 }
 
 std::string Progress::plain_line() const {
-  std::string line = fmt::format("step {} ({}%): loss {}", steps(*state_),
+  std::string line = fmt::format("update {} ({}%): train loss {}", steps(*state_),
                                  percent(state_->fraction), number(state_->loss));
-  if (state_->valid_loss) line += ", valid " + number(*state_->valid_loss);
+  if (state_->valid) line += ", " + valid_text(*state_->valid);
   return line + fmt::format(", {} tokens/s, {}, {}", format_rate(state_->tokens_per_second),
                             times(), ending());
 }
@@ -155,7 +160,7 @@ std::string Progress::bar_line() const {
     int leave_out;  // in this order; 0 never
   };
   std::vector<Field> fields = {{steps(*state_), 4}, {"loss " + number(state_->loss), 0}};
-  if (state_->valid_loss) fields.push_back({"valid " + number(*state_->valid_loss), 2});
+  if (state_->valid) fields.push_back({valid_text(*state_->valid), 2});
   fields.push_back({fmt::format("{} tokens/s", format_rate(state_->tokens_per_second)), 3});
   fields.push_back({times(), 5});
   fields.push_back({ending(), 1});

@@ -29,14 +29,20 @@ struct ProgressOptions {
   std::function<std::time_t()> today = {};  ///< time of day, default std::time
 };
 
+/// A validation loss, and the update after which it was measured: the weights of that moment.
+struct ValidLoss {
+  double loss = 0;
+  index step = 0;
+};
+
 struct ProgressState {
   double fraction = 0;  ///< of the whole run, in [0, 1]
-  index step = 0;
-  index steps = 0;  ///< 0: not known
-  double loss = 0;
+  index step = 0;       ///< updates so far
+  index steps = 0;      ///< in the whole run; 0: not known
+  double loss = 0;      ///< mean over the last updates
   double tokens_per_second = 0;
   std::optional<double> seconds_left = std::nullopt;  ///< as the run itself reckons
-  std::optional<double> valid_loss = std::nullopt;
+  std::optional<ValidLoss> valid = std::nullopt;
 };
 
 /// Elapsed time counts from construction.

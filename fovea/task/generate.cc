@@ -23,11 +23,15 @@ std::vector<token> first_tokens(const LoadedLanguageModel& loaded, std::string_v
   return tokens;
 }
 
-// What a model never wrote in training is not a choice.
-void rule_out_special_tokens(Vec<float> logits, bool lines) {
-  logits[kPadToken] = -INFINITY;
-  logits[kBeginToken] = -INFINITY;
-  if (!lines) logits[kEndToken] = -INFINITY;
+// The tokens that were never a target in training, in ascending order: their logits say nothing.
+std::vector<token> never_trained(const LoadedLanguageModel& loaded) {
+  const bool lines = loaded.settings.text.data == kLines;
+  std::vector<token> ids;
+  for (token id = 0; id < loaded.tokenizer->vocabulary_size(); ++id) {
+    const bool ends_a_line = lines && id == kEndToken;
+    if (!ends_a_line && !loaded.tokenizer->occurs_in_learned_text(id)) ids.push_back(id);
+  }
+  return ids;
 }
 
 std::span<const token> seen_by_model(const std::vector<token>& tokens, index block) {
@@ -41,7 +45,7 @@ index generate_text(const Context& context, const LoadedLanguageModel& loaded,
                     std::string_view prompt, const SamplingOptions& options,
                     const std::function<bool(std::string_view)>& write) {
   check_options(options);
-  const bool lines = loaded.settings.text.data == kLines;
+  const std::vector<token> ruled_out = never_trained(loaded);
   std::vector<token> tokens = first_tokens(loaded, prompt);
   std::vector<token> next = tokens;
   LanguageModelDecoder decoder(context, *loaded.model);
@@ -52,7 +56,7 @@ index generate_text(const Context& context, const LoadedLanguageModel& loaded,
     const Vec<const float> raw = decoder.append({next.data(), static_cast<index>(next.size())});
     logits.assign(raw.begin(), raw.end());
     const Vec<float> choices{logits.data(), raw.size};
-    rule_out_special_tokens(choices, lines);
+    for (const token id : ruled_out) choices[id] = -INFINITY;
     apply_repetition_penalty(choices, seen_by_model(tokens, loaded.settings.model.block),
                              options.repetition_penalty);
     const token chosen = sample_token(choices, options, static_cast<std::uint64_t>(number));

@@ -28,6 +28,10 @@ class Tokenizer {
   virtual std::vector<token> encode(std::string_view text,
                                     std::string_view name = "text") const = 0;
 
+  /// Can this token occur in the text that the tokenizer was learned from? One that cannot was
+  /// never a target in training, so a model knows nothing about it. False for special tokens.
+  virtual bool occurs_in_learned_text(token id) const = 0;
+
   /// Appends the bytes that a token stands for: none for a special token.
   /// Throws kShape if it is not in the vocabulary.
   void append_bytes(std::string& out, token id) const;

@@ -108,7 +108,7 @@ void Trainer::stop_if_diverged(double loss, double norm) const {
                           std::isfinite(loss) ? "the norm of the gradient" : "the loss",
                           std::isnan(wrong) ? std::abs(wrong) : wrong),  // no "-nan"
               fmt::format("lower --lr, warm up longer (--warmup) or clip (--clip 1); {}",
-                          saved ? fmt::format("the checkpoint of step {} is intact", saved_step_)
+                          saved ? fmt::format("the checkpoint of update {} is intact", saved_step_)
                                 : "no checkpoint had been due yet: begin anew with --overwrite"));
 }
 

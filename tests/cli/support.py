@@ -46,9 +46,9 @@ class CommandTest(unittest.TestCase):
         return subprocess.Popen([FOVEA, *map(str, args)], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, env=self.environment(env), **options)
 
-    def run_fovea(self, *args, env=None, timeout=120):
+    def run_fovea(self, *args, env=None, timeout=120, stdin=b""):
         return subprocess.run([FOVEA, *map(str, args)], capture_output=True, timeout=timeout,
-                              env=self.environment(env), stdin=subprocess.DEVNULL)
+                              env=self.environment(env), input=stdin)
 
     def succeed(self, *args, **options):
         done = self.run_fovea(*args, **options)

@@ -3,9 +3,11 @@
 
 import os
 import random
+import re
 import resource
 import subprocess
 import unittest
+from pathlib import Path
 
 from support import FOVEA, SMALL, CommandTest
 
@@ -85,6 +87,51 @@ class BadOptions(CommandTest):
         done = self.run_fovea("train", "lm", "--train", self.text, "-o", "m", "--batchsize", "3")
         self.assert_error(done, 2, "--batchsize")
         self.assertIn(b"did you mean --batch-size?", done.stderr)
+
+    def hint_for(self, command, *words):
+        done = self.run_fovea(*command.split(), *words)
+        self.assert_error(done, 2, words[0].split("=")[0])
+        return done.stderr.decode().splitlines()[-1].removeprefix("hint: ")
+
+    def test_names_of_other_tools_are_known(self):
+        meant = {
+            "train lm": {"--block-size 64": "--block", "--batch 8": "--batch-size", "--n-layer 4": "--layers",
+                         "--n_head 4": "--heads", "--n-embd 128": "--width", "--hidden-size 64": "--width",
+                         "--seq-len 64": "--block", "--learning_rate 1e-3": "--learning-rate",
+                         "--weight_decay 0.1": "--weight-decay", "--grad_clip 1": "--clip",
+                         "--warmup_steps 10": "--warmup", "--eval-interval 5": "--eval-every",
+                         "--save_steps 5": "--save-every", "--gradient_accumulation_steps 2": "--accumulate",
+                         "--out_dir m": "--output", "--output_dir m": "--output", "--num-workers 2": "--threads",
+                         "--tie_word_embeddings": "--tie", "--intermediate_size 512": "--ff",
+                         "--steps 300": "--stop-after 300u", "--max-iters=5000": "--stop-after 5000u",
+                         "--max_steps": "--stop-after 2000u", "--epochs 3": "--stop-after 3e",
+                         "--num_train_epochs 4": "--stop-after 4e"},
+            "generate m": {"--max-new-tokens 50": "--max-tokens", "--temp 0.7": "--temperature",
+                           "--num_samples 3": "--samples", "--n-predict 9": "--max-tokens", "--topk 3": "--top-k",
+                           "--repeat-penalty 2": "--repetition-penalty", "--random_seed 1": "--seed"},
+            "eval m": {"--test-file t": "--test", "--n-threads 2": "--threads"},
+        }
+        for command, cases in meant.items():
+            known = self.succeed(*command.split()[:2 if command == "train lm" else 1], "--help").stdout.decode()
+            for words, option in cases.items():
+                with self.subTest(command=command, words=words):
+                    self.assertEqual(self.hint_for(command, *words.split()), f"did you mean {option}?")
+                    self.assertIn(option.split()[0], known)
+        for command in ["train lm", "generate m", "eval m"]:
+            self.assertIn("computes on the CPU", self.hint_for(command, "--device", "cuda"))
+        self.assertIn("behind the folder", self.hint_for("generate m", "--prompt", "Once"))
+        self.assertIn("folder of the model comes first", self.hint_for("generate", "--model", "m"))
+
+    def test_every_name_of_other_tools_leads_to_an_option(self):
+        source = (Path(__file__).resolve().parents[2] / "cli" / "synonyms.cc").read_text(encoding="utf-8")
+        table = " ".join(re.sub(r'"\s+"', "", source).split())
+        found = re.findall(r'Synonyms\{"([a-z ]*)", "([a-z0-9 -]+)", "--([a-z0-9-]+)"\}', table)
+        self.assertGreater(len(found), 35)
+        for command, names, option in found:
+            known = self.succeed(*(command or "train lm").split(), "--help").stdout.decode()
+            self.assertRegex(known, rf"--{option}\b", names)
+            for name in names.split():
+                self.assertNotRegex(known, rf"(?<!\S)(-\w,)?--{name}[ ,]", "it is an option itself")
 
     def test_unknown_command_is_corrected(self):
         for wrong, right in [("trian", "train lm"), ("generat", "generate"), ("train", "train lm"),

@@ -9,6 +9,7 @@ these cheap substitutions (the last value of an option counts):
 """
 
 import json
+import os
 import re
 import shlex
 import unittest
@@ -117,6 +118,7 @@ class Pages(CommandTest):
         self.run_here(["conformance", "write", "kit"])
         for line in ["train lm --overwrite --json --stop-after 2u -o m --train text.txt",
                      "train lm --dry-run --json --train text.txt", "eval m --test text.txt --json", "doctor --json",
+                     "generate m --max-tokens 5 --json",
                      "attention in.npz -o out.npz --plan --json", "conformance check kit --json",
                      "bench attention --batch 1 --heads 1 --length 64 --threads 1 --json"]:
             printed = self.run_here(line.split())
@@ -144,8 +146,9 @@ class Pages(CommandTest):
 
     # ---- what is shown, run
 
-    def run_here(self, arguments):
-        done = self.start(*arguments, cwd=self.folder)
+    def run_here(self, arguments, source=os.devnull):
+        with open(self.folder / source, "rb") as stdin:
+            done = self.start(*arguments, cwd=self.folder, stdin=stdin)
         out, err = done.communicate(timeout=120)
         self.assertEqual(done.returncode, 0, f"fovea {shlex.join(arguments)}\n{err.decode()}")
         return out.decode("utf-8", "replace")
@@ -153,6 +156,7 @@ class Pages(CommandTest):
     def prepare(self):
         for name, seed in [("book.txt", 1), ("a.txt", 2), ("b.txt", 3), ("c.txt", 4), ("test.txt", 5)]:
             (self.folder / name).write_text(words(seed), encoding="utf-8")
+        (self.folder / "names.txt").write_text("the cat\na dog\n", encoding="utf-8")
         for name in ("in.npz", "in.safetensors"):
             write(self.folder / name, problem(dtype="F32"))
 
@@ -166,9 +170,10 @@ class Pages(CommandTest):
         self.toml_of(text)
         lines = [line for line in shell_lines(text) if line.startswith("fovea ")]
         for line in lines:
-            arguments = cheaper(shlex.split(line)[1:])
+            command, _, source = line.partition(" < ")
+            arguments = cheaper(shlex.split(command)[1:])
             arguments = [a.replace("step-002000", "step-000020") for a in arguments]
-            self.run_here(arguments)
+            self.run_here(arguments, source or os.devnull)
         return len(lines)
 
     def test_readme(self):

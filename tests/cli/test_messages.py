@@ -11,7 +11,7 @@ import unittest
 from support import FOVEA, SMALL, CommandTest
 
 RUN = ["--stop-after", "40u", "--eval-every", "20u", "--save-every", "20u"]
-PROGRESS = re.compile(r"^step \d+/40 \(\d+%\): loss ", re.MULTILINE)
+PROGRESS = re.compile(r"^update \d+/40 \(\d+%\): train loss ", re.MULTILINE)
 
 
 class Messages(CommandTest):
@@ -44,14 +44,33 @@ class Messages(CommandTest):
     def test_lines_where_no_terminal_is(self):
         said = self.said()
         self.assertRegex(said, PROGRESS)
-        self.assertIn("update 20: train loss", said)
+        self.assertIn("update 20: validation loss", said)
         self.assertIn("saved ", said)
         self.assertNotIn("threads, instruction set", said)
+
+    def test_train_and_validation_loss_say_of_which_weights_they_are(self):
+        done = self.train(self.model, *RUN)
+        said = done.stderr.decode()
+        self.assertRegex(said, r"(?m)^update 20: validation loss \d\.\d{4}, the best so far; train loss \d\.\d{4} "
+                               r"\(a mean over the updates before, while the weights changed\)$")
+        self.assertRegex(said, r"(?m)^update 40/40 \(100%\): train loss \d\.\d{4}, valid \d\.\d{4} at update 40, ")
+        self.assertRegex(done.stdout.decode(), r"(?m)^validation loss \d\.\d{4}; best validation loss \d\.\d{4}, at update "
+                                               r"40; train loss \d\.\d{4} \(a mean over the updates before, ")
+
+    def test_an_update_is_called_an_update(self):
+        """`step` is the name of a field and of a folder alone."""
+        done = self.train(self.model, *RUN)
+        resumed = self.succeed("train", "lm", "--resume", "-o", self.model, "--stop-after", "44u")
+        looked = self.succeed("inspect", self.model)
+        for said in [done.stderr, done.stdout, resumed.stderr, resumed.stdout, looked.stdout]:
+            self.assertNotRegex(said.decode().replace("step-0000", ""), r"(?i)\bsteps?\b")
+        for command in ["train lm", "generate", "eval", "inspect"]:
+            self.assertNotRegex(self.succeed(*command.split(), "--help").stdout.decode(), r"(?i)\bsteps?\b")
 
     def test_a_bar_on_a_terminal(self):
         said = self.train_on_terminal()
         self.assertIn("\r\x1b[K", said)
-        self.assertIn("update 20: train loss", said)
+        self.assertIn("update 20: validation loss", said)
 
     def test_progress_plain(self):
         said = self.train_on_terminal("--progress", "plain")
@@ -62,7 +81,7 @@ class Messages(CommandTest):
         for said in [self.train_on_terminal("--progress", "none"), self.said("--progress", "none", "--overwrite")]:
             self.assertNotIn("\r", said)
             self.assertNotRegex(said, PROGRESS)
-            self.assertIn("update 20: train loss", said)
+            self.assertIn("update 20: validation loss", said)
 
     def test_quiet_says_nothing_but_warnings_and_errors(self):
         for option in ["-q", "--quiet"]:
@@ -106,7 +125,7 @@ class Messages(CommandTest):
         log = self.folder / "log.txt"
         self.train_on_terminal("--log-file", log, "--color", "always")
         self.assertRegex(log.read_text(), PROGRESS)
-        self.assertIn("update 20: train loss", log.read_text())
+        self.assertIn("update 20: validation loss", log.read_text())
         self.assertNotRegex(log.read_text(), "[\r\x1b]")
 
     def test_log_file_has_errors_too(self):

@@ -96,7 +96,7 @@ progress = "none"
 """)
         done = self.succeed("train", "lm", "-c", config)
         self.assertEqual(self.last_object(done)["steps"], 2)
-        self.assertNotIn(b"step 1", done.stderr)
+        self.assertNotRegex(done.stderr, rb"update \d+/")
         self.assertEqual(json.loads((self.model / "config.json").read_text())["model"]["block"], 32)
         config.write_text(config.read_text().replace("threads = 1", "threads = 100000"))
         self.assert_error(self.run_fovea("train", "lm", "-c", config, "--overwrite"), 2, "--threads: 100000")
@@ -202,6 +202,41 @@ class Use(CommandTest):
     def test_prompt_with_new_characters(self):
         done = self.succeed("generate", self.model, "床前", "--max-tokens", "5")
         self.assertTrue(done.stdout.decode("utf-8").startswith("床前"))
+
+    def test_prompt_from_standard_input(self):
+        said = self.succeed("generate", self.model, "the cat", "--max-tokens", "20").stdout
+        for text in [b"the cat", b"the cat\n"]:
+            self.assertEqual(self.succeed("generate", self.model, "-", "--max-tokens", "20", stdin=text).stdout, said)
+        poem = self.succeed("generate", self.model, "-", "--max-tokens", "5", stdin=b"the cat\n\na dog").stdout
+        self.assertTrue(poem.startswith(b"the cat\n\na dog"))
+        # A command in a loop must not eat what the loop reads.
+        self.assertEqual(self.succeed("generate", self.model, "the cat", "--max-tokens", "20", stdin=b"x" * 99).stdout, said)
+        done = self.run_fovea("generate", self.model, "-", stdin=b"\xff")
+        self.assert_error(done, 3, "prompt")
+
+    def test_each_line_is_a_prompt(self):
+        args = ["generate", self.model, "-", "--each-line", "--max-tokens", "20"]
+        objects = [json.loads(l) for l in self.succeed(*args, "--json", stdin=b"the cat\n\na dog\n").stdout.splitlines()]
+        self.assertEqual([o["prompt"] for o in objects], ["the cat", "", "a dog"])
+        alone = self.succeed("generate", self.model, "a dog", "--max-tokens", "20").stdout.decode()
+        self.assertEqual("a dog" + objects[2]["text"] + "\n", alone)
+        said = self.succeed(*args, stdin=b"the cat\na dog\n").stdout.decode()
+        self.assertTrue(said.startswith("--- prompt 1, seed 1\nthe cat"), said)
+        self.assertTrue(said.endswith("--- prompt 2, seed 1\n" + alone), said)
+        self.assertEqual(self.succeed(*args, stdin=b"").stdout, b"")
+        self.assert_error(self.run_fovea("generate", self.model, "the", "--each-line"), 2, "--each-line")
+
+    def test_samples_are_those_of_the_seeds_that_follow(self):
+        args = ["generate", self.model, "the", "--max-tokens", "40"]
+        alone = [self.succeed(*args, "--seed", seed).stdout.decode() for seed in (7, 8, 9)]
+        said = self.succeed(*args, "--seed", "7", "--samples", "3").stdout.decode()
+        self.assertEqual(said, "".join(f"--- seed {seed}\n{text}" for seed, text in zip((7, 8, 9), alone)))
+        lines = self.succeed(*args, "--seed", "7", "--samples", "3", "--json").stdout.decode().splitlines()
+        objects = [json.loads(line) for line in lines]
+        self.assertEqual([list(o) for o in objects], [["prompt", "text", "seed", "tokens"]] * 3)
+        self.assertEqual([o["seed"] for o in objects], [7, 8, 9])
+        self.assertEqual([o["prompt"] + o["text"] + "\n" for o in objects], alone)
+        self.assert_error(self.run_fovea(*args, "--samples", "0"), 2, "--samples: 0")
 
     def test_generate_is_quiet_when_nobody_reads_on(self):
         process = self.start("generate", self.model, "the", "--max-tokens", "100000")

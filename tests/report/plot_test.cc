@@ -169,6 +169,40 @@ TEST(Plot, NoiseDoesNotFlattenTheCurves) {
   EXPECT_THAT(draw_svg(plot), HasSubstr(">1000</text>"));
 }
 
+// As every run begins: a hundred updates from ln 280 down to 2.5, then 1900 down to 1.9.
+LossCurves steep() {
+  LossCurves losses;
+  for (int i = 10; i <= 2000; i += 10) {
+    const double x = i, loss = 1.9 + 0.6 * std::exp(-x / 700) + 3.1 * std::exp(-x / 60);
+    losses.last_batch.push_back({x, loss});
+    losses.running_mean.push_back({x, loss});
+    if (i % 250 == 0) losses.validation.push_back({x, loss});
+  }
+  return losses;
+}
+
+TEST(Plot, TheFirstUpdatesDoNotRuleTheAxis) {
+  const std::string svg = draw_svg(loss_plot(steep()));
+  EXPECT_EQ(xml_error(svg), "");
+  double high = 408;  // pixels from the top: the bottom of the plot
+  for (const PlotPoint& p : points_of(svg, "dashed blue")) {
+    if (p.x > 68 + (776 - 68) / 4.0) high = std::min(high, p.y);
+  }
+  EXPECT_LT(high, (104 + 408) / 2.0 + 10) << "three quarters of the run have half of the height";
+  EXPECT_THAT(svg, HasSubstr("class=\"mark\""));
+  EXPECT_THAT(svg, HasSubstr(">up to 5.116</text>"));
+}
+
+TEST(Plot, NothingIsCutOffThatFits) {
+  Plot plot{.title = "rises"};
+  plot.curves.push_back({.name = "a"});
+  for (int i = 0; i < 100; ++i) plot.curves[0].points.push_back({1.0 * i, 1 + 0.1 * i});
+  EXPECT_THAT(draw_svg(plot), Not(HasSubstr("class=\"mark\"")));
+  plot.curves[0].points[90].y = 1000;  // late: it counts
+  EXPECT_THAT(draw_svg(plot), HasSubstr(">1000</text>"));
+  EXPECT_THAT(draw_svg(plot), Not(HasSubstr("class=\"mark\"")));
+}
+
 TEST(Plot, BearsAnyData) {
   const double odd[] = {0,      -0.0,    1,   -1,       1e-300,    1e300,
                         -1e300, 1.7e308, NAN, INFINITY, -INFINITY, 5e-324};

@@ -58,9 +58,9 @@ TEST_F(ProgressLine, PlainLinesAreWholeAndRare) {
   Progress progress(out_, options(ProgressStyle::kPlain));
   now_ = 101;
   progress.update(at(20));
-  EXPECT_EQ(
-      written(),
-      "step 20/2000 (1%): loss 1.8812, 24.1k tokens/s, 0:01 elapsed, 1:39 left, ends 14:01\n");
+  EXPECT_EQ(written(),
+            "update 20/2000 (1%): train loss 1.8812, 24.1k tokens/s, 0:01 elapsed, 1:39 left, ends "
+            "14:01\n");
   now_ = 110.9;
   progress.update(at(200));
   EXPECT_EQ(written(), "");
@@ -68,20 +68,34 @@ TEST_F(ProgressLine, PlainLinesAreWholeAndRare) {
   progress.busy("evaluating");
   EXPECT_EQ(written(), "");
   ProgressState state = at(1240);
-  state.valid_loss = 1.9;
+  state.valid = {1.9, 1200};
   progress.update(state);
   EXPECT_EQ(
       written(),
-      "step 1240/2000 (62%): loss 1.8812, valid 1.9000, 24.1k tokens/s, 0:51 elapsed, 0:31 left, "
-      "ends 14:01\n");
+      "update 1240/2000 (62%): train loss 1.8812, valid 1.9000 at update 1200, 24.1k tokens/s, "
+      "0:51 elapsed, 0:31 left, ends 14:01\n");
   now_ = 152;
   progress.update(at(1300));
   progress.note("saved");
   EXPECT_EQ(written(), "saved\n");
   progress.finish();
-  EXPECT_THAT(written(), HasSubstr("step 1300/2000 (65%)"));
+  EXPECT_THAT(written(), HasSubstr("update 1300/2000 (65%)"));
   progress.finish();
   EXPECT_EQ(written(), "");
+}
+
+// Validated between two lines, the loss is that of the update before; it says so until the next.
+TEST_F(ProgressLine, TheValidationLossSaysOfWhichUpdateItIs) {
+  Progress progress(out_, options(ProgressStyle::kPlain));
+  progress.update(at(500));
+  progress.validated(2.25);
+  written();
+  now_ += 20;
+  ProgressState state = at(740);
+  state.valid = {2.25, 500};
+  progress.update(state);
+  EXPECT_THAT(written(),
+              HasSubstr("update 740/2000 (37%): train loss 1.8812, valid 2.2500 at update 500, "));
 }
 
 TEST_F(ProgressLine, PlainLinesHaveNoControlCharacters) {
@@ -118,15 +132,15 @@ TEST_F(ProgressLine, BarIsDrawnAtMostTenTimesASecond) {
 }
 
 TEST_F(ProgressLine, BarShowsAllWhereThereIsRoom) {
-  Progress progress(out_, options(ProgressStyle::kBar, 140));
+  Progress progress(out_, options(ProgressStyle::kBar, 155));
   now_ = 151;
   ProgressState state = at(1240);
-  state.valid_loss = 1.9;
+  state.valid = {1.9, 1200};
   progress.update(state);
   EXPECT_EQ(
       written(),
-      "\r\x1b[K 62% ━━━━━━━━━━━━━━━━━━━━━━━━╸───────────────  1240/2000  loss 1.8812  valid 1.9000"
-      "  24.1k tokens/s  0:51 elapsed, 0:31 left  ends 14:01");
+      "\r\x1b[K 62% ━━━━━━━━━━━━━━━━━━━━━━━━╸───────────────  1240/2000  loss 1.8812  valid 1.9000 "
+      "at update 1200  24.1k tokens/s  0:51 elapsed, 0:31 left  ends 14:01");
 }
 
 TEST_F(ProgressLine, BarLeavesOutWhatDoesNotFit) {
@@ -135,7 +149,7 @@ TEST_F(ProgressLine, BarLeavesOutWhatDoesNotFit) {
     Progress progress(out_, options(ProgressStyle::kBar, columns));
     now_ = 151;
     ProgressState state = at(1240);
-    state.valid_loss = 1.9;
+    state.valid = {1.9, 1200};
     progress.update(state);
     const std::string line = written().substr(4);
     ASSERT_LE(display_width(line), columns - 1) << line;

@@ -39,6 +39,7 @@ TEST(Generate, IsAFunctionOfPromptAndSeed) {
 TEST(Generate, WritesWholeCharactersPastTheBlock) {
   const TestFolder folder;
   LanguageModelSettings settings = tiny_settings(folder);
+  settings.text.tokenizer = "byte";
   settings.recipe.stop_after = "1u";
   const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, settings));
   EXPECT_GE(text_of(loaded, "", {.max_tokens = 100, .temperature = 3}).size(), 100u);
@@ -72,7 +73,7 @@ std::string greedy_by_definition(const LoadedLanguageModel& loaded, std::string_
       float& x = logits[static_cast<std::size_t>(id)];
       x = x > 0 ? x / penalty : x * penalty;
     }
-    const auto first = logits.begin() + kFirstByteToken;  // after the special tokens
+    const auto first = logits.begin() + kFirstLearnedToken;  // after special tokens and bytes
     tokens.push_back(static_cast<token>(std::max_element(first, logits.end()) - logits.begin()));
   }
   std::string text;
@@ -121,6 +122,17 @@ TEST(Generate, SpecialTokensAreNotWritten) {
     EXPECT_EQ(text_if(-100, 100, -100), text) << data;
     EXPECT_EQ(text_if(-100, -100, 100), data == "lines" ? "" : text);
   }
+}
+
+// The bytes of a character model spell what its text never had: none of them was ever a target.
+TEST(Generate, ACharacterModelWritesCharactersOfItsText) {
+  const TestFolder folder;
+  LanguageModelSettings settings = tiny_settings(folder);
+  settings.recipe.stop_after = "1u";
+  const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, settings));
+  const std::string text = text_of(loaded, "\u5E8A", {.max_tokens = 300, .temperature = 3});
+  EXPECT_EQ(text.size(), 300u);
+  EXPECT_EQ(text.find_first_not_of(tiny_text()), std::string::npos) << text;
 }
 
 TEST(Generate, SaysHowManyTokensItChose) {

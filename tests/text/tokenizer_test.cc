@@ -115,6 +115,22 @@ TEST(CharTokenizer, SpellsUnknownCharactersInBytes) {
   EXPECT_THAT(tokenizer->encode("aé"), ElementsAre(259, 3 + 0xC3, 3 + 0xA9));
 }
 
+TEST(Tokenizer, KnowsWhichTokensItsTextCanHold) {
+  for (const TokenizerKind& kind : kTokenizers) {
+    const auto tokenizer = learned(kind.name);
+    for (const token id : tokenizer->encode(kTrainingText)) {
+      EXPECT_TRUE(tokenizer->occurs_in_learned_text(id)) << kind.name << " " << id;
+    }
+    for (const token id : {kPadToken, kBeginToken, kEndToken}) {
+      EXPECT_FALSE(tokenizer->occurs_in_learned_text(id)) << kind.name << " " << id;
+    }
+  }
+  const auto characters = learned("char", "ab");
+  for (const token id : characters->encode("é")) {
+    EXPECT_FALSE(characters->occurs_in_learned_text(id)) << "a byte";
+  }
+}
+
 TEST(CharTokenizer, RefusesInvalidUtf8WithItsPlace) {
   const auto tokenizer = learned("char");
   try {

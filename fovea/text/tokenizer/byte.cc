@@ -19,6 +19,8 @@ class ByteTokenizer final : public Tokenizer {
     return ids;
   }
 
+  bool occurs_in_learned_text(token id) const override { return id >= kFirstByteToken; }
+
  private:
   std::string learned_bytes(token) const override { return {}; }
 };

@@ -48,6 +48,9 @@ class CharTokenizer final : public Tokenizer {
     return ids;
   }
 
+  // Every character of that text is in the vocabulary, so none of it was spelled in bytes.
+  bool occurs_in_learned_text(token id) const override { return id >= kFirstLearnedToken; }
+
  private:
   std::string learned_bytes(token id) const override {
     std::string bytes;
