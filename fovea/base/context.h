@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who does the work: the first parameter of every kernel and of the operator.
+// The threads that do the work: first parameter of every kernel and of the operator.
 #pragma once
 
 #include <type_traits>
@@ -19,9 +19,9 @@ class Context {
   int threads() const { return threads_; }
 
   /// Calls f(item) for every item in [0, items), on up to threads() threads, and returns when all
-  /// are done. Items are taken in ascending order by whoever is free, so f must not care who runs
-  /// it: cut sums by the size of the problem, never by threads(), and the bits of a result cannot
-  /// depend on them. If items throw, the exception of the lowest such item is thrown here.
+  /// are done. Free threads take items in ascending order, so f must not depend on its thread.
+  /// Divide sums by the size of the problem, never by threads(): then bits do not depend on the
+  /// number of threads. If items throw, the exception of the lowest such item is thrown here.
   /// Inside an item, a nested call works, and may use the same pool.
   template <class F>
   void for_each(index items, F&& f) const {

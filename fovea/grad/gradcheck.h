@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one gradient checker, through which every op and every layer goes.
+// The gradient checker with which every op and every layer is tested.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows belong together: sequences of any lengths, one after another, nothing in between.
+// Which rows form a sequence: sequences of any lengths, one after another, without gaps.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct PackedRows {
   index count() const { return offsets.empty() ? 1 : offsets.size - 1; }
 };
 
-/// All that layers want to know of `rows` rows, in the tape's memory; positions start at `first`.
+/// Offsets, positions and samples of `rows` rows, in the tape's memory; positions start at `first`.
 /// Throws Error(kShape) unless offsets run from 0 to `rows` and samples, if any, fit them.
 PackedRows lay_out_rows(Tape& tape, index rows, Vec<const std::int32_t> offsets,
                         Vec<const std::uint64_t> samples, index first = 0);

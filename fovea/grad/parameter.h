@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is learned: a value, the gradient of the step, and what is kept from one step to the next.
+// A learned parameter: its value, its gradient, and packed copies that are kept between steps.
 #pragma once
 
 #include <cstdint>

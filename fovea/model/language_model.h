@@ -67,15 +67,15 @@ class LanguageModel {
   std::unique_ptr<const LanguageModelLayers> layers_;
 };
 
-/// Writes on: tokens go in, and the distribution of the next one comes out. Keys and values of the
-/// tokens seen are kept, so a token costs one row of work.
+/// Generation: takes tokens and returns the logits of the next one. Keys and values of earlier
+/// tokens are cached, so a token costs one row of work.
 ///
-/// A model sees at most `block` tokens, with positions counted from the first that it sees. When
-/// they are full, the window moves on by a quarter of a block and what it still holds is encoded
-/// again, from position 0: cached keys and values of upper layers have seen tokens that left, and
-/// absolute positions have changed, so a cache that merely dropped its oldest row would compute
-/// something that no training step did. The logits after n tokens are those of tokens
-/// [window_start(n), n) alone: the same bits as without a cache.
+/// A model sees at most `block` tokens, with positions counted from the first of them. When the
+/// window is full, it moves forward by a quarter of a block, and the tokens that stay are encoded
+/// again, from position 0. (Only dropping the oldest rows of the cache would keep keys and values
+/// that depend on dropped tokens and on old positions, which never happens in training.) The
+/// logits after n tokens are those of tokens [window_start(n), n) alone: the same bits as without
+/// a cache.
 class LanguageModelDecoder {
  public:
   /// The model must outlive the decoder and not change while tokens are held.

@@ -36,8 +36,8 @@ class Residual {
   NormLayer norm_;
 };
 
-/// Multi-head self-attention with residual connection and norm inside (spec L9: with kPost and
-/// without biases it is that block). Parameters: attention.*, attention_norm.*.
+/// Multi-head self-attention with residual connection and norm inside (the block of spec L9 if
+/// kPost and without biases). Parameters: attention.*, attention_norm.*.
 class AttentionBlock {
  public:
   AttentionBlock(const MultiHeadAttentionOptions& attention, const ResidualOptions& residual,
@@ -46,7 +46,7 @@ class AttentionBlock {
   /// `key.layer` counts blocks: the masks inside take numbers of their own.
   Variable forward(Tape& tape, Variable x, const PackedRows& rows,
                    const DropoutKey& key = {}) const;
-  /// The newest rows of a sequence that goes on.
+  /// For generation: x holds the newest rows of one sequence.
   Variable forward(Tape& tape, Variable x, KvCache& cache) const;
 
   const MultiHeadAttention& attention() const { return attention_; }

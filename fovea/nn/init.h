@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where training starts.
+// Initial values of parameters.
 #pragma once
 
 #include "fovea/base/random.h"
@@ -7,7 +7,7 @@
 
 namespace fovea {
 
-/// A distribution to draw a parameter's first values from.
+/// The distribution of a parameter's initial values.
 struct Init {
   enum class Kind { kConstant, kNormal, kUniform };
 

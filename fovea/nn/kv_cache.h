@@ -14,8 +14,8 @@ struct KvCacheOptions {
   DType dtype = DType::kFloat32;
 };
 
-/// Grows by appending, up to its capacity. Moving a window over it is the caller's: rows that were
-/// computed while a token was seen still know of it (see LanguageModelDecoder).
+/// Grows by appending, up to its capacity. The caller moves the window: rows computed from a token
+/// keep its influence after the token is dropped (see LanguageModelDecoder).
 class KvCache {
  public:
   explicit KvCache(const KvCacheOptions& options);

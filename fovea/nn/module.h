@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers are made of: parameters with names, kept in the order in which they were added.
+// Named parameters of layers, in the order in which they were added.
 //
 // A layer is a plain object that holds pointers to its parameters; one ParameterSet owns them all.
 //
@@ -21,7 +21,7 @@
 
 namespace fovea {
 
-/// kShapesOnly counts parameters without a byte for their values: to say what a model would cost.
+/// kShapesOnly counts parameters without allocating their values, to predict the cost of a model.
 enum class ParameterMemory { kAllocate, kShapesOnly };
 
 struct ParameterSetOptions {
@@ -43,7 +43,7 @@ class ParameterSet {
   std::span<Parameter* const> parameters() const { return pointers_; }
   /// The parameter of that name, or null.
   Parameter* find(std::string_view name) const;
-  /// How many numbers are learned.
+  /// The number of learned values.
   index size() const { return size_; }
   const ParameterSetOptions& options() const { return options_; }
 
@@ -79,7 +79,7 @@ class ParameterScope {
 /// Whether layers have biases.
 enum class Biases { kNone, kLearned };
 
-/// A parameter on the tape, or the undefined variable where there is none.
+/// A parameter as a variable of the tape, or the undefined variable if there is none.
 inline Variable parameter_or_none(Tape& tape, Parameter* parameter) {
   return parameter == nullptr ? Variable() : tape.parameter(*parameter);
 }

@@ -8,12 +8,12 @@
 
 namespace fovea {
 
-/// How a model knows the order of its tokens (spec 1.3).
+/// The position encoding of a model (spec 1.3).
 enum class PositionKind {
-  kLearned,     ///< a table of rows that are learned, added to the embeddings
+  kLearned,     ///< a learned table, added to the embeddings
   kSinusoidal,  ///< fixed sines and cosines, added to the embeddings
   kAlibi,       ///< a penalty on distance in every score (Press, Smith, Lewis 2022)
-  kNone,        ///< not at all: with a causal mask, order is still known in part
+  kNone,        ///< none; a causal mask still conveys some order
 };
 
 enum class NormKind { kLayer, kRms };

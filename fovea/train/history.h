@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was measured while a model was trained: metrics.jsonl, one object a line.
+// The measurements of a training run: metrics.jsonl, one JSON object per line.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user may say about how a model is trained. One list of fields serves the command line,
-// TOML, JSON and the checkpoint.
+// The options of training. One list of fields serves the command line, TOML, JSON and the
+// checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ struct TrainOptions {
   }
 };
 
-/// Throws kOptionValue, naming the option, where a value makes no sense.
+/// Throws kOptionValue, which names the option, for an invalid value.
 void check_options(const TrainOptions& options);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run is, and where it stands: all that has to be known besides tensors to go on exactly.
+// Identity and state of a run: everything besides tensors that is needed to resume it exactly.
 #pragma once
 
 #include <string>
