@@ -95,6 +95,16 @@ class Pages(CommandTest):
                 known = {name: d for name, d in known.items() if name not in ("-h", "--help")}
                 self.assertEqual(self.rows_of(command), known)
 
+    def test_pages_say_of_an_option_what_its_help_says(self):
+        row = re.compile(r"\| ((?:`--?[a-z][a-z0-9-]*`(?:, )?)+)[^`]*\| (?:`[^`]*`)? ?\| (.*) \|")
+        for command in COMMANDS:
+            said = " ".join(self.help_of(command).split())
+            for line in text_of(command).replace("\\|", "\0").splitlines():
+                found = row.fullmatch(line)
+                if found:
+                    words = found[2].replace("\0", "|").replace("`", "")
+                    self.assertIn(words, said, f"fovea {command}: {found[1]}")
+
     def test_pages_and_front_pages_name_only_options_that_exist(self):
         for command in COMMANDS:
             known = set(self.options_in_help(command)) | {"--help"}

@@ -144,6 +144,30 @@ class FrontPages(unittest.TestCase):
                 self.assertTrue((ROOT / name).is_file(), f"{page}: {name}")
 
 
+# Wordings that readers had to read twice, and the two Chinese words of which a page uses one.
+RIDDLES = ("told what earlier sums are worth", "for what means nothing", "what is decided anew each time", "costs what it weighs",
+           "a loop in registers reaches", "goes on otherwise than")
+
+
+class Words(unittest.TestCase):
+    def test_riddles_do_not_return(self):
+        for path in [*map(ROOT.joinpath, PAGES), *(ROOT / "fovea").rglob("*.h")]:
+            text = re.sub(r"\s+(?://+ ?)?", " ", path.read_text(encoding="utf-8")).lower()
+            self.assertEqual([words for words in RIDDLES if words in text], [], path)
+
+    def test_chinese_terms_are_those_of_the_field(self):
+        text = text_of(READMES[1])
+        self.assertEqual([word for word in ("每一位", "观察量", "词元") if word in text], [])
+        for word in ("逐比特", "观察器", "尚未支持", "token"):
+            self.assertIn(word, text)
+
+    def test_the_first_screen_has_speeds_and_lines_to_try(self):
+        for page in READMES:
+            screen = text_of(page).split("\n## ")
+            self.assertIn("<!-- speeds: begin", screen[0])
+            self.assertEqual(len(re.findall(r"^fovea ", screen[1], re.MULTILINE)), 10)
+
+
 class Speeds(unittest.TestCase):
     def test_page_pictures_and_front_pages_are_those_of_the_results(self):
         for path, text in speed_page.made().items():
