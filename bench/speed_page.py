@@ -18,11 +18,11 @@ BELOW = " \u25bc"
 
 HEAD = """# Speed of attention
 
-How many times as fast as {peer} fovea's attention is, in float32, on the same processor with the same number of threads. 2 means half of PyTorch's time.
+fovea's attention compared with {peer}, in float32, on the same processor with the same number of threads. A bar of 2 means that fovea takes half of PyTorch's time.
 
 {heroes}**Which PyTorch.** {peer}, as installed by pip, without settings. On AMD processors its matrix library (MKL) then runs AVX2 kernels, even where the processor has AVX-512. PyTorch with AVX-512 kernels forced on is faster; that is not measured here. The last two chapters compare at the same instruction set: both sides are pinned to AVX2.
 
-**How it is measured.** `bench/attention_table.py` runs fovea and PyTorch in turns ([benchmarks](benchmarks.md)); each figure is the median of its rounds. Rounds differ by a few per cent, PyTorch's by more. `bench/speed_page.py` makes this page from the results in `bench/results`.
+**How it is measured.** `bench/attention_table.py` runs fovea and PyTorch in turns ([benchmarks](benchmarks.md)); each figure is the median of its rounds, whose number is in the last column of a table. fovea's times differ by a few per cent between rounds, PyTorch's by more. `bench/speed_page.py` makes this page from the results in `bench/results`.
 
 **How to read the tables.**
 
@@ -30,6 +30,8 @@ How many times as fast as {peer} fovea's attention is, in float32, on the same p
 - *Share*: the part of the processor's peak rate of fused multiply-adds (FMA) that fovea reaches. The peak is measured by a register-only FMA loop before and after each run. With a causal mask only the kept half of the scores is counted.
 - A figure in brackets is the target. \u25bc marks a figure, ratio or share, that is below its target.
 - A direction of a row reaches its target by its ratio or by its share; where it reaches neither, its ratio is in **bold**.
+
+**Targets of dot products.**
 
 {reached}
 """
@@ -178,7 +180,7 @@ def reached(all_results):
     for results in all_results:
         figures = results.figures()
         missed = [f"{name} ({one['ratio']:.2f})" for name, one in figures if not one["met"]]
-        yield (f"- {results.title()}: {len(figures) - len(missed)} of {len(figures)} figures of dot products reach their target."
+        yield (f"- {results.title()}: {len(figures) - len(missed)} of {len(figures)} figures reach their target."
                + (f" Not reached: {'; '.join(missed)}." if missed else ""))
 
 
