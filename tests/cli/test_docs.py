@@ -103,7 +103,7 @@ class Pages(CommandTest):
                 found = row.fullmatch(line)
                 if found:
                     words = found[2].replace("\0", "|").replace("`", "")
-                    self.assertIn(words, said, f"fovea {command}: {found[1]}")
+                    self.assertTrue(words in said, f"fovea {command}: page and --help differ in {found[1]}: {words}")
 
     def test_pages_and_front_pages_name_only_options_that_exist(self):
         for command in COMMANDS:
