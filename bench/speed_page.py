@@ -62,13 +62,18 @@ GLANCE = {
 }
 # The table of the READMEs: (row, directions, English, Chinese).
 FRONT = [
-    ("dot B4 H12 T1024 D64 full", KINDS, "forward / backward, 4 x 12 heads, 1024 tokens", "前向 / 反向，4 x 12 个头，1024 个 token"),
+    ("dot B4 H12 T1024 D64 full", KINDS, "forward / backward, 4 sequences of 1024 tokens, 12 heads of width 64",
+     "前向 / 反向，4 个 1024 token 的序列，12 个宽 64 的头"),
     ("dot B4 H12 T1024 D64 causal", KINDS, "the same, causal", "同上，因果掩码"),
-    ("dot B8 H8 T128 D64 causal", KINDS, "causal, 8 x 8 heads, 128 tokens", "因果掩码，8 x 8 个头，128 个 token"),
-    ("dot B1 H8 T4096 D128 full", KINDS, "8 heads of width 128, 4096 tokens", "8 个宽 128 的头，4096 个 token"),
-    ("alibi", None, "ALiBi with learned slopes, forward and backward, 2048 tokens", "ALiBi（斜率可学习），前向加反向，2048 个 token"),
-    ("dropout", None, "dropout of the weights, the same", "注意力权重的 dropout，同上"),
-    ("ragged B16 H8 T512", None, "sequences of different lengths, the same, up to 512 tokens", "变长序列，同上，最长 512 个 token"),
+    ("dot B8 H8 T128 D64 causal", KINDS, "forward / backward, causal, 8 sequences of 128 tokens, 8 heads of width 64",
+     "前向 / 反向，因果掩码，8 个 128 token 的序列，8 个宽 64 的头"),
+    ("dot B1 H8 T4096 D128 full", KINDS, "forward / backward, 4096 tokens, 8 heads of width 128",
+     "前向 / 反向，4096 个 token，8 个宽 128 的头"),
+    ("alibi", None, "ALiBi with learned slopes: forward + backward, causal, 2048 tokens",
+     "ALiBi（斜率可学习）：前向 + 反向，因果掩码，2048 个 token"),
+    ("dropout", None, "dropout of the weights: the same", "注意力权重的 dropout：同上"),
+    ("ragged B16 H8 T512", None, "sequences of different lengths, up to 512 tokens: forward + backward",
+     "变长序列，最长 512 个 token：前向 + 反向"),
 ]
 FRONT_HEADS = {"README.md": "Times as fast as PyTorch", "README.zh-CN.md": "速度是 PyTorch 的几倍"}
 
