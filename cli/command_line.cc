@@ -56,13 +56,20 @@ struct Parser {
     app.formatter(std::make_shared<HelpFormat>());
     app.get_formatter()->column_width(34);
     for (const PositionalSpec& spec : command.positionals) {
-      app.add_option(spec.name, spec.help)->required(spec.required)->type_name("");
+      positionals.push_back(app.add_option(spec.name, spec.help));
+      positionals.back()->required(spec.required)->type_name("");
     }
-    for (const OptionSpec& spec : command.options) add_option(app, spec)->group(spec.group);
+    for (const OptionSpec& spec : command.options) {
+      options.push_back(add_option(app, spec));
+      options.back()->group(spec.group);
+    }
     app.footer(command.epilog);
   }
 
   CLI::App app;
+  // As the command has them. To find one by its name, CLI11 allocates in a function that may not
+  // throw.
+  std::vector<CLI::Option*> positionals, options;
 };
 
 std::vector<std::string> known_names(const CommandSpec& command) {
@@ -179,13 +186,14 @@ Arguments parse_arguments(const CommandSpec& command, std::vector<std::string> w
     throw Error(ErrorCode::kUsage, fmt::format("{}: {}", command.name, error.what()),
                 fmt::format("see: fovea {} --help", command.name));
   }
-  for (const PositionalSpec& spec : command.positionals) {
-    const CLI::Option* option = parser.app.get_option(spec.name);
-    if (option->count() > 0) arguments.set(spec.name, option->results());
+  for (std::size_t i = 0; i < command.positionals.size(); ++i) {
+    const CLI::Option& option = *parser.positionals[i];
+    if (option.count() > 0) arguments.set(command.positionals[i].name, option.results());
   }
-  for (const OptionSpec& spec : command.options) {
-    const CLI::Option* option = parser.app.get_option("--" + spec.name);
-    if (option->count() > 0) arguments.set(spec.name, given(*option, spec.kind));
+  for (std::size_t i = 0; i < command.options.size(); ++i) {
+    const CLI::Option& option = *parser.options[i];
+    const OptionSpec& spec = command.options[i];
+    if (option.count() > 0) arguments.set(spec.name, given(option, spec.kind));
   }
   return arguments;
 }

@@ -10,6 +10,7 @@
 #include "cli/version.h"
 #include "fovea/base/context.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/size_text.h"
 #include "fovea/config/json.h"
 #include "fovea/simd/isa.h"
 #include "fovea/simd/peak.h"
@@ -52,8 +53,8 @@ struct Doctor {
 Doctor examine() {
   Doctor doctor;
   for (const Cache& cache : caches()) {
-    doctor.caches.push_back(fmt::format("L{} {} {} KiB, shared by {}", cache.level, cache.kind,
-                                        cache.bytes >> 10, cache.shared_by));
+    doctor.caches.push_back(fmt::format("L{} {} {}, shared by {}", cache.level, cache.kind,
+                                        size_text(cache.bytes), cache.shared_by));
   }
   for (const Isa isa : available_isas()) doctor.instruction_sets.emplace_back(isa_name(isa));
   doctor.instruction_set = isa_name(current_isa());
@@ -72,8 +73,6 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   }
   return all;
 }
-
-double mib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 }  // namespace
 
@@ -98,8 +97,8 @@ int doctor(const Arguments& arguments) {
   print(fmt::format("instruction sets  {}; using {}\n", join(d.instruction_sets, " "),
                     d.instruction_set));
   print(fmt::format("multiply-adds     {:.0f} GFLOP/s on {} threads\n", d.fma_gflops, d.cores));
-  print(fmt::format("memory            {:.0f} MiB, {:.0f} MiB available ({})\n",
-                    mib(d.memory_bytes), mib(d.available_memory_bytes), d.available_memory_reason));
+  print(fmt::format("memory            {}, {} available ({})\n", size_text(d.memory_bytes),
+                    size_text(d.available_memory_bytes), d.available_memory_reason));
   return 0;
 }
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -191,7 +190,6 @@ int generate(const Arguments& arguments) {
   for (const std::string& prompt : prompts) {
     loaded.tokenizer->encode(prompt, "prompt");  // before anything is printed
   }
-  std::signal(SIGPIPE, SIG_IGN);  // whoever has read enough ends the text, not the command
   const double began = monotonic_seconds();
   const index tokens =
       Writer(context, loaded, options, texts.samples, arguments.on("json")).write(prompts);

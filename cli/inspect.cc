@@ -47,6 +47,7 @@ LanguageModelSettings newest_settings(const fs::path& folder, std::vector<fs::pa
     try {
       return load_settings(checkpoints.back());
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::kOutOfMemory) throw;
       warn(error.what());
     }
   }

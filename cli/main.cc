@@ -7,6 +7,7 @@
 #include <csignal>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
@@ -167,12 +168,11 @@ int run(std::vector<std::string> words) {
 
 int main(int argc, char** argv) {
   using namespace fovea::cli;
-  // A caller that ignores SIGPIPE passes that on; a closed pipe shall end a command quietly.
-  std::signal(SIGPIPE, SIG_DFL);
-  std::vector<std::string> words(argv + 1, argv + argc);
-  const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
+  open_standard_streams();
+  std::signal(SIGPIPE, SIG_IGN);  // a pipe that is closed is seen where it is written to
+  const bool json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
   try {
-    const int status = run(std::move(words));
+    const int status = run({argv + std::min(argc, 1), argv + argc});
     if (status == 0) close_log();
     return status;
   } catch (const std::exception& error) {

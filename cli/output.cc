@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <new>
 #include <string>
+#include <system_error>
 
 #include "cli/log_file.h"
 #include "fovea/base/error.h"
@@ -22,8 +23,9 @@ namespace {
 
 // One process has one stderr: how it is used is a state of the process.
 struct Messages {
+  Messages() { log.exceptions(std::ios::badbit); }  // so that nothing is left out where memory ends
+
   MessageOptions options;
-  ErrorFormat errors = ErrorFormat::kText;
   LogFile log_file;
   std::ostream log{&log_file};
 };
@@ -32,20 +34,42 @@ Messages& messages() {
   return state;
 }
 
+// Not among them: it is asked for where there is no memory for anything.
+constinit ErrorFormat format_of_errors = ErrorFormat::kText;
+
 constexpr std::string_view kRed = "\x1b[1;31m";
 constexpr std::string_view kYellow = "\x1b[33m";
 constexpr std::string_view kCyan = "\x1b[36m";
 constexpr std::string_view kPlain = "\x1b[0m";
 
+// Returns 0, or errno of the write that failed. Nothing is allocated.
+int write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+// A line for stderr, and as the log has it. Where stderr leads nowhere, the work goes on.
+struct Line {
+  std::string colored, plain;
+
+  void say() const {
+    write_all(STDERR_FILENO, colored);
+    if (std::ostream* log = log_stream()) *log << plain << std::flush;
+  }
+};
+
 // "error[E0301]: what", the label in its colour where there are colours.
-void say_labelled(std::string_view label, std::string_view ink, std::string_view text) {
+Line labelled(std::string_view label, std::string_view ink, std::string_view text) {
   const std::string safe = escape_text(text);
-  const bool color = message_terminal().color;
-  const std::string line = color ? fmt::format("{}{}:{} {}\n", ink, label, kPlain, safe)
-                                 : fmt::format("{}: {}\n", label, safe);
-  std::fwrite(line.data(), 1, line.size(), stderr);
-  std::fflush(stderr);
-  if (std::ostream* log = log_stream()) *log << label << ": " << safe << std::endl;
+  Line line{.colored = {}, .plain = fmt::format("{}: {}\n", label, safe)};
+  line.colored =
+      message_terminal().color ? fmt::format("{}{}:{} {}\n", ink, label, kPlain, safe) : line.plain;
+  return line;
 }
 
 struct ErrorReport {
@@ -100,11 +124,29 @@ std::string_view hint_for(ErrorCode code) {
     case ErrorCode::kDiskFull:
       return "free some space, or write to another disk";
     case ErrorCode::kOutOfMemory:
-      return "use a smaller model, --batch-size or --block";
+      return "free some memory, or make what is computed smaller";
     case ErrorCode::kDiverged:
       return "lower --lr, warm up longer (--warmup) or clip (--clip 1)";
   }
   return "see: fovea --help";
+}
+
+// The system says it by a code of its own: of a folder that cannot be listed, of a thread.
+bool is_out_of_memory(const std::exception& error) {
+  const auto* const system = dynamic_cast<const std::system_error*>(&error);
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         (system != nullptr && system->code() == std::errc::not_enough_memory);
+}
+
+// The same as report says, ready to be written: there is no memory to put it together.
+void say_memory_is_out(ErrorFormat format) {
+  write_all(STDERR_FILENO,
+            "error[E0601]: not enough memory\n"
+            "hint: free some memory, or make what is computed smaller\n");
+  if (format != ErrorFormat::kJson) return;
+  write_all(STDOUT_FILENO,
+            "{\"error\":\"E0601\",\"message\":\"not enough memory\","
+            "\"hint\":\"free some memory, or make what is computed smaller\"}\n");
 }
 
 ErrorReport describe(const std::exception& error, ErrorCode& code) {
@@ -114,7 +156,7 @@ ErrorReport describe(const std::exception& error, ErrorCode& code) {
   if (const auto* known = dynamic_cast<const Error*>(&error)) {
     code = known->code();
     hint = known->hint();
-  } else if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+  } else if (is_out_of_memory(error)) {
     code = ErrorCode::kOutOfMemory;
     message = "not enough memory";
   } else if (dynamic_cast<const std::filesystem::filesystem_error*>(&error) != nullptr) {
@@ -126,12 +168,20 @@ ErrorReport describe(const std::exception& error, ErrorCode& code) {
 
 }  // namespace
 
-bool print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
-    return true;
+void open_standard_streams() noexcept {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest number that is free is this one. Without /dev, a folder: it cannot be written,
+    // too.
+    const int mode = descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY;
+    if (::open("/dev/null", mode) < 0) ::open("/", O_RDONLY);
   }
-  if (errno == EPIPE) return false;  // not our error
-  throw Error(ErrorCode::kWrite, fmt::format("standard output: {}", std::strerror(errno)),
+}
+
+bool print(std::string_view text) {
+  const int error = write_all(STDOUT_FILENO, text);
+  if (error == 0 || error == EPIPE) return error == 0;  // whoever reads no more has read enough
+  throw Error(ErrorCode::kWrite, fmt::format("standard output: {}", std::strerror(error)),
               "check where the output goes");
 }
 
@@ -141,7 +191,7 @@ void set_messages(const MessageOptions& options, ErrorFormat errors) {
                 "choose one: --quiet says less, --verbose says more");
   }
   messages().options = options;
-  messages().errors = errors;
+  format_of_errors = errors;
   if (options.log_file.empty()) return;
   messages().log_file.open(options.log_file);
 }
@@ -161,9 +211,7 @@ bool quiet() { return messages().options.quiet; }
 
 void say(std::string_view line) {
   const std::string safe = escape_text(line) + "\n";
-  std::fwrite(safe.data(), 1, safe.size(), stderr);
-  std::fflush(stderr);
-  if (std::ostream* log = log_stream()) *log << safe << std::flush;
+  Line{.colored = safe, .plain = safe}.say();
 }
 
 void note(std::string_view line) {
@@ -174,18 +222,29 @@ void detail(std::string_view line) {
   if (messages().options.verbose) say(line);
 }
 
-void warn(std::string_view line) { say_labelled("warning", kYellow, line); }
+void warn(std::string_view line) { labelled("warning", kYellow, line).say(); }
 
-int report(const std::exception& error, ErrorFormat format) {
-  ErrorCode code;
-  const ErrorReport described = describe(error, code);
-  say_labelled(fmt::format("error[{}]", described.error), kRed, described.message);
-  say_labelled("hint", kCyan, described.hint);
-  if (format == ErrorFormat::kJson || messages().errors == ErrorFormat::kJson) {
-    std::fprintf(stdout, "%s\n", to_json_line(described).c_str());
-    std::fflush(stdout);
+int report(const std::exception& error, ErrorFormat format) noexcept {
+  if (format_of_errors == ErrorFormat::kJson) format = ErrorFormat::kJson;
+  int status = 0;
+  try {
+    ErrorCode code;
+    const ErrorReport described = describe(error, code);
+    const Line what = labelled(fmt::format("error[{}]", described.error), kRed, described.message);
+    const Line hint = labelled("hint", kCyan, described.hint);
+    const std::string object = to_json_line(described) + "\n";
+    const std::string both = what.colored + hint.colored;
+    // From here on nothing but the log takes memory, and it comes last.
+    write_all(STDERR_FILENO, both);
+    if (format == ErrorFormat::kJson) write_all(STDOUT_FILENO, object);
+    status = info(code).exit_status;
+    if (std::ostream* log = log_stream()) *log << what.plain << hint.plain << std::flush;
+  } catch (...) {
+    if (status != 0) return status;
+    say_memory_is_out(format);
+    status = info(ErrorCode::kOutOfMemory).exit_status;
   }
-  return info(code).exit_status;
+  return status;
 }
 
 }  // namespace fovea::cli

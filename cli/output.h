@@ -48,8 +48,14 @@ Terminal message_terminal();
 std::ostream* log_stream();
 bool quiet();
 
-/// To stdout, at once. Says false if it is a pipe that nobody reads any more (and SIGPIPE is
-/// ignored). Throws kWrite if it cannot be written.
+/// Opens stdin, stdout and stderr where the process was started without them, so that no file that
+/// is opened later gets their number: nothing can be read, what is printed is an error, and what is
+/// said goes nowhere. Comes before anything else is opened.
+void open_standard_streams() noexcept;
+
+/// To stdout, at once. Says false if it is a pipe that nobody reads any more, which is no error:
+/// the command goes on, or ends, with the status that it would have had. Throws kWrite if it cannot
+/// be written.
 bool print(std::string_view text);
 
 /// One line to stderr and the log; what comes from data is made safe for a terminal.
@@ -62,7 +68,7 @@ void warn(std::string_view line);
 
 /// One line "error[E0303]: ..." and one line "hint: ..." on stderr; with kJson (or where
 /// set_messages said so) also one object {"error": ..., "message": ..., "hint": ...} on stdout.
-/// Returns the exit status.
-int report(const std::exception& error, ErrorFormat format);
+/// Returns the exit status. Where there is no memory left to say what went wrong, it says that.
+int report(const std::exception& error, ErrorFormat format) noexcept;
 
 }  // namespace fovea::cli

@@ -33,7 +33,6 @@ void listen_to_signals() {
   handle(SIGTERM, note_stop);
   handle(SIGUSR1, note_save);
   handle(SIGUSR2, note_stop);
-  handle(SIGPIPE, SIG_IGN);
 }
 
 Request requested() {

@@ -10,6 +10,7 @@
 
 #include "cli/output.h"
 #include "fovea/base/check.h"
+#include "fovea/base/size_text.h"
 #include "fovea/config/json.h"
 #include "fovea/report/progress.h"
 #include "fovea/simd/isa.h"
@@ -25,8 +26,6 @@ std::string counted(index n, std::string_view what) {
 bool fits(const RunCost& cost, const MemoryLimit& memory) {
   return cost.memory_bytes <= static_cast<double>(memory.bytes);
 }
-
-double mib(double bytes) { return bytes / (1 << 20); }
 
 struct DryRun {
   index parameters = 0;
@@ -102,11 +101,10 @@ Summary summary_of(const TrainResult& result, index parameters, double seconds) 
 
 void require_memory(const RunCost& cost, const MemoryLimit& memory) {
   if (fits(cost, memory)) return;
-  throw Error(
-      ErrorCode::kOutOfMemory,
-      fmt::format("training would take {:.0f} MiB; {:.0f} MiB are available ({})",
-                  mib(cost.memory_bytes), mib(static_cast<double>(memory.bytes)), memory.reason),
-      "choose a smaller --batch-size, --block, --width or --layers");
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("training would take {}; {} are available ({})",
+                          size_text(cost.memory_bytes), size_text(memory.bytes), memory.reason),
+              "choose a smaller --batch-size, --block, --width or --layers");
 }
 
 void describe_run(const Context& context, const LanguageModelRun& run, const RunCost& cost,
@@ -120,9 +118,8 @@ void describe_run(const Context& context, const LanguageModelRun& run, const Run
              ? fmt::format("validation: {} targets, {} batches",
                            run.validation->sequences().target_count(), run.validation->size())
              : "validation: none");
-  detail(fmt::format("model: {} parameters; about {:.0f} MiB of {:.0f} MiB will be used ({})",
-                     cost.parameters, mib(cost.memory_bytes),
-                     mib(static_cast<double>(memory.bytes)), memory.reason));
+  detail(fmt::format("model: {} parameters; about {} of {} will be used ({})", cost.parameters,
+                     size_text(cost.memory_bytes), size_text(memory.bytes), memory.reason));
 }
 
 void print_forecast(const RunForecast& forecast, bool json) {
@@ -148,8 +145,8 @@ void print_forecast(const RunForecast& forecast, bool json) {
   print(fmt::format("tokens an update  {}\n", dry.tokens_per_update));
   print(fmt::format("FLOPs an update   {:.4g}\n", dry.flops_per_update));
   if (dry.updates > 0) print(fmt::format("FLOPs             {:.4g}\n", dry.flops));
-  print(fmt::format("predicted memory  {:.0f} MiB of {:.0f} MiB ({})\n", mib(cost.memory_bytes),
-                    mib(static_cast<double>(memory.bytes)), memory.reason));
+  print(fmt::format("predicted memory  {} of {} ({})\n", size_text(cost.memory_bytes),
+                    size_text(memory.bytes), memory.reason));
   if (!dry.fits) print("                  too much: the run would be refused\n");
   print(fmt::format("estimated time    {} ({})\n", format_duration(time.seconds), time.basis));
 }

@@ -82,4 +82,12 @@ void TrainingLog::finish() {
   for (Progress& progress : shown_) progress.finish();
 }
 
+// Behind an error, the last line is a wish.
+TrainingLog::~TrainingLog() {
+  try {
+    finish();
+  } catch (...) {
+  }
+}
+
 }  // namespace fovea::cli

@@ -17,7 +17,7 @@ class TrainingLog final : public TrainingObserver {
  public:
   /// `updates` of the whole run; 0: not known.
   TrainingLog(index updates, ProgressKind kind) : updates_(updates), kind_(kind) {}
-  ~TrainingLog() override { finish(); }
+  ~TrainingLog() override;
 
   void begins(const RunState& state) override;
   void noticed(const std::string& what) override;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/base/memory.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ constexpr std::size_t kMostBytes = std::size_t{PTRDIFF_MAX} / kAlignment * kAlig
 
 [[noreturn]] void fail_allocation(std::size_t bytes) {
   throw Error(ErrorCode::kOutOfMemory, fmt::format("cannot allocate {} bytes", bytes),
-              "make the model, the batch or the block smaller");
+              "free some memory, or make the tensors smaller");
 }
 
 std::size_t round_up(std::size_t bytes) {
@@ -137,9 +138,38 @@ std::size_t Arena::in_use() const {
 
 namespace {
 
+// A thread's arena goes with the thread. A thread_local object with a destructor would do, but
+// where memory runs out at its first use, glibc ends the process: a key of POSIX threads says so
+// instead.
+class ArenaKey {
+ public:
+  ArenaKey() {
+    const int error = pthread_key_create(&key_, [](void* arena) {
+      delete static_cast<Arena*>(arena);
+      arena_of_thread = nullptr;
+    });
+    if (error != 0) throw std::bad_alloc();
+  }
+
+  Arena& arena() const {
+    if (arena_of_thread == nullptr) {
+      auto arena = std::make_unique<Arena>();
+      if (pthread_setspecific(key_, arena.get()) != 0) throw std::bad_alloc();
+      arena_of_thread = arena.release();
+    }
+    return *arena_of_thread;
+  }
+
+ private:
+  static constinit thread_local Arena* arena_of_thread;
+  pthread_key_t key_{};
+};
+
+constinit thread_local Arena* ArenaKey::arena_of_thread = nullptr;
+
 Arena& thread_arena() {
-  thread_local Arena arena;
-  return arena;
+  static const ArenaKey key;
+  return key.arena();
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -28,6 +30,10 @@ void pause() {
 
 constinit std::atomic<Pool*> pool_of_process{nullptr};
 
+// A child of fork has no way to say that there is no memory for its pool: the room is there
+// already.
+alignas(Pool) constinit std::byte room_of_pool[sizeof(Pool)]{};
+
 // The pool's mutex is held for some nanoseconds at a time: to sleep until it is free, and be woken,
 // would take a thousand times as long.
 std::unique_lock<std::mutex> lock_soon(std::mutex& mutex) {
@@ -41,14 +47,15 @@ std::unique_lock<std::mutex> lock_soon(std::mutex& mutex) {
 }  // namespace
 
 // The pool is never destroyed: its workers sleep in it until the process ends. In a forked child
-// the workers are gone and the mutex may be held: it starts afresh. pthread_once, unlike a static
-// local, knows of a fork in its midst.
+// the workers are gone and the mutex may be held: it starts afresh, in the same place.
+// pthread_once, unlike a static local, knows of a fork in its midst.
 Pool& Pool::process_pool() {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   if (Pool* const pool = pool_of_process.load(std::memory_order_acquire)) return *pool;
   pthread_once(&once, [] {
-    pthread_atfork(nullptr, nullptr, [] { pool_of_process = new Pool; });
-    pool_of_process = new Pool;
+    const auto begin = [] { pool_of_process = new (room_of_pool) Pool; };
+    pthread_atfork(nullptr, nullptr, begin);  // if it fails, only a child of fork would miss it
+    begin();
   });
   return *pool_of_process.load(std::memory_order_acquire);
 }
@@ -106,6 +113,8 @@ void Pool::grow(int workers) {
       std::thread([this] { worker_main(); }).detach();
     } catch (const std::system_error&) {
       return;  // no more threads to be had: the work is done by those there are
+    } catch (const std::bad_alloc&) {
+      return;  // nor memory for one
     }
   }
 }

@@ -37,6 +37,16 @@ class Json {
   Json(Array value) : value_(std::move(value)) {}
   Json(Object value) : value_(std::move(value)) {}
 
+  // Not the variant's own copy: where memory runs out in it, libstdc++ 12 destroys a value that was
+  // never built, if every alternative is one that it takes to be never without a value.
+  Json(const Json& other) {
+    other.visit([this](auto value) { value_ = std::move(value); });
+  }
+  Json(Json&&) noexcept = default;
+  Json& operator=(const Json& other) { return *this = Json(other); }
+  Json& operator=(Json&&) noexcept = default;
+  ~Json() = default;
+
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   /// The value if it is a T, else nullptr. A whole number that was parsed is a std::int64_t, and a
   /// std::uint64_t only where it is too large for that; any other number is a double.

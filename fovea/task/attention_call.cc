@@ -7,6 +7,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/size_text.h"
 #include "fovea/task/attention_parts.h"
 
 namespace fovea {
@@ -17,11 +18,11 @@ void require_memory(std::string_view name, const Shape& shape, index value_bytes
   const double bytes = static_cast<double>(shape.size()) * static_cast<double>(value_bytes);
   const MemoryLimit memory = available_memory();
   if (bytes <= static_cast<double>(memory.bytes)) return;
-  throw Error(ErrorCode::kOutOfMemory,
-              fmt::format("attention: {} {} takes {:.0f} MiB; {:.0f} MiB are available ({})", name,
-                          to_string(shape), bytes / (1 << 20),
-                          static_cast<double>(memory.bytes) / (1 << 20), memory.reason),
-              "ask for less to be seen, or for fewer rows");
+  throw Error(
+      ErrorCode::kOutOfMemory,
+      fmt::format("attention: {} {} takes {}; {} are available ({})", name, to_string(shape),
+                  size_text(bytes), size_text(memory.bytes), memory.reason),
+      "ask for less to be seen, or for fewer rows");
 }
 
 // A tensor of four axes; V may be const.

@@ -54,7 +54,8 @@ constexpr StoredType kStoredTypes[] = {
 }
 
 [[noreturn]] void unsupported(std::string_view where, const std::string& what) {
-  throw Error(ErrorCode::kModelWrongKind, fmt::format("{}: {}", where, what));
+  throw Error(ErrorCode::kModelWrongKind, fmt::format("{}: {}", where, what),
+              "write the tensors again, within what docs/formats.md says of safetensors");
 }
 
 /// Takes the events of the JSON parser; knows at each what may come next.

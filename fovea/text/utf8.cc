@@ -167,8 +167,6 @@ std::string escape_text(std::string_view text) {
       out += "\\r";
     } else if (c.value == U'\t') {
       out += "\\t";
-    } else if (c.value == U'\\') {
-      out += "\\\\";
     } else if (is_printable(c.value)) {
       out += bytes;
     } else {

@@ -70,7 +70,8 @@ bool looks_binary(std::string_view text);
 std::string encoding_hint(std::string_view text);
 
 /// `text` made safe for a terminal: control, bidirectional, private and unassigned characters as
-/// \n, \t, \u{202E}; bytes that are not UTF-8 as \xFF. One line, reversible by eye.
+/// \n, \t, \u{202E}; bytes that are not UTF-8 as \xFF. One line. A backslash stays as it is: what
+/// was escaped before is not escaped again.
 std::string escape_text(std::string_view text);
 
 }  // namespace fovea

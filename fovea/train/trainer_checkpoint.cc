@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run leaves on the disk, and how it goes on from there.
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,6 +49,11 @@ std::optional<index> step_of_model(const std::filesystem::path& folder) {
     const auto step = metadata.find("step");
     if (step == metadata.end()) return std::nullopt;
     return std::stoll(step->second);
+  } catch (const std::bad_alloc&) {
+    throw;  // which says nothing about the model
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kOutOfMemory) throw;
+    return std::nullopt;
   } catch (const std::exception&) {
     return std::nullopt;
   }

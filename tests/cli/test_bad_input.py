@@ -215,10 +215,10 @@ class BadOptions(CommandTest):
                 self.refused(2, f"--{option}", "99999999999999999999999", needles=[option])
 
     def test_too_large_for_memory(self):
-        self.refused(6, "--layers", "1000", "--width", "16384", "--heads", "16", needles=["MiB"])
+        self.refused(6, "--layers", "1000", "--width", "16384", "--heads", "16", needles=["TiB; "])
 
     def test_batch_too_large_for_memory(self):
-        self.refused(6, "--batch-size", "30000000", needles=["MiB"])
+        self.refused(6, "--batch-size", "30000000", needles=["iB; "])
 
     def test_memory_limit_is_seen_before_the_first_step(self):
         def limit():
@@ -340,7 +340,7 @@ class BadOutput(CommandTest):
         process.stdout.close()
         said = process.stderr.read()
         process.stderr.close()
-        process.wait()
+        self.assertEqual(process.wait(), 0)
         self.assertEqual(said, b"")
 
     def test_generate_ends_where_nobody_reads_on(self):

@@ -154,7 +154,8 @@ TEST(EscapeText, ShowsWhatCannotBeSeen) {
   EXPECT_EQ(escape_text("\x1B[31m"), "\\u{1B}[31m");
   EXPECT_EQ(escape_text("\u202Eevil\u2028"), "\\u{202E}evil\\u{2028}");
   EXPECT_EQ(escape_text("\uFEFF\uE000"), "\\u{FEFF}\\u{E000}");
-  EXPECT_EQ(escape_text("a\\n\xFF"), "a\\\\n\\xFF");
+  EXPECT_EQ(escape_text("a\\n\xFF"), "a\\n\\xFF");
+  EXPECT_EQ(escape_text(escape_text("\x1B[31m\n\xFF")), escape_text("\x1B[31m\n\xFF"));
   EXPECT_EQ(escape_text("👩\u200D👧"), "👩\u200D👧");
 }
 
