@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of the parameters of a call: sums over all its scores, whose order does not depend on
-// who computes what.
+// Gradients of the parameters of a call: sums over all its scores, in an order that does not depend
+// on threads.
 #pragma once
 
 #include <vector>
@@ -21,9 +21,9 @@ class GradientSums {
   /// Counts `chunks` times the tables of heads [first_head, last_head); returns the number of the
   /// first.
   index add_tables(index first_head, index last_head, index chunks);
-  /// Room for all that were counted, all 0. Before any table is written.
+  /// Allocates all counted tables, filled with 0. Call it before any table is written.
   void allocate() { sums_.resize(head_of_.size() * static_cast<std::size_t>(size_)); }
-  /// nullptr before there is room.
+  /// nullptr before the tables are allocated.
   double* table(index number) const {
     return sums_.empty() ? nullptr : sums_.data() + number * size_;
   }
@@ -35,7 +35,7 @@ class GradientSums {
   /// value 0. delta [T'] is dO . O.
   void set_sink(index table, const AttentionSaved<T>& saved, const Sequence& sequence,
                 const T* delta) const;
-  /// Hands the finished sums to the parts and the sink.
+  /// Gives the finished sums to the parts and the sink.
   void store() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fused kernels share with the functions that start them.
+// Constants and types of the fused kernels and of the functions that start them.
 #pragma once
 
 #include "fovea/attention/attention.h"

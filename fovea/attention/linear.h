@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that are the scores themselves, in another order of the sums: o = q (k^T v) takes
-// O(n D Dv) instead of O(n^2 (D + Dv)) (Katharopoulos et al. 2020, sections 3.2 and 3.3, with the
-// identity as the feature map).
+// Linear attention, for weights that are the scores themselves: o = q (k^T v) takes O(n D Dv)
+// instead of O(n^2 (D + Dv)) (Katharopoulos et al. 2020, sections 3.2 and 3.3, with the identity as
+// the feature map).
 //
 // Every result has the same form, out_x = scale * sum over y of (a_x . b_y) c_y:
 //
@@ -15,15 +15,15 @@
 
 namespace fovea {
 
-/// May the sums of the call be reordered? Without a norm, bias, value part and dropout, if the mask
-/// is causal or cuts lengths alone. The score must be a product of rows, as they are or made.
+/// Can the call be computed so? It must have no norm, bias, value part or dropout; a mask that is
+/// causal or cuts lengths; and a dot product of rows, transformed or not, as its score.
 template <class T>
 bool is_linear(const Attention<T>& attention);
-/// And does nobody want to see the weights?
+/// The same, and no observer needs the weights.
 template <class T>
 bool is_linear(const Attention<T>& attention, const AttentionOutputs<T>& out);
 
-/// For calls that were checked.
+/// For checked calls.
 template <class T>
 void linear_forward(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in,
                     const AttentionOutputs<T>& out);
@@ -32,7 +32,7 @@ void linear_backward(const Context& ctx, const Attention<T>& attention,
                      const AttentionInputs<T>& in, View<const T> d_o,
                      const AttentionGradients<T>& gradients);
 
-/// Two for each multiplication with its addition.
+/// A multiplication with its addition counts as two.
 struct LinearFlops {
   double forward, backward;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call whose rows of q and k are made into others first (row_map.h), as a call with a plain dot
-// product. It holds what is made: memory linear in the rows.
+// A call that transforms rows of q and k (row_map.h), as a call with a plain dot product. It owns
+// the transformed rows: memory linear in their number.
 #pragma once
 
 #include <vector>
@@ -13,18 +13,18 @@ namespace fovea {
 template <class T>
 class MappedCall {
  public:
-  /// The call must have been checked; `attention` and what `in` shows must outlive this.
+  /// The call must be checked; `attention` and the memory of `in` must outlive this.
   MappedCall(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in);
 
   const Attention<T>& attention() const { return dot_; }
   const AttentionInputs<T>& in() const { return made_; }
 
-  /// Where the backward of the dot product writes.
+  /// The gradients that the backward of the dot product writes.
   AttentionGradients<T> gradients(const AttentionGradients<T>& wanted);
-  /// What it wrote there becomes the gradients of q, of k, and of the score's weights.
+  /// Turns them into the gradients of q, of k, and of the score's weights.
   void pull(const Context& ctx, const AttentionGradients<T>& wanted) const;
 
-  /// Bytes of everything that a backward makes.
+  /// Bytes of all transformed rows and gradients of a backward.
   static double bytes(const Attention<T>& attention, const AttentionInputs<T>& in);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The observers of one query tile of the forward, and what they keep until it is complete.
+// The observers of one query tile of the forward, and their state until it is complete.
 #pragma once
 
 #include "fovea/attention/attention.h"
@@ -31,7 +31,7 @@ class TileObservers {
   T* state_ = nullptr;
 };
 
-/// Values that the observers keep of one tile.
+/// Number of values that the observers store per tile.
 template <class T>
 index observer_values(const Observe<T>& observe, const Sequence& sequence, index stride);
 

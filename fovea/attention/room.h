@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory tiles take: told to the allocation and to the plan alike.
+// How much memory tiles take: used by the allocation and by the plan.
 #pragma once
 
 #include <algorithm>
@@ -8,11 +8,11 @@
 
 namespace fovea {
 
-/// Tiles that take turns with each block of the rows that all of them read. Rows that stay in a
-/// core's second cache are read by one tile after another. Longer ones would come from the third
-/// cache or from memory for each tile, and come once for all that take turns, whose own buffers
-/// then come and go between the caches. At 4096 tokens, 8 heads and D 128, forward and backward
-/// take .68 and .88 of the time. A function of sizes and of the instruction set.
+/// Number of tiles that use each block of rows in turn. Rows that fit into a core's L2 cache are
+/// read by one tile after another. Longer ones would come from L3 or memory for each tile; if tiles
+/// take turns, they come once for all, while the tiles' own buffers move between the caches. At
+/// 4096 tokens, 8 heads and D 128, forward and backward take .68 and .88 of the time. A function of
+/// sizes and of the instruction set.
 inline constexpr index kMostTilesTogether = 8;
 inline constexpr index kSecondCacheBytes = 1 << 20;
 inline index tiles_together(index bytes_read, index bytes_of_tile,
@@ -48,7 +48,7 @@ index query_tiles_together(index D, index Dv, index keys, index observed, index 
   return tiles_together(keys * (D + Dv) * kSize, (room.own() + observed) * kSize, cache);
 }
 
-/// The widths of a call, as they are and in whole vectors.
+/// The widths of a call, exact and rounded up to whole vectors.
 struct BackwardWidths {
   index D, Dv, Dp, Dvp;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made of rows of q and k before they meet: with it, a score is the scale times a dot
-// product, and one kernel serves them all.
+// Transforms of rows of q and k, after which the score is a scaled dot product: one kernel computes
+// them all.
 //
 //   rotary    r = row, its pairs of columns turned by their angles at this position
 //   cosine    r / |r|
@@ -17,11 +17,11 @@ namespace fovea {
 template <class T>
 class RotaryTable {
  public:
-  RotaryTable() = default;  // turns nothing
+  RotaryTable() = default;  // rotates nothing
   RotaryTable(const Context& ctx, const Rotary& rotary, index D, index first, index last);
 
   bool empty() const { return turns_.empty(); }
-  /// to = row, turned. They may be the same.
+  /// to = row, rotated. They may be the same.
   void turn(const T* row, index position, T* to) const { turn_by(row, position, T{1}, to); }
   /// The transpose of turn().
   void turn_back(const T* row, index position, T* to) const { turn_by(row, position, T{-1}, to); }
@@ -44,19 +44,19 @@ class RowMap {
   /// For rows of D values at positions [first, last].
   RowMap(const Context& ctx, const Attention<T>& attention, index D, index first, index last);
 
-  /// Is anything made of the rows?
+  /// Does it transform rows at all?
   static bool needed(const Attention<T>& attention);
-  /// Values of what is made of a row.
+  /// Width of a transformed row.
   static index width(const Attention<T>& attention, index D);
-  /// Values kept for each position.
+  /// Number of values stored per position.
   static index kept(const Attention<T>& attention, index D);
 
   /// to [width]
   void query(const T* q, index head, index position, T* to) const;
   void key(const T* k, index position, T* to) const;
 
-  /// dq [D] and dk [D], overwritten, given the gradient of what was made. A row whose gradient is 0
-  /// gets 0, whatever it holds.
+  /// Overwrites dq [D] and dk [D], given the gradient of the transformed row. If that gradient is 0
+  /// they become 0, even for a row with NaN.
   void pull_query(const T* q, index head, index position, const T* dto, T* dq) const;
   void pull_key(const T* k, index position, const T* dto, T* dk) const;
   /// Adds to the gradient of the weights of a head, sums [2 D].

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of a call do to a tile of scores and of weights, forward and backward: the only
-// place where it happens.
+// Applies the parts of a call to a tile of scores and weights, forward and backward. All kernels
+// use these functions.
 #pragma once
 
 #include "fovea/attention/attention.h"
@@ -22,14 +22,14 @@ struct TileScores {
 template <class T>
 void transform_scores(const Attention<T>& attention, const TileScores<T>& scores);
 
-/// Undoes the bias parts, last to first: the tile holds the gradient of the final scores and
+/// Backward of the bias parts, last to first: the tile holds the gradient of the final scores and
 /// becomes that of the scaled ones. `gradients.parameters` holds the sums of all parts, one after
 /// another.
 template <class T>
 void pull_scores(const Attention<T>& attention, const TileScores<T>& dscores,
                  const TileGradients<T>& gradients);
 
-/// Adds what the value parts give to the weights of a tile: o[c][r], c of Dv, r of the queries.
+/// Adds the weighted vectors of the value parts of a tile: o[c][r], c of Dv, r of the queries.
 template <class T>
 void add_values(const Values<T>& values, const TileSite& site, const ScoreTile<const T>& weights,
                 Rows<T> o);
@@ -44,7 +44,7 @@ template <class T>
 void pull_value_parameters(const Values<T>& values, const TileSite& site,
                            const ScoreTile<const T>& weights, Rows<const T> d_o, double* sums);
 
-/// Values that the gradients of all parts need for one head.
+/// Number of sums per head for the gradients of all parts.
 template <class Family>
 index gradient_size_of(const Parts<Family>& parts) {
   index size = 0;
@@ -52,7 +52,7 @@ index gradient_size_of(const Parts<Family>& parts) {
   return size;
 }
 
-/// Parts that look at the score once more in the backward: transform_scores keeps it for them.
+/// Parts that read the score again in the backward: transform_scores stores it for them.
 template <class T>
 index parts_with_scores(const Bias<T>& bias) {
   index count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vectors by relative position (shaw_table.h) do to a tile, and a tile to them. Compiled for
-// every instruction set.
+// Tiles with vectors by relative position (shaw_table.h), forward and backward. Compiled for every
+// instruction set.
 #pragma once
 
 #include "fovea/attention/shaw_table.h"
@@ -13,7 +13,7 @@ template <class T>
 void add_shaw_products(const TileSite& site, const ShawTable<T>& table, Rows<const T> x, T factor,
                        const ScoreTile<T>& tile);
 
-/// What pull_shaw_products() may add to.
+/// The sums that pull_shaw_products() adds to.
 template <class T>
 struct ShawGradients {
   Rows<T> dx;                ///< [queries, W], or without data
@@ -36,8 +36,8 @@ template <class T>
 void add_shaw_vectors(const TileSite& site, const ShawTable<T>& table,
                       const ScoreTile<const T>& weights, Rows<T> o);
 
-/// A table as a tile, or some queries of it, meets it: its slots are the rows whose distance j - p
-/// occurs, ascending. What lies wholly beyond the clip has one slot.
+/// The rows of a table that a tile, or some of its queries, needs: one slot per distance j - p that
+/// occurs, ascending. A tile wholly beyond the clip has one slot.
 template <class T>
 struct ShawTile {
   index queries, keys;

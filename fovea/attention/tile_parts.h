@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of a tile a mask can keep: the rest is never computed.
+// The parts of a tile that a mask may keep; the rest is skipped.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +22,13 @@ inline Span hull(const Span& a, const Span& b) {
 }
 
 /// A tile in steps of 16 rows and 16 lanes, whole vectors of every instruction set. Under a causal
-/// mask a diagonal square of 64 x 64 becomes 10 of its 16 steps. What lies outside the parts has
-/// been refused by the mask's ranges, so that apply() sets it to -infinity.
+/// mask a diagonal square of 64 x 64 becomes 10 of its 16 steps. Scores outside the parts are
+/// outside the mask's ranges, so apply() sets them to -infinity.
 class TileParts {
  public:
   /// The whole tile.
   TileParts(index rows, index lanes);
-  /// What the mask's ranges leave of a tile whose rows have `stride` values.
+  /// The part of a tile inside the mask's ranges; rows have `stride` values.
   TileParts(const Mask& mask, const TileSite& site, TileLanes lanes, index stride);
 
   /// Calls f(rows, lanes) for each run of rows with the same lanes, ascending; none without lanes.
