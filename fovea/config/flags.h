@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields as command-line options and environment variables, described for whoever parses them.
+// Fields as command-line options and environment variables, described for their parsers.
 #pragma once
 
 #include <functional>

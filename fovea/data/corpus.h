@@ -38,9 +38,9 @@ struct Corpus {
 /// kOptionValue for a fraction outside [0, 1); kInputTooSmall if a fraction above 0 holds nothing.
 Corpus read_corpus(const CorpusOptions& options);
 
-/// The files one after another, byte for byte, but for a newline after a file that does not end
-/// with one, if another follows. Appends to `notes`, unless null.
-/// Throws kMissingInput, kNotARegularFile, kRead, kEmptyInput, kEncoding; each names the file.
+/// The files joined, byte for byte, with a newline added after a file that does not end with one,
+/// if another follows. Appends to `notes`, unless null. Throws kMissingInput, kNotARegularFile,
+/// kRead, kEmptyInput, kEncoding; each names the file.
 std::string read_text(std::span<const std::string> files, TextEncoding encoding,
                       std::vector<std::string>* notes = nullptr);
 

@@ -41,22 +41,22 @@ class PackedWeight {
 struct Parameter {
   std::string name;  ///< unique in its model: "blocks.0.attention.qkv.weight"
   Tensor value;
-  /// Of value's shape and type; without memory until the first backward. To be read; who writes it
-  /// by hand takes gradient_to_write().
+  /// Shape and type of `value`; without memory until the first backward. Read only: to write it,
+  /// call gradient_to_write().
   Tensor gradient;
   Decay decay = Decay::kYes;
-  std::uint64_t version = 0;  ///< whoever changes `value` adds one: packed forms are made again
-  bool has_gradient = false;  ///< false: `gradient` is zero, whatever lies in its memory
-  /// If known: all rows of `gradient` but these (some more than once) lie in memory as zeros. A
-  /// table of words is zero but for the words of a step, and only theirs have to be cleared for the
+  std::uint64_t version = 0;  ///< add one when you change `value`: packed copies are renewed
+  bool has_gradient = false;  ///< false: `gradient` counts as zero, whatever is in its memory
+  /// If known: all rows of `gradient` except these (repeats allowed) are zero in memory. In a token
+  /// table only the rows of the tokens of a step are not zero, so only they must be cleared for the
   /// next.
   std::optional<std::vector<std::int32_t>> used_rows;
   PackedWeight packed;
 
-  /// Makes the gradient zero, without writing a byte: the next backward overwrites it. Backward
-  /// passes without a clear in between add up.
+  /// Makes the gradient zero without writing memory: the next backward overwrites it. Without a
+  /// clear in between, backward passes add up.
   void clear_gradient() { has_gradient = false; }
-  /// The gradient for the optimizer to read, with zeros where no backward has reached it.
+  /// The gradient for the optimizer to read; zero where no backward has written it.
   const Tensor& finished_gradient();
   /// The same, to write by hand.
   Tensor& gradient_to_write();

@@ -34,7 +34,7 @@ struct LossOptions {
 };
 
 /// Parameters change only from outside (optimizer, checkpoint); all functions are const and may be
-/// called from several threads at once, each with its own tape or decoder, while nobody trains.
+/// called from several threads at once, each with its own tape or decoder, while no thread trains.
 class LanguageModel {
  public:
   /// Throws as resolve() does, and kOutOfMemory.

@@ -15,7 +15,7 @@ struct PlotPoint {
 
 enum class Ink { kBlue, kOrange };
 
-/// How a curve is drawn; within one ink these are told apart at a glance.
+/// How a curve is drawn; distinguishable within one colour.
 enum class Stroke {
   kFaint,  ///< thin and pale: noise behind the other curves, which decide how high the y axis goes
   kDashed,
@@ -53,7 +53,7 @@ struct Plot {
 std::string draw_svg(const Plot& plot);
 
 /// The losses of a run, over updates. Three means of the training loss that are easily confused:
-/// they are measured at different weights (spec T9, T10), and so are told apart by stroke and name.
+/// they are measured at different weights (spec T9, T10), so they differ in stroke and name.
 struct LossCurves {
   std::string title = "loss";
   std::vector<PlotPoint> last_batch = {};     ///< of each update alone
