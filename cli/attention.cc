@@ -221,7 +221,7 @@ int attention(const Arguments& arguments) {
   if (!output.empty()) check_output(output, input, arguments.on("overwrite"));
   if (arguments.has("isa")) pin_isa(isa_from_name(arguments.text("isa")));
   const Context context = context_of(arguments);
-  const AttentionTensors tensors(read_tensors(input), attention_tensor_specs(), input);
+  const AttentionTensors tensors = read_attention_tensors(settings, TensorFile(input), input);
   Json::Object object;
   const auto add = [&](const Json& part) {
     object.insert(object.end(), part.object().begin(), part.object().end());

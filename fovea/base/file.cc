@@ -15,7 +15,9 @@
 #include <system_error>
 #include <utility>
 
+#include "fovea/base/byte_source.h"
 #include "fovea/base/check.h"
+#include "fovea/base/machine.h"
 
 namespace fovea {
 
@@ -65,15 +67,11 @@ class Folder {
   Descriptor fd_;
 };
 
-std::string_view kind_of(const struct stat& status) {
-  if (S_ISDIR(status.st_mode)) return "a directory";
-  return S_ISFIFO(status.st_mode) ? "a FIFO" : "a device or socket";
-}
-
 void require_regular(const struct stat& status, const fs::path& path) {
   if (S_ISREG(status.st_mode)) return;
   throw Error(ErrorCode::kWrite,
-              fmt::format("{}: expected a regular file, got {}", path.string(), kind_of(status)),
+              fmt::format("{}: expected a regular file, got {}", path.string(),
+                          kind_of_file(status.st_mode)),
               "choose another output");
 }
 
@@ -101,38 +99,31 @@ std::string read_all(int fd, std::size_t expected, const fs::path& path) {
   return bytes;
 }
 
-[[noreturn]] void fail_too_large(const fs::path& path, std::int64_t bytes) {
+[[noreturn]] void fail_too_large(const fs::path& path, std::uint64_t bytes) {
   throw Error(ErrorCode::kOutOfMemory,
               fmt::format("{}: {} bytes do not fit into memory", path.string(), bytes),
               "use a smaller file");
 }
 
+// The system promises more than it has: a file of holes would be read until the process is killed.
+void require_memory(const fs::path& path, std::uint64_t bytes) {
+  constexpr std::uint64_t kLittle = std::uint64_t{64} << 20;
+  if (bytes <= kLittle) return;
+  const std::int64_t available = available_memory().bytes;
+  if (bytes > static_cast<std::uint64_t>(available)) fail_too_large(path, bytes);
+}
+
 }  // namespace
 
 std::string read_file(const fs::path& path) {
-  // O_NONBLOCK: opening a FIFO must not wait for a writer.
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (fd.get() < 0) {
-    const bool missing = errno == ENOENT || errno == ENOTDIR;
-    throw Error(missing ? ErrorCode::kMissingInput : ErrorCode::kRead,
-                fmt::format("{}: cannot open: {}", path.string(), std::strerror(errno)),
-                missing ? "check the path" : "check the permissions of the file");
-  }
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) {
-    fail(ErrorCode::kRead, "{}: cannot inspect: {}", path.string(), std::strerror(errno));
-  }
-  if (!S_ISREG(status.st_mode)) {
-    throw Error(ErrorCode::kNotARegularFile,
-                fmt::format("{}: expected a regular file, got {}", path.string(), kind_of(status)),
-                "name a regular file; save a stream to a file first");
-  }
+  const FileSource file(path);
+  require_memory(path, file.size());
   try {
-    return read_all(fd.get(), static_cast<std::size_t>(status.st_size) + 1, path);
+    return read_all(file.descriptor(), static_cast<std::size_t>(file.size()) + 1, path);
   } catch (const std::bad_alloc&) {
-    fail_too_large(path, status.st_size);
+    fail_too_large(path, file.size());
   } catch (const std::length_error&) {
-    fail_too_large(path, status.st_size);
+    fail_too_large(path, file.size());
   }
 }
 

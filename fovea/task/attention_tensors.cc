@@ -16,7 +16,7 @@ namespace fovea {
 
 namespace {
 
-constexpr std::string_view kOperands[] = {"q", "k", "v"};
+constexpr std::string_view kOperands[] = {"q", "k", "v"};  // must be there
 // A tensor without values says any sizes for nothing; loops run over them.
 constexpr index kMostRowsOfNothing = index{1} << 20;
 
@@ -84,29 +84,44 @@ class KnownSizes {
   std::map<std::string, Known> known_;
 };
 
-void check_known(const std::vector<NamedTensor>& tensors, std::span<const TensorSpec> specs,
+void check_known(const std::vector<std::string>& names, std::span<const TensorSpec> specs,
                  std::string_view where) {
   std::vector<std::string> known;
   for (const TensorSpec& spec : specs) known.emplace_back(spec.name);
-  for (const NamedTensor& named : tensors) {
-    if (find_named(specs, named.name) != nullptr) continue;
-    const std::string meant = did_you_mean(named.name, known);
-    throw Error(
-        ErrorCode::kInputFormat,
-        fmt::format("{}: attention has no use for a tensor {}", where, printable(named.name)),
-        meant.empty() ? "it takes " + names_in(specs) : meant);
+  for (const std::string& name : names) {
+    if (find_named(specs, name) != nullptr) continue;
+    const std::string meant = did_you_mean(name, known);
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{}: attention has no use for a tensor {}", where, printable(name)),
+                meant.empty() ? "it takes " + names_in(specs) : meant);
   }
 }
 
-void check_together(const AttentionTensors& tensors, std::span<const TensorSpec> specs) {
-  for (const TensorSpec& spec : specs) {
-    if (spec.together.empty() || tensors.find(spec.name) == nullptr) continue;
-    if (tensors.find(spec.together) != nullptr) continue;
-    throw Error(
-        ErrorCode::kInputFormat,
-        fmt::format("{}: {} is there without {}", tensors.where(), spec.name, spec.together),
-        fmt::format("give both {} and {}, or neither", spec.name, spec.together));
+[[noreturn]] void fail_missing(std::string_view name, std::string_view where) {
+  throw Error(ErrorCode::kInputFormat, fmt::format("{}: the tensor {} is missing", where, name),
+              fmt::format("write it to the file, under the name {}", name));
+}
+
+void check_together(const std::vector<std::string>& names, std::span<const TensorSpec> specs,
+                    std::string_view where) {
+  const auto given = [&](std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (const std::string_view name : kOperands) {
+    if (!given(name)) fail_missing(name, where);
   }
+  for (const TensorSpec& spec : specs) {
+    if (spec.together.empty() || !given(spec.name) || given(spec.together)) continue;
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{}: {} is there without {}", where, spec.name, spec.together),
+                fmt::format("give both {} and {}, or neither", spec.name, spec.together));
+  }
+}
+
+void check_names(const std::vector<std::string>& names, std::span<const TensorSpec> specs,
+                 std::string_view where) {
+  check_known(names, specs, where);
+  check_together(names, specs, where);
 }
 
 struct Accepted {
@@ -125,21 +140,35 @@ const Accepted& accepted(TensorValues values) {
   return kAll[static_cast<int>(values)];
 }
 
-// Whole numbers become int32; all else stays as it is.
-Tensor checked_values(const TensorSpec& spec, const Tensor& tensor, std::string_view where) {
+void check_type(const TensorSpec& spec, DType dtype, std::string_view where) {
   const Accepted& known = accepted(spec.values);
-  if (std::find(known.dtypes.begin(), known.dtypes.end(), tensor.dtype()) == known.dtypes.end()) {
-    throw Error(ErrorCode::kInputFormat,
-                fmt::format("{}: {} must hold {}; it holds {}", where, spec.name, known.types,
-                            to_string(tensor.dtype())),
-                "convert it before it is saved");
+  if (std::find(known.dtypes.begin(), known.dtypes.end(), dtype) != known.dtypes.end()) return;
+  throw Error(ErrorCode::kInputFormat,
+              fmt::format("{}: {} must hold {}; it holds {}", where, spec.name, known.types,
+                          to_string(dtype)),
+              "convert it before it is saved");
+}
+
+void check_types_and_shapes(std::span<const TensorInfo> infos, std::span<const TensorSpec> specs,
+                            std::string_view where) {
+  KnownSizes sizes(where);
+  for (const TensorSpec& spec : specs) {  // in their order: q says what B is
+    const TensorInfo* const info = find_named(infos, spec.name);
+    if (info == nullptr) continue;
+    check_type(spec, info->dtype, where);
+    sizes.check_shape(spec, info->shape);
   }
+}
+
+// Whole numbers become int32; all else stays as it is.
+Tensor checked_values(const NamedTensor& named, std::string_view where) {
+  const Tensor& tensor = named.tensor;
   if (tensor.dtype() != DType::kInt64) return tensor;
   for (const std::int64_t value : tensor.vec<std::int64_t>()) {
     if (std::in_range<std::int32_t>(value)) continue;
     throw Error(
         ErrorCode::kInputFormat,
-        fmt::format("{}: {} holds {}, which does not fit in int32", where, spec.name, value),
+        fmt::format("{}: {} holds {}, which does not fit in int32", where, named.name, value),
         "no number of a row or key is that large: look at what made it");
   }
   return tensor.to(DType::kInt32);
@@ -175,18 +204,29 @@ AxisWord axis_word(std::string_view text) {
 AttentionTensors::AttentionTensors(std::vector<NamedTensor> tensors,
                                    std::span<const TensorSpec> specs, std::string where)
     : tensors_(std::move(tensors)), where_(std::move(where)) {
-  check_known(tensors_, specs, where_);
-  for (const std::string_view name : kOperands) at(name);
-  check_together(*this, specs);
-  KnownSizes sizes(where_);
-  for (const TensorSpec& spec : specs) {  // in their order: q says what B is
-    const auto found =
-        std::find_if(tensors_.begin(), tensors_.end(),
-                     [&](const NamedTensor& named) { return named.name == spec.name; });
-    if (found == tensors_.end()) continue;
-    found->tensor = checked_values(spec, found->tensor, where_);
-    sizes.check_shape(spec, found->tensor.shape());
+  std::vector<std::string> names;
+  std::vector<TensorInfo> infos;
+  for (const NamedTensor& named : tensors_) {
+    names.push_back(named.name);
+    infos.push_back({named.name, named.tensor.dtype(), named.tensor.shape()});
   }
+  check_names(names, specs, where_);
+  check_types_and_shapes(infos, specs, where_);
+  for (NamedTensor& named : tensors_) named.tensor = checked_values(named, where_);
+}
+
+AttentionTensors::AttentionTensors(const TensorFile& file, std::span<const TensorSpec> specs,
+                                   std::string where, std::span<const std::string_view> unused)
+    : where_(std::move(where)) {
+  check_names(file.names(), specs, where_);
+  std::vector<TensorInfo> infos;
+  for (const std::string& name : file.names()) infos.push_back(file.info(name));
+  check_types_and_shapes(infos, specs, where_);
+  std::erase_if(infos, [&](const TensorInfo& info) {
+    return std::find(unused.begin(), unused.end(), info.name) != unused.end();
+  });
+  tensors_ = file.read(infos);
+  for (NamedTensor& named : tensors_) named.tensor = checked_values(named, where_);
 }
 
 const Tensor* AttentionTensors::find(std::string_view name) const {
@@ -196,9 +236,8 @@ const Tensor* AttentionTensors::find(std::string_view name) const {
 
 const Tensor& AttentionTensors::at(std::string_view name) const {
   const Tensor* tensor = find(name);
-  if (tensor != nullptr) return *tensor;
-  throw Error(ErrorCode::kInputFormat, fmt::format("{}: the tensor {} is missing", where_, name),
-              fmt::format("write it to the file, under the name {}", name));
+  if (tensor == nullptr) fail_missing(name, where_);
+  return *tensor;
 }
 
 AttentionSizes AttentionTensors::sizes() const {

@@ -9,6 +9,7 @@
 
 #include "fovea/attention/tile.h"
 #include "fovea/tensor/named_tensor.h"
+#include "fovea/tensor/tensor_file.h"
 
 namespace fovea {
 
@@ -52,6 +53,10 @@ class AttentionTensors {
   /// both sizes. Whole numbers become int32.
   AttentionTensors(std::vector<NamedTensor> tensors, std::span<const TensorSpec> specs,
                    std::string where);
+  /// The same of a file. Names, types and shapes are checked before a value is read; those of
+  /// `unused` are known, and not read.
+  AttentionTensors(const TensorFile& file, std::span<const TensorSpec> specs, std::string where,
+                   std::span<const std::string_view> unused = {});
 
   const Tensor* find(std::string_view name) const;
   /// Throws kInputFormat if it is missing.

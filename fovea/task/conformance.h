@@ -35,7 +35,7 @@ struct KitResult {
 
 /// Runs a case on the current instruction set, in float32 or float64, and compares every expected
 /// tensor. A call that the operator refuses, and a tensor that it does not make, is a result that
-/// has not passed. Throws what read_kit_file does.
+/// has not passed. Throws what open_kit_file does.
 KitResult check_kit_case(const Context& context, const std::filesystem::path& folder,
                          const KitCase& one, PrecisionKind precision);
 

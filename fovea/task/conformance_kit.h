@@ -10,7 +10,7 @@
 
 #include "fovea/base/context.h"
 #include "fovea/task/attention_settings.h"
-#include "fovea/tensor/named_tensor.h"
+#include "fovea/tensor/tensor_file.h"
 
 namespace fovea {
 
@@ -45,7 +45,7 @@ void write_conformance_kit(const Context& context, const std::filesystem::path& 
 /// others beside them. Throws kMissingInput, kInputFormat.
 std::vector<KitCase> read_conformance_kit(const std::filesystem::path& folder);
 
-/// The tensors of one of its files. Throws as above.
-std::vector<NamedTensor> read_kit_file(const std::filesystem::path& folder, const KitFile& file);
+/// One of its files, whole. Throws as above.
+TensorFile open_kit_file(const std::filesystem::path& folder, const KitFile& file);
 
 }  // namespace fovea

@@ -10,6 +10,7 @@
 #include "fovea/attention/sequences.h"
 #include "fovea/base/check.h"
 #include "fovea/task/attention_call.h"
+#include "fovea/task/attention_parts.h"
 
 namespace fovea {
 
@@ -84,6 +85,14 @@ std::vector<NamedTensor> run(const Context& context, AttentionCall<T> call,
 }
 
 }  // namespace
+
+AttentionTensors read_attention_tensors(const AttentionSettings& settings, const TensorFile& file,
+                                        std::string where) {
+  constexpr std::string_view kOfBackward[] = {"do"};
+  std::span<const std::string_view> unused = kOfBackward;
+  if (settings.backward) unused = {};
+  return {file, attention_tensor_specs(), std::move(where), unused};
+}
 
 AttentionPlan plan_attention(const Context& context, const AttentionSettings& settings,
                              const AttentionTensors& tensors) {

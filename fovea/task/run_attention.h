@@ -13,6 +13,10 @@
 
 namespace fovea {
 
+/// Those of a file that such a call needs. Throws as AttentionTensors does.
+AttentionTensors read_attention_tensors(const AttentionSettings& settings, const TensorFile& file,
+                                        std::string where);
+
 /// What would be done. Of the reference, `kernel` says so, and the tiles are those of the fused
 /// kernel. Throws as run_attention does.
 AttentionPlan plan_attention(const Context& context, const AttentionSettings& settings,

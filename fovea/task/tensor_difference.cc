@@ -44,14 +44,6 @@ std::string place_of(index n, const Shape& shape) {
   return "[" + place + "]";
 }
 
-std::string problem_of(const NamedTensor* made, const NamedTensor& expected) {
-  const Shape& shape = expected.tensor.shape();
-  if (made != nullptr && made->tensor.shape() == shape) return {};
-  return fmt::format("{} must be {}; {}", printable(expected.name), to_string(shape),
-                     made == nullptr ? "the operator does not make it"
-                                     : "it is " + to_string(made->tensor.shape()));
-}
-
 void compare(const Tensor& made, const NamedTensor& expected, TensorDifference& farthest) {
   const Tensor a = made.to(DType::kFloat64), b = expected.tensor.to(DType::kFloat64);
   const Vec<const double> got = a.vec<double>(), wanted = b.vec<double>();
@@ -67,14 +59,22 @@ void compare(const Tensor& made, const NamedTensor& expected, TensorDifference& 
 
 }  // namespace
 
+std::string shape_problem(std::span<const NamedTensor> made, std::string_view name,
+                          const Shape& expected) {
+  const NamedTensor* const found = find_named(made, name);
+  if (found != nullptr && found->tensor.shape() == expected) return {};
+  return fmt::format("{} must be {}; {}", printable(name), to_string(expected),
+                     found == nullptr ? "the operator does not make it"
+                                      : "it is " + to_string(found->tensor.shape()));
+}
+
 TensorDifference largest_difference(std::span<const NamedTensor> made,
                                     std::span<const NamedTensor> expected) {
   TensorDifference farthest;
   for (const NamedTensor& tensor : expected) {
-    const NamedTensor* const found = find_named(made, tensor.name);
-    farthest.problem = problem_of(found, tensor);
+    farthest.problem = shape_problem(made, tensor.name, tensor.tensor.shape());
     if (!farthest.problem.empty()) return farthest;
-    compare(found->tensor, tensor, farthest);
+    compare(find_named(made, tensor.name)->tensor, tensor, farthest);
   }
   return farthest;
 }

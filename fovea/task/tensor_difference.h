@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "fovea/tensor/named_tensor.h"
 
@@ -19,6 +20,10 @@ struct TensorDifference {
   std::string problem = {};  ///< a tensor that was not made, or has another shape; "" if there is
                              ///< none
 };
+
+/// What is wrong with the shape of an expected tensor, known before its values are; "" if nothing.
+std::string shape_problem(std::span<const NamedTensor> made, std::string_view name,
+                          const Shape& expected);
 
 /// Of every expected tensor; what was made beside them is not looked at.
 TensorDifference largest_difference(std::span<const NamedTensor> made,

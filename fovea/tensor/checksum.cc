@@ -8,19 +8,27 @@
 
 namespace fovea {
 
-std::string xxh3_128(std::initializer_list<std::string_view> pieces) {
+std::string xxh3_128_of(const std::function<std::string_view()>& next) {
   XXH3_state_t state;
   XXH3_128bits_reset(&state);
-  for (const std::string_view piece : pieces) {
+  for (std::string_view piece = next(); !piece.empty(); piece = next()) {
     XXH3_128bits_update(&state, piece.data(), piece.size());
   }
   const XXH128_hash_t hash = XXH3_128bits_digest(&state);
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-std::uint32_t crc32(std::string_view bytes) {
+std::string xxh3_128(std::initializer_list<std::string_view> pieces) {
+  const std::string_view* next = pieces.begin();
+  return xxh3_128_of([&] {
+    while (next != pieces.end() && next->empty()) ++next;
+    return next == pieces.end() ? std::string_view() : *next++;
+  });
+}
+
+std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
   return static_cast<std::uint32_t>(
-      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+      crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 }  // namespace fovea

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -14,7 +15,12 @@ std::string xxh3_128(std::initializer_list<std::string_view> pieces);
 
 inline std::string xxh3_128(std::string_view bytes) { return xxh3_128({bytes}); }
 
-/// The CRC-32 of ZIP, gzip and PNG: what every language has at hand.
-std::uint32_t crc32(std::string_view bytes);
+/// The same of pieces that need not be in memory together: next() gives each, and an empty one at
+/// the end.
+std::string xxh3_128_of(const std::function<std::string_view()>& next);
+
+/// The CRC-32 of ZIP, gzip and PNG: what every language has at hand. `before` is that of the bytes
+/// in front of these.
+std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0);
 
 }  // namespace fovea

@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kVersionBytes = 2;
-// numpy itself reads no longer ones.
-constexpr std::size_t kMostHeaderBytes = 10000;
+constexpr std::size_t kMostTextBytes = 10000;
+static_assert(kMaxNpyHeaderBytes == kMagic.size() + kVersionBytes + 4 + kMostTextBytes);
 constexpr std::size_t kBoundary = 64;
 
 struct NpyType {
@@ -40,17 +40,12 @@ constexpr NpyType kTypes[] = {{"<f4", DType::kFloat32}, {"<f8", DType::kFloat64}
   throw Error(ErrorCode::kInputFormat, fmt::format("{}: {}", where, what), hint);
 }
 
-struct Header {
-  DType dtype;
-  Shape shape;
-};
-
 /// Reads {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }: keys in any order, each once.
 class HeaderReader {
  public:
   HeaderReader(std::string_view text, std::string_view where) : rest_(text), where_(where) {}
 
-  Header read() {
+  NpyHeader read() {
     expect('{');
     while (!take('}')) {
       read_item();
@@ -63,7 +58,7 @@ class HeaderReader {
     if (!dtype_ || !order_seen_ || !shape_) {
       fail_header("a key missing: it needs descr, fortran_order and shape");
     }
-    return {*dtype_, *shape_};
+    return {.dtype = *dtype_, .shape = *shape_};
   }
 
  private:
@@ -198,10 +193,11 @@ std::string_view take_header(std::string_view& bytes, std::string_view where) {
     length = length << 8 | static_cast<unsigned char>(bytes[i]);
   }
   bytes.remove_prefix(digits);
-  if (length > kMostHeaderBytes || length > bytes.size()) {
-    damaged(where, fmt::format("its header claims {} bytes; {} follow, and at most {} are allowed",
-                               length, bytes.size(), kMostHeaderBytes));
+  if (length > kMostTextBytes) {
+    damaged(where, fmt::format("its header claims {} bytes; at most {} are allowed", length,
+                               kMostTextBytes));
   }
+  if (length > bytes.size()) damaged(where, "ends within its header");
   const std::string_view header = bytes.substr(0, length);
   bytes.remove_prefix(length);
   return header;
@@ -217,18 +213,29 @@ std::string shape_text(const Shape& shape) {
 
 }  // namespace
 
-Tensor parse_npy(std::string_view bytes, std::string_view where) {
-  const std::string_view text = take_header(bytes, where);
-  const auto [dtype, shape] = HeaderReader(text, where).read();
-  const auto size = static_cast<std::size_t>(byte_size(dtype));
-  if (bytes.size() % size != 0 || bytes.size() / size != static_cast<std::size_t>(shape.size())) {
+NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t size, std::string_view where) {
+  std::string_view rest = bytes;
+  const std::string_view text = take_header(rest, where);
+  NpyHeader header = HeaderReader(text, where).read();
+  header.data_begin = bytes.size() - rest.size();
+  const std::uint64_t follow = size - header.data_begin;
+  const auto value = static_cast<std::uint64_t>(byte_size(header.dtype));
+  if (follow % value != 0 || follow / value != static_cast<std::uint64_t>(header.shape.size())) {
     damaged(where,
             fmt::format("is {} {}, {} values of {} bytes; {} bytes follow its header",
-                        to_string(dtype), to_string(shape), shape.size(), size, bytes.size()),
+                        to_string(header.dtype), to_string(header.shape), header.shape.size(),
+                        value, follow),
             "the file is damaged; restore it from a copy");
   }
-  Tensor tensor = Tensor::empty(shape, dtype);
-  if (!bytes.empty()) std::memcpy(tensor.bytes().data(), bytes.data(), bytes.size());
+  return header;
+}
+
+Tensor parse_npy(std::string_view bytes, std::string_view where) {
+  const NpyHeader header =
+      parse_npy_header(bytes.substr(0, kMaxNpyHeaderBytes), bytes.size(), where);
+  Tensor tensor = Tensor::empty(header.shape, header.dtype);
+  const std::string_view values = bytes.substr(header.data_begin);
+  if (!values.empty()) std::memcpy(tensor.bytes().data(), values.data(), values.size());
   return tensor;
 }
 

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <utility>
 
 #include "fovea/base/check.h"
 #include "fovea/base/printable.h"
 #include "fovea/tensor/npy.h"
-#include "fovea/tensor/zip.h"
+#include "fovea/tensor/zip_member.h"
 
 namespace fovea {
 
@@ -16,26 +17,66 @@ namespace {
 
 constexpr std::string_view kExtension = ".npy";
 
+// The first bytes of a member, among which its header is.
+std::string first_bytes(ZipMemberReader& member, const ZipEntry& entry) {
+  std::string bytes(std::min<std::uint64_t>(entry.size, kMaxNpyHeaderBytes), '\0');
+  member.read(bytes);
+  return bytes;
+}
+
 }  // namespace
 
-std::vector<NamedTensor> parse_npz(std::string_view bytes, std::string_view where) {
-  std::vector<NamedTensor> tensors;
-  std::set<std::string> names;
-  for_each_zip_member(bytes, where, [&](std::string_view name, std::string_view array) {
-    if (!name.ends_with(kExtension)) {
+NpzSource::NpzSource(const ByteSource& file, std::string where)
+    : file_(file), where_(std::move(where)), entries_(read_zip_directory(file_, where_)) {
+  std::set<std::string_view> taken;
+  names_.reserve(entries_.size());
+  for (const ZipEntry& entry : entries_) {
+    if (!entry.name.ends_with(kExtension)) {
       throw Error(ErrorCode::kInputFormat,
-                  fmt::format("{}: member {} is no .npy file", where, printable(name)),
+                  fmt::format("{}: member {} is no .npy file", where_, printable(entry.name)),
                   "write the file with numpy.savez");
     }
-    const std::string tensor(name.substr(0, name.size() - kExtension.size()));
-    if (!names.insert(tensor).second) {
-      throw Error(ErrorCode::kInputFormat,
-                  fmt::format("{}: tensor {} is there twice", where, printable(tensor)),
-                  "write the file again, each tensor once");
-    }
-    tensors.push_back(
-        {tensor, parse_npy(array, fmt::format("{}: tensor {}", where, printable(tensor)))});
-  });
+    names_.push_back(entry.name.substr(0, entry.name.size() - kExtension.size()));
+    if (taken.insert(names_.back()).second) continue;
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{}: tensor {} is there twice", where_, printable(names_.back())),
+                "write the file again, each tensor once");
+  }
+}
+
+std::string NpzSource::where_of(std::size_t n) const {
+  return fmt::format("{}: tensor {}", where_, printable(names_[n]));
+}
+
+TensorInfo NpzSource::info(std::size_t n) const {
+  const ZipEntry& entry = entries_[n];
+  ZipMemberReader member(file_, entry, where_);
+  const NpyHeader header = parse_npy_header(first_bytes(member, entry), entry.size, where_of(n));
+  return {names_[n], header.dtype, header.shape};
+}
+
+Tensor NpzSource::read(std::size_t n) const {
+  const ZipEntry& entry = entries_[n];
+  ZipMemberReader member(file_, entry, where_);
+  const std::string first = first_bytes(member, entry);
+  const NpyHeader header = parse_npy_header(first, entry.size, where_of(n));
+  Tensor tensor = Tensor::empty(header.shape, header.dtype);
+  const std::span<char> values(reinterpret_cast<char*>(tensor.bytes().data()),
+                               tensor.bytes().size());
+  const std::string_view begun = std::string_view(first).substr(header.data_begin);
+  std::copy(begun.begin(), begun.end(), values.begin());
+  member.read(values.subspan(begun.size()));
+  member.finish();
+  return tensor;
+}
+
+std::vector<NamedTensor> parse_npz(std::string_view bytes, std::string_view where) {
+  const MemorySource file(bytes);
+  const NpzSource source(file, std::string(where));
+  std::vector<NamedTensor> tensors;
+  for (std::size_t n = 0; n < source.names().size(); ++n) {
+    tensors.push_back({source.names()[n], source.read(n)});
+  }
   return tensors;
 }
 

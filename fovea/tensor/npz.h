@@ -7,13 +7,36 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/byte_source.h"
 #include "fovea/tensor/named_tensor.h"
+#include "fovea/tensor/tensor_source.h"
+#include "fovea/tensor/zip.h"
 
 namespace fovea {
 
-/// All arrays, in the order of the archive. `where` begins each message, which names the member.
-/// Throws kInputFormat as for_each_zip_member and parse_npy do, and for a name that is there twice
-/// or does not end in .npy.
+/// Such a file. Of a member that is asked for, no more than its header is unpacked to tell type and
+/// shape.
+class NpzSource : public TensorSource {
+ public:
+  /// `file` must outlive it; `where` begins each message, which names the member. Throws
+  /// kInputFormat as read_zip_directory does, and for a name that is there twice or does not end in
+  /// .npy.
+  NpzSource(const ByteSource& file, std::string where);
+  const std::vector<std::string>& names() const override { return names_; }
+  /// These throw kInputFormat as parse_npy_header and ZipMemberReader do.
+  TensorInfo info(std::size_t n) const override;
+  Tensor read(std::size_t n) const override;
+
+ private:
+  std::string where_of(std::size_t n) const;
+
+  const ByteSource& file_;
+  std::string where_;
+  std::vector<ZipEntry> entries_;
+  std::vector<std::string> names_;
+};
+
+/// All arrays of a file that is in memory, in its order. Throws as NpzSource does.
 std::vector<NamedTensor> parse_npz(std::string_view bytes, std::string_view where);
 
 /// Throws kShape if tensors of these shapes do not fit into such a file, whatever their values.

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
@@ -31,43 +31,21 @@ std::size_t checksum_position(std::string_view header) {
   return header.size() - begin < kChecksumDigits ? std::string_view::npos : begin;
 }
 
-void verify_checksum(std::string_view file, const SafetensorsHeader& header, std::string_view where,
-                     ChecksumRule rule) {
-  const auto expected = header.metadata.find(std::string(kChecksumKey));
-  if (expected == header.metadata.end()) {
-    if (rule == ChecksumRule::kIfPresent) return;
-    throw Error(ErrorCode::kModelDamaged, fmt::format("{}: the checksum is missing", where),
-                "the file is damaged, or was not written by fovea");
-  }
-  const std::size_t begin = checksum_position(file.substr(0, header.data_begin));
-  const std::string got =
-      begin == std::string_view::npos
-          ? "none where it belongs"
-          : xxh3_128({file.substr(0, begin), kNoChecksum, file.substr(begin + kChecksumDigits)});
-  if (got != expected->second) {
-    throw Error(
-        ErrorCode::kModelDamaged,
-        fmt::format("{}: wrong checksum: expected {}, got {}", where, printable(expected->second),
-                    got),
-        "the file is damaged; restore it from a copy, or, if it is a model's, write it again "
-        "with train lm --resume");
-  }
-}
-
-Tensor copied_tensor(const SafetensorsEntry& entry, std::string_view values,
-                     std::string_view where) {
-  if (!entry.type->dtype) {
-    throw Error(
-        ErrorCode::kModelWrongKind,
-        fmt::format("{}: tensor {} is {}; only F32, BF16, F64, I32, I64, U8 and BOOL can be "
-                    "used",
-                    where, printable(entry.name), entry.type->name),
-        "convert the tensor to one of these types");
-  }
-  Tensor tensor = Tensor::empty(entry.shape, *entry.type->dtype);
-  const auto bytes = values.substr(entry.begin, entry.end - entry.begin);
-  if (!bytes.empty()) std::memcpy(tensor.bytes().data(), bytes.data(), bytes.size());
-  return tensor;
+/// The checksum of the file, with zeros where its own digits stand.
+std::string checksum_of(const ByteSource& file, std::uint64_t digits) {
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
+  std::uint64_t at = 0;
+  std::string room;
+  return xxh3_128_of([&]() -> std::string_view {
+    const std::uint64_t begin = at;
+    if (begin == digits) {
+      at += kChecksumDigits;
+      return kNoChecksum;
+    }
+    const std::uint64_t end = begin < digits ? digits : file.size();
+    at += std::min(end - begin, kPiece);
+    return file.view(begin, static_cast<std::size_t>(at - begin), room);
+  });
 }
 
 /// Pointers to the tensors in the order in which their values are written.
@@ -100,17 +78,72 @@ const Tensor& Safetensors::at(std::string_view name) const {
   return *tensor;
 }
 
-Safetensors parse_safetensors(std::string_view bytes, std::string_view where, ChecksumRule rule) {
-  SafetensorsHeader header = parse_safetensors_header(bytes, where);
-  verify_checksum(bytes, header, where, rule);
+SafetensorsSource::SafetensorsSource(const ByteSource& file, std::string where,
+                                     std::uint64_t most_header_bytes)
+    : file_(file),
+      where_(std::move(where)),
+      header_(parse_safetensors_header(file_, where_, most_header_bytes)) {
+  names_.reserve(header_.entries.size());
+  for (SafetensorsEntry& entry : header_.entries) names_.push_back(std::move(entry.name));
+}
+
+TensorInfo SafetensorsSource::info(std::size_t n) const {
+  const SafetensorsEntry& entry = header_.entries[n];
+  if (entry.type->dtype) return {names_[n], *entry.type->dtype, entry.shape};
+  throw Error(
+      ErrorCode::kModelWrongKind,
+      fmt::format("{}: tensor {} is {}; only F32, BF16, F64, I32, I64, U8 and BOOL can be used",
+                  where_, printable(names_[n]), entry.type->name),
+      "convert the tensor to one of these types");
+}
+
+Tensor SafetensorsSource::read(std::size_t n) const {
+  const TensorInfo known = info(n);
+  Tensor tensor = Tensor::empty(known.shape, known.dtype);
+  const auto bytes = tensor.bytes();
+  if (!bytes.empty()) {
+    file_.read(header_.data_begin + header_.entries[n].begin,
+               {reinterpret_cast<char*>(bytes.data()), bytes.size()});
+  }
+  return tensor;
+}
+
+void SafetensorsSource::verify(ChecksumRule rule) const {
+  const auto expected = header_.metadata.find(std::string(kChecksumKey));
+  if (expected == header_.metadata.end()) {
+    if (rule == ChecksumRule::kIfPresent) return;
+    throw Error(ErrorCode::kModelDamaged, fmt::format("{}: the checksum is missing", where_),
+                "the file is damaged, or was not written by fovea");
+  }
+  std::string room;
+  const std::size_t digits =
+      checksum_position(file_.view(0, static_cast<std::size_t>(header_.data_begin), room));
+  const std::string got =
+      digits == std::string_view::npos ? "none where it belongs" : checksum_of(file_, digits);
+  if (got == expected->second) return;
+  throw Error(ErrorCode::kModelDamaged,
+              fmt::format("{}: wrong checksum: expected {}, got {}", where_,
+                          printable(expected->second), got),
+              "the file is damaged; restore it from a copy, or, if it is a model's, write it again "
+              "with train lm --resume");
+}
+
+Safetensors SafetensorsSource::take() {
   Safetensors result;
-  result.metadata = std::move(header.metadata);
-  result.tensors.reserve(header.entries.size());
-  for (SafetensorsEntry& entry : header.entries) {
-    Tensor tensor = copied_tensor(entry, bytes.substr(header.data_begin), where);
-    result.tensors.push_back({std::move(entry.name), std::move(tensor)});
+  result.metadata = std::move(header_.metadata);
+  result.tensors.reserve(names_.size());
+  for (std::size_t n = 0; n < names_.size(); ++n) {
+    Tensor tensor = read(n);
+    result.tensors.push_back({std::move(names_[n]), std::move(tensor)});
   }
   return result;
+}
+
+Safetensors parse_safetensors(std::string_view bytes, std::string_view where, ChecksumRule rule) {
+  const MemorySource file(bytes);
+  SafetensorsSource source(file, std::string(where));
+  source.verify(rule);
+  return source.take();
 }
 
 Safetensors read_safetensors(const std::filesystem::path& path, ChecksumRule rule) {

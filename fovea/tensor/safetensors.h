@@ -8,8 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/byte_source.h"
 #include "fovea/tensor/named_tensor.h"
 #include "fovea/tensor/safetensors_header.h"
+#include "fovea/tensor/tensor_source.h"
 
 namespace fovea {
 
@@ -27,6 +29,30 @@ struct Safetensors {
 /// together. The files of others have none: only their structure can be checked.
 enum class ChecksumRule { kIfPresent, kRequired };
 inline constexpr std::string_view kChecksumKey = "xxh3-128";
+
+/// Such a file. What it carries as a checksum is of all its bytes, and verified when that is asked
+/// for.
+class SafetensorsSource : public TensorSource {
+ public:
+  /// `file` must outlive it. Throws as parse_safetensors_header does.
+  SafetensorsSource(const ByteSource& file, std::string where,
+                    std::uint64_t most_header_bytes = kMaxHeaderBytes);
+  const std::vector<std::string>& names() const override { return names_; }
+  /// These throw kModelWrongKind for a type that cannot be used.
+  TensorInfo info(std::size_t n) const override;
+  Tensor read(std::size_t n) const override;
+  /// Throws kModelDamaged.
+  void verify() const override { verify(ChecksumRule::kIfPresent); }
+  void verify(ChecksumRule rule) const;
+  /// Everything; nothing is left of the source.
+  Safetensors take();
+
+ private:
+  const ByteSource& file_;
+  std::string where_;
+  SafetensorsHeader header_;
+  std::vector<std::string> names_;
+};
 
 /// All tensors of a file, each with memory of its own. Every length is checked before it is
 /// believed; the memory taken is at most twice the file and 64 MiB.

@@ -253,21 +253,22 @@ std::uint64_t little_endian_u64(std::string_view bytes) {
   return value;
 }
 
-/// The JSON text, within bounds.
-std::string_view header_text(std::string_view file, std::string_view where) {
+/// The JSON text, within bounds; in `room`, where the file is not in memory.
+std::string_view header_text(const ByteSource& file, std::string_view where,
+                             std::uint64_t most_bytes, std::string& room) {
   if (file.size() < kLengthBytes) {
     damaged(where, fmt::format("{} bytes are too few for a header", file.size()));
   }
-  const std::uint64_t length = little_endian_u64(file);
-  if (length > kMaxHeaderBytes) {
-    damaged(where, fmt::format("the header claims {} bytes; at most {} are allowed", length,
-                               kMaxHeaderBytes));
+  const std::uint64_t length = little_endian_u64(file.view(0, kLengthBytes, room));
+  if (length > most_bytes) {
+    damaged(where,
+            fmt::format("the header claims {} bytes; at most {} are allowed", length, most_bytes));
   }
   if (length > file.size() - kLengthBytes) {
     damaged(where, fmt::format("the header claims {} bytes; the file has {} after its length",
                                length, file.size() - kLengthBytes));
   }
-  return file.substr(kLengthBytes, static_cast<std::size_t>(length));
+  return file.view(kLengthBytes, static_cast<std::size_t>(length), room);
 }
 
 // What the JSON parser lets pass or spends memory on: it skips a byte order mark, takes a zero byte
@@ -343,8 +344,10 @@ const StoredType& stored_type(DType dtype) {
                        [&](const StoredType& type) { return type.dtype == dtype; });
 }
 
-SafetensorsHeader parse_safetensors_header(std::string_view file, std::string_view where) {
-  const std::string_view text = header_text(file, where);
+SafetensorsHeader parse_safetensors_header(const ByteSource& file, std::string_view where,
+                                           std::uint64_t most_bytes) {
+  std::string room;
+  const std::string_view text = header_text(file, where, most_bytes, room);
   check_text(text, where);
   SafetensorsHeader header;
   header.data_begin = kLengthBytes + text.size();
@@ -353,6 +356,10 @@ SafetensorsHeader parse_safetensors_header(std::string_view file, std::string_vi
   check_names(header.entries, where);
   check_layout(header.entries, file.size() - header.data_begin, where);
   return header;
+}
+
+SafetensorsHeader parse_safetensors_header(std::string_view file, std::string_view where) {
+  return parse_safetensors_header(MemorySource(file), where);
 }
 
 std::string safetensors_header_bytes(const SafetensorsHeader& header) {

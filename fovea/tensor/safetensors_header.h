@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/byte_source.h"
 #include "fovea/tensor/dtype.h"
 #include "fovea/tensor/shape.h"
 
@@ -46,9 +47,12 @@ inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 inline constexpr std::size_t kMaxHeaderEntries = 100'000;
 inline constexpr std::size_t kMaxHeaderTokenBytes = std::size_t{16} << 20;
 
-/// Reads and validates the header of the file whose bytes are given. `where` begins each message.
-/// Throws kModelDamaged, or kModelWrongKind for a valid file that needs more than we have
-/// (more than 6 axes, too many tensors).
+/// Reads and validates the header of the file, of at most so many bytes; nothing behind it is read.
+/// `where` begins each message. Throws kModelDamaged, or kModelWrongKind for a valid file that
+/// needs more than we have (more than 6 axes, too many tensors), and what file.read throws.
+SafetensorsHeader parse_safetensors_header(const ByteSource& file, std::string_view where,
+                                           std::uint64_t most_bytes = kMaxHeaderBytes);
+/// The same of a file in memory.
 SafetensorsHeader parse_safetensors_header(std::string_view file, std::string_view where);
 
 /// The first bytes of a file, up to its values: entries in the given order, without spaces, keys in

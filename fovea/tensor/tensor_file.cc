@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/tensor/tensor_file.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
+#include "fovea/base/machine.h"
 #include "fovea/base/option.h"
+#include "fovea/base/printable.h"
 #include "fovea/tensor/npz.h"
 #include "fovea/tensor/safetensors.h"
 
@@ -13,55 +18,115 @@ namespace fovea {
 
 namespace {
 
+// Of a file with few tensors. Its header is held in memory, parsed, and listed.
+constexpr std::uint64_t kMostHeaderBytes = std::uint64_t{4} << 20;
+
 struct Format {
   std::string_view name;  // its extension
-  std::vector<NamedTensor> (*parse)(std::string_view bytes, std::string_view where);
+  std::unique_ptr<TensorSource> (*open)(const ByteSource& file, std::string where);
   void (*check_size)(std::span<const NamedTensor> tensors);
   std::string (*bytes)(std::span<const NamedTensor> tensors);
 };
 
 constexpr Format kFormats[] = {
     {".safetensors",
-     [](std::string_view bytes, std::string_view where) {
-       return parse_safetensors(bytes, where).tensors;
+     [](const ByteSource& file, std::string where) -> std::unique_ptr<TensorSource> {
+       return std::make_unique<SafetensorsSource>(file, std::move(where), kMostHeaderBytes);
      },
      [](std::span<const NamedTensor>) {},  // no limit
      [](std::span<const NamedTensor> tensors) { return safetensors_bytes(tensors); }},
-    {".npz", parse_npz, check_npz_size, npz_bytes}};
+    {".npz",
+     [](const ByteSource& file, std::string where) -> std::unique_ptr<TensorSource> {
+       return std::make_unique<NpzSource>(file, std::move(where));
+     },
+     check_npz_size, npz_bytes}};
 
-const Format& format_of(const std::filesystem::path& path, ErrorCode otherwise) {
-  if (const Format* format = find_named(kFormats, path.extension().string())) return *format;
+const Format& format_of(std::string_view extension, const std::filesystem::path& path,
+                        ErrorCode otherwise) {
+  if (const Format* format = find_named(kFormats, extension)) return *format;
   throw Error(otherwise, fmt::format("{}: not a name of a tensor file", path.string()),
               "its extension says the format: " + names_in(kFormats));
 }
 
-}  // namespace
+const Format& output_format(const std::filesystem::path& path) {
+  return format_of(path.extension().string(), path, ErrorCode::kUsage);
+}
 
-std::vector<NamedTensor> read_tensors(const std::filesystem::path& path) {
-  const std::string bytes = read_file(path);
-  const Format& format = format_of(path, ErrorCode::kInputFormat);
-  if (bytes.empty()) {
-    throw Error(ErrorCode::kEmptyInput, fmt::format("{}: the file is empty", path.string()),
-                "write the tensors again");
-  }
+// A damaged model and a damaged file of numbers differ in who must act.
+template <class F>
+auto as_input(F&& f) {
   try {
-    return format.parse(bytes, path.string());
+    return f();
   } catch (const Error& error) {
-    // A damaged model and a damaged file of numbers differ in who must act.
     const bool damaged =
         error.code() == ErrorCode::kModelDamaged || error.code() == ErrorCode::kModelWrongKind;
-    throw Error(damaged ? ErrorCode::kInputFormat : error.code(), error.what(), error.hint());
+    if (!damaged) throw;
+    throw Error(ErrorCode::kInputFormat, error.what(), error.hint());
   }
 }
 
-void check_tensor_path(const std::filesystem::path& path) { format_of(path, ErrorCode::kUsage); }
+std::size_t place_of(std::string_view name, const std::vector<std::string>& names) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  check(found != names.end(), "tensors: there is no {}", printable(name));
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+void require_memory(std::span<const TensorInfo> wanted, std::string_view where) {
+  double bytes = 0;
+  for (const TensorInfo& info : wanted) {
+    bytes += static_cast<double>(info.shape.size()) * static_cast<double>(byte_size(info.dtype));
+  }
+  const MemoryLimit memory = available_memory();
+  if (bytes <= static_cast<double>(memory.bytes)) return;
+  throw Error(
+      ErrorCode::kOutOfMemory,
+      fmt::format("{}: its tensors take {:.0f} MiB; {:.0f} MiB are available ({})", where,
+                  bytes / (1 << 20), static_cast<double>(memory.bytes) / (1 << 20), memory.reason),
+      "use smaller tensors");
+}
+
+}  // namespace
+
+TensorFile::TensorFile(const std::filesystem::path& path, std::string_view format)
+    : where_(path.string()), file_(path) {
+  const Format& known = format_of(format, path, ErrorCode::kInputFormat);
+  if (file_.size() == 0) {
+    throw Error(ErrorCode::kEmptyInput, fmt::format("{}: the file is empty", where_),
+                "write the tensors again");
+  }
+  tensors_ = as_input([&] { return known.open(file_, where_); });
+}
+
+TensorInfo TensorFile::info(std::string_view name) const {
+  return as_input([&] { return tensors_->info(place_of(name, names())); });
+}
+
+std::vector<NamedTensor> TensorFile::read(std::span<const TensorInfo> wanted) const {
+  require_memory(wanted, where_);
+  return as_input([&] {
+    tensors_->verify();
+    std::vector<NamedTensor> tensors;
+    for (const TensorInfo& info : wanted) {
+      tensors.push_back({info.name, tensors_->read(place_of(info.name, names()))});
+    }
+    return tensors;
+  });
+}
+
+std::vector<NamedTensor> TensorFile::read() const {
+  std::vector<TensorInfo> infos;
+  for (const std::string& name : names()) infos.push_back(info(name));
+  return read(infos);
+}
+
+void check_tensor_path(const std::filesystem::path& path) { output_format(path); }
 
 void check_tensor_sizes(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
-  format_of(path, ErrorCode::kUsage).check_size(tensors);
+  output_format(path).check_size(tensors);
 }
 
 void write_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
-  write_file_atomically(path, format_of(path, ErrorCode::kUsage).bytes(tensors));
+  write_file_atomically(path, output_format(path).bytes(tensors));
 }
 
 }  // namespace fovea

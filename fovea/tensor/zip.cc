@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/tensor/zip.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cstdint>
-#include <new>
 #include <utility>
 #include <vector>
 
 #include "fovea/base/check.h"
-#include "fovea/base/machine.h"
 #include "fovea/base/printable.h"
 #include "fovea/tensor/checksum.h"
 
@@ -23,7 +19,6 @@ constexpr std::uint32_t kEntrySignature = 0x02014b50;
 constexpr std::uint32_t kEndSignature = 0x06054b50;
 constexpr std::size_t kLocalBytes = 30, kEntryBytes = 46, kEndBytes = 22;
 
-constexpr std::uint32_t kStored = 0, kDeflated = 8;
 // Bits 1 and 2 tell how it was deflated, 3 that sizes follow the data, 11 that names are UTF-8.
 constexpr std::uint32_t kHarmlessFlags = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 11;
 constexpr std::uint32_t kUtf8Flag = 1 << 11;
@@ -52,39 +47,37 @@ std::uint32_t u32(std::string_view bytes, std::size_t at) {
   return u16(bytes, at) | u16(bytes, at + 2) << 16;
 }
 
-struct Entry {
-  std::string_view name;
-  std::uint32_t method, crc;
-  std::uint64_t packed, size;  // bytes in the file, and of the member
-  std::uint64_t header;        // where its local header begins
-  std::uint64_t begin = 0;     // of its bytes
-};
-
 struct Directory {
-  std::string_view bytes;
+  std::uint64_t begin, size;
   std::uint32_t entries;
-  std::uint64_t begin;
 };
 
-Directory find_directory(std::string_view file, std::string_view where) {
-  if (file.size() < kEndBytes || u32(file, file.size() - kEndBytes) != kEndSignature) {
+Directory find_directory(const ByteSource& file, std::string_view where) {
+  std::string room;
+  const std::uint64_t before = file.size() - std::min<std::uint64_t>(file.size(), kEndBytes);
+  const std::string_view end =
+      file.view(before, static_cast<std::size_t>(file.size() - before), room);
+  if (end.size() < kEndBytes || u32(end, 0) != kEndSignature) {
     damaged(where, "does not end with the directory of an archive");
   }
-  const std::string_view end = file.substr(file.size() - kEndBytes);
   const std::uint32_t entries = u16(end, 10), size = u32(end, 12), begin = u32(end, 16);
   if (entries == kElsewhere16 || size == kElsewhere32 || begin == kElsewhere32) too_large(where);
   if (u16(end, 4) != 0 || u16(end, 6) != 0 || u16(end, 8) != entries) {
     damaged(where, "is a part of an archive of several disks");
   }
   if (u16(end, 20) != 0) damaged(where, "has a comment behind its end");
-  if (std::uint64_t{begin} + size != file.size() - kEndBytes) {
+  if (std::uint64_t{begin} + size != before) {
     damaged(where, fmt::format("the directory claims bytes {} to {} of a file of {}", begin,
                                std::uint64_t{begin} + size, file.size()));
   }
-  return {file.substr(begin, size), entries, begin};
+  if (size > kMaxDirectoryBytes) {
+    damaged(where, fmt::format("has a directory of {} bytes; at most {} are read", size,
+                               kMaxDirectoryBytes));
+  }
+  return {begin, size, entries};
 }
 
-void check_entry(const Entry& entry, std::uint32_t flags, std::string_view where) {
+void check_entry(const ZipEntry& entry, std::uint32_t flags, std::string_view where) {
   const std::string name = printable(entry.name);
   if ((flags & ~kHarmlessFlags) != 0) {
     damaged(where, fmt::format("member {} is encrypted or patched (flags {:#06x})", name, flags));
@@ -92,13 +85,14 @@ void check_entry(const Entry& entry, std::uint32_t flags, std::string_view where
   if (entry.packed == kElsewhere32 || entry.size == kElsewhere32 || entry.header == kElsewhere32) {
     too_large(where);
   }
-  if (entry.method != kStored && entry.method != kDeflated) {
+  if (entry.method != ZipMethod::kStored && entry.method != ZipMethod::kDeflated) {
     damaged(where, fmt::format("member {} is packed by method {}; only 0 (stored) and 8 (deflated) "
                                "can be read",
-                               name, entry.method));
+                               name, static_cast<std::uint32_t>(entry.method)));
   }
-  const bool possible = entry.method == kStored ? entry.size == entry.packed
-                                                : entry.size / kMostExpansion <= entry.packed;
+  const bool possible = entry.method == ZipMethod::kStored
+                            ? entry.size == entry.packed
+                            : entry.size / kMostExpansion <= entry.packed;
   if (!possible) {
     damaged(where, fmt::format("member {} claims {} bytes of {} packed ones", name, entry.size,
                                entry.packed));
@@ -106,7 +100,7 @@ void check_entry(const Entry& entry, std::uint32_t flags, std::string_view where
 }
 
 // The bytes of a member begin where its local header ends.
-void find_bytes(std::string_view file, Entry& entry, std::uint64_t directory,
+void find_bytes(const ByteSource& file, ZipEntry& entry, std::uint64_t directory,
                 std::string_view where) {
   const auto fail_entry = [&](std::string_view what) {
     damaged(where, fmt::format("member {} {}", printable(entry.name), what));
@@ -114,77 +108,30 @@ void find_bytes(std::string_view file, Entry& entry, std::uint64_t directory,
   if (directory < kLocalBytes || entry.header > directory - kLocalBytes) {
     fail_entry("begins outside of the file");
   }
-  const std::string_view local = file.substr(static_cast<std::size_t>(entry.header));
+  std::string room;
+  const auto bytes =
+      std::min<std::uint64_t>(kLocalBytes + entry.name.size(), directory - entry.header);
+  const std::string_view local = file.view(entry.header, static_cast<std::size_t>(bytes), room);
   if (u32(local, 0) != kLocalSignature) fail_entry("has no header where it should begin");
   const std::uint64_t name = u16(local, 26), extra = u16(local, 28);
   entry.begin = entry.header + kLocalBytes + name + extra;
   if (entry.begin + entry.packed > directory) fail_entry("ends outside of the file");
-  if (local.substr(kLocalBytes, static_cast<std::size_t>(name)) != entry.name ||
-      u16(local, 8) != entry.method) {
+  if (name != entry.name.size() || local.substr(kLocalBytes) != entry.name ||
+      u16(local, 8) != static_cast<std::uint32_t>(entry.method)) {
     fail_entry("has another name or method in its own header");
   }
 }
 
-void check_apart(std::vector<Entry> entries, std::string_view where) {
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.header < b.header; });
-  for (std::size_t i = 1; i < entries.size(); ++i) {
-    if (entries[i].header >= entries[i - 1].begin + entries[i - 1].packed) continue;
-    damaged(where, fmt::format("members {} and {} overlap", printable(entries[i - 1].name),
-                               printable(entries[i].name)));
+void check_apart(const std::vector<ZipEntry>& entries, std::string_view where) {
+  std::vector<const ZipEntry*> order;
+  for (const ZipEntry& entry : entries) order.push_back(&entry);
+  std::sort(order.begin(), order.end(),
+            [](const ZipEntry* a, const ZipEntry* b) { return a->header < b->header; });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (order[i]->header >= order[i - 1]->begin + order[i - 1]->packed) continue;
+    damaged(where, fmt::format("members {} and {} overlap", printable(order[i - 1]->name),
+                               printable(order[i]->name)));
   }
-}
-
-std::vector<Entry> read_directory(std::string_view file, std::string_view where) {
-  const Directory directory = find_directory(file, where);
-  std::vector<Entry> entries;
-  std::string_view rest = directory.bytes;
-  for (std::uint32_t n = 0; n < directory.entries; ++n) {
-    if (rest.size() < kEntryBytes || u32(rest, 0) != kEntrySignature) {
-      damaged(where,
-              fmt::format("the directory ends after {} of {} members", n, directory.entries));
-    }
-    const std::size_t name = u16(rest, 28);
-    const std::size_t length = kEntryBytes + name + u16(rest, 30) + u16(rest, 32);
-    if (rest.size() < length) damaged(where, "the directory ends within a name");
-    Entry entry{.name = rest.substr(kEntryBytes, name),
-                .method = u16(rest, 10),
-                .crc = u32(rest, 16),
-                .packed = u32(rest, 20),
-                .size = u32(rest, 24),
-                .header = u32(rest, 42)};
-    check_entry(entry, u16(rest, 8), where);
-    find_bytes(file, entry, directory.begin, where);
-    entries.push_back(entry);
-    rest.remove_prefix(length);
-  }
-  if (!rest.empty()) damaged(where, "the directory holds more than its members");
-  check_apart(entries, where);
-  return entries;
-}
-
-std::string inflated(std::string_view packed, const Entry& entry, std::string_view where) {
-  const std::int64_t available = available_memory().bytes;
-  if (static_cast<std::int64_t>(entry.size) > available) {
-    fail(ErrorCode::kOutOfMemory, "{}: member {} is {} bytes; {} are available", where,
-         printable(entry.name), entry.size, available);
-  }
-  std::string bytes(static_cast<std::size_t>(entry.size), '\0');
-  z_stream stream{};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
-  // zlib reads through a pointer that it does not call const.
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
-  stream.next_out = reinterpret_cast<Bytef*>(bytes.data());
-  stream.avail_out = static_cast<uInt>(bytes.size());
-  const int status = inflate(&stream, Z_FINISH);
-  const bool whole = status == Z_STREAM_END && stream.avail_in == 0 && stream.avail_out == 0;
-  inflateEnd(&stream);
-  if (!whole) {
-    damaged(where, fmt::format("member {} does not deflate to the {} bytes that it claims",
-                               printable(entry.name), entry.size));
-  }
-  return bytes;
 }
 
 void append(std::string& to, std::uint64_t value, int bytes) {
@@ -197,7 +144,7 @@ void append_common(std::string& to, const ZipMember& member) {
   constexpr std::uint64_t kVersion = 20, kMidnight = 0, kFirstDay = 1 << 5 | 1;  // 1980-01-01
   append(to, kVersion, 2);
   append(to, kUtf8Flag, 2);
-  append(to, kStored, 2);
+  append(to, static_cast<std::uint32_t>(ZipMethod::kStored), 2);
   append(to, kMidnight, 2);
   append(to, kFirstDay, 2);
   append(to, crc32(member.bytes), 4);
@@ -221,18 +168,34 @@ void append_entry(std::string& to, const ZipMember& member, std::uint64_t header
 
 }  // namespace
 
-void for_each_zip_member(std::string_view file, std::string_view where,
-                         const std::function<void(std::string_view, std::string_view)>& f) {
-  for (const Entry& entry : read_directory(file, where)) {
-    std::string_view bytes =
-        file.substr(static_cast<std::size_t>(entry.begin), static_cast<std::size_t>(entry.packed));
-    std::string unpacked;
-    if (entry.method == kDeflated) bytes = unpacked = inflated(bytes, entry, where);
-    if (crc32(bytes) != entry.crc) {
-      damaged(where, fmt::format("member {} has a wrong checksum", printable(entry.name)));
+std::vector<ZipEntry> read_zip_directory(const ByteSource& file, std::string_view where) {
+  const Directory directory = find_directory(file, where);
+  std::string room;
+  std::string_view rest =
+      file.view(directory.begin, static_cast<std::size_t>(directory.size), room);
+  std::vector<ZipEntry> entries;
+  for (std::uint32_t n = 0; n < directory.entries; ++n) {
+    if (rest.size() < kEntryBytes || u32(rest, 0) != kEntrySignature) {
+      damaged(where,
+              fmt::format("the directory ends after {} of {} members", n, directory.entries));
     }
-    f(entry.name, bytes);
+    const std::size_t name = u16(rest, 28);
+    const std::size_t length = kEntryBytes + name + u16(rest, 30) + u16(rest, 32);
+    if (rest.size() < length) damaged(where, "the directory ends within a name");
+    ZipEntry entry{.name = std::string(rest.substr(kEntryBytes, name)),
+                   .method = static_cast<ZipMethod>(u16(rest, 10)),
+                   .crc = u32(rest, 16),
+                   .header = u32(rest, 42),
+                   .packed = u32(rest, 20),
+                   .size = u32(rest, 24)};
+    check_entry(entry, u16(rest, 8), where);
+    find_bytes(file, entry, directory.begin, where);
+    entries.push_back(std::move(entry));
+    rest.remove_prefix(length);
   }
+  if (!rest.empty()) damaged(where, "the directory holds more than its members");
+  check_apart(entries, where);
+  return entries;
 }
 
 void check_zip_size(std::size_t members, std::uint64_t bytes) {

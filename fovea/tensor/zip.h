@@ -4,21 +4,35 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "fovea/base/byte_source.h"
 
 namespace fovea {
 
-/// Calls f(name, bytes) for every member, in the order of the directory; both die with the call.
-/// Nothing is trusted: the directory must end the file, members must not overlap, what deflates
-/// must have the size and the CRC-32 that are written there. The memory taken is that of the
-/// largest member.
-/// Throws kInputFormat that begins with `where` and names the member; kOutOfMemory for a member
-/// that does not fit into what is available.
-void for_each_zip_member(std::string_view file, std::string_view where,
-                         const std::function<void(std::string_view, std::string_view)>& f);
+enum class ZipMethod : std::uint32_t { kStored = 0, kDeflated = 8 };
+
+/// What the directory says of a member.
+struct ZipEntry {
+  std::string name;
+  ZipMethod method = ZipMethod::kStored;
+  std::uint32_t crc = 0;
+  std::uint64_t header = 0;            ///< where its local header begins
+  std::uint64_t begin = 0;             ///< where its bytes do
+  std::uint64_t packed = 0, size = 0;  ///< bytes in the file, and of the member
+};
+
+/// The largest directory that is read; it is held in memory.
+inline constexpr std::uint64_t kMaxDirectoryBytes = std::uint64_t{8} << 20;
+
+/// The members, in the order of the directory; their bytes are not looked at (zip_member.h does).
+/// Nothing is trusted: the directory must end the file, members must not overlap, and what is
+/// packed must be able to have the size that is claimed.
+/// Throws kInputFormat that begins with `where` and names the member, and what file.read throws.
+std::vector<ZipEntry> read_zip_directory(const ByteSource& file, std::string_view where);
 
 struct ZipMember {
   std::string name;

@@ -153,7 +153,8 @@ class BadInput(AttentionTest):
     def test_arrays_of_numpy_that_cannot_be(self):
         def refused(array, *needles):
             with zipfile.ZipFile(self.folder / "in.npz", "w") as archive:
-                archive.writestr("q.npy", array)
+                for name in "qkv":
+                    archive.writestr(f"{name}.npy", array)
             done = self.run_fovea("attention", self.folder / "in.npz", "-o", self.folder / "out.npz")
             self.assert_error(done, 3, "in.npz", "'q'", *needles)
 

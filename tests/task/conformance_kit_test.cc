@@ -23,9 +23,9 @@ TEST(ConformanceKit, WhatIsWrittenIsRead) {
     EXPECT_EQ(kit[n].settings.window, cases[n].settings.window);
     EXPECT_EQ(kit[n].settings.scale, cases[n].settings.scale);
     EXPECT_EQ(kit[n].settings.seed, cases[n].settings.seed);
-    const auto inputs = read_kit_file(folder / "kit", kit[n].inputs);
+    const auto inputs = open_kit_file(folder / "kit", kit[n].inputs).read();
     ASSERT_EQ(inputs.size(), cases[n].tensors.size());
-    for (const NamedTensor& tensor : read_kit_file(folder / "kit", kit[n].expected)) {
+    for (const NamedTensor& tensor : open_kit_file(folder / "kit", kit[n].expected).read()) {
       EXPECT_NE(tensor.tensor.dtype(), DType::kFloat32) << tensor.name;
     }
   }
@@ -61,7 +61,7 @@ TEST(ConformanceKit, DamageIsNoticed) {
   bytes.back() ^= 1;
   write_file_atomically(file, bytes);
   EXPECT_THROWS(read_conformance_kit(folder / "kit"), kInputFormat, kit[3].expected.name);
-  EXPECT_THROWS(read_kit_file(folder / "kit", kit[3].expected), kInputFormat, "CRC-32");
+  EXPECT_THROWS(open_kit_file(folder / "kit", kit[3].expected), kInputFormat, "CRC-32");
   std::filesystem::remove(file);
   EXPECT_THROWS(read_conformance_kit(folder / "kit"), kMissingInput, kit[3].expected.name);
   EXPECT_THROWS(read_conformance_kit(folder / "none"), kMissingInput, "none");

@@ -6,16 +6,21 @@
 #include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/tensor/zip_member.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
 namespace {
 
 std::vector<ZipMember> members_of(const std::string& file) {
+  const MemorySource source(file);
   std::vector<ZipMember> members;
-  for_each_zip_member(file, "x.npz", [&](std::string_view name, std::string_view bytes) {
-    members.push_back({std::string(name), std::string(bytes)});
-  });
+  for (const ZipEntry& entry : read_zip_directory(source, "x.npz")) {
+    ZipMemberReader reader(source, entry, "x.npz");
+    members.push_back({entry.name, std::string(entry.size, '\0')});
+    reader.read(members.back().bytes);
+    reader.finish();
+  }
   return members;
 }
 
@@ -146,6 +151,15 @@ TEST(Zip, LargeArchivesOfOthersAreNamed) {
   std::string entry = two_members();
   for (std::size_t i = 20; i < 28; ++i) entry = with_entry_byte(entry, i, 255);
   EXPECT_THROWS(members_of(entry), kInputFormat, "ZIP64");
+}
+
+TEST(Zip, ADirectoryThatDoesNotFitIsRefusedBeforeItIsRead) {
+  constexpr std::size_t kName = 65000;
+  std::vector<ZipMember> members;
+  for (std::size_t n = 0; n <= kMaxDirectoryBytes / kName; ++n) {
+    members.push_back({std::string(kName, static_cast<char>('a' + n % 26)), ""});
+  }
+  EXPECT_THROWS(members_of(zip_bytes(members)), kInputFormat, "at most 8388608 are read");
 }
 
 }  // namespace
