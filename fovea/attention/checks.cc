@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "fovea/attention/kernel.h"
 #include "fovea/attention/pair_score.h"
 #include "fovea/attention/row_map.h"
 #include "fovea/base/check.h"
@@ -15,6 +16,14 @@
 namespace fovea {
 
 namespace {
+
+// Lengths, offsets, the counters of dropout and the keys of TopK are numbers of 32 bits.
+constexpr index kMostOfAnAxis = (index{1} << 31) - 1;
+// For each row of tiles, under each head, a few numbers are kept: no call takes more than some
+// gigabytes and seconds for them, whatever its strides of 0 say.
+constexpr double kMostRowsOfTiles = 1 << 26;
+// Of a tensor, whatever its strides: products of sizes and bytes can be counted.
+constexpr index kMostValues = index{1} << 56;
 
 struct Axis {
   index size, stride;
@@ -31,7 +40,10 @@ void check_apart(std::string_view name, std::array<Axis, 3> axes, index width) {
           "attention: {} is written, so its rows must not overlap; a stride is {}, and what it "
           "steps over takes {}",
           name, axis.stride, extent);
-    extent += checked_product(axis.size - 1, axis.stride, name);
+    const index steps = checked_product(axis.size - 1, axis.stride, name);
+    check(steps <= kMostValues - extent, "attention: {} spans more than {} values", name,
+          kMostValues);
+    extent += steps;
   }
 }
 
@@ -46,12 +58,16 @@ void check_view(std::string_view name, const View<T>& v) {
   check(v.batch >= 0 && v.length >= 0 && v.heads >= 0 && v.width >= 0,
         "attention: {} has a negative size: [{}, {}, {}, {}]", name, v.batch, v.length, v.heads,
         v.width);
+  check(std::max({v.batch, v.length, v.heads, v.width}) <= kMostOfAnAxis,
+        "attention: no axis of {} may be longer than {}; it is [{}, {}, {}, {}]", name,
+        kMostOfAnAxis, v.batch, v.length, v.heads, v.width);
   check(v.batch_stride >= 0 && v.length_stride >= 0 && v.head_stride >= 0,
         "attention: {} has a negative stride: {}, {}, {}", name, v.batch_stride, v.length_stride,
         v.head_stride);
-  checked_product(
-      checked_product(checked_product(v.batch, v.length, "attention"), v.heads, "attention"),
-      v.width, "attention");
+  const index rows = checked_product(checked_product(v.batch, v.length, name), v.heads, name);
+  check(rows == 0 || v.width <= kMostValues / rows,
+        "attention: {} may count at most {} values; it is [{}, {}, {}, {}]", name, kMostValues,
+        v.batch, v.length, v.heads, v.width);
   const bool has_values = v.batch > 0 && v.length > 0 && v.heads > 0 && v.width > 0;
   check(!has_values || v.data != nullptr, "attention: {} has a shape but no data", name);
 }
@@ -225,7 +241,23 @@ void check_parts(const Attention<T>& attention, const AttentionSizes& sizes) {
   check_each(attention.observe, sizes);
 }
 
+// Before anything walks over the call.
+template <class T>
+void check_countable(const Attention<T>& attention, const AttentionInputs<T>& in) {
+  check(rows_of_tiles(attention, in) <= kMostRowsOfTiles,
+        "attention: B x H x (T + S) / {} may be at most {}; q is {}, k is {}", kLaneTile,
+        kMostRowsOfTiles, text(in.q, "T", "H", "D"), text(in.k, "S", "G", "D"));
+}
+
 }  // namespace
+
+template <class T>
+double rows_of_tiles(const Attention<T>& attention, const AttentionInputs<T>& in) {
+  const auto size = [](index n) { return static_cast<double>(std::max<index>(n, 1)); };
+  const double rows = static_cast<double>(in.q.length) + static_cast<double>(in.k.length);
+  const double ends = 2 * size(std::max(in.q.batch, attention.packed.query_offsets.size));
+  return size(in.q.heads) * (size(in.q.batch) * rows / kLaneTile + ends);
+}
 
 template <class T>
 void check_rows_written(std::string_view name, const RowView<T>& v, index B, index H, index L,
@@ -268,7 +300,7 @@ void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in
   check(q.heads == 0 || (k.heads >= 1 && k.heads <= q.heads),
         "attention: there must be 1 <= G <= H heads of k and v; q is {}, k is {}",
         text(q, "T", "H", "D"), text(k, "S", "G", "D"));
-  checked_product(checked_product(q.length, k.length, "attention: T x S"), q.heads, "attention");
+  check_countable(attention, in);
   check_score(attention, q.heads, q.width);
   check_parts(attention, {.B = q.batch,
                           .T = q.length,
@@ -314,6 +346,7 @@ void check_gradients(const Attention<T>& attention, const AttentionInputs<T>& in
 }
 
 #define FOVEA_INSTANTIATE(T)                                                                 \
+  template double rows_of_tiles(const Attention<T>&, const AttentionInputs<T>&);             \
   template void check_attention(const Attention<T>&, const AttentionInputs<T>&);             \
   template void check_rows_written(std::string_view, const RowView<T>&, index, index, index, \
                                    const char*);                                             \

@@ -9,6 +9,9 @@
 
 namespace fovea {
 
+/// Rows of tiles, of queries and of keys, under all heads: what a call keeps a few numbers for.
+template <class T>
+double rows_of_tiles(const Attention<T>& attention, const AttentionInputs<T>& in);
 /// Throws Error(kShape or kOptionValue) unless everything fits together.
 template <class T>
 void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in);

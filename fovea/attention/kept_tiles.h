@@ -11,20 +11,29 @@
 
 namespace fovea {
 
-/// Calls visit(site, kind) for each tile of 64 queries and (within the mask's range) up to 128 keys
-/// that is computed.
+/// Calls visit(site, kind) for each tile of the 64 queries from `query` on, and (within the mask's
+/// range) up to 128 keys, that is computed. Returns how many were looked at.
+template <class Visit>
+index for_each_kept_tile_of(const Mask& mask, const Sequence& sequence, index head, index query,
+                            const Visit& visit) {
+  const index queries = std::min(kLaneTile, sequence.queries - query);
+  const auto [begin, end] = mask.key_range(sequence, head, query, queries);
+  index seen = 0;
+  for (index key = begin; key < end; key += kRowBlock - key % kRowBlock, ++seen) {
+    const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
+    const TileSite site{sequence, head, query, queries, key, keys};
+    const TileKind kind = mask.classify(site);
+    if (kind != TileKind::kNone) visit(site, kind);
+  }
+  return seen;
+}
+
+/// Those of all queries.
 template <class Visit>
 void for_each_kept_tile(const Mask& mask, const Sequence& sequence, index head,
                         const Visit& visit) {
   for (index query = 0; query < sequence.queries; query += kLaneTile) {
-    const index queries = std::min(kLaneTile, sequence.queries - query);
-    const auto [begin, end] = mask.key_range(sequence, head, query, queries);
-    for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
-      const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
-      const TileSite site{sequence, head, query, queries, key, keys};
-      const TileKind kind = mask.classify(site);
-      if (kind != TileKind::kNone) visit(site, kind);
-    }
+    for_each_kept_tile_of(mask, sequence, head, query, visit);
   }
 }
 

@@ -72,7 +72,9 @@ class LinearScan {
              const Scan<T>& scan);
   void run() const;
   double flops() const;
-  double bytes() const { return static_cast<double>(states_ * state_size()) * sizeof(T); }
+  double bytes() const {
+    return static_cast<double>(states_) * static_cast<double>(state_size()) * sizeof(T);
+  }
 
  private:
   index D() const { return scan_.a.width; }
@@ -209,8 +211,9 @@ void LinearScan<T>::sum_segments(T* states) const {
 template <class T>
 void LinearScan<T>::run() const {
   if (scan_.out.empty()) return;
+  constexpr double kMostBytes = 1e18;
   const AlignedBytes memory =
-      allocate_aligned(std::max<std::size_t>(1, static_cast<std::size_t>(bytes())));
+      allocate_aligned(static_cast<std::size_t>(std::clamp(bytes(), 1.0, kMostBytes)));
   T* const states = reinterpret_cast<T*>(memory.get());
   sum_segments(states);
   struct Item {

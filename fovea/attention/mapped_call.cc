@@ -70,9 +70,10 @@ double MappedCall<T>::bytes(const Attention<T>& attention, const AttentionInputs
   const auto rows = static_cast<double>(in.q.batch) *
                     static_cast<double>(in.q.length * in.q.heads + in.k.length * in.k.heads);
   const auto [first, last] = positions_of(make_sequences(attention, in));
-  const index table = (last - first + 1) * RowMap<T>::kept(attention, in.q.width);
+  const double table = static_cast<double>(last - first + 1) *
+                       static_cast<double>(RowMap<T>::kept(attention, in.q.width));
   const index width = RowMap<T>::width(attention, in.q.width);
-  return (2 * rows * static_cast<double>(width) + static_cast<double>(table)) * sizeof(T);
+  return (2 * rows * static_cast<double>(width) + table) * sizeof(T);
 }
 
 // Calls f(batch row, row, head, position).

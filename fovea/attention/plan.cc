@@ -15,21 +15,61 @@
 #include "fovea/attention/room.h"
 #include "fovea/attention/sequences.h"
 #include "fovea/attention/work.h"
+#include "fovea/base/check.h"
 #include "fovea/simd/isa.h"
 
 namespace fovea {
 
 namespace {
 
-void count_tiles(const Mask& mask, const Sequence& sequence, index head, AttentionPlan& plan) {
-  plan.tiles += ((sequence.queries + kLaneTile - 1) / kLaneTile) *
-                ((sequence.keys + kRowBlock - 1) / kRowBlock);
-  for_each_kept_tile(mask, sequence, head, [&](const TileSite& site, TileKind kind) {
-    ++plan.tiles_kept;
-    if (kind == TileKind::kSome) ++plan.tiles_masked;
-    plan.kept_scores += static_cast<double>(site.queries * site.keys);
-  });
-}
+// Tiles that a plan looks at one by one, and rows of them: in a few seconds.
+constexpr index kMostLookedAt = index{1} << 27;
+constexpr double kMostRows = 1 << 24;
+
+// Counts the tiles of one call.
+template <class T>
+class TileCount {
+ public:
+  TileCount(const Attention<T>& attention, const AttentionInputs<T>& in, AttentionPlan& plan)
+      : mask_(attention.mask), plan_(plan) {
+    if (rows_of_tiles(attention, in) > kMostRows) fail_too_many();
+  }
+
+  void add(const Sequence& sequence, index head) {
+    const index tiles = (sequence.queries + kLaneTile - 1) / kLaneTile *
+                        ((sequence.keys + kRowBlock - 1) / kRowBlock);
+    plan_.tiles += tiles;
+    if (mask_.parts().empty()) {
+      plan_.tiles_kept += tiles;
+      plan_.kept_scores += static_cast<double>(sequence.queries * sequence.keys);
+      return;
+    }
+    for (index query = 0; query < sequence.queries; query += kLaneTile) {
+      looked_at_ +=
+          1 + for_each_kept_tile_of(mask_, sequence, head, query,
+                                    [&](const TileSite& site, TileKind kind) { add(site, kind); });
+      if (looked_at_ > kMostLookedAt) fail_too_many();
+    }
+  }
+
+ private:
+  void add(const TileSite& site, TileKind kind) {
+    ++plan_.tiles_kept;
+    if (kind == TileKind::kSome) ++plan_.tiles_masked;
+    plan_.kept_scores += static_cast<double>(site.queries * site.keys);
+  }
+  [[noreturn]] void fail_too_many() const {
+    throw Error(ErrorCode::kShape,
+                fmt::format("attention: a plan looks at up to {} tiles in {} rows of them; this "
+                            "call, under the mask {}, has more",
+                            kMostLookedAt, kMostRows, mask_.name()),
+                "plan a call of one sequence and one head: each of the others adds its own");
+  }
+
+  const Mask& mask_;
+  AttentionPlan& plan_;
+  index looked_at_ = 0;
+};
 
 // Bytes that one thread takes in the forward: the tiles that take turns.
 template <class T>
@@ -89,10 +129,11 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
   plan.values = attention.values.name();
   plan.observe = attention.observe.name();
   plan.norm = name_of(attention.norm) + (attention.sink.logits.empty() ? "" : " with a sink");
+  TileCount<T> count(attention, in, plan);
   const std::vector<Sequence> sequences = make_sequences(attention, in);
   for (const Sequence& sequence : sequences) {
     for (index head = 0; head < in.q.heads; ++head) {
-      count_tiles(attention.mask, sequence, head, plan);
+      count.add(sequence, head);
     }
   }
   AttentionInputs<T> made = in;

@@ -61,7 +61,7 @@ class Differences {
     const auto& [stride, first, last] = steps_[n];
     const index begin = std::max(first, divide_up(low - most_[n + 1], stride));
     const index end = std::min(last, -divide_up(least_[n + 1] - high, stride));
-    for (index i = begin; i <= end; ++i) {
+    for (index i = begin; i <= end && tried_ <= kMostSteps; ++i) {
       if (any_in(low - i * stride, high - i * stride, n + 1)) return true;
     }
     return false;

@@ -80,16 +80,36 @@ TEST(AttentionErrors, InputsThatDisagreeAreNamedWithBothSizes) {
   expect_shape_error([](Wrong& w) { w.in.v.data = nullptr; }, "v has a shape but no data");
 }
 
+// However few values there are, strides of 0 may repeat them without end.
 TEST(AttentionErrors, SizesThatCannotBeCounted) {
-  const index far = index{1} << 33;
-  expect_shape_error([=](Wrong& w) { w.in.q.length = w.in.q.batch = far; }, "attention");
+  const auto repeat = [](View<const float>& view, index View<const float>::*axis, index size) {
+    view.*axis = size;
+    view.batch_stride = view.length_stride = view.head_stride = 0;
+  };
+  const auto expect = [&](index View<const float>::*axis, index size, const std::string& words) {
+    expect_shape_error(
+        [=](Wrong& w) {
+          for (auto* view : {&w.in.q, &w.in.k, &w.in.v}) repeat(*view, axis, size);
+        },
+        words);
+  };
+  for (const index size : {index{1} << 31, index{1} << 62, std::numeric_limits<index>::max()}) {
+    const std::string words = "no axis of q may be longer than 2147483647; it is";
+    expect(&View<const float>::batch, size, words);
+    expect(&View<const float>::length, size, words);
+    expect(&View<const float>::heads, size, words);
+  }
+  expect(&View<const float>::batch, 1 << 30, "B x H x (T + S) / 64 may be at most 67108864; q is");
+  expect(&View<const float>::heads, 1 << 30, "B x H x (T + S) / 64 may be at most 67108864; q is");
+  expect_shape_error([=](Wrong& w) { repeat(w.in.q, &View<const float>::length, 1 << 30); },
+                     "B x H x (T + S) / 64 may be at most 67108864; q is [B=2, T=1073741824");
   expect_shape_error(
       [=](Wrong& w) {
-        w.in.q.length = w.in.k.length = w.in.v.length = far;
-        for (index* stride : {&w.in.q.length_stride, &w.in.k.length_stride, &w.in.v.length_stride})
-          *stride = 0;
+        w.in.q.width = w.in.k.width = w.in.v.width = 1 << 30;
+        repeat(w.in.k, &View<const float>::length, 1 << 25);
+        repeat(w.in.v, &View<const float>::length, 1 << 25);
       },
-      "T x S");
+      "k may count at most 72057594037927936 values; it is [2, 33554432, 2, 1073741824]");
 }
 
 TEST(AttentionErrors, OutputsAndGradientsAreNamedWithBothSizes) {

@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
 
 #include "fovea/attention/kernel.h"
 #include "fovea/attention/sequences.h"
 #include "tests/attention/call.h"
 #include "tests/isa.h"
+#include "tests/support/throws.h"
 
 namespace fovea::testing {
 namespace {
@@ -115,6 +119,76 @@ TEST(AttentionPlan, WindowsAreLinear) {
     return attention_plan(Context(1), attention, {view, view, view}).kept_scores;
   };
   EXPECT_NEAR(scores(64000) / scores(8000), 8, 0.1);
+}
+
+AttentionPlan plan_of(const Attention<float>& attention, const AttentionInputs<float>& in) {
+  return attention_plan(Context(2), attention, in);
+}
+
+// One value, repeated by strides of 0.
+AttentionInputs<float> repeated(const Sizes& s) {
+  static const float value = 1;
+  return {{&value, s.B, s.T, s.H, s.D, 0, 0, 0},
+          {&value, s.B, s.S, s.G, s.D, 0, 0, 0},
+          {&value, s.B, s.S, s.G, s.Dv, 0, 0, 0}};
+}
+
+TEST(AttentionPlan, WhatCannotBeCountedIsAnError) {
+  for (const index huge : {index{1} << 31, index{1} << 62}) {
+    for (const Sizes& sizes : {Sizes{.B = huge}, Sizes{.T = huge}, Sizes{.S = huge},
+                               Sizes{.H = huge}, Sizes{.H = huge, .G = huge}, Sizes{.D = huge},
+                               Sizes{.B = huge, .T = 0}, Sizes{.B = 0, .T = huge, .H = huge}}) {
+      EXPECT_THROWS(plan_of({}, repeated(sizes)), kShape, "may be longer than 2147483647; it is");
+    }
+  }
+  const Sizes wide{.T = 1 << 24, .S = 1 << 24};
+  EXPECT_EQ(plan_of({}, repeated(wide)).kept_scores, std::pow(2.0, 48)) << "not one by one";
+  EXPECT_THROWS(plan_of({.mask = mask::Causal()}, repeated(wide)), kShape,
+                "a plan looks at up to 134217728 tiles in 16777216 rows of them; this call, under "
+                "the mask causal, has more");
+  EXPECT_THROWS(plan_of({}, repeated({.B = 1 << 24})), kShape, "under the mask all, has more");
+}
+
+// Any sizes and strides: a plan, or an error; and each of them ends.
+TEST(AttentionPlan, EndsWhateverTheSizes) {
+  constexpr index kMost = std::numeric_limits<index>::max();
+  const std::vector<index> of_sizes = {
+      0, 1, 2, 3, 1000, index{1} << 31, index{1} << 40, index{1} << 62, kMost};
+  const std::vector<index> strides = {0, 0, 0, 1, 7, -1, index{1} << 40, kMost, -kMost};
+  const std::vector<Mask> masks = {{}, mask::Causal(), mask::Window(3, 5), mask::Dilated(3)};
+  const std::vector<Score<float>> scores = {score::Dot(), score::Cosine(), score::L2()};
+  const std::vector<Norm> norms = {norm::Softmax(), norm::None()};
+  Random random(1, RandomUse::kTest);
+  const auto one_of = [&](const auto& values) {
+    return values[static_cast<std::size_t>(random.below(static_cast<index>(values.size())))];
+  };
+  index planned = 0;
+  for (int n = 0; n < 5000; ++n) {
+    // Half of the calls have no size that cannot be.
+    const auto size = [&] { return n % 2 == 0 ? random.below(4) : one_of(of_sizes); };
+    const index B = size(), S = size(), G = size(), D = size();
+    AttentionInputs<float> in = repeated({.B = B,
+                                          .T = size(),
+                                          .S = S,
+                                          .H = random.below(2) == 0 ? G : size(),
+                                          .G = G,
+                                          .D = D,
+                                          .Dv = size()});
+    for (auto* view : {&in.q, &in.k, &in.v}) {
+      for (index* stride : {&view->batch_stride, &view->length_stride, &view->head_stride}) {
+        if (random.below(4) == 0) *stride = one_of(strides);
+      }
+    }
+    const Attention<float> attention{
+        .score = one_of(scores), .mask = one_of(masks), .norm = one_of(norms)};
+    try {
+      plan_of(attention, in);
+      ++planned;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kShape) << error.what();
+    }
+  }
+  EXPECT_GT(planned, 500);
 }
 
 }  // namespace

@@ -297,5 +297,15 @@ TEST(Touched, EveryGradientOfAPartIsLookedAt) {
           "the gradient of shaw on values overlaps the gradient of slopes");
 }
 
+// 6 i and 10 j + 1 never meet; not all of them are tried.
+TEST(Touched, TheSearchEnds) {
+  constexpr index kMany = index{1} << 40;
+  const float values[2] = {};
+  const TouchedView even{"a", values, sizeof(float), 1, {{{kMany, 6}, {1, 0}, {1, 0}}}};
+  const TouchedView odd{"b", values + 1, sizeof(float), 1, {{{kMany, 10}, {1, 0}, {1, 0}}}};
+  EXPECT_FALSE(overlap(even, odd));
+  EXPECT_FALSE(overlap(odd, even));
+}
+
 }  // namespace
 }  // namespace fovea::testing
