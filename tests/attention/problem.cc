@@ -92,10 +92,11 @@ ProblemShape draw_shape(std::uint64_t seed) {
   s.B = large ? 1 : 1 + random.below(3);
   s.G = 1 + random.below(2);
   s.H = chance(random, 0.2) ? 2 * s.G + random.below(2) : s.G * (1 + random.below(2));
-  s.D = one_of(random, {3, 7, 8, 16, 17, 32, 33, 64});
+  // From five columns on there are orders enough for the bound: fused_test.cc has fewer columns.
+  s.D = one_of(random, {5, 7, 8, 16, 17, 32, 33, 64});
   s.Dv = chance(random, 0.5) ? s.D : one_of(random, {5, 9, 16, 20, 64, 65});
   s.queries.gap = s.keys.gap = chance(random, 0.5) ? 0 : 1 + random.below(5);
-  s.deviation = std::pow(10.0, random.uniform(0, 2));
+  s.deviation = std::pow(10.0, random.uniform(0, 2.7));
   s.causal = chance(random, 0.4);
   s.top_left = s.causal && chance(random, 0.3);
   s.window = chance(random, 0.3);
@@ -119,19 +120,16 @@ ProblemShape draw_shape(std::uint64_t seed) {
   s.relative = chance(of_memory, 0.12);
   Random of_bias(seed, RandomUse::kTest, 3);
   s.softcap = chance(of_bias, 0.15) ? of_bias.uniform(2, 60) : 0;
-  // Where scores are large already, whether one more sum rounds as the plain one does is luck.
-  const bool tame = !s.alibi && s.deviation < 10;
-  s.t5 = tame && chance(of_bias, 0.3);
-  s.dense = tame && chance(of_bias, 0.4);
+  s.t5 = chance(of_bias, 0.3);
+  s.dense = chance(of_bias, 0.4);
   s.dense_batch = chance(of_bias, 0.5);
   s.dense_heads = chance(of_bias, 0.5);
   s.dense_queries = chance(of_bias, 0.7);
   Random of_score(seed, RandomUse::kTest, 4);
   if (chance(of_score, 0.3)) s.score = static_cast<ScoreKind>(1 + of_score.below(4));
   // Concat makes rows of another width.
-  s.shaw_keys = tame && s.score != ScoreKind::kConcat && chance(of_bias, 0.2);
-  // Of one key the gradient of the score is 0: what is computed of it is rounding alone.
-  s.shaw_values = tame && s.S > 1 && !s.relative && chance(of_bias, 0.3);
+  s.shaw_keys = s.score != ScoreKind::kConcat && chance(of_bias, 0.2);
+  s.shaw_values = chance(of_bias, 0.3);
   if (chance(of_bias, 0.5)) s.order = ShawOrder::kKeyMinusQuery;
   return s;
 }
