@@ -110,7 +110,7 @@ struct AttentionOutputs {
 
 /// The results of the forward, and the gradient of o. With scores in the hundreds, rounding lse to
 /// float causes an error of 1e-5 in every weight; with lse_low the backward is as exact as one that
-/// stores the weights.
+/// stores the weights. Without it, a row with |lse| > 1024 makes the call compute q.k once more.
 template <class T>
 struct AttentionSaved {
   View<const T> o;                ///< [B, T, H, Dv]

@@ -263,10 +263,11 @@ void BackwardTile<T>::WeighScores() {
   std::uint64_t kept[kRowBlock];
   const bool drops = call.dropout.active(), masked = kind == TileKind::kSome || call.has_bias();
   if (drops) KeptBits(kept);
-  Weigh<T>(
-      call.normaliser(),
-      {queries, stride, s, dp, chunk.delta_of(head) + query, drops ? kept : nullptr, keep_scale()},
-      masked, [&](index i) { return LseOf(i); });
+  const WeighedTile<T> tile{
+      queries, stride, s, dp, chunk.delta_of(head) + query, drops ? kept : nullptr, keep_scale()};
+  Weigh<T>(call.normaliser(), tile, masked, [&](index i) { return LseOf(i); });
+  const bool joined = !call.attention.values.empty();
+  if (joined && call.normaliser() == Normaliser::kSoftmax) ClearWholeWeights(tile);
 }
 
 // An empty row has only masked scores: any finite value will do. Softmax alone has an lse.

@@ -13,6 +13,7 @@
 #include "fovea/attention/linear.h"
 #include "fovea/attention/mapped_call.h"
 #include "fovea/attention/pair_score.h"
+#include "fovea/attention/saved_lse.h"
 #include "fovea/attention/score_tile.h"
 #include "fovea/attention/touched.h"
 #include "fovea/attention/work.h"
@@ -373,7 +374,8 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
     return mapped.pull(ctx, gradients);
   }
   if (is_linear(attention)) return linear_backward(ctx, attention, in, saved.d_o, gradients);
-  const BackwardCall<T> call{{attention, in}, saved, gradients};
+  const SavedLse<T> with_low(ctx, attention, in, saved);
+  const BackwardCall<T> call{{attention, in}, with_low.saved(), gradients};
   Backward<T>(ctx, call).run();
 }
 

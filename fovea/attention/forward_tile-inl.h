@@ -231,15 +231,10 @@ template <class T>
 void ForwardTile<T>::WriteLse() {
   const RowNorm<T> norm = call.row_norm(head);
   for (index r = 0; r < queries; ++r) {
-    const double exact = norm.lse(state.m[r], state.l[r]);
-    const T lse = static_cast<T>(exact);
+    const RowLse<T> lse = norm.lse(state.m[r], state.l[r]);
     const index row = sequence.query_row + query + r;
-    if (!out.lse.empty()) out.lse.at(sequence.batch, head, row) = lse;
-    if (!out.lse_low.empty()) {
-      const bool empty = lse == -std::numeric_limits<T>::infinity();
-      out.lse_low.at(sequence.batch, head, row) =
-          empty ? T{0} : static_cast<T>(exact - static_cast<double>(lse));
-    }
+    if (!out.lse.empty()) out.lse.at(sequence.batch, head, row) = lse.value;
+    if (!out.lse_low.empty()) out.lse_low.at(sequence.batch, head, row) = lse.low;
   }
 }
 

@@ -30,10 +30,16 @@ T RowNorm<T>::weight(T score, T m, T l) const {
 
 // With the sink instead of m where that is larger: exp(sink - m) may overflow, lse does not.
 template <class T>
-double RowNorm<T>::lse(T m, T l) const {
+RowLse<T> RowNorm<T>::lse(T m, T l) const {
   const double most = std::max(static_cast<double>(m), static_cast<double>(sink));
   const double keys = static_cast<double>(l) * std::exp(static_cast<double>(m) - most);
-  return most + std::log(keys + std::exp(static_cast<double>(sink) - most));
+  const double above = std::log(keys + std::exp(static_cast<double>(sink) - most));
+  const T value = static_cast<T>(most + above);
+  if (value == -std::numeric_limits<T>::infinity()) return {value, T{0}};
+  // The larger term less the sum is exact (Dekker 1971): so above is not lost, however large most.
+  const auto [small, large] =
+      std::minmax(most, above, [](double a, double b) { return std::abs(a) < std::abs(b); });
+  return {value, static_cast<T>((large - static_cast<double>(value)) + small)};
 }
 
 template struct RowNorm<float>;

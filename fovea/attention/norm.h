@@ -40,6 +40,12 @@ struct Sink {
 /// "softmax", "sigmoid" or "none".
 std::string name_of(const Norm& norm);
 
+/// A log-sum-exp: the nearest number, and what rounding took from it.
+template <class T>
+struct RowLse {
+  T value, low;
+};
+
 /// How the rows of one head are normalised, given the state of an online softmax: the largest score
 /// m, and l, the sum of exp(score - m).
 template <class T>
@@ -53,7 +59,7 @@ struct RowNorm {
   /// The weight of a score; 0 for -infinity, that is, for a masked score.
   T weight(T score, T m, T l) const;
   /// Log-sum-exp, the sink included; -infinity if there is neither a key nor a sink.
-  double lse(T m, T l) const;
+  RowLse<T> lse(T m, T l) const;
 };
 
 }  // namespace fovea

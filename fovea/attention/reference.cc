@@ -26,6 +26,7 @@ struct Row {
   std::vector<T> weights;              // [S'], before dropout
   std::vector<T> keep_scale;           // [S'], 0 where dropped
   T lse;
+  T sink_weight = 0;
 };
 
 template <class T>
@@ -77,8 +78,12 @@ template <class T>
 Row<T> Call<T>::row(const Sequence& sequence, index h, index i) const {
   const auto& parts = attention.bias.parts();
   const auto S = static_cast<std::size_t>(sequence.keys);
-  Row<T> row{std::vector<bool>(S), std::vector(parts.size() + 1, std::vector<T>(S)),
-             std::vector<T>(S), std::vector<T>(S, T{1}), T{0}};
+  Row<T> row{std::vector<bool>(S),
+             std::vector(parts.size() + 1, std::vector<T>(S)),
+             std::vector<T>(S),
+             std::vector<T>(S, T{1}),
+             T{0},
+             T{0}};
   const DropoutStream stream = dropout_stream(attention.dropout, sequence, h);
   for (index j = 0; j < sequence.keys; ++j) {
     const ScoreSite site{sequence, h, i, j};
@@ -111,7 +116,8 @@ void softmax(Row<T>& row, T sink) {
   }
   row.lse = static_cast<T>(kNoKey);
   if (largest == static_cast<T>(kNoKey)) return;
-  T sum = std::exp(sink - largest);
+  row.sink_weight = std::exp(sink - largest);
+  T sum = row.sink_weight;
   for (std::size_t j = 0; j < scores.size(); ++j) {
     if (!row.kept[j]) continue;
     row.weights[j] = std::exp(scores[j] - largest);
@@ -120,6 +126,7 @@ void softmax(Row<T>& row, T sink) {
   for (std::size_t j = 0; j < scores.size(); ++j) {
     if (row.kept[j]) row.weights[j] /= sum;
   }
+  row.sink_weight /= sum;
   row.lse = largest + std::log(sum);
 }
 
@@ -212,9 +219,9 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
   const T delta = dot(d_o, saved_o, Dv);
   const bool any = std::find(row.kept.begin(), row.kept.end(), true) != row.kept.end();
   if (const Sink<T>& sink = call.attention.sink; any && !sink.dlogits.empty()) {
-    // Its weight is exp(sink - lse), and its value 0. Where no key is kept, o is 0 for any sink.
+    // Its value is 0. Where no key is kept, o is 0 for any sink.
     sums[parts.size() + values.size()][static_cast<std::size_t>(h)] -=
-        static_cast<double>(std::exp(sink.logits[h] - row.lse) * delta);
+        static_cast<double>(row.sink_weight * delta);
   }
   for (index j = 0; j < sequence.keys; ++j) {
     const auto at = static_cast<std::size_t>(j);

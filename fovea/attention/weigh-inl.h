@@ -16,11 +16,6 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
-template <class T>
-struct RowLse {
-  T lse, low;
-};
-
 /// Rows are queries, keys run along the lanes.
 template <class T>
 struct WeighedTile {
@@ -45,7 +40,7 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
   [[maybe_unused]] const auto kept_scale = hn::Set(d, tile.keep_scale);
   for (index i = 0; i < tile.queries; ++i) {
     const RowLse<T> row = lse_of(i);
-    const auto lse = hn::Set(d, row.lse), low = hn::Set(d, row.low * kLog2E<T>);
+    const auto lse = hn::Set(d, row.value), low = hn::Set(d, row.low * kLog2E<T>);
     const auto delta = hn::Set(d, tile.delta[i]);
     for (index lane = 0; lane < tile.stride; lane += kLanes<T>) {
       T* const score = tile.s + i * tile.stride + lane;
@@ -75,6 +70,20 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
       hn::Store(used, d, score);
       hn::Store(ds, d, dweight);
     }
+  }
+}
+
+/// After WeighRows, for softmax: the gradient of the score of a weight of 1 becomes 0, as it is
+/// where one weight is 1 and the rest are 0. Value parts need it said: they add to o and to dp
+/// apart, so that dp - delta is no longer exactly 0.
+template <class T>
+void ClearWholeWeights(const WeighedTile<T>& tile) {
+  constexpr Tag<T> d;
+  const auto whole = hn::Set(d, tile.keep_scale);
+  for (index n = 0; n < tile.queries * tile.stride; n += kLanes<T>) {
+    const auto is_whole = hn::Eq(hn::Load(d, tile.s + n), whole);
+    if (hn::AllFalse(d, is_whole)) continue;
+    hn::Store(hn::IfThenZeroElse(is_whole, hn::Load(d, tile.dp + n)), d, tile.dp + n);
   }
 }
 

@@ -28,10 +28,10 @@ TEST(Norm, OfOneRow) {
   // Scores 1 and 2: m = 2, l = 1 + exp(-1).
   const double m = 2, l = 1 + std::exp(-1.0);
   EXPECT_DOUBLE_EQ(plain.weight(1, m, l), std::exp(1) / (std::exp(1) + std::exp(2)));
-  EXPECT_DOUBLE_EQ(plain.lse(m, l), std::log(std::exp(1) + std::exp(2)));
+  EXPECT_DOUBLE_EQ(plain.lse(m, l).value, std::log(std::exp(1) + std::exp(2)));
   const double total = std::exp(1) + std::exp(2) + std::exp(3);
   EXPECT_DOUBLE_EQ(sink.weight(1, m, l), std::exp(1) / total);
-  EXPECT_DOUBLE_EQ(sink.lse(m, l), std::log(total));
+  EXPECT_DOUBLE_EQ(sink.lse(m, l).value, std::log(total));
   EXPECT_DOUBLE_EQ(sigmoid.weight(-1, m, l), 1 / (1 + std::exp(1)));
   EXPECT_DOUBLE_EQ(sigmoid.weight(2, m, l), 1 / (1 + std::exp(-2)));
   EXPECT_EQ(none.weight(-1.5, m, l), -1.5);
@@ -40,12 +40,12 @@ TEST(Norm, OfOneRow) {
 
 TEST(Norm, ARowWithoutKeysHasTheSink) {
   const double nothing = std::numeric_limits<double>::lowest();
-  EXPECT_EQ(RowNorm<double>().lse(nothing, 0), -kInfinity);
-  EXPECT_EQ(RowNorm<double>{.sink = -7}.lse(nothing, 0), -7);
+  EXPECT_EQ(RowNorm<double>().lse(nothing, 0).value, -kInfinity);
+  EXPECT_EQ(RowNorm<double>{.sink = -7}.lse(nothing, 0).value, -7);
   const float lowest = std::numeric_limits<float>::lowest();
-  EXPECT_EQ(RowNorm<float>{.sink = 2}.lse(lowest, 0), 2);
+  EXPECT_EQ(RowNorm<float>{.sink = 2}.lse(lowest, 0).value, 2);
   // A sink far above every score: its exponential overflows, the log-sum-exp does not.
-  EXPECT_EQ(RowNorm<float>{.sink = 500}.lse(0, 3), 500);
+  EXPECT_EQ(RowNorm<float>{.sink = 500}.lse(0, 3).value, 500);
   EXPECT_EQ(RowNorm<float>{.sink = 500}.weight(0, 0, 3), 0);
 }
 
@@ -68,6 +68,25 @@ TEST(Norm, WhatComesOutByHand) {
         output({.sink = {{sink.data(), 1}}}, method),
         (10 * std::exp(2) + 4 * std::exp(-1)) / (std::exp(2) + std::exp(-1) + std::exp(0.5)));
   }
+}
+
+// Both parts together are exact, also where one number holds nothing of log l.
+TEST(Norm, LogSumExpHasTwoParts) {
+  for (const double m : {0.0, 0.1, -3.0, 150.0, 1e8, -1e30}) {
+    const RowNorm<float> floats;
+    const RowNorm<double> doubles;
+    const auto rounded = static_cast<float>(m);
+    const RowLse<float> of_floats = floats.lse(rounded, 66);
+    const RowLse<double> of_doubles = doubles.lse(m, 66);
+    EXPECT_EQ(of_floats.value, static_cast<float>(static_cast<double>(rounded) + std::log(66.0)));
+    EXPECT_NEAR((static_cast<double>(of_floats.value) - static_cast<double>(rounded)) +
+                    static_cast<double>(of_floats.low),
+                std::log(66.0), 1e-6);
+    EXPECT_NEAR((of_doubles.value - m) + of_doubles.low, std::log(66.0), 1e-15);
+  }
+  const RowLse<float> empty = RowNorm<float>().lse(std::numeric_limits<float>::lowest(), 0);
+  EXPECT_EQ(empty.value, -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(empty.low, 0);
 }
 
 // The whole backward by central differences of the fused forward.

@@ -44,7 +44,7 @@ struct ObservedQueries {
   /// and its log-sum-exp.
   T weight(index r, T score) const { return norm.weight(score, maximum[r], sum[r]); }
   T total(index r) const { return norm.total(maximum[r], sum[r]); }
-  T lse(index r) const { return static_cast<T>(norm.lse(maximum[r], sum[r])); }
+  T lse(index r) const { return norm.lse(maximum[r], sum[r]).value; }
 };
 
 /// A tile of scores and weights in the forward, keys ascending. Queries are the contiguous axis

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log-sum-exp that the backward reads.
+#pragma once
+
+#include <vector>
+
+#include "fovea/attention/attention.h"
+
+namespace fovea {
+
+/// What the forward saved, with lse in two parts where one is not enough. Without lse_low a weight
+/// is off by as much as rounding took from lse. Rows whose lse is so large that this would be more
+/// than 6e-5 get both parts anew, from the scores: one more product of q and k, for the whole call.
+template <class T>
+class SavedLse {
+ public:
+  /// Shapes have been checked.
+  SavedLse(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in,
+           const AttentionSaved<T>& saved);
+  SavedLse(const SavedLse&) = delete;
+  SavedLse& operator=(const SavedLse&) = delete;
+
+  const AttentionSaved<T>& saved() const { return saved_; }
+
+ private:
+  void compute(const Context& ctx, const Attention<T>& attention, AttentionInputs<T> in);
+
+  AttentionSaved<T> saved_;
+  std::vector<T> lse_, low_;  // [B, H, T]; empty unless they are needed
+};
+
+}  // namespace fovea
