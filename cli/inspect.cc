@@ -2,15 +2,24 @@
 // fovea inspect: what a model folder holds, and whether it is whole.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/train_report.h"
 #include "fovea/base/check.h"
 #include "fovea/config/field.h"
+#include "fovea/config/json.h"
+#include "fovea/report/progress.h"
 #include "fovea/task/language_model.h"
 #include "fovea/train/model_folder.h"
+#include "fovea/train/run_summary.h"
+#include "fovea/train/stop_after.h"
 
 namespace fovea::cli {
 
@@ -27,18 +36,37 @@ std::vector<fs::path> checkpoints_in(const fs::path& folder) {
   return found;
 }
 
-// Prints each file's state; returns how many are damaged.
-int verify(const fs::path& folder) {
-  int damaged = 0;
-  for (const FileCheck& check : verify_model_folder(folder)) {
-    print(fmt::format("{}  {}\n", check.problem.empty() ? "whole  " : "DAMAGED",
-                      (folder / check.name).string()));
-    if (!check.problem.empty()) {
-      ++damaged;
-      warn(check.problem);
-    }
+struct CheckedFile {
+  std::string path;
+  std::string problem;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("path", path, "of the file");
+    visit("problem", problem, "what is wrong with it; empty: nothing, it is whole");
   }
-  return damaged;
+};
+
+// A folder's files, each with what is wrong with it.
+void verify(const fs::path& folder, std::vector<CheckedFile>& files) {
+  for (const FileCheck& check : verify_model_folder(folder)) {
+    files.push_back({(folder / check.name).string(), check.problem});
+  }
+}
+
+void print_files(const std::vector<CheckedFile>& files, bool json) {
+  if (json) {
+    Json::Array list;
+    for (const CheckedFile& file : files) list.push_back(json_of(file));
+    Json::Object object;
+    object.emplace_back("files", std::move(list));
+    print(Json(std::move(object)).line() + "\n");
+    return;
+  }
+  for (const CheckedFile& file : files) {
+    print(fmt::format("{}  {}\n", file.problem.empty() ? "whole  " : "DAMAGED", file.path));
+    if (!file.problem.empty()) warn(file.problem);
+  }
 }
 
 // Those of the newest checkpoint that can be read.
@@ -66,22 +94,95 @@ void describe_settings(const fs::path& folder, const std::vector<fs::path>& chec
   }
 }
 
-void describe(const fs::path& folder) {
-  const std::vector<fs::path> checkpoints = checkpoints_in(folder);
-  const Safetensors weights = read_model_weights(folder);
-  index parameters = 0;
-  for (const NamedTensor& named : weights.tensors) parameters += named.tensor.size();
-  print(fmt::format("language model, {} parameters in {} tensors", parameters,
-                    weights.tensors.size()));
-  const auto step = weights.metadata.find("step");
-  print(step == weights.metadata.end() ? "\n" : fmt::format(", of update {}\n", step->second));
-  describe_settings(folder, checkpoints);
-  for (const NamedTensor& named : weights.tensors) {
+// All that is known of a model without its values.
+struct Model {
+  fs::path folder;
+  std::vector<fs::path> checkpoints;
+  Safetensors weights;
+  RunSummary training;
+
+  explicit Model(const fs::path& where)
+      : folder(where),
+        checkpoints(checkpoints_in(where)),
+        weights(read_model_weights(where)),
+        training(run_summary(where)) {}
+
+  index parameters() const {
+    index all = 0;
+    for (const NamedTensor& named : weights.tensors) all += named.tensor.size();
+    return all;
+  }
+  // The update of the weights; -1 where nothing says it.
+  index step() const {
+    const auto step = weights.metadata.find("step");
+    if (step != weights.metadata.end()) return std::stoll(step->second);
+    const Manifest manifest = read_manifest(folder);
+    return manifest.kind == "checkpoint" ? manifest.step : -1;
+  }
+};
+
+// "500 of 2000 updates (25%)"; how many updates epochs or hours have is known to the run alone.
+std::string how_far(index step, const std::string& stop_after) {
+  const Length length = parse_length(stop_after, "stop_after");
+  if (length.unit != LengthUnit::kUpdates) {
+    return fmt::format("{} updates (--stop-after {})", step, stop_after);
+  }
+  return fmt::format("{} of {:.0f} updates ({:.0f}%)", step, length.value,
+                     std::floor(100 * static_cast<double>(step) / length.value));
+}
+
+void describe_training(const Model& model) {
+  const RunSummary& run = model.training;
+  if (run.step == 0) return;
+  const std::string stop_after = newest_settings(model.folder, model.checkpoints).recipe.stop_after;
+  print(fmt::format("training: {}, {} target tokens, {}\n", how_far(run.step, stop_after),
+                    run.tokens, format_duration(run.seconds)));
+  if (run.best_step >= 0) {
+    print(fmt::format("  best validation loss {:.4f}, at update {}\n", run.best_valid_loss,
+                      run.best_step));
+  }
+  if (run.valid_step >= 0) {
+    print(fmt::format("  last validation loss {:.4f}, at update {}\n", run.valid_loss,
+                      run.valid_step));
+  }
+  print(fmt::format("  last train loss {:.4f} ({})\n", run.train_loss, kWhatTrainLossIs));
+}
+
+void describe(const Model& model) {
+  print(fmt::format("language model, {} parameters in {} tensors", model.parameters(),
+                    model.weights.tensors.size()));
+  print(model.step() < 0 ? "\n" : fmt::format(", of update {}\n", model.step()));
+  describe_training(model);
+  describe_settings(model.folder, model.checkpoints);
+  for (const NamedTensor& named : model.weights.tensors) {
     print(fmt::format("  {:<48} {}\n", named.name, named.tensor.describe()));
   }
-  for (const fs::path& checkpoint : checkpoints) {
+  for (const fs::path& checkpoint : model.checkpoints) {
     print(fmt::format("checkpoint {}\n", checkpoint.string()));
   }
+}
+
+Json json_of_tensor(const NamedTensor& named) {
+  const Shape& shape = named.tensor.shape();
+  Json::Object object;
+  object.emplace_back("name", named.name);
+  object.emplace_back("type", to_string(named.tensor.dtype()));
+  object.emplace_back("shape", Json::Array(shape.begin(), shape.end()));
+  return object;
+}
+
+void describe_as_json(const Model& model) {
+  Json::Array tensors, checkpoints;
+  for (const NamedTensor& named : model.weights.tensors) tensors.push_back(json_of_tensor(named));
+  for (const fs::path& checkpoint : model.checkpoints) checkpoints.push_back(checkpoint.string());
+  Json::Object object;
+  object.emplace_back("parameters", model.parameters());
+  object.emplace_back("step", model.step());
+  object.emplace_back("training", json_of(model.training));
+  object.emplace_back("settings", json_of(newest_settings(model.folder, model.checkpoints)));
+  object.emplace_back("tensors", std::move(tensors));
+  object.emplace_back("checkpoints", std::move(checkpoints));
+  print(Json(std::move(object)).line() + "\n");
 }
 
 }  // namespace
@@ -91,6 +192,8 @@ CommandSpec inspect_spec() {
           .summary = "Shows what a model folder holds, and checks it for damage.",
           .positionals = {{"DIR", "folder of the model, or a checkpoint"}},
           .options = {{"verify", OptionKind::kFlag, "", "check every byte, checkpoints included",
+                       "Options", ""},
+                      {"json", OptionKind::kFlag, "", "print the result as one JSON object",
                        "Options", ""}},
           .epilog = R"(Example:
   fovea inspect model --verify)"};
@@ -98,12 +201,18 @@ CommandSpec inspect_spec() {
 
 int inspect(const Arguments& arguments) {
   const fs::path folder = arguments.text("DIR");
+  const bool json = arguments.on("json");
   if (!arguments.on("verify")) {
-    describe(folder);
+    const Model model(folder);
+    json ? describe_as_json(model) : describe(model);
     return 0;
   }
-  int damaged = verify(folder);
-  for (const fs::path& checkpoint : checkpoints_in(folder)) damaged += verify(checkpoint);
+  std::vector<CheckedFile> files;
+  verify(folder, files);
+  for (const fs::path& checkpoint : checkpoints_in(folder)) verify(checkpoint, files);
+  print_files(files, json);
+  const auto damaged = std::count_if(files.begin(), files.end(),
+                                     [](const CheckedFile& file) { return !file.problem.empty(); });
   if (damaged == 0) return 0;
   throw Error(ErrorCode::kModelDamaged,
               fmt::format("{}: damaged files: {}", folder.string(), damaged),

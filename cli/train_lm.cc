@@ -23,6 +23,7 @@
 #include "fovea/base/clock.h"
 #include "fovea/task/language_model.h"
 #include "fovea/task/same_run.h"
+#include "fovea/train/schedule_change.h"
 
 namespace fovea::cli {
 
@@ -85,10 +86,20 @@ void settle(Job& job, const Arguments& arguments) {
   if (!job.stored) return;
   require_same_run(job.stored->settings, job.settings);
   const auto changes = changed_options(job.stored->settings, job.settings);
-  for (const std::string& change : changes) {
-    warn(change + ": the run goes on otherwise than it would have");
-  }
+  for (const std::string& change : changes) warn(change);
   job.changed = !changes.empty();
+}
+
+// What the options that were changed do to the learning rate. Of epochs of other batches nobody
+// knows any more how many updates they had.
+void tell_schedule(const Job& job, const LanguageModelRun& run) {
+  const LanguageModelSettings &was = job.stored->settings, &is = run.settings;
+  const bool same_epochs =
+      was.text.batch_size == is.text.batch_size && was.recipe.accumulate == is.recipe.accumulate;
+  if (!same_epochs && was.recipe.stop_after.ends_with('e')) return;
+  const std::string change = schedule_change(
+      was.recipe, is.recipe, run.training->updates_per_epoch(), state_of(*job.stored->checkpoint));
+  if (!change.empty()) warn(change);
 }
 
 LanguageModelRun prepare(Job& job) {
@@ -101,6 +112,7 @@ LanguageModelRun prepare(Job& job) {
   for (const std::string& about_text : run.notes) warn(about_text);
   if (job.stored && job.stored->checkpoint) {
     require_same_text(job.stored->settings, identity_of(*job.stored->checkpoint), run);
+    tell_schedule(job, run);
   }
   return run;
 }

@@ -35,7 +35,7 @@ bool decides_updates(const Field& field, ScheduleKind schedule) {
                                                          "recipe.log_every", "recipe.keep"};
   if (field.name == "text.batch_size") return true;
   if (field.name == "recipe.stop_after") {
-    return schedule == ScheduleKind::kCosine || schedule == ScheduleKind::kLinear;
+    return schedule != ScheduleKind::kConstant && schedule != ScheduleKind::kInverseSqrt;
   }
   return field.name.starts_with("recipe.") &&
          std::find(kWatching.begin(), kWatching.end(), field.name) == kWatching.end();

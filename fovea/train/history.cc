@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -42,13 +43,41 @@ Record record_of(const Json& json, const JsonSource& source) {
   return record;
 }
 
+void add_parsed(HistoryRecords& records, const Json& line, const JsonSource& source) {
+  if (line.at("kind").text() == EvaluationRecord().kind) {
+    records.evaluations.push_back(record_of<EvaluationRecord>(line, source));
+  } else {
+    records.updates.push_back(record_of<UpdateRecord>(line, source));
+  }
+}
+
+// The records serve those that look: a line that somebody has edited is left out.
+HistoryRecords parse(const std::string& text, const std::filesystem::path& file) {
+  HistoryRecords records;
+  const JsonSource source{file.string()};
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    try {
+      const Json line = parse_json(std::string_view(text).substr(begin, end - begin), source);
+      add_parsed(records, line, source);
+    } catch (const Error&) {
+    }
+    begin = end + 1;
+  }
+  return records;
+}
+
 }  // namespace
+
+HistoryRecords read_history(const std::filesystem::path& file) {
+  return parse(whole_lines(file, std::numeric_limits<index>::max()), file);
+}
 
 History::History(std::filesystem::path file) : file_(std::move(file)) { open(O_TRUNC); }
 
 History::History(std::filesystem::path file, index bytes) : file_(std::move(file)) {
   const std::string kept = whole_lines(file_, bytes);
-  parse(kept);
+  records_ = parse(kept, file_);
   open(0);
   bytes_ = static_cast<index>(kept.size());
   if (::ftruncate(fd_, bytes_) != 0) fail_writing(file_);
@@ -59,27 +88,6 @@ History::~History() { ::close(fd_); }
 void History::open(int flags) {
   fd_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666);
   if (fd_ < 0) fail_writing(file_);
-}
-
-// The records serve the curve alone: a line that somebody has edited is left out of it.
-void History::parse(const std::string& text) {
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
-    try {
-      add_parsed(parse_json(std::string_view(text).substr(begin, end - begin), {file_.string()}));
-    } catch (const Error&) {
-    }
-    begin = end + 1;
-  }
-}
-
-void History::add_parsed(const Json& line) {
-  const JsonSource source{file_.string()};
-  if (line.at("kind").text() == EvaluationRecord().kind) {
-    evaluations_.push_back(record_of<EvaluationRecord>(line, source));
-  } else {
-    updates_.push_back(record_of<UpdateRecord>(line, source));
-  }
 }
 
 // One write a line: a killed process leaves whole lines, save for the last.
@@ -96,12 +104,12 @@ void History::append(const std::string& line) {
 
 void History::add(const UpdateRecord& record) {
   append(to_json_line(record) + "\n");
-  updates_.push_back(record);
+  records_.updates.push_back(record);
 }
 
 void History::add(const EvaluationRecord& record) {
   append(to_json_line(record) + "\n");
-  evaluations_.push_back(record);
+  records_.evaluations.push_back(record);
 }
 
 index History::flush() {

@@ -10,8 +10,6 @@
 
 namespace fovea {
 
-class Json;
-
 /// After an update. Three losses that are easily confused, all in nats per target, all measured
 /// while the weights moved: of this update's batch alone, the mean of the last 16 updates, and the
 /// mean over targets since the previous evaluation (or since the epoch began).
@@ -64,6 +62,15 @@ struct EvaluationRecord {
   }
 };
 
+struct HistoryRecords {
+  std::vector<UpdateRecord> updates;
+  std::vector<EvaluationRecord> evaluations;
+};
+
+/// What metrics.jsonl holds, for those that only look; nothing where there is no such file. A line
+/// that is not whole, or was edited, is left out.
+HistoryRecords read_history(const std::filesystem::path& file);
+
 /// The records of a run, in memory and, line by line, in a file.
 class History {
  public:
@@ -81,20 +88,17 @@ class History {
   /// The file is on the disk as far as it goes; its length.
   index flush();
 
-  const std::vector<UpdateRecord>& updates() const { return updates_; }
-  const std::vector<EvaluationRecord>& evaluations() const { return evaluations_; }
+  const std::vector<UpdateRecord>& updates() const { return records_.updates; }
+  const std::vector<EvaluationRecord>& evaluations() const { return records_.evaluations; }
 
  private:
   void open(int flags);
-  void parse(const std::string& text);
-  void add_parsed(const Json& line);
   void append(const std::string& line);
 
   std::filesystem::path file_;
   int fd_ = -1;
   index bytes_ = 0;
-  std::vector<UpdateRecord> updates_;
-  std::vector<EvaluationRecord> evaluations_;
+  HistoryRecords records_;
 };
 
 }  // namespace fovea

@@ -15,6 +15,8 @@ void check_options(const TrainOptions& o) {
   require_option(o.weight_decay >= 0, "weight_decay", o.weight_decay, "at least 0");
   require_option(o.clip >= 0, "clip", o.clip, "at least 0 (0: no limit)");
   require_option(o.warmup >= 0, "warmup", o.warmup, "at least 0");
+  require_option(o.decay_share > 0 && o.decay_share <= 1, "decay_share", o.decay_share,
+                 "above 0 and at most 1");
   require_option(o.accumulate >= 1, "accumulate", o.accumulate, "at least 1");
   require_option(o.log_every >= 1, "log_every", o.log_every, "at least 1");
   require_option(o.keep >= 1, "keep", o.keep, "at least 1");

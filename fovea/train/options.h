@@ -13,13 +13,14 @@
 namespace fovea {
 
 /// How the learning rate falls after the warm-up; see learning_rate() for the formulas.
-enum class ScheduleKind { kCosine, kLinear, kInverseSqrt, kConstant };
+enum class ScheduleKind { kCosine, kLinear, kInverseSqrt, kConstant, kWsd };
 
 inline constexpr EnumName<ScheduleKind> kScheduleKindNames[] = {
     {ScheduleKind::kCosine, "cosine"},
     {ScheduleKind::kLinear, "linear"},
     {ScheduleKind::kInverseSqrt, "inverse-sqrt"},
-    {ScheduleKind::kConstant, "constant"}};
+    {ScheduleKind::kConstant, "constant"},
+    {ScheduleKind::kWsd, "wsd"}};
 inline std::span<const EnumName<ScheduleKind>> enum_names(ScheduleKind) {
   return kScheduleKindNames;
 }
@@ -30,6 +31,7 @@ struct TrainOptions {
   double min_lr = 1e-4;
   ScheduleKind schedule = ScheduleKind::kCosine;
   index warmup = 100;
+  double decay_share = 0.2;
   double beta1 = 0.9;
   double beta2 = 0.99;
   double weight_decay = 0.1;
@@ -48,6 +50,8 @@ struct TrainOptions {
     visit("min_lr", min_lr, "learning rate at the end of the schedule");
     visit("schedule", schedule, "how the learning rate decreases");
     visit("warmup", warmup, "updates over which the learning rate rises from 0");
+    visit("decay_share", decay_share,
+          "wsd: share of the run, at its end, in which the learning rate falls");
     visit("beta1", beta1, "AdamW: decay of the mean of the gradients");
     visit("beta2", beta2, "AdamW: decay of the mean of the squared gradients");
     visit("weight_decay", weight_decay, "AdamW: decay of the weights of matrices");

@@ -36,6 +36,11 @@ double learning_rate(const TrainOptions& options, const Horizon& horizon, index 
       const double warmup = static_cast<double>(std::max<index>(options.warmup, 1));
       return std::max(options.min_lr, options.lr * std::sqrt(warmup / done_after_this));
     }
+    case ScheduleKind::kWsd: {
+      const double left = 1 - std::min(horizon.fraction(step, seconds), 1.0);
+      const double q = std::max(0.0, 1 - left / options.decay_share);
+      return options.min_lr + range * (1 - std::sqrt(q));
+    }
     case ScheduleKind::kConstant:
       break;
   }

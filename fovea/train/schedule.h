@@ -14,6 +14,10 @@ namespace fovea {
 ///   linear        min_lr + (lr - min_lr) (1 - r)
 ///   inverse-sqrt  max(min_lr, lr sqrt(max(warmup, 1) / (step + 1)))   (Vaswani et al. 2017, 5.3)
 ///   constant      lr
+///   wsd           lr, and in the last decay_share of the whole run, with q in [0, 1] the share of
+///                 that part which is done: min_lr + (lr - min_lr) (1 - sqrt(q))
+/// wsd is warm-up, stable, decay (Hu et al. 2024; the square root is that of Haegele et al. 2024):
+/// a run that is made longer before its decay begins goes on at the same learning rate.
 double learning_rate(const TrainOptions& options, const Horizon& horizon, index step,
                      double seconds);
 

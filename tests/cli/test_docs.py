@@ -128,7 +128,7 @@ class Pages(CommandTest):
         self.run_here(["conformance", "write", "kit"])
         for line in ["train lm --overwrite --json --stop-after 2u -o m --train text.txt",
                      "train lm --dry-run --json --train text.txt", "eval m --test text.txt --json", "doctor --json",
-                     "generate m --max-tokens 5 --json",
+                     "generate m --max-tokens 5 --json", "inspect m --json", "inspect m --verify --json",
                      "attention in.npz -o out.npz --plan --json", "conformance check kit --json",
                      "bench attention --batch 1 --heads 1 --length 64 --threads 1 --json"]:
             printed = self.run_here(line.split())

@@ -4,7 +4,9 @@
 import json
 import os
 import random
+import re
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -287,10 +289,42 @@ class Resume(ResumeTest):
                 output = self.folder / change[0][2:]
                 self.succeed(*self.arguments(output, "--stop-after", "12u"))
                 done = self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "14u", *change)
-                warnings = [line for line in done.stderr.decode().splitlines() if line.startswith("warning: ")]
+                warnings = [line for line in done.stderr.decode().splitlines() if line.startswith("warning: --")]
                 self.assertEqual(sorted(line.split(": ")[1] for line in warnings), sorted(["--stop-after", change[0]]))
                 for line in warnings:
                     self.assertRegex(line, "^warning: --[a-z-]+: the checkpoint has .*, given is ")
+
+    def test_a_longer_run_says_how_the_learning_rate_jumps_and_how_it_would_not(self):
+        first = self.folder / "first"
+        self.succeed(*self.arguments(first, "--stop-after", "20u"))
+
+        def go_on(name, *args):
+            shutil.copytree(first, self.folder / name)
+            said = self.succeed("train", "lm", "--resume", "-o", self.folder / name, "--stop-after", "40u", *args)
+            lines = (self.folder / name / "metrics.jsonl").read_text().splitlines()
+            rates = {r["step"]: r["lr"] for r in map(json.loads, lines) if r["kind"] == "update"}
+            return said.stderr.decode(), rates
+
+        said, rates = go_on("jumps")
+        self.assertRegex(said, r"(?m)^warning: the schedule changes: learning rate 0\.0001 -> 0\.000\d+ at update 21; "
+                               r"without that jump: --schedule constant --lr 0\.0001, "
+                               r"or --schedule wsd --lr 0\.0001 --min-lr 1e-05$")
+        self.assertGreater(rates[21], 5e-4)
+        for name, args in re.findall(r"--schedule (\w+) (--lr [^,\n]*)", said):
+            with self.subTest(schedule=name):
+                said, rates = go_on(name, "--schedule", name, *args.split())
+                self.assertNotIn("the schedule changes", said)
+                self.assertAlmostEqual(rates[21], 1e-4)
+                self.assertEqual(rates[40] < 5e-5, name == "wsd", "it decays at its end")
+                # Killed on the way, it ends with the same bits.
+                twice = self.folder / f"{name}-twice"
+                shutil.copytree(first, twice)
+                more = ["train", "lm", "--resume", "-o", twice, "--stop-after", "40u"]
+                self.succeed(*more, "--schedule", name, *args.split())
+                checkpoints = sorted(path.name for path in twice.glob("checkpoints/step-*"))
+                shutil.rmtree(twice / "checkpoints" / checkpoints[-1])
+                self.succeed("train", "lm", "--resume", "-o", twice)
+                self.assert_same(self.outcome(self.folder / name), self.outcome(twice))
 
     def recipe_of(self, checkpoint):
         return json.loads((checkpoint / "config.json").read_text())["recipe"]

@@ -51,6 +51,7 @@ TEST_F(SameRun, NamesTheOptionsThatDecideUpdatesAndHaveChanged) {
   EXPECT_THAT(changed(ScheduleKind::kInverseSqrt), testing::UnorderedElementsAre(batch, lr));
   EXPECT_THAT(changed(ScheduleKind::kCosine), testing::UnorderedElementsAre(batch, lr, end));
   EXPECT_THAT(changed(ScheduleKind::kLinear), testing::UnorderedElementsAre(batch, lr, end));
+  EXPECT_THAT(changed(ScheduleKind::kWsd), testing::UnorderedElementsAre(batch, lr, end));
 }
 
 TEST_F(SameRun, SizesThatFollowAreTheSameSaidOrNot) {

@@ -48,6 +48,23 @@ TEST(History, GoesOnWhereItWasCutOff) {
   EXPECT_THAT(steps_of(third), testing::ElementsAre(1, 3));
 }
 
+TEST(History, CanBeReadWithoutChangingIt) {
+  const TestFolder folder;
+  EXPECT_TRUE(read_history(folder / "none.jsonl").updates.empty());
+  EXPECT_FALSE(std::filesystem::exists(folder / "none.jsonl"));
+  std::ofstream(folder / "m.jsonl") << R"({"kind":"update","step":10,"loss":2})"
+                                    << "\nedited\n"
+                                    << R"({"kind":"evaluation","step":10,"valid_loss":3})"
+                                    << "\n{\"kind\":\"upd";
+  const std::string before = read_file(folder / "m.jsonl");
+  const HistoryRecords records = read_history(folder / "m.jsonl");
+  ASSERT_EQ(records.updates.size(), 1u);
+  EXPECT_EQ(records.updates[0].loss, 2);
+  ASSERT_EQ(records.evaluations.size(), 1u);
+  EXPECT_EQ(records.evaluations[0].valid_loss, 3);
+  EXPECT_EQ(read_file(folder / "m.jsonl"), before);
+}
+
 TEST(History, DropsALineThatWasNotFinished) {
   const TestFolder folder;
   {

@@ -18,6 +18,8 @@ TEST(TrainOptions, NamesTheOptionThatIsOutOfRange) {
   EXPECT_THROWS(check_options({.lr = 0}), kOptionValue, "--lr");
   EXPECT_THROWS(check_options({.lr = 1e-5, .min_lr = 1e-4}), kOptionValue, "--min-lr");
   EXPECT_THROWS(check_options({.warmup = -1}), kOptionValue, "--warmup");
+  EXPECT_THROWS(check_options({.decay_share = 0}), kOptionValue, "--decay-share");
+  EXPECT_THROWS(check_options({.decay_share = 1.5}), kOptionValue, "--decay-share");
   EXPECT_THROWS(check_options({.beta1 = 1}), kOptionValue, "--beta1");
   EXPECT_THROWS(check_options({.beta2 = NAN}), kOptionValue, "--beta2");
   EXPECT_THROWS(check_options({.weight_decay = -.1}), kOptionValue, "--weight-decay");

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace fovea {
 namespace {
 
@@ -38,6 +40,20 @@ TEST(Schedule, InverseSquareRootGoesWithTheStep) {
 }
 
 TEST(Schedule, ConstantStays) { EXPECT_DOUBLE_EQ(rate(ScheduleKind::kConstant, 109), 1.0); }
+
+// 110 updates: the last fifth are those from 88 on.
+TEST(Schedule, WsdIsStableAndThenDecays) {
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kWsd, 10), 1.0);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kWsd, 87), 1.0);
+  EXPECT_NEAR(rate(ScheduleKind::kWsd, 88), 1.0, 1e-7) << "the root of a rounding error";
+  EXPECT_NEAR(rate(ScheduleKind::kWsd, 99), 0.1 + 0.9 * (1 - 0.70710678118654752), 1e-12);
+  EXPECT_NEAR(rate(ScheduleKind::kWsd, 110), 0.1, 1e-12);
+  EXPECT_NEAR(rate(ScheduleKind::kWsd, 1000), 0.1, 1e-12);
+  const TrainOptions options{.lr = 1, .schedule = ScheduleKind::kWsd, .warmup = 0};
+  const Horizon horizon(parse_length("1h", "x"), 1);
+  EXPECT_DOUBLE_EQ(learning_rate(options, horizon, 5, 2000), 1);
+  EXPECT_NEAR(learning_rate(options, horizon, 5, 3240), 1 - (1 - 1e-4) * std::sqrt(0.5), 1e-12);
+}
 
 TEST(Schedule, WithoutWarmupBeginsAtTheRate) {
   EXPECT_DOUBLE_EQ(rate(ScheduleKind::kCosine, 0, 0), 1.0);

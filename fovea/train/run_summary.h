@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a run is and what it has reached, for those that only look.
+#pragma once
+
+#include <filesystem>
+#include <limits>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+struct RunSummary {
+  index step = 0;
+  index tokens = 0;
+  double seconds = 0;
+  double train_loss = std::numeric_limits<double>::quiet_NaN();
+  double valid_loss = std::numeric_limits<double>::quiet_NaN();
+  index valid_step = -1;
+  double best_valid_loss = std::numeric_limits<double>::quiet_NaN();
+  index best_step = -1;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("step", step, "updates so far");
+    visit("tokens", tokens, "targets trained so far");
+    visit("seconds", seconds, "time so far");
+    visit("train_loss", train_loss, "mean over the updates since the evaluation before");
+    visit("valid_loss", valid_loss, "of the last evaluation");
+    visit("valid_step", valid_step, "its update; -1: none yet");
+    visit("best_valid_loss", best_valid_loss, "the lowest of all evaluations");
+    visit("best_step", best_step, "its update; -1: none yet");
+  }
+};
+
+/// Of a checkpoint, where it stands; of a run's folder, what metrics.jsonl and the newest
+/// checkpoint say, whichever is further. A model alone, without either, gives a summary of step 0.
+/// Throws kModelDamaged for a checkpoint that cannot be read.
+RunSummary run_summary(const std::filesystem::path& folder);
+
+}  // namespace fovea
