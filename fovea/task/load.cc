@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the files of a model folder to a model.
+#include <algorithm>
 #include <string>
 
 #include "fovea/base/check.h"
@@ -26,6 +27,31 @@ struct Config {
     settings.visit_fields(visit);
   }
 };
+
+// Numbers in the largest matrix of a model; no product of its other sizes is larger.
+double largest_matrix(const LanguageModelConfig& c) {
+  const index block = c.position == PositionKind::kLearned ? c.block : 0;
+  const double columns = std::max(static_cast<double>(std::max({c.ff, c.vocabulary, block})),
+                                  static_cast<double>(c.heads) * static_cast<double>(c.head_dim));
+  return static_cast<double>(c.width) * columns;
+}
+
+// A changed config.json may have a valid checksum. The weights say how large the model is, before
+// memory is taken for it.
+void check_weights(const LanguageModelConfig& config, const Safetensors& weights,
+                   const fs::path& folder) {
+  index held = 0;
+  for (const NamedTensor& named : weights.tensors) held += named.tensor.size();
+  const bool possible = config.layers <= static_cast<index>(weights.tensors.size()) &&
+                        largest_matrix(config) <= static_cast<double>(held);
+  try {
+    if (possible && parameter_count(config) == held) return;
+  } catch (const Error& error) {
+    fail(ErrorCode::kModelDamaged, "{}: {}", (folder / "config.json").string(), error.what());
+  }
+  fail(ErrorCode::kModelDamaged, "{}: such a model does not have the {} parameters of {}",
+       (folder / "config.json").string(), held, kWeightsName);
+}
 
 }  // namespace
 
@@ -66,6 +92,7 @@ LoadedLanguageModel load_language_model(const fs::path& folder) {
          loaded.tokenizer->vocabulary_size(), loaded.settings.model.vocabulary);
   }
   const Safetensors tensors = read_model_weights(folder);
+  check_weights(loaded.settings.model, tensors, folder);
   loaded.model =
       std::make_unique<LanguageModel>(loaded.settings.model, loaded.settings.recipe.seed);
   restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "fovea/train/model_folder.h"
 #include "tests/support/throws.h"
 #include "tests/task/tiny.h"
@@ -39,6 +41,29 @@ TEST(Load, ATokenizerOfAnotherModelIsDamage) {
                              {"tokenizer.txt", to_text({.kind = "byte", .characters = {}})}});
   EXPECT_THROWS(load_language_model(folder / "m"), kModelDamaged,
                 "the tokenizer has 259 tokens, the model 300");
+}
+
+TEST(Load, AModelIsNoLargerThanItsWeights) {
+  const TestFolder folder;
+  const LanguageModelRun run = prepare_run(tiny_settings(folder));
+  TrainingObserver silent;
+  train_language_model(Context(2), run, folder / "m", {}, silent);
+  const std::vector<NamedTensor> weights = read_model_weights(folder / "m").tensors;
+  constexpr index kHuge = std::numeric_limits<std::int32_t>::max();
+  using Config = LanguageModelConfig;
+  for (const auto& [member, size] :
+       {std::pair(&Config::width, index{1} << 21), std::pair(&Config::width, kHuge),
+        std::pair(&Config::layers, index{65536}), std::pair(&Config::ff, kHuge),
+        std::pair(&Config::head_dim, kHuge), std::pair(&Config::block, kHuge),
+        std::pair(&Config::heads, index{-2}), std::pair(&Config::layers, index{0})}) {
+    LanguageModelSettings forged = run.settings;
+    forged.model.*member = size;
+    write_model_files(folder / "m",
+                      std::vector<NamedFile>{{"config.json", config_text(forged)},
+                                             {"tokenizer.txt", to_text(run.tokenizer->data())}});
+    write_model_weights(folder / "m", weights, {});
+    EXPECT_THROWS(load_language_model(folder / "m"), kModelDamaged, "config.json: ");
+  }
 }
 
 TEST(Load, AnEmptyFolderIsNoModel) {
