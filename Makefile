@@ -6,7 +6,7 @@ CTEST := $(firstword $(wildcard /usr/bin/ctest) ctest)
 PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 CORES := $(shell nproc)
 PREFIX ?= /usr/local
-# Seconds for each fuzzer of `make fuzz`.
+# For each fuzzer of `make fuzz`: seconds, or RUNS=N inputs.
 SECONDS ?= 60
 
 # So that ccache keeps what precompiled headers are used for.
@@ -62,13 +62,13 @@ tidy: ## clang-tidy over the product, built with clang
 	@tools/install_dependencies.sh build tidy
 	@$(call build,tidy)
 
-fuzz: ## Every reader of foreign bytes against libFuzzer, SECONDS=60 each
+fuzz: ## Every reader of foreign bytes against libFuzzer, SECONDS=60 or RUNS=N inputs each
 	@tools/install_dependencies.sh build tidy
 	@$(call build,fuzz) --target fovea_fuzzers
 	@for fuzzer in build/fuzz/fuzzers/*; do \
 	  echo "== $$fuzzer"; \
 	  mkdir -p build/fuzz/corpus/$$(basename $$fuzzer); \
-	  $$fuzzer -max_total_time=$(SECONDS) -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
+	  $$fuzzer $(if $(RUNS),-runs=$(RUNS),-max_total_time=$(SECONDS)) -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
 	    build/fuzz/corpus/$$(basename $$fuzzer) 2>&1 | tail -n 40 || exit 1; \
 	done
 

@@ -2,9 +2,13 @@
 // What every fuzzer says of a reader: it returns, or throws fovea::Error; nothing else happens.
 #pragma once
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "fovea/base/error.h"
@@ -27,5 +31,22 @@ void allow_refusal(Read&& read) {
 inline void require(bool holds) {
   if (!holds) std::abort();
 }
+
+/// A file in memory, for readers that take a path.
+class FuzzFile {
+ public:
+  explicit FuzzFile(std::string_view bytes) : fd_(::memfd_create("input", 0)) {
+    require(fd_ >= 0 &&
+            ::write(fd_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+  }
+  ~FuzzFile() { ::close(fd_); }
+  FuzzFile(const FuzzFile&) = delete;
+  FuzzFile& operator=(const FuzzFile&) = delete;
+
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+
+ private:
+  int fd_;
+};
 
 }  // namespace fovea
