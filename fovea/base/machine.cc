@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/base/machine.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -8,9 +9,13 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
-#include <limits>
+#include <optional>
 #include <sstream>
 #include <string_view>
+
+#include "fovea/base/cgroup.h"
+#include "fovea/base/check.h"
+#include "fovea/base/system_files.h"
 
 namespace fovea {
 
@@ -18,50 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The text after "key" (and a colon, and spaces) on the first line that begins with it.
-std::string line_value(const fs::path& path, std::string_view key) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(key, 0) != 0) continue;
-    const std::size_t begin = line.find_first_not_of(": \t", key.size());
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "";
-}
-
-// The number that a file holds; -1 for "max" and for a file that cannot be read.
-std::int64_t file_number(const fs::path& path) {
-  std::ifstream file(path);
-  std::int64_t number = -1;
-  return file >> number ? number : -1;
-}
-
-std::int64_t leading_number(const std::string& text) {
-  std::istringstream stream(text);
-  std::int64_t number = 0;
-  return stream >> number ? number : 0;
-}
-
 std::int64_t memory_kib(std::string_view key) {
   return leading_number(line_value("/proc/meminfo", key));
 }
 
-// The folders of this process's cgroup (version 2) and of those above it.
-std::vector<fs::path> cgroup_folders() {
-  const fs::path root = "/sys/fs/cgroup";
-  std::vector<fs::path> folders;
-  fs::path below = fs::path(line_value("/proc/self/cgroup", "0:")).relative_path();
-  for (; !below.empty(); below = below.parent_path()) folders.push_back(root / below);
-  folders.push_back(root);
-  return folders;
-}
-
-// File pages that can be dropped at once are not in the way.
-std::int64_t cgroup_room(const fs::path& folder, std::int64_t limit) {
-  const std::int64_t current = std::max<std::int64_t>(file_number(folder / "memory.current"), 0);
-  const std::int64_t reclaimable =
-      leading_number(line_value(folder / "memory.stat", "inactive_file"));
-  return std::max<std::int64_t>(limit - std::max<std::int64_t>(current - reclaimable, 0), 0);
+std::int64_t status_kib(std::string_view key) {
+  return leading_number(line_value("/proc/self/status", key));
 }
 
 // "32K", "1024K", "32M".
@@ -94,16 +61,7 @@ int count_listed(const std::string& list) {
 
 }  // namespace
 
-double processor_quota() {
-  double quota = std::numeric_limits<double>::infinity();
-  for (const fs::path& folder : cgroup_folders()) {
-    // "max 100000" or "200000 100000": of each period, in microseconds.
-    std::ifstream file(folder / "cpu.max");
-    double used = 0, period = 0;
-    if (file >> used >> period && period > 0) quota = std::min(quota, used / period);
-  }
-  return quota;
-}
+double processor_quota() { return Cgroups().processors(); }
 
 std::string processor_name() {
   const std::string name = line_value("/proc/cpuinfo", "model name");
@@ -124,12 +82,8 @@ std::vector<Cache> caches() {
 
 MemoryLimit available_memory() {
   MemoryLimit lowest{memory_kib("MemAvailable") << 10, "free memory"};
-  for (const fs::path& folder : cgroup_folders()) {
-    const std::int64_t limit = file_number(folder / "memory.max");
-    if (limit < 0) continue;
-    const std::int64_t room = cgroup_room(folder, limit);
-    if (room < lowest.bytes) lowest = {room, "cgroup limit"};
-  }
+  const std::optional<std::int64_t> left = Cgroups().memory_left();
+  if (left && *left < lowest.bytes) lowest = {*left, "cgroup limit"};
   struct rlimit address_space {};
   if (::getrlimit(RLIMIT_AS, &address_space) == 0 && address_space.rlim_cur != RLIM_INFINITY) {
     const std::int64_t used = file_number("/proc/self/statm") * ::sysconf(_SC_PAGESIZE);
@@ -140,20 +94,35 @@ MemoryLimit available_memory() {
   return lowest;
 }
 
+MemoryLimit reachable_memory() {
+  MemoryLimit memory = available_memory();
+  memory.bytes += resident_memory_bytes();
+  return memory;
+}
+
+void require_memory(std::string_view what, double bytes, std::string_view hint) {
+  const MemoryLimit memory = available_memory();
+  if (bytes <= static_cast<double>(memory.bytes)) return;
+  throw Error(
+      ErrorCode::kOutOfMemory,
+      fmt::format("{} would take {:.0f} MiB; {:.0f} MiB are available ({})", what,
+                  bytes / (1 << 20), static_cast<double>(memory.bytes) / (1 << 20), memory.reason),
+      std::string(hint));
+}
+
+void return_freed_memory() {
+#if defined(M_MMAP_THRESHOLD)
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // which no longer moves, either
+#endif
+}
+
 std::int64_t total_memory_bytes() { return memory_kib("MemTotal") << 10; }
 
-std::int64_t cgroup_memory_limit_bytes() {
-  std::int64_t lowest = 0;
-  for (const fs::path& folder : cgroup_folders()) {
-    const std::int64_t limit = file_number(folder / "memory.max");
-    if (limit > 0 && (lowest == 0 || limit < lowest)) lowest = limit;
-  }
-  return lowest;
-}
+std::int64_t cgroup_memory_limit_bytes() { return Cgroups().memory_limit().value_or(0); }
 
-std::int64_t peak_memory_bytes() {
-  struct rusage usage {};
-  return ::getrusage(RUSAGE_SELF, &usage) == 0 ? std::int64_t{usage.ru_maxrss} << 10 : 0;
-}
+std::int64_t resident_memory_bytes() { return status_kib("VmRSS") << 10; }
+
+// Not ru_maxrss: a child begins with that of the process that started it.
+std::int64_t peak_memory_bytes() { return status_kib("VmHWM") << 10; }
 
 }  // namespace fovea
