@@ -188,7 +188,7 @@ int generate(const Arguments& arguments) {
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
   const std::vector<std::string> prompts = prompts_of(arguments, texts);
   for (const std::string& prompt : prompts) {
-    loaded.tokenizer->encode(prompt, "prompt");  // before anything is printed
+    require_generation_memory(context, loaded, prompt, options);  // before anything is printed
   }
   const double began = monotonic_seconds();
   const index tokens =

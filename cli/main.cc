@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/version.h"
 #include "fovea/base/error.h"
+#include "fovea/base/machine.h"
 #include "fovea/config/suggest.h"
 
 namespace fovea::cli {
@@ -171,6 +172,7 @@ int main(int argc, char** argv) {
   open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a pipe that is closed is seen where it is written to
   const bool json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+  fovea::return_freed_memory();
   try {
     const int status = run({argv + std::min(argc, 1), argv + argc});
     if (status == 0) close_log();

@@ -22,6 +22,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
 #include "fovea/task/language_model.h"
+#include "fovea/task/memory.h"
 #include "fovea/task/same_run.h"
 #include "fovea/train/schedule_change.h"
 
@@ -117,15 +118,15 @@ LanguageModelRun prepare(Job& job) {
   return run;
 }
 
-// The checkpoint that is held while a run is prepared is gone when it begins: its memory counts as
-// free.
-MemoryLimit memory_for(const Job& job) {
-  MemoryLimit memory = available_memory();
-  if (!job.stored || !job.stored->checkpoint) return memory;
-  for (const NamedFile& file : job.stored->checkpoint->files) {
-    memory.bytes += static_cast<index>(file.bytes.size());
+MemoryForecast forecast_memory(const Context& context, const Job& job,
+                               const LanguageModelRun& run) {
+  index checkpoint_bytes = 0;
+  if (job.stored && job.stored->checkpoint) {
+    for (const NamedFile& file : job.stored->checkpoint->files) {
+      checkpoint_bytes += static_cast<index>(file.bytes.size());
+    }
   }
-  return memory;
+  return {training_memory(context, run, checkpoint_bytes), reachable_memory()};
 }
 
 int train(const Context& context, Job& job, const LanguageModelRun& run, const RunCost& cost) {
@@ -157,7 +158,7 @@ int dump_config(Job& job, const Arguments& arguments) {
 int dry_run(const Context& context, Job& job, const Arguments& arguments) {
   settle(job, arguments);
   const LanguageModelRun run = prepare(job);
-  const MemoryLimit memory = memory_for(job);
+  const MemoryForecast memory = forecast_memory(context, job, run);
   const RunCost cost = cost_of(run);
   describe_run(context, run, cost, memory);
   RunState state;
@@ -183,8 +184,8 @@ int run_job(const Context& context, Job& job, const Arguments& arguments) {
   if (job.stored) require_nothing_lost(job.place, *job.stored);
   const LanguageModelRun run = prepare(job);
   const RunCost cost = cost_of(run);
-  const MemoryLimit memory = memory_for(job);
-  require_memory(cost, memory);
+  const MemoryForecast memory = forecast_memory(context, job, run);
+  require_fit(memory);
   describe_run(context, run, cost, memory);
   if (!lock) lock = lock_run_folder(folder, use);
   clear_run_folder(folder, use);

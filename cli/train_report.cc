@@ -23,10 +23,6 @@ std::string counted(index n, std::string_view what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-bool fits(const RunCost& cost, const MemoryLimit& memory) {
-  return cost.memory_bytes <= static_cast<double>(memory.bytes);
-}
-
 struct DryRun {
   index parameters = 0;
   index updates = 0;
@@ -47,7 +43,7 @@ struct DryRun {
     visit("flops_per_update", flops_per_update, "of products, forward and backward");
     visit("flops", flops, "of the whole run");
     visit("predicted_memory_bytes", predicted_memory_bytes, "of the process, at its peak");
-    visit("available_memory_bytes", available_memory_bytes, "that can be taken now");
+    visit("available_memory_bytes", available_memory_bytes, "that the process may have");
     visit("fits", fits, "is what is predicted available?");
     visit("predicted_seconds", predicted_seconds, "an estimate: updates and evaluations to come");
     visit("predicted_seconds_basis", predicted_seconds_basis, "what it rests on");
@@ -99,16 +95,16 @@ Summary summary_of(const TrainResult& result, index parameters, double seconds) 
 
 }  // namespace
 
-void require_memory(const RunCost& cost, const MemoryLimit& memory) {
-  if (fits(cost, memory)) return;
+void require_fit(const MemoryForecast& memory) {
+  if (memory.fits()) return;
   throw Error(ErrorCode::kOutOfMemory,
-              fmt::format("training would take {}; {} are available ({})",
-                          size_text(cost.memory_bytes), size_text(memory.bytes), memory.reason),
+              fmt::format("training would take {}; {} are available ({})", size_text(memory.bytes),
+                          size_text(memory.limit.bytes), memory.limit.reason),
               "choose a smaller --batch-size, --block, --width or --layers");
 }
 
 void describe_run(const Context& context, const LanguageModelRun& run, const RunCost& cost,
-                  const MemoryLimit& memory) {
+                  const MemoryForecast& memory) {
   detail(fmt::format("{}, instruction set {}", counted(context.threads(), "thread"),
                      isa_name(current_isa())));
   detail(fmt::format("text: {} bytes, vocabulary of {} tokens, {} an epoch", run.text_bytes,
@@ -119,7 +115,7 @@ void describe_run(const Context& context, const LanguageModelRun& run, const Run
                            run.validation->sequences().target_count(), run.validation->size())
              : "validation: none");
   detail(fmt::format("model: {} parameters; about {} of {} will be used ({})", cost.parameters,
-                     size_text(cost.memory_bytes), size_text(memory.bytes), memory.reason));
+                     size_text(memory.bytes), size_text(memory.limit.bytes), memory.limit.reason));
 }
 
 void print_forecast(const RunForecast& forecast, bool json) {
@@ -129,9 +125,9 @@ void print_forecast(const RunForecast& forecast, bool json) {
                    .tokens_per_update = cost.tokens_per_update,
                    .flops_per_update = cost.flops_per_update,
                    .flops = cost.flops_per_update * static_cast<double>(cost.updates),
-                   .predicted_memory_bytes = static_cast<index>(cost.memory_bytes),
-                   .available_memory_bytes = memory.bytes,
-                   .fits = fits(cost, memory),
+                   .predicted_memory_bytes = static_cast<index>(memory.bytes),
+                   .available_memory_bytes = memory.limit.bytes,
+                   .fits = memory.fits(),
                    .predicted_seconds = time.seconds,
                    .predicted_seconds_basis = time.basis};
   if (json) {
@@ -145,8 +141,8 @@ void print_forecast(const RunForecast& forecast, bool json) {
   print(fmt::format("tokens an update  {}\n", dry.tokens_per_update));
   print(fmt::format("FLOPs an update   {:.4g}\n", dry.flops_per_update));
   if (dry.updates > 0) print(fmt::format("FLOPs             {:.4g}\n", dry.flops));
-  print(fmt::format("predicted memory  {} of {} ({})\n", size_text(cost.memory_bytes),
-                    size_text(memory.bytes), memory.reason));
+  print(fmt::format("predicted memory  {} of {} ({})\n", size_text(memory.bytes),
+                    size_text(memory.limit.bytes), memory.limit.reason));
   if (!dry.fits) print("                  too much: the run would be refused\n");
   print(fmt::format("estimated time    {} ({})\n", format_duration(time.seconds), time.basis));
 }

@@ -12,18 +12,24 @@
 
 namespace fovea::cli {
 
+struct MemoryForecast {
+  double bytes;       ///< of the process, at its peak
+  MemoryLimit limit;  ///< what it may have
+  bool fits() const { return bytes <= static_cast<double>(limit.bytes); }
+};
+
 /// Throws kOutOfMemory if the run takes more than there is.
-void require_memory(const RunCost& cost, const MemoryLimit& memory);
+void require_fit(const MemoryForecast& memory);
 
 /// With --verbose: what is used and found.
 void describe_run(const Context& context, const LanguageModelRun& run, const RunCost& cost,
-                  const MemoryLimit& memory);
+                  const MemoryForecast& memory);
 
 struct RunForecast {
   RunCost cost;
   RunTime time;
   index done;  ///< updates that the run has behind it
-  MemoryLimit memory;
+  MemoryForecast memory;
 };
 void print_forecast(const RunForecast& forecast, bool json);
 

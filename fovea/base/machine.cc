@@ -15,6 +15,7 @@
 
 #include "fovea/base/cgroup.h"
 #include "fovea/base/check.h"
+#include "fovea/base/size_text.h"
 #include "fovea/base/system_files.h"
 
 namespace fovea {
@@ -103,11 +104,10 @@ MemoryLimit reachable_memory() {
 void require_memory(std::string_view what, double bytes, std::string_view hint) {
   const MemoryLimit memory = available_memory();
   if (bytes <= static_cast<double>(memory.bytes)) return;
-  throw Error(
-      ErrorCode::kOutOfMemory,
-      fmt::format("{} would take {:.0f} MiB; {:.0f} MiB are available ({})", what,
-                  bytes / (1 << 20), static_cast<double>(memory.bytes) / (1 << 20), memory.reason),
-      std::string(hint));
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("{} would take {}; {} are available ({})", what, size_text(bytes),
+                          size_text(memory.bytes), memory.reason),
+              std::string(hint));
 }
 
 void return_freed_memory() {

@@ -55,6 +55,8 @@ class EvaluationBatches {
 
   index size() const;
   Batch operator[](index i) const;
+  /// The most tokens that a batch has.
+  index largest_batch() const { return sequences_.largest(batch_size_); }
   const Sequences& sequences() const { return sequences_; }
 
  private:

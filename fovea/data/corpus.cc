@@ -2,9 +2,12 @@
 #include "fovea/data/corpus.h"
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 
 #include "fovea/base/file.h"
+#include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/text/utf8.h"
 
@@ -12,12 +15,22 @@ namespace fovea {
 
 namespace {
 
+constexpr std::string_view kLessText = "use less text, or a machine with more memory";
+
 void require_text(std::string_view text, const std::string& file) {
   require_utf8(text, file);
   if (!looks_binary(text)) return;
   throw Error(ErrorCode::kEncoding,
               fmt::format("{}: expected text, got bytes of which a tenth or more are NUL", file),
               encoding_hint(text));
+}
+
+// Before a limit of a container could kill the process that reads on.
+void require_memory_for(const std::string& file) {
+  std::error_code ignored;
+  const std::uintmax_t bytes = std::filesystem::file_size(file, ignored);
+  if (ignored) return;  // reading says what is wrong with it
+  require_memory(file, static_cast<double>(bytes), kLessText);
 }
 
 index count(std::string_view text, std::string_view part) {
@@ -45,6 +58,7 @@ std::string read_text(std::span<const std::string> files, TextEncoding encoding,
                       std::vector<std::string>* notes) {
   std::string all;
   for (const std::string& file : files) {
+    require_memory_for(file);
     std::string text = read_file(file);
     if (text.empty()) {
       throw Error(ErrorCode::kEmptyInput, fmt::format("{}: the file is empty", file),

@@ -81,12 +81,29 @@ class ShuffledLines final : public TrainingBatches {
   std::vector<index> updates_;  // groups of per_update_ in order_
 };
 
-void append_line(Sequences& sequences, std::span<const token> line, index block) {
+// A long line is encoded in pieces: its tokens are not there twice.
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+// Up to the last character that begins in a piece.
+std::string_view first_piece(std::string_view text) {
+  if (text.size() <= kPiece) return text;
+  std::size_t end = kPiece;
+  while (end > kPiece - 4 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+void append_line(Sequences& sequences, std::string_view line, const Tokenizer& tokenizer,
+                 std::string_view name, index block) {
   const auto begin = static_cast<index>(sequences.stream.size());
   sequences.stream.push_back(kBeginToken);
-  sequences.stream.insert(sequences.stream.end(), line.begin(), line.end());
+  while (!line.empty()) {
+    const std::string_view piece = first_piece(line);
+    const std::vector<token> ids = tokenizer.encode(piece, name);
+    sequences.stream.insert(sequences.stream.end(), ids.begin(), ids.end());
+    line.remove_prefix(piece.size());
+  }
   sequences.stream.push_back(kEndToken);
-  const index targets = static_cast<index>(line.size()) + 1;
+  const index targets = static_cast<index>(sequences.stream.size()) - begin - 1;
   for (index done = 0; done < targets; done += block) {
     sequences.slices.push_back({begin + done, std::min(block, targets - done)});
   }
@@ -98,12 +115,16 @@ Sequences cut_lines(std::string_view text, const Tokenizer& tokenizer, index blo
                     std::string_view name) {
   check_options({.block = block, .batch_size = 1});
   Sequences sequences;
+  // A line of n characters becomes n + 2 tokens, one of them in the place of the newline. Growing
+  // would copy them all.
+  const index lines = std::count(text.begin(), text.end(), '\n') + 1;
+  sequences.stream.reserve(static_cast<std::size_t>(tokenizer.token_count(text) + lines + 1));
   for (index number = 1; !text.empty(); ++number) {
     const std::size_t newline = text.find('\n');
     const std::string_view line = text.substr(0, newline);
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (line.empty() || line == "\r") continue;
-    append_line(sequences, tokenizer.encode(line, fmt::format("{}, line {}", name, number)), block);
+    append_line(sequences, line, tokenizer, fmt::format("{}, line {}", name, number), block);
   }
   if (sequences.slices.empty()) {
     throw Error(

@@ -114,8 +114,9 @@ void Tape::backward(Variable loss, double scale) {
   last_ = nullptr;
 }
 
-void Tape::reset() {
+void Tape::reset(TapeMode mode) {
   arena_.reset();
+  mode_ = mode;
   last_ = nullptr;
   walked_ = false;
   free_ = nullptr;

@@ -144,8 +144,9 @@ class Tape {
   /// is there unless cleared. Once per recording: Error(kShape) the second time.
   void backward(Variable loss, double scale = 1);
 
-  /// Forgets all variables; the memory is kept for the next step.
-  void reset();
+  /// Forgets all variables; the memory is kept for the next step, which may be of the other mode.
+  void reset() { reset(mode_); }
+  void reset(TapeMode mode);
   /// Bytes held, and the most that were in use at once.
   std::size_t capacity() const { return arena_.capacity(); }
   std::size_t peak() const { return arena_.peak(); }
@@ -217,7 +218,7 @@ class Tape {
   static std::size_t contiguous_bytes(const Value& value);
 
   const Context context_;
-  const TapeMode mode_;
+  TapeMode mode_;
   Arena arena_;
   Node* last_ = nullptr;
   bool walked_ = false;

@@ -62,6 +62,10 @@ struct LinearCrossEntropy {
   Store dbias_store = Store::kWrite;
 };
 
+/// How many of N rows of logits [N, V] linear_cross_entropy makes at once.
+template <class T>
+index logit_rows(index N, index V);
+
 /// As cross_entropy of the projection, in chunks of rows: never more than 256 rows of logits exist.
 /// Ignored rows cost nothing. Same bits for any number of threads.
 template <class T>

@@ -8,16 +8,16 @@
 
 namespace fovea {
 
-namespace {
-
-// Rows of a chunk: at most 32 MB of logits, so that they stay in a shared cache, but not so few
-// that the sum of dweight, which every chunk reads and writes, costs as much as the product.
+// At most 32 MB of logits, so that they stay in a shared cache, but not so few rows that the sum of
+// dweight, which every chunk reads and writes, costs as much as the product.
 template <class T>
-index chunk_rows(index V) {
+index logit_rows(index N, index V) {
   constexpr index kLogitBytes = index{32} << 20;
   const index fitting = kLogitBytes / (std::max<index>(V, 1) * static_cast<index>(sizeof(T)));
-  return std::clamp<index>(fitting / 32 * 32, 64, 256);
+  return std::min(N, std::clamp<index>(fitting / 32 * 32, 64, 256));
 }
+
+namespace {
 
 // The rows that have a target, next to each other: all there is to compute.
 template <class T>
@@ -137,7 +137,7 @@ CrossEntropy linear_cross_entropy(const Context& ctx, const LinearCrossEntropy<T
   Scratch scratch;
   const KeptRows<T> kept = kept_rows(ctx, a, count, scratch);
   const Weights<T> weights(ctx, a, count);
-  const index most = std::min(count, chunk_rows<T>(V));
+  const index most = logit_rows<T>(count, V);
   const Rows<T> logits(scratch.allocate<T>(most * V), most, V);
   const Vec<T> losses{scratch.allocate<T>(count), count};
   const Rows<T> dx =
@@ -164,6 +164,8 @@ CrossEntropy linear_cross_entropy(const Context& ctx, const LinearCrossEntropy<T
   return result;
 }
 
+template index logit_rows<float>(index, index);
+template index logit_rows<double>(index, index);
 template CrossEntropy linear_cross_entropy(const Context&, const LinearCrossEntropy<float>&);
 template CrossEntropy linear_cross_entropy(const Context&, const LinearCrossEntropy<double>&);
 

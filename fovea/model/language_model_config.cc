@@ -84,16 +84,4 @@ double flops_per_token(const LanguageModelConfig& config) {
   return 6 * (layers * matrix_parameters(c) + output) + layers * 14 * scores;
 }
 
-double activation_bytes(const LanguageModelConfig& config, index tokens) {
-  const LanguageModelConfig c = resolve(config);
-  const auto C = static_cast<double>(c.width), F = static_cast<double>(c.ff),
-             H = static_cast<double>(c.heads), layers = static_cast<double>(c.layers);
-  const auto q = static_cast<double>(c.heads * c.head_dim);
-  const auto kv = 2 * static_cast<double>(c.kv_heads * c.head_dim);
-  const double hidden = c.activation == Activation::kRelu ? F : 2 * F;  // its derivative needs both
-  const double layer = 6 * C + 2 * q + kv + H + 4 + hidden;
-  const double alive = 5 * C + 2 * q + kv + F;
-  return 4 * static_cast<double>(tokens) * (layers * layer + alive + 4 * C);
-}
-
 }  // namespace fovea

@@ -61,9 +61,4 @@ index parameter_count(const LanguageModelConfig& config);
 /// backward) in sequences of `block` tokens, of which causal attention computes half.
 double flops_per_token(const LanguageModelConfig& config);
 
-/// Bytes of a training step over `tokens` tokens at once, beside parameters, their gradients and
-/// the optimizer: values kept for backward, and the gradients that are alive at the same time. The
-/// tape's peak stays within 10 % of it.
-double activation_bytes(const LanguageModelConfig& config, index tokens);
-
 }  // namespace fovea

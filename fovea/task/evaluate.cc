@@ -4,7 +4,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "fovea/base/machine.h"
 #include "fovea/data/corpus.h"
+#include "fovea/task/memory.h"
 #include "fovea/task/objective.h"
 
 namespace fovea {
@@ -18,7 +20,10 @@ TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loade
       data_kind(text.data).evaluation(all, *loaded.tokenizer, loaded.settings.model.block,
                                       files.size() == 1 ? files[0] : "test text"),
       text.batch_size);
-  const SetLoss loss = loss_of(context, *loaded.model, set, {}).value();
+  require_memory("the evaluation", evaluation_memory(context, loaded.settings.model, set),
+                 "free some memory, or use a machine that has more");
+  Tape tape(context, TapeMode::kInference);
+  const SetLoss loss = loss_of(tape, *loaded.model, set, {}).value();
   const std::vector<std::int32_t> bytes_of_token = loaded.tokenizer->bytes_predicted();
   index bytes = 0;
   for (index i = 0; i < set.size(); ++i) bytes += bytes_predicted(set[i], bytes_of_token);

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <vector>
 
+#include "fovea/base/machine.h"
+#include "fovea/task/memory.h"
+
 namespace fovea {
 
 namespace {
@@ -41,11 +44,20 @@ std::span<const token> seen_by_model(const std::vector<token>& tokens, index blo
 
 }  // namespace
 
+void require_generation_memory(const Context& context, const LoadedLanguageModel& loaded,
+                               std::string_view prompt, const SamplingOptions& options) {
+  const auto tokens = static_cast<index>(first_tokens(loaded, prompt).size());
+  require_memory(
+      "the text", generation_memory(context, loaded.settings.model, tokens, options.max_tokens),
+      "give a shorter prompt or a smaller --max-tokens, or use a machine with more memory");
+}
+
 index generate_text(const Context& context, const LoadedLanguageModel& loaded,
                     std::string_view prompt, const SamplingOptions& options,
                     const std::function<bool(std::string_view)>& write) {
   check_options(options);
   const std::vector<token> ruled_out = never_trained(loaded);
+  require_generation_memory(context, loaded, prompt, options);
   std::vector<token> tokens = first_tokens(loaded, prompt);
   std::vector<token> next = tokens;
   LanguageModelDecoder decoder(context, *loaded.model);

@@ -58,7 +58,6 @@ struct RunCost {
   index updates = 0;  ///< 0: the run ends by hours
   index tokens_per_update = 0;
   double flops_per_update = 0;
-  double memory_bytes = 0;  ///< at its peak, the whole process
 };
 RunCost cost_of(const LanguageModelRun& run);
 

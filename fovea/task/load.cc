@@ -4,8 +4,10 @@
 #include <string>
 
 #include "fovea/base/check.h"
+#include "fovea/base/machine.h"
 #include "fovea/config/json.h"
 #include "fovea/task/language_model.h"
+#include "fovea/task/memory.h"
 #include "fovea/train/model_folder.h"
 
 namespace fovea {
@@ -91,6 +93,8 @@ LoadedLanguageModel load_language_model(const fs::path& folder) {
     fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", folder.string(),
          loaded.tokenizer->vocabulary_size(), loaded.settings.model.vocabulary);
   }
+  require_memory("loading the model", loading_memory(loaded.settings.model),
+                 "free some memory, or use a machine that has more");
   const Safetensors tensors = read_model_weights(folder);
   check_weights(loaded.settings.model, tensors, folder);
   loaded.model =

@@ -19,15 +19,13 @@ TokenBatch view(const Batch& batch) {
 
 }  // namespace
 
-std::optional<SetLoss> loss_of(const Context& context, const LanguageModel& model,
-                               const EvaluationBatches& set,
+std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const EvaluationBatches& set,
                                const std::function<bool()>& interrupted) {
-  Tape tape(context, TapeMode::kInference);
   SetLoss loss;
   for (index i = 0; i < set.size(); ++i) {
     if (interrupted && interrupted()) return std::nullopt;
     const Batch batch = set[i];
-    tape.reset();
+    tape.reset(TapeMode::kInference);
     loss.sum += double{model.loss(tape, view(batch)).value<float>()[0][0]};
     loss.targets += batch.target_count();
   }
@@ -36,7 +34,7 @@ std::optional<SetLoss> loss_of(const Context& context, const LanguageModel& mode
 
 LanguageModelObjective::LanguageModelObjective(const Context& context, const LanguageModel& model,
                                                LanguageModelText text)
-    : context_(context), model_(model), text_(text), tape_(context) {}
+    : model_(model), text_(text), tape_(context) {}
 
 index LanguageModelObjective::begin_update(index update) {
   batches_.clear();
@@ -53,7 +51,7 @@ index LanguageModelObjective::begin_update(index update) {
 
 double LanguageModelObjective::forward(index batch) {
   const Batch& chosen = batches_[static_cast<std::size_t>(batch)];
-  tape_.reset();
+  tape_.reset(TapeMode::kTrain);
   loss_ = {};
   if (chosen.tokens() == 0) return 0;
   loss_ = model_.loss(tape_, view(chosen), options_);
@@ -65,7 +63,8 @@ void LanguageModelObjective::backward() {
 }
 
 std::optional<double> LanguageModelObjective::validate(const std::function<bool()>& interrupted) {
-  const std::optional<SetLoss> loss = loss_of(context_, model_, *text_.validation, interrupted);
+  loss_ = {};
+  const std::optional<SetLoss> loss = loss_of(tape_, model_, *text_.validation, interrupted);
   if (!loss) return std::nullopt;
   return loss->mean();
 }

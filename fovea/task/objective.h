@@ -19,10 +19,9 @@ struct SetLoss {
   double mean() const { return targets > 0 ? sum / static_cast<double>(targets) : 0; }
 };
 
-/// The loss of the model on the set; nothing if `interrupted` says true between two batches. The
-/// order of summation is fixed.
-std::optional<SetLoss> loss_of(const Context& context, const LanguageModel& model,
-                               const EvaluationBatches& set,
+/// The loss of the model on the set, in the memory of `tape`; nothing if `interrupted` says true
+/// between two batches. The order of summation is fixed.
+std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const EvaluationBatches& set,
                                const std::function<bool()>& interrupted);
 
 /// What the loss of a model is taken over. All must outlive the objective.
@@ -47,10 +46,9 @@ class LanguageModelObjective final : public Objective {
   std::optional<double> validate(const std::function<bool()>& interrupted) override;
 
  private:
-  const Context context_;
   const LanguageModel& model_;
   const LanguageModelText text_;
-  Tape tape_;
+  Tape tape_;  // of updates and, between them, of evaluations
   std::vector<Batch> batches_;
   LossOptions options_;
   Variable loss_;

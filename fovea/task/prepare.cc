@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // From options to a run that could begin.
 #include "fovea/base/check.h"
+#include "fovea/base/machine.h"
 #include "fovea/config/json.h"
 #include "fovea/data/corpus.h"
-#include "fovea/kernel/gemm.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/language_model.h"
 #include "fovea/tensor/checksum.h"
@@ -20,6 +20,14 @@ RunIdentity identity_of(const LanguageModelSettings& s, const Corpus& corpus,
           .tokenizer = xxh3_128(to_text(tokenizer.data())),
           .isa = std::string(isa_name(current_isa())),
           .version = FOVEA_VERSION};
+}
+
+// The text itself is there by now.
+void require_memory_for_tokens(const Corpus& corpus, const Tokenizer& tokenizer) {
+  const index tokens = tokenizer.token_count(corpus.train) + tokenizer.token_count(corpus.valid);
+  require_memory("the tokens of the text",
+                 static_cast<double>(sizeof(token)) * static_cast<double>(tokens),
+                 "use less text, or a machine with more memory");
 }
 
 void note_warmup(LanguageModelRun& run) {
@@ -57,6 +65,7 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tok
   run.tokenizer = known ? std::move(known) : kind.make(kind.learn(corpus.train, "training text"));
   settings.model.vocabulary = run.tokenizer->vocabulary_size();
   settings.model = resolve(settings.model);
+  require_memory_for_tokens(corpus, *run.tokenizer);
   run.training = data.training(corpus.train, *run.tokenizer,
                                {.block = settings.model.block,
                                 .batch_size = settings.text.batch_size,
@@ -85,19 +94,6 @@ RunCost cost_of(const LanguageModelRun& run) {
   cost.tokens_per_update = run.training->largest_batch() * recipe.accumulate;
   cost.flops_per_update =
       flops_per_token(run.settings.model) * static_cast<double>(cost.tokens_per_update);
-
-  // A parameter of 4 bytes has a gradient, two moments and two packed forms (few rows train without
-  // them, but evaluation packs one); while a checkpoint is made, the bytes of its files lie beside.
-  const int packed_forms = run.training->largest_batch() <= kRowsInPlace ? 1 : 2;
-  const double kBytesPerParameter = 4 * (1 + 1 + 2 + packed_forms) + 4 * 3;
-  constexpr double kProcessBytes = 28 << 20;
-  constexpr double kBytesPerTextByte = 1 + 4 + 4;
-  // Scratch of the threads and what the allocator keeps: 0 to 3 % were measured.
-  constexpr double kSlack = 1.04;
-  cost.memory_bytes =
-      kSlack * (kProcessBytes + kBytesPerParameter * static_cast<double>(cost.parameters) +
-                activation_bytes(run.settings.model, run.training->largest_batch()) +
-                kBytesPerTextByte * static_cast<double>(run.text_bytes));
   return cost;
 }
 

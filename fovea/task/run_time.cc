@@ -11,6 +11,7 @@
 #include "fovea/base/random.h"
 #include "fovea/kernel/adamw.h"
 #include "fovea/simd/peak.h"
+#include "fovea/task/memory.h"
 #include "fovea/task/objective.h"
 #include "fovea/train/optimizer.h"
 
@@ -123,7 +124,7 @@ RunTime estimate_run_time(const Context& context, const LanguageModelRun& run,
   const auto parameters = static_cast<double>(cost.parameters);
   const double reckoned =
       cost.flops_per_update / (kShareOfPeak * 1e9 * peak) + parameters * parameter.update;
-  const bool fits = cost.memory_bytes <= static_cast<double>(available_memory().bytes);
+  const bool fits = training_memory(context, run) <= static_cast<double>(reachable_memory().bytes);
   if (!fits || reckoned > kLongUpdate || parameters * parameter.start > kLongStart) {
     return {
         updates * reckoned,

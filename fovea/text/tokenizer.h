@@ -32,6 +32,9 @@ class Tokenizer {
   /// never a target in training, so a model knows nothing about it. False for special tokens.
   virtual bool occurs_in_learned_text(token id) const = 0;
 
+  /// How many tokens encode makes of a text whose characters are all in the vocabulary.
+  virtual index token_count(std::string_view text) const = 0;
+
   /// Appends the bytes that a token stands for: none for a special token.
   /// Throws kShape if it is not in the vocabulary.
   void append_bytes(std::string& out, token id) const;

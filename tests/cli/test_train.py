@@ -146,18 +146,6 @@ progress = "none"
         said = self.last_object(self.train(self.model, "--stop-after", "2h", "--dry-run", "--json", "--overwrite"))
         self.assertEqual((said["predicted_seconds"], said["predicted_seconds_basis"]), (7200, "as --stop-after says"))
 
-    def test_prediction_covers_what_is_used(self):
-        for number, args in enumerate([
-                ["--width", "128", "--layers", "4", "--heads", "4", "--block", "128", "--batch-size", "32"],
-                ["--width", "256", "--layers", "6", "--heads", "4", "--block", "64", "--batch-size", "4"],
-                ["--width", "512", "--layers", "2", "--heads", "8", "--batch-size", "16"]]):
-            with self.subTest(args=args):
-                predicted = self.last_object(self.train(self.model, *args, "--dry-run", "--json"))
-                used = self.last_object(self.train(self.folder / str(number), *args, "--stop-after", "3u", "--json"))
-                share = predicted["predicted_memory_bytes"] / used["peak_memory_bytes"]
-                self.assertGreaterEqual(share, 1)
-                self.assertLess(share, 1.15)
-
     def test_source_preset_is_the_books_model(self):
         # 478,639 parameters at its vocabulary of 1,071; a token more is 128 x 2 + 1.
         done = self.train(self.model, "--preset", "source", "--layers", "1", "--heads", "4", "--width", "128",

@@ -82,22 +82,5 @@ TEST(LanguageModelConfig, CountsWhatATokenCosts) {
   EXPECT_DOUBLE_EQ(flops_per_token(c), 6 * matrices + 14 * 128);
 }
 
-TEST(LanguageModelConfig, PredictsTheMemoryOfAStep) {
-  for (LanguageModelConfig c : {small_config(), source_config()}) {
-    c.width = 64;
-    c.layers = 4;
-    c.block = 64;
-    const OwnedBatch batch(std::vector<index>(8, 64), c.vocabulary);
-    const LanguageModel model(c, 1);
-    Tape tape{Context(2)};
-    for (int step = 0; step < 2; ++step) {
-      tape.reset();
-      tape.backward(model.loss(tape, batch.view()));
-    }
-    const double predicted = activation_bytes(c, 512);
-    EXPECT_NEAR(static_cast<double>(tape.peak()) / predicted, 1, 0.1);
-  }
-}
-
 }  // namespace
 }  // namespace fovea

@@ -91,18 +91,20 @@ TEST_F(ObjectiveTest, DropoutIsThatOfTheUpdate) {
 TEST_F(ObjectiveTest, ValidationIsTheMeanOverAllTargets) {
   const LanguageModelRun run = prepare_run(tiny_settings(folder));
   const LanguageModel model(run.settings.model, 1);
-  const SetLoss loss = loss_of(context, model, *run.validation, {}).value();
+  Tape tape(context);
+  const SetLoss loss = loss_of(tape, model, *run.validation, {}).value();
   EXPECT_EQ(loss.targets, run.validation->sequences().target_count());
   // The same set in other batches is the same up to rounding.
   const EvaluationBatches ones(run.validation->sequences(), 1);
-  EXPECT_NEAR(loss_of(context, model, ones, {})->mean(), loss.mean(), 1e-6 * loss.mean());
+  EXPECT_NEAR(loss_of(tape, model, ones, {})->mean(), loss.mean(), 1e-6 * loss.mean());
 }
 
 TEST_F(ObjectiveTest, ValidationCanBeInterrupted) {
   const LanguageModelRun run = prepare_run(tiny_settings(folder));
   const LanguageModel model(run.settings.model, 1);
+  Tape tape(context);
   int asked = 0;
-  EXPECT_FALSE(loss_of(context, model, *run.validation, [&] { return ++asked == 2; }));
+  EXPECT_FALSE(loss_of(tape, model, *run.validation, [&] { return ++asked == 2; }));
   EXPECT_EQ(asked, 2);
 }
 

@@ -12,6 +12,10 @@ class ByteTokenizer final : public Tokenizer {
   TokenizerData data() const override { return {.kind = "byte", .characters = {}}; }
   index vocabulary_size() const override { return kFirstLearnedToken; }
 
+  index token_count(std::string_view text) const override {
+    return static_cast<index>(text.size());
+  }
+
   std::vector<token> encode(std::string_view text, std::string_view) const override {
     std::vector<token> ids;
     ids.reserve(text.size());

@@ -30,10 +30,12 @@ class CharTokenizer final : public Tokenizer {
     return kFirstLearnedToken + static_cast<index>(characters_.size());
   }
 
+  index token_count(std::string_view text) const override { return count_characters(text); }
+
   std::vector<token> encode(std::string_view text, std::string_view name) const override {
     require_utf8(text, name);
     std::vector<token> ids;
-    ids.reserve(static_cast<std::size_t>(count_characters(text)));
+    ids.reserve(static_cast<std::size_t>(token_count(text)));
     while (!text.empty()) {
       const DecodedCharacter c = decode_character(text);
       const auto length = static_cast<std::size_t>(c.length);

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/language_model_memory.h"
+
+#include <algorithm>
+#include <array>
+
+#include "fovea/kernel/cross_entropy.h"
+#include "fovea/kernel/gemm.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr double kFloat = sizeof(float);
+
+// The columns of the values in one layer, as doubles: they are only multiplied.
+struct Widths {
+  explicit Widths(const LanguageModelConfig& c)
+      : model(static_cast<double>(c.width)),
+        hidden(static_cast<double>(c.ff)),
+        queries(static_cast<double>(c.heads * c.head_dim)),
+        all(queries + 2 * static_cast<double>(c.kv_heads * c.head_dim)),
+        heads(static_cast<double>(c.heads)) {}
+
+  double model, hidden, queries, all, heads;
+};
+
+// Two norms, three projections of the model's width, two sums; norms keep two numbers of a row, or
+// one.
+double layer_columns(const LanguageModelConfig& c, const Widths& w, TapeMode mode) {
+  const double norms = c.norm == NormKind::kLayer ? 4 : 2;
+  const double forward = 6 * w.model + w.all + w.queries + w.hidden + norms;
+  if (mode == TapeMode::kInference) return forward;
+  // The log-sum-exp of each head, in two parts; the derivative of the activation, which for ReLU
+  // follows from its result.
+  return forward + 2 * w.heads + (c.activation == Activation::kRelu ? 0 : w.hidden);
+}
+
+// The gradients that are alive at once while backward walks through a layer: memory of one size is
+// used again, so each size counts as often as it is needed at the same time.
+double gradient_columns(const Widths& w) { return 2 * w.model + w.queries + w.all + w.hidden; }
+
+struct WeightShape {
+  index out, in;
+};
+
+std::array<WeightShape, 4> weights_of_layer(const LanguageModelConfig& c) {
+  const index q = c.heads * c.head_dim, all = q + 2 * c.kv_heads * c.head_dim;
+  return {{{all, c.width}, {c.width, q}, {c.ff, c.width}, {c.width, c.ff}}};
+}
+
+// Panels of as many columns as the registers take; the last one is filled up.
+double packed_values(index rows, index columns, index lanes) {
+  const index panels = (columns + lanes - 1) / lanes;
+  return static_cast<double>(panels * lanes) * static_cast<double>(rows);
+}
+
+// Of attention in a thread: the backward pass packs q and do of the heads that share keys, and sums
+// their dq, in rows of whole vectors; where threads share the keys of a head, two of them do.
+double attention_scratch(const LanguageModelConfig& c, const TapeLoad& load) {
+  if (load.mode == TapeMode::kInference) return 0;
+  constexpr index kVector = 16;
+  const index width = (c.head_dim + kVector - 1) / kVector * kVector;
+  const index T = std::min(c.block, load.tokens);
+  return kFloat * static_cast<double>(c.heads / c.kv_heads) * static_cast<double>(T) *
+         static_cast<double>(1 + 4 * width);
+}
+
+// Of the fused output projection and loss: the logits of a chunk of rows, and sums of the gradient
+// of its bias.
+double loss_scratch(const LanguageModelConfig& c, const TapeLoad& load) {
+  const auto rows = static_cast<double>(logit_rows<float>(load.tokens, c.vocabulary));
+  constexpr double kMostSums = 32;  // as add_chunk_sums has them
+  const double sums = c.bias && !c.tie && load.mode == TapeMode::kTrain ? kMostSums : 0;
+  return kFloat *
+         (static_cast<double>(c.vocabulary) * (rows + sums) + static_cast<double>(load.tokens));
+}
+
+}  // namespace
+
+double activation_bytes(const LanguageModelConfig& config, const TapeLoad& load) {
+  const LanguageModelConfig c = resolve(config);
+  const Widths w(c);
+  constexpr double kRowNames = 5;  // a position and the name of its dropout mask, in floats
+  const double layers = static_cast<double>(c.layers) * layer_columns(c, w, load.mode);
+  double ends = w.model + kRowNames;  // embedding
+  if (c.norm_position == NormPosition::kPre) ends += w.model + 2;
+  if (load.mode == TapeMode::kTrain) {
+    ends += w.model + gradient_columns(w);  // the loss makes its gradient at once
+    if (c.dropout > 0) ends += w.model;
+  }
+  return kFloat * static_cast<double>(load.tokens) * (layers + ends);
+}
+
+double packed_bytes(const LanguageModelConfig& config, const TapeLoad& load) {
+  const LanguageModelConfig c = resolve(config);
+  const bool trains = load.mode == TapeMode::kTrain;
+  if (trains && load.tokens <= kRowsInPlace) return 0;
+  const index lanes = panels_in_place<float>({nullptr, 1, 1}).lanes;
+  const auto of = [&](const WeightShape& w) {
+    return packed_values(w.in, w.out, lanes) + (trains ? packed_values(w.out, w.in, lanes) : 0);
+  };
+  double layer = 0;
+  for (const WeightShape& weight : weights_of_layer(c)) layer += of(weight);
+  return kFloat * (static_cast<double>(c.layers) * layer + of({c.vocabulary, c.width}));
+}
+
+double scratch_bytes(const Context& context, const LanguageModelConfig& config,
+                     const TapeLoad& load) {
+  const LanguageModelConfig c = resolve(config);
+  // Copies of tiles in products and in attention, and the stack.
+  constexpr double kOfThread = 1 << 20;
+  return context.threads() * (kOfThread + attention_scratch(c, load)) + loss_scratch(c, load);
+}
+
+double cache_bytes(const LanguageModelConfig& config, index tokens) {
+  const LanguageModelConfig c = resolve(config);
+  return kFloat * 2 * static_cast<double>(c.layers) * static_cast<double>(tokens) *
+         static_cast<double>(c.kv_heads * c.head_dim);
+}
+
+}  // namespace fovea

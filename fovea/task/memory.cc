@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/memory.h"
+
+#include <algorithm>
+
+#include "fovea/base/machine.h"
+#include "fovea/model/language_model_memory.h"
+#include "fovea/train/history.h"
+
+namespace fovea {
+
+namespace {
+
+// Code and tables of kernels that have not run yet, and what the allocator rounds up.
+constexpr double kProcessBytes = 6 << 20;
+// Large buffers end inside a page of 2 MB; the last of an arena's blocks is not full.
+constexpr double kRounding = 1.02;
+
+// The values of all parameters, and what else a model keeps.
+double model_bytes(const LanguageModelConfig& config) {
+  const double table = config.position == PositionKind::kSinusoidal
+                           ? static_cast<double>(config.block) * static_cast<double>(config.width)
+                           : 0;
+  return 4 * (static_cast<double>(parameter_count(config)) + table);
+}
+
+double tape_bytes(const Context& context, const LanguageModelConfig& config, const TapeLoad& load) {
+  return activation_bytes(config, load) + scratch_bytes(context, config, load);
+}
+
+// One tape serves updates and evaluations in turn. Forms that updates do not need stay for the next
+// evaluation.
+double passes_bytes(const Context& context, const LanguageModelRun& run) {
+  const LanguageModelConfig& config = run.settings.model;
+  const TapeLoad update{run.training->largest_batch(), TapeMode::kTrain};
+  const double trained = tape_bytes(context, config, update), packed = packed_bytes(config, update);
+  if (!run.validation) return trained + packed;
+  const TapeLoad evaluation{run.validation->largest_batch(), TapeMode::kInference};
+  return std::max(trained, tape_bytes(context, config, evaluation)) +
+         std::max(packed, packed_bytes(config, evaluation));
+}
+
+// Ids, targets and the like of an update's batches.
+double batch_bytes(const LanguageModelRun& run) {
+  return 2 * sizeof(token) * static_cast<double>(run.settings.recipe.accumulate) *
+         static_cast<double>(run.training->largest_batch());
+}
+
+// A vector of records that grows is there twice; a curve has two points of each record.
+double history_bytes(const LanguageModelRun& run) {
+  constexpr double kRecord = 2 * (sizeof(UpdateRecord) + 4 * sizeof(double));
+  return kRecord * static_cast<double>(cost_of(run).updates / run.settings.recipe.log_every);
+}
+
+}  // namespace
+
+double training_memory(const Context& context, const LanguageModelRun& run,
+                       index checkpoint_bytes) {
+  const LanguageModelConfig& config = run.settings.model;
+  const double held = static_cast<double>(resident_memory_bytes()) + kProcessBytes;
+  const double values = 4 * static_cast<double>(parameter_count(config));
+  const double model = model_bytes(config) + 2 * values;  // and two moments
+  // A checkpoint is read into memory whole; then moments are copied out of it, and the best model
+  // of the run is looked at, its file and its values.
+  const double resuming = checkpoint_bytes > 0 ? held + model + 4 * values : 0;
+  // A checkpoint is made in memory: values and both moments.
+  const double saving = 3 * values;
+  const double running = held - static_cast<double>(checkpoint_bytes) + model + values +
+                         kRounding * passes_bytes(context, run) + batch_bytes(run) +
+                         history_bytes(run) + saving;
+  // The text was there with its tokens before this is asked. The system counts pages in lots.
+  constexpr double kLots = 1 << 20;
+  return std::max({static_cast<double>(peak_memory_bytes()) + kLots, resuming, running});
+}
+
+double loading_memory(const LanguageModelConfig& config) {
+  // The bytes of the file, and its tensors; then these, and the model.
+  return kProcessBytes + 2 * model_bytes(config);
+}
+
+double evaluation_memory(const Context& context, const LanguageModelConfig& config,
+                         const EvaluationBatches& set) {
+  const TapeLoad load{set.largest_batch(), TapeMode::kInference};
+  return kProcessBytes +
+         kRounding * (tape_bytes(context, config, load) + packed_bytes(config, load));
+}
+
+double generation_memory(const Context& context, const LanguageModelConfig& config, index prompt,
+                         index max_tokens) {
+  // Where the window moves on, what it still holds is read again.
+  const index read = std::min(prompt, config.block);
+  const bool moves_on = max_tokens > config.block - read || prompt > read;
+  const index seen = moves_on ? config.block : read + max_tokens;
+  const TapeLoad load{moves_on ? seen : read, TapeMode::kInference};
+  const double logits = 3 * 4 * static_cast<double>(config.vocabulary);
+  return kProcessBytes + logits + cache_bytes(config, seen) +
+         kRounding * (tape_bytes(context, config, load) + packed_bytes(config, load));
+}
+
+}  // namespace fovea

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory: what is foreseen before a run is what the run takes, and too much is refused.
+
+tests/long/test_memory.py has larger models and a text of 200 MB.
+"""
+
+import re
+import resource
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from support import FOVEA, CommandTest, words  # noqa: E402
+
+MIB = 1 << 20
+
+# Options, and what is read. Every run evaluates and saves, twice.
+SHAPES = {
+    "one layer": "--layers 1 --width 64 --heads 2 --block 32 --batch-size 1 --threads 1",
+    "few rows": "--layers 4 --width 256 --heads 4 --block 64 --batch-size 1 --threads 2",
+    "many rows": "--layers 2 --width 64 --heads 2 --block 512 --batch-size 24",
+    "deep": "--layers 12 --width 64 --heads 4 --block 128 --batch-size 16",
+    "wide": "--layers 2 --width 512 --heads 8 --block 64 --batch-size 4",
+    "many parameters": "--layers 5 --width 512 --heads 8 --block 32 --batch-size 2",
+    "grouped heads": "--layers 4 --width 128 --heads 8 --kv-heads 1 --block 256 --batch-size 8",
+    "wide heads": "--layers 3 --width 64 --heads 4 --head-dim 64 --block 128 --batch-size 12",
+    "wide feed-forward": "--layers 2 --width 64 --heads 2 --ff 2048 --block 64 --batch-size 32",
+    "RMS and ReLU": "--layers 4 --width 128 --heads 4 --block 128 --batch-size 16 --norm rms --activation relu",
+    "post-norm": "--layers 3 --width 128 --heads 4 --block 128 --batch-size 16 --norm-position post --bias",
+    "sinusoids": "--layers 1 --width 256 --heads 4 --block 1024 --batch-size 4 --position sinusoidal",
+    "ALiBi": "--layers 3 --width 128 --heads 4 --block 512 --batch-size 4 --position alibi",
+    "no positions, untied": "--layers 2 --width 128 --heads 4 --block 128 --batch-size 8 --position none --no-tie --bias",
+    "dropout": "--layers 4 --width 128 --heads 4 --block 128 --batch-size 16 --dropout 0.1",
+    "accumulated": "--layers 3 --width 128 --heads 4 --block 128 --batch-size 8 --accumulate 4",
+    "eight threads": "--layers 2 --width 128 --heads 4 --block 256 --batch-size 8 --threads 8",
+    "lines": "--layers 3 --width 128 --heads 4 --block 64 --batch-size 32 --data lines --tokenizer byte",
+    "many characters": "--layers 1 --width 128 --heads 4 --block 64 --batch-size 8 TEXT=characters",
+    "much text": "--layers 1 --width 32 --heads 2 --block 64 --batch-size 4 --valid-fraction 0.001 TEXT=long",
+}
+
+
+class MemoryTest(CommandTest):
+    def text_of(self, name):
+        """The file of a text: of few words, of as many characters as a vocabulary may have, or long."""
+        text = {"words": lambda: words(lines=1500),
+                "characters": lambda: "".join(map(chr, range(0x4E00, 0x9000))) * 3,
+                "long": lambda: words(lines=5000) * 150}[name]()
+        path = self.folder / f"{name}.txt"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def foreseen_and_used(self, options, *more):
+        """Bytes, of one and the same process."""
+        arguments, _, text = options.partition(" TEXT=")
+        path = more[0] if more else self.text_of(text or "words")
+        done = self.succeed("train", "lm", "--train", path, "-o", self.folder / "model", "--overwrite",
+                            *arguments.split(), "--stop-after", "4u", "--eval-every", "2u", "--save-every", "2u",
+                            "--warmup", "1", "--verbose", "--json", timeout=1200)
+        return self.foreseen(done), self.last_object(done)["peak_memory_bytes"]
+
+    def foreseen(self, done):
+        number, unit = re.search(r"about ([\d.]+) ([MG])iB of", done.stderr.decode()).groups()
+        return float(number) * {"M": MIB, "G": 1 << 30}[unit]
+
+    def assert_foreseen(self, foreseen, used):
+        self.assertGreaterEqual(1.005 * foreseen, used)  # it has three digits
+        self.assertLessEqual(foreseen, max(1.1 * used, used + 40e6))
+
+
+class Shapes(MemoryTest):
+    def test_memory_is_foreseen(self):
+        for name, options in SHAPES.items():
+            with self.subTest(name):
+                self.assert_foreseen(*self.foreseen_and_used(options))
+
+    def test_dry_run_says_the_same(self):
+        options = SHAPES["many rows"].split()
+        said = self.last_object(self.succeed("train", "lm", "--train", self.text_of("words"), *options,
+                                             "--dry-run", "--json"))
+        foreseen, _ = self.foreseen_and_used(SHAPES["many rows"])
+        self.assertAlmostEqual(said["predicted_memory_bytes"], foreseen, delta=4 * MIB)
+        self.assertTrue(said["fits"])
+
+    def test_resuming_is_foreseen(self):
+        options = SHAPES["many parameters"]
+        self.foreseen_and_used(options)
+        done = self.succeed("train", "lm", "--resume", "-o", self.folder / "model", "--stop-after", "5u",
+                            "--verbose", "--json")
+        self.assert_foreseen(self.foreseen(done), self.last_object(done)["peak_memory_bytes"])
+
+
+class TooMuch(MemoryTest):
+    """What a limit does not leave room for is refused before it is taken (exit status 6)."""
+
+    def limited(self, megabytes, *args):
+        limit = megabytes * MIB
+        return subprocess.run([FOVEA, *map(str, args)], capture_output=True, timeout=120, env=self.environment(),
+                              stdin=subprocess.DEVNULL,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+
+    def test_training(self):
+        done = self.limited(700, "train", "lm", "--train", self.text, "-o", self.folder / "model", "--threads", "1",
+                            "--width", "512", "--layers", "12")
+        self.assert_error(done, 6, "training would take", "ulimit -v")
+        self.assertFalse((self.folder / "model").exists())
+
+    def test_text(self):
+        path = self.text_of("long")
+        size = path.stat().st_size // MIB + 1
+        args = ["train", "lm", "--train", path, "-o", self.folder / "model", "--threads", "1"]
+        self.assert_error(self.limited(size, *args), 6, f"{path} would take")
+        self.assert_error(self.limited(3 * size, *args), 6, "the tokens of the text would take")
+
+    def test_generation_and_evaluation(self):
+        model = self.folder / "model"
+        self.succeed("train", "lm", "--train", self.text, "-o", model, "--layers", "4", "--width", "64", "--block",
+                     "8192", "--batch-size", "1", "--valid-fraction", "0", "--stop-after", "1u", "--warmup", "1",
+                     "--threads", "1")
+        prompt = self.text.read_text()
+        args = ["--threads", "1"]
+        self.assert_error(self.limited(100, "generate", model, prompt, *args), 6, "the text would take")
+        self.assert_error(self.limited(100, "eval", model, "--test", self.text, *args), 6,
+                          "the evaluation would take")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/language_model_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/model/support.h"
+
+namespace fovea {
+namespace {
+
+struct Case {
+  std::string name;
+  LanguageModelConfig config;
+  index sequences = 8, length = 48;
+};
+
+LanguageModelConfig base() {
+  LanguageModelConfig c;
+  c.layers = 3;
+  c.heads = 4;
+  c.width = 64;
+  c.block = 48;
+  c.vocabulary = 300;
+  return c;
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all = {{"base", base()}, {"source", source_config(), 8, 40}};
+  const auto add = [&](const std::string& name, auto change) {
+    Case c{name, base()};
+    change(c.config);
+    all.push_back(c);
+  };
+  add("relu", [](auto& c) { c.activation = Activation::kRelu; });
+  add("rms", [](auto& c) { c.norm = NormKind::kRms; });
+  add("post", [](auto& c) { c.norm_position = NormPosition::kPost; });
+  add("grouped", [](auto& c) { c.kv_heads = 1; });
+  add("narrow heads", [](auto& c) { c.head_dim = 4; });
+  add("wide heads", [](auto& c) { c.head_dim = 48; });
+  add("ff", [](auto& c) { c.ff = 700; });
+  add("dropout", [](auto& c) { c.dropout = 0.1; });
+  add("alibi", [](auto& c) { c.position = PositionKind::kAlibi; });
+  add("untied", [](auto& c) { c.tie = false, c.bias = true; });
+  add("one layer", [](auto& c) { c.layers = 1; });
+  add("deep", [](auto& c) { c.layers = 9, c.width = 32; });
+  return all;
+}
+
+// What is taken of a tape's one block: its size, but for what still fits.
+double bytes_used(Tape& tape) {
+  constexpr index kStep = 1024;
+  const std::size_t size = tape.capacity();
+  index left = -kStep;
+  while (tape.capacity() == size) {
+    tape.saved<std::byte>(kStep);
+    left += kStep;
+  }
+  return static_cast<double>(size) - static_cast<double>(left);
+}
+
+TEST(LanguageModelMemory, ActivationsAreThoseOfATape) {
+  for (const Case& c : cases()) {
+    const OwnedBatch batch(std::vector<index>(static_cast<std::size_t>(c.sequences), c.length),
+                           c.config.vocabulary);
+    const LanguageModel model(c.config, 1);
+    for (const TapeMode mode : {TapeMode::kTrain, TapeMode::kInference}) {
+      Tape tape(Context(2), mode);
+      for (int step = 0; step < 2; ++step) {
+        tape.reset();
+        const Variable loss = model.loss(tape, batch.view());
+        if (mode == TapeMode::kTrain) tape.backward(loss);
+      }
+      const double share =
+          bytes_used(tape) / activation_bytes(c.config, {c.sequences * c.length, mode});
+      EXPECT_LT(share, 1.02) << c.name << (mode == TapeMode::kTrain ? ", train" : ", inference");
+      EXPECT_GT(share, 0.96) << c.name << (mode == TapeMode::kTrain ? ", train" : ", inference");
+    }
+  }
+}
+
+// Panels are filled up to the width of registers: at most one more for each matrix.
+TEST(LanguageModelMemory, PackedFormsAreCopiesOfTheMatrices) {
+  LanguageModelConfig c = base();
+  const double matrices = 3.0 * (4 * 64 * 64 + 2 * 64 * 256) + 300 * 64;
+  const double one = packed_bytes(c, {1000, TapeMode::kInference});
+  const double both = packed_bytes(c, {1000, TapeMode::kTrain});
+  EXPECT_GE(one, 4 * matrices);
+  EXPECT_LT(one, 4 * 1.2 * matrices);
+  EXPECT_GE(both, 8 * matrices);
+  EXPECT_LT(both, 8 * 1.2 * matrices);
+  EXPECT_EQ(packed_bytes(c, {64, TapeMode::kTrain}), 0);
+  EXPECT_EQ(packed_bytes(c, {64, TapeMode::kInference}), one);
+}
+
+TEST(LanguageModelMemory, ScratchGrowsWithThreadsAndVocabulary) {
+  LanguageModelConfig c = base();
+  const double two = scratch_bytes(Context(2), c, {384});
+  EXPECT_GT(scratch_bytes(Context(4), c, {384}), two);
+  c.vocabulary = 30000;
+  EXPECT_GT(scratch_bytes(Context(2), c, {384}), two + 4 * 29000 * 256);
+}
+
+TEST(LanguageModelMemory, CachesHoldKeysAndValues) {
+  LanguageModelConfig c = base();
+  c.kv_heads = 2;
+  EXPECT_EQ(cache_bytes(c, 10), 4.0 * 2 * 3 * 10 * 2 * 16);
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/memory.h"
+
+#include <gtest/gtest.h>
+
+#include "fovea/base/machine.h"
+#include "tests/task/tiny.h"
+
+namespace fovea {
+namespace {
+
+constexpr double kMiB = 1 << 20;
+
+// What whole processes take is compared with what was foreseen in tests/cli/test_memory.py.
+class MemoryTest : public testing::Test {
+ protected:
+  MemoryTest() { settings.text.valid_fraction = 0.1; }
+
+  double foreseen(index checkpoint_bytes = 0) {
+    return training_memory(Context(2), prepare_run(settings), checkpoint_bytes);
+  }
+  // A change of some hundred megabytes counts, whatever this process did before.
+  double added(void (*change)(LanguageModelSettings&)) {
+    change(settings);
+    return foreseen() - static_cast<double>(resident_memory_bytes());
+  }
+
+  TestFolder folder;
+  LanguageModelSettings settings = tiny_settings(folder);
+};
+
+TEST_F(MemoryTest, OfTrainingCountsParametersWithGradientsMomentsAndACheckpoint) {
+  const double bytes = added([](auto& s) { s.model.width = 1024, s.model.layers = 2; });
+  const LanguageModelRun run = prepare_run(settings);
+  const auto parameters = static_cast<double>(parameter_count(run.settings.model));
+  EXPECT_GT(bytes, 4 * 7 * parameters);
+  EXPECT_LT(bytes, 4 * 8 * parameters + 60 * kMiB);
+}
+
+TEST_F(MemoryTest, OfTrainingCountsTheTokensOfABatch) {
+  EXPECT_GT(added([](auto& s) { s.model.width = 64, s.model.heads = 1, s.text.batch_size = 8000; }),
+            4.0 * 8000 * 12 * 18 * 64);
+}
+
+// Its bytes lie beside its values, and are gone when training begins.
+TEST_F(MemoryTest, OfResumingCountsTheCheckpoint) {
+  const double from_start = added([](auto& s) { s.model.width = 1024, s.model.layers = 2; });
+  const index checkpoint = index{1} << 27;
+  const double resumed = foreseen(checkpoint) - static_cast<double>(resident_memory_bytes());
+  EXPECT_LT(resumed, from_start);
+  EXPECT_GE(resumed, 0);
+}
+
+TEST_F(MemoryTest, OfEvaluationAndGeneration) {
+  settings.model.width = 512;
+  settings.model.layers = 8;
+  settings.model.block = 4096;
+  settings.model.vocabulary = 300;
+  const LanguageModelConfig c = resolve(settings.model);
+  const Context context(2);
+  const double values = 4 * static_cast<double>(parameter_count(c));
+  EXPECT_GE(loading_memory(c), 2 * values);
+  EXPECT_LT(loading_memory(c), 2 * values + 10 * kMiB);
+  const double caches = 4.0 * 2 * 8 * 512;
+  const double first = generation_memory(context, c, 1, 1);
+  EXPECT_GE(generation_memory(context, c, 1, 2000), first + 1999 * caches);
+  EXPECT_LT(generation_memory(context, c, 1, 2000), first + 2001 * caches);
+  // The window moves on: all it holds is encoded again, in all layers.
+  EXPECT_GT(generation_memory(context, c, 1, 5000), first + 4096.0 * 8 * 4 * 13 * 512);
+  EXPECT_GT(generation_memory(context, c, 4000, 1), first + 4000.0 * 8 * 4 * 13 * 512);
+  const std::vector<token> stream(3000, 65);
+  const EvaluationBatches set({stream, {{0, 1000}, {1000, 1000}, {2000, 999}}}, 2);
+  EXPECT_EQ(set.largest_batch(), 2000);
+  EXPECT_GT(evaluation_memory(context, c, set), 2000.0 * 8 * 4 * 13 * 512);
+}
+
+}  // namespace
+}  // namespace fovea
