@@ -39,19 +39,26 @@ std::vector<fs::path> checkpoints_in(const fs::path& folder) {
 struct CheckedFile {
   std::string path;
   std::string problem;
+  bool to_come = false;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("path", path, "of the file");
-    visit("problem", problem, "what is wrong with it; empty: nothing, it is whole");
+    visit("problem", problem, "what is wrong with it; empty: nothing");
+    visit("to_come", to_come, "weights that the training has not saved yet");
   }
 };
 
 // A folder's files, each with what is wrong with it.
 void verify(const fs::path& folder, std::vector<CheckedFile>& files) {
   for (const FileCheck& check : verify_model_folder(folder)) {
-    files.push_back({(folder / check.name).string(), check.problem});
+    files.push_back({(folder / check.name).string(), check.problem, check.to_come});
   }
+}
+
+std::string_view state_of(const CheckedFile& file) {
+  if (file.to_come) return "to come";
+  return file.problem.empty() ? "whole  " : "DAMAGED";
 }
 
 void print_files(const std::vector<CheckedFile>& files, bool json) {
@@ -64,7 +71,7 @@ void print_files(const std::vector<CheckedFile>& files, bool json) {
     return;
   }
   for (const CheckedFile& file : files) {
-    print(fmt::format("{}  {}\n", file.problem.empty() ? "whole  " : "DAMAGED", file.path));
+    print(fmt::format("{}  {}\n", state_of(file), file.path));
     if (!file.problem.empty()) warn(file.problem);
   }
 }
@@ -213,7 +220,11 @@ int inspect(const Arguments& arguments) {
   print_files(files, json);
   const auto damaged = std::count_if(files.begin(), files.end(),
                                      [](const CheckedFile& file) { return !file.problem.empty(); });
-  if (damaged == 0) return 0;
+  if (damaged == 0) {
+    // Throws where none have been saved yet.
+    if (files.back().to_come) read_model_weights(folder);
+    return 0;
+  }
   throw Error(ErrorCode::kModelDamaged,
               fmt::format("{}: damaged files: {}", folder.string(), damaged),
               "restore them from a copy; --resume passes over damaged checkpoints");

@@ -22,40 +22,95 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 6> kOurFiles = {"model.safetensors", "metrics.jsonl",
                                                        "loss.svg",          "config.json",
                                                        "tokenizer.txt",     kManifestName};
+// What is written before the manifest.
+constexpr std::array<std::string_view, 2> kEarlyFiles = {"config.json", "tokenizer.txt"};
 
+// A run is known by its manifest, which comes last.
+bool is_run(const fs::path& folder) { return fs::exists(folder / kManifestName); }
+
+bool is_number(std::string_view text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+// "config.json.tmp.1234.0", of a process that was killed while it wrote.
+bool is_leftover(std::string_view name) {
+  constexpr std::string_view kMark = ".tmp.";
+  const std::size_t mark = name.find(kMark);
+  if (mark == std::string_view::npos) return false;
+  const std::string_view numbers = name.substr(mark + kMark.size());
+  const std::size_t dot = numbers.find('.');
+  return std::find(kOurFiles.begin(), kOurFiles.end(), name.substr(0, mark)) != kOurFiles.end() &&
+         dot != std::string_view::npos && is_number(numbers.substr(0, dot)) &&
+         is_number(numbers.substr(dot + 1));
+}
+
+// Whether a file that comes before the manifest is what fovea writes, and reads, under that name.
+bool is_from_fovea(const fs::path& file) {
+  try {
+    const std::string text = read_file(file);
+    if (file.filename() == "config.json") {
+      settings_from_text(text, file.string());
+    } else {
+      tokenizer_data_from_text(text, file.string());
+    }
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool is_early(const fs::path& file) {
+  return std::find(kEarlyFiles.begin(), kEarlyFiles.end(), file.filename()) != kEarlyFiles.end();
+}
+
+// Empty, but for what a run leaves that ends before it has its manifest.
 bool is_free(const fs::path& folder) {
   if (!fs::exists(folder)) return true;
-  if (!fs::is_directory(folder)) return false;
+  if (!fs::is_directory(folder) || is_run(folder)) return false;
   const fs::directory_iterator files(folder);
   return std::all_of(begin(files), end(files), [](const fs::directory_entry& entry) {
-    return entry.path().filename() == kLockName;
+    const fs::path name = entry.path().filename();
+    return name == kLockName || is_leftover(name.string()) ||
+           (is_early(name) && is_from_fovea(entry.path()));
   });
 }
 
-bool is_ours(const fs::path& folder) { return fs::exists(folder / kManifestName); }
-
-// A run that was killed before it had its manifest has left its lock, which it took when nothing of
-// anybody else's was in the way.
-bool was_begun(const fs::path& folder) { return fs::exists(folder / kLockName); }
-
-// "config.json.tmp.1234" of a process that was killed.
-bool is_leftover(const std::string& name) {
-  return std::any_of(kOurFiles.begin(), kOurFiles.end(), [&](std::string_view file) {
-    return name.rfind(std::string(file) + ".tmp.", 0) == 0;
-  });
+bool was_begun(const fs::path& folder) {
+  return fs::is_directory(folder) && is_free(folder) && !fs::is_empty(folder);
 }
 
-void require_replaceable(const fs::path& folder) {
-  if (is_ours(folder)) {
-    read_manifest(folder);  // some other tool's manifest is not ours
-    return;
+[[noreturn]] void fail_foreign(const fs::path& folder, std::string_view name) {
+  throw Error(ErrorCode::kOutputExists,
+              fmt::format("{}: {} is there, and not from a run of fovea", folder.string(), name),
+              "choose another folder, or move that away");
+}
+
+bool has_whole_manifest(const fs::path& folder) {
+  try {
+    return is_run(folder) && !read_manifest(folder).kind.empty();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kModelDamaged) throw;
+    return false;
   }
-  if (was_begun(folder)) return;
-  for (const std::string_view file : kOurFiles) {
-    if (!fs::exists(folder / file)) continue;
-    throw Error(ErrorCode::kOutputExists,
-                fmt::format("{}: {} is there, and not from a run of fovea", folder.string(), file),
-                "choose another folder, or move that file away");
+}
+
+// A run of fovea may be replaced, and it is known by its manifest or by what comes before that.
+void require_replaceable(const fs::path& folder) {
+  if (has_whole_manifest(folder)) return;
+  bool known = false;
+  for (const std::string_view name : kEarlyFiles) {
+    if (!fs::exists(folder / name)) continue;
+    if (!is_from_fovea(folder / name)) fail_foreign(folder, name);
+    known = true;
+  }
+  if (known) return;
+  for (const std::string_view name : kOurFiles) {
+    if (fs::exists(folder / name)) fail_foreign(folder, name);
+  }
+  const fs::path checkpoints = checkpoints_of(folder);
+  if (!checkpoint_steps(checkpoints).empty()) {
+    fail_foreign(folder, checkpoints.filename().string());
   }
 }
 
@@ -68,8 +123,14 @@ void remove_leftovers(const fs::path& folder) {
 
 void remove_run(const fs::path& folder) {
   remove_checkpoints(checkpoints_of(folder));
-  std::error_code error;
-  for (const std::string_view file : kOurFiles) fs::remove(folder / file, error);
+  for (const std::string_view file : kOurFiles) remove_file(folder / file);
+}
+
+[[noreturn]] void fail_begun(const fs::path& folder) {
+  throw Error(
+      ErrorCode::kNoCheckpoint,
+      fmt::format("{}: the run there ended before it had anything to resume", folder.string()),
+      "begin it again: the same command without --resume");
 }
 
 bool is_checkpoint(const fs::path& path) { return read_manifest(path).kind == "checkpoint"; }
@@ -81,7 +142,8 @@ bool same_folder(const fs::path& a, const fs::path& b) {
 
 // --resume=PATH: what lies there decides what it means.
 void name_place(Place& place, const fs::path& path) {
-  if (!is_ours(path)) {
+  if (was_begun(path)) fail_begun(path);
+  if (!is_run(path)) {
     throw Error(ErrorCode::kNoCheckpoint,
                 fmt::format("--resume: {}: neither a run nor a checkpoint", path.string()),
                 "name the folder of a run, or one like DIR/checkpoints/step-000500");
@@ -91,7 +153,7 @@ void name_place(Place& place, const fs::path& path) {
   if (is_checkpoint(path)) {
     place.checkpoint = path;
     folder = folder.parent_path().parent_path();
-    if (!is_ours(folder) || !same_folder(checkpoints_of(folder), path / "..")) {
+    if (!is_run(folder) || !same_folder(checkpoints_of(folder), path / "..")) {
       throw Error(ErrorCode::kNoCheckpoint,
                   fmt::format("--resume: {}: a checkpoint outside its run", path.string()),
                   "copy it into the folder checkpoints of its run");
@@ -131,28 +193,36 @@ void check_run_folder(const fs::path& folder, FolderUse use) {
                 "choose another name for the output folder");
   }
   if (use == FolderUse::kResume) {
-    if (is_ours(folder)) return;
+    if (is_run(folder)) return;
+    if (was_begun(folder)) fail_begun(folder);
     throw Error(ErrorCode::kNoCheckpoint, fmt::format("{}: no run here to resume", folder.string()),
-                was_begun(folder) ? "train from the start, with --overwrite instead of --resume"
-                                  : "check the path, or train from the start, without --resume");
+                "check the path, or train from the start, without --resume");
   }
   if (is_free(folder)) return;
   if (use == FolderUse::kOverwrite) return require_replaceable(folder);
   throw Error(ErrorCode::kOutputExists, fmt::format("{}: the folder is not empty", folder.string()),
-              is_ours(folder) ? "--resume goes on with the run there, --overwrite replaces it"
-                              : "choose another folder, or say --overwrite to write into this one");
+              is_run(folder) ? "--resume goes on with the run there, --overwrite replaces it"
+                             : "choose another folder, or say --overwrite to write into this one");
 }
 
-std::unique_ptr<RunLock> lock_run_folder(const fs::path& folder, FolderUse use) {
-  create_folders(folder);
-  auto lock = std::make_unique<RunLock>(folder);
+RunFolder::RunFolder(const fs::path& folder, FolderUse use)
+    : folder_(folder), use_(use), made_(folder), lock_(folder) {
   check_run_folder(folder, use);
-  return lock;
 }
 
-void clear_run_folder(const fs::path& folder, FolderUse use) {
-  if (use == FolderUse::kOverwrite) remove_run(folder);
-  if (use != FolderUse::kNew) remove_leftovers(folder);
+void RunFolder::clear() const {
+  if (use_ != FolderUse::kResume) remove_run(folder_);
+  remove_leftovers(folder_);
+}
+
+bool RunFolder::remove_unsaved() const {
+  const bool is_new = use_ != FolderUse::kResume && lock_.is_in_place();
+  if (!is_new || fs::exists(folder_ / kWeightsName) ||
+      !checkpoint_steps(checkpoints_of(folder_)).empty()) {
+    return false;
+  }
+  clear();
+  return true;
 }
 
 StoredRun read_run(const Place& place) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "fovea/base/file.h"
 #include "fovea/task/language_model_settings.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/checkpoint.h"
@@ -31,17 +32,43 @@ struct Place {
 /// kModelDamaged.
 Place place_of(const Arguments& arguments, const std::string& output);
 
-/// Writes nothing. Throws kOutputExists if the folder is not empty and kNew (a lock that was left
-/// over is nothing), or if kOverwrite would replace files that no run of fovea has written;
-/// kNoCheckpoint if there is nothing to resume.
+/// Writes nothing. Throws kOutputExists if the folder is not empty and kNew (what a run has left
+/// that ended before its manifest is nothing), or if kOverwrite would replace files that no run of
+/// fovea has written; kNoCheckpoint if there is nothing to resume.
 void check_run_folder(const std::filesystem::path& folder, FolderUse use);
 
-/// Creates the folder and keeps other trainings out of it. Throws kOutputExists if one is there, or
-/// has been since check_run_folder; kWrite.
-std::unique_ptr<RunLock> lock_run_folder(const std::filesystem::path& folder, FolderUse use);
+/// The folder of the run that is at work in this process. No other training is let in, and a folder
+/// that was made for it and stays empty is removed with it.
+class RunFolder {
+ public:
+  /// Throws kOutputExists if another training is there, or has been since check_run_folder; kWrite,
+  /// kDiskFull.
+  RunFolder(const std::filesystem::path& folder, FolderUse use);
 
-/// With kOverwrite, removes what a run of fovea has written there, and nothing else.
-void clear_run_folder(const std::filesystem::path& folder, FolderUse use);
+  /// Removes what interrupted writes have left and, unless the run is resumed, all that an earlier
+  /// run of fovea has written. Throws kWrite if some of it stays.
+  void clear() const;
+
+  /// After a failure: removes a new run that has saved no weights. Says whether it did.
+  bool remove_unsaved() const;
+
+ private:
+  class MadeFolders {
+   public:
+    explicit MadeFolders(const std::filesystem::path& folder) : made_(create_folders(folder)) {}
+    ~MadeFolders() { remove_empty_folders(made_); }
+    MadeFolders(const MadeFolders&) = delete;
+    MadeFolders& operator=(const MadeFolders&) = delete;
+
+   private:
+    std::vector<std::filesystem::path> made_;
+  };
+
+  const std::filesystem::path folder_;
+  const FolderUse use_;
+  const MadeFolders made_;  // outlives the lock, which lies in it
+  const RunLock lock_;
+};
 
 /// What a run would go on from: its newest whole checkpoint, or the one that was named; the run
 /// itself where no checkpoint was due yet.

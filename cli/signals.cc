@@ -14,9 +14,15 @@ void note_save(int) { save_wanted = 1; }
 void note_stop(int signal) {
   stop_signal = signal;
   if (signal == SIGUSR2) return;
-  // The second one, whichever it is, has its usual effect.
+  // The second one, whichever it is, has its usual effect: but for SIGHUP, as a terminal that is
+  // closed may send two.
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+}
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 void handle(int signal, void (*handler)(int)) {
@@ -31,6 +37,7 @@ void handle(int signal, void (*handler)(int)) {
 void listen_to_signals() {
   handle(SIGINT, note_stop);
   handle(SIGTERM, note_stop);
+  if (!is_ignored(SIGHUP)) handle(SIGHUP, note_stop);
   handle(SIGUSR1, note_save);
   handle(SIGUSR2, note_stop);
 }

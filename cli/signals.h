@@ -6,15 +6,15 @@
 
 namespace fovea::cli {
 
-/// SIGINT, SIGTERM: save and stop; a second one ends the process at once. SIGUSR1: save and go on.
-/// SIGUSR2: save and stop, successfully. SIGPIPE: nothing, since a closed stderr must not end a
-/// run.
+/// SIGINT, SIGTERM, SIGHUP: save and stop; a second SIGINT or SIGTERM ends the process at once.
+/// SIGHUP is ignored where the caller ignores it (nohup). SIGUSR1: save and go on. SIGUSR2: save
+/// and stop, successfully. SIGPIPE: nothing, since a closed stderr must not end a run.
 void listen_to_signals();
 
 /// What has been asked for since the last call; kStop again and again.
 Request requested();
 
-/// The exit status of a run that stopped by request: 130, 143, or 0 (SIGUSR2).
+/// The exit status of a run that stopped by request: 129, 130, 143, or 0 (SIGUSR2).
 int stop_status();
 
 }  // namespace fovea::cli

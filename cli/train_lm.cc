@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,7 +47,8 @@ Settings come, each counting more than those before it, from: defaults, --preset
 environment (FOVEA_HEAD_DIM is --head-dim), options. A run that ends by hours depends on the speed of
 the machine; any other gives the same bits again, for any number of threads.
 
-SIGINT and SIGTERM save a checkpoint and stop, SIGUSR1 saves and goes on, SIGUSR2 saves and stops.)";
+SIGINT, SIGTERM and SIGHUP save a checkpoint and stop, SIGUSR1 saves and goes on, SIGUSR2 saves and
+stops.)";
 
 // As a shell reads it back, so that a printed command can be pasted; without a backslash, which
 // would be escaped for the terminal.
@@ -129,14 +131,31 @@ MemoryForecast forecast_memory(const Context& context, const Job& job,
   return {training_memory(context, run, checkpoint_bytes), reachable_memory()};
 }
 
-int train(const Context& context, Job& job, const LanguageModelRun& run, const RunCost& cost) {
+// A run that fails before it has saved anything leaves nothing, so that the same command can begin
+// it again; but where it diverged, its metrics tell how.
+TrainResult train_in(const RunFolder& folder, const std::function<TrainResult()>& train) {
+  try {
+    return train();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kDiverged || folder.remove_unsaved()) throw;
+    if (error.code() != ErrorCode::kDiskFull) throw;
+    throw Error(error.code(), error.what(), "free some space, then go on with --resume");
+  } catch (const std::exception&) {
+    folder.remove_unsaved();
+    throw;
+  }
+}
+
+int train(const Context& context, Job& job, const LanguageModelRun& run, const RunCost& cost,
+          const RunFolder& run_folder) {
   listen_to_signals();
   StartAt start{.resume = job.place.use == FolderUse::kResume};
   if (job.changed || job.place.goes_back) start.future = Future::kOther;
   if (job.stored) start.checkpoint = std::exchange(job.stored->checkpoint, std::nullopt);
   TrainingLog log(cost.updates, job.options.progress);
-  const TrainResult result =
-      train_language_model(context, run, job.place.folder, std::move(start), log);
+  const TrainResult result = train_in(run_folder, [&] {
+    return train_language_model(context, run, job.place.folder, std::move(start), log);
+  });
   log.finish();
   const std::string folder = job.place.folder.string();
   if (result.stopped) {
@@ -178,8 +197,8 @@ int run_job(const Context& context, Job& job, const Arguments& arguments) {
   check_run_folder(folder, use);
   // What is read from a run that is resumed must not change any more; another folder stays as it
   // is, or does not exist, until all is known to be well.
-  std::unique_ptr<RunLock> lock;
-  if (use == FolderUse::kResume) lock = lock_run_folder(folder, use);
+  std::optional<RunFolder> run_folder;
+  if (use == FolderUse::kResume) run_folder.emplace(folder, use);
   settle(job, arguments);
   if (job.stored) require_nothing_lost(job.place, *job.stored);
   const LanguageModelRun run = prepare(job);
@@ -187,9 +206,9 @@ int run_job(const Context& context, Job& job, const Arguments& arguments) {
   const MemoryForecast memory = forecast_memory(context, job, run);
   require_fit(memory);
   describe_run(context, run, cost, memory);
-  if (!lock) lock = lock_run_folder(folder, use);
-  clear_run_folder(folder, use);
-  return train(context, job, run, cost);
+  if (!run_folder) run_folder.emplace(folder, use);
+  run_folder->clear();
+  return train(context, job, run, cost, *run_folder);
 }
 
 }  // namespace

@@ -7,10 +7,12 @@
 
 #include "cli/field_options.h"
 #include "cli/messages.h"
+#include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/config/toml.h"
 #include "fovea/data/batcher.h"
 #include "fovea/text/tokenizer.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea::cli {
 
@@ -111,7 +113,15 @@ LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& 
 
 std::string config_toml(const LanguageModelSettings& settings, const RunOptions& run) {
   TrainLmOptions options{.settings = settings, .run = run};
-  return toml_text(settable_fields(options));
+  const std::vector<Field> fields = settable_fields(options);
+  for (const Field& field : fields) {
+    if (!find_invalid_utf8(value_text(field))) continue;
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("{}: {}: not UTF-8, which TOML is", option_name(field.name), value_text(field)),
+        "rename the file or folder, or name it by a link whose path is UTF-8");
+  }
+  return toml_text(fields);
 }
 
 }  // namespace fovea::cli

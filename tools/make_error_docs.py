@@ -42,7 +42,7 @@ hint: check the path
 
 The first says what went wrong, where, what was expected and what came; the second what to do about it. The code is stable; its first two digits are the exit status. With `--json` the same is also one object on stdout: `{"error": "E0301", "message": "...", "hint": "..."}`. In the library it is a `fovea::Error` with `code()`, `what()` and `hint()`, which may be empty: the command then has one for the code.
 
-Beside these: 0 means done, 130 and 143 mean stopped by SIGINT and SIGTERM with a checkpoint saved.
+Beside these: 0 means done; 129, 130 and 143 mean stopped by SIGHUP, SIGINT and SIGTERM with a checkpoint saved.
 
 A result that cannot be printed, because stdout is closed or its disk is full, is E0501. A pipe that nobody reads any more is no error: `fovea train lm --help | head -1` ends with 0, and every other command with the status that it would have had. Where stderr is closed or full, the work goes on without its messages.
 """

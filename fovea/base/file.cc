@@ -99,6 +99,23 @@ std::string read_all(int fd, std::size_t expected, const fs::path& path) {
   return bytes;
 }
 
+// Appends to `made` each folder as it is created.
+void create_missing(const fs::path& path, std::vector<fs::path>& made) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return;
+  const fs::path parent =
+      path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
+  if (!parent.empty()) create_missing(parent, made);
+  const Folder folder(parent);
+  if (::mkdir(path.c_str(), 0777) == 0) {
+    made.push_back(path);
+  } else if (errno != EEXIST) {
+    fail_writing(path, "create the folder", errno);
+  }
+  if (!fs::is_directory(path, error)) fail_writing(path, "create the folder", ENOTDIR);
+  folder.flush();
+}
+
 [[noreturn]] void fail_too_large(const fs::path& path, std::uint64_t bytes) {
   throw Error(ErrorCode::kOutOfMemory,
               fmt::format("{}: {} bytes do not fit into memory", path.string(), bytes),
@@ -191,18 +208,37 @@ void exchange_folders(const fs::path& a, const fs::path& b) {
   parent.flush();
 }
 
-void create_folders(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) return;
-  const fs::path parent =
-      path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
-  if (!parent.empty()) create_folders(parent);
-  const Folder folder(parent);
-  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
-    fail_writing(path, "create the folder", errno);
+std::vector<fs::path> create_folders(const fs::path& path) {
+  std::vector<fs::path> made;
+  try {
+    create_missing(path, made);
+  } catch (...) {
+    remove_empty_folders(made);
+    throw;
   }
-  if (!fs::is_directory(path, error)) fail_writing(path, "create the folder", ENOTDIR);
-  folder.flush();
+  return made;
+}
+
+void remove_empty_folders(std::span<const fs::path> folders) {
+  for (std::size_t i = folders.size(); i-- > 0;) ::rmdir(folders[i].c_str());
+}
+
+void remove_file(const fs::path& path) {
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_writing(path, "remove", errno);
+}
+
+HeldFolder::HeldFolder(fs::path path)
+    : path_(std::move(path)), fd_(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
+  if (fd_ < 0) fail_writing(path_, "open the folder", errno);
+}
+
+HeldFolder::~HeldFolder() { ::close(fd_); }
+
+bool HeldFolder::is_in_place() const {
+  struct stat ours {
+  }, there{};
+  return ::fstat(fd_, &ours) == 0 && ::stat(path_.c_str(), &there) == 0 &&
+         ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
 std::uintmax_t free_disk_bytes(const fs::path& path) {

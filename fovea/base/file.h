@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fovea {
 
@@ -30,8 +32,33 @@ void publish_folder(const std::filesystem::path& folder, const std::filesystem::
 /// where the file system cannot), and that is flushed. Throws kWrite.
 void exchange_folders(const std::filesystem::path& a, const std::filesystem::path& b);
 
-/// Creates the folder and its parents, durably. Throws kWrite.
-void create_folders(const std::filesystem::path& path);
+/// Creates the folder and its parents, durably, and returns those that were not there before, the
+/// outermost first. On failure it leaves none of them. Throws kWrite, kDiskFull.
+std::vector<std::filesystem::path> create_folders(const std::filesystem::path& path);
+
+/// Removes those of the folders that are empty, the last one first: what create_folders has made
+/// and nobody has used.
+void remove_empty_folders(std::span<const std::filesystem::path> folders);
+
+/// Removes a file, if it is there. Throws kWrite.
+void remove_file(const std::filesystem::path& path);
+
+/// A folder that is held open, so that another one which gets its name later is told from it.
+class HeldFolder {
+ public:
+  /// Throws kWrite if there is no such folder.
+  explicit HeldFolder(std::filesystem::path path);
+  ~HeldFolder();
+  HeldFolder(const HeldFolder&) = delete;
+  HeldFolder& operator=(const HeldFolder&) = delete;
+
+  /// Whether its path still leads to it: not if it was moved or removed.
+  bool is_in_place() const;
+
+ private:
+  const std::filesystem::path path_;
+  const int fd_;
+};
 
 /// Bytes free to this user on the disk that holds `path` (or its nearest existing parent); the
 /// largest number if the system does not say.

@@ -4,9 +4,11 @@
 #include <array>
 #include <span>
 
+#include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/data/batcher.h"
 #include "fovea/text/tokenizer.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea {
 
@@ -76,6 +78,17 @@ constexpr std::array kPresets = {
     LanguageModelPreset{"source", "the book's one-layer model, one line at a time", apply_source},
 };
 
+// The paths of the texts go into config.json, and JSON is UTF-8.
+void require_storable(const std::vector<std::string>& paths, std::string_view option) {
+  for (const std::string& path : paths) {
+    if (!find_invalid_utf8(path)) continue;
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("--{}: {}: the path is not UTF-8, and a model cannot store it", option, path),
+        "rename the file or folder, or name it by a link whose path is UTF-8");
+  }
+}
+
 }  // namespace
 
 std::span<const LanguageModelPreset> language_model_presets() { return kPresets; }
@@ -90,6 +103,8 @@ void check_options(const LanguageModelSettings& s) {
                              .batch_size = s.text.batch_size,
                              .accumulate = s.recipe.accumulate,
                              .seed = s.recipe.seed});
+  require_storable(s.text.train, "train");
+  require_storable(s.text.valid, "valid");
   data_kind(s.text.data);
   tokenizer_kind(s.text.tokenizer);
   require_option(s.text.valid_fraction >= 0 && s.text.valid_fraction < 1, "valid_fraction",

@@ -4,9 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <array>
 #include <charconv>
-#include <csignal>
 #include <optional>
 #include <system_error>
 
@@ -22,6 +21,7 @@ namespace {
 constexpr std::string_view kKind = "checkpoint";
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kTemporary = ".tmp.";
+constexpr std::string_view kAside = ".aside";  // as exchange_folders names it
 
 std::string folder_name(index step) { return fmt::format("{}{:06}", kPrefix, step); }
 
@@ -40,22 +40,25 @@ std::optional<index> step_of(const std::string& name) {
   return step && folder_name(*step) == name ? step : std::nullopt;
 }
 
-/// A leftover: a temporary folder whose process lives no more, or is this one (which is not
-/// saving).
-bool is_stale(const std::string& name) {
+/// "step-000500.tmp.1234", and ".aside" behind it where two folders were exchanged: what a save, or
+/// the removal of a checkpoint, has left.
+bool is_leftover(const std::string& name) {
   const std::size_t mark = name.find(kTemporary);
   if (mark == std::string::npos || !step_of(name.substr(0, mark))) return false;
-  const std::string_view after = std::string_view(name).substr(mark + kTemporary.size());
-  const auto process = number_in<pid_t>(after.substr(0, after.find('.')));
-  if (!process || *process == 0) return false;
-  return *process == ::getpid() || (::kill(*process, 0) != 0 && errno == ESRCH);
+  std::string_view process = std::string_view(name).substr(mark + kTemporary.size());
+  if (process.ends_with(kAside)) process.remove_suffix(kAside.size());
+  return number_in<pid_t>(process).has_value();
 }
 
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    names.push_back(entry.path().filename().string());
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    fail(ErrorCode::kRead, "{}: cannot list the folder: {}", folder.string(), error.message());
   }
   return names;
 }
@@ -70,30 +73,49 @@ fs::path temporary_path(const fs::path& folder, index step) {
   return folder / fmt::format("{}{}{}", folder_name(step), kTemporary, ::getpid());
 }
 
-// Under another name first: what a kill leaves of it is then swept, not taken for a checkpoint.
-void remove_checkpoint(const fs::path& folder, index step) {
-  const fs::path doomed = temporary_path(folder, step);
-  std::error_code ignored;
-  fs::rename(checkpoint_path(folder, step), doomed, ignored);
-  fs::remove_all(doomed, ignored);
-}
+// Removes folders; what stays is said in `warnings`.
+class Remover {
+ public:
+  std::vector<std::string> warnings;
 
-void prune(const fs::path& folder, index saved, index keep) {
-  index kept = 0;
-  for (const index step : newest_first(folder)) {
-    const bool wanted = step <= saved && kept < keep;
-    if (wanted)
-      ++kept;
-    else
-      remove_checkpoint(folder, step);
+  // Under another name first: what a kill leaves of it is then swept, not taken for a checkpoint.
+  void remove_checkpoint(const fs::path& folder, index step) {
+    const fs::path path = checkpoint_path(folder, step), doomed = temporary_path(folder, step);
+    std::error_code error;
+    fs::rename(path, doomed, error);
+    error ? warn(path, error) : remove_folder(doomed);
   }
-}
+
+  void remove_interrupted_saves(const fs::path& folder) {
+    for (const std::string& name : names_in(folder)) {
+      if (is_leftover(name)) remove_folder(folder / name);
+    }
+  }
+
+  void remove_folder(const fs::path& path) {
+    std::error_code error;
+    fs::remove_all(path, error);
+    if (error) warn(path, error);
+  }
+
+ private:
+  void warn(const fs::path& path, const std::error_code& error) {
+    warnings.push_back(fmt::format("{}: cannot be removed: {}; the next save tries again",
+                                   path.string(), error.message()));
+  }
+};
 
 void write_files(const fs::path& folder, index step, const std::vector<NamedFile>& files) {
   const Manifest manifest = manifest_of(kKind, step, files);
   create_folders(folder);
   for (const NamedFile& file : files) write_file_durably(folder / file.name, file.bytes);
   write_file_durably(folder / kManifestName, manifest_text(manifest));
+}
+
+std::uintmax_t size_of(const std::vector<NamedFile>& files) {
+  std::uintmax_t bytes = 0;
+  for (const NamedFile& file : files) bytes += file.bytes.size();
+  return bytes;
 }
 
 }  // namespace
@@ -106,32 +128,42 @@ const std::string& Checkpoint::bytes(std::string_view name) const {
   return found->bytes;
 }
 
-fs::path save_checkpoint(const fs::path& folder, index step, const std::vector<NamedFile>& files,
-                         index keep) {
+SavedCheckpoint save_checkpoint(const fs::path& folder, index step,
+                                const std::vector<NamedFile>& files, index keep) {
   check(step >= 0 && keep >= 1, "checkpoint: step {} cannot be saved, keeping {}", step, keep);
-  create_folders(folder);
-  remove_interrupted_saves(folder);
-  std::uintmax_t bytes = 0;
-  for (const NamedFile& file : files) bytes += file.bytes.size();
-  require_disk_space(folder, bytes);
-
-  const fs::path temporary = temporary_path(folder, step);
-  fs::path target = checkpoint_path(folder, step);
-  std::error_code ignored;
+  const std::vector<fs::path> made = create_folders(folder);
+  const fs::path temporary = temporary_path(folder, step), target = checkpoint_path(folder, step);
+  Remover before;
   try {
+    before.remove_interrupted_saves(folder);  // for the room that they take
+    require_disk_space(folder, size_of(files));
     write_files(temporary, step, files);
-    if (fs::exists(target, ignored)) {
+    if (fs::exists(target)) {
       exchange_folders(temporary, target);
     } else {
       publish_folder(temporary, target);
     }
   } catch (...) {
-    fs::remove_all(temporary, ignored);
+    before.remove_folder(temporary);
+    remove_empty_folders(made);
     throw;
   }
-  fs::remove_all(temporary, ignored);
-  prune(folder, step, keep);
-  return target;
+  // What was exchanged, and what could not be removed before, is removed with what is too old.
+  Remover after{prune_checkpoints(folder, step, keep)};
+  for (const index later : checkpoint_steps(folder)) {
+    if (later > step) after.remove_checkpoint(folder, later);
+  }
+  return {target, std::move(after.warnings)};
+}
+
+std::vector<std::string> prune_checkpoints(const fs::path& folder, index step, index keep) {
+  Remover remover;
+  remover.remove_interrupted_saves(folder);
+  index kept = 0;
+  for (const index saved : newest_first(folder)) {
+    if (saved <= step && ++kept > keep) remover.remove_checkpoint(folder, saved);
+  }
+  return std::move(remover.warnings);
 }
 
 std::vector<index> checkpoint_steps(const fs::path& folder) {
@@ -143,33 +175,27 @@ std::vector<index> checkpoint_steps(const fs::path& folder) {
   return steps;
 }
 
+fs::path checkpoints_of(const fs::path& run) { return run / "checkpoints"; }
+
 fs::path checkpoint_path(const fs::path& folder, index step) { return folder / folder_name(step); }
 
-void remove_interrupted_saves(const fs::path& folder) {
-  std::error_code ignored;
-  for (const std::string& name : names_in(folder)) {
-    if (is_stale(name)) fs::remove_all(folder / name, ignored);
-  }
-}
-
 void remove_checkpoints(const fs::path& folder) {
-  remove_interrupted_saves(folder);
-  for (const index step : checkpoint_steps(folder)) remove_checkpoint(folder, step);
-  std::error_code ignored;
-  fs::remove(folder, ignored);
+  remove_checkpoints_after(folder, -1);
+  Remover().remove_interrupted_saves(folder);
+  remove_empty_folders(std::array{folder});
 }
 
 void remove_checkpoints_after(const fs::path& folder, index step) {
+  Remover remover;
   for (const index later : checkpoint_steps(folder)) {
-    if (later > step) remove_checkpoint(folder, later);
+    if (later > step) remover.remove_checkpoint(folder, later);
   }
   const std::vector<index> left = checkpoint_steps(folder);
   if (left.empty() || left.back() <= step) return;
-  throw Error(
-      ErrorCode::kWrite,
-      fmt::format("{}: cannot be removed", checkpoint_path(folder, left.back()).string()),
-      "a run cannot go back while later checkpoints are in its way; look at the permissions "
-      "of the folder");
+  throw Error(ErrorCode::kWrite,
+              fmt::format("{}: cannot be removed", checkpoint_path(folder, left.back()).string()),
+              "a run cannot begin or go back while later checkpoints are in its way; look at the "
+              "permissions of the folder");
 }
 
 NewestCheckpoint load_newest_checkpoint(const fs::path& folder) {

@@ -21,35 +21,47 @@ struct Checkpoint {
   const std::string& bytes(std::string_view name) const;
 };
 
+/// The checkpoints of a run folder.
+std::filesystem::path checkpoints_of(const std::filesystem::path& run);
+
 /// The steps of the published checkpoints, whole or damaged, ascending. A save that was interrupted
-/// leaves none; what does not bear the name of a checkpoint is none.
+/// leaves none; what does not bear the name of a checkpoint is none. Throws kRead if the folder is
+/// there and cannot be listed.
 std::vector<index> checkpoint_steps(const std::filesystem::path& folder);
 
 /// `folder`/step-000500: where the checkpoint of a step is, or would be.
 std::filesystem::path checkpoint_path(const std::filesystem::path& folder, index step);
 
-/// Removes what saves that were killed have left. For those that hold the run's lock: no process
-/// tells whether one on another machine, or in another container, is still writing.
-void remove_interrupted_saves(const std::filesystem::path& folder);
+/// Removes what interrupted saves have left, and of the checkpoints up to `step` all but the newest
+/// `keep`. Returns a warning for each that cannot be removed: the next call tries again. For those
+/// that hold the run's lock, so that nobody else is saving.
+std::vector<std::string> prune_checkpoints(const std::filesystem::path& folder, index step,
+                                           index keep);
 
-/// The same, and all checkpoints, and the folder if nothing else is in it.
+/// Removes all checkpoints and interrupted saves, and the folder if nothing else is in it. Throws
+/// kWrite if a checkpoint stays.
 void remove_checkpoints(const std::filesystem::path& folder);
 
 /// Those of later steps: a run that goes back to `step` has not made them. Throws kWrite if one
 /// stays.
 void remove_checkpoints_after(const std::filesystem::path& folder, index step);
 
-/// Saves the files as `folder`/step-NNNNNN and returns that path. They are written into a temporary
-/// folder, flushed, listed in its manifest, and appear by one rename; on an error nothing has
-/// changed and nothing is left over. If the step was saved before, the new folder takes its place.
+struct SavedCheckpoint {
+  std::filesystem::path path;
+  std::vector<std::string> warnings;  ///< of what should be removed and could not be
+};
+
+/// Saves the files as `folder`/step-NNNNNN. They are written into a temporary folder, flushed,
+/// listed in its manifest, and appear by one rename; on an error nothing has changed and nothing is
+/// left over. If the step was saved before, the new folder takes its place.
 ///
-/// Then older ones are removed, but for the newest `keep` (at least 1), and so are those of later
-/// steps: who goes on from an earlier checkpoint gives up what came after it. Interrupted saves are
-/// removed, too: the caller holds the run's lock.
+/// Then prune_checkpoints keeps the newest `keep` (at least 1), and those of later steps are
+/// removed as well: who goes on from an earlier checkpoint gives up what came after it. The caller
+/// holds the run's lock.
 ///
 /// Throws kDiskFull (before anything is written, if less than 1.2 times the size is free), kWrite.
-std::filesystem::path save_checkpoint(const std::filesystem::path& folder, index step,
-                                      const std::vector<NamedFile>& files, index keep);
+SavedCheckpoint save_checkpoint(const std::filesystem::path& folder, index step,
+                                const std::vector<NamedFile>& files, index keep);
 
 struct NewestCheckpoint {
   Checkpoint checkpoint;

@@ -108,6 +108,7 @@ Manifest read_manifest(const fs::path& folder) {
   try {
     text = read_file(path);
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::kRead || error.code() == ErrorCode::kOutOfMemory) throw;
     damaged(folder.string(), fmt::format("no manifest: {}", error.what()));
   }
   return parse_manifest(text, path.string());

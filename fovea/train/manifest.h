@@ -57,7 +57,7 @@ std::string manifest_text(const Manifest& manifest);
 /// Reads what manifest_text wrote, and only that. Throws kModelDamaged; `where` begins the message.
 Manifest parse_manifest(std::string_view text, const std::string& where);
 
-/// The manifest of a folder. Throws kModelDamaged if it is missing or damaged.
+/// The manifest of a folder. Throws kModelDamaged if it is missing or damaged, kRead.
 Manifest read_manifest(const std::filesystem::path& folder);
 
 /// A file of the folder, whose size and checksum are those of the entry. Throws kModelDamaged.

@@ -4,6 +4,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/tensor/checksum.h"
+#include "fovea/train/checkpoint.h"
 
 namespace fovea {
 
@@ -14,17 +15,26 @@ namespace {
 constexpr std::string_view kKind = "model";
 constexpr std::string_view kManifestKey = "manifest";  // in the metadata of the weights
 
-[[noreturn]] void missing(const fs::path& folder, std::string_view what) {
+[[noreturn]] void missing(const fs::path& folder, std::string_view what,
+                          std::string hint = "name a folder that fovea train has written") {
   throw Error(ErrorCode::kModelMissing, fmt::format("{}: {}", folder.string(), what),
-              "name a folder that fovea train has written");
+              std::move(hint));
 }
 
-void remove_file(const fs::path& path) {
-  std::error_code error;
-  fs::remove(path, error);
-  if (error) {
-    fail(ErrorCode::kWrite, "{}: cannot remove: {}", path.string(), error.message());
+// A training saves its weights before its first checkpoint: where one is, they are lost.
+bool weights_are_to_come(const fs::path& folder) {
+  return !fs::exists(folder / kWeightsName) && checkpoint_steps(checkpoints_of(folder)).empty();
+}
+
+[[noreturn]] void missing_weights(const fs::path& folder) {
+  if (weights_are_to_come(folder)) {
+    missing(folder, "no weights have been saved yet",
+            "the first evaluation or checkpoint of the training saves them; if it has ended, it "
+            "goes on with: fovea train lm --resume -o DIR");
   }
+  missing(folder, fmt::format("{} is missing", kWeightsName),
+          "train lm --resume writes it again from the newest checkpoint; a checkpoint is a model "
+          "of its own, too: DIR/checkpoints/step-...");
 }
 
 Manifest model_manifest(const fs::path& folder) {
@@ -43,7 +53,7 @@ Safetensors parsed_weights(const fs::path& folder, const Manifest& manifest) {
     return parse_safetensors(read_verified(folder, *entry), path.string(), ChecksumRule::kRequired);
   }
   std::error_code ignored;
-  if (!fs::exists(path, ignored)) missing(folder, "no weights have been saved yet");
+  if (!fs::exists(path, ignored)) missing_weights(folder);
   Safetensors weights = read_safetensors(path, ChecksumRule::kRequired);
   const auto belongs_to = weights.metadata.find(std::string(kManifestKey));
   if (belongs_to == weights.metadata.end() ||
@@ -71,11 +81,19 @@ FileCheck checked(std::string_view name, F&& read) {
 
 void write_model_files(const fs::path& folder, std::span<const NamedFile> files) {
   const Manifest manifest = manifest_of(kKind, 0, files);
-  create_folders(folder);
-  remove_file(folder / kManifestName);
+  const std::vector<fs::path> made = create_folders(folder);
   remove_file(folder / kWeightsName);
-  for (const NamedFile& file : files) write_file_atomically(folder / file.name, file.bytes);
-  write_file_atomically(folder / kManifestName, manifest_text(manifest));
+  remove_file(folder / kManifestName);
+  try {
+    for (const NamedFile& file : files) write_file_atomically(folder / file.name, file.bytes);
+    write_file_atomically(folder / kManifestName, manifest_text(manifest));
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(folder / kManifestName, ignored);
+    for (const NamedFile& file : files) fs::remove(folder / file.name, ignored);
+    remove_empty_folders(made);
+    throw;
+  }
 }
 
 void write_model_weights(const fs::path& folder, std::span<const NamedTensor> tensors,
@@ -111,7 +129,10 @@ std::vector<FileCheck> verify_model_folder(const fs::path& folder) {
   for (const ManifestEntry& entry : manifest.files) {
     checks.push_back(checked(entry.name, [&] { read_verified(folder, entry); }));
   }
-  if (manifest.kind == kKind) {
+  if (manifest.kind != kKind) return checks;
+  if (weights_are_to_come(folder)) {
+    checks.push_back({std::string(kWeightsName), "", true});
+  } else {
     checks.push_back(checked(kWeightsName, [&] { parsed_weights(folder, manifest); }));
   }
   return checks;

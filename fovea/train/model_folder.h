@@ -23,7 +23,8 @@ namespace fovea {
 inline constexpr std::string_view kWeightsName = "model.safetensors";
 
 /// Begins a model: what was in the folder under these names is gone first, the manifest comes last,
-/// so that a folder is a model with these files, or none. Throws kWrite, kDiskFull.
+/// so that a folder is a model with these files, or none. On failure none of them is there, and no
+/// folder that was made for them. Throws kWrite, kDiskFull.
 void write_model_files(const std::filesystem::path& folder, std::span<const NamedFile> files);
 
 /// Writes or replaces the weights of a model whose files are there.
@@ -38,7 +39,8 @@ Safetensors read_model_weights(const std::filesystem::path& folder);
 
 struct FileCheck {
   std::string name;
-  std::string problem;  ///< "" if the file is whole
+  std::string problem;   ///< "" if the file is whole
+  bool to_come = false;  ///< it is not there: the training has saved no weights yet
 };
 
 /// Reads and checks every file of a model or checkpoint: the manifest, what it lists, the weights.

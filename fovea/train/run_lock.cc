@@ -82,9 +82,11 @@ RunLock::RunLock(const fs::path& folder) : path_(folder / kLockName) {
 
 RunLock::~RunLock() {
   // Removed while it is held: who opened it meanwhile sees that it is gone.
-  ::unlink(path_.c_str());
+  if (is_in_place()) ::unlink(path_.c_str());
   ::close(file_);
 }
+
+bool RunLock::is_in_place() const { return is_still(path_, file_); }
 
 void require_unlocked(const fs::path& folder) {
   const int file = ::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -22,6 +22,9 @@ class RunLock {
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 
+  /// Whether the folder is still the one that was locked, and not another of its name.
+  bool is_in_place() const;
+
  private:
   const std::filesystem::path path_;
   int file_ = -1;

@@ -41,6 +41,7 @@ Trainer::Trainer(const Context& context, Objective& objective, TrainingObserver&
       objective_(objective),
       observer_(observer),
       setup_(std::move(setup)),
+      folder_(setup_.folder),
       horizon_(parse_length(setup_.options.stop_after, "--stop-after"),
                objective.updates_per_epoch()),
       eval_every_(
@@ -173,7 +174,7 @@ void Trainer::evaluate() {
                                  .valid_loss = *loss,
                                  .best_valid_loss = state_.best_valid_loss,
                                  .seconds = seconds()});
-  write_file_atomically(setup_.folder / "loss.svg", loss_curve(*history_));
+  draw_curve();
   observer_.evaluated(history_->evaluations().back());
 }
 

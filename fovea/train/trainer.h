@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fovea/base/file.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/history.h"
 #include "fovea/train/optimizer.h"
@@ -86,9 +87,6 @@ enum class Future {
   kOther,  ///< other options, or an older checkpoint: what came after it is given up
 };
 
-/// The checkpoints of a run folder.
-std::filesystem::path checkpoints_of(const std::filesystem::path& folder);
-
 /// Trains in a run folder, whose lock the caller holds where others could train there, too:
 ///   model.safetensors   the parameters with the lowest validation loss; the last ones where there
 ///                       is no validation. Replaced by one rename.
@@ -102,7 +100,8 @@ class Trainer {
   Trainer(const Context& context, Objective& objective, TrainingObserver& observer,
           TrainerSetup setup);
 
-  /// Goes on from the newest whole checkpoint of the run, or from update 0 if none was due yet.
+  /// Goes on from the newest whole checkpoint of the run, or from update 0 if none was due yet, and
+  /// removes older ones than options.keep says.
   /// Throws kModelDamaged, and kConfig where model, text or tokenizer are not the same any more;
   /// another instruction set or version is only noticed.
   void resume();
@@ -112,7 +111,8 @@ class Trainer {
   void resume(const Checkpoint& checkpoint, Future future = Future::kSame);
 
   /// To the end of the run, or until the observer asks to stop. Throws kDiverged, before anything
-  /// is changed by it, where a loss or the gradient is not finite.
+  /// is changed by it, where a loss or the gradient is not finite; kWrite and kDiskFull, also where
+  /// the folder is moved or removed meanwhile.
   TrainResult run();
 
   const RunState& state() const { return state_; }
@@ -127,6 +127,8 @@ class Trainer {
   void evaluate();
   void save();
   void write_model();
+  void draw_curve();
+  void write_in_folder(const std::function<void()>& write) const;
   void compare(const RunIdentity& stored);
   void keep_a_model(Future future);
   void stop_if_diverged(double loss, double norm) const;
@@ -141,6 +143,7 @@ class Trainer {
   Objective& objective_;
   TrainingObserver& observer_;
   const TrainerSetup setup_;
+  const HeldFolder folder_;
   const Horizon horizon_;
   const index eval_every_, save_every_, window_;
   Optimizer optimizer_;

@@ -65,13 +65,35 @@ RunIdentity identity_of(const Checkpoint& checkpoint) { return state_file_of(che
 
 RunState state_of(const Checkpoint& checkpoint) { return state_file_of(checkpoint).state; }
 
-std::filesystem::path checkpoints_of(const std::filesystem::path& folder) {
-  return folder / "checkpoints";
+// Whoever has moved the folder shall not find another one begun in its place. It may be moved
+// meanwhile, too: that is then what is wrong.
+void Trainer::write_in_folder(const std::function<void()>& write) const {
+  const auto require_folder = [&] {
+    if (folder_.is_in_place()) return;
+    throw Error(ErrorCode::kWrite,
+                fmt::format("{}: the folder of the run was moved or removed while it was at work",
+                            setup_.folder.string()),
+                "train lm --resume -o DIR goes on from its last checkpoint, wherever it is now");
+  };
+  require_folder();
+  try {
+    write();
+  } catch (const Error&) {
+    require_folder();
+    throw;
+  }
 }
 
 void Trainer::write_model() {
-  write_model_weights(setup_.folder, parameter_tensors(objective_.parameters()),
-                      {{"step", std::to_string(state_.step)}});
+  write_in_folder([&] {
+    write_model_weights(setup_.folder, parameter_tensors(objective_.parameters()),
+                        {{"step", std::to_string(state_.step)}});
+  });
+}
+
+void Trainer::draw_curve() {
+  write_in_folder(
+      [&] { write_file_atomically(setup_.folder / "loss.svg", loss_curve(*history_)); });
 }
 
 // The model comes first: a checkpoint of the last step says that nothing is left to do.
@@ -89,13 +111,16 @@ void Trainer::save() {
         {std::string(kWeightsName), safetensors_bytes(parameter_tensors(objective_.parameters()))});
     files.push_back({std::string(kOptimizerFile), safetensors_bytes(optimizer)});
     files.push_back({std::string(kStateFile), to_json(StateFile{setup_.identity, state_})});
-    create_folders(checkpoints_of(setup_.folder));
-    const auto path =
-        save_checkpoint(checkpoints_of(setup_.folder), state_.step, files, setup_.options.keep);
+    SavedCheckpoint saved;
+    write_in_folder([&] {
+      saved =
+          save_checkpoint(checkpoints_of(setup_.folder), state_.step, files, setup_.options.keep);
+    });
     saved_step_ = state_.step;
-    observer_.saved(state_.step, path);
+    observer_.saved(state_.step, saved.path);
+    for (const std::string& warning : saved.warnings) observer_.noticed(warning);
   }
-  write_file_atomically(setup_.folder / "loss.svg", loss_curve(*history_));
+  draw_curve();
   save_requested_ = false;
 }
 
@@ -141,7 +166,10 @@ void Trainer::resume(const Checkpoint& checkpoint, Future future) {
     remove_checkpoints_after(checkpoints_of(setup_.folder), state_.step);
   }
   history_.emplace(setup_.folder / "metrics.jsonl", state_.metrics_bytes);
-  remove_interrupted_saves(checkpoints_of(setup_.folder));
+  for (const std::string& warning :
+       prune_checkpoints(checkpoints_of(setup_.folder), state_.step, setup_.options.keep)) {
+    observer_.noticed(warning);
+  }
 }
 
 // The best model is written before any checkpoint that knows of it. So one that is older is not the

@@ -249,6 +249,43 @@ TEST_F(FileTest, CreatesFoldersWithTheirParents) {
   EXPECT_THROWS(create_folders(path("file/below")), kWrite, "file: cannot create the folder");
 }
 
+TEST_F(FileTest, FoldersThatWereMadeAreKnownAndGoWhereNobodyUsedThem) {
+  fs::create_directory(path("a"));
+  const std::vector<fs::path> made = create_folders(path("a/b/c"));
+  EXPECT_THAT(made, testing::ElementsAre(path("a/b"), path("a/b/c")));
+  EXPECT_THAT(create_folders(path("a/b/c")), testing::IsEmpty());
+  write_file_durably(path("a/b/file"), "x");
+  remove_empty_folders(made);
+  EXPECT_FALSE(fs::exists(path("a/b/c")));
+  EXPECT_TRUE(fs::exists(path("a/b/file")));
+  const std::string long_name(300, 'n');
+  EXPECT_THROWS(create_folders(path("d/e") / long_name), kWrite, "cannot create the folder");
+  EXPECT_FALSE(fs::exists(path("d")));
+}
+
+TEST_F(FileTest, RemovesAFile) {
+  write_file_durably(path("file"), "x");
+  remove_file(path("file"));
+  remove_file(path("file"));
+  EXPECT_THAT(names(), testing::IsEmpty());
+  fs::create_directory(path("folder"));
+  EXPECT_THROWS(remove_file(path("folder")), kWrite, "folder: cannot remove");
+}
+
+TEST_F(FileTest, AFolderThatIsMovedIsNotInPlace) {
+  EXPECT_THROWS(HeldFolder(path("none")), kWrite, "none: cannot open the folder");
+  fs::create_directory(path("a"));
+  const HeldFolder folder(path("a"));
+  EXPECT_TRUE(folder.is_in_place());
+  fs::rename(path("a"), path("b"));
+  EXPECT_FALSE(folder.is_in_place());
+  fs::create_directory(path("a"));
+  EXPECT_FALSE(folder.is_in_place());
+  fs::remove(path("a"));
+  fs::rename(path("b"), path("a"));
+  EXPECT_TRUE(folder.is_in_place());
+}
+
 TEST_F(FileTest, FreeSpaceIsThatOfTheNearestExistingParent) {
   const std::uintmax_t here = free_disk_bytes(folder_);
   EXPECT_GT(here, 0u);

@@ -46,9 +46,9 @@ class CommandTest(unittest.TestCase):
         return subprocess.Popen([FOVEA, *map(str, args)], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, env=self.environment(env), **options)
 
-    def run_fovea(self, *args, env=None, timeout=120, stdin=b""):
+    def run_fovea(self, *args, env=None, timeout=120, stdin=b"", cwd=None):
         return subprocess.run([FOVEA, *map(str, args)], capture_output=True, timeout=timeout,
-                              env=self.environment(env), input=stdin)
+                              env=self.environment(env), input=stdin, cwd=cwd)
 
     def succeed(self, *args, **options):
         done = self.run_fovea(*args, **options)

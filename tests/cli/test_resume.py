@@ -9,6 +9,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
 from pathlib import Path
@@ -100,7 +101,7 @@ class RunningTest(ResumeTest):
 
 class Signals(RunningTest):
     def test_interrupt_and_terminate_save_and_say_how_to_go_on(self):
-        for number, status in [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR2, 0)]:
+        for number, status in [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGUSR2, 0)]:
             with self.subTest(signal=number):
                 output, process = self.interrupt(number)
                 code, _, err = self.finish(process)
@@ -129,6 +130,24 @@ class Signals(RunningTest):
             self.finish(process)
             self.until_done(output)
             self.assert_same(straight, self.outcome(output))
+
+    def test_a_second_hangup_changes_nothing(self):
+        output, process = self.interrupt(signal.SIGHUP)
+        process.send_signal(signal.SIGHUP)  # as a terminal that is closed does
+        self.assertEqual(self.finish(process)[0], 129)
+        self.succeed("inspect", output, "--verify")
+
+    def test_a_hangup_that_the_caller_ignores_is_ignored(self):
+        output = self.folder / "nohup"
+        ignore = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+        command = [sys.executable, "-c", ignore, FOVEA, *self.arguments(output, "--stop-after", "100000u")]
+        process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=self.environment())
+        self.wait_for_steps(process, output)
+        process.send_signal(signal.SIGHUP)
+        self.wait_for_steps(process, output, 60)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.finish(process)[0], 143)
 
     def test_usr1_saves_and_goes_on(self):
         output, process = self.interrupt(signal.SIGUSR1, ("--save-every", "100000u", "--stop-after", "3000u"))
@@ -220,33 +239,13 @@ class Kill(ResumeTest):
             process.communicate()
             kept += len(list(output.glob("checkpoints/step-??????"))) > 0
             if not (output / "MANIFEST.json").exists():
-                self.succeed(*self.arguments(output, "--overwrite"))
+                self.succeed(*self.arguments(output))
             else:
                 self.until_done(output)
             self.assert_same(straight, self.outcome(output))
             self.assertEqual([p for p in output.rglob("*.tmp*")], [])
             self.succeed("inspect", output, "--verify")
         self.assertGreater(kept, 0, "no kill came after a checkpoint: nothing was tested")
-
-
-class KilledAtOnce(ResumeTest):
-    """What a run leaves that is killed between its first file and its manifest."""
-
-    def test_it_can_be_overwritten(self):
-        output = self.folder / "begun"
-        output.mkdir()
-        (output / "run.lock").write_text("1\n")
-        (output / "config.json").write_text("{}")
-        self.assert_error(self.run_fovea("train", "lm", "--resume", "-o", output), 4, "no run here to resume")
-        self.succeed(*self.arguments(output, "--overwrite", "--stop-after", "4u"))
-        self.assertFalse((output / "run.lock").exists())
-
-    def test_what_is_not_ours_cannot(self):
-        output = self.folder / "other"
-        output.mkdir()
-        (output / "config.json").write_text("{}")
-        self.assert_error(self.run_fovea(*self.arguments(output, "--overwrite")), 2, "config.json")
-        self.assertEqual((output / "config.json").read_text(), "{}")
 
 
 class Resume(ResumeTest):

@@ -106,7 +106,7 @@ class Kills(ResumeTest):
         if (output / "MANIFEST.json").exists():
             self.until_done(output)
         else:
-            self.succeed(*self.arguments(output, "--overwrite"))
+            self.succeed(*self.arguments(output))
 
     def kill_once(self, number, what, rng, duration):
         output = self.folder / f"kill{number}"

@@ -55,5 +55,17 @@ TEST(LanguageModelSettings, ChecksTextAndRecipe) {
   EXPECT_TRUE(refused([](auto& s) { s.recipe.lr = -1; }));
 }
 
+// JSON could not give them back.
+TEST(LanguageModelSettings, PathsThatAreNotUtf8AreRefused) {
+  LanguageModelSettings settings;
+  settings.text.valid = {"/texts/\xe4\xb8\xad.txt"};
+  EXPECT_NO_THROW(check_options(settings));
+  settings.text.valid = {"/texts/caf\xe9.txt"};
+  EXPECT_THROWS(check_options(settings), kOptionValue,
+                "--valid: /texts/caf\xe9.txt: the path is not");
+  settings.text.train = {"a.txt", "b\xff"};
+  EXPECT_THROWS(check_options(settings), kOptionValue, "--train: b\xff: the path is not");
+}
+
 }  // namespace
 }  // namespace fovea

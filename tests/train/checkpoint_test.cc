@@ -24,14 +24,6 @@ std::vector<NamedFile> files_of(index step) {
           {"model.safetensors", std::string(5000, static_cast<char>('a' + step % 23))}};
 }
 
-/// A process that has ended: its number belongs to nobody.
-pid_t dead_process() {
-  const pid_t child = fork();
-  if (child == 0) _exit(0);
-  waitpid(child, nullptr, 0);
-  return child;
-}
-
 class CheckpointTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -61,7 +53,7 @@ class CheckpointTest : public testing::Test {
 };
 
 TEST_F(CheckpointTest, WhatIsSavedIsLoaded) {
-  EXPECT_EQ(save_checkpoint(folder_, 500, files_of(500), 2), folder_ / "step-000500");
+  EXPECT_EQ(save_checkpoint(folder_, 500, files_of(500), 2).path, folder_ / "step-000500");
   const NewestCheckpoint newest = load_newest_checkpoint(folder_);
   EXPECT_EQ(newest.checkpoint.step, 500);
   EXPECT_EQ(newest.checkpoint.path, folder_ / "step-000500");
@@ -132,7 +124,7 @@ TEST_F(CheckpointTest, StepsAreOrderedAsNumbers) {
 TEST_F(CheckpointTest, RemovingAllLeavesWhatIsNotOurs) {
   for (const index step : {100, 200}) save(step);
   damage(200);
-  fs::create_directories(folder_ / fmt::format("step-000300.tmp.{}", dead_process()) / "x");
+  fs::create_directories(folder_ / "step-000300.tmp.12" / "x");
   for (const char* theirs : {"step-by-step", "step-000100.old", "step-5", "notes"}) {
     fs::create_directories(folder_ / theirs);
   }
@@ -169,23 +161,61 @@ TEST_F(CheckpointTest, FilesOfAnotherCheckpointAreFound) {
   EXPECT_THROWS(load_checkpoint(other), kModelDamaged, "model.safetensors: wrong checksum");
 }
 
-TEST_F(CheckpointTest, InterruptedSavesOfTheDeadAreRemovedThoseOfTheLivingStay) {
+// Whoever holds the lock is the only one who saves: a process that lives has its number by chance.
+TEST_F(CheckpointTest, InterruptedSavesAreRemovedAndNothingElse) {
+  const std::string ours = "step-000200.tmp.12",
+                    living = fmt::format("step-000300.tmp.{}", getppid());
+  const auto leave = [&] {
+    for (const std::string& name : {ours, ours + ".aside", living, std::string("notes.tmp.1"),
+                                    std::string("step-000300.tmp.old")}) {
+      fs::create_directories(folder_ / name / "x");
+    }
+  };
+  leave();
+  EXPECT_THAT(prune_checkpoints(folder_, 100, 2), IsEmpty());
+  EXPECT_THAT(names(), ElementsAre("notes.tmp.1", "step-000300.tmp.old"));
+  leave();
   save(100);
-  const std::string dead = fmt::format("step-000200.tmp.{}", dead_process());
-  const std::string alive = fmt::format("step-000300.tmp.{}", getppid());
-  for (const std::string& name : {dead, dead + ".aside", alive, std::string("notes.tmp.1")}) {
-    fs::create_directories(folder_ / name / "x");
+  EXPECT_THAT(names(), ElementsAre("notes.tmp.1", "step-000100", "step-000300.tmp.old"));
+}
+
+TEST_F(CheckpointTest, PruningKeepsTheNewestUpToAStepAndWhatIsLater) {
+  for (const index step : {1, 2, 3, 4}) save(step, 9);
+  EXPECT_THAT(prune_checkpoints(folder_, 3, 2), IsEmpty());
+  EXPECT_THAT(checkpoint_steps(folder_), ElementsAre(2, 3, 4));
+  EXPECT_THAT(prune_checkpoints(folder_ / "nowhere", 3, 2), IsEmpty());
+}
+
+// Root may remove anything: it has to be somebody else.
+TEST_F(CheckpointTest, APruningThatFailsIsSaidAndTriedAgain) {
+  save(1);
+  save(2);
+  const fs::path step = folder_ / "step-000001", kept = step / "kept";
+  fs::create_directories(kept / "x");
+  for (const fs::path& path : {run_, folder_, step}) fs::permissions(path, fs::perms::all);
+  fs::permissions(kept, fs::perms::owner_read | fs::perms::owner_exec);
+  const bool root = geteuid() == 0 && seteuid(65534) == 0;
+  const SavedCheckpoint saved = save_checkpoint(folder_, 3, files_of(3), 2);
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
   }
-  remove_interrupted_saves(folder_);
-  EXPECT_THAT(names(), ElementsAre("notes.tmp.1", "step-000100", alive));
-  fs::create_directories(folder_ / dead / "x");
-  save(100);
-  EXPECT_THAT(names(), ElementsAre("notes.tmp.1", "step-000100", alive));
+  EXPECT_THAT(saved.warnings, ElementsAre(HasSubstr("cannot be removed: Permission denied")));
+  EXPECT_THAT(checkpoint_steps(folder_), ElementsAre(2, 3));
+  for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+    fs::permissions(entry.path(), fs::perms::owner_all);
+  }
+  EXPECT_THAT(save_checkpoint(folder_, 4, files_of(4), 2).warnings, IsEmpty());
+  EXPECT_THAT(names(), ElementsAre("step-000003", "step-000004"));
+}
+
+TEST_F(CheckpointTest, AFolderThatCannotBeListedIsNotEmpty) {
+  write_file_durably(folder_, "a file");
+  EXPECT_THROWS(checkpoint_steps(folder_), kRead, "cannot list the folder");
 }
 
 TEST_F(CheckpointTest, LoadingRemovesNothing) {
   save(100);
-  const std::string dead = fmt::format("step-000200.tmp.{}", dead_process());
+  const std::string dead = "step-000200.tmp.12";
   fs::create_directories(folder_ / dead / "x");
   EXPECT_EQ(load_newest_checkpoint(folder_).checkpoint.step, 100);
   EXPECT_THAT(names(), ElementsAre("step-000100", dead));
@@ -201,6 +231,12 @@ TEST_F(CheckpointTest, AFailedSaveChangesNothing) {
   EXPECT_THROWS(save_checkpoint(folder_, 200, {}, 0), kShape, "keeping 0");
   EXPECT_THAT(names(), ElementsAre("step-000100"));
   EXPECT_EQ(load_newest_checkpoint(folder_).checkpoint.step, 100);
+}
+
+TEST_F(CheckpointTest, AFirstSaveThatFailsLeavesNoFolder) {
+  const std::vector<NamedFile> long_name = {{std::string(300, 'n'), "x"}};
+  EXPECT_THROWS(save_checkpoint(folder_, 200, long_name, 2), kWrite, "cannot create");
+  EXPECT_FALSE(fs::exists(folder_));
 }
 
 // Killed at a random moment, again and again: there is always a whole checkpoint, and at most the

@@ -79,8 +79,32 @@ TEST_F(ModelFolderTest, SaysWhatIsNoModel) {
   EXPECT_THROWS(write_model_weights(folder_, weights(1)), kModelMissing, "no model");
   write_model_files(folder_, model_files());
   EXPECT_THROWS(read_model_weights(folder_), kModelMissing, "no weights have been saved yet");
+  EXPECT_THAT(
+      problems(),
+      ElementsAre("MANIFEST.json: ", "config.json: ", "tokenizer.txt: ", "model.safetensors: "));
+  EXPECT_TRUE(verify_model_folder(folder_).back().to_come);
   EXPECT_THROWS(read_model_file(folder_, "labels.txt"), kModelMissing, "labels.txt is missing");
   EXPECT_THROWS(read_model_weights(folder_ / "config.json"), kModelMissing, "expected the folder");
+}
+
+// A checkpoint comes after the weights.
+TEST_F(ModelFolderTest, WeightsThatAreLostAreNotToCome) {
+  write_model(folder_, "{}\n", 5);
+  save_checkpoint(checkpoints_of(folder_), 3, model_files(), 1);
+  fs::remove(folder_ / kWeightsName);
+  EXPECT_THROWS(read_model_weights(folder_), kModelMissing, "model.safetensors is missing");
+  EXPECT_FALSE(verify_model_folder(folder_).back().to_come);
+  EXPECT_THAT(problems()[3], HasSubstr("model.safetensors is missing"));
+}
+
+TEST_F(ModelFolderTest, ABeginningThatFailsLeavesNothing) {
+  auto files = model_files();
+  files.push_back({std::string(300, 'n'), "x"});
+  EXPECT_THROWS(write_model_files(top_ / "a" / "b", files), kWrite, "nnn");
+  EXPECT_FALSE(fs::exists(top_ / "a"));
+  fs::create_directory(folder_);
+  EXPECT_THROWS(write_model_files(folder_, files), kWrite, "nnn");
+  EXPECT_TRUE(fs::is_empty(folder_));
 }
 
 TEST_F(ModelFolderTest, EveryFlippedBitIsFoundAndItsFileNamed) {
@@ -122,7 +146,7 @@ TEST_F(ModelFolderTest, BeginningAgainLeavesNothingOfTheOldModel) {
 TEST_F(ModelFolderTest, ACheckpointIsAModelFolderToo) {
   auto files = model_files();
   files.push_back({std::string(kWeightsName), safetensors_bytes(weights(7))});
-  const fs::path path = save_checkpoint(top_ / "checkpoints", 3, files, 1);
+  const fs::path path = save_checkpoint(top_ / "checkpoints", 3, files, 1).path;
   EXPECT_EQ(read_model_file(path, "config.json"), "{}\n");
   EXPECT_EQ(read_model_weights(path).at("w").data<float>()[1], 7.0f);
   EXPECT_EQ(verify_model_folder(path).size(), 4u);

@@ -49,6 +49,21 @@ TEST(RunLock, IsReleasedByDeath) {
   ::close(ready[1]);
 }
 
+TEST(RunLock, OfAFolderThatWasMovedLeavesTheOneInItsPlaceAlone) {
+  const TestFolder top;
+  const auto folder = top / "run";
+  std::filesystem::create_directory(folder);
+  {
+    const RunLock lock(folder);
+    EXPECT_TRUE(lock.is_in_place());
+    std::filesystem::rename(folder, top / "moved");
+    EXPECT_FALSE(lock.is_in_place());
+    std::filesystem::create_directory(folder);
+    std::ofstream(folder / kLockName) << "of another";
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder / kLockName));
+}
+
 TEST(RunLock, OfAFolderThatIsNotThere) {
   const TestFolder folder;
   EXPECT_THROWS(RunLock(folder.path() / "no"), kWrite, "run.lock");

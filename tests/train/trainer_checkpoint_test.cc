@@ -106,18 +106,41 @@ TEST_F(TrainerCheckpoint, AFinishedRunIsLeftAsItIs) {
   EXPECT_TRUE(observer.updates.empty());
 }
 
-// Process 1 lives; this one is not saving.
+// Killed after a checkpoint was saved, and before the old ones were removed.
 TEST_F(TrainerCheckpoint, ResumingRemovesWhatAKilledSaveHasLeft) {
   begin(folder / "run");
+  keep = 9;
   process(folder / "run", false, 1000);
   const auto all = checkpoints_of(folder / "run");
-  const auto ours = all / ("step-000099.tmp." + std::to_string(getpid()));
-  const auto alive = all / "step-000099.tmp.1";
-  for (const auto& path : {ours, alive}) std::filesystem::create_directories(path);
+  const auto left = all / "step-000099.tmp.1";
+  std::filesystem::create_directories(left);
+  keep = 2;
   process(folder / "run", true, 1000);
   EXPECT_TRUE(observer.updates.empty());  // and nothing was saved
-  EXPECT_FALSE(std::filesystem::exists(ours));
-  EXPECT_TRUE(std::filesystem::exists(alive));
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_THAT(checkpoint_steps(all), ElementsAre(30, 40));
+}
+
+TEST_F(TrainerCheckpoint, AFolderThatIsMovedOrReplacedIsAnErrorOfTheOutput) {
+  begin(folder / "run");
+  const auto moved = folder / "moved", run = folder / "run";
+  for (const bool replaced : {false, true}) {
+    ToyObjective objective;
+    Trainer trainer(Context(1), objective, observer, setup(run));
+    objective.on_forward = [&](index update) {
+      if (update != 25) return;
+      std::filesystem::rename(run, moved);
+      if (replaced) begin(run);
+    };
+    EXPECT_THROWS(trainer.run(), kWrite, "run: the folder of the run was moved or removed");
+    EXPECT_EQ(std::filesystem::exists(run), replaced);
+    if (replaced) break;
+    process(moved, true, 1000);
+    EXPECT_EQ(observer.updates.front().step, 21);
+    std::filesystem::rename(moved, run);
+  }
+  EXPECT_THAT(checkpoint_steps(checkpoints_of(folder / "run")), testing::IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(folder / "run/model.safetensors"));
 }
 
 TEST_F(TrainerCheckpoint, WhatWasWrittenAfterTheCheckpointIsForgotten) {
