@@ -38,7 +38,6 @@ test: build ## All fast tests, those of base, attention and some more under ASan
 	@$(CTEST) --test-dir build --parallel $(CORES) --output-on-failure --label-exclude long
 
 test-long: build ## Slow tests, and every room under the sanitizers
-	@tools/install_dependencies.sh build long
 	@$(call build,dev,-DFOVEA_TEST_ROOMS=) --target fovea_tests
 	@$(call build,tsan,-DFOVEA_TEST_ROOMS=) --target fovea_tests
 	@$(CTEST) --preset dev --parallel $(CORES)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing, and says which and why; silent when all are there.
 #
-#   tools/install_dependencies.sh [build] [demo] [tidy] [long]     default: build
+#   tools/install_dependencies.sh [build] [demo] [tidy]     default: build
 set -eu
 
 packages() {
@@ -35,10 +35,7 @@ clang-14              the second compiler, and libFuzzer
 libclang-rt-14-dev    libFuzzer and the sanitizers of clang
 clang-tidy-14         looks for mistakes
 END
-    long) cat <<'END' ;;
-strace                kills a run at each of its system calls
-END
-    *) echo "usage: tools/install_dependencies.sh [build] [demo] [tidy] [long]" >&2; exit 2 ;;
+    *) echo "usage: tools/install_dependencies.sh [build] [demo] [tidy]" >&2; exit 2 ;;
   esac
 }
 

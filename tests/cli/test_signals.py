@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stopped by one signal after another at random moments, with another number of threads each time,
+a run ends with the bits of one that was never stopped."""
+
+import random
+import signal
+import time
+import unittest
+
+from test_resume import ResumeTest
+
+STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+
+
+class RandomSignals(ResumeTest):
+    signals = 8  # that a run has to meet, in all
+    seed = 1
+
+    def duration(self, output):
+        began = time.monotonic()
+        self.succeed(*self.arguments(output, "--threads", "2"))
+        return time.monotonic() - began
+
+    def run_until(self, output, threads, number, seconds):
+        """Whether the signal came while the run was at work."""
+        begun = (output / "MANIFEST.json").exists()
+        arguments = self.arguments(output, *(["--resume"] if begun else []), "--threads", threads)
+        process = self.start(*arguments)
+        time.sleep(seconds)
+        process.send_signal(number)
+        err = process.communicate(timeout=60)[1].decode()
+        if process.returncode == -number:
+            self.assertNotIn("update", err, "training, it saves first")
+        elif process.returncode != 0:
+            self.assertEqual(process.returncode, STATUS[number], err)
+        return process.returncode != 0
+
+    def test_any_signals_and_threads_give_the_same_bits(self):
+        straight = self.straight()
+        duration = self.duration(self.folder / "timed")
+        rng = random.Random(self.seed)
+        met = runs = 0
+        while met < self.signals:
+            runs += 1
+            self.assertLess(runs, 20 * self.signals, "hardly any signal meets a run")
+            output = self.folder / f"run{runs}"
+            threads = rng.randint(1, 3)
+            while self.run_until(output, threads, rng.choice(list(STATUS)), rng.uniform(0, 0.5) * duration):
+                met += 1
+                threads = threads % 3 + 1
+            self.assert_same(straight, self.outcome(output))
+            self.assertEqual(list(output.rglob("*.tmp*")), [])
+        print(f"{met} signals in {runs} runs", flush=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
