@@ -20,36 +20,57 @@ constexpr std::uint64_t kProblems = 40;
 constexpr std::uint64_t kProblems = 500;
 #endif
 
-void expect_no_worse(const Results& fast, const PlainErrors& plain, const Results& exact) {
-  EXPECT_TRUE(no_worse_than_plain("o", fast.o, plain.o, exact.o));
-  EXPECT_TRUE(no_worse_than_plain("lse", fast.lse, plain.lse, exact.lse));
-  EXPECT_TRUE(no_worse_than_plain("weights", fast.weights, plain.weights, exact.weights));
-  EXPECT_TRUE(no_worse_than_plain("dq", fast.dq, plain.dq, exact.dq));
-  EXPECT_TRUE(no_worse_than_plain("dk", fast.dk, plain.dk, exact.dk));
-  EXPECT_TRUE(no_worse_than_plain("dv", fast.dv, plain.dv, exact.dv));
-  EXPECT_TRUE(no_worse_than_plain("dslopes", fast.dslopes, plain.dslopes, exact.dslopes));
-  EXPECT_TRUE(no_worse_than_plain("dtable", fast.dtable, plain.dtable, exact.dtable));
-  EXPECT_TRUE(no_worse_than_plain("dt5", fast.dt5, plain.dt5, exact.dt5));
-  EXPECT_TRUE(no_worse_than_plain("ddense", fast.ddense, plain.ddense, exact.ddense));
-  EXPECT_TRUE(no_worse_than_plain("dscore", fast.dscore, plain.dscore, exact.dscore));
-  EXPECT_TRUE(no_worse_than_plain("dshaw_k", fast.dshaw_k, plain.dshaw_k, exact.dshaw_k));
-  EXPECT_TRUE(no_worse_than_plain("dshaw_v", fast.dshaw_v, plain.dshaw_v, exact.dshaw_v));
-  EXPECT_TRUE(no_worse_than_plain("entropy", fast.entropy, plain.entropy, exact.entropy));
-  EXPECT_TRUE(no_worse_than_plain("maximum", fast.maximum, plain.maximum, exact.maximum));
-  EXPECT_TRUE(no_worse_than_plain("distance", fast.distance, plain.distance, exact.distance));
-  EXPECT_TRUE(
-      no_worse_than_plain("topk_weight", fast.topk_weight, plain.topk_weight, exact.topk_weight));
-  EXPECT_TRUE(
-      no_worse_than_plain("column_mass", fast.column_mass, plain.column_mass, exact.column_mass));
+constexpr index kFirstOrders = 4, kOrders = 48;
+
+::testing::AssertionResult no_worse(const Results& fast, const PlainErrors& plain,
+                                    const Results& exact) {
+  struct Compared {
+    const char* name;
+    std::vector<double> Results::*of;
+    double PlainErrors::*error;
+  };
+  for (const auto& [name, of, error] :
+       {Compared{"o", &Results::o, &PlainErrors::o},
+        {"lse", &Results::lse, &PlainErrors::lse},
+        {"weights", &Results::weights, &PlainErrors::weights},
+        {"dq", &Results::dq, &PlainErrors::dq},
+        {"dk", &Results::dk, &PlainErrors::dk},
+        {"dv", &Results::dv, &PlainErrors::dv},
+        {"dslopes", &Results::dslopes, &PlainErrors::dslopes},
+        {"dtable", &Results::dtable, &PlainErrors::dtable},
+        {"dt5", &Results::dt5, &PlainErrors::dt5},
+        {"ddense", &Results::ddense, &PlainErrors::ddense},
+        {"dscore", &Results::dscore, &PlainErrors::dscore},
+        {"dshaw_k", &Results::dshaw_k, &PlainErrors::dshaw_k},
+        {"dshaw_v", &Results::dshaw_v, &PlainErrors::dshaw_v},
+        {"entropy", &Results::entropy, &PlainErrors::entropy},
+        {"maximum", &Results::maximum, &PlainErrors::maximum},
+        {"distance", &Results::distance, &PlainErrors::distance},
+        {"topk_weight", &Results::topk_weight, &PlainErrors::topk_weight},
+        {"column_mass", &Results::column_mass, &PlainErrors::column_mass}}) {
+    const auto result = no_worse_than_plain(name, fast.*of, plain.*error, exact.*of);
+    if (!result) return result;
+  }
+  return ::testing::AssertionSuccess();
 }
 
+// The bound is that of 48 orders. What meets that of the first four meets it as well.
 TEST(FusedAttention, ErrorIsAtMostTwiceThatOfThePlainFloat) {
   for (std::uint64_t seed = 0; seed < kProblems; ++seed) {
     const Problem problem(draw_shape(seed));
     SCOPED_TRACE(problem.shape.text());
     const Results exact = problem.run<double>(Method::kReference);
-    const PlainErrors plain = plain_errors(problem, exact);
-    for_each_isa([&] { expect_no_worse(problem.run<float>(Method::kFused), plain, exact); });
+    PlainErrors plain;
+    add_plain_errors(problem, exact, {0, kFirstOrders}, plain);
+    bool all = false;
+    for_each_isa([&] {
+      const Results fast = problem.run<float>(Method::kFused);
+      if (!all && !no_worse(fast, plain, exact)) {
+        add_plain_errors(problem, exact, {kFirstOrders, kOrders}, plain);
+        all = true;
+      }
+      EXPECT_TRUE(no_worse(fast, plain, exact));
+    });
   }
 }
 

@@ -323,14 +323,10 @@ double largest_magnitude(const std::vector<double>& a) {
   return largest;
 }
 
-PlainErrors plain_errors(const Problem& problem, const Results& exact) {
-  PlainErrors errors;
-  // The fewer rows, the more luck; and where value parts join, delta no longer rounds as dp does.
-  const ProblemShape& s = problem.shape;
-  const bool values_joined = s.relative || s.shaw_values;
-  const std::uint64_t orders = s.B * s.H * s.T < 64 || values_joined ? 48 : 12;
-  for (std::uint64_t order = 0; order < orders; ++order) {
-    const Problem other = problem.permuted(order);
+void add_plain_errors(const Problem& problem, const Results& exact, Span orders,
+                      PlainErrors& errors) {
+  for (index order = orders.begin; order < orders.end; ++order) {
+    const Problem other = problem.permuted(static_cast<std::uint64_t>(order));
     const Results plain = other.restored(other.run<float>(Method::kReference));
     const auto take = [](double& error, const std::vector<double>& a,
                          const std::vector<double>& b) {
@@ -355,7 +351,6 @@ PlainErrors plain_errors(const Problem& problem, const Results& exact) {
     take(errors.topk_weight, plain.topk_weight, exact.topk_weight);
     take(errors.column_mass, plain.column_mass, exact.column_mass);
   }
-  return errors;
 }
 
 ::testing::AssertionResult no_worse_than_plain(const char* name, const std::vector<double>& fast,

@@ -11,6 +11,7 @@
 
 #include "fovea/attention/attention.h"
 #include "fovea/attention/reference.h"
+#include "fovea/attention/tile_parts.h"
 #include "fovea/base/random.h"
 
 namespace fovea::testing {
@@ -141,10 +142,11 @@ struct PlainErrors {
   double dt5 = 0, ddense = 0, dscore = 0, dshaw_k = 0, dshaw_v = 0;
 };
 
-/// The plain float32 implementation runs once as it is, and again with the columns of D and Dv
-/// summed in other orders: where a row nearly has a tie, the error of one run alone is a matter of
-/// luck.
-PlainErrors plain_errors(const Problem& problem, const Results& exact);
+/// The plain float32 implementation as it is (order 0), and with the columns of D and Dv summed in
+/// other orders: where a row nearly has a tie, the error of one run alone is a matter of luck.
+/// `errors` become those of these orders where they are larger.
+void add_plain_errors(const Problem& problem, const Results& exact, Span orders,
+                      PlainErrors& errors);
 
 /// At most twice the error of the plain float32 implementation plus 4 ulp of the largest value.
 ::testing::AssertionResult no_worse_than_plain(const char* name, const std::vector<double>& fast,

@@ -96,8 +96,9 @@ T Softcap<T>::value(const ScoreSite&, T score) const {
 
 template <class T>
 T Softcap<T>::derivative(const ScoreSite&, T score) const {
-  const T t = std::tanh(score / cap_);
-  return 1 - t * t;
+  // 1 - tanh^2, without a difference of two numbers that are nearly 1.
+  const T u = std::exp(-2 * std::abs(score / cap_));
+  return 4 * u / ((1 + u) * (1 + u));
 }
 
 template <class T>
