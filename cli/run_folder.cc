@@ -5,9 +5,11 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
+#include "fovea/base/folder.h"
 #include "fovea/task/language_model.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
@@ -68,16 +70,15 @@ bool is_early(const fs::path& file) {
 bool is_free(const fs::path& folder) {
   if (!fs::exists(folder)) return true;
   if (!fs::is_directory(folder) || is_run(folder)) return false;
-  const fs::directory_iterator files(folder);
-  return std::all_of(begin(files), end(files), [](const fs::directory_entry& entry) {
-    const fs::path name = entry.path().filename();
-    return name == kLockName || is_leftover(name.string()) ||
-           (is_early(name) && is_from_fovea(entry.path()));
+  const std::vector<std::string> names = names_in(folder);
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return name == kLockName || is_leftover(name) ||
+           (is_early(name) && is_from_fovea(folder / name));
   });
 }
 
 bool was_begun(const fs::path& folder) {
-  return fs::is_directory(folder) && is_free(folder) && !fs::is_empty(folder);
+  return fs::is_directory(folder) && is_free(folder) && !names_in(folder).empty();
 }
 
 [[noreturn]] void fail_foreign(const fs::path& folder, std::string_view name) {
@@ -116,8 +117,8 @@ void require_replaceable(const fs::path& folder) {
 
 void remove_leftovers(const fs::path& folder) {
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (is_leftover(entry.path().filename().string())) fs::remove(entry.path(), error);
+  for (const std::string& name : names_in(folder)) {
+    if (is_leftover(name)) fs::remove(folder / name, error);
   }
 }
 

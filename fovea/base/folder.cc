@@ -10,6 +10,8 @@
 #include <new>
 #include <string_view>
 
+#include "fovea/base/check.h"
+
 namespace fovea {
 
 namespace {
@@ -72,6 +74,15 @@ std::vector<std::string> names_in(const std::filesystem::path& folder, std::erro
     for_each_name(open.get(), error, [&](const char* name) { names.emplace_back(name); });
   }
   return names;
+}
+
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::vector<std::string> names = names_in(folder, error);
+  if (!error) return names;
+  throw Error(ErrorCode::kRead,
+              fmt::format("{}: cannot list the folder: {}", folder.string(), error.message()),
+              "check the path and its permissions");
 }
 
 void remove_tree(const std::filesystem::path& path, std::error_code& error) {

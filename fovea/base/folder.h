@@ -14,6 +14,9 @@ namespace fovea {
 /// it is memory that is missing.
 std::vector<std::string> names_in(const std::filesystem::path& folder, std::error_code& error);
 
+/// The same; an error is Error(kRead).
+std::vector<std::string> names_in(const std::filesystem::path& folder);
+
 /// Removes a file, or a folder with all that is in it; links are not followed. What is not there is
 /// removed. On an error the rest is removed all the same, as far as it can be.
 void remove_tree(const std::filesystem::path& path, std::error_code& error);

@@ -10,6 +10,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
+#include "fovea/base/folder.h"
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
 #include "fovea/config/json.h"
@@ -219,8 +220,7 @@ void check_folder(const fs::path& folder, const std::vector<KitCase>& cases) {
       known.insert(file->name);
     }
   }
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : names_in(folder)) {
     if (!known.contains(name)) {
       damaged(folder,
               fmt::format("{} is there, and {} does not list it", printable(name), kKitName));
@@ -245,7 +245,7 @@ void write_conformance_kit(const Context& context, const fs::path& folder) {
     publish_folder(temporary, target);
   } catch (...) {
     std::error_code ignored;
-    fs::remove_all(temporary, ignored);
+    remove_tree(temporary, ignored);
     throw;
   }
 }

@@ -11,6 +11,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
+#include "fovea/base/folder.h"
 
 namespace fovea {
 
@@ -50,13 +51,9 @@ bool is_leftover(const std::string& name) {
   return number_in<pid_t>(process).has_value();
 }
 
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
+std::vector<std::string> names_if_any(const fs::path& folder) {
   std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    names.push_back(entry->path().filename().string());
-  }
+  std::vector<std::string> names = names_in(folder, error);
   if (error && error != std::errc::no_such_file_or_directory) {
     fail(ErrorCode::kRead, "{}: cannot list the folder: {}", folder.string(), error.message());
   }
@@ -87,14 +84,14 @@ class Remover {
   }
 
   void remove_interrupted_saves(const fs::path& folder) {
-    for (const std::string& name : names_in(folder)) {
+    for (const std::string& name : names_if_any(folder)) {
       if (is_leftover(name)) remove_folder(folder / name);
     }
   }
 
   void remove_folder(const fs::path& path) {
     std::error_code error;
-    fs::remove_all(path, error);
+    remove_tree(path, error);
     if (error) warn(path, error);
   }
 
@@ -168,7 +165,7 @@ std::vector<std::string> prune_checkpoints(const fs::path& folder, index step, i
 
 std::vector<index> checkpoint_steps(const fs::path& folder) {
   std::vector<index> steps;
-  for (const std::string& name : names_in(folder)) {
+  for (const std::string& name : names_if_any(folder)) {
     if (const auto step = step_of(name)) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());

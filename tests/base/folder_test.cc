@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "tests/support/folder.h"
+#include "tests/support/throws.h"
 
 namespace fovea {
 namespace {
@@ -26,6 +27,7 @@ TEST(Folder, NamesAreThoseOfFilesAndFolders) {
   EXPECT_FALSE(error);
   EXPECT_THAT(names_in(folder / "nowhere", error), IsEmpty());
   EXPECT_EQ(error, std::errc::no_such_file_or_directory);
+  EXPECT_THROWS(names_in(folder / "nowhere"), kRead, "cannot list the folder");
 }
 
 TEST(Folder, IsRemovedWithAllThatIsInIt) {

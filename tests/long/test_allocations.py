@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every allocation of every command that trains or reads a model fails once, and once with all
+that follow it."""
+
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))
+
+from allocations_support import AllocationTest, Survival  # noqa: E402
+
+
+class EveryAllocation(Survival, AllocationTest):
+    def check(self, output):
+        if (output / "model.safetensors").exists():
+            self.succeed("inspect", output, "--verify")
+
+
+if __name__ == "__main__":
+    unittest.main()
