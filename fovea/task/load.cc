@@ -2,6 +2,7 @@
 // From the files of a model folder to a model.
 #include <algorithm>
 #include <string>
+#include <system_error>
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
@@ -55,6 +56,16 @@ void check_weights(const LanguageModelConfig& config, const Safetensors& weights
        (folder / "config.json").string(), held, kWeightsName);
 }
 
+constexpr std::string_view kMoreMemory = "free some memory, or use a machine that has more";
+
+// The bytes of the file, then also the tensors in it.
+void require_memory_for_weights(const fs::path& folder) {
+  std::error_code missing;
+  const std::uintmax_t bytes = fs::file_size(folder / kWeightsName, missing);
+  if (missing) return;  // reading says what is wrong with it
+  require_memory("reading the weights", 2 * static_cast<double>(bytes), kMoreMemory);
+}
+
 }  // namespace
 
 std::string config_text(const LanguageModelSettings& settings) {
@@ -93,10 +104,10 @@ LoadedLanguageModel load_language_model(const fs::path& folder) {
     fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", folder.string(),
          loaded.tokenizer->vocabulary_size(), loaded.settings.model.vocabulary);
   }
-  require_memory("loading the model", loading_memory(loaded.settings.model),
-                 "free some memory, or use a machine that has more");
+  require_memory_for_weights(folder);
   const Safetensors tensors = read_model_weights(folder);
   check_weights(loaded.settings.model, tensors, folder);
+  require_memory("the model", model_memory(loaded.settings.model), kMoreMemory);
   loaded.model =
       std::make_unique<LanguageModel>(loaded.settings.model, loaded.settings.recipe.seed);
   restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());

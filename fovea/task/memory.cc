@@ -16,14 +16,6 @@ constexpr double kProcessBytes = 6 << 20;
 // Large buffers end inside a page of 2 MB; the last of an arena's blocks is not full.
 constexpr double kRounding = 1.02;
 
-// The values of all parameters, and what else a model keeps.
-double model_bytes(const LanguageModelConfig& config) {
-  const double table = config.position == PositionKind::kSinusoidal
-                           ? static_cast<double>(config.block) * static_cast<double>(config.width)
-                           : 0;
-  return 4 * (static_cast<double>(parameter_count(config)) + table);
-}
-
 double tape_bytes(const Context& context, const LanguageModelConfig& config, const TapeLoad& load) {
   return activation_bytes(config, load) + scratch_bytes(context, config, load);
 }
@@ -54,12 +46,20 @@ double history_bytes(const LanguageModelRun& run) {
 
 }  // namespace
 
+// The parameters, and a table that is not learned.
+double model_memory(const LanguageModelConfig& config) {
+  const double table = config.position == PositionKind::kSinusoidal
+                           ? static_cast<double>(config.block) * static_cast<double>(config.width)
+                           : 0;
+  return 4 * (static_cast<double>(parameter_count(config)) + table);
+}
+
 double training_memory(const Context& context, const LanguageModelRun& run,
                        index checkpoint_bytes) {
   const LanguageModelConfig& config = run.settings.model;
   const double held = static_cast<double>(resident_memory_bytes()) + kProcessBytes;
   const double values = 4 * static_cast<double>(parameter_count(config));
-  const double model = model_bytes(config) + 2 * values;  // and two moments
+  const double model = model_memory(config) + 2 * values;  // and two moments
   // A checkpoint is read into memory whole; then moments are copied out of it, and the best model
   // of the run is looked at, its file and its values.
   const double resuming = checkpoint_bytes > 0 ? held + model + 4 * values : 0;
@@ -71,11 +71,6 @@ double training_memory(const Context& context, const LanguageModelRun& run,
   // The text was there with its tokens before this is asked. The system counts pages in lots.
   constexpr double kLots = 1 << 20;
   return std::max({static_cast<double>(peak_memory_bytes()) + kLots, resuming, running});
-}
-
-double loading_memory(const LanguageModelConfig& config) {
-  // The bytes of the file, and its tensors; then these, and the model.
-  return kProcessBytes + 2 * model_bytes(config);
 }
 
 double evaluation_memory(const Context& context, const LanguageModelConfig& config,

@@ -12,8 +12,8 @@ namespace fovea {
 double training_memory(const Context& context, const LanguageModelRun& run,
                        index checkpoint_bytes = 0);
 
-/// What making a model and filling it from its file takes beside what the process holds.
-double loading_memory(const LanguageModelConfig& config);
+/// What a model's values take.
+double model_memory(const LanguageModelConfig& config);
 
 /// What the model's passes over the set take beside the model.
 double evaluation_memory(const Context& context, const LanguageModelConfig& config,
