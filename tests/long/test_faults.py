@@ -14,8 +14,8 @@ from faults_support import BeginningAndSaving, FaultsTest  # noqa: E402
 class LongerFaults(BeginningAndSaving, FaultsTest):
     settings = ["--layers", "2", "--heads", "2", "--width", "32", "--block", "24", "--batch-size", "6", "--warmup", "5",
                 "--dropout", "0.1", "--data", "lines", "--schedule", "constant", "--eval-every", "2u",
-                "--save-every", "4u", "--log-every", "3"]
-    updates = 4  # between two saves
+                "--save-every", "4u", "--log-every", "2"]
+    updates = 4  # from one save to the next; a record falls on the end of each run
 
 
 if __name__ == "__main__":
