@@ -317,8 +317,8 @@ class Machine(CommandTest):
     def test_help_shows_choices_and_defaults(self):
         said = " ".join(self.succeed("train", "lm", "--help").stdout.decode().split())
         for entry in ["--tokenizer byte|char what a token is [char]",
-                      "--data blocks|lines random blocks of the text, or each line a sequence [blocks]",
-                      "--position learned|sinusoidal|alibi|none how", "[learned]",
+                      "--data blocks|lines blocks: random blocks of the text; lines: each line is a sequence [blocks]",
+                      "--position learned|sinusoidal|alibi|none position encoding [learned]",
                       "--stop-after LENGTH end of the run", "--bias,--no-bias biases in", "[false]",
                       "--tie,--no-tie use the", "-o,--output DIR folder"]:
             self.assertIn(entry, said)
