@@ -105,7 +105,7 @@ std::string_view hint_for(ErrorCode code) {
     case ErrorCode::kEmptyInput:
     case ErrorCode::kNotARegularFile:
     case ErrorCode::kInputFormat:
-      return "name a regular file that holds text";
+      return "name a regular file of the kind that the command's --help names";
     case ErrorCode::kEncoding:
       return "convert the file to UTF-8, or use --tokenizer byte";
     case ErrorCode::kInputTooSmall:

@@ -8,7 +8,7 @@ namespace fovea::cli {
 
 /// SIGINT, SIGTERM, SIGHUP: save and stop; a second SIGINT or SIGTERM ends the process at once.
 /// SIGHUP is ignored where the caller ignores it (nohup). SIGUSR1: save and go on. SIGUSR2: save
-/// and stop, successfully. SIGPIPE: nothing, since a closed stderr must not end a run.
+/// and stop, successfully.
 void listen_to_signals();
 
 /// What has been asked for since the last call; kStop again and again.

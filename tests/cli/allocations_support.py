@@ -12,6 +12,8 @@ from pathlib import Path
 from support import words
 from test_resume import ResumeTest
 
+from tensor_files import Tensor, write
+
 FAILING_MALLOC = os.environ.get("FAILING_MALLOC", "build/release/tests/libfovea_failing_malloc.so")
 
 # A model so small that a command takes some hundredths of a second.
@@ -54,6 +56,7 @@ class AllocationTest(ResumeTest):
         done = self.run_with(command, FAIL_ALLOCATION=failure)
         if done.returncode != 0:
             self.assert_error(done, 6, "E0601")
+            self.assertNotIn(b"block", done.stderr)  # whatever the command, the hint is true of it
         return done.returncode == 0, done
 
     def survive(self, command):
@@ -106,6 +109,11 @@ class Survival:
 
     def test_inspect(self):
         self.survive(["inspect", self.model])
+
+    def test_attention(self):
+        given = self.folder / "in.npz"
+        write(given, {name: Tensor("F32", [1, 4, 1, 8], [0.5] * 32) for name in "qkv"})
+        self.survive(["attention", given, "-o", self.folder / "out.npz", "--overwrite", "--causal"])
 
     def test_train(self):
         output = self.folder / "run"

@@ -36,6 +36,14 @@ class BadInput(AttentionTest):
         done = self.refused(3, {**problem(), "mystery": Tensor("F32", (1,), [0])}, needles=["'mystery'"])
         self.assertIn(b"it takes q, k, v, do,", done.stderr)
 
+    def test_hints_are_about_tensors(self):
+        done = self.refused(3, {**problem(), "bias": Tensor("F32", (1,) * 7, [0])}, needles=["more than 6 axes"])
+        self.assertIn(b"write the tensors again", done.stderr)
+        self.assertNotIn(b"text", done.stderr)
+
+    def test_a_name_is_escaped_once(self):
+        self.refused(3, {**problem(), "\x1b[31m": Tensor("F32", (1,), [0])}, needles=["tensor '\\x1b[31m'"])
+
     def test_shapes(self):
         rng = random.Random(1)
         for name, shape, words in [
