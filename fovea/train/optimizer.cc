@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/train/optimizer.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include "fovea/base/check.h"
@@ -19,6 +22,17 @@ void take(Tensor& into, const Safetensors& from, const std::string& name, std::s
          into.describe(), tensor->describe());
   }
   into.copy_from(*tensor);
+}
+
+// No update has saved such moments: they would make the weights of the next one no numbers.
+void require_moments(const Tensor& moments, float least, const std::string& name) {
+  const Vec<const float> values = moments.vec<float>();
+  if (std::all_of(values.begin(), values.end(),
+                  [&](float x) { return std::isfinite(x) && x >= least; })) {
+    return;
+  }
+  fail(ErrorCode::kModelDamaged, "optimizer.safetensors: tensor '{}' holds a value that {}", name,
+       least < 0 ? "is not finite" : "is below 0 or not finite");
 }
 
 }  // namespace
@@ -64,6 +78,8 @@ void Optimizer::restore(const Safetensors& state) {
   for (auto& [p, m, v] : moments_) {
     take(m, state, p->name + ".m", "optimizer.safetensors");
     take(v, state, p->name + ".v", "optimizer.safetensors");
+    require_moments(m, std::numeric_limits<float>::lowest(), p->name + ".m");
+    require_moments(v, 0, p->name + ".v");
   }
 }
 

@@ -35,10 +35,28 @@ struct StateFile {
   }
 };
 
+// A changed state.json may have a valid checksum.
+void check_state(const RunState& state, const std::string& where) {
+  const auto require = [&](bool holds, std::string_view name, auto value, std::string_view wanted) {
+    if (holds) return;
+    fail(ErrorCode::kModelDamaged, "{}: {} is {}; expected {}", where, name, value, wanted);
+  };
+  require(state.step >= 0, "step", state.step, "at least 0");
+  require(state.tokens >= 0, "tokens", state.tokens, "at least 0");
+  require(state.window_tokens >= 0, "window_tokens", state.window_tokens, "at least 0");
+  require(state.metrics_bytes >= 0, "metrics_bytes", state.metrics_bytes, "at least 0");
+  require(state.seconds >= 0, "seconds", state.seconds, "at least 0");
+  const std::string before = fmt::format("-1 to step {}", state.step);
+  const auto is_before = [&](index other) { return other >= -1 && other <= state.step; };
+  require(is_before(state.evaluated_step), "evaluated_step", state.evaluated_step, before);
+  require(is_before(state.best_step), "best_step", state.best_step, before);
+}
+
 StateFile state_file_of(const Checkpoint& checkpoint) {
+  const std::string where = checkpoint.path.string() + "/state.json";
   StateFile stored;
-  from_json(checkpoint.bytes(kStateFile),
-            {checkpoint.path.string() + "/state.json", ErrorCode::kModelDamaged}, stored);
+  from_json(checkpoint.bytes(kStateFile), {where, ErrorCode::kModelDamaged}, stored);
+  check_state(stored.state, where);
   return stored;
 }
 
@@ -139,6 +157,10 @@ void Trainer::resume() {
 void Trainer::resume(const Checkpoint& checkpoint, Future future) {
   const std::string where = checkpoint.path.string();
   const StateFile stored = state_file_of(checkpoint);
+  if (stored.state.step != checkpoint.step) {
+    fail(ErrorCode::kModelDamaged, "{}: {} is of step {}, and {} of step {}", where, kStateFile,
+         stored.state.step, kManifestName, checkpoint.step);
+  }
   compare(stored.identity);
   restore_parameters(
       objective_.parameters(),
@@ -148,9 +170,9 @@ void Trainer::resume(const Checkpoint& checkpoint, Future future) {
       parse_safetensors(checkpoint.bytes(kOptimizerFile), where + "/optimizer.safetensors");
   optimizer_.restore(optimizer);
   const Tensor& recent = optimizer.at(kRecentLosses);
-  if (recent.size() != static_cast<index>(recent_.size())) {
-    fail(ErrorCode::kModelDamaged, "{}: {} must be [{}]; it is [{}]", where, kRecentLosses,
-         recent_.size(), recent.size());
+  if (recent.size() != static_cast<index>(recent_.size()) || recent.dtype() != DType::kFloat64) {
+    fail(ErrorCode::kModelDamaged, "{}: {} must be float64 [{}]; it is {}", where, kRecentLosses,
+         recent_.size(), recent.describe());
   }
   std::copy_n(recent.data<double>(), recent_.size(), recent_.begin());
 
