@@ -16,7 +16,7 @@ build = $(CMAKE) --preset $(1) --log-level=WARNING $(2) && $(CMAKE) --build --pr
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash -o pipefail
-.PHONY: help build demo test test-long install bench tidy fuzz clean
+.PHONY: help build demo test test-sanitizers test-long install bench tidy fuzz clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]*:.*## / {printf "make %-12s%s\n", $$1, $$2}' Makefile
@@ -30,12 +30,17 @@ demo: ## Train a model on English and one on Chinese verse, and let them write
 	@$(call build,release) --target fovea
 	@tools/demo.sh
 
-# Three builds, one run. The rooms that the sanitizers look at are listed in CMakePresets.json.
-test: build ## All fast tests, those of base, attention and some more under ASan, UBSan and TSan as well
+test: build ## All fast tests
+	@$(CTEST) --preset release --parallel $(CORES) --label-exclude 'long|slow'
+
+# The rooms that the sanitizers look at here are listed in CMakePresets.json.
+test-sanitizers: build ## The hardest rooms under ASan, UBSan and TSan; each header alone; programs of bench
 	@$(call build,dev) --target fovea_tests
 	@$(call build,tsan) --target fovea_tests
-	@printf 'subdirs(release dev tsan)\n' > build/CTestTestfile.cmake
-	@$(CTEST) --test-dir build --parallel $(CORES) --output-on-failure --label-exclude long
+	@$(call build,release) --target fovea_bench
+	@printf 'subdirs(dev tsan)\n' > build/CTestTestfile.cmake
+	@$(CTEST) --test-dir build --parallel $(CORES) --output-on-failure
+	@$(CTEST) --preset release --parallel $(CORES) --label-regex slow
 
 test-long: build ## Slow tests, and every room under the sanitizers
 	@$(call build,dev,-DFOVEA_TEST_ROOMS=) --target fovea_tests
@@ -51,7 +56,7 @@ install: ## The command, headers, libraries and the CMake package in PREFIX (/us
 
 bench: ## Beside PyTorch and JAX, where they are; TEXT=FILE adds the training comparisons
 	@tools/install_dependencies.sh
-	@$(call build,release)
+	@$(call build,release) --target fovea fovea_bench
 	@$(PYTHON) bench/attention_peers.py
 	@$(PYTHON) bench/memory_attention.py
 	@test -z "$(TEXT)" || $(PYTHON) bench/train_peers.py "$(TEXT)"
