@@ -323,34 +323,43 @@ double largest_magnitude(const std::vector<double>& a) {
   return largest;
 }
 
-void add_plain_errors(const Problem& problem, const Results& exact, Span orders,
-                      PlainErrors& errors) {
-  for (index order = orders.begin; order < orders.end; ++order) {
-    const Problem other = problem.permuted(static_cast<std::uint64_t>(order));
-    const Results plain = other.restored(other.run<float>(Method::kReference));
-    const auto take = [](double& error, const std::vector<double>& a,
-                         const std::vector<double>& b) {
-      error = std::max(error, largest_difference(a, b));
-    };
-    take(errors.o, plain.o, exact.o);
-    take(errors.lse, plain.lse, exact.lse);
-    take(errors.weights, plain.weights, exact.weights);
-    take(errors.dq, plain.dq, exact.dq);
-    take(errors.dk, plain.dk, exact.dk);
-    take(errors.dv, plain.dv, exact.dv);
-    take(errors.dslopes, plain.dslopes, exact.dslopes);
-    take(errors.dtable, plain.dtable, exact.dtable);
-    take(errors.dt5, plain.dt5, exact.dt5);
-    take(errors.ddense, plain.ddense, exact.ddense);
-    take(errors.dshaw_k, plain.dshaw_k, exact.dshaw_k);
-    take(errors.dshaw_v, plain.dshaw_v, exact.dshaw_v);
-    take(errors.dscore, plain.dscore, exact.dscore);
-    take(errors.entropy, plain.entropy, exact.entropy);
-    take(errors.maximum, plain.maximum, exact.maximum);
-    take(errors.distance, plain.distance, exact.distance);
-    take(errors.topk_weight, plain.topk_weight, exact.topk_weight);
-    take(errors.column_mass, plain.column_mass, exact.column_mass);
+namespace {
+
+// The fewer rows, the more luck; and where value parts join, delta no longer rounds as dp does.
+std::uint64_t count_orders(const ProblemShape& s) {
+  const bool values_joined = s.relative || s.shaw_values;
+  return s.B * s.H * s.T < 64 || values_joined ? 48 : 12;
+}
+
+}  // namespace
+
+PlainErrors::PlainErrors(const Problem& problem, const Results& exact)
+    : problem_(problem), exact_(exact), orders_(count_orders(problem.shape)) {
+  run_next();
+}
+
+void PlainErrors::run_next() {
+  const Problem other = problem_.permuted(made_++);
+  const Results plain = other.restored(other.run<float>(Method::kReference));
+  for (std::size_t i = 0; i < errors_.size(); ++i) {
+    const auto of = kResults[i].values;
+    errors_[i] = std::max(errors_[i], largest_difference(plain.*of, exact_.*of));
   }
+}
+
+::testing::AssertionResult PlainErrors::compare(const Results& fast) const {
+  for (std::size_t i = 0; i < errors_.size(); ++i) {
+    const auto of = kResults[i].values;
+    const auto result = no_worse_than_plain(kResults[i].name, fast.*of, errors_[i], exact_.*of);
+    if (!result) return result;
+  }
+  return ::testing::AssertionSuccess();
+}
+
+::testing::AssertionResult PlainErrors::no_worse(const Results& fast) {
+  auto result = compare(fast);
+  for (; !result && made_ < orders_; result = compare(fast)) run_next();
+  return result;
 }
 
 ::testing::AssertionResult no_worse_than_plain(const char* name, const std::vector<double>& fast,
