@@ -42,8 +42,10 @@ struct Plan {
     visit("mask", plan.mask, "what is kept");
     visit("bias", plan.bias, "what is done to scores");
     visit("norm", plan.norm, "how scores become weights");
-    visit("values", plan.values, "what joins the values");
-    visit("observe", plan.observe, "what sees the weights");
+    visit("dropout", plan.dropout, "probability of dropping a weight");
+    visit("values", plan.values, "value parts");
+    visit("observe", plan.observe, "observers");
+    visit("packed_sequences", plan.packed_sequences, "0: the batch is not packed");
     visit("tiles", plan.tiles, "of the whole rectangles");
     visit("tiles_kept", plan.tiles_kept, "of these, computed");
     visit("tiles_masked", plan.tiles_masked, "of these, looked at score by score");
@@ -126,8 +128,12 @@ void print_plan(const Plan& planned) {
   print(fmt::format("mask            {}\n", plan.mask));
   print(fmt::format("bias            {}\n", plan.bias));
   print(fmt::format("norm            {}\n", plan.norm));
+  print(fmt::format("dropout         {}\n", plan.dropout));
   print(fmt::format("values          {}\n", plan.values));
   print(fmt::format("observe         {}\n", plan.observe));
+  print(plan.packed_sequences == 0
+            ? std::string("packed          no\n")
+            : fmt::format("packed          {} sequences\n", plan.packed_sequences));
   print(fmt::format("tiles           {} of {} computed, {} of these masked\n", plan.tiles_kept,
                     plan.tiles, plan.tiles_masked));
   for (const std::string& line : planned.picture) print(fmt::format("                {}\n", line));

@@ -85,52 +85,6 @@ struct ErrorReport {
   }
 };
 
-// For errors that carry no hint of their own.
-std::string_view hint_for(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kInternal:
-      return "this is a defect of fovea: please report it, with the command line";
-    case ErrorCode::kUsage:
-      return "see: fovea --help";
-    case ErrorCode::kShape:
-      return "make the sizes agree; the command's --help says what it takes";
-    case ErrorCode::kOptionValue:
-      return "see the command's --help for what each option takes";
-    case ErrorCode::kConfig:
-      return "correct the file, or leave it out";
-    case ErrorCode::kOutputExists:
-      return "choose another folder, or say --resume or --overwrite";
-    case ErrorCode::kMissingInput:
-      return "check the path";
-    case ErrorCode::kEmptyInput:
-    case ErrorCode::kNotARegularFile:
-    case ErrorCode::kInputFormat:
-      return "name a regular file of the kind that the command's --help names";
-    case ErrorCode::kEncoding:
-      return "convert the file to UTF-8, or use --tokenizer byte";
-    case ErrorCode::kInputTooSmall:
-      return "give more text, or a smaller --block";
-    case ErrorCode::kModelDamaged:
-      return "restore the model from a copy, or train it again; fovea inspect --verify names what "
-             "is damaged";
-    case ErrorCode::kModelWrongKind:
-    case ErrorCode::kModelMissing:
-      return "name a folder that fovea train has written";
-    case ErrorCode::kNoCheckpoint:
-      return "train from the start, without --resume";
-    case ErrorCode::kWrite:
-    case ErrorCode::kRead:
-      return "check the path and its permissions";
-    case ErrorCode::kDiskFull:
-      return "free some space, or write to another disk";
-    case ErrorCode::kOutOfMemory:
-      return "free some memory, or make what is computed smaller";
-    case ErrorCode::kDiverged:
-      return "lower --lr, warm up longer (--warmup) or clip (--clip 1)";
-  }
-  return "see: fovea --help";
-}
-
 // The system says it by a code of its own: of a folder that cannot be listed, of a thread.
 bool is_out_of_memory(const std::exception& error) {
   const auto* const system = dynamic_cast<const std::system_error*>(&error);
@@ -162,7 +116,7 @@ ErrorReport describe(const std::exception& error, ErrorCode& code) {
   } else if (dynamic_cast<const std::filesystem::filesystem_error*>(&error) != nullptr) {
     code = ErrorCode::kRead;
   }
-  if (hint.empty()) hint = hint_for(code);
+  if (hint.empty()) hint = info(code).hint;
   return {std::string(info(code).name), std::move(message), std::move(hint)};
 }
 

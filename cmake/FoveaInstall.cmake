@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `make install` leaves: the command, headers, static libraries, and a CMake package with
+# What `make install` leaves: the command, headers, static libraries, a CMake package with
 #   fovea::attention  the operator alone (base, simd, attention)
 #   fovea::fovea      every room
+# and the same two for pkg-config, fovea-attention and fovea.
 # Components: `attention` is the operator, `library` the other rooms, `command` bin/fovea.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -39,9 +40,29 @@ function(fovea_install_rooms component export)
   install(EXPORT ${export} NAMESPACE fovea:: DESTINATION ${package_folder} COMPONENT ${component})
 endfunction()
 
+# fovea_install_pc(NAME COMPONENT DESCRIPTION REQUIRES room...): NAME.pc. Libraries are static, so the
+# order counts: a room stands before those that it stands on, which are named before it.
+function(fovea_install_pc name component description requires)
+  file(RELATIVE_PATH FOVEA_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  string(REGEX REPLACE "/$" "" FOVEA_PC_PREFIX ${FOVEA_PC_PREFIX})
+  set(FOVEA_PC_NAME ${name})
+  set(FOVEA_PC_DESCRIPTION ${description})
+  set(FOVEA_PC_REQUIRES ${requires})
+  list(REVERSE ARGN)
+  list(TRANSFORM ARGN PREPEND -lfovea_)
+  list(JOIN ARGN " " FOVEA_PC_LIBS)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/fovea.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
+endfunction()
+
 fovea_install_rooms(attention fovea-attention-targets ${operator_rooms})
+fovea_install_pc(fovea-attention attention "Attention on the CPU, forward and backward"
+  "fmt libhwy" ${operator_rooms})
 if(other_rooms)
   fovea_install_rooms(library fovea-library-targets ${other_rooms})
+  fovea_install_pc(fovea library "Attention and Transformers on the CPU"
+    "fovea-attention = ${PROJECT_VERSION} zlib libutf8proc" ${other_rooms})
 endif()
 add_custom_target(fovea_installed)  # what install() takes, without tests and benchmarks
 add_dependencies(fovea_installed ${targets})

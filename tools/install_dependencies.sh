@@ -24,6 +24,7 @@ libxxhash-dev         checksums of models
 zlib1g-dev            reads .npz files
 libgtest-dev          tests
 libgmock-dev          tests
+pkgconf               a test asks it about fovea.pc
 END
     demo) cat <<'END' ;;
 bible-kjv             decodes the English text of the demo

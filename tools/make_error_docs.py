@@ -17,7 +17,8 @@ PAGE = pathlib.Path("docs/errors.md")
 
 ENTRY = re.compile(
     r'ErrorCodeInfo\{\s*ErrorCode::(?P<code>k\w+),\s*"(?P<name>E\d{4})",\s*(?P<status>\d+),\s*'
-    r'(?P<meaning>"(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*)\s*\}')
+    r'(?P<meaning>"(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*),\s*'
+    r'(?P<hint>"(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*)\s*\}')
 
 CLASSES = {
     1: "A defect in fovea",
@@ -40,7 +41,7 @@ error[E0301]: book.txt: cannot open: No such file or directory
 hint: check the path
 ```
 
-The first says what went wrong, where, what was expected and what came; the second what to do about it. The code is stable; its first two digits are the exit status. With `--json` the same is also one object on stdout: `{"error": "E0301", "message": "...", "hint": "..."}`. In the library it is a `fovea::Error` with `code()`, `what()` and `hint()`, which may be empty: the command then has one for the code.
+The first says what went wrong, where, what was expected and what came; the second what to do about it. The code is stable; its first two digits are the exit status. With `--json` the same is also one object on stdout: `{"error": "E0301", "message": "...", "hint": "..."}`. In the library it is a `fovea::Error` with `code()`, `what()` and `hint()`, which is never empty: an error that says nothing more particular has the hint of its code, below.
 
 Beside these: 0 means done; 129, 130 and 143 mean stopped by SIGHUP, SIGINT and SIGTERM with a checkpoint saved.
 
@@ -49,10 +50,11 @@ A result that cannot be printed, because stdout is closed or its disk is full, i
 
 
 def codes(text):
-    """(code, name, status, meaning) of every entry; an error if an entry was not understood."""
+    """(code, name, status, meaning, hint) of every entry; an error if an entry was not understood."""
     table = text[text.index("kErrorCodes = {"):]
     table = table[:table.index("};")]
-    found = [(m["code"], m["name"], int(m["status"]), "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', m["meaning"])))
+    joined = lambda literals: "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', literals))  # noqa: E731
+    found = [(m["code"], m["name"], int(m["status"]), joined(m["meaning"]), joined(m["hint"]))
              for m in ENTRY.finditer(table)]
     if not found or len(found) != table.count("ErrorCodeInfo{"):
         raise ValueError(f"{TABLE}: an entry of kErrorCodes was not understood")
@@ -62,11 +64,11 @@ def codes(text):
 def page(text):
     lines = [HEAD]
     for status, title in CLASSES.items():
-        lines += [f"## {title}: exit status {status}", "", "| Code | In C++ | Meaning |", "|---|---|---|"]
-        lines += [f"| {name} | `ErrorCode::{code}` | {meaning} |"
-                  for code, name, of, meaning in codes(text) if of == status]
+        lines += [f"## {title}: exit status {status}", "", "| Code | In C++ | Meaning | Hint |", "|---|---|---|---|"]
+        lines += [f"| {name} | `ErrorCode::{code}` | {meaning} | {hint} |"
+                  for code, name, of, meaning, hint in codes(text) if of == status]
         lines.append("")
-    unknown = {status for _, _, status, _ in codes(text)} - set(CLASSES)
+    unknown = {status for _, _, status, *_ in codes(text)} - set(CLASSES)
     if unknown:
         raise ValueError(f"{TABLE}: exit status {sorted(unknown)} has no title here")
     return "\n".join(lines)

@@ -5,7 +5,8 @@
 //
 // in this order: scale, bias and score functions, mask, normalise, dropout. Layout [B, T, H, D]:
 // D contiguous, other strides free. Letters: B batch, T queries, S keys, H query heads, G key/value
-// heads (query head h uses floor(h G / H)), D width of q and k, Dv of v.
+// heads, D width of q and k, Dv of v. H is a multiple of G: key/value head 0 serves the first H / G
+// query heads, and so on.
 //
 //   Attention<float> causal{.mask = mask::Causal() & mask::Window(64, 0)};
 //   attention_forward(ctx, causal, {q, k, v}, {.o = o, .lse = lse});
@@ -67,8 +68,9 @@ struct Dropout {
 };
 
 /// Sequences of different lengths, one after another along the length axis, with B = 1: sequence n
-/// is rows offsets[n] .. offsets[n+1]. [sequences + 1] each, ascending from 0; sequences may be
-/// empty. Both empty: not packed. Offsets together with masks of lengths are an error.
+/// is rows offsets[n] .. offsets[n+1]. [sequences + 1] each, ascending from 0 to T (to S for keys);
+/// sequences may be empty. From vectors: `.packed = {offsets, offsets}`. Both empty: not packed.
+/// Offsets together with masks of lengths are an error.
 struct Packed {
   Vec<const std::int32_t> query_offsets = {};
   Vec<const std::int32_t> key_offsets = {};
@@ -77,8 +79,8 @@ struct Packed {
 };
 
 /// Which attention to compute, and what to observe of it. Parts are views of the caller's memory,
-/// which must outlive the call. T is float or double; double runs the same code, for gradient
-/// checks.
+/// which must outlive the call; the call throws Error(kShape) for a part that does not fit it. T is
+/// float or double; double runs the same code, for gradient checks.
 template <class T>
 struct Attention {
   Score<T> score = score::Dot{};
@@ -133,38 +135,44 @@ struct AttentionGradients {
 /// A query that keeps no key, and a padded query, has o = 0, weights 0 and lse = -inf (with a sink,
 /// a query that keeps no key has the sink's logit). NaN or Inf
 /// in a key, value or bias that is masked for a query never reaches that query's row; the same in
-/// backward. Throws Error(kShape) that names the tensor, the axis and both sizes.
+/// backward. Throws Error(kShape) that names the tensor, the axis and both sizes, and
+/// Error(kOptionValue) for a number out of range or parts that do not combine.
 template <class T>
 void attention_forward(const Context& ctx, const Attention<T>& attention,
                        const AttentionInputs<T>& in, const AttentionOutputs<T>& out);
 
 /// Computes dq, dk, dv, and the gradients of sink, bias and value parts that have room for them, in
-/// one pass of five matrix products.
+/// one pass of five matrix products. `attention` and `in` are those of the forward. Throws what the
+/// forward throws.
 template <class T>
 void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
                         const AttentionGradients<T>& gradients);
 
-/// What a call would do. Nothing is computed, and q, k and v are not read.
+/// What a call would do.
 struct AttentionPlan {
-  std::string kernel;      ///< "fused float32", or "linear float32" (linear.h)
-  std::string isa;         ///< such as "avx512"
-  std::string score;       ///< such as "dot", or "cosine with rotary positions"
-  std::string mask;        ///< such as "causal & key_lengths"
-  std::string bias;        ///< such as "alibi"
-  std::string values;      ///< such as "none"
-  std::string observe;     ///< such as "entropy + maximum"
-  std::string norm;        ///< such as "softmax", or "softmax with a sink"
-  index tiles = 0;         ///< all tiles
-  index tiles_kept = 0;    ///< of these, those computed
-  index tiles_masked = 0;  ///< of these, masked score by score
-  double kept_scores = 0;  ///< scores in the tiles computed
+  std::string kernel;          ///< "fused float32", or "linear float32" (linear.h)
+  std::string isa;             ///< such as "avx512"
+  std::string score;           ///< such as "dot", or "cosine with rotary positions"
+  std::string mask;            ///< such as "causal & key_lengths"
+  std::string bias;            ///< such as "alibi"
+  std::string values;          ///< such as "none"
+  std::string observe;         ///< such as "entropy + maximum"
+  std::string norm;            ///< such as "softmax", or "softmax with a sink"
+  double dropout = 0;          ///< probability of dropping a weight
+  index packed_sequences = 0;  ///< 0: the batch is not packed
+  index tiles = 0;             ///< all tiles
+  index tiles_kept = 0;        ///< of these, those computed
+  index tiles_masked = 0;      ///< of these, masked score by score
+  double kept_scores = 0;      ///< scores in the tiles computed
   /// FLOPs of the products: kept scores x 2 (D + Dv), and 2 D more to observe columns. For the
   /// linear kernel: those of its sums and of the diagonal blocks.
   double forward_flops = 0;
   double backward_flops = 0;  ///< kept scores x (6 D + 4 Dv); linear kernel as above
   double scratch_bytes = 0;   ///< beyond the tensors, of all threads; forward or backward
 };
+/// Computes nothing, and does not read q, k and v. Throws what the forward throws of `attention`
+/// and `in`.
 template <class T>
 AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
                              const AttentionInputs<T>& in);

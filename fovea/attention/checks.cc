@@ -25,6 +25,16 @@ constexpr double kMostRowsOfTiles = 1 << 26;
 // Of a tensor, whatever its strides: products of sizes and bytes can be counted.
 constexpr index kMostValues = index{1} << 56;
 
+constexpr Hint kShapes{
+    "q is [B, T, H, D], k [B, S, G, D], v [B, S, G, Dv], o and its gradient [B, T, H, Dv], lse "
+    "[B, H, T]; dq, dk and dv are as q, k and v"};
+constexpr Hint kGiveIt{"give a view of that shape, such as View<float>::contiguous(data, ...)"};
+constexpr Hint kNoData{"its pointer is null: give that of its first value"};
+constexpr Hint kUpwards{"sizes and strides count from 0 upwards: copy what runs backwards"};
+constexpr Hint kOffsets{
+    "query_offsets run from 0 to T, key_offsets from 0 to S; sequence n is rows offsets[n] .. "
+    "offsets[n+1]"};
+
 struct Axis {
   index size, stride;
 };
@@ -36,7 +46,7 @@ void check_apart(std::string_view name, std::array<Axis, 3> axes, index width) {
   index extent = width;
   for (const Axis& axis : axes) {
     if (axis.size == 1) continue;
-    check(axis.stride >= extent,
+    check(axis.stride >= extent, Hint{"give each row memory of its own"},
           "attention: {} is written, so its rows must not overlap; a stride is {}, and what it "
           "steps over takes {}",
           name, axis.stride, extent);
@@ -55,13 +65,15 @@ std::string text(const View<T>& v, const char* length, const char* heads, const 
 
 template <class T>
 void check_view(std::string_view name, const View<T>& v) {
-  check(v.batch >= 0 && v.length >= 0 && v.heads >= 0 && v.width >= 0,
+  check(!is_left_out(v), kGiveIt, "attention: {} was not given", name);
+  check(v.batch >= 0 && v.length >= 0 && v.heads >= 0 && v.width >= 0, kUpwards,
         "attention: {} has a negative size: [{}, {}, {}, {}]", name, v.batch, v.length, v.heads,
         v.width);
   check(std::max({v.batch, v.length, v.heads, v.width}) <= kMostOfAnAxis,
+        Hint{"cut the tensor into several calls"},
         "attention: no axis of {} may be longer than {}; it is [{}, {}, {}, {}]", name,
         kMostOfAnAxis, v.batch, v.length, v.heads, v.width);
-  check(v.batch_stride >= 0 && v.length_stride >= 0 && v.head_stride >= 0,
+  check(v.batch_stride >= 0 && v.length_stride >= 0 && v.head_stride >= 0, kUpwards,
         "attention: {} has a negative stride: {}, {}, {}", name, v.batch_stride, v.length_stride,
         v.head_stride);
   const index rows = checked_product(checked_product(v.batch, v.length, name), v.heads, name);
@@ -69,13 +81,15 @@ void check_view(std::string_view name, const View<T>& v) {
         "attention: {} may count at most {} values; it is [{}, {}, {}, {}]", name, kMostValues,
         v.batch, v.length, v.heads, v.width);
   const bool has_values = v.batch > 0 && v.length > 0 && v.heads > 0 && v.width > 0;
-  check(!has_values || v.data != nullptr, "attention: {} has a shape but no data", name);
+  check(!has_values || v.data != nullptr, kNoData, "attention: {} has a shape but no data", name);
 }
 
 template <class T>
 void check_like(std::string_view name, const View<T>& v, index B, index L, index H, index W) {
+  check(!is_left_out(v), kGiveIt, "attention: {} was not given; it must be [{}, {}, {}, {}]", name,
+        B, L, H, W);
   check_view(name, v);
-  check(v.batch == B && v.length == L && v.heads == H && v.width == W,
+  check(v.batch == B && v.length == L && v.heads == H && v.width == W, kShapes,
         "attention: {} must be [{}, {}, {}, {}]; it is [{}, {}, {}, {}]", name, B, L, H, W, v.batch,
         v.length, v.heads, v.width);
 }
@@ -89,36 +103,41 @@ void check_written(std::string_view name, const View<T>& v, index B, index L, in
 template <class T>
 void check_rows(std::string_view name, const RowView<T>& v, index B, index H, index L,
                 const char* length = "T") {
-  check(v.batch == B && v.heads == H && v.length == L,
-        "attention: {} must be [B={}, H={}, {}={}]; it is [{}, {}, {}]", name, B, H, length, L,
-        v.batch, v.heads, v.length);
-  check(v.batch_stride >= 0 && v.head_stride >= 0 && v.length_stride >= 0,
+  const bool fits = v.batch == B && v.heads == H && v.length == L;
+  check(fits || !is_left_out(v), kGiveIt,
+        "attention: {} was not given; it must be [B={}, H={}, {}={}]", name, B, H, length, L);
+  check(fits, kShapes, "attention: {} must be [B={}, H={}, {}={}]; it is [{}, {}, {}]", name, B, H,
+        length, L, v.batch, v.heads, v.length);
+  check(v.batch_stride >= 0 && v.head_stride >= 0 && v.length_stride >= 0, kUpwards,
         "attention: {} has a negative stride: {}, {}, {}", name, v.batch_stride, v.head_stride,
         v.length_stride);
-  check(B == 0 || H == 0 || L == 0 || v.data != nullptr, "attention: {} has a shape but no data",
-        name);
+  check(B == 0 || H == 0 || L == 0 || v.data != nullptr, kNoData,
+        "attention: {} has a shape but no data", name);
 }
 
-void check_offsets(std::string_view name, Vec<const std::int32_t> offsets, index rows) {
-  check(offsets.size >= 1, "attention: {} must hold at least one offset", name);
-  check(offsets.data != nullptr, "attention: {} have a size but no data", name);
-  check(offsets[0] == 0, "attention: {}[0] must be 0; it is {}", name, offsets[0]);
+void check_offsets(std::string_view name, Vec<const std::int32_t> offsets, const char* length,
+                   index rows) {
+  check(offsets.size >= 1, kOffsets, "attention: {} must hold at least one offset", name);
+  check(offsets.data != nullptr, kNoData, "attention: {} have a size but no data", name);
+  check(offsets[0] == 0, kOffsets, "attention: {}[0] must be 0; it is {}", name, offsets[0]);
   for (index n = 1; n < offsets.size; ++n) {
-    check(offsets[n] >= offsets[n - 1], "attention: {} must ascend; [{}] = {} follows {}", name, n,
-          offsets[n], offsets[n - 1]);
+    check(offsets[n] >= offsets[n - 1], kOffsets, "attention: {} must ascend; [{}] = {} follows {}",
+          name, n, offsets[n], offsets[n - 1]);
   }
   const index last = offsets[offsets.size - 1];
-  check(last <= rows, "attention: {} end at {}, beyond the {} rows there are", name, last, rows);
+  check(last == rows, kOffsets, "attention: {} end at {}; {} is {}", name, last, length, rows);
 }
 
 template <class T>
 void check_packed(const Attention<T>& attention, const AttentionInputs<T>& in) {
   const Packed& packed = attention.packed;
-  check(in.q.batch == 1, "attention: packed sequences need B = 1; q is {}",
-        text(in.q, "T", "H", "D"));
-  check_offsets("query_offsets", packed.query_offsets, in.q.length);
-  check_offsets("key_offsets", packed.key_offsets, in.k.length);
+  check(in.q.batch == 1,
+        Hint{"lay the sequences one after another along the length axis, with B = 1"},
+        "attention: packed sequences need B = 1; q is {}", text(in.q, "T", "H", "D"));
+  check_offsets("query_offsets", packed.query_offsets, "T", in.q.length);
+  check_offsets("key_offsets", packed.key_offsets, "S", in.k.length);
   check(packed.query_offsets.size == packed.key_offsets.size,
+        Hint{"give both an offset for each sequence, and one more; a sequence may be empty"},
         "attention: query_offsets and key_offsets must name the same sequences; they are [{}] and "
         "[{}]",
         packed.query_offsets.size, packed.key_offsets.size);
@@ -127,15 +146,18 @@ void check_packed(const Attention<T>& attention, const AttentionInputs<T>& in) {
   Sequence probe{.queries = kEndless, .keys = kEndless};
   attention.mask.limit(probe);
   check(probe.queries == kEndless && probe.keys == kEndless,
+        Hint{"leave the lengths out: offsets say how long each sequence is"},
         "attention: give offsets or lengths, not both; the mask is {}", attention.mask.name());
 }
 
 void check_dropout(const Dropout& dropout, index sequences) {
   const double p = dropout.probability;
   if (!(p >= 0 && p < 1)) {
-    fail(ErrorCode::kOptionValue, "attention: dropout must be in 0 <= p < 1; it is {}", p);
+    fail(ErrorCode::kOptionValue, Hint{"give a probability: 0.1 drops one weight in ten"},
+         "attention: dropout must be in 0 <= p < 1; it is {}", p);
   }
   check(dropout.samples.empty() || dropout.samples.size == sequences,
+        Hint{"give a number for each sequence of the call, or none at all"},
         "attention: dropout samples must be [{}], one for each sequence; they are [{}]", sequences,
         dropout.samples.size);
   check(dropout.samples.empty() || dropout.samples.data != nullptr,
@@ -148,8 +170,8 @@ void check_norm(const Attention<T>& attention, index H) {
   const bool softmax = std::holds_alternative<norm::Softmax>(attention.norm);
   const auto require = [&](bool fits, std::string_view what) {
     if (fits) return;
-    fail(ErrorCode::kOptionValue, "attention: {} needs softmax; the norm is {}", what,
-         name_of(attention.norm));
+    fail(ErrorCode::kOptionValue, Hint{"leave it out, or use norm::Softmax"},
+         "attention: {} needs softmax; the norm is {}", what, name_of(attention.norm));
   };
   require(softmax || sink.logits.empty(), "a sink");
   for (const auto& observer : attention.observe.parts()) {
@@ -217,6 +239,7 @@ template <class T>
 void check_no_lse(const Attention<T>& attention, const T* lse, const T* lse_low) {
   const bool softmax = std::holds_alternative<norm::Softmax>(attention.norm);
   check(softmax || (lse == nullptr && lse_low == nullptr),
+        Hint{"without softmax nothing needs lse, neither forward nor backward"},
         "attention: {} has no log-sum-exp: leave lse and lse_low empty", name_of(attention.norm));
 }
 
@@ -233,7 +256,7 @@ void check_parts(const Attention<T>& attention, const AttentionSizes& sizes) {
   for (std::size_t n = 0; n < biases.size(); ++n) {
     const bool first = n == 0 && !has_pair_score(attention);
     if (!biases[n]->makes_score() || first) continue;
-    fail(ErrorCode::kOptionValue,
+    fail(ErrorCode::kOptionValue, Hint{"put it first in the sum, and make one score only"},
          "attention: {} makes the score, so it must stand first; it follows {}", biases[n]->name(),
          n > 0 ? biases[n - 1]->name() : name_of(attention.score));
   }
@@ -245,8 +268,8 @@ void check_parts(const Attention<T>& attention, const AttentionSizes& sizes) {
 template <class T>
 void check_countable(const Attention<T>& attention, const AttentionInputs<T>& in) {
   check(rows_of_tiles(attention, in) <= kMostRowsOfTiles,
-        "attention: B x H x (T + S) / {} may be at most {}; q is {}, k is {}", kLaneTile,
-        kMostRowsOfTiles, text(in.q, "T", "H", "D"), text(in.k, "S", "G", "D"));
+        "attention: H x (B x (T + S) / {} + 2 x sequences) may be at most {}; q is {}, k is {}",
+        kLaneTile, kMostRowsOfTiles, text(in.q, "T", "H", "D"), text(in.k, "S", "G", "D"));
 }
 
 }  // namespace
@@ -270,13 +293,15 @@ template <class V>
 void check_scores_written(std::string_view name, const ScoreView<V>& v,
                           const std::array<index, 4>& shape) {
   const auto [B, H, L, S] = shape;
-  check(v.batch == B && v.heads == H && v.queries == L && v.keys == S,
-        "attention: {} must be [B={}, H={}, {}, {}]; it is [{}, {}, {}, {}]", name, B, H, L, S,
-        v.batch, v.heads, v.queries, v.keys);
-  check(v.batch_stride >= 0 && v.head_stride >= 0 && v.query_stride >= 0,
+  const bool fits = v.batch == B && v.heads == H && v.queries == L && v.keys == S;
+  check(fits || !is_left_out(v), kGiveIt,
+        "attention: {} was not given; it must be [B={}, H={}, {}, {}]", name, B, H, L, S);
+  check(fits, "attention: {} must be [B={}, H={}, {}, {}]; it is [{}, {}, {}, {}]", name, B, H, L,
+        S, v.batch, v.heads, v.queries, v.keys);
+  check(v.batch_stride >= 0 && v.head_stride >= 0 && v.query_stride >= 0, kUpwards,
         "attention: {} has a negative stride: {}, {}, {}", name, v.batch_stride, v.head_stride,
         v.query_stride);
-  check(B == 0 || H == 0 || L == 0 || S == 0 || v.data != nullptr,
+  check(B == 0 || H == 0 || L == 0 || S == 0 || v.data != nullptr, kNoData,
         "attention: {} has a shape but no data", name);
   check_apart(name, {{{B, v.batch_stride}, {H, v.head_stride}, {L, v.query_stride}}}, S);
 }
@@ -287,19 +312,22 @@ void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in
   check_view("q", q);
   check_view("k", k);
   check_view("v", v);
-  check(q.width == k.width, "attention: q and k must have the same width D; q is {}, k is {}",
-        text(q, "T", "H", "D"), text(k, "S", "G", "D"));
-  check(q.batch == k.batch && k.batch == v.batch,
+  check(q.width == k.width, kShapes,
+        "attention: q and k must have the same width D; q is {}, k is {}", text(q, "T", "H", "D"),
+        text(k, "S", "G", "D"));
+  check(q.batch == k.batch && k.batch == v.batch, kShapes,
         "attention: q, k and v must have the same batch B; q is {}, k is {}, v is {}",
         text(q, "T", "H", "D"), text(k, "S", "G", "D"), text(v, "S", "G", "Dv"));
-  check(k.length == v.length && k.heads == v.heads,
+  check(k.length == v.length && k.heads == v.heads, kShapes,
         "attention: k and v must have the same S and G; k is {}, v is {}", text(k, "S", "G", "D"),
         text(v, "S", "G", "Dv"));
-  check(q.width >= 1 && v.width >= 1, "attention: D and Dv must be at least 1; q is {}, v is {}",
-        text(q, "T", "H", "D"), text(v, "S", "G", "Dv"));
-  check(q.heads == 0 || (k.heads >= 1 && k.heads <= q.heads),
-        "attention: there must be 1 <= G <= H heads of k and v; q is {}, k is {}",
-        text(q, "T", "H", "D"), text(k, "S", "G", "D"));
+  check(q.width >= 1 && v.width >= 1, kShapes,
+        "attention: D and Dv must be at least 1; q is {}, v is {}", text(q, "T", "H", "D"),
+        text(v, "S", "G", "Dv"));
+  check(q.heads == 0 || (k.heads >= 1 && q.heads % k.heads == 0),
+        Hint{"make H a multiple of G: each head of k and v serves H / G heads of q"},
+        "attention: H={} heads of q are no multiple of G={} heads of k and v; q is {}, k is {}",
+        q.heads, k.heads, text(q, "T", "H", "D"), text(k, "S", "G", "D"));
   check_countable(attention, in);
   check_score(attention, q.heads, q.width);
   check_parts(attention, {.B = q.batch,

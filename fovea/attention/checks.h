@@ -9,6 +9,20 @@
 
 namespace fovea {
 
+/// A view that nobody set: its name is a better answer than its sizes.
+template <class T>
+bool is_left_out(const View<T>& v) {
+  return v.data == nullptr && v.batch == 0 && v.length == 0 && v.heads == 0 && v.width == 0;
+}
+template <class T>
+bool is_left_out(const RowView<T>& v) {
+  return v.data == nullptr && v.batch == 0 && v.heads == 0 && v.length == 0;
+}
+template <class T>
+bool is_left_out(const ScoreView<T>& v) {
+  return v.data == nullptr && v.batch == 0 && v.heads == 0 && v.queries == 0 && v.keys == 0;
+}
+
 /// Rows of tiles, of queries and of keys, under all heads: what a call keeps a few numbers for.
 template <class T>
 double rows_of_tiles(const Attention<T>& attention, const AttentionInputs<T>& in);

@@ -129,8 +129,10 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
   plan.values = attention.values.name();
   plan.observe = attention.observe.name();
   plan.norm = name_of(attention.norm) + (attention.sink.logits.empty() ? "" : " with a sink");
+  plan.dropout = attention.dropout.probability;
   TileCount<T> count(attention, in, plan);
   const std::vector<Sequence> sequences = make_sequences(attention, in);
+  if (!attention.packed.empty()) plan.packed_sequences = static_cast<index>(sequences.size());
   for (const Sequence& sequence : sequences) {
     for (index head = 0; head < in.q.heads; ++head) {
       count.add(sequence, head);

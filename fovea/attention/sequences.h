@@ -12,10 +12,10 @@ namespace fovea {
 template <class T>
 std::vector<Sequence> make_sequences(const Attention<T>& attention, const AttentionInputs<T>& in);
 
-/// Group of key/value heads that query head h uses: floor(h G / H).
-inline index group_of(index h, index H, index G) { return h * G / H; }
-/// First query head of group g.
-inline index first_head(index g, index H, index G) { return (g * H + G - 1) / G; }
+/// The key/value head that query head h uses. H is a multiple of G.
+inline index group_of(index h, index H, index G) { return h / (H / G); }
+/// The first query head that uses key/value head g.
+inline index first_head(index g, index H, index G) { return g * (H / G); }
 
 /// How the rows of a head are normalised.
 template <class T>

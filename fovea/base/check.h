@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +13,17 @@
 
 namespace fovea {
 
+/// What to do about an error, where that of its code (error.h) would say less. It stands before the
+/// message: check(ok, Hint{"make H a multiple of G"}, "attention: H is {}, G is {}", H, G).
+struct Hint {
+  std::string_view text;
+};
+
+template <class... Args>
+[[noreturn]] void fail(ErrorCode code, Hint hint, fmt::format_string<Args...> message,
+                       Args&&... args) {
+  throw Error(code, fmt::format(message, std::forward<Args>(args)...), std::string(hint.text));
+}
 template <class... Args>
 [[noreturn]] void fail(ErrorCode code, fmt::format_string<Args...> message, Args&&... args) {
   throw Error(code, fmt::format(message, std::forward<Args>(args)...));
@@ -21,6 +33,11 @@ template <class... Args>
 template <class... Args>
 void check(bool ok, fmt::format_string<Args...> message, Args&&... args) {
   if (!ok) fail(ErrorCode::kShape, message, std::forward<Args>(args)...);
+}
+
+template <class... Args>
+void check(bool ok, Hint hint, fmt::format_string<Args...> message, Args&&... args) {
+  if (!ok) fail(ErrorCode::kShape, hint, message, std::forward<Args>(args)...);
 }
 
 /// a * b, or Error(kShape) when that leaves the range of index. `what` names the product.

@@ -2,6 +2,7 @@
 #include "fovea/base/error.h"
 
 #include <cstddef>
+#include <utility>
 
 namespace fovea {
 
@@ -18,5 +19,10 @@ static_assert(in_enum_order(), "kErrorCodes lists the codes in the order of the 
 }  // namespace
 
 const ErrorCodeInfo& info(ErrorCode code) { return kErrorCodes[static_cast<std::size_t>(code)]; }
+
+Error::Error(ErrorCode code, const std::string& message, std::string hint)
+    : std::runtime_error(message), code_(code), hint_(std::move(hint)) {
+  if (hint_.empty()) hint_ = info(code).hint;
+}
 
 }  // namespace fovea

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "fovea/nn/position.h"
+#include "fovea/attention/bias/alibi.h"
 
 namespace fovea {
 
@@ -12,7 +12,7 @@ namespace {
 constexpr index kMostColumns = index{1} << 40;  // of a projection: sums of these stay countable
 
 Tensor slope_tensor(index heads, DType dtype) {
-  const std::vector<double> slopes = alibi_slopes(heads);
+  const std::vector<double> slopes = alibi_slopes<double>(heads);
   return Tensor::of<double>({heads}, slopes).to(dtype);
 }
 
@@ -25,8 +25,9 @@ MultiHeadAttentionOptions resolve(MultiHeadAttentionOptions o) {
         "attention: sizes must not be negative; kv_heads is {}, head_dim {}, value_dim {}",
         o.kv_heads, o.head_dim, o.value_dim);
   if (o.kv_heads == 0) o.kv_heads = o.heads;
-  check(o.kv_heads <= o.heads, "attention: {} kv_heads are more than the {} heads", o.kv_heads,
-        o.heads);
+  check(o.heads % o.kv_heads == 0,
+        Hint{"make heads a multiple of kv_heads: each of those serves a group of heads"},
+        "attention: {} heads are no multiple of {} kv_heads", o.heads, o.kv_heads);
   if (o.head_dim == 0) {
     check(o.width % o.heads == 0,
           "attention: width {} is not divisible by {} heads; give head_dim to choose it freely",

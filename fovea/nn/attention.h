@@ -21,7 +21,7 @@ struct MultiHeadAttentionOptions {
   index width = 0;                 ///< C of the rows that ask
   std::optional<index> context{};  ///< width of the rows that are asked; none: self-attention
   index heads = 1;                 ///< H
-  index kv_heads = 0;              ///< G; 0: H. Query head h asks key head floor(h G / H)
+  index kv_heads = 0;              ///< G; 0: H. It divides H: each serves H / G heads
   index head_dim = 0;              ///< D; 0: C / H, which must then be whole (spec A12)
   index value_dim = 0;             ///< Dv; 0: D
   Biases bias = Biases::kLearned;

@@ -26,12 +26,6 @@ Columns columns_of(index i, const SinusoidOptions& options) {
   return {};
 }
 
-void append_slopes(std::vector<double>& slopes, index power, index step, index count) {
-  for (index h = 0; count > 0; h += step, --count) {
-    slopes.push_back(std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(power)));
-  }
-}
-
 }  // namespace
 
 Tensor sinusoidal_positions(index count, const SinusoidOptions& options, DType dtype) {
@@ -51,16 +45,6 @@ Tensor sinusoidal_positions(index count, const SinusoidOptions& options, DType d
     }
   }
   return dtype == DType::kFloat64 ? table : table.to(dtype);
-}
-
-std::vector<double> alibi_slopes(index heads) {
-  check(heads > 0, "alibi: there must be a head; got {}", heads);
-  index power = 1;
-  while (power * 2 <= heads) power *= 2;
-  std::vector<double> slopes;
-  append_slopes(slopes, power, 1, power);
-  append_slopes(slopes, 2 * power, 2, heads - power);
-  return slopes;
 }
 
 Variable join_positions(Tape& tape, Variable e, const TableRows& positions, PositionJoin join) {

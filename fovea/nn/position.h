@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How positions enter a model (spec 1.3): sines and cosines, a learned table, ALiBi slopes; added
-// to the embeddings, or side by side with them.
+// How positions enter a model (spec 1.3): sines and cosines or a learned table, added to the
+// embeddings, or side by side with them.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "fovea/attention/bias/alibi.h"  // alibi_slopes
 #include "fovea/grad/ops.h"
 #include "fovea/nn/module.h"
 
@@ -29,11 +30,6 @@ struct SinusoidOptions {
 /// section 3.5). float32 or float64, computed in double.
 Tensor sinusoidal_positions(index count, const SinusoidOptions& options,
                             DType dtype = DType::kFloat32);
-
-/// Slopes of ALiBi for H heads (Press, Smith, Lewis 2022, section 3 and its code): for a power of
-/// two, 2^(-8 (h + 1) / H); otherwise those of the power of two below, then every other one of the
-/// power of two above.
-std::vector<double> alibi_slopes(index heads);
 
 /// How the rows of positions join those of the tokens (spec P4).
 enum class PositionJoin { kAdd, kConcatenate };

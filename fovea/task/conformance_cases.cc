@@ -29,7 +29,7 @@ struct Row {
 
 constexpr std::string_view kSizes = "B=2 T=5 S=7 H=4 G=2 D=6 Dv=3 buckets=8 N=4 s=2";
 constexpr std::string_view kPacked =
-    "query_offsets=0,3,3,8,9 key_offsets=0,4,6,11,11 slopes bias keep<3";
+    "query_offsets=0,2,2,8,10 key_offsets=0,4,6,12,12 slopes bias keep<3";
 constexpr std::string_view kPackedSizes = "B=1 T=10 S=12";
 constexpr std::string_view kTiles = "B=1 T=70 S=150 H=2 G=1 D=17 Dv=9";
 constexpr std::string_view kChunks = "B=1 T=40 S=600 H=1 G=1 D=8 Dv=8";
@@ -136,7 +136,7 @@ constexpr Row kRows[] = {
     {"more-than-there-is-of-the-top", "observe=topk=5", "", "S=3"},
 
     // Packed sequences, also without queries or keys.
-    {"packed", "", "query_offsets=0,3,3,8,9 key_offsets=0,4,6,11,11", kPackedSizes},
+    {"packed", "", "query_offsets=0,2,2,8,10 key_offsets=0,4,6,12,12", kPackedSizes},
     {"packed-causal", "causal=bottom-right", kPacked, kPackedSizes},
     {"packed-dropout", "dropout=0.25", kPacked, kPackedSizes},
     {"packed-tiles", "causal=bottom-right", "query_offsets=0,1,66,70 key_offsets=0,9,80,150",

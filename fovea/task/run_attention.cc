@@ -31,8 +31,9 @@ auto with_call(const AttentionSettings& settings, const AttentionTensors& tensor
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kShape) throw;
     throw Error(ErrorCode::kShape, fmt::format("{}: {}", tensors.where(), error.what()),
-                error.hint().empty() ? "fovea attention --help lists the tensors and their shapes"
-                                     : error.hint());
+                error.hint() == info(ErrorCode::kShape).hint
+                    ? "fovea attention --help lists the tensors and their shapes"
+                    : error.hint());
   }
 }
 

@@ -71,18 +71,12 @@ std::size_t place_of(std::string_view name, const std::vector<std::string>& name
   return static_cast<std::size_t>(found - names.begin());
 }
 
-void require_memory(std::span<const TensorInfo> wanted, std::string_view where) {
+void require_memory_for(std::span<const TensorInfo> wanted, std::string_view where) {
   double bytes = 0;
   for (const TensorInfo& info : wanted) {
     bytes += static_cast<double>(info.shape.size()) * static_cast<double>(byte_size(info.dtype));
   }
-  const MemoryLimit memory = available_memory();
-  if (bytes <= static_cast<double>(memory.bytes)) return;
-  throw Error(
-      ErrorCode::kOutOfMemory,
-      fmt::format("{}: its tensors take {:.0f} MiB; {:.0f} MiB are available ({})", where,
-                  bytes / (1 << 20), static_cast<double>(memory.bytes) / (1 << 20), memory.reason),
-      "use smaller tensors");
+  require_memory(fmt::format("{}: its tensors", where), bytes, "use smaller tensors");
 }
 
 }  // namespace
@@ -102,7 +96,7 @@ TensorInfo TensorFile::info(std::string_view name) const {
 }
 
 std::vector<NamedTensor> TensorFile::read(std::span<const TensorInfo> wanted) const {
-  require_memory(wanted, where_);
+  require_memory_for(wanted, where_);
   return as_input([&] {
     tensors_->verify();
     std::vector<NamedTensor> tensors;

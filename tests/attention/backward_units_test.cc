@@ -55,14 +55,14 @@ TEST(BackwardUnits, PackedSequencesShareNothing) {
 
 TEST(BackwardUnits, AreGroupsOfHeadsCutIntoChunksOfKeys) {
   const auto sequences = batch(3);
-  const BackwardUnits units = make_units(sequences, 5, 2, {});
+  const BackwardUnits units = make_units(sequences, 6, 2, {});
   std::vector<index> chunks, heads;
   for (const BackwardUnit& unit : units.all) {
     chunks.push_back(unit.chunks());
     heads.push_back(unit.heads());
   }
   EXPECT_THAT(chunks, ::testing::ElementsAre(1, 1, 2, 2, 3, 3)) << "of 0, 300 and 600 keys";
-  EXPECT_THAT(heads, ::testing::ElementsAre(3, 2, 3, 2, 3, 2));
+  EXPECT_THAT(heads, ::testing::ElementsAre(3, 3, 3, 3, 3, 3));
 }
 
 TEST(BackwardUnits, NoSequenceIsNoWave) { EXPECT_TRUE(waves_of({}, {.batch = true}).empty()); }

@@ -12,9 +12,12 @@
 #include "fovea/attention/attention.h"
 #include "tests/attention/table.h"
 #include "tests/isa.h"
+#include "tests/support/throws.h"
 
 namespace fovea::testing {
 namespace {
+
+using ::testing::ElementsAre;
 
 constexpr index kQueries = 19, kKeys = 37, kFirstQuery = 21, kFirstKey = 5;
 
@@ -249,6 +252,16 @@ TEST(Bias, TheDefinitionNeedsNoGradientThatIsNotWanted) {
   some.forward(attention, Method::kReference);
   attention_reference_backward<double>(attention, some.in(), some.saved(), {});
   EXPECT_EQ(gradient_alone, gradient);
+}
+
+// Golden G12, and the rule for other numbers of heads.
+TEST(AlibiSlopes, ArePowersOfTwo) {
+  const std::vector<float> of_call = alibi_slopes(8);
+  EXPECT_THAT(of_call, ElementsAre(.5, .25, .125, .0625, .03125, .015625, .0078125, .00390625));
+  EXPECT_THAT(alibi_slopes<double>(1), ElementsAre(0.00390625));
+  EXPECT_THAT(alibi_slopes(6), ElementsAre(.25, .0625, .015625, .00390625, .5, .125));
+  EXPECT_EQ(alibi_slopes<double>(16)[0], std::exp2(-0.5));
+  EXPECT_THROWS(alibi_slopes(0), kShape, "there must be a head; got 0");
 }
 
 // A lambda is the part that one would write by hand, in both directions, with its parameters.

@@ -73,7 +73,12 @@ TEST(AttentionErrors, InputsThatDisagreeAreNamedWithBothSizes) {
   expect_shape_error([](Wrong& w) { w.in.v.batch = 1; }, "v is [B=1, S=5, G=2, Dv=7]");
   expect_shape_error([](Wrong& w) { w.in.v.length = 4; }, k + ", v is [B=2, S=4, G=2, Dv=7]");
   expect_shape_error([](Wrong& w) { w.in.v.heads = 1; }, k + ", v is [B=2, S=5, G=1, Dv=7]");
-  expect_shape_error([](Wrong& w) { w.in.q.heads = 1; }, "1 <= G <= H");
+  expect_shape_error([](Wrong& w) { w.in.q.heads = 1; },
+                     "H=1 heads of q are no multiple of G=2 heads of k and v");
+  expect_shape_error([](Wrong& w) { w.in.q.heads = 3; },
+                     "H=3 heads of q are no multiple of G=2 heads of k and v; q is [B=2, T=3, H=3, "
+                     "D=6], k is [B=2, S=5, G=2, D=6]");
+  expect_shape_error([](Wrong& w) { w.in.k.heads = w.in.v.heads = 0; }, "no multiple of G=0");
   expect_shape_error([](Wrong& w) { w.in.v.width = 0; }, "D and Dv must be at least 1");
   expect_shape_error([](Wrong& w) { w.in.q.length = -3; }, "q has a negative size: [2, -3, 4, 6]");
   expect_shape_error([](Wrong& w) { w.in.k.head_stride = -6; }, "k has a negative stride");
@@ -99,10 +104,13 @@ TEST(AttentionErrors, SizesThatCannotBeCounted) {
     expect(&View<const float>::length, size, words);
     expect(&View<const float>::heads, size, words);
   }
-  expect(&View<const float>::batch, 1 << 30, "B x H x (T + S) / 64 may be at most 67108864; q is");
-  expect(&View<const float>::heads, 1 << 30, "B x H x (T + S) / 64 may be at most 67108864; q is");
-  expect_shape_error([=](Wrong& w) { repeat(w.in.q, &View<const float>::length, 1 << 30); },
-                     "B x H x (T + S) / 64 may be at most 67108864; q is [B=2, T=1073741824");
+  expect(&View<const float>::batch, 1 << 30,
+         "H x (B x (T + S) / 64 + 2 x sequences) may be at most 67108864; q is");
+  expect(&View<const float>::heads, 1 << 30,
+         "H x (B x (T + S) / 64 + 2 x sequences) may be at most 67108864; q is");
+  expect_shape_error(
+      [=](Wrong& w) { repeat(w.in.q, &View<const float>::length, 1 << 30); },
+      "H x (B x (T + S) / 64 + 2 x sequences) may be at most 67108864; q is [B=2, T=1073741824");
   expect_shape_error(
       [=](Wrong& w) {
         w.in.q.width = w.in.k.width = w.in.v.width = 1 << 30;
@@ -129,9 +137,6 @@ TEST(AttentionErrors, OutputsAndGradientsAreNamedWithBothSizes) {
   w.saved.d_o.length = 2;
   EXPECT_THROWS(w.backward(), kShape, "the gradient of o must be [2, 3, 4, 7]; it is [2, 2, 4, 7]");
   w = Wrong();
-  w.saved.lse = {};
-  EXPECT_THROWS(w.backward(), kShape, "lse must be [B=2, H=4, T=3]; it is [0, 0, 0]");
-  w = Wrong();
   w.gradients.dq.heads = 2;
   EXPECT_THROWS(w.backward(), kShape, "dq must be [2, 3, 4, 6]; it is [2, 3, 2, 6]");
   w = Wrong();
@@ -140,6 +145,51 @@ TEST(AttentionErrors, OutputsAndGradientsAreNamedWithBothSizes) {
   w = Wrong();
   w.gradients.dv.batch = 1;
   EXPECT_THROWS(w.backward(), kShape, "dv must be [2, 5, 2, 7]; it is [1, 5, 2, 7]");
+}
+
+// A view that nobody set is missed by its name.
+TEST(AttentionErrors, WhatIsNotGivenIsSaidSo) {
+  for (View<const float> Floats::*view : {&Floats::q, &Floats::k, &Floats::v}) {
+    const std::string name = view == &Floats::q ? "q" : view == &Floats::k ? "k" : "v";
+    expect_shape_error([&](Wrong& w) { w.in.*view = {}; }, name + " was not given");
+  }
+  Wrong w;
+  w.out.o = {};
+  EXPECT_THROWS(w.forward(), kShape, "attention: o was not given; it must be [2, 3, 4, 7]");
+  EXPECT_THROWS(w.reference(), kShape, "attention: o was not given; it must be [2, 3, 4, 7]");
+  w.saved.d_o = {};
+  EXPECT_THROWS(w.backward(), kShape, "the gradient of o was not given; it must be [2, 3, 4, 7]");
+  w = Wrong();
+  w.saved.o = {};
+  EXPECT_THROWS(w.backward(), kShape, "o was not given; it must be [2, 3, 4, 7]");
+  w = Wrong();
+  w.saved.lse = {};
+  EXPECT_THROWS(w.backward(), kShape, "lse was not given; it must be [B=2, H=4, T=3]");
+  w = Wrong();
+  w.attention.observe = observe::Entropy<float>({});
+  EXPECT_THROWS(w.forward(), kShape, "entropy was not given; it must be [B=2, H=4, T=3]");
+  w.attention.observe = observe::TopK<float>({}, {});
+  EXPECT_THROWS(w.forward(), kShape, "was not given; it must be [B=2, H=4, 3, ");
+}
+
+TEST(AttentionErrors, EveryErrorHasAHint) {
+  const auto hint_of = [](const Change& change) {
+    Wrong wrong;
+    change(wrong);
+    const auto error = error_of([&] { wrong.forward(); });
+    return error ? error->hint() : "";
+  };
+  EXPECT_EQ(hint_of([](Wrong& w) { w.in.q.heads = 3; }),
+            "make H a multiple of G: each head of k and v serves H / G heads of q");
+  EXPECT_THAT(hint_of([](Wrong& w) { w.out.o = {}; }), ::testing::HasSubstr("View<float>"));
+  EXPECT_THAT(hint_of([](Wrong& w) { w.out.o.width = 3; }),
+              ::testing::HasSubstr("o and its gradient [B, T, H, Dv]"));
+  EXPECT_THAT(hint_of([](Wrong& w) { w.attention.dropout.probability = 2; }),
+              ::testing::HasSubstr("a probability"));
+  const std::int32_t length[] = {3};
+  EXPECT_EQ(hint_of([&](Wrong& w) { w.attention.mask = mask::KeyLengths(length); }),
+            info(ErrorCode::kShape).hint)
+      << "that of the code, where nothing more particular is known";
 }
 
 TEST(AttentionErrors, ShapesWithoutData) {
@@ -245,9 +295,12 @@ TEST(AttentionErrors, OffsetsThatDoNotFit) {
         words);
   };
   packed({0, 2, 1}, {0, 2, 5}, "query_offsets must ascend; [2] = 1 follows 2");
-  packed({0, 2, 4}, {0, 2, 5}, "query_offsets end at 4, beyond the 3 rows there are");
+  packed({0, 2, 4}, {0, 2, 5}, "query_offsets end at 4; T is 3");
+  packed({0, 1, 2}, {0, 2, 5}, "query_offsets end at 2; T is 3");
+  packed({0, 2, 3}, {0, 2, 4}, "key_offsets end at 4; S is 5");
+  packed({0}, {0}, "query_offsets end at 0; T is 3");
   packed({1, 2, 3}, {0, 2, 5}, "query_offsets[0] must be 0; it is 1");
-  packed({0, 2, 3}, {0, 6}, "key_offsets end at 6");
+  packed({0, 2, 3}, {0, 6}, "key_offsets end at 6; S is 5");
   packed({0, 2, 3}, {0, 5}, "must name the same sequences; they are [3] and [2]");
   packed({0, 2, 3}, {}, "key_offsets must hold at least one offset");
   const std::int32_t offsets[] = {0, 3}, length[] = {2};

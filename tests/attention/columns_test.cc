@@ -85,7 +85,7 @@ TEST(Columns, PackedIsAlone) {
       keys.push_back(keys.back() + static_cast<std::int32_t>(lengths.keys));
     }
     Call<float> call(
-        {.T = queries.back() + 3, .S = keys.back() + 2, .H = kHeads, .G = 1, .D = 20, .Dv = 12});
+        {.T = queries.back(), .S = keys.back(), .H = kHeads, .G = 1, .D = 20, .Dv = 12});
     for (std::size_t n = 0; n < kBatch.size(); ++n) {
       const Call<float> one = one_sequence(kBatch[n]);
       copy_rows(one.q, call.q, queries[n] * kHeads * 20);
@@ -97,7 +97,6 @@ TEST(Columns, PackedIsAlone) {
       Call<float> one = one_sequence(kBatch[n]);
       expect_same(mass_of(one, {.mask = kMask}), all.data(), call.S, keys[n]);
     }
-    EXPECT_EQ(all.back(), 0);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 
 #include "tests/attention/golden.h"
@@ -162,6 +163,14 @@ TEST(AttentionForward, CombinedMasksAreTheDenseMask) {
     const auto view = ScoreView<const std::uint8_t>::contiguous(dense.data(), 2, 1, T, S);
     matrix.run({.mask = mask::Keep(view)});
     EXPECT_TRUE(same_results(types, matrix));
+    const auto bools = std::make_unique<bool[]>(dense.size());
+    for (std::size_t n = 0; n < dense.size(); ++n) bools[n] = dense[n] != 0;
+    Call<float> of_bools = matrix;
+    of_bools.run({.mask = mask::Keep(ScoreView<const bool>::contiguous(bools.get(), 2, 1, T, S))});
+    EXPECT_TRUE(same_results(of_bools, matrix));
+    for (std::size_t n = 0; n < dense.size(); ++n) bools[n] = !bools[n];
+    of_bools.run({.mask = mask::Drop(ScoreView<bool>::contiguous(bools.get(), 2, 1, T, S))});
+    EXPECT_TRUE(same_results(of_bools, matrix));
   });
 }
 

@@ -60,9 +60,9 @@ TEST(Linear, IsTheDefinitionOnEveryInstructionSet) {
     for (const Mask& mask : masks()) {
       for (const auto& [T, S] :
            {std::pair<index, index>{150, 300}, {300, 150}, {1, 140}, {140, 1}}) {
-        expect_definition<double>({.B = 1, .T = T, .S = S, .H = 3, .G = 2, .D = 5, .Dv = 9},
+        expect_definition<double>({.B = 1, .T = T, .S = S, .H = 4, .G = 2, .D = 5, .Dv = 9},
                                   unnormalised<double>(mask), 1e-13);
-        expect_definition<float>({.B = 1, .T = T, .S = S, .H = 3, .G = 2, .D = 5, .Dv = 9},
+        expect_definition<float>({.B = 1, .T = T, .S = S, .H = 4, .G = 2, .D = 5, .Dv = 9},
                                  unnormalised<float>(mask), 1e-5f);
       }
     }

@@ -66,7 +66,7 @@ TEST(Observers, AreTheirDefinition) {
                                            mask::KeyLengths({key_lengths, 2}) &
                                            mask::QueryLengths({query_lengths, 2}),
                                    .dropout = {.probability = 0.4}};
-  Call<float> call({.B = 2, .T = 130, .S = 300, .H = 3, .G = 2, .D = 8, .Dv = 5});
+  Call<float> call({.B = 2, .T = 130, .S = 300, .H = 4, .G = 2, .D = 8, .Dv = 5});
   const Seen exact = observe(attention, call, Method::kReference);
   for_each_isa([&] {
     const Seen seen = observe(attention, call, Method::kFused);

@@ -107,6 +107,21 @@ TEST(AttentionPlan, SaysWhatWouldRun) {
   EXPECT_EQ(attention_plan<double>(Context(1), {}, twice.in()).kernel, "fused float64");
 }
 
+TEST(AttentionPlan, SaysWhatIsPackedAndDropped) {
+  const std::vector<std::int32_t> offsets = {0, 3, 3, 4};
+  const Call<float> call({.T = 4, .S = 4});
+  const auto plan_of = [&](const Attention<float>& attention) {
+    return attention_plan(Context(1), attention, call.in());
+  };
+  const AttentionPlan plan =
+      plan_of({.dropout = {.probability = 0.25}, .packed = {offsets, offsets}});
+  EXPECT_EQ(plan.dropout, 0.25);
+  EXPECT_EQ(plan.packed_sequences, 3);
+  EXPECT_EQ(plan_of({.score = score::L2{}, .packed = {offsets, offsets}}).packed_sequences, 3);
+  EXPECT_EQ(plan_of({}).dropout, 0);
+  EXPECT_EQ(plan_of({}).packed_sequences, 0);
+}
+
 // Restricted attention: what is computed grows as T does (spec A20).
 TEST(AttentionPlan, WindowsAreLinear) {
   const auto scores = [](index T) {

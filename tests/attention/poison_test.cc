@@ -37,14 +37,14 @@ struct Case {
   std::function<bool(index i, index j)> keeps;
 };
 
-// One batch row, three heads that share two; T x S with masks that cut through tiles.
+// One batch row, four heads that share two; T x S with masks that cut through tiles.
 class Poisoned {
  public:
   Poisoned(index T, index S, float poison)
       : T_(T),
         S_(S),
         poison_(poison),
-        clean_({.T = T, .S = S, .H = 3, .G = 2, .D = 10, .Dv = 6}, 1) {
+        clean_({.T = T, .S = S, .H = 4, .G = 2, .D = 10, .Dv = 6}, 1) {
     bias_.assign(static_cast<std::size_t>(T * S), 0.5f);
     for (index n = 0; n < T * S; ++n) dense_.push_back(n * 2654435761 % 97 < 40 ? 1 : 0);
     key_length_ = {static_cast<std::int32_t>(S / 2 + 1)};
@@ -55,7 +55,7 @@ class Poisoned {
       ids_.push_back(j % 5 == 1 ? 0 : 7);
     }
     query_offsets_ = {0, query_length_[0], static_cast<std::int32_t>(T)};
-    key_offsets_ = {0, key_length_[0], static_cast<std::int32_t>(S - 1)};
+    key_offsets_ = {0, key_length_[0], static_cast<std::int32_t>(S)};
   }
 
   void expect_harmless() {
@@ -90,7 +90,7 @@ class Poisoned {
          {.mask = mask::QueryLengths(view_of(query_length_))},
          [=](index i, index) { return i < T1; }},
         {"head windows",
-         {.mask = mask::HeadWindows({windows_.data(), 3, 2})},
+         {.mask = mask::HeadWindows({windows_.data(), 4, 2})},
          [=](index i, index j) { return j >= i + shift - 7 && j <= i + shift + 9; }},
         {"dilated",
          {.mask = mask::dilated(3, 4, 1)},
@@ -117,8 +117,8 @@ class Poisoned {
          [=](index i, index j) { return set(i, j) && j <= i + shift; }},
         {"packed causal", packed, [=, this](index i, index j) {
            const bool first = i < T1 && j < S1 && j <= i + S1 - T1;
-           const index i2 = i - T1, j2 = j - S1, T2 = T_ - T1, S2 = S_ - 1 - S1;
-           return first || (i2 >= 0 && j2 >= 0 && j2 < S2 && j2 <= i2 + S2 - T2);
+           const index i2 = i - T1, j2 = j - S1, T2 = T_ - T1, S2 = S_ - S1;
+           return first || (i2 >= 0 && j2 >= 0 && j2 <= i2 + S2 - T2);
          }}};
   }
 
@@ -237,7 +237,7 @@ class Poisoned {
   std::vector<std::uint8_t> dense_;
   std::vector<std::int32_t> key_length_, query_length_, query_offsets_, key_offsets_;
   std::vector<std::int32_t> query_segments_, key_segments_, ids_;
-  std::vector<std::int32_t> windows_ = {7, 9, 7, 9, 7, 9};
+  std::vector<std::int32_t> windows_ = {7, 9, 7, 9, 7, 9, 7, 9};
 };
 
 TEST(AttentionPoison, ReachesNobodyThroughAMask) {

@@ -32,13 +32,13 @@ std::vector<std::int32_t> lengths(Random& random, index B, index most) {
   return values;
 }
 
-// Two or three sequences, one of them perhaps empty, in at most `rows` rows.
+// Four sequences, some of them perhaps empty, in `rows` rows.
 std::vector<std::int32_t> offsets(Random& random, index rows) {
   const index a = random.below(rows + 1), b = random.below(rows + 1), c = random.below(rows + 1);
   std::vector<std::int32_t> cuts = {static_cast<std::int32_t>(a), static_cast<std::int32_t>(b),
                                     static_cast<std::int32_t>(std::max(c, rows / 2))};
   std::sort(cuts.begin(), cuts.end());
-  return {0, cuts[0], cuts[1], cuts[2]};
+  return {0, cuts[0], cuts[1], cuts[2], static_cast<std::int32_t>(rows)};
 }
 
 template <class T>
@@ -91,7 +91,7 @@ ProblemShape draw_shape(std::uint64_t seed) {
   if (chance(random, 0.3)) s.T = s.S;
   s.B = large ? 1 : 1 + random.below(3);
   s.G = 1 + random.below(2);
-  s.H = chance(random, 0.2) ? 2 * s.G + random.below(2) : s.G * (1 + random.below(2));
+  s.H = s.G * (chance(random, 0.2) ? 2 + random.below(2) : 1 + random.below(2));
   // From five columns on there are orders enough for the bound: fused_test.cc has fewer columns.
   s.D = one_of(random, {5, 7, 8, 16, 17, 32, 33, 64});
   s.Dv = chance(random, 0.5) ? s.D : one_of(random, {5, 9, 16, 20, 64, 65});
@@ -271,7 +271,7 @@ Results Problem::run(Method method, int threads) const {
                          .dropout = {.probability = s.dropout, .seed = s.seed},
                          .values = parts.values_of(s),
                          .observe = observed.parts(s)};
-  if (s.packed) attention.packed = {{query_offsets.data(), 4}, {key_offsets.data(), 4}};
+  if (s.packed) attention.packed = {query_offsets, key_offsets};
   AttentionInputs<T> in{q_.view(), k_.view(), v_.view()};
   if (s.broadcast_keys) in.k.batch_stride = in.v.batch_stride = 0;
   const AttentionOutputs<T> out{o.view(), row_view(lse, s), row_view(lse_low, s),

@@ -64,6 +64,7 @@ TEST(Sequences, PartsAreToldEverySize) {
 TEST(Sequences, HeadsShareGroupsInOrder) {
   for (index H = 1; H <= 12; ++H) {
     for (index G = 1; G <= H; ++G) {
+      if (H % G != 0) continue;
       for (index h = 0; h < H; ++h) {
         const index g = group_of(h, H, G);
         EXPECT_LE(first_head(g, H, G), h);

@@ -127,7 +127,7 @@ TEST(Shaw, FusedIsTheDefinitionAcrossTiles) {
       {{.T = 1, .S = 300, .H = 2, .G = 1, .D = 16, .Dv = 16}, 16},
       {{.T = 300, .S = 1, .D = 5, .Dv = 16}, 40, {}, ahead},
       {{.T = 63, .S = 65, .D = 16, .Dv = 3}, 1, causal},
-      {{.T = 128, .S = 128, .H = 3, .G = 2, .D = 9, .Dv = 17}, 16, causal, ahead},
+      {{.T = 128, .S = 128, .H = 4, .G = 2, .D = 9, .Dv = 17}, 16, causal, ahead},
       {{.T = 300, .S = 300, .D = 8, .Dv = 8}, 16, causal},
       {{.T = 300, .S = 300, .H = 2, .G = 2, .D = 7, .Dv = 5}, 40, {}, ahead},
       {{.T = 290, .S = 300, .D = 6, .Dv = 6}, 299, causal},

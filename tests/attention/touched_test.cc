@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <set>
 #include <vector>
 
@@ -263,8 +264,10 @@ TEST(Touched, EveryPartIsLookedAt) {
   EXPECT_THROWS(touched.write("lse", Vec<float>{gradient.data(), 2}), kShape,
                 "lse overlaps the gradient of a learned number");
   call = Call<float>({.T = 5, .S = 5, .D = 4, .Dv = 4});
-  refused({.packed = {{ints, 2}, {other.data(), 2}}}, "o overlaps query_offsets");
-  refused({.packed = {{other.data(), 2}, {ints, 2}}}, "o overlaps key_offsets");
+  const std::int32_t offsets[] = {0, 5};
+  std::memcpy(memory.data(), offsets, sizeof(offsets));
+  refused({.packed = {{ints, 2}, offsets}}, "o overlaps query_offsets");
+  refused({.packed = {offsets, {ints, 2}}}, "o overlaps key_offsets");
 }
 
 TEST(Touched, EveryGradientOfAPartIsLookedAt) {

@@ -17,6 +17,14 @@ TEST(Check, NamesWhatItWasGiven) {
                 "norm: gain must be [C=5]; it is [4]");
 }
 
+TEST(Check, MayHaveAHint) {
+  EXPECT_NO_THROW(check(true, Hint{"do"}, "never {}", 1));
+  const auto error = error_of([] { check(false, Hint{"give {C} values"}, "must be [{}]", 5); });
+  ASSERT_TRUE(error);
+  EXPECT_STREQ(error->what(), "must be [5]");
+  EXPECT_EQ(error->hint(), "give {C} values") << "as it stands";
+}
+
 TEST(Fail, CarriesItsCode) {
   EXPECT_THROWS(fail(ErrorCode::kDiverged, "step {}: loss is not finite", 7), kDiverged,
                 "step 7: loss is not finite");

@@ -42,7 +42,13 @@ TEST(Error, SaysWhatAndWhatToDo) {
   EXPECT_EQ(error.code(), ErrorCode::kEncoding);
   EXPECT_STREQ(error.what(), "a.txt:3: invalid UTF-8");
   EXPECT_EQ(error.hint(), "save it as UTF-8");
-  EXPECT_EQ(Error(ErrorCode::kInternal, "x").hint(), "");
+}
+
+TEST(Error, HasTheHintOfItsCodeIfItHasNone) {
+  for (const ErrorCodeInfo& code : kErrorCodes) {
+    EXPECT_FALSE(code.hint.empty()) << code.name;
+    EXPECT_EQ(Error(code.code, "x").hint(), code.hint);
+  }
 }
 
 }  // namespace

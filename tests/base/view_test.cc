@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <numeric>
+#include <span>
 #include <vector>
 
 namespace fovea {
@@ -24,6 +26,20 @@ TEST(Vec, IsARangeOverSomebodyElsesMemory) {
               testing::ElementsAre(0, 1, 20, 3));
   EXPECT_FALSE(view.empty());
   EXPECT_TRUE(Vec<float>().empty());
+}
+
+TEST(Vec, IsMadeOfWhateverHoldsItsValues) {
+  std::vector<float> values = counted(4);
+  const std::vector<float> constant = values;
+  std::array<float, 2> two = {};
+  const float three[] = {1, 2, 3};
+  const auto size = [](Vec<const float> view) { return view.size; };
+  EXPECT_EQ(Vec<float>(values).data, values.data());
+  EXPECT_EQ(size(values), 4);
+  EXPECT_EQ(size(constant), 4);
+  EXPECT_EQ(size(two), 2);
+  EXPECT_EQ(size(three), 3);
+  EXPECT_EQ(size(std::span<const float>(three, 2)), 2) << "a span may be a temporary";
 }
 
 TEST(Rows, LieAStrideApart) {

@@ -107,9 +107,9 @@ class Results(AttentionTest):
         rng = random.Random(5)
         offsets = {"query_offsets": Tensor("I32", (5,), [0, 3, 3, 8, 9]),
                    "key_offsets": Tensor("I32", (5,), [0, 4, 6, 11, 11])}
-        tensors = {**problem(B=1, T=10, S=12), **offsets}
+        tensors = {**problem(B=1, T=9, S=11), **offsets}
         self.check(tensors)
-        self.check({**tensors, "slopes": normal(rng, 4), "bias": normal(rng, 1, 1, 10, 12), "keep": whole(rng, 1, 1, 4, 10, 12, dtype="U8")},
+        self.check({**tensors, "slopes": normal(rng, 4), "bias": normal(rng, 1, 1, 9, 11), "keep": whole(rng, 1, 1, 4, 9, 11, dtype="U8")},
                    causal=True, dropout=0.25)
 
     def test_sizes(self):
@@ -262,6 +262,16 @@ class Words(AttentionTest):
         self.assertGreater(plan["scratch_bytes"], 0)
         self.assertEqual(sorted(self.folder.iterdir()), before)
         self.assertNotIn("output", plan)
+
+    def test_the_plan_says_what_is_packed_and_dropped(self):
+        offsets = Tensor("I32", (4,), [0, 3, 3, 5])
+        given = self.folder / "in.npz"
+        write(given, {**problem(B=1, T=5, S=5), "query_offsets": offsets, "key_offsets": offsets})
+        said = self.succeed("attention", given, "--dropout", "0.25", "--plan").stdout.decode()
+        self.assertRegex(said, r"(?m)^dropout +0\.25$")
+        self.assertRegex(said, r"(?m)^packed +3 sequences$")
+        plan = self.last_object(self.succeed("attention", given, "--dropout", "0.25", "--plan", "--json"))
+        self.assertEqual((plan["dropout"], plan["packed_sequences"]), (0.25, 3))
 
     def test_plan_and_result_in_one_object(self):
         given, made = self.folder / "in.npz", self.folder / "out.npz"

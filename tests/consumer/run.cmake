@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Builds tests/consumer/WAY against what BUILD would install, or with SOURCE inside it, and runs it.
+# Builds tests/consumer/WAY against what BUILD would install (COMPONENTS of it), or with SOURCE inside
+# it, and runs it.
 set(scratch ${BUILD}/consumer/${WAY})
 file(REMOVE_RECURSE ${scratch})
 
@@ -7,13 +8,36 @@ function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-if(WAY STREQUAL installed)
-  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${scratch}/prefix --component attention)
+if(NOT WAY STREQUAL subdirectory)
+  foreach(component ${COMPONENTS})
+    run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${scratch}/prefix --component ${component})
+  endforeach()
 endif()
+
+# One command of the compiler and what pkg-config says, in the order in which it says it.
+function(build_with_pkg_config program package)
+  file(GLOB_RECURSE found ${scratch}/prefix/${package}.pc)
+  cmake_path(GET found PARENT_PATH folder)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${folder}
+      ${PKG_CONFIG} --cflags --libs ${package}
+    OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND ${flags})
+  run(${COMPILER} -std=c++20 ${CMAKE_CURRENT_LIST_DIR}/${program}.cc -o ${scratch}/${program} ${flags})
+  run(${scratch}/${program})
+endfunction()
+if(WAY STREQUAL pkg_config)
+  build_with_pkg_config(main fovea-attention)
+  if(library IN_LIST COMPONENTS)
+    build_with_pkg_config(whole fovea)
+  endif()
+  return()
+endif()
+
 # With the flags of our own build, so that ccache knows what is compiled once more.
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/${WAY} -B ${scratch}/build -G ${GENERATOR}
   -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${scratch}/prefix
   -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
-  -DFOVEA_WARNINGS_ARE_ERRORS=ON -DSOURCE=${SOURCE} -DVERSION=${VERSION})
+  -DFOVEA_WARNINGS_ARE_ERRORS=ON -DSOURCE=${SOURCE} -DVERSION=${VERSION}
+  -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON)  # the operator needs none of it, whatever else is installed
 run(${CMAKE_COMMAND} --build ${scratch}/build)
 run(${scratch}/build/consumer)

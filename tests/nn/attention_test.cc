@@ -200,7 +200,7 @@ TEST(MultiHeadAttention, RefusesHeadsThatDoNotDivideTheWidth) {
   EXPECT_EQ(resolve(options(4, 5)).value_dim, 5);
   Options o = options(2);
   o.kv_heads = 3;
-  EXPECT_THROWS(resolve(o), kShape, "3 kv_heads are more than the 2 heads");
+  EXPECT_THROWS(resolve(o), kShape, "2 heads are no multiple of 3 kv_heads");
   EXPECT_THROWS(resolve(options(0)), kShape, "heads must be positive");
 }
 

@@ -73,14 +73,6 @@ TEST(SinusoidalPositions, NeedAnEvenWidth) {
   EXPECT_THROWS(table(3, {.width = 5}), kShape, "even and positive; it is 5");
 }
 
-// Golden G12, and the rule for other numbers of heads.
-TEST(AlibiSlopes, ArePowersOfTwo) {
-  EXPECT_THAT(alibi_slopes(8),
-              ElementsAre(.5, .25, .125, .0625, .03125, .015625, .0078125, .00390625));
-  EXPECT_THAT(alibi_slopes(1), ElementsAre(0.00390625));
-  EXPECT_THAT(alibi_slopes(6), ElementsAre(.25, .0625, .015625, .00390625, .5, .125));
-}
-
 const std::int32_t kPlaces[] = {0, 1, 0};
 
 Variable joined(Tape& tape, PositionJoin join) {

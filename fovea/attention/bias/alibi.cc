@@ -8,6 +8,37 @@
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
 
+namespace fovea {
+
+namespace {
+
+// Every step-th of the slopes for `power` heads.
+template <class T>
+void append_slopes(std::vector<T>& slopes, index power, index step, index count) {
+  for (index h = 0; count > 0; h += step, --count) {
+    slopes.push_back(
+        static_cast<T>(std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(power))));
+  }
+}
+
+}  // namespace
+
+template <class T>
+std::vector<T> alibi_slopes(index heads) {
+  check(heads > 0, "alibi: there must be a head; got {}", heads);
+  index power = 1;
+  while (power * 2 <= heads) power *= 2;
+  std::vector<T> slopes;
+  append_slopes(slopes, power, 1, power);
+  append_slopes(slopes, 2 * power, 2, heads - power);
+  return slopes;
+}
+
+template std::vector<float> alibi_slopes(index);
+template std::vector<double> alibi_slopes(index);
+
+}  // namespace fovea
+
 namespace fovea::bias {
 
 namespace {

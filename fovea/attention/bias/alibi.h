@@ -3,9 +3,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "fovea/attention/bias/bias.h"
 #include "fovea/base/view.h"
+
+namespace fovea {
+
+/// The slopes of the paper for H heads, [H] (section 3 and its code): for a power of two
+/// 2^(-8 (h + 1) / H); otherwise those of the power of two below, then every other one of the power
+/// of two above. T is float or double. Throws Error(kShape) unless heads > 0.
+template <class T = float>
+std::vector<T> alibi_slopes(index heads);
+
+}  // namespace fovea
 
 namespace fovea::bias {
 
@@ -13,7 +24,8 @@ namespace fovea::bias {
 template <class T>
 class Alibi final : public ScoreFunction<T> {
  public:
-  /// slopes [H]; dslopes [H] receives their gradient in backward, or is empty. Views.
+  /// slopes [H]; dslopes [H] receives their gradient in backward, or is empty. Views, also of a
+  /// std::vector<T>. A call with another H throws Error(kShape).
   explicit Alibi(Vec<const T> slopes, Vec<T> dslopes = {}) : slopes_(slopes), dslopes_(dslopes) {}
 
   T value(const ScoreSite& site, T score) const override;

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <type_traits>
+
+#include "fovea/attention/bias/mixed.h"
 
 namespace fovea {
 
@@ -19,6 +22,10 @@ struct Dual {
   template <class Number>
   requires std::is_arithmetic_v<Number> Dual(Number v) : value(static_cast<T>(v)) {}
   Dual(T v, T d) : value(v), derivative(d) {}
+  template <std::same_as<long double> Plain>
+  operator Plain() const {  // NOLINT: asked for by std::tanh(s), and refused
+    return plain_number<Plain>();
+  }
 
   friend Dual operator+(Dual a, Dual b) { return {a.value + b.value, a.derivative + b.derivative}; }
   friend Dual operator-(Dual a, Dual b) { return {a.value - b.value, a.derivative - b.derivative}; }
@@ -62,6 +69,11 @@ struct Dual {
   friend Dual max(Dual a, Dual b) { return a < b ? b : a; }
   /// a where the condition holds, else b.
   friend Dual select(bool condition, Dual a, Dual b) { return condition ? a : b; }
+};
+
+template <class T, class P>
+struct Meeting<Dual<T>, P> {
+  using type = Dual<T>;
 };
 
 }  // namespace fovea

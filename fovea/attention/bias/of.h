@@ -163,6 +163,12 @@ concept TracedLambda = !ScoreLambda<F, T> &&
                        (std::is_invocable_r_v<Dual<T>, const F&, Dual<T>> ||
                         std::is_invocable_r_v<Dual<T>, const F&, Dual<T>, const PlaceOf<Dual<T>>&>);
 
+/// Can F be called with the numbers of a lambda? With plain ones?
+template <class F, class Number, class Place>
+inline constexpr bool kTakes =
+    std::is_invocable_v<const F&, Number> || std::is_invocable_v<const F&, Number, const Place&> ||
+    std::is_invocable_v<const F&, Number, const ScoreSite&>;
+
 /// f(s, site) -> new score, where s is a Dual<T>: write the parameter as `auto`, and functions
 /// without std::, as in tanh(s). Fused forward and backward; called for each score.
 template <class T, ScoreLambda<T> F>
@@ -176,6 +182,19 @@ auto of(F f, std::string name = "function") {
   return TracedFunction<T, F>(std::move(f), std::move(name));
 }
 
+/// What is no score function says what to write.
+template <class T, class F>
+requires(!ScoreLambda<F, T> && !TracedLambda<F, T>) Bias<T> of(F, std::string = "function") {
+  constexpr bool symbolic = kTakes<F, Dual<T>, PlaceOf<Dual<T>>>;
+  constexpr bool plain = !symbolic && kTakes<F, T, PlaceOf<Dual<T>>>;
+  static_assert(!plain, "take the score as `auto s`: a lambda's number stands for many scores");
+  static_assert(!symbolic, "a score function returns the new score");
+  static_assert(plain || symbolic,
+                "a score function is [](auto s), [](auto s, const Place auto& at) or "
+                "[](auto s, const ScoreSite& site)");
+  return {};
+}
+
 /// f(s, place, p) or f(s, p) -> new score, where p[0] .. p[N - 1] are parameters that are learned.
 /// With a ScoreSite for the place: a call for each score.
 template <class T, std::size_t N, class F>
@@ -183,8 +202,15 @@ auto of(Learned<T, N> learned, F f, std::string name = "function") {
   using Parameters = const std::array<Dual<T>, N>&;
   if constexpr (std::is_invocable_v<const F&, Dual<T>, const ScoreSite&, Parameters>) {
     return Function<T, F, N>(std::move(f), std::move(name), &learned);
-  } else {
+  } else if constexpr (std::is_invocable_v<const F&, Dual<T>, Parameters> ||
+                       std::is_invocable_v<const F&, Dual<T>, const PlaceOf<Dual<T>>&,
+                                           Parameters>) {
     return TracedFunction<T, F, N>(std::move(f), std::move(name), &learned);
+  } else {
+    static_assert(kNever<F>,
+                  "a score function that learns is [](auto s, const auto& p) or "
+                  "[](auto s, const Place auto& at, const auto& p)");
+    return Bias<T>();
   }
 }
 

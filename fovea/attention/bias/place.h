@@ -5,6 +5,7 @@
 #include <concepts>
 #include <type_traits>
 
+#include "fovea/attention/bias/mixed.h"
 #include "fovea/attention/bias/tape.h"
 #include "fovea/attention/bias/traced.h"
 #include "fovea/attention/tile.h"
@@ -28,6 +29,10 @@ class PlaceNumber {
     }
     return Number(constant_);
   }
+  template <std::same_as<long double> Plain>
+  operator Plain() const {  // NOLINT: asked for by std::abs(at.i - at.j), and refused
+    return plain_number<Plain>();
+  }
 
   friend PlaceNumber operator+(PlaceNumber a, PlaceNumber b) { return sum(a, b, 1); }
   friend PlaceNumber operator-(PlaceNumber a, PlaceNumber b) { return sum(a, b, -1); }
@@ -45,6 +50,14 @@ class PlaceNumber {
   friend PlaceNumber operator/(PlaceNumber, Whole) = delete;
   template <std::integral Whole>
   friend PlaceNumber operator/(Whole, PlaceNumber) = delete;
+
+  friend Number abs(PlaceNumber a) { return abs(Number(a)); }
+  friend Number exp(PlaceNumber a) { return exp(Number(a)); }
+  friend Number log(PlaceNumber a) { return log(Number(a)); }
+  friend Number tanh(PlaceNumber a) { return tanh(Number(a)); }
+  friend Number sqrt(PlaceNumber a) { return sqrt(Number(a)); }
+  friend Number sin(PlaceNumber a) { return sin(Number(a)); }
+  friend Number cos(PlaceNumber a) { return cos(Number(a)); }
 
   friend auto operator<(PlaceNumber a, PlaceNumber b) { return Number(a - b) < Number(0); }
   friend auto operator>(PlaceNumber a, PlaceNumber b) { return Number(a - b) > Number(0); }
@@ -64,6 +77,11 @@ class PlaceNumber {
 
   LaneTape* tape_ = nullptr;
   index of_i_ = 0, of_j_ = 0, constant_ = 0;
+};
+
+template <class Number, class P>
+struct Meeting<PlaceNumber<Number>, P> {
+  using type = std::conditional_t<std::is_integral_v<P>, PlaceNumber<Number>, Number>;
 };
 
 /// A ScoreSite made of such numbers.

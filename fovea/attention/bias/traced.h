@@ -3,9 +3,11 @@
 // tape (tape.h), which then runs vectorised over a whole tile of scores.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 
+#include "fovea/attention/bias/mixed.h"
 #include "fovea/base/types.h"
 
 namespace fovea {
@@ -57,6 +59,10 @@ class Traced {
   Traced() = default;
   template <class Number>
   requires std::is_arithmetic_v<Number> Traced(Number v) : value_(static_cast<double>(v)) {}
+  template <std::same_as<long double> Plain>
+  operator Plain() const {  // NOLINT: asked for by std::tanh(s), and refused
+    return plain_number<Plain>();
+  }
 
   friend Traced operator+(Traced a, Traced b) { return record(TapeOp::kAdd, a, b); }
   friend Traced operator-(Traced a, Traced b) { return record(TapeOp::kSub, a, b); }
@@ -101,6 +107,11 @@ class Traced {
   int step_ = -1;             // on the tape
   double value_ = 0;          // of a constant, and of what is the same all over the tile
   bool single_ = false;       // a number of a call in float: what meets it is rounded to float
+};
+
+template <class P>
+struct Meeting<Traced, P> {
+  using type = Traced;
 };
 
 /// The result of comparing symbols: one answer per score. select() uses each of them, but a branch

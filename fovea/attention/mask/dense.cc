@@ -8,6 +8,26 @@
 
 namespace fovea {
 
+namespace {
+
+// A bool is a byte that is 0 or 1, and any object may be read as bytes.
+ScoreView<const std::uint8_t> bytes_of(const ScoreView<const bool>& v) {
+  static_assert(sizeof(bool) == 1);
+  return {reinterpret_cast<const std::uint8_t*>(v.data),
+          v.batch,
+          v.heads,
+          v.queries,
+          v.keys,
+          v.batch_stride,
+          v.head_stride,
+          v.query_stride};
+}
+
+}  // namespace
+
+DenseMask::DenseMask(ScoreView<const bool> values, Polarity polarity)
+    : DenseMask(bytes_of(values), polarity) {}
+
 // Values of query i, from key 0 of the sequence on.
 const std::uint8_t* DenseMask::row(const Sequence& sequence, index head, index i) const {
   return values_.row(sequence.batch, head, sequence.query_row + i) + sequence.key_row;

@@ -12,9 +12,9 @@ namespace fovea {
 
 enum class Polarity { kKeep, kDrop };
 
-/// The polarity says what nonzero means. Shape [B or 1, H or 1, T or 1, S]; axes of size 1
-/// broadcast. Packed sequences: batch 1, rows and columns packed; entries between sequences are
-/// ignored.
+/// The polarity says what nonzero means, of bytes or bools. Shape [B or 1, H or 1, T or 1, S]; axes
+/// of size 1 broadcast. A view: the caller's values must outlive the mask. Packed sequences: batch
+/// 1, rows and columns packed; entries between sequences are ignored.
 class DenseMask : public MaskPart {
  public:
   bool keeps(const ScoreSite& site) const override;
@@ -26,6 +26,7 @@ class DenseMask : public MaskPart {
  protected:
   DenseMask(ScoreView<const std::uint8_t> values, Polarity polarity)
       : values_(values), polarity_(polarity) {}
+  DenseMask(ScoreView<const bool> values, Polarity polarity);
 
  private:
   const std::uint8_t* row(const Sequence& sequence, index head, index i) const;
@@ -38,17 +39,19 @@ class DenseMask : public MaskPart {
 
 namespace mask {
 
-/// Nonzero = kept.
+/// Nonzero = kept. A call that its shape does not fit throws Error(kShape).
 class Keep final : public DenseMask {
  public:
   explicit Keep(ScoreView<const std::uint8_t> values) : DenseMask(values, Polarity::kKeep) {}
+  explicit Keep(ScoreView<const bool> values) : DenseMask(values, Polarity::kKeep) {}
   std::string name() const override { return "keep"; }
 };
 
-/// Nonzero = dropped. All other masks say what is kept.
+/// Nonzero = dropped. All other masks say what is kept. Throws as Keep does.
 class Drop final : public DenseMask {
  public:
   explicit Drop(ScoreView<const std::uint8_t> values) : DenseMask(values, Polarity::kDrop) {}
+  explicit Drop(ScoreView<const bool> values) : DenseMask(values, Polarity::kDrop) {}
   std::string name() const override { return "drop"; }
 };
 
