@@ -19,7 +19,7 @@ SHELL := /bin/bash -o pipefail
 .PHONY: help build demo test test-sanitizers test-long install bench tidy fuzz clean
 
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z-]*:.*## / {printf "make %-12s%s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]*:.*## / {printf "make %-16s%s\n", $$1, $$2}' Makefile
 
 build: ## The command build/release/cli/fovea, the libraries and the tests
 	@tools/install_dependencies.sh

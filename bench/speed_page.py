@@ -29,7 +29,7 @@ fovea's attention compared with {peer}, in float32, on the same processor with t
 - *Forward* and *Backward*: PyTorch's time divided by fovea's.
 - *Share*: the part of the processor's peak rate of fused multiply-adds (FMA) that fovea reaches. The peak is measured by a register-only FMA loop before and after each run. With a causal mask only the kept half of the scores is counted.
 - A figure in brackets is the target. \u25bc marks a figure, ratio or share, that is below its target.
-- A direction of a row reaches its target by its ratio or by its share; where it reaches neither, its ratio is in **bold**.
+- A direction of a row reaches its target by its ratio or by its share; a ratio in **bold** means that it reaches neither.
 
 **Targets of dot products.**
 

@@ -18,7 +18,6 @@
 #include "fovea/base/memory.h"
 #include "fovea/base/option.h"
 #include "fovea/base/random.h"
-#include "fovea/base/size_text.h"
 #include "fovea/config/json.h"
 #include "fovea/simd/isa.h"
 #include "fovea/simd/peak.h"
@@ -90,12 +89,8 @@ void check_problem(const Problem& p) {
         "bench attention: {} x {} scores are more than any machine computes", rows, p.length);
   // q, k, v, o, their gradients, and the log-sum-exp.
   const double bytes = 4.0 * static_cast<double>(rows) * (8 * static_cast<double>(p.head_dim) + 1);
-  const MemoryLimit memory = available_memory();
-  if (bytes <= static_cast<double>(memory.bytes)) return;
-  throw Error(ErrorCode::kOutOfMemory,
-              fmt::format("bench attention: the tensors take {}; {} are available ({})",
-                          size_text(bytes), size_text(memory.bytes), memory.reason),
-              "choose a smaller --batch, --heads, --length or --head-dim");
+  require_memory("bench attention: the tensors", bytes,
+                 "choose a smaller --batch, --heads, --length or --head-dim");
 }
 
 // One tensor [B, L, H, D] of normal numbers, or of zeros; it begins where a cache line does, as

@@ -90,9 +90,8 @@ LanguageModelSettings newest_settings(const fs::path& folder, std::vector<fs::pa
 }
 
 // The settings that a run began with, and beside them those with which it went on.
-void describe_settings(const fs::path& folder, const std::vector<fs::path>& checkpoints) {
+void describe_settings(const fs::path& folder, LanguageModelSettings now) {
   LanguageModelSettings began = load_settings(folder);
-  LanguageModelSettings now = newest_settings(folder, checkpoints);
   const std::vector<Field> before = fields_of(began), after = fields_of(now);
   for (std::size_t i = 0; i < before.size(); ++i) {
     const std::string was = value_text(before[i]), is = value_text(after[i]);
@@ -121,8 +120,7 @@ struct Model {
   }
   // The update of the weights; -1 where nothing says it.
   index step() const {
-    const auto step = weights.metadata.find("step");
-    if (step != weights.metadata.end()) return std::stoll(step->second);
+    if (const auto update = update_of(weights, folder)) return *update;
     const Manifest manifest = read_manifest(folder);
     return manifest.kind == "checkpoint" ? manifest.step : -1;
   }
@@ -138,10 +136,9 @@ std::string how_far(index step, const std::string& stop_after) {
                      std::floor(100 * static_cast<double>(step) / length.value));
 }
 
-void describe_training(const Model& model) {
+void describe_training(const Model& model, const std::string& stop_after) {
   const RunSummary& run = model.training;
   if (run.step == 0) return;
-  const std::string stop_after = newest_settings(model.folder, model.checkpoints).recipe.stop_after;
   print(fmt::format("training: {}, {} target tokens, {}\n", how_far(run.step, stop_after),
                     run.tokens, format_duration(run.seconds)));
   if (run.best_step >= 0) {
@@ -159,8 +156,9 @@ void describe(const Model& model) {
   print(fmt::format("language model, {} parameters in {} tensors", model.parameters(),
                     model.weights.tensors.size()));
   print(model.step() < 0 ? "\n" : fmt::format(", of update {}\n", model.step()));
-  describe_training(model);
-  describe_settings(model.folder, model.checkpoints);
+  const LanguageModelSettings now = newest_settings(model.folder, model.checkpoints);
+  describe_training(model, now.recipe.stop_after);
+  describe_settings(model.folder, now);
   for (const NamedTensor& named : model.weights.tensors) {
     print(fmt::format("  {:<48} {}\n", named.name, named.tensor.describe()));
   }

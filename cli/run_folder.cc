@@ -216,14 +216,18 @@ void RunFolder::clear() const {
   remove_leftovers(folder_);
 }
 
-bool RunFolder::remove_unsaved() const {
-  const bool is_new = use_ != FolderUse::kResume && lock_.is_in_place();
-  if (!is_new || fs::exists(folder_ / kWeightsName) ||
-      !checkpoint_steps(checkpoints_of(folder_)).empty()) {
-    return false;
+bool RunFolder::remove_unsaved() const noexcept {
+  try {
+    const bool is_new = use_ != FolderUse::kResume && lock_.is_in_place();
+    if (!is_new || fs::exists(folder_ / kWeightsName) ||
+        !checkpoint_steps(checkpoints_of(folder_)).empty()) {
+      return false;
+    }
+    clear();
+    return true;
+  } catch (const std::exception&) {
+    return false;  // an error is under way already, and says more
   }
-  clear();
-  return true;
 }
 
 StoredRun read_run(const Place& place) {

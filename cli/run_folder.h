@@ -50,7 +50,7 @@ class RunFolder {
   void clear() const;
 
   /// After a failure: removes a new run that has saved no weights. Says whether it did.
-  bool remove_unsaved() const;
+  bool remove_unsaved() const noexcept;
 
  private:
   class MadeFolders {

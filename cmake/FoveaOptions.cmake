@@ -24,8 +24,8 @@ if(FOVEA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # The standard library's and fmt's headers are a third of what most files take to compile. The first
-# target of a kind (their flags must be the same) precompiles them, the others use that. Off, each
-# file has to include what it uses: `make tidy` is built so.
+# target of a kind (their flags must be the same) precompiles them, the others use that. Builds
+# with checks do without, so that each file has to include what it uses.
 option(FOVEA_PRECOMPILE_HEADERS "Precompile the headers of other projects" ${PROJECT_IS_TOP_LEVEL})
 set(FOVEA_COMMON_HEADERS
   <fmt/format.h> <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <limits> <memory>

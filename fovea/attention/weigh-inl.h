@@ -74,8 +74,8 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
 }
 
 /// After WeighRows, for softmax: the gradient of the score of a weight of 1 becomes 0, as it is
-/// where one weight is 1 and the rest are 0. Value parts need it said: they add to o and to dp
-/// apart, so that dp - delta is no longer exactly 0.
+/// where one weight is 1 and the rest are 0. With value parts o and dp are rounded differently, so
+/// dp - delta is not exactly 0. NaN and infinity stay, as NaN.
 template <class T>
 void ClearWholeWeights(const WeighedTile<T>& tile) {
   constexpr Tag<T> d;
@@ -83,7 +83,8 @@ void ClearWholeWeights(const WeighedTile<T>& tile) {
   for (index n = 0; n < tile.queries * tile.stride; n += kLanes<T>) {
     const auto is_whole = hn::Eq(hn::Load(d, tile.s + n), whole);
     if (hn::AllFalse(d, is_whole)) continue;
-    hn::Store(hn::IfThenZeroElse(is_whole, hn::Load(d, tile.dp + n)), d, tile.dp + n);
+    const auto ds = hn::Load(d, tile.dp + n);
+    hn::Store(hn::IfThenElse(is_whole, hn::Mul(ds, hn::Zero(d)), ds), d, tile.dp + n);
   }
 }
 

@@ -7,23 +7,11 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
-#include "fovea/base/size_text.h"
 #include "fovea/task/attention_parts.h"
 
 namespace fovea {
 
 namespace {
-
-void require_memory(std::string_view name, const Shape& shape, index value_bytes) {
-  const double bytes = static_cast<double>(shape.size()) * static_cast<double>(value_bytes);
-  const MemoryLimit memory = available_memory();
-  if (bytes <= static_cast<double>(memory.bytes)) return;
-  throw Error(
-      ErrorCode::kOutOfMemory,
-      fmt::format("attention: {} {} takes {}; {} are available ({})", name, to_string(shape),
-                  size_text(bytes), size_text(memory.bytes), memory.reason),
-      "ask for less to be seen, or for fewer rows");
-}
 
 // A tensor of four axes; V may be const.
 template <class V, class AnyTensor>
@@ -53,7 +41,9 @@ AttentionCall<T>::AttentionCall(const AttentionSettings& asked, const AttentionT
 
 template <class T>
 Tensor& AttentionCall<T>::new_out(std::string_view name, const Shape& shape, DType dtype) {
-  require_memory(name, shape, byte_size(dtype));
+  require_memory(fmt::format("attention: {} {}", name, to_string(shape)),
+                 static_cast<double>(shape.size()) * static_cast<double>(byte_size(dtype)),
+                 "ask for less to be seen, or for fewer rows");
   return out.emplace_back(NamedTensor{std::string(name), Tensor(shape, dtype)}).tensor;
 }
 

@@ -146,9 +146,14 @@ SavedCheckpoint save_checkpoint(const fs::path& folder, index step,
     throw;
   }
   // What was exchanged, and what could not be removed before, is removed with what is too old.
-  Remover after{prune_checkpoints(folder, step, keep)};
-  for (const index later : checkpoint_steps(folder)) {
-    if (later > step) after.remove_checkpoint(folder, later);
+  Remover after;
+  try {
+    after.warnings = prune_checkpoints(folder, step, keep);
+    for (const index later : checkpoint_steps(folder)) {
+      if (later > step) after.remove_checkpoint(folder, later);
+    }
+  } catch (const Error& error) {
+    after.warnings.push_back(error.what());  // the checkpoint is there; the next save tries again
   }
   return {target, std::move(after.warnings)};
 }

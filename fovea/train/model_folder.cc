@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/train/model_folder.h"
 
+#include <charconv>
+#include <system_error>
+
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/tensor/checksum.h"
@@ -114,6 +117,19 @@ std::string read_model_file(const fs::path& folder, std::string_view name) {
 
 Safetensors read_model_weights(const fs::path& folder) {
   return parsed_weights(folder, model_manifest(folder));
+}
+
+std::optional<index> update_of(const Safetensors& weights, const fs::path& folder) {
+  const auto found = weights.metadata.find("step");
+  if (found == weights.metadata.end()) return std::nullopt;
+  const std::string& text = found->second;
+  index update = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), update);
+  if (error != std::errc() || end != text.data() + text.size() || update < 0) {
+    fail(ErrorCode::kModelDamaged, "{}: step: expected a number of updates, got '{}'",
+         (folder / kWeightsName).string(), text);
+  }
+  return update;
 }
 
 std::vector<FileCheck> verify_model_folder(const fs::path& folder) {

@@ -10,11 +10,13 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/types.h"
 #include "fovea/tensor/safetensors.h"
 #include "fovea/train/manifest.h"
 
@@ -36,6 +38,10 @@ std::string read_model_file(const std::filesystem::path& folder, std::string_vie
 
 /// The weights, verified. Throws kModelMissing if the folder has none (yet), kModelDamaged.
 Safetensors read_model_weights(const std::filesystem::path& folder);
+
+/// The update after which the weights in `folder` were saved, as their metadata says; nothing where
+/// it says none. Throws kModelDamaged if that is no number of updates.
+std::optional<index> update_of(const Safetensors& weights, const std::filesystem::path& folder);
 
 struct FileCheck {
   std::string name;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/train/optimizer.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "fovea/base/check.h"
@@ -24,15 +22,19 @@ void take(Tensor& into, const Safetensors& from, const std::string& name, std::s
   into.copy_from(*tensor);
 }
 
-// No update has saved such moments: they would make the weights of the next one no numbers.
-void require_moments(const Tensor& moments, float least, const std::string& name) {
-  const Vec<const float> values = moments.vec<float>();
-  if (std::all_of(values.begin(), values.end(),
-                  [&](float x) { return std::isfinite(x) && x >= least; })) {
-    return;
-  }
+[[noreturn]] void fail_moments(const std::string& name, std::string_view what) {
   fail(ErrorCode::kModelDamaged, "optimizer.safetensors: tensor '{}' holds a value that {}", name,
-       least < 0 ? "is not finite" : "is below 0 or not finite");
+       what);
+}
+
+// No update has saved other moments. A square may have overflowed: v may be infinite.
+void require_moments(const Tensor& m, const Tensor& v, const std::string& name) {
+  for (const float x : m.vec<float>()) {
+    if (!std::isfinite(x)) fail_moments(name + ".m", "is not finite");
+  }
+  for (const float x : v.vec<float>()) {
+    if (!(x >= 0)) fail_moments(name + ".v", "is below 0 or no number");
+  }
 }
 
 }  // namespace
@@ -78,8 +80,7 @@ void Optimizer::restore(const Safetensors& state) {
   for (auto& [p, m, v] : moments_) {
     take(m, state, p->name + ".m", "optimizer.safetensors");
     take(v, state, p->name + ".v", "optimizer.safetensors");
-    require_moments(m, std::numeric_limits<float>::lowest(), p->name + ".m");
-    require_moments(v, 0, p->name + ".v");
+    require_moments(m, v, p->name);
   }
 }
 

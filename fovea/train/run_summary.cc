@@ -33,7 +33,8 @@ RunSummary summary_of_checkpoints(const fs::path& folder) {
   for (; !steps.empty(); steps.pop_back()) {
     try {
       return summary_of_checkpoint(checkpoint_path(folder, steps.back()));
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kOutOfMemory) throw;  // which says nothing about it
     }
   }
   return {};

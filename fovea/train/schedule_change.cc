@@ -31,6 +31,7 @@ class Change {
   // Options that go on at `reached`; those that would jump as well are left out.
   std::string ways(TrainOptions options, double reached) const {
     std::vector<std::string> ways;
+    if (rounded(reached) <= 0) return {};  // nothing is learned from there on
     options.lr = std::max(rounded(reached), options.min_lr);
     options.schedule = ScheduleKind::kConstant;
     if (near(rate(options), reached, 0.01)) {

@@ -63,16 +63,9 @@ StateFile state_file_of(const Checkpoint& checkpoint) {
 // The update that the model in a run folder is of; nothing if there is none that is whole.
 std::optional<index> step_of_model(const std::filesystem::path& folder) {
   try {
-    const SafetensorsMetadata metadata = read_model_weights(folder).metadata;
-    const auto step = metadata.find("step");
-    if (step == metadata.end()) return std::nullopt;
-    return std::stoll(step->second);
-  } catch (const std::bad_alloc&) {
-    throw;  // which says nothing about the model
+    return update_of(read_model_weights(folder), folder);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::kOutOfMemory) throw;
-    return std::nullopt;
-  } catch (const std::exception&) {
+    if (error.code() == ErrorCode::kOutOfMemory) throw;  // which says nothing about the model
     return std::nullopt;
   }
 }

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "tests/attention/table.h"
 #include "tests/isa.h"
@@ -116,6 +118,18 @@ TEST(OneKey, TheFirstRowUnderACausalMask) {
           std::all_of(call.dq.begin(), call.dq.begin() + 2 * 16, [](float x) { return x == 0; }));
       EXPECT_FALSE(all_zero(call.dq));
     }
+  });
+}
+
+// A diverging model is noticed.
+TEST(OneKey, AGradientThatIsNoNumberIsNotTakenForZero) {
+  for_each_isa([] {
+    Call<float> call({.T = 8, .S = 1, .D = 4, .Dv = PartData<float>::kDv}, 8);
+    call.d_o[0] = std::numeric_limits<float>::quiet_NaN();
+    PartData<float> parts;
+    call.run({.values = value_table<float>().back().make(parts)});
+    EXPECT_TRUE(std::isnan(call.dq[0]));
+    EXPECT_EQ(call.dq[4], 0) << "of the next row";
   });
 }
 

@@ -228,6 +228,13 @@ class ForgedFolders(CommandTest):
         checkpoint = self.forged(tensors("model.safetensors", not_a_number)) / CHECKPOINT
         self.assert_error(self.said("generate", checkpoint, "the"), 4, "the model gives no token a probability")
 
+    def test_weights_of_no_update_are_damage(self):
+        for step in ("final", "9" * 30, "-1", "6 "):
+            self.forged(lambda folder: forged.forge_tensors(
+                folder.parents[1] / "model.safetensors",
+                lambda header, _, step=step: header["__metadata__"].update(step=step)))
+            self.assert_error(self.said("inspect", self.folder / "forged"), 4, "step: expected a number of updates")
+
     def test_another_kind_is_no_checkpoint(self):
         run = self.forged(listed(lambda body: body.update(kind="other")))
         self.assert_error(self.resume(run), 2, "is not of the run in")

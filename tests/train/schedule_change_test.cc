@@ -41,6 +41,16 @@ TEST(ScheduleChange, WaysThatWouldJumpAreNotOffered) {
   EXPECT_THAT(text, Not(HasSubstr("wsd"))) << "its decay would have begun";
 }
 
+TEST(ScheduleChange, NoWayGoesOnFromZero) {
+  TrainOptions before;
+  before.min_lr = 0;
+  TrainOptions now = before;
+  now.stop_after = "4000u";
+  const std::string text = schedule_change(before, now, 100, {.step = 2000, .seconds = 60});
+  EXPECT_THAT(text, HasSubstr("learning rate 0 -> "));
+  EXPECT_THAT(text, Not(HasSubstr("--lr")));
+}
+
 TEST(ScheduleChange, AJumpThatWasAskedForIsToldAlone) {
   EXPECT_EQ(change_at(2000,
                       [](TrainOptions& o) {
