@@ -73,7 +73,7 @@ ScoreView<V> AttentionCall<T>::scores_out(std::string_view name, index rows, ind
 
 template <class T>
 Tensor& AttentionCall<T>::new_gradient(std::string_view name) {
-  return new_out("d" + std::string(name), tensors.at(name).shape());
+  return new_out(fmt::format("d{}", name), tensors.at(name).shape());
 }
 
 template <class T>

@@ -36,7 +36,7 @@ TEST(AttentionCall, WhatDoesNotFitIsSaidBeforeItIsTaken) {
                                  attention_tensor_specs(), "in.npz");
   const AttentionSettings settings{.observe = "weights"};
   EXPECT_THROWS(AttentionCall<float>(settings, tensors), kOutOfMemory,
-                "attention: weights [1, 1, 4194304, 4194304] takes 64.0 TiB");
+                "attention: weights [1, 1, 4194304, 4194304] would take 64.0 TiB");
 }
 
 }  // namespace
