@@ -250,12 +250,12 @@ TEST(AttentionPoison, ReachesNobodyThroughAMask) {
                                                       {63, 95},  {65, 97},  {128, 129}, {129, 255},
                                                       {70, 257}, {130, 300}};
 #endif
+  // Each instruction set sees every size, and over the sizes every poison.
+  std::size_t run = 0;
   for_each_isa([&] {
     for (const auto& [T, S] : sizes) {
-      for (const float poison : poisons) {
-        Poisoned(T, S, poison).expect_harmless();
-        if (::testing::Test::HasFailure()) return;
-      }
+      Poisoned(T, S, poisons[run++ % poisons.size()]).expect_harmless();
+      if (::testing::Test::HasFailure()) return;
     }
   });
 }
