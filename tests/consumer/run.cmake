@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds tests/consumer/WAY against what BUILD would install (COMPONENTS of it), or with SOURCE inside
 # it, and runs it.
+cmake_minimum_required(VERSION 3.25)
+
 set(scratch ${BUILD}/consumer/${WAY})
 file(REMOVE_RECURSE ${scratch})
 
