@@ -117,7 +117,7 @@ void check_sizes(const std::string& output, std::span<const NamedTensor> results
   try {
     check_tensor_sizes(output, results);
   } catch (const Error& error) {
-    throw Error(ErrorCode::kWrite, fmt::format("{}: {}", output, error.what()), error.hint());
+    throw error.with(ErrorCode::kWrite, fmt::format("{}: {}", output, error.what()));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/base/folder.h"
+#include "fovea/base/words.h"
 #include "fovea/task/language_model.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
@@ -30,11 +31,6 @@ constexpr std::array<std::string_view, 2> kEarlyFiles = {"config.json", "tokeniz
 // A run is known by its manifest, which comes last.
 bool is_run(const fs::path& folder) { return fs::exists(folder / kManifestName); }
 
-bool is_number(std::string_view text) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
-}
-
 // "config.json.tmp.1234.0", of a process that was killed while it wrote.
 bool is_leftover(std::string_view name) {
   constexpr std::string_view kMark = ".tmp.";
@@ -43,8 +39,8 @@ bool is_leftover(std::string_view name) {
   const std::string_view numbers = name.substr(mark + kMark.size());
   const std::size_t dot = numbers.find('.');
   return std::find(kOurFiles.begin(), kOurFiles.end(), name.substr(0, mark)) != kOurFiles.end() &&
-         dot != std::string_view::npos && is_number(numbers.substr(0, dot)) &&
-         is_number(numbers.substr(dot + 1));
+         dot != std::string_view::npos && is_all_digits(numbers.substr(0, dot)) &&
+         is_all_digits(numbers.substr(dot + 1));
 }
 
 // Whether a file that comes before the manifest is what fovea writes, and reads, under that name.

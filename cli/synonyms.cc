@@ -7,6 +7,8 @@
 #include <array>
 #include <cctype>
 
+#include "fovea/base/words.h"
+
 namespace fovea::cli {
 
 namespace {
@@ -111,15 +113,6 @@ constexpr std::array kLengths = {
             'u', "2000"},
     Lengths{"epochs max-epochs num-epochs n-epochs num-train-epochs epoch", 'e', "10"}};
 
-bool lists(std::string_view names, std::string_view name) {
-  for (std::size_t begin = 0; begin < names.size();) {
-    const std::size_t end = std::min(names.find(' ', begin), names.size());
-    if (names.substr(begin, end - begin) == name) return true;
-    begin = end + 1;
-  }
-  return false;
-}
-
 // "--Max_Iters" as the table has it.
 std::string plain_name(std::string_view word) {
   std::string name(word.substr(std::min(word.find_first_not_of('-'), word.size())));
@@ -129,11 +122,6 @@ std::string plain_name(std::string_view word) {
   return name;
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 }  // namespace
 
 std::string hint_for_synonym(std::string_view command, std::span<const std::string> options,
@@ -141,14 +129,14 @@ std::string hint_for_synonym(std::string_view command, std::span<const std::stri
   const std::string name = plain_name(word);
   if (command == "train lm") {
     for (const auto& [names, unit, example] : kLengths) {
-      if (!lists(names, name)) continue;
-      return fmt::format("did you mean --stop-after {}{}?", is_number(value) ? value : example,
+      if (!has_word(names, ' ', name)) continue;
+      return fmt::format("did you mean --stop-after {}{}?", is_all_digits(value) ? value : example,
                          unit);
     }
   }
   for (const Synonyms& synonyms : kSynonyms) {
     const bool here = synonyms.command.empty() || synonyms.command == command;
-    if (!here || !lists(synonyms.names, name)) continue;
+    if (!here || !has_word(synonyms.names, ' ', name)) continue;
     if (!synonyms.hint.starts_with("--")) return std::string(synonyms.hint);
     // An option of most commands is not one of all.
     if (std::find(options.begin(), options.end(), synonyms.hint) == options.end()) continue;

@@ -43,8 +43,15 @@ endfunction()
 # fovea_install_pc(NAME COMPONENT DESCRIPTION REQUIRES room...): NAME.pc. Libraries are static, so the
 # order counts: a room stands before those that it stands on, which are named before it.
 function(fovea_install_pc name component description requires)
-  file(RELATIVE_PATH FOVEA_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-  string(REGEX REPLACE "/$" "" FOVEA_PC_PREFIX ${FOVEA_PC_PREFIX})
+  if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+    set(FOVEA_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+  else()
+    file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+    string(REGEX REPLACE "/$" "" FOVEA_PC_PREFIX "\${pcfiledir}/${up}")
+  endif()
+  # A folder that is absolute takes the place of ${prefix}/FOLDER.
+  cmake_path(APPEND FOVEA_PC_LIBDIR "\${prefix}" ${CMAKE_INSTALL_LIBDIR})
+  cmake_path(APPEND FOVEA_PC_INCLUDEDIR "\${prefix}" ${CMAKE_INSTALL_INCLUDEDIR})
   set(FOVEA_PC_NAME ${name})
   set(FOVEA_PC_DESCRIPTION ${description})
   set(FOVEA_PC_REQUIRES ${requires})

@@ -8,7 +8,8 @@ namespace fovea {
 
 namespace {
 
-// Half an ulp of 1024 is 6e-5 in float. An empty row has lse -infinity, which is exact.
+// 1024 for float and 2^39 for double: half an ulp of it is 6e-5. An empty row has lse -infinity,
+// which is exact.
 template <class T>
 bool is_rounded(T lse) {
   constexpr T kLarge = T{1} / (std::numeric_limits<T>::epsilon() * T{1 << 13});

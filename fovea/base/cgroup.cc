@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "fovea/base/system_files.h"
+#include "fovea/base/words.h"
 
 namespace fovea {
 
@@ -18,16 +19,6 @@ namespace fs = std::filesystem;
 
 // Version 1 writes "no limit" as the largest number of whole pages.
 constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
-
-// Does a list "cpu,cpuacct" hold this name?
-bool lists(std::string_view list, std::string_view name) {
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    if (list.substr(begin, end - begin) == name) return true;
-    begin = end + 1;
-  }
-  return false;
-}
 
 // A hierarchy of groups: that of a controller of version 1, or, where `controller` is empty, that
 // of version 2.
@@ -45,7 +36,8 @@ fs::path own_group(const fs::path& root, std::string_view controller) {
     const std::size_t second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
-    const bool meant = controller.empty() ? controllers.empty() : lists(controllers, controller);
+    const bool meant =
+        controller.empty() ? controllers.empty() : has_word(controllers, ',', controller);
     if (meant) return line.substr(second + 1);
   }
   return "/";
@@ -62,8 +54,8 @@ std::optional<Hierarchy> find_hierarchy(const fs::path& root, std::string_view c
     std::string id, parent, device, mounted, point, type, source, options;
     before >> id >> parent >> device >> mounted >> point;
     after >> type >> source >> options;
-    const bool meant =
-        controller.empty() ? type == "cgroup2" : type == "cgroup" && lists(options, controller);
+    const bool meant = controller.empty() ? type == "cgroup2"
+                                          : type == "cgroup" && has_word(options, ',', controller);
     if (meant) return Hierarchy{controller, root / fs::path(point).relative_path(), mounted};
   }
   return std::nullopt;

@@ -21,8 +21,15 @@ static_assert(in_enum_order(), "kErrorCodes lists the codes in the order of the 
 const ErrorCodeInfo& info(ErrorCode code) { return kErrorCodes[static_cast<std::size_t>(code)]; }
 
 Error::Error(ErrorCode code, const std::string& message, std::string hint)
-    : std::runtime_error(message), code_(code), hint_(std::move(hint)) {
-  if (hint_.empty()) hint_ = info(code).hint;
+    : std::runtime_error(message),
+      code_(code),
+      has_own_hint_(!hint.empty()),
+      hint_(std::move(hint)) {
+  if (!has_own_hint_) hint_ = info(code).hint;
+}
+
+Error Error::with(ErrorCode code, const std::string& message, std::string hint) const {
+  return {code, message, has_own_hint_ ? hint_ : std::move(hint)};
 }
 
 }  // namespace fovea

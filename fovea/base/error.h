@@ -104,9 +104,15 @@ class Error : public std::runtime_error {
 
   ErrorCode code() const { return code_; }
   const std::string& hint() const { return hint_; }
+  bool has_own_hint() const { return has_own_hint_; }
+
+  /// This error under another code and message. It keeps its own hint; the hint of its code gives
+  /// way to `hint`, or to that of the new code.
+  Error with(ErrorCode code, const std::string& message, std::string hint = {}) const;
 
  private:
   ErrorCode code_;
+  bool has_own_hint_;
   std::string hint_;
 };
 

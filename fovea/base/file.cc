@@ -99,21 +99,18 @@ std::string read_all(int fd, std::size_t expected, const fs::path& path) {
   return bytes;
 }
 
+// Of "a/b/", too, it is "a".
+fs::path parent_of(const fs::path& path) {
+  return path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
+}
+
 // Appends to `made` each folder as it is created.
 void create_missing(const fs::path& path, std::vector<fs::path>& made) {
   std::error_code error;
   if (fs::is_directory(path, error)) return;
-  const fs::path parent =
-      path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
+  const fs::path parent = parent_of(path);
   if (!parent.empty()) create_missing(parent, made);
-  const Folder folder(parent);
-  if (::mkdir(path.c_str(), 0777) == 0) {
-    made.push_back(path);
-  } else if (errno != EEXIST) {
-    fail_writing(path, "create the folder", errno);
-  }
-  if (!fs::is_directory(path, error)) fail_writing(path, "create the folder", ENOTDIR);
-  folder.flush();
+  if (create_folder(path)) made.push_back(path);
 }
 
 [[noreturn]] void fail_too_large(const fs::path& path, std::uint64_t bytes) {
@@ -208,6 +205,22 @@ void exchange_folders(const fs::path& a, const fs::path& b) {
   parent.flush();
 }
 
+bool create_folder(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return false;
+  const Folder parent(parent_of(path));
+  const bool made = ::mkdir(path.c_str(), 0777) == 0;
+  if (!made && errno != EEXIST) fail_writing(path, "create the folder", errno);
+  if (!fs::is_directory(path, error)) fail_writing(path, "create the folder", ENOTDIR);
+  try {
+    parent.flush();
+  } catch (...) {
+    if (made) ::rmdir(path.c_str());
+    throw;
+  }
+  return made;
+}
+
 std::vector<fs::path> create_folders(const fs::path& path) {
   std::vector<fs::path> made;
   try {
@@ -227,6 +240,13 @@ void remove_file(const fs::path& path) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_writing(path, "remove", errno);
 }
 
+bool leads_to(const fs::path& path, int file) {
+  struct stat ours {
+  }, there{};
+  return ::fstat(file, &ours) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
 HeldFolder::HeldFolder(fs::path path)
     : path_(std::move(path)), fd_(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
   if (fd_ < 0) fail_writing(path_, "open the folder", errno);
@@ -234,12 +254,7 @@ HeldFolder::HeldFolder(fs::path path)
 
 HeldFolder::~HeldFolder() { ::close(fd_); }
 
-bool HeldFolder::is_in_place() const {
-  struct stat ours {
-  }, there{};
-  return ::fstat(fd_, &ours) == 0 && ::stat(path_.c_str(), &there) == 0 &&
-         ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
-}
+bool HeldFolder::is_in_place() const { return leads_to(path_, fd_); }
 
 std::uintmax_t free_disk_bytes(const fs::path& path) {
   std::error_code error;

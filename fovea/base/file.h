@@ -32,6 +32,10 @@ void publish_folder(const std::filesystem::path& folder, const std::filesystem::
 /// where the file system cannot), and that is flushed. Throws kWrite.
 void exchange_folders(const std::filesystem::path& a, const std::filesystem::path& b);
 
+/// Creates one folder, durably, in a folder that is there; false if it was there already. On
+/// failure it leaves none. Throws kWrite, kDiskFull.
+bool create_folder(const std::filesystem::path& path);
+
 /// Creates the folder and its parents, durably, and returns those that were not there before, the
 /// outermost first. On failure it leaves none of them. Throws kWrite, kDiskFull.
 std::vector<std::filesystem::path> create_folders(const std::filesystem::path& path);
@@ -42,6 +46,9 @@ void remove_empty_folders(std::span<const std::filesystem::path> folders);
 
 /// Removes a file, if it is there. Throws kWrite.
 void remove_file(const std::filesystem::path& path);
+
+/// Whether the path leads to this open file or folder: not if that was moved or removed.
+bool leads_to(const std::filesystem::path& path, int file);
 
 /// A folder that is held open, so that another one which gets its name later is told from it.
 class HeldFolder {

@@ -21,9 +21,9 @@ struct CloseFolder {
 };
 using OpenFolder = std::unique_ptr<DIR, CloseFolder>;
 
-// A folder below another one that is open; nothing, and errno, if it cannot be opened.
-OpenFolder open_folder(int parent, const char* name) {
-  const int file = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+// A folder, its path relative to one that is open; nothing, and errno, if it cannot be opened.
+OpenFolder open_folder(int parent, const char* path, int flags) {
+  const int file = ::openat(parent, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
   if (file < 0) return nullptr;
   OpenFolder folder(::fdopendir(file));
   if (folder == nullptr) {
@@ -55,7 +55,7 @@ void for_each_name(DIR* folder, std::error_code& error, F&& f) {
 void remove_below(int parent, const char* name, std::error_code& error) {
   if (::unlinkat(parent, name, 0) == 0 || errno == ENOENT) return;
   if (errno != EISDIR) return note(error);
-  const OpenFolder folder = open_folder(parent, name);
+  const OpenFolder folder = open_folder(parent, name, O_NOFOLLOW);
   if (folder == nullptr) return note(error);
   for_each_name(folder.get(), error,
                 [&](const char* inside) { remove_below(::dirfd(folder.get()), inside, error); });
@@ -67,7 +67,7 @@ void remove_below(int parent, const char* name, std::error_code& error) {
 std::vector<std::string> names_in(const std::filesystem::path& folder, std::error_code& error) {
   error.clear();
   std::vector<std::string> names;
-  const OpenFolder open(::opendir(folder.c_str()));
+  const OpenFolder open = open_folder(AT_FDCWD, folder.c_str(), 0);
   if (open == nullptr) {
     note(error);
   } else {

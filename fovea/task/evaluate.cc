@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/data/corpus.h"
 #include "fovea/task/memory.h"
@@ -24,6 +25,10 @@ TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loade
                  "free some memory, or use a machine that has more");
   Tape tape(context, TapeMode::kInference);
   const SetLoss loss = loss_of(tape, *loaded.model, set, {}).value();
+  if (!std::isfinite(loss.mean())) {
+    fail(ErrorCode::kModelDamaged, "the loss of the text is {}: expected a finite number",
+         loss.mean());
+  }
   const std::vector<std::int32_t> bytes_of_token = loaded.tokenizer->bytes_predicted();
   index bytes = 0;
   for (index i = 0; i < set.size(); ++i) bytes += bytes_predicted(set[i], bytes_of_token);

@@ -25,7 +25,7 @@ struct TextScore {
 };
 
 /// Of the files one after another, cut as the model's own validation text was. Throws as read_text
-/// does, and kInputTooSmall.
+/// does, and kInputTooSmall; kModelDamaged if the loss is not finite.
 TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loaded,
                         std::span<const std::string> files);
 

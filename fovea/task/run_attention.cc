@@ -30,10 +30,8 @@ auto with_call(const AttentionSettings& settings, const AttentionTensors& tensor
     return f(AttentionCall<float>(settings, tensors));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kShape) throw;
-    throw Error(ErrorCode::kShape, fmt::format("{}: {}", tensors.where(), error.what()),
-                error.hint() == info(ErrorCode::kShape).hint
-                    ? "fovea attention --help lists the tensors and their shapes"
-                    : error.hint());
+    throw error.with(ErrorCode::kShape, fmt::format("{}: {}", tensors.where(), error.what()),
+                     "fovea attention --help lists the tensors and their shapes");
   }
 }
 

@@ -61,7 +61,7 @@ auto as_input(F&& f) {
     const bool damaged =
         error.code() == ErrorCode::kModelDamaged || error.code() == ErrorCode::kModelWrongKind;
     if (!damaged) throw;
-    throw Error(ErrorCode::kInputFormat, error.what(), error.hint());
+    throw error.with(ErrorCode::kInputFormat, error.what());
   }
 }
 

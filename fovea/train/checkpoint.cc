@@ -128,7 +128,7 @@ const std::string& Checkpoint::bytes(std::string_view name) const {
 SavedCheckpoint save_checkpoint(const fs::path& folder, index step,
                                 const std::vector<NamedFile>& files, index keep) {
   check(step >= 0 && keep >= 1, "checkpoint: step {} cannot be saved, keeping {}", step, keep);
-  const std::vector<fs::path> made = create_folders(folder);
+  const bool made = create_folder(folder);
   const fs::path temporary = temporary_path(folder, step), target = checkpoint_path(folder, step);
   Remover before;
   try {
@@ -142,7 +142,7 @@ SavedCheckpoint save_checkpoint(const fs::path& folder, index step,
     }
   } catch (...) {
     before.remove_folder(temporary);
-    remove_empty_folders(made);
+    if (made) ::rmdir(folder.c_str());
     throw;
   }
   // What was exchanged, and what could not be removed before, is removed with what is too old.

@@ -51,9 +51,11 @@ struct SavedCheckpoint {
   std::vector<std::string> warnings;  ///< of what should be removed and could not be
 };
 
-/// Saves the files as `folder`/step-NNNNNN. They are written into a temporary folder, flushed,
-/// listed in its manifest, and appear by one rename; on an error nothing has changed and nothing is
-/// left over. If the step was saved before, the new folder takes its place.
+/// Saves the files as `folder`/step-NNNNNN. The folder is created if need be, those above it are
+/// not: a run that was moved away does not come back as a folder with one checkpoint. The files are
+/// written into a temporary folder, flushed, listed in its manifest, and appear by one rename; on
+/// an error nothing has changed and nothing is left over. If the step was saved before, the new
+/// folder takes its place.
 ///
 /// Then prune_checkpoints keeps the newest `keep` (at least 1), and those of later steps are
 /// removed as well: who goes on from an earlier checkpoint gives up what came after it. The caller

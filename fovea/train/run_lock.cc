@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <string>
 
 #include "fovea/base/check.h"
+#include "fovea/base/file.h"
 
 namespace fovea {
 
@@ -48,14 +48,6 @@ bool is_taken(int file, int operation) {
   return false;
 }
 
-// The process before may have removed its file between our open and our lock.
-bool is_still(const fs::path& path, int file) {
-  struct stat ours {
-  }, there{};
-  return ::fstat(file, &ours) == 0 && ::stat(path.c_str(), &there) == 0 &&
-         ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
-}
-
 }  // namespace
 
 RunLock::RunLock(const fs::path& folder) : path_(folder / kLockName) {
@@ -66,7 +58,8 @@ RunLock::RunLock(const fs::path& folder) : path_(folder / kLockName) {
                   "check the folder and its permissions");
     }
     if (is_taken(file, LOCK_EX)) fail_locked(folder, file);
-    if (!is_still(path_, file)) {
+    // The process before may have removed its file between our open and our lock.
+    if (!leads_to(path_, file)) {
       ::close(file);
       continue;
     }
@@ -86,7 +79,7 @@ RunLock::~RunLock() {
   ::close(file_);
 }
 
-bool RunLock::is_in_place() const { return is_still(path_, file_); }
+bool RunLock::is_in_place() const { return leads_to(path_, file_); }
 
 void require_unlocked(const fs::path& folder) {
   const int file = ::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -51,5 +51,18 @@ TEST(Error, HasTheHintOfItsCodeIfItHasNone) {
   }
 }
 
+TEST(Error, UnderAnotherCodeKeepsItsOwnHintAlone) {
+  const Error own(ErrorCode::kModelDamaged, "a", "do this");
+  EXPECT_EQ(own.with(ErrorCode::kInputFormat, "b: a").hint(), "do this");
+  EXPECT_EQ(own.with(ErrorCode::kInputFormat, "b: a", "or that").hint(), "do this");
+  const Error general(ErrorCode::kModelDamaged, "a");
+  EXPECT_FALSE(general.has_own_hint());
+  const Error other = general.with(ErrorCode::kInputFormat, "b: a");
+  EXPECT_EQ(other.code(), ErrorCode::kInputFormat);
+  EXPECT_STREQ(other.what(), "b: a");
+  EXPECT_EQ(other.hint(), info(ErrorCode::kInputFormat).hint);
+  EXPECT_EQ(general.with(ErrorCode::kInputFormat, "b", "or that").hint(), "or that");
+}
+
 }  // namespace
 }  // namespace fovea

@@ -249,6 +249,15 @@ TEST_F(FileTest, CreatesFoldersWithTheirParents) {
   EXPECT_THROWS(create_folders(path("file/below")), kWrite, "file: cannot create the folder");
 }
 
+TEST_F(FileTest, CreatesOneFolder) {
+  EXPECT_TRUE(create_folder(path("a/")));
+  EXPECT_FALSE(create_folder(path("a")));
+  EXPECT_THROWS(create_folder(path("none/b")), kWrite, "none");
+  EXPECT_FALSE(fs::exists(path("none")));
+  write_file_durably(path("file"), "x");
+  EXPECT_THROWS(create_folder(path("file")), kWrite, "file: cannot create the folder");
+}
+
 TEST_F(FileTest, FoldersThatWereMadeAreKnownAndGoWhereNobodyUsedThem) {
   fs::create_directory(path("a"));
   const std::vector<fs::path> made = create_folders(path("a/b/c"));

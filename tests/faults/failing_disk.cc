@@ -12,6 +12,7 @@
 //
 // Nothing is flushed to the real disk: the machine does not go down in these tests, and flushing
 // would take most of their time.
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -110,7 +111,7 @@ int open_at(int directory, const char* path, int flags, mode_t mode) {
   const bool counts = concerned && (flags & O_PATH) == 0;
   if (fails(counts, creates ? "create" : "open", creates)) return -1;
   const int fd = real<int(int, const char*, int, ...)>("openat")(directory, path, flags, mode);
-  if (concerned) watch(fd, true);
+  watch(fd, concerned);
   return fd;
 }
 
@@ -170,6 +171,15 @@ int close(int fd) {
 ssize_t read(int fd, void* to, std::size_t size) {
   if (fails(is_watched(fd), "read")) return -1;
   return real<ssize_t(int, void*, std::size_t)>("read")(fd, to, size);
+}
+
+dirent* readdir(DIR* folder) {
+  if (fails(is_watched(::dirfd(folder)), "list")) return nullptr;
+  return real<dirent*(DIR*)>("readdir")(folder);
+}
+
+dirent64* readdir64(DIR* folder) {
+  return reinterpret_cast<dirent64*>(readdir(reinterpret_cast<DIR*>(folder)));
 }
 
 ssize_t write(int fd, const void* from, std::size_t size) {

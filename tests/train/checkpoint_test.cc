@@ -233,6 +233,12 @@ TEST_F(CheckpointTest, AFailedSaveChangesNothing) {
   EXPECT_EQ(load_newest_checkpoint(folder_).checkpoint.step, 100);
 }
 
+TEST_F(CheckpointTest, ASaveCreatesNoRun) {
+  const fs::path moved = run_ / "moved";
+  EXPECT_THROWS(save_checkpoint(moved / "checkpoints", 1, files_of(1), 2), kWrite, "moved");
+  EXPECT_FALSE(fs::exists(moved));
+}
+
 TEST_F(CheckpointTest, AFirstSaveThatFailsLeavesNoFolder) {
   const std::vector<NamedFile> long_name = {{std::string(300, 'n'), "x"}};
   EXPECT_THROWS(save_checkpoint(folder_, 200, long_name, 2), kWrite, "cannot create");

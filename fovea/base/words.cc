@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/base/words.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace fovea {
+
+bool has_word(std::string_view list, char separator, std::string_view word) {
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(separator, begin), list.size());
+    if (list.substr(begin, end - begin) == word) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+bool is_all_digits(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace fovea
