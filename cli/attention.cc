@@ -86,7 +86,7 @@ AttentionSettings settings_of(const Arguments& arguments) {
   return settings;
 }
 
-// What can be known to fail is found before anything is computed.
+// Checks the output before anything is computed.
 void check_output(const fs::path& output, const fs::path& input, bool overwrite) {
   check_tensor_path(output);
   const fs::path folder = output.has_parent_path() ? output.parent_path() : fs::path(".");
@@ -104,7 +104,7 @@ void check_output(const fs::path& output, const fs::path& input, bool overwrite)
               "choose another file, or say --overwrite");
 }
 
-// The log begins before OUT is looked for.
+// --log-file must not be OUT: the log is created before OUT is checked.
 void check_log(const Arguments& arguments) {
   const std::string log = arguments.text("log-file"), output = arguments.text("output");
   const auto place = [](const fs::path& path) { return fs::absolute(path).lexically_normal(); };
@@ -159,7 +159,7 @@ Written write(const Context& context, const AttentionSettings& settings,
   return written;
 }
 
-// What a value has to be, where its type alone does not say so.
+// The placeholder of a value whose type alone does not say what it must be.
 std::string placeholder_of(const OptionSpec& option) {
   if (option.name == "causal") return "[=" + option.placeholder + "]";
   if (option.name == "scale") return "X|auto";
@@ -197,7 +197,7 @@ Examples:
   fovea attention in.npz -o out.npz --window 64,0 --backward --observe entropy
   fovea attention in.npz --causal --plan)"};
   for (OptionSpec& option : spec.options) {
-    option.environment.clear();  // what is computed is said by the file and the options alone
+    option.environment.clear();  // only the file and the options decide what is computed
     if (option.name == "causal") option.kind = OptionKind::kOptionalValue;
     option.placeholder = placeholder_of(option);
   }

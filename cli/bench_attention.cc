@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fovea bench attention: the operator's speed as a share of what the machine could do.
+// fovea bench attention: the operator's speed as a share of the machine's peak.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -93,8 +93,8 @@ void check_problem(const Problem& p) {
                  "choose a smaller --batch, --heads, --length or --head-dim");
 }
 
-// One tensor [B, L, H, D] of normal numbers, or of zeros; it begins where a cache line does, as
-// those of every framework do.
+// One tensor [B, L, H, D] of normal random numbers, or of zeros. It begins on a cache line, as
+// tensors of other frameworks do.
 class Values {
  public:
   Values(const Problem& p, std::uint64_t number) {
@@ -119,8 +119,8 @@ double seconds_per_call(const std::function<void()>& work, int calls) {
   return (monotonic_seconds() - begin) / calls;
 }
 
-// Short calls are repeated until a timing is long beside what begins it: threads that wake up,
-// caches.
+// Short calls are repeated, so that the start (threads that wake up, cold caches) is small compared
+// with the timing.
 int calls_for(const std::function<void()>& work) {
   constexpr double kTiming = 0.03;
   work();
@@ -128,8 +128,9 @@ int calls_for(const std::function<void()>& work) {
   return std::clamp(static_cast<int>(kTiming / std::max(once, 1e-9)), 1, 10000);
 }
 
-// Every round times the loop of multiply-adds, forward, backward, and that loop again, so that what
-// else the machine does meets all of them alike; shares are medians of the rounds' own shares.
+// Every round times the loop of multiply-adds, forward, backward, and that loop again, so that
+// other load on the machine affects all of them alike. Each round gives its own shares; the result
+// is their median.
 Measured measure(const Context& context, const Problem& p) {
   const Values q(p, 1), k(p, 2), v(p, 3), d_o(p, 4), o(p, 0), dq(p, 0), dk(p, 0), dv(p, 0);
   std::vector<float> lse_values(static_cast<std::size_t>(p.batch * p.heads * p.length));

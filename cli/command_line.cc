@@ -41,7 +41,7 @@ CLI::Option* add_option(CLI::App& app, const OptionSpec& spec) {
 }
 
 struct HelpFormat final : CLI::Formatter {
-  // CLI11 shows how it reads a negation: "--no-tie{false}".
+  // CLI11 prints a negation with its value: "--no-tie{false}".
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
     std::string name = CLI::Formatter::make_option_name(option, is_positional);
     constexpr std::string_view kNegation = "{false}";
@@ -67,8 +67,8 @@ struct Parser {
   }
 
   CLI::App app;
-  // As the command has them. To find one by its name, CLI11 allocates in a function that may not
-  // throw.
+  // In the order of the command. CLI11's own search by name allocates memory in a function that may
+  // not throw.
   std::vector<CLI::Option*> positionals, options;
 };
 
@@ -81,7 +81,7 @@ std::vector<std::string> known_names(const CommandSpec& command) {
   return names;
 }
 
-// The value of an option that may go without one is easily written as if it could not.
+// A user may write "--causal top-left" for an optional value, which needs "--causal=top-left".
 std::string hint_for_value(const CommandSpec& command, const std::string& word) {
   for (const OptionSpec& spec : command.options) {
     if (spec.kind != OptionKind::kOptionalValue) continue;
@@ -101,15 +101,15 @@ std::string hint_for_value(const CommandSpec& command, const std::string& word) 
               hint_for_value(command, word));
 }
 
-// `extras` stand in the order of the command line. What other tools call an option counts more than
-// an option that is spelled like it.
+// `extras` are in the order of the command line. A name that another tool uses is looked up before
+// options with a similar spelling.
 [[noreturn]] void fail_unknown(const CommandSpec& command, std::vector<std::string> extras) {
-  // Behind "--" nothing is an option, however it looks.
+  // After "--" no word is an option.
   const auto dashes = std::find(extras.begin(), extras.end(), "--");
   if (dashes == extras.begin() && extras.size() > 1)
     fail_unexpected(command, extras[1], " after --");
   extras.erase(dashes, extras.end());
-  // The value of an unknown option is left over, too: the option is what to talk about.
+  // The value of an unknown option is among the extras too: report the option.
   const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) {
     return extra.rfind('-', 0) == 0;
   });
@@ -125,16 +125,16 @@ std::string hint_for_value(const CommandSpec& command, const std::string& word) 
               meant.empty() ? fmt::format("see: fovea {} --help", command.name) : meant);
 }
 
-// An option that takes one value may be said again: the last one counts. A switch's result is
-// "true", "false", or what followed its equals sign.
+// If an option of one value is repeated, the last value counts. The result of a switch is "true",
+// "false", or the text after its equals sign.
 std::vector<std::string> given(const CLI::Option& option, OptionKind kind) {
   std::vector<std::string> results = option.results();
   if (kind == OptionKind::kList || results.size() <= 1) return results;
   return {results.back()};
 }
 
-// CLI11 would take the word behind such an option for its value, and so may not see the option
-// where that word could be an argument of the command. Returns the options that were there.
+// Removes options of optional value that stand without "=" and returns their names. CLI11 would
+// take the next word as their value, although it may be an argument of the command.
 std::vector<std::string> take_bare(const CommandSpec& command, std::vector<std::string>& words) {
   std::vector<std::string> bare;
   const auto end = std::find(words.begin(), words.end(), "--");
@@ -174,7 +174,7 @@ Arguments parse_arguments(const CommandSpec& command, std::vector<std::string> w
   Parser parser(command);
   Arguments arguments;
   for (std::string& name : take_bare(command, words)) arguments.set(name, {""});
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  std::reverse(words.begin(), words.end());  // CLI11 expects them in reverse
   try {
     parser.app.parse(words);
   } catch (const CLI::CallForHelp&) {
@@ -200,7 +200,7 @@ Arguments parse_arguments(const CommandSpec& command, std::vector<std::string> w
 
 std::string help_text(const CommandSpec& command) {
   std::string text = Parser(command).app.help();
-  // CLI11 parts groups by two empty lines.
+  // CLI11 separates groups by two empty lines.
   for (std::size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);
   return text;
 }

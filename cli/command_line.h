@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command accepts, and what it was given: texts by name. Values are read by who knows their
-// types.
+// The options that a command accepts, and the arguments that it was given, as texts by name. The
+// caller parses the values.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ enum class OptionKind {
   kSwitch,         ///< --tie, --tie=false, --no-tie
   kValue,          ///< --lr 0.001
   kList,           ///< --train A B
-  kOptionalValue,  ///< --resume, --resume=PATH; beside positionals a value only with the =
+  kOptionalValue,  ///< --resume, --resume=PATH; in a command with positionals the value needs the =
 };
 
 struct OptionSpec {
@@ -25,7 +25,7 @@ struct OptionSpec {
   std::string help;
   std::string group = "Options";
   std::string also;              ///< another spelling: "o" for -o, "learning-rate"
-  std::string environment = "";  ///< the variable that says the same; "": none does
+  std::string environment = "";  ///< the variable that sets it too; "": none
 };
 
 struct PositionalSpec {
@@ -56,8 +56,8 @@ class Arguments {
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
 };
 
-/// `words` are what came after the command's name; --help is the argument "help". Throws kUsage: an
-/// unknown option (with the likeliest one that was meant), a missing or extra argument.
+/// `words` are the words after the command's name; --help sets the argument "help". Throws kUsage
+/// for an unknown option (with the nearest known one), a missing or an extra argument.
 Arguments parse_arguments(const CommandSpec& command, std::vector<std::string> words);
 
 std::string help_text(const CommandSpec& command);

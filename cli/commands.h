@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands: one file each, one row each in the table of main.cc.
+// The commands. Each has a file of its own and a row in the table of main.cc.
 #pragma once
 
 #include "cli/command_line.h"

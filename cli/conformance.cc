@@ -36,7 +36,7 @@ struct Summary {
   }
 };
 
-// Both, unless one is asked for.
+// Both precisions, unless one is asked for.
 std::vector<PrecisionKind> precisions_of(const Arguments& arguments) {
   PrecisionKind asked = PrecisionKind::kAuto;
   if (arguments.has("precision")) {
@@ -47,7 +47,7 @@ std::vector<PrecisionKind> precisions_of(const Arguments& arguments) {
   return {PrecisionKind::kFloat32, PrecisionKind::kFloat64};
 }
 
-// A name from a kit that somebody else wrote: a word, and nothing that a terminal would obey.
+// A name from a kit of another author, made safe for a terminal, without quotes.
 std::string bare(std::string_view name) {
   const std::string quoted = printable(name);
   return quoted.substr(1, quoted.size() - 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fovea doctor: what fovea sees of the machine.
+// fovea doctor: what fovea detects of the machine.
 #include <fmt/core.h>
 
 #include <string>

@@ -15,16 +15,18 @@ namespace fovea::cli {
 /// One option for each flag; help shows its default.
 std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view group);
 
-/// The same for what is said or not said: no --no-x, and no default to tell.
+/// The same for switches that are only given or not given: they have no --no-x and show no default.
 std::vector<OptionSpec> said_or_not(std::vector<OptionSpec> options);
 
-/// Gives an option its short letter, or its other spelling.
+/// Gives the option `name` a second spelling: a short letter or another name.
 void also_called(std::vector<OptionSpec>& options, std::string_view name, std::string_view also);
 
-/// Warns of variables FOVEA_... that no option reads, where one was probably meant.
+/// Warns about environment variables FOVEA_... that no option reads but whose name is near that of
+/// an option.
 void warn_of_unread_variables(std::span<const OptionSpec> options);
 
-/// Sets what the environment and then what the command line says; returns the fields' names.
+/// Sets fields from the environment, then from the command line. Returns the names of the fields
+/// that were set.
 std::vector<std::string> set_from_outside(std::vector<Flag> flags, const Arguments& arguments);
 
 }  // namespace fovea::cli

@@ -26,7 +26,7 @@ namespace fovea::cli {
 
 namespace {
 
-// How many texts are written, and how.
+// How many texts are generated, and from what.
 struct TextsOptions {
   index samples = 1;
   bool each_line = false;
@@ -75,7 +75,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// The newline that ends a file, or what echo writes, is no part of a prompt.
+// A newline at the end, as in a file or from echo, is not part of a prompt.
 std::vector<std::string> prompts_of(const Arguments& arguments, const TextsOptions& texts) {
   const std::string prompt = arguments.text("PROMPT");
   if (prompt != "-") {
@@ -115,7 +115,7 @@ class Writer {
   }
 
  private:
-  // False, from then on, if nobody reads any more.
+  // Returns false, from then on always, once the reader of stdout is gone.
   bool show(std::string_view text) { return read_on_ = read_on_ && print(text); }
 
   index write_text(const std::string& prompt, const SamplingOptions& options) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fovea inspect: what a model folder holds, and whether it is whole.
+// fovea inspect: shows what a model folder holds, and whether it is intact.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ struct CheckedFile {
   }
 };
 
-// A folder's files, each with what is wrong with it.
+// Appends the files of a folder, each with its problem, if any.
 void verify(const fs::path& folder, std::vector<CheckedFile>& files) {
   for (const FileCheck& check : verify_model_folder(folder)) {
     files.push_back({(folder / check.name).string(), check.problem, check.to_come});
@@ -76,7 +76,7 @@ void print_files(const std::vector<CheckedFile>& files, bool json) {
   }
 }
 
-// Those of the newest checkpoint that can be read.
+// The settings of the newest checkpoint that can be read, or else of the folder.
 LanguageModelSettings newest_settings(const fs::path& folder, std::vector<fs::path> checkpoints) {
   for (; !checkpoints.empty(); checkpoints.pop_back()) {
     try {
@@ -89,7 +89,7 @@ LanguageModelSettings newest_settings(const fs::path& folder, std::vector<fs::pa
   return load_settings(folder);
 }
 
-// The settings that a run began with, and beside them those with which it went on.
+// Prints the settings with which a run began, and those that changed when it was resumed.
 void describe_settings(const fs::path& folder, LanguageModelSettings now) {
   LanguageModelSettings began = load_settings(folder);
   const std::vector<Field> before = fields_of(began), after = fields_of(now);
@@ -100,7 +100,7 @@ void describe_settings(const fs::path& folder, LanguageModelSettings now) {
   }
 }
 
-// All that is known of a model without its values.
+// A model folder, without the values of the weights.
 struct Model {
   fs::path folder;
   std::vector<fs::path> checkpoints;
@@ -118,7 +118,7 @@ struct Model {
     for (const NamedTensor& named : weights.tensors) all += named.tensor.size();
     return all;
   }
-  // The update of the weights; -1 where nothing says it.
+  // The update of the weights; -1 if it is not recorded.
   index step() const {
     if (const auto update = update_of(weights, folder)) return *update;
     const Manifest manifest = read_manifest(folder);
@@ -126,7 +126,8 @@ struct Model {
   }
 };
 
-// "500 of 2000 updates (25%)"; how many updates epochs or hours have is known to the run alone.
+// "500 of 2000 updates (25%)". For a length in epochs or hours the number of updates is not known
+// here.
 std::string how_far(index step, const std::string& stop_after) {
   const Length length = parse_length(stop_after, "stop_after");
   if (length.unit != LengthUnit::kUpdates) {
@@ -219,7 +220,7 @@ int inspect(const Arguments& arguments) {
   const auto damaged = std::count_if(files.begin(), files.end(),
                                      [](const CheckedFile& file) { return !file.problem.empty(); });
   if (damaged == 0) {
-    // Throws where none have been saved yet.
+    // Throws if no weights have been saved yet.
     if (files.back().to_come) read_model_weights(folder);
     return 0;
   }

@@ -24,7 +24,7 @@ LogFile::~LogFile() {
 
 namespace {
 
-// A log is text: to add lines to anything else would damage it.
+// Whether a file looks like text: appending log lines to a binary file would damage it.
 bool holds_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   char begin[512];
@@ -35,7 +35,7 @@ bool holds_text(const std::string& path) {
 }  // namespace
 
 void LogFile::open(const std::string& path) {
-  std::error_code ignored;  // whatever cannot be looked at is said when it is opened
+  std::error_code ignored;  // if this fails, opening the file reports the error
   if (std::filesystem::is_regular_file(path, ignored) && !holds_text(path)) {
     throw Error(ErrorCode::kUsage, fmt::format("--log-file: {}: there is no text in it", path),
                 "name a new file, or a log that goes on");
@@ -74,7 +74,7 @@ int LogFile::sync() {
   ::close(std::exchange(file_, -1));
   warn(
       fmt::format("--log-file: {}: {}; nothing more is added to it", path_, std::strerror(error_)));
-  return 0;  // the stream stays usable for those that hold it
+  return 0;  // so that the stream stays usable
 }
 
 // 0, or -1 with the reason in error_.

@@ -6,8 +6,8 @@
 
 namespace fovea::cli {
 
-/// A file that is added to at every flush of the stream above it. The first write that fails is
-/// warned of on stderr, and ends the log: the work that it tells of goes on.
+/// A stream buffer that appends to a file at every flush. After the first write that fails it warns
+/// on stderr and writes nothing more; the command goes on.
 class LogFile final : public std::streambuf {
  public:
   LogFile() = default;
@@ -15,7 +15,7 @@ class LogFile final : public std::streambuf {
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
-  /// Throws kWrite if it cannot be opened, or created.
+  /// Throws kWrite if the file cannot be opened or created.
   void open(const std::string& path);
   bool is_open() const { return file_ >= 0; }
   /// Throws kDiskFull or kWrite if a write has failed since it was opened.

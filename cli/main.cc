@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command: finds what was asked for, runs it, and turns errors into one line and a status.
+// The program: finds the command, runs it, and turns an error into a message and an exit status.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ bool begins_with(const std::vector<std::string>& words, const std::vector<std::s
   return words.size() >= name.size() && std::equal(name.begin(), name.end(), words.begin());
 }
 
-// "train" of "train lm": a word that only begins commands.
+// The commands of which `word` is the first word: "train" for "train lm".
 std::vector<CommandSpec> commands_below(const std::string& word) {
   std::vector<CommandSpec> found;
   for (const Command& command : kCommands) {
@@ -75,7 +75,7 @@ std::vector<CommandSpec> commands_below(const std::string& word) {
   return found;
 }
 
-// The lines of a command's examples, without what else is said there.
+// The lines of a command's epilog that are examples.
 std::string examples_of(const CommandSpec& spec) {
   std::string examples;
   for (std::size_t begin = 0; begin < spec.epilog.size();) {
@@ -113,7 +113,7 @@ std::string overview_below(const std::string& word, const std::vector<CommandSpe
   std::vector<std::string> known = {"--help", "--version"};
   for (const Command& command : kCommands) known.push_back(command.spec().name);
   const std::string two = words.size() > 1 ? words[0] + " " + words[1] : words[0];
-  // "train" alone, or "train ml": the commands that begin so are meant.
+  // After "train" alone, or "train ml", suggest the commands that begin with "train".
   for (const std::string& name : known) {
     if (split_words(name)[0] == words[0]) {
       throw Error(ErrorCode::kUsage, fmt::format("unknown command '{}'", two),
@@ -170,7 +170,7 @@ int run(std::vector<std::string> words) {
 int main(int argc, char** argv) {
   using namespace fovea::cli;
   open_standard_streams();
-  std::signal(SIGPIPE, SIG_IGN);  // a pipe that is closed is seen where it is written to
+  std::signal(SIGPIPE, SIG_IGN);  // a write to a closed pipe then returns EPIPE
   const bool json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
   fovea::return_freed_memory();
   try {

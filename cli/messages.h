@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --color, --quiet, --verbose and --log-file of commands that are not configured by TOML.
+// --color, --quiet, --verbose and --log-file for commands without a TOML configuration.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,11 @@ namespace fovea::cli {
 
 std::vector<OptionSpec> message_options();
 
-/// Gives those options, among any others, their letters, and a log its FILE.
+/// Gives those options, wherever they stand in the list, their short letters, and --log-file its
+/// placeholder FILE.
 void dress_message_options(std::vector<OptionSpec>& options);
 
-/// As the options, or else the environment, say. Throws as set_messages does.
+/// Calls set_messages with the options, or else the environment. Throws as set_messages does.
 void set_messages_from(const Arguments& arguments);
 
 }  // namespace fovea::cli

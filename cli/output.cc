@@ -21,9 +21,9 @@ namespace fovea::cli {
 
 namespace {
 
-// One process has one stderr: how it is used is a state of the process.
+// The process has one stderr, so its options are global.
 struct Messages {
-  Messages() { log.exceptions(std::ios::badbit); }  // so that nothing is left out where memory ends
+  Messages() { log.exceptions(std::ios::badbit); }  // so that a lack of memory is not ignored
 
   MessageOptions options;
   LogFile log_file;
@@ -34,7 +34,7 @@ Messages& messages() {
   return state;
 }
 
-// Not among them: it is asked for where there is no memory for anything.
+// Not a member of Messages: it is read when there is no memory for Messages.
 constinit ErrorFormat format_of_errors = ErrorFormat::kText;
 
 constexpr std::string_view kRed = "\x1b[1;31m";
@@ -53,7 +53,8 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
-// A line for stderr, and as the log has it. Where stderr leads nowhere, the work goes on.
+// A line with colours for stderr and without for the log. If stderr cannot be written, the command
+// goes on.
 struct Line {
   std::string colored, plain;
 
@@ -63,7 +64,7 @@ struct Line {
   }
 };
 
-// "error[E0301]: what", the label in its colour where there are colours.
+// "error[E0301]: what", with the label in colour if colours are on.
 Line labelled(std::string_view label, std::string_view ink, std::string_view text) {
   const std::string safe = escape_text(text);
   Line line{.colored = {}, .plain = fmt::format("{}: {}\n", label, safe)};
@@ -85,14 +86,15 @@ struct ErrorReport {
   }
 };
 
-// The system says it by a code of its own: of a folder that cannot be listed, of a thread.
+// Besides std::bad_alloc, the system has an error code for this: when it lists a folder or starts a
+// thread.
 bool is_out_of_memory(const std::exception& error) {
   const auto* const system = dynamic_cast<const std::system_error*>(&error);
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
          (system != nullptr && system->code() == std::errc::not_enough_memory);
 }
 
-// The same as report says, ready to be written: there is no memory to put it together.
+// Writes what report would write, from constants: there is no memory to format it.
 void say_memory_is_out(ErrorFormat format) {
   write_all(STDERR_FILENO,
             "error[E0601]: not enough memory\n"
@@ -125,8 +127,8 @@ ErrorReport describe(const std::exception& error, ErrorCode& code) {
 void open_standard_streams() noexcept {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest number that is free is this one. Without /dev, a folder: it cannot be written,
-    // too.
+    // open() returns the lowest free number, which is this one. If there is no /dev, open a folder
+    // instead: it cannot be written either.
     const int mode = descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY;
     if (::open("/dev/null", mode) < 0) ::open("/", O_RDONLY);
   }
@@ -134,7 +136,7 @@ void open_standard_streams() noexcept {
 
 bool print(std::string_view text) {
   const int error = write_all(STDOUT_FILENO, text);
-  if (error == 0 || error == EPIPE) return error == 0;  // whoever reads no more has read enough
+  if (error == 0 || error == EPIPE) return error == 0;  // the reader of the pipe is gone: no error
   throw Error(ErrorCode::kWrite, fmt::format("standard output: {}", std::strerror(error)),
               "check where the output goes");
 }
@@ -188,7 +190,7 @@ int report(const std::exception& error, ErrorFormat format) noexcept {
     const Line hint = labelled("hint", kCyan, described.hint);
     const std::string object = to_json_line(described) + "\n";
     const std::string both = what.colored + hint.colored;
-    // From here on nothing but the log takes memory, and it comes last.
+    // From here on only the log allocates memory, so it is written last.
     write_all(STDERR_FILENO, both);
     if (format == ErrorFormat::kJson) write_all(STDOUT_FILENO, object);
     status = info(code).exit_status;

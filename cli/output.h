@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two streams: results go to stdout, what is said about the work to stderr (and, if so wished,
-// to a file).
+// The output streams: results go to stdout; messages go to stderr and, with --log-file, to a file.
 #pragma once
 
 #include <exception>
@@ -20,7 +19,7 @@ inline constexpr EnumName<Coloring> kColoringNames[] = {
     {Coloring::kAuto, "auto"}, {Coloring::kAlways, "always"}, {Coloring::kNever, "never"}};
 inline std::span<const EnumName<Coloring>> enum_names(Coloring) { return kColoringNames; }
 
-/// How much is said, and where.
+/// How many messages are printed, and where.
 struct MessageOptions {
   Coloring color = Coloring::kAuto;
   bool quiet = false;
@@ -36,29 +35,29 @@ struct MessageOptions {
   }
 };
 
-/// From now on. Throws kUsage if both more and less is wished, kWrite if the log cannot be written.
+/// Sets the options of all later messages. Throws kUsage if both quiet and verbose are set, kWrite
+/// if the log cannot be written.
 void set_messages(const MessageOptions& options, ErrorFormat errors);
-/// Closes the log. Throws kDiskFull or kWrite if not all of it could be written; that it ends early
-/// was warned of at once.
+/// Closes the log. Throws kDiskFull or kWrite if not all of it could be written. (A warning was
+/// printed when the write failed.)
 void close_log();
 
-/// What stands behind stderr, with the colours that were wished.
+/// The terminal of stderr, with colours as --color says.
 Terminal message_terminal();
-/// The log, or nullptr.
+/// The stream of the log, or nullptr.
 std::ostream* log_stream();
 bool quiet();
 
-/// Opens stdin, stdout and stderr where the process was started without them, so that no file that
-/// is opened later gets their number: nothing can be read, what is printed is an error, and what is
-/// said goes nowhere. Comes before anything else is opened.
+/// Opens stdin, stdout and stderr if the process was started without them, so that no file that is
+/// opened later gets their numbers. Then reading from stdin gives nothing, printing is an error,
+/// and messages are discarded. Call it before anything else is opened.
 void open_standard_streams() noexcept;
 
-/// To stdout, at once. Says false if it is a pipe that nobody reads any more, which is no error:
-/// the command goes on, or ends, with the status that it would have had. Throws kWrite if it cannot
-/// be written.
+/// Writes to stdout, unbuffered. Returns false if stdout is a pipe whose reader is gone. That is no
+/// error and does not change the exit status. Throws kWrite for any other failure.
 bool print(std::string_view text);
 
-/// One line to stderr and the log; what comes from data is made safe for a terminal.
+/// Writes one line to stderr and the log. Characters that could control a terminal are escaped.
 void say(std::string_view line);
 /// The same, unless quiet.
 void note(std::string_view line);
@@ -66,9 +65,9 @@ void note(std::string_view line);
 void detail(std::string_view line);
 void warn(std::string_view line);
 
-/// One line "error[E0303]: ..." and one line "hint: ..." on stderr; with kJson (or where
-/// set_messages said so) also one object {"error": ..., "message": ..., "hint": ...} on stdout.
-/// Returns the exit status. Where there is no memory left to say what went wrong, it says that.
+/// One line "error[E0303]: ..." and one line "hint: ..." on stderr; with kJson (here or in
+/// set_messages) also one object {"error": ..., "message": ..., "hint": ...} on stdout. Returns the
+/// exit status. If there is no memory left for the message, it reports that.
 int report(const std::exception& error, ErrorFormat format) noexcept;
 
 }  // namespace fovea::cli

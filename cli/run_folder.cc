@@ -21,17 +21,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The manifest goes last: until then the folder can still be told to be ours.
+// In the order of removal. The manifest goes last: until then the folder can be recognised as a
+// run.
 constexpr std::array<std::string_view, 6> kOurFiles = {"model.safetensors", "metrics.jsonl",
                                                        "loss.svg",          "config.json",
                                                        "tokenizer.txt",     kManifestName};
-// What is written before the manifest.
+// The files that a new run writes before the manifest.
 constexpr std::array<std::string_view, 2> kEarlyFiles = {"config.json", "tokenizer.txt"};
 
-// A run is known by its manifest, which comes last.
+// A folder is a run if it has a manifest, which is written last.
 bool is_run(const fs::path& folder) { return fs::exists(folder / kManifestName); }
 
-// "config.json.tmp.1234.0", of a process that was killed while it wrote.
+// Whether a name is a remain of an interrupted write: "config.json.tmp.1234.0".
 bool is_leftover(std::string_view name) {
   constexpr std::string_view kMark = ".tmp.";
   const std::size_t mark = name.find(kMark);
@@ -43,7 +44,7 @@ bool is_leftover(std::string_view name) {
          is_all_digits(numbers.substr(dot + 1));
 }
 
-// Whether a file that comes before the manifest is what fovea writes, and reads, under that name.
+// Whether a file of kEarlyFiles has contents that fovea can read.
 bool is_from_fovea(const fs::path& file) {
   try {
     const std::string text = read_file(file);
@@ -62,7 +63,8 @@ bool is_early(const fs::path& file) {
   return std::find(kEarlyFiles.begin(), kEarlyFiles.end(), file.filename()) != kEarlyFiles.end();
 }
 
-// Empty, but for what a run leaves that ends before it has its manifest.
+// Whether a folder is empty, apart from the remains of a run that ended before it wrote its
+// manifest.
 bool is_free(const fs::path& folder) {
   if (!fs::exists(folder)) return true;
   if (!fs::is_directory(folder) || is_run(folder)) return false;
@@ -92,7 +94,8 @@ bool has_whole_manifest(const fs::path& folder) {
   }
 }
 
-// A run of fovea may be replaced, and it is known by its manifest or by what comes before that.
+// Only a run of fovea may be replaced. It is recognised by its manifest or by the files that are
+// written before it.
 void require_replaceable(const fs::path& folder) {
   if (has_whole_manifest(folder)) return;
   bool known = false;
@@ -137,7 +140,7 @@ bool same_folder(const fs::path& a, const fs::path& b) {
   return fs::equivalent(a, b, error) && !error;
 }
 
-// --resume=PATH: what lies there decides what it means.
+// Sets the place from --resume=PATH: the path is a run or a checkpoint.
 void name_place(Place& place, const fs::path& path) {
   if (was_begun(path)) fail_begun(path);
   if (!is_run(path)) {
@@ -222,7 +225,7 @@ bool RunFolder::remove_unsaved() const noexcept {
     clear();
     return true;
   } catch (const std::exception&) {
-    return false;  // an error is under way already, and says more
+    return false;  // the caller handles another error, which says more
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder that a run is written to: refused, resumed or replaced.
+// The folder that a run is written to: whether it may be used, resumed or replaced.
 #pragma once
 
 #include <filesystem>
@@ -19,37 +19,38 @@ namespace fovea::cli {
 
 enum class FolderUse { kNew, kResume, kOverwrite };
 
-/// Where a run is, or will be.
+/// The place of a run on the disk.
 struct Place {
   std::filesystem::path folder;  ///< empty if none was named
   FolderUse use = FolderUse::kNew;
-  std::filesystem::path checkpoint;  ///< that was named to go on from; else empty
-  bool goes_back = false;            ///< what the run did after that checkpoint may be lost
+  std::filesystem::path checkpoint;  ///< the checkpoint named in --resume=PATH; else empty
+  bool goes_back = false;            ///< --overwrite: what came after that checkpoint may be lost
 };
 
-/// As --output, --resume[=PATH] and --overwrite say. PATH is a checkpoint of the run, or the run's
-/// folder; --overwrite beside a checkpoint goes back to it. Throws kUsage, kNoCheckpoint,
+/// Reads --output, --resume[=PATH] and --overwrite. PATH is a checkpoint of the run, or the run's
+/// folder; --overwrite together with a checkpoint goes back to it. Throws kUsage, kNoCheckpoint,
 /// kModelDamaged.
 Place place_of(const Arguments& arguments, const std::string& output);
 
-/// Writes nothing. Throws kOutputExists if the folder is not empty and kNew (what a run has left
-/// that ended before its manifest is nothing), or if kOverwrite would replace files that no run of
-/// fovea has written; kNoCheckpoint if there is nothing to resume.
+/// Checks the folder; writes nothing. Throws kOutputExists with kNew if the folder is not empty
+/// (the remains of a run that ended before its manifest do not count), and with kOverwrite if it
+/// would replace files that no run of fovea has written; kNoCheckpoint if there is nothing to
+/// resume.
 void check_run_folder(const std::filesystem::path& folder, FolderUse use);
 
-/// The folder of the run that is at work in this process. No other training is let in, and a folder
-/// that was made for it and stays empty is removed with it.
+/// The locked folder of the run in this process: no other training can use it. If the folder was
+/// created here and stays empty, the destructor removes it.
 class RunFolder {
  public:
-  /// Throws kOutputExists if another training is there, or has been since check_run_folder; kWrite,
-  /// kDiskFull.
+  /// Throws kOutputExists if another training holds the folder, or has written to it since
+  /// check_run_folder; kWrite, kDiskFull.
   RunFolder(const std::filesystem::path& folder, FolderUse use);
 
-  /// Removes what interrupted writes have left and, unless the run is resumed, all that an earlier
-  /// run of fovea has written. Throws kWrite if some of it stays.
+  /// Removes the remains of interrupted writes and, unless the run is resumed, all files of an
+  /// earlier run of fovea. Throws kWrite if some of them stay.
   void clear() const;
 
-  /// After a failure: removes a new run that has saved no weights. Says whether it did.
+  /// After a failure: removes a new run that has saved no weights. Returns whether it did.
   bool remove_unsaved() const noexcept;
 
  private:
@@ -70,18 +71,18 @@ class RunFolder {
   const RunLock lock_;
 };
 
-/// What a run would go on from: its newest whole checkpoint, or the one that was named; the run
-/// itself where no checkpoint was due yet.
+/// What a resumed run starts from: its newest intact checkpoint, or the one that was named; only
+/// settings and tokenizer if there is no checkpoint yet.
 struct StoredRun {
   LanguageModelSettings settings;
   std::unique_ptr<Tokenizer> tokenizer;
   std::optional<Checkpoint> checkpoint;
-  std::vector<std::string> warnings;  ///< of damaged checkpoints that were passed over
+  std::vector<std::string> warnings;  ///< about damaged checkpoints that were skipped
 };
 StoredRun read_run(const Place& place);
 
-/// Throws kOutputExists if the run has gone beyond the checkpoint that was named, unless what came
-/// after it may be lost.
+/// Throws kOutputExists if the run has gone beyond the checkpoint that was named, unless
+/// --overwrite allows losing what came after it.
 void require_nothing_lost(const Place& place, const StoredRun& run);
 
 }  // namespace fovea::cli

@@ -14,7 +14,7 @@ void note_save(int) { save_wanted = 1; }
 void note_stop(int signal) {
   stop_signal = signal;
   if (signal == SIGUSR2) return;
-  // The second one, whichever it is, has its usual effect: but for SIGHUP, as a terminal that is
+  // A second SIGINT or SIGTERM ends the process. A second SIGHUP does not: a terminal that is
   // closed may send two.
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);

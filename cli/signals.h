@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals as wishes: a handler sets a flag, and the work looks at it between its steps.
+// Signals as requests: a handler sets a flag, which the training reads between its steps.
 #pragma once
 
 #include "fovea/train/trainer.h"
@@ -11,7 +11,7 @@ namespace fovea::cli {
 /// and stop, successfully.
 void listen_to_signals();
 
-/// What has been asked for since the last call; kStop again and again.
+/// The request since the last call. After kStop, every call returns kStop.
 Request requested();
 
 /// The exit status of a run that stopped by request: 129, 130, 143, or 0 (SIGUSR2).

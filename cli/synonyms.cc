@@ -13,12 +13,12 @@ namespace fovea::cli {
 
 namespace {
 
-// Names of PyTorch, nanoGPT, Hugging Face, Keras, llama.cpp and their like, without dashes at the
-// front, words parted by spaces.
+// Names that PyTorch, nanoGPT, Hugging Face, Keras, llama.cpp and similar tools use, without
+// leading dashes, separated by spaces.
 struct Synonyms {
   std::string_view command;  // "": any
   std::string_view names;
-  std::string_view hint;  // where it begins with --: the option that is meant
+  std::string_view hint;  // if it begins with --: the option of fovea
 };
 
 constexpr std::string_view kFolderFirst =
@@ -101,7 +101,7 @@ constexpr std::array kSynonyms = {
              "fovea computes in float32, on compiled code: leave it out"},
 };
 
-// Lengths of a training: their unit is part of the value here.
+// Names for the length of a training. In fovea the unit is part of the value.
 struct Lengths {
   std::string_view names;
   char unit;
@@ -113,7 +113,7 @@ constexpr std::array kLengths = {
             'u', "2000"},
     Lengths{"epochs max-epochs num-epochs n-epochs num-train-epochs epoch", 'e', "10"}};
 
-// "--Max_Iters" as the table has it.
+// The name in the spelling of the table: "max-iters" for "--Max_Iters".
 std::string plain_name(std::string_view word) {
   std::string name(word.substr(std::min(word.find_first_not_of('-'), word.size())));
   for (char& c : name) {
@@ -138,7 +138,7 @@ std::string hint_for_synonym(std::string_view command, std::span<const std::stri
     const bool here = synonyms.command.empty() || synonyms.command == command;
     if (!here || !has_word(synonyms.names, ' ', name)) continue;
     if (!synonyms.hint.starts_with("--")) return std::string(synonyms.hint);
-    // An option of most commands is not one of all.
+    // Skip the option if this command does not have it.
     if (std::find(options.begin(), options.end(), synonyms.hint) == options.end()) continue;
     return fmt::format("did you mean {}?", synonyms.hint);
   }

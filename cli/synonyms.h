@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options by the names that other tools have for them.
+// Names that other tools use for options of fovea.
 #pragma once
 
 #include <span>
@@ -8,8 +8,9 @@
 
 namespace fovea::cli {
 
-/// What `word` ("--max-iters") means among the `options` of a command, as a hint; `value` is what
-/// was given with it, or "". "" if the table has no such name.
+/// A hint that gives the option of a command, one of `options`, for the name `word` ("--max-iters")
+/// of another tool. `value` is the value given with it, or "". Returns "" if the table has no such
+/// name.
 std::string hint_for_synonym(std::string_view command, std::span<const std::string> options,
                              std::string_view word, std::string_view value);
 

@@ -6,13 +6,13 @@
 
 namespace fovea::cli {
 
-/// As --threads says. Throws kOptionValue.
+/// A context with the number of threads from --threads. Throws kOptionValue.
 Context context_of(int threads);
 
-/// As --threads (or else FOVEA_THREADS) says. Throws kOptionValue.
+/// The same from --threads, or else from FOVEA_THREADS. Throws kOptionValue.
 Context context_of(const Arguments& arguments);
 
-/// The option itself.
+/// The option --threads.
 OptionSpec threads_option();
 
 }  // namespace fovea::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fovea train lm: from text files to a language model.
+// fovea train lm: trains a language model on text files.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ the machine; any other gives the same bits again, for any number of threads.
 SIGINT, SIGTERM and SIGHUP save a checkpoint and stop, SIGUSR1 saves and goes on, SIGUSR2 saves and
 stops.)";
 
-// As a shell reads it back, so that a printed command can be pasted; without a backslash, which
+// Quotes a word for the shell, so that a printed command can be pasted. It uses no backslash, which
 // would be escaped for the terminal.
 std::string shell_word(const std::string& text) {
   const auto plain = [](unsigned char c) {
@@ -62,14 +62,14 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-// What the command line asks for, and, where a run is resumed, what it goes on from.
+// What the command line asks for and, if a run is resumed, what it starts from.
 struct Job {
   double began = monotonic_seconds();
   RunOptions options;
   Place place;
   std::optional<StoredRun> stored;
   LanguageModelSettings settings;
-  bool changed = false;  // are options other than those of the checkpoint?
+  bool changed = false;  // whether options differ from those of the checkpoint
 };
 
 void require_output(const Job& job) {
@@ -77,7 +77,7 @@ void require_output(const Job& job) {
   throw Error(ErrorCode::kUsage, "train lm: no output folder", "say where the model goes: -o DIR");
 }
 
-// Reads what a run that is resumed has stored, and all settings.
+// Reads the stored run, if one is resumed, and all settings.
 void settle(Job& job, const Arguments& arguments) {
   if (job.place.use == FolderUse::kResume) {
     require_output(job);
@@ -93,8 +93,8 @@ void settle(Job& job, const Arguments& arguments) {
   job.changed = !changes.empty();
 }
 
-// What the options that were changed do to the learning rate. Of epochs of other batches nobody
-// knows any more how many updates they had.
+// Warns if changed options change the learning rate. If the batch size changed, the number of
+// updates of an old epoch is not known, so a length in epochs is not compared.
 void tell_schedule(const Job& job, const LanguageModelRun& run) {
   const LanguageModelSettings &was = job.stored->settings, &is = run.settings;
   const bool same_epochs =
@@ -131,8 +131,8 @@ MemoryForecast forecast_memory(const Context& context, const Job& job,
   return {training_memory(context, run, checkpoint_bytes), reachable_memory()};
 }
 
-// A run that fails before it has saved anything leaves nothing, so that the same command can begin
-// it again; but where it diverged, its metrics tell how.
+// A run that fails before it has saved weights is removed, so that the same command can start
+// again. A run that diverged is kept: its metrics show how.
 TrainResult train_in(const RunFolder& folder, const std::function<TrainResult()>& train) {
   try {
     return train();
@@ -195,8 +195,8 @@ int run_job(const Context& context, Job& job, const Arguments& arguments) {
   require_output(job);
   require_unlocked(folder);
   check_run_folder(folder, use);
-  // What is read from a run that is resumed must not change any more; another folder stays as it
-  // is, or does not exist, until all is known to be well.
+  // A resumed run is locked before it is read. The folder of another run is not touched or created
+  // until all checks have passed.
   std::optional<RunFolder> run_folder;
   if (use == FolderUse::kResume) run_folder.emplace(folder, use);
   settle(job, arguments);
@@ -225,7 +225,7 @@ int train_lm(const Arguments& arguments) {
   Job job;
   job.options = run_options_of(arguments);
   MessageOptions messages = job.options.messages;
-  if (arguments.on("dump-config")) messages.log_file.clear();  // which writes no file
+  if (arguments.on("dump-config")) messages.log_file.clear();  // --dump-config writes no file
   set_messages(messages, job.options.json ? ErrorFormat::kJson : ErrorFormat::kText);
   warn_of_unread_variables(train_lm_options());
   job.place = place_of(arguments, job.options.output);

@@ -18,7 +18,7 @@ namespace fovea::cli {
 
 namespace {
 
-// The fields that a user can set; the vocabulary follows from the text.
+// The fields that a user can set: all but the vocabulary, which follows from the text.
 std::vector<Field> settable_fields(TrainLmOptions& options) {
   std::vector<Field> fields = fields_of(options);
   std::erase_if(fields, [](const Field& field) { return field.name == "model.vocabulary"; });
@@ -32,7 +32,7 @@ std::vector<Field> fields_below(const std::vector<Field>& fields, std::string_vi
   return chosen;
 }
 
-// What a text has to be, where its type alone does not say so.
+// The placeholder of a text whose type alone does not say what it must be.
 std::string placeholder_of(const OptionSpec& option) {
   if (option.name == "tokenizer") return names_in(kTokenizers, "|");
   if (option.name == "data") return names_in(kDataKinds, "|");
@@ -100,8 +100,7 @@ LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& 
   const auto is_set = [&](std::string_view name) {
     return std::find(set.begin(), set.end(), name) != set.end();
   };
-  // Whoever begins with another learning rate alone means the whole schedule. What a run that is
-  // resumed has was decided when it began.
+  // If a new run sets --lr but not --min-lr, min_lr follows lr. A resumed run keeps its min_lr.
   TrainOptions& recipe = options.settings.recipe;
   if (!arguments.has("resume") && is_set("recipe.lr") && !is_set("recipe.min_lr")) {
     recipe.min_lr = recipe.schedule == ScheduleKind::kConstant ? recipe.lr : recipe.lr / 10;

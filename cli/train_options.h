@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that can be said about a training: settings of the model and its recipe, and how this one
-// process is run. One list of fields serves options, environment and TOML.
+// All options of a training: the settings of the model and its recipe, and how this process is run.
+// One list of fields serves options, environment and TOML.
 #pragma once
 
 #include <string>
@@ -51,16 +51,16 @@ struct TrainLmOptions {
 
 std::vector<OptionSpec> train_lm_options();
 
-/// How this process is run, as --config, the environment and the options say.
+/// How this process is run, from --config, the environment and the options.
 RunOptions run_options_of(const Arguments& arguments);
 
-/// `begin` (the defaults, or what a run began with), changed by the preset, --config, the
-/// environment and the options, each counting more than those before. Paths of texts become
-/// absolute, so that a run can be resumed from anywhere.
+/// `begin` (the defaults, or the settings of a resumed run), changed by the preset, --config, the
+/// environment and the options; later ones override earlier ones. Paths of texts become absolute,
+/// so that a run can be resumed from any folder.
 LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& arguments,
                                   const RunOptions& run);
 
-/// The same as TOML that --config takes.
+/// The settings as TOML that --config can read.
 std::string config_toml(const LanguageModelSettings& settings, const RunOptions& run);
 
 }  // namespace fovea::cli

@@ -154,7 +154,7 @@ void print_result(const TrainResult& result, index parameters, double seconds,
     print(to_json_line(s) + "\n");
     return;
   }
-  // Updates and tokens are the whole run's, the time is this process's.
+  // Updates and tokens are those of the whole run; the time is that of this process.
   print(fmt::format("{}, {}; ", counted(s.steps, "update"), counted(s.tokens, "token")));
   print(s.tokens_per_second > 0
             ? fmt::format("{:.1f} s here, {:.0f} tokens/s\n", s.seconds, s.tokens_per_second)

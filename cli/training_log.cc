@@ -66,7 +66,7 @@ void TrainingLog::evaluated(const EvaluationRecord& record) {
   valid_ = {record.valid_loss, record.step};
   for (Progress& progress : shown_) progress.validated(record.valid_loss);
   const bool best = record.valid_loss == record.best_valid_loss;
-  // The two are of different weights: whoever compares them should know.
+  // kWhatTrainLossIs tells the reader that the two losses belong to different weights.
   note(fmt::format("update {}: validation loss {:.4f}{}; train loss {:.4f} ({})", record.step,
                    record.valid_loss, best ? ", the best so far" : "", record.train_loss,
                    kWhatTrainLossIs));
@@ -82,7 +82,7 @@ void TrainingLog::finish() {
   for (Progress& progress : shown_) progress.finish();
 }
 
-// Behind an error, the last line is a wish.
+// Prints the last line also after an error; a second error is ignored.
 TrainingLog::~TrainingLog() {
   try {
     finish();

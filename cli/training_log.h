@@ -11,8 +11,8 @@
 
 namespace fovea::cli {
 
-/// What is said while a model is trained: on stderr a bar, or plain lines, one at most every ten
-/// seconds; in the log, if there is one, the lines.
+/// Shows the progress of a training: on stderr as a bar or as plain lines, at most one every ten
+/// seconds; in the log, if there is one, as lines.
 class TrainingLog final : public TrainingObserver {
  public:
   /// `updates` of the whole run; 0: not known.
@@ -34,7 +34,7 @@ class TrainingLog final : public TrainingObserver {
 
   const index updates_;
   const ProgressKind kind_;
-  std::vector<Progress> shown_;  // on stderr, and in the log
+  std::vector<Progress> shown_;  // one on stderr, one in the log
   std::optional<ValidLoss> valid_;
 };
 

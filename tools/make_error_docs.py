@@ -41,11 +41,11 @@ error[E0301]: book.txt: cannot open: No such file or directory
 hint: check the path
 ```
 
-The first says what went wrong, where, what was expected and what came; the second what to do about it. The code is stable; its first two digits are the exit status. With `--json` the same is also one object on stdout: `{"error": "E0301", "message": "...", "hint": "..."}`. In the library it is a `fovea::Error` with `code()`, `what()` and `hint()`, which is never empty: an error that says nothing more particular has the hint of its code, below.
+The first line says what went wrong and where, what was expected and what was found. The second line says what to do about it. The code is stable; its first two digits are the exit status. With `--json` the command also prints both lines as one object on stdout: `{"error": "E0301", "message": "...", "hint": "..."}`. The library throws the same as a `fovea::Error` with `code()`, `what()` and `hint()`. The hint is never empty: an error without a hint of its own has the hint of its code, below.
 
-Beside these: 0 means done; 129, 130 and 143 mean stopped by SIGHUP, SIGINT and SIGTERM with a checkpoint saved.
+The other exit statuses: 0 means success; 129, 130 and 143 mean that a training was stopped by SIGHUP, SIGINT or SIGTERM and has saved a checkpoint.
 
-A result that cannot be printed, because stdout is closed or its disk is full, is E0501. A pipe that nobody reads any more is no error: `fovea train lm --help | head -1` ends with 0, and every other command with the status that it would have had. Where stderr is closed or full, the work goes on without its messages.
+If a result cannot be printed, because stdout is closed or its disk is full, the error is E0501. A pipe whose reader is gone is no error and does not change the exit status: `fovea train lm --help | head -1` ends with 0. If stderr is closed or full, the command goes on without messages.
 """
 
 

@@ -32,7 +32,7 @@ void PackQueries(const BackwardCall<T>& call, const Sequence& sequence,
   PackRows(rows_of(call.saved.d_o), T{1}, d_o);
 }
 
-// Tiles of a chunk, which take turns with each block of queries.
+// Runs the tiles of a chunk together: for each block of queries, one tile after another.
 template <class T>
 void RunTogether(BackwardTile<T> tile, index end) {
   Scratch scratch;

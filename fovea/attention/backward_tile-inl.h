@@ -33,10 +33,10 @@
 //   dQ[query][D] += ds (broadcast, read along) x K rows
 //
 // dK and dV of the tile are written once. dQ is summed over the tiles of a chunk of keys in memory
-// of the thread's own (in place, if there is but one chunk), and over chunks in ascending order by
-// the caller: so the bits do not depend on who computed which chunk. Two passes (dQ by queries, dK
-// and dV by keys) would need seven products. With D = Dv = 64 a score costs 640 flops and one exp;
-// a block reads and writes dQ (32 KB) and p, ds (2 x 32 KB) from L2 for 5.2 Mflop.
+// of the thread (in place, if there is only one chunk); the caller adds the chunks in ascending
+// order. So the bits do not depend on which thread computed which chunk. Two passes (dQ by queries,
+// dK and dV by keys) would need seven products. With D = Dv = 64 a score costs 640 flops and one
+// exp; a block reads and writes dQ (32 KB) and p, ds (2 x 32 KB) from L2 for 5.2 Mflop.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
@@ -47,7 +47,7 @@ BackwardWidths WidthsOf(const BackwardCall<T>& call) {
   return {D, Dv, RoundUpToLanes<T>(D), RoundUpToLanes<T>(Dv)};
 }
 
-// One tile of keys, under one head at a time.
+// One tile of keys, for one head at a time.
 template <class T>
 struct BackwardTile {
   const BackwardCall<T>& call;
@@ -59,23 +59,23 @@ struct BackwardTile {
   index Dvp = 0;
 
   T* kt = nullptr;  // [D][stride]
-  T* vt = nullptr;  // [Dv][stride], scaled by what dropout keeps
+  T* vt = nullptr;  // [Dv][stride], scaled by 1 / (1 - p) of dropout
   T* k = nullptr;   // [keys][Dp], scaled
-  // Of all tiles that take turns:
+  // Shared by all tiles that run together:
   T* s = nullptr;       // [kRowBlock][stride], then p
   T* dp = nullptr;      // [kRowBlock][stride], then ds
-  T* inputs = nullptr;  // what the bias parts read, a tile each
+  T* inputs = nullptr;  // the scores that each bias part reads, one tile per part
 
   T* dk = nullptr;     // [stride][Dp]
   T* dv = nullptr;     // [stride][Dvp]
-  bool begun = false;  // do dk and dv hold sums?
+  bool begun = false;  // whether dk and dv hold sums
 
   index head = 0;
   Span seen = {};   // queries of the head that keep any of the keys
   index query = 0;  // first query of the block
   index queries = 0;
   TileKind kind = TileKind::kAll;
-  TileParts parts{0, 0};  // of the block: what the mask can keep
+  TileParts parts{0, 0};  // the parts of the block that the mask can keep
 
   const Sequence& sequence() const { return chunk.sequence; }
   TileSite site() const { return {sequence(), head, query, queries, key, keys}; }
@@ -106,7 +106,8 @@ struct BackwardTile {
   BackwardRoom Room() const {
     return {WidthsOf(call), keys, RoundUpToLanes<T>(keys), parts_with_scores(call.attention.bias)};
   }
-  // What all tiles that take turns share: `this` is the first of them, and has the most keys.
+  // Allocates what all tiles that run together share. `this` is the first of them and has the most
+  // keys.
   void AllocateShared(Scratch& scratch);
   void Allocate(Scratch& scratch);
   void StartHead(index h);
@@ -114,7 +115,7 @@ struct BackwardTile {
   void FindParts();
   void ExpectBias() const;
   void RunBlock();
-  enum class Along { kRows, kLanes };  // where a product reads the rows of its A
+  enum class Along { kRows, kLanes };  // the direction in which a product reads A
   RowLse<T> LseOf(index i) const;
   void WeighScores();
   void KeptBits(std::uint64_t* kept) const;
@@ -148,7 +149,7 @@ void BackwardTile<T>::Allocate(Scratch& scratch) {
   dk = scratch.allocate<T>(room.dk);
   dv = scratch.allocate<T>(room.dv);
   RowsToLanes<T>(key_rows(call.in.k), keys, T{1}, kt, stride);
-  // What dropout keeps is scaled here, once: as the forward scaled o.
+  // The factor 1 / (1 - p) of dropout is applied here, once, as the forward applied it to o.
   RowsToLanes<T>(key_rows(call.in.v), keys, keep_scale(), vt, stride);
   PackRows(key_rows(call.in.k), call.scale, Rows<T>(k, keys, Dp));
 }
@@ -157,11 +158,12 @@ template <class T>
 void BackwardTile<T>::StartHead(index h) {
   head = h;
   const auto [first, last] = call.attention.mask.query_range(sequence(), head, key, keys);
-  // A mask may say more of the whole chunk, whose queries have room, than of a tile of it.
+  // The chunk has memory only for its own range of queries, and a mask may give a wider range for a
+  // tile than for the chunk.
   seen = {std::max(first, chunk.query_begin), std::min(last, chunk.query_end)};
 }
 
-// Those of its queries that lie in [block, block + kRowBlock).
+// Adds the queries in [block, block + kRowBlock).
 template <class T>
 void BackwardTile<T>::AddBlock(index block) {
   query = std::max(seen.begin, block);
@@ -178,7 +180,7 @@ void BackwardTile<T>::FindParts() {
                  : TileParts(queries, stride);
 }
 
-// What the biases add to in this block, and read in the next one.
+// Asks for the memory that the biases add to in this block and read in the next one.
 template <class T>
 void BackwardTile<T>::ExpectBias() const {
   if (chunk.ahead == nullptr) return;
@@ -241,7 +243,8 @@ void BackwardTile<T>::RunBlock() {
   AddProducts(first);
 }
 
-// dk and dv get their first sums: true if those fill them, so that nothing has to be cleared.
+// Prepares dk and dv for the first block. Returns true if its products overwrite them; otherwise
+// they are cleared.
 template <class T>
 bool BackwardTile<T>::Begin() {
   const bool filled = !begun && kind == TileKind::kAll && !call.has_bias();
@@ -270,7 +273,8 @@ void BackwardTile<T>::WeighScores() {
   if (joined && call.normaliser() == Normaliser::kSoftmax) ClearWholeWeights(tile);
 }
 
-// An empty row has only masked scores: any finite value will do. Softmax alone has an lse.
+// The lse of a query. In an empty row all scores are masked, so any finite value is right. Only
+// softmax has an lse.
 template <class T>
 RowLse<T> BackwardTile<T>::LseOf(index i) const {
   const auto& lse = call.saved.lse;
@@ -282,7 +286,7 @@ RowLse<T> BackwardTile<T>::LseOf(index i) const {
   return {value, lse_low.empty() ? T{0} : lse_low.at(sequence().batch, head, row)};
 }
 
-// Bit c of kept[i]: does dropout keep key c of query i of the block?
+// Bit c of kept[i] is 1 if dropout keeps key c for query i of the block.
 template <class T>
 void BackwardTile<T>::KeptBits(std::uint64_t* kept) const {
   const DropoutStream stream = dropout_stream(call.attention.dropout, sequence(), head);
@@ -304,7 +308,7 @@ void BackwardTile<T>::AddProducts(bool first) {
   down.c_row = Dvp;
   const auto add_down = [&](Rows<const T> b) {
     if (!first) return AddProduct(down, Along::kLanes, b, keeps_across);
-    // Everything is kept: the whole of it, at once.
+    // All scores are kept: one product for the whole block.
     down.lanes = down.b_depth = b.columns;
     down.ahead = chunk.ahead;
     down.b = b.data;
@@ -322,8 +326,8 @@ void BackwardTile<T>::AddProducts(bool first) {
   AddProduct(across, Along::kRows, Rows<const T>(k, keys, Dp), keeps);
 }
 
-// C += A x b. Rows of b with a NaN or an infinity must not meet the weight 0 of what the mask
-// drops: they are taken out and added by hand.
+// C += A x b. A masked score has weight 0, and 0 times NaN or infinity is NaN. So rows of b with a
+// NaN or an infinity are left out of the product and added apart, for kept scores only.
 template <class T>
 template <class Keeps>
 void BackwardTile<T>::AddProduct(TileOperands<T> product, Along along, Rows<const T> b,

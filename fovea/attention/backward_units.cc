@@ -5,7 +5,7 @@ namespace fovea {
 
 namespace {
 
-// Adds the units of some sequences and groups as a wave.
+// Collects the units of work in waves: a wave has the units of some sequences and groups of heads.
 class Waves {
  public:
   Waves(const std::vector<Sequence>& sequences, index H, index G)
@@ -35,7 +35,7 @@ BackwardUnits make_units(const std::vector<Sequence>& sequences, index H, index 
                          const SharedGradient& shared) {
   Waves waves(sequences, H, G);
   const auto N = static_cast<index>(sequences.size());
-  // Packed sequences lie in one batch row, and share no query or key of it.
+  // Packed sequences are in one batch row and share no query or key.
   const bool by_sequence = shared.batch && N > 1 && sequences.back().batch != sequences[0].batch;
   const index sequences_at_once = by_sequence ? 1 : N, groups_at_once = shared.heads ? 1 : G;
   for (index n = 0; n < N; n += sequences_at_once) {

@@ -27,9 +27,9 @@ using Unit = BackwardUnit;
 
 index round_up(index n, index multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-// Up to this many queries are packed once for all chunks of keys in any case. Beyond it each chunk
-// packs those that it sees, if no chunk sees more than one in kFewQueries: so a window takes memory
-// for its width, not for the length.
+// Up to this many queries are always packed once for all chunks of keys. With more queries, each
+// chunk packs those that it needs, if no chunk needs more than one in kFewQueries. So with a window
+// the memory depends on its width, not on the length.
 constexpr index kPackedTogether = 16384;
 constexpr index kFewQueries = 8;
 
@@ -109,8 +109,8 @@ void Backward<T>::run() {
   sums_.store();
 }
 
-// Whole units while there are enough of them for all threads; the chunks of those that are left
-// over are shared. Either way the same chunks are computed, and added in the same order.
+// Threads take whole units while there are enough for all of them; the chunks of the remaining ones
+// are distributed. Either way the same chunks are computed, and added in the same order.
 template <class T>
 void Backward<T>::run_wave(const Span& wave) const {
   const Unit* const units = units_.all.data() + wave.begin;
@@ -126,14 +126,14 @@ void Backward<T>::run_wave(const Span& wave) const {
   for (index n = whole; n < count; ++n) run_shared(units[n]);
 }
 
-// Of the units of one wave.
+// How many units of a wave are computed as a whole by one thread.
 template <class T>
 index Backward<T>::whole_units(index count) const {
   const index threads = ctx_.threads();
   return count >= 4 * threads ? count : count / threads * threads;
 }
 
-// What each chunk of a unit allocates, if all gradients are asked for.
+// The number of values that each chunk of a unit allocates, if all gradients are asked for.
 template <class T>
 std::vector<index> Backward<T>::chunk_values(const Unit& unit) const {
   std::vector<index> values;
@@ -146,7 +146,7 @@ std::vector<index> Backward<T>::chunk_values(const Unit& unit) const {
   return values;
 }
 
-// What a unit takes beside its tiles, whole or shared.
+// The number of values that a unit allocates besides its tiles.
 template <class T>
 index Backward<T>::unit_values(const Unit& unit, index chunks_at_once) const {
   const std::vector<index> chunks = chunk_values(unit);
@@ -160,7 +160,7 @@ index Backward<T>::unit_values(const Unit& unit, index chunks_at_once) const {
   return delta_values(unit) + packed_values(unit, queries) + most;
 }
 
-// What its tiles take that take turns.
+// The number of values that those tiles of a unit allocate which run together.
 template <class T>
 index Backward<T>::tile_values(const Unit& unit) const {
   const BackwardRoom room(widths_, kLaneTile, kLaneTile, parts_with_scores(call_.attention.bias));
@@ -224,7 +224,7 @@ BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const T* 
           sums_.size()};
 }
 
-// A single chunk of keys sums dq up where it belongs, if its rows are whole vectors.
+// A single chunk of keys sums dq in its final place, if the rows of dq are whole vectors.
 template <class T>
 bool Backward<T>::may_sum_in_place(const Unit& unit) const {
   return unit.chunks() == 1 && call_.in.q.width == widths_.Dp;
@@ -302,7 +302,7 @@ void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
   }
 }
 
-// A few chunks at once, so that what waits to be added is bounded by the number of threads.
+// Computes a few chunks at a time: the number of threads bounds the sums that wait to be added.
 template <class T>
 void Backward<T>::run_shared(const Unit& unit) const {
   constexpr index kRows = 128;
@@ -331,7 +331,7 @@ void Backward<T>::run_shared(const Unit& unit) const {
     }
     ctx_.for_each(static_cast<index>(chunks.size()),
                   [&](index n) { compute(unit, chunks[static_cast<std::size_t>(n)]); });
-    // The first chunk stores every row; of the others only what they cover is looked at.
+    // The first chunk stores every row; of the others only the rows that they cover are added.
     Span covered{first == 0 ? 0 : sequence.queries, first == 0 ? sequence.queries : 0};
     for (const auto& chunk : chunks) {
       covered = {std::min(covered.begin, chunk.query_begin),
@@ -346,7 +346,7 @@ void Backward<T>::run_shared(const Unit& unit) const {
   }
 }
 
-// In the tables of the first chunk.
+// Adds the gradient of the sink to the tables of the first chunk.
 template <class T>
 void Backward<T>::sum_sink(const Unit& unit, const T* delta) const {
   for (index h = 0; h < unit.heads(); ++h) {

@@ -19,10 +19,10 @@ namespace {
 
 // Lengths, offsets, the counters of dropout and the keys of TopK are numbers of 32 bits.
 constexpr index kMostOfAnAxis = (index{1} << 31) - 1;
-// For each row of tiles, under each head, a few numbers are kept: no call takes more than some
-// gigabytes and seconds for them, whatever its strides of 0 say.
+// A call keeps a few numbers for each row of tiles in each head. This limits them to some gigabytes
+// and seconds, even for huge sizes with strides of 0.
 constexpr double kMostRowsOfTiles = 1 << 26;
-// Of a tensor, whatever its strides: products of sizes and bytes can be counted.
+// The most values of a tensor, whatever its strides: its size in bytes cannot overflow.
 constexpr index kMostValues = index{1} << 56;
 
 constexpr Hint kShapes{
@@ -39,7 +39,7 @@ struct Axis {
   index size, stride;
 };
 
-// Rows of `width` values must not meet: what is written twice belongs to nobody.
+// Rows of `width` values must not overlap: results are written to them.
 void check_apart(std::string_view name, std::array<Axis, 3> axes, index width) {
   if (std::any_of(axes.begin(), axes.end(), [](Axis axis) { return axis.size == 0; })) return;
   std::sort(axes.begin(), axes.end(), [](Axis a, Axis b) { return a.stride < b.stride; });
@@ -141,7 +141,7 @@ void check_packed(const Attention<T>& attention, const AttentionInputs<T>& in) {
         "attention: query_offsets and key_offsets must name the same sequences; they are [{}] and "
         "[{}]",
         packed.query_offsets.size, packed.key_offsets.size);
-  // Longer than any length: whatever cuts sequences shows.
+  // Longer than any sequence: a mask that cuts it has lengths.
   constexpr index kEndless = std::numeric_limits<index>::max() / 2;
   Sequence probe{.queries = kEndless, .keys = kEndless};
   attention.mask.limit(probe);
@@ -234,7 +234,7 @@ void check_score(const Attention<T>& attention, index H, index D) {
   }
 }
 
-// Softmax alone has a log-sum-exp.
+// Only softmax has a log-sum-exp.
 template <class T>
 void check_no_lse(const Attention<T>& attention, const T* lse, const T* lse_low) {
   const bool softmax = std::holds_alternative<norm::Softmax>(attention.norm);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks on entry: what does not fit together is said before anything is computed.
+// The checks on entry: they report an invalid call before anything is computed.
 #pragma once
 
 #include <array>
@@ -9,7 +9,8 @@
 
 namespace fovea {
 
-/// A view that nobody set: its name is a better answer than its sizes.
+/// Whether a view was not set. Then the error says that it was not given, and not that its sizes
+/// are wrong.
 template <class T>
 bool is_left_out(const View<T>& v) {
   return v.data == nullptr && v.batch == 0 && v.length == 0 && v.heads == 0 && v.width == 0;
@@ -23,7 +24,8 @@ bool is_left_out(const ScoreView<T>& v) {
   return v.data == nullptr && v.batch == 0 && v.heads == 0 && v.queries == 0 && v.keys == 0;
 }
 
-/// Rows of tiles, of queries and of keys, under all heads: what a call keeps a few numbers for.
+/// An upper bound of the number of rows of tiles, over queries and keys, in all heads. A call keeps
+/// a few numbers for each.
 template <class T>
 double rows_of_tiles(const Attention<T>& attention, const AttentionInputs<T>& in);
 /// Throws Error(kShape or kOptionValue) unless everything fits together.

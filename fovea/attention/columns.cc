@@ -9,7 +9,7 @@
 #define FOVEA_ATTENTION_COLUMN_CHUNK_
 namespace fovea {
 namespace {
-// Keys [begin, end) of one sequence under one head.
+// Keys [begin, end) of one sequence in one head.
 struct ColumnChunk {
   const Sequence& sequence;
   index head;
@@ -25,17 +25,17 @@ struct ColumnChunk {
 //
 #include "fovea/attention/forward_tile-inl.h"
 
-// The scores of the forward once more, tile by tile, queries in lanes: a product of 2 D flops a
-// score, one exp, and a sum along the lanes in double. The tile of queries is transposed again for
-// each chunk of keys, which costs a row of a key for 64 of them.
+// Computes the scores of the forward again, tile by tile, with queries in the lanes: a product of 2
+// D flops per score, one exp, and a sum along the lanes in double. The tile of queries is
+// transposed again for each chunk of keys, which costs little.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// What the first pass kept of the rows of a tile: the maximum, and instead of the sum the factor by
-// which powers become weights. Without softmax it is 1; in lanes without a query, and for rows that
-// kept nothing, 0.
+// Loads what the first pass saved for the rows of a tile: the row max, and the factor that turns
+// exp(s - m) into a weight. Without softmax the factor is 1; in lanes without a query, and for rows
+// that keep no key, it is 0.
 template <class T>
 void LoadSums(const RowSums<T>& sums, const ForwardTile<T>& tile) {
   const Sequence& sequence = tile.sequence;
@@ -50,7 +50,7 @@ void LoadSums(const RowSums<T>& sums, const ForwardTile<T>& tile) {
   }
 }
 
-// The weight of a vector of queries; 0, whatever the score, where nothing is kept.
+// The weights of a vector of queries; 0 for rows that keep no key, whatever the score.
 template <class T>
 HWY_INLINE Vector<T> FinalWeight(const ForwardTile<T>& tile, Normaliser normaliser, index j,
                                  index lane) {

@@ -16,7 +16,7 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A tile, and who looks at it.
+// A tile with its observers.
 template <class T>
 class ObservedForward {
  public:
@@ -30,7 +30,7 @@ class ObservedForward {
 
   Span keys() const { return keys_; }
 
-  // Those of its keys that lie in [block, block + kRowBlock).
+  // Adds the keys in [block, block + kRowBlock).
   void AddBlock(index block) {
     const index key = std::max(keys_.begin, block);
     const index keys = std::min(keys_.end, block + kRowBlock) - key;
@@ -54,7 +54,7 @@ class ObservedForward {
   }
 
  private:
-  // Of the block of keys that begins with `key`.
+  // Asks for the bias values of the block of keys that begins with `key`.
   void ExpectBias(index key) {
     const TileSite site = tile_.site(key, std::min(kRowBlock, keys_.end - key));
     if (site.keys <= 0) return;
@@ -68,7 +68,7 @@ class ObservedForward {
   TileObservers<T> observers_;
 };
 
-// The tiles of some queries of a run, which take turns with each block of keys.
+// Tiles of some queries of a run. For each block of keys they run one after another.
 template <class T>
 class TilesTogether {
  public:
@@ -96,8 +96,8 @@ class TilesTogether {
   }
 
  private:
-  // Only the first to take its turn would wait for them, but for long: the processor foresees rows
-  // of one head only if they lie side by side.
+  // Asks for the keys and values of the next block. The hardware prefetcher finds rows of one head
+  // only if they are side by side, so the first tile would wait long for them.
   void Expect(index block) {
     const auto& [first, k, v] = first_.near_keys.head();
     const index end = std::min(block + kRowBlock, keys_.end);
@@ -111,7 +111,7 @@ class TilesTogether {
   ForwardTile<T> first_;
   std::optional<ObservedForward<T>> tiles_[kMostTilesTogether];
   index count_ = 0;
-  Span keys_;  // that any of them sees
+  Span keys_;  // the keys that any of the tiles reads
 };
 
 template <class T>
@@ -127,7 +127,7 @@ void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const Q
       std::min(tiles, query_tiles_together<T>(call.in.q.width, call.in.v.width, keys.head().k.rows,
                                               observed, kPanelLanes<T>));
   const index step = kLaneTile * together;
-  // Tiles that take turns ask for their own next block.
+  // Tiles that run together prefetch their own next block.
   if (next != nullptr && together == 1) ExpectRun(call, *next, ahead);
   for (index end = run.query_end; end > run.query_begin;) {
     const index query = run.query_begin + (end - 1 - run.query_begin) / step * step;

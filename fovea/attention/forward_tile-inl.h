@@ -28,14 +28,14 @@
 //   m, l       running maximum and sum           vertical: one lane a query, no horizontal step
 //   p[key][64] = exp2((s - m) log2 e)             in place; not s log2 e - m log2 e, whose two
 //                                                large terms would be rounded before they cancel
-//   o[Dv][64]  = o * alpha + V (broadcast) x p   the rescaling rides on the load of the accumulator
+//   o[Dv][64]  = o * alpha + V (broadcast) x p   rescaled when the accumulator is loaded
 //
-// and o is transposed back at the end. Rows of K and V are read where they lie, so heads stay a
-// stride. For D = Dv = 64 a score costs 256 flops, 128 multiply-adds, plus one exp; a step of a
-// product reads 4 vectors and 6 values for 24 vector multiply-adds: the products decide. A tile of
-// scores (32 KB) and qt or o (16 KB) lie between L1 and L2. Short sequences read every row once or
-// twice, and would wait for it: so the products ask for the rows of the next run beside their own
-// work.
+// and o is transposed back at the end. Rows of K and V are read in place, with a stride between
+// heads. For D = Dv = 64 a score costs 256 flops, 128 multiply-adds, plus one exp; a step of a
+// product reads 4 vectors and 6 values for 24 vector multiply-adds, so the multiply-adds limit the
+// speed. A tile of scores (32 KB) and qt or o (16 KB) lie between L1 and L2. Short sequences read
+// every row only once or twice and would wait for memory, so the products prefetch the rows of the
+// next run.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
@@ -57,8 +57,8 @@ struct ForwardTile {
   T* o = nullptr;   // [Dv][stride]
   RowState<T> state = {};
   TileKind kind = TileKind::kAll;  // of the block in s
-  TileParts parts{0, 0};           // of that block: what the mask can keep
-  bool started = false;            // does o hold a block?
+  TileParts parts{0, 0};           // the parts of that block that the mask can keep
+  bool started = false;            // whether o holds a block
 
   index D() const { return call.in.q.width; }
   index Dv() const { return call.in.v.width; }
@@ -70,16 +70,16 @@ struct ForwardTile {
     return {out.o.row(sequence.batch, sequence.query_row + query, head), queries, Dv(),
             out.o.length_stride};
   }
-  // Keys that the mask can keep. It may say more of a whole run, whose keys are at hand, than of a
-  // tile of it.
+  // The range of keys that the mask can keep. Only the keys of the run are available, and a mask
+  // may give a wider range for a tile than for the run.
   Span key_span() const {
     const auto [first, last] = call.attention.mask.key_range(sequence, head, query, queries);
     return {std::max(first, near_keys.head().first), std::min(last, near_keys.end())};
   }
   TileSite site(index key, index keys) const { return {sequence, head, query, queries, key, keys}; }
 
-  // The scores, of all tiles that take turns: `this` is the first of them, and has the most
-  // queries.
+  // Allocates the scores, which all tiles that run together share. `this` is the first of them and
+  // has the most queries.
   void AllocateShared(Scratch& scratch);
   void Allocate(Scratch& scratch);
   bool Scores(index key, index keys);
@@ -109,9 +109,9 @@ void ForwardTile<T>::Allocate(Scratch& scratch) {
   RowsToLanes<T>(query_rows(), queries, call.scale, qt, stride);
 }
 
-// Fills s, and `largest` with the largest score of each lane; false if the mask keeps nothing.
-// Where every score counts as it is, the product takes the maximum while it holds the scores. A
-// masked one must not: it may be far larger than those that are kept.
+// Fills s, and `largest` with the largest score of each lane; false if the mask keeps nothing. If
+// no score is masked or biased, the product takes the maximum while the scores are in registers. A
+// masked score must not count: it may be far larger than the kept ones.
 template <class T>
 bool ForwardTile<T>::Scores(index key, index keys) {
   kind = call.attention.mask.classify(site(key, keys));
@@ -166,8 +166,8 @@ void ForwardTile<T>::DropWeights(index key, index keys) {
   }
 }
 
-// o = o * alpha + V p. A NaN or an infinity in a value must not meet the weight 0 of a query that
-// the mask keeps it from: such rows, if there are any, are taken out and added by hand.
+// o = o * alpha + V p. A masked score has weight 0, and 0 times NaN or infinity is NaN. So rows of
+// V with a NaN or an infinity are left out of the product and added apart, for kept scores only.
 template <class T>
 void ForwardTile<T>::AddValues(index key, index keys) {
   const Rows<const T> v = near_keys.v(key, keys);

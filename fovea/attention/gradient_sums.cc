@@ -10,7 +10,7 @@ namespace fovea {
 
 namespace {
 
-// The gradient of the sink, as if it were a part.
+// The gradient of the sink, with the interface of a part.
 template <class T>
 struct SinkGradient {
   Vec<T> dlogits;
@@ -41,8 +41,8 @@ index GradientSums<T>::add_tables(index first_head, index last_head, index chunk
 
 namespace {
 
-// Does the row keep no key? Then lse is the sink's logit, `above` what that one lies above it, and
-// o is 0. Without a sink either, `above` is no number.
+// Whether the row keeps no key. Then lse is the sink's logit, `above` (their difference) is 0, and
+// o is 0. Without a sink, `above` is NaN.
 template <class T>
 bool is_empty_row(const View<const T>& o, const Sequence& sequence, index head, index i,
                   double above) {
@@ -67,7 +67,7 @@ void GradientSums<T>::set_sink(index number, const AttentionSaved<T>& saved,
     if (!saved.lse_low.empty()) {
       above -= static_cast<double>(saved.lse_low.at(sequence.batch, head, row));
     }
-    // Its dO may hold anything, and so may delta.
+    // The dO of an empty row may be NaN or infinite, and so may delta.
     if (is_empty_row(saved.o, sequence, head, i, above)) continue;
     sum -= std::exp(above) * static_cast<double>(delta[i]);
   }

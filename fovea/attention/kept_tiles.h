@@ -11,8 +11,8 @@
 
 namespace fovea {
 
-/// Calls visit(site, kind) for each tile of the 64 queries from `query` on, and (within the mask's
-/// range) up to 128 keys, that is computed. Returns how many were looked at.
+/// Calls visit(site, kind) for each tile that is computed: the 64 queries from `query` on, and up
+/// to 128 keys within the mask's range. Returns how many tiles were classified.
 template <class Visit>
 index for_each_kept_tile_of(const Mask& mask, const Sequence& sequence, index head, index query,
                             const Visit& visit) {
@@ -28,7 +28,7 @@ index for_each_kept_tile_of(const Mask& mask, const Sequence& sequence, index he
   return seen;
 }
 
-/// Those of all queries.
+/// The same for all queries of the sequence.
 template <class Visit>
 void for_each_kept_tile(const Mask& mask, const Sequence& sequence, index head,
                         const Visit& visit) {

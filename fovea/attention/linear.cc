@@ -19,15 +19,15 @@ namespace fovea {
 namespace {
 
 constexpr index kBlock = kLinearBlock;
-// Blocks of y that one item adds up, and of x that one item computes.
+// How many rows of y one item of work sums, and how many rows of x it computes.
 constexpr index kSegment = 8 * kBlock;
 
 index segments_of(index rows) { return (rows + kSegment - 1) / kSegment; }
 
-// Which side of a call the rows lie on.
+// Which side of a call the rows belong to.
 enum class Side { kQueries, kKeys };
 
-// out_x = scale * sum over the y that x keeps of (a_x . b_y) c_y. The other side is y's.
+// out_x = scale * sum over the y that x keeps of (a_x . b_y) c_y. y is the other side.
 template <class T>
 struct Scan {
   View<const T> a, b, c;
@@ -48,13 +48,13 @@ std::array<Scan<T>, 3> backward_scans(const AttentionInputs<T>& in, const View<c
            {in.k, in.q, d_o, gradients.dv, Side::kKeys}}};
 }
 
-// For counting alone, where no gradient is given and none is read: a view of its width.
+// A view with the width of dO, only for counting flops: no gradient is given and none is read.
 template <class T>
 View<const T> shape_of_d_o(const AttentionInputs<T>& in) {
   return in.v;
 }
 
-// Heads [begin, end) of x and of y that meet in one sequence.
+// The heads [begin, end) of x and of y that interact in one sequence.
 struct ScanUnit {
   const Sequence& sequence;
   Span x_heads, y_heads;
@@ -63,8 +63,8 @@ struct ScanUnit {
   index first_state;  // number of the state before the first segment of y
 };
 
-// Everything is told as if x were queries. Keys are: read from the last one to the first, they are
-// kept by the queries that come before in this order.
+// The code treats x as queries and y as keys. If x are keys, both sides are read from the last row
+// to the first: in this order, x again keeps the y that come before.
 template <class T>
 class LinearScan {
  public:
@@ -83,7 +83,7 @@ class LinearScan {
     return (width() + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes;
   }
   index state_size() const { return D() * padded_width(); }
-  // Is it less work to sum the rows of y up than to meet them one by one?
+  // Whether a state (a sum over rows of y) takes less work than each pair of rows.
   bool has_states(const ScanUnit& unit) const {
     const auto count = [](Span heads, index rows) {
       return static_cast<double>((heads.end - heads.begin) * rows);
@@ -95,7 +95,8 @@ class LinearScan {
   index kept_by(const ScanUnit& unit, index x) const {
     return causal_ ? std::clamp<index>(x + unit.offset + 1, 0, unit.ys) : unit.ys;
   }
-  // How many y are in the state that a tile from x on takes; the rest of what it keeps it meets.
+  // How many y are in the state that a tile from x on uses. It computes the remaining kept pairs
+  // directly.
   index in_state(const ScanUnit& unit, index x) const {
     const index kept = has_states(unit) ? kept_by(unit, x) : 0;
     return kept == unit.ys ? kept : kept / kBlock * kBlock;
@@ -171,7 +172,8 @@ Rows<U> LinearScan<T>::rows(const ScanUnit& unit, const View<U>& view, Side side
           turned ? -view.length_stride : view.length_stride};
 }
 
-// Blocks and heads ascending: the order of the sum depends on the place in the sequence alone.
+// Blocks and heads in ascending order, so that the order of the sum depends only on the place in
+// the sequence.
 template <class T>
 void LinearScan<T>::add_to_state(const ScanUnit& unit, Span ys, Rows<T> state) const {
   for (index y = ys.begin; y < ys.end; y += kBlock) {
@@ -232,7 +234,7 @@ void LinearScan<T>::run() const {
   });
 }
 
-// The tiles from x = `first` on: the state grows with them.
+// Computes the tiles from x = `first` on. The running state grows from tile to tile.
 template <class T>
 void LinearScan<T>::run_item(const ScanUnit& unit, index head, index first, T* states) const {
   Scratch scratch;
@@ -284,7 +286,7 @@ void LinearScan<T>::run_tile(const ScanUnit& unit, const Tile& tile, Rows<const 
   kernels_.store_scaled(sum, scale_, rows(unit, scan_.out, scan_.side, head, xs));
 }
 
-// The tiles are those of run_item().
+// Counts the same tiles as run_item() computes.
 template <class T>
 double LinearScan<T>::flops() const {
   double flops = 0;
@@ -295,7 +297,7 @@ double LinearScan<T>::flops() const {
 template <class T>
 double LinearScan<T>::flops_of(const ScanUnit& unit) const {
   const bool states = has_states(unit);
-  index taken = 0, summed = 0, met = 0;  // x that take a state, y that join it, pairs
+  index taken = 0, summed = 0, met = 0;  // x that use a state, y that are added to it, pairs
   for (index x = 0; x < unit.xs; x += kBlock) {
     const index count = std::min(kBlock, unit.xs - x), whole = in_state(unit, x);
     const index kept = kept_by(unit, x + count - 1);

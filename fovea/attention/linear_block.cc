@@ -48,8 +48,9 @@ void TakeState(Rows<const T> a, Rows<const T> state, Rows<T> sum) {
   Multiply<Into::kOverwrite>(a, state, sum);
 }
 
-// sum += (a b^T, where it is kept) c. Rows of c with a NaN or an infinity must not meet the weight
-// 0 of an x that does not keep them: they are taken out and added by hand.
+// sum += (a b^T, where it is kept) c. An x that does not keep a y has weight 0, and 0 times NaN or
+// infinity is NaN. So rows of c with a NaN or an infinity are left out of the product and added
+// apart.
 template <class T>
 void AddDirect(const DirectBlock<T>& block, Rows<T> sum) {
   const auto& [a, b, c, kept, keeps_all] = block;

@@ -14,7 +14,7 @@ struct Positions {
   index first = 0, last = 0;
 };
 
-// Of all queries and keys.
+// The range of positions of all queries and keys.
 Positions positions_of(const std::vector<Sequence>& sequences) {
   Positions all;
   for (const Sequence& sequence : sequences) {

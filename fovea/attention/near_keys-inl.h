@@ -20,17 +20,16 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
-/// Keys and values of a head, block by block, near to the products that read them. A product reads
-/// all rows of a block once for each panel of its lanes. Rows of one head lie as far apart as the
-/// heads are wide together, often a multiple of 1024 bytes: most of them share a few sets of the
-/// first cache, and come from the second each time. Where there are several panels to a tile, a
-/// copy of the block is read instead. Measured with floats and whole tiles: AVX2 takes .80 to .90
-/// of the time for the two products of a block of 8 heads; AVX-512, whose tile is one panel, gains
-/// nothing.
+/// Keys and values of a head, block by block, in a form that stays in L1. A product reads all rows
+/// of a block once for each panel of its lanes. The distance between rows of one head is the width
+/// of all heads together, often a multiple of 1024 bytes: then most rows share a few sets of L1 and
+/// come from L2 each time. If a tile has several panels, a copy of the block is read instead.
+/// Measured with floats and whole tiles: AVX2 takes .80 to .90 of the time for the two products of
+/// a block of 8 heads; AVX-512, whose tile is one panel, gains nothing.
 template <class T>
 class NearKeys {
  public:
-  /// `queries`: of the largest tile.
+  /// `queries`: the number of queries of the largest tile.
   NearKeys(const HeadKeys<T>& head, index queries, Scratch& scratch)
       : head_(head), copies_(queries > kPanelLanes<T>) {
     if (!copies_) return;
@@ -40,14 +39,14 @@ class NearKeys {
 
   const HeadKeys<T>& head() const { return head_; }
   index end() const { return head_.first + head_.k.rows; }
-  /// Those of keys [key, key + keys), at most kRowBlock; valid until others are asked for.
+  /// The rows of keys [key, key + keys), at most kRowBlock; valid until the next call.
   Rows<const T> k(index key, index keys) { return Near(head_.k, key, keys, k_); }
   Rows<const T> v(index key, index keys) { return Near(head_.v, key, keys, v_); }
 
  private:
   struct Copy {
     Rows<T> rows;
-    Span keys;  // that it holds
+    Span keys;  // the keys that it holds
   };
 
   Rows<const T> Near(const Rows<const T>& all, index key, index keys, Copy& copy) {

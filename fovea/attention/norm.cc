@@ -23,12 +23,12 @@ T RowNorm<T>::weight(T score, T m, T l) const {
   if (score == -std::numeric_limits<T>::infinity()) return T{0};
   if (is_softmax()) return std::exp(score - m) / total(m, l);
   if (std::holds_alternative<norm::None>(norm)) return score;
-  // Not 1 / (1 + exp(-score)) for negative ones, whose exp overflows.
+  // Not 1 / (1 + exp(-score)), which overflows for negative scores.
   const T e = std::exp(-std::abs(score));
   return (score < T{0} ? e : T{1}) / (T{1} + e);
 }
 
-// With the sink instead of m where that is larger: exp(sink - m) may overflow, lse does not.
+// Uses the sink instead of m if it is larger: exp(sink - m) may overflow, although lse does not.
 template <class T>
 RowLse<T> RowNorm<T>::lse(T m, T l) const {
   const double most = std::max(static_cast<double>(m), static_cast<double>(sink));
@@ -36,7 +36,8 @@ RowLse<T> RowNorm<T>::lse(T m, T l) const {
   const double above = std::log(keys + std::exp(static_cast<double>(sink) - most));
   const T value = static_cast<T>(most + above);
   if (value == -std::numeric_limits<T>::infinity()) return {value, T{0}};
-  // The larger term less the sum is exact (Dekker 1971): so above is not lost, however large most.
+  // The larger term minus the sum is exact (Dekker 1971), so `above` is not lost, however large
+  // `most` is.
   const auto [small, large] =
       std::minmax(most, above, [](double a, double b) { return std::abs(a) < std::abs(b); });
   return {value, static_cast<T>((large - static_cast<double>(value)) + small)};

@@ -40,7 +40,7 @@ struct Sink {
 /// "softmax", "sigmoid" or "none".
 std::string name_of(const Norm& norm);
 
-/// A log-sum-exp: the nearest number, and what rounding took from it.
+/// A log-sum-exp in two parts: its nearest number of type T, and its rounding error.
 template <class T>
 struct RowLse {
   T value, low;

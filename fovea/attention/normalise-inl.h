@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scores of a forward tile become weights, block of keys by block of keys. Queries lie in the
-// lanes, so that maxima and sums are vertical: no step goes across a vector.
+// Turns the scores of a forward tile into weights, one block of keys after another. Queries are in
+// the lanes, so that maxima and sums are vertical: no step goes across a vector.
 #include "fovea/attention/kernel.h"
 
 #if defined(FOVEA_ATTENTION_NORMALISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -26,14 +26,14 @@ struct RowState {
   T* m = nullptr;        ///< running maximum
   T* l = nullptr;        ///< running sum of exp(score - m); without softmax 1, or NaN where a
                          ///< score is not finite
-  T* alpha = nullptr;    ///< what the last maximum is worth under the new one; without softmax 1
+  T* alpha = nullptr;    ///< rescale factor exp(old m - new m); without softmax 1
 
   void Start(Normaliser normaliser);
   void TakeMaximum(const T* s, index keys);
   void RaiseMaximum(Normaliser normaliser);
   /// s becomes p; for softmax exp(s - m), and its sum joins l.
   void Weigh(Normaliser normaliser, T* s, index keys);
-  /// What p is multiplied by in the end: by / (l + the sink's part), 0 for a row that kept nothing.
+  /// The final factor of p: by / (l + the sink's part); 0 for a row that keeps no key.
   Vector<T> Share(const RowNorm<T>& norm, T by, index lane) const;
 
  private:
@@ -43,8 +43,8 @@ struct RowState {
   void WeighEach(T* s, index keys, F&& weight);
 };
 
-// No score is lower than the first maximum, and it is finite: the difference of two maxima must not
-// be NaN.
+// The first maximum is the lowest finite number: no score is lower, and the difference of two
+// maxima is never NaN.
 template <class T>
 void RowState<T>::Start(Normaliser normaliser) {
   std::fill_n(m, stride, std::numeric_limits<T>::lowest());
@@ -62,7 +62,7 @@ void RowState<T>::TakeMaximum(const T* s, index keys) {
   }
 }
 
-// The new running maximum of each lane, and what the old one is worth under it.
+// Computes the new row max of each lane, and the factor that rescales earlier sums.
 template <class T>
 void RowState<T>::RaiseMaximum(Normaliser normaliser) {
   constexpr Tag<T> d;
@@ -116,7 +116,7 @@ void RowState<T>::WeighPanel(T* s, index lane, index keys) {
   for (int v = 0; v < kVectors; ++v) hn::Store(sum[v], d, l + lane + v * kN);
 }
 
-// Each weight is a function of its own score alone; that of a masked one is 0. x - x is 0, or NaN
+// Each weight depends only on its own score; the weight of a masked score is 0. x - x is 0, or NaN
 // for a score that is not finite.
 template <class T>
 template <class F>

@@ -25,7 +25,7 @@ struct PairScores {
   Rows<T> to;
 };
 
-// What a tile of gradients adds to those of the rows behind it, and to sums [D] if there are any.
+// Adds the gradients of a tile of scores to those of its rows, and to `sums` [D] if given.
 template <class T>
 struct PairGradients {
   TileRows<T> rows;
@@ -51,7 +51,7 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// What one column of a score adds to the gradients.
+// The gradients from one column of a score.
 template <class T>
 struct ColumnGradients {
   Vector<T> dq, dk, dv;
@@ -86,8 +86,8 @@ struct AdditiveColumn {
   }
 };
 
-// Columns ascending, as they are whichever side lies in the lanes: the forward and the backward
-// find the same bits.
+// Sums columns in ascending order, whichever side is in the lanes, so that forward and backward get
+// the same bits.
 template <class Column, class T>
 void Scores(const PairScores<T>& scores) {
   constexpr Tag<T> d;
@@ -111,9 +111,9 @@ void Scores(const PairScores<T>& scores) {
   }
 }
 
-// A few queries at a time meet every key: a key is read, and its gradient read and written, once
-// for them all. A gradient of 0 may stand for a score that the mask drops, and rows that hold
-// anything.
+// Processes a few queries at a time for every key, so that a key is read, and its gradient read and
+// written, once for all of them. Where the gradient is 0, the score may be masked and its rows may
+// hold NaN or infinity.
 template <class Column, class T>
 void Gradients(const PairGradients<T>& g) {
   constexpr index kQueries = 4;
@@ -202,7 +202,7 @@ void pair_gradients(PairKind kind, const PairGradients<double>& gradients) {
   FOVEA_DISPATCH(PairGradientsF64)(kind, gradients);
 }
 
-// What both kinds of part have in common.
+// The common base of both parts.
 template <class T>
 class PairScore : public BiasPart<T> {
  public:

@@ -22,7 +22,7 @@ namespace fovea {
 
 namespace {
 
-// Tiles that a plan looks at one by one, and rows of them: in a few seconds.
+// Limits of the tiles that a plan classifies one by one, and of their rows: it takes a few seconds.
 constexpr index kMostLookedAt = index{1} << 27;
 constexpr double kMostRows = 1 << 24;
 
@@ -71,7 +71,7 @@ class TileCount {
   index looked_at_ = 0;
 };
 
-// Bytes that one thread takes in the forward: the tiles that take turns.
+// Bytes that one thread takes in the forward for the tiles that run together.
 template <class T>
 double forward_scratch(const Context& ctx, const Attention<T>& attention,
                        const AttentionInputs<T>& in, const std::vector<Sequence>& sequences) {
@@ -145,7 +145,7 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
   plan.forward_flops = plan.kept_scores * 2 * (passes * D + Dv);
   plan.backward_flops = plan.kept_scores * (6 * D + 4 * Dv);
   plan.scratch_bytes = scratch_bytes(ctx, attention, made, sequences);
-  if (is_linear(attention)) {  // so the backward is, whoever observes
+  if (is_linear(attention)) {  // then the backward is linear, whether observed or not
     const LinearFlops flops = linear_flops(ctx, attention, made);
     plan.backward_flops = flops.backward;
     if (is_linear(attention, AttentionOutputs<T>())) {

@@ -41,7 +41,7 @@ struct Call {
   const Attention<T>& attention;
   const AttentionInputs<T>& in;
   T scale;
-  bool has_product;  // or is the score made by the first part of the bias?
+  bool has_product;  // else the first part of the bias makes the score
   DropoutRule dropout;
 
   Call(const Attention<T>& a, const AttentionInputs<T>& i)
@@ -89,7 +89,7 @@ Row<T> Call<T>::row(const Sequence& sequence, index h, index i) const {
     const ScoreSite site{sequence, h, i, j};
     const auto at = static_cast<std::size_t>(j);
     row.kept[at] = attention.mask.keeps(site);
-    if (!row.kept[at]) continue;  // what is masked is not even read
+    if (!row.kept[at]) continue;  // a masked score is not computed
     T score = has_product ? scale * dot(q(sequence, h, i), k(sequence, h, j), in.q.width) : T{0};
     row.scores[0][at] = score;
     for (std::size_t n = 0; n < parts.size(); ++n) {
@@ -105,13 +105,13 @@ Row<T> Call<T>::row(const Sequence& sequence, index h, index i) const {
   return row;
 }
 
-// The sink is one more score, without a weight that anybody sees.
+// The sink counts as one more score, whose weight is not returned.
 template <class T>
 void softmax(Row<T>& row, T sink) {
   const std::vector<T>& scores = row.scores.back();
   T largest = sink;
   for (std::size_t j = 0; j < scores.size(); ++j) {
-    // Not std::max, which passes over a NaN.
+    // Not std::max, which ignores a NaN.
     if (row.kept[j] && !(scores[j] <= largest)) largest = scores[j];
   }
   row.lse = static_cast<T>(kNoKey);
@@ -178,7 +178,7 @@ void observe_row(const Attention<T>& attention, const Row<T>& row, const ScoreSi
   }
 }
 
-// Calls f with v_j, and with what each value part adds to it.
+// Calls f with v_j, and with the vector that each value part adds to it.
 template <class T>
 template <class F>
 void Call<T>::for_each_value(const ScoreSite& site, F&& f) const {
@@ -196,7 +196,8 @@ struct RowSite {
   index h, i;
 };
 
-// Gradients of one query row. `sums`: of each bias part, of each value part, of the sink.
+// Gradients of one query row. `sums`: the gradients of each bias part, each value part and the
+// sink.
 template <class T>
 void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved<T>& saved,
                   const AttentionGradients<T>& gradients, std::vector<double>* sums) {
@@ -208,7 +209,7 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
   const auto& values = call.attention.values.parts();
   const index g = group_of(h, call.in.q.heads, call.in.k.heads);
   const index D = call.in.q.width, Dv = call.in.v.width;
-  // Gradients that are not wanted are added up in a row that nobody reads.
+  // Gradients that are not asked for are added to a row that is not read.
   std::vector<T> unwanted(static_cast<std::size_t>(std::max(D, Dv)));
   const index batch = sequence.batch;
   const auto row_of = [&](const View<T>& view, index l, index head) {
@@ -219,7 +220,7 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
   const T delta = dot(d_o, saved_o, Dv);
   const bool any = std::find(row.kept.begin(), row.kept.end(), true) != row.kept.end();
   if (const Sink<T>& sink = call.attention.sink; any && !sink.dlogits.empty()) {
-    // Its value is 0. Where no key is kept, o is 0 for any sink.
+    // The sink has value 0. If no key is kept, o is 0 for any sink.
     sums[parts.size() + values.size()][static_cast<std::size_t>(h)] -=
         static_cast<double>(row.sink_weight * delta);
   }

@@ -134,7 +134,7 @@ void RowMap<T>::key(const T* k, index position, T* to) const {
   if (is_cosine()) normalise(to, D_);
 }
 
-// The gradient of a row from that of the row as it was turned (and, for cosine, normalised).
+// The gradient of a row from the gradient of the rotated (and, for cosine, normalised) row.
 template <class T>
 void RowMap<T>::pull_turned(const T* row, index position, const T* dturned, T* drow) const {
   std::copy_n(dturned, D_, drow);

@@ -8,8 +8,8 @@ namespace fovea {
 
 namespace {
 
-// 1024 for float and 2^39 for double: half an ulp of it is 6e-5. An empty row has lse -infinity,
-// which is exact.
+// Whether the rounding error of lse may be more than 6e-5: half an ulp of 1024 in float, and of
+// 2^39 in double. An empty row has lse -infinity, which is exact.
 template <class T>
 bool is_rounded(T lse) {
   constexpr T kLarge = T{1} / (std::numeric_limits<T>::epsilon() * T{1 << 13});
@@ -54,7 +54,7 @@ void SavedLse<T>::compute(const Context& ctx, const Attention<T>& attention,
   const auto lse = RowView<T>::contiguous(lse_.data(), B, H, T_);
   const auto low = RowView<T>::contiguous(low_.data(), B, H, T_);
   attention_forward<T>(ctx, scores, in, {View<T>::contiguous(o.data(), B, T_, H, 1), lse, low});
-  // A row of small scores has the bits that it has by itself.
+  // Other rows keep their lse, so that their bits do not depend on the rest of the call.
   std::size_t row = 0;
   for_each_row(saved_.lse, [&](T given) {
     if (!is_rounded(given)) {

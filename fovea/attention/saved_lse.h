@@ -8,9 +8,10 @@
 
 namespace fovea {
 
-/// What the forward saved, with lse in two parts where one is not enough. Without lse_low a weight
-/// is off by as much as rounding took from lse. Rows whose lse is so large that this would be more
-/// than 6e-5 get both parts anew, from the scores: one more product of q and k, for the whole call.
+/// What the forward saved, with lse in two parts where one part is not exact enough. Without
+/// lse_low, the rounding error of lse becomes the relative error of a weight. If it may be more
+/// than 6e-5 in some row, the scores are computed again for the whole call, one more product of q
+/// and k, and such rows get both parts from them.
 template <class T>
 class SavedLse {
  public:

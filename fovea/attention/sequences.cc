@@ -45,7 +45,8 @@ DropoutStream dropout_stream(const Dropout& dropout, const Sequence& sequence, i
                                                        : dropout.samples[sequence.number];
   const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
   const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
-  // Two rounds of Philox fold what names the stream, 256 bits, into the 128 that are left for it.
+  // Two calls of Philox reduce the 256 bits that name the stream to the 128 bits that are left for
+  // it.
   const PhiloxCounter step = philox4x32({low(dropout.step), high(dropout.step), dropout.layer,
                                          static_cast<std::uint32_t>(RandomUse::kDropout)},
                                         {low(dropout.seed), high(dropout.seed)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots of a tile (shaw_tile.h), for one instruction set: the products that they make of its
-// queries, and what the values of a tile add up to in them.
+// The slots of a tile (shaw_tile.h), for one instruction set: their products with the tile's
+// queries, and the sums of a tile's values by slot.
 #include <algorithm>
 
 #include "fovea/attention/shaw_tile.h"
@@ -16,23 +16,23 @@
 #include "fovea/attention/tile-inl.h"
 #include "fovea/simd/product-inl.h"
 
-// Both directions are a product of the tile's rows x with the slots of the table, [slots][queries]:
-// forward it is spread over the tile, backward the tile is gathered into it. A query meets a slot
-// at one key at most, but for the first and the last, where distances are clipped: so a row of a
-// tile is a run of its products between two constants, and its slots are a run of its values
-// between two sums.
+// Both directions use a matrix [slots][queries]. In the forward it is the product of the tile's
+// rows x with the slots of the table, and is spread over the tile; in the backward the tile is
+// gathered into it. For a query, each slot belongs to at most one key, except the first and the
+// last slot, where distances are clipped. So a row of the tile is a run of the query's products
+// between two constants, and its slots are a run of the tile's values between two sums.
 //
 // In a long sequence most tiles lie beyond the clip and have one slot: a dot product for each
 // query, and backward a sum along the keys. With 64 keys, 128 queries and W = 64 these are 8192
-// multiply-adds, beside the 2.6 million of the tile itself. What the clip cuts through goes by 16
-// queries, which meet at most 2 s + 1 slots, and often fewer.
+// multiply-adds, beside the 2.6 million of the tile itself. Tiles that the clip cuts are processed
+// by 16 queries at a time, which use at most 2 s + 1 slots, and often fewer.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
-/// (factor * x_r) . (row of slot n), as [count][queries rounded up]. The order of a sum depends on
-/// its row of the table alone: across the columns for the ends, which most tiles meet alone, and
-/// one column after another for those between.
+/// (factor * x_r) . (row of slot n), as [count][queries rounded up]. The order of a sum depends
+/// only on its row of the table: across the columns for the first and last slot, the only ones that
+/// most tiles use, and one column after another for those between.
 template <class T>
 Rows<const T> Products(const ShawTile<T>& shaw, Rows<const T> x, T factor, Scratch& scratch) {
   const index stride = RoundUpToLanes<T>(shaw.queries);
@@ -63,8 +63,8 @@ Rows<const T> Products(const ShawTile<T>& shaw, Rows<const T> x, T factor, Scrat
   return products;
 }
 
-/// The products of each query by slot, with a vector of the first before them and one of the last
-/// behind: whatever part of a tile's row a vector covers, its products lie in one piece.
+/// The products of each query by slot, with a vector of copies of the first before them and of the
+/// last after them. So the products for any vector of a tile's row are contiguous.
 template <class T>
 class Spread {
  public:
@@ -79,7 +79,7 @@ class Spread {
       std::fill_n(slots[r] + count_, kN, slots[r][count_ - 1]);
     }
   }
-  /// Of query r and keys c, c + 1, ...
+  /// The products of query r for keys c, c + 1, ...
   HWY_INLINE Vector<T> Load(index r, index c) const {
     const index slot = std::clamp(origin_ + c - r, -kN, count_);
     return hn::LoadU(Tag<T>(), rows_[r] + kN + slot);
@@ -91,7 +91,7 @@ class Spread {
   Rows<T> rows_;
 };
 
-/// What each query has in each slot, [queries][count]: the sums of a tile [queries, keys].
+/// The sums of a tile [queries, keys] by slot: [queries][count].
 template <class T>
 Rows<const T> SlotSums(const ShawTile<T>& shaw, Rows<const T> tile, Scratch& scratch) {
   const index count = shaw.count, keys = shaw.keys;
@@ -114,8 +114,7 @@ Rows<const T> SlotSums(const ShawTile<T>& shaw, Rows<const T> tile, Scratch& scr
   return sums;
 }
 
-/// What each query has in each slot, [count][queries rounded up]: the sums of a tile that has
-/// queries in its lanes.
+/// The same for a tile that has queries in its lanes: [count][queries rounded up].
 template <class T>
 Rows<const T> LaneSums(const ShawTile<T>& shaw, const ScoreTile<const T>& weights,
                        Scratch& scratch) {

@@ -34,7 +34,8 @@ void AddAlongKeys(const ShawTile<T>& shaw, const Spread<T>& spread, const ScoreT
   }
 }
 
-// Queries in lanes: a square of vectors at a time is turned, unless it has one slot.
+// Queries in lanes: transposes one square of vectors at a time, unless the square has only one
+// slot.
 template <class T>
 void AddAcrossKeys(const ShawTile<T>& shaw, Rows<const T> products, const Spread<T>& spread,
                    const ScoreTile<T>& tile) {
@@ -87,7 +88,7 @@ void AddProducts(const ShawTile<T>& shaw, Rows<const T> x, T factor, const Score
   AddAcrossKeys(shaw, products, spread, tile);
 }
 
-/// Slots [first, first + sums.columns) of a tile, and what each query has in them.
+/// Slots [first, first + sums.columns) of a tile, and the sums of each query in them.
 template <class T>
 struct MetSlots {
   const ShawTile<T>& shaw;
@@ -160,15 +161,14 @@ void PullTable(const MetSlots<T>& met, Rows<const T> x, T factor, double* dtable
       add(T{1}, parts[n]);
       continue;
     }
-    // Some row of x may be one that the mask drops.
+    // A row of x may be masked and then may hold NaN or infinity.
     for (index r = 0; r < x.rows; ++r) {
       if (sums[r][n] != T{0}) add(sums[r][n], x[r]);
     }
   }
 }
 
-// Without the slots at either end that are 0 for every query: those of distances that the mask
-// drops.
+// Removes slots at both ends that are 0 for every query: the mask drops their distances.
 template <class T>
 MetSlots<T> Met(const ShawTile<T>& shaw, Rows<const T> sums) {
   const auto empty = [&](index n) {

@@ -24,10 +24,10 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
-/// Sixteen random bits of each of 16 scores, against the threshold of dropout.
+/// The comparison of 16 random bits of each of 16 scores with the threshold of dropout.
 struct SixteenBits {
-  std::uint64_t kept;  // bit l: are those of words[l] from `shift` on at least the threshold?
-  bool tie;            // are any of them the threshold itself?
+  std::uint64_t kept;  // bit l: the bits of words[l] from `shift` on are >= the threshold
+  bool tie;            // whether any of them equals the threshold
 };
 HWY_INLINE SixteenBits CompareBits(const std::uint32_t* words, int shift, std::uint32_t threshold) {
   const hn::CappedTag<std::uint32_t, 16> d;
@@ -62,7 +62,7 @@ inline void DropoutBits(const DropoutStream& stream, const DropoutRule& rule, in
         if (first + c < 0 || first + c >= keys) continue;
         const int shift = static_cast<int>(c % 2 * 16);
         auto [kept, tie] = CompareBits(words + c / 2 * 16, shift, rule.threshold);
-        // One score in 65536: what is left of the probability decides.
+        // One score in 65536: 32 more bits are compared with the rest of the probability.
         for (index r = 0; tie && rule.rest > 0 && r < 16; ++r) {
           const bool drop = drops(rule, stream, query + r0 + r, block * 8 + c);
           kept &= ~(std::uint64_t{drop} << r);
@@ -73,7 +73,7 @@ inline void DropoutBits(const DropoutStream& stream, const DropoutRule& rule, in
   }
 }
 
-/// Does a row hold a NaN or an infinity?
+/// Whether a row holds a NaN or an infinity.
 template <class T>
 HWY_INLINE bool IsPoisoned(const T* row, index n) {
   // x - x is 0 for finite x and NaN otherwise; sums of zeros are 0.
@@ -92,7 +92,7 @@ bool AnyPoisoned(Rows<const T> rows) {
   return false;
 }
 
-/// A copy of the rows in which those that are poisoned are 0.
+/// A copy of the rows in which those with a NaN or an infinity are 0.
 template <class T>
 Rows<const T> WithoutPoison(Rows<const T> rows, Scratch& scratch) {
   const Rows<T> clean(scratch.allocate<T>(rows.rows * rows.columns), rows.rows, rows.columns);
@@ -144,7 +144,7 @@ struct HeadKeys {
   Rows<const T> k, v;
 };
 
-/// Those that the mask can keep for some query of the run.
+/// The keys and values that the mask can keep for some query of the run.
 template <class T>
 HeadKeys<T> KeysOfRun(const KernelCall<T>& call, const QueryRun& run) {
   const Sequence& sequence = run.sequence;
@@ -158,7 +158,7 @@ HeadKeys<T> KeysOfRun(const KernelCall<T>& call, const QueryRun& run) {
   return {range.first, rows(call.in.k), rows(call.in.v)};
 }
 
-/// What a run of tiles reads first.
+/// Prefetches what a run of tiles reads first.
 template <class T>
 void ExpectRun(const KernelCall<T>& call, const QueryRun& run, Prefetch& ahead) {
   const View<const T>& q = call.in.q;

@@ -24,7 +24,7 @@ TileParts::TileParts(const Mask& mask, const TileSite& site, TileLanes lanes, in
   find_rows();
 }
 
-// The first and the last step of rows that meet each step of lanes.
+// For each step of lanes, the first and the last step of rows that the mask can keep.
 void TileParts::find_rows() {
   for (index lane = 0; lane < lane_count_; lane += kStep) {
     Span& rows = rows_[lane / kStep];

@@ -53,8 +53,8 @@ class Differences {
     }
   }
 
-  // Is one of them in [low, high]? The longest stride first: where strides are nested, each leaves
-  // three numbers to try at most.
+  // Whether one of the differences is in [low, high]. Tries the longest stride first: with nested
+  // strides, at most three numbers are left to try for each.
   bool any_in(index low, index high, std::size_t n = 0) {
     if (high < least_[n] || low > most_[n] || ++tried_ > kMostSteps) return false;
     if (n == count_) return true;
@@ -93,7 +93,7 @@ class Differences {
   int tried_ = 0;
 };
 
-// Runs at x of a and at y of b meet where y - width of a < x < y + width of b.
+// A run of `a` at x and a run of `b` at y overlap if y - width of a < x < y + width of b.
 bool runs_meet(const TouchedView& a, const TouchedView& b, index between) {
   return Differences(a, b).any_in(between - a.width * a.value_bytes + 1,
                                   between + b.width * b.value_bytes - 1);
@@ -127,7 +127,7 @@ void TouchedMemory::add_written(const TouchedView& view) {
 
 namespace {
 
-// What both passes read.
+// The inputs that forward and backward read.
 template <class T>
 void read_inputs(const Attention<T>& attention, const AttentionInputs<T>& in,
                  TouchedMemory& memory) {

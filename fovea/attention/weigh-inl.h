@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scores of a backward tile become weights, and the gradients of weights those of scores.
+// Turns the scores of a backward tile into weights, and the gradients of weights into those of
+// scores.
 #include "fovea/attention/kernel.h"
 
 #if defined(FOVEA_ATTENTION_WEIGH_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -27,10 +28,10 @@ struct WeighedTile {
   T keep_scale;
 };
 
-/// p = exp2((s - lse) log2 e), ds = p (dp - delta), in place, for softmax; lse_of(i) is that of the
-/// i-th query. Sigmoid: ds = p (1 - p) dp; none: p = s, ds = dp. kMasked: some scores may be
-/// -infinity because they are masked. What is masked has weight 0 and gradient 0, whatever its
-/// value or its row: by selection.
+/// p = exp2((s - lse) log2 e), ds = p (dp - delta), in place, for softmax; lse_of(i) is the lse of
+/// the i-th query. Sigmoid: ds = p (1 - p) dp; none: p = s, ds = dp. kMasked: some scores may be
+/// -infinity because they are masked. A masked score gets weight 0 and gradient 0 by selection, so
+/// its value and its row may be NaN.
 template <Normaliser kNorm, bool kMasked, bool kDropout, class T, class LseOf>
 HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
   constexpr Tag<T> d;
@@ -46,7 +47,7 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
       T* const score = tile.s + i * tile.stride + lane;
       T* const dweight = tile.dp + i * tile.stride + lane;
       const auto x = hn::Load(d, score);
-      auto p = x, slope = hn::Set(d, T{1});  // dp / dx, where that is all
+      auto p = x, slope = hn::Set(d, T{1});  // dp / dx, if the gradient needs only that
       if constexpr (kNorm == Normaliser::kSoftmax) {
         p = Exp2OfWeight(d, hn::MulSub(hn::Sub(x, lse), by, low));
       } else if constexpr (kNorm == Normaliser::kSigmoid) {
@@ -54,7 +55,7 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
         p = sigmoid.s;
         slope = sigmoid.slope;
       }
-      // Eq, not Ne, which some instruction sets answer with no for a NaN: that one is passed on.
+      // Eq, not Ne, which is false for NaN on some instruction sets: a NaN must be passed on.
       [[maybe_unused]] const auto refused = hn::Eq(x, masked);
       if constexpr (kMasked) p = hn::IfThenZeroElse(refused, p);
       auto dweight_now = hn::Load(d, dweight);
@@ -73,9 +74,9 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
   }
 }
 
-/// After WeighRows, for softmax: the gradient of the score of a weight of 1 becomes 0, as it is
-/// where one weight is 1 and the rest are 0. With value parts o and dp are rounded differently, so
-/// dp - delta is not exactly 0. NaN and infinity stay, as NaN.
+/// After WeighRows, for softmax: sets the gradient of a score with weight 1 to 0, its exact value,
+/// as all other weights of the row are 0. With value parts, o and dp are rounded differently, so
+/// that dp - delta is not exactly 0. NaN and infinity become NaN.
 template <class T>
 void ClearWholeWeights(const WeighedTile<T>& tile) {
   constexpr Tag<T> d;

@@ -18,13 +18,14 @@ namespace {
 
 // About ten microseconds of one core.
 constexpr double kGroupFlops = 1e6;
-// Tiles of an item share the keys while they lie in the cache, as long as each thread has so many
-// items.
+// Tiles of one item reuse the keys in the cache. Items are made larger as long as each thread still
+// has this many of them.
 constexpr index kItemsOfThread = 8;
 
 enum class RowsOf { kQueries, kKeys };
 
-// Calls f(batch, row) for every row below `length` that no sequence covers. Sequences ascend.
+// Calls f(batch, row) for every row below `length` that no sequence covers. Sequences are in
+// ascending order.
 template <class F>
 void for_each_gap(const std::vector<Sequence>& sequences, RowsOf which, index batch, index length,
                   F&& f) {

@@ -46,7 +46,7 @@ FileSource::FileSource(fs::path path) : path_(std::move(path)) {
     size_ = static_cast<std::uint64_t>(status.st_size);
     return;
   }
-  ::close(fd_);  // what throws from its constructor is not destroyed
+  ::close(fd_);  // the destructor does not run if the constructor throws
   if (error != 0) {
     fail(ErrorCode::kRead, "{}: cannot inspect: {}", path_.string(), std::strerror(error));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that are read in pieces, so that what holds them need not fit into memory.
+// Bytes that are read in pieces, so that a large file need not fit into memory.
 #pragma once
 
 #include <sys/types.h>
@@ -18,11 +18,11 @@ class ByteSource {
   virtual std::uint64_t size() const = 0;
   /// The bytes from `begin` on, which must all lie below size(). Throws kRead.
   virtual void read(std::uint64_t begin, std::span<char> to) const = 0;
-  /// The same as a text: in `room`, where the source does not hold it in memory anyway.
+  /// The same as a text. It is read into `room` unless the source holds it in memory already.
   virtual std::string_view view(std::uint64_t begin, std::size_t bytes, std::string& room) const;
 };
 
-/// A text that somebody else keeps.
+/// A text in memory that the caller keeps.
 class MemorySource : public ByteSource {
  public:
   explicit MemorySource(std::string_view bytes) : bytes_(bytes) {}
@@ -42,7 +42,7 @@ class FileSource : public ByteSource {
   ~FileSource() override;
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
-  /// What it was when the file was opened; 0 for the files of /proc.
+  /// The size when the file was opened; 0 for the files of /proc.
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t begin, std::span<char> to) const override;
   int descriptor() const { return fd_; }

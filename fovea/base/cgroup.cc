@@ -20,8 +20,7 @@ namespace fs = std::filesystem;
 // Version 1 writes "no limit" as the largest number of whole pages.
 constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
 
-// A hierarchy of groups: that of a controller of version 1, or, where `controller` is empty, that
-// of version 2.
+// A hierarchy of groups: of one controller in version 1; of version 2 if `controller` is empty.
 struct Hierarchy {
   std::string_view controller;
   fs::path mount_point;
@@ -61,8 +60,8 @@ std::optional<Hierarchy> find_hierarchy(const fs::path& root, std::string_view c
   return std::nullopt;
 }
 
-// The folders of this process's group and of those above it. Where the group does not lie below the
-// one that is mounted, as in a container that sees its own group as the top, the mount point alone.
+// The folders of this process's group and of its parents. Only the mount point, if the group does
+// not lie below the mounted one: a container may see its own group as the top.
 std::vector<fs::path> folders_of(const fs::path& root, std::string_view controller) {
   const std::optional<Hierarchy> hierarchy = find_hierarchy(root, controller);
   if (!hierarchy) return {};
@@ -97,7 +96,8 @@ double Cgroups::processors() const {
     if (used > 0 && period > 0) lowest = std::min(lowest, used / period);
   };
   for (const fs::path& folder : unified_) {
-    // "max 100000" or "200000 100000": of each period, in microseconds.
+    // "max 100000" or "200000 100000": the time allowed in each period, and the period, in
+    // microseconds.
     std::ifstream file(folder / "cpu.max");
     double used = 0, period = 0;
     if (file >> used >> period) limit(used, period);

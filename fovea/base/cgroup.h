@@ -9,19 +9,19 @@
 
 namespace fovea {
 
-/// The groups of this process and those above them, as far as they can be seen from here: inside a
+/// The groups of this process and their parents, as far as this process can see them. Inside a
 /// container that is often the container's own group alone.
 class Cgroups {
  public:
-  /// `root` stands before every path that is read: a test puts files of its own there.
+  /// `root` is put before every path that is read, so that a test can supply files of its own.
   explicit Cgroups(const std::filesystem::path& root = "/");
 
-  /// Processors, or a part of one; infinity where no group sets a limit.
+  /// The lowest limit of processors, possibly a fraction; infinity if no group sets a limit.
   double processors() const;
-  /// The lowest limit of memory, in bytes.
+  /// The lowest limit of memory, in bytes; nothing if no group sets one.
   std::optional<std::int64_t> memory_limit() const;
-  /// What is left of the limit that is nearest to being reached. File pages that the kernel drops
-  /// as soon as memory is short count as free.
+  /// The least memory, in bytes, that is left under any of the limits. File pages that the kernel
+  /// drops when memory runs short count as free.
   std::optional<std::int64_t> memory_left() const;
 
  private:

@@ -13,8 +13,9 @@
 
 namespace fovea {
 
-/// What to do about an error, where that of its code (error.h) would say less. It stands before the
-/// message: check(ok, Hint{"make H a multiple of G"}, "attention: H is {}, G is {}", H, G).
+/// Tells the user what to do about one error, more precisely than the hint of its code (error.h).
+/// It is passed before the message: check(ok, Hint{"make H a multiple of G"}, "attention: H is {},
+/// G is {}", H, G).
 struct Hint {
   std::string_view text;
 };
@@ -40,7 +41,8 @@ void check(bool ok, Hint hint, fmt::format_string<Args...> message, Args&&... ar
   if (!ok) fail(ErrorCode::kShape, hint, message, std::forward<Args>(args)...);
 }
 
-/// a * b, or Error(kShape) when that leaves the range of index. `what` names the product.
+/// a * b; throws Error(kShape) if the product leaves the range of index. `what` names the product
+/// in the message.
 std::int64_t checked_product(std::int64_t a, std::int64_t b, std::string_view what);
 
 }  // namespace fovea

@@ -3,7 +3,7 @@
 
 namespace fovea {
 
-/// Seconds of a clock that never goes back; only differences mean something.
+/// Seconds of a clock that never goes back. Its zero is arbitrary: use differences only.
 double monotonic_seconds();
 
 }  // namespace fovea

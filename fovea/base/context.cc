@@ -22,7 +22,7 @@ constexpr index kMostRanges = 256;
 }  // namespace
 
 int available_cores() {
-  cpu_set_t set;  // too small for a machine of more than 1024 cores: then all of them are meant
+  cpu_set_t set;  // too small for more than 1024 cores: then all cores count
   const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
   const int cores = known ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
   static const double quota = processor_quota();

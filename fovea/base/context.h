@@ -20,9 +20,9 @@ class Context {
 
   /// Calls f(item) for every item in [0, items), on up to threads() threads, and returns when all
   /// are done. Free threads take items in ascending order, so f must not depend on its thread.
-  /// Divide sums by the size of the problem, never by threads(): then bits do not depend on the
-  /// number of threads. If items throw, the exception of the lowest such item is thrown here.
-  /// Inside an item, a nested call works, and may use the same pool.
+  /// Split sums by the size of the problem, never by threads(): then the bits of the result do not
+  /// depend on the number of threads. If items throw, the exception of the lowest such item is
+  /// thrown here. An item may call for_each itself; the nested call may use the same pool.
   template <class F>
   void for_each(index items, F&& f) const {
     using Callable = std::remove_reference_t<F>;
@@ -31,7 +31,8 @@ class Context {
   }
 
   /// Calls f(begin, end) over [0, n) in ranges that depend on n and `cost` alone. `cost` is the
-  /// work of one of the n in flops (or bytes): ranges are long enough to pay for a hand-over.
+  /// work for one of the n elements, in flops or bytes. A range is long enough to be worth handing
+  /// to another thread.
   template <class F>
   void for_ranges(index n, double cost, F&& f) const {
     const index length = range_length(n, cost);
@@ -41,7 +42,7 @@ class Context {
     });
   }
 
-  /// How many items, in this process so far, were run by a thread that did not call for_each:
+  /// How many items of this process were run by a thread other than the caller of for_each;
   /// tests use it to show that several workers took part.
   static index items_run_by_helpers();
 
@@ -53,7 +54,8 @@ class Context {
   int threads_;
 };
 
-/// Cores that this process may run on (its affinity mask, and cgroup quota where one is set).
+/// The number of cores that this process may run on: its affinity mask, and its cgroup quota if one
+/// is set.
 int available_cores();
 
 }  // namespace fovea

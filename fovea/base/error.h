@@ -9,8 +9,8 @@
 
 namespace fovea {
 
-/// What went wrong, in classes a program can act on. The name is printed (E0303) and documented;
-/// the first two digits are the exit status of the command.
+/// What went wrong, in classes that a program can act on. Each code has a name such as E0303, which
+/// is printed and documented; its first two digits are the exit status of the command.
 enum class ErrorCode {
   kInternal,
   kUsage,
@@ -40,7 +40,7 @@ struct ErrorCodeInfo {
   std::string_view name;
   int exit_status;
   std::string_view meaning;
-  std::string_view hint;  ///< what to do, where an error has no hint of its own
+  std::string_view hint;  ///< what to do, if an error has no hint of its own
 };
 
 /// Every code, in the order of the enum; docs/errors.md is made from this table.
@@ -95,11 +95,12 @@ inline constexpr std::array kErrorCodes = {
 /// Name, exit status, meaning and general hint of a code.
 const ErrorCodeInfo& info(ErrorCode code);
 
-/// Thrown by every function of the library that cannot do what it was asked. what() says what,
-/// where, expected and got; hint() says what to do about it, and is never empty.
+/// Thrown by every function of the library that cannot do what it was asked. what() says what went
+/// wrong and where, what was expected and what came instead. hint() says what to do about it, and
+/// is never empty.
 class Error : public std::runtime_error {
  public:
-  /// Without a hint, that of the code.
+  /// Without a hint, the error has the hint of its code.
   Error(ErrorCode code, const std::string& message, std::string hint = {});
 
   ErrorCode code() const { return code_; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One list of fields serves all: command line, TOML, JSON, help, comparison.
+// How a configuration lists its fields. The same list serves the command line, TOML, JSON, the help
+// and comparisons.
 //
 // A configuration is a plain struct with a member
 //
@@ -38,7 +39,7 @@ std::string_view to_string(Enum value) requires std::is_enum_v<Enum> {
   return "?";
 }
 
-/// The value called `name`; otherwise kOptionValue, which lists the names there are.
+/// The value called `name`. Throws kOptionValue, which lists the known names, if there is none.
 template <class Enum>
 Enum enum_from_name(std::string_view name) {
   std::string known;

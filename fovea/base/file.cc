@@ -48,7 +48,8 @@ class Descriptor {
   int fd_;
 };
 
-// A folder that was opened before the work began, so that nothing can fail once it is done.
+// A folder that is opened before the work begins, so that opening it cannot fail after the work is
+// done.
 class Folder {
  public:
   explicit Folder(const fs::path& path)
@@ -57,7 +58,7 @@ class Folder {
     if (fd_.get() < 0) fail_writing(path_, "open the folder", errno);
   }
 
-  /// Makes the names in it durable. Some file systems have no such call, and say EINVAL.
+  /// Makes the names in it durable. Some file systems cannot flush a folder and answer EINVAL.
   void flush() const {
     if (::fsync(fd_.get()) != 0 && errno != EINVAL) fail_writing(path_, "flush the folder", errno);
   }
@@ -119,7 +120,8 @@ void create_missing(const fs::path& path, std::vector<fs::path>& made) {
               "use a smaller file");
 }
 
-// The system promises more than it has: a file of holes would be read until the process is killed.
+// Linux overcommits memory: without this check, reading a huge sparse file would get the process
+// killed.
 void require_memory(const fs::path& path, std::uint64_t bytes) {
   constexpr std::uint64_t kLittle = std::uint64_t{64} << 20;
   if (bytes <= kLittle) return;
@@ -163,7 +165,7 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists) require_regular(status, path);
-  // A link stays a link: what it points to is replaced.
+  // A link stays a link: the file that it points to is replaced.
   const fs::path target = exists ? fs::canonical(path) : path;
   const Folder folder(target.parent_path());
   static std::atomic<unsigned> number{0};  // two threads may write to one path

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files: read whole, written whole. A reader never sees half of what was written.
+// Reads and writes whole files. A reader never sees a file that is half written.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,9 @@ void write_file_durably(const std::filesystem::path& path, std::string_view byte
 /// exist, and flushes both: the folder appears whole or not at all. Throws kOutputExists, kWrite.
 void publish_folder(const std::filesystem::path& folder, const std::filesystem::path& target);
 
-/// The two folders, beside each other and flushed already, change their names in one step (in three
-/// where the file system cannot), and that is flushed. Throws kWrite.
+/// Exchanges the names of two folders, which lie beside each other and are flushed already, and
+/// flushes the change. This is one step, or three renames where the file system cannot exchange
+/// names. Throws kWrite.
 void exchange_folders(const std::filesystem::path& a, const std::filesystem::path& b);
 
 /// Creates one folder, durably, in a folder that is there; false if it was there already. On
@@ -40,8 +41,7 @@ bool create_folder(const std::filesystem::path& path);
 /// outermost first. On failure it leaves none of them. Throws kWrite, kDiskFull.
 std::vector<std::filesystem::path> create_folders(const std::filesystem::path& path);
 
-/// Removes those of the folders that are empty, the last one first: what create_folders has made
-/// and nobody has used.
+/// Removes those of the folders that are empty, the last one first. Use it to undo create_folders.
 void remove_empty_folders(std::span<const std::filesystem::path> folders);
 
 /// Removes a file, if it is there. Throws kWrite.
@@ -50,7 +50,7 @@ void remove_file(const std::filesystem::path& path);
 /// Whether the path leads to this open file or folder: not if that was moved or removed.
 bool leads_to(const std::filesystem::path& path, int file);
 
-/// A folder that is held open, so that another one which gets its name later is told from it.
+/// A folder that is held open, so that a different folder which later gets its path is noticed.
 class HeldFolder {
  public:
   /// Throws kWrite if there is no such folder.
@@ -59,7 +59,7 @@ class HeldFolder {
   HeldFolder(const HeldFolder&) = delete;
   HeldFolder& operator=(const HeldFolder&) = delete;
 
-  /// Whether its path still leads to it: not if it was moved or removed.
+  /// Whether its path still leads to it. False if it was moved or removed.
   bool is_in_place() const;
 
  private:

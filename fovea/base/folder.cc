@@ -21,7 +21,7 @@ struct CloseFolder {
 };
 using OpenFolder = std::unique_ptr<DIR, CloseFolder>;
 
-// A folder, its path relative to one that is open; nothing, and errno, if it cannot be opened.
+// Opens a folder, by a path relative to an open one. Returns null and sets errno if that fails.
 OpenFolder open_folder(int parent, const char* path, int flags) {
   const int file = ::openat(parent, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
   if (file < 0) return nullptr;

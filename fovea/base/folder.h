@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in a folder. std::filesystem could say so, too; but where memory runs out, its iterators
-// (libstdc++ 12) end the process: they allocate in a function that may not throw.
+// Lists and removes folders. This replaces the iterators of std::filesystem, which end the process
+// when memory runs out (libstdc++ 12): they allocate in a function that may not throw.
 #pragma once
 
 #include <filesystem>
@@ -10,15 +10,15 @@
 
 namespace fovea {
 
-/// The names in a folder, in no order. Those before an error, if there is one; std::bad_alloc where
-/// it is memory that is missing.
+/// The names in a folder, in no particular order. On an error, those found before it. Throws
+/// std::bad_alloc if memory runs out.
 std::vector<std::string> names_in(const std::filesystem::path& folder, std::error_code& error);
 
-/// The same; an error is Error(kRead).
+/// The same; throws Error(kRead) on an error.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 
-/// Removes a file, or a folder with all that is in it; links are not followed. What is not there is
-/// removed. On an error the rest is removed all the same, as far as it can be.
+/// Removes a file, or a folder with all that is in it; links are not followed. A path that does not
+/// exist is no error. After an error it goes on and removes the rest as far as it can.
 void remove_tree(const std::filesystem::path& path, std::error_code& error);
 
 }  // namespace fovea

@@ -112,7 +112,7 @@ void require_memory(std::string_view what, double bytes, std::string_view hint) 
 
 void return_freed_memory() {
 #if defined(M_MMAP_THRESHOLD)
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // which no longer moves, either
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // setting it also stops glibc from raising it
 #endif
 }
 
@@ -122,7 +122,7 @@ std::int64_t cgroup_memory_limit_bytes() { return Cgroups().memory_limit().value
 
 std::int64_t resident_memory_bytes() { return status_kib("VmRSS") << 10; }
 
-// Not ru_maxrss: a child begins with that of the process that started it.
+// Not ru_maxrss: a child process inherits it from its parent.
 std::int64_t peak_memory_bytes() { return status_kib("VmHWM") << 10; }
 
 }  // namespace fovea

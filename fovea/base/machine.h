@@ -9,7 +9,8 @@
 
 namespace fovea {
 
-/// Processors that the cgroups of this process allow, or a part of one; infinity if none says so.
+/// The number of processors that the cgroups of this process allow, possibly a fraction; infinity
+/// if there is no limit.
 double processor_quota();
 
 /// The processor's own name ("AMD EPYC 9R14"); "unknown" where the system does not tell.
@@ -30,28 +31,29 @@ struct MemoryLimit {
   std::string reason;  ///< what sets the limit: "free memory", "cgroup limit" or "ulimit -v"
 };
 
-/// The smallest of free memory, what is left of every cgroup limit above this process, and what is
-/// left of RLIMIT_AS.
+/// The smallest of: free memory, the memory left under each cgroup limit that applies to this
+/// process, and the memory left under RLIMIT_AS.
 MemoryLimit available_memory();
 
-/// The same with what this process holds already: all that it may have.
+/// The same, plus the memory that this process holds already: all that it may ever hold.
 MemoryLimit reachable_memory();
 
-/// Throws kOutOfMemory unless `bytes` can still be taken: "`what` would take ...", and the hint.
+/// Throws kOutOfMemory with this hint unless `bytes` can still be taken. The message begins "`what`
+/// would take ...".
 void require_memory(std::string_view what, double bytes, std::string_view hint);
 
-/// From now on memory of 1 MiB or more that this process frees goes back to the system at once. The
-/// allocator of the C library would keep much of it for later, and then a program holds more than
-/// it has allocated. For programs to call first, not for libraries.
+/// From now on memory of 1 MiB or more that this process frees goes back to the system at once. By
+/// default the allocator of the C library keeps much of it for later, so that a program holds more
+/// than it has allocated. A program calls this first thing; a library should not.
 void return_freed_memory();
 
 /// All memory of the machine; 0 where the system does not tell.
 std::int64_t total_memory_bytes();
 
-/// The limit of this process's cgroup or of one above it, whichever is lowest; 0: none.
+/// The lowest memory limit among this process's cgroup and its parents; 0: none.
 std::int64_t cgroup_memory_limit_bytes();
 
-/// The memory that this process has resident now, and the most that it has had so far.
+/// The resident memory of this process: now, and at its highest so far.
 std::int64_t resident_memory_bytes();
 std::int64_t peak_memory_bytes();
 

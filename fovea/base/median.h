@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The middle of some measurements.
+// The median of some measurements.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 
 namespace fovea {
 
-/// The upper one of the two in the middle, if their number is even; 0 of none.
+/// The median. If the number of values is even, the upper of the two middle ones; 0 if there are
+/// none.
 inline double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

@@ -34,7 +34,7 @@ std::size_t round_up(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// AddressSanitizer sees one block where we see many buffers: it has to be told.
+// AddressSanitizer sees one block where the arena has many buffers, so it is told about each.
 #if defined(FOVEA_ADDRESS_SANITIZER)
 void allow(const std::byte* memory, std::size_t bytes) {
   ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
@@ -49,8 +49,8 @@ void forbid(const std::byte* /*memory*/, std::size_t /*bytes*/) {}
 
 constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
 
-// The rows of one head lie far apart, so that with pages of 4 KB attention would wait for their
-// addresses: measured, 3 to 4 % of its time. It is a wish, and may be refused.
+// The rows of one head lie far apart: with pages of 4 KB, address translation (TLB misses) takes a
+// measured 3 to 4 % of attention's time. The system may refuse the request; nothing depends on it.
 void ask_for_huge_pages(void* memory, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage;
@@ -138,9 +138,9 @@ std::size_t Arena::in_use() const {
 
 namespace {
 
-// A thread's arena goes with the thread. A thread_local object with a destructor would do, but
-// where memory runs out at its first use, glibc ends the process: a key of POSIX threads says so
-// instead.
+// A thread's arena is freed when the thread ends. A thread_local object with a destructor would do
+// that too, but glibc ends the process if memory runs out at its first use; a POSIX thread key
+// reports the error instead.
 class ArenaKey {
  public:
   ArenaKey() {
@@ -175,7 +175,7 @@ Arena& thread_arena() {
 }  // namespace
 
 Scratch::Scratch() : arena_(thread_arena()), mark_(arena_.mark()) {
-  if (mark_.block == 0 && mark_.used == 0) arena_.reset();  // nobody holds any: join the blocks
+  if (mark_.block == 0 && mark_.used == 0) arena_.reset();  // no scope is open: join the blocks
 }
 
 }  // namespace fovea

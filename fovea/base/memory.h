@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: aligned buffers, and the arena from which a step takes everything that it forgets.
+// Memory: aligned buffers, and the arena that holds what a training step needs only until it ends.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace fovea {
 
-/// A cache line, and the widest vector: every buffer starts on such a boundary.
+/// The size of a cache line and of the widest vector. Every buffer starts on such a boundary.
 inline constexpr std::size_t kAlignment = 64;
 
 struct AlignedDelete {
@@ -23,11 +23,12 @@ using AlignedBytes = std::unique_ptr<std::byte[], AlignedDelete>;
 /// Uninitialised bytes on a 64-byte boundary. Throws Error(kOutOfMemory), which says how much.
 AlignedBytes allocate_aligned(std::size_t bytes);
 
-/// A bump allocator: allocation is an addition, freeing is all at once (reset) or back to a mark.
-/// After a first step has shown how much it needs, the same step allocates nothing: reset() joins
-/// the blocks into one. Pointers stay valid until reset, or until a release to an earlier mark.
-/// Not thread safe: one arena belongs to one thread at a time. Under AddressSanitizer, memory that
-/// was given back is poisoned.
+/// A bump allocator: to allocate is to add to an offset; memory is freed all at once (reset) or
+/// back to a mark (release). reset() joins the blocks into one as large as was needed, so the
+/// second of two equal steps asks the system for nothing. Pointers stay valid until reset, or until
+/// a release to an earlier mark.
+/// Not thread safe: one arena belongs to one thread at a time. Under AddressSanitizer, freed memory
+/// is poisoned.
 class Arena {
  public:
   Arena() = default;
@@ -54,11 +55,11 @@ class Arena {
   Mark mark() const { return {current_, used_}; }
   void release(Mark mark);
 
-  /// Forgets everything; the next round finds one block as large as this one's peak.
+  /// Frees everything. What follows finds one block that is as large as the peak so far.
   void reset();
 
-  /// Bytes held from the system, and the most that were ever in use at once (with what was left
-  /// over at the ends of blocks).
+  /// Bytes taken from the system, and the most that were ever in use at once (unused ends of full
+  /// blocks included).
   std::size_t capacity() const;
   std::size_t peak() const { return peak_; }
 
@@ -77,8 +78,8 @@ class Arena {
   std::size_t peak_ = 0;
 };
 
-/// Scratch memory of the calling thread, given back at the end of the scope. Nests. The thread
-/// keeps it for the next one.
+/// Scratch memory of the calling thread, freed at the end of the scope. Scopes may nest. The thread
+/// keeps the memory for the next scope.
 class Scratch {
  public:
   Scratch();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options whose values make no sense: one way to say so, by the name that a user types.
+// Errors about the values of options. They name an option as the user types it.
 #pragma once
 
 #include <fmt/core.h>
@@ -19,7 +19,7 @@ std::string option_name(std::string_view field);
 [[noreturn]] void fail_option(std::string_view field, std::string_view value, std::string_view rule,
                               ErrorCode code = ErrorCode::kOptionValue);
 
-/// Throws kOptionValue as above unless `ok`, and for what is not finite. The rule is a format.
+/// Throws kOptionValue as above unless `ok` and the value is finite. `rule` is a format string.
 template <class Number, class... Args>
 void require_option(bool ok, std::string_view field, Number value, fmt::format_string<Args...> rule,
                     Args&&... args) {
@@ -31,7 +31,7 @@ void require_option(bool ok, std::string_view field, Number value, fmt::format_s
 [[noreturn]] void fail_choice(std::string_view field, std::string_view value,
                               std::string_view choices);
 
-/// The entry of a table called `name` (each has a member of that name), or nullptr.
+/// The entry of a table whose member `name` equals `name`, or nullptr.
 template <class Table>
 auto find_named(const Table& table, std::string_view name) -> decltype(&*std::begin(table)) {
   for (const auto& entry : table) {
@@ -51,7 +51,7 @@ std::string names_in(const Table& table, std::string_view separator = ", ") {
   return names;
 }
 
-/// The entry called `name`; otherwise fail_choice.
+/// The entry called `name`. Calls fail_choice if there is none.
 template <class Table>
 const auto& choose(const Table& table, std::string_view name, std::string_view field) {
   const auto* entry = find_named(table, name);

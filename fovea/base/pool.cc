@@ -14,12 +14,13 @@ namespace fovea {
 namespace {
 
 // About 50 microseconds: longer than the gap between two kernels of a training step, so that a
-// worker does not fall asleep inside one, and short enough to cost nothing when the work is over.
+// worker does not fall asleep within the step, and short enough to waste little when the work is
+// over.
 constexpr int kSpins = 1500;
 constexpr int kPausesBetweenLooks = 8;
 constexpr int kLooks = kSpins / kPausesBetweenLooks;
 
-// More threads than any machine has: beyond it a mistyped number of threads gets no more of them.
+// More threads than any machine has. A larger number is probably mistyped and gets no more threads.
 constexpr int kMostWorkers = 1023;
 
 void pause() {
@@ -30,8 +31,8 @@ void pause() {
 
 constinit std::atomic<Pool*> pool_of_process{nullptr};
 
-// A child of fork has no way to say that there is no memory for its pool: the room is there
-// already.
+// A child of fork could not report that there is no memory for its pool, so the memory is reserved
+// here.
 alignas(Pool) constinit std::byte room_of_pool[sizeof(Pool)]{};
 
 // The pool's mutex is held for some nanoseconds at a time: to sleep until it is free, and be woken,
@@ -47,14 +48,14 @@ std::unique_lock<std::mutex> lock_soon(std::mutex& mutex) {
 }  // namespace
 
 // The pool is never destroyed: its workers sleep in it until the process ends. In a forked child
-// the workers are gone and the mutex may be held: it starts afresh, in the same place.
-// pthread_once, unlike a static local, knows of a fork in its midst.
+// the workers are gone and the mutex may be locked, so a new pool is built in the same place.
+// pthread_once, unlike a static local, also works if the process forks while it runs.
 Pool& Pool::process_pool() {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   if (Pool* const pool = pool_of_process.load(std::memory_order_acquire)) return *pool;
   pthread_once(&once, [] {
     const auto begin = [] { pool_of_process = new (room_of_pool) Pool; };
-    pthread_atfork(nullptr, nullptr, begin);  // if it fails, only a child of fork would miss it
+    pthread_atfork(nullptr, nullptr, begin);  // if it fails, only a child of fork is affected
     begin();
   });
   return *pool_of_process.load(std::memory_order_acquire);
@@ -81,7 +82,7 @@ void Pool::post(Job& job) {
   for (int i = 0; i < job.places; ++i) work_posted_.notify_one();
 }
 
-// Most jobs have lost their last place by now: then no worker finds them, and nobody is locked out.
+// Most jobs are off the list by now: then the mutex need not be taken.
 void Pool::withdraw(Job& job) {
   if (!job.listed.load(std::memory_order_acquire)) return;
   const auto lock = lock_soon(mutex_);
@@ -93,10 +94,10 @@ void Pool::unlist(std::vector<Job*>::iterator job) {
   Job& left = **job;
   jobs_.erase(job);
   open_jobs_.store(static_cast<int>(jobs_.size()), std::memory_order_release);
-  left.listed.store(false, std::memory_order_release);  // from here on it may be gone
+  left.listed.store(false, std::memory_order_release);  // from here on the job may be destroyed
 }
 
-// Whoever sleeps says so first, for the last worker wakes nobody else.
+// The caller sets kCallerSleeps before it sleeps: the last worker wakes it only if that is set.
 void Pool::wait_for_workers(Job& job) {
   for (int spin = 0; spin < kSpins; ++spin) {
     if (job.active.load(std::memory_order_acquire) == 0) return;
@@ -112,9 +113,9 @@ void Pool::grow(int workers) {
     try {
       std::thread([this] { worker_main(); }).detach();
     } catch (const std::system_error&) {
-      return;  // no more threads to be had: the work is done by those there are
+      return;  // the system starts no more threads: go on with those that run
     } catch (const std::bad_alloc&) {
-      return;  // nor memory for one
+      return;  // no memory for another thread: likewise
     }
   }
 }
@@ -133,7 +134,7 @@ Pool::Job* Pool::wait_for_job() {
       const std::lock_guard lock(mutex_, std::adopt_lock);
       if (Job* const job = join_job()) return job;
     }
-    // Not without a break: whoever posts a job needs the lock.
+    // Pause between looks: a thread that posts a job needs the lock.
     for (int i = 0; i < kPausesBetweenLooks; ++i) pause();
   }
   std::unique_lock lock(mutex_);
@@ -143,8 +144,8 @@ Pool::Job* Pool::wait_for_job() {
   }
 }
 
-// The oldest job that has a place and an item left; mutex_ is held. A job leaves the list with its
-// last place or item, so that workers without work sleep however long it still runs.
+// The oldest job that has a place and an item left; mutex_ is held. A job leaves the list when its
+// last place or item is taken, so that idle workers can sleep while it still runs.
 Pool::Job* Pool::join_job() {
   Job* found = nullptr;
   while (found == nullptr && !jobs_.empty()) {
@@ -161,7 +162,7 @@ Pool::Job* Pool::join_job() {
 
 void Pool::leave(Job& job) {
   const bool wakes = job.active.fetch_sub(1, std::memory_order_acq_rel) == kCallerSleeps + 1;
-  // From here on the job may be gone.
+  // From here on the job may be destroyed.
   if (!wakes) return;
   const auto lock = lock_soon(mutex_);
   job_left_.notify_all();
@@ -177,8 +178,8 @@ index Pool::work_on(Job& job) {
       job.task.invoke(job.task.callable, item);
     } catch (...) {
       std::lock_guard lock(job.error_mutex);
-      // Items are taken in ascending order, so every lower item has begun already and will be
-      // heard.
+      // Items are taken in ascending order, so every lower item has begun already: if it throws
+      // too, its exception replaces this one.
       if (!job.error || item < job.error_item) {
         job.error = std::current_exception();
         job.error_item = item;

@@ -12,11 +12,11 @@
 
 namespace fovea {
 
-/// One pool for the whole process. A call posts a job, works on it itself, and lets idle workers
-/// help; it never waits for anything but items that a worker has already begun, so nested and
-/// concurrent calls cannot block each other. Workers spin for some microseconds after their last
-/// job, then sleep. After fork, the child gets a pool of its own (a call that was running when the
-/// process forked cannot be continued in the child).
+/// One pool for the whole process. A call posts a job and works on it itself; idle workers help. It
+/// waits only for items that a worker has already begun, so nested and concurrent calls cannot
+/// block each other. Workers spin for some microseconds after their last job, then sleep. After
+/// fork, the child gets a pool of its own (a call that was running when the process forked cannot
+/// be continued in the child).
 class Pool {
  public:
   struct Task {
@@ -33,13 +33,13 @@ class Pool {
   index items_run_by_helpers() const { return helped_.load(std::memory_order_relaxed); }
 
  private:
-  // Lives on the stack of the caller, who leaves only when no worker can find it any more and
-  // `active` is 0.
+  // Lives on the stack of the caller. The caller returns only when no worker can find the job any
+  // more and `active` is 0.
   struct Job {
     explicit Job(const Task& t) : task(t) {}
     const Task task;
     std::atomic<index> next{0};
-    std::atomic<int> active{0};       // workers inside, plus kCallerSleeps
+    std::atomic<int> active{0};       // workers in the job, plus kCallerSleeps
     std::atomic<bool> listed{false};  // may workers still find it? written under Pool::mutex_
     int places = 0;                   // workers that may still join; guarded by Pool::mutex_
     std::mutex error_mutex;

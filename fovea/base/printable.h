@@ -6,8 +6,8 @@
 
 namespace fovea {
 
-/// A name from a file that is not trusted, in quotes, fit for a message on a terminal: at most 60
-/// bytes of it, and everything but printable ASCII as \xNN.
+/// Makes a name from an untrusted file safe to print on a terminal: in quotes, at most 60 bytes of
+/// it, everything but printable ASCII written as \xNN.
 std::string printable(std::string_view name);
 
 }  // namespace fovea

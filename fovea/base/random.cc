@@ -52,7 +52,8 @@ std::uint64_t Random::next_u64() {
 index Random::below(index n) {
   check(n >= 1, "Random::below: n must be at least 1; it is {}", n);
   const auto range = static_cast<std::uint64_t>(n);
-  // The last value of the largest multiple of `range`: draws above it would favour small results.
+  // The last value of the largest multiple of `range`: draws above it would make small results more
+  // likely.
   const std::uint64_t limit = UINT64_MAX - (UINT64_MAX % range + 1) % range;
   std::uint64_t draw = next_u64();
   while (draw > limit) draw = next_u64();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers as a function of what they are for, not of when they were drawn: Philox4x32-10
-// (Salmon, Moraes, Dror, Shaw 2011). Nothing has to be saved to resume.
+// Counter-based random numbers: a value depends on its purpose and position, not on what was drawn
+// before, so a checkpoint stores no generator state. Philox4x32-10 from "Parallel random numbers:
+// as easy as 1, 2, 3" (Salmon, Moraes, Dror, Shaw 2011).
 #pragma once
 
 #include <array>
@@ -13,15 +14,17 @@ namespace fovea {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// Four random words for a counter and a key; the known-answer vectors of Random123 hold.
+/// Four random words for a counter and a key. Tests compare it with the known-answer vectors of
+/// Random123.
 PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key);
 
-/// What a stream of numbers is for; streams of different use or number are independent. A new use
-/// goes to the end: the values are part of what makes a run repeatable.
+/// What a stream of numbers is for. Streams of different use or number are independent. Add a new
+/// use at the end: the numeric values decide which numbers a seed gives.
 enum class RandomUse : std::uint32_t { kInit, kDropout, kBatches, kSampling, kTest };
 
-/// Names the masks of one dropout in one training step; what names an element within is said where
-/// it is used (kernel/dropout.h, attention). Different layers of a model have different numbers.
+/// Names the masks of one dropout layer in one training step. How an element of a mask is numbered
+/// is said where masks are used (kernel/dropout.h, attention). Each dropout layer of a model has
+/// its own number.
 struct DropoutKey {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
@@ -32,8 +35,8 @@ struct DropoutKey {
 /// philox4x32({step low, step high, layer, RandomUse::kDropout}, {seed low, seed high}).
 PhiloxKey philox_key(const DropoutKey& key);
 
-/// A stream: draws are numbered, so a copy repeats them. (seed, use, number) names it. It repeats
-/// after 2^34 words.
+/// A stream of random numbers, named by (seed, use, number). A copy goes on with the same numbers.
+/// The stream repeats after 2^34 words.
 class Random {
  public:
   Random(std::uint64_t seed, RandomUse use, std::uint64_t number = 0);

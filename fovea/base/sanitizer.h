@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sanitizer this is compiled for: g++ and clang 14 say it in different words.
+// Which sanitizer this is compiled for: g++ and clang 14 define different macros.
 #pragma once
 
 #if defined(__has_feature)

@@ -17,7 +17,7 @@ int decimals(double value) { return std::abs(value) < 9.995 ? 2 : std::abs(value
 }  // namespace
 
 std::string size_text(double bytes) {
-  // What would be rounded to 1024 is one of the next unit.
+  // A value that would round to 1024 is written as 1 of the next unit.
   constexpr double kNextUnit = 1023.5;
   if (!(std::abs(bytes) >= kNextUnit)) return fmt::format("{:.0f} B", bytes);
   double value = bytes / 1024;

@@ -6,7 +6,7 @@
 
 namespace fovea {
 
-/// A number of bytes for people, in the largest unit of which it has at least one: "512 B",
+/// A number of bytes as people read it, in the largest unit that gives at least 1: "512 B",
 /// "1.50 KiB", "67.1 MiB", "859 GiB", "64.0 TiB". From KiB on it has three digits or more.
 std::string size_text(double bytes);
 

@@ -12,7 +12,7 @@ namespace fovea {
 /// The number that a text begins with; 0 if it begins with none.
 std::int64_t leading_number(const std::string& text);
 
-/// The number that a file holds; -1 where it holds a word ("max"), and where it cannot be read.
+/// The number that a file holds; -1 if it holds a word ("max") or cannot be read.
 std::int64_t file_number(const std::filesystem::path& path);
 
 /// The text after `key` (and a colon, and spaces) on the first line that begins with it; empty if

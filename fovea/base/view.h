@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views: memory that somebody else owns, with its shape. Passed by value.
+// Views: a pointer to memory that the caller owns, with its shape. They are passed by value.
 #pragma once
 
 #include <iterator>
@@ -10,8 +10,7 @@
 
 namespace fovea {
 
-/// What holds contiguous values and says where and how many: std::vector, std::array, std::span, an
-/// array.
+/// Contiguous values, with std::data and std::size: std::vector, std::array, std::span, an array.
 template <class Values>
 concept ContiguousValues = requires(Values& values) {
   *std::data(values);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a configuration without its type: what JSON, TOML, the environment and the command
-// line read and write. See base/fields.h for how a struct lists them.
+// The fields of any configuration struct, as JSON, TOML, the environment and the command line read
+// and write them. See base/fields.h for how a struct lists its fields.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace fovea {
 
-/// A field whose value is one of some names.
+/// A field whose value is one of a few names: an enum.
 struct Choice {
   std::vector<std::string> names;
   std::function<std::string()> get;
@@ -27,26 +27,27 @@ struct Choice {
 using FieldTarget = std::variant<bool*, int*, index*, std::uint64_t*, float*, double*, std::string*,
                                  std::vector<std::string>*, Choice>;
 
-/// Points into the configuration it was made from, and must not outlive it.
+/// One field. It points into the configuration that it was made from, and must not outlive it.
 struct Field {
   std::string name;  ///< "head_dim"; inside a nested struct "model.head_dim"
   std::string help;
   FieldTarget target;
 };
 
-/// "a whole number", "one of: relu, gelu", ...: what a value of the field has to be.
+/// What a value of the field must be: "a whole number", "one of: relu, gelu", ...
 std::string expected_value(const Field& field);
 
-/// The value as text: numbers as short as they can be and still come back the same, lists with
+/// The value as text: numbers with the fewest digits that read back to the same value, lists with
 /// commas.
 std::string value_text(const Field& field);
 
-/// Sets the field from texts: one for all types but lists. Throws kOptionValue, which begins with
-/// `called` (how the user knows the field: "--head-dim"), and says what is expected.
+/// Sets the field from texts: a list takes any number of them, other types take one. Throws
+/// kOptionValue; its message begins with `called` (the name that the user knows: "--head-dim") and
+/// says what is expected.
 void set_from_text(Field& field, std::span<const std::string> texts, std::string_view called);
 void set_from_text(Field& field, const std::string& text, std::string_view called);
 
-/// Stores a number where one is expected; false if the field has another type or the value is out
+/// Each sets the field to a value. Returns false if the field has another type or the value is out
 /// of its range (not whole, negative, not finite).
 bool set_number(Field& field, std::int64_t value);
 bool set_number(Field& field, std::uint64_t value);

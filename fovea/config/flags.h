@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields as command-line options and environment variables, described for their parsers.
+// Describes fields as command-line options and environment variables.
 #pragma once
 
 #include <functional>
@@ -29,14 +29,15 @@ struct Flag {
   void set(std::span<const std::string> values);
 };
 
-/// The environment variable of an option: "FOVEA_HEAD_DIM" of "head-dim".
+/// The environment variable of an option: "FOVEA_HEAD_DIM" for "head-dim".
 std::string environment_name(std::string_view flag);
 
-/// In the order of the fields. Two fields must not give one name (kInternal).
+/// One flag for each field, in order. Throws kInternal if two fields give the same name.
 std::vector<Flag> flags_of(std::span<const Field> fields);
 
-/// Sets what the environment says (a list: separated by commas) and returns the names of the fields
-/// it set. `lookup` is std::getenv but for tests. Throws kOptionValue that names the variable.
+/// Sets the fields whose environment variables are set (a list is separated by commas) and returns
+/// their names. `lookup` is std::getenv, except in tests. Throws kOptionValue, which names the
+/// variable.
 std::vector<std::string> set_from_environment(
     std::span<Flag> flags, const std::function<const char*(const char* name)>& lookup);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file of this room that includes nlohmann-json, which takes seconds to compile.
+// The only file in this folder that includes nlohmann-json, which takes seconds to compile.
 #include "fovea/config/json.h"
 
 #include <fmt/format.h>
@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t kDeepest = 64;
 
-/// Takes the events of the parser and builds the value; a duplicate key or a level too many ends
-/// it.
+/// Receives the events of the parser and builds the value. It stops at a duplicate key or too deep
+/// a level.
 class Builder {
  public:
   explicit Builder(const JsonSource& source) : source_(source) {}
@@ -103,7 +103,7 @@ class Builder {
 };
 
 std::string quoted_text(const std::string& text) {
-  // What is not UTF-8 (a file name may be anything) is replaced, so that the line stays JSON.
+  // Bytes that are not UTF-8 (a file name may hold any) are replaced, so that the line stays JSON.
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -111,7 +111,7 @@ template <class Real>
 std::string real_text(Real value) {
   if (!std::isfinite(value)) return "null";
   const std::string text = fmt::format("{}", value);
-  // So that it is read back as what it is: 1 would be a whole number.
+  // With ".0" it is read back as a double; "1" would be read as a whole number.
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 

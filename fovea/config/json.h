@@ -16,8 +16,8 @@
 
 namespace fovea {
 
-/// A JSON value. Objects keep the order of their keys. Numbers are written as short as they can be
-/// and still come back the same; what is not finite has no JSON, and is written as null.
+/// A JSON value. Objects keep the order of their keys. Numbers are written with the fewest digits
+/// that read back to the same value. JSON has no infinity or NaN: they are written as null.
 class Json {
  public:
   using Array = std::vector<Json>;
@@ -37,8 +37,8 @@ class Json {
   Json(Array value) : value_(std::move(value)) {}
   Json(Object value) : value_(std::move(value)) {}
 
-  // Not the variant's own copy: where memory runs out in it, libstdc++ 12 destroys a value that was
-  // never built, if every alternative is one that it takes to be never without a value.
+  // This does not use the variant's own copy constructor: if memory runs out in it, libstdc++ 12
+  // destroys a value that was never built.
   Json(const Json& other) {
     other.visit([this](auto value) { value_ = std::move(value); });
   }
@@ -57,24 +57,27 @@ class Json {
 
   /// "null", "a text", ...
   std::string_view kind() const;
-  /// Calls f with what is inside.
+  /// Calls f with the value.
   template <class F>
   void visit(F&& f) const {
     std::visit(std::forward<F>(f), value_);
   }
 
-  /// Each throws kConfig that says what was expected if the value is of another type.
+  /// The value as this type. Each throws kConfig, which says what was expected, if it has another
+  /// type.
   bool boolean() const;
   index whole() const;
   double number() const;  ///< null is NaN
   const std::string& text() const;
   const Array& array() const;
   const Object& object() const;
-  /// The value of a key of an object: nullptr, or kConfig that names the key, if there is none.
+  /// The value of a key of an object. If there is none, find returns nullptr and at throws kConfig,
+  /// which names the key.
   const Json* find(std::string_view key) const;
   const Json& at(std::string_view key) const;
 
-  /// In one line, and in lines indented by two spaces, with a newline at the end.
+  /// The text: line() in one line; pretty() in lines indented by two spaces, with a newline at the
+  /// end.
   std::string line() const;
   std::string pretty() const;
 
@@ -86,7 +89,7 @@ class Json {
       value_;
 };
 
-/// Where a text came from, and what it means that it cannot be read.
+/// Where a text came from, and the error code to throw if it cannot be read.
 struct JsonSource {
   std::string where;  ///< begins each message: a path, or path:line
   ErrorCode code = ErrorCode::kConfig;
@@ -95,13 +98,13 @@ struct JsonSource {
 /// Strict: one value and nothing after it, valid UTF-8, no key twice, at most 64 levels deep.
 Json parse_json(std::string_view text, const JsonSource& source);
 
-/// What a key that the text lacks means for the field: it is an error, or keeps its value (so that
-/// files of earlier versions can be read).
+/// What to do about a field whose key is missing in the text: throw an error, or keep the field's
+/// value (so that files of earlier versions can be read).
 enum class MissingKeys { kAreErrors, kKeepTheirValue };
 
 Json json_of(std::span<const Field> fields);
-/// Throws `source.code`: an unknown key (with the likeliest one that was meant), a wrong type, a
-/// value out of range, a missing key; each by its name.
+/// Throws `source.code` for an unknown key, a wrong type, a value out of range or a missing key.
+/// The message names the key; for an unknown one it suggests the nearest known key.
 void set_from_json(std::vector<Field> fields, const Json& json, const JsonSource& source,
                    MissingKeys missing = MissingKeys::kAreErrors);
 
@@ -111,7 +114,7 @@ Json json_of(const Config& config) {
   return json_of(std::span<const Field>(fields_of(copy)));
 }
 
-/// The configuration as one line without a newline; as a file.
+/// The configuration as JSON: to_json_line in one line without a newline, to_json as a file.
 template <HasFields Config>
 std::string to_json_line(const Config& config) {
   return json_of(config).line();
@@ -121,7 +124,7 @@ std::string to_json(const Config& config) {
   return json_of(config).pretty();
 }
 
-/// Sets every field of `config` from an object; on an error it is as it was.
+/// Sets every field of `config` from an object. On an error `config` is unchanged.
 template <HasFields Config>
 void from_json(std::string_view text, const JsonSource& source, Config& config,
                MissingKeys missing = MissingKeys::kAreErrors) {

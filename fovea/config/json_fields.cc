@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configurations as JSON objects; json.cc has the values and their text.
+// Configurations as JSON objects. JSON values and their text are in json.cc.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -7,9 +7,9 @@
 
 namespace fovea {
 
-/// The candidate that was probably meant by `word`: fewest insertions, deletions, replacements and
-/// swaps of neighbours (at most 1, or a third of the letters), the first of equals. Dashes and
-/// underscores are the same, and so are capitals and small letters. "" if none is near.
+/// The candidate that is nearest to `word`, by the number of insertions, deletions, replacements
+/// and swaps of neighbours; the first one if several are equally near. Dashes equal underscores,
+/// and case is ignored. "" if none is within 1, or a third of the letters.
 std::string closest(std::string_view word, std::span<const std::string> candidates);
 
 /// "did you mean X?", or "" if none is near.

@@ -4,9 +4,10 @@
 
 #include <fmt/format.h>
 
-// toml++ 3.3 meets some malformed keys ("[" and a newline) with an assertion, which it turns into
-// an assumption where NDEBUG is defined, and some characters (U+FCFF) with "unreachable": undefined
-// behaviour on what a user wrote. Here the one is an error, the other no space and no letter.
+// toml++ 3.3 asserts on some malformed keys ("[" and a newline); with NDEBUG the assertion becomes
+// an assumption. On some characters (U+FCFF) it reaches "unreachable". Both are undefined behaviour
+// on a user's text. Here the assertion throws an error, and such a character counts as no space and
+// no letter.
 #undef NDEBUG
 #define TOML_ASSERT(condition) ((condition) ? void() : fovea::refuse_toml())
 namespace fovea {
@@ -184,7 +185,7 @@ std::vector<std::string> set_from_toml_file(std::vector<Field> fields,
 
 std::string toml_text(std::span<const Field> fields) {
   std::vector<Field> ordered(fields.begin(), fields.end());
-  // What belongs to no table can only stand before the first.
+  // Keys that belong to no table must stand before the first table.
   std::stable_partition(ordered.begin(), ordered.end(),
                         [](const Field& field) { return table_of(field).empty(); });
   std::string text;

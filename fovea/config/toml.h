@@ -13,10 +13,10 @@
 namespace fovea {
 
 /// Sets the fields that the text names and leaves the others; returns the names of those it set.
-/// A key is a field's name, with dashes or underscores, in the table of its struct or at the top:
-/// for "model.head_dim", `head-dim = 64` or, below `[model]`, `head_dim = 64`. Throws kConfig, with
-/// file:line:column, for what is no TOML, an unknown key (and the likeliest that was meant), a
-/// value of the wrong type or out of range, a field set twice.
+/// A key is a field's name, with dashes or underscores, in the table of its struct or at the top
+/// level: for "model.head_dim", `head-dim = 64` or, below `[model]`, `head_dim = 64`. Throws
+/// kConfig, with file:line:column, for text that is no TOML, an unknown key (with the nearest known
+/// one), a value of the wrong type or out of range, a field set twice.
 std::vector<std::string> set_from_toml(std::vector<Field> fields, std::string_view text,
                                        std::string_view where);
 
@@ -24,8 +24,9 @@ std::vector<std::string> set_from_toml(std::vector<Field> fields, std::string_vi
 std::vector<std::string> set_from_toml_file(std::vector<Field> fields,
                                             const std::filesystem::path& path);
 
-/// Every field with its value, its help above it, one table for each nested struct: what
-/// set_from_toml reads back to the same values. An unset number has no TOML: NaN is left out.
+/// Every field with its value and its help above it, one table for each nested struct.
+/// set_from_toml reads it back to the same values. A number that is NaN counts as unset and is left
+/// out.
 std::string toml_text(std::span<const Field> fields);
 
 }  // namespace fovea

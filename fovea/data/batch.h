@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model is fed: sequences packed one after another, nothing padded.
+// Batches of tokens: sequences packed one after another, without padding.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-/// The target of a position that is not to be learned.
+/// The target of a position that adds nothing to the loss.
 inline constexpr token kIgnoredTarget = -1;
 
 /// n sequences of N tokens in all. Sequence s is rows offsets[s] .. offsets[s + 1].
@@ -22,7 +22,7 @@ struct Batch {
 
   index tokens() const { return static_cast<index>(ids.size()); }
   index sequences() const { return static_cast<index>(samples.size()); }
-  /// Targets that are not ignored: what a loss is the mean over.
+  /// The number of targets that are not ignored: the loss is the mean over these.
   index target_count() const;
 };
 
@@ -43,8 +43,8 @@ struct Sequences {
   index largest(index n) const;
 };
 
-/// Adds the sequence of a slice. Throws kShape if it leaves the stream, kOptionValue if the batch
-/// would have 2^31 tokens or more.
+/// Adds the sequence of a slice to the batch. Throws kShape if the slice leaves the stream,
+/// kOptionValue if the batch would have 2^31 tokens or more.
 void append(Batch& batch, const std::vector<token>& stream, Slice slice, std::uint64_t sample);
 
 /// A data set in order, `batch_size` sequences at a time (the last batch may have fewer); samples
@@ -55,7 +55,7 @@ class EvaluationBatches {
 
   index size() const;
   Batch operator[](index i) const;
-  /// The most tokens that a batch has.
+  /// The number of tokens of the largest batch.
   index largest_batch() const { return sequences_.largest(batch_size_); }
   const Sequences& sequences() const { return sequences_; }
 

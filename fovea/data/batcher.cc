@@ -13,7 +13,8 @@ void check_options(const BatchOptions& o) {
   require_option(o.block >= 1, "block", o.block, "at least 1");
   require_option(o.batch_size >= 1, "batch_size", o.batch_size, "at least 1");
   require_option(o.accumulate >= 1, "accumulate", o.accumulate, "at least 1");
-  // One bound for the tokens of an update: whatever is computed from these sizes can be counted.
+  // This bound on the tokens of an update keeps everything computed from these sizes from
+  // overflowing.
   constexpr index most = std::numeric_limits<std::int32_t>::max();
   if (o.block > most / o.batch_size || o.accumulate > most / (o.block * o.batch_size)) {
     throw Error(ErrorCode::kOptionValue,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a text to batches. Two ways, one row each in kDataKinds:
+// Makes batches from a text, in one of two ways; each is a row of kDataKinds:
 //
 // blocks  The text is one stream. Training draws blocks of `block` targets whose starts are uniform
 //         over the stream; evaluation takes consecutive blocks that do not overlap (the last one
 //         may be shorter), so that every token but the first is predicted exactly once.
 // lines   Each line that is not empty (or a lone CR) is a sequence "begin ... end"; a longer one
 //         than `block` targets is cut into pieces of `block` (the last may be shorter), each of
-//         which begins with the token before its first target, so that here, too, every token but
-//         begin is predicted exactly once. An epoch is a permutation: 64 updates' worth of shuffled
-//         sequences at a time are sorted by length and cut into updates, then all updates are
+//         which begins with the token before its first target. So here, too, every token except
+//         "begin" is predicted exactly once. Each epoch shuffles the sequences; then those of 64
+//         updates at a time are sorted by length and cut into updates; then the updates are
 //         shuffled.
 #pragma once
 
@@ -31,20 +31,21 @@ struct BatchOptions {
   std::uint64_t seed = 0;
 };
 
-/// The batches that train. What a batch holds is a function of the seed and of its place alone, so
-/// that resuming needs no state; one thread at a time may ask.
+/// The training batches. A batch depends only on the seed and on its number, so resuming needs no
+/// state. Only one thread at a time may call it.
 class TrainingBatches {
  public:
   virtual ~TrainingBatches() = default;
 
-  /// Batch number `number`, in [0, accumulate), of an update, both from 0. The batches of an update
-  /// together hold the sequences of one batch of accumulate * batch_size. At the end of an epoch of
-  /// lines a batch may have fewer sequences, or none.
+  /// Batch number `number`, in [0, accumulate), of an update, both from 0. The batches of one
+  /// update together hold the same sequences as one batch of size accumulate * batch_size would. At
+  /// the end of an epoch of lines a batch may have fewer sequences, or none.
   virtual Batch batch(index update, index number) = 0;
 
-  /// Updates in which as many targets are trained as there are (blocks) or each once (lines).
+  /// blocks: the updates in which as many targets are trained as the text has. lines: the updates
+  /// that train each target once.
   virtual index updates_per_epoch() const = 0;
-  /// The most tokens that a batch can have.
+  /// The largest number of tokens that a batch can have.
   virtual index largest_batch() const = 0;
 };
 
@@ -77,10 +78,10 @@ inline constexpr std::array kDataKinds = {
              cut_lines},
 };
 
-/// The kind called `name`. Throws kOptionValue, which lists those there are.
+/// The kind called `name`. Throws kOptionValue, which lists the known kinds.
 const DataKind& data_kind(std::string_view name);
 
-/// Throws kOptionValue unless all sizes are at least 1 and a batch can be counted.
+/// Throws kOptionValue unless all sizes are at least 1 and an update has at most 2^31 - 1 targets.
 void check_options(const BatchOptions& options);
 
 }  // namespace fovea

@@ -34,7 +34,8 @@ class RandomBlocks final : public TrainingBatches {
     Random random(options_.seed, RandomUse::kBatches, static_cast<std::uint64_t>(update));
     const index first = number * options_.batch_size;
     Batch batch;
-    // The draws of earlier batches are repeated, not skipped: a draw takes one word or more.
+    // The draws of earlier batches are repeated: they cannot be skipped, as a draw may take more
+    // than one word.
     for (index i = 0; i < first + options_.batch_size; ++i) {
       const index start = random.below(starts());
       if (i >= first)

@@ -25,11 +25,11 @@ void require_text(std::string_view text, const std::string& file) {
               encoding_hint(text));
 }
 
-// Before a limit of a container could kill the process that reads on.
+// Checks memory before reading: the memory limit of a container would kill the process.
 void require_memory_for(const std::string& file) {
   std::error_code ignored;
   const std::uintmax_t bytes = std::filesystem::file_size(file, ignored);
-  if (ignored) return;  // reading says what is wrong with it
+  if (ignored) return;  // reading will report the error
   require_memory(file, static_cast<double>(bytes), kLessText);
 }
 

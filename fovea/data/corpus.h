@@ -44,9 +44,8 @@ Corpus read_corpus(const CorpusOptions& options);
 std::string read_text(std::span<const std::string> files, TextEncoding encoding,
                       std::vector<std::string>* notes = nullptr);
 
-/// Byte offset of the cut that leaves the last `fraction` of the characters behind it: after the
-/// first floor(n (1 - fraction)) of n characters, as in decimal; with kLine, at the next start of a
-/// line.
+/// Byte offset at which the last `fraction` of the characters begins: after the first floor(n (1 -
+/// fraction)) of n characters, computed as if in decimal; with kLine, at the next start of a line.
 index split_offset(std::string_view text, double fraction, SplitAt split_at);
 
 }  // namespace fovea

@@ -12,8 +12,8 @@ namespace fovea {
 
 namespace {
 
-// Sorting over many updates makes the lengths within one nearly equal, and leaves each epoch its
-// own mixture.
+// Sorting the sequences of many updates together makes the lengths within one update nearly equal;
+// limiting it to a window keeps the updates of each epoch different.
 constexpr index kUpdatesPerWindow = 64;
 
 template <class T>
@@ -57,7 +57,7 @@ class ShuffledLines final : public TrainingBatches {
     return sequences_.slices[static_cast<std::size_t>(sequence)].targets;
   }
 
-  // Puts order_ and updates_ as an epoch has them: a function of the seed and the epoch alone.
+  // Sets order_ and updates_ to those of an epoch. They depend on the seed and the epoch alone.
   void arrange(index epoch) {
     if (epoch == epoch_) return;
     Random random(options_.seed, RandomUse::kBatches, static_cast<std::uint64_t>(epoch));
@@ -76,15 +76,15 @@ class ShuffledLines final : public TrainingBatches {
   Sequences sequences_;
   BatchOptions options_;
   index per_update_;
-  index epoch_ = -1;            // the epoch that these show:
+  index epoch_ = -1;            // the epoch of the two below
   std::vector<index> order_;    // sequences
   std::vector<index> updates_;  // groups of per_update_ in order_
 };
 
-// A long line is encoded in pieces: its tokens are not there twice.
+// A long line is encoded in pieces, so that its tokens are not held twice.
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
-// Up to the last character that begins in a piece.
+// The first piece: it ends with a whole character.
 std::string_view first_piece(std::string_view text) {
   if (text.size() <= kPiece) return text;
   std::size_t end = kPiece;
@@ -115,8 +115,8 @@ Sequences cut_lines(std::string_view text, const Tokenizer& tokenizer, index blo
                     std::string_view name) {
   check_options({.block = block, .batch_size = 1});
   Sequences sequences;
-  // A line of n characters becomes n + 2 tokens, one of them in the place of the newline. Growing
-  // would copy them all.
+  // A line of n characters becomes n + 2 tokens, one of them for the newline. Reserving memory
+  // avoids copies while the stream grows.
   const index lines = std::count(text.begin(), text.end(), '\n') + 1;
   sequences.stream.reserve(static_cast<std::size_t>(tokenizer.token_count(text) + lines + 1));
   for (index number = 1; !text.empty(); ++number) {

@@ -45,7 +45,7 @@ Gradients differences(const Context& context, std::span<Parameter* const> parame
   return all;
 }
 
-// Numbers of a tensor of either type, in double.
+// The values of a tensor of either type, in double.
 std::vector<double> numbers(const Tensor& tensor) {
   const Tensor doubles = tensor.to(DType::kFloat64);
   const auto vec = doubles.vec<double>();
@@ -86,7 +86,7 @@ GradientReport compare(std::span<Parameter* const> parameters, const Gradients& 
   return report;
 }
 
-// A case with its inputs drawn, in one type.
+// A case with random inputs, in one type.
 class DrawnCase {
  public:
   DrawnCase(const GradientCase& c, DType dtype) : case_(c), dtype_(dtype) {
@@ -108,7 +108,8 @@ class DrawnCase {
     return case_.function(tape, inputs);
   }
 
-  // sum(output * weights), with weights that tell the elements apart; a loss as it is.
+  // sum(output * weights), with a different weight for each element; an output that is a single
+  // number is the loss itself.
   Variable loss(Tape& tape) {
     const Variable y = output(tape);
     if (y.rows() * y.columns() == 1) return y;
@@ -161,7 +162,7 @@ class DrawnCase {
   static Tensor draw(const Shape& shape, double low, double high, std::uint64_t number) {
     Tensor values(shape, DType::kFloat64);
     Random random(1, RandomUse::kTest, number);
-    // Rounded to float32, so that both types see the same numbers.
+    // Rounded to float32, so that both types get the same numbers.
     for (double& x : values.vec<double>()) x = static_cast<float>(random.uniform(low, high));
     return values;
   }

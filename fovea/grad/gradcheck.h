@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient checker with which every op and every layer is tested.
+// The gradient checker: tests use it for every op and every layer.
 #pragma once
 
 #include <functional>
@@ -14,20 +14,21 @@ namespace fovea {
 
 struct GradientReport {
   /// The largest scaled error of any element of any parameter's gradient. An element's error is
-  /// |backward - difference| / scale, where scale is the largest |difference| in its parameter's
-  /// gradient, but at least a thousandth of the largest in any: a gradient that is zero by its
-  /// formula is not measured against its own rounding.
+  /// |backward - difference| / scale. The scale is the largest |difference| in its parameter's
+  /// gradient, but at least a thousandth of the largest in any, so that a gradient that is zero by
+  /// its formula is not compared with its own rounding error.
   double error = 0;
-  std::string where;  ///< the element of that error, and both numbers
+  std::string where;  ///< the element with that error, and both numbers
 };
 
-/// Compares what backward says of each parameter (all float64) with central differences of fourth
-/// order, f'(x) = (8 (f(x+h) - f(x-h)) - f(x+2h) + f(x-2h)) / 12h with h = 1e-3 max(1, |x|), whose
-/// own error is below 1e-10 for a smooth f of moderate size. `loss` computes f [1, 1] on the tape.
+/// Compares the gradient from backward of each parameter (all float64) with central differences of
+/// fourth order, f'(x) = (8 (f(x+h) - f(x-h)) - f(x+2h) + f(x-2h)) / 12h with h = 1e-3 max(1, |x|),
+/// whose own error is below 1e-10 for a smooth f of moderate size. `loss` computes f [1, 1] on the
+/// tape.
 GradientReport check_gradients(const Context& context, std::span<Parameter* const> parameters,
                                const std::function<Variable(Tape&)>& loss);
 
-/// An op to be checked: a function of some matrices.
+/// An op to be checked, as a function of matrices.
 struct GradientCase {
   struct Size {
     index rows = 0, columns = 0;
@@ -42,10 +43,10 @@ struct GradientCase {
   double low = -1, high = 1;      ///< inputs are uniform in [low, high)
 };
 
-/// What a case computes in float64, beside what it was computed from.
+/// The results of a case in float64, with its inputs.
 struct CaseNumbers {
   std::vector<std::vector<double>> inputs;  ///< each fits in float32
-  std::vector<double> weights;              ///< of the loss sum(output * weights); none: output
+  std::vector<double> weights;  ///< of the loss sum(output * weights); empty: it is output
   index output_columns = 0;
   std::vector<double> output;
   std::vector<std::vector<double>> gradients;  ///< of the inputs

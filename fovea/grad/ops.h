@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every differentiable operation. Each checks its shapes, computes its result at once and records
-// its gradient; all take float32 or float64, the operands of one op being of one type. Optional
-// operands may be default-made variables.
+// its gradient. All take float32 or float64; the operands of one op have the same type. An optional
+// operand that is not used is a default-constructed Variable.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace fovea {
 
 // ---- products: ops/linear.cc
 
-/// f(x W^T + b): x [N, in], weight [out, in], bias [out] or none -> [N, out].
+/// f(x W^T + b): x [N, in], weight [out, in], bias [out] (optional) -> [N, out].
 Variable linear(Tape& tape, Variable x, Variable weight, Variable bias = {},
                 Activation f = Activation::kNone);
 
@@ -34,12 +34,12 @@ struct TableRows {
   std::optional<std::int32_t> frozen{};  ///< a row that gets no gradient: padding (spec L11)
 };
 
-/// tokens, plus positions where these are given -> [N, C].
+/// Rows of `tokens`, plus rows of `positions` if given -> [N, C].
 Variable embedding(Tape& tape, const TableRows& tokens, const TableRows& positions = {});
 
 // ---- norms: ops/norm.cc
 
-/// Over the columns of each row; gain and bias [C], each optional.
+/// Normalise over the columns of each row; gain and bias [C], each optional.
 Variable layer_norm(Tape& tape, Variable x, Variable gain, Variable bias,
                     const LayerNormOptions& options = {});
 Variable rms_norm(Tape& tape, Variable x, Variable gain, double epsilon = 1e-5);
@@ -62,7 +62,7 @@ struct DropoutOptions {
   DropoutKey key;
 };
 
-/// x itself where p is 0 or the tape is in inference mode.
+/// Returns x itself if p is 0 or the tape is in inference mode.
 Variable dropout(Tape& tape, Variable x, const DropoutOptions& options, const PackedRows& rows);
 /// x + dropout(f): the residual connection.
 Variable residual(Tape& tape, Variable x, Variable f, const DropoutOptions& options = {},
@@ -70,26 +70,25 @@ Variable residual(Tape& tape, Variable x, Variable f, const DropoutOptions& opti
 
 // ---- columns: ops/columns.cc
 
-/// Columns of x, in x's memory: a view of as many columns as each width says (together all of
-/// them).
+/// Splits the columns of x: one view into x's memory for each width. The widths sum to x's width.
 std::span<const Variable> split_columns(Tape& tape, Variable x, std::span<const index> widths);
 /// The operands side by side: [N, C1], [N, C2], ... -> [N, C1 + C2 + ...].
 Variable concat_columns(Tape& tape, std::span<const Variable> parts);
 
 // ---- attention: ops/attention.cc
 
-/// Which attention; see attention/attention.h for the formula.
+/// The variant of attention; see attention/attention.h for the formula.
 struct AttentionOptions {
   index heads = 1;
   index kv_heads = 0;             ///< 0: as many as heads
   std::optional<double> scale{};  ///< none: 1 / sqrt(D)
-  const Mask* mask = nullptr;     ///< null: all; must outlive the step
-  DropoutOptions dropout{};       ///< of the weights
+  const Mask* mask = nullptr;     ///< null: no mask; must outlive the step
+  DropoutOptions dropout{};       ///< of the attention weights
 };
 
-/// What attends to what: q [N, H D], k [M, G D], v [M, G Dv], heads side by side in a row; all may
-/// be columns of one projection. `queries` and `keys` say which rows make a sequence. `slopes` [H],
-/// if given, are those of ALiBi, and may be learned.
+/// q [N, H D], k [M, G D], v [M, G Dv], with the heads side by side in a row; all three may be
+/// columns of one projection. `queries` and `keys` say which rows form a sequence. `slopes` [H], if
+/// given, are the slopes of ALiBi, and may be learned.
 struct AttentionOperands {
   Variable q, k, v;
   PackedRows queries, keys;
@@ -101,18 +100,19 @@ Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptio
 
 // ---- softmax and losses: ops/loss.cc
 
-/// Of each row.
+/// Softmax of each row.
 Variable softmax(Tape& tape, Variable x);
 /// scale x the sum of -log softmax(logits[n])[targets[n]] over rows with a target -> [1, 1].
 Variable cross_entropy(Tape& tape, Variable logits, const Targets& targets, double scale = 1);
-/// As cross_entropy(linear(x, weight, bias)), without ever holding the logits of all rows. Its
-/// gradients are made together with the loss, so backward must reach it with factor 1: scale here.
+/// As cross_entropy(linear(x, weight, bias)), without holding the logits of all rows at once. It
+/// computes its gradients together with the loss, so the gradient of its result in backward must be
+/// 1: pass any factor as `scale`.
 Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable bias,
                               const Targets& targets, double scale = 1);
 
 // ---- reductions: ops/reduce.cc
 
-/// Of all elements -> [1, 1].
+/// Over all elements -> [1, 1].
 Variable sum(Tape& tape, Variable x);
 Variable mean(Tape& tape, Variable x);
 

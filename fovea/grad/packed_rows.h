@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows form a sequence: sequences of any lengths, one after another, without gaps.
+// Packed sequences: rows of sequences of any lengths, one after another, without gaps.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ namespace fovea {
 class Tape;
 struct SampleRow;
 
-/// Views, which must outlive the step. Default-made: all rows are one sequence, number 0.
+/// Says which rows form a sequence. All members are views, which must outlive the step. If
+/// default-constructed, all rows are one sequence, number 0.
 struct PackedRows {
   Vec<const std::int32_t> offsets;  ///< [sequences + 1], ascending, from 0 to the number of rows
   Vec<const std::uint64_t>
@@ -23,7 +24,8 @@ struct PackedRows {
 };
 
 /// Offsets, positions and samples of `rows` rows, in the tape's memory; positions start at `first`.
-/// Throws Error(kShape) unless offsets run from 0 to `rows` and samples, if any, fit them.
+/// Throws Error(kShape) unless offsets run from 0 to `rows` and there is one sample per sequence,
+/// or none.
 PackedRows lay_out_rows(Tape& tape, index rows, Vec<const std::int32_t> offsets,
                         Vec<const std::uint64_t> samples, index first = 0);
 

@@ -11,7 +11,7 @@ namespace fovea {
 
 namespace {
 
-// A packed form and what it was packed from; version 0 is none.
+// A packed form and the version of the weight from which it was packed; 0: not packed yet.
 template <class T>
 struct Packed {
   PackedMatrix<T> matrix;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A learned parameter: its value, its gradient, and packed copies that are kept between steps.
+// A learned parameter: its value, its gradient, and packed copies of the value, which are kept
+// between steps.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,14 @@
 
 namespace fovea {
 
-/// Whether weight decay applies. Weights of matrices decay; biases, gains, embeddings of positions
-/// and slopes do not. Embeddings of words decay as GPT-2's do: they are a matrix, and may be tied
-/// to the output projection.
+/// Whether weight decay applies. Weight matrices decay; biases, gains, position embeddings and
+/// slopes do not. Token embeddings decay, as in GPT-2: they are a matrix, and may be tied to the
+/// output projection.
 enum class Decay { kNo, kYes };
 
 /// A weight W [out, in] in the two layouts that products read, W^T for y = x W^T and W for
-/// dx = dy W; packed again when its version, or the instruction set, has changed. Any number of
-/// threads may ask at once, as long as none changes the weight.
+/// dx = dy W. It is packed again when its version, or the instruction set, has changed. Any number
+/// of threads may call get at once, as long as none changes the weight.
 class PackedWeight {
  public:
   PackedWeight();
@@ -37,7 +38,8 @@ class PackedWeight {
   std::unique_ptr<Forms> forms_;
 };
 
-/// Owned by a model, at a fixed address while a tape uses it. Not thread safe while it is trained.
+/// A model owns it; its address must not change while a tape uses it. Not thread safe while it is
+/// trained.
 struct Parameter {
   std::string name;  ///< unique in its model: "blocks.0.attention.qkv.weight"
   Tensor value;
@@ -45,20 +47,20 @@ struct Parameter {
   /// call gradient_to_write().
   Tensor gradient;
   Decay decay = Decay::kYes;
-  std::uint64_t version = 0;  ///< add one when you change `value`: packed copies are renewed
+  std::uint64_t version = 0;  ///< add one when you change `value`: it is then packed again
   bool has_gradient = false;  ///< false: `gradient` counts as zero, whatever is in its memory
-  /// If known: all rows of `gradient` except these (repeats allowed) are zero in memory. In a token
-  /// table only the rows of the tokens of a step are not zero, so only they must be cleared for the
-  /// next.
+  /// If set: all rows of `gradient` except these (repeats allowed) are zero in memory. In a token
+  /// table only the rows of the step's tokens are not zero, so only these need to be cleared for
+  /// the next step.
   std::optional<std::vector<std::int32_t>> used_rows;
   PackedWeight packed;
 
-  /// Makes the gradient zero without writing memory: the next backward overwrites it. Without a
-  /// clear in between, backward passes add up.
+  /// Makes the gradient zero without writing memory: the next backward overwrites it. Without this
+  /// call, the gradients of several backward passes add up.
   void clear_gradient() { has_gradient = false; }
-  /// The gradient for the optimizer to read; zero where no backward has written it.
+  /// The gradient for the optimizer to read; zero if no backward has written it.
   const Tensor& finished_gradient();
-  /// The same, to write by hand.
+  /// The same, for writing it outside of backward.
   Tensor& gradient_to_write();
 };
 

@@ -134,8 +134,8 @@ std::size_t Tape::contiguous_bytes(const Value& value) {
   return static_cast<std::size_t>(value.rows * value.columns * byte_size(value.dtype));
 }
 
-// Who writes first overwrites. A value and its parts share memory: once the whole holds a sum its
-// parts do too, and the whole is first written only when its parts cover it.
+// The first write overwrites. A value and its parts share memory: once the whole holds a sum, its
+// parts do too; and the first write to the whole comes only after its parts cover it.
 Store Tape::open_gradient(Value& value) {
   reach_memory(value);
   if (value.parameter != nullptr) {
@@ -154,7 +154,8 @@ Store Tape::open_gradient(Value& value) {
   return add ? Store::kAdd : Store::kWrite;
 }
 
-// The walk never passes a leaf, so nobody would complete it: its parts add to zeros instead.
+// backward never passes a leaf, so fill_missing_parts is not called for it. The parts of a leaf add
+// to zeros instead.
 Store Tape::add_to_leaf(Value& leaf) {
   if (leaf.parameter != nullptr ? !leaf.parameter->has_gradient : !leaf.written) {
     std::memset(leaf.gradient, 0, contiguous_bytes(leaf));
@@ -186,7 +187,7 @@ void Tape::reach_memory(Value& value) {
   }
 }
 
-// Makes a gradient of which only some columns were written whole: the others are zero.
+// Completes a gradient of which only some columns were written: the others become zero.
 void Tape::fill_missing_parts(Value& whole) {
   if (whole.written || whole.parts.empty()) return;
   const index row_bytes = whole.columns * byte_size(whole.dtype);
@@ -224,7 +225,7 @@ void* Tape::acquire(std::size_t bytes) {
   return arena_.allocate_bytes(std::max(bytes, sizeof(FreeBuffer)));
 }
 
-// The walk has passed the op that made this value: nobody reads its gradient any more.
+// backward has passed the op that made this value: its gradient is not read any more.
 void Tape::recycle(Value& value) {
   if (value.parameter != nullptr || value.whole != nullptr || value.gradient == nullptr) return;
   free_ = new (value.gradient) FreeBuffer{free_, contiguous_bytes(value)};

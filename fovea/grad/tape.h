@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reverse-mode differentiation: a tape of coarse operations in the order in which they ran.
+// Reverse-mode differentiation: a tape of operations in the order in which they ran.
 //
 // An op computes its result at once and records a closure that turns the gradient of the result
-// into gradients of its inputs; backward walks the tape from the end. There is nothing to sort and
-// nothing recursive. Values, gradients and closures lie in an arena that reset() empties but keeps,
-// so a training loop allocates in its first step only.
+// into gradients of its inputs; backward walks the tape from the end, so no graph is sorted and
+// nothing is recursive. Values, gradients and closures lie in an arena that reset() empties but
+// keeps, so a training loop allocates in its first step only.
 //
-// Every value on a tape is a matrix [rows, columns]: the tokens of a batch lie one after another as
-// rows (nothing is computed on padding), vectors and scalars have one row. Values are float32, or
-// float64 for gradient checks, through the same ops.
+// Every value on a tape is a matrix [rows, columns]: the tokens of a batch are its rows, one after
+// another, without padding; vectors and scalars have one row. Values are float32, or float64 for
+// gradient checks, through the same ops.
 #pragma once
 
 #include <cstddef>
@@ -34,18 +34,18 @@ enum class TapeMode {
 
 namespace detail {
 
-/// What the tape knows of a value; lives in the arena.
+/// A value on the tape; it lives in the arena.
 struct TapeValue {
   void* data = nullptr;
-  void* gradient = nullptr;  // null until somebody writes it
+  void* gradient = nullptr;  // null until it is written
   index rows = 0, columns = 0;
   index stride = 0;
   DType dtype = DType::kFloat32;
   bool leaf = false;  // no op of the tape made it
   bool needs_gradient = false;
   bool written = false;            // the gradient holds a (partial) sum
-  Parameter* parameter = nullptr;  // whose memory and gradient this is, if any
-  TapeValue* whole = nullptr;      // if this is some of the columns of another value, that value
+  Parameter* parameter = nullptr;  // the parameter to which memory and gradient belong, if any
+  TapeValue* whole = nullptr;      // if this is a part of the columns of another value, that value
   std::span<TapeValue*> parts;     // if this value was split, its parts
 };
 
@@ -60,20 +60,20 @@ class Variable {
   index rows() const { return value_->rows; }
   index columns() const { return value_->columns; }
   DType dtype() const { return value_->dtype; }
-  /// Whether a parameter, or an input that asked for it, lies behind this value.
+  /// Whether this value depends on a parameter, or on an input made by Tape::input().
   bool needs_gradient() const { return defined() && value_->needs_gradient; }
   /// The parameter whose value this is, or null.
   Parameter* parameter() const { return value_->parameter; }
 
   /// [rows, columns]; T must be the value's type (Error kShape otherwise). An undefined variable
-  /// gives no data and no rows: an op's optional operand is passed on as it is.
+  /// gives no data and no rows, so an op can pass on an optional operand.
   template <class T>
   Rows<T> value() const;
   /// The single row of a vector.
   template <class T>
   Vec<T> vec() const;
   /// After backward: the gradient of a leaf. Empty if the loss does not depend on it. (The memory
-  /// of other gradients is used again as soon as the walk has passed them.)
+  /// of other gradients is reused as soon as backward has passed them.)
   template <class T>
   Rows<const T> gradient() const;
 
@@ -84,11 +84,11 @@ class Variable {
   detail::TapeValue* value_ = nullptr;
 };
 
-/// Where an op's backward puts the gradient of an input. The first to write overwrites, later ones
-/// add, so that no gradient has to be zero first.
+/// Where an op's backward puts the gradient of an input. The first op to write overwrites, later
+/// ones add, so that no gradient has to be zeroed before.
 template <class T>
 struct GradientOut {
-  Rows<T> rows;  ///< no data if nobody needs this gradient
+  Rows<T> rows;  ///< no data if this gradient is not needed
   Store store = Store::kWrite;
 
   explicit operator bool() const { return rows.data != nullptr; }
@@ -104,8 +104,8 @@ void with_type(DType dtype, F&& f) {
     f(std::type_identity<double>{});
 }
 
-/// For kernels that only know how to write: calls write(rows), through scratch memory where the
-/// gradient is to be added to.
+/// For kernels that can only overwrite: calls write(rows). If the gradient is to be added to,
+/// `rows` is scratch memory that is added afterwards.
 template <class T, class Write>
 void write_or_add(const Context& context, const GradientOut<T>& out, Write&& write) {
   if (!out) return;
@@ -134,20 +134,21 @@ class Tape {
   /// Leaves. A constant's memory stays the caller's and must outlive the step.
   template <class T>
   Variable constant(Rows<const T> values);
-  /// As constant, but backward leaves its gradient in Variable::gradient().
+  /// As constant, but after backward its gradient is in Variable::gradient().
   template <class T>
   Variable input(Rows<const T> values);
   /// A parameter; its gradient goes to parameter.gradient. A tensor of one axis is a row.
   Variable parameter(Parameter& parameter);
 
-  /// d(loss) of every leaf, for a `loss` [1, 1], times `scale`. Parameters' gradients add to what
-  /// is there unless cleared. Once per recording: Error(kShape) the second time.
+  /// Computes scale * d(loss) / d(leaf) for every leaf; `loss` is [1, 1]. Gradients of parameters
+  /// are added to those of earlier passes unless cleared. Call it once between two resets: the
+  /// second call throws Error(kShape).
   void backward(Variable loss, double scale = 1);
 
-  /// Forgets all variables; the memory is kept for the next step, which may be of the other mode.
+  /// Removes all variables. The memory is kept for the next step, whose mode may differ.
   void reset() { reset(mode_); }
   void reset(TapeMode mode);
-  /// Bytes held, and the most that were in use at once.
+  /// Bytes of memory held, and the most that were in use at once.
   std::size_t capacity() const { return arena_.capacity(); }
   std::size_t peak() const { return arena_.peak(); }
 
@@ -155,7 +156,7 @@ class Tape {
 
   /// A fresh value, not filled.
   Variable result(index rows, index columns, DType dtype);
-  /// Memory until reset, for what backward needs besides the values.
+  /// Memory, valid until reset, for what backward needs besides the values.
   template <class T>
   T* saved(index n) {
     return arena_.allocate<T>(n);
@@ -164,8 +165,8 @@ class Tape {
   /// width). Their gradients are columns of x's gradient.
   std::span<const Variable> split(Variable x, std::span<const index> widths);
   /// Records how the gradient of `y` flows on to the inputs, if training and any of them needs it.
-  /// `backward` is called with this tape, after everything that reads y; it lies in the arena, so
-  /// it may hold views and numbers, nothing that needs a destructor.
+  /// `backward` is called with this tape, after the closures of all ops that read y. It lies in the
+  /// arena, so it may hold views and numbers, but nothing that needs a destructor.
   template <class Backward>
   void record(Variable y, std::span<const Variable> inputs, const Backward& backward);
   template <class Backward>
@@ -180,12 +181,12 @@ class Tape {
   /// In a backward closure: the gradient of the result.
   template <class T>
   Rows<const T> gradient_of(Variable y) const;
-  /// The same, to be overwritten: nobody else reads it after this closure.
+  /// The same, and the closure may overwrite it: no other closure reads it afterwards.
   template <class T>
   Rows<T> take_gradient(Variable y) const;
-  /// In a backward closure, as the last thing it does with the gradient of `y`: its memory becomes
-  /// the gradient of `x`. False, and nothing is done, if x's has memory already, or one of them
-  /// shares its own with others.
+  /// In a backward closure, as its last use of the gradient of `y`: the memory of that gradient
+  /// becomes the gradient of `x`. Returns false and does nothing if x's gradient has memory
+  /// already, or if either gradient shares its memory with others.
   bool hand_over_gradient(Variable y, Variable x);
   /// In a backward closure: where to write the gradient of an input (at most once per closure).
   template <class T>

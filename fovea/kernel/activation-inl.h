@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of activation.h for one vector of float or double, for use inside kernels: the
 // epilogue of a product applies them to sums that are still in registers. Include it below
-// simd-inl.h; what it gives lies in fovea::HWY_NAMESPACE.
+// simd-inl.h. Its functions are in fovea::HWY_NAMESPACE.
 #include "fovea/kernel/activation.h"
 
 #if defined(FOVEA_KERNEL_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -21,7 +21,7 @@ namespace HWY_NAMESPACE {
 
 /// Phi(x), the normal distribution. For float: half of erfc(a), a = |x| / sqrt 2, is
 /// exp(-a (1 + q(a))) / 2 with a polynomial q (absolute error of Phi 2e-9 over all x, before
-/// rounding); the other side is what is left to 1. So the tail on the left keeps its digits.
+/// rounding); for x >= 0 the result is 1 minus that. So the left tail keeps its relative accuracy.
 template <class D>
 HWY_INLINE hn::Vec<D> NormalDistribution(D d, hn::Vec<D> x) {
   if constexpr (kIsDouble<D>) {
@@ -39,8 +39,8 @@ HWY_INLINE hn::Vec<D> NormalDistribution(D d, hn::Vec<D> x) {
 inline constexpr double kGeluSlope = 1.5957691216057308;  // 2 sqrt(2 / pi)
 inline constexpr double kGeluCube = 0.044715 * kGeluSlope;
 
-/// 2 u, u = sqrt(2 / pi) (x + 0.044715 x^3): (1 + tanh u) / 2 is the sigmoid of 2 u, which has one
-/// exponential, one division, and no cancellation for negative x.
+/// Returns 2 u, u = sqrt(2 / pi) (x + 0.044715 x^3). (1 + tanh u) / 2 is the sigmoid of 2 u: it
+/// needs one exponential and one division, and has no cancellation for negative x.
 template <class D>
 HWY_INLINE hn::Vec<D> GeluTanhArgument(D d, hn::Vec<D> x) {
   return hn::Mul(x, hn::MulAdd(hn::Mul(x, x), Constant(d, kGeluCube), Constant(d, kGeluSlope)));

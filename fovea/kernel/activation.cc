@@ -73,7 +73,7 @@ ActivationSpans<T> activation_spans() {
   }
 }
 
-// Operations for one element: a maximum, or an exponential and what goes with it.
+// Operations for one element: a maximum, or an exponential with its multiplications and divisions.
 double cost_of(Activation f) { return f == Activation::kNone || f == Activation::kRelu ? 1 : 12; }
 
 }  // namespace

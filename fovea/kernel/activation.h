@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one number, element by element, forward and backward. activation-inl.h has the same
+// Activation functions, element by element, forward and backward. activation-inl.h has the same
 // functions for one vector, for the epilogues of products.
 #pragma once
 
@@ -14,7 +14,7 @@ enum class Activation {
   kNone,      ///< x
   kRelu,      ///< max(x, 0); the gradient at 0 is 0
   kGelu,      ///< x Phi(x) = x (1 + erf(x / sqrt 2)) / 2 (Hendrycks, Gimpel 2016)
-  kGeluTanh,  ///< x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: GPT-2's
+  kGeluTanh,  ///< x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, as in GPT-2
   kSilu,      ///< x / (1 + exp(-x))
   kTanh,      ///< tanh(x)
 };

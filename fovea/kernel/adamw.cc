@@ -44,9 +44,9 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Memory decides: value, gradient, m and v are read once, value, m and v written once. The moments
-// are moved towards g by 1 - beta, not multiplied by a beta that float cannot hold: 0.999f is wrong
-// by 1e-5 of what is missing to 1.
+// Memory bandwidth limits the speed: value, gradient, m and v are read once; value, m and v are
+// written once. The moments are computed as m += (1 - beta) (g - m), because float rounds beta: 1 -
+// 0.999f is off by a relative 1e-5.
 template <class T>
 void Update(const AdamWFactors& f, const AdamWSlot<T>& slot, index first, index n) {
   T* const value = slot.value.data + first;
@@ -72,7 +72,8 @@ void Update(const AdamWFactors& f, const AdamWSlot<T>& slot, index first, index 
 
 double Squares(const double* x, index n) { return SumOfSquares(x, n); }
 
-// float is widened first: a square of 1e20 is no infinity here, and one of 1e-30 not 0.
+// float is converted to double first, so that 1e20 squared does not overflow and 1e-30 squared does
+// not become 0.
 double Squares(const float* x, index n) {
   return SumOf<double>(n, [=](auto lanes, index i) {
     const hn::Rebind<float, Tag<double>> narrow;
@@ -113,8 +114,8 @@ AdamWSpans<T> adamw_spans() {
   }
 }
 
-// All parameters are cut into segments, so that many small ones and one large one are shared out
-// alike; sums are made of a segment's sum each.
+// All parameters are cut into segments, so that many small ones and one large one are distributed
+// equally well over threads. A sum adds the sums of the segments.
 constexpr index kSegment = 4096;
 
 struct Segment {

@@ -14,12 +14,12 @@ struct AdamWOptions {
   double lr = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
-  double epsilon = 1e-8;  ///< outside the root, as PyTorch has it
+  double epsilon = 1e-8;  ///< outside the root, as in PyTorch
   double weight_decay = 0;
 };
 
 /// One parameter with its gradient and moments, all of one size. `decay` multiplies weight_decay:
-/// 0 for gains, biases and whatever else is not to shrink.
+/// it is 0 for gains, biases and other parameters without decay.
 template <class T>
 struct AdamWSlot {
   Vec<T> value = {};
@@ -35,7 +35,7 @@ struct AdamWStep {
   double gradient_scale = 1;  ///< multiplies every gradient as it is read: clip_scale()
 };
 
-/// One update, one pass over memory:
+/// One update, in one pass over memory:
 ///   g = gradient_scale * gradient;  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
 ///   value -= lr (m / (1 - beta1^step) / (sqrt(v / (1 - beta2^step)) + epsilon)
 ///                + decay weight_decay value).
@@ -43,13 +43,13 @@ struct AdamWStep {
 template <class T>
 void adamw(const Context& ctx, std::span<const AdamWSlot<T>> slots, const AdamWStep& step);
 
-/// The square root of the sum of squares of all gradients (the rest of a slot is not looked at),
-/// summed in double in a fixed order. Inf or NaN if any gradient is (or if the sum overflows): then
-/// nothing should be updated.
+/// The square root of the sum of squares of all gradients, summed in double in a fixed order; the
+/// rest of a slot is not read. Inf or NaN if any gradient is (or if the sum overflows): then skip
+/// the update.
 template <class T>
 double global_norm(const Context& ctx, std::span<const AdamWSlot<T>> slots);
 
-/// What gradients are multiplied by so that their norm is at most `limit`: limit / norm if norm >
+/// The factor for all gradients that makes their norm at most `limit`: limit / norm if norm >
 /// limit, else 1. A limit <= 0 means no clipping.
 double clip_scale(double norm, double limit);
 

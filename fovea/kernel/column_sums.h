@@ -12,12 +12,13 @@
 
 namespace fovea {
 
-/// Adds to sums[c] what `chunk` adds, for all chunks of N rows, to zeroed memory of its own:
-/// chunk(begin, end, partial) for the rows [begin, end), partial [columns]. `cost` is that of a
-/// row.
+/// Cuts N rows into chunks and calls chunk(begin, end, partial) for the rows [begin, end) of each.
+/// `partial` [columns] is zeroed memory of the chunk, to which it adds; sums[c] gets the total.
+/// `cost` is the work of a row in operations.
 template <class T, class F>
 void add_chunk_sums(const Context& ctx, index N, double cost, Vec<T> sums, F&& chunk) {
-  // Chunks long enough to pay for a hand-over, and few enough that adding them costs nothing.
+  // Chunks are long enough to be worth handing to a thread, and few enough that adding them takes
+  // no time.
   constexpr double kChunkCost = 65536;
   constexpr index kMostChunks = 32;
   const auto enough = static_cast<index>(kChunkCost / std::max(cost, 1.0)) + 1;

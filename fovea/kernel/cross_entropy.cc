@@ -29,8 +29,8 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// dlogits = scale softmax(logits): the target's column is put right by the caller. For 2^(x log2 e)
-// in the place of e^x see kLog2E.
+// dlogits = scale softmax(logits); the caller corrects the target's column. kLog2E explains why it
+// computes 2^(x log2 e) and not e^x.
 template <class T>
 void SoftmaxRow(const T* logits, index V, T scale, T* dlogits, T& max_out, T& sum_out) {
   const T max = Max(logits, V);
@@ -75,7 +75,8 @@ CrossEntropyRows<T> cross_entropy_rows() {
   }
 }
 
-// log(sum) - (x - max), and not (log(sum) + max) - x: two large numbers of which little is left.
+// log(sum) - (x - max), not (log(sum) + max) - x, which would lose digits: the difference of two
+// large numbers is small.
 template <class T>
 T loss_of(T target_logit, T max, T sum) {
   if (sum == T{0}) return std::numeric_limits<T>::infinity();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross-entropy of the softmax (spec A5, T3), with targets that are ignored; alone, and fused with
-// the projection that makes the logits.
+// Cross-entropy of the softmax (spec A5, T3), with ignored targets; alone, and fused with the
+// projection that computes the logits.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct Targets {
   std::int32_t ignore = -1;
 };
 
-/// How many rows have a target. Throws Error(kShape) that names place and value of one that is
-/// neither `ignore` nor in [0, V).
+/// How many rows have a target. Throws Error(kShape), which names place and value, for a target
+/// that is neither `ignore` nor in [0, V).
 index count_targets(const Targets& targets, index V);
 
-/// Sum of the rows' losses, in ascending order in double, and the number of rows that have one; the
-/// mean is total / count. With no row left total and count are 0, and so is every gradient.
+/// The sum of the rows' losses, in double in ascending order, and the number of rows with a target.
+/// The mean is total / count. If no row has a target, total, count and every gradient are 0.
 struct CrossEntropy {
   double total = 0;
   index count = 0;
@@ -42,9 +42,9 @@ CrossEntropy cross_entropy(const Context& ctx, InRows<T> logits, const Targets& 
 /// The arguments of linear_cross_entropy: logits = x weight^T + bias. x [N,C], weight [V,C], bias
 /// [V] or left out. dx [N,C] is written, dweight [V,C] and dbias [V] are written or added to; each
 /// may be left out (evaluation leaves out all). losses [N] may be left out. `scale` multiplies the
-/// gradients alone: 1 / count_targets() makes them those of the mean. Who has the weight packed
-/// already, as weight^T for the logits and as it is for dx, gives it; what is not given is packed
-/// here, unless the rows are few.
+/// gradients alone: 1 / count_targets() makes them those of the mean. A caller that has packed the
+/// weight already passes packed_transposed (weight^T, for the logits) and packed (weight, for dx).
+/// A form that is not given is packed here, unless there are few rows.
 template <class T>
 struct LinearCrossEntropy {
   Rows<const T> x = {};
@@ -62,12 +62,12 @@ struct LinearCrossEntropy {
   Store dbias_store = Store::kWrite;
 };
 
-/// How many of N rows of logits [N, V] linear_cross_entropy makes at once.
+/// How many of N rows of logits [N, V] linear_cross_entropy computes at once.
 template <class T>
 index logit_rows(index N, index V);
 
-/// As cross_entropy of the projection, in chunks of rows: never more than 256 rows of logits exist.
-/// Ignored rows cost nothing. Same bits for any number of threads.
+/// As cross_entropy of the projection, in chunks of logit_rows() rows: more logits never exist at
+/// once. Ignored rows cost nothing. Same bits for any number of threads.
 template <class T>
 CrossEntropy linear_cross_entropy(const Context& ctx, const LinearCrossEntropy<T>& a);
 

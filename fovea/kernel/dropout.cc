@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-// What is dropped, with the numbers that rows share.
+// The numbers of a mask that all rows share.
 struct DropoutRule {
   PhiloxKey key;
   std::uint32_t last_dropped;  // words up to this one
@@ -39,7 +39,7 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Lanes of T whose words are above `last`.
+// The lanes of T whose words are above `last`.
 template <class T>
 HWY_INLINE hn::Mask<Tag<T>> Kept(const std::uint32_t* words, std::uint32_t last) {
   const Tag<T> d;
@@ -55,8 +55,8 @@ HWY_INLINE hn::Mask<Tag<T>> Kept(const std::uint32_t* words, std::uint32_t last)
   }
 }
 
-// 64 columns at a time: the words of a mask need ten rounds of two multiplications, about as long
-// as the memory traffic of what they mask, and never leave L1.
+// Works on 64 columns at a time, so that the words of the mask stay in L1. They need ten rounds of
+// two multiplications, which take about as long as the memory traffic of the values.
 template <class T>
 void Apply(const DropoutRule& rule, SampleRow at, const T* base, const T* f, index C, T* y) {
   HWY_ALIGN std::uint32_t words[64];
@@ -108,7 +108,7 @@ DropoutRule rule_of(const char* operation, const DropoutMask& mask, index N) {
     fail(ErrorCode::kOptionValue, "{}: p must be in [0, 1); it is {}", operation, mask.p);
   }
   check_optional(operation, "rows", mask.rows, "N", N);
-  // Words 0 .. ceil(p 2^32) - 1 mean dropped; p = 0 has a path of its own.
+  // Words 0 .. ceil(p 2^32) - 1 mean dropped; p = 0 is handled apart.
   const double last = std::max(std::ceil(mask.p * 0x1p32) - 1, 0.0);
   return {philox_key(mask.key), static_cast<std::uint32_t>(last), 1 / (1 - mask.p)};
 }

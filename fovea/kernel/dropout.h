@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout (Srivastava et al. 2014) with inverted scaling. The mask is a function, not a state:
-// nothing is stored, backward computes it again.
+// Dropout (Srivastava et al. 2014) with inverted scaling. The mask is a function of its key and
+// place: nothing is stored, and backward recomputes it.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,21 @@
 
 namespace fovea {
 
-/// Whose row this is: the sequence's own number, and the row's place in it. A mask that is named by
-/// these does not change with batch order, padding or packing.
+/// The name of a row: the number of its sequence, and its place in the sequence. A mask that
+/// depends on these does not change with batch order, padding or packing.
 struct SampleRow {
   std::uint64_t sample = 0;
   std::uint32_t row = 0;
 };
 
-/// Which elements are dropped: (sample, row, c) where its word is below p * 2^32. The words are
+/// Which elements are dropped: element (sample, row, c) if its word is below p * 2^32. The words
+/// are
 ///
 ///   philox4x32({16 * (c / 64) + c % 16, row, sample low, sample high}, philox_key(key))[c % 64 /
 ///   16]
 ///
-/// so a mask has the same bits for every instruction set and number of threads. The odd order of
-/// columns lets 16 counters of 4 words serve 64 columns without a shuffle, whatever the width of
+/// so a mask has the same bits for every instruction set and number of threads. This order of
+/// columns lets 16 counters of 4 words serve 64 columns without a shuffle, for any width of
 /// vectors.
 struct DropoutMask {
   double p = 0;  ///< in [0, 1); the kept are multiplied by 1 / (1 - p)
@@ -32,8 +33,8 @@ struct DropoutMask {
   Vec<const SampleRow> rows = {};  ///< [N]; empty: sample 0, row n
 };
 
-/// y = x / (1 - p) where kept, 0 where dropped. x, y [N,C]; y may be x. With p = 0 an exact copy.
-/// Throws Error(kOptionValue) if p is outside [0, 1), Error(kShape) if a shape disagrees.
+/// y = x / (1 - p) where kept, 0 where dropped. x, y [N,C]; y may be x. With p = 0, y is an exact
+/// copy. Throws Error(kOptionValue) if p is outside [0, 1), Error(kShape) if a shape disagrees.
 template <class T>
 void dropout_forward(const Context& ctx, const DropoutMask& mask, InRows<T> x, Rows<T> y);
 

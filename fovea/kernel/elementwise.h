@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, copies and multiples of whole arrays. All [N,C], rows may be strided, outputs may be
-// inputs.
+// Sums, products, copies and multiples of whole arrays. All are [N,C], rows may be strided, an
+// output may be an input.
 #pragma once
 
 #include "fovea/base/context.h"

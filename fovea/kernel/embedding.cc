@@ -99,10 +99,10 @@ void embedding_forward(const Context& ctx, const EmbeddingTable<std::type_identi
   });
 }
 
-// The rows of the table are dealt out by the last digit of their number: whoever has a digit walks
-// all tokens in order and takes those that are his, so that no two threads meet in a row and the
-// order of additions is that of the tokens. Digits share out frequent words, which often are the
-// first ones, better than ranges; slices of columns would read dy in short pieces.
+// An item of work owns the rows of the table whose number has the same remainder. It walks over all
+// tokens in order and adds those of its rows. So no two threads write to one row, and the order of
+// additions is that of the tokens. Remainders distribute frequent words, which often have small
+// ids, better than ranges do; slices of columns would read dy in short pieces.
 template <class T>
 void embedding_backward(const Context& ctx, Vec<const std::int32_t> ids, double scale, InRows<T> dy,
                         Rows<T> dtable, std::int32_t frozen) {

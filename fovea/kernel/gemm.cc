@@ -10,9 +10,9 @@ namespace fovea {
 
 namespace {
 
-// A tile is one item of work. Its size balances three wishes: at least some microseconds long, or
-// handing it over, which takes one, costs more than it saves; many tiles, so that threads end
-// together; and large enough that what is fetched for it is used often.
+// A tile is one item of work. Its size balances three aims: a tile takes at least some
+// microseconds, as handing it to a thread takes one; there are many tiles, so that threads end
+// together; and a tile is large, so that data fetched into the cache is reused often.
 constexpr double kLeastFlops = 4e5;
 constexpr double kEnoughTiles = 64;
 
@@ -23,10 +23,11 @@ double flops_of(index M, index N, index K) {
 
 index round_up(index n, index step) { return (n + step - 1) / step * step; }
 
-// From the largest tile whose A, B and C fit in L2, halved until it is small enough.
+// Starts from the largest tile whose A, B and C fit in L2, and halves it until it has few enough
+// FLOPs.
 detail::ProductCut cut_at_b(index N1, index N2, index M, const BlockShape& block) {
   constexpr index kMostRows = 192, kMostColumns = 256, kLeastRows = 48;
-  constexpr double kTilesForAll = 24;  // fewer than in matmul: a tile reads A and B all over again
+  constexpr double kTilesForAll = 24;  // fewer than in matmul: each tile reads A and B again
   const double flops = std::max(flops_of(N1, N2, M) / kTilesForAll, 2 * kLeastFlops);
   index rows = std::min(kMostRows, round_up(N1, block.rows));
   index columns = std::min(kMostColumns, round_up(N2, block.lanes));

@@ -7,10 +7,11 @@
 //             dW [out,in]  matmul_at_b(ctx, dy, x, dW)
 //             db [out]     column_sums(ctx, dy, db)
 //
-// Bits: a row of matmul depends on that row of A, on B and on the options alone, neither on the
-// number of rows nor on threads. matmul_at_b and column_sums do not depend on threads. A value of a
-// product is its start, then one fused multiply-add for each term in ascending order (with SSE and
-// scalar a multiplication and an addition). Another instruction set may give other bits.
+// Bits: a row of matmul's result depends only on that row of A, on B and on the options, not on the
+// number of rows or threads. Results of matmul_at_b and column_sums do not depend on the number of
+// threads. A value of a product is its initial value, then one fused multiply-add for each term in
+// ascending order (with SSE and scalar, a multiplication and an addition). Another instruction set
+// may give other bits.
 #pragma once
 
 #include <optional>
@@ -25,13 +26,13 @@
 
 namespace fovea {
 
-/// Which matrix B is, given the one that is packed.
+/// Whether B is the given matrix m or m^T.
 enum class Form { kPlain, kTransposed };
 
-/// Where a product reads its right-hand side B [K,N]: panels of as many columns as the instruction
-/// set's register block has lanes. Row k of panel i begins at data + i panel_stride + k row_stride,
-/// or, if `pack` is set, in a copy that each tile of the product makes of the panel it is about to
-/// read: then data is the matrix to be packed so, its rows row_stride apart.
+/// The right-hand side B [K,N] of a product, as panels of as many columns as the instruction set's
+/// register block has lanes. Row k of panel i begins at data + i panel_stride + k row_stride. If
+/// `pack` is set, data is the matrix itself, with rows row_stride apart, and each tile of the
+/// product packs a copy of the panel that it reads next.
 template <class T>
 struct Panels {
   const T* data = nullptr;
@@ -40,36 +41,36 @@ struct Panels {
   index lanes = 1;    ///< of a panel
   index panel_stride = 0;
   index row_stride = 0;
-  Isa isa = Isa::kScalar;  ///< for which they are
+  Isa isa = Isa::kScalar;  ///< the instruction set that they are made for
   std::optional<Form> pack = {};
 
-  /// Unless `pack` is set.
+  /// Panel i; only if `pack` is not set.
   const T* panel(index i) const { return data + i * panel_stride; }
 };
 
-/// B = m, or B = m^T, from where it lies: for few rows of A, up to kRowsInPlace, which would not
-/// pay for a packed copy of the whole. What cannot be read as it is (m^T, and columns that are no
-/// multiple of a vector) is packed a panel at a time, in the cache.
+/// Panels of B = m, or B = m^T, without a packed copy of the whole matrix, which does not pay off
+/// for few rows of A (up to kRowsInPlace). What cannot be read in place (m^T, and columns that are
+/// no multiple of a vector) is packed one panel at a time, in the cache.
 template <class T>
 Panels<T> panels_in_place(Rows<const T> m, Form form = Form::kPlain);
 inline constexpr index kRowsInPlace = 96;
 
-/// A right-hand side B [K,N] packed in the order in which products read it: each panel is
-/// [K][lanes], the last filled up with zeros.
+/// A right-hand side B [K,N], packed in the order in which products read it: each panel is
+/// [K][lanes], the last one padded with zeros.
 template <class T>
 class PackedMatrix {
  public:
   PackedMatrix() = default;
 
-  /// B = m, or B = m^T. Memory is kept and used again while it is large enough. Costs one pass over
-  /// m: for a product of few rows, panels_in_place costs less.
+  /// Packs B = m, or B = m^T. The memory is reused if it is large enough. This takes one pass over
+  /// m: for a product of few rows, panels_in_place is cheaper.
   void pack(const Context& ctx, Rows<const T> m, Form form = Form::kPlain);
 
   index rows() const { return rows_; }        ///< K
   index columns() const { return columns_; }  ///< N
-  Isa isa() const { return isa_; }            ///< for which it was packed
+  Isa isa() const { return isa_; }            ///< the instruction set that it was packed for
 
-  /// Valid until it is packed again, or gone.
+  /// Valid until it is packed again or destroyed.
   Panels<T> panels() const& {
     const T* const data = reinterpret_cast<const T*>(bytes_.get());
     return {data, rows_, columns_, lanes_, rows_ * lanes_, lanes_, isa_, {}};
@@ -83,20 +84,20 @@ class PackedMatrix {
   Isa isa_ = Isa::kScalar;
 };
 
-/// What happens to A B on its way into C, in one pass while it is in the cache:
+/// What is applied to A B before it is stored in C, in one pass while it is in the cache:
 ///   s = A B + bias (+ C, with Store::kAdd);  C = activation(s);  slope = activation'(s).
 template <class T>
 struct MatmulOptions {
   Vec<const T> bias = {};  ///< [N], or empty
   Activation activation = Activation::kNone;
-  Rows<T> slope = {};  ///< [M,N], or empty: what the gradient of C is to be multiplied by
+  Rows<T> slope = {};  ///< [M,N], or empty: f', by which backward multiplies the gradient of C
   Store store = Store::kWrite;
 };
 
-/// C [M,N] from A [M,K] and B [K,N], cut into items that may run in any order and at once. Rows of
-/// A, C may be strided; C overlaps neither A nor slope. What it is made of must outlive
-/// it. Throws Error(kShape) if shapes disagree, Error(kInternal) if b was packed for another
-/// instruction set.
+/// C [M,N] from A [M,K] and B [K,N], cut into items that may run in any order and in parallel.
+/// Rows of A, C may be strided; C overlaps neither A nor slope. The memory of all arguments must
+/// outlive it. Throws Error(kShape) if shapes disagree, Error(kInternal) if b was packed for
+/// another instruction set.
 template <class T>
 class MatmulItems {
  public:
@@ -113,7 +114,7 @@ class MatmulItems {
 };
 
 /// C [N1,N2] = (or +=, with Store::kAdd) A^T B, from A [M,N1] and B [M,N2], a sum over M rows; cut
-/// into items likewise.
+/// into items in the same way.
 template <class T>
 class MatmulAtBItems {
  public:
@@ -128,7 +129,7 @@ class MatmulAtBItems {
   detail::ProductCut cut_;
 };
 
-/// The whole product at once.
+/// Computes the whole product.
 template <class T>
 void matmul(const Context& ctx, InRows<T> a, const Panels<T>& b, Rows<T> c,
             const MatmulOptions<std::type_identity_t<T>>& options = {}) {
@@ -147,7 +148,7 @@ void matmul_at_b(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> c,
   ctx.for_each(product.size(), [&](index item) { product.run(item); });
 }
 
-/// Two products as one piece of work, so that threads wait once. Neither may write what the other
+/// Computes two products together, so that threads wait only once. Neither may write what the other
 /// reads or writes.
 template <class T>
 void run_together(const Context& ctx, const MatmulItems<T>& first,

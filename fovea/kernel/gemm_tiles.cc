@@ -12,17 +12,17 @@
 #include "fovea/simd/simd-inl.h"
 #include "fovea/simd/transpose-inl.h"
 
-// Where the operands of a multiply-add lie decides the speed. B streams past in panels (64 columns
-// on AVX-512) that are packed one after another, so that the four vectors of a step in k are a
-// cache line each, in order, and the prefetcher sees one stream. A panel is cut into blocks of
-// kDepth rows: a block stays in L1 or L2 while all rows of A of the tile pass it. The tile of A
-// (about 100 rows x kDepth) stays in L2 while the panels pass. C is written once for each block of
-// k, and is finished (bias, activation) right after the last, while it is in L1.
+// The place of the operands of a multiply-add decides the speed. B is read in panels (64 columns on
+// AVX-512) that are packed one after another, so that the four vectors of a step in k are a cache
+// line each, in order, and the prefetcher sees one stream. A panel is cut into blocks of kDepth
+// rows: a block stays in L1 or L2 while it is multiplied with all rows of A of the tile. The tile
+// of A (about 100 rows x kDepth) stays in L2 for all panels. C is written once for each block of k;
+// bias and activation are applied right after the last block, while C is in L1.
 //
-// In A^T B the sum runs over the rows of both, which lie as they are wanted: values of A for six
-// rows of C side by side, and vectors of B. Only where rows are far apart, so that they would fight
-// for the same lines of L1, are kDepth of them copied closer together first; copying always was
-// measured 10 to 20 % slower at widths of 128.
+// In A^T B the sum runs over the rows of both, which are in the right order already: values of A
+// for six rows of C side by side, and vectors of B. If rows are so far apart that they conflict in
+// the sets of L1, kDepth of them are first copied closer together. Copying always was measured 10
+// to 20 % slower at widths of 128.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
@@ -46,7 +46,8 @@ HWY_INLINE void ForEachPart(index n, index most, F&& f) {
 
 // -------------------------------------------------------------------------------------- panels
 
-/// Copies the columns of `from` one row below another, `to_stride` apart, zeros beyond them.
+/// Copies rows of `from` to rows of `to` that are `to_stride` apart, and fills the rest of each
+/// with zeros.
 template <class T>
 HWY_INLINE void CopyColumns(Rows<const T> from, T* to, index to_stride) {
   for (index k = 0; k < from.rows; ++k) {
@@ -90,8 +91,8 @@ HWY_INLINE PanelOfB<T> ReadPanel(const Panels<T>& b, index panel, index begin, i
 
 // ------------------------------------------------------------------------------------ C = A B
 
-/// The columns [begin, end) of C that a panel gives; `sums` is C itself, or, where whole vectors
-/// would go beyond the end of its rows, a buffer.
+/// The columns [begin, end) of C that a panel computes. `sums` is C itself, or a buffer if whole
+/// vectors would go beyond the end of its rows.
 template <class T>
 struct PanelOfC {
   index begin, end;
@@ -124,7 +125,7 @@ bool HasToFinish(const MatmulOptions<T>& o) {
          (o.store == Store::kAdd && !o.bias.empty());
 }
 
-/// The part of `b`, which has the rows [begin, end) of B.
+/// Adds the products with `b`, which holds the rows [begin, end) of B.
 template <class T>
 void MultiplyPart(const MatmulTile<T>& t, const PanelOfB<T>& b, const PanelOfC<T>& p, index begin,
                   index end) {
@@ -190,8 +191,8 @@ void MultiplyTile(const MatmulTile<T>& t) {
 
 // ---------------------------------------------------------------------------------- C = A^T B
 
-/// Rows that lie further apart fall into few sets of L1, and into pages of their own. B is read in
-/// whole lines, in order: there only twice as far is worth a copy.
+/// Rows further apart than this fall into few sets of L1, and each into a page of its own. B is
+/// read in whole cache lines, in order: there a copy pays off only at twice the distance.
 template <class T>
 inline constexpr index kFarApart = 2048 / static_cast<index>(sizeof(T));
 
@@ -206,7 +207,7 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
   Scratch scratch;
   T* const a = copies_a ? scratch.template allocate<T>(a_depth * kDepth<T>) : nullptr;
   T* const b = copies_b ? scratch.template allocate<T>(kWidth * kDepth<T>) : nullptr;
-  // Where whole vectors would go beyond the end of a row, C is summed up in a buffer.
+  // If whole vectors would go beyond the end of a row, C is summed in a buffer.
   Rows<T> c = t.c;
   if (is_ragged) {
     c.stride = RoundUpToLanes<T>(columns);

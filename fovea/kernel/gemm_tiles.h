@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a product is cut: gemm.cc decides it by the size of the problem, gemm_tiles.cc computes one
-// tile on the current instruction set. Nothing outside gemm needs this header.
+// The tiles of a product: gemm.cc cuts the product by the size of the problem, gemm_tiles.cc
+// computes one tile on the current instruction set. Nothing outside gemm needs this header.
 #pragma once
 
 #include "fovea/kernel/gemm.h"
 
 namespace fovea {
 
-/// What the cut must know of an instruction set.
+/// The sizes of an instruction set that the cut depends on.
 struct BlockShape {
   index rows;    ///< of the register block
   index lanes;   ///< of a panel
@@ -42,7 +42,7 @@ struct PanelToPack {
   T* panel;
 };
 
-/// The work on one tile, for the current instruction set.
+/// The kernels for one tile, for the current instruction set.
 template <class T>
 struct GemmKernels {
   BlockShape shape;

@@ -8,8 +8,8 @@
 
 namespace fovea {
 
-// At most 32 MB of logits, so that they stay in a shared cache, but not so few rows that the sum of
-// dweight, which every chunk reads and writes, costs as much as the product.
+// At most 32 MB of logits, so that they stay in a shared cache, but enough rows that reading and
+// writing dweight for every chunk takes less time than the product.
 template <class T>
 index logit_rows(index N, index V) {
   constexpr index kLogitBytes = index{32} << 20;
@@ -19,12 +19,12 @@ index logit_rows(index N, index V) {
 
 namespace {
 
-// The rows that have a target, next to each other: all there is to compute.
+// The rows that have a target, packed together: only these are computed.
 template <class T>
 struct KeptRows {
   Rows<const T> x;
   Vec<const std::int32_t> ids;
-  Vec<const index> rows;  // where they come from; empty: all, in place
+  Vec<const index> rows;  // their original numbers; empty: all rows, in place
 
   bool all() const { return rows.empty(); }
 };
@@ -69,7 +69,7 @@ void check_arguments(const LinearCrossEntropy<T>& a) {
   check_packed("packed", a.packed, V, C);
 }
 
-// The weight as the two products read it: packed as it was given, or where it lies, or packed here.
+// The weight for the two products: packed by the caller, or read in place, or packed here.
 template <class T>
 struct Weights {
   Panels<T> transposed, plain;
@@ -95,11 +95,11 @@ struct Chunk {
   Rows<T> logits;
   Vec<T> losses;
   Rows<T> dx;
-  Store dweight_store, dbias_store;  // the first chunk may write, those after it add
+  Store dweight_store, dbias_store;  // the first chunk may write, later ones add
 };
 
-// Logits of a chunk turn into their gradient where they lie, and are used up while they are in the
-// cache: once for dx, once for dweight, once for dbias. Writes losses and dx of the rows of x.
+// The logits of a chunk are replaced by their gradient in place, which is used three times while it
+// is in the cache: for dx, dweight and dbias. Writes losses and dx of the rows of x.
 template <class T>
 void do_chunk(const Context& ctx, const LinearCrossEntropy<T>& a, const Weights<T>& weights,
               const Chunk<T>& chunk) {

@@ -52,15 +52,16 @@ struct NormRows {
 //
 #include "fovea/simd/simd-inl.h"
 
-// Memory decides: forward reads x (twice more from L1) and writes y; backward reads x and dy (twice
-// more from L1) and writes dx; the gains' gradients of a chunk of rows stay in L1. Means are taken
-// in two passes: one pass of x and x^2 loses the variance of a row whose mean is large.
+// Memory bandwidth limits the speed: forward reads x (twice more from L1) and writes y; backward
+// reads x and dy (twice more from L1) and writes dx; the gains' gradients of a chunk of rows stay
+// in L1. Mean and variance take two passes: the one-pass formula with x and x^2 loses the variance
+// of a row whose mean is large.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Summed as distance from the first value: no digits are lost to a large mean, and the mean of a
+// Sums distances from the first value: no digits are lost to a large mean, and the mean of a
 // constant row is exactly its value.
 template <class T>
 T Mean(const T* x, index C) {
@@ -150,8 +151,8 @@ NormRows<T> norm_rows() {
 // Operations for one element.
 constexpr double kForwardCost = 5, kBackwardCost = 10;
 
-// One divided by the divisor, from the deviation. Where that is 0 (a constant row, epsilon 0) xhat
-// is 0 all the same, and is given no infinite factor.
+// 1 / divisor, from the deviation. If the divisor is 0 (a constant row, epsilon 0), xhat is 0
+// anyway; the factor must not be infinite.
 template <class T>
 T rate_of(const LayerNormOptions& options, T deviation) {
   const bool standard = options.variant == LayerNormVariant::kStandard;
@@ -159,15 +160,15 @@ T rate_of(const LayerNormOptions& options, T deviation) {
   return divisor == T{0} ? T{0} : T{1} / divisor;
 }
 
-// What multiplies xhat sum(h xhat) in dx. The root has no derivative at 0, but xhat is 0 there.
+// The factor of xhat sum(h xhat) in dx. The root has no derivative at 0, but xhat is 0 there.
 template <class T>
 T pull_of(const LayerNormOptions& options, index C, T deviation) {
   const index freedom = options.variant == LayerNormVariant::kStandard ? C : C - 1;
   return deviation == T{0} ? T{0} : T{1} / (static_cast<T>(freedom) * deviation);
 }
 
-// Both norms walk the rows backwards in the same way: `row_of(n)` says what row n is, and
-// `factors(n, sum_h, sum_hx)` its mean and pull. dgain and dbias share one pass of partial sums.
+// The backward of both norms over all rows: `row_of(n)` gives row n, `factors(n, sum_h, sum_hx)`
+// its mean and pull. dgain and dbias share one pass of partial sums.
 template <class T, class RowOf, class Factors>
 void backward_rows(const Context& ctx, const LayerNormBackward<T>& a, RowOf&& row_of,
                    Factors&& factors) {

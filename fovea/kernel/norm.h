@@ -8,7 +8,7 @@
 
 namespace fovea {
 
-/// What x - mu is divided by; mean and variance are taken over the last axis.
+/// The divisor of x - mu. Mean and variance are taken over the last axis.
 enum class LayerNormVariant {
   kStandard,  ///< sqrt(var + epsilon), var = sum (x - mu)^2 / C: what every framework does
   kUnbiased,  ///< sqrt(sum (x - mu)^2 / (C - 1)) + epsilon: the annotated Transformer (spec L7,
@@ -30,17 +30,17 @@ struct NormParameters {
 /// y[n,c] = gain[c] * xhat[n,c] + bias[c],  xhat = (x - mu) / divisor.
 ///
 /// x, y [N,C], rows may be strided; y may be x. `saved` [N,2] receives mu and the deviation of each
-/// row (the root above, without kUnbiased's epsilon): all that backward needs beside x.
-/// A constant row is not special: xhat is exactly 0 there, and every gradient finite.
+/// row (the root above, without kUnbiased's epsilon): all that backward needs besides x.
+/// In a constant row xhat is exactly 0, and every gradient is finite.
 /// Throws Error if a shape disagrees, or if kUnbiased is asked for fewer than 2 columns.
 template <class T>
 void layer_norm_forward(const Context& ctx, InRows<T> x,
                         const NormParameters<std::type_identity_t<T>>& parameters,
                         const LayerNormOptions& options, Rows<T> y, Rows<T> saved);
 
-/// The arguments of layer_norm_backward: as given to and written by forward, dy [N,C], and what is
-/// wanted. dx may be dy, unless dx_store is kAdd (which adds to what dx holds: the residual path).
-/// dgain and dbias [C] are added to; either may be left out.
+/// The arguments of layer_norm_backward: those of forward and what it wrote, dy [N,C], and the
+/// gradients to compute. dx may be dy, unless dx_store is kAdd, which adds to dx (for the residual
+/// connection). dgain and dbias [C] are added to; either may be left out.
 template <class T>
 struct LayerNormBackward {
   Rows<const T> x = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a product is cut into items of work. Nothing outside gemm needs it.
+// How a product is cut into items of work. Nothing outside gemm needs this header.
 #pragma once
 
 #include <algorithm>

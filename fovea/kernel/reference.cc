@@ -165,7 +165,7 @@ T activate_gradient(Activation f, T x) {
       return phi(x) + x * density * std::exp(T{-0.5} * x * x);
     }
     case Activation::kGeluTanh: {
-      // (1 + tanh u) / 2 is the sigmoid of 2 u, whose derivative has no difference to cancel.
+      // (1 + tanh u) / 2 is the sigmoid of 2 u, whose derivative has no cancellation.
       const T u = kGeluSlope<T> * (x + kGeluCube<T> * x * x * x);
       const T du = kGeluSlope<T> * (T{1} + T{3} * kGeluCube<T> * x * x);
       return sigmoid(2 * u) + 2 * x * du * sigmoid(2 * u) * sigmoid(-2 * u);

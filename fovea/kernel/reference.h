@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every formula of this room, written down plainly: simple loops, one thread, nothing clever. In
-// double it is what the kernels are tested against; in float it is the plain implementation whose
-// error theirs is measured by. Contracts are those of the kernels of the same name.
+// Every formula of this folder as simple loops on one thread. In double they are the reference of
+// the kernels' tests. In float they are the plain implementation with whose error the kernels'
+// error is compared. Arguments and results are those of the kernels of the same name.
 #pragma once
 
 #include <span>

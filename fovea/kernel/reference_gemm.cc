@@ -46,7 +46,7 @@ template void matmul(InRows<float>, InRows<float>, Form, Rows<float>, const Matm
 template void matmul(InRows<double>, InRows<double>, Form, Rows<double>,
                      const MatmulOptions<double>&);
 template void matmul(InRows<long double>, InRows<long double>, Form, Rows<long double>,
-                     const MatmulOptions<long double>&);  // what double is judged by
+                     const MatmulOptions<long double>&);  // the reference for double
 template void matmul_at_b(InRows<float>, InRows<float>, Rows<float>, Store);
 template void matmul_at_b(InRows<double>, InRows<double>, Rows<double>, Store);
 template void column_sums(InRows<float>, Vec<float>, Store);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products of gemm.h written down plainly: loops, one thread. In double they are what gemm is
-// tested against; in float they are the plain implementation whose error its error is measured by.
+// The products of gemm.h as simple loops on one thread. In double they are the reference of gemm's
+// tests. In float they are the plain implementation with whose error gemm's error is compared.
 #pragma once
 
 #include "fovea/kernel/gemm.h"

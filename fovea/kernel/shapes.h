@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of this room share: their parameter types and the checks of shapes on entry.
+// What the kernels of this folder share: their parameter types and the checks of shapes on entry.
 //
 // Every kernel is a template over T, instantiated for float and double: training runs in float, the
 // gradient checks run the same code in double. T is deduced from the outputs.
@@ -13,7 +13,7 @@
 
 namespace fovea {
 
-/// Inputs. Views of mutable memory convert; T is deduced elsewhere.
+/// Inputs. Views of mutable memory convert to these; T is not deduced from them.
 template <class T>
 using InRows = Rows<const std::type_identity_t<T>>;
 template <class T>
@@ -22,7 +22,7 @@ using InVec = Vec<const std::type_identity_t<T>>;
 /// Whether a kernel replaces what its output holds, or adds to it.
 enum class Store { kWrite, kAdd };
 
-/// Error(kShape) unless x is [rows, columns]: "softmax: y must be [2, 5]; it is [2, 4]".
+/// Throws Error(kShape) unless x is [rows, columns]: "softmax: y must be [2, 5]; it is [2, 4]".
 template <class T>
 void check_rows(std::string_view operation, std::string_view name, const Rows<T>& x, index rows,
                 index columns) {
@@ -30,7 +30,7 @@ void check_rows(std::string_view operation, std::string_view name, const Rows<T>
         operation, name, rows, columns, x.rows, x.columns);
 }
 
-/// Error(kShape) unless x is [size]: "layer_norm: gain must be [C=5]; it is [4]".
+/// Throws Error(kShape) unless x is [size]: "layer_norm: gain must be [C=5]; it is [4]".
 template <class T>
 void check_vec(std::string_view operation, std::string_view name, const Vec<T>& x,
                std::string_view letter, index size) {
@@ -38,7 +38,7 @@ void check_vec(std::string_view operation, std::string_view name, const Vec<T>& 
         x.size);
 }
 
-/// As check_vec, for a part that may be left out (empty).
+/// As check_vec, for an argument that may be left out (empty).
 template <class T>
 void check_optional(std::string_view operation, std::string_view name, const Vec<T>& x,
                     std::string_view letter, index size) {

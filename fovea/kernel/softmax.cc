@@ -27,9 +27,10 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// x is read twice (the second time from L1), y written once and rescaled in L1. The largest of a
-// row of -inf is the lowest finite number, so that every exponential is 0, and so is the sum.
-// For 2^(x log2 e) in the place of e^x see kLog2E.
+// x is read twice (the second time from L1), y is written once and rescaled in L1. For a row of
+// only -inf, the row max is the lowest finite number, so that every exponential is 0, and so is the
+// sum.
+// kLog2E explains why it computes 2^(x log2 e) and not e^x.
 template <class T>
 void ForwardRow(const T* x, index C, T* y) {
   const T max = Max(x, C);
@@ -78,7 +79,7 @@ SoftmaxRows<T> softmax_rows() {
   }
 }
 
-// Operations for one element, an exponential counted as what it costs.
+// Operations for one element; an exponential counts as several.
 constexpr double kForwardCost = 12, kBackwardCost = 4;
 
 }  // namespace

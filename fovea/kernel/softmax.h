@@ -9,8 +9,8 @@ namespace fovea {
 
 /// y[n,c] = exp(x[n,c] - max_c x[n,c]) / sum_c exp(x[n,c] - max_c x[n,c]).
 ///
-/// x, y [N,C], rows may be strided; y may be x. -inf gives 0; a row of -inf alone is empty and
-/// gives a row of 0. A row with NaN or +inf becomes NaN. Throws Error if the shapes disagree.
+/// x, y [N,C], rows may be strided; y may be x. -inf gives 0; a row of only -inf is empty and gives
+/// a row of 0. A row with NaN or +inf becomes NaN. Throws Error if the shapes disagree.
 template <class T>
 void softmax_forward(const Context& ctx, InRows<T> x, Rows<T> y);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts of work that is done element by element.
+// Cuts element-wise work into spans.
 #pragma once
 
 #include "fovea/base/context.h"
@@ -8,15 +8,16 @@ namespace fovea {
 
 enum class Layout { kContiguous, kStrided };
 
-/// Every view is contiguous: rows can be taken as one long row.
+/// kContiguous if every view is contiguous: then all rows can be treated as one long row.
 template <class... Views>
 Layout layout_of(const Views&... views) {
   return (views.contiguous() && ...) ? Layout::kContiguous : Layout::kStrided;
 }
 
 /// Calls f(row, first, n) for spans that cover [rows, columns]: n values of `row` from column
-/// `first`. Where all is contiguous a span may run over many rows and is one of row 0. `cost` is
-/// that of an element in operations. What f does to a value must not depend on where its span ends.
+/// `first`. If all views are contiguous, a span may cover many rows, and its row is 0. `cost` is
+/// the work of an element in operations. What f does to a value must not depend on where its span
+/// ends.
 template <class F>
 void for_spans(const Context& ctx, index rows, index columns, Layout layout, double cost, F&& f) {
   if (rows == 0 || columns == 0) return;

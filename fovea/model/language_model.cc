@@ -26,7 +26,7 @@ PackedRows rows_of(Tape& tape, const TokenBatch& batch, index block) {
   return rows;
 }
 
-// An empty batch, as an epoch of lines may end with.
+// The loss of an empty batch: an epoch of lines may end with one.
 Variable zero_loss(Tape& tape) {
   const Variable loss = tape.result(1, 1, DType::kFloat32);
   loss.value<float>()[0][0] = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder-only Transformer (Vaswani et al. 2017; Radford et al. 2019): tokens in, the next
-// token's distribution out. From here to the Q.K product: nn/block, nn/attention,
-// grad/ops/attention, attention/.
+// A decoder-only Transformer (Vaswani et al. 2017; Radford et al. 2019): from tokens it computes
+// the distribution of the next token. The call goes down to the operator through nn/block,
+// nn/attention and grad/ops/attention to attention/.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,13 @@ namespace fovea {
 
 class LanguageModelLayers;
 
-/// N tokens of several sequences, one sequence after another: nothing is padding. Views.
+/// N tokens of several sequences, one sequence after another, without padding. The members are
+/// views.
 struct TokenBatch {
   Vec<const std::int32_t> ids = {};      ///< [N]
   Vec<const std::int32_t> targets = {};  ///< [N]; -1: no loss at this place
   Vec<const std::int32_t> offsets = {};  ///< [sequences + 1], from 0 to N
-  /// [sequences], numbers that name the dropout masks; or empty
+  /// [sequences] numbers that name the dropout masks; may be empty
   Vec<const std::uint64_t> samples = {};
 };
 
@@ -33,8 +34,8 @@ struct LossOptions {
   DropoutKey dropout{};  ///< seed and step of this update's masks; `layer` is not read
 };
 
-/// Parameters change only from outside (optimizer, checkpoint); all functions are const and may be
-/// called from several threads at once, each with its own tape or decoder, while no thread trains.
+/// Only the optimizer and checkpoints change the parameters. All functions are const; several
+/// threads may call them at once, each with its own tape or decoder, as long as no thread trains.
 class LanguageModel {
  public:
   /// Throws as resolve() does, and kOutOfMemory.
@@ -44,17 +45,18 @@ class LanguageModel {
   LanguageModel& operator=(LanguageModel&&) noexcept;
   ~LanguageModel();
 
-  /// Resolved: no size is 0.
+  /// The resolved configuration: no size is 0.
   const LanguageModelConfig& config() const { return config_; }
   /// In a fixed order, with names such as "blocks.0.attention.qkv.weight".
   std::span<Parameter* const> parameters() const { return parameters_->parameters(); }
 
   /// scale x the sum of the negative log-likelihoods of all targets, in nats: [1, 1]. A sequence
-  /// may have at most `block` tokens. On a training tape the output projection's gradients are made
-  /// here, scaled: let backward start from this value, or from a sum of such, unscaled.
+  /// may have at most `block` tokens. On a training tape this call computes the gradients of the
+  /// output projection already, times `scale`. So start backward from this value, or from a sum of
+  /// such values, without another factor.
   Variable loss(Tape& tape, const TokenBatch& batch, const LossOptions& options = {}) const;
 
-  /// The logits [N, V] of every token's successor; `batch.targets` is not read.
+  /// The logits [N, V] for the token that follows each token; `batch.targets` is not read.
   Variable logits(Tape& tape, const TokenBatch& batch, const LossOptions& options = {}) const;
 
  private:
@@ -68,12 +70,12 @@ class LanguageModel {
 };
 
 /// Generation: takes tokens and returns the logits of the next one. Keys and values of earlier
-/// tokens are cached, so a token costs one row of work.
+/// tokens are cached, so each new token needs one row of work.
 ///
 /// A model sees at most `block` tokens, with positions counted from the first of them. When the
 /// window is full, it moves forward by a quarter of a block, and the tokens that stay are encoded
-/// again, from position 0. (Only dropping the oldest rows of the cache would keep keys and values
-/// that depend on dropped tokens and on old positions, which never happens in training.) The
+/// again, from position 0. (Dropping only the oldest rows of the cache would keep keys and values
+/// that depend on dropped tokens and on old positions; training has no such keys and values.) The
 /// logits after n tokens are those of tokens [window_start(n), n) alone: the same bits as without
 /// a cache.
 class LanguageModelDecoder {
@@ -85,7 +87,7 @@ class LanguageModelDecoder {
   /// until the next call.
   Vec<const float> append(Vec<const std::int32_t> ids);
 
-  /// Forgets all tokens.
+  /// Removes all tokens.
   void clear();
   /// Tokens taken so far.
   index size() const { return static_cast<index>(tokens_.size()); }

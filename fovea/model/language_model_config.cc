@@ -11,7 +11,7 @@ namespace fovea {
 
 namespace {
 
-// Ids, offsets and positions are int32; nothing that is larger fits a machine anyway.
+// Ids, offsets and positions are int32. Larger sizes do not fit into any machine.
 constexpr index kLargest = std::numeric_limits<std::int32_t>::max();
 constexpr index kMostLayers = 65536;
 
@@ -31,7 +31,7 @@ void check_sizes(const LanguageModelConfig& c) {
   check_size("block", c.block, 1, kLargest);
 }
 
-// Products of a layer for one token: the numbers in its matrices.
+// The number of values in the matrices of a layer: as many multiply-adds for one token.
 double matrix_parameters(const LanguageModelConfig& c) {
   const double C = static_cast<double>(c.width), F = static_cast<double>(c.ff),
                qo = 2 * static_cast<double>(c.heads * c.head_dim),

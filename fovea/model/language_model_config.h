@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a language model is made of, and what it costs before it is made.
+// The configuration of a language model, its parameter count and its FLOPs.
 #pragma once
 
 #include "fovea/base/fields.h"
@@ -51,14 +51,15 @@ struct LanguageModelConfig {
 };
 
 /// The configuration with every size filled in. Throws kShape or kOptionValue that names the
-/// option, its value and the rule; sizes that no machine holds are refused here (kShape).
+/// option, its value and the rule; sizes beyond any machine throw kShape.
 LanguageModelConfig resolve(LanguageModelConfig config);
 
-/// How many numbers are learned. Nothing is allocated.
+/// The number of learned values. Allocates nothing.
 index parameter_count(const LanguageModelConfig& config);
 
-/// Multiplications and additions of the products, for one token of a training step (forward and
-/// backward) in sequences of `block` tokens, of which causal attention computes half.
+/// FLOPs (multiplications and additions) of the matrix products for one token of a training step,
+/// forward and backward, in sequences of `block` tokens. Causal attention counts half of its
+/// scores.
 double flops_per_token(const LanguageModelConfig& config);
 
 }  // namespace fovea

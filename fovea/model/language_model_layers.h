@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a language model, apart from the memory of their parameters: also built with shapes
-// alone, to count.
+// The layers of a language model. The memory of their parameters is elsewhere, so they can also be
+// built from shapes alone, to count parameters.
 #pragma once
 
 #include <optional>
@@ -19,10 +19,10 @@ class LanguageModelLayers {
  public:
   LanguageModelLayers(const LanguageModelConfig& config, const ParameterScope& scope);
 
-  /// The rows from which the next tokens are predicted: [N, C].
+  /// The last hidden states [N, C], from which the next tokens are predicted.
   Variable hidden(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                   const DropoutKey& key) const;
-  /// The same for the newest tokens of one sequence, whose earlier ones lie in the caches.
+  /// The same for the newest tokens of one sequence; its earlier tokens are in the caches.
   Variable hidden(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                   std::vector<KvCache>& caches) const;
 

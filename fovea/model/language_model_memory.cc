@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kFloat = sizeof(float);
 
-// The columns of the values in one layer, as doubles: they are only multiplied.
+// The widths of the values in one layer, as doubles, which cannot overflow when multiplied.
 struct Widths {
   explicit Widths(const LanguageModelConfig& c)
       : model(static_cast<double>(c.width)),
@@ -25,19 +25,19 @@ struct Widths {
   double model, hidden, queries, all, heads;
 };
 
-// Two norms, three projections of the model's width, two sums; norms keep two numbers of a row, or
-// one.
+// Two norms, three projections of the model's width, two sums. A layer norm also keeps two numbers
+// per row, an RMS norm one.
 double layer_columns(const LanguageModelConfig& c, const Widths& w, TapeMode mode) {
   const double norms = c.norm == NormKind::kLayer ? 4 : 2;
   const double forward = 6 * w.model + w.all + w.queries + w.hidden + norms;
   if (mode == TapeMode::kInference) return forward;
-  // The log-sum-exp of each head, in two parts; the derivative of the activation, which for ReLU
-  // follows from its result.
+  // The log-sum-exp of each head, in two parts, and the derivative of the activation; for ReLU it
+  // follows from the result.
   return forward + 2 * w.heads + (c.activation == Activation::kRelu ? 0 : w.hidden);
 }
 
-// The gradients that are alive at once while backward walks through a layer: memory of one size is
-// used again, so each size counts as often as it is needed at the same time.
+// The gradients that exist at once while backward passes a layer. Buffers of one size are reused,
+// so each size counts as often as it is needed at the same time.
 double gradient_columns(const Widths& w) { return 2 * w.model + w.queries + w.all + w.hidden; }
 
 struct WeightShape {
@@ -49,14 +49,15 @@ std::array<WeightShape, 4> weights_of_layer(const LanguageModelConfig& c) {
   return {{{all, c.width}, {c.width, q}, {c.ff, c.width}, {c.width, c.ff}}};
 }
 
-// Panels of as many columns as the registers take; the last one is filled up.
+// Panels have as many columns as the registers hold; the last one is padded.
 double packed_values(index rows, index columns, index lanes) {
   const index panels = (columns + lanes - 1) / lanes;
   return static_cast<double>(panels * lanes) * static_cast<double>(rows);
 }
 
-// Of attention in a thread: the backward pass packs q and do of the heads that share keys, and sums
-// their dq, in rows of whole vectors; where threads share the keys of a head, two of them do.
+// Scratch memory of attention in one thread: the backward pass packs q and do of the heads that
+// share keys, and sums their dq, in rows of whole vectors. If threads share the keys of a head, two
+// of them do so.
 double attention_scratch(const LanguageModelConfig& c, const TapeLoad& load) {
   if (load.mode == TapeMode::kInference) return 0;
   constexpr index kVector = 16;
@@ -66,8 +67,8 @@ double attention_scratch(const LanguageModelConfig& c, const TapeLoad& load) {
          static_cast<double>(1 + 4 * width);
 }
 
-// Of the fused output projection and loss: the logits of a chunk of rows, and sums of the gradient
-// of its bias.
+// Scratch memory of the fused output projection and loss: the logits of a chunk of rows, and
+// partial sums of the gradient of the bias.
 double loss_scratch(const LanguageModelConfig& c, const TapeLoad& load) {
   const auto rows = static_cast<double>(logit_rows<float>(load.tokens, c.vocabulary));
   constexpr double kMostSums = 32;  // as add_chunk_sums has them
@@ -86,7 +87,7 @@ double activation_bytes(const LanguageModelConfig& config, const TapeLoad& load)
   double ends = w.model + kRowNames;  // embedding
   if (c.norm_position == NormPosition::kPre) ends += w.model + 2;
   if (load.mode == TapeMode::kTrain) {
-    ends += w.model + gradient_columns(w);  // the loss makes its gradient at once
+    ends += w.model + gradient_columns(w);  // the loss computes its gradient at once
     if (c.dropout > 0) ends += w.model;
   }
   return kFloat * static_cast<double>(load.tokens) * (layers + ends);
@@ -108,7 +109,7 @@ double packed_bytes(const LanguageModelConfig& config, const TapeLoad& load) {
 double scratch_bytes(const Context& context, const LanguageModelConfig& config,
                      const TapeLoad& load) {
   const LanguageModelConfig c = resolve(config);
-  // Copies of tiles in products and in attention, and the stack.
+  // Bytes per thread for copies of tiles in products and in attention, and for the stack.
   constexpr double kOfThread = 1 << 20;
   return context.threads() * (kOfThread + attention_scratch(c, load)) + loss_scratch(c, load);
 }

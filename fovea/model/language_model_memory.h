@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a language model takes in memory beside its parameters, told before it is made.
+// Predicts the memory that a language model takes besides its parameters, before the model is made.
 #pragma once
 
 #include "fovea/base/context.h"
@@ -8,14 +8,14 @@
 
 namespace fovea {
 
-/// What a tape holds after one batch.
+/// The batch for which memory is predicted.
 struct TapeLoad {
   index tokens = 0;
   TapeMode mode = TapeMode::kTrain;
 };
 
-/// Bytes of the values that a tape keeps of a batch; in training also of the gradients that are
-/// alive at the same time. From its second step on, what a tape takes is within 4 % of it.
+/// Bytes of the values that a tape keeps for a batch; in training also of the gradients that exist
+/// at the same time. From its second step on, a tape takes within 4 % of this.
 double activation_bytes(const LanguageModelConfig& config, const TapeLoad& load);
 
 /// Bytes of the packed copies that products read instead of the weights (PackedWeight): of W^T for
@@ -23,12 +23,12 @@ double activation_bytes(const LanguageModelConfig& config, const TapeLoad& load)
 /// tokens reads its weights in place.
 double packed_bytes(const LanguageModelConfig& config, const TapeLoad& load);
 
-/// Bytes of scratch memory of all threads: what kernels take for the length of a call. Sequences
-/// have `block` tokens.
+/// Bytes of scratch memory of all threads, which kernels take during a call. Sequences have `block`
+/// tokens.
 double scratch_bytes(const Context& context, const LanguageModelConfig& config,
                      const TapeLoad& load);
 
-/// Bytes of the keys and values of `tokens` tokens that a decoder keeps.
+/// Bytes of the keys and values that a decoder keeps for `tokens` tokens.
 double cache_bytes(const LanguageModelConfig& config, index tokens);
 
 }  // namespace fovea

@@ -9,7 +9,7 @@ namespace fovea {
 
 namespace {
 
-constexpr index kMostColumns = index{1} << 40;  // of a projection: sums of these stay countable
+constexpr index kMostColumns = index{1} << 40;  // of a projection, so that sums cannot overflow
 
 Tensor slope_tensor(index heads, DType dtype) {
   const std::vector<double> slopes = alibi_slopes<double>(heads);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-head attention (Vaswani et al. 2017, section 3.2.2; spec A6-A12): self, cross, grouped;
-// with or without output projection and biases; head sizes free.
+// Multi-head attention (Vaswani et al. 2017, section 3.2.2; spec A6-A12): self-attention,
+// cross-attention and grouped queries, with or without output projection and biases, with any head
+// sizes.
 #pragma once
 
 #include <optional>
@@ -13,21 +14,21 @@ namespace fovea {
 
 enum class OutputProjection { kNone, kLearned };
 
-/// ALiBi's penalty on distance: not used, as published, or trained from the published slopes.
+/// The slopes of ALiBi: not used, as published, or trained starting from the published ones.
 enum class Slopes { kNone, kFixed, kLearned };
 
 /// Sizes given as 0 follow from the others.
 struct MultiHeadAttentionOptions {
-  index width = 0;                 ///< C of the rows that ask
-  std::optional<index> context{};  ///< width of the rows that are asked; none: self-attention
+  index width = 0;                 ///< C, the width of the rows of queries
+  std::optional<index> context{};  ///< width of the rows of keys and values; none: self-attention
   index heads = 1;                 ///< H
-  index kv_heads = 0;              ///< G; 0: H. It divides H: each serves H / G heads
+  index kv_heads = 0;              ///< G; 0: H. It divides H: each serves H / G query heads
   index head_dim = 0;              ///< D; 0: C / H, which must then be whole (spec A12)
   index value_dim = 0;             ///< Dv; 0: D
   Biases bias = Biases::kLearned;
   OutputProjection output = OutputProjection::kLearned;
   Init output_init = Init::normal(kInitDeviation);  ///< of the output projection
-  std::optional<double> scale{};                    ///< of the scores; none: 1 / sqrt(D)
+  std::optional<double> scale{};                    ///< factor of the scores; none: 1 / sqrt(D)
   Mask mask{};
   double dropout = 0;  ///< of the weights
   Slopes slopes = Slopes::kNone;
@@ -43,12 +44,14 @@ class MultiHeadAttention {
  public:
   MultiHeadAttention(const MultiHeadAttentionOptions& options, const ParameterScope& scope);
 
-  /// Self-attention of x [N, C] within each sequence -> [N, C], or [N, H Dv] without projection.
+  /// Self-attention of x [N, C] within each sequence -> [N, C], or [N, H Dv] without output
+  /// projection.
   Variable forward(Tape& tape, Variable x, const PackedRows& rows,
                    const DropoutKey& key = {}) const;
-  /// Self-attention of one sequence that goes on: x are its newest rows, which join the cache.
+  /// Self-attention for generation: x are the newest rows of one sequence. Their keys and values
+  /// are appended to the cache.
   Variable forward(Tape& tape, Variable x, KvCache& cache) const;
-  /// Cross-attention: x [N, C] asks context [M, context].
+  /// Cross-attention: the queries come from x [N, C], keys and values from context [M, context].
   Variable forward(Tape& tape, Variable x, const PackedRows& rows, Variable context,
                    const PackedRows& context_rows, const DropoutKey& key = {}) const;
 

@@ -5,7 +5,8 @@ namespace fovea {
 
 namespace {
 
-// The masks of one block, numbered so that no two of a model are the same; 0 is the embedding's.
+// The dropout masks of one block, numbered so that no two masks of a model have the same number; 0
+// is that of the embedding.
 enum class MaskOf : std::uint32_t { kWeights = 1, kAttention = 2, kFeedForward = 3 };
 
 DropoutKey key_of(const DropoutKey& block, MaskOf mask) {

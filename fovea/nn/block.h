@@ -10,9 +10,9 @@
 namespace fovea {
 
 struct ResidualOptions {
-  NormOptions norm;  ///< its width is the rows'
+  NormOptions norm;  ///< its width is that of the rows
   NormPosition position = NormPosition::kPre;
-  double dropout = 0;  ///< of what is added
+  double dropout = 0;  ///< of f's result, before it is added
 };
 
 /// kPre: x + dropout(f(norm(x))); kPost: norm(x + dropout(f(x))).
@@ -43,7 +43,8 @@ class AttentionBlock {
   AttentionBlock(const MultiHeadAttentionOptions& attention, const ResidualOptions& residual,
                  const ParameterScope& scope);
 
-  /// `key.layer` counts blocks: the masks inside take numbers of their own.
+  /// `key.layer` is the number of the block; each dropout mask in the block derives its own number
+  /// from it.
   Variable forward(Tape& tape, Variable x, const PackedRows& rows,
                    const DropoutKey& key = {}) const;
   /// For generation: x holds the newest rows of one sequence.

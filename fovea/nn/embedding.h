@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows for tokens, with positions added where the model has any (spec L11).
+// Token embeddings, with position embeddings added if the model has them (spec L11).
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@ namespace fovea {
 struct EmbeddingOptions {
   index vocabulary = 0;
   index width = 0;
-  index positions = 0;  ///< rows of the table of positions: the longest sequence
+  index positions = 0;  ///< rows of the position table: the length of the longest sequence
   PositionKind position = PositionKind::kLearned;
   std::optional<std::int32_t> padding{};  ///< a token whose row is never trained (spec L11)
 };
 
-/// Parameters: tokens [V, C] and, if learned, positions [positions, C]. Positions do not decay.
+/// Parameters: tokens [V, C] and, if learned, positions [positions, C], without weight decay.
 class Embedding {
  public:
   Embedding(const EmbeddingOptions& options, const ParameterScope& scope);

@@ -12,7 +12,7 @@ struct FeedForwardOptions {
   index hidden = 0;
   Activation activation = Activation::kRelu;
   Biases bias = Biases::kLearned;
-  Init output_init = Init::normal(kInitDeviation);  ///< of W2, which ends in a residual sum
+  Init output_init = Init::normal(kInitDeviation);  ///< of W2, before a residual sum
 };
 
 /// Parameters: in.weight [F, C], in.bias [F], out.weight [C, F], out.bias [C].

@@ -22,16 +22,17 @@ struct Init {
   static constexpr Init uniform(double low, double high) { return {Kind::kUniform, low, high}; }
 };
 
-/// GPT-2's (Radford et al. 2019, section 2.3): every matrix and table from normal(0, 0.02), biases
-/// zero, gains one.
+/// The initialisation of GPT-2 (Radford et al. 2019, section 2.3): every matrix and table from
+/// normal(0, 0.02), biases zero, gains one.
 inline constexpr double kInitDeviation = 0.02;
-/// The projections that end in a residual sum: 0.02 / sqrt(2 layers), so that the sum of 2 x layers
-/// of them keeps its variance.
+/// For the projections whose results are added to the residual: deviation 0.02 / sqrt(2 layers), so
+/// that the variance of the sum of 2 x layers results does not grow with `layers`.
 Init residual_init(index layers);
-/// PyTorch's default for Linear: uniform within 1 / sqrt(inputs) (He et al. 2015 with a = sqrt 5).
+/// PyTorch's default for Linear: uniform in [-b, b], b = 1 / sqrt(inputs) (He et al. 2015 with a =
+/// sqrt 5).
 Init linear_uniform_init(index inputs);
 
-/// Fills a float32 or float64 tensor; both get the same numbers, up to rounding.
+/// Fills a float32 or float64 tensor. Both types get the same numbers, up to rounding.
 void initialise(Tensor& tensor, const Init& init, Random random);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys and values of the tokens that one sequence has seen in one layer.
+// Keys and values of the tokens of one sequence in one layer.
 #pragma once
 
 #include "fovea/grad/tape.h"
@@ -14,8 +14,8 @@ struct KvCacheOptions {
   DType dtype = DType::kFloat32;
 };
 
-/// Grows by appending, up to its capacity. The caller moves the window: rows computed from a token
-/// keep its influence after the token is dropped (see LanguageModelDecoder).
+/// Rows are appended, up to its capacity, and never dropped one by one: later rows would still
+/// depend on a dropped token. LanguageModelDecoder shows how to move the window instead.
 class KvCache {
  public:
   explicit KvCache(const KvCacheOptions& options);

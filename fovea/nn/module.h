@@ -30,13 +30,14 @@ struct ParameterSetOptions {
   ParameterMemory memory = ParameterMemory::kAllocate;
 };
 
-/// Owns parameters, at addresses that stay. The values of a parameter are a function of the seed
-/// and its number in the order of adding, so the same model and seed give the same bits anywhere.
+/// Owns parameters, whose addresses do not change. The initial values of a parameter depend only on
+/// the seed and on its number in the order of adding, so the same model and seed give the same bits
+/// on every machine.
 class ParameterSet {
  public:
   explicit ParameterSet(const ParameterSetOptions& options) : options_(options) {}
 
-  /// Throws kInternal if the name is taken, kShape if the parameters cannot be counted any more.
+  /// Throws kInternal if the name is taken, kShape if the number of parameters overflows.
   Parameter& add(std::string name, const Shape& shape, const Init& init, Decay decay);
 
   /// In the order in which they were added.

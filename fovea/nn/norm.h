@@ -15,8 +15,8 @@ struct NormOptions {
   Biases bias = Biases::kLearned;  ///< layer norm only
 };
 
-/// Parameters: weight [C] (the gain, starts at one) and bias [C] (starts at zero). Epsilon is 1e-5,
-/// and 1e-6 for the unbiased variant, as its source has it.
+/// Parameters: weight [C] (the gain, starts at one) and bias [C] (starts at zero). Epsilon is 1e-5;
+/// for the unbiased variant 1e-6, as in the annotated Transformer.
 class NormLayer {
  public:
   NormLayer(const NormOptions& options, const ParameterScope& scope);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choices that layers offer, with the names under which users know them.
+// The choices of the layers, with their names for users.
 #pragma once
 
 #include "fovea/base/fields.h"
@@ -8,12 +8,12 @@
 
 namespace fovea {
 
-/// The position encoding of a model (spec 1.3).
+/// The position encoding of a model.
 enum class PositionKind {
   kLearned,     ///< a learned table, added to the embeddings
   kSinusoidal,  ///< fixed sines and cosines, added to the embeddings
   kAlibi,       ///< a penalty on distance in every score (Press, Smith, Lewis 2022)
-  kNone,        ///< none; a causal mask still conveys some order
+  kNone,        ///< none; a causal mask still gives some information about order
 };
 
 enum class NormKind { kLayer, kRms };

@@ -15,7 +15,7 @@ struct Suffix {
   const char* name;
 };
 
-// Labels of one axis share their unit: 0, 500k, 1000k.
+// The labels of one axis share one unit: 0, 500k, 1000k.
 Suffix suffix_for(double largest, double step) {
   for (const Suffix suffix : {Suffix{1e9, "G"}, Suffix{1e6, "M"}, Suffix{1e3, "k"}}) {
     if (largest >= 5 * suffix.unit && step >= suffix.unit / 10) return suffix;
@@ -41,7 +41,8 @@ double round_up(double step) {
 
 std::vector<Tick> linear_ticks(double low, double high, int most) {
   double step = round_up((high - low) / (most + 1));
-  // Three ticks or more of one step always hold at least one of the next: some tick is left.
+  // Among three or more ticks of one step there is always one of the next larger step, so at least
+  // one tick is left.
   while (std::floor(high / step + 1e-9) - std::ceil(low / step - 1e-9) + 1 > most) {
     step = round_up(step * 1.5);
   }

@@ -18,8 +18,9 @@ namespace {
 constexpr double kWidth = 800, kHeight = 460;
 constexpr double kLeft = 68, kRight = 776, kTop = 104, kBottom = 408;
 
-// Colours differ in lightness as well as in hue, so that they survive printing in grey and the
-// common colour blindnesses. Rules, not attributes: a dark page replaces them.
+// Colours differ in lightness as well as in hue, so that they can be told apart in grey print and
+// with common colour blindness. They are CSS rules, not attributes, so that a dark page can replace
+// them.
 constexpr std::string_view kStyle = R"(<style>
 .ground{fill:#fff}
 text{font:12px system-ui,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif;fill:#57606a}
@@ -71,7 +72,7 @@ struct Range {
   }
 };
 
-// Beyond this the width of a range overflows.
+// Beyond this value the width of a range overflows.
 constexpr double kHuge = 1e300;
 
 // From values to pixels.
@@ -87,7 +88,7 @@ struct Frame {
   }
 };
 
-// A range with something in it, and with air above and below the curves.
+// A range that is not empty, with a margin above and below the curves.
 Range widened(Range range) {
   if (range.empty()) return {.low = 1, .high = 2};
   const double size = std::max(std::abs(range.low), std::abs(range.high));
@@ -97,9 +98,9 @@ Range widened(Range range) {
   return {range.low - air, range.high + air};
 }
 
-// The first updates of a run lose many times what all others do; an axis as high as they are would
-// press the rest of the curves flat. So the last three quarters of the curves get half of the
-// height at least, and what is higher is cut off (and marked). Few points are shown as they are.
+// The loss of the first updates is many times that of all others: an axis that shows them would
+// press the rest of the curves flat. So the last three quarters of the curves get at least half of
+// the height; higher values are cut off and marked. With few points everything is shown.
 double highest_shown(const Plot& plot, const Frame& all) {
   constexpr int kFew = 10;
   const double late = all.x.low + 0.25 * (all.x.high - all.x.low);
@@ -143,8 +144,8 @@ Frame frame_of(const Plot& plot) {
   return frame;
 }
 
-// The points of one stretch that is not broken, in pixels; of those in the same tenth of a column,
-// only the lowest and the highest, in their order.
+// Thins the points, in pixels, of an unbroken stretch: of those in the same tenth of a pixel
+// column, keeps the lowest and the highest, in their order.
 std::vector<PlotPoint> thinned(const std::vector<PlotPoint>& points) {
   if (points.size() < 2000) return points;
   std::vector<PlotPoint> kept;
@@ -185,7 +186,7 @@ std::string path_of(const Curve& curve, const Frame& frame) {
   return path;
 }
 
-// Dots would hide a dense curve.
+// Draws no dots on a dense curve: they would hide it.
 std::string dots(const Curve& curve, const Frame& frame, const Plot& plot) {
   constexpr std::size_t kMostDots = 60;
   std::string svg;
@@ -228,7 +229,7 @@ std::string axes(const Plot& plot, const Frame& frame) {
     svg += svg_line({kLeft, y, kRight, y, "grid"});
     svg += svg_text({kLeft - 9, y + 4, tick.label, "text", Anchor::kEnd});
   }
-  // Updates are whole: no more ticks than there are.
+  // Updates are whole numbers: there are no more ticks than updates.
   const int most = static_cast<int>(std::min(frame.x.high - frame.x.low, 10.0)) + 1;
   for (const Tick& tick : axis_ticks(frame.x.low, frame.x.high, most)) {
     const double x = frame.pixel({tick.value, frame.y.low}).x;
@@ -270,7 +271,7 @@ std::string ring(const Plot& plot, const Frame& frame) {
          svg_text({x, y, plot.ring->label, "halo", Anchor::kMiddle});
 }
 
-// Says how high the curves go where they leave the plot.
+// Marks where the curves leave the plot at the top, with their highest value.
 std::string mark_above(const Plot& plot, const Frame& frame) {
   PlotPoint highest{frame.x.low, frame.y.high};
   for (const Curve& curve : plot.curves) {
@@ -286,7 +287,7 @@ std::string mark_above(const Plot& plot, const Frame& frame) {
          svg_text({x + 9, kTop + 11, label, "halo"});
 }
 
-// A running mean begins anew after each interval: the curve is broken there.
+// A running mean starts again after each interval, so the curve is broken there.
 std::vector<PlotPoint> broken_after(const std::vector<PlotPoint>& running,
                                     const std::vector<PlotPoint>& intervals) {
   std::vector<PlotPoint> points;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Curves as SVG: one self-contained file, readable on light and on dark ground.
+// Draws curves as SVG: one self-contained file, readable on a light and on a dark background.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,11 @@ struct PlotPoint {
 
 enum class Ink { kBlue, kOrange };
 
-/// How a curve is drawn; distinguishable within one colour.
+/// How a curve is drawn. The strokes can be told apart without colour.
 enum class Stroke {
-  kFaint,  ///< thin and pale: noise behind the other curves, which decide how high the y axis goes
+  kFaint,  ///< thin and pale, for noisy data; it does not affect the range of the y axis
   kDashed,
-  kSolid,  ///< bold, with a dot at each point, which names it when pointed at
+  kSolid,  ///< bold, with a dot at each point; a tooltip gives its values
 };
 
 struct Curve {
@@ -29,7 +29,7 @@ struct Curve {
   Stroke stroke = Stroke::kSolid;
 };
 
-/// A ring around one point, with a label beside it ("best 1.8712").
+/// A ring drawn around one point, with a label beside it ("best 1.8712").
 struct PlotRing {
   PlotPoint point;
   std::string label;
@@ -44,20 +44,21 @@ struct Plot {
   std::optional<PlotRing> ring = std::nullopt;
 };
 
-/// The y axis is made for the last three quarters of the curves: what is much higher before is cut
-/// off at the top, with a mark that says how high it goes.
+/// The range of the y axis follows the last three quarters of the curves. Much higher values before
+/// that are cut off at the top, and a mark there gives the highest value.
 ///
 /// The same plot gives the same bytes: UTF-8, well-formed XML 1.0 whatever the texts hold, without
-/// scripts or references. Long curves are thinned to what the eye can see: in each tenth of a
-/// column the lowest and the highest point stay.
+/// scripts or references. Long curves are thinned: of the points in each tenth of a pixel column,
+/// only the lowest and the highest are kept.
 std::string draw_svg(const Plot& plot);
 
-/// The losses of a run, over updates. Three means of the training loss that are easily confused:
-/// they are measured at different weights (spec T9, T10), so they differ in stroke and name.
+/// The losses of a run, over updates. There are three means of the training loss, which are easily
+/// confused. They average over different updates, hence over different weights (spec T9, T10), so
+/// each has its own stroke and name.
 struct LossCurves {
   std::string title = "loss";
   std::vector<PlotPoint> last_batch = {};     ///< of each update alone
-  std::vector<PlotPoint> running_mean = {};   ///< over the interval so far; begins anew after each
+  std::vector<PlotPoint> running_mean = {};   ///< over the interval so far; restarts with each
   std::vector<PlotPoint> interval_mean = {};  ///< exact, over all targets of a finished interval
   std::vector<PlotPoint> validation = {};     ///< exact, with the weights of that update
 };

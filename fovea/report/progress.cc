@@ -24,7 +24,7 @@ constexpr std::string_view kCyan = "\x1b[36m";
 constexpr std::string_view kDim = "\x1b[2m";
 constexpr std::string_view kPlain = "\x1b[0m";
 
-// Rounded down: nothing is complete before it is.
+// Rounded down, so that 100 appears only when the run is complete.
 int percent(double fraction) {
   return static_cast<int>(std::floor(100 * std::clamp(fraction, 0.0, 1.0)));
 }
@@ -38,7 +38,8 @@ std::string number(double loss) {
   return std::abs(loss) < 1e6 ? fmt::format("{:.4f}", loss) : fmt::format("{:.4g}", loss);
 }
 
-// Of earlier weights than the training loss beside it: so it says of which.
+// The validation loss belongs to earlier weights than the training loss beside it, so the text
+// names the update.
 std::string valid_text(const ValidLoss& valid) {
   return fmt::format("valid {} at update {}", number(valid.loss), valid.step);
 }
@@ -153,11 +154,12 @@ std::string Progress::plain_line() const {
                             times(), ending());
 }
 
-// What does not fit beside a bar of the least width is left out, the least needed first.
+// Fields that do not fit beside a bar of the smallest width are left out, the least important
+// first.
 std::string Progress::bar_line() const {
   struct Field {
     std::string text;
-    int leave_out;  // in this order; 0 never
+    int leave_out;  // 1 is left out first; 0 never
   };
   std::vector<Field> fields = {{steps(*state_), 4}, {"loss " + number(state_->loss), 0}};
   if (state_->valid) fields.push_back({valid_text(*state_->valid), 2});
@@ -171,7 +173,7 @@ std::string Progress::bar_line() const {
     for (const Field& field : fields) columns += 2 + display_width(field.text);
     return columns;
   };
-  const index room = options_.columns() - 1;  // writing the last column would begin a new line
+  const index room = options_.columns() - 1;  // writing to the last column would wrap the line
   for (int next = 1; next <= 5 && width() + kNarrowestBar > room; ++next) {
     std::erase_if(fields, [&](const Field& field) { return field.leave_out == next; });
   }
@@ -182,7 +184,7 @@ std::string Progress::bar_line() const {
   return head + bar(std::min(left_over, kWidestBar)) + tail;
 }
 
-// A cell has two halves: the bar moves in steps of half a column where the glyphs can show it.
+// If the glyphs allow it, the bar moves in steps of half a column.
 std::string Progress::bar(index width) const {
   const double fraction = std::clamp(state_->fraction, 0.0, 1.0);
   const auto halves = static_cast<index>(fraction * static_cast<double>(2 * width));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a run is: one line, drawn again and again on a terminal, printed now and then elsewhere.
+// Shows the progress of a run: on a terminal as one line that is redrawn, elsewhere as a line
+// printed now and then.
 #pragma once
 
 #include <ctime>
@@ -17,19 +18,19 @@ namespace fovea {
 enum class ProgressStyle {
   kNone,
   kPlain,  ///< whole lines, without carriage returns or escape codes
-  kBar,    ///< one line that is drawn again; for interactive terminals only
+  kBar,    ///< one line that is redrawn; for interactive terminals only
 };
 
 struct ProgressOptions {
   ProgressStyle style = ProgressStyle::kPlain;
   Terminal terminal = {};
-  double plain_interval = 10;               ///< least seconds between two plain lines
+  double plain_interval = 10;               ///< minimum seconds between two plain lines
   std::function<int()> columns = {};        ///< of the terminal, asked at every draw; default 80
   std::function<double()> seconds = {};     ///< default monotonic_seconds
   std::function<std::time_t()> today = {};  ///< time of day, default std::time
 };
 
-/// A validation loss, and the update after which it was measured: the weights of that moment.
+/// A validation loss, and the update after which it was measured.
 struct ValidLoss {
   double loss = 0;
   index step = 0;
@@ -41,7 +42,7 @@ struct ProgressState {
   index steps = 0;      ///< in the whole run; 0: not known
   double loss = 0;      ///< mean over the last updates
   double tokens_per_second = 0;
-  std::optional<double> seconds_left = std::nullopt;  ///< as the run itself reckons
+  std::optional<double> seconds_left = std::nullopt;  ///< the run's own estimate
   std::optional<ValidLoss> valid = std::nullopt;
 };
 
@@ -51,21 +52,21 @@ class Progress {
   /// `out` must outlive this.
   Progress(std::ostream& out, ProgressOptions options);
 
-  /// Draws at most ten times a second, prints at most once in plain_interval; the first state is
-  /// always shown.
+  /// A bar is redrawn at most ten times a second, a plain line printed at most once per
+  /// plain_interval. The first state is always shown.
   void update(const ProgressState& state);
 
-  /// The validation loss of the last state is known now: it is shown with the next line.
+  /// Sets the validation loss of the last state; the next line shows it.
   void validated(double valid_loss);
 
-  /// What is being done while the state does not change ("evaluating"); drawn at once, on a bar
-  /// only, until the next update.
+  /// Shows an activity during which the state does not change ("evaluating"), at once, until the
+  /// next update. Only a bar shows it.
   void busy(std::string_view activity);
 
   /// A whole line of its own, above the bar.
   void note(std::string_view line);
 
-  /// Shows the last state and ends the line. Later calls begin a new one.
+  /// Shows the last state and ends the line. Later calls begin a new line.
   void finish();
 
  private:
@@ -83,8 +84,8 @@ class Progress {
   std::optional<double> shown_;  // when
   std::optional<ProgressState> state_;
   std::string activity_;
-  bool drawn_ = false;    // a bar stands on the last line
-  bool current_ = false;  // what is shown is the last state
+  bool drawn_ = false;    // the last line on the terminal is a bar
+  bool current_ = false;  // the last state is the one that is shown
 };
 
 /// "0:07", "12:30", "1:02:03", "2d 03:04"; "?" if negative, not finite or above ten years.
@@ -93,8 +94,8 @@ std::string format_duration(double seconds);
 /// "950", "24.1k", "1.20M".
 std::string format_rate(double per_second);
 
-/// The local time of day at which something ends: "14:32", on another day "Tue 14:32", later than
-/// in six days "2026-12-03 14:32".
+/// The local time at which something ends: "14:32" today, "Tue 14:32" within six days, "2026-12-03
+/// 14:32" later.
 std::string format_end(std::time_t now, double seconds_left);
 
 }  // namespace fovea

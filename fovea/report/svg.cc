@@ -10,7 +10,7 @@ namespace fovea {
 
 namespace {
 
-// XML 1.0 (fifth edition), production 2, of Unicode scalar values.
+// The characters of XML 1.0 (fifth edition, production 2); c is a Unicode scalar value.
 bool is_xml_character(utf8proc_int32_t c) {
   return c == '\t' || c == '\n' || c == '\r' || (c >= 0x20 && c != 0xFFFE && c != 0xFFFF);
 }

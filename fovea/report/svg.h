@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few elements of SVG that plots are made of.
+// The few SVG elements that plots use.
 #pragma once
 
 #include <string>
@@ -7,10 +7,11 @@
 
 namespace fovea {
 
-/// Text as XML 1.0 can hold it: & < > " escaped, what is no UTF-8 or no XML character as U+FFFD.
+/// Text for XML 1.0: & < > " are escaped; bytes that are not UTF-8 and characters that XML forbids
+/// become U+FFFD.
 std::string xml_text(std::string_view text);
 
-/// A coordinate, to a tenth of a pixel and without needless digits.
+/// A coordinate, rounded to a tenth of a pixel.
 std::string coordinate(double value);
 
 enum class Anchor { kStart, kMiddle, kEnd };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands at the other end of a stream, and how wide text is there.
+// What kind of terminal a stream leads to, and how wide text is on it.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 namespace fovea {
 
 struct Terminal {
-  bool interactive = false;  ///< a line may be drawn again
+  bool interactive = false;  ///< a line can be redrawn
   bool color = false;
   bool unicode = false;  ///< more than ASCII can be shown
 };
@@ -19,13 +19,13 @@ struct Terminal {
 /// Looks a variable up in the environment: null where it is not set.
 using Environment = std::function<const char*(const char* name)>;
 
-/// What the file descriptor leads to. Interactive: a terminal whose TERM is neither missing nor
-/// "dumb". Colour: there, unless NO_COLOR is set; anywhere with CLICOLOR_FORCE. Unicode: as LC_ALL,
-/// LC_CTYPE or LANG says.
+/// Describes the terminal of a file descriptor. It is interactive if it is a terminal and TERM is
+/// neither missing nor "dumb". It has colour if it is interactive or CLICOLOR_FORCE is set, unless
+/// NO_COLOR is set. LC_ALL, LC_CTYPE or LANG decides whether it shows Unicode.
 Terminal inspect_terminal(int descriptor, const Environment& environment);
 Terminal inspect_terminal(int descriptor);
 
-/// Columns of the terminal, 80 where that is not known.
+/// Columns of the terminal; 80 if that is not known.
 int terminal_columns(int descriptor);
 
 /// Columns that UTF-8 text takes: 2 for wide characters, 0 for combining ones and controls. Bytes

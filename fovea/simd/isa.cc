@@ -16,7 +16,7 @@ namespace {
 struct IsaInfo {
   Isa isa;
   std::string_view name;
-  std::int64_t targets;  // Highway's bits; both of its fallbacks are our scalar set
+  std::int64_t targets;  // Highway's bits; both of its fallbacks count as scalar
 };
 
 constexpr std::array kIsas = {
@@ -83,7 +83,7 @@ std::vector<Isa> available_isas() {
 Isa current_isa() {
   const int now = chosen.load(std::memory_order_acquire);
   if (now != kUndecided) return static_cast<Isa>(now);
-  // Two threads may both decide here: they decide the same.
+  // Two threads may decide here at once: both get the same result.
   const char* wanted = std::getenv("FOVEA_ISA");
   if (wanted == nullptr || *wanted == '\0') {
     choose(best());

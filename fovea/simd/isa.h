@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instruction set the kernels run on: the best that the machine has, or the one pinned.
+// The instruction set of the kernels: the best one of the machine, or the one that was pinned.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,8 @@
 
 namespace fovea {
 
-/// From the plainest to the widest; the names are scalar, ssse3, sse4, avx2, avx512.
+/// In ascending order of vector width and features; the names are scalar, ssse3, sse4, avx2,
+/// avx512.
 enum class Isa { kScalar, kSsse3, kSse4, kAvx2, kAvx512 };
 
 std::string_view isa_name(Isa isa);
@@ -15,19 +16,21 @@ std::string_view isa_name(Isa isa);
 /// Throws Error(kOptionValue), which lists what the machine has, for an unknown name.
 Isa isa_from_name(std::string_view name);
 
-/// What this machine can run and this build contains, ascending; never empty.
+/// The instruction sets that this machine can run and this build contains, ascending; never empty.
 std::vector<Isa> available_isas();
 
-/// What every kernel runs on. Until pin_isa is called it is the one that the environment variable
-/// FOVEA_ISA names, or else the best. Throws Error(kOptionValue) if FOVEA_ISA names none.
+/// The instruction set on which kernels run. Until pin_isa is called it is the one named in the
+/// environment variable FOVEA_ISA, or else the best. Throws Error(kOptionValue) if FOVEA_ISA names
+/// none.
 Isa current_isa();
 
-/// From now on, in the whole process, kernels run on `isa`; results may differ in their last bits.
-/// What was packed for another instruction set must be packed again. Not while a kernel runs.
-/// Throws Error(kOptionValue), which lists what the machine has, unless `isa` is available.
+/// From now on, kernels of the whole process run on `isa`; results may differ in their last bits. A
+/// matrix that was packed for another instruction set must be packed again. Do not call it while a
+/// kernel runs. Throws Error(kOptionValue), which lists what the machine has, unless `isa` is
+/// available.
 void pin_isa(Isa isa);
 
-/// Back to the best available, whatever FOVEA_ISA says.
+/// Goes back to the best available instruction set; ignores FOVEA_ISA.
 void unpin_isa();
 
 }  // namespace fovea

@@ -23,8 +23,8 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
-/// exp(x) = exp2(x log2 e): exp2 is the cheaper one, with an error of |x| / 2 ulp. That is nothing
-/// where x is small, or the result is nothing beside what it is added to.
+/// exp(x) = exp2(x log2 e). exp2 is cheaper, but rounding its argument gives an error of |x| / 2
+/// ulp. That does not matter if x is small, or if the result is added to a much larger number.
 template <class T>
 inline constexpr T kLog2E = static_cast<T>(1.4426950408889634);
 
@@ -105,7 +105,7 @@ HWY_INLINE hn::Vec<D> Exp2(D d, hn::Vec<D> x) {
     const auto f = FromNearest(d, x);
     const auto whole = hn::Sub(x, f);
 #else
-    // Beyond these bounds the result is 0 or infinity all the same.
+    // Beyond these bounds the result is 0 or infinity.
     const auto t = ClampKeepingNaN(d, x, -152.0f, 129.0f);
     const auto whole = hn::Round(t);
     const auto f = hn::Sub(t, whole);
@@ -114,8 +114,9 @@ HWY_INLINE hn::Vec<D> Exp2(D d, hn::Vec<D> x) {
   }
 }
 
-/// 2^x for x up to 60, as for the weights of a softmax, which are at most 1; above, no less than
-/// 2^60: not infinity. Without AVX-512 it takes little more than half of what Exp2 takes.
+/// 2^x for x up to 60, for the weights of a softmax, which are at most 1. For larger x the result
+/// is at least 2^60, but not infinity. Without AVX-512 it takes little more than half the time of
+/// Exp2.
 template <int kDegree = 6, class D>
 HWY_INLINE hn::Vec<D> Exp2OfWeight(D d, hn::Vec<D> x) {
   if constexpr (kIsDouble<D> || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3)) {
@@ -139,7 +140,7 @@ HWY_INLINE hn::Vec<D> Exp(D d, hn::Vec<D> x) {
   if constexpr (kIsDouble<D>) {
     return PerLane(d, x, [](double v) { return std::exp(v); });
   } else {
-    // Beyond these bounds the result is 0 or infinity all the same. ln 2 is split in two (Cody and
+    // Beyond these bounds the result is 0 or infinity. ln 2 is split in two (Cody and
     // Waite): the product of n and the first part is exact.
     const auto t = ClampKeepingNaN(d, x, -105.0f, 90.0f);
     const auto n = hn::Round(hn::Mul(t, hn::Set(d, kLog2E<float>)));
@@ -173,13 +174,13 @@ HWY_INLINE hn::Vec<D> Constant(D d, double value) {
   return hn::Set(d, static_cast<hn::TFromD<D>>(value));
 }
 
-/// e^-x for sums with 1 (kLog2E). It saves half of what Exp costs.
+/// e^-x for sums with 1 (kLog2E). It takes half the time of Exp.
 template <class D>
 HWY_INLINE hn::Vec<D> ExpOfMinus(D d, hn::Vec<D> x) {
   return Exp2(d, hn::Mul(x, hn::Set(d, -kLog2E<hn::TFromD<D>>)));
 }
 
-/// s = 1 / (1 + exp(-x)) and its derivative s (1 - s), which keeps its digits where s is nearly 1.
+/// s = 1 / (1 + exp(-x)) and its derivative s (1 - s), which is accurate even if s is nearly 1.
 template <class D>
 struct SigmoidWithSlope {
   hn::Vec<D> s, slope;

@@ -21,7 +21,7 @@ namespace {
 HWY_NOINLINE float FmaLoop(index rounds, float x) {
   const hn::ScalableTag<float> d;
   const auto a = hn::Set(d, x);
-  // All different, or the compiler would see that one will do.
+  // The sums start with different values; otherwise the compiler would merge them.
   auto s0 = hn::Iota(d, 0), s1 = hn::Iota(d, 1), s2 = hn::Iota(d, 2), s3 = hn::Iota(d, 3);
   auto s4 = hn::Iota(d, 4), s5 = hn::Iota(d, 5), s6 = hn::Iota(d, 6), s7 = hn::Iota(d, 7);
   auto s8 = hn::Iota(d, 8), s9 = hn::Iota(d, 9), s10 = hn::Iota(d, 10), s11 = hn::Iota(d, 11);

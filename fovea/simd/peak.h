@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine could do at best, measured: figures of speed are given as a share of it.
+// The measured peak speed of the machine: speeds of fovea are given as a share of it.
 #pragma once
 
 #include "fovea/base/context.h"
@@ -10,11 +10,12 @@ namespace fovea {
 /// GFLOP/s (10^9 float32 multiplications and additions a second) of a loop of fused multiply-adds
 /// on registers alone (a multiplication and an addition where the instruction set has no fused
 /// one), run for `seconds` on all threads of `ctx` and the current instruction set. On a shared
-/// machine it varies from moment to moment: time it just before and after what it judges, for about
-/// as long (a longer run is more likely to be interrupted by others).
+/// machine it varies from moment to moment: run it just before and after the code that is compared
+/// with it, for about as long (a longer run is more likely to be interrupted).
 double fma_gflops(const Context& ctx, double seconds = 0.004);
 
-/// The instruction set whose code a dispatched kernel really runs: current_isa(), if all is well.
+/// The instruction set whose code a dispatched kernel really runs. Tests compare it with
+/// current_isa().
 Isa compiled_isa();
 
 }  // namespace fovea

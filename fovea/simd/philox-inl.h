@@ -27,9 +27,8 @@ HWY_INLINE void Philox64(std::uint32_t first, std::uint32_t c1, std::uint32_t c2
 }
 #else
 
-/// Counters on their way through the rounds: a word is the low half of a 64-bit lane, as the
-/// widening multiplication reads it. What stands in the high half is of no meaning, and is never
-/// masked away.
+/// The state of the rounds: a word is the low half of a 64-bit lane, which the widening
+/// multiplication reads. The high half has no meaning and is never cleared.
 template <class D64>
 struct PhiloxState {
   hn::Vec<D64> word0, word1, word2, word3;
@@ -47,7 +46,7 @@ struct PhiloxState {
 
 /// 64 words in a fixed order that needs no shuffle whatever the number of lanes:
 /// words[16 k + l] = word k of the counter {first + l, c1, c2, c3}, l = 0..15. `words` is aligned.
-/// Even and odd counters go through the rounds side by side, and meet in the lanes of the result.
+/// Even and odd counters are computed side by side and interleaved in the lanes of the result.
 HWY_INLINE void Philox64(std::uint32_t first, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3,
                          PhiloxKey key, std::uint32_t* words) {
   const hn::CappedTag<std::uint32_t, 16> d;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that a kernel will touch soon, on their way into its cache while it still computes.
+// Prefetches rows that a kernel will use soon, while it still computes.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace fovea {
 
-/// A queue of rows. The processor foresees neither rows that lie far apart nor the next tensor: a
-/// kernel that computes for long between its loads calls step() now and then, and each asks for
-/// some more lines. A hint: it reads nothing and changes no result, so what exceeds kMostBytes of
-/// the rows added at once, or finds the queue full, is left out.
+/// A queue of rows. The hardware prefetcher finds neither rows that are far apart nor the next
+/// tensor. So a kernel that computes for long between its loads calls step() now and then, which
+/// prefetches some more cache lines. Prefetching reads nothing and changes no result, so rows
+/// beyond kMostBytes of one call, or beyond a full queue, are left out.
 class Prefetch {
  public:
   static constexpr index kMostBytes = 64 << 10;
@@ -22,13 +22,13 @@ class Prefetch {
   void add(Rows<T> rows) {
     if (const Piece added = piece_of(rows); added.rows > 0 && !is_full()) piece(end_++) = added;
   }
-  /// Before all that wait: for what is wanted in the next moment.
+  /// Puts rows at the front of the queue: for rows that are needed next.
   template <class T>
   void add_soon(Rows<T> rows) {
     if (const Piece added = piece_of(rows); added.rows > 0 && !is_full()) piece(--begin_) = added;
   }
 
-  /// Asks for the next lines; returns how many.
+  /// Prefetches the next lines; returns how many.
   int step() {
     int lines = 0;
     for (; lines < kLinesOfStep && begin_ < end_; ++lines) {
@@ -49,7 +49,7 @@ class Prefetch {
 
  private:
   static constexpr index kLine = 64;
-  // What a core waits for at once: a small part of the time of a block of a product.
+  // As many lines as a core can load at once, in a small part of the time of a block of a product.
   static constexpr int kLinesOfStep = 16;
 
   struct Piece {

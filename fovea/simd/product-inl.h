@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The register-blocked tile product under attention and gemm.
+// The register-blocked tile product that attention and gemm use.
 //
 //   C[r][l]  =  start(r, l)  +  sum over k = 0, 1 ... depth-1 of  A(r, k) * B[k][l]
 //
 // for r < rows and l < lanes; see Into for the start. `lanes` runs along memory in B and C and is
 // cut into whole vectors; A is read one value at a time (broadcast), wherever its strides say, so A
-// may be a matrix, its transpose, or a strided part of either. Where each operand lies:
+// may be a matrix, its transpose, or a strided part of either. The places of the operands:
 //
 //   A(r, k)  a[r * a_row + k * a_depth]         any strides, any alignment
 //   B[k][l]  b[k * b_depth + l]                 whole vectors are read up to `lanes`
@@ -41,7 +41,7 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
-/// Where the sum starts.
+/// The initial value of each sum.
 enum class Into {
   kOverwrite,    ///< at 0
   kAdd,          ///< at C[r][l]

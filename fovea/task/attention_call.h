@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of the operator, made of tensors and settings: its parts come from attention_parts.h.
+// One call of the operator, made from tensors and settings. attention_parts.h adds its parts.
 #pragma once
 
 #include <string_view>
@@ -15,8 +15,8 @@ namespace fovea {
 template <class T>
 class AttentionCall {
  public:
-  /// Both must outlive the call. Throws kOptionValue (a setting that makes no sense), kShape,
-  /// kInputFormat (do is missing), kOutOfMemory.
+  /// Both must outlive the call. Throws kOptionValue (an invalid setting), kShape, kInputFormat (do
+  /// is missing), kOutOfMemory.
   AttentionCall(const AttentionSettings& asked, const AttentionTensors& given);
 
   const AttentionSettings& settings;
@@ -26,7 +26,7 @@ class AttentionCall {
   std::vector<NamedTensor> out;
   const AttentionSizes sizes;
 
-  /// [B, T, H, W] of `out`, and others.
+  /// Each adds a tensor to `out` and returns a view of it. This one: [B, length, heads, width].
   View<T> view_out(std::string_view name, index length, index heads, index width);
   RowView<T> rows_out(std::string_view name);
   /// [B, H, S].
@@ -34,7 +34,8 @@ class AttentionCall {
   /// [B, H, rows, columns] of T, or of another type.
   template <class V = T>
   ScoreView<V> scores_out(std::string_view name, index rows, index columns);
-  /// Where the gradient of a tensor goes, under "d" and its name; empty if none is asked for.
+  /// Each adds the gradient of a tensor to `out`, named "d" and its name. Empty if no gradients are
+  /// asked for.
   Vec<T> gradient_out(std::string_view name);
   Rows<T> gradient_rows_out(std::string_view name);
   ScoreView<T> gradient_scores_out(std::string_view name);
@@ -46,7 +47,7 @@ class AttentionCall {
   Vec<const std::int32_t> ints(std::string_view name) const;
   Rows<const std::int32_t> int_rows(std::string_view name) const;
   ScoreView<const std::uint8_t> bytes(std::string_view name) const;
-  /// Memory that lives as long as the call.
+  /// A table that the caller fills; it lives as long as the call.
   Rows<std::int32_t> int_rows_of(std::string_view name, index rows, index columns);
 
   void keep(const Mask& mask) { attention.mask = attention.mask & mask; }
@@ -58,7 +59,7 @@ class AttentionCall {
   Tensor& new_gradient(std::string_view name);
   const Tensor& real(std::string_view name);
 
-  std::vector<NamedTensor> kept_;  // what was converted or made
+  std::vector<NamedTensor> kept_;  // converted tensors and tables
 };
 
 }  // namespace fovea

@@ -16,7 +16,7 @@ namespace fovea {
 
 namespace {
 
-/// What a generic lambda does to a call, in either precision.
+/// A generic lambda on a call, for both precisions.
 template <class... Args>
 struct Make {
   template <class F>
@@ -54,7 +54,7 @@ void choose_score(AttentionCall<T>& call) {
   }
 }
 
-// A score's tensor is of no use to another score.
+// Throws if a tensor of one score is given with another score.
 template <class T>
 void require_score(const AttentionCall<T>& call, AttentionScoreKind kind, std::string_view tensor) {
   if (call.settings.score == kind) return;
@@ -64,7 +64,7 @@ void require_score(const AttentionCall<T>& call, AttentionScoreKind kind, std::s
               fmt::format("say --score {}, or leave the tensor out", to_string(kind)));
 }
 
-// Bounds that count the keys which a dilation keeps, in keys.
+// Converts window bounds that count kept keys (with a dilation) to bounds that count all keys.
 template <class T>
 Rows<const std::int32_t> dilated_windows(AttentionCall<T>& call) {
   const Rows<const std::int32_t> bounds = call.int_rows("window");
@@ -137,7 +137,7 @@ void choose_norm(AttentionCall<T>& call) {
   }
 }
 
-/// A part of the call: made where its tensor is there, or (without one) as the settings say.
+/// A part of the call. It is made if its tensor is given, or, without a tensor, from the settings.
 struct Part {
   TensorSpec tensor;
   Make<> make;
@@ -228,7 +228,7 @@ void see_dropout(AttentionCall<T>& call) {
 
 struct Observed {
   std::string_view name;
-  std::string_view value;  // what must stand behind "="; "": nothing may
+  std::string_view value;  // the value after "="; "": it takes no value
   Make<std::string_view> make;
 };
 
@@ -249,7 +249,7 @@ constexpr Observed kObserved[] = {
     {"dropout_keep", "", [](auto& call, auto) { see_dropout(call); }},
 };
 
-// What --observe says of it.
+// The entry as --observe spells it.
 std::string spelling_of(const Observed& observed) {
   return fmt::format("{}{}{}", observed.name, observed.value.empty() ? "" : "=", observed.value);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call of attention may be made of: each part is a row of a table in attention_parts.cc.
+// The parts of a call of attention (score, biases, masks, ...). Each is a row of a table in
+// attention_parts.cc.
 #pragma once
 
 #include <span>
@@ -9,19 +10,20 @@
 
 namespace fovea {
 
-/// Every tensor that attention can take, in the order in which their sizes are known.
+/// Every tensor that attention can take. The order matters: the first tensor with a letter among
+/// its axes sets that size.
 std::span<const TensorSpec> attention_tensor_specs();
 
-/// What --observe can ask for: "entropy, max, topk=K, ..."
+/// The names that --observe accepts: "entropy, max, topk=K, ..."
 std::string observed_names();
 
-/// Adds the parts that the call's tensors and settings ask for. Throws kOptionValue (a setting that
-/// makes no sense), kUsage (a tensor without its option), kShape, kInputFormat.
+/// Adds the parts that the call's tensors and settings ask for. Throws kOptionValue (an invalid
+/// setting), kUsage (a tensor without its option), kShape, kInputFormat.
 template <class T>
 void add_parts(AttentionCall<T>& call);
 
-/// Adds the observers that the settings ask for, and their tensors. Throws kOptionValue (with the
-/// likeliest one that was meant), kOutOfMemory.
+/// Adds the observers that the settings ask for, and their tensors. Throws kOptionValue for an
+/// unknown name (with the nearest known one), kOutOfMemory.
 template <class T>
 void add_observed(AttentionCall<T>& call);
 

@@ -19,13 +19,13 @@ bool parse(std::string_view text, Number& value) {
   return error == std::errc() && stopped == end;
 }
 
-// Nothing of an empty text.
+// The parts of a text; none for an empty text.
 std::vector<std::string_view> split(std::string_view text, char between) {
   std::vector<std::string_view> parts;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(between), text.size());
     parts.push_back(text.substr(0, end));
-    if (end + 1 == text.size()) parts.emplace_back();  // behind the last one
+    if (end + 1 == text.size()) parts.emplace_back();  // an empty part after the last separator
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be asked of the attention operator beside its tensors: one list of fields.
+// The settings of the attention operator, besides its tensors, as one list of fields.
 #pragma once
 
 #include <cstdint>
@@ -108,21 +108,22 @@ struct AttentionSettings {
   }
 };
 
-/// The scale; nothing for "auto". Throws kOptionValue for what is no finite number.
+/// The scale; nothing for "auto". Throws kOptionValue unless it is a finite number.
 std::optional<double> parse_scale(std::string_view text);
 
-/// "L,R"; both sides open for "". Throws kOptionValue for anything else, and below kOpen.
+/// Reads "L,R"; "" means no limit on both sides. Throws kOptionValue for any other text, and for
+/// values below kOpen.
 Reach parse_window(std::string_view text);
 
-/// One thing to be seen: "topk=8" has a value.
+/// One entry of --observe, with its value if it has one ("topk=8").
 struct ObserveWish {
   std::string name, value;
 };
 
-/// "a,b=c". Throws kOptionValue for a name that is there twice.
+/// Reads "a,b=c". Throws kOptionValue for a name that occurs twice.
 std::vector<ObserveWish> parse_observe(std::string_view text);
 
-/// The whole numbers in a text, with this character between them; nothing for anything else.
+/// The whole numbers in a text, separated by `between`; empty for any other text.
 std::vector<index> parse_numbers(std::string_view text, char between);
 
 /// Throws kOptionValue for a rate below 1, a cap below 0 and a probability outside [0, 1); kUsage

@@ -17,7 +17,7 @@ namespace fovea {
 namespace {
 
 constexpr std::string_view kOperands[] = {"q", "k", "v"};  // must be there
-// A tensor without values says any sizes for nothing; loops run over them.
+// A tensor without values could claim huge sizes at no cost, and loops run over them.
 constexpr index kMostRowsOfNothing = index{1} << 20;
 
 std::vector<std::string> words_of(std::string_view axes) {
@@ -27,7 +27,7 @@ std::vector<std::string> words_of(std::string_view axes) {
   return words;
 }
 
-/// The sizes that the words of axes have, and which tensor gave each.
+/// The sizes of the letters, and the tensor that set each.
 class KnownSizes {
  public:
   explicit KnownSizes(std::string_view where) : where_(where) {}
@@ -152,7 +152,7 @@ void check_type(const TensorSpec& spec, DType dtype, std::string_view where) {
 void check_types_and_shapes(std::span<const TensorInfo> infos, std::span<const TensorSpec> specs,
                             std::string_view where) {
   KnownSizes sizes(where);
-  for (const TensorSpec& spec : specs) {  // in their order: q says what B is
+  for (const TensorSpec& spec : specs) {  // the order matters: q sets B
     const TensorInfo* const info = find_named(infos, spec.name);
     if (info == nullptr) continue;
     check_type(spec, info->dtype, where);
@@ -160,7 +160,7 @@ void check_types_and_shapes(std::span<const TensorInfo> infos, std::span<const T
   }
 }
 
-// Whole numbers become int32; all else stays as it is.
+// int64 becomes int32; other types are kept.
 Tensor checked_values(const NamedTensor& named, std::string_view where) {
   const Tensor& tensor = named.tensor;
   if (tensor.dtype() != DType::kInt64) return tensor;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of one call of attention, by name: whether they are known, and fit together.
+// The tensors of one call of attention, by name. Checks that the names are known and the sizes
+// agree.
 #pragma once
 
 #include <span>
@@ -13,27 +14,27 @@
 
 namespace fovea {
 
-/// What a tensor holds, and the types that it may be given in.
+/// What a tensor holds, and the types in which it may be given.
 enum class TensorValues {
   kReal,   ///< float32, float64, bfloat16
   kInt32,  ///< int32, or int64 that fits
   kBytes,  ///< uint8 or bool: nonzero is true
 };
 
-/// A tensor that a call may have. `axes`: one word for each, such as "B H|1 2": a letter stands for
-/// one size throughout the call, "H|1" for that of H or 1, "2H" for twice that, "2s+1" for one more
-/// than twice s, a number for itself.
+/// A tensor that a call may have. `axes` has one word for each axis, such as "B H|1 2". A letter is
+/// one size throughout the call; "H|1" is H or 1; "2H" is twice H; "2s+1" is one more than twice s;
+/// a number is that size.
 struct TensorSpec {
   std::string_view name;
   std::string_view axes;
   TensorValues values = TensorValues::kReal;
-  std::string_view together = {};  ///< another one without which it makes no sense
+  std::string_view together = {};  ///< the tensor that it requires
 };
 
-/// "[B, H or 1, 2]" of "B H|1 2".
+/// The axes as a message shows them: "[B, H or 1, 2]" for "B H|1 2".
 std::string axes_text(std::string_view axes);
 
-/// A word of axes: times * (size of the letter) + more.
+/// A parsed word of `axes`: times * (size of the letter) + more.
 struct AxisWord {
   std::string_view letter = {};  ///< "" for a number
   index times = 1;
@@ -42,19 +43,19 @@ struct AxisWord {
 
   index size(index of_letter) const { return times * of_letter + more; }
 };
-/// Views the word.
+/// Parses a word; the result refers to its characters.
 AxisWord axis_word(std::string_view word);
 
 class AttentionTensors {
  public:
-  /// Takes what is there; `where` is the file, and begins each message. q, k and v must be there.
-  /// Throws kInputFormat for a name that no spec has (with the likeliest one that was meant), for
-  /// one that is missing, and for a type that cannot be; kShape that names the tensor, the axis and
-  /// both sizes. Whole numbers become int32.
+  /// Checks the tensors; q, k and v are required. `where` is the file, and begins each message.
+  /// Throws kInputFormat for a name that no spec has (with the nearest known one), for a missing
+  /// tensor and for a wrong type; kShape, which names the tensor, the axis and both sizes. Whole
+  /// numbers become int32.
   AttentionTensors(std::vector<NamedTensor> tensors, std::span<const TensorSpec> specs,
                    std::string where);
-  /// The same of a file. Names, types and shapes are checked before a value is read; those of
-  /// `unused` are known, and not read.
+  /// The same for a file. Names, types and shapes are checked before a value is read. Tensors named
+  /// in `unused` are accepted, but not read.
   AttentionTensors(const TensorFile& file, std::span<const TensorSpec> specs, std::string where,
                    std::span<const std::string_view> unused = {});
 

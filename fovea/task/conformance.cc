@@ -12,7 +12,7 @@ namespace fovea {
 
 namespace {
 
-// What is expected is read only where it has the shapes that were made.
+// Expected values are read only if their shapes are those of the results.
 TensorDifference difference_from(const TensorFile& expected,
                                  const std::vector<NamedTensor>& results) {
   std::vector<TensorInfo> infos;
@@ -35,7 +35,7 @@ TensorDifference difference_of(const Context& context, const std::filesystem::pa
     const AttentionTensors tensors(inputs, attention_tensor_specs(), one.inputs.name);
     return difference_from(expected, run_attention(context, settings, tensors));
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::kOutOfMemory) throw;  // which is no answer of the operator
+    if (error.code() == ErrorCode::kOutOfMemory) throw;  // it says nothing about the operator
     return {.problem = error.what()};
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fused operator of this machine against what a conformance kit expects.
+// Compares the fused operator on this machine with the expected results of a conformance kit.
 #pragma once
 
 #include <filesystem>
@@ -34,8 +34,8 @@ struct KitResult {
 };
 
 /// Runs a case on the current instruction set, in float32 or float64, and compares every expected
-/// tensor. A call that the operator refuses, and a tensor that it does not make, is a result that
-/// has not passed. Throws what open_kit_file does.
+/// tensor. If the operator rejects the call or does not compute a tensor, the case has not passed.
+/// Throws what open_kit_file does.
 KitResult check_kit_case(const Context& context, const std::filesystem::path& folder,
                          const KitCase& one, PrecisionKind precision);
 

@@ -18,11 +18,11 @@ namespace fovea {
 
 namespace {
 
-/// Settings are those of `fovea attention`: "causal=top-left t5_causal". Tensors beside q, k, v and
-/// do are drawn, unless values follow ("key_lengths=0,4"), or a bound ("keep<3"); their axes are
-/// those of the operator, unless they stand in brackets ("bias[1,H,1,S]"). Weights are seen in all
-/// ways, unless "unseen" stands among the settings. "v~6" ends in six zeros,
-/// "v!6" in six values of poison. Sizes replace those of kSizes, or name further axes.
+/// Settings are those of `fovea attention`: "causal=top-left t5_causal". Tensors besides q, k, v
+/// and do are drawn, unless values follow ("key_lengths=0,4"); "keep<3" is drawn below 3. Their
+/// axes are those of the operator, unless given in brackets ("bias[1,H,1,S]"). All observers are
+/// used, unless "unseen" is among the settings. "v~6" ends in six zeros, "v!6" in six values of NaN
+/// and infinity. Sizes replace those of kSizes, or define further axes.
 struct Row {
   std::string_view name, settings, tensors = {}, sizes = {};
 };
@@ -194,7 +194,7 @@ index number_of(std::string_view text) {
   return number;
 }
 
-/// How many there are along the axes that a word names.
+/// The sizes of a case, by letter.
 class Sizes {
  public:
   explicit Sizes(std::string_view row) {
@@ -206,7 +206,7 @@ class Sizes {
     }
   }
 
-  /// Of "B H|1 2D", or "B,1,T,S".
+  /// The shape for "B H|1 2D", or "B,1,T,S".
   Shape shape_of(std::string_view axes) const {
     std::string words(axes);
     std::replace(words.begin(), words.end(), ',', ' ');

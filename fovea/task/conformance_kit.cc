@@ -54,7 +54,7 @@ Json json_of(const TensorRecipe& recipe) {
   return object;
 }
 
-// Those that are not what they are by default.
+// The settings that differ from their defaults.
 Json json_of(const AttentionSettings& settings) {
   const Json all = fovea::json_of<AttentionSettings>(settings);
   const Json defaults = fovea::json_of<AttentionSettings>({});
@@ -119,7 +119,7 @@ void write_files(const Context& context, const fs::path& folder) {
 
 // ---- reading
 
-// Names of files stay inside the folder.
+// Whether a name is that of a file inside the folder: no slash, nothing special.
 bool is_plain(std::string_view name) {
   constexpr std::string_view kAllowed =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -155,7 +155,7 @@ KitCase read_case(const Json& json, const fs::path& path) {
   return one;
 }
 
-// The list's case of that number, from 1 on.
+// Reads one case; `number` is its place in the list, from 1.
 KitCase case_from(const Json& json, std::size_t number, const fs::path& path) {
   try {
     return read_case(json, path);
@@ -231,7 +231,7 @@ void check_folder(const fs::path& folder, const std::vector<KitCase>& cases) {
 }  // namespace
 
 void write_conformance_kit(const Context& context, const fs::path& folder) {
-  // "kit/" is "kit".
+  // "kit/" means "kit".
   const fs::path target = folder.has_filename() ? folder : folder.parent_path();
   if (fs::exists(fs::symlink_status(target))) {
     throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", target.string()),

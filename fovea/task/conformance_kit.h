@@ -34,18 +34,18 @@ struct KitCase {
   KitTolerance tolerance;
 };
 
-/// Writes every case of conformance_cases(), what is expected by the definition in doubles. The
-/// tolerance of float32 is twice the error of its plain loops in float32, or 16 roundings where
-/// that is more, and then the next power of two; that of float64 is as many roundings of a double.
-/// The folder appears whole or not at all, and holds the same bytes whenever this machine writes
-/// it. Throws kOutputExists, kWrite, kDiskFull.
+/// Writes every case of conformance_cases(), with the results of the definition in double as
+/// expected values. The tolerance of float32 is twice the error of plain loops in float32, but at
+/// least 16 roundings, rounded up to a power of two; that of float64 is as many roundings of a
+/// double. The folder appears as a whole or not at all, and has the same bytes each time on one
+/// machine. Throws kOutputExists, kWrite, kDiskFull.
 void write_conformance_kit(const Context& context, const std::filesystem::path& folder);
 
-/// The cases of a folder, ours or another library's, whose files are all there and whole, with no
-/// others beside them. Throws kMissingInput, kInputFormat.
+/// The cases of a kit, which fovea or another library has written. Checks that its folder has
+/// exactly the files of the cases and that they are intact. Throws kMissingInput, kInputFormat.
 std::vector<KitCase> read_conformance_kit(const std::filesystem::path& folder);
 
-/// One of its files, whole. Throws as above.
+/// Opens one file of a kit and checks that it is intact. Throws as above.
 TensorFile open_kit_file(const std::filesystem::path& folder, const KitFile& file);
 
 }  // namespace fovea

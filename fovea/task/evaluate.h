@@ -12,8 +12,8 @@ namespace fovea {
 struct TextScore {
   double loss = 0;           ///< nats per token
   double perplexity = 0;     ///< exp(loss)
-  double bits_per_byte = 0;  ///< loss x tokens / (ln 2 x bytes of text that they stand for)
-  index tokens = 0;          ///< that were predicted
+  double bits_per_byte = 0;  ///< loss x tokens / (ln 2 x bytes of their text)
+  index tokens = 0;          ///< how many were predicted
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -24,8 +24,8 @@ struct TextScore {
   }
 };
 
-/// Of the files one after another, cut as the model's own validation text was. Throws as read_text
-/// does, and kInputTooSmall; kModelDamaged if the loss is not finite.
+/// The score of the files one after another, cut into sequences as the model's own validation text
+/// was. Throws as read_text does, and kInputTooSmall; kModelDamaged if the loss is not finite.
 TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loaded,
                         std::span<const std::string> files);
 

@@ -26,7 +26,7 @@ std::vector<token> first_tokens(const LoadedLanguageModel& loaded, std::string_v
   return tokens;
 }
 
-// The tokens that were never a target in training, in ascending order: their logits say nothing.
+// The tokens that were never a target in training, in ascending order: their logits mean nothing.
 std::vector<token> never_trained(const LoadedLanguageModel& loaded) {
   const bool lines = loaded.settings.text.data == kLines;
   std::vector<token> ids;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from a language model, token by token.
+// Generates text from a language model, token by token.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,17 @@
 
 namespace fovea {
 
-/// Throws kOutOfMemory unless there is room for generate_text. Throws kEncoding for the prompt.
+/// Throws kOutOfMemory unless there is memory for generate_text, kEncoding for a prompt that the
+/// tokenizer cannot encode.
 void require_generation_memory(const Context& context, const LoadedLanguageModel& loaded,
                                std::string_view prompt, const SamplingOptions& options);
 
-/// Continues `prompt` and hands over the continuation as it is made, in whole characters; `write`
-/// returns false to stop. Returns how many tokens were chosen. Ends, unless it is stopped, after
-/// max_tokens, or where a model of lines ends its line; `write` is called once at least. A
-/// model of lines begins a line with the prompt; a model of blocks without a prompt begins one,
-/// too. The text is a function of the model, the prompt and the options. Throws kOptionValue for
-/// the options, and as require_generation_memory does.
+/// Continues `prompt` and passes the continuation to `write` as it is generated, in whole
+/// characters; `write` returns false to stop, and is called at least once. Returns how many tokens
+/// were chosen. It ends after max_tokens, or when a model of lines ends its line. For a model of
+/// lines, the prompt is the beginning of a line; for a model of blocks, an empty prompt is replaced
+/// by a newline. The text depends only on the model, the prompt and the options. Throws
+/// kOptionValue for the options, and as require_generation_memory does.
 index generate_text(const Context& context, const LoadedLanguageModel& loaded,
                     std::string_view prompt, const SamplingOptions& options,
                     const std::function<bool(std::string_view)>& write);

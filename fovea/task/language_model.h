@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language model on text: from files to a trained model folder, and from such a folder to a
-// model.
+// Trains a language model on text files, into a model folder, and loads a model from such a folder.
 //
-// A model folder holds config.json, tokenizer.txt, model.safetensors; a run folder also what
-// Trainer writes. A checkpoint is a model folder, too.
+// A model folder holds config.json, tokenizer.txt and model.safetensors; a run folder also the
+// files of Trainer. A checkpoint is a model folder, too.
 #pragma once
 
 #include <filesystem>
@@ -29,17 +28,19 @@ struct LoadedLanguageModel {
 /// Reads config.json alone. Throws kModelMissing if there is none, kModelDamaged, and
 /// kModelWrongKind for a model of another kind.
 LanguageModelSettings load_settings(const std::filesystem::path& folder);
-/// Throws also kModelDamaged where the files do not belong together.
+/// Loads a model. Throws as load_settings does, and kModelDamaged if the files do not belong
+/// together.
 LoadedLanguageModel load_language_model(const std::filesystem::path& folder);
 
-/// The bytes of config.json and back; `name` is the file's name in errors.
+/// The text of config.json, and the settings from that text; `name` is the file's name in errors.
 std::string config_text(const LanguageModelSettings& settings);
 LanguageModelSettings settings_from_text(std::string_view text, const std::string& name);
 
-/// A run that could begin: the text read and cut, the vocabulary known, every size filled in.
+/// A run that is ready to begin: the text is read and cut, the vocabulary known, every size filled
+/// in.
 struct LanguageModelRun {
   LanguageModelSettings settings;
-  std::vector<std::string> notes;  ///< on the text
+  std::vector<std::string> notes;  ///< about the text
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<TrainingBatches> training;
   std::optional<EvaluationBatches> validation;
@@ -47,12 +48,12 @@ struct LanguageModelRun {
   std::size_t text_bytes = 0;
 };
 
-/// Checks all options, reads the text, learns the tokenizer unless `known` is given. Writes
+/// Checks all options, reads the text, and learns the tokenizer unless `known` is given. Writes
 /// nothing.
 LanguageModelRun prepare_run(LanguageModelSettings settings,
                              std::unique_ptr<Tokenizer> known = nullptr);
 
-/// What a run takes, told before it begins.
+/// The cost of a run, computed before it begins.
 struct RunCost {
   index parameters = 0;
   index updates = 0;  ///< 0: the run ends by hours
@@ -63,9 +64,9 @@ RunCost cost_of(const LanguageModelRun& run);
 
 /// Where a run begins.
 struct StartAt {
-  bool resume = false;  ///< at the newest whole checkpoint; at 0 if none was due
-  std::optional<Checkpoint> checkpoint = {};  ///< at this one
-  Future future = Future::kSame;              ///< after that one
+  bool resume = false;  ///< from the newest intact checkpoint; from update 0 if there is none
+  std::optional<Checkpoint> checkpoint = {};  ///< from this one
+  Future future = Future::kSame;              ///< see Trainer::resume
 };
 
 /// Trains in `folder`, which exists. A new run writes config.json and tokenizer.txt first. Throws

@@ -14,7 +14,7 @@ namespace fovea {
 
 namespace {
 
-// For trying things out: a minute on any machine.
+// For quick trials: a minute on any machine.
 void apply_tiny(LanguageModelSettings& s) {
   s.model.layers = 2;
   s.model.heads = 2;
@@ -23,11 +23,11 @@ void apply_tiny(LanguageModelSettings& s) {
   s.recipe.stop_after = "500u";
 }
 
-// nanoGPT's recipe for characters on a CPU: what the defaults are.
+// nanoGPT's recipe for characters on a CPU. These are the defaults.
 void apply_small(LanguageModelSettings&) {}
 
-// The smallest model of Radford et al. 2019 (124 million parameters with its vocabulary), by the
-// recipe with which nanoGPT reproduces it; the paper's own has dropout 0.1.
+// The smallest model of Radford et al. 2019 (124 million parameters with its vocabulary), with the
+// recipe by which nanoGPT reproduces it; the paper itself uses dropout 0.1.
 void apply_gpt2(LanguageModelSettings& s) {
   s.model.layers = 12;
   s.model.heads = 12;
@@ -78,7 +78,7 @@ constexpr std::array kPresets = {
     LanguageModelPreset{"source", "the book's one-layer model, one line at a time", apply_source},
 };
 
-// The paths of the texts go into config.json, and JSON is UTF-8.
+// config.json stores the paths of the texts, and JSON must be UTF-8.
 void require_storable(const std::vector<std::string>& paths, std::string_view option) {
   for (const std::string& path : paths) {
     if (!find_invalid_utf8(path)) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that a user may say about training a language model, as one list of fields.
+// All settings of training a language model, as one list of fields.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace fovea {
 
-/// What is read, and how it is cut.
+/// The text, and how it is cut into sequences.
 struct TextOptions {
   std::vector<std::string> train;
   std::vector<std::string> valid;
@@ -47,7 +47,7 @@ struct LanguageModelSettings {
   }
 };
 
-/// A named starting point; options given beside it count more.
+/// Named settings to start from; options that are given too override them.
 struct LanguageModelPreset {
   std::string_view name;
   std::string_view summary;
@@ -59,7 +59,7 @@ std::span<const LanguageModelPreset> language_model_presets();
 /// Throws kOptionValue, which lists the presets, if there is none of that name.
 void apply_preset(std::string_view name, LanguageModelSettings& settings);
 
-/// Throws kOptionValue, naming the option, where a value of text or recipe makes no sense.
+/// Throws kOptionValue, which names the option, for an invalid value of text or recipe.
 void check_options(const LanguageModelSettings& settings);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the files of a model folder to a model.
+// Loads a model from the files of a model folder.
 #include <algorithm>
 #include <string>
 #include <system_error>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kKind = "language_model";
 
-// config.json: what the model is, then all that it was made with.
+// config.json: the kind of the model, then all its settings.
 struct Config {
   std::string kind{kKind};
   LanguageModelSettings settings;
@@ -31,7 +31,7 @@ struct Config {
   }
 };
 
-// Numbers in the largest matrix of a model; no product of its other sizes is larger.
+// The number of values in the largest matrix of a model.
 double largest_matrix(const LanguageModelConfig& c) {
   const index block = c.position == PositionKind::kLearned ? c.block : 0;
   const double columns = std::max(static_cast<double>(std::max({c.ff, c.vocabulary, block})),
@@ -39,8 +39,8 @@ double largest_matrix(const LanguageModelConfig& c) {
   return static_cast<double>(c.width) * columns;
 }
 
-// A changed config.json may have a valid checksum. The weights say how large the model is, before
-// memory is taken for it.
+// config.json may have been changed together with its checksum. So its sizes are compared with the
+// weights before memory is taken for the model.
 void check_weights(const LanguageModelConfig& config, const Safetensors& weights,
                    const fs::path& folder) {
   index held = 0;
@@ -58,11 +58,11 @@ void check_weights(const LanguageModelConfig& config, const Safetensors& weights
 
 constexpr std::string_view kMoreMemory = "free some memory, or use a machine that has more";
 
-// The bytes of the file, then also the tensors in it.
+// Reading takes the bytes of the file and the tensors made from them, hence twice the size.
 void require_memory_for_weights(const fs::path& folder) {
   std::error_code missing;
   const std::uintmax_t bytes = fs::file_size(folder / kWeightsName, missing);
-  if (missing) return;  // reading says what is wrong with it
+  if (missing) return;  // reading will report the error
   require_memory("reading the weights", 2 * static_cast<double>(bytes), kMoreMemory);
 }
 

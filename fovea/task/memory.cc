@@ -11,17 +11,17 @@ namespace fovea {
 
 namespace {
 
-// Code and tables of kernels that have not run yet, and what the allocator rounds up.
+// For code and tables of kernels that have not run yet, and for the rounding of the allocator.
 constexpr double kProcessBytes = 6 << 20;
-// Large buffers end inside a page of 2 MB; the last of an arena's blocks is not full.
+// Large buffers end inside a page of 2 MB, and the last block of an arena is not full.
 constexpr double kRounding = 1.02;
 
 double tape_bytes(const Context& context, const LanguageModelConfig& config, const TapeLoad& load) {
   return activation_bytes(config, load) + scratch_bytes(context, config, load);
 }
 
-// One tape serves updates and evaluations in turn. Forms that updates do not need stay for the next
-// evaluation.
+// One tape serves updates and evaluations in turn. Packed forms that only evaluations need are kept
+// for the next evaluation.
 double passes_bytes(const Context& context, const LanguageModelRun& run) {
   const LanguageModelConfig& config = run.settings.model;
   const TapeLoad update{run.training->largest_batch(), TapeMode::kTrain};
@@ -32,13 +32,13 @@ double passes_bytes(const Context& context, const LanguageModelRun& run) {
          std::max(packed, packed_bytes(config, evaluation));
 }
 
-// Ids, targets and the like of an update's batches.
+// Bytes of ids, targets and offsets of an update's batches.
 double batch_bytes(const LanguageModelRun& run) {
   return 2 * sizeof(token) * static_cast<double>(run.settings.recipe.accumulate) *
          static_cast<double>(run.training->largest_batch());
 }
 
-// A vector of records that grows is there twice; a curve has two points of each record.
+// While a vector of records grows it exists twice; a curve has two points for each record.
 double history_bytes(const LanguageModelRun& run) {
   constexpr double kRecord = 2 * (sizeof(UpdateRecord) + 4 * sizeof(double));
   return kRecord * static_cast<double>(cost_of(run).updates / run.settings.recipe.log_every);
@@ -46,7 +46,7 @@ double history_bytes(const LanguageModelRun& run) {
 
 }  // namespace
 
-// The parameters, and a table that is not learned.
+// The parameters, and the table of positions if it is not learned.
 double model_memory(const LanguageModelConfig& config) {
   const double table = config.position == PositionKind::kSinusoidal
                            ? static_cast<double>(config.block) * static_cast<double>(config.width)
@@ -59,16 +59,17 @@ double training_memory(const Context& context, const LanguageModelRun& run,
   const LanguageModelConfig& config = run.settings.model;
   const double held = static_cast<double>(resident_memory_bytes()) + kProcessBytes;
   const double values = 4 * static_cast<double>(parameter_count(config));
-  const double model = model_memory(config) + 2 * values;  // and two moments
-  // A checkpoint is read into memory whole; then moments are copied out of it, and the best model
-  // of the run is looked at, its file and its values.
+  const double model = model_memory(config) + 2 * values;  // plus two moments
+  // The whole checkpoint is read into memory. Then the moments are copied from it, and the best
+  // model of the run is checked, which takes its file and its values.
   const double resuming = checkpoint_bytes > 0 ? held + model + 4 * values : 0;
   // A checkpoint is made in memory: values and both moments.
   const double saving = 3 * values;
   const double running = held - static_cast<double>(checkpoint_bytes) + model + values +
                          kRounding * passes_bytes(context, run) + batch_bytes(run) +
                          history_bytes(run) + saving;
-  // The text was there with its tokens before this is asked. The system counts pages in lots.
+  // Text and tokens existed together before this call, so the peak so far counts too. The system
+  // counts pages in lots, hence kLots.
   constexpr double kLots = 1 << 20;
   return std::max({static_cast<double>(peak_memory_bytes()) + kLots, resuming, running});
 }
@@ -82,7 +83,7 @@ double evaluation_memory(const Context& context, const LanguageModelConfig& conf
 
 double generation_memory(const Context& context, const LanguageModelConfig& config, index prompt,
                          index max_tokens) {
-  // Where the window moves on, what it still holds is read again.
+  // When the window moves, the tokens that stay are encoded again.
   const index read = std::min(prompt, config.block);
   const bool moves_on = max_tokens > config.block - read || prompt > read;
   const index seen = moves_on ? config.block : read + max_tokens;

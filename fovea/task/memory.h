@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory a task will take, told before it takes it.
+// Predicts how much memory a task will take.
 #pragma once
 
 #include "fovea/task/language_model.h"
@@ -7,19 +7,20 @@
 namespace fovea {
 
 /// The most bytes that this process will have resident while it trains: what it holds now, and what
-/// training, evaluations and saves add. Without the records of a run that ends by hours, whose
-/// number nobody knows. `checkpoint_bytes`: what of its memory is a checkpoint that it begins with.
+/// training, evaluations and saves add. Excludes the records of a run that ends by hours, as their
+/// number is not known. `checkpoint_bytes`: the part of the memory held now that is the checkpoint
+/// to resume from.
 double training_memory(const Context& context, const LanguageModelRun& run,
                        index checkpoint_bytes = 0);
 
-/// What a model's values take.
+/// Bytes of the values of a model.
 double model_memory(const LanguageModelConfig& config);
 
-/// What the model's passes over the set take beside the model.
+/// Bytes that an evaluation of the set takes besides the model.
 double evaluation_memory(const Context& context, const LanguageModelConfig& config,
                          const EvaluationBatches& set);
 
-/// What a decoder takes beside the model for `prompt` tokens and those that follow.
+/// Bytes that a decoder takes besides the model for `prompt` tokens and up to `max_tokens` more.
 double generation_memory(const Context& context, const LanguageModelConfig& config, index prompt,
                          index max_tokens);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language model and its text, as the recipe sees them.
+// The Objective of a language model: connects model and text with the Trainer.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct SetLoss {
   double mean() const { return targets > 0 ? sum / static_cast<double>(targets) : 0; }
 };
 
-/// The loss of the model on the set, in the memory of `tape`; nothing if `interrupted` says true
+/// The loss of the model on the set, computed on `tape`; nothing if `interrupted` returns true
 /// between two batches. The order of summation is fixed.
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const EvaluationBatches& set,
                                const std::function<bool()>& interrupted);
 
-/// What the loss of a model is taken over. All must outlive the objective.
+/// The text for the loss. All must outlive the objective.
 struct LanguageModelText {
   TrainingBatches& training;
   const EvaluationBatches* validation;  ///< or null
@@ -48,7 +48,7 @@ class LanguageModelObjective final : public Objective {
  private:
   const LanguageModel& model_;
   const LanguageModelText text_;
-  Tape tape_;  // of updates and, between them, of evaluations
+  Tape tape_;  // for updates and, between them, for evaluations
   std::vector<Batch> batches_;
   LossOptions options_;
   Variable loss_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From options to a run that could begin.
+// Prepares a run from its options.
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/config/json.h"
@@ -22,7 +22,7 @@ RunIdentity identity_of(const LanguageModelSettings& s, const Corpus& corpus,
           .version = FOVEA_VERSION};
 }
 
-// The text itself is there by now.
+// The text itself is in memory already.
 void require_memory_for_tokens(const Corpus& corpus, const Tokenizer& tokenizer) {
   const index tokens = tokenizer.token_count(corpus.train) + tokenizer.token_count(corpus.valid);
   require_memory("the tokens of the text",
@@ -46,7 +46,7 @@ void note_warmup(LanguageModelRun& run) {
 
 LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tokenizer> known) {
   check_options(settings);
-  // Before any file is read: a mistake in the sizes is told at once.
+  // Checks the sizes before any file is read.
   LanguageModelConfig probe = settings.model;
   probe.vocabulary = kFirstLearnedToken;
   resolve(probe);

@@ -21,8 +21,8 @@ bool is_float64(const AttentionSettings& settings, const AttentionTensors& tenso
   return settings.precision == PrecisionKind::kAuto && tensors.at("q").dtype() == DType::kFloat64;
 }
 
-// Calls f with the call in the precision that is asked for; what the operator says of shapes gets
-// the name of the file.
+// Calls f with the call in the precision that is asked for, and puts the name of the file in front
+// of errors about shapes.
 template <class F>
 auto with_call(const AttentionSettings& settings, const AttentionTensors& tensors, F&& f) {
   try {

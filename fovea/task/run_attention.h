@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attention operator on tensors by name: what `fovea attention` does.
+// Runs the attention operator on named tensors, as `fovea attention` does.
 #pragma once
 
 #include <functional>
@@ -13,32 +13,34 @@
 
 namespace fovea {
 
-/// Those of a file that such a call needs. Throws as AttentionTensors does.
+/// Reads the tensors of a file that a call with these settings needs. Throws as AttentionTensors
+/// does.
 AttentionTensors read_attention_tensors(const AttentionSettings& settings, const TensorFile& file,
                                         std::string where);
 
-/// What would be done. Of the reference, `kernel` says so, and the tiles are those of the fused
-/// kernel. Throws as run_attention does.
+/// The plan of the call, without computing it. With settings.reference, `kernel` names the
+/// reference; the tiles are still those of the fused kernel. Throws as run_attention does.
 AttentionPlan plan_attention(const Context& context, const AttentionSettings& settings,
                              const AttentionTensors& tensors);
 
-/// The tiles of the first sequence and head, a text for each 64 queries (kept_tiles.h); none of
-/// more than 128 x 128 tiles. Throws as run_attention does.
+/// The kept tiles of the first sequence and head, one text for each 64 queries (kept_tiles.h);
+/// empty if there are more than 128 x 128 tiles. Throws as run_attention does.
 std::vector<std::string> picture_attention(const AttentionSettings& settings,
                                            const AttentionTensors& tensors);
 
-/// May look at the results, for their names and shapes, before anything is computed, and throw.
+/// Is called before anything is computed with the results, of which only names and shapes are
+/// known. It may throw to reject them.
 using AcceptResults = std::function<void(std::span<const NamedTensor>)>;
 
-/// Computes o, lse (of softmax), what is to be observed and, with `backward`, the gradients:
-/// tensors of float32 or float64, as the precision says; the reference is float64. Throws kShape
-/// that begins with the name of the file, kOptionValue, kInputFormat (do is missing), kOutOfMemory.
+/// Computes o, lse (only for softmax), what is observed and, with `backward`, the gradients, in
+/// float32 or float64 as the precision says; the reference is float64. Throws kShape that begins
+/// with the name of the file, kOptionValue, kInputFormat (do is missing), kOutOfMemory.
 std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,
                                        const AttentionTensors& tensors,
                                        const AcceptResults& accept = {});
 
-/// The definition in float32: "the plain implementation" that tolerances are derived from. Throws
-/// as run_attention does, without the name of the file.
+/// The definition as plain loops in float32: tolerances are derived from its error. Throws as
+/// run_attention does, but without the name of the file.
 std::vector<NamedTensor> run_plain_float32(const AttentionSettings& settings,
                                            const AttentionTensors& tensors);
 

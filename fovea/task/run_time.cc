@@ -19,25 +19,26 @@ namespace fovea {
 
 namespace {
 
-// An update that is reckoned to take longer is not tried out, nor is a model that is longer made.
+// Updates are timed only if an update should take at most kLongUpdate, and making the model at most
+// kLongStart seconds.
 constexpr double kLongUpdate = 0.1;
 constexpr double kLongStart = 0.15;
-// Trying ends after the update that passes this.
+// Timing ends with the update during which this many seconds have passed.
 constexpr double kTrySeconds = 0.4;
-// Of the multiply-adds in registers, a training step of a model of width 384 reaches about this
-// share (docs/benchmarks.md); smaller ones less, but those are tried out.
+// A training step of a model of width 384 reaches about this share of the peak of multiply-adds in
+// registers (docs/benchmarks.md). Smaller models reach less, but those are timed.
 constexpr double kShareOfPeak = 0.7;
 
-// What a parameter costs, in seconds: measured on so many that no cache holds them.
+// Seconds for one parameter, measured on more parameters than fit into the caches.
 struct ParameterSeconds {
-  double start;   // drawn, and its memory taken for the first time
-  double update;  // read and written by an update
+  double start;   // to draw its value and touch its memory for the first time
+  double update;  // to read and write it in an update
 };
 
 ParameterSeconds parameter_seconds(const Context& context) {
   constexpr index kSample = 1 << 21, kDrawn = 1 << 17;
-  // Beside the step, the gradient is cleared and written, its norm taken, the weight packed (or
-  // read in place): about as many bytes again.
+  // Besides the optimizer's step, the gradient is cleared and written, its norm is computed, and
+  // the weight is packed (or read in place): about as many bytes again.
   constexpr double kPassesLikeAStep = 2;
   double begin = monotonic_seconds();
   std::vector<float> value(kSample), gradient(kSample), m(kSample), v(kSample);
@@ -73,8 +74,8 @@ struct Tried {
   index updates = 0;
 };
 
-// As the trainer makes them; the first one, which takes its memory, counts only if it was so long
-// that it stays alone.
+// Runs updates as the trainer does. The first one, which allocates its memory, counts only if it
+// took so long that no other follows.
 Tried try_updates(const Context& context, const LanguageModelRun& run) {
   const TrainOptions& recipe = run.settings.recipe;
   const LanguageModel model(run.settings.model, recipe.seed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a training will take, told before it begins.
+// Estimates how long a training will take.
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@ namespace fovea {
 
 struct RunTime {
   double seconds = 0;  ///< of updates and evaluations; saves are not counted
-  std::string basis;   ///< what it rests on, for people
+  std::string basis;   ///< how it was estimated, for people
 };
 
-/// Updates that are left after `done`, and evaluations, each as the updates that take as long.
+/// The updates that are left after `done`, plus the evaluations, each counted as the number of
+/// updates that take as long.
 double updates_to_come(const LanguageModelRun& run, const RunState& done = {});
 
-/// An estimate of what is left after `done`, within about half a second. Where an update is short
-/// and the model is soon made, some are made on a model of the run's shape and timed; others are
-/// reckoned from their FLOPs, their parameters, and what the machine's multiply-adds and its memory
-/// reach now. A run that ends by hours takes what is left of those.
+/// An estimate of the time that is left after `done`; it takes about half a second. If updates are
+/// short and the model is made quickly, some updates of a model of the same shape are timed.
+/// Otherwise the time is computed from FLOPs and parameters, with the measured speed of the
+/// machine's multiply-adds and memory. A run that ends by hours takes the rest of those.
 RunTime estimate_run_time(const Context& context, const LanguageModelRun& run,
                           const RunState& done = {});
 

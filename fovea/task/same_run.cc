@@ -28,8 +28,8 @@ bool is_fixed(const Field& field, bool splits) {
          field.name == "text.data";
 }
 
-// How often a run is looked at changes no update, nor does its end, unless the schedule has the
-// same.
+// Whether a field affects updates. How often the run is evaluated, saved or logged does not, nor
+// does the end of the run, unless the schedule depends on it.
 bool decides_updates(const Field& field, ScheduleKind schedule) {
   constexpr std::array<std::string_view, 4> kWatching = {"recipe.eval_every", "recipe.save_every",
                                                          "recipe.log_every", "recipe.keep"};
@@ -49,7 +49,7 @@ std::string list_of(const std::vector<std::string>& files) {
 
 void require_same_run(const LanguageModelSettings& began, const LanguageModelSettings& given) {
   LanguageModelSettings was = began, is = given;
-  // Sizes that follow from others are the same, said or not.
+  // A size given as 0 equals the size that follows from the others.
   was.model = resolve(was.model);
   is.model.vocabulary = was.model.vocabulary;
   is.model = resolve(is.model);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// May a run go on with these settings?
+// Checks whether a run may go on with other settings.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace fovea {
 
-/// What makes a run what it is cannot change: the model, the tokenizer, the kind of data, and where
-/// the text is cut. Throws kConfig, which names the option, what the run has and what was given;
-/// what resolve() throws. Files that have other names may hold the same text: see below.
+/// A run must keep its model, its tokenizer, the kind of data and the place where the text is
+/// split. Throws kConfig, which names the option, the value of the run and the given one; and what
+/// resolve() throws. The names of text files may change: require_same_text checks the text.
 void require_same_run(const LanguageModelSettings& began, const LanguageModelSettings& given);
 
-/// The options that may change and decide what an update does, where they are not those of the
-/// checkpoint: "--lr: the checkpoint has 0.001, given is 0.002". The end of the run is one of them
-/// where the schedule ends with it.
+/// The options that affect updates, may change, and differ from those of the checkpoint: "--lr: the
+/// checkpoint has 0.001, given is 0.002". The end of the run is one of them if the schedule depends
+/// on it.
 std::vector<std::string> changed_options(const LanguageModelSettings& checkpoint,
                                          const LanguageModelSettings& given);
 
-/// Throws kConfig, which names the files, unless `given` reads the text of the run that began with
-/// these settings and has this identity.
+/// Throws kConfig, which names the files, unless `given` has the same text as the run that began
+/// with these settings and has this identity.
 void require_same_text(const LanguageModelSettings& began, const RunIdentity& identity,
                        const LanguageModelRun& given);
 

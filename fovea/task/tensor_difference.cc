@@ -26,7 +26,7 @@ double scale_of(Vec<const double> expected) {
   return largest;
 }
 
-// Where values must be equal, the scale is 0.
+// If values must be equal, the scale is 0.
 double error_of(double got, double expected, double scale) {
   if (got == expected || (std::isnan(got) && std::isnan(expected))) return 0;
   const double distance = std::abs(got - expected);
@@ -34,7 +34,7 @@ double error_of(double got, double expected, double scale) {
   return std::numeric_limits<double>::infinity();
 }
 
-// "[0, 3]" of value 3 of [2, 5].
+// The place of value n: "[0, 3]" for value 3 of [2, 5].
 std::string place_of(index n, const Shape& shape) {
   std::string place;
   for (int axis = shape.axes() - 1; axis >= 0; --axis) {

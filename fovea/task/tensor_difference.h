@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far computed tensors are from what is expected.
+// The largest difference between computed and expected tensors.
 #pragma once
 
 #include <span>
@@ -10,22 +10,22 @@
 
 namespace fovea {
 
-/// The error of a value is its distance from what is expected, as a share of the largest finite
-/// value that is expected in its tensor, or of 1 where that is larger. Whole numbers must be equal,
-/// and what is not finite: else the error is infinite.
+/// The error of a value is its distance from the expected value, divided by the largest finite
+/// magnitude expected in its tensor, or by 1 if that is larger. Whole numbers and values that are
+/// not finite must be equal: otherwise the error is infinite.
 struct TensorDifference {
   double error = 0;          ///< the largest of all
-  std::string tensor = {};   ///< where it is
+  std::string tensor = {};   ///< the tensor with the largest error
   std::string place = {};    ///< "[0, 3, 1]"
-  std::string problem = {};  ///< a tensor that was not made, or has another shape; "" if there is
+  std::string problem = {};  ///< a tensor that is missing or has another shape; "" if there is
                              ///< none
 };
 
-/// What is wrong with the shape of an expected tensor, known before its values are; "" if nothing.
+/// What is wrong with the shape of an expected tensor; "" if nothing. Needs no values.
 std::string shape_problem(std::span<const NamedTensor> made, std::string_view name,
                           const Shape& expected);
 
-/// Of every expected tensor; what was made beside them is not looked at.
+/// The largest difference over all expected tensors. Other tensors in `made` are ignored.
 TensorDifference largest_difference(std::span<const NamedTensor> made,
                                     std::span<const NamedTensor> expected);
 

@@ -24,7 +24,7 @@ TrainResult train_language_model(const Context& context, const LanguageModelRun&
                    .attachments = files});
   if (start.checkpoint) {
     trainer.resume(*start.checkpoint, start.future);
-    start.checkpoint.reset();  // as large as the model and its moments: not kept while it trains
+    start.checkpoint.reset();  // it is as large as the model and its moments: freed before training
   } else if (start.resume) {
     trainer.resume();
   }

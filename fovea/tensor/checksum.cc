@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/tensor/checksum.h"
 
-#define XXH_INLINE_ALL  // header only: nothing to link, for us and for who links us
+#define XXH_INLINE_ALL  // header only: fovea and its users link no library for it
 #include <fmt/core.h>
 #include <xxhash.h>
 #include <zlib.h>

@@ -9,17 +9,18 @@
 
 namespace fovea {
 
-/// The 128-bit XXH3 of the pieces, one after another, as 32 lower-case hexadecimal digits. It finds
-/// every kind of damage (7 GB/s, so it is always on); it is no defence against a forger.
+/// The 128-bit XXH3 of the pieces, one after another, as 32 lower-case hexadecimal digits. It
+/// detects accidental damage of every kind, and at 7 GB/s it is cheap enough to be always on. It
+/// does not protect against deliberate forgery.
 std::string xxh3_128(std::initializer_list<std::string_view> pieces);
 
 inline std::string xxh3_128(std::string_view bytes) { return xxh3_128({bytes}); }
 
-/// The same of pieces that need not be in memory together: next() gives each, and an empty one at
-/// the end.
+/// The same for pieces that need not be in memory together: next() returns each piece, then an
+/// empty one at the end.
 std::string xxh3_128_of(const std::function<std::string_view()>& next);
 
-/// The CRC-32 of ZIP, gzip and PNG: what every language has at hand. `before` is that of the bytes
+/// The CRC-32 of ZIP, gzip and PNG, which most languages offer. `before` is the CRC-32 of the bytes
 /// in front of these.
 std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0);
 

@@ -15,8 +15,8 @@ struct DTypeInfo {
 constexpr DTypeInfo kInfo[] = {{"float32", 4}, {"bfloat16", 2}, {"int32", 4},
                                {"float64", 8}, {"int64", 8},    {"uint8", 1}};
 
-// The float32 next to x towards zero, or x itself, with its last bit set when something was cut
-// off ("round to odd"): a second rounding to fewer bits is then as if it were the only one.
+// Truncates x to a float32 towards zero, and sets its last bit when something was cut
+// off ("round to odd"). A second rounding to fewer bits then gives what rounding once would give.
 float round_to_odd(double x) {
   const float nearest = static_cast<float>(x);
   if (static_cast<double>(nearest) == x || std::isnan(x)) return nearest;

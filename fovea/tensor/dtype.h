@@ -24,12 +24,12 @@ std::string_view to_string(DType dtype);
 /// Bytes of one value.
 index byte_size(DType dtype);
 
-/// Exact: every bfloat16 is a float32; NaN payloads and denormals stay.
+/// Exact: every bfloat16 is a float32. NaN payloads and denormals are kept.
 float to_float(BFloat16 x);
-/// Rounds to nearest, ties to even, denormals included; what is too large becomes infinite; a NaN
-/// stays a NaN (made quiet, its sign and upper payload kept).
+/// Rounds to nearest, ties to even, denormals included. A value that is too large becomes infinite.
+/// A NaN stays a NaN: it is made quiet, its sign and upper payload are kept.
 BFloat16 to_bfloat16(float x);
-/// As above, rounded once (through float32 a double may be rounded twice).
+/// As above, rounded once: going through float32 could round a double twice.
 BFloat16 to_bfloat16(double x);
 
 template <class T>

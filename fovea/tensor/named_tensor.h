@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors as files hold them: each under a name.
+// Tensors with names, as files hold them.
 #pragma once
 
 #include <string>

@@ -28,7 +28,7 @@ struct NpyType {
   std::string_view descr;
   DType dtype;
 };
-// Where a type is there twice, the first one is written.
+// Where a type stands twice, the first entry is used for writing.
 constexpr NpyType kTypes[] = {{"<f4", DType::kFloat32}, {"<f8", DType::kFloat64},
                               {"<i4", DType::kInt32},   {"<i8", DType::kInt64},
                               {"|u1", DType::kUInt8},   {"|b1", DType::kUInt8}};
@@ -175,7 +175,7 @@ class HeaderReader {
   bool order_seen_ = false;
 };
 
-// Splits the file behind its header, of which it returns the text.
+// Returns the text of the header and removes the header from the front of `bytes`.
 std::string_view take_header(std::string_view& bytes, std::string_view where) {
   if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kVersionBytes) {
     damaged(where, "is no array of numpy");

@@ -12,28 +12,27 @@
 
 namespace fovea {
 
-/// What an array is, known before its values are read.
+/// Type and shape of an array, read before its values.
 struct NpyHeader {
   DType dtype;
   Shape shape;
-  std::size_t data_begin = 0;  ///< where its values begin
+  std::size_t data_begin = 0;  ///< offset of its first value
 };
 
-/// No header ends behind so many bytes: 10000 of text, which is what numpy itself reads at most,
-/// and 12 before it.
+/// The largest header, in bytes: 10000 of text, as much as numpy itself reads, and 12 before it.
 inline constexpr std::size_t kMaxNpyHeaderBytes = 10012;
 
 /// The header, from the first kMaxNpyHeaderBytes (or all) of `size` bytes: float32, float64, int32,
-/// int64, uint8, or bool as uint8, in C order, little-endian, of at most 6 axes. It is not trusted:
-/// exactly its three keys, and as many bytes behind it as its shape takes. `where` begins each
-/// message. Throws kInputFormat.
+/// int64, uint8, or bool as uint8, in C order, little-endian, of at most 6 axes. The header is not
+/// trusted: it must have exactly its three keys, and the file exactly the bytes that its shape
+/// needs. `where` begins each message. Throws kInputFormat.
 NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t size, std::string_view where);
 
 /// The array. Throws as above.
 Tensor parse_npy(std::string_view bytes, std::string_view where);
 
-/// Such an array, version 1.0, its values on a boundary of 64 bytes. Throws kShape for bfloat16,
-/// which numpy does not know.
+/// The bytes of a .npy file, version 1.0; its values begin on a boundary of 64 bytes. Throws kShape
+/// for bfloat16, which numpy does not know.
 std::string npy_bytes(const Tensor& tensor);
 
 }  // namespace fovea

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kExtension = ".npy";
 
-// The first bytes of a member, among which its header is.
+// The first bytes of a member: they contain its header.
 std::string first_bytes(ZipMemberReader& member, const ZipEntry& entry) {
   std::string bytes(std::min<std::uint64_t>(entry.size, kMaxNpyHeaderBytes), '\0');
   member.read(bytes);
@@ -81,7 +81,7 @@ std::vector<NamedTensor> parse_npz(std::string_view bytes, std::string_view wher
 }
 
 void check_npz_size(std::span<const NamedTensor> tensors) {
-  constexpr std::uint64_t kMostOfHeaders = 1024;  // of a member and its array
+  constexpr std::uint64_t kMostOfHeaders = 1024;  // the headers of a member and of its array
   std::uint64_t total = 0;
   for (const NamedTensor& named : tensors) total += named.tensor.bytes().size() + kMostOfHeaders;
   check_zip_size(tensors.size(), total);

@@ -14,12 +14,11 @@
 
 namespace fovea {
 
-/// Such a file. Of a member that is asked for, no more than its header is unpacked to tell type and
-/// shape.
+/// An .npz file. To tell the type and shape of a member, only its header is unpacked.
 class NpzSource : public TensorSource {
  public:
   /// `file` must outlive it; `where` begins each message, which names the member. Throws
-  /// kInputFormat as read_zip_directory does, and for a name that is there twice or does not end in
+  /// kInputFormat as read_zip_directory does, and for a name that occurs twice or does not end in
   /// .npy.
   NpzSource(const ByteSource& file, std::string where);
   const std::vector<std::string>& names() const override { return names_; }
@@ -36,14 +35,15 @@ class NpzSource : public TensorSource {
   std::vector<std::string> names_;
 };
 
-/// All arrays of a file that is in memory, in its order. Throws as NpzSource does.
+/// All arrays of a file that is in memory, in the order of the file. Throws as NpzSource does.
 std::vector<NamedTensor> parse_npz(std::string_view bytes, std::string_view where);
 
-/// Throws kShape if tensors of these shapes do not fit into such a file, whatever their values.
+/// Throws kShape if tensors of these shapes are too large for such a file.
 void check_npz_size(std::span<const NamedTensor> tensors);
 
-/// The bytes of such a file, members stored, in the order of their names: the same tensors give the
-/// same bytes. Throws kShape for bfloat16, for a name that is taken twice, and from 4 GiB on.
+/// The bytes of such a file. Members are not compressed and are sorted by name, so the same tensors
+/// give the same bytes. Throws kShape for bfloat16, for a name that occurs twice, and from 4 GiB
+/// on.
 std::string npz_bytes(std::span<const NamedTensor> tensors);
 
 }  // namespace fovea

@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t kChecksumDigits = 32;
 const std::string kNoChecksum(kChecksumDigits, '0');
 
-/// Where the digits of the checksum stand in a header that we wrote, or npos. Quotes inside a text
-/// are escaped, so only the key itself can look like this.
+/// Where the digits of the checksum stand in a header written by fovea, or npos. Quotes inside a
+/// text are escaped, so only the key itself can look like this.
 std::size_t checksum_position(std::string_view header) {
   const std::string before = fmt::format("\"{}\":\"", kChecksumKey);
   const std::size_t found = header.find(before);

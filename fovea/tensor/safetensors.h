@@ -19,19 +19,18 @@ struct Safetensors {
   std::vector<NamedTensor> tensors;  // in the order of the file
   SafetensorsMetadata metadata;
 
-  /// The tensor of that name; find gives nullptr, at throws kModelDamaged if there is none.
+  /// The tensor of that name. If there is none, find returns nullptr and at throws kModelDamaged.
   const Tensor* find(std::string_view name) const;
   const Tensor& at(std::string_view name) const;
 };
 
-/// Every file of ours carries, as `__metadata__.xxh3-128`, the checksum of all its bytes (taken
-/// with zeros in place of these 32 digits), so that one rename replaces values and checksum
-/// together. The files of others have none: only their structure can be checked.
+/// Every file that fovea writes carries the checksum of all its bytes in `__metadata__.xxh3-128`,
+/// computed with zeros in place of its own 32 digits. So one rename replaces values and checksum
+/// together. Files of other tools have no checksum: only their structure can be checked.
 enum class ChecksumRule { kIfPresent, kRequired };
 inline constexpr std::string_view kChecksumKey = "xxh3-128";
 
-/// Such a file. What it carries as a checksum is of all its bytes, and verified when that is asked
-/// for.
+/// A safetensors file. Its checksum covers all its bytes; verify() checks it.
 class SafetensorsSource : public TensorSource {
  public:
   /// `file` must outlive it. Throws as parse_safetensors_header does.
@@ -44,7 +43,7 @@ class SafetensorsSource : public TensorSource {
   /// Throws kModelDamaged.
   void verify() const override { verify(ChecksumRule::kIfPresent); }
   void verify(ChecksumRule rule) const;
-  /// Everything; nothing is left of the source.
+  /// Moves all tensors and the metadata out of the source, which is empty afterwards.
   Safetensors take();
 
  private:
@@ -54,8 +53,8 @@ class SafetensorsSource : public TensorSource {
   std::vector<std::string> names_;
 };
 
-/// All tensors of a file, each with memory of its own. Every length is checked before it is
-/// believed; the memory taken is at most twice the file and 64 MiB.
+/// All tensors of a file, each with memory of its own. Every length is checked before it is used.
+/// The memory taken is at most twice the file plus 64 MiB.
 /// BOOL is read as bytes, and becomes U8 when it is written again.
 /// Throws kModelDamaged (what and where), kModelWrongKind (a dtype that is not F32, BF16, F64, I32,
 /// I64, U8 or BOOL; over 6 axes), and what read_file throws.
@@ -67,7 +66,8 @@ Safetensors parse_safetensors(std::string_view bytes, std::string_view where,
 
 /// The bytes of a file: the same tensors and metadata give the same bytes, whatever their order
 /// (values by descending alignment, then by name). Adds the checksum, and `format: pt`, without
-/// which some readers refuse a file. Throws kShape if a name is taken twice, reserved or not UTF-8.
+/// which some readers refuse a file. Throws kShape if a name occurs twice, is reserved or is not
+/// UTF-8.
 std::string safetensors_bytes(std::span<const NamedTensor> tensors,
                               const SafetensorsMetadata& metadata = {});
 

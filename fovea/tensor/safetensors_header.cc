@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file of this room that includes nlohmann-json, which takes seconds to compile.
+// The only file in this folder that includes nlohmann-json, which takes seconds to compile.
 #include "fovea/tensor/safetensors_header.h"
 
 #include <fmt/format.h>
@@ -58,7 +58,7 @@ constexpr StoredType kStoredTypes[] = {
               "write the tensors again, within what docs/formats.md says of safetensors");
 }
 
-/// Takes the events of the JSON parser; knows at each what may come next.
+/// Receives the events of the JSON parser and checks at each what may come next.
 class HeaderReader {
  public:
   HeaderReader(std::string_view where, SafetensorsHeader& header)
@@ -253,7 +253,7 @@ std::uint64_t little_endian_u64(std::string_view bytes) {
   return value;
 }
 
-/// The JSON text, within bounds; in `room`, where the file is not in memory.
+/// The JSON text, its length checked. It is read into `room` unless the file is in memory.
 std::string_view header_text(const ByteSource& file, std::string_view where,
                              std::uint64_t most_bytes, std::string& room) {
   if (file.size() < kLengthBytes) {
@@ -271,8 +271,8 @@ std::string_view header_text(const ByteSource& file, std::string_view where,
   return file.view(kLengthBytes, static_cast<std::size_t>(length), room);
 }
 
-// What the JSON parser lets pass or spends memory on: it skips a byte order mark, takes a zero byte
-// for the end of the text, and keeps two copies of the token that it reads.
+// Refuses what the JSON parser would accept or waste memory on: it skips a byte order mark, takes a
+// zero byte for the end of the text, and keeps two copies of the token that it reads.
 void check_text(std::string_view text, std::string_view where) {
   const std::size_t first = text.find_first_not_of(" \t\n\r");
   if (first == std::string_view::npos || text[first] != '{') {
@@ -339,7 +339,7 @@ std::string json_entry(const SafetensorsEntry& entry) {
 }  // namespace
 
 const StoredType& stored_type(DType dtype) {
-  // From the end: U8 before BOOL, which is read as its bytes.
+  // Search from the end, so that uint8 is written as U8 and not as BOOL.
   return *std::find_if(std::rbegin(kStoredTypes), std::rend(kStoredTypes),
                        [&](const StoredType& type) { return type.dtype == dtype; });
 }

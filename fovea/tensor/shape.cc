@@ -30,7 +30,8 @@ Shape::Shape(std::span<const index> sizes) {
   check(sizes.size() <= kMaxAxes, "shape: at most {} axes; got {}", kMaxAxes, sizes.size());
   axes_ = static_cast<int>(sizes.size());
   std::copy(sizes.begin(), sizes.end(), sizes_);
-  // A zero anywhere makes the product zero, however large the others: they are bounded one by one.
+  // A zero makes the whole product zero and would hide an overflow, so the other sizes are
+  // multiplied apart.
   index nonzero = 1;
   for (const index size : sizes) {
     check(size >= 0, "shape: sizes must not be negative; got {}", joined(sizes));

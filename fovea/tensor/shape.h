@@ -11,8 +11,8 @@
 
 namespace fovea {
 
-/// At most 6 axes, kept inline: trivially copyable, nothing allocated. No axis is negative and the
-/// number of values fits in an index, both checked where a shape is made (Error kShape). A shape
+/// At most 6 axes, kept inline: trivially copyable, nothing allocated. The constructors check that
+/// no size is negative and that the number of values fits in an index (Error kShape). A shape
 /// without axes is that of a scalar: size 1.
 class Shape {
  public:
@@ -48,7 +48,7 @@ class Shape {
 
 /// "[2, 5]".
 std::string to_string(const Shape& shape);
-/// "[B=2, T=5]", one letter (or word) for each axis; axes without a name stay bare.
+/// "[B=2, T=5]": each name goes with one axis; an axis without a name is a number alone.
 std::string to_string(const Shape& shape, std::initializer_list<std::string_view> names);
 
 }  // namespace fovea

@@ -18,7 +18,7 @@ To whole(From x) {
   if constexpr (std::is_integral_v<From>) {
     fits = std::in_range<To>(x);
   } else {
-    // The largest whole number may be no double; the one after it is.
+    // The largest whole number may not be representable as a double; the one after it is.
     constexpr double kBegin = static_cast<double>(std::numeric_limits<To>::min());
     constexpr double kEnd = 2.0 * (std::uint64_t{1} << (std::numeric_limits<To>::digits - 1));
     const double truncated = std::trunc(static_cast<double>(x));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values with a shape and a type, in memory that is owned. No kernels, no gradients.
+// A tensor owns values with a shape and a type. Kernels and gradients are elsewhere.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +15,18 @@
 
 namespace fovea {
 
-/// Contiguous, row-major. A copy of a Tensor shares its memory (clone() does not), as do reshape
-/// and slice; the last of them frees it. A fresh tensor starts on a 64-byte boundary; a slice
-/// starts where its first row does. Different threads may read one tensor at once.
+/// Contiguous, row-major. A copy of a Tensor shares its memory, as do reshape and slice; clone()
+/// does not. The last owner frees the memory. A fresh tensor starts on a 64-byte boundary; a slice
+/// starts where its first row does. Several threads may read one tensor at once.
 class Tensor {
  public:
-  /// No axes, no memory: size() is 0. Only `defined`, assignment and the sizes make sense.
+  /// No axes, no memory: size() is 0. Call only `defined`, assignment and the sizes on it.
   Tensor() = default;
   /// Filled with zeros. Throws kShape if the bytes cannot be counted, kOutOfMemory.
   explicit Tensor(const Shape& shape, DType dtype = DType::kFloat32);
   /// Not filled.
   static Tensor empty(const Shape& shape, DType dtype = DType::kFloat32);
-  /// A copy of `values`, of which there must be shape.size().
+  /// A copy of `values`; there must be shape.size() of them.
   template <class T>
   static Tensor of(const Shape& shape, std::span<const T> values);
 
@@ -78,8 +78,8 @@ class Tensor {
   /// A copy with memory of its own.
   Tensor clone() const;
   /// A copy of another type. Floats become bfloat16 by rounding to nearest even, NaN stays NaN;
-  /// floats become whole numbers by truncation. What becomes a whole number must lie in the range
-  /// of its type (Error kShape otherwise).
+  /// floats become whole numbers by truncation. A value that becomes a whole number must lie in the
+  /// range of the new type (Error kShape otherwise).
   Tensor to(DType dtype) const;
   /// Writes the values of `source`, which must have this shape and type.
   void copy_from(const Tensor& source);

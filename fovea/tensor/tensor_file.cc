@@ -18,7 +18,8 @@ namespace fovea {
 
 namespace {
 
-// Of a file with few tensors. Its header is held in memory, parsed, and listed.
+// Enough for a file with few tensors. The header is held in memory three times: as bytes, parsed,
+// and as a list.
 constexpr std::uint64_t kMostHeaderBytes = std::uint64_t{4} << 20;
 
 struct Format {
@@ -52,7 +53,7 @@ const Format& output_format(const std::filesystem::path& path) {
   return format_of(path.extension().string(), path, ErrorCode::kUsage);
 }
 
-// A damaged model and a damaged file of numbers differ in who must act.
+// Turns kModelDamaged into kInputFormat: this file is an input of the user, not a model of fovea.
 template <class F>
 auto as_input(F&& f) {
   try {

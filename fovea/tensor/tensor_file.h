@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of tensors, in the format that their name says: .safetensors or .npz.
+// Files of tensors. The extension decides the format: .safetensors or .npz.
 #pragma once
 
 #include <filesystem>
@@ -15,26 +15,27 @@
 
 namespace fovea {
 
-/// A file that somebody made for us. Names, types and shapes are read first, so that who wants some
-/// of its tensors can refuse the file before a value is read or unpacked. Beside the tensors that
-/// are read, it takes at most 64 MiB.
+/// A file of tensors to read. Names, types and shapes are read first, so that a caller can refuse
+/// the file before any value is read or unpacked. Besides the tensors that are read, it takes at
+/// most 64 MiB of memory.
 class TensorFile {
  public:
   /// Throws kInputFormat (another extension, a damaged file), kEmptyInput, and what FileSource
   /// throws.
   explicit TensorFile(const std::filesystem::path& path)
       : TensorFile(path, path.extension().string()) {}
-  /// The same of a file whose name may be any: ".safetensors" or ".npz".
+  /// The same with the format given, ".safetensors" or ".npz", whatever the file is called.
   TensorFile(const std::filesystem::path& path, std::string_view format);
 
-  /// Of all tensors, in the order of the file.
+  /// The names of all tensors, in the order of the file.
   const std::vector<std::string>& names() const { return tensors_->names(); }
-  /// Of one of these. Throws kInputFormat (a type that cannot be used, a damaged header).
+  /// Type and shape of the tensor of this name. Throws kInputFormat (a type that cannot be used, a
+  /// damaged header).
   TensorInfo info(std::string_view name) const;
-  /// These, with their values. A checksum of the whole file is verified before. Throws kInputFormat
-  /// for what is damaged, kOutOfMemory.
+  /// The wanted tensors with their values. The checksum of the file, if it has one, is verified
+  /// first. Throws kInputFormat for a damaged file, kOutOfMemory.
   std::vector<NamedTensor> read(std::span<const TensorInfo> wanted) const;
-  /// All of them.
+  /// All tensors of the file.
   std::vector<NamedTensor> read() const;
 
  private:
@@ -46,7 +47,7 @@ class TensorFile {
 /// Throws kUsage unless write_tensors knows the extension.
 void check_tensor_path(const std::filesystem::path& path);
 
-/// Throws kShape if write_tensors would, because tensors of these shapes are too large.
+/// Throws kShape if tensors of these shapes are too large for write_tensors.
 void check_tensor_sizes(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
 
 /// Writes the tensors, atomically; the same tensors give the same bytes. Throws kUsage for another

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of a file whose names, types and shapes are known before any value is read.
+// The tensors of a file. Names, types and shapes are known before any value is read.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ struct TensorInfo {
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
-  /// Each once, in the order of the file.
+  /// The names, each once, in the order of the file.
   virtual const std::vector<std::string>& names() const = 0;
-  /// The n-th of the names. Reads what is written about it at most.
+  /// Type and shape of the tensor with the n-th name. Reads no values.
   virtual TensorInfo info(std::size_t n) const = 0;
-  /// Its values, unpacked into the memory of the tensor.
+  /// The tensor with the n-th name; its values are unpacked into its memory.
   virtual Tensor read(std::size_t n) const = 0;
-  /// Throws if the file carries a checksum of the whole, and it is wrong.
+  /// Throws if the file carries a checksum of all its bytes and it is wrong.
   virtual void verify() const {}
 };
 

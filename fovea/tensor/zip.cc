@@ -19,10 +19,11 @@ constexpr std::uint32_t kEntrySignature = 0x02014b50;
 constexpr std::uint32_t kEndSignature = 0x06054b50;
 constexpr std::size_t kLocalBytes = 30, kEntryBytes = 46, kEndBytes = 22;
 
-// Bits 1 and 2 tell how it was deflated, 3 that sizes follow the data, 11 that names are UTF-8.
+// Bits 1 and 2 say how hard the deflater tried, 3 that sizes follow the data, 11 that names are
+// UTF-8.
 constexpr std::uint32_t kHarmlessFlags = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 11;
 constexpr std::uint32_t kUtf8Flag = 1 << 11;
-// What a field holds whose value stands in a ZIP64 record.
+// The value of a field whose true value stands in a ZIP64 record.
 constexpr std::uint32_t kElsewhere16 = 0xffff, kElsewhere32 = 0xffffffff;
 // Two bits of a deflated stream make at most 258 bytes.
 constexpr std::uint64_t kMostExpansion = 1032;

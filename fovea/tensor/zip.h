@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives as .npz files are: the ZIP format (APPNOTE 6.3.10), members stored or deflated, one
+// The part of the ZIP format (APPNOTE 6.3.10) that .npz files use: members stored or deflated, one
 // disk, below 4 GiB.
 #pragma once
 
@@ -15,22 +15,22 @@ namespace fovea {
 
 enum class ZipMethod : std::uint32_t { kStored = 0, kDeflated = 8 };
 
-/// What the directory says of a member.
+/// What the directory of the archive says about a member.
 struct ZipEntry {
   std::string name;
   ZipMethod method = ZipMethod::kStored;
   std::uint32_t crc = 0;
   std::uint64_t header = 0;            ///< where its local header begins
-  std::uint64_t begin = 0;             ///< where its bytes do
+  std::uint64_t begin = 0;             ///< where its bytes begin
   std::uint64_t packed = 0, size = 0;  ///< bytes in the file, and of the member
 };
 
 /// The largest directory that is read; it is held in memory.
 inline constexpr std::uint64_t kMaxDirectoryBytes = std::uint64_t{8} << 20;
 
-/// The members, in the order of the directory; their bytes are not looked at (zip_member.h does).
-/// Nothing is trusted: the directory must end the file, members must not overlap, and what is
-/// packed must be able to have the size that is claimed.
+/// The members, in the order of the directory. Their bytes are not read: zip_member.h does that.
+/// Nothing is trusted: the directory must end the file, members must not overlap, and the packed
+/// bytes must be able to unpack to the size that is claimed.
 /// Throws kInputFormat that begins with `where` and names the member, and what file.read throws.
 std::vector<ZipEntry> read_zip_directory(const ByteSource& file, std::string_view where);
 
@@ -42,8 +42,8 @@ struct ZipMember {
 /// Throws kShape from 4 GiB or 65535 members on.
 void check_zip_size(std::size_t members, std::uint64_t bytes);
 
-/// An archive of stored members, in this order, of no date: the same members give the same bytes.
-/// Throws as check_zip_size does.
+/// An archive of stored members, in this order, all with the same date: the same members give the
+/// same bytes. Throws as check_zip_size does.
 std::string zip_bytes(std::span<const ZipMember> members);
 
 }  // namespace fovea

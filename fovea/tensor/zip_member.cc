@@ -49,7 +49,7 @@ void ZipMemberReader::fail_size() const {
           fmt::format("does not deflate to the {} bytes that it claims", entry_.size));
 }
 
-// Fills `to`, unless the stream ends before: that is known by z.avail_out.
+// Fills `to`. If the stream ends before, z.avail_out stays above 0.
 void ZipMemberReader::read_piece(std::span<char> to) {
   z_stream& z = stream_->z;
   z.next_out = reinterpret_cast<Bytef*>(to.data());
@@ -64,7 +64,7 @@ void ZipMemberReader::read_piece(std::span<char> to) {
       z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
       z.avail_in = static_cast<uInt>(piece);
     }
-    const int status = inflate(&z, Z_NO_FLUSH);  // Z_BUF_ERROR: it needs more than there is
+    const int status = inflate(&z, Z_NO_FLUSH);  // Z_BUF_ERROR: it needs more input
     if (status == Z_MEM_ERROR) throw std::bad_alloc();
     if (status != Z_OK && status != Z_STREAM_END) fail_size();
     stream_->ended = status == Z_STREAM_END;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a member of an archive, unpacked as they are asked for.
+// Unpacks the bytes of one member of an archive, piece by piece.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace fovea {
 /// Never takes more memory than a few pieces of 64 KiB, whatever the member unpacks to.
 class ZipMemberReader {
  public:
-  /// All of them must outlive the reader. `where` begins each message.
+  /// All three arguments must outlive the reader. `where` begins each message.
   ZipMemberReader(const ByteSource& file, const ZipEntry& entry, std::string_view where);
   ~ZipMemberReader();
 
-  /// The next bytes of the member; of all calls together at most entry.size. Throws kInputFormat if
-  /// it does not unpack to so many, and what file.read throws.
+  /// The next bytes of the member; all calls together may ask for at most entry.size. Throws
+  /// kInputFormat if the member unpacks to fewer, and what file.read throws.
   void read(std::span<char> to);
-  /// After entry.size bytes: throws kInputFormat unless the member ends here, with the checksum
-  /// that the directory says.
+  /// Call it after entry.size bytes. Throws kInputFormat unless the member ends here and has the
+  /// checksum of the directory.
   void finish();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a text that is not UTF-8 may be: guesses for a hint, from its first megabyte.
+// Guesses the encoding of text that is not UTF-8, for a hint, from its first megabyte.
 #include <algorithm>
 
 #include "fovea/base/check.h"
@@ -29,7 +29,7 @@ bool is_ascii(char c) { return is_between(c, 0x00, 0x7F); }
 
 bool is_text_control(char c) { return c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
-// UTF-16 of mostly Latin text has its NULs on one side only.
+// UTF-16 of mostly Latin text has its NULs at even offsets only, or at odd offsets only.
 std::string nul_hint(std::string_view text) {
   index nuls[2] = {0, 0};
   for (std::size_t i = 0; i < text.size(); ++i) nuls[i % 2] += text[i] == '\0' ? 1 : 0;
@@ -45,7 +45,7 @@ bool has_many_controls(std::string_view text) {
   return controls * 50 > static_cast<std::ptrdiff_t>(text.size());
 }
 
-// Text in another encoding hardly ever spells a character of several bytes in valid UTF-8.
+// In text of another encoding, a valid UTF-8 character of several bytes is rare.
 bool is_mostly_utf8(std::string_view text) {
   index good = 0;
   index bad = 0;
@@ -61,8 +61,8 @@ bool is_mostly_utf8(std::string_view text) {
   return good > 3 * bad || bad == 0;
 }
 
-// Every byte takes part in a character of GB18030, and four of five of those of two bytes lie in
-// the square of GB2312, where common Chinese characters are.
+// Every byte belongs to a GB18030 character, and at least four of five two-byte characters lie in
+// the GB2312 range, which holds the common Chinese characters.
 bool is_gb18030(std::string_view text) {
   index common = 0;
   index pairs = 0;
@@ -86,7 +86,8 @@ bool is_gb18030(std::string_view text) {
   return pairs > 0 && 5 * common >= 4 * pairs;
 }
 
-// In Latin scripts, letters with accents stand alone between ASCII; one or two say nothing yet.
+// In Latin scripts, accented letters stand alone between ASCII. One or two such bytes are no
+// evidence.
 bool is_windows_1252(std::string_view text) {
   index alone = 0;
   index high = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From text to tokens and back, without loss.
+// Turns text into tokens and back, without loss.
 #pragma once
 
 #include <array>
@@ -19,17 +19,18 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// All that makes this tokenizer: make_tokenizer(data()) is its equal.
+  /// All that is needed to make this tokenizer again: make_tokenizer(data()) gives an equal one.
   virtual TokenizerData data() const = 0;
   virtual index vocabulary_size() const = 0;
 
-  /// The tokens of a text, no special ones among them; decode(encode(text)) == text.
-  /// Throws kEncoding, "NAME:LINE:COLUMN: ...", for text that the tokenizer cannot keep.
+  /// The tokens of a text, without special tokens; decode(encode(text)) == text.
+  /// Throws kEncoding, "NAME:LINE:COLUMN: ...", for text that the tokenizer cannot represent.
   virtual std::vector<token> encode(std::string_view text,
                                     std::string_view name = "text") const = 0;
 
-  /// Can this token occur in the text that the tokenizer was learned from? One that cannot was
-  /// never a target in training, so a model knows nothing about it. False for special tokens.
+  /// Whether this token can occur in the text from which the tokenizer was learned. A token that
+  /// cannot was never a target in training, so a model knows nothing about it. False for special
+  /// tokens.
   virtual bool occurs_in_learned_text(token id) const = 0;
 
   /// How many tokens encode makes of a text whose characters are all in the vocabulary.
@@ -39,12 +40,12 @@ class Tokenizer {
   /// Throws kShape if it is not in the vocabulary.
   void append_bytes(std::string& out, token id) const;
 
-  /// The bytes of all tokens. They are UTF-8 if the tokens come from encode; a model may also put
-  /// byte tokens into an order that is not (StreamDecoder repairs that).
+  /// The bytes of all tokens. They are UTF-8 if the tokens come from encode. A model may generate
+  /// byte tokens in an order that is not UTF-8; StreamDecoder repairs that.
   std::string decode(std::span<const token> ids) const;
 
-  /// Bytes of text that each token predicts, for bits per byte [V]: those of append_bytes, and 1
-  /// for the end token, which stands for the newline of a line.
+  /// [V]: how many bytes of text each token stands for, to compute bits per byte. These are the
+  /// bytes of append_bytes, and 1 for the end token, which stands for the newline of a line.
   std::vector<std::int32_t> bytes_predicted() const;
 
  protected:
@@ -52,14 +53,14 @@ class Tokenizer {
   virtual std::string learned_bytes(token id) const = 0;
 };
 
-/// Turns tokens into text as they come: returns whole characters only and keeps the rest until it
-/// is complete; bytes that cannot become UTF-8 come out as U+FFFD.
+/// Turns tokens into text one by one. It returns only whole characters and keeps the rest until it
+/// is complete. Bytes that cannot become UTF-8 are returned as U+FFFD.
 class StreamDecoder {
  public:
   explicit StreamDecoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
   std::string push(token id);
-  /// What is still kept, at the end of the tokens.
+  /// Call it after the last token: returns what is still kept.
   std::string finish();
 
  private:
@@ -89,10 +90,10 @@ inline constexpr std::array kTokenizers = {
                   learn_characters, make_char_tokenizer},
 };
 
-/// The kind called `name`. Throws kOptionValue, which lists those there are.
+/// The kind called `name`. Throws kOptionValue, which lists the known kinds.
 const TokenizerKind& tokenizer_kind(std::string_view name);
 
-/// A tokenizer of the kind that the data names. Throws kModelDamaged.
+/// A tokenizer of the kind named in the data. Throws kModelDamaged.
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerData& data);
 
 }  // namespace fovea

@@ -17,10 +17,11 @@ using Byte = unsigned char;
 
 struct Lead {
   int length;      // of the whole character; 0: no character starts like this
-  Byte low, high;  // what the second byte may be
+  Byte low, high;  // range of the second byte
 };
 
-// Unicode 15, table 3-7: all strictness lies in the range of the second byte.
+// Unicode 15, table 3-7: the range of the second byte excludes overlong forms, surrogates and what
+// is too large.
 constexpr Lead lead_of(Byte byte) {
   if (byte < 0xC2) return {0, 0, 0};
   if (byte < 0xE0) return {2, 0x80, 0xBF};
@@ -68,9 +69,10 @@ InvalidUtf8 describe(std::string_view text, std::size_t at, const DecodedCharact
           .status = bad.status};
 }
 
-// Characters that show as themselves and cannot reorder or hide what stands around them.
+// Characters that a terminal shows as they are, and that cannot reorder or hide the text around
+// them.
 bool is_printable(char32_t c) {
-  if (c == 0x200D || (c >= 0xFE00 && c <= 0xFE0F)) return true;  // the joints of emoji
+  if (c == 0x200D || (c >= 0xFE00 && c <= 0xFE0F)) return true;  // they join parts of emoji
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
     case UTF8PROC_CATEGORY_CC:
     case UTF8PROC_CATEGORY_CF:
@@ -133,7 +135,7 @@ std::optional<InvalidUtf8> find_invalid_utf8(std::string_view text) {
   std::size_t i = 0;
   while (i < text.size()) {
     i += ascii_words(text.substr(i));
-    // A few characters one by one, then another look for a run of ASCII.
+    // Decode a few characters one by one, then look for a run of ASCII again.
     for (int k = 0; k < 8 && i < text.size(); ++k) {
       const DecodedCharacter c = decode_character(text.substr(i));
       if (c.status != Utf8Status::kValid) return describe(text, i, c);

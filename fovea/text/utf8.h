@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8 (RFC 3629, Unicode 15 table 3-7): strict, by position, and helpful when text is not.
+// Strict UTF-8 (RFC 3629, Unicode 15 table 3-7). Errors give the position of invalid text and a
+// hint.
 #pragma once
 
 #include <optional>
@@ -26,7 +27,7 @@ enum class Utf8Status {
 
 struct DecodedCharacter {
   char32_t value;  ///< kReplacementCharacter unless valid
-  int length;      ///< bytes, at least 1; otherwise of the longest start of a valid character
+  int length;      ///< bytes; if not valid, of the longest start of a valid character, at least 1
   Utf8Status status;
 };
 
@@ -40,17 +41,18 @@ void append_utf8(std::string& out, char32_t c);
 /// Bytes of a scalar value in UTF-8.
 constexpr int utf8_length(char32_t c) { return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4; }
 
-/// Characters of valid UTF-8; of other bytes, the number that do not continue a character.
+/// The number of characters of valid UTF-8. In other text, the number of bytes that do not continue
+/// a character.
 index count_characters(std::string_view text);
 
 /// Byte offset at which character `n` (from 0) begins, or the size of the text if it has fewer.
 index character_offset(std::string_view text, index n);
 
 struct InvalidUtf8 {
-  index byte;         ///< offset of the character that is not one, from 0
+  index byte;         ///< offset of the invalid character, from 0
   index line;         ///< from 1; lines end with LF
   index column;       ///< from 1, in characters
-  std::string bytes;  ///< that character up to the byte that breaks it: "0xC3 0x28"
+  std::string bytes;  ///< the invalid character, up to the byte that makes it so: "0xC3 0x28"
   Utf8Status status;  ///< kIncomplete where the text ends too early
 };
 
@@ -61,17 +63,17 @@ std::optional<InvalidUtf8> find_invalid_utf8(std::string_view text);
 /// `text` is UTF-8.
 void require_utf8(std::string_view text, std::string_view name);
 
-/// Whether so many bytes are NUL (a tenth) that this is UTF-16 or a binary file, although NUL is
-/// valid UTF-8.
+/// Whether at least a tenth of the bytes are NUL. NUL is valid UTF-8, but such a text is probably
+/// UTF-16 or a binary file.
 bool looks_binary(std::string_view text);
 
-/// One sentence for text that is not UTF-8: what it looks like (UTF-16, UTF-32, GB18030,
-/// Windows-1252, binary, damaged UTF-8), and what to do.
+/// A hint for text that is not UTF-8, in one sentence: which encoding it seems to have (UTF-16,
+/// UTF-32, GB18030, Windows-1252, binary, damaged UTF-8), and what to do.
 std::string encoding_hint(std::string_view text);
 
-/// `text` made safe for a terminal: control, bidirectional, private and unassigned characters as
-/// \n, \t, \u{202E}; bytes that are not UTF-8 as \xFF. One line. A backslash stays as it is: what
-/// was escaped before is not escaped again.
+/// Makes text safe for a terminal, in one line: control, bidirectional, private and unassigned
+/// characters become \n, \t, \u{202E}; bytes that are not UTF-8 become \xFF. A backslash stays as
+/// it is, so text that is escaped already is not escaped twice.
 std::string escape_text(std::string_view text);
 
 }  // namespace fovea

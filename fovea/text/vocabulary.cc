@@ -20,7 +20,7 @@ std::string checksum_line(std::string_view bytes) {
   return fmt::format("checksum {:016x}", hash);
 }
 
-// Takes a file apart, line by line, and says where it is not as it should be.
+// Reads a file line by line; its errors name the line.
 class LineReader {
  public:
   LineReader(std::string_view text, std::string_view name) : text_(text), name_(name) {}
@@ -60,7 +60,7 @@ class LineReader {
   index line_ = 0;
 };
 
-// Writes a number as a line has it, and so accepts one spelling only.
+// Parses digits. Callers write the number again and compare, so that one spelling is accepted.
 template <class Number>
 bool parse(std::string_view digits, int base, Number& value) {
   const char* end = digits.data() + digits.size();
@@ -87,7 +87,7 @@ std::vector<char32_t> parse_characters(LineReader& reader) {
   }
   std::vector<char32_t> characters;
   std::vector<bool> seen;
-  // Grows with the lines that are really there: a count alone reserves nothing.
+  // Memory grows with the lines that are read: a false count reserves nothing.
   while (characters.size() < count) {
     const std::string_view line = reader.next("a character");
     const char32_t c = parse_character(reader, line);
@@ -103,7 +103,7 @@ std::vector<char32_t> parse_characters(LineReader& reader) {
 
 std::vector<char32_t> characters_by_frequency(std::string_view text, std::string_view name) {
   require_utf8(text, name);
-  std::vector<index> counts;  // by code point, up to the last one that there is
+  std::vector<index> counts;  // by code point, up to the largest one seen
   while (!text.empty()) {
     const DecodedCharacter c = decode_character(text);
     if (c.value >= counts.size()) counts.resize(c.value + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tokenizer is made of, and its file.
+// The data of a tokenizer, and the file that stores it.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace fovea {
 
 using token = std::int32_t;
 
-/// The first ids are the same in every vocabulary of ours: three special tokens, then one token for
-/// each byte, by which anything can be spelled; what a tokenizer has learned comes after them.
+/// Every vocabulary begins with the same ids: three special tokens, then one token for each byte,
+/// so that any text can be encoded. The learned tokens follow.
 inline constexpr token kPadToken = 0;
 inline constexpr token kBeginToken = 1;
 inline constexpr token kEndToken = 2;
@@ -23,15 +23,15 @@ inline constexpr token kFirstLearnedToken = kFirstByteToken + 256;
 
 constexpr token byte_token(char byte) { return kFirstByteToken + static_cast<unsigned char>(byte); }
 
-/// All that has to be stored of a tokenizer.
+/// The stored part of a tokenizer.
 struct TokenizerData {
   std::string kind;                       ///< a name in kTokenizers
-  std::vector<char32_t> characters = {};  ///< of the ids from kFirstLearnedToken on
+  std::vector<char32_t> characters = {};  ///< those of the ids from kFirstLearnedToken on
 
   bool operator==(const TokenizerData&) const = default;
 };
 
-/// The distinct characters of `text`, the most frequent first, equal ones by code point.
+/// The distinct characters of `text`, the most frequent first, equally frequent ones by code point.
 /// Throws kEncoding, naming `name`, if the text is not UTF-8.
 std::vector<char32_t> characters_by_frequency(std::string_view text, std::string_view name);
 
@@ -48,8 +48,8 @@ std::vector<char32_t> characters_by_frequency(std::string_view text, std::string
 /// before its line.
 std::string to_text(const TokenizerData& data);
 
-/// Reads exactly what to_text writes. Throws kModelDamaged, which names the file `name`, the line,
-/// what was expected and what came.
+/// Reads exactly what to_text writes. Throws kModelDamaged, which gives the file `name`, the line,
+/// what was expected and what was found.
 TokenizerData tokenizer_data_from_text(std::string_view text, std::string_view name);
 
 }  // namespace fovea

@@ -34,15 +34,15 @@ std::optional<T> number_in(std::string_view text) {
   return value;
 }
 
-/// The step of a folder that we named, and of no other.
+/// The step in the name of a checkpoint; nothing for any other name.
 std::optional<index> step_of(const std::string& name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   const auto step = number_in<index>(std::string_view(name).substr(kPrefix.size()));
   return step && folder_name(*step) == name ? step : std::nullopt;
 }
 
-/// "step-000500.tmp.1234", and ".aside" behind it where two folders were exchanged: what a save, or
-/// the removal of a checkpoint, has left.
+/// Whether a name is a remain of a save or of the removal of a checkpoint: "step-000500.tmp.1234",
+/// with ".aside" at the end if two folders were being exchanged.
 bool is_leftover(const std::string& name) {
   const std::size_t mark = name.find(kTemporary);
   if (mark == std::string::npos || !step_of(name.substr(0, mark))) return false;
@@ -70,12 +70,13 @@ fs::path temporary_path(const fs::path& folder, index step) {
   return folder / fmt::format("{}{}{}", folder_name(step), kTemporary, ::getpid());
 }
 
-// Removes folders; what stays is said in `warnings`.
+// Removes folders; `warnings` tells which could not be removed.
 class Remover {
  public:
   std::vector<std::string> warnings;
 
-  // Under another name first: what a kill leaves of it is then swept, not taken for a checkpoint.
+  // Renames the folder first: if the process is killed meanwhile, the rest is removed later and is
+  // not taken for a checkpoint.
   void remove_checkpoint(const fs::path& folder, index step) {
     const fs::path path = checkpoint_path(folder, step), doomed = temporary_path(folder, step);
     std::error_code error;
@@ -132,7 +133,7 @@ SavedCheckpoint save_checkpoint(const fs::path& folder, index step,
   const fs::path temporary = temporary_path(folder, step), target = checkpoint_path(folder, step);
   Remover before;
   try {
-    before.remove_interrupted_saves(folder);  // for the room that they take
+    before.remove_interrupted_saves(folder);  // to free the space that they take
     require_disk_space(folder, size_of(files));
     write_files(temporary, step, files);
     if (fs::exists(target)) {
@@ -145,7 +146,8 @@ SavedCheckpoint save_checkpoint(const fs::path& folder, index step,
     if (made) ::rmdir(folder.c_str());
     throw;
   }
-  // What was exchanged, and what could not be removed before, is removed with what is too old.
+  // This removes the old checkpoint of this step, what could not be removed before, and checkpoints
+  // that are too old.
   Remover after;
   try {
     after.warnings = prune_checkpoints(folder, step, keep);
@@ -153,7 +155,7 @@ SavedCheckpoint save_checkpoint(const fs::path& folder, index step,
       if (later > step) after.remove_checkpoint(folder, later);
     }
   } catch (const Error& error) {
-    after.warnings.push_back(error.what());  // the checkpoint is there; the next save tries again
+    after.warnings.push_back(error.what());  // the checkpoint is saved; the next save tries again
   }
   return {target, std::move(after.warnings)};
 }

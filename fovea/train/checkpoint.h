@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints: folders step-000500 that are whole or not there, whatever happens meanwhile.
+// Checkpoints: folders such as step-000500. Such a folder is complete or does not exist, even after
+// a crash during a save.
 #pragma once
 
 #include <filesystem>
@@ -24,17 +25,16 @@ struct Checkpoint {
 /// The checkpoints of a run folder.
 std::filesystem::path checkpoints_of(const std::filesystem::path& run);
 
-/// The steps of the published checkpoints, whole or damaged, ascending. A save that was interrupted
-/// leaves none; what does not bear the name of a checkpoint is none. Throws kRead if the folder is
-/// there and cannot be listed.
+/// The steps of the published checkpoints, whole or damaged, ascending. Interrupted saves and other
+/// names do not count. Throws kRead if the folder exists and cannot be listed.
 std::vector<index> checkpoint_steps(const std::filesystem::path& folder);
 
-/// `folder`/step-000500: where the checkpoint of a step is, or would be.
+/// `folder`/step-000500: the path of the checkpoint of a step, whether it exists or not.
 std::filesystem::path checkpoint_path(const std::filesystem::path& folder, index step);
 
-/// Removes what interrupted saves have left, and of the checkpoints up to `step` all but the newest
-/// `keep`. Returns a warning for each that cannot be removed: the next call tries again. For those
-/// that hold the run's lock, so that nobody else is saving.
+/// Removes the remains of interrupted saves and, of the checkpoints up to `step`, all but the
+/// newest `keep`. Returns a warning for each that cannot be removed; the next call tries again. The
+/// caller must hold the run's lock, so that no other process is saving.
 std::vector<std::string> prune_checkpoints(const std::filesystem::path& folder, index step,
                                            index keep);
 
@@ -42,24 +42,24 @@ std::vector<std::string> prune_checkpoints(const std::filesystem::path& folder, 
 /// kWrite if a checkpoint stays.
 void remove_checkpoints(const std::filesystem::path& folder);
 
-/// Those of later steps: a run that goes back to `step` has not made them. Throws kWrite if one
-/// stays.
+/// Removes the checkpoints of later steps than `step`, when a run goes back to `step`. Throws
+/// kWrite if one stays.
 void remove_checkpoints_after(const std::filesystem::path& folder, index step);
 
 struct SavedCheckpoint {
   std::filesystem::path path;
-  std::vector<std::string> warnings;  ///< of what should be removed and could not be
+  std::vector<std::string> warnings;  ///< what should have been removed and could not be
 };
 
-/// Saves the files as `folder`/step-NNNNNN. The folder is created if need be, those above it are
+/// Saves the files as `folder`/step-NNNNNN. `folder` is created if it is missing, its parents are
 /// not: a run that was moved away does not come back as a folder with one checkpoint. The files are
-/// written into a temporary folder, flushed, listed in its manifest, and appear by one rename; on
-/// an error nothing has changed and nothing is left over. If the step was saved before, the new
-/// folder takes its place.
+/// written to a temporary folder, flushed and listed in its manifest; one rename publishes the
+/// folder. On an error nothing has changed and nothing is left over. If the step was saved before,
+/// the new folder replaces the old one.
 ///
-/// Then prune_checkpoints keeps the newest `keep` (at least 1), and those of later steps are
-/// removed as well: who goes on from an earlier checkpoint gives up what came after it. The caller
-/// holds the run's lock.
+/// Then prune_checkpoints keeps the newest `keep` (at least 1). Checkpoints of later steps are
+/// removed as well: a run that goes on from an earlier checkpoint gives them up. The caller must
+/// hold the run's lock.
 ///
 /// Throws kDiskFull (before anything is written, if less than 1.2 times the size is free), kWrite.
 SavedCheckpoint save_checkpoint(const std::filesystem::path& folder, index step,
@@ -67,12 +67,12 @@ SavedCheckpoint save_checkpoint(const std::filesystem::path& folder, index step,
 
 struct NewestCheckpoint {
   Checkpoint checkpoint;
-  std::vector<std::string> warnings;  ///< of each newer one: why it was passed over
+  std::vector<std::string> warnings;  ///< for each newer checkpoint: why it was skipped
 };
 
-/// The newest one whose manifest and files verify. Removes and writes nothing. Throws kNoCheckpoint
-/// if `folder` has none, kModelDamaged (which names the newest and its damage) if it has none that
-/// is whole.
+/// The newest checkpoint whose manifest and files pass verification. Removes and writes nothing.
+/// Throws kNoCheckpoint if `folder` has no checkpoint, kModelDamaged (which names the newest and
+/// its damage) if all are damaged.
 NewestCheckpoint load_newest_checkpoint(const std::filesystem::path& folder);
 
 /// The checkpoint in `path`. Throws kNoCheckpoint if there is no such folder, kModelDamaged with

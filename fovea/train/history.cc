@@ -51,7 +51,7 @@ void add_parsed(HistoryRecords& records, const Json& line, const JsonSource& sou
   }
 }
 
-// The records serve those that look: a line that somebody has edited is left out.
+// The records are for display only: a line that cannot be parsed is left out.
 HistoryRecords parse(const std::string& text, const std::filesystem::path& file) {
   HistoryRecords records;
   const JsonSource source{file.string()};
@@ -90,7 +90,7 @@ void History::open(int flags) {
   if (fd_ < 0) fail_writing(file_);
 }
 
-// One write a line: a killed process leaves whole lines, save for the last.
+// One write per line: in the file of a killed process only the last line may be incomplete.
 void History::append(const std::string& line) {
   std::string_view rest = line;
   while (!rest.empty()) {

@@ -10,9 +10,10 @@
 
 namespace fovea {
 
-/// After an update. Three losses that are easily confused, all in nats per target, all measured
-/// while the weights moved: of this update's batch alone, the mean of the last 16 updates, and the
-/// mean over targets since the previous evaluation (or since the epoch began).
+/// Written after an update. It has three training losses, in nats per target: of this update's
+/// batch alone; the mean of the last 16 updates; the mean over all targets since the previous
+/// evaluation (or since the epoch began). The two means average over updates between which the
+/// weights changed.
 struct UpdateRecord {
   std::string kind = "update";
   index step = 0;
@@ -42,7 +43,8 @@ struct UpdateRecord {
   }
 };
 
-/// After an evaluation: exact, over a whole set, with the weights of this step.
+/// Written after an evaluation. The validation loss is exact: over the whole set, with the weights
+/// of this step.
 struct EvaluationRecord {
   std::string kind = "evaluation";
   index step = 0;
@@ -67,17 +69,17 @@ struct HistoryRecords {
   std::vector<EvaluationRecord> evaluations;
 };
 
-/// What metrics.jsonl holds, for those that only look; nothing where there is no such file. A line
-/// that is not whole, or was edited, is left out.
+/// Reads metrics.jsonl; returns no records if there is no such file. A line that is incomplete or
+/// was edited is left out.
 HistoryRecords read_history(const std::filesystem::path& file);
 
 /// The records of a run, in memory and, line by line, in a file.
 class History {
  public:
-  /// Begins an empty file.
+  /// Starts an empty file.
   explicit History(std::filesystem::path file);
-  /// Goes on after the first `bytes` bytes of the file (fewer if the last line of them is not
-  /// whole); the rest is cut off. A missing file is begun again.
+  /// Goes on after the first `bytes` bytes of the file (fewer if their last line is incomplete);
+  /// the rest is cut off. Creates the file if it is missing.
   History(std::filesystem::path file, index bytes);
   ~History();
   History(const History&) = delete;
@@ -85,7 +87,7 @@ class History {
 
   void add(const UpdateRecord& record);
   void add(const EvaluationRecord& record);
-  /// The file is on the disk as far as it goes; its length.
+  /// Flushes the file to the disk. Returns its length.
   index flush();
 
   const std::vector<UpdateRecord>& updates() const { return records_.updates; }

@@ -24,7 +24,8 @@ constexpr std::string_view kManifestKey = "manifest";  // in the metadata of the
               std::move(hint));
 }
 
-// A training saves its weights before its first checkpoint: where one is, they are lost.
+// A training saves its weights before its first checkpoint: if there is a checkpoint, missing
+// weights are lost and not yet to come.
 bool weights_are_to_come(const fs::path& folder) {
   return !fs::exists(folder / kWeightsName) && checkpoint_steps(checkpoints_of(folder)).empty();
 }

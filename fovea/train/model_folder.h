@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model on the disk: a folder in the layout people know.
+// A model on the disk: a folder with these files.
 //
 //   config.json, tokenizer.txt   written once; listed in MANIFEST.json
-//   model.safetensors            replaced by one rename, as often as there is a better one
+//   model.safetensors            replaced by one rename whenever there are better weights
 //
-// The weights carry their checksum and that of the manifest inside (safetensors.h), so one rename
-// replaces all three, and weights that belong to another model are found. A checkpoint is such a
-// folder too: there the manifest lists the weights.
+// The file of the weights also holds its own checksum and that of the manifest (safetensors.h). So
+// one rename replaces all three, and weights of another model are detected. A checkpoint is such a
+// folder too; its manifest also lists the weights.
 #pragma once
 
 #include <filesystem>
@@ -24,29 +24,31 @@ namespace fovea {
 
 inline constexpr std::string_view kWeightsName = "model.safetensors";
 
-/// Begins a model: what was in the folder under these names is gone first, the manifest comes last,
-/// so that a folder is a model with these files, or none. On failure none of them is there, and no
+/// Starts a model: removes old weights and an old manifest, then writes the files, the manifest
+/// last. So a folder with a manifest has all of these files. On failure none of them is left, nor a
 /// folder that was made for them. Throws kWrite, kDiskFull.
 void write_model_files(const std::filesystem::path& folder, std::span<const NamedFile> files);
 
-/// Writes or replaces the weights of a model whose files are there.
+/// Writes or replaces the weights of a model whose other files exist.
 void write_model_weights(const std::filesystem::path& folder, std::span<const NamedTensor> tensors,
                          const SafetensorsMetadata& metadata = {});
 
-/// A file of the model, verified. Throws kModelMissing if the folder is no model, kModelDamaged.
+/// Reads a file of the model and verifies it. Throws kModelMissing if the folder is no model,
+/// kModelDamaged.
 std::string read_model_file(const std::filesystem::path& folder, std::string_view name);
 
-/// The weights, verified. Throws kModelMissing if the folder has none (yet), kModelDamaged.
+/// Reads the weights and verifies them. Throws kModelMissing if the folder has none (yet),
+/// kModelDamaged.
 Safetensors read_model_weights(const std::filesystem::path& folder);
 
-/// The update after which the weights in `folder` were saved, as their metadata says; nothing where
-/// it says none. Throws kModelDamaged if that is no number of updates.
+/// The update after which the weights in `folder` were saved, from their metadata; nothing if the
+/// metadata does not say it. Throws kModelDamaged if it is no valid number.
 std::optional<index> update_of(const Safetensors& weights, const std::filesystem::path& folder);
 
 struct FileCheck {
   std::string name;
   std::string problem;   ///< "" if the file is whole
-  bool to_come = false;  ///< it is not there: the training has saved no weights yet
+  bool to_come = false;  ///< it does not exist: the training has saved no weights yet
 };
 
 /// Reads and checks every file of a model or checkpoint: the manifest, what it lists, the weights.

@@ -27,7 +27,7 @@ void take(Tensor& into, const Safetensors& from, const std::string& name, std::s
        what);
 }
 
-// No update has saved other moments. A square may have overflowed: v may be infinite.
+// No update gives moments that fail these checks. v may be infinite, as a square may overflow.
 void require_moments(const Tensor& m, const Tensor& v, const std::string& name) {
   for (const float x : m.vec<float>()) {
     if (!std::isfinite(x)) fail_moments(name + ".m", "is not finite");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdamW over the parameters of a model: the kernel, and the moments that it keeps between updates.
+// AdamW for the parameters of a model: calls the kernel and keeps the moments between updates.
 #pragma once
 
 #include <span>
@@ -11,22 +11,22 @@
 
 namespace fovea {
 
-/// The parameters must outlive the optimizer and stay where they are. All are float32.
+/// The parameters must outlive the optimizer, and their addresses must not change. All are float32.
 class Optimizer {
  public:
   /// Moments start at zero.
   explicit Optimizer(std::span<Parameter* const> parameters);
 
-  /// Of all gradients as they are; not finite if any of them is not.
+  /// The global norm of all gradients, before clipping; not finite if any gradient is not finite.
   double gradient_norm(const Context& context);
 
   /// Update number `step` (from 1): every gradient is read, multiplied by `gradient_scale`, applied
-  /// and cleared. Weight decay reaches only the parameters that say so.
+  /// and cleared. Weight decay applies only to parameters with Decay::kYes.
   void step(const Context& context, const AdamWStep& step);
 
   /// The moments as "NAME.m" and "NAME.v", sharing their memory.
   std::vector<NamedTensor> state() const;
-  /// Takes the moments out of `state`. Throws kModelDamaged if one is missing or does not fit.
+  /// Sets the moments from `state`. Throws kModelDamaged if one is missing or does not fit.
   void restore(const Safetensors& state);
 
  private:
@@ -39,9 +39,9 @@ class Optimizer {
   std::vector<Moments> moments_;
 };
 
-/// The values of the parameters by name, sharing their memory: what model.safetensors holds.
+/// The values of the parameters by name, sharing their memory, as model.safetensors stores them.
 std::vector<NamedTensor> parameter_tensors(std::span<Parameter* const> parameters);
-/// Takes the values out of `tensors`, of which there must be exactly one for each parameter, of its
+/// Sets the values from `tensors`: there must be exactly one tensor for each parameter, of its
 /// shape and type. `where` names the file. Throws kModelDamaged.
 void restore_parameters(std::span<Parameter* const> parameters, const Safetensors& tensors,
                         std::string_view where);

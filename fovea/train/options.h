@@ -25,7 +25,7 @@ inline std::span<const EnumName<ScheduleKind>> enum_names(ScheduleKind) {
   return kScheduleKindNames;
 }
 
-/// The defaults are nanoGPT's recipe for a small character model on a CPU.
+/// The defaults are those of nanoGPT for a small character model on a CPU.
 struct TrainOptions {
   double lr = 1e-3;
   double min_lr = 1e-4;

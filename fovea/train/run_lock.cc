@@ -58,7 +58,7 @@ RunLock::RunLock(const fs::path& folder) : path_(folder / kLockName) {
                   "check the folder and its permissions");
     }
     if (is_taken(file, LOCK_EX)) fail_locked(folder, file);
-    // The process before may have removed its file between our open and our lock.
+    // Another process may have removed its lock file between our open and our flock.
     if (!leads_to(path_, file)) {
       ::close(file);
       continue;
@@ -67,14 +67,15 @@ RunLock::RunLock(const fs::path& folder) : path_(folder / kLockName) {
     break;
   }
   const std::string holder = fmt::format("{}\n", ::getpid());
-  // Only said for others to read: that it cannot be written changes nothing.
+  // The process id is only information, so a failed write is ignored.
   if (::ftruncate(file_, 0) == 0) {
     [[maybe_unused]] const ssize_t written = ::pwrite(file_, holder.data(), holder.size(), 0);
   }
 }
 
 RunLock::~RunLock() {
-  // Removed while it is held: who opened it meanwhile sees that it is gone.
+  // The file is removed while it is locked: a process that has opened it meanwhile then sees that
+  // it is gone.
   if (is_in_place()) ::unlink(path_.c_str());
   ::close(file_);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One training at a time in a run folder.
+// Allows one training at a time in a run folder.
 #pragma once
 
 #include <filesystem>
@@ -7,22 +7,23 @@
 
 namespace fovea {
 
-/// Stands in the folder while a run is at work there, and after one that was killed.
+/// The file that is in the folder while a run trains there, and after a run that was killed.
 inline constexpr std::string_view kLockName = "run.lock";
 
-/// Holds flock(2) on `folder`/run.lock, with the process id inside, until it is destroyed or the
-/// process ends, however that comes about. Advisory: readers need none and are not kept out. Where
-/// the file system knows no locks, it keeps nobody out.
+/// Holds flock(2) on `folder`/run.lock, which contains the process id, until it is destroyed or the
+/// process ends or is killed. The lock is advisory: readers need none. On a file system without
+/// locks it has no effect.
 class RunLock {
  public:
-  /// The folder exists. Throws kOutputExists, which names the process, if another one holds it;
-  /// kWrite.
+  /// The folder must exist. Throws kOutputExists, which names the process, if another one holds the
+  /// lock; kWrite.
   explicit RunLock(const std::filesystem::path& folder);
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 
-  /// Whether the folder is still the one that was locked, and not another of its name.
+  /// Whether the path still leads to the folder that was locked, and not to another one of the same
+  /// name.
   bool is_in_place() const;
 
  private:
@@ -30,8 +31,8 @@ class RunLock {
   int file_ = -1;
 };
 
-/// Throws kOutputExists as above if another process, or another RunLock of this one, holds the
-/// folder. Writes nothing.
+/// Throws kOutputExists as above if another process, or a RunLock of this process, holds the lock.
+/// Writes nothing.
 void require_unlocked(const std::filesystem::path& folder);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identity and state of a run: everything besides tensors that is needed to resume it exactly.
+// Identity and state of a run: all that is needed, besides tensors, to resume it exactly.
 #pragma once
 
 #include <string>
@@ -8,11 +8,10 @@
 
 namespace fovea {
 
-/// What a run is made of, as fingerprints. A run goes on only with what it began with; its options
-/// may change.
+/// Fingerprints of what must stay the same while a run goes on. Its options may change.
 struct RunIdentity {
   std::string model;      ///< of the model's configuration
-  std::string data;       ///< of the text that it is trained on and of that which validates
+  std::string data;       ///< of the training text and the validation text
   std::string tokenizer;  ///< of tokenizer.txt
   std::string isa;        ///< the instruction set: another one rounds differently
   std::string version;    ///< of fovea
@@ -27,18 +26,21 @@ struct RunIdentity {
   }
 };
 
-/// After `step` updates. Random numbers are functions of the seed and the step, so none are kept.
+/// The state after `step` updates. Random numbers depend only on the seed and the step, so no
+/// generator state is stored.
 struct RunState {
   index step = 0;
   index tokens = 0;    ///< targets trained since step 0
   double seconds = 0;  ///< of all processes of this run together
 
-  // The loss since the previous evaluation, and over the last whole such window.
+  // The sum of losses since the previous evaluation (the window), and the mean over the last
+  // complete window.
   double window_loss = 0;
   index window_tokens = 0;
   double train_loss = 0;
 
-  /// Since the previous evaluation; right after one, over the window that it ended.
+  /// The mean training loss since the previous evaluation; right after an evaluation, that of the
+  /// window it ended.
   double recent_train_loss() const {
     return window_tokens > 0 ? window_loss / static_cast<double>(window_tokens) : train_loss;
   }
@@ -48,7 +50,7 @@ struct RunState {
   index best_step = -1;
   double best_valid_loss = 0;
 
-  index metrics_bytes = 0;  ///< how much of metrics.jsonl had been written
+  index metrics_bytes = 0;  ///< the length of metrics.jsonl at this step
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {

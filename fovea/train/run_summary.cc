@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Its state alone: weights and moments, which may be large, are not read.
+// Reads only the state of the checkpoint, not weights and moments, which may be large.
 RunSummary summary_of_checkpoint(const fs::path& folder) {
   const std::string name = "state.json";
   Checkpoint checkpoint{.step = 0, .path = folder, .files = {}};
@@ -27,14 +27,14 @@ RunSummary summary_of_checkpoint(const fs::path& folder) {
   return summary;
 }
 
-// The newest that can be read.
+// The summary of the newest checkpoint that can be read.
 RunSummary summary_of_checkpoints(const fs::path& folder) {
   std::vector<index> steps = checkpoint_steps(folder);
   for (; !steps.empty(); steps.pop_back()) {
     try {
       return summary_of_checkpoint(checkpoint_path(folder, steps.back()));
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::kOutOfMemory) throw;  // which says nothing about it
+      if (error.code() == ErrorCode::kOutOfMemory) throw;  // the checkpoint may be intact
     }
   }
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a run is and what it has reached, for those that only look.
+// How far a run is, and its losses.
 #pragma once
 
 #include <filesystem>
@@ -32,8 +32,8 @@ struct RunSummary {
   }
 };
 
-/// Of a checkpoint, where it stands; of a run's folder, what metrics.jsonl and the newest
-/// checkpoint say, whichever is further. A model alone, without either, gives a summary of step 0.
+/// The summary of a checkpoint, or of a run's folder: from metrics.jsonl or from the newest
+/// checkpoint, whichever is at a later step. A model without either gives a summary of step 0.
 /// Throws kModelDamaged for a checkpoint that cannot be read.
 RunSummary run_summary(const std::filesystem::path& folder);
 

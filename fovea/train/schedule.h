@@ -8,16 +8,16 @@ namespace fovea {
 
 /// The learning rate of the update that follows `step` updates.
 ///
-/// While step < warmup: lr (step + 1) / warmup. Then, with r in [0, 1] the share of the rest of the
-/// run that is done (of the whole run, where it ends by hours):
+/// While step < warmup: lr (step + 1) / warmup. Then, with r in [0, 1] the share done of the run
+/// after the warm-up (of the whole run, if it ends by hours):
 ///   cosine        min_lr + (lr - min_lr) (1 + cos(pi r)) / 2
 ///   linear        min_lr + (lr - min_lr) (1 - r)
 ///   inverse-sqrt  max(min_lr, lr sqrt(max(warmup, 1) / (step + 1)))   (Vaswani et al. 2017, 5.3)
 ///   constant      lr
 ///   wsd           lr, and in the last decay_share of the whole run, with q in [0, 1] the share of
 ///                 that part which is done: min_lr + (lr - min_lr) (1 - sqrt(q))
-/// wsd is warm-up, stable, decay (Hu et al. 2024; the square root is that of Haegele et al. 2024):
-/// a run that is made longer before its decay begins goes on at the same learning rate.
+/// wsd means warm-up, stable, decay (Hu et al. 2024; the square root is from Haegele et al. 2024).
+/// If a run is made longer before its decay begins, it goes on at the same learning rate.
 double learning_rate(const TrainOptions& options, const Horizon& horizon, index step,
                      double seconds);
 

@@ -15,7 +15,7 @@ namespace {
 
 bool near(double a, double b, double tolerance) { return std::abs(a - b) <= tolerance * b; }
 
-// As few digits as a user would type.
+// Rounded to three digits, as a user would type it.
 double rounded(double rate) { return std::stod(fmt::format("{:.2e}", rate)); }
 
 class Change {
@@ -28,17 +28,18 @@ class Change {
     return learning_rate(options, horizon, state_.step, state_.seconds);
   }
 
-  // Options that go on at `reached`; those that would jump as well are left out.
+  // Options that continue at the learning rate `reached`. Those with which it would jump too are
+  // left out.
   std::string ways(TrainOptions options, double reached) const {
     std::vector<std::string> ways;
-    if (rounded(reached) <= 0) return {};  // nothing is learned from there on
+    if (rounded(reached) <= 0) return {};  // the learning rate is 0 from there on
     options.lr = std::max(rounded(reached), options.min_lr);
     options.schedule = ScheduleKind::kConstant;
     if (near(rate(options), reached, 0.01)) {
       ways.push_back(fmt::format("--schedule constant --lr {}", options.lr));
     }
     options.schedule = ScheduleKind::kWsd;
-    // At the end of its schedule a run is at min_lr: to fall further needs another.
+    // At the end of its schedule a run is at min_lr; to decrease further it needs a lower min_lr.
     const bool lower = options.lr <= 1.01 * options.min_lr;
     if (lower) options.min_lr = rounded(options.lr / 10);
     if (near(rate(options), reached, 0.01)) {

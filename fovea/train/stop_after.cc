@@ -11,7 +11,7 @@ namespace fovea {
 
 namespace {
 
-// Far beyond any run, and exact in a double.
+// More than any run needs, and exact in a double.
 constexpr double kMostUpdates = 1e15;
 
 [[noreturn]] void fail_length(std::string_view text, std::string_view option) {

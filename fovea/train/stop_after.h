@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lengths of training: "10e" (epochs), "5000u" (updates), "2h" (hours in steps).
+// Lengths of training: "10e" (epochs), "5000u" (updates), "2h" (hours).
 #pragma once
 
 #include <string_view>
@@ -16,16 +16,16 @@ struct Length {
 };
 
 /// "10e", "0.5e", "5000u", "5000" (updates), "2h", "30m" (minutes). `option` is named in errors.
-/// Throws kOptionValue unless it is one of these and greater than 0.
+/// Throws kOptionValue for any other text and unless the length is greater than 0.
 Length parse_length(std::string_view text, std::string_view option);
 
 /// A length counted in updates: epochs are rounded up to whole updates. Throws kOptionValue for
 /// hours and for more updates than can be counted.
 index to_updates(Length length, index updates_per_epoch, std::string_view option);
 
-/// Where a run ends, and how far along it is. A run that ends by updates or epochs is a function of
-/// its options alone; one that ends by hours depends on the machine, and so do its learning rates
-/// and its bits.
+/// When a run ends, and which share of it is done. A run that ends by updates or epochs depends on
+/// its options alone. If it ends by hours, its learning rates and its bits depend on the machine
+/// too.
 class Horizon {
  public:
   Horizon(Length stop_after, index updates_per_epoch);
@@ -34,7 +34,7 @@ class Horizon {
   /// Share of the run that is done after `step` updates which took `seconds`; 1 at the end.
   double fraction(index step, double seconds) const;
   bool in_hours() const { return updates_ == 0; }
-  /// Updates in the whole run; 0 where it ends by hours.
+  /// Updates in the whole run; 0 if it ends by hours.
   index updates() const { return updates_; }
 
  private:

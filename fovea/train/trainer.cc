@@ -22,7 +22,8 @@ index interval(const std::string& text, index updates_per_epoch, std::string_vie
   return to_updates(parse_length(text, option), updates_per_epoch, option);
 }
 
-// Means are taken over whole epochs where epochs are counted, else between evaluations.
+// The window of the mean training loss, in updates: an epoch if the run is counted in epochs, else
+// the interval between evaluations.
 index window_length(const TrainOptions& options, index updates_per_epoch) {
   const bool epochs = parse_length(options.stop_after, "--stop-after").unit == LengthUnit::kEpochs;
   return epochs ? updates_per_epoch
@@ -80,7 +81,7 @@ TrainResult Trainer::run() {
                                .gradient_scale = clip_scale(norm, options.clip)});
     record({loss, lr, norm, monotonic_seconds() - begin, targets});
   }
-  // The evaluation that is due at the end belongs to the run: stopped in it, it is not complete.
+  // The evaluation at the end is part of the run: if it was interrupted, the run counts as stopped.
   const bool evaluated = !objective_.has_validation() || state_.evaluated_step == state_.step;
   return {state_, !(finished() && evaluated), process_tokens_, process_step_seconds_};
 }
@@ -89,7 +90,7 @@ double Trainer::seconds() const { return seconds_before_ + monotonic_seconds() -
 
 void Trainer::look_at_the_clock() { fraction_done_ = horizon_.fraction(state_.step, seconds()); }
 
-// A function of the step, except at the end: what is due there is due whatever the step.
+// Depends on the step only, except at the end of the run, where everything is due.
 bool Trainer::due(index every, index done_at) const {
   return state_.step > 0 && state_.step != done_at && (state_.step % every == 0 || finished());
 }
@@ -136,9 +137,9 @@ void Trainer::record(const Update& update) {
 
 UpdateRecord Trainer::describe(const Update& update) const {
   const auto n = std::min<std::size_t>(static_cast<std::size_t>(state_.step), recent_.size());
-  // Before 16 updates the rest of the ring is zero.
+  // Before update 16 the rest of recent_ is zero.
   const double recent = std::accumulate(recent_.begin(), recent_.end(), 0.0);
-  // Evaluations and saves so far are in the time, so they are in the estimate.
+  // The time so far includes evaluations and saves, so the estimate does too.
   const double share = fraction_done_ - first_fraction_;
   const double here = seconds() - seconds_before_;
   return {.step = state_.step,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recipe by which a model is improved. It knows parameters and losses, not models or data.
+// The training loop. It works with parameters and losses only; the Objective knows the model and
+// the data.
 #pragma once
 
 #include <array>
@@ -20,44 +21,45 @@
 
 namespace fovea {
 
-/// What is trained. All it does is a function of the update's number and the parameters, so that a
-/// run can go on from any step.
+/// What is trained. Its results depend only on the update's number and the parameters, so a run can
+/// go on from any step.
 class Objective {
  public:
   virtual ~Objective() = default;
 
-  /// At fixed addresses, always in the same order.
+  /// Their addresses and order must not change.
   virtual std::span<Parameter* const> parameters() = 0;
   virtual index updates_per_epoch() const = 0;
 
-  /// Chooses what update number `update` (from 0) is made of; returns how many targets it has.
+  /// Prepares the batches of update number `update` (from 0); returns how many targets they have.
   virtual index begin_update(index update) = 0;
-  /// What batch number `batch` of this update adds to the update's loss, the mean over all its
-  /// targets.
+  /// Computes what batch number `batch` adds to the loss of the update, which is the mean over all
+  /// its targets.
   virtual double forward(index batch) = 0;
   /// Adds the gradient of what forward returned to the gradients of the parameters.
   virtual void backward() = 0;
 
   virtual bool has_validation() const = 0;
-  /// The exact mean loss over the validation set; nothing if `interrupted` began to say true.
+  /// The exact mean loss over the validation set; nothing if `interrupted` returned true meanwhile.
   virtual std::optional<double> validate(const std::function<bool()>& interrupted) = 0;
 };
 
 enum class Request { kNone, kSave, kStop };
 
-/// Who watches. Called by the thread that trains, between the parts of a step.
+/// Receives the events of a training. It is called by the training thread, between the parts of a
+/// step.
 class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;
 
   virtual void begins(const RunState&) {}
-  /// Something that a user may want to know, such as a damaged checkpoint that was passed over.
+  /// Something that a user may want to know, such as a damaged checkpoint that was skipped.
   virtual void noticed(const std::string& /*what*/) {}
   virtual void updated(const UpdateRecord&, double /*fraction_done*/) {}
   virtual void evaluation_begins(index /*step*/) {}
   virtual void evaluated(const EvaluationRecord&) {}
   virtual void saved(index /*step*/, const std::filesystem::path& /*checkpoint*/) {}
-  /// kSave is asked for once, kStop from then on.
+  /// kSave asks for a checkpoint; kStop for a checkpoint and the end of the training.
   virtual Request request() { return Request::kNone; }
 };
 
@@ -65,7 +67,7 @@ struct TrainerSetup {
   TrainOptions options;
   std::filesystem::path folder;  ///< of the run; exists
   RunIdentity identity;
-  std::vector<NamedFile> attachments;  ///< files that every checkpoint holds, too
+  std::vector<NamedFile> attachments;  ///< files that are added to every checkpoint
 };
 
 struct TrainResult {
@@ -75,23 +77,24 @@ struct TrainResult {
   double process_step_seconds = 0;
 };
 
-/// What the run of a checkpoint is made of. Throws kModelDamaged.
+/// The identity of the run that wrote a checkpoint. Throws kModelDamaged.
 RunIdentity identity_of(const Checkpoint& checkpoint);
 
-/// Where it stands there. Throws kModelDamaged.
+/// The state of the run in a checkpoint. Throws kModelDamaged.
 RunState state_of(const Checkpoint& checkpoint);
 
-/// What follows a checkpoint that a run goes on from.
+/// How a resumed run relates to what the run did after the checkpoint before.
 enum class Future {
-  kSame,   ///< what followed before, in the same bits
-  kOther,  ///< other options, or an older checkpoint: what came after it is given up
+  kSame,   ///< it repeats that, with the same bits
+  kOther,  ///< it differs (other options, an older checkpoint): what came after is removed
 };
 
-/// Trains in a run folder, whose lock the caller holds where others could train there, too:
-///   model.safetensors   the parameters with the lowest validation loss; the last ones where there
-///                       is no validation. Replaced by one rename.
+/// Trains in a run folder and writes the files below. The caller holds the lock of the folder if
+/// another process could train there:
+///   model.safetensors   the parameters with the lowest validation loss; the last ones if there
+///                       is no validation. One rename replaces the file.
 ///   metrics.jsonl       see History
-///   loss.svg            the same as curves, drawn again after every evaluation and checkpoint
+///   loss.svg            the same as curves, redrawn after every evaluation and checkpoint
 ///   checkpoints/step-N  parameters, moments, state: a resumed run ends with the same bits as one
 ///                       that was never interrupted
 class Trainer {
@@ -100,19 +103,19 @@ class Trainer {
   Trainer(const Context& context, Objective& objective, TrainingObserver& observer,
           TrainerSetup setup);
 
-  /// Goes on from the newest whole checkpoint of the run, or from update 0 if none was due yet, and
-  /// removes older ones than options.keep says.
-  /// Throws kModelDamaged, and kConfig where model, text or tokenizer are not the same any more;
-  /// another instruction set or version is only noticed.
+  /// Goes on from the newest intact checkpoint of the run, or from update 0 if it has none, and
+  /// removes those older than the newest options.keep.
+  /// Throws kModelDamaged, and kConfig if model, text or tokenizer have changed. Another
+  /// instruction set or version is only reported to the observer.
   void resume();
-  /// The same from this checkpoint. kOther: later checkpoints are removed (kWrite if they cannot
-  /// be), and so is a model of a later update. Where the model that was the best is lost, that of
-  /// the checkpoint takes its place, and the search for the best begins anew.
+  /// The same from this checkpoint. kOther also removes later checkpoints (kWrite if that fails)
+  /// and a best model of a later update. If the best model is lost, the model of the checkpoint
+  /// replaces it, and the search for the best starts again.
   void resume(const Checkpoint& checkpoint, Future future = Future::kSame);
 
-  /// To the end of the run, or until the observer asks to stop. Throws kDiverged, before anything
-  /// is changed by it, where a loss or the gradient is not finite; kWrite and kDiskFull, also where
-  /// the folder is moved or removed meanwhile.
+  /// Trains to the end of the run, or until the observer asks to stop. Throws kDiverged if a loss
+  /// or the gradient is not finite, before the parameters change; kWrite (also if the folder is
+  /// moved or removed meanwhile) and kDiskFull.
   TrainResult run();
 
   const RunState& state() const { return state_; }
@@ -147,13 +150,13 @@ class Trainer {
   const Horizon horizon_;
   const index eval_every_, save_every_, window_;
   Optimizer optimizer_;
-  std::optional<History> history_;  // since run() or restore() began
+  std::optional<History> history_;  // set by run() or resume()
   RunState state_;
-  std::array<double, 16> recent_{};  // of step s at s % 16
+  std::array<double, 16> recent_{};  // loss of step s at s % 16
 
   double started_;             // clock
   double seconds_before_ = 0;  // of earlier processes
-  double fraction_done_ = 0;   // when this step began: one answer for all of the step
+  double fraction_done_ = 0;   // when this step began; constant during the step
   double first_fraction_ = 0;
   index saved_step_ = -1;
   bool save_requested_ = false, stop_requested_ = false;

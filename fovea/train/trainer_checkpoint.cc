@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run leaves on the disk, and how it goes on from there.
+// The Trainer's checkpoints: saving and resuming.
 #include <algorithm>
 #include <new>
 #include <optional>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kOptimizerFile = "optimizer.safetensors";
 constexpr std::string_view kStateFile = "state.json";
-// A parameter's name holds no slash, so no parameter is called so.
+// Names of parameters hold no slash, so none equals this name.
 constexpr std::string_view kRecentLosses = "trainer/recent_losses";
 
 struct StateFile {
@@ -35,7 +35,8 @@ struct StateFile {
   }
 };
 
-// A changed state.json may have a valid checksum.
+// The checksum does not prove that the values make sense: state.json may have been changed together
+// with it.
 void check_state(const RunState& state, const std::string& where) {
   const auto require = [&](bool holds, std::string_view name, auto value, std::string_view wanted) {
     if (holds) return;
@@ -60,12 +61,12 @@ StateFile state_file_of(const Checkpoint& checkpoint) {
   return stored;
 }
 
-// The update that the model in a run folder is of; nothing if there is none that is whole.
+// The update of the model in a run folder; nothing if there is no intact model.
 std::optional<index> step_of_model(const std::filesystem::path& folder) {
   try {
     return update_of(read_model_weights(folder), folder);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::kOutOfMemory) throw;  // which says nothing about the model
+    if (error.code() == ErrorCode::kOutOfMemory) throw;  // the model may be intact
     return std::nullopt;
   }
 }
@@ -76,8 +77,8 @@ RunIdentity identity_of(const Checkpoint& checkpoint) { return state_file_of(che
 
 RunState state_of(const Checkpoint& checkpoint) { return state_file_of(checkpoint).state; }
 
-// Whoever has moved the folder shall not find another one begun in its place. It may be moved
-// meanwhile, too: that is then what is wrong.
+// If the folder was moved, nothing is written at its old path. It may also be moved during the
+// write: then that is reported as the error.
 void Trainer::write_in_folder(const std::function<void()>& write) const {
   const auto require_folder = [&] {
     if (folder_.is_in_place()) return;
@@ -107,7 +108,7 @@ void Trainer::draw_curve() {
       [&] { write_file_atomically(setup_.folder / "loss.svg", loss_curve(*history_)); });
 }
 
-// The model comes first: a checkpoint of the last step says that nothing is left to do.
+// The model is written first: a run that finds the checkpoint of the last step does nothing more.
 void Trainer::save() {
   const bool best_is_kept = objective_.has_validation() && state_.best_step >= 0;
   if (!best_is_kept) write_model();
@@ -175,7 +176,7 @@ void Trainer::resume(const Checkpoint& checkpoint, Future future) {
   started_ = monotonic_seconds();
   look_at_the_clock();
   first_fraction_ = fraction_done_;
-  // A kill between any two of these leaves what the next resume mends.
+  // If the process is killed between any two of these steps, the next resume repairs the folder.
   keep_a_model(future);
   if (future == Future::kOther) {
     remove_checkpoints_after(checkpoints_of(setup_.folder), state_.step);
@@ -187,9 +188,9 @@ void Trainer::resume(const Checkpoint& checkpoint, Future future) {
   }
 }
 
-// The best model is written before any checkpoint that knows of it. So one that is older is not the
-// best one any more; and one that is younger than the checkpoint will be made again, unless the
-// future is another.
+// The best model is written before any checkpoint that records it. So a model that is older than
+// best_step is not the best one: the best is lost. A model that is newer than the checkpoint will
+// be made again, unless the run goes on differently (kOther).
 void Trainer::keep_a_model(Future future) {
   const std::optional<index> step = step_of_model(setup_.folder);
   const bool lost = !step || *step < state_.best_step;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory: what is foreseen before a run is what the run takes, and too much is refused.
 
-tests/long/test_memory.py has larger models and a text of 200 MB.
+tests/long/test_large_memory.py has larger models and a text of 200 MB.
 """
 
 import re

@@ -28,7 +28,7 @@ void BiasPart<T>::pull(const TileSite& site, const TileRows<T>& rows, const Scor
   for (index r = 0; r < site.queries; ++r) {
     for (index c = 0; c < site.keys; ++c) {
       T& dscore = dscores.at(r, c);
-      // A dropped score is skipped, not multiplied by 0: its value may be anything.
+      // A masked score is skipped, not multiplied by 0: it may be NaN or infinite.
       if (dscore == T{0}) continue;
       const T score = needs_scores() ? scores.at(r, c) : T{0};
       dscore = pull_one(site.at(r, c), rows.at(r, c), score, dscore, gradients.at(r, c));

@@ -17,7 +17,7 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A tile as it lies in memory: its diagonal n is where column - row = n - (rows - 1).
+// Adds values[n] to diagonal n of a tile, where column - row = n - (rows - 1).
 template <class T>
 void AddDiagonals(Rows<T> tile, const T* values) {
   for (index r = 0; r < tile.rows; ++r) {
@@ -40,9 +40,9 @@ HWY_INLINE Vector<double> LoadDoubles(const T* p) {
   }
 }
 
-// One row after another would add vectors that overlap those just stored by all but one value. Rows
-// that lie a vector's length apart move by whole vectors: their sums meet in whole vectors, and
-// only these few sums are shifted against each other.
+// Adding one row after another would load vectors that overlap the vectors just stored, which
+// stalls. Instead, rows that are one vector length apart are summed: their diagonals are shifted by
+// whole vectors. Only these few sums are then shifted against each other.
 template <class T>
 void SumDiagonals(Rows<const T> tile, double* sums) {
   constexpr Tag<double> d;
@@ -118,7 +118,7 @@ void add_by_distance(const TileSite& site, const T* values, const ScoreTile<T>& 
   if (tile.lanes == TileLanes::kKeys) {
     return add_diagonals(tile.rows(site), values);
   }
-  // Along a row of queries the distance falls.
+  // With queries in the lanes, the distance decreases along a row.
   const index count = distances_of(site).count;
   Scratch scratch;
   T* const reversed = scratch.allocate<T>(count);

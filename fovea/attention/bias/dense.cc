@@ -28,13 +28,13 @@ HWY_INLINE void AddRow(const T* from, index n, T* to) {
   });
 }
 
-// to += from. Rows of `to` may be one and the same.
+// to += from. The rows of `to` may all be the same row.
 template <class T>
 void AddRows(Rows<const T> from, Rows<T> to) {
   for (index r = 0; r < from.rows; ++r) AddRow(from[r], from.columns, to[r]);
 }
 
-// to += the transpose of from, a few columns at a time: what was turned is still in L1.
+// to += the transpose of from, a few columns at a time, so that the transposed part is still in L1.
 template <class T>
 void AddTransposed(Rows<const T> from, Rows<T> to) {
   constexpr index kColumns = 16;
@@ -89,15 +89,16 @@ T& entry(const ScoreView<T>& view, const ScoreSite& site) {
   return view.at(sequence.batch, site.head, sequence.query_row + site.i, sequence.key_row + site.j);
 }
 
-// Entries of a tile, a row for each query; a broadcast row is there for each of them.
+// The entries of a tile, one row for each query; with a broadcast row, the same row for each.
 template <class T>
 Rows<T> entries(const ScoreView<T>& view, const TileSite& site) {
   return {&entry(view, site.at(0, 0)), site.queries, site.keys,
           view.queries == 1 ? 0 : view.query_stride};
 }
 
-// A larger gradient has left the caches when the first tile adds to it. Of short rows, too much is
-// head and tail.
+// A gradient larger than this is cleared past the caches, as it would have left them before the
+// first tile adds to it. Rows shorter than this are not: too much of them lies before or after
+// whole cache lines.
 constexpr double kMostBytesOfCaches = 8 << 20, kFewBytesOfARow = 1 << 10;
 
 }  // namespace
@@ -135,7 +136,7 @@ void Dense<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTi
   add_rows(dscores.rows(site), entries(dvalues_, site));
 }
 
-// One row for all queries stays near by itself.
+// One row for all queries stays in the cache without a prefetch.
 template <class T>
 void Dense<T>::expect_apply(const TileSite& site, Prefetch& ahead) const {
   if (values_.queries > 1) ahead.add_soon(entries(values_, site));

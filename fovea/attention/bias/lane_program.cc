@@ -78,7 +78,7 @@ void LaneProgram::find_readers(const LaneTape& tape) {
   }
 }
 
-// tanh(s / 30) is one step.
+// Merges a factor into the step that uses it: tanh(s / 30) becomes one step.
 void LaneProgram::join_factors(const LaneTape& tape) {
   for (int n = 0; n <= last_; ++n) {
     const TapeStep& step = tape.step(n);
@@ -147,7 +147,7 @@ void LaneProgram::add(const LaneTape& tape, int n) {
   if (last_reader_[at(n)] == n) release(n);
 }
 
-// A strip may be written by the step that is the last to read it.
+// A step may overwrite a strip if it is the last step that reads it.
 std::int16_t LaneProgram::operand(const LaneTape& tape, int reader, int n) {
   const bool is_last = last_reader_[at(n)] == reader && !released_[at(n)];
   if (is_last && !tape.step(n).known) release(n);
@@ -164,7 +164,7 @@ std::int16_t LaneProgram::strip_for(const LaneTape& tape, int n) {
   if (op == TapeOp::kScore || op == TapeOp::kDscore) return strip_[at(n)];
   if (op == TapeOp::kPull && last_reader_[at(n)] == n) return kNone;
   if (n == result_step_ && !tape.step(n).known) {
-    // dscore lies there until it has been read.
+    // The strip kValues holds dscore until the last step that reads it.
     const bool is_free =
         dscore_step_ == kNone || released_[at(dscore_step_)] || last_reader_[at(dscore_step_)] <= n;
     if (is_free) return kValues;

@@ -12,8 +12,8 @@
 
 namespace fovea {
 
-// Returns the step that is the result. An exception is the function's own, unless it computed with
-// a number that is no score of the call.
+// Returns the step of the result. An exception of the function is passed on, unless the function
+// computed with a number that is no score of the call.
 template <class T>
 int RecordedFunction<T>::record(LaneTape& tape, const Sequence& sequence, index head) const {
   try {
@@ -44,7 +44,7 @@ void RecordedFunction<T>::pull(const TileSite& site, const TileRows<T>& rows,
   const int result = record(tape, site.sequence, site.head);
   const int of_score = tape.is_valid() ? tape.differentiate(result) : 0;
   if (!tape.is_valid()) return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
-  // Numbers may have the same sum.
+  // Several learned numbers may have the same sum.
   std::array<int, LaneTape::kMostKnown> steps;
   int* end = steps.data();
   for (const KnownGradient& known : tape.known_gradients()) {

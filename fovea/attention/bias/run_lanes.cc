@@ -13,11 +13,11 @@
 //
 #include "fovea/simd/simd-inl.h"
 
-// A step runs over a strip of up to 512 values, some rows of the tile one after another: long
-// enough that choosing the step costs little, short enough that the strips of a program lie in L1.
-// It reads one or two strips and writes one, at about two cycles a vector of AVX-512: that is what
-// a step costs, but for exp, tanh (25 cycles) and division, and log, sin and cos, which are the C
-// library's, a lane at a time.
+// A step runs over a strip of up to 512 values: some rows of the tile, one after another. That is
+// long enough to make the dispatch of the step cheap, and short enough to keep the strips of a
+// program in L1. A step reads one or two strips and writes one, in about two cycles per vector of
+// AVX-512. Slower are exp and tanh (25 cycles), division, and log, sin and cos, which call the C
+// library for each lane.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
@@ -33,7 +33,7 @@ struct StripPart {
   index size() const { return rows * width; }
 };
 
-// Numbers with a value for each diagonal, column - row = 1 - rows, ... of the tile.
+// Values for each diagonal of the tile: column - row = 1 - rows, ...
 template <class T>
 struct Diagonals {
   Scratch scratch;
@@ -79,7 +79,7 @@ struct Run {
   }
 };
 
-// Beyond the columns there are zeros.
+// Reads rows into a strip and fills it with zeros beyond the columns.
 template <class T>
 void Read(Rows<const T> rows, const StripPart& part, T* strip) {
   constexpr Tag<T> d;
@@ -160,8 +160,8 @@ void Run<T>::Unary(const LaneStep& step, index n) const {
   }
 }
 
-// Products with 0 where the left side is 0, whatever the right side is. Eq, not Ne, which some
-// instruction sets answer with no for a NaN: that one is passed on.
+// a * b, but 0 where a is 0, even if b is NaN or infinite. It uses Eq and not Ne, which is false
+// for NaN on some instruction sets: a NaN in a must be passed on.
 template <class D, class V>
 HWY_INLINE V PullProduct(D d, V a, V b) {
   return hn::IfThenZeroElse(hn::Eq(a, hn::Zero(d)), hn::Mul(a, b));
@@ -297,7 +297,7 @@ void RunDiagonals(const LaneProgram& program, const LaneTile<T>& tile, Diagonals
                         tile.lanes,
                         tile.query - (queries ? rows - 1 : 0),
                         tile.key - (queries ? 0 : rows - 1)};
-  double nothing = 0;  // to which no diagonal adds; a null pointer worries clang-tidy
+  double nothing = 0;  // never added to; clang-tidy warns about a null pointer
   Run<T> run{program, row, to, {}, &nothing};
   for (index n = 0; n < program.strips(); ++n) run.strips[n] = strips + n * length;
   for (const LaneStep& step : program.steps()) run.Step(step, {0, 1, 0, length, length});

@@ -10,7 +10,7 @@ namespace fovea::bias {
 
 namespace {
 
-/// Rows x, and the factor with which they are scale * q.
+/// Rows x and a factor, such that factor * x = scale * q.
 template <class T>
 std::pair<Rows<const T>, T> scaled(const TileRows<T>& rows) {
   if (rows.scaled_q.data != nullptr) return {rows.scaled_q, T{1}};

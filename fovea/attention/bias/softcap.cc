@@ -28,8 +28,8 @@ void CapRows(Rows<T> scores, T cap) {
 }
 
 // d / ds of cap tanh(s / cap) is 1 - tanh^2, and that is 4 u / (1 + u)^2 with u = exp(-2 |s| /
-// cap): no difference of two numbers that are nearly 1. A gradient of 0 may stand for a score that
-// the mask drops, which may be anything.
+// cap): no difference of two numbers that are nearly 1. Where the gradient is 0, the score may be
+// masked, and then it may be NaN or infinite.
 template <class T>
 void PullRows(Rows<const T> scores, T cap, Rows<T> gradients) {
   for (index r = 0; r < scores.rows; ++r) {

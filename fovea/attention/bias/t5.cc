@@ -33,7 +33,7 @@ index bucket_one_way(index n, index buckets, index max_distance) {
   return std::min(buckets - 1, exact + static_cast<index>(step));
 }
 
-// The shortest distance of each bucket; of one that is left out, that of the next.
+// The shortest distance of each bucket; for an empty bucket, that of the next one.
 std::vector<index> first_distances(index buckets, index max_distance) {
   std::vector<index> first;
   for (index bucket = 0; bucket < buckets; ++bucket) {

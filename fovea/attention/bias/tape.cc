@@ -63,7 +63,7 @@ double in_precision(double x, bool single) {
   return single ? static_cast<double>(static_cast<float>(x)) : x;
 }
 
-// As the call's own type computes it.
+// Evaluates a step in the precision of the call.
 double evaluate(TapeOp op, double a, double b, double c, bool single) {
   return in_precision(evaluate_exactly(op, in_precision(a, single), in_precision(b, single),
                                        in_precision(c, single)),
@@ -73,7 +73,7 @@ double evaluate(TapeOp op, double a, double b, double c, bool single) {
 double tanh_slope(double t) { return 1 - t * t; }
 double select(bool condition, double a, double b) { return condition ? a : b; }
 
-// What an operand gives to the result: the numbers are double, or Traced.
+// The operands of a step, as double or Traced.
 template <class Number>
 struct Operands {
   Number a, b, c;
@@ -154,7 +154,7 @@ TracedBool::operator bool() const {
   return step.known ? step.value != 0 : answer_.tape_->branch(answer_.step_);
 }
 
-// Equal steps are one.
+// Adds a step to the tape. If an equal step exists, returns that one.
 Traced LaneTape::add(const TapeStep& step) {
   const auto key = [](const TapeStep& s) {
     return std::tie(s.op, s.a, s.b, s.c, s.value, s.of_i, s.of_j, s.constant);
@@ -221,7 +221,7 @@ Traced LaneTape::record(TapeOp op, const Traced& a, const Traced& b, const Trace
   if ((adds && is_constant(b, 0)) || (multiplies && is_constant(b, 1))) return a;
   if (op == TapeOp::kSub && is_constant(b, 0)) return a;
   if (op == TapeOp::kDiv && !known && is_known(b) && has_exact_inverse(b.value_)) {
-    return a * (1 / b);  // several times as fast
+    return a * (1 / b);  // several times faster
   }
   TapeStep step = known_step(op, value);
   step.known = known;
@@ -263,7 +263,8 @@ void LaneTape::give_up() {
   }
 }
 
-// The gradient of a step: `scale` times `value`. Scales are multiplied at once; lanes see the last.
+// The gradient of a step is `scale` times `value`. Constant scales are multiplied while recording;
+// the lanes only use the final one.
 struct LaneTape::Adjoint {
   bool exists;
   double scale;
@@ -275,7 +276,7 @@ Traced LaneTape::scaled(const Adjoint& adjoint) {
   return record(TapeOp::kPull, number(adjoint.value), adjoint.scale, {});
 }
 
-// What a step gives to one that it reads: `by` times its own.
+// Adds `by` times the gradient `from` of a step to the gradient of step `to`, which it reads.
 void LaneTape::give(Adjoint* adjoints, int to, const Traced& by, const Adjoint& from) {
   if (!step(to).matters || is_constant(by, 0)) return;
   Adjoint given = from;

@@ -10,7 +10,7 @@ namespace fovea {
 
 namespace {
 
-// A bool is a byte that is 0 or 1, and any object may be read as bytes.
+// Views bools as bytes: a bool is one byte, 0 or 1, and C++ allows reading any object as bytes.
 ScoreView<const std::uint8_t> bytes_of(const ScoreView<const bool>& v) {
   static_assert(sizeof(bool) == 1);
   return {reinterpret_cast<const std::uint8_t*>(v.data),

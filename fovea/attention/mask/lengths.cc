@@ -22,7 +22,8 @@ void check_lengths(std::string_view which, Vec<const std::int32_t> lengths, inde
 
 }  // namespace
 
-// A sequence is cut to its length by limit() before any tile is made, so no tile reaches beyond.
+// limit() cuts a sequence to its length before any tile is made, so no tile reaches beyond the
+// length.
 bool KeyLengths::keeps(const ScoreSite& site) const {
   return site.j < lengths_[site.sequence.batch];
 }

@@ -19,7 +19,7 @@ void apply_by_definition(const MaskPart& mask, const TileSite& site, const Score
   }
 }
 
-// What two parts leave; never less than nothing.
+// The overlap of two ranges; empty if they do not meet.
 std::pair<index, index> overlap(std::pair<index, index> a, std::pair<index, index> b) {
   const index begin = std::max(a.first, b.first);
   return {begin, std::max(begin, std::min(a.second, b.second))};

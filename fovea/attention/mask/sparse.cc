@@ -12,7 +12,7 @@ namespace fovea {
 
 namespace {
 
-// The distances of a tile: every one from `low` to `high` is that of some score.
+// The range of distances j - p in a tile. Each distance from `low` to `high` occurs.
 struct Distances {
   index low, high;
 
@@ -26,8 +26,8 @@ index checked_rate(std::string_view mask, index rate) {
   return rate;
 }
 
-// Along the lanes of a tile the distance rises (keys) or falls (queries) by one: every row reads a
-// stretch of one list.
+// Along the lanes of a tile the distance increases (keys) or decreases (queries) by one, so every
+// row reads a part of one list.
 template <class T>
 void keep_distances(const DistanceMask& mask, const TileSite& site, const ScoreTile<T>& tile) {
   const Distances distances(site);

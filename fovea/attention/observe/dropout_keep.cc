@@ -20,7 +20,7 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Bit r of word c: does dropout keep the r-th query and c-th key of the tile?
+// Bit r of word c is 1 if dropout keeps the r-th query and c-th key of the tile.
 void KeptBits(const Dropout& dropout, const TileSite& site, std::uint64_t* bits) {
   const DropoutRule rule = dropout_rule(dropout);
   std::fill_n(bits, site.keys, rule.active() ? std::uint64_t{0} : ~std::uint64_t{0});

@@ -120,9 +120,9 @@ void Entropy<T>::row(const ObservedRow<T>& row) const {
   this->at(row.sequence, row.head, row.i) = entropy;
 }
 
-// With p = exp(s - m), l the sum of p, and L what they are divided by (l, or more with a sink), the
-// entropy is (l log L - E) / L, where E is the sum of p (s - m). When m grows by d, each p is worth
-// exp(-d) of what it was, and each s - m is less by d.
+// With p = exp(s - m), l the sum of p, and L their divisor (l, plus the sink's part), the entropy
+// is (l log L - E) / L, where E is the sum of p (s - m). When m grows by d, each p is multiplied by
+// exp(-d), and each s - m decreases by d.
 enum EntropyState { kE, kMaximum, kSum };
 
 template <class T>
@@ -145,7 +145,7 @@ void Entropy<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
 
 namespace {
 
-// Where a sink lies so far above m that L overflows, log L is sink - m to the last digit.
+// If the sink is so far above m that L overflows, log L equals sink - m up to rounding.
 template <class T>
 T entropy_of(const ObservedQueries<T>& queries, index r, T E) {
   const T sum = queries.sum[r], total = queries.total(r);
@@ -186,7 +186,7 @@ void Maximum<T>::finish(const ObservedQueries<T>& queries, Rows<const T>) const 
     const T sum = queries.sum[r];
     T& largest = this->at(queries.sequence, queries.head, queries.query + r);
     largest = queries.maximum[r];
-    // A score may be the lowest number itself; softmax then counts it in its sum.
+    // A score may equal the lowest number; with softmax the sum is then not 0.
     const bool none = largest == std::numeric_limits<T>::lowest();
     if (none && (!queries.norm.is_softmax() || sum == T{0})) {
       largest = -std::numeric_limits<T>::infinity();

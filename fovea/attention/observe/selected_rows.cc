@@ -100,13 +100,13 @@ void SelectedRows<T>::clear() const {
   fill(weights_, T{0});
 }
 
-// The first query of the tile that is chosen, if one is.
+// The first chosen query of the tile, if there is one.
 template <class T>
 index SelectedRows<T>::first_chosen(const ObservedQueries<T>& queries) const {
   return std::max<index>(0, begin_ - queries.sequence.query_row - queries.query);
 }
 
-// The rows of those that are, from there on, with a column for each key of the sequence.
+// The result rows of the chosen queries, with a column for each key of the sequence.
 template <class T>
 Rows<T> SelectedRows<T>::chosen(const ObservedQueries<T>& queries) const {
   const Sequence& sequence = queries.sequence;
@@ -117,8 +117,8 @@ Rows<T> SelectedRows<T>::chosen(const ObservedQueries<T>& queries) const {
           last - first, sequence.keys, weights_.query_stride};
 }
 
-// Scores go where the weights belong. The state is the key up to which they are there: where the
-// mask has kept no key of a tile, it is not seen.
+// Scores are first stored where the weights belong. The state is the key up to which they are
+// stored: a tile of which the mask keeps no key is not observed.
 template <class T>
 void SelectedRows<T>::start(Rows<T> state) const {
   state[0][0] = state_from_index<T>(0);

@@ -23,9 +23,9 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Puts a score where it belongs in each lane of the state: [K] scores, descending, above [K] keys;
-// behind those that are equal, whose keys are smaller. What is not larger than the last one falls
-// out again. Every step is taken: where a loop could end earlier is what no processor foresees.
+// Inserts a score into each lane of the state: [K] scores in descending order, above [K] keys. It
+// goes after equal scores, whose keys are smaller. A score that is not larger than the last one is
+// dropped. The loop always runs to its end: an early exit would be mispredicted.
 template <class T>
 HWY_INLINE void Insert(Vector<T> score, T key, T* lane, Rows<T> state) {
   constexpr Tag<T> d;
@@ -49,8 +49,8 @@ HWY_INLINE void Insert(Vector<T> score, T key, T* lane, Rows<T> state) {
   hn::Store(hn::IfThenElse(larger, keys, key_here), d, lane + to_keys);
 }
 
-// Nearly every score of a long row is smaller than the K-th so far, which is at hand: one
-// comparison for a vector of queries.
+// Nearly every score of a long row is smaller than the K-th so far, so one comparison for a vector
+// of queries rejects it.
 template <class T>
 void TakeLarger(const ObservedTile<T>& tile, Rows<T> state) {
   constexpr Tag<T> d;
@@ -92,7 +92,7 @@ void TopK<T>::write(const Sequence& sequence, index head, index i, index n, inde
 template <class T>
 void TopK<T>::row(const ObservedRow<T>& row) const {
   std::vector<index> order;
-  // Of a score that has overflowed there is no softmax either.
+  // With an infinite or NaN score the weights of softmax are NaN.
   const bool poisoned = std::any_of(row.scores.begin(), row.scores.end(), [](T score) {
     return std::isnan(score) || score == std::numeric_limits<T>::infinity();
   });

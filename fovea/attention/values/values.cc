@@ -40,7 +40,7 @@ void ValuePart<T>::pull_weights(const TileSite& site, Rows<const T> d_o, T facto
   for (index r = 0; r < site.queries; ++r) {
     for (index j = 0; j < site.keys; ++j) {
       vector(site.at(r, j), c);
-      double sum = 0;  // it is to cancel against d_o . o
+      double sum = 0;  // in double, as it must cancel against d_o . o
       for (index n = 0; n < c.size; ++n) {
         sum += static_cast<double>(d_o[r][n]) * static_cast<double>(c[n]);
       }

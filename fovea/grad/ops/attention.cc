@@ -8,7 +8,7 @@ namespace fovea {
 
 namespace {
 
-// One call, in numbers and views: what forward and backward share.
+// One call of the operator, in numbers and views, for forward and backward.
 struct Call {
   AttentionOperands in;
   AttentionOptions options;
@@ -19,7 +19,7 @@ struct Call {
   index Dv() const { return in.v.columns() / G; }
 };
 
-// The columns of a row are heads side by side: a head is a stride, never a copy.
+// A row holds the heads side by side, so a head is a strided view and is not copied.
 template <class T>
 View<T> heads_of(Rows<T> x, index heads) {
   const index width = x.columns / heads;
@@ -69,7 +69,8 @@ Call checked_call(const AttentionOperands& in, const AttentionOptions& options) 
   return {in, options, G};
 }
 
-// The operator overwrites its gradients: one that is to be added to goes through scratch memory.
+// The operator overwrites its gradients. A gradient that is to be added to is computed in scratch
+// memory first.
 template <class T>
 GradientOut<T> detour(Scratch& scratch, const GradientOut<T>& out) {
   if (!out || out.store == Store::kWrite) return out;

@@ -16,7 +16,7 @@ void for_each_part(std::span<const Variable> parts, Rows<T> y, F&& f) {
   }
 }
 
-// The operands, where the closure finds them after the call.
+// A copy of the operands that lives until the tape is reset, for the closure.
 std::span<const Variable> kept(Tape& tape, std::span<const Variable> parts) {
   auto* copy = tape.saved<Variable>(static_cast<index>(parts.size()));
   std::uninitialized_copy(parts.begin(), parts.end(), copy);
@@ -25,7 +25,7 @@ std::span<const Variable> kept(Tape& tape, std::span<const Variable> parts) {
 
 }  // namespace
 
-// The tape itself knows that parts share the gradient of the whole: nothing has to flow.
+// The gradients of the parts are columns of the gradient of the whole, so no closure is recorded.
 std::span<const Variable> split_columns(Tape& tape, Variable x, std::span<const index> widths) {
   return tape.split(x, widths);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ops share.
+// Helpers of the ops.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-/// Error(kShape) unless `x` is there, [rows, columns], and of the op's type.
+/// Throws Error(kShape) unless `x` is defined, has the shape [rows, columns] and the op's type.
 inline void check_operand(std::string_view op, std::string_view name, Variable x, index rows,
                           index columns, DType dtype) {
   check(x.defined(), "{}: {} is missing", op, name);
@@ -26,7 +26,8 @@ inline void check_vector(std::string_view op, std::string_view name, Variable x,
   if (x.defined()) check_operand(op, name, x, 1, size, dtype);
 }
 
-/// The gradient of x for kernels that only know how to add: zero if nothing is there yet.
+/// The gradient of x for kernels that can only add to it: filled with zeros if nothing was written
+/// yet.
 template <class T>
 GradientOut<T> gradient_to_add_to(Tape& tape, Variable x) {
   const GradientOut<T> dx = tape.gradient_for<T>(x);
@@ -34,8 +35,8 @@ GradientOut<T> gradient_to_add_to(Tape& tape, Variable x) {
   return dx;
 }
 
-/// Whether products of `rows` rows read a weight where it lies: one that every step changes is not
-/// worth a packed copy for few rows, even if micro-batches share it.
+/// Whether products of `rows` rows read a weight in place. Training changes the weight at every
+/// step, so a packed copy does not pay off for few rows, even if micro-batches share it.
 inline bool reads_in_place(const Tape& tape, index rows) {
   return tape.mode() == TapeMode::kTrain && rows <= kRowsInPlace;
 }
@@ -50,7 +51,7 @@ void pass_on(const Context& context, Rows<const T> dy, const GradientOut<T>& dx)
     copy_rows(context, dy, dx.rows);
 }
 
-/// dx = dy or dx += dy, where nothing else is done with dy: without a copy if that can be.
+/// dx = dy or dx += dy, if dy is not used afterwards: without a copy if possible.
 template <class T>
 void hand_over(Tape& tape, Variable y, Variable x) {
   if (tape.hand_over_gradient(y, x)) return;

@@ -20,8 +20,8 @@ EmbeddingTable<T> kernel_table(const TableRows& rows) {
 
 using UsedRows = std::optional<std::vector<std::int32_t>>;
 
-// The gradient of the table, for rows of it to be added to. `used` are those that may hold
-// something: where a step begins, only they have to be cleared.
+// The gradient of the table, to add rows to. `used` are the rows that may not be zero: at the start
+// of a step only these have to be cleared.
 template <class T>
 GradientOut<T> gradient_of_table(Tape& tape, Variable table, UsedRows& used) {
   const GradientOut<T> dtable = tape.gradient_for<T>(table);
@@ -38,7 +38,7 @@ GradientOut<T> gradient_of_table(Tape& tape, Variable table, UsedRows& used) {
 template <class T>
 void scatter(Tape& tape, const TableRows& rows, Rows<const T> dy) {
   Parameter* const parameter = rows.table.defined() ? rows.table.parameter() : nullptr;
-  // A gradient that is not there yet has rows of its own making, all of them old memory.
+  // If the gradient has no memory yet, all its rows must be cleared.
   const bool known = parameter != nullptr && parameter->gradient.defined();
   UsedRows used = known ? std::exchange(parameter->used_rows, std::nullopt) : std::nullopt;
   const auto dtable = gradient_of_table<T>(tape, rows.table, used);
@@ -51,7 +51,7 @@ void scatter(Tape& tape, const TableRows& rows, Rows<const T> dy) {
   std::copy_n(row, C, before);
   embedding_backward(tape.context(), rows.ids, 1, dy, dtable.rows);
   std::copy_n(before, C, row);
-  // A list as long as the table would save nothing.
+  // A list as long as the table saves no work.
   if (parameter == nullptr || !used || std::ssize(*used) + rows.ids.size >= dtable.rows.rows)
     return;
   used->insert(used->end(), rows.ids.begin(), rows.ids.end());

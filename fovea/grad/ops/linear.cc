@@ -7,8 +7,8 @@ namespace fovea {
 
 namespace {
 
-// The weight as a product reads it. A parameter keeps its packed forms as long as it does not
-// change; few rows of a step that will change it read it where it lies.
+// The weight in the layout that a product reads. A parameter keeps its packed forms as long as it
+// does not change. In training, a product of few rows reads the weight in place.
 template <class T>
 struct WeightPanels {
   WeightPanels(const Tape& tape, Variable weight, Form form, index rows) {
@@ -28,8 +28,8 @@ struct WeightPanels {
   PackedMatrix<T> own;
 };
 
-// f's derivative is made with f, where both share most of their work. ReLU's can be told from its
-// result.
+// Memory for f', which is computed together with f, as they share most of their work. ReLU needs
+// none: its derivative follows from its result.
 template <class T>
 Rows<T> room_for_slope(Tape& tape, Activation f, Variable y, bool records) {
   if (f == Activation::kNone || f == Activation::kRelu || !records) return {};
@@ -52,7 +52,7 @@ void backward(Tape& tape, const LinearCall& call, Rows<const T> slope) {
   }
   const auto dx = tape.gradient_for<T>(call.x);
   const auto dw = tape.gradient_for<T>(call.weight);
-  // x may be the weight itself: then the second product adds to what the first has written.
+  // x may be the weight itself: then the second product must add to the result of the first.
   if (dx && dw && dx.rows.data != dw.rows.data) {
     const WeightPanels<T> weight(tape, call.weight, Form::kPlain, dy.rows);
     run_together<T>(context, {dy, weight.panels, dx.rows, {.store = dx.store}},

@@ -20,7 +20,8 @@ Variable softmax(Tape& tape, Variable x) {
   return y;
 }
 
-// The gradient of the logits is made with the loss, while a row is in cache; backward multiplies.
+// The gradient of the logits is computed together with the loss, while a row is in the cache;
+// backward only multiplies it.
 Variable cross_entropy(Tape& tape, Variable logits, const Targets& targets, double factor) {
   const index N = logits.rows(), V = logits.columns();
   const Variable loss = tape.result(1, 1, logits.dtype());

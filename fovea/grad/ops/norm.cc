@@ -8,7 +8,7 @@ namespace fovea {
 
 namespace {
 
-// The kernels make dx in any case: where x needs none, it goes nowhere.
+// The kernels always write dx. If x needs no gradient, dx goes to scratch memory.
 template <class T>
 GradientOut<T> wanted_or_not(Scratch& scratch, const GradientOut<T>& dx, Variable x) {
   if (dx) return dx;

@@ -6,7 +6,7 @@ namespace fovea {
 
 namespace {
 
-// factor x the sum of all elements: rows in double, in ascending order.
+// factor x the sum of all elements, summed in double, in ascending order of rows.
 Variable scaled_sum(Tape& tape, Variable x, double factor) {
   const Variable y = tape.result(1, 1, x.dtype());
   with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {

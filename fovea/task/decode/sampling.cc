@@ -12,7 +12,7 @@ namespace fovea {
 
 namespace {
 
-// Ids that may be chosen, the likeliest `count` first and in order (0: all).
+// The ids that may be chosen, sorted by likelihood: the first `count` of them (0: all).
 std::vector<token> ranked(Vec<const float> logits, index count) {
   std::vector<token> ids;
   for (index i = 0; i < logits.size; ++i) {
@@ -28,7 +28,7 @@ std::vector<token> ranked(Vec<const float> logits, index count) {
   return ids;
 }
 
-// How many of the leading weights make up the share p of their sum; at least one.
+// How many of the first weights sum to the share p of the total; at least one.
 std::size_t nucleus(std::span<const double> weights, double p) {
   const double wanted = p * std::accumulate(weights.begin(), weights.end(), 0.0);
   double sum = 0;

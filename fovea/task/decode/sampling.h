@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From logits to the next token.
+// Chooses the next token from logits.
 #pragma once
 
 #include <cstdint>
@@ -32,20 +32,21 @@ struct SamplingOptions {
   }
 };
 
-/// Throws kOptionValue, naming the option, where a value makes no sense.
+/// Throws kOptionValue, which names the option, for an invalid value.
 void check_options(const SamplingOptions& options);
 
-/// The token of the highest logit, of equal ones the first. Throws kModelDamaged if there is none
-/// that is a number.
+/// The token with the highest logit; of equal ones the first. Throws kModelDamaged if all logits
+/// are NaN or -inf.
 token greedy_token(Vec<const float> logits);
 
-/// Tokens of positive logit that occur in `seen` are divided by `penalty`, of negative multiplied
-/// (Keskar et al. 2019, section 4.1); each once, however often it occurs.
+/// For each token in `seen`, divides its logit by `penalty` if it is positive and multiplies it if
+/// it is negative (Keskar et al. 2019, section 4.1); once per token, however often it occurs.
 void apply_repetition_penalty(Vec<float> logits, std::span<const token> seen, double penalty);
 
-/// Token number `number` of a text: a function of the logits, the options and that number. First
-/// the k likeliest, then of these the fewest whose share reaches p, then one by its probability at
-/// this temperature; equal logits are ranked by id. -inf marks what must not be chosen.
+/// Samples token number `number` of a text; the result depends only on the logits, the options and
+/// that number. It keeps the k likeliest tokens and takes their probabilities at the temperature;
+/// of these it keeps the fewest that sum to p, and draws one by its probability. Equal logits are
+/// ranked by id. A token with logit -inf is never chosen.
 token sample_token(Vec<const float> logits, const SamplingOptions& options, std::uint64_t number);
 
 }  // namespace fovea
