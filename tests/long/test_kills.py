@@ -59,7 +59,7 @@ class Terminal:
     def evaluates(self):
         """Whether an evaluation was begun whose result has not been said."""
         begun = [int(step) for step in re.findall(rb"(\d+)/\d+  [^\r]*evaluating", self.said)]
-        told = [int(step) for step in re.findall(rb"update (\d+): train loss", self.said)]
+        told = [int(step) for step in re.findall(rb"update (\d+): validation loss", self.said)]
         return max(begun, default=0) > max(told, default=0)
 
 
