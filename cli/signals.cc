@@ -14,7 +14,7 @@ void note_save(int) { save_wanted = 1; }
 void note_stop(int signal) {
   stop_signal = signal;
   if (signal == SIGUSR2) return;
-  // A second SIGINT or SIGTERM ends the process. A second SIGHUP does not: a terminal that is
+  // From now on SIGINT or SIGTERM ends the process at once. SIGHUP does not: a terminal that is
   // closed may send two.
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);

@@ -93,8 +93,8 @@ void settle(Job& job, const Arguments& arguments) {
   job.changed = !changes.empty();
 }
 
-// Warns if changed options change the learning rate. If the batch size changed, the number of
-// updates of an old epoch is not known, so a length in epochs is not compared.
+// Warns if changed options change the learning rate. A run in epochs gets no warning if the batch
+// size changed: the number of updates of an old epoch is not known then.
 void tell_schedule(const Job& job, const LanguageModelRun& run) {
   const LanguageModelSettings &was = job.stored->settings, &is = run.settings;
   const bool same_epochs =

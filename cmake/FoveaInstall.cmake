@@ -49,7 +49,7 @@ function(fovea_install_pc name component description requires)
     file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
     string(REGEX REPLACE "/$" "" FOVEA_PC_PREFIX "\${pcfiledir}/${up}")
   endif()
-  # A folder that is absolute takes the place of ${prefix}/FOLDER.
+  # cmake_path(APPEND) with an absolute folder replaces ${prefix}.
   cmake_path(APPEND FOVEA_PC_LIBDIR "\${prefix}" ${CMAKE_INSTALL_LIBDIR})
   cmake_path(APPEND FOVEA_PC_INCLUDEDIR "\${prefix}" ${CMAKE_INSTALL_INCLUDEDIR})
   set(FOVEA_PC_NAME ${name})

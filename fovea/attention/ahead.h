@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work handed out so that a thread knows what it does next, and can ask for the rows of it.
+// A parallel loop that tells each item which item its thread runs next, so that it can prefetch the
+// rows of that one.
 #pragma once
 
 #include <algorithm>
@@ -38,9 +39,9 @@ class LowestError {
 };
 
 /// Calls f(item, next) for every item in [0, items), as ctx.for_each does: `next` is the item that
-/// the same thread does after it, or -1 where that is not known. Each thread has a range of its
-/// own, for neighbours lie together in memory, and helps the others when it is through. If items
-/// throw, the exception of the lowest such item is thrown here: all items below it are done.
+/// the same thread does after it, or -1 if that is not known. Each thread has a range of its own,
+/// as neighbours are close in memory, and takes items of other ranges when its own is done. If
+/// items throw, the exception of the lowest such item is thrown here: all items below it are done.
 template <class F>
 void for_each_ahead(const Context& ctx, index items, F&& f) {
   const index ranges = std::min<index>(items, ctx.threads());
@@ -69,7 +70,7 @@ void for_each_ahead(const Context& ctx, index items, F&& f) {
     for (index k = 0; k < ranges; ++k) {
       const index range = (own + k) % ranges;
       for (index item = take(range, 0); item >= 0;) {
-        const index next = take(range, 1);  // what is left at the end is for whoever is free first
+        const index next = take(range, 1);  // the last item is left to the first free thread
         run(item, next);
         item = next >= 0 ? next : take(range, 0);
       }

@@ -113,8 +113,9 @@ struct AttentionOutputs {
 /// The results of the forward, and the gradient of o. With scores in the hundreds, rounding lse to
 /// float causes an error of 1e-5 in every weight; with lse_low the backward is as exact as one that
 /// stores the weights. Without it, a row with |lse| > 1024 (2^39 for double) makes the call compute
-/// q.k once more. So lse must be that of the keys of this call: an lse over more keys, as a call
-/// for a part of them would have it, is replaced in such rows.
+/// q.k once more, and the lse of such rows is computed again from the keys of this call. So do not
+/// pass an lse over more keys (as when the keys are split over several calls): it would be
+/// replaced.
 template <class T>
 struct AttentionSaved {
   View<const T> o;                ///< [B, T, H, Dv]

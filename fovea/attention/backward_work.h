@@ -18,7 +18,7 @@ struct BackwardCall : KernelCall<T> {
 };
 
 /// Queries [begin, begin + rows) of one sequence, for every head of a group, in rows of whole
-/// vectors: read again for each tile of keys, or for those that take turns.
+/// vectors. Each tile of keys, or each set of tiles that run together, reads them again.
 template <class T>
 struct PackedQueries {
   index first_head;

@@ -41,8 +41,8 @@ index GradientSums<T>::add_tables(index first_head, index last_head, index chunk
 
 namespace {
 
-// Whether the row keeps no key. Then lse is the sink's logit, `above` (their difference) is 0, and
-// o is 0. Without a sink, `above` is NaN.
+// Whether the row keeps no key. In such a row o is 0 and lse is the sink's logit, so `above` (sink
+// - lse) is 0, or NaN if the logit is -infinity.
 template <class T>
 bool is_empty_row(const View<const T>& o, const Sequence& sequence, index head, index i,
                   double above) {

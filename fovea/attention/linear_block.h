@@ -11,7 +11,8 @@ namespace fovea {
 /// Rows of a block, which enters a state as a whole.
 inline constexpr index kLinearBlock = 128;
 
-/// Rows x and y that meet score by score: row r of x keeps the first `kept + r` rows of y, or all.
+/// A block of rows x and y whose scores are computed one by one: row r of x keeps the first `kept +
+/// r` rows of y, or all.
 template <class T>
 struct DirectBlock {
   Rows<const T> a, b, c;

@@ -72,9 +72,9 @@ void RowState<T>::RaiseMaximum(Normaliser normaliser) {
     const auto now = hn::Max(before, hn::Load(d, largest + lane));
     hn::Store(now, d, m + lane);
     if (normaliser != Normaliser::kSoftmax) continue;
-    const auto worth = Exp2OfWeight(d, hn::Mul(hn::Sub(before, now), by));
-    hn::Store(worth, d, alpha + lane);
-    hn::Store(hn::Mul(hn::Load(d, l + lane), worth), d, l + lane);
+    const auto rescale = Exp2OfWeight(d, hn::Mul(hn::Sub(before, now), by));
+    hn::Store(rescale, d, alpha + lane);
+    hn::Store(hn::Mul(hn::Load(d, l + lane), rescale), d, l + lane);
   }
 }
 

@@ -44,7 +44,7 @@ void TileObservers<T>::keep(const T* scores, index keys) {
 }
 
 template <class T>
-void TileObservers<T>::see(const T* weights, index key, index keys, const T* worth) const {
+void TileObservers<T>::see(const T* weights, index key, index keys, const T* rescale) const {
   if (!seen_) return;
   T* state = state_;
   for (const auto& observer : observe_.parts()) {
@@ -53,7 +53,7 @@ void TileObservers<T>::see(const T* weights, index key, index keys, const T* wor
                    {sequence, head, query, queries, key, keys},
                    {scores_, stride_, TileLanes::kQueries},
                    {weights, stride_, TileLanes::kQueries},
-                   worth},
+                   rescale},
                   state_of(*observer, state));
   }
 }

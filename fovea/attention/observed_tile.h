@@ -17,7 +17,7 @@ class TileObservers {
   /// The scores of a block of keys, [keys][stride], before they become weights.
   void keep(const T* scores, index keys);
   /// The weights that they became, in the same layout.
-  void see(const T* weights, index key, index keys, const T* worth) const;
+  void see(const T* weights, index key, index keys, const T* rescale) const;
   void finish() const;
 
  private:

@@ -8,11 +8,11 @@
 
 namespace fovea {
 
-/// Number of tiles that use each block of rows in turn. Rows that fit into a core's L2 cache are
-/// read by one tile after another. Longer ones would come from L3 or memory for each tile; if tiles
-/// take turns, they come once for all, while the tiles' own buffers move between the caches. At
-/// 4096 tokens, 8 heads and D 128, forward and backward take .68 and .88 of the time. A function of
-/// sizes and of the instruction set.
+/// Number of tiles that run together: each block of rows is used by one of them after another. Rows
+/// that fit into a core's L2 cache are read by one tile at a time. Longer ones would come from L3
+/// or memory for each tile; with tiles together they are loaded once for all of them, while the
+/// tiles' own buffers move between the caches. At 4096 tokens, 8 heads and D 128, forward and
+/// backward take .68 and .88 of the time. A function of sizes and of the instruction set.
 inline constexpr index kMostTilesTogether = 8;
 inline constexpr index kSecondCacheBytes = 1 << 20;
 inline index tiles_together(index bytes_read, index bytes_of_tile,
@@ -34,7 +34,7 @@ struct ForwardRoom {
         s(kRowBlock * stride),
         o(Dv * stride),
         lane(stride) {}
-  index own() const { return qt + o + 4 * lane; }  ///< tiles that take turns share s
+  index own() const { return qt + o + 4 * lane; }  ///< tiles that run together share s
 };
 
 /// Query tiles of a run that sees `keys` keys, each with `observed` values of its observers. Where

@@ -7,14 +7,14 @@
 
 namespace fovea {
 
-/// A tile of scores, and what goes with it.
+/// A tile of scores, with its rows and the copies that the backward needs.
 template <class T>
 struct TileScores {
   TileSite site;
   TileKind kind;
   TileRows<T> rows;
   ScoreTile<T> tile;
-  T* inputs;        ///< room for what parts_with_scores() read, a tile each; null: it is not kept
+  T* inputs;  ///< the scores that each of parts_with_scores() read, one tile per part, or null
   index tile_size;  ///< values from one such tile to the next
 };
 

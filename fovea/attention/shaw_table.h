@@ -9,15 +9,15 @@
 
 namespace fovea {
 
-/// Which row of a table [2 s + 1, W] belongs to query position p and key j.
+/// Which row of a table [2 r + 1, W] belongs to query position p and key j.
 enum class ShawOrder {
-  kQueryMinusKey,  ///< "i-j": row clip(p - j, -s, s) + s
-  kKeyMinusQuery,  ///< "j-i": row clip(j - p, -s, s) + s, as in the paper
+  kQueryMinusKey,  ///< "i-j": row clip(p - j, -r, r) + r
+  kKeyMinusQuery,  ///< "j-i": row clip(j - p, -r, r) + r, as in the paper
 };
 
 template <class T>
 struct ShawTable {
-  Rows<const T> rows;     ///< [2 s + 1, W], shared by the heads
+  Rows<const T> rows;     ///< [2 r + 1, W], shared by the heads
   Rows<T> gradient = {};  ///< of the same shape, or empty
   ShawOrder order = ShawOrder::kQueryMinusKey;
 
@@ -28,7 +28,7 @@ struct ShawTable {
   index gradient_size() const { return gradient.data == nullptr ? 0 : rows.rows * rows.columns; }
   /// gradient = the sum over the heads of `sums` [H, gradient_size()].
   void store_gradient(const double* sums, index heads) const;
-  /// Throws Error(kShape) unless there are 2 s + 1 rows.
+  /// Throws Error(kShape) unless there are 2 r + 1 rows.
   void check_rows() const;
   /// Throws Error(kShape) unless the rows have `width` columns, called `letter` in the message.
   void check_width(std::string_view letter, index width) const;

@@ -90,7 +90,7 @@ void AddProducts(const ShawTile<T>& shaw, Rows<const T> x, T factor, const Score
 
 /// Slots [first, first + sums.columns) of a tile, and the sums of each query in them.
 template <class T>
-struct MetSlots {
+struct UsedSlots {
   const ShawTile<T>& shaw;
   index first;
   Rows<const T> sums;  // [queries][slots]
@@ -101,13 +101,13 @@ struct MetSlots {
 
 // dx_r += factor * sum of sums[r][n] (row of slot n).
 template <class T>
-void PullRows(const MetSlots<T>& met, T factor, Rows<T> dx) {
+void PullRows(const UsedSlots<T>& used, T factor, Rows<T> dx) {
   Scratch scratch;
-  const Rows<const T> sums = met.sums, table = ScaledRows(met.rows(), factor, scratch);
+  const Rows<const T> sums = used.sums, table = ScaledRows(used.rows(), factor, scratch);
   const bool poisoned = AnyPoisoned(table);
   const Rows<const T> finite = poisoned ? WithoutPoison(table, scratch) : table;
   const index whole = dx.columns / kLanes<T> * kLanes<T>, left = dx.columns - whole;
-  TileOperands<T> product{.rows = dx.rows, .depth = met.count(), .lanes = whole, .a_depth = 1};
+  TileOperands<T> product{.rows = dx.rows, .depth = used.count(), .lanes = whole, .a_depth = 1};
   product.a = sums.data;
   product.a_row = sums.stride;
   product.b = finite.data;
@@ -126,7 +126,7 @@ void PullRows(const MetSlots<T>& met, T factor, Rows<T> dx) {
       for (index c = 0; c < left; ++c) dx[r][whole + c] += last[r][c];
     }
   }
-  for (index n = 0; poisoned && n < met.count(); ++n) {
+  for (index n = 0; poisoned && n < used.count(); ++n) {
     if (!IsPoisoned(table[n], dx.columns)) continue;
     for (index r = 0; r < dx.rows; ++r) {
       if (sums[r][n] == T{0}) continue;
@@ -137,13 +137,13 @@ void PullRows(const MetSlots<T>& met, T factor, Rows<T> dx) {
 
 // dtable, at the row of slot n, += factor * sum of sums[r][n] x_r.
 template <class T>
-void PullTable(const MetSlots<T>& met, Rows<const T> x, T factor, double* dtable) {
+void PullTable(const UsedSlots<T>& used, Rows<const T> x, T factor, double* dtable) {
   Scratch scratch;
-  const Rows<const T> sums = met.sums;
+  const Rows<const T> sums = used.sums;
   const index W = x.columns, width = RoundUpToLanes<T>(W);
   const Rows<const T> whole = width == W ? x : Rows<const T>(ScaledRows(x, T{1}, scratch));
-  const Rows<T> parts(scratch.allocate<T>(met.count() * width), met.count(), width);
-  TileOperands<T> product{.rows = met.count(), .depth = x.rows, .lanes = width, .a_row = 1};
+  const Rows<T> parts(scratch.allocate<T>(used.count() * width), used.count(), width);
+  TileOperands<T> product{.rows = used.count(), .depth = x.rows, .lanes = width, .a_row = 1};
   product.a = sums.data;
   product.a_depth = sums.stride;
   product.b = whole.data;
@@ -151,8 +151,8 @@ void PullTable(const MetSlots<T>& met, Rows<const T> x, T factor, double* dtable
   product.c = parts.data;
   product.c_row = parts.stride;
   TileProduct<Into::kOverwrite>(product);
-  for (index n = 0; n < met.count(); ++n) {
-    double* const row = dtable + met.shaw.table_row(met.first + n) * W;
+  for (index n = 0; n < used.count(); ++n) {
+    double* const row = dtable + used.shaw.table_row(used.first + n) * W;
     const auto add = [&](T weight, const T* values) {
       const double by = static_cast<double>(factor) * static_cast<double>(weight);
       for (index c = 0; c < W; ++c) row[c] += by * static_cast<double>(values[c]);
@@ -170,7 +170,7 @@ void PullTable(const MetSlots<T>& met, Rows<const T> x, T factor, double* dtable
 
 // Removes slots at both ends that are 0 for every query: the mask drops their distances.
 template <class T>
-MetSlots<T> Met(const ShawTile<T>& shaw, Rows<const T> sums) {
+UsedSlots<T> UsedSlotsOf(const ShawTile<T>& shaw, Rows<const T> sums) {
   const auto empty = [&](index n) {
     for (index r = 0; r < sums.rows; ++r) {
       if (sums[r][n] != T{0}) return false;
@@ -187,9 +187,9 @@ template <class T>
 void PullProducts(const ShawTile<T>& shaw, Rows<const T> x, T factor, Rows<const T> tile,
                   const ShawGradients<T>& gradients) {
   Scratch scratch;
-  const MetSlots<T> met = Met(shaw, SlotSums(shaw, tile, scratch));
-  if (gradients.dx.data != nullptr) PullRows(met, gradients.factor, gradients.dx);
-  if (gradients.dtable != nullptr) PullTable(met, x, factor, gradients.dtable);
+  const UsedSlots<T> used = UsedSlotsOf(shaw, SlotSums(shaw, tile, scratch));
+  if (gradients.dx.data != nullptr) PullRows(used, gradients.factor, gradients.dx);
+  if (gradients.dtable != nullptr) PullTable(used, x, factor, gradients.dtable);
 }
 
 template <class T>

@@ -18,7 +18,7 @@ template <class T>
 struct ShawGradients {
   Rows<T> dx;                ///< [queries, W], or without data
   T factor = 1;              ///< of dx
-  double* dtable = nullptr;  ///< [2 s + 1, W], or null
+  double* dtable = nullptr;  ///< [2 r + 1, W], or null
 };
 
 /// dx_r += gradients.factor * sum of g_rc (row of (r, c)), and dtable += g_rc (factor x_r) at that

@@ -47,7 +47,7 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
       T* const score = tile.s + i * tile.stride + lane;
       T* const dweight = tile.dp + i * tile.stride + lane;
       const auto x = hn::Load(d, score);
-      auto p = x, slope = hn::Set(d, T{1});  // dp / dx, if the gradient needs only that
+      auto p = x, slope = hn::Set(d, T{1});  // d weight / d score; not used for softmax
       if constexpr (kNorm == Normaliser::kSoftmax) {
         p = Exp2OfWeight(d, hn::MulSub(hn::Sub(x, lse), by, low));
       } else if constexpr (kNorm == Normaliser::kSigmoid) {
@@ -74,9 +74,9 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
   }
 }
 
-/// After WeighRows, for softmax: sets the gradient of a score with weight 1 to 0, its exact value,
-/// as all other weights of the row are 0. With value parts, o and dp are rounded differently, so
-/// that dp - delta is not exactly 0. NaN and infinity become NaN.
+/// After WeighRows, for softmax: sets the gradient of a score with weight 1 to 0, as it is if all
+/// other weights of the row are 0. With value parts, o and dp are rounded differently, so that dp -
+/// delta is not exactly 0. NaN and infinity become NaN.
 template <class T>
 void ClearWholeWeights(const WeighedTile<T>& tile) {
   constexpr Tag<T> d;

@@ -26,8 +26,8 @@ struct QueryRun {
 /// their head. Within a head the last tile comes first: under a causal mask it is the largest.
 class QueryTiles {
  public:
-  /// `tile_flops`: work of a whole tile. `threads` decides who computes a tile, and in whose
-  /// company, not how: but if parts of the user's throw for several tiles, whose exception it is.
+  /// `tile_flops`: work of a whole tile. The results do not depend on `threads`. If user-defined
+  /// parts throw for several tiles, it may decide which exception is thrown.
   QueryTiles(const std::vector<Sequence>& sequences, index heads, double tile_flops, int threads);
 
   index items() const { return (total_ + group_ - 1) / group_; }

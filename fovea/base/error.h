@@ -105,10 +105,11 @@ class Error : public std::runtime_error {
 
   ErrorCode code() const { return code_; }
   const std::string& hint() const { return hint_; }
+  /// Whether the hint was given, and is not that of the code.
   bool has_own_hint() const { return has_own_hint_; }
 
-  /// This error under another code and message. It keeps its own hint; the hint of its code gives
-  /// way to `hint`, or to that of the new code.
+  /// A copy of this error with another code and message. It keeps a hint of its own. If it has
+  /// none, it gets `hint`, or, if that is empty, the hint of the new code.
   Error with(ErrorCode code, const std::string& message, std::string hint = {}) const;
 
  private:

@@ -100,7 +100,7 @@ std::string read_all(int fd, std::size_t expected, const fs::path& path) {
   return bytes;
 }
 
-// Of "a/b/", too, it is "a".
+// The parent folder; a slash at the end is ignored: "a" for "a/b" and for "a/b/".
 fs::path parent_of(const fs::path& path) {
   return path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
 }

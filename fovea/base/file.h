@@ -33,8 +33,8 @@ void publish_folder(const std::filesystem::path& folder, const std::filesystem::
 /// names. Throws kWrite.
 void exchange_folders(const std::filesystem::path& a, const std::filesystem::path& b);
 
-/// Creates one folder, durably, in a folder that is there; false if it was there already. On
-/// failure it leaves none. Throws kWrite, kDiskFull.
+/// Creates one folder, durably; its parent must exist. Returns whether it was created: false if it
+/// existed already. On failure nothing is left. Throws kWrite, kDiskFull.
 bool create_folder(const std::filesystem::path& path);
 
 /// Creates the folder and its parents, durably, and returns those that were not there before, the
@@ -47,7 +47,8 @@ void remove_empty_folders(std::span<const std::filesystem::path> folders);
 /// Removes a file, if it is there. Throws kWrite.
 void remove_file(const std::filesystem::path& path);
 
-/// Whether the path leads to this open file or folder: not if that was moved or removed.
+/// Whether `path` names the file or folder that is open as descriptor `file`. False if that was
+/// moved or removed.
 bool leads_to(const std::filesystem::path& path, int file);
 
 /// A folder that is held open, so that a different folder which later gets its path is noticed.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small questions about strings.
+// Helpers for strings.
 #pragma once
 
 #include <string_view>
 
 namespace fovea {
 
-/// Whether `word` is one of the words that `separator` separates in `list`: "cpu" in "cpu,cpuacct".
+/// Whether `word` is an entry of `list`, whose entries are separated by `separator`: "cpu" in
+/// "cpu,cpuacct".
 bool has_word(std::string_view list, char separator, std::string_view word);
 
-/// Whether the text consists of the digits 0 to 9, of at least one.
+/// Whether the text is one or more digits 0 to 9.
 bool is_all_digits(std::string_view text);
 
 }  // namespace fovea

@@ -12,8 +12,8 @@ namespace fovea {
 
 namespace {
 
-// Sorting the sequences of many updates together makes the lengths within one update nearly equal;
-// limiting it to a window keeps the updates of each epoch different.
+// Sequences of similar length share an update. Sorting within windows of shuffled sequences, and
+// not over the whole epoch, gives each epoch other updates.
 constexpr index kUpdatesPerWindow = 64;
 
 template <class T>

@@ -17,8 +17,8 @@ namespace fovea {
 /// `cost` is the work of a row in operations.
 template <class T, class F>
 void add_chunk_sums(const Context& ctx, index N, double cost, Vec<T> sums, F&& chunk) {
-  // Chunks are long enough to be worth handing to a thread, and few enough that adding them takes
-  // no time.
+  // Chunks are long enough to be worth handing to a thread, and few enough that adding them is
+  // cheap.
   constexpr double kChunkCost = 65536;
   constexpr index kMostChunks = 32;
   const auto enough = static_cast<index>(kChunkCost / std::max(cost, 1.0)) + 1;

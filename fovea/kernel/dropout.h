@@ -18,15 +18,14 @@ struct SampleRow {
   std::uint32_t row = 0;
 };
 
-/// Which elements are dropped: element (sample, row, c) if its word is below p * 2^32. The words
-/// are
+/// Which elements are dropped: element (sample, row, c) if its word is below p * 2^32. Its word
+/// is
 ///
-///   philox4x32({16 * (c / 64) + c % 16, row, sample low, sample high}, philox_key(key))[c % 64 /
-///   16]
+///   philox4x32({16 * (c / 64) + c % 16, row, sample low, sample high}, philox_key(key))[w]
 ///
-/// so a mask has the same bits for every instruction set and number of threads. This order of
-/// columns lets 16 counters of 4 words serve 64 columns without a shuffle, for any width of
-/// vectors.
+/// with w = c % 64 / 16, so a mask has the same bits for every instruction set and number of
+/// threads. This order of columns lets 16 counters of 4 words serve 64 columns without a shuffle,
+/// for any width of vectors.
 struct DropoutMask {
   double p = 0;  ///< in [0, 1); the kept are multiplied by 1 / (1 - p)
   DropoutKey key = {};

@@ -27,9 +27,8 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// x is read twice (the second time from L1), y is written once and rescaled in L1. For a row of
-// only -inf, the row max is the lowest finite number, so that every exponential is 0, and so is the
-// sum.
+// x is read twice (the second time from L1), y is written once and rescaled in L1. In a row of only
+// -inf the maximum is the lowest finite number, so every exponential and the sum are 0.
 // kLog2E explains why it computes 2^(x log2 e) and not e^x.
 template <class T>
 void ForwardRow(const T* x, index C, T* y) {

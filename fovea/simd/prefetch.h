@@ -49,7 +49,8 @@ class Prefetch {
 
  private:
   static constexpr index kLine = 64;
-  // As many lines as a core can load at once, in a small part of the time of a block of a product.
+  // About as many cache misses as a core can have outstanding. Waiting for them takes a small part
+  // of the time of one block of a product.
   static constexpr int kLinesOfStep = 16;
 
   struct Piece {

@@ -26,8 +26,10 @@ TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loade
   Tape tape(context, TapeMode::kInference);
   const SetLoss loss = loss_of(tape, *loaded.model, set, {}).value();
   if (!std::isfinite(loss.mean())) {
-    fail(ErrorCode::kModelDamaged, "the loss of the text is {}: expected a finite number",
-         loss.mean());
+    throw Error(ErrorCode::kModelDamaged,
+                fmt::format("the loss of the text is {}: expected a finite number",
+                            std::isnan(loss.mean()) ? "NaN" : "infinite"),
+                "train the model again, or evaluate an earlier checkpoint");
   }
   const std::vector<std::int32_t> bytes_of_token = loaded.tokenizer->bytes_predicted();
   index bytes = 0;

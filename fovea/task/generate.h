@@ -17,10 +17,10 @@ void require_generation_memory(const Context& context, const LoadedLanguageModel
 
 /// Continues `prompt` and passes the continuation to `write` as it is generated, in whole
 /// characters; `write` returns false to stop, and is called at least once. Returns how many tokens
-/// were chosen. It ends after max_tokens, or when a model of lines ends its line. For a model of
-/// lines, the prompt is the beginning of a line; for a model of blocks, an empty prompt is replaced
-/// by a newline. The text depends only on the model, the prompt and the options. Throws
-/// kOptionValue for the options, and as require_generation_memory does.
+/// were chosen. It ends after max_tokens. A model trained with --data lines also ends at the end of
+/// a line, and takes the prompt as the beginning of a line. For a model trained with --data blocks,
+/// an empty prompt is replaced by a newline. The text depends only on the model, the prompt and the
+/// options. Throws kOptionValue for the options, and as require_generation_memory does.
 index generate_text(const Context& context, const LoadedLanguageModel& loaded,
                     std::string_view prompt, const SamplingOptions& options,
                     const std::function<bool(std::string_view)>& write);

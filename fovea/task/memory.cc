@@ -83,7 +83,7 @@ double evaluation_memory(const Context& context, const LanguageModelConfig& conf
 
 double generation_memory(const Context& context, const LanguageModelConfig& config, index prompt,
                          index max_tokens) {
-  // When the window moves, the tokens that stay are encoded again.
+  // When the window moves, the model reads the tokens that stay again, from position 0.
   const index read = std::min(prompt, config.block);
   const bool moves_on = max_tokens > config.block - read || prompt > read;
   const index seen = moves_on ? config.block : read + max_tokens;

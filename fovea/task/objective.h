@@ -24,7 +24,7 @@ struct SetLoss {
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const EvaluationBatches& set,
                                const std::function<bool()>& interrupted);
 
-/// The text for the loss. All must outlive the objective.
+/// The batches for training and validation. They must outlive the objective.
 struct LanguageModelText {
   TrainingBatches& training;
   const EvaluationBatches* validation;  ///< or null

@@ -28,8 +28,8 @@ AttentionPlan plan_attention(const Context& context, const AttentionSettings& se
 std::vector<std::string> picture_attention(const AttentionSettings& settings,
                                            const AttentionTensors& tensors);
 
-/// Is called before anything is computed with the results, of which only names and shapes are
-/// known. It may throw to reject them.
+/// Called once with the results before they are computed: names and shapes are set, values are not.
+/// It may throw to reject them.
 using AcceptResults = std::function<void(std::span<const NamedTensor>)>;
 
 /// Computes o, lse (only for softmax), what is observed and, with `backward`, the gradients, in

@@ -143,7 +143,7 @@ SavedCheckpoint save_checkpoint(const fs::path& folder, index step,
     }
   } catch (...) {
     before.remove_folder(temporary);
-    if (made) ::rmdir(folder.c_str());
+    if (made) remove_empty_folders(std::array{folder});
     throw;
   }
   // This removes the old checkpoint of this step, what could not be removed before, and checkpoints

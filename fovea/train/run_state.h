@@ -8,7 +8,8 @@
 
 namespace fovea {
 
-/// Fingerprints of what must stay the same while a run goes on. Its options may change.
+/// What a run was started with. To resume, model, data and tokenizer (fingerprints) must be the
+/// same; another instruction set or version is only reported. The options may change.
 struct RunIdentity {
   std::string model;      ///< of the model's configuration
   std::string data;       ///< of the training text and the validation text

@@ -59,7 +59,8 @@ class TrainingObserver {
   virtual void evaluation_begins(index /*step*/) {}
   virtual void evaluated(const EvaluationRecord&) {}
   virtual void saved(index /*step*/, const std::filesystem::path& /*checkpoint*/) {}
-  /// kSave asks for a checkpoint; kStop for a checkpoint and the end of the training.
+  /// kSave asks for one checkpoint: return it once for each. kStop asks for a checkpoint and the
+  /// end of the training.
   virtual Request request() { return Request::kNone; }
 };
 
@@ -83,10 +84,11 @@ RunIdentity identity_of(const Checkpoint& checkpoint);
 /// The state of the run in a checkpoint. Throws kModelDamaged.
 RunState state_of(const Checkpoint& checkpoint);
 
-/// How a resumed run relates to what the run did after the checkpoint before.
+/// A run may have gone on after the checkpoint from which it is resumed. Whether the resumed run
+/// repeats those updates:
 enum class Future {
-  kSame,   ///< it repeats that, with the same bits
-  kOther,  ///< it differs (other options, an older checkpoint): what came after is removed
+  kSame,   ///< yes, with the same bits: later checkpoints stay
+  kOther,  ///< no (other options, or an older checkpoint): later checkpoints are removed
 };
 
 /// Trains in a run folder and writes the files below. The caller holds the lock of the folder if

@@ -101,9 +101,9 @@ TEST(FusedAttention, SameBitsForAnyNumberOfThreads) {
   }
 }
 
-// Of few threads each has several tiles of such a sequence, which take turns with the keys; of many
-// each has one.
-TEST(FusedAttention, TilesMayTakeTurns) {
+// With few threads, each has several tiles of such a sequence, which run together; with many, each
+// has one.
+TEST(FusedAttention, TilesMayRunTogether) {
   constexpr index T = 770, kWindow = 740, kSeen = T - 30;  // by the last tile, which has two
   constexpr index kWidestPanel = 32;                       // of doubles
   Call<double> call({.T = T, .S = T, .H = 2, .G = 2, .D = 64, .Dv = 64}), exact = call,

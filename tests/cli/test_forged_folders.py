@@ -230,7 +230,7 @@ class ForgedFolders(CommandTest):
 
     def test_weights_that_are_no_numbers_have_no_loss(self):
         checkpoint = self.forged(tensors("model.safetensors", not_a_number)) / CHECKPOINT
-        self.assert_error(self.said("eval", checkpoint, "--test", self.folder / "text.txt"), 4, "the loss of the text is nan")
+        self.assert_error(self.said("eval", checkpoint, "--test", self.folder / "text.txt"), 4, "the loss of the text is NaN")
 
     def test_weights_of_no_update_are_damage(self):
         for step in ("final", "9" * 30, "-1", "6 "):

@@ -178,9 +178,7 @@ dirent* readdir(DIR* folder) {
   return real<dirent*(DIR*)>("readdir")(folder);
 }
 
-dirent64* readdir64(DIR* folder) {
-  return reinterpret_cast<dirent64*>(readdir(reinterpret_cast<DIR*>(folder)));
-}
+dirent64* readdir64(DIR* folder) { return reinterpret_cast<dirent64*>(readdir(folder)); }
 
 ssize_t write(int fd, const void* from, std::size_t size) {
   return write_to(fd, size, [&](std::size_t n) {

@@ -96,10 +96,11 @@ Rows<T> entries(const ScoreView<T>& view, const TileSite& site) {
           view.queries == 1 ? 0 : view.query_stride};
 }
 
-// A gradient larger than this is cleared past the caches, as it would have left them before the
-// first tile adds to it. Rows shorter than this are not: too much of them lies before or after
-// whole cache lines.
-constexpr double kMostBytesOfCaches = 8 << 20, kFewBytesOfARow = 1 << 10;
+// A gradient of more bytes than this is cleared with stores that bypass the caches: the first tile
+// that adds to it would not find it there anyway.
+constexpr double kMostBytesOfCaches = 8 << 20;
+// Shorter rows are cleared as usual: too much of them is outside whole cache lines.
+constexpr double kFewBytesOfARow = 1 << 10;
 
 }  // namespace
 

@@ -72,7 +72,7 @@ struct Dual {
 };
 
 template <class T, class P>
-struct Meeting<Dual<T>, P> {
+struct CommonNumber<Dual<T>, P> {
   using type = Dual<T>;
 };
 

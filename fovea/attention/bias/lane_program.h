@@ -22,21 +22,22 @@ struct LaneStep {
   index of_i, of_j, constant;  ///< kPlace
 };
 
-/// The steps that some results need, in order. What depends on the distance of i and j alone has
-/// one value for each diagonal of a tile, by a program of its own that runs once for the tile. A
-/// strip that nobody will read again is written again, so that few of them lie in L1.
+/// The steps that compute some results, in order. Steps that depend only on i - j have one value
+/// for each diagonal of a tile; a program of its own computes them once per tile. A strip is reused
+/// after its last reader, so that few strips are in use and stay in L1.
 class LaneProgram {
  public:
   static constexpr std::int16_t kNone = -1;
   static constexpr std::int16_t kScores = 0;  ///< the strip of the scores that are read
-  static constexpr std::int16_t kValues = 1;  ///< that of dscore, and of what the tile becomes
+  static constexpr std::int16_t kValues = 1;  ///< the strip of dscore, later of the result
 
-  /// A tile becomes the step `result`; the steps `sums` are summed over it, no two the same.
+  /// Computes the step `result` for each score, and the sums over the tile of the (distinct) steps
+  /// `sums`.
   LaneProgram(const LaneTape& tape, int result, std::span<const int> sums);
   /// The values for the diagonals, of which `program` reads some.
   static LaneProgram of_diagonals(const LaneTape& tape, const LaneProgram& program);
 
-  /// Written once for a tile.
+  /// Constants: written once per tile.
   std::span<const LaneStep> constants() const { return {steps_.data(), constants_}; }
   std::span<const LaneStep> steps() const { return {&steps_[constants_], count_ - constants_}; }
   index strips() const { return strips_; }
@@ -45,7 +46,7 @@ class LaneProgram {
   std::size_t diagonals() const { return diagonals_count_; }
   /// Of of_diagonals(): the strip for the n-th of them.
   index strip_of_diagonal(std::size_t n) const { return strip_[at(diagonals_[n])]; }
-  /// What the tile becomes lies here: in kValues, but for rare programs.
+  /// The strip of the result: nearly always kValues.
   index result() const { return result_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a lambda's own numbers meet plain ones, as in 2 * s, at.i / 512.0 or s < 0; and where they
-// must not, as in std::tanh(s).
+// Arithmetic between the number types of a lambda and plain numbers, as in 2 * s, at.i / 512.0 or
+// s < 0; and an error message for std::tanh(s), which cannot work.
 #pragma once
 
 #include <concepts>
@@ -8,95 +8,95 @@
 
 namespace fovea {
 
-/// What a number N of a lambda and a plain number P both become when they meet: `type`. Each kind
-/// of number (Dual, Traced, PlaceNumber) specialises it.
+/// `type` is the common type of a lambda's number N and a plain number P. Each kind of number
+/// (Dual, Traced, PlaceNumber) specialises it.
 template <class N, class P>
-struct Meeting {};
+struct CommonNumber {};
 template <class P, class N>
-concept MeetsNumber = std::is_arithmetic_v<P> && requires {
-  typename Meeting<N, P>::type;
+concept MixesWith = std::is_arithmetic_v<P> && requires {
+  typename CommonNumber<N, P>::type;
 };
 
 // Exact matches: the conversion below, which exists to be refused, competes with none of them.
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator+(const N& a, P b) {
-  return typename Meeting<N, P>::type(a) + typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) + typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator+(P a, const N& b) {
-  return typename Meeting<N, P>::type(a) + typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) + typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator-(const N& a, P b) {
-  return typename Meeting<N, P>::type(a) - typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) - typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator-(P a, const N& b) {
-  return typename Meeting<N, P>::type(a) - typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) - typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator*(const N& a, P b) {
-  return typename Meeting<N, P>::type(a) * typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) * typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator*(P a, const N& b) {
-  return typename Meeting<N, P>::type(a) * typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) * typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator/(const N& a, P b) {
-  return typename Meeting<N, P>::type(a) / typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) / typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator/(P a, const N& b) {
-  return typename Meeting<N, P>::type(a) / typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) / typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator<(const N& a, P b) {
-  return typename Meeting<N, P>::type(a) < typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) < typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator<(P a, const N& b) {
-  return typename Meeting<N, P>::type(a) < typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) < typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator>(const N& a, P b) {
-  return typename Meeting<N, P>::type(a) > typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) > typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator>(P a, const N& b) {
-  return typename Meeting<N, P>::type(a) > typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) > typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator<=(const N& a, P b) {
-  return typename Meeting<N, P>::type(a) <= typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) <= typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator<=(P a, const N& b) {
-  return typename Meeting<N, P>::type(a) <= typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) <= typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator>=(const N& a, P b) {
-  return typename Meeting<N, P>::type(a) >= typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) >= typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator>=(P a, const N& b) {
-  return typename Meeting<N, P>::type(a) >= typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) >= typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator==(const N& a, P b) {
-  return typename Meeting<N, P>::type(a) == typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) == typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator==(P a, const N& b) {
-  return typename Meeting<N, P>::type(a) == typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) == typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator!=(const N& a, P b) {
-  return typename Meeting<N, P>::type(a) != typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) != typename CommonNumber<N, P>::type(b);
 }
-template <class N, MeetsNumber<N> P>
+template <class N, MixesWith<N> P>
 auto operator!=(P a, const N& b) {
-  return typename Meeting<N, P>::type(a) != typename Meeting<N, P>::type(b);
+  return typename CommonNumber<N, P>::type(a) != typename CommonNumber<N, P>::type(b);
 }
 
 template <class>

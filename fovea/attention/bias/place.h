@@ -80,7 +80,7 @@ class PlaceNumber {
 };
 
 template <class Number, class P>
-struct Meeting<PlaceNumber<Number>, P> {
+struct CommonNumber<PlaceNumber<Number>, P> {
   using type = std::conditional_t<std::is_integral_v<P>, PlaceNumber<Number>, Number>;
 };
 

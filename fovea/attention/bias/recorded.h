@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A score function that can be written down: whole tiles are computed by vectors.
+// A score function that can be recorded on a tape and then runs vectorised over whole tiles.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace fovea {
 
-/// value(), derivative() and add_parameters() are its definition, as of any score function;
-/// record() is the same in traced numbers. What cannot be written down, since it branches on a
-/// score or a place, is computed by its definition, score by score, and the name says so.
+/// value(), derivative() and add_parameters() are the definition; record() is the same function in
+/// traced numbers. A function that cannot be recorded (it branches on a score or a place) runs by
+/// its definition, score by score, and name() says so.
 template <class T>
 class RecordedFunction : public ScoreFunction<T> {
  public:

@@ -9,12 +9,12 @@
 
 namespace fovea::bias {
 
-/// score + scale q . table[clip(p - j, -s, s) + s], or with j - p, depending on the order. This is
+/// score + scale q . table[clip(p - j, -r, r) + r], or with j - p, depending on the order. This is
 /// the score of the key k + table[...]. Put this part before parts that change a score.
 template <class T>
 class Shaw final : public BiasPart<T> {
  public:
-  /// table [2 s + 1, D], shared by the heads; dtable, of the same shape, receives its gradient in
+  /// table [2 r + 1, D], shared by the heads; dtable, of the same shape, receives its gradient in
   /// backward, or is empty. Views. D is the width of the transformed rows: D + 1 with the score
   /// concat. Throws Error(kShape) for an even number of rows.
   explicit Shaw(Rows<const T> table, Rows<T> dtable = {},

@@ -30,21 +30,21 @@ struct KnownGradient {
   double scale;
 };
 
-/// Written while a lambda runs, in static single assignment form: a step reads earlier ones, equal
-/// steps are one, what is known is computed at once. A tape is as old as the tile that it is for,
-/// so what the lambda captures, and what it has learned, are as they are now. Nothing is allocated.
+/// The operations of a lambda, recorded while it runs, in static single assignment form: a step
+/// reads only earlier steps, equal steps are stored once, and constants are computed at once. A
+/// tape is recorded anew for each tile, so captured and learned values are current. Nothing is
+/// allocated.
 ///
-/// A function that branches on a score or a place, or takes too many steps, cannot be written down.
-/// From there on it computes with one number, for a score of 1/2 at i = j = 0, so that it comes to
-/// its end.
+/// A function that branches on a score or a place, or has too many steps, cannot be recorded. The
+/// tape is then invalid; the function runs to its end with plain numbers (score 1/2, i = j = 0).
 class LaneTape {
  public:
   static constexpr int kMost = 320;      ///< steps
   static constexpr int kMostKnown = 64;  ///< known numbers with a gradient
 
-  /// In the backward, learned numbers are symbols.
+  /// kSymbol in the backward, which needs the gradients of learned numbers.
   enum class Learned { kConstant, kSymbol };
-  /// T is that of the call: what is known is computed in it.
+  /// T is the type of the call; constants are computed in it.
   template <class T>
   static LaneTape of(Learned learned) {
     return LaneTape(learned, sizeof(T) == sizeof(float));
@@ -58,11 +58,11 @@ class LaneTape {
   Traced place(index of_i, index of_j, index constant);
   Traced record(TapeOp op, const Traced& a, const Traced& b, const Traced& c);
 
-  /// Does the tape say what the function does?
+  /// Whether the function was recorded completely.
   bool is_valid() const { return is_valid_; }
-  /// If not: because it takes too many steps?
+  /// Whether it was not because it has too many steps.
   bool is_full() const { return is_full_; }
-  /// Takes the branch of that one number, which is `step`.
+  /// The outcome of the condition `step` for the plain numbers above.
   bool branch(int step);
 
   /// The step that has this number.

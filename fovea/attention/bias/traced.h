@@ -110,7 +110,7 @@ class Traced {
 };
 
 template <class P>
-struct Meeting<Traced, P> {
+struct CommonNumber<Traced, P> {
   using type = Traced;
 };
 

@@ -55,7 +55,7 @@ struct ObservedTile {
   TileSite site;
   ScoreTile<const T> scores;   ///< as they are normalised; -infinity where masked
   ScoreTile<const T> weights;  ///< exp(score - maximum), before dropout; not softmax: the weights
-  const T* worth;              ///< [queries] rescales earlier sums: exp(old maximum - new); or 1
+  const T* rescale;            ///< [queries] rescales earlier sums: exp(old maximum - new); or 1
 };
 
 /// Keys of one sequence and head, and the weights that they received from all queries.

@@ -136,7 +136,7 @@ void Entropy<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
   T* const E = state[kE];
   for (index r = 0; r < now.queries; ++r) {
     const T grown = state[kSum][r] == T{0} ? T{0} : now.maximum[r] - state[kMaximum][r];
-    E[r] = tile.worth[r] == T{0} ? T{0} : tile.worth[r] * (E[r] - state[kSum][r] * grown);
+    E[r] = tile.rescale[r] == T{0} ? T{0} : tile.rescale[r] * (E[r] - state[kSum][r] * grown);
   }
   add_entropy<T>()(tile, E);
   std::copy_n(now.maximum, now.queries, state[kMaximum]);
@@ -212,7 +212,7 @@ void Distance<T>::start(Rows<T> state) const {
 template <class T>
 void Distance<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
   T* const distance = state[0];
-  for (index r = 0; r < tile.site.queries; ++r) distance[r] *= tile.worth[r];
+  for (index r = 0; r < tile.site.queries; ++r) distance[r] *= tile.rescale[r];
   add_distance<T>()(tile, distance);
 }
 

@@ -9,11 +9,11 @@
 
 namespace fovea::values {
 
-/// o_i = sum of w_ij (v_j + table[clip(p - j, -s, s) + s]), or with j - p, depending on the order.
+/// o_i = sum of w_ij (v_j + table[clip(p - j, -r, r) + r]), or with j - p, depending on the order.
 template <class T>
 class Shaw final : public ValuePart<T> {
  public:
-  /// table [2 s + 1, Dv], shared by the heads; dtable, of the same shape, receives its gradient in
+  /// table [2 r + 1, Dv], shared by the heads; dtable, of the same shape, receives its gradient in
   /// backward, or is empty. Views. Throws Error(kShape) for an even number of rows.
   explicit Shaw(Rows<const T> table, Rows<T> dtable = {},
                 ShawOrder order = ShawOrder::kQueryMinusKey);
