@@ -24,6 +24,7 @@ help: ## This list
 build: ## The command build/release/cli/fovea, the libraries and the tests
 	@tools/install_dependencies.sh
 	@$(call build,release)
+	@echo "The command is build/release/cli/fovea."
 
 demo: ## Train a model on English and one on Chinese verse, and let them write
 	@tools/install_dependencies.sh build demo

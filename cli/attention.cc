@@ -16,6 +16,7 @@
 #include "cli/threads.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/error.h"
+#include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
 #include "fovea/config/json.h"
@@ -146,8 +147,12 @@ Written write(const Context& context, const AttentionSettings& settings,
               const AttentionTensors& tensors, const std::string& output) {
   const double begin = monotonic_seconds();
   const std::vector<NamedTensor> results =
-      run_attention(context, settings, tensors,
-                    [&](std::span<const NamedTensor> shapes) { check_sizes(output, shapes); });
+      run_attention(context, settings, tensors, [&](std::span<const NamedTensor> shapes) {
+        check_sizes(output, shapes);
+        require_memory(fmt::format("attention: writing {}", output),
+                       memory_to_write(output, shapes),
+                       "ask for less to be seen, or for fewer rows; .safetensors takes less");
+      });
   Written written{.output = output, .tensors = {}, .seconds = monotonic_seconds() - begin};
   write_tensors(output, results);
   for (const NamedTensor& named : results) {

@@ -90,6 +90,8 @@ std::string hint_for_value(const CommandSpec& command, const std::string& word) 
     if (choices.find("|" + word + "|") != std::string::npos)
       return fmt::format("did you mean --{}={}?", spec.name, word);
   }
+  const std::string hint = hint_for_word(command.name, word);
+  if (!hint.empty()) return hint;
   return fmt::format("the value of an option stands behind its name; see: fovea {} --help",
                      command.name);
 }

@@ -33,6 +33,7 @@ CommandSpec eval_spec() {
 int eval(const Arguments& arguments) {
   set_messages_from(arguments);
   const std::vector<std::string> files = arguments.list("test");
+  check_log_is_apart(files, arguments.text("DIR"));
   if (files.empty()) {
     throw Error(ErrorCode::kUsage, "eval: no text to predict", "name a file: --test FILE");
   }

@@ -177,6 +177,7 @@ Prints the prompt, its continuation as it is made, and a newline; of several tex
 
 int generate(const Arguments& arguments) {
   set_messages_from(arguments);
+  check_log_is_apart({}, arguments.text("DIR"));
   warn_of_unread_variables(generate_spec().options);
   SamplingOptions options;
   TextsOptions texts;

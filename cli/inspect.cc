@@ -103,14 +103,14 @@ void describe_settings(const fs::path& folder, LanguageModelSettings now) {
 // A model folder, without the values of the weights.
 struct Model {
   fs::path folder;
+  Safetensors weights;  // first: what is no model is told so
   std::vector<fs::path> checkpoints;
-  Safetensors weights;
   RunSummary training;
 
   explicit Model(const fs::path& where)
       : folder(where),
-        checkpoints(checkpoints_in(where)),
         weights(read_model_weights(where)),
+        checkpoints(checkpoints_in(where)),
         training(run_summary(where)) {}
 
   index parameters() const {

@@ -41,7 +41,8 @@ void LogFile::open(const std::string& path) {
                 "name a new file, or a log that goes on");
   }
   path_ = path;
-  file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  // O_NONBLOCK: opening a FIFO must not wait for a reader.
+  file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
   if (file_ >= 0) return;
   throw Error(ErrorCode::kWrite, fmt::format("--log-file: {}: {}", path, std::strerror(errno)),
               "name a file in a folder that exists and may be written");

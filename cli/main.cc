@@ -171,6 +171,7 @@ int main(int argc, char** argv) {
   using namespace fovea::cli;
   open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a write to a closed pipe then returns EPIPE
+  std::signal(SIGXFSZ, SIG_IGN);  // and one beyond `ulimit -f` EFBIG
   const bool json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
   fovea::return_freed_memory();
   try {

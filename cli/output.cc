@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -150,6 +151,26 @@ void set_messages(const MessageOptions& options, ErrorFormat errors) {
   format_of_errors = errors;
   if (options.log_file.empty()) return;
   messages().log_file.open(options.log_file);
+}
+
+void check_log_is_apart(std::span<const std::string> files, const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  const std::string& log = messages().options.log_file;
+  if (log.empty()) return;
+  std::error_code ignored;
+  const auto is_log = [&](const std::string& file) { return fs::equivalent(file, log, ignored); };
+  const fs::path inside = fs::weakly_canonical(folder, ignored);
+  const fs::path place = fs::weakly_canonical(log, ignored);
+  const bool is_inside =
+      !folder.empty() &&
+      std::mismatch(inside.begin(), inside.end(), place.begin(), place.end()).first == inside.end();
+  if (!is_inside && std::none_of(files.begin(), files.end(), is_log)) return;
+  close_log();
+  if (fs::is_empty(log, ignored)) fs::remove(log, ignored);  // it was made for the log
+  throw Error(ErrorCode::kUsage,
+              is_inside ? fmt::format("--log-file: {} lies in the folder of the model", log)
+                        : fmt::format("--log-file: {} is a file that the command reads", log),
+              "choose another file for the log");
 }
 
 void close_log() { messages().log_file.close(); }

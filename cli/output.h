@@ -3,7 +3,9 @@
 #pragma once
 
 #include <exception>
+#include <filesystem>
 #include <ostream>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -38,6 +40,9 @@ struct MessageOptions {
 /// Sets the options of all later messages. Throws kUsage if both quiet and verbose are set, kWrite
 /// if the log cannot be written.
 void set_messages(const MessageOptions& options, ErrorFormat errors);
+/// Throws kUsage if the log is one of these files or lies in `folder` ("": none), and writes
+/// nothing to it. Call it before the first message.
+void check_log_is_apart(std::span<const std::string> files, const std::filesystem::path& folder);
 /// Closes the log. Throws kDiskFull or kWrite if not all of it could be written. (A warning was
 /// printed when the write failed.)
 void close_log();

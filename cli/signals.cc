@@ -12,8 +12,12 @@ volatile std::sig_atomic_t save_wanted = 0;
 
 void note_save(int) { save_wanted = 1; }
 void note_stop(int signal) {
+  if (signal == SIGUSR2) {
+    // The status is that of a signal that came before.
+    if (stop_signal == 0) stop_signal = signal;
+    return;
+  }
   stop_signal = signal;
-  if (signal == SIGUSR2) return;
   // From now on SIGINT or SIGTERM ends the process at once. SIGHUP does not: a terminal that is
   // closed may send two.
   std::signal(SIGINT, SIG_DFL);
@@ -34,12 +38,16 @@ void handle(int signal, void (*handler)(int)) {
 
 }  // namespace
 
+void keep_requests() {
+  handle(SIGUSR1, note_save);
+  handle(SIGUSR2, note_stop);
+}
+
 void listen_to_signals() {
   handle(SIGINT, note_stop);
   handle(SIGTERM, note_stop);
   if (!is_ignored(SIGHUP)) handle(SIGHUP, note_stop);
-  handle(SIGUSR1, note_save);
-  handle(SIGUSR2, note_stop);
+  keep_requests();
 }
 
 Request requested() {

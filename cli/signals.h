@@ -6,6 +6,10 @@
 
 namespace fovea::cli {
 
+/// From now on SIGUSR1 and SIGUSR2 are kept for the training that is prepared; by default they
+/// would end the process.
+void keep_requests();
+
 /// SIGINT, SIGTERM, SIGHUP: save and stop; a second SIGINT or SIGTERM ends the process at once.
 /// SIGHUP is ignored where the caller ignores it (nohup). SIGUSR1: save and go on. SIGUSR2: save
 /// and stop, successfully.

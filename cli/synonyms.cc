@@ -27,7 +27,7 @@ constexpr std::string_view kFolderFirst =
 constexpr std::array kSynonyms = {
     Synonyms{"train lm",
              "block-size seq-len seq-length sequence-length max-seq-len max-seq-length "
-             "max-length context context-length context-size ctx-len n-ctx n-positions "
+             "max-length context context-length context-size ctx ctx-len n-ctx n-positions "
              "max-position-embeddings",
              "--block"},
     Synonyms{"train lm",
@@ -83,6 +83,11 @@ constexpr std::array kSynonyms = {
     Synonyms{"train lm", "force overwrite-output-dir", "--overwrite"},
     Synonyms{"train lm", "vocab-size n-vocab",
              "the vocabulary follows from the text: see --tokenizer"},
+    Synonyms{"train lm", "optimizer optim", "fovea trains with AdamW: leave it out"},
+    Synonyms{"attention", "is-causal", "--causal"},
+    Synonyms{"attention", "attn-mask attention-mask mask",
+             "a mask is a tensor of IN: keep or drop, of shape [B or 1, H or 1, T or 1, S]"},
+    Synonyms{"attention", "alibi alibi-slopes", "ALiBi is a tensor of IN: slopes, of shape [H]"},
     Synonyms{"generate", "max-new-tokens max-length num-tokens n-tokens n-predict length tokens",
              "--max-tokens"},
     Synonyms{"generate", "temp t", "--temperature"},
@@ -98,7 +103,7 @@ constexpr std::array kSynonyms = {
     Synonyms{"", "device cuda gpu gpus n-gpu accelerator",
              "fovea computes on the CPU: leave it out"},
     Synonyms{"", "dtype precision mixed-precision fp16 bf16 amp compile",
-             "fovea computes in float32, on compiled code: leave it out"},
+             "fovea computes in float32: leave it out"},
 };
 
 // Names for the length of a training. In fovea the unit is part of the value.
@@ -142,6 +147,15 @@ std::string hint_for_synonym(std::string_view command, std::span<const std::stri
     if (std::find(options.begin(), options.end(), synonyms.hint) == options.end()) continue;
     return fmt::format("did you mean {}?", synonyms.hint);
   }
+  return {};
+}
+
+std::string hint_for_word(std::string_view command, std::string_view word) {
+  if (command == "eval") return fmt::format("did you mean --test {}?", word);
+  if (command == "generate") {
+    return "put a prompt of several words into quotes: fovea generate DIR \"Once upon\"";
+  }
+  if (command == "train lm") return fmt::format("did you mean --train {}?", word);
   return {};
 }
 

@@ -14,4 +14,7 @@ namespace fovea::cli {
 std::string hint_for_synonym(std::string_view command, std::span<const std::string> options,
                              std::string_view word, std::string_view value);
 
+/// A hint for a word that is neither an option nor an argument of the command; "" if there is none.
+std::string hint_for_word(std::string_view command, std::string_view word);
+
 }  // namespace fovea::cli

@@ -82,10 +82,14 @@ void settle(Job& job, const Arguments& arguments) {
   if (job.place.use == FolderUse::kResume) {
     require_output(job);
     job.stored = read_run(job.place);
-    for (const std::string& warning : job.stored->warnings) warn(warning);
   }
   job.settings = settings_of(job.stored ? job.stored->settings : LanguageModelSettings{}, arguments,
                              job.options);
+  check_log_is_apart(job.settings.text.train, {});
+  check_log_is_apart(job.settings.text.valid, {});
+  if (job.stored) {
+    for (const std::string& warning : job.stored->warnings) warn(warning);
+  }
   if (!job.stored) return;
   require_same_run(job.stored->settings, job.settings);
   const auto changes = changed_options(job.stored->settings, job.settings);
@@ -105,13 +109,24 @@ void tell_schedule(const Job& job, const LanguageModelRun& run) {
   if (!change.empty()) warn(change);
 }
 
+// The text of a run that is resumed may have been moved since it began.
+LanguageModelRun prepare_text(const Job& job, std::unique_ptr<Tokenizer> known) {
+  try {
+    return prepare_run(job.settings, std::move(known));
+  } catch (const Error& error) {
+    if (!job.stored || error.code() != ErrorCode::kMissingInput) throw;
+    throw error.with(error.code(), error.what(),
+                     "if the text was moved, say where it is: --train FILE");
+  }
+}
+
 LanguageModelRun prepare(Job& job) {
   if (job.settings.text.train.empty()) {
     throw Error(ErrorCode::kUsage, "train lm: no training text", "name a file: --train FILE");
   }
   std::unique_ptr<Tokenizer> known;
   if (job.stored) known = std::move(job.stored->tokenizer);
-  LanguageModelRun run = prepare_run(job.settings, std::move(known));
+  LanguageModelRun run = prepare_text(job, std::move(known));
   for (const std::string& about_text : run.notes) warn(about_text);
   if (job.stored && job.stored->checkpoint) {
     require_same_text(job.stored->settings, identity_of(*job.stored->checkpoint), run);
@@ -190,6 +205,7 @@ int dry_run(const Context& context, Job& job, const Arguments& arguments) {
 }
 
 int run_job(const Context& context, Job& job, const Arguments& arguments) {
+  keep_requests();
   const std::filesystem::path& folder = job.place.folder;
   const FolderUse use = job.place.use;
   require_output(job);
@@ -227,8 +243,10 @@ int train_lm(const Arguments& arguments) {
   MessageOptions messages = job.options.messages;
   if (arguments.on("dump-config")) messages.log_file.clear();  // --dump-config writes no file
   set_messages(messages, job.options.json ? ErrorFormat::kJson : ErrorFormat::kText);
-  warn_of_unread_variables(train_lm_options());
   job.place = place_of(arguments, job.options.output);
+  const std::string config = arguments.text("config");
+  check_log_is_apart({&config, 1}, job.place.folder);
+  warn_of_unread_variables(train_lm_options());
   const Context context = context_of(job.options.threads);
   if (arguments.on("dump-config")) return dump_config(job, arguments);
   if (arguments.on("dry-run")) return dry_run(context, job, arguments);

@@ -117,7 +117,8 @@ void check_rows(std::string_view name, const RowView<T>& v, index B, index H, in
 
 void check_offsets(std::string_view name, Vec<const std::int32_t> offsets, const char* length,
                    index rows) {
-  check(offsets.size >= 1, kOffsets, "attention: {} must hold at least one offset", name);
+  check(offsets.size >= 1, Hint{"give both: .packed = {query_offsets, key_offsets}"},
+        "attention: {} must hold at least one offset", name);
   check(offsets.data != nullptr, kNoData, "attention: {} have a size but no data", name);
   check(offsets[0] == 0, kOffsets, "attention: {}[0] must be 0; it is {}", name, offsets[0]);
   for (index n = 1; n < offsets.size; ++n) {

@@ -72,6 +72,12 @@ struct Call {
   Row<T> row(const Sequence& sequence, index h, index i) const;
   void normalise(Row<T>& row, index h) const;
   T dscore(T weight, T dweight, T delta) const;
+  // Without softmax, whose weight is 0 there anyway: the weight of a score of -infinity is 0, and a
+  // constant.
+  bool is_masked_by_score(T score) const {
+    return !std::holds_alternative<norm::Softmax>(attention.norm) &&
+           score == static_cast<T>(kNoKey);
+  }
 };
 
 template <class T>
@@ -233,7 +239,7 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
   }
   for (index j = 0; j < sequence.keys; ++j) {
     const auto at = static_cast<std::size_t>(j);
-    if (!row.kept[at]) continue;
+    if (!row.kept[at] || call.is_masked_by_score(row.scores.back()[at])) continue;
     const ScoreSite score_site{sequence, h, i, j};
     const index key_row = sequence.key_row + j;
     T* dk = row_of(gradients.dk, key_row, g);

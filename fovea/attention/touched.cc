@@ -118,6 +118,7 @@ void TouchedMemory::add_written(const TouchedView& view) {
     const Place& other = places_[n];
     if (apart(span, other.span)) continue;
     check(!runs_meet(view, other.view, other.span.begin - span.begin),
+          Hint{"give each tensor that is written memory of its own"},
           "attention: {} overlaps {}: what is written may share no memory with another tensor of "
           "the call",
           view.name, other.view.name);

@@ -32,6 +32,9 @@ std::int64_t status_kib(std::string_view key) {
   return leading_number(line_value("/proc/self/status", key));
 }
 
+// As the system call has it: without what the system would give up of its caches.
+std::int64_t free_pages_bytes() { return ::sysconf(_SC_AVPHYS_PAGES) * ::sysconf(_SC_PAGESIZE); }
+
 // "32K", "1024K", "32M".
 std::int64_t cache_bytes(const std::string& text) {
   const std::int64_t number = leading_number(text);
@@ -83,6 +86,7 @@ std::vector<Cache> caches() {
 
 MemoryLimit available_memory() {
   MemoryLimit lowest{memory_kib("MemAvailable") << 10, "free memory"};
+  if (lowest.bytes == 0) lowest.bytes = free_pages_bytes();  // /proc cannot be read
   const std::optional<std::int64_t> left = Cgroups().memory_left();
   if (left && *left < lowest.bytes) lowest = {*left, "cgroup limit"};
   struct rlimit address_space {};
@@ -116,7 +120,7 @@ void return_freed_memory() {
 #endif
 }
 
-std::int64_t total_memory_bytes() { return memory_kib("MemTotal") << 10; }
+std::int64_t total_memory_bytes() { return ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE); }
 
 std::int64_t cgroup_memory_limit_bytes() { return Cgroups().memory_limit().value_or(0); }
 

@@ -23,7 +23,9 @@ struct MalformedToml {};
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <sstream>
 
@@ -69,6 +71,14 @@ bool set_value(Field& field, const toml::node& value) {
   if (const auto* whole = value.as_integer()) return set_number(field, std::int64_t{whole->get()});
   if (const auto* real = value.as_floating_point()) return set_number(field, real->get());
   if (const auto* text = value.as_string()) {
+    if (text->get().find('\0') != std::string::npos) return false;  // would end a path
+    // TOML's own numbers end at 2^63 - 1: larger ones are written as texts.
+    std::uint64_t number = 0;
+    if (std::holds_alternative<std::uint64_t*>(field.target)) {
+      const char* const end = text->get().data() + text->get().size();
+      const auto [rest, error] = std::from_chars(text->get().data(), end, number);
+      return error == std::errc() && rest == end && set_number(field, number);
+    }
     return set_text(field, text->get()) || set_list(field, {text->get()});
   }
   const auto* array = value.as_array();
@@ -90,6 +100,7 @@ class TomlReader {
   void read_member(const std::string& prefix, const toml::key& key, const toml::node& value) {
     const std::string path = prefix + with_underscores(key.str());
     if (value.is_table() && is_struct(path)) return read(*value.as_table(), path + ".");
+    if (value.is_table()) unknown_table(key);
     Field& field = find(path, key);
     if (std::find(names_set.begin(), names_set.end(), field.name) != names_set.end()) {
       fails(key.source().begin, fmt::format("'{}' is set twice", last_part(field.name)));
@@ -122,7 +133,33 @@ class TomlReader {
     return *field;
   }
 
+  // The tables of the fields, each once.
+  std::vector<std::string> tables() const {
+    std::vector<std::string> names;
+    for (const Field& field : fields_) {
+      std::string name = table_of(field);
+      if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;
+      names.push_back(std::move(name));
+    }
+    return names;
+  }
+
+  [[noreturn]] void unknown_table(const toml::key& key) const {
+    const std::vector<std::string> known = tables();
+    const std::string meant = did_you_mean(key.str(), known);
+    fails(key.source().begin, fmt::format("unknown table {}", printable(key.str())),
+          meant.empty() ? fmt::format("the tables are [{}]", fmt::join(known, "], [")) : meant);
+  }
+
   [[noreturn]] void unknown(const toml::key& key) const {
+    const std::string name = with_underscores(key.str());
+    for (const Field& field : fields_) {
+      if (last_part(field.name) != name) continue;
+      const std::string table = table_of(field);
+      fails(
+          key.source().begin, fmt::format("{} is no key of this table", printable(key.str())),
+          table.empty() ? "move it before the first table" : fmt::format("move it to [{}]", table));
+    }
     std::vector<std::string> names;
     for (const Field& field : fields_) names.emplace_back(last_part(field.name));
     fails(key.source().begin, fmt::format("unknown key {}", printable(key.str())),
@@ -152,6 +189,8 @@ std::string toml_value(const Field& field) {
   }
   std::string text = value_text(field);
   if (std::holds_alternative<Choice>(field.target)) return quoted_text(text);
+  const auto* number = std::get_if<std::uint64_t*>(&field.target);
+  if (number != nullptr && **number > INT64_MAX) return quoted_text(text);
   return text;
 }
 

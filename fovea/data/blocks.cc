@@ -74,6 +74,7 @@ Sequences cut_blocks(std::string_view text, const Tokenizer& tokenizer, index bl
     fail_too_small(name, sequences.stream.size(), 2,
                    "give more text, or let a larger part of it validate");
   }
+  sequences.slices.reserve(static_cast<std::size_t>((tokens - 2) / block + 1));
   for (index start = 0; start + 1 < tokens; start += block) {
     sequences.slices.push_back({start, std::min(block, tokens - 1 - start)});
   }

@@ -116,9 +116,11 @@ Sequences cut_lines(std::string_view text, const Tokenizer& tokenizer, index blo
   check_options({.block = block, .batch_size = 1});
   Sequences sequences;
   // A line of n characters becomes n + 2 tokens, one of them for the newline. Reserving memory
-  // avoids copies while the stream grows.
+  // avoids copies while they grow.
   const index lines = std::count(text.begin(), text.end(), '\n') + 1;
-  sequences.stream.reserve(static_cast<std::size_t>(tokenizer.token_count(text) + lines + 1));
+  const index tokens = tokenizer.token_count(text) + lines + 1;
+  sequences.stream.reserve(static_cast<std::size_t>(tokens));
+  sequences.slices.reserve(static_cast<std::size_t>(tokens / block + lines));
   for (index number = 1; !text.empty(); ++number) {
     const std::size_t newline = text.find('\n');
     const std::string_view line = text.substr(0, newline);

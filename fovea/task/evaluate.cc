@@ -17,6 +17,7 @@ TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loade
   const TextOptions& text = loaded.settings.text;
   const std::string all =
       read_text(files, text.tokenizer == "byte" ? TextEncoding::kAnyBytes : TextEncoding::kUtf8);
+  require_token_memory(all, *loaded.tokenizer, loaded.settings.model.block);
   const EvaluationBatches set(
       data_kind(text.data).evaluation(all, *loaded.tokenizer, loaded.settings.model.block,
                                       files.size() == 1 ? files[0] : "test text"),

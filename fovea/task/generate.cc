@@ -46,6 +46,11 @@ std::span<const token> seen_by_model(const std::vector<token>& tokens, index blo
 
 void require_generation_memory(const Context& context, const LoadedLanguageModel& loaded,
                                std::string_view prompt, const SamplingOptions& options) {
+  // The prompt's tokens exist up to three times: encoded, with those before, and as the first
+  // input.
+  require_memory("the tokens of the prompt",
+                 3.0 * sizeof(token) * static_cast<double>(loaded.tokenizer->token_count(prompt)),
+                 "give a shorter prompt, or use a machine with more memory");
   const auto tokens = static_cast<index>(first_tokens(loaded, prompt).size());
   require_memory(
       "the text", generation_memory(context, loaded.settings.model, tokens, options.max_tokens),

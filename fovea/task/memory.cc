@@ -46,6 +46,17 @@ double history_bytes(const LanguageModelRun& run) {
 
 }  // namespace
 
+void require_token_memory(std::string_view text, const Tokenizer& tokenizer, index block) {
+  // A line has a begin token and an end token. Each sequence has a slice and a place in the order.
+  constexpr double kSequence = sizeof(Slice) + 2 * sizeof(index);
+  const auto lines = static_cast<double>(std::count(text.begin(), text.end(), '\n') + 1);
+  const double tokens = static_cast<double>(tokenizer.token_count(text)) + 2 * lines;
+  require_memory("the tokens of the text",
+                 sizeof(token) * tokens +
+                     kSequence * (tokens / static_cast<double>(std::max<index>(block, 1)) + lines),
+                 "use less text, or a machine with more memory");
+}
+
 // The parameters, and the table of positions if it is not learned.
 double model_memory(const LanguageModelConfig& config) {
   const double table = config.position == PositionKind::kSinusoidal

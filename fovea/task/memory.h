@@ -13,6 +13,10 @@ namespace fovea {
 double training_memory(const Context& context, const LanguageModelRun& run,
                        index checkpoint_bytes = 0);
 
+/// Throws kOutOfMemory unless there is memory for the tokens of a text and the sequences cut from
+/// them. The text itself is in memory already.
+void require_token_memory(std::string_view text, const Tokenizer& tokenizer, index block);
+
 /// Bytes of the values of a model.
 double model_memory(const LanguageModelConfig& config);
 

@@ -6,6 +6,7 @@
 #include "fovea/data/corpus.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/language_model.h"
+#include "fovea/task/memory.h"
 #include "fovea/tensor/checksum.h"
 
 namespace fovea {
@@ -20,14 +21,6 @@ RunIdentity identity_of(const LanguageModelSettings& s, const Corpus& corpus,
           .tokenizer = xxh3_128(to_text(tokenizer.data())),
           .isa = std::string(isa_name(current_isa())),
           .version = FOVEA_VERSION};
-}
-
-// The text itself is in memory already.
-void require_memory_for_tokens(const Corpus& corpus, const Tokenizer& tokenizer) {
-  const index tokens = tokenizer.token_count(corpus.train) + tokenizer.token_count(corpus.valid);
-  require_memory("the tokens of the text",
-                 static_cast<double>(sizeof(token)) * static_cast<double>(tokens),
-                 "use less text, or a machine with more memory");
 }
 
 void note_warmup(LanguageModelRun& run) {
@@ -65,13 +58,14 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tok
   run.tokenizer = known ? std::move(known) : kind.make(kind.learn(corpus.train, "training text"));
   settings.model.vocabulary = run.tokenizer->vocabulary_size();
   settings.model = resolve(settings.model);
-  require_memory_for_tokens(corpus, *run.tokenizer);
+  require_token_memory(corpus.train, *run.tokenizer, settings.model.block);
   run.training = data.training(corpus.train, *run.tokenizer,
                                {.block = settings.model.block,
                                 .batch_size = settings.text.batch_size,
                                 .accumulate = settings.recipe.accumulate,
                                 .seed = settings.recipe.seed});
   if (!corpus.valid.empty()) {
+    require_token_memory(corpus.valid, *run.tokenizer, settings.model.block);
     run.validation.emplace(
         data.evaluation(corpus.valid, *run.tokenizer, settings.model.block, "validation text"),
         settings.text.batch_size);

@@ -36,25 +36,30 @@ struct ParameterSeconds {
 };
 
 ParameterSeconds parameter_seconds(const Context& context) {
-  constexpr index kSample = 1 << 21, kDrawn = 1 << 17;
+  constexpr index kMostSampled = 1 << 21, kDrawn = 1 << 17;
+  // Where memory is short, the sample takes a quarter of it.
+  constexpr std::int64_t kBytes = 4 * sizeof(float);
+  const index sample =
+      std::clamp<index>(available_memory().bytes / (4 * kBytes), kDrawn, kMostSampled);
   // Besides the optimizer's step, the gradient is cleared and written, its norm is computed, and
   // the weight is packed (or read in place): about as many bytes again.
   constexpr double kPassesLikeAStep = 2;
   double begin = monotonic_seconds();
-  std::vector<float> value(kSample), gradient(kSample), m(kSample), v(kSample);
+  std::vector<float> value(sample), gradient(sample), m(sample), v(sample);
   const double taken = monotonic_seconds() - begin;
   begin = monotonic_seconds();
   Random random(1, RandomUse::kInit);
   for (float& x : std::span(value).first(kDrawn)) x = static_cast<float>(random.normal());
   const double drawn = monotonic_seconds() - begin;
-  const AdamWSlot<float> slot{.value = {value.data(), kSample},
-                              .gradient = {gradient.data(), kSample},
-                              .m = {m.data(), kSample},
-                              .v = {v.data(), kSample}};
+  const AdamWSlot<float> slot{.value = {value.data(), sample},
+                              .gradient = {gradient.data(), sample},
+                              .m = {m.data(), sample},
+                              .v = {v.data(), sample}};
   begin = monotonic_seconds();
   adamw<float>(context, {&slot, 1}, {.options = {.lr = 0}});
   const double step = monotonic_seconds() - begin;
-  return {.start = taken / kSample + drawn / kDrawn, .update = kPassesLikeAStep * step / kSample};
+  return {.start = taken / static_cast<double>(sample) + drawn / kDrawn,
+          .update = kPassesLikeAStep * step / static_cast<double>(sample)};
 }
 
 // Forward alone is a third of forward and backward.

@@ -27,6 +27,7 @@ struct Format {
   std::unique_ptr<TensorSource> (*open)(const ByteSource& file, std::string where);
   void (*check_size)(std::span<const NamedTensor> tensors);
   std::string (*bytes)(std::span<const NamedTensor> tensors);
+  int copies;  // of the values that bytes() makes
 };
 
 constexpr Format kFormats[] = {
@@ -35,12 +36,12 @@ constexpr Format kFormats[] = {
        return std::make_unique<SafetensorsSource>(file, std::move(where), kMostHeaderBytes);
      },
      [](std::span<const NamedTensor>) {},  // no limit
-     [](std::span<const NamedTensor> tensors) { return safetensors_bytes(tensors); }},
+     [](std::span<const NamedTensor> tensors) { return safetensors_bytes(tensors); }, 1},
     {".npz",
      [](const ByteSource& file, std::string where) -> std::unique_ptr<TensorSource> {
        return std::make_unique<NpzSource>(file, std::move(where));
      },
-     check_npz_size, npz_bytes}};
+     check_npz_size, npz_bytes, 2}};
 
 const Format& format_of(std::string_view extension, const std::filesystem::path& path,
                         ErrorCode otherwise) {
@@ -118,6 +119,14 @@ void check_tensor_path(const std::filesystem::path& path) { output_format(path);
 
 void check_tensor_sizes(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
   output_format(path).check_size(tensors);
+}
+
+double memory_to_write(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
+  double bytes = 0;
+  for (const NamedTensor& named : tensors) {
+    bytes += static_cast<double>(named.tensor.bytes().size());
+  }
+  return output_format(path).copies * bytes;
 }
 
 void write_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {

@@ -47,6 +47,9 @@ class TensorFile {
 /// Throws kUsage unless write_tensors knows the extension.
 void check_tensor_path(const std::filesystem::path& path);
 
+/// Bytes that write_tensors takes besides the tensors.
+double memory_to_write(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
+
 /// Throws kShape if tensors of these shapes are too large for write_tensors.
 void check_tensor_sizes(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
 

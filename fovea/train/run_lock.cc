@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,6 +41,22 @@ std::string holder_of(int file) {
               "wait for it, stop it, or choose another folder");
 }
 
+// Whether the file is as a lock is: it holds nothing, or the number of a process and a newline, and
+// has no other name.
+bool is_ours(int file) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink > 1) return false;
+  const std::string holder = holder_of(file);
+  return status.st_size == 0 || (!holder.empty() && status.st_size <= 1 + std::ssize(holder));
+}
+
+[[noreturn]] void fail_foreign(const fs::path& path, int file) {
+  ::close(file);
+  throw Error(ErrorCode::kOutputExists,
+              fmt::format("{}: expected the lock of a training, found another file", path.string()),
+              "choose another folder, or move the file away");
+}
+
 bool is_taken(int file, int operation) {
   while (::flock(file, operation | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
@@ -52,11 +69,15 @@ bool is_taken(int file, int operation) {
 
 RunLock::RunLock(const fs::path& folder) : path_(folder / kLockName) {
   for (;;) {
-    const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    // O_NONBLOCK: opening a FIFO must not wait for a writer.
+    constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    const int file = ::open(path_.c_str(), kFlags, 0666);
     if (file < 0) {
-      throw Error(ErrorCode::kWrite, fmt::format("{}: {}", path_.string(), std::strerror(errno)),
-                  "check the folder and its permissions");
+      const bool full = errno == ENOSPC || errno == EDQUOT;
+      fail(full ? ErrorCode::kDiskFull : ErrorCode::kWrite, "{}: {}", path_.string(),
+           std::strerror(errno));
     }
+    if (!is_ours(file)) fail_foreign(path_, file);
     if (is_taken(file, LOCK_EX)) fail_locked(folder, file);
     // Another process may have removed its lock file between our open and our flock.
     if (!leads_to(path_, file)) {
@@ -83,7 +104,8 @@ RunLock::~RunLock() {
 bool RunLock::is_in_place() const { return leads_to(path_, file_); }
 
 void require_unlocked(const fs::path& folder) {
-  const int file = ::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  const int file =
+      ::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return;
   if (is_taken(file, LOCK_SH)) fail_locked(folder, file);
   ::close(file);

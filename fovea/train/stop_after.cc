@@ -17,7 +17,8 @@ constexpr double kMostUpdates = 1e15;
 [[noreturn]] void fail_length(std::string_view text, std::string_view option) {
   throw Error(ErrorCode::kOptionValue,
               fmt::format("{}: '{}' is not a length of training", option, text),
-              "write a number above 0 and its unit: 10e (epochs), 5000u (updates) or 2h (hours)");
+              "write a number above 0 and its unit: 10e (epochs), 5000u (updates), 2h (hours) or "
+              "30m (minutes)");
 }
 
 }  // namespace
@@ -46,7 +47,7 @@ Length parse_length(std::string_view text, std::string_view option) {
 
 index to_updates(Length length, index updates_per_epoch, std::string_view option) {
   if (length.unit == LengthUnit::kHours) {
-    throw Error(ErrorCode::kOptionValue, fmt::format("{}: hours cannot be used here", option),
+    throw Error(ErrorCode::kOptionValue, fmt::format("{}: a time cannot be used here", option),
                 "count in updates (250u) or epochs (1e): then every run does the same");
   }
   const double per_unit =

@@ -292,8 +292,8 @@ TEST(BiasOf, ALambdaIsThePartWrittenByHand) {
       })));
   EXPECT_NEAR(dp[0], gradient[0] + gradient[2], 1e-10) << "summed over the heads";
   EXPECT_NEAR(dp[1], gradient[1] + gradient[3], 1e-10);
-  EXPECT_EQ(bias::of<double>(lambda).name(), "function");
-  EXPECT_EQ(bias::of<double>(lambda, "mine").name(), "mine");
+  EXPECT_EQ(bias::of<double>(lambda).name(), "function (score by score: it takes a ScoreSite)");
+  EXPECT_EQ(bias::of<double>(lambda, "mine").name(), "mine (score by score: it takes a ScoreSite)");
 }
 
 // Every function of a dual number against central differences.

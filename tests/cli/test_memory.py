@@ -14,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support import FOVEA, CommandTest, words  # noqa: E402
+from tensor_files import Tensor, write  # noqa: E402
 
 MIB = 1 << 20
 
@@ -113,6 +114,23 @@ class TooMuch(MemoryTest):
         args = ["train", "lm", "--train", path, "-o", self.folder / "model", "--threads", "1"]
         self.assert_error(self.limited(size, *args), 6, f"{path} would take")
         self.assert_error(self.limited(3 * size, *args), 6, "the tokens of the text would take")
+
+    def test_text_to_evaluate_and_prompts(self):
+        model = self.folder / "model"
+        self.train(model, "--stop-after", "1u")
+        text = self.text_of("long")
+        size = text.stat().st_size // MIB + 1
+        done = self.limited(3 * size, "eval", model, "--test", text, "--threads", "1")
+        self.assert_error(done, 6, "the tokens of the text would take")
+
+    def test_results_and_the_copies_that_are_written(self):
+        given = self.folder / "in.safetensors"
+        write(given, {name: Tensor("F32", [1, 2048, 1, 4], [0.5] * 8192) for name in "qkv"})
+        args = ["attention", given, "--observe", "weights", "--threads", "1"]
+        # The weights take 16 MiB, a file .npz twice that besides.
+        done = self.limited(56, *args, "-o", self.folder / "out.npz")
+        self.assert_error(done, 6, "attention: writing", "out.npz would take 32")
+        self.assertFalse((self.folder / "out.npz").exists())
 
     def test_generation_and_evaluation(self):
         model = self.folder / "model"

@@ -143,6 +143,28 @@ class Messages(CommandTest):
             self.assert_error(done, 5, "--log-file", str(path))
             self.assertFalse(self.model.exists())
 
+    def test_log_file_is_no_file_of_the_command(self):
+        self.train(self.model, *RUN)
+        for log, *command in [
+                (self.text, "train", "lm", "--train", self.text, "-o", self.folder / "other", *SMALL, *RUN),
+                (self.text, "eval", self.model, "--test", self.text, "-v"),
+                (self.model / "tokenizer.txt", "train", "lm", "--resume", "-o", self.model, "--stop-after", "50u"),
+                (self.model / "MANIFEST.json", "train", "lm", "--resume", "-o", self.model, "--stop-after", "50u"),
+                (self.model / "config.json", "generate", self.model, "the"),
+                (self.model / "new.log", "generate", self.model, "the")]:
+            before = log.read_bytes() if log.exists() else None
+            with self.subTest(log=log.name, command=command[0]):
+                self.assert_error(self.run_fovea(*command, "--log-file", log), 2, "E0201", "--log-file", log.name)
+                self.assertEqual(log.read_bytes() if log.exists() else None, before)
+        self.succeed("inspect", self.model, "--verify")
+        self.assertFalse((self.folder / "other").exists())
+
+    def test_log_file_that_is_a_pipe_nobody_reads(self):
+        log = self.folder / "pipe"
+        os.mkfifo(log)
+        done = self.run_fovea("eval", self.model, "--test", self.text, "--log-file", log, timeout=20)
+        self.assert_error(done, 5, "--log-file", "pipe")
+
     def test_log_file_on_a_full_disk(self):
         done = self.run_fovea("train", "lm", "--train", self.text, "-o", self.model, *SMALL, *RUN, "-v",
                               "--log-file", "/dev/full", "--json")

@@ -100,6 +100,18 @@ class Foreign(RunFolderTest):
                         self.assert_error(self.run_fovea(*self.command(*extra)), 2, "E0205")
                     self.assertEqual((self.output / name).read_text(), text)
 
+    def test_a_lock_that_is_none_of_ours_is_refused(self):
+        lock, other = self.output / "run.lock", self.folder / "precious.txt"
+        self.output.mkdir()
+        other.write_text("1\n")
+        for make in (lambda: lock.write_text("my notes"), lambda: os.link(other, lock), lambda: os.mkfifo(lock)):
+            lock.unlink(missing_ok=True)
+            make()
+            for extra in [[], ["--overwrite"]]:
+                self.assert_error(self.run_fovea(*self.command(*extra), timeout=20), 2, "E0205", "run.lock")
+            self.assertTrue(lock.exists())
+        self.assertEqual(other.read_text(), "1\n")
+
     def test_checkpoints_of_another_tool_are_refused(self):
         theirs = self.output / "checkpoints" / "step-000100" / "weights.pt"
         theirs.parent.mkdir(parents=True)

@@ -3,6 +3,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import unittest
 
@@ -96,6 +97,18 @@ class Streams(CommandTest):
                 os.close(write)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertNotIn(b"error", done.stderr)
+
+    def test_files_may_not_be_larger_than_the_shell_allows(self):
+        output, tensors = self.folder / "limited", self.tensors()
+        few = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))  # noqa: E731
+        for command in [self.training(output), ["attention", tensors, "-o", self.folder / "out.npz"],
+                        ["conformance", "write", self.folder / "kit"]]:
+            done = subprocess.run([FOVEA, *map(str, command)], capture_output=True, env=self.environment(),
+                                  preexec_fn=few, timeout=120)
+            self.assert_error(done, 5, "E0501", "File too large")
+        left = {path.name for path in self.folder.iterdir()}
+        self.assertEqual(left, {"model", "text.txt", tensors.name})
+        self.succeed(*self.training(output))
 
     def test_a_status_does_not_depend_on_who_reads(self):
         weights = self.model / "model.safetensors"

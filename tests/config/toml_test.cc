@@ -48,12 +48,28 @@ TEST(Toml, KeysMayBeFlatDottedAndDashed) {
   EXPECT_EQ(read("lr = 1").lr, 1.0);
 }
 
+// TOML's own numbers end at 2^63 - 1.
+TEST(Toml, WritesLargeSeedsAsTextsAndReadsThem) {
+  ExampleConfig config;
+  config.seed = UINT64_MAX;
+  const std::string text = toml_text(fields_of(config));
+  EXPECT_THAT(text, testing::HasSubstr("seed = '18446744073709551615'"));
+  EXPECT_EQ(read(text).seed, UINT64_MAX);
+}
+
 TEST(Toml, SaysWhereAndWhat) {
   EXPECT_THROWS(read("\n\nlr = "), kConfig, "run.toml:3:");
   EXPECT_THROWS(read("lr = 1\nwidht = 3"), kConfig, "run.toml:2:1: unknown key 'widht'");
   EXPECT_THROWS(read("[\n"), kConfig, "run.toml: a key or value is malformed");
   EXPECT_THROWS(read("\uFCFF = 1"), kConfig, "run.toml:1:1");
-  EXPECT_THROWS(read("[modle]\nlayers = 3"), kConfig, "run.toml:1:2: unknown key 'modle'");
+  EXPECT_THROWS(read("[modle]\nlayers = 3"), kConfig, "run.toml:1:2: unknown table 'modle'");
+  EXPECT_EQ(error_of([] { read("[modle]\nlayers = 3"); })->hint(), "did you mean model?");
+  EXPECT_THROWS(read("[train]\nlr = 1"), kConfig, "run.toml:1:2: unknown table 'train'");
+  EXPECT_THAT(error_of([] { read("[train]\nlr = 1"); })->hint(),
+              testing::HasSubstr("the tables are [model]"));
+  EXPECT_THROWS(read("[model]\nlr = 1"), kConfig, "run.toml:2:1: 'lr' is no key of this table");
+  EXPECT_EQ(error_of([] { read("[model]\nlr = 1"); })->hint(), "move it before the first table");
+  EXPECT_EQ(error_of([] { read("[recipe]\nlayers = 1"); })->hint(), "the tables are [model]");
   EXPECT_THROWS(read("[model]\nlayrs = 3"), kConfig, "run.toml:2:1: unknown key 'layrs'");
   EXPECT_EQ(error_of([] { read("[model]\nlayrs = 3"); })->hint(), "did you mean layers?");
   EXPECT_THROWS(read("[model]\nlayers = 'x'"), kConfig,
@@ -69,6 +85,8 @@ TEST(Toml, SaysWhereAndWhat) {
   EXPECT_THROWS(read("layers = 1\n[model]\nlayers = 2"), kConfig, "'layers' is set twice");
   EXPECT_THROWS(read("head-dim = 1\nhead_dim = 2"), kConfig, "is set twice");
   EXPECT_THROWS(read("stop_after = \"\xff\""), kConfig, "run.toml:1:");
+  EXPECT_THROWS(read("train = \"a\\u0000b\""), kConfig, "run.toml:1:");
+  EXPECT_THROWS(read("seed = '7x'"), kConfig, "expected a whole number, not negative");
   EXPECT_THROWS(read("x = " + std::string(100000, '[')), kConfig, "run.toml:1:");
 }
 

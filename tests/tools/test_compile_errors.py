@@ -20,6 +20,8 @@ CASES = {
         "auto b = bias::of<float>([](auto s) { return 30 * std::tanh(s / 30); });", OF, "write tanh(s)"),
     "a score that is a float": (
         "auto b = bias::of<float>([](float s) { return 2 * s; });", OF, "take the score as `auto s`"),
+    "a lambda without the type of its scores": (
+        "auto b = bias::of([](auto s) { return 2 * s; });", OF, "name the type of the scores: bias::of<float>"),
     "offsets of another type": (
         "std::vector<long> offsets; Packed packed{offsets, offsets};", "fovea/attention/attention.h",
         "lengths and offsets are std::int32_t"),

@@ -38,7 +38,7 @@ template <class T>
 class NamedFunction : public ScoreFunction<T> {
  public:
   explicit NamedFunction(std::string name) : name_(std::move(name)) {}
-  std::string name() const final { return name_; }
+  std::string name() const final { return name_ + " (score by score: it takes a ScoreSite)"; }
 
  private:
   std::string name_;
@@ -187,11 +187,23 @@ template <class T, class F>
 requires(!ScoreLambda<F, T> && !TracedLambda<F, T>) Bias<T> of(F, std::string = "function") {
   constexpr bool symbolic = kTakes<F, Dual<T>, PlaceOf<Dual<T>>>;
   constexpr bool plain = !symbolic && kTakes<F, T, PlaceOf<Dual<T>>>;
-  static_assert(!plain, "take the score as `auto s`: a lambda's number stands for many scores");
+  static_assert(
+      !plain,
+      "take the score as `auto s`; its functions are abs, min, max, exp, log, tanh, sqrt, "
+      "sin, cos and select, without std::");
   static_assert(!symbolic, "a score function returns the new score");
-  static_assert(plain || symbolic,
-                "a score function is [](auto s), [](auto s, const Place auto& at) or "
-                "[](auto s, const ScoreSite& site)");
+  static_assert(
+      plain || symbolic,
+      "a score function is [](auto s), [](auto s, const Place auto& at) or "
+      "[](auto s, const ScoreSite& site); a ScoreSite has plain numbers, for what a Place "
+      "cannot do, as table[site.j]");
+  return {};
+}
+
+template <class F>
+Bias<float> of(F) {
+  static_assert(kNever<F>,
+                "name the type of the scores: bias::of<float>(...) or bias::of<double>(...)");
   return {};
 }
 

@@ -103,7 +103,7 @@ std::optional<Align> Mask::alignment() const {
   std::optional<Align> common;
   for (const auto& part : parts_) {
     const std::optional<Align> asked = part->alignment();
-    check(!asked || !common || asked == common,
+    check(!asked || !common || asked == common, Hint{"give all masks of the call the same Align"},
           "attention: one call has one alignment; the mask is {}", name());
     if (asked) common = asked;
   }
