@@ -22,7 +22,9 @@ fovea's attention compared with {peer}, in float32, on the same processor with t
 
 {heroes}**Which PyTorch.** {peer}, as installed by pip, without settings. On AMD processors its matrix library (MKL) then runs AVX2 kernels, even where the processor has AVX-512. PyTorch with AVX-512 kernels forced on is faster; that is not measured here. The last two chapters compare at the same instruction set: both sides are pinned to AVX2.
 
-**How it is measured.** `bench/attention_table.py` runs fovea and PyTorch in turns ([benchmarks](benchmarks.md)); each figure is the median of its rounds, whose number is in the last column of a table. fovea's times differ by a few per cent between rounds, PyTorch's by more. `bench/speed_page.py` makes this page from the results in `bench/results`.
+**How it is measured.** `bench/attention_table.py` runs fovea and PyTorch in turns ([benchmarks](benchmarks.md)); each figure is the median of its rounds, whose number is in the last column of a table. fovea's times differ by a few per cent between rounds, PyTorch's by more; so a figure of one round is less certain than a median of three. `bench/speed_page.py` makes this page from the results in `bench/results`.
+
+The *load* in a line "Measured on" is the load average of the machine in the minute before the last run of the script began. It counts everything that ran in that minute, an earlier measurement included. The load during the measurements was not recorded.
 
 **How to read the tables.**
 
@@ -30,6 +32,16 @@ fovea's attention compared with {peer}, in float32, on the same processor with t
 - *Share*: the part of the processor's peak rate of fused multiply-adds (FMA) that fovea reaches. The peak is measured by a register-only FMA loop before and after each run. With a causal mask only the kept half of the scores is counted.
 - A figure in brackets is the target. \u25bc marks a figure, ratio or share, that is below its target.
 - A direction of a row reaches its target by its ratio or by its share; a ratio in **bold** means that it reaches neither.
+
+**What the rows of parts are.**
+
+- *alibi*: one learned slope for each head; *sink*: one learned logit for each head.
+- *t5*: a learned table of 32 buckets, causal.
+- *shaw*: learned vectors on keys and values, distances clipped at 16 (tables of 33 rows).
+- *dense*: a learned bias of shape [1, H, T, S].
+- *softcap*: 30 tanh(s / 30); *lambda*: a tanh(s / a), written as a lambda, with a learned.
+- *dropout*: probability 0.1.
+- *entropy + top-8*: two observers; not compared with PyTorch.
 
 **Targets of dot products.**
 
@@ -45,20 +57,21 @@ SECTIONS = {
 }
 # The picture that is understood at a glance: headings, and (name, row, direction).
 GLANCE = {
-    "Plain attention, head width 64": [
-        ("forward, 1024 tokens", "dot B4 H12 T1024 D64 full", "forward"),
-        ("backward, 1024 tokens", "dot B4 H12 T1024 D64 full", "backward"),
-        ("causal forward, 1024 tokens", "dot B4 H12 T1024 D64 causal", "forward"),
-        ("causal backward, 1024 tokens", "dot B4 H12 T1024 D64 causal", "backward"),
-        ("causal backward, 4096 tokens", "dot B1 H8 T4096 D64 causal", "backward"),
-        ("causal backward, 128 tokens", "dot B8 H8 T128 D64 causal", "backward"),
+    "Plain attention (sequences x tokens)": [
+        ("forward, 4 x 1024 tokens, 12 heads", "dot B4 H12 T1024 D64 full", "forward"),
+        ("backward, 4 x 1024 tokens, 12 heads", "dot B4 H12 T1024 D64 full", "backward"),
+        ("causal forward, 4 x 1024 tokens, 12 heads", "dot B4 H12 T1024 D64 causal", "forward"),
+        ("causal backward, 4 x 1024 tokens, 12 heads", "dot B4 H12 T1024 D64 causal", "backward"),
+        ("causal backward, 1 x 4096 tokens, 8 heads", "dot B1 H8 T4096 D64 causal", "backward"),
+        ("causal backward, 8 x 128 tokens, 8 heads", "dot B8 H8 T128 D64 causal", "backward"),
     ],
     "Variants, forward + backward": [
-        ("ALiBi, causal, 2048 tokens", "alibi", None), ("T5 position bias, causal, 2048 tokens", "t5", None),
-        ("softcap, causal, 2048 tokens", "softcap", None), ("dropout, causal, 2048 tokens", "dropout", None),
-        ("different lengths, up to 512 tokens", "ragged B16 H8 T512", None),
+        ("ALiBi, causal, 1 x 2048 tokens, 8 heads", "alibi", None), ("T5 bias, causal, 1 x 2048 tokens, 8 heads", "t5", None),
+        ("softcap, causal, 1 x 2048 tokens, 8 heads", "softcap", None),
+        ("dropout, causal, 1 x 2048 tokens, 8 heads", "dropout", None),
+        ("lengths up to 512, 16 sequences, 8 heads", "ragged B16 H8 T512", None),
     ],
-    "FlexAttention, forward": [("its causal example, 2048 tokens", "flex causal", None)],
+    "FlexAttention, forward": [("causal example, 1 x 2048 tokens, 8 heads", "flex causal", None)],
 }
 # The table of the READMEs: (row, directions, English, Chinese).
 FRONT = [
@@ -71,11 +84,16 @@ FRONT = [
      "前向 / 反向，4096 个 token，8 个宽 128 的头"),
     ("alibi", None, "ALiBi with learned slopes: forward + backward, causal, 2048 tokens",
      "ALiBi（斜率可学习）：前向 + 反向，因果掩码，2048 个 token"),
-    ("dropout", None, "dropout of the weights: the same", "注意力权重的 dropout：同上"),
+    ("dropout", None, "dropout of the weights: forward + backward, causal, 2048 tokens",
+     "注意力权重的 dropout：前向 + 反向，因果掩码，2048 个 token"),
     ("ragged B16 H8 T512", None, "sequences of different lengths, up to 512 tokens: forward + backward",
      "变长序列，最长 512 个 token：前向 + 反向"),
 ]
 FRONT_HEADS = {"README.md": "Times as fast as PyTorch", "README.zh-CN.md": "速度是 PyTorch 的几倍"}
+ONE_ROUND = {"README.md": "\\* Measured in one round only, and less certain than the medians of several rounds.",
+             "README.zh-CN.md": "\\* 只测了一轮，不如多轮的中位数可靠。"}
+# Rows that differ in length alone; where they were measured once, they suggest how uncertain that is.
+NEIGHBOURS = "dot B1 H1 T512 D64", "dot B1 H1 T1024 D64"
 
 
 class Results:
@@ -99,6 +117,9 @@ class Results:
 
     def ratio(self, row, kind=None):
         return (self.rows[row][kind] if kind else self.rows[row])["ratio"]
+
+    def rounds(self, row):
+        return self.rows[row].get("rounds", 1)
 
     def of_section(self, section):
         return {name: row for name, row in self.rows.items() if row["section"] == section}
@@ -142,32 +163,35 @@ def lines_of_dot(rows):
 
 def lines_of_calls(rows):
     beside = any("beside" in row for row in rows.values())
-    yield "| |" + " Time |" * beside + " Times as fast | PyTorch's way |"
-    yield "|---|" + "---|" * beside + "---|---|"
+    yield "| |" + " Time |" * beside + " Times as fast | PyTorch's way | Rounds |"
+    yield "|---|" + "---|" * beside + "---|---|---|"
     for name, row in rows.items():
         yield (f"| {name.removeprefix(row['section'] + ' ')} |" +
                f" {with_target(row.get('beside'), row.get('target_beside'), most=True)} |" * beside +
-               f" {with_target(row.get('ratio'), row.get('target'))} | {row.get('way', '')} |")
+               f" {with_target(row.get('ratio'), row.get('target'))} | {row.get('way', '')} | {row.get('rounds', 1)} |")
 
 
 def lines_of_lengths(rows):
-    yield "| T | Time per token | Peak memory, MiB | Times as fast |"
-    yield "|---|---|---|---|"
+    yield "| T | Time per token | Peak memory, MiB | Times as fast | Rounds |"
+    yield "|---|---|---|---|---|"
     first = next(iter(rows.values()))
     unit = first["seconds"] / first["length"]
     for row in rows.values():
         yield (f"| {row['length']:,} | {number(row['seconds'] / row['length'] / unit)} |"
-               f" {row['peak_memory_bytes'] / 2**20:,.0f} | {with_target(row.get('ratio'), row.get('target'))} |")
+               f" {row['peak_memory_bytes'] / 2**20:,.0f} | {with_target(row.get('ratio'), row.get('target'))} |"
+               f" {row.get('rounds', 1)} |")
 
 
 LINES = {"dot": lines_of_dot, "window": lines_of_lengths}
 
 
-def glance(results):
+def glance(results, all_results):
+    """On the scale of all such pictures."""
     groups = [(heading, [(name, results.ratio(row, kind)) for name, row, kind in rows]) for heading, rows in GLANCE.items()]
+    most = max(one.ratio(row, kind) for one in all_results if not one.pinned for rows in GLANCE.values() for _, row, kind in rows)
     return speed_pictures.groups_of_bars(
         f"Times as fast as PyTorch on {results.name}",
-        f"fovea's attention on the CPU, float32, {results.threads} threads, against {results.peer} as installed", groups)
+        f"fovea's attention on the CPU, float32, {results.threads} threads, against {results.peer} as installed; head width 64", groups, most)
 
 
 def sixty(results):
@@ -189,8 +213,28 @@ def reached(all_results):
                + (f" Not reached: {'; '.join(missed)}." if missed else ""))
 
 
+def measured_once(results):
+    """Says which rows have one round, and how uncertain these are."""
+    once = {part: [name for name in names if results.rounds(name) == 1] for part, names in
+            [("dot", results.of_section("dot")), ("other", [n for n in results.rows if results.rows[n]["section"] != "dot"])]}
+    if any(once.values()):
+        dot, other = len(results.of_section("dot")), len(results.rows) - len(results.of_section("dot"))
+        of_other = "all" if len(once["other"]) == other else f"{len(once['other'])} of the"
+        yield (f"**One round only**: {len(once['dot'])} of the {dot} rows of dot products, and {of_other} {other} other rows."
+               " These ratios are uncertain.")
+        pairs = [[f"{name} {mask}" for name in NEIGHBOURS] for mask in ("full", "causal")]
+        if all(name in once["dot"] for pair in pairs for name in pair):
+            full, causal = ([number(results.ratio(name, "forward")) for name in pair] for pair in pairs)
+            yield (f" Two neighbouring rows suggest how much: for one head of width 64, the forward is {full[0]} at 512 tokens and"
+                   f" {full[1]} at 1024 tokens, and {causal[0]} and {causal[1]} with a causal mask.")
+        yield "\n"
+
+
 def chapter(results):
     yield f"## {results.title()}\n\nMeasured on: {results.machine}; {results.peer}.\n"
+    once = "".join(measured_once(results))
+    if once:
+        yield once
     for section, head in SECTIONS.items():
         rows = results.of_section(section)
         if rows:
@@ -213,8 +257,11 @@ def front_table(all_results, readme):
     yield f"| {FRONT_HEADS[readme]} | " + " | ".join(one.name for one in unpinned) + " |"
     yield "|---|" + "---|" * len(unpinned)
     for row, kinds, *words in FRONT:
-        cells = [" / ".join(number(one.ratio(row, kind)) for kind in kinds or [None]) for one in unpinned]
+        cells = [" / ".join(number(one.ratio(row, kind)) for kind in kinds or [None]) + " \\*" * (one.rounds(row) == 1)
+                 for one in unpinned]
         yield f"| {words[list(FRONT_HEADS).index(readme)]} | {' | '.join(cells)} |"
+    if any(one.rounds(row) == 1 for one in unpinned for row, *_ in FRONT):
+        yield f"\n{ONE_ROUND[readme]}"
 
 
 def with_table(readme, all_results):
@@ -230,7 +277,7 @@ def made():
     for results in all_results:
         files[results.image("dot")] = sixty(results)
         if not results.pinned:
-            files[results.image()] = glance(results)
+            files[results.image()] = glance(results, all_results)
     return files | {ROOT / readme: with_table(readme, all_results) for readme in FRONT_HEADS}
 
 

@@ -59,10 +59,10 @@ class Axis:
         yield text(end + 5, y + height / 2 + 4.5, f"{ratio:.2f}" + " \u25bc" * below, "small" if height < 14 else "")
 
 
-def groups_of_bars(title, subtitle, groups):
-    """One bar a row: groups of (heading, [(name, ratio)])."""
+def groups_of_bars(title, subtitle, groups, most):
+    """One bar a row: groups of (heading, [(name, ratio)]), on an axis up to `most`."""
     left = 310
-    axis = Axis(left, WIDTH - left - 20, max(ratio for _, rows in groups for _, ratio in rows))
+    axis = Axis(left, WIDTH - left - 20, most)
     bars, y = [], 92
     for heading, rows in groups:
         bars.append(text(20, y + 13, heading, "head"))
@@ -93,13 +93,14 @@ def panels_of_bars(title, subtitle, panels):
             for kind, (ratio, target) in row.items():
                 out += axis.bar(y, 12, ratio, target, kind)
                 y += 16
-    return picture(bottom + 30, title, subtitle, key() + out)
+    below = any(ratio < target for rows in panels.values() for row in rows.values() for ratio, target in row.values())
+    return picture(bottom + 30, title, subtitle, key(below) + out)
 
 
-def key():
-    """What the colours and the tick mean."""
+def key(below):
+    """What the colours and the tick mean; that of a bar below its target only if there is one."""
     out, x = [], 20
-    for kind, words in [("forward", "forward"), ("backward", "backward"), ("below", "below its target \u25bc")]:
+    for kind, words in [("forward", "forward"), ("backward", "backward"), ("below", "below its target \u25bc")][:2 + below]:
         out += [f'<rect x="{x}" y="67" width="12" height="12" rx="1.5" class="{kind}"/>', text(x + 18, 77.5, words, "small")]
         x += 44 + 6.4 * len(words)
     return out + [line(x + 2, 66, x + 2, 80, "tick"), text(x + 12, 77.5, "target", "small")]
