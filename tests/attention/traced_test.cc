@@ -318,7 +318,7 @@ TEST(Traced, LambdasThatTakeASiteAreCalledForEachScore) {
     ++calls;
     return s + 0.5f * static_cast<float>(std::abs(site.j / 2 - site.i % 3)) * s.value;
   });
-  EXPECT_EQ(part.name(), "function");
+  EXPECT_EQ(part.name(), "function (score by score: it takes a ScoreSite)");
   const Sequence sequence{.queries = 4, .keys = 5};
   std::vector<float> tile(20, 1);
   part.apply({sequence, 0, 0, 4, 0, 5}, {}, {tile.data(), 5, TileLanes::kKeys});

@@ -100,7 +100,7 @@ class Streams(CommandTest):
 
     def test_files_may_not_be_larger_than_the_shell_allows(self):
         output, tensors = self.folder / "limited", self.tensors()
-        few = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))  # noqa: E731
+        few = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (256, 256))  # noqa: E731
         for command in [self.training(output), ["attention", tensors, "-o", self.folder / "out.npz"],
                         ["conformance", "write", self.folder / "kit"]]:
             done = subprocess.run([FOVEA, *map(str, command)], capture_output=True, env=self.environment(),

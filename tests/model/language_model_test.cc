@@ -107,7 +107,11 @@ TEST_P(EveryModel, HasTheSameBitsForAnyNumberOfThreads) {
   c.vocabulary = 300;
   const Step one = step(c, 1);
   const index before = Context::items_run_by_helpers();
-  for (const int threads : {2, 3, 8}) EXPECT_EQ(step(c, threads), one) << threads;
+  // On a busy machine the helpers may come too late for a whole step.
+  for (int round = 0; round == 0 || (Context::items_run_by_helpers() == before && round < 100);
+       ++round) {
+    for (const int threads : {2, 3, 8}) ASSERT_EQ(step(c, threads), one) << threads;
+  }
   EXPECT_GT(Context::items_run_by_helpers(), before);
 }
 

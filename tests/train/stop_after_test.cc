@@ -34,7 +34,7 @@ TEST(StopAfter, ReadsNumbersWithExponents) {
 TEST(StopAfter, EpochsBecomeWholeUpdates) {
   EXPECT_EQ(to_updates(parse_length("2e", "x"), 7, "x"), 14);
   EXPECT_EQ(to_updates(parse_length("0.5e", "x"), 7, "x"), 4);
-  EXPECT_THROWS(to_updates(parse_length("1h", "x"), 7, "x"), kOptionValue, "hours");
+  EXPECT_THROWS(to_updates(parse_length("1h", "x"), 7, "x"), kOptionValue, "a time cannot");
   EXPECT_THROWS(to_updates(parse_length("1e16", "x"), 7, "x"), kOptionValue, "too many");
   EXPECT_THROWS(to_updates(parse_length("999999999e", "x"), 99999999, "x"), kOptionValue,
                 "too many");
