@@ -39,5 +39,29 @@ TEST(ReferenceAttention, OneKeyIsCopiedAndNoKeyGivesNothing) {
   EXPECT_EQ(call.lse[1], -std::numeric_limits<double>::infinity());
 }
 
+// A bias of -infinity masks: its score has weight 0 and passes no gradient on, whatever the norm.
+TEST(ReferenceAttention, ABiasOfMinusInfinityIsAMask) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Sizes sizes{.T = 2, .S = 4, .D = 2, .Dv = 2};
+  const bool dropped[] = {false, true, false, true};
+  const std::vector<double> bias = {0.5, -kInfinity, 0.25, -kInfinity}, zero = {0.5, 0, 0.25, 0};
+  const auto with = [](const std::vector<double>& values, std::vector<double>& gradient) {
+    return bias::Dense<double>(ScoreView<const double>::contiguous(values.data(), 1, 1, 1, 4),
+                               ScoreView<double>::contiguous(gradient.data(), 1, 1, 1, 4));
+  };
+  for (const Norm& norm : {Norm(norm::None()), Norm(norm::Sigmoid()), Norm(norm::Softmax())}) {
+    Call<double> by_bias(sizes, 1), by_mask(sizes, 1);
+    std::vector<double> dbias(4), dzero(4);
+    by_bias.run({.bias = with(bias, dbias), .norm = norm}, Method::kReference);
+    by_mask.run({.bias = with(zero, dzero),
+                 .mask = mask::Drop(ScoreView<const bool>::contiguous(dropped, 1, 1, 1, 4)),
+                 .norm = norm},
+                Method::kReference);
+    EXPECT_TRUE(same_results(by_bias, by_mask)) << name_of(norm);
+    EXPECT_EQ(dbias, dzero) << name_of(norm);
+    EXPECT_EQ(dbias[1], 0) << name_of(norm);
+  }
+}
+
 }  // namespace
 }  // namespace fovea::testing
