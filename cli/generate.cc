@@ -19,6 +19,7 @@
 #include "cli/output.h"
 #include "cli/threads.h"
 #include "fovea/base/clock.h"
+#include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/config/json.h"
 
@@ -58,6 +59,11 @@ std::string read_standard_input() {
   std::string text;
   std::array<char, 65536> chunk;
   while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), stdin)) {
+    if (text.size() + n > text.capacity()) {
+      const std::size_t grown = 2 * text.capacity() + chunk.size();
+      require_memory("standard input", static_cast<double>(grown), "give a shorter prompt");
+      text.reserve(grown);
+    }
     text.append(chunk.data(), n);
   }
   if (std::ferror(stdin) == 0) return text;
@@ -86,7 +92,9 @@ std::vector<std::string> prompts_of(const Arguments& arguments, const TextsOptio
   std::string input = read_standard_input();
   if (texts.each_line) return lines_of(input);
   if (input.ends_with('\n')) input.pop_back();
-  return {input};
+  std::vector<std::string> prompts;
+  prompts.push_back(std::move(input));
+  return prompts;
 }
 
 // Writes all the texts that were asked for.

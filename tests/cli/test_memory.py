@@ -96,10 +96,10 @@ class Shapes(MemoryTest):
 class TooMuch(MemoryTest):
     """What a limit does not leave room for is refused before it is taken (exit status 6)."""
 
-    def limited(self, megabytes, *args):
+    def limited(self, megabytes, *args, stdin=subprocess.DEVNULL):
         limit = megabytes * MIB
         return subprocess.run([FOVEA, *map(str, args)], capture_output=True, timeout=120, env=self.environment(),
-                              stdin=subprocess.DEVNULL,
+                              stdin=stdin,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
 
     def test_training(self):
@@ -122,6 +122,9 @@ class TooMuch(MemoryTest):
         size = text.stat().st_size // MIB + 1
         done = self.limited(3 * size, "eval", model, "--test", text, "--threads", "1")
         self.assert_error(done, 6, "the tokens of the text would take")
+        with text.open("rb") as prompt:
+            done = self.limited(3 * size, "generate", model, "-", "--threads", "1", stdin=prompt)
+        self.assert_error(done, 6, "would take", "ulimit -v")
 
     def test_results_and_the_copies_that_are_written(self):
         given = self.folder / "in.safetensors"

@@ -6,7 +6,9 @@ import random
 import signal
 import time
 import unittest
+from pathlib import Path
 
+from support import SMALL
 from test_resume import ResumeTest
 
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
@@ -51,6 +53,23 @@ class RandomSignals(ResumeTest):
             self.assert_same(straight, self.outcome(output))
             self.assertEqual(list(output.rglob("*.tmp*")), [])
         print(f"{met} signals in {runs} runs", flush=True)
+
+    def test_requests_during_the_start_are_kept(self):
+        """SIGUSR1 and SIGUSR2 would end a process that does not listen yet."""
+        large = self.folder / "large.txt"
+        large.write_text(self.text.read_text() * 400)
+        for number, status in [(signal.SIGUSR1, 0), (signal.SIGUSR2, 0)]:
+            process = self.start("train", "lm", "--train", large, "-o", self.folder / f"start{number}", *SMALL,
+                                 "--stop-after", "3u", "--valid-fraction", "0")
+            while not self.catches(process.pid, number):
+                self.assertIsNone(process.poll(), "it ended before it listened")
+            process.send_signal(number)
+            err = process.communicate(timeout=60)[1].decode()
+            self.assertEqual(process.returncode, status, err)
+
+    def catches(self, pid, number):
+        caught = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
+        return int(caught.split()[1], 16) >> (number - 1) & 1
 
 
 if __name__ == "__main__":
