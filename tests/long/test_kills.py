@@ -26,7 +26,7 @@ from test_resume import ResumeTest  # noqa: E402
 
 WANTED = {"a random moment": 8, "the save of a checkpoint": 4, "the save of the best model": 4,
           "an evaluation": 4}
-MOST_KILLS = 100
+MOST_KILLS = 200
 
 
 class Terminal:
