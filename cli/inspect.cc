@@ -103,7 +103,7 @@ void describe_settings(const fs::path& folder, LanguageModelSettings now) {
 // A model folder, without the values of the weights.
 struct Model {
   fs::path folder;
-  Safetensors weights;  // first: what is no model is told so
+  Safetensors weights;  // read first: it fails clearly if the folder is no model
   std::vector<fs::path> checkpoints;
   RunSummary training;
 

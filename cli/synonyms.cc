@@ -153,7 +153,7 @@ std::string hint_for_synonym(std::string_view command, std::span<const std::stri
 std::string hint_for_word(std::string_view command, std::string_view word) {
   if (command == "eval") return fmt::format("did you mean --test {}?", word);
   if (command == "generate") {
-    return "put a prompt of several words into quotes: fovea generate DIR \"Once upon\"";
+    return "put a prompt of several words in quotes: fovea generate DIR \"Once upon\"";
   }
   if (command == "train lm") return fmt::format("did you mean --train {}?", word);
   return {};

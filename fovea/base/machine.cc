@@ -32,7 +32,7 @@ std::int64_t status_kib(std::string_view key) {
   return leading_number(line_value("/proc/self/status", key));
 }
 
-// As the system call has it: without what the system would give up of its caches.
+// Free memory by sysconf: less than MemAvailable, which also counts caches that can be dropped.
 std::int64_t free_pages_bytes() { return ::sysconf(_SC_AVPHYS_PAGES) * ::sysconf(_SC_PAGESIZE); }
 
 // "32K", "1024K", "32M".

@@ -123,7 +123,7 @@ class BadOptions(CommandTest):
         self.assertEqual(self.hint_for("attention in.npz", "--is-causal"), "did you mean --causal?")
         self.assertIn("keep or drop", self.hint_for("attention in.npz", "--attn-mask", "m"))
         self.assertIn("slopes", self.hint_for("attention in.npz", "--alibi"))
-        self.assertIn("into quotes", self.hint_for("generate m two", "words"))
+        self.assertIn("in quotes", self.hint_for("generate m two", "words"))
         self.assertEqual(self.hint_for("eval m", "test.txt"), "did you mean --test test.txt?")
         self.assertIn("behind the folder", self.hint_for("generate m", "--prompt", "Once"))
         self.assertIn("folder of the model comes first", self.hint_for("generate", "--model", "m"))
