@@ -15,6 +15,7 @@
 
 #include "cli/output.h"
 #include "fovea/base/error.h"
+#include "fovea/base/file.h"
 
 namespace fovea::cli {
 
@@ -51,8 +52,7 @@ void LogFile::open(const std::string& path) {
 void LogFile::close() {
   if (is_open() && ::close(std::exchange(file_, -1)) != 0 && error_ == 0) error_ = errno;
   if (error_ == 0) return;
-  const bool full = error_ == ENOSPC || error_ == EDQUOT;
-  throw Error(full ? ErrorCode::kDiskFull : ErrorCode::kWrite,
+  throw Error(code_of_failed_write(error_),
               fmt::format("--log-file: {}: the log ends early: {}", path_, std::strerror(error_)),
               "all else is done; what was said is on stderr");
 }

@@ -26,11 +26,11 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail_writing(const fs::path& path, std::string_view doing, int error) {
-  const bool full = error == ENOSPC || error == EDQUOT;
-  throw Error(full ? ErrorCode::kDiskFull : ErrorCode::kWrite,
-              fmt::format("{}: cannot {}: {}", path.string(), doing, std::strerror(error)),
-              full ? "free some space, or write to another disk"
-                   : "check the path and its permissions, or choose another output");
+  const ErrorCode code = code_of_failed_write(error);
+  throw Error(code, fmt::format("{}: cannot {}: {}", path.string(), doing, std::strerror(error)),
+              code == ErrorCode::kDiskFull
+                  ? "free some space, or write to another disk"
+                  : "check the path and its permissions, or choose another output");
 }
 
 class Descriptor {
@@ -205,6 +205,10 @@ void exchange_folders(const fs::path& a, const fs::path& b) {
     if (!done) fail_writing(b, "exchange", errno);
   }
   parent.flush();
+}
+
+ErrorCode code_of_failed_write(int error) {
+  return error == ENOSPC || error == EDQUOT ? ErrorCode::kDiskFull : ErrorCode::kWrite;
 }
 
 bool create_folder(const fs::path& path) {

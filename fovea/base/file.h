@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/error.h"
+
 namespace fovea {
 
 /// The whole file. Throws kMissingInput, kNotARegularFile (a directory, FIFO, device), kRead,
@@ -32,6 +34,10 @@ void publish_folder(const std::filesystem::path& folder, const std::filesystem::
 /// flushes the change. This is one step, or three renames where the file system cannot exchange
 /// names. Throws kWrite.
 void exchange_folders(const std::filesystem::path& a, const std::filesystem::path& b);
+
+/// The code of a write that failed with this errno: kDiskFull if there is no room, otherwise
+/// kWrite.
+ErrorCode code_of_failed_write(int error);
 
 /// Creates one folder, durably; its parent must exist. Returns whether it was created: false if it
 /// existed already. On failure nothing is left. Throws kWrite, kDiskFull.

@@ -20,11 +20,10 @@ namespace fovea {
 namespace {
 
 [[noreturn]] void fail_writing(const std::filesystem::path& file) {
-  const bool full = errno == ENOSPC || errno == EDQUOT;
-  throw Error(
-      full ? ErrorCode::kDiskFull : ErrorCode::kWrite,
-      fmt::format("{}: cannot write: {}", file.string(), std::strerror(errno)),
-      full ? "free some space, then go on with --resume" : "check the path and its permissions");
+  const ErrorCode code = code_of_failed_write(errno);
+  throw Error(code, fmt::format("{}: cannot write: {}", file.string(), std::strerror(errno)),
+              code == ErrorCode::kDiskFull ? "free some space, then go on with --resume"
+                                           : "check the path and its permissions");
 }
 
 // The first `bytes` bytes of a file that may be shorter or missing, up to the end of a line.

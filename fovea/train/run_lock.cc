@@ -73,9 +73,7 @@ RunLock::RunLock(const fs::path& folder) : path_(folder / kLockName) {
     constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     const int file = ::open(path_.c_str(), kFlags, 0666);
     if (file < 0) {
-      const bool full = errno == ENOSPC || errno == EDQUOT;
-      fail(full ? ErrorCode::kDiskFull : ErrorCode::kWrite, "{}: {}", path_.string(),
-           std::strerror(errno));
+      fail(code_of_failed_write(errno), "{}: {}", path_.string(), std::strerror(errno));
     }
     if (!is_ours(file)) fail_foreign(path_, file);
     if (is_taken(file, LOCK_EX)) fail_locked(folder, file);

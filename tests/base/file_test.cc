@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -247,6 +248,13 @@ TEST_F(FileTest, CreatesFoldersWithTheirParents) {
   write_file_durably(path("file"), "x");
   EXPECT_THROWS(create_folders(path("file")), kWrite, "file: cannot create the folder");
   EXPECT_THROWS(create_folders(path("file/below")), kWrite, "file: cannot create the folder");
+}
+
+TEST(FailedWrite, TellsAFullDiskFromTheRest) {
+  EXPECT_EQ(code_of_failed_write(ENOSPC), ErrorCode::kDiskFull);
+  EXPECT_EQ(code_of_failed_write(EDQUOT), ErrorCode::kDiskFull);
+  EXPECT_EQ(code_of_failed_write(EFBIG), ErrorCode::kWrite);
+  EXPECT_EQ(code_of_failed_write(EACCES), ErrorCode::kWrite);
 }
 
 TEST_F(FileTest, CreatesOneFolder) {
