@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that tests mirror the rooms: fovea/ROOM/x.cc, or fovea/ROOM/FOLDER/x.cc, has
-tests/ROOM/x_test.cc.
+"""Checks that tests mirror the rooms: fovea/ROOM/x.cc has tests/ROOM/x_test.cc, and
+fovea/ROOM/FOLDER/x.cc has tests/ROOM/FOLDER/x_test.cc.
 
 Most folders inside a room are tables (one small file per idea): one test loops over each table.
 """
@@ -14,10 +14,11 @@ import sources
 
 # A source, or a folder of them, that another test covers: the test, and why it has none of its own.
 COVERED_BY = {
-    "fovea/attention/mask": ("tests/attention/mask_test.cc", "loops over the table of masks"),
-    "fovea/attention/bias": ("tests/attention/bias_test.cc", "loops over the table of biases"),
-    "fovea/attention/observe": ("tests/attention/observed_tile_test.cc", "each observer against its definition"),
-    "fovea/attention/values": ("tests/attention/problem.cc", "a part of the random problems"),
+    "fovea/attention/mask": ("tests/attention/mask/mask_test.cc", "loops over the table of masks"),
+    "fovea/attention/bias": ("tests/attention/bias/bias_test.cc", "loops over the table of biases"),
+    "fovea/attention/lambda": ("tests/attention/lambda/traced_test.cc", "lambdas run through the whole compiler"),
+    "fovea/attention/observe": ("tests/attention/fused/observed_tile_test.cc", "each observer against its definition"),
+    "fovea/attention/values": ("tests/attention/support/problem.cc", "a part of the random problems"),
     "fovea/kernel/gemm_tiles.cc": ("tests/kernel/gemm_test.cc", "the tiles are reached through gemm"),
     "fovea/kernel/reference_gemm.cc": ("tests/kernel/gemm_test.cc", "compared with gemm there"),
     "fovea/text/tokenizer": ("tests/text/tokenizer_test.cc", "loops over the table of tokenizers"),
@@ -31,7 +32,7 @@ def covered_by(name, table):
     for key in (name, *(parent.as_posix() for parent in path.parents)):
         if key in table:
             return table[key][0]
-    return f"tests/{path.parts[1]}/{path.stem}_test.cc"
+    return f"tests/{path.relative_to('fovea').with_suffix('').as_posix()}_test.cc"
 
 
 def check(names, table):

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "fovea/attention/kernel.h"
-#include "fovea/attention/pair_score.h"
-#include "fovea/attention/row_map.h"
+#include "fovea/attention/fused/kernel_call.h"
+#include "fovea/attention/score/pair_score.h"
+#include "fovea/attention/score/row_map.h"
 #include "fovea/base/check.h"
 
 namespace fovea {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "fovea/attention/checks.h"
-#include "fovea/attention/mapped_call.h"
-#include "fovea/attention/pair_score.h"
+#include "fovea/attention/overlap.h"
+#include "fovea/attention/score/made_rows.h"
+#include "fovea/attention/score/pair_score.h"
 #include "fovea/attention/sequences.h"
-#include "fovea/attention/touched.h"
 
 namespace fovea {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "fovea/attention/mask/band.h"
-#include "fovea/attention/score.h"
-#include "fovea/attention/shaw_table.h"
+#include "fovea/attention/relative/shaw_table.h"
+#include "fovea/attention/score/score.h"
 #include "fovea/base/fields.h"
 #include "fovea/base/types.h"
 

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "fovea/attention/checks.h"
-#include "fovea/attention/kept_tiles.h"
+#include "fovea/attention/fused/kept_tiles.h"
 #include "fovea/attention/reference.h"
 #include "fovea/attention/sequences.h"
 #include "fovea/base/check.h"

@@ -7,7 +7,7 @@
 #include <array>
 #include <functional>
 
-#include "tests/attention/call.h"
+#include "tests/attention/support/call.h"
 #include "tests/support/throws.h"
 
 namespace fovea::testing {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <functional>
 
-#include "tests/attention/gradients.h"
-#include "tests/attention/table.h"
+#include "tests/attention/support/gradients.h"
+#include "tests/attention/support/table.h"
 #include "tests/isa.h"
 #include "tests/support/throws.h"
 

@@ -3,8 +3,8 @@
 // dropout, watched by observers, fused against the definition, in double.
 #include <gmock/gmock.h>
 
-#include "fovea/attention/row_map.h"
-#include "tests/attention/table.h"
+#include "fovea/attention/score/row_map.h"
+#include "tests/attention/support/table.h"
 #include "tests/isa.h"
 
 namespace fovea::testing {

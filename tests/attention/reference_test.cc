@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/attention/golden.h"
-#include "tests/attention/gradients.h"
+#include "tests/attention/support/golden.h"
+#include "tests/attention/support/gradients.h"
 
 namespace fovea::testing {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/attention/call.h"
+#include "tests/attention/support/call.h"
 #include "tests/support/throws.h"
 
 namespace fovea::testing {

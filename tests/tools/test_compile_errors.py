@@ -12,7 +12,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-OF = "fovea/attention/bias/of.h"
+OF = "fovea/attention/lambda/of.h"
 
 # What is written, the header that it needs, and words of the first error.
 CASES = {

@@ -137,10 +137,10 @@ class Mirror(unittest.TestCase):
     TABLE = {"fovea/a/mask": ("tests/a/mask_test.cc", "loops over the table")}
 
     def test_every_source_has_its_test(self):
-        names = ["fovea/a/x.cc", "tests/a/x_test.cc", "fovea/a/folder/y.cc", "tests/a/y_test.cc",
+        names = ["fovea/a/x.cc", "tests/a/x_test.cc", "fovea/a/folder/y.cc", "tests/a/folder/y_test.cc",
                  "fovea/a/mask/z.cc", "tests/a/mask_test.cc", "fovea/a/header.h"]
         self.assertEqual(check_mirror.check(names, self.TABLE), [])
-        for missing in ("tests/a/x_test.cc", "tests/a/y_test.cc", "tests/a/mask_test.cc"):
+        for missing in ("tests/a/x_test.cc", "tests/a/folder/y_test.cc", "tests/a/mask_test.cc"):
             rest = [name for name in names if name != missing]
             self.assertIn(f"expected {missing}", check_mirror.check(rest, self.TABLE)[0])
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "fovea/attention/bias/by_distance.h"
-#include "fovea/attention/touched.h"
+#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
 

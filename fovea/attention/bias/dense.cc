@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "fovea/attention/checks.h"
-#include "fovea/attention/touched.h"
+#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
 #include "fovea/simd/prefetch.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "fovea/attention/touched.h"
+#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
 

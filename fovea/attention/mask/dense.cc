@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "fovea/attention/touched.h"
+#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 
 namespace fovea {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string_view>
 
-#include "fovea/attention/touched.h"
+#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 
 namespace fovea::mask {

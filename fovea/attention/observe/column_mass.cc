@@ -2,7 +2,7 @@
 #include "fovea/attention/observe/column_mass.h"
 
 #include "fovea/attention/checks.h"
-#include "fovea/attention/touched.h"
+#include "fovea/attention/overlap.h"
 
 namespace fovea::observe {
 

@@ -5,15 +5,15 @@
 #include <limits>
 
 #include "fovea/attention/checks.h"
-#include "fovea/attention/kernel.h"
+#include "fovea/attention/fused/kernel_call.h"
+#include "fovea/attention/overlap.h"
 #include "fovea/attention/sequences.h"
-#include "fovea/attention/touched.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/attention/observe/dropout_keep.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
-#include "fovea/attention/tile-inl.h"
+#include "fovea/attention/fused/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea {

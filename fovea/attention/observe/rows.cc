@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "fovea/attention/checks.h"
-#include "fovea/attention/touched.h"
+#include "fovea/attention/overlap.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/attention/observe/rows.cc"

@@ -9,7 +9,7 @@
 
 #include "fovea/attention/checks.h"
 #include "fovea/attention/observe/state.h"
-#include "fovea/attention/touched.h"
+#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 
 #undef HWY_TARGET_INCLUDE

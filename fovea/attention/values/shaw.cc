@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "fovea/attention/shaw_tile.h"
-#include "fovea/attention/touched.h"
+#include "fovea/attention/overlap.h"
+#include "fovea/attention/relative/shaw_tile.h"
 
 namespace fovea::values {
 

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/fused/backward.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+#include "fovea/attention/checks.h"
+#include "fovea/attention/fused/backward_schedule.h"
+#include "fovea/attention/fused/gradient_sums.h"
+#include "fovea/attention/fused/prefetch.h"
+#include "fovea/attention/fused/query_tiles.h"
+#include "fovea/attention/fused/saved_lse.h"
+#include "fovea/attention/fused/score_tile.h"
+#include "fovea/attention/linear/linear.h"
+#include "fovea/attention/overlap.h"
+#include "fovea/attention/score/made_rows.h"
+#include "fovea/attention/score/pair_score.h"
+#include "fovea/base/memory.h"
+
+namespace fovea {
+
+namespace {
+
+using Unit = BackwardUnit;
+
+index round_up(index n, index multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+// Up to this many queries are always packed once for all chunks of keys. With more queries, each
+// chunk packs those that it needs, if no chunk needs more than one in kFewQueries. So with a window
+// the memory depends on its width, not on the length.
+constexpr index kPackedTogether = 16384;
+constexpr index kFewQueries = 8;
+
+template <class T>
+class Backward {
+ public:
+  Backward(const Context& ctx, const BackwardCall<T>& call);
+  void run();
+  ThreadScratch scratch() const;
+
+ private:
+  index whole_units(index count) const;
+  index delta_values(const Unit& unit) const { return unit.heads() * unit.sequence->queries; }
+  index dq_values(const Unit& unit, index rows) const { return unit.heads() * rows * widths_.Dp; }
+  index packed_values(const Unit& unit, index rows) const {
+    return unit.heads() * rows * (widths_.Dp + widths_.Dvp);
+  }
+  index chunks_in_flight() const { return 2 * static_cast<index>(ctx_.threads()); }
+  std::vector<index> chunk_values(const Unit& unit) const;
+  index unit_values(const Unit& unit, index chunks_at_once) const;
+  index tile_values(const Unit& unit) const;
+  bool packs_together(const Unit& unit) const;
+  void compute_delta(const Unit& unit, index head, index begin, index end, T* delta) const;
+  BackwardChunk<T> chunk_of(const Unit& unit, index number, const T* delta) const;
+  bool may_sum_in_place(const Unit& unit) const;
+  void place_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const;
+  PackedQueries<T> room_for(const Unit& unit, index begin, index end, Scratch& scratch) const;
+  void pack(const Unit& unit, const PackedQueries<T>& packed, index begin, index end) const;
+  void compute(const Unit& unit, const BackwardChunk<T>& chunk) const;
+  void run_whole(const Unit& unit, const Unit* next) const;
+  void run_shared(const Unit& unit) const;
+  void sum_sink(const Unit& unit, const T* delta) const;
+  void run_wave(const Span& wave) const;
+
+  const Context& ctx_;
+  const BackwardCall<T>& call_;
+  const BackwardKernels<T> kernels_ = backward_kernels<T>();
+  const std::vector<Sequence> sequences_;
+  BackwardUnits units_;
+  GradientSums<T> sums_;
+  const BackwardWidths widths_;
+};
+
+template <class T>
+Backward<T>::Backward(const Context& ctx, const BackwardCall<T>& call)
+    : ctx_(ctx),
+      call_(call),
+      sequences_(make_sequences(call.attention, call.in)),
+      units_(make_units(sequences_, call.in.q.heads, call.in.k.heads,
+                        shared_gradient(call.attention.bias))),
+      sums_(call.attention, call.in.q.heads),
+      widths_{call.in.q.width, call.in.v.width, round_up(call.in.q.width, lane_counts<T>().vector),
+              round_up(call.in.v.width, lane_counts<T>().vector)} {
+  for (Unit& unit : units_.all) {
+    unit.first_sums = sums_.add_tables(unit.first_head, unit.last_head, unit.chunks());
+  }
+  for (Unit& unit : units_.all) unit.packed_together = packs_together(unit);
+}
+
+template <class T>
+bool Backward<T>::packs_together(const Unit& unit) const {
+  const index queries = unit.sequence->queries;
+  if (queries <= kPackedTogether) return true;
+  for (index n = 0; n < unit.chunks(); ++n) {
+    const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
+    if ((chunk.query_end - chunk.query_begin) * kFewQueries > queries) return true;
+  }
+  return false;
+}
+
+template <class T>
+void Backward<T>::run() {
+  clear_uncovered(sequences_, call_.gradients);
+  sums_.allocate();
+  for (const auto& part : call_.attention.bias.parts()) part->start_gradient(ctx_);
+  for (const Span& wave : units_.waves) run_wave(wave);
+  sums_.store();
+}
+
+// Threads take whole units while there are enough for all of them; the chunks of the remaining ones
+// are distributed. Either way the same chunks are computed, and added in the same order.
+template <class T>
+void Backward<T>::run_wave(const Span& wave) const {
+  const Unit* const units = units_.all.data() + wave.begin;
+  const index count = wave.end - wave.begin, whole = whole_units(count);
+  const index group =
+      std::max<index>(1, static_cast<index>(1e6 / std::max(unit_flops(sequences_, call_.in), 1.0)));
+  for_each_ahead(ctx_, (whole + group - 1) / group, [&](index item, index then) {
+    for (index n = item * group, end = std::min(whole, n + group); n < end; ++n) {
+      const index next = n + 1 < end ? n + 1 : then * group;
+      run_whole(units[n], next < 0 ? nullptr : units + next);
+    }
+  });
+  for (index n = whole; n < count; ++n) run_shared(units[n]);
+}
+
+// How many units of a wave are computed as a whole by one thread.
+template <class T>
+index Backward<T>::whole_units(index count) const {
+  const index threads = ctx_.threads();
+  return count >= 4 * threads ? count : count / threads * threads;
+}
+
+// The number of values that each chunk of a unit allocates, if all gradients are asked for.
+template <class T>
+std::vector<index> Backward<T>::chunk_values(const Unit& unit) const {
+  std::vector<index> values;
+  for (index n = 0; n < unit.chunks(); ++n) {
+    const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
+    const index rows = chunk.query_end - chunk.query_begin;
+    values.push_back((may_sum_in_place(unit) ? 0 : dq_values(unit, rows)) +
+                     (unit.packed_together ? 0 : packed_values(unit, rows)));
+  }
+  return values;
+}
+
+// The number of values that a unit allocates besides its tiles.
+template <class T>
+index Backward<T>::unit_values(const Unit& unit, index chunks_at_once) const {
+  const std::vector<index> chunks = chunk_values(unit);
+  const auto size = static_cast<std::ptrdiff_t>(chunks.size());
+  index most = 0;
+  for (std::ptrdiff_t i = 0; i < size; i += chunks_at_once) {
+    const auto end = chunks.begin() + std::min(size, i + chunks_at_once);
+    most = std::max(most, std::accumulate(chunks.begin() + i, end, index{0}));
+  }
+  const index queries = unit.packed_together ? unit.sequence->queries : 0;
+  return delta_values(unit) + packed_values(unit, queries) + most;
+}
+
+// The number of values that those tiles of a unit allocate which run together.
+template <class T>
+index Backward<T>::tile_values(const Unit& unit) const {
+  const BackwardRoom room(widths_, kLaneTile, kLaneTile, parts_with_scores(call_.attention.bias));
+  index most = 0;
+  for (index n = 0; n < unit.chunks(); ++n) {
+    const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
+    const index tiles = (chunk.key_end - chunk.key_begin + kLaneTile - 1) / kLaneTile;
+    most = std::max(
+        most, std::min(tiles, key_tiles_together<T>(widths_, chunk.query_end - chunk.query_begin)));
+  }
+  return room.total() + std::max<index>(most - 1, 0) * room.own();
+}
+
+template <class T>
+ThreadScratch Backward<T>::scratch() const {
+  index caller = 0, worker = 0;
+  for (const Span& wave : units_.waves) {
+    const index shared_begin = wave.begin + whole_units(wave.end - wave.begin);
+    for (index n = wave.begin; n < wave.end; ++n) {
+      const bool whole = n < shared_begin;
+      const Unit& unit = units_.all[static_cast<std::size_t>(n)];
+      const index tiles = tile_values(unit);
+      const index values = tiles + unit_values(unit, whole ? 1 : chunks_in_flight());
+      caller = std::max(caller, values);
+      worker = std::max(worker, whole ? values : tiles);
+    }
+  }
+  return {static_cast<double>(caller) * sizeof(T) + sums_.bytes(),
+          static_cast<double>(worker) * sizeof(T)};
+}
+
+template <class T>
+void Backward<T>::compute_delta(const Unit& unit, index head, index begin, index end,
+                                T* delta) const {
+  const Sequence& sequence = *unit.sequence;
+  const auto rows = [&](const View<const T>& view) {
+    return Rows<const T>(view.row(sequence.batch, sequence.query_row + begin, head), end - begin,
+                         view.width, view.length_stride);
+  };
+  kernels_.row_dots(rows(call_.saved.o), rows(call_.saved.d_o), delta + begin);
+}
+
+template <class T>
+BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const T* delta) const {
+  const Sequence& sequence = *unit.sequence;
+  const index size = key_chunk(sequence.keys);
+  const index key_begin = number * size, key_end = std::min(sequence.keys, key_begin + size);
+  index query_begin = sequence.queries, query_end = 0;
+  for (index h = unit.first_head; h < unit.last_head && key_begin < key_end; ++h) {
+    const auto [begin, end] =
+        call_.attention.mask.query_range(sequence, h, key_begin, key_end - key_begin);
+    query_begin = std::min(query_begin, begin);
+    query_end = std::max(query_end, end);
+  }
+  query_begin = std::min(query_begin, query_end);
+  const index table = unit.first_sums + number * unit.heads();
+  return {sequence,       unit.group, unit.first_head,
+          unit.last_head, key_begin,  key_end,
+          query_begin,    query_end,  {},
+          delta,          {},         sums_.table(table),
+          sums_.size()};
+}
+
+// A single chunk of keys sums dq in its final place, if the rows of dq are whole vectors.
+template <class T>
+bool Backward<T>::may_sum_in_place(const Unit& unit) const {
+  return unit.chunks() == 1 && call_.in.q.width == widths_.Dp;
+}
+
+template <class T>
+void Backward<T>::place_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const {
+  const View<T>& dq = call_.gradients.dq;
+  const Sequence& sequence = *unit.sequence;
+  const index rows = chunk.query_end - chunk.query_begin;
+  chunk.dq = {nullptr, unit.first_head, chunk.query_begin, rows * widths_.Dp, widths_.Dp};
+  if (may_sum_in_place(unit) && !dq.empty()) {
+    chunk.dq.data = dq.row(sequence.batch, sequence.query_row + chunk.query_begin, unit.first_head);
+    chunk.dq.head_stride = dq.head_stride;
+    chunk.dq.row_stride = dq.length_stride;
+  } else {
+    chunk.dq.data = scratch.allocate<T>(dq_values(unit, rows));
+  }
+  if (!unit.packed_together) {
+    chunk.packed = room_for(unit, chunk.query_begin, chunk.query_end, scratch);
+  }
+}
+
+template <class T>
+PackedQueries<T> Backward<T>::room_for(const Unit& unit, index begin, index end,
+                                       Scratch& scratch) const {
+  T* q = scratch.allocate<T>(packed_values(unit, end - begin));
+  return {unit.first_head, begin, end - begin, q, q + dq_values(unit, end - begin)};
+}
+
+template <class T>
+void Backward<T>::pack(const Unit& unit, const PackedQueries<T>& packed, index begin,
+                       index end) const {
+  for (index h = unit.first_head; h < unit.last_head; ++h) {
+    kernels_.pack_queries(call_, *unit.sequence, packed, {h, begin, end});
+  }
+}
+
+template <class T>
+void Backward<T>::compute(const Unit& unit, const BackwardChunk<T>& chunk) const {
+  for (index h = chunk.first_head; h < chunk.last_head; ++h) {
+    for (index i = chunk.query_begin; i < chunk.query_end; ++i) {
+      std::fill_n(chunk.dq.row(h, i), widths_.Dp, T{0});
+    }
+  }
+  if (!unit.packed_together) pack(unit, chunk.packed, chunk.query_begin, chunk.query_end);
+  kernels_.run_chunk(call_, chunk);
+}
+
+template <class T>
+void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
+  const Sequence& sequence = *unit.sequence;
+  Scratch scratch;
+  Prefetch ahead;
+  T* delta = scratch.allocate<T>(delta_values(unit));
+  for (index h = unit.first_head; h < unit.last_head; ++h) {
+    compute_delta(unit, h, 0, sequence.queries, delta + (h - unit.first_head) * sequence.queries);
+  }
+  sum_sink(unit, delta);
+  const bool together = unit.packed_together;
+  const auto packed = room_for(unit, 0, together ? sequence.queries : 0, scratch);
+  if (together) pack(unit, packed, 0, sequence.queries);
+  for (index n = 0; n < unit.chunks(); ++n) {
+    Scratch of_chunk;
+    BackwardChunk<T> chunk = chunk_of(unit, n, delta);
+    chunk.packed = packed;
+    chunk.ahead = &ahead;
+    expect_gradients(call_, chunk, ahead);
+    const bool last = n + 1 == unit.chunks();
+    if (!last) expect_inputs(call_, chunk_of(unit, n + 1, delta), ahead);
+    if (last && next != nullptr) expect_inputs(call_, chunk_of(*next, 0, delta), ahead);
+    place_dq(unit, chunk, of_chunk);
+    compute(unit, chunk);
+    sum_dq(call_.gradients.dq, chunk, {0, sequence.queries});
+  }
+}
+
+// Computes a few chunks at a time: the number of threads bounds the sums that wait to be added.
+template <class T>
+void Backward<T>::run_shared(const Unit& unit) const {
+  constexpr index kRows = 128;
+  const Sequence& sequence = *unit.sequence;
+  const index row_items = (sequence.queries + kRows - 1) / kRows;
+  Scratch scratch;
+  T* delta = scratch.allocate<T>(delta_values(unit));
+  const bool together = unit.packed_together;
+  const auto packed = room_for(unit, 0, together ? sequence.queries : 0, scratch);
+  ctx_.for_each(row_items, [&](index item) {
+    const index begin = item * kRows, end = std::min(sequence.queries, begin + kRows);
+    for (index h = unit.first_head; h < unit.last_head; ++h) {
+      compute_delta(unit, h, begin, end, delta + (h - unit.first_head) * sequence.queries);
+    }
+    if (together) pack(unit, packed, begin, end);
+  });
+  sum_sink(unit, delta);
+  const index at_once = chunks_in_flight();
+  for (index first = 0; first < unit.chunks(); first += at_once) {
+    Scratch of_these;
+    std::vector<BackwardChunk<T>> chunks;
+    for (index n = first; n < std::min(unit.chunks(), first + at_once); ++n) {
+      chunks.push_back(chunk_of(unit, n, delta));
+      chunks.back().packed = packed;
+      place_dq(unit, chunks.back(), of_these);
+    }
+    ctx_.for_each(static_cast<index>(chunks.size()),
+                  [&](index n) { compute(unit, chunks[static_cast<std::size_t>(n)]); });
+    // The first chunk stores every row; of the others only the rows that they cover are added.
+    Span covered{first == 0 ? 0 : sequence.queries, first == 0 ? sequence.queries : 0};
+    for (const auto& chunk : chunks) {
+      covered = {std::min(covered.begin, chunk.query_begin),
+                 std::max(covered.end, chunk.query_end)};
+    }
+    const index first_item = covered.begin / kRows;
+    ctx_.for_each((covered.end + kRows - 1) / kRows - first_item, [&](index item) {
+      const index begin = (first_item + item) * kRows;
+      const Span rows{begin, std::min(sequence.queries, begin + kRows)};
+      for (const auto& chunk : chunks) sum_dq(call_.gradients.dq, chunk, rows);
+    });
+  }
+}
+
+// Adds the gradient of the sink to the tables of the first chunk.
+template <class T>
+void Backward<T>::sum_sink(const Unit& unit, const T* delta) const {
+  for (index h = 0; h < unit.heads(); ++h) {
+    sums_.set_sink(unit.first_sums + h, call_.saved, *unit.sequence,
+                   delta + h * unit.sequence->queries);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void attention_backward(const Context& ctx, const Attention<T>& attention,
+                        const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
+                        const AttentionGradients<T>& gradients) {
+  check_attention(attention, in);
+  check_gradients(attention, in, saved, gradients);
+  check_overlap(attention, in, saved, gradients);
+  if (has_pair_score(attention)) {
+    const Attention<T> with = with_pair_score(attention, in.q.width);
+    return attention_backward(ctx, with, in, saved, gradients);
+  }
+  if (RowMap<T>::needed(attention)) {
+    MappedCall<T> mapped(ctx, attention, in);
+    attention_backward(ctx, mapped.attention(), mapped.in(), saved, mapped.gradients(gradients));
+    return mapped.pull(ctx, gradients);
+  }
+  if (is_linear(attention)) return linear_backward(ctx, attention, in, saved.d_o, gradients);
+  const SavedLse<T> with_low(ctx, attention, in, saved);
+  const BackwardCall<T> call{{attention, in}, with_low.saved(), gradients};
+  Backward<T>(ctx, call).run();
+}
+
+template <class T>
+ThreadScratch backward_scratch(const Context& ctx, const Attention<T>& attention,
+                               const AttentionInputs<T>& in) {
+  const AttentionSaved<T> saved;
+  const AttentionGradients<T> gradients;
+  const BackwardCall<T> call{{attention, in}, saved, gradients};
+  return Backward<T>(ctx, call).scratch();
+}
+
+#define FOVEA_INSTANTIATE(T)                                                                       \
+  template ThreadScratch backward_scratch(const Context&, const Attention<T>&,                     \
+                                          const AttentionInputs<T>&);                              \
+  template void attention_backward(const Context&, const Attention<T>&, const AttentionInputs<T>&, \
+                                   const AttentionSaved<T>&, const AttentionGradients<T>&);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
+
+}  // namespace fovea

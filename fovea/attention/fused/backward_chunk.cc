@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+
+#include "fovea/attention/fused/backward.h"
+#include "fovea/base/memory.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/attention/fused/backward_chunk.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/attention/fused/backward_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+void PackQueries(const BackwardCall<T>& call, const Sequence& sequence,
+                 const PackedQueries<T>& packed, const PackRange& range) {
+  const auto& [head, begin, end] = range;
+  const BackwardWidths widths = WidthsOf(call);
+  const index slot = packed.slot(head, begin), rows = end - begin;
+  const auto rows_of = [&, h = head, i = begin](const View<const T>& view) {
+    return Rows<const T>(view.row(sequence.batch, sequence.query_row + i, h), rows, view.width,
+                         view.length_stride);
+  };
+  const Rows<T> q(packed.q + slot * widths.Dp, rows, widths.Dp);
+  const Rows<T> d_o(packed.d_o + slot * widths.Dvp, rows, widths.Dvp);
+  PackRows(rows_of(call.in.q), call.scale, q);
+  PackRows(rows_of(call.saved.d_o), T{1}, d_o);
+}
+
+// Runs the tiles of a chunk together: for each block of queries, one tile after another.
+template <class T>
+void RunTogether(BackwardTile<T> tile, index end) {
+  Scratch scratch;
+  std::optional<BackwardTile<T>> tiles[kMostTilesTogether];
+  index count = 0;
+  tile.keys = std::min(kLaneTile, end - tile.key);
+  tile.AllocateShared(scratch);
+  for (; tile.key < end; tile.key += kLaneTile) {
+    tile.keys = std::min(kLaneTile, end - tile.key);
+    tiles[count++].emplace(tile).Allocate(scratch);
+  }
+  for (index head = tile.chunk.first_head; head < tile.chunk.last_head; ++head) {
+    Span seen{tile.chunk.query_end, tile.chunk.query_begin};
+    for (index n = 0; n < count; ++n) {
+      tiles[n]->StartHead(head);
+      seen = hull(seen, tiles[n]->seen);
+    }
+    for (index block = seen.begin / kRowBlock * kRowBlock; block < seen.end; block += kRowBlock) {
+      for (index n = 0; n < count; ++n) tiles[n]->AddBlock(block);
+    }
+  }
+  for (index n = 0; n < count; ++n) tiles[n]->Finish();
+}
+
+template <class T>
+void RunChunk(const BackwardCall<T>& call, const BackwardChunk<T>& chunk) {
+  const index step =
+      kLaneTile * key_tiles_together<T>(WidthsOf(call), chunk.query_end - chunk.query_begin);
+  for (index key = chunk.key_begin; key < chunk.key_end; key += step) {
+    RunTogether(BackwardTile<T>{call, chunk, key, 0}, std::min(key + step, chunk.key_end));
+  }
+}
+
+void RunChunkF32(const BackwardCall<float>& call, const BackwardChunk<float>& chunk) {
+  RunChunk(call, chunk);
+}
+void RunChunkF64(const BackwardCall<double>& call, const BackwardChunk<double>& chunk) {
+  RunChunk(call, chunk);
+}
+void PackQueriesF32(const BackwardCall<float>& call, const Sequence& sequence,
+                    const PackedQueries<float>& packed, const PackRange& range) {
+  PackQueries(call, sequence, packed, range);
+}
+void PackQueriesF64(const BackwardCall<double>& call, const Sequence& sequence,
+                    const PackedQueries<double>& packed, const PackRange& range) {
+  PackQueries(call, sequence, packed, range);
+}
+void RowDotsF32(Rows<const float> a, Rows<const float> b, float* dots) { RowDots(a, b, dots); }
+void RowDotsF64(Rows<const double> a, Rows<const double> b, double* dots) { RowDots(a, b, dots); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+
+HWY_EXPORT(RunChunkF32);
+HWY_EXPORT(RunChunkF64);
+HWY_EXPORT(RowDotsF32);
+HWY_EXPORT(RowDotsF64);
+HWY_EXPORT(PackQueriesF32);
+HWY_EXPORT(PackQueriesF64);
+
+template <>
+BackwardKernels<float> backward_kernels() {
+  return {FOVEA_DISPATCH(RunChunkF32), FOVEA_DISPATCH(RowDotsF32), FOVEA_DISPATCH(PackQueriesF32)};
+}
+template <>
+BackwardKernels<double> backward_kernels() {
+  return {FOVEA_DISPATCH(RunChunkF64), FOVEA_DISPATCH(RowDotsF64), FOVEA_DISPATCH(PackQueriesF64)};
+}
+
+}  // namespace fovea
+#endif  // HWY_ONCE

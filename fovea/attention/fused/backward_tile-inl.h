@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tile of the backward, for one instruction set.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "fovea/attention/attention.h"
+#include "fovea/attention/fused/backward.h"
+#include "fovea/attention/fused/kernel_call.h"
+#include "fovea/attention/fused/score_tile.h"
+#include "fovea/attention/fused/scratch_sizes.h"
+#include "fovea/attention/fused/tile_cover.h"
+#include "fovea/base/memory.h"
+
+#if defined(FOVEA_ATTENTION_FUSED_BACKWARD_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FOVEA_ATTENTION_FUSED_BACKWARD_TILE_INL_H_
+#undef FOVEA_ATTENTION_FUSED_BACKWARD_TILE_INL_H_
+#else
+#define FOVEA_ATTENTION_FUSED_BACKWARD_TILE_INL_H_
+#endif
+
+#include "fovea/attention/fused/softmax_backward-inl.h"
+#include "fovea/attention/fused/tile-inl.h"
+#include "fovea/simd/product-inl.h"
+
+// Keys in lanes. A tile of 64 keys is transposed once, kt[D][64] and vt[Dv][64]; for each block of
+// 128 queries there are five products, all with the same register block:
+//
+//   s  [query][64] = Q row (broadcast) x kt       p  = exp2((s - lse) log2 e), in place
+//   dp [query][64] = dO row (broadcast) x vt      ds = p (dp - delta), in place
+//   dV[64][Dv] += p  (broadcast, read down) x dO rows
+//   dK[64][D]  += ds (broadcast, read down) x Q rows
+//   dQ[query][D] += ds (broadcast, read along) x K rows
+//
+// dK and dV of the tile are written once. dQ is summed over the tiles of a chunk of keys in memory
+// of the thread (in place, if there is only one chunk); the caller adds the chunks in ascending
+// order. So the bits do not depend on which thread computed which chunk. Two passes (dQ by queries,
+// dK and dV by keys) would need seven products. With D = Dv = 64 a score costs 640 flops and one
+// exp; a block reads and writes dQ (32 KB) and p, ds (2 x 32 KB) from L2 for 5.2 Mflop.
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+
+template <class T>
+BackwardWidths WidthsOf(const BackwardCall<T>& call) {
+  const index D = call.in.q.width, Dv = call.in.v.width;
+  return {D, Dv, RoundUpToLanes<T>(D), RoundUpToLanes<T>(Dv)};
+}
+
+// One tile of keys, for one head at a time.
+template <class T>
+struct BackwardTile {
+  const BackwardCall<T>& call;
+  const BackwardChunk<T>& chunk;
+  index key;         // first key of the tile
+  index keys;        // 1 .. kLaneTile
+  index stride = 0;  // keys rounded up to whole vectors
+  index Dp = 0;      // D and Dv rounded up to whole vectors
+  index Dvp = 0;
+
+  T* kt = nullptr;  // [D][stride]
+  T* vt = nullptr;  // [Dv][stride], scaled by 1 / (1 - p) of dropout
+  T* k = nullptr;   // [keys][Dp], scaled
+  // Shared by all tiles that run together:
+  T* s = nullptr;       // [kRowBlock][stride], then p
+  T* dp = nullptr;      // [kRowBlock][stride], then ds
+  T* inputs = nullptr;  // the scores that each bias part reads, one tile per part
+
+  T* dk = nullptr;     // [stride][Dp]
+  T* dv = nullptr;     // [stride][Dvp]
+  bool begun = false;  // whether dk and dv hold sums
+
+  index head = 0;
+  Span seen = {};   // queries of the head that keep any of the keys
+  index query = 0;  // first query of the block
+  index queries = 0;
+  TileKind kind = TileKind::kAll;
+  TileParts parts{0, 0};  // the parts of the block that the mask can keep
+
+  const Sequence& sequence() const { return chunk.sequence; }
+  TileSite site() const { return {sequence(), head, query, queries, key, keys}; }
+  Rows<const T> query_rows(const View<const T>& view) const {
+    return {view.row(sequence().batch, sequence().query_row + query, head), queries, view.width,
+            view.length_stride};
+  }
+  template <class U>
+  Rows<U> key_rows(const View<U>& view) const {
+    return {view.row(sequence().batch, sequence().key_row + key, chunk.group), keys, view.width,
+            view.length_stride};
+  }
+  Rows<const T> packed_q() const {
+    return {chunk.packed.q + chunk.packed.slot(head, query) * Dp, queries, Dp};
+  }
+  Rows<const T> packed_d_o() const {
+    return {chunk.packed.d_o + chunk.packed.slot(head, query) * Dvp, queries, Dvp};
+  }
+  Rows<const T> scaled_q() const { return packed_q().columns_slice(0, call.in.q.width); }
+  Rows<const T> d_o() const { return packed_d_o().columns_slice(0, call.in.v.width); }
+  T keep_scale() const {
+    return static_cast<T>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
+  }
+  Rows<T> dq_rows() const {
+    return {chunk.dq.row(head, query), queries, call.in.q.width, chunk.dq.row_stride};
+  }
+
+  BackwardRoom Room() const {
+    return {WidthsOf(call), keys, RoundUpToLanes<T>(keys), parts_with_scores(call.attention.bias)};
+  }
+  // Allocates what all tiles that run together share. `this` is the first of them and has the most
+  // keys.
+  void AllocateShared(Scratch& scratch);
+  void Allocate(Scratch& scratch);
+  void StartHead(index h);
+  void AddBlock(index block);
+  void FindParts();
+  void ExpectBias() const;
+  void RunBlock();
+  enum class Along { kRows, kLanes };  // the direction in which a product reads A
+  RowLse<T> LseOf(index i) const;
+  void WeighScores();
+  void KeptBits(std::uint64_t* kept) const;
+  bool Begin();
+  void Clear();
+  void AddProducts(bool first);
+  template <class Keeps>
+  void AddProduct(TileOperands<T> product, Along along, Rows<const T> b, Keeps&& keeps);
+  void AddParts(const TileOperands<T>& product, Along along);
+  void Finish();
+};
+
+template <class T>
+void BackwardTile<T>::AllocateShared(Scratch& scratch) {
+  const BackwardRoom room = Room();
+  s = scratch.allocate<T>(room.s);
+  dp = scratch.allocate<T>(room.s);
+  inputs = scratch.allocate<T>(room.inputs);
+}
+
+template <class T>
+void BackwardTile<T>::Allocate(Scratch& scratch) {
+  stride = RoundUpToLanes<T>(keys);
+  const BackwardWidths widths = WidthsOf(call);
+  Dp = widths.Dp;
+  Dvp = widths.Dvp;
+  const BackwardRoom room = Room();
+  kt = scratch.allocate<T>(room.kt);
+  vt = scratch.allocate<T>(room.vt);
+  k = scratch.allocate<T>(room.k);
+  dk = scratch.allocate<T>(room.dk);
+  dv = scratch.allocate<T>(room.dv);
+  RowsToLanes<T>(key_rows(call.in.k), keys, T{1}, kt, stride);
+  // The factor 1 / (1 - p) of dropout is applied here, once, as the forward applied it to o.
+  RowsToLanes<T>(key_rows(call.in.v), keys, keep_scale(), vt, stride);
+  PackRows(key_rows(call.in.k), call.scale, Rows<T>(k, keys, Dp));
+}
+
+template <class T>
+void BackwardTile<T>::StartHead(index h) {
+  head = h;
+  const auto [first, last] = call.attention.mask.query_range(sequence(), head, key, keys);
+  // The chunk has memory only for its own range of queries, and a mask may give a wider range for a
+  // tile than for the chunk.
+  seen = {std::max(first, chunk.query_begin), std::min(last, chunk.query_end)};
+}
+
+// Adds the queries in [block, block + kRowBlock).
+template <class T>
+void BackwardTile<T>::AddBlock(index block) {
+  query = std::max(seen.begin, block);
+  queries = std::min(seen.end, block + kRowBlock) - query;
+  if (queries <= 0) return;
+  kind = call.attention.mask.classify(site());
+  if (kind != TileKind::kNone) RunBlock();
+}
+
+template <class T>
+void BackwardTile<T>::FindParts() {
+  const bool masked = kind == TileKind::kSome;
+  parts = masked ? TileParts(call.attention.mask, site(), TileLanes::kKeys, stride)
+                 : TileParts(queries, stride);
+}
+
+// Asks for the memory that the biases add to in this block and read in the next one.
+template <class T>
+void BackwardTile<T>::ExpectBias() const {
+  if (chunk.ahead == nullptr) return;
+  TileSite next = site();
+  next.query += queries;
+  next.queries = std::min(kRowBlock, seen.end - next.query);
+  for (const auto& part : call.attention.bias.parts()) {
+    if (next.queries > 0) part->expect_apply(next, *chunk.ahead);
+    part->expect_pull(site(), *chunk.ahead);
+    if (!begun) part->expect_apply(site(), *chunk.ahead);
+  }
+}
+
+template <class T>
+void BackwardTile<T>::RunBlock() {
+  FindParts();
+  ExpectBias();
+  const auto product_of_parts = [&](const TileOperands<T>& whole) {
+    parts.for_each_rows([&](Span rows, Span lanes) {
+      TileProduct<Into::kOverwrite>(
+          PartOf(whole, {rows.begin, rows.end - rows.begin, 0, whole.depth, lanes.begin,
+                         lanes.end - lanes.begin}));
+    });
+  };
+  TileOperands<T> product{
+      .rows = queries, .lanes = stride, .a_depth = 1, .b_depth = stride, .c_row = stride};
+  product.ahead = chunk.ahead;
+  product.depth = call.in.q.width;
+  product.a = packed_q().data;
+  product.a_row = Dp;
+  product.b = kt;
+  product.c = s;
+  if (call.has_product()) {
+    product_of_parts(product);
+  } else {
+    std::fill_n(s, queries * stride, T{0});
+  }
+  product.depth = call.in.v.width;
+  product.a = packed_d_o().data;
+  product.a_row = Dvp;
+  product.b = vt;
+  product.c = dp;
+  product_of_parts(product);
+  const Values<T>& values = call.attention.values;
+  const ScoreTile<T> weights{s, stride, TileLanes::kKeys}, dweights{dp, stride, TileLanes::kKeys};
+  pull_value_weights<T>(values, site(), d_o(), keep_scale(), dweights);
+  const TileRows<T> rows{query_rows(call.in.q), key_rows(call.in.k), call.scale, scaled_q()};
+  const index tile_size = kRowBlock * stride;
+  transform_scores<T>(call.attention, {site(), kind, rows, weights, inputs, tile_size});
+  WeighScores();
+  const bool first = Begin();
+  double* const sums = chunk.sums_of(head);
+  pull_value_parameters<T>(values, site(), {s, stride, TileLanes::kKeys}, d_o(),
+                           sums + gradient_size_of(call.attention.bias));
+  if (call.has_bias()) {
+    const Rows<T> dk_rows(dk, keys, call.in.q.width, Dp);
+    pull_scores<T>(call.attention, {site(), kind, rows, dweights, inputs, tile_size},
+                   {dq_rows(), dk_rows, sums});
+  }
+  AddProducts(first);
+}
+
+// Prepares dk and dv for the first block. Returns true if its products overwrite them; otherwise
+// they are cleared.
+template <class T>
+bool BackwardTile<T>::Begin() {
+  const bool filled = !begun && kind == TileKind::kAll && !call.has_bias();
+  if (!begun && !filled) Clear();
+  begun = true;
+  return filled;
+}
+
+template <class T>
+void BackwardTile<T>::Clear() {
+  std::fill_n(dk, stride * Dp, T{0});
+  std::fill_n(dv, stride * Dvp, T{0});
+}
+
+// s becomes p (after dropout), dp becomes ds.
+template <class T>
+void BackwardTile<T>::WeighScores() {
+  static_assert(kRowBlock % kLaneTile == 0);
+  std::uint64_t kept[kRowBlock];
+  const bool drops = call.dropout.active(), masked = kind == TileKind::kSome || call.has_bias();
+  if (drops) KeptBits(kept);
+  const WeighedTile<T> tile{
+      queries, stride, s, dp, chunk.delta_of(head) + query, drops ? kept : nullptr, keep_scale()};
+  Weigh<T>(call.normaliser(), tile, masked, [&](index i) { return LseOf(i); });
+  const bool joined = !call.attention.values.empty();
+  if (joined && call.normaliser() == Normaliser::kSoftmax) ClearWholeWeights(tile);
+}
+
+// The lse of a query. In an empty row all scores are masked, so any finite value is right. Only
+// softmax has an lse.
+template <class T>
+RowLse<T> BackwardTile<T>::LseOf(index i) const {
+  const auto& lse = call.saved.lse;
+  const auto& lse_low = call.saved.lse_low;
+  if (lse.empty()) return {T{0}, T{0}};
+  const index row = sequence().query_row + query + i;
+  const T value = lse.at(sequence().batch, head, row);
+  if (value == -std::numeric_limits<T>::infinity()) return {T{0}, T{0}};
+  return {value, lse_low.empty() ? T{0} : lse_low.at(sequence().batch, head, row)};
+}
+
+// Bit c of kept[i] is 1 if dropout keeps key c for query i of the block.
+template <class T>
+void BackwardTile<T>::KeptBits(std::uint64_t* kept) const {
+  const DropoutStream stream = dropout_stream(call.attention.dropout, sequence(), head);
+  for (index half = 0; half * kLaneTile < queries; ++half) {
+    std::uint64_t* bits = kept + half * kLaneTile;
+    std::fill_n(bits, kLaneTile, 0);
+    DropoutBits(stream, call.dropout, query + half * kLaneTile, key, keys, bits);
+    TransposeBits(bits);
+  }
+}
+
+template <class T>
+void BackwardTile<T>::AddProducts(bool first) {
+  const auto keeps = [&](index r, index c) { return call.attention.mask.keeps(site().at(r, c)); };
+  const auto keeps_across = [&](index c, index r) { return keeps(r, c); };
+  TileOperands<T> down{.rows = keys, .depth = queries, .a_row = 1, .a_depth = stride};
+  down.a = s;
+  down.c = dv;
+  down.c_row = Dvp;
+  const auto add_down = [&](Rows<const T> b) {
+    if (!first) return AddProduct(down, Along::kLanes, b, keeps_across);
+    // All scores are kept: one product for the whole block.
+    down.lanes = down.b_depth = b.columns;
+    down.ahead = chunk.ahead;
+    down.b = b.data;
+    TileProduct<Into::kOverwrite>(down);
+  };
+  add_down(packed_d_o());
+  if (!call.has_product()) return;
+  down.a = dp;
+  down.c = dk;
+  down.c_row = Dp;
+  add_down(packed_q());
+  TileOperands<T> across{.rows = queries, .depth = keys, .a = dp, .a_row = stride, .a_depth = 1};
+  across.c = chunk.dq.row(head, query);
+  across.c_row = chunk.dq.row_stride;
+  AddProduct(across, Along::kRows, Rows<const T>(k, keys, Dp), keeps);
+}
+
+// C += A x b. A masked score has weight 0, and 0 times NaN or infinity is NaN. So rows of b with a
+// NaN or an infinity are left out of the product and added apart, for kept scores only.
+template <class T>
+template <class Keeps>
+void BackwardTile<T>::AddProduct(TileOperands<T> product, Along along, Rows<const T> b,
+                                 Keeps&& keeps) {
+  Scratch scratch;
+  const bool poisoned = kind == TileKind::kSome && AnyPoisoned(b);
+  product.lanes = product.b_depth = b.columns;
+  product.ahead = chunk.ahead;
+  product.b = poisoned ? WithoutPoison(b, scratch).data : b.data;
+  AddParts(product, along);
+  for (index n = 0; poisoned && n < b.rows; ++n) {
+    if (!IsPoisoned(b[n], b.columns)) continue;
+    for (index r = 0; r < product.rows; ++r) {
+      if (!keeps(r, n)) continue;
+      const T weight = product.a[r * product.a_row + n * product.a_depth];
+      for (index c = 0; c < b.columns; ++c) product.c[r * product.c_row + c] += weight * b[n][c];
+    }
+  }
+}
+
+template <class T>
+void BackwardTile<T>::AddParts(const TileOperands<T>& product, Along along) {
+  const auto add = [&](Span rows, Span depth) {
+    const index row_end = std::min(rows.end, product.rows);
+    const index depth_end = std::min(depth.end, product.depth);
+    TileProduct<Into::kAdd>(PartOf(product, {rows.begin, row_end - rows.begin, depth.begin,
+                                             depth_end - depth.begin, 0, product.lanes}));
+  };
+  if (along == Along::kRows) {
+    parts.for_each_rows(add);
+  } else {
+    parts.for_each_lanes(add);
+  }
+}
+
+template <class T>
+void BackwardTile<T>::Finish() {
+  const auto& [dq_out, dk_out, dv_out] = call.gradients;
+  if (!begun) Clear();
+  if (!dk_out.empty()) CopyRows(Rows<const T>(dk, keys, dk_out.width, Dp), key_rows(dk_out));
+  if (!dv_out.empty()) CopyRows(Rows<const T>(dv, keys, dv_out.width, Dvp), key_rows(dv_out));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#endif  // FOVEA_ATTENTION_FUSED_BACKWARD_TILE_INL_H_

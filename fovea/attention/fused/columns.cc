@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/fused/columns.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#ifndef FOVEA_ATTENTION_COLUMN_CHUNK_
+#define FOVEA_ATTENTION_COLUMN_CHUNK_
+namespace fovea {
+namespace {
+// Keys [begin, end) of one sequence in one head.
+struct ColumnChunk {
+  const Sequence& sequence;
+  index head;
+  index begin, end;
+};
+}  // namespace
+}  // namespace fovea
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/attention/fused/columns.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/attention/fused/forward_tile-inl.h"
+
+// Computes the scores of the forward again, tile by tile, with queries in the lanes: a product of 2
+// D flops per score, one exp, and a sum along the lanes in double. The tile of queries is
+// transposed again for each chunk of keys, which costs little.
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Loads what the first pass saved for the rows of a tile: the row max, and the factor that turns
+// exp(s - m) into a weight. Without softmax the factor is 1; in lanes without a query, and for rows
+// that keep no key, it is 0.
+template <class T>
+void LoadSums(const RowSums<T>& sums, const ForwardTile<T>& tile) {
+  const Sequence& sequence = tile.sequence;
+  const bool softmax = tile.call.normaliser() == Normaliser::kSoftmax;
+  for (index r = 0; r < tile.stride; ++r) {
+    const bool there = r < tile.queries;
+    const index row = sequence.query_row + tile.query + r;
+    const T total = there ? sums.total.at(sequence.batch, tile.head, row) : T{0};
+    const T factor = total == T{0} ? T{0} : T{1} / total;
+    tile.state.m[r] = there ? sums.maximum.at(sequence.batch, tile.head, row) : T{0};
+    tile.state.l[r] = there && !softmax ? T{1} : factor;
+  }
+}
+
+// The weights of a vector of queries; 0 for rows that keep no key, whatever the score.
+template <class T>
+HWY_INLINE Vector<T> FinalWeight(const ForwardTile<T>& tile, Normaliser normaliser, index j,
+                                 index lane) {
+  constexpr Tag<T> d;
+  const auto score = hn::Load(d, tile.s + j * tile.stride + lane);
+  const auto factor = hn::Load(d, tile.state.l + lane);
+  const auto nothing = hn::Or(hn::Eq(score, hn::Set(d, -std::numeric_limits<T>::infinity())),
+                              hn::Eq(factor, hn::Zero(d)));
+  auto weight = score;
+  if (normaliser == Normaliser::kSoftmax) {
+    const auto above = hn::Sub(score, hn::Load(d, tile.state.m + lane));
+    weight = hn::Mul(Exp2OfWeight(d, hn::Mul(above, hn::Set(d, kLog2E<T>))), factor);
+  } else if (normaliser == Normaliser::kSigmoid) {
+    weight = Sigmoid(d, score).s;
+  }
+  return hn::IfThenZeroElse(nothing, weight);
+}
+
+template <class T>
+HWY_INLINE double SumAsDouble(const T* values, index n) {
+  constexpr Tag<double> d;
+  auto sum = hn::Zero(d);
+  for (index i = 0; i < n; i += kLanes<double>) {
+    if constexpr (std::is_same_v<T, float>) {
+      sum = hn::Add(sum, hn::PromoteTo(d, hn::Load(hn::Rebind<float, Tag<double>>(), values + i)));
+    } else {
+      sum = hn::Add(sum, hn::Load(d, values + i));
+    }
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+// sums[j] += the weights that the tile's queries give to the j-th key of the block.
+template <class T>
+void AddBlock(const ForwardTile<T>& tile, index keys, double* sums) {
+  HWY_ALIGN T weights[kLaneTile];
+  const Normaliser normaliser = tile.call.normaliser();
+  for (index j = 0; j < keys; ++j) {
+    for (index lane = 0; lane < tile.stride; lane += kLanes<T>) {
+      hn::Store(FinalWeight(tile, normaliser, j, lane), Tag<T>(), weights + lane);
+    }
+    sums[j] += SumAsDouble(weights, tile.stride);
+  }
+}
+
+template <class T>
+void SumTile(ForwardTile<T> tile, const RowSums<T>& row_sums, double* sums) {
+  Scratch scratch;
+  tile.AllocateShared(scratch);
+  tile.Allocate(scratch);
+  LoadSums(row_sums, tile);
+  const auto [begin, end] = tile.key_span();
+  for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
+    const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
+    if (tile.Scores(key, keys)) AddBlock(tile, keys, sums + key - tile.near_keys.head().first);
+  }
+}
+
+template <class T>
+void SumChunk(const KernelCall<T>& call, const ColumnChunk& chunk, const RowSums<T>& row_sums,
+              double* sums) {
+  const auto& [sequence, head, begin, end] = chunk;
+  const View<const T>& k = call.in.k;
+  const T* const rows =
+      k.row(sequence.batch, sequence.key_row + begin, group_of(head, call.in.q.heads, k.heads));
+  Scratch scratch;
+  NearKeys<T> keys({begin, {rows, end - begin, k.width, k.length_stride}, {}}, kLaneTile, scratch);
+  const AttentionOutputs<T> nothing;
+  Prefetch ahead;
+  const auto [first, last] = call.attention.mask.query_range(sequence, head, begin, end - begin);
+  for (index query = first / kLaneTile * kLaneTile; query < last; query += kLaneTile) {
+    const index queries = std::min(kLaneTile, sequence.queries - query);
+    SumTile(ForwardTile<T>{call, nothing, sequence, keys, ahead, head, query, queries}, row_sums,
+            sums);
+  }
+}
+
+void SumChunkF32(const KernelCall<float>& call, const ColumnChunk& chunk,
+                 const RowSums<float>& row_sums, double* sums) {
+  SumChunk(call, chunk, row_sums, sums);
+}
+void SumChunkF64(const KernelCall<double>& call, const ColumnChunk& chunk,
+                 const RowSums<double>& row_sums, double* sums) {
+  SumChunk(call, chunk, row_sums, sums);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+
+namespace {
+
+HWY_EXPORT(SumChunkF32);
+HWY_EXPORT(SumChunkF64);
+
+template <class T>
+auto sum_chunk() {
+  if constexpr (std::is_same_v<T, float>) {
+    return FOVEA_DISPATCH(SumChunkF32);
+  } else {
+    return FOVEA_DISPATCH(SumChunkF64);
+  }
+}
+
+template <class T>
+class KeepRowSums final : public Observer<T> {
+ public:
+  explicit KeepRowSums(const RowSums<T>& sums) : sums_(sums) {}
+  void row(const ObservedRow<T>&) const override {}
+  void clear() const override {}
+  index state_size(const Sequence&) const override { return 0; }
+  void start(Rows<T>) const override {}
+  bool sees(const ObservedQueries<T>&) const override { return false; }
+  void see(const ObservedTile<T>&, Rows<T>) const override {}
+  void finish(const ObservedQueries<T>& queries, Rows<const T>) const override {
+    const Sequence& sequence = queries.sequence;
+    for (index r = 0; r < queries.queries; ++r) {
+      const index row = sequence.query_row + queries.query + r;
+      sums_.maximum.at(sequence.batch, queries.head, row) = queries.maximum[r];
+      sums_.total.at(sequence.batch, queries.head, row) = queries.total(r);
+    }
+  }
+  std::string name() const override { return "row sums"; }
+
+ private:
+  RowSums<T> sums_;
+};
+
+// The chunks of every sequence and head.
+std::vector<ColumnChunk> column_chunks(const std::vector<Sequence>& sequences, index heads) {
+  std::vector<ColumnChunk> chunks;
+  for (const Sequence& sequence : sequences) {
+    const index size = key_chunk(sequence.keys);
+    for (index head = 0; head < heads; ++head) {
+      for (index key = 0; key < sequence.keys; key += size) {
+        chunks.push_back({sequence, head, key, std::min(sequence.keys, key + size)});
+      }
+    }
+  }
+  return chunks;
+}
+
+}  // namespace
+
+template <class T>
+bool sees_columns(const Observe<T>& observe) {
+  const auto& parts = observe.parts();
+  return std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p->sees_columns(); });
+}
+
+template <class T>
+double row_sums_bytes(const Attention<T>& attention, const AttentionInputs<T>& in) {
+  const auto rows = static_cast<double>(in.q.batch * in.q.heads * in.q.length);
+  return sees_columns(attention.observe) ? 2 * rows * sizeof(T) : 0;
+}
+
+template <class T>
+RowSums<T> allocate_row_sums(const AttentionInputs<T>& in, Scratch& scratch) {
+  const index B = in.q.batch, H = in.q.heads, L = in.q.length;
+  return {RowView<T>::contiguous(scratch.allocate<T>(B * H * L), B, H, L),
+          RowView<T>::contiguous(scratch.allocate<T>(B * H * L), B, H, L)};
+}
+
+template <class T>
+Observe<T> keep_row_sums(const RowSums<T>& sums) {
+  return KeepRowSums<T>(sums);
+}
+
+template <class T>
+void observe_columns(const Context& ctx, const KernelCall<T>& call,
+                     const std::vector<Sequence>& sequences, const RowSums<T>& sums) {
+  const auto sum = sum_chunk<T>();
+  const std::vector<ColumnChunk> chunks = column_chunks(sequences, call.in.q.heads);
+  ctx.for_each(static_cast<index>(chunks.size()), [&](index item) {
+    const ColumnChunk& chunk = chunks[static_cast<std::size_t>(item)];
+    const index keys = chunk.end - chunk.begin;
+    Scratch scratch;
+    double* const columns = scratch.allocate<double>(keys);
+    std::fill_n(columns, keys, 0.0);
+    sum(call, chunk, sums, columns);
+    for (const auto& observer : call.attention.observe.parts()) {
+      observer->columns({chunk.sequence, chunk.head, chunk.begin, {columns, keys}});
+    }
+  });
+}
+
+#define FOVEA_INSTANTIATE(T)                                                      \
+  template bool sees_columns(const Observe<T>&);                                  \
+  template double row_sums_bytes(const Attention<T>&, const AttentionInputs<T>&); \
+  template RowSums<T> allocate_row_sums(const AttentionInputs<T>&, Scratch&);     \
+  template Observe<T> keep_row_sums(const RowSums<T>&);                           \
+  template void observe_columns(const Context&, const KernelCall<T>&,             \
+                                const std::vector<Sequence>&, const RowSums<T>&);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
+
+}  // namespace fovea
+#endif  // HWY_ONCE

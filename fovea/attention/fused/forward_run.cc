@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+
+#include "fovea/attention/fused/observed_tile.h"
+#include "fovea/attention/fused/query_tiles.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/attention/fused/forward_run.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/attention/fused/forward_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+// A tile with its observers.
+template <class T>
+class ObservedForward {
+ public:
+  ObservedForward(const ForwardTile<T>& tile, Scratch& scratch)
+      : tile_(tile),
+        keys_(tile.key_span()),
+        observers_(*tile.call.observe,
+                   {tile.sequence, tile.head, tile.query, tile.queries, tile.state.m, tile.state.l,
+                    tile.call.row_norm(tile.head), &tile.call.attention.dropout},
+                   tile.stride, scratch) {}
+
+  Span keys() const { return keys_; }
+
+  // Adds the keys in [block, block + kRowBlock).
+  void AddBlock(index block) {
+    const index key = std::max(keys_.begin, block);
+    const index keys = std::min(keys_.end, block + kRowBlock) - key;
+    if (keys <= 0) return;
+    ExpectBias(key + keys);
+    if (!tile_.started) ExpectBias(key);
+    if (!tile_.Scores(key, keys)) return;
+    RowState<T>& state = tile_.state;
+    const Normaliser normaliser = tile_.call.normaliser();
+    state.RaiseMaximum(normaliser);
+    observers_.keep(tile_.s, keys);
+    state.Weigh(normaliser, tile_.s, keys);
+    observers_.see(tile_.s, key, keys, state.alpha);
+    if (tile_.call.dropout.active()) tile_.DropWeights(key, keys);
+    tile_.AddValues(key, keys);
+  }
+
+  void Finish() {
+    tile_.Finish();
+    observers_.finish();
+  }
+
+ private:
+  // Asks for the bias values of the block of keys that begins with `key`.
+  void ExpectBias(index key) {
+    const TileSite site = tile_.site(key, std::min(kRowBlock, keys_.end - key));
+    if (site.keys <= 0) return;
+    for (const auto& part : tile_.call.attention.bias.parts()) {
+      part->expect_apply(site, tile_.ahead);
+    }
+  }
+
+  ForwardTile<T> tile_;
+  Span keys_;
+  TileObservers<T> observers_;
+};
+
+// Tiles of some queries of a run. For each block of keys they run one after another.
+template <class T>
+class TilesTogether {
+ public:
+  // `tile` is the first, without its buffers; `end`: of the queries.
+  TilesTogether(const ForwardTile<T>& tile, index end) : first_(tile) {
+    first_.queries = std::min(kLaneTile, end - tile.query);
+    first_.AllocateShared(scratch_);
+    if (end - tile.query <= kLaneTile) first_.ahead.add(first_.o_rows());
+    for (index query = tile.query; query < end; query += kLaneTile) {
+      ForwardTile<T> own = first_;
+      own.query = query;
+      own.queries = std::min(kLaneTile, end - query);
+      own.Allocate(scratch_);
+      const Span keys = tiles_[count_++].emplace(own, scratch_).keys();
+      keys_ = count_ == 1 ? keys : hull(keys_, keys);
+    }
+  }
+
+  void Run() {
+    for (index block = keys_.begin / kRowBlock * kRowBlock; block < keys_.end; block += kRowBlock) {
+      if (count_ > 1) Expect(block + kRowBlock);
+      for (index n = 0; n < count_; ++n) tiles_[n]->AddBlock(block);
+    }
+    for (index n = 0; n < count_; ++n) tiles_[n]->Finish();
+  }
+
+ private:
+  // Asks for the keys and values of the next block. The hardware prefetcher finds rows of one head
+  // only if they are side by side, so the first tile would wait long for them.
+  void Expect(index block) {
+    const auto& [first, k, v] = first_.near_keys.head();
+    const index end = std::min(block + kRowBlock, keys_.end);
+    if (block >= end) return;
+    for (const Rows<const T>& all : {k, v}) {
+      first_.ahead.add(all.slice(block - first, end - first));
+    }
+  }
+
+  Scratch scratch_;
+  ForwardTile<T> first_;
+  std::optional<ObservedForward<T>> tiles_[kMostTilesTogether];
+  index count_ = 0;
+  Span keys_;  // the keys that any of the tiles reads
+};
+
+template <class T>
+void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const QueryRun& run,
+              const QueryRun* next) {
+  Prefetch ahead;
+  Scratch scratch;
+  NearKeys<T> keys(KeysOfRun(call, run), std::min(kLaneTile, run.query_end - run.query_begin),
+                   scratch);
+  const index observed = observer_values(*call.observe, run.sequence, kLaneTile);
+  const index tiles = (run.query_end - run.query_begin + kLaneTile - 1) / kLaneTile;
+  const index together =
+      std::min(tiles, query_tiles_together<T>(call.in.q.width, call.in.v.width, keys.head().k.rows,
+                                              observed, kPanelLanes<T>));
+  const index step = kLaneTile * together;
+  // Tiles that run together prefetch their own next block.
+  if (next != nullptr && together == 1) ExpectRun(call, *next, ahead);
+  for (index end = run.query_end; end > run.query_begin;) {
+    const index query = run.query_begin + (end - 1 - run.query_begin) / step * step;
+    TilesTogether<T>({call, out, run.sequence, keys, ahead, run.head, query, 0}, end).Run();
+    end = query;
+  }
+}
+
+void RunTilesF32(const KernelCall<float>& call, const AttentionOutputs<float>& out,
+                 const QueryRun& run, const QueryRun* next) {
+  RunTiles(call, out, run, next);
+}
+void RunTilesF64(const KernelCall<double>& call, const AttentionOutputs<double>& out,
+                 const QueryRun& run, const QueryRun* next) {
+  RunTiles(call, out, run, next);
+}
+LaneCounts CountLanesF32() { return {kLanes<float>, kPanelLanes<float>}; }
+LaneCounts CountLanesF64() { return {kLanes<double>, kPanelLanes<double>}; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+
+HWY_EXPORT(RunTilesF32);
+HWY_EXPORT(RunTilesF64);
+HWY_EXPORT(CountLanesF32);
+HWY_EXPORT(CountLanesF64);
+
+template <>
+ForwardKernel<float> forward_kernel() {
+  return FOVEA_DISPATCH(RunTilesF32);
+}
+template <>
+ForwardKernel<double> forward_kernel() {
+  return FOVEA_DISPATCH(RunTilesF64);
+}
+template <>
+LaneCounts lane_counts<float>() {
+  return FOVEA_DISPATCH(CountLanesF32)();
+}
+template <>
+LaneCounts lane_counts<double>() {
+  return FOVEA_DISPATCH(CountLanesF64)();
+}
+
+}  // namespace fovea
+#endif  // HWY_ONCE

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns the scores of a forward tile into weights, one block of keys after another. Queries are in
+// the lanes, so that maxima and sums are vertical: no step goes across a vector.
+#include "fovea/attention/fused/kernel_call.h"
+
+#if defined(FOVEA_ATTENTION_FUSED_ONLINE_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FOVEA_ATTENTION_FUSED_ONLINE_SOFTMAX_INL_H_
+#undef FOVEA_ATTENTION_FUSED_ONLINE_SOFTMAX_INL_H_
+#else
+#define FOVEA_ATTENTION_FUSED_ONLINE_SOFTMAX_INL_H_
+#endif
+
+#include "fovea/attention/fused/tile-inl.h"
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+
+/// The state of the rows of a tile (Milakov and Gimelshein 2018), a lane for each query. A block of
+/// scores is [keys][stride].
+template <class T>
+struct RowState {
+  index stride = 0;
+  T* largest = nullptr;  ///< largest score of the block
+  T* m = nullptr;        ///< running maximum
+  T* l = nullptr;        ///< running sum of exp(score - m); without softmax 1, or NaN where a
+                         ///< score is not finite
+  T* alpha = nullptr;    ///< rescale factor exp(old m - new m); without softmax 1
+
+  void Start(Normaliser normaliser);
+  void TakeMaximum(const T* s, index keys);
+  void RaiseMaximum(Normaliser normaliser);
+  /// s becomes p; for softmax exp(s - m), and its sum joins l.
+  void Weigh(Normaliser normaliser, T* s, index keys);
+  /// The final factor of p: by / (l + the sink's part); 0 for a row that keeps no key.
+  Vector<T> Share(const RowNorm<T>& norm, T by, index lane) const;
+
+ private:
+  template <int kVectors>
+  void WeighPanel(T* s, index lane, index keys);
+  template <class F>
+  void WeighEach(T* s, index keys, F&& weight);
+};
+
+// The first maximum is the lowest finite number: no score is lower, and the difference of two
+// maxima is never NaN.
+template <class T>
+void RowState<T>::Start(Normaliser normaliser) {
+  std::fill_n(m, stride, std::numeric_limits<T>::lowest());
+  std::fill_n(l, stride, normaliser == Normaliser::kSoftmax ? T{0} : T{1});
+  std::fill_n(alpha, stride, T{1});
+}
+
+template <class T>
+void RowState<T>::TakeMaximum(const T* s, index keys) {
+  constexpr Tag<T> d;
+  for (index lane = 0; lane < stride; lane += kLanes<T>) {
+    auto most = hn::Load(d, largest + lane);
+    for (index j = 0; j < keys; ++j) most = hn::Max(most, hn::Load(d, s + j * stride + lane));
+    hn::Store(most, d, largest + lane);
+  }
+}
+
+// Computes the new row max of each lane, and the factor that rescales earlier sums.
+template <class T>
+void RowState<T>::RaiseMaximum(Normaliser normaliser) {
+  constexpr Tag<T> d;
+  const auto by = hn::Set(d, kLog2E<T>);
+  for (index lane = 0; lane < stride; lane += kLanes<T>) {
+    const auto before = hn::Load(d, m + lane);
+    const auto now = hn::Max(before, hn::Load(d, largest + lane));
+    hn::Store(now, d, m + lane);
+    if (normaliser != Normaliser::kSoftmax) continue;
+    const auto rescale = Exp2OfWeight(d, hn::Mul(hn::Sub(before, now), by));
+    hn::Store(rescale, d, alpha + lane);
+    hn::Store(hn::Mul(hn::Load(d, l + lane), rescale), d, l + lane);
+  }
+}
+
+template <class T>
+void RowState<T>::Weigh(Normaliser normaliser, T* s, index keys) {
+  constexpr Tag<T> d;
+  if (normaliser == Normaliser::kSigmoid) {
+    return WeighEach(s, keys, [&](auto x) { return Sigmoid(d, x).s; });
+  }
+  if (normaliser == Normaliser::kNone) return WeighEach(s, keys, [](auto x) { return x; });
+  index lane = 0;
+  for (; lane + 4 * kLanes<T> <= stride; lane += 4 * kLanes<T>) WeighPanel<4>(s, lane, keys);
+  for (; lane < stride; lane += kLanes<T>) WeighPanel<1>(s, lane, keys);
+}
+
+template <class T>
+template <int kVectors>
+void RowState<T>::WeighPanel(T* s, index lane, index keys) {
+  constexpr Tag<T> d;
+  constexpr index kN = kLanes<T>;
+  const auto by = hn::Set(d, kLog2E<T>);
+  Vector<T> most[kVectors], sum[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    most[v] = hn::Load(d, m + lane + v * kN);
+    sum[v] = hn::Load(d, l + lane + v * kN);
+  }
+  for (index j = 0; j < keys; ++j) {
+    T* const scores = s + j * stride + lane;
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const auto below = hn::Sub(hn::Load(d, scores + v * kN), most[v]);
+      const auto p = Exp2OfWeight<5>(d, hn::Mul(below, by));
+      hn::Store(p, d, scores + v * kN);
+      sum[v] = hn::Add(sum[v], p);
+    }
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) hn::Store(sum[v], d, l + lane + v * kN);
+}
+
+// Each weight depends only on its own score; the weight of a masked score is 0. x - x is 0, or NaN
+// for a score that is not finite.
+template <class T>
+template <class F>
+void RowState<T>::WeighEach(T* s, index keys, F&& weight) {
+  constexpr Tag<T> d;
+  const auto masked = hn::Set(d, -std::numeric_limits<T>::infinity());
+  for (index lane = 0; lane < stride; lane += kLanes<T>) {
+    auto sum = hn::Load(d, l + lane);
+    for (index j = 0; j < keys; ++j) {
+      T* const score = s + j * stride + lane;
+      const auto x = hn::Load(d, score);
+      const auto refused = hn::Eq(x, masked);
+      sum = hn::Add(sum, hn::IfThenZeroElse(refused, hn::Sub(x, x)));
+      hn::Store(hn::IfThenZeroElse(refused, weight(x)), d, score);
+    }
+    hn::Store(sum, d, l + lane);
+  }
+}
+
+template <class T>
+Vector<T> RowState<T>::Share(const RowNorm<T>& norm, T by, index lane) const {
+  constexpr Tag<T> d;
+  if (!norm.is_softmax()) return hn::Set(d, by);
+  const auto above = hn::Sub(hn::Set(d, norm.sink), hn::Load(d, m + lane));
+  const auto of_sink = Exp2(d, hn::Mul(above, hn::Set(d, kLog2E<T>)));
+  const auto total = hn::Add(hn::Load(d, l + lane), of_sink);
+  return hn::IfThenZeroElse(hn::Eq(total, hn::Zero(d)), hn::Div(hn::Set(d, by), total));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#endif  // FOVEA_ATTENTION_FUSED_ONLINE_SOFTMAX_INL_H_

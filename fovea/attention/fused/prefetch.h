@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A parallel loop that tells each item which item its thread runs next, so that it can prefetch the
+// rows of that one.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <vector>
+
+#include "fovea/attention/fused/backward.h"
+#include "fovea/attention/fused/query_tiles.h"
+#include "fovea/simd/prefetch.h"
+
+namespace fovea {
+
+/// The exception of the lowest item that throws, whichever throws first.
+class LowestError {
+ public:
+  /// Could an item still throw what is kept in the end?
+  bool concerns(index item) const { return item < item_.load(std::memory_order_relaxed); }
+  /// Keeps the exception that is being handled, which `item` threw.
+  void keep(index item) {
+    const std::lock_guard lock(mutex_);
+    if (!concerns(item)) return;
+    error_ = std::current_exception();
+    item_.store(item, std::memory_order_relaxed);
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr error_;
+  std::atomic<index> item_{std::numeric_limits<index>::max()};
+};
+
+/// Calls f(item, next) for every item in [0, items), as ctx.for_each does: `next` is the item that
+/// the same thread does after it, or -1 if that is not known. Each thread has a range of its own,
+/// as neighbours are close in memory, and takes items of other ranges when its own is done. If
+/// items throw, the exception of the lowest such item is thrown here: all items below it are done.
+template <class F>
+void for_each_ahead(const Context& ctx, index items, F&& f) {
+  const index ranges = std::min<index>(items, ctx.threads());
+  const auto begin_of = [&](index range) { return items * range / ranges; };
+  struct alignas(64) Taken {  // a cache line each
+    std::atomic<index> items{0};
+  };
+  std::vector<Taken> taken(static_cast<std::size_t>(std::max<index>(ranges, 0)));
+  const auto take = [&](index range, index spare) {
+    std::atomic<index>& count = taken[static_cast<std::size_t>(range)].items;
+    const index size = begin_of(range + 1) - begin_of(range);
+    if (count.load(std::memory_order_relaxed) + spare >= size) return index{-1};
+    const index n = count.fetch_add(1, std::memory_order_relaxed);
+    return n < size ? begin_of(range) + n : index{-1};
+  };
+  LowestError error;
+  const auto run = [&](index item, index next) {
+    if (!error.concerns(item)) return;
+    try {
+      f(item, next);
+    } catch (...) {
+      error.keep(item);
+    }
+  };
+  ctx.for_each(ranges, [&](index own) {
+    for (index k = 0; k < ranges; ++k) {
+      const index range = (own + k) % ranges;
+      for (index item = take(range, 0); item >= 0;) {
+        const index next = take(range, 1);  // the last item is left to the first free thread
+        run(item, next);
+        item = next >= 0 ? next : take(range, 0);
+      }
+    }
+  });
+  error.rethrow();
+}
+
+/// What a chunk of the backward touches first. The queries of a unit are read before its first
+/// chunk, and dq is cleared, if it is summed up in place.
+template <class T>
+void expect_inputs(const BackwardCall<T>& call, const BackwardChunk<T>& chunk, Prefetch& ahead) {
+  const Sequence& sequence = chunk.sequence;
+  for (const View<const T>& view : {call.in.k, call.in.v}) {
+    ahead.add(
+        Rows<const T>(view.row(sequence.batch, sequence.key_row + chunk.key_begin, chunk.group),
+                      chunk.key_end - chunk.key_begin, view.width, view.length_stride));
+  }
+  if (chunk.key_begin > 0) return;
+  for (const View<const T>& view : {call.saved.o, call.saved.d_o, call.in.q}) {
+    ahead.add(Rows<const T>(view.row(sequence.batch, sequence.query_row, chunk.first_head),
+                            sequence.queries, view.width, view.length_stride));
+  }
+  if (const View<T>& dq = call.gradients.dq; !dq.empty() && chunk.key_end == sequence.keys) {
+    ahead.add(Rows<T>(dq.row(sequence.batch, sequence.query_row, chunk.first_head),
+                      sequence.queries, dq.width, dq.length_stride));
+  }
+}
+
+/// What it writes.
+template <class T>
+void expect_gradients(const BackwardCall<T>& call, const BackwardChunk<T>& chunk, Prefetch& ahead) {
+  const auto& [dq, dk, dv] = call.gradients;
+  const Sequence& sequence = chunk.sequence;
+  for (const View<T>& view : {dk, dv}) {
+    if (view.empty()) continue;
+    ahead.add(Rows<T>(view.row(sequence.batch, sequence.key_row + chunk.key_begin, chunk.group),
+                      chunk.key_end - chunk.key_begin, view.width, view.length_stride));
+  }
+}
+
+}  // namespace fovea

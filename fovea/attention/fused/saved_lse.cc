@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/fused/saved_lse.h"
+
+#include <cmath>
+#include <limits>
+
+namespace fovea {
+
+namespace {
+
+// Whether the rounding error of lse may be more than 6e-5: half an ulp of 1024 in float, and of
+// 2^39 in double. An empty row has lse -infinity, which is exact.
+template <class T>
+bool is_rounded(T lse) {
+  constexpr T kLarge = T{1} / (std::numeric_limits<T>::epsilon() * T{1 << 13});
+  return std::isfinite(lse) && std::abs(lse) > kLarge;
+}
+
+// Calls f(row) for every row of [B, H, T], in this order.
+template <class T, class F>
+void for_each_row(const RowView<const T>& rows, F&& f) {
+  for (index b = 0; b < rows.batch; ++b) {
+    for (index h = 0; h < rows.heads; ++h) {
+      for (index i = 0; i < rows.length; ++i) f(rows.at(b, h, i));
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+SavedLse<T>::SavedLse(const Context& ctx, const Attention<T>& attention,
+                      const AttentionInputs<T>& in, const AttentionSaved<T>& saved)
+    : saved_(saved) {
+  if (saved.lse.empty() || !saved.lse_low.empty()) return;
+  bool any = false;
+  for_each_row(saved.lse, [&](T lse) { any = any || is_rounded(lse); });
+  if (any) compute(ctx, attention, in);
+}
+
+template <class T>
+void SavedLse<T>::compute(const Context& ctx, const Attention<T>& attention,
+                          AttentionInputs<T> in) {
+  const index B = in.q.batch, H = in.q.heads, T_ = in.q.length;
+  const auto rows = static_cast<std::size_t>(B * H * T_);
+  lse_.resize(rows);
+  low_.resize(rows);
+  std::vector<T> o(rows);
+  Attention<T> scores = attention;
+  scores.dropout = {};
+  scores.values = {};
+  scores.observe = {};
+  in.v.width = 1;  // o is not wanted
+  const auto lse = RowView<T>::contiguous(lse_.data(), B, H, T_);
+  const auto low = RowView<T>::contiguous(low_.data(), B, H, T_);
+  attention_forward<T>(ctx, scores, in, {View<T>::contiguous(o.data(), B, T_, H, 1), lse, low});
+  // Other rows keep their lse, so that their bits do not depend on the rest of the call.
+  std::size_t row = 0;
+  for_each_row(saved_.lse, [&](T given) {
+    if (!is_rounded(given)) {
+      lse_[row] = given;
+      low_[row] = 0;
+    }
+    ++row;
+  });
+  saved_.lse = lse;
+  saved_.lse_low = low;
+}
+
+template class SavedLse<float>;
+template class SavedLse<double>;
+
+}  // namespace fovea

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much memory tiles take: used by the allocation and by the plan.
+#pragma once
+
+#include <algorithm>
+
+#include "fovea/attention/fused/kernel_call.h"
+
+namespace fovea {
+
+/// Number of tiles that run together: each block of rows is used by one of them after another. Rows
+/// that fit into a core's L2 cache are read by one tile at a time. Longer ones would come from L3
+/// or memory for each tile; with tiles together they are loaded once for all of them, while the
+/// tiles' own buffers move between the caches. At 4096 tokens, 8 heads and D 128, forward and
+/// backward take .68 and .88 of the time. A function of sizes and of the instruction set.
+inline constexpr index kMostTilesTogether = 8;
+inline constexpr index kSecondCacheBytes = 1 << 20;
+inline index tiles_together(index bytes_read, index bytes_of_tile,
+                            index cache = kSecondCacheBytes) {
+  constexpr index kBuffers = 640 << 10;
+  if (bytes_read <= cache) return 1;
+  return std::clamp<index>(kBuffers / std::max<index>(bytes_of_tile, 1), 1, kMostTilesTogether);
+}
+
+/// Values of each buffer of a forward tile whose rows have `stride` values.
+struct ForwardRoom {
+  index near;  ///< a copy of a block of keys and values, where NearKeys makes one
+  index qt, s, o;
+  index lane;  ///< of largest, m, l and alpha each
+
+  ForwardRoom(index D, index Dv, index stride)
+      : near(kRowBlock * (D + Dv)),
+        qt(D * stride),
+        s(kRowBlock * stride),
+        o(Dv * stride),
+        lane(stride) {}
+  index own() const { return qt + o + 4 * lane; }  ///< tiles that run together share s
+};
+
+/// Query tiles of a run that sees `keys` keys, each with `observed` values of its observers. Where
+/// a tile is several panels of lanes, they share a copy of each block (NearKeys): with AVX2 and
+/// 1024 tokens, eight take .88 of the time; with 128, whose rows are 64 KB, two take 1.03.
+template <class T>
+index query_tiles_together(index D, index Dv, index keys, index observed, index panel_lanes) {
+  constexpr index kSize = sizeof(T);
+  const ForwardRoom room(D, Dv, kLaneTile);
+  const index cache = panel_lanes < kLaneTile ? kSecondCacheBytes / 8 : kSecondCacheBytes;
+  return tiles_together(keys * (D + Dv) * kSize, (room.own() + observed) * kSize, cache);
+}
+
+/// The widths of a call, exact and rounded up to whole vectors.
+struct BackwardWidths {
+  index D, Dv, Dp, Dvp;
+};
+
+/// Values of each buffer of a backward tile of `keys` keys, whose rows have `stride` values.
+struct BackwardRoom {
+  index kt, vt, k;
+  index s;  ///< of s and dp each
+  index inputs, dk, dv;
+
+  BackwardRoom(const BackwardWidths& widths, index keys, index stride, index kept_scores)
+      : kt(widths.D * stride),
+        vt(widths.Dv * stride),
+        k(keys * widths.Dp),
+        s(kRowBlock * stride),
+        inputs(kept_scores * kRowBlock * stride),
+        dk(stride * widths.Dp),
+        dv(stride * widths.Dvp) {}
+  index own() const { return kt + vt + k + dk + dv; }  ///< they share s, dp and inputs
+  index total() const { return own() + 2 * s + inputs; }
+};
+
+/// Key tiles of a chunk that sees `queries` queries.
+template <class T>
+index key_tiles_together(const BackwardWidths& widths, index queries) {
+  constexpr index kSize = sizeof(T);
+  const index q_dq_d_o = 2 * widths.Dp + widths.Dvp;
+  const BackwardRoom room(widths, kLaneTile, kLaneTile, 0);
+  return tiles_together(queries * q_dq_d_o * kSize, room.own() * kSize);
+}
+
+/// Scratch of the thread that calls, and of each other that works for it.
+struct ThreadScratch {
+  double caller = 0;
+  double worker = 0;
+};
+
+}  // namespace fovea

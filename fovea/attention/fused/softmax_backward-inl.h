@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns the scores of a backward tile into weights, and the gradients of weights into those of
+// scores.
+#include "fovea/attention/fused/kernel_call.h"
+
+#if defined(FOVEA_ATTENTION_FUSED_SOFTMAX_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FOVEA_ATTENTION_FUSED_SOFTMAX_BACKWARD_INL_H_
+#undef FOVEA_ATTENTION_FUSED_SOFTMAX_BACKWARD_INL_H_
+#else
+#define FOVEA_ATTENTION_FUSED_SOFTMAX_BACKWARD_INL_H_
+#endif
+
+#include "fovea/attention/fused/tile-inl.h"
+#include "fovea/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+
+/// Rows are queries, keys run along the lanes.
+template <class T>
+struct WeighedTile {
+  index queries, stride;
+  T* s;                       ///< [queries][stride] scores, then weights after dropout
+  T* dp;                      ///< [queries][stride] gradients of those weights, then of scores
+  const T* delta;             ///< [queries]
+  const std::uint64_t* kept;  ///< [queries] which keys dropout keeps, a bit each; null: all
+  T keep_scale;
+};
+
+/// p = exp2((s - lse) log2 e), ds = p (dp - delta), in place, for softmax; lse_of(i) is the lse of
+/// the i-th query. Sigmoid: ds = p (1 - p) dp; none: p = s, ds = dp. kMasked: some scores may be
+/// -infinity because they are masked. A masked score gets weight 0 and gradient 0 by selection, so
+/// its value and its row may be NaN.
+template <Normaliser kNorm, bool kMasked, bool kDropout, class T, class LseOf>
+HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
+  constexpr Tag<T> d;
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  const auto by = hn::Set(d, kLog2E<T>);
+  [[maybe_unused]] const auto masked = hn::Set(d, -kInfinity);
+  [[maybe_unused]] const auto kept_scale = hn::Set(d, tile.keep_scale);
+  for (index i = 0; i < tile.queries; ++i) {
+    const RowLse<T> row = lse_of(i);
+    const auto lse = hn::Set(d, row.value), low = hn::Set(d, row.low * kLog2E<T>);
+    const auto delta = hn::Set(d, tile.delta[i]);
+    for (index lane = 0; lane < tile.stride; lane += kLanes<T>) {
+      T* const score = tile.s + i * tile.stride + lane;
+      T* const dweight = tile.dp + i * tile.stride + lane;
+      const auto x = hn::Load(d, score);
+      auto p = x, slope = hn::Set(d, T{1});  // d weight / d score; not used for softmax
+      if constexpr (kNorm == Normaliser::kSoftmax) {
+        p = Exp2OfWeight(d, hn::MulSub(hn::Sub(x, lse), by, low));
+      } else if constexpr (kNorm == Normaliser::kSigmoid) {
+        const auto sigmoid = Sigmoid(d, x);
+        p = sigmoid.s;
+        slope = sigmoid.slope;
+      }
+      // Eq, not Ne, which is false for NaN on some instruction sets: a NaN must be passed on.
+      [[maybe_unused]] const auto refused = hn::Eq(x, masked);
+      if constexpr (kMasked) p = hn::IfThenZeroElse(refused, p);
+      auto dweight_now = hn::Load(d, dweight);
+      auto used = p;
+      if constexpr (kDropout) {
+        const auto keeps = LaneMask<T>(tile.kept[i] >> lane);
+        dweight_now = hn::IfThenElseZero(keeps, dweight_now);
+        used = hn::IfThenElseZero(keeps, hn::Mul(p, kept_scale));
+      }
+      auto ds = kNorm == Normaliser::kSoftmax ? hn::Mul(p, hn::Sub(dweight_now, delta))
+                                              : hn::Mul(slope, dweight_now);
+      if constexpr (kMasked) ds = hn::IfThenZeroElse(refused, ds);
+      hn::Store(used, d, score);
+      hn::Store(ds, d, dweight);
+    }
+  }
+}
+
+/// After WeighRows, for softmax: sets the gradient of a score with weight 1 to 0, as it is if all
+/// other weights of the row are 0. With value parts, o and dp are rounded differently, so that dp -
+/// delta is not exactly 0. NaN and infinity become NaN.
+template <class T>
+void ClearWholeWeights(const WeighedTile<T>& tile) {
+  constexpr Tag<T> d;
+  const auto whole = hn::Set(d, tile.keep_scale);
+  for (index n = 0; n < tile.queries * tile.stride; n += kLanes<T>) {
+    const auto is_whole = hn::Eq(hn::Load(d, tile.s + n), whole);
+    if (hn::AllFalse(d, is_whole)) continue;
+    const auto ds = hn::Load(d, tile.dp + n);
+    hn::Store(hn::IfThenElse(is_whole, hn::Mul(ds, hn::Zero(d)), ds), d, tile.dp + n);
+  }
+}
+
+template <Normaliser kNorm, class T, class LseOf>
+void WeighAs(const WeighedTile<T>& tile, bool masked, LseOf&& lse_of) {
+  if (tile.kept != nullptr) return WeighRows<kNorm, true, true>(tile, lse_of);
+  if (masked) return WeighRows<kNorm, true, false>(tile, lse_of);
+  WeighRows<kNorm, false, false>(tile, lse_of);
+}
+
+template <class T, class LseOf>
+void Weigh(Normaliser normaliser, const WeighedTile<T>& tile, bool masked, LseOf&& lse_of) {
+  switch (normaliser) {
+    case Normaliser::kSoftmax:
+      return WeighAs<Normaliser::kSoftmax>(tile, masked, lse_of);
+    case Normaliser::kSigmoid:
+      return WeighAs<Normaliser::kSigmoid>(tile, masked, lse_of);
+    case Normaliser::kNone:
+      return WeighAs<Normaliser::kNone>(tile, masked, lse_of);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#endif  // FOVEA_ATTENTION_FUSED_SOFTMAX_BACKWARD_INL_H_

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/fused/tile_cover.h"
+
+namespace fovea {
+
+TileParts::TileParts(index rows, index lanes) : row_count_(rows), lane_count_(lanes) {
+  std::fill(std::begin(lanes_), std::end(lanes_), Span{0, lanes});
+  std::fill(std::begin(rows_), std::end(rows_), Span{0, rows});
+}
+
+TileParts::TileParts(const Mask& mask, const TileSite& site, TileLanes lanes, index stride)
+    : row_count_(lanes == TileLanes::kQueries ? site.keys : site.queries), lane_count_(stride) {
+  const bool of_queries = lanes == TileLanes::kQueries;
+  const index origin = of_queries ? site.query : site.key;
+  for (index row = 0; row < row_count_; row += kStep) {
+    const index rows = std::min(kStep, row_count_ - row);
+    const auto [begin, end] =
+        of_queries ? mask.query_range(site.sequence, site.head, site.key + row, rows)
+                   : mask.key_range(site.sequence, site.head, site.query + row, rows);
+    const index first = std::clamp<index>(begin - origin, 0, stride) / kStep * kStep;
+    const index last = (std::clamp<index>(end - origin, 0, stride) + kStep - 1) / kStep * kStep;
+    if (first < last) lanes_[row / kStep] = {first, std::min(last, stride)};
+  }
+  find_rows();
+}
+
+// For each step of lanes, the first and the last step of rows that the mask can keep.
+void TileParts::find_rows() {
+  for (index lane = 0; lane < lane_count_; lane += kStep) {
+    Span& rows = rows_[lane / kStep];
+    for (index row = 0; row < row_count_; row += kStep) {
+      const Span& lanes = lanes_[row / kStep];
+      if (lanes.end <= lane || lane + kStep <= lanes.begin) continue;
+      if (rows.end == 0) rows.begin = row;
+      rows.end = std::min(row + kStep, row_count_);
+    }
+  }
+}
+
+}  // namespace fovea

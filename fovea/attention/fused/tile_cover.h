@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a tile that a mask may keep; the rest is skipped.
+#pragma once
+
+#include <algorithm>
+
+#include "fovea/attention/fused/kernel_call.h"
+#include "fovea/attention/mask/mask.h"
+
+namespace fovea {
+
+/// [begin, end)
+struct Span {
+  index begin = 0;
+  index end = 0;
+
+  bool operator==(const Span&) const = default;
+};
+/// From the first of both to the last.
+inline Span hull(const Span& a, const Span& b) {
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
+
+/// A tile in steps of 16 rows and 16 lanes, whole vectors of every instruction set. Under a causal
+/// mask a diagonal square of 64 x 64 becomes 10 of its 16 steps. Scores outside the parts are
+/// outside the mask's ranges, so apply() sets them to -infinity.
+class TileParts {
+ public:
+  /// The whole tile.
+  TileParts(index rows, index lanes);
+  /// The part of a tile inside the mask's ranges; rows have `stride` values.
+  TileParts(const Mask& mask, const TileSite& site, TileLanes lanes, index stride);
+
+  /// Calls f(rows, lanes) for each run of rows with the same lanes, ascending; none without lanes.
+  template <class F>
+  void for_each_rows(F&& f) const {
+    for_each_run(lanes_, row_count_, [&](Span rows, Span lanes) {
+      if (lanes.begin < lanes.end) f(rows, lanes);
+    });
+  }
+
+  /// Calls f(lanes, rows) for each run of lanes with the same rows, ascending: rows may be empty.
+  template <class F>
+  void for_each_lanes(F&& f) const {
+    for_each_run(rows_, lane_count_, f);
+  }
+
+ private:
+  static constexpr index kStep = 16;
+  static_assert(kRowBlock % kStep == 0 && kLaneTile % kStep == 0);
+
+  template <class F>
+  static void for_each_run(const Span* spans, index count, F&& f) {
+    for (index begin = 0; begin < count;) {
+      index end = begin + kStep;
+      while (end < count && spans[end / kStep] == spans[begin / kStep]) end += kStep;
+      f(Span{begin, std::min(end, count)}, spans[begin / kStep]);
+      begin = end;
+    }
+  }
+  void find_rows();
+
+  index row_count_;
+  index lane_count_;
+  Span lanes_[kRowBlock / kStep];  // of each step of rows
+  Span rows_[kLaneTile / kStep];   // of each step of lanes
+};
+
+}  // namespace fovea

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/lambda/program.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace fovea {
+
+namespace {
+
+// The definition of each step.
+double evaluate_exactly(TapeOp op, double a, double b, double c) {
+  switch (op) {
+    case TapeOp::kAdd:
+      return a + b;
+    case TapeOp::kSub:
+      return a - b;
+    case TapeOp::kMul:
+      return a * b;
+    case TapeOp::kDiv:
+      return a / b;
+    case TapeOp::kNeg:
+      return -a;
+    case TapeOp::kAbs:
+      return a < 0 ? -a : a;
+    case TapeOp::kMin:
+      return b < a ? b : a;
+    case TapeOp::kMax:
+      return a < b ? b : a;
+    case TapeOp::kExp:
+      return std::exp(a);
+    case TapeOp::kLog:
+      return std::log(a);
+    case TapeOp::kTanh:
+      return std::tanh(a);
+    case TapeOp::kSqrt:
+      return std::sqrt(a);
+    case TapeOp::kSin:
+      return std::sin(a);
+    case TapeOp::kCos:
+      return std::cos(a);
+    case TapeOp::kLess:
+      return a < b ? 1 : 0;
+    case TapeOp::kLessEqual:
+      return a <= b ? 1 : 0;
+    case TapeOp::kEqual:
+      return a == b ? 1 : 0;
+    case TapeOp::kNotEqual:
+      return a != b ? 1 : 0;
+    case TapeOp::kSelect:
+      return a != 0 ? b : c;
+    case TapeOp::kTanhSlope:
+      return 1 - a * a;
+    case TapeOp::kPull:
+      return a == 0 ? a : a * b;
+    default:
+      return 0;
+  }
+}
+
+double in_precision(double x, bool single) {
+  return single ? static_cast<double>(static_cast<float>(x)) : x;
+}
+
+// Evaluates a step in the precision of the call.
+double evaluate(TapeOp op, double a, double b, double c, bool single) {
+  return in_precision(evaluate_exactly(op, in_precision(a, single), in_precision(b, single),
+                                       in_precision(c, single)),
+                      single);
+}
+
+double tanh_slope(double t) { return 1 - t * t; }
+double select(bool condition, double a, double b) { return condition ? a : b; }
+
+// The operands of a step, as double or Traced.
+template <class Number>
+struct Operands {
+  Number a, b, c;
+  Number result;
+};
+
+// d result / d operand `which` (0, 1, 2). At a kink it is that of the branch which evaluate()
+// takes.
+template <class Number>
+Number partial(TapeOp op, int which, const Operands<Number>& x) {
+  using std::cos, std::sin;
+  const Number one = 1, zero = 0;
+  switch (op) {
+    case TapeOp::kSub:
+      return which == 0 ? one : -one;
+    case TapeOp::kMul:
+      return which == 0 ? x.b : x.a;
+    case TapeOp::kDiv:
+      return which == 0 ? one / x.b : -x.result * (one / x.b);
+    case TapeOp::kNeg:
+      return -one;
+    case TapeOp::kAbs:
+      return select(x.a < zero, -one, one);
+    case TapeOp::kMin:
+      return select(x.b < x.a, which == 0 ? zero : one, which == 0 ? one : zero);
+    case TapeOp::kMax:
+      return select(x.a < x.b, which == 0 ? zero : one, which == 0 ? one : zero);
+    case TapeOp::kExp:
+      return x.result;
+    case TapeOp::kLog:
+      return one / x.a;
+    case TapeOp::kTanh:
+      return tanh_slope(x.result);
+    case TapeOp::kSqrt:
+      return 0.5 / x.result;
+    case TapeOp::kSin:
+      return cos(x.a);
+    case TapeOp::kCos:
+      return -sin(x.a);
+    case TapeOp::kSelect:
+      if (which == 0) return zero;
+      return select(x.a != zero, which == 1 ? one : zero, which == 1 ? zero : one);
+    default:
+      return op == TapeOp::kAdd ? one : zero;  // comparisons have no gradient
+  }
+}
+
+// A power of two, far from 0 and infinity in float, too.
+bool has_exact_inverse(double x) {
+  const double size = std::abs(x);
+  int exponent = 0;
+  return std::frexp(size, &exponent) == 0.5 && size > 0x1p-100 && size < 0x1p100;
+}
+
+constexpr double kScoreOfOneNumber = 0.5;
+
+TapeStep known_step(TapeOp op, double value) {
+  TapeStep step{};
+  step.op = op;
+  step.known = true;
+  step.value = value;
+  return step;
+}
+
+}  // namespace
+
+Traced Traced::record(TapeOp op, const Traced& a, const Traced& b, const Traced& c) {
+  for (const Traced* x : {&a, &b, &c}) {
+    if (x->tape_ != nullptr) return x->tape_->record(op, a, b, c);
+  }
+  const bool single = a.single_ || b.single_ || c.single_;
+  return {nullptr, -1, evaluate(op, a.value_, b.value_, c.value_, single), single};
+}
+
+TracedBool::operator bool() const {
+  if (answer_.tape_ == nullptr) return answer_.value_ != 0;
+  const TapeStep& step = answer_.tape_->step(answer_.step_);
+  return step.known ? step.value != 0 : answer_.tape_->branch(answer_.step_);
+}
+
+// Adds a step to the tape. If an equal step exists, returns that one.
+Traced LaneTape::add(const TapeStep& step) {
+  const auto key = [](const TapeStep& s) {
+    return std::tie(s.op, s.a, s.b, s.c, s.value, s.of_i, s.of_j, s.constant);
+  };
+  for (int n = 0; n < size_; ++n) {
+    if (key(steps_[static_cast<std::size_t>(n)]) == key(step)) return number(n);
+  }
+  if (size_ == kMost) {
+    is_full_ = true;
+    give_up();
+    return plain(step.value);
+  }
+  steps_[static_cast<std::size_t>(size_)] = step;
+  one_number_[static_cast<std::size_t>(size_)] = step.value;
+  return number(size_++);
+}
+
+Traced LaneTape::score() {
+  if (!is_valid_) return plain(kScoreOfOneNumber);
+  TapeStep step{};
+  step.op = TapeOp::kScore;
+  step.matters = true;
+  const Traced score = add(step);
+  return is_valid_ ? score : plain(kScoreOfOneNumber);
+}
+
+Traced LaneTape::parameter(double value) {
+  if (learned_ == Learned::kConstant || !is_valid_) return plain(value);
+  TapeStep step = known_step(TapeOp::kParameter, value);
+  step.matters = true;
+  step.a = static_cast<std::int16_t>(parameters_++);
+  return add(step);
+}
+
+Traced LaneTape::place(index of_i, index of_j, index constant) {
+  const Traced at_the_first = plain(static_cast<double>(constant));
+  if (!is_valid_) return at_the_first;
+  TapeStep step{};
+  step.op = TapeOp::kPlace;
+  step.of_i = of_i;
+  step.of_j = of_j;
+  step.constant = constant;
+  const Traced place = add(step);
+  return is_valid_ ? place : at_the_first;
+}
+
+int LaneTape::step_of(const Traced& number) {
+  if (number.tape_ != nullptr) return number.step_;
+  const double value = in_precision(number.value_, single_);
+  return std::max(0, add(known_step(TapeOp::kConstant, value)).step_);
+}
+
+Traced LaneTape::record(TapeOp op, const Traced& a, const Traced& b, const Traced& c) {
+  const auto of_one_number = [&] {
+    return plain(evaluate(op, one_number(a), one_number(b), one_number(c), single_));
+  };
+  if (!is_valid_) return of_one_number();
+  const bool known = is_known(a) && is_known(b) && is_known(c);
+  const bool matter = matters(a) || matters(b) || matters(c);
+  const double value = known ? evaluate(op, a.value_, b.value_, c.value_, single_) : 0;
+  if (known && !matter) return plain(value);
+  const bool adds = op == TapeOp::kAdd, multiplies = op == TapeOp::kMul;
+  if ((adds && is_constant(a, 0)) || (multiplies && is_constant(a, 1))) return b;
+  if ((adds && is_constant(b, 0)) || (multiplies && is_constant(b, 1))) return a;
+  if (op == TapeOp::kSub && is_constant(b, 0)) return a;
+  if (op == TapeOp::kDiv && !known && is_known(b) && has_exact_inverse(b.value_)) {
+    return a * (1 / b);  // several times faster
+  }
+  TapeStep step = known_step(op, value);
+  step.known = known;
+  step.matters = matter;
+  const int count = operands(op);
+  step.a = static_cast<std::int16_t>(step_of(a));
+  step.b = static_cast<std::int16_t>(count > 1 ? step_of(b) : -1);
+  step.c = static_cast<std::int16_t>(count > 2 ? step_of(c) : -1);
+  const Traced result = add(step);
+  return is_valid_ ? result : of_one_number();
+}
+
+bool LaneTape::branch(int step) {
+  if (is_valid_) give_up();
+  return one_number_[static_cast<std::size_t>(step)] != 0;
+}
+
+double LaneTape::one_number(const Traced& x) const {
+  return x.tape_ == nullptr ? x.value_ : one_number_[static_cast<std::size_t>(x.step_)];
+}
+
+void LaneTape::give_up() {
+  is_valid_ = false;
+  for (int n = 0; n < size_; ++n) {
+    const TapeStep& s = step(n);
+    const auto of = [&](std::int16_t operand) {
+      return operand < 0 ? 0 : one_number_[static_cast<std::size_t>(operand)];
+    };
+    double& value = one_number_[static_cast<std::size_t>(n)];
+    if (s.known) {
+      value = s.value;
+    } else if (s.op == TapeOp::kScore) {
+      value = kScoreOfOneNumber;
+    } else if (s.op == TapeOp::kPlace) {
+      value = static_cast<double>(s.constant);
+    } else {
+      value = evaluate(s.op, of(s.a), of(s.b), of(s.c), single_);
+    }
+  }
+}
+
+// The gradient of a step is `scale` times `value`. Constant scales are multiplied while recording;
+// the lanes only use the final one.
+struct LaneTape::Adjoint {
+  bool exists;
+  double scale;
+  int value;
+};
+
+Traced LaneTape::scaled(const Adjoint& adjoint) {
+  if (adjoint.scale == 1) return number(adjoint.value);
+  return record(TapeOp::kPull, number(adjoint.value), adjoint.scale, {});
+}
+
+// Adds `by` times the gradient `from` of a step to the gradient of step `to`, which it reads.
+void LaneTape::give(Adjoint* adjoints, int to, const Traced& by, const Adjoint& from) {
+  if (!step(to).matters || is_constant(by, 0)) return;
+  Adjoint given = from;
+  if (is_known(by)) {
+    given.scale *= by.value_;
+  } else {
+    given.value = step_of(record(TapeOp::kPull, number(from.value), by, {}));
+  }
+  Adjoint& now = adjoints[to];
+  if (step(to).known) {
+    if (known_count_ == kMostKnown) {
+      is_full_ = true;
+      return give_up();
+    }
+    known_[known_count_++] = {to, given.value, given.scale};
+  } else if (!now.exists) {
+    now = given;
+  } else if (now.scale == given.scale) {
+    now.value = step_of(number(now.value) + number(given.value));
+  } else {
+    now = {true, 1, step_of(scaled(now) + scaled(given))};
+  }
+}
+
+int LaneTape::differentiate(int result) {
+  std::array<Adjoint, kMost> adjoints;
+  for (int n = 0; n <= result; ++n) adjoints[static_cast<std::size_t>(n)].exists = false;
+  TapeStep of_result{};
+  of_result.op = TapeOp::kDscore;
+  const Traced dscore = add(of_result);
+  Traced of_score = 0;
+  give(adjoints.data(), result, 1, {true, 1, step_of(dscore)});
+  for (int n = result; n >= 0 && is_valid_; --n) {
+    const Adjoint& adjoint = adjoints[static_cast<std::size_t>(n)];
+    if (!adjoint.exists) continue;
+    const TapeStep& s = step(n);
+    if (s.op == TapeOp::kScore) of_score = scaled(adjoint);
+    const Operands<Traced> x{operand(s.a), operand(s.b), operand(s.c), number(n)};
+    const std::int16_t read[] = {s.a, s.b, s.c};
+    for (int which = 0; which < operands(s.op); ++which) {
+      give(adjoints.data(), read[which], partial(s.op, which, x), adjoint);
+    }
+  }
+  return step_of(of_score);
+}
+
+void LaneTape::pull_known(int known, double gradient, double* parameters) const {
+  std::array<double, kMost> adjoints;
+  std::fill_n(adjoints.begin(), known, 0.0);
+  adjoints[static_cast<std::size_t>(known)] = gradient;
+  for (int n = known; n >= 0; --n) {
+    const TapeStep& s = step(n);
+    const double adjoint = adjoints[static_cast<std::size_t>(n)];
+    if (adjoint == 0 || !s.matters) continue;
+    if (s.op == TapeOp::kParameter) parameters[s.a] += adjoint;
+    const auto value = [&](int operand) { return operand < 0 ? 0 : step(operand).value; };
+    const Operands<double> x{value(s.a), value(s.b), value(s.c), s.value};
+    const std::int16_t read[] = {s.a, s.b, s.c};
+    for (int which = 0; which < operands(s.op); ++which) {
+      const auto to = static_cast<std::size_t>(read[which]);
+      if (steps_[to].matters) adjoints[to] += adjoint * partial(s.op, which, x);
+    }
+  }
+}
+
+}  // namespace fovea

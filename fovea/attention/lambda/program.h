@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a function of one score does, step by step, and the steps of its gradient.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "fovea/attention/lambda/traced.h"
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+/// One step. `a`, `b` and `c` are the steps that it reads; of kParameter, `a` is its number.
+struct TapeStep {
+  TapeOp op;
+  bool known;    ///< the same for the whole tile: `value`
+  bool matters;  ///< depends on the score or on a learned number
+  std::int16_t a, b, c;
+  double value;
+  index of_i, of_j, constant;  ///< kPlace: of_i i + of_j j + constant
+};
+
+/// A number that is the same for the whole tile, and learned or made of learned ones. Its gradient
+/// is `scale` times the sum of the step `sum` over the scores.
+struct KnownGradient {
+  int known;
+  int sum;
+  double scale;
+};
+
+/// The operations of a lambda, recorded while it runs, in static single assignment form: a step
+/// reads only earlier steps, equal steps are stored once, and constants are computed at once. A
+/// tape is recorded anew for each tile, so captured and learned values are current. Nothing is
+/// allocated.
+///
+/// A function that branches on a score or a place, or has too many steps, cannot be recorded. The
+/// tape is then invalid; the function runs to its end with plain numbers (score 1/2, i = j = 0).
+class LaneTape {
+ public:
+  static constexpr int kMost = 320;      ///< steps
+  static constexpr int kMostKnown = 64;  ///< known numbers with a gradient
+
+  /// kSymbol in the backward, which needs the gradients of learned numbers.
+  enum class Learned { kConstant, kSymbol };
+  /// T is the type of the call; constants are computed in it.
+  template <class T>
+  static LaneTape of(Learned learned) {
+    return LaneTape(learned, sizeof(T) == sizeof(float));
+  }
+  LaneTape(const LaneTape&) = delete;
+  LaneTape& operator=(const LaneTape&) = delete;
+
+  Traced score();
+  /// The next of the learned numbers.
+  Traced parameter(double value);
+  Traced place(index of_i, index of_j, index constant);
+  Traced record(TapeOp op, const Traced& a, const Traced& b, const Traced& c);
+
+  /// Whether the function was recorded completely.
+  bool is_valid() const { return is_valid_; }
+  /// Whether it was not because it has too many steps.
+  bool is_full() const { return is_full_; }
+  /// The outcome of the condition `step` for the plain numbers above.
+  bool branch(int step);
+
+  /// The step that has this number.
+  int step_of(const Traced& number);
+  const TapeStep& step(int n) const { return steps_[static_cast<std::size_t>(n)]; }
+
+  /// Adds the reverse differentiation of the step `result`; returns the step that is the gradient
+  /// of the score. Where that of the result is 0 all of it is 0, whatever the score.
+  int differentiate(int result);
+  /// The known numbers that the result depends on.
+  std::span<const KnownGradient> known_gradients() const { return {known_.data(), known_count_}; }
+  /// Adds to the gradients of the learned numbers, given that of a known one.
+  void pull_known(int known, double gradient, double* parameters) const;
+
+ private:
+  struct Adjoint;
+  LaneTape(Learned learned, bool single) : learned_(learned), single_(single) {}
+  Traced plain(double value) const { return {nullptr, -1, value, single_}; }
+  Traced add(const TapeStep& step);
+  Traced number(int n) { return {this, n, step(n).value, single_}; }
+  Traced operand(int n) { return n < 0 ? Traced() : number(n); }
+  bool is_known(const Traced& x) const { return x.tape_ == nullptr || step(x.step_).known; }
+  bool matters(const Traced& x) const { return x.tape_ != nullptr && step(x.step_).matters; }
+  bool is_constant(const Traced& x, double value) const {
+    return x.tape_ == nullptr && x.value_ == value;
+  }
+  double one_number(const Traced& x) const;
+  void give_up();
+  void give(Adjoint* adjoints, int to, const Traced& by, const Adjoint& from);
+  Traced scaled(const Adjoint& adjoint);
+
+  std::array<TapeStep, kMost> steps_;
+  std::array<KnownGradient, kMostKnown> known_;
+  std::size_t known_count_ = 0;
+  int size_ = 0;
+  int parameters_ = 0;
+  Learned learned_;
+  bool single_;
+  bool is_valid_ = true, is_full_ = false;
+  std::array<double, kMost> one_number_;  // of each step, once the tape is not valid
+};
+
+}  // namespace fovea

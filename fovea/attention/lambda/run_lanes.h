@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the steps of a tape over a tile of scores, by vectors of every instruction set.
+#pragma once
+
+#include "fovea/attention/lambda/lane_program.h"
+#include "fovea/attention/tile.h"
+
+namespace fovea {
+
+/// A tile as it lies in memory: rows of lanes.
+template <class T>
+struct LaneTile {
+  Rows<const T> scores;  ///< what the function reads
+  Rows<T> values;        ///< holds dscore, if the program reads it, and receives the result
+  TileLanes lanes;
+  index query, key;  ///< of the first value
+};
+
+/// sums[n] = sum of the n-th over the tile. `values` may be `scores` if dscore is not read. The
+/// program is one of `tape`.
+template <class T>
+void run_lanes(const LaneTape& tape, const LaneProgram& program, const LaneTile<T>& tile,
+               double* sums);
+
+}  // namespace fovea

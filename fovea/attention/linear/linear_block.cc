@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/linear/linear_block.h"
+
+#include <algorithm>
+
+#include "fovea/base/memory.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/attention/linear/linear_block.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/attention/fused/tile-inl.h"
+#include "fovea/simd/product-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+// sum = a b, or += a b: `transposed` reads a as [depth][rows]. b and sum have whole vectors.
+enum class Operand { kAsItIs, kTransposed };
+template <Into kInto, Operand kA = Operand::kAsItIs, class T>
+void Multiply(Rows<const T> a, Rows<const T> b, Rows<T> sum) {
+  constexpr bool kAcross = kA == Operand::kTransposed;
+  TileProduct<kInto>(TileOperands<T>{.rows = sum.rows,
+                                     .depth = b.rows,
+                                     .lanes = b.columns,
+                                     .a = a.data,
+                                     .a_row = kAcross ? 1 : a.stride,
+                                     .a_depth = kAcross ? a.stride : 1,
+                                     .b = b.data,
+                                     .b_depth = b.stride,
+                                     .c = sum.data,
+                                     .c_row = sum.stride});
+}
+
+// state [columns of b][columns of c, in whole vectors] += b^T c
+template <class T>
+void AddToState(Rows<const T> b, Rows<const T> c, Rows<T> state) {
+  Scratch scratch;
+  const Rows<const T> whole = ScaledRows(c, T{1}, scratch);
+  Multiply<Into::kAdd, Operand::kTransposed>(b, whole, state);
+}
+
+// sum = a state
+template <class T>
+void TakeState(Rows<const T> a, Rows<const T> state, Rows<T> sum) {
+  Multiply<Into::kOverwrite>(a, state, sum);
+}
+
+// sum += (a b^T, where it is kept) c. An x that does not keep a y has weight 0, and 0 times NaN or
+// infinity is NaN. So rows of c with a NaN or an infinity are left out of the product and added
+// apart.
+template <class T>
+void AddDirect(const DirectBlock<T>& block, Rows<T> sum) {
+  const auto& [a, b, c, kept, keeps_all] = block;
+  Scratch scratch;
+  const index stride = RoundUpToLanes<T>(b.rows);
+  const Rows<T> bt(scratch.allocate<T>(b.columns * stride), b.columns, stride);
+  RowsToLanes<T>(b, b.rows, T{1}, bt.data, stride);
+  const Rows<T> s(scratch.allocate<T>(a.rows * stride), a.rows, stride);
+  Multiply<Into::kOverwrite>(a, Rows<const T>(bt), s);
+  for (index r = 0; r < a.rows; ++r) std::fill(s[r] + block.kept_by(r), s[r] + b.rows, T{0});
+  const bool poisoned = !keeps_all && AnyPoisoned(c);
+  const Rows<const T> clean = ScaledRows(poisoned ? WithoutPoison(c, scratch) : c, T{1}, scratch);
+  Multiply<Into::kAdd>(Rows<const T>(s), clean, sum);
+  for (index y = 0; poisoned && y < c.rows; ++y) {
+    if (!IsPoisoned(c[y], c.columns)) continue;
+    for (index r = 0; r < a.rows; ++r) {
+      for (index n = 0; y < block.kept_by(r) && n < c.columns; ++n) sum[r][n] += s[r][y] * c[y][n];
+    }
+  }
+}
+
+template <class T>
+void StoreScaled(Rows<const T> sum, T scale, Rows<T> out) {
+  for (index r = 0; r < out.rows; ++r) {
+    const T* const from = sum[r];
+    T* const to = out[r];
+    ForEachLane<T>(out.columns, [&](auto lanes, index n) {
+      lanes.Store(hn::Mul(lanes.Load(from + n), lanes.Set(scale)), to + n);
+    });
+  }
+}
+
+template <class T>
+LinearKernels<T> Kernels() {
+  return {AddToState<T>, TakeState<T>, AddDirect<T>, StoreScaled<T>, kLanes<T>};
+}
+LinearKernels<float> KernelsF32() { return Kernels<float>(); }
+LinearKernels<double> KernelsF64() { return Kernels<double>(); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+
+HWY_EXPORT(KernelsF32);
+HWY_EXPORT(KernelsF64);
+
+template <>
+LinearKernels<float> linear_kernels() {
+  return FOVEA_DISPATCH(KernelsF32)();
+}
+template <>
+LinearKernels<double> linear_kernels() {
+  return FOVEA_DISPATCH(KernelsF64)();
+}
+
+}  // namespace fovea
+#endif  // HWY_ONCE

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/relative/shaw_tile.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "fovea/attention/bias/by_distance.h"
+#include "fovea/base/memory.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/attention/relative/shaw_tile.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/attention/relative/shaw_slots-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T, class More>
+HWY_INLINE void AddToRow(T* row, index columns, More&& more) {
+  ForEachLane<T>(columns, [&](auto lanes, index c) {
+    lanes.Store(hn::Add(lanes.Load(row + c), more(lanes, c)), row + c);
+  });
+}
+
+// Keys in lanes.
+template <class T>
+void AddAlongKeys(const ShawTile<T>& shaw, const Spread<T>& spread, const ScoreTile<T>& tile) {
+  for (index r = 0; r < shaw.queries; ++r) {
+    AddToRow(tile.data + r * tile.stride, shaw.keys,
+             [&](auto, index c) { return spread.Load(r, c); });
+  }
+}
+
+// Queries in lanes: transposes one square of vectors at a time, unless the square has only one
+// slot.
+template <class T>
+void AddAcrossKeys(const ShawTile<T>& shaw, Rows<const T> products, const Spread<T>& spread,
+                   const ScoreTile<T>& tile) {
+  constexpr index kN = kLanes<T>;
+  HWY_ALIGN T square[kN * kN] = {}, turned[kN * kN];
+  const auto slot = [&](index r, index c) {
+    return std::clamp<index>(shaw.origin + c - r, 0, shaw.count - 1);
+  };
+  ForEachLane<T>(shaw.queries, [&](auto lanes, index r) {
+    for (index c = 0; c < shaw.keys; c += kN) {
+      const index first = slot(r + kN - 1, c);
+      const bool one = first == slot(r, c + kN - 1);
+      for (index i = 0; !one && i < std::min(kN, shaw.queries - r); ++i) {
+        hn::Store(spread.Load(r + i, c), Tag<T>(), square + i * kN);
+      }
+      if (!one) TransposeSquare(square, kN, turned, kN);
+      const T* const from = one ? products[first] + r : turned;
+      const index step = one ? 0 : kN;
+      for (index i = 0; i < std::min(kN, shaw.keys - c); ++i) {
+        T* const scores = tile.data + (c + i) * tile.stride + r;
+        lanes.Store(hn::Add(lanes.Load(scores), hn::LoadU(Tag<T>(), from + i * step)), scores);
+      }
+    }
+  });
+}
+
+// The tile has one slot: a constant for each query.
+template <class T>
+void AddConstants(const ShawTile<T>& shaw, const T* constants, const ScoreTile<T>& tile) {
+  if (tile.lanes == TileLanes::kQueries) {
+    for (index c = 0; c < shaw.keys; ++c) {
+      AddToRow(tile.data + c * tile.stride, shaw.queries,
+               [&](auto lanes, index r) { return lanes.Load(constants + r); });
+    }
+    return;
+  }
+  for (index r = 0; r < shaw.queries; ++r) {
+    AddToRow(tile.data + r * tile.stride, shaw.keys,
+             [&](auto lanes, index) { return lanes.Set(constants[r]); });
+  }
+}
+
+template <class T>
+void AddProducts(const ShawTile<T>& shaw, Rows<const T> x, T factor, const ScoreTile<T>& tile) {
+  Scratch scratch;
+  const Rows<const T> products = Products(shaw, x, factor, scratch);
+  if (shaw.count == 1) return AddConstants(shaw, products[0], tile);
+  const Spread<T> spread(shaw, products, scratch);
+  if (tile.lanes == TileLanes::kKeys) return AddAlongKeys(shaw, spread, tile);
+  AddAcrossKeys(shaw, products, spread, tile);
+}
+
+/// Slots [first, first + sums.columns) of a tile, and the sums of each query in them.
+template <class T>
+struct UsedSlots {
+  const ShawTile<T>& shaw;
+  index first;
+  Rows<const T> sums;  // [queries][slots]
+
+  index count() const { return sums.columns; }
+  Rows<const T> rows() const { return shaw.rows.slice(first, first + count()); }
+};
+
+// dx_r += factor * sum of sums[r][n] (row of slot n).
+template <class T>
+void PullRows(const UsedSlots<T>& used, T factor, Rows<T> dx) {
+  Scratch scratch;
+  const Rows<const T> sums = used.sums, table = ScaledRows(used.rows(), factor, scratch);
+  const bool poisoned = AnyPoisoned(table);
+  const Rows<const T> finite = poisoned ? WithoutPoison(table, scratch) : table;
+  const index whole = dx.columns / kLanes<T> * kLanes<T>, left = dx.columns - whole;
+  TileOperands<T> product{.rows = dx.rows, .depth = used.count(), .lanes = whole, .a_depth = 1};
+  product.a = sums.data;
+  product.a_row = sums.stride;
+  product.b = finite.data;
+  product.b_depth = finite.stride;
+  product.c = dx.data;
+  product.c_row = dx.stride;
+  TileProduct<Into::kAdd>(product);
+  if (left > 0) {
+    const Rows<T> last(scratch.allocate<T>(dx.rows * kLanes<T>), dx.rows, kLanes<T>);
+    product.lanes = last.columns;
+    product.b += whole;
+    product.c = last.data;
+    product.c_row = last.stride;
+    TileProduct<Into::kOverwrite>(product);
+    for (index r = 0; r < dx.rows; ++r) {
+      for (index c = 0; c < left; ++c) dx[r][whole + c] += last[r][c];
+    }
+  }
+  for (index n = 0; poisoned && n < used.count(); ++n) {
+    if (!IsPoisoned(table[n], dx.columns)) continue;
+    for (index r = 0; r < dx.rows; ++r) {
+      if (sums[r][n] == T{0}) continue;
+      for (index c = 0; c < dx.columns; ++c) dx[r][c] += sums[r][n] * table[n][c];
+    }
+  }
+}
+
+// dtable, at the row of slot n, += factor * sum of sums[r][n] x_r.
+template <class T>
+void PullTable(const UsedSlots<T>& used, Rows<const T> x, T factor, double* dtable) {
+  Scratch scratch;
+  const Rows<const T> sums = used.sums;
+  const index W = x.columns, width = RoundUpToLanes<T>(W);
+  const Rows<const T> whole = width == W ? x : Rows<const T>(ScaledRows(x, T{1}, scratch));
+  const Rows<T> parts(scratch.allocate<T>(used.count() * width), used.count(), width);
+  TileOperands<T> product{.rows = used.count(), .depth = x.rows, .lanes = width, .a_row = 1};
+  product.a = sums.data;
+  product.a_depth = sums.stride;
+  product.b = whole.data;
+  product.b_depth = whole.stride;
+  product.c = parts.data;
+  product.c_row = parts.stride;
+  TileProduct<Into::kOverwrite>(product);
+  for (index n = 0; n < used.count(); ++n) {
+    double* const row = dtable + used.shaw.table_row(used.first + n) * W;
+    const auto add = [&](T weight, const T* values) {
+      const double by = static_cast<double>(factor) * static_cast<double>(weight);
+      for (index c = 0; c < W; ++c) row[c] += by * static_cast<double>(values[c]);
+    };
+    if (!IsPoisoned(parts[n], W)) {
+      add(T{1}, parts[n]);
+      continue;
+    }
+    // A row of x may be masked and then may hold NaN or infinity.
+    for (index r = 0; r < x.rows; ++r) {
+      if (sums[r][n] != T{0}) add(sums[r][n], x[r]);
+    }
+  }
+}
+
+// Removes slots at both ends that are 0 for every query: the mask drops their distances.
+template <class T>
+UsedSlots<T> UsedSlotsOf(const ShawTile<T>& shaw, Rows<const T> sums) {
+  const auto empty = [&](index n) {
+    for (index r = 0; r < sums.rows; ++r) {
+      if (sums[r][n] != T{0}) return false;
+    }
+    return true;
+  };
+  index first = 0, end = shaw.count;
+  while (first < end && empty(first)) ++first;
+  while (first < end && empty(end - 1)) --end;
+  return {shaw, first, sums.columns_slice(first, end)};
+}
+
+template <class T>
+void PullProducts(const ShawTile<T>& shaw, Rows<const T> x, T factor, Rows<const T> tile,
+                  const ShawGradients<T>& gradients) {
+  Scratch scratch;
+  const UsedSlots<T> used = UsedSlotsOf(shaw, SlotSums(shaw, tile, scratch));
+  if (gradients.dx.data != nullptr) PullRows(used, gradients.factor, gradients.dx);
+  if (gradients.dtable != nullptr) PullTable(used, x, factor, gradients.dtable);
+}
+
+template <class T>
+void AddVectors(const ShawTile<T>& shaw, const ScoreTile<const T>& weights, Rows<T> o) {
+  Scratch scratch;
+  const Rows<const T> sums = LaneSums(shaw, weights, scratch);
+  const bool poisoned = AnyPoisoned(shaw.rows);
+  const Rows<const T> finite = poisoned ? WithoutPoison(shaw.rows, scratch) : shaw.rows;
+  TileProduct<Into::kAdd>(TileOperands<T>{.rows = o.rows,
+                                          .depth = shaw.count,
+                                          .lanes = sums.columns,
+                                          .a = finite.data,
+                                          .a_row = 1,
+                                          .a_depth = finite.stride,
+                                          .b = sums.data,
+                                          .b_depth = sums.stride,
+                                          .c = o.data,
+                                          .c_row = o.stride});
+  for (index n = 0; poisoned && n < shaw.count; ++n) {
+    if (!IsPoisoned(shaw.rows[n], o.rows)) continue;
+    for (index r = 0; r < shaw.queries; ++r) {
+      if (sums[n][r] == T{0}) continue;
+      for (index c = 0; c < o.rows; ++c) o[c][r] += sums[n][r] * shaw.rows[n][c];
+    }
+  }
+}
+
+template <class T>
+ShawKernels<T> Kernels() {
+  return {AddProducts<T>, PullProducts<T>, AddVectors<T>, kLanes<T>};
+}
+ShawKernels<float> KernelsF32() { return Kernels<float>(); }
+ShawKernels<double> KernelsF64() { return Kernels<double>(); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+
+HWY_EXPORT(KernelsF32);
+HWY_EXPORT(KernelsF64);
+
+namespace {
+
+template <class T>
+ShawKernels<T> kernels() {
+  if constexpr (std::is_same_v<T, float>) {
+    return FOVEA_DISPATCH(KernelsF32)();
+  } else {
+    return FOVEA_DISPATCH(KernelsF64)();
+  }
+}
+
+constexpr index kGroup = 16;  // whole vectors of every instruction set
+
+// Calls f(part, r) for parts of the tile that begin at query r.
+template <class T, class F>
+void for_each_part(const TileSite& site, const ShawTable<T>& table, F&& f) {
+  const ShawTile<T> whole(site, table);
+  if (whole.count == 1) return f(whole, 0);
+  for (index r = 0; r < site.queries; r += kGroup) {
+    const index queries = std::min(kGroup, site.queries - r);
+    f(ShawTile<T>({site.sequence, site.head, site.query + r, queries, site.key, site.keys}, table),
+      r);
+  }
+}
+
+// The tile from query r on.
+template <class V>
+ScoreTile<V> from(const ScoreTile<V>& tile, index r) {
+  const bool across = tile.lanes == TileLanes::kQueries;
+  return {tile.data + (across ? r : r * tile.stride), tile.stride, tile.lanes};
+}
+
+}  // namespace
+
+template <class T>
+ShawTile<T>::ShawTile(const TileSite& site, const ShawTable<T>& table)
+    : queries(site.queries), keys(site.keys), last_row(table.rows.rows - 1) {
+  const auto [nearest, distances] = distances_of(site);
+  const index s = table.clip();
+  const index first = std::clamp(nearest, -s, s);
+  count = std::clamp(nearest + distances - 1, -s, s) - first + 1;
+  origin = site.key - site.sequence.position(site.query) - first;
+  first_row = table.row_at(first);
+  row_step = table.order == ShawOrder::kQueryMinusKey ? -1 : 1;
+  rows = {table.rows[first_row], count, table.rows.columns, row_step * table.rows.stride};
+}
+
+template <class T>
+void add_shaw_products(const TileSite& site, const ShawTable<T>& table, Rows<const T> x, T factor,
+                       const ScoreTile<T>& tile) {
+  const auto add = kernels<T>().add_products;
+  for_each_part(site, table, [&](const ShawTile<T>& part, index r) {
+    add(part, x.slice(r, r + part.queries), factor, from(tile, r));
+  });
+}
+
+template <class T>
+void pull_shaw_products(const TileSite& site, const ShawTable<T>& table, Rows<const T> x, T factor,
+                        Rows<const T> tile, const ShawGradients<T>& gradients) {
+  const auto pull = kernels<T>().pull_products;
+  const Rows<T>& dx = gradients.dx;
+  for_each_part(site, table, [&](const ShawTile<T>& part, index r) {
+    const index end = r + part.queries;
+    pull(part, x.slice(r, end), factor, tile.slice(r, end),
+         {dx.data == nullptr ? dx : dx.slice(r, end), gradients.factor, gradients.dtable});
+  });
+}
+
+template <class T>
+bool shaw_vectors_fit(const ScoreTile<const T>& weights, Rows<T> o) {
+  const index lanes = kernels<T>().lanes;
+  return weights.lanes == TileLanes::kQueries && weights.stride % lanes == 0 &&
+         o.stride % lanes == 0;
+}
+
+template <class T>
+void add_shaw_vectors(const TileSite& site, const ShawTable<T>& table,
+                      const ScoreTile<const T>& weights, Rows<T> o) {
+  const auto add = kernels<T>().add_vectors;
+  for_each_part(site, table, [&](const ShawTile<T>& part, index r) {
+    add(part, from(weights, r), Rows<T>(o.data + r, o.rows, part.queries, o.stride));
+  });
+}
+
+#define FOVEA_INSTANTIATE(T)                                                                      \
+  template struct ShawTile<T>;                                                                    \
+  template void add_shaw_products(const TileSite&, const ShawTable<T>&, Rows<const T>, T,         \
+                                  const ScoreTile<T>&);                                           \
+  template void pull_shaw_products(const TileSite&, const ShawTable<T>&, Rows<const T>, T,        \
+                                   Rows<const T>, const ShawGradients<T>&);                       \
+  template bool shaw_vectors_fit(const ScoreTile<const T>&, Rows<T>);                             \
+  template void add_shaw_vectors(const TileSite&, const ShawTable<T>&, const ScoreTile<const T>&, \
+                                 Rows<T>);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
+
+}  // namespace fovea
+#endif  // HWY_ONCE

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/score/score.h"
+
+#include <array>
+#include <cmath>
+
+namespace fovea {
+
+template <class T>
+std::string name_of(const Score<T>& score) {
+  constexpr std::array<const char*, std::variant_size_v<Score<T>>> kNames = {
+      "dot", "cosine", "concat", "l2", "additive"};
+  return kNames[score.index()];
+}
+
+template <class T>
+double scale_of(const Score<T>& score, index D) {
+  const bool grows_with_width =
+      std::holds_alternative<score::Dot>(score) || std::holds_alternative<score::L2>(score);
+  const double otherwise = grows_with_width ? 1.0 / std::sqrt(static_cast<double>(D)) : 1.0;
+  return std::visit([&](const auto& one) { return one.scale.value_or(otherwise); }, score);
+}
+
+template std::string name_of(const Score<float>&);
+template std::string name_of(const Score<double>&);
+template double scale_of(const Score<float>&, index);
+template double scale_of(const Score<double>&, index);
+
+}  // namespace fovea

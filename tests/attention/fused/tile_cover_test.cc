@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/fused/tile_cover.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "fovea/attention/attention.h"
+
+namespace fovea {
+namespace {
+
+// How often each score of a tile is covered, by rows and by lanes.
+struct Cover {
+  std::vector<char> by_rows, by_lanes;
+};
+
+Cover cover(const TileParts& parts, index rows, index stride) {
+  const auto size = static_cast<std::size_t>(rows * stride);
+  Cover c{std::vector<char>(size), std::vector<char>(size)};
+  const auto mark = [&](std::vector<char>& marks, Span of_rows, Span lanes) {
+    for (index r = of_rows.begin; r < of_rows.end; ++r)
+      for (index l = lanes.begin; l < lanes.end; ++l)
+        ++marks[static_cast<std::size_t>(r * stride + l)];
+  };
+  parts.for_each_rows([&](Span of_rows, Span lanes) { mark(c.by_rows, of_rows, lanes); });
+  parts.for_each_lanes([&](Span lanes, Span of_rows) { mark(c.by_lanes, of_rows, lanes); });
+  return c;
+}
+
+index total(const std::vector<char>& marks) {
+  index sum = 0;
+  for (const char mark : marks) sum += mark;
+  return sum;
+}
+
+TEST(TileParts, CausalDiagonalIsTenStepsOfSixteen) {
+  const Sequence sequence{.queries = 128, .keys = 128};
+  for (const TileLanes lanes : {TileLanes::kQueries, TileLanes::kKeys}) {
+    const TileParts parts(mask::Causal(), {sequence, 0, 64, 64, 64, 64}, lanes, 64);
+    const Cover c = cover(parts, 64, 64);
+    EXPECT_EQ(total(c.by_rows), 10 * 256);
+    EXPECT_EQ(total(c.by_lanes), 10 * 256);
+  }
+}
+
+TEST(TileParts, WholeTileIsOnePart) {
+  index calls = 0;
+  TileParts(kRowBlock, 64).for_each_rows([&](Span rows, Span lanes) {
+    ++calls;
+    EXPECT_EQ(rows, (Span{0, kRowBlock}));
+    EXPECT_EQ(lanes, (Span{0, 64}));
+  });
+  EXPECT_EQ(calls, 1);
+}
+
+// Wherever the tile lies, no kept score is left out, and none is computed twice.
+TEST(TileParts, HoldEveryKeptScoreOnce) {
+  const Sequence sequence{.queries = 150, .keys = 170};
+  const Mask masks[] = {mask::Causal(), mask::Window(20, 0), mask::Window(5, 9),
+                        mask::Causal() & mask::Window(33, 0)};
+  for (const Mask& mask : masks) {
+    for (index query = 0; query < 150; query += 37) {
+      for (index key = 0; key < 170; key += 41) {
+        const TileSite site{sequence, 0,
+                            query,    std::min<index>(64, 150 - query),
+                            key,      std::min<index>(50, 170 - key)};
+        const index stride = 64;
+        const Cover c =
+            cover(TileParts(mask, site, TileLanes::kQueries, stride), site.keys, stride);
+        for (index r = 0; r < site.queries; ++r) {
+          for (index k = 0; k < site.keys; ++k) {
+            const auto at = static_cast<std::size_t>(k * stride + r);
+            ASSERT_LE(c.by_rows[at], 1);
+            ASSERT_LE(c.by_lanes[at], 1);
+            if (!mask.keeps(site.at(r, k))) continue;
+            ASSERT_EQ(c.by_rows[at], 1) << mask.name() << ' ' << query + r << ' ' << key + k;
+            ASSERT_EQ(c.by_lanes[at], 1) << mask.name() << ' ' << query + r << ' ' << key + k;
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fovea
