@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the floors of the house: a file includes only strictly lower floors, or its own room.
+"""Checks the floors of the house: a file includes only strictly lower floors, or its own room. The same
+holds inside fovea/attention, the largest room.
 
 The same holds for what the library of a room links (cmake/FoveaRooms.cmake), and what a room
 includes it also links. Tests, benchmarks and examples may include anything.
@@ -26,6 +27,24 @@ FLOORS = (
     ("cli", "python"),
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+# The rooms inside fovea/attention: its folders, and what the files of its root make up.
+ATTENTION_FLOORS = (
+    ("vocabulary",),
+    ("relative",),
+    ("bias", "mask", "observe", "values"),
+    ("lambda", "score"),
+    ("call",),
+    ("fused", "linear"),
+    ("entry",),
+)
+ATTENTION_ROOT = {
+    "vocabulary": ("check_views", "dropout", "dropout-inl", "norm", "overlap", "parts", "tile", "view"),
+    "call": ("call", "sequences", "lowered_call"),
+    "entry": ("attention", "checks", "plan", "reference", "reference_score"),
+}
+MOST_ATTENTION_INCLUDES = 50  # from one of these rooms to another
+FORWARD, BACKWARD = r"fovea/attention/fused/forward.*", r"fovea/attention/fused/.*backward.*"
 
 # Headers of others that cost seconds a file, or that only one place may know: where they may stand.
 BORROWED = {
@@ -70,6 +89,36 @@ def check_borrowed(path, name):
     return None
 
 
+def attention_room_of(path):
+    """The room of a file inside fovea/attention, or None."""
+    parts = pathlib.PurePath(path).parts[2:]
+    if len(parts) > 1:
+        return parts[0]
+    name = pathlib.PurePath(parts[0]).stem
+    return next((room for room, names in ATTENTION_ROOT.items() if name in names), None)
+
+
+def check_attention(included):
+    """What is wrong with the includes (path, line, name) of the files of fovea/attention."""
+    floor_of = {room: floor for floor, rooms in enumerate(ATTENTION_FLOORS) for room in rooms}
+    problems, between = [], 0
+    for path, line, name in included:
+        here, there = attention_room_of(path), attention_room_of(name)
+        unknown = next((one for one, room in ((path, here), (name, there)) if room not in floor_of), None)
+        if unknown:
+            problems.append(f"{unknown}: a file of attention without a room")
+        elif here != there:
+            between += 1
+            if floor_of[there] >= floor_of[here]:
+                problems.append(f"{path}:{line}: attention's {here} (floor {floor_of[here]}) includes {name} "
+                                f"({there}, floor {floor_of[there]}): only strictly lower floors")
+        if re.fullmatch(FORWARD, path) and re.fullmatch(BACKWARD, name):
+            problems.append(f"{path}:{line}: the forward includes {name}, of the backward")
+    if between > MOST_ATTENTION_INCLUDES:
+        problems.append(f"fovea/attention: {between} includes between its rooms; {MOST_ATTENTION_INCLUDES} are allowed")
+    return problems
+
+
 def links_of(cmake_text):
     """The rooms that each room's library links, from the lines fovea_room(NAME LINK ...)."""
     text = re.sub(r"#.*", "", cmake_text)
@@ -103,6 +152,7 @@ def check(root):
     cmake = root / "cmake" / "FoveaRooms.cmake"
     links = links_of(cmake.read_text())
     problems = [f"cmake/FoveaRooms.cmake: {problem}" for problem in check_links(links)]
+    of_attention = []
     for path in sources.cpp_files(root, ("fovea", "cli", "python")):
         name, here = path.as_posix(), room_of(path)
         if here is None:
@@ -114,9 +164,11 @@ def check(root):
                 if problem:
                     problems.append(f"{name}:{line}: {problem}")
             there = room_of(included) if included.startswith("fovea/") else None
+            if here == there == "attention":
+                of_attention.append((name, line, included))
             if here in links and there not in (None, here) and there not in reachable(here, links):
                 problems.append(f"{name}:{line}: fovea_room({here}) does not link fovea_{there}")
-    return problems
+    return problems + check_attention(of_attention)
 
 
 def main():

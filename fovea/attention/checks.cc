@@ -8,111 +8,23 @@
 #include <string>
 #include <string_view>
 
-#include "fovea/attention/fused/kernel_call.h"
-#include "fovea/attention/score/pair_score.h"
-#include "fovea/attention/score/row_map.h"
 #include "fovea/base/check.h"
 
 namespace fovea {
 
 namespace {
 
-// Lengths, offsets, the counters of dropout and the keys of TopK are numbers of 32 bits.
-constexpr index kMostOfAnAxis = (index{1} << 31) - 1;
 // A call keeps a few numbers for each row of tiles in each head. This limits them to some gigabytes
 // and seconds, even for huge sizes with strides of 0.
 constexpr double kMostRowsOfTiles = 1 << 26;
-// The most values of a tensor, whatever its strides: its size in bytes cannot overflow.
-constexpr index kMostValues = index{1} << 56;
-
-constexpr Hint kShapes{
-    "q is [B, T, H, D], k [B, S, G, D], v [B, S, G, Dv], o and its gradient [B, T, H, Dv], lse "
-    "[B, H, T]; dq, dk and dv are as q, k and v"};
-constexpr Hint kGiveIt{"give a view of that shape, such as View<float>::contiguous(data, ...)"};
-constexpr Hint kNoData{"its pointer is null: give that of its first value"};
-constexpr Hint kUpwards{"sizes and strides count from 0 upwards: copy what runs backwards"};
 constexpr Hint kOffsets{
     "query_offsets run from 0 to T, key_offsets from 0 to S; sequence n is rows offsets[n] .. "
     "offsets[n+1]"};
-
-struct Axis {
-  index size, stride;
-};
-
-// Rows of `width` values must not overlap: results are written to them.
-void check_apart(std::string_view name, std::array<Axis, 3> axes, index width) {
-  if (std::any_of(axes.begin(), axes.end(), [](Axis axis) { return axis.size == 0; })) return;
-  std::sort(axes.begin(), axes.end(), [](Axis a, Axis b) { return a.stride < b.stride; });
-  index extent = width;
-  for (const Axis& axis : axes) {
-    if (axis.size == 1) continue;
-    check(axis.stride >= extent, Hint{"give each row memory of its own"},
-          "attention: {} is written, so its rows must not overlap; a stride is {}, and what it "
-          "steps over takes {}",
-          name, axis.stride, extent);
-    const index steps = checked_product(axis.size - 1, axis.stride, name);
-    check(steps <= kMostValues - extent, "attention: {} spans more than {} values", name,
-          kMostValues);
-    extent += steps;
-  }
-}
 
 template <class T>
 std::string text(const View<T>& v, const char* length, const char* heads, const char* width) {
   return fmt::format("[B={}, {}={}, {}={}, {}={}]", v.batch, length, v.length, heads, v.heads,
                      width, v.width);
-}
-
-template <class T>
-void check_view(std::string_view name, const View<T>& v) {
-  check(!is_left_out(v), kGiveIt, "attention: {} was not given", name);
-  check(v.batch >= 0 && v.length >= 0 && v.heads >= 0 && v.width >= 0, kUpwards,
-        "attention: {} has a negative size: [{}, {}, {}, {}]", name, v.batch, v.length, v.heads,
-        v.width);
-  check(std::max({v.batch, v.length, v.heads, v.width}) <= kMostOfAnAxis,
-        Hint{"cut the tensor into several calls"},
-        "attention: no axis of {} may be longer than {}; it is [{}, {}, {}, {}]", name,
-        kMostOfAnAxis, v.batch, v.length, v.heads, v.width);
-  check(v.batch_stride >= 0 && v.length_stride >= 0 && v.head_stride >= 0, kUpwards,
-        "attention: {} has a negative stride: {}, {}, {}", name, v.batch_stride, v.length_stride,
-        v.head_stride);
-  const index rows = checked_product(checked_product(v.batch, v.length, name), v.heads, name);
-  check(rows == 0 || v.width <= kMostValues / rows,
-        "attention: {} may count at most {} values; it is [{}, {}, {}, {}]", name, kMostValues,
-        v.batch, v.length, v.heads, v.width);
-  const bool has_values = v.batch > 0 && v.length > 0 && v.heads > 0 && v.width > 0;
-  check(!has_values || v.data != nullptr, kNoData, "attention: {} has a shape but no data", name);
-}
-
-template <class T>
-void check_like(std::string_view name, const View<T>& v, index B, index L, index H, index W) {
-  check(!is_left_out(v), kGiveIt, "attention: {} was not given; it must be [{}, {}, {}, {}]", name,
-        B, L, H, W);
-  check_view(name, v);
-  check(v.batch == B && v.length == L && v.heads == H && v.width == W, kShapes,
-        "attention: {} must be [{}, {}, {}, {}]; it is [{}, {}, {}, {}]", name, B, L, H, W, v.batch,
-        v.length, v.heads, v.width);
-}
-
-template <class T>
-void check_written(std::string_view name, const View<T>& v, index B, index L, index H, index W) {
-  check_like(name, v, B, L, H, W);
-  check_apart(name, {{{B, v.batch_stride}, {L, v.length_stride}, {H, v.head_stride}}}, W);
-}
-
-template <class T>
-void check_rows(std::string_view name, const RowView<T>& v, index B, index H, index L,
-                const char* length = "T") {
-  const bool fits = v.batch == B && v.heads == H && v.length == L;
-  check(fits || !is_left_out(v), kGiveIt,
-        "attention: {} was not given; it must be [B={}, H={}, {}={}]", name, B, H, length, L);
-  check(fits, kShapes, "attention: {} must be [B={}, H={}, {}={}]; it is [{}, {}, {}]", name, B, H,
-        length, L, v.batch, v.heads, v.length);
-  check(v.batch_stride >= 0 && v.head_stride >= 0 && v.length_stride >= 0, kUpwards,
-        "attention: {} has a negative stride: {}, {}, {}", name, v.batch_stride, v.head_stride,
-        v.length_stride);
-  check(B == 0 || H == 0 || L == 0 || v.data != nullptr, kNoData,
-        "attention: {} has a shape but no data", name);
 }
 
 void check_offsets(std::string_view name, Vec<const std::int32_t> offsets, const char* length,
@@ -251,11 +163,11 @@ void check_parts(const Attention<T>& attention, const AttentionSizes& sizes) {
   };
   check_each(attention.mask, sizes);
   AttentionSizes made = sizes;
-  made.D = RowMap<T>::width(attention, sizes.D);
+  made.D = made_width(attention.score, sizes.D);
   check_each(attention.bias, made);
   const auto& biases = attention.bias.parts();
   for (std::size_t n = 0; n < biases.size(); ++n) {
-    const bool first = n == 0 && !has_pair_score(attention);
+    const bool first = n == 0 && !is_pair_score(attention.score);
     if (!biases[n]->makes_score() || first) continue;
     fail(ErrorCode::kOptionValue, Hint{"put it first in the sum, and make one score only"},
          "attention: {} makes the score, so it must stand first; it follows {}", biases[n]->name(),
@@ -273,6 +185,41 @@ void check_countable(const Attention<T>& attention, const AttentionInputs<T>& in
         kLaneTile, kMostRowsOfTiles, text(in.q, "T", "H", "D"), text(in.k, "S", "G", "D"));
 }
 
+// The inputs that forward and backward read.
+template <class T>
+void read_inputs(const Attention<T>& attention, const AttentionInputs<T>& in,
+                 OverlapCheck& memory) {
+  memory.read("q", in.q);
+  memory.read("k", in.k);
+  memory.read("v", in.v);
+  if (const auto* concat = std::get_if<score::Concat<T>>(&attention.score)) {
+    memory.read("w of concat", concat->w);
+  }
+  if (const auto* additive = std::get_if<score::Additive<T>>(&attention.score)) {
+    memory.read("v of additive", additive->v);
+  }
+  memory.read("the sink", attention.sink.logits);
+  memory.read("query_offsets", attention.packed.query_offsets);
+  memory.read("key_offsets", attention.packed.key_offsets);
+  memory.read("dropout samples", attention.dropout.samples);
+  for (const auto& part : attention.mask.parts()) part->name_memory(memory);
+  for (const auto& part : attention.bias.parts()) part->name_parameters(memory);
+  for (const auto& part : attention.values.parts()) part->name_parameters(memory);
+}
+
+template <class T>
+void write_gradients(const Attention<T>& attention, OverlapCheck& memory) {
+  if (const auto* concat = std::get_if<score::Concat<T>>(&attention.score)) {
+    memory.write("the gradient of w of concat", concat->dw);
+  }
+  if (const auto* additive = std::get_if<score::Additive<T>>(&attention.score)) {
+    memory.write("the gradient of v of additive", additive->dv);
+  }
+  memory.write("the gradient of the sink", attention.sink.dlogits);
+  for (const auto& part : attention.bias.parts()) part->name_gradients(memory);
+  for (const auto& part : attention.values.parts()) part->name_gradients(memory);
+}
+
 }  // namespace
 
 template <class T>
@@ -284,45 +231,21 @@ double rows_of_tiles(const Attention<T>& attention, const AttentionInputs<T>& in
 }
 
 template <class T>
-void check_rows_written(std::string_view name, const RowView<T>& v, index B, index H, index L,
-                        const char* length) {
-  check_rows(name, v, B, H, L, length);
-  check_apart(name, {{{B, v.batch_stride}, {H, v.head_stride}, {L, v.length_stride}}}, 1);
-}
-
-template <class V>
-void check_scores_written(std::string_view name, const ScoreView<V>& v,
-                          const std::array<index, 4>& shape) {
-  const auto [B, H, L, S] = shape;
-  const bool fits = v.batch == B && v.heads == H && v.queries == L && v.keys == S;
-  check(fits || !is_left_out(v), kGiveIt,
-        "attention: {} was not given; it must be [B={}, H={}, {}, {}]", name, B, H, L, S);
-  check(fits, "attention: {} must be [B={}, H={}, {}, {}]; it is [{}, {}, {}, {}]", name, B, H, L,
-        S, v.batch, v.heads, v.queries, v.keys);
-  check(v.batch_stride >= 0 && v.head_stride >= 0 && v.query_stride >= 0, kUpwards,
-        "attention: {} has a negative stride: {}, {}, {}", name, v.batch_stride, v.head_stride,
-        v.query_stride);
-  check(B == 0 || H == 0 || L == 0 || S == 0 || v.data != nullptr, kNoData,
-        "attention: {} has a shape but no data", name);
-  check_apart(name, {{{B, v.batch_stride}, {H, v.head_stride}, {L, v.query_stride}}}, S);
-}
-
-template <class T>
 void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in) {
   const auto& [q, k, v] = in;
   check_view("q", q);
   check_view("k", k);
   check_view("v", v);
-  check(q.width == k.width, kShapes,
+  check(q.width == k.width, kShapesOfACall,
         "attention: q and k must have the same width D; q is {}, k is {}", text(q, "T", "H", "D"),
         text(k, "S", "G", "D"));
-  check(q.batch == k.batch && k.batch == v.batch, kShapes,
+  check(q.batch == k.batch && k.batch == v.batch, kShapesOfACall,
         "attention: q, k and v must have the same batch B; q is {}, k is {}, v is {}",
         text(q, "T", "H", "D"), text(k, "S", "G", "D"), text(v, "S", "G", "Dv"));
-  check(k.length == v.length && k.heads == v.heads, kShapes,
+  check(k.length == v.length && k.heads == v.heads, kShapesOfACall,
         "attention: k and v must have the same S and G; k is {}, v is {}", text(k, "S", "G", "D"),
         text(v, "S", "G", "Dv"));
-  check(q.width >= 1 && v.width >= 1, kShapes,
+  check(q.width >= 1 && v.width >= 1, kShapesOfACall,
         "attention: D and Dv must be at least 1; q is {}, v is {}", text(q, "T", "H", "D"),
         text(v, "S", "G", "Dv"));
   check(q.heads == 0 || (k.heads >= 1 && q.heads % k.heads == 0),
@@ -350,9 +273,10 @@ void check_outputs(const Attention<T>& attention, const AttentionInputs<T>& in,
                    const AttentionOutputs<T>& out) {
   const auto& q = in.q;
   check_no_lse<T>(attention, out.lse.data, out.lse_low.data);
-  check_written("o", out.o, q.batch, q.length, q.heads, in.v.width);
-  if (!out.lse.empty()) check_rows_written("lse", out.lse, q.batch, q.heads, q.length);
-  if (!out.lse_low.empty()) check_rows_written("lse_low", out.lse_low, q.batch, q.heads, q.length);
+  check_written("o", out.o, {q.batch, q.length, q.heads, in.v.width});
+  if (!out.lse.empty()) check_rows_written("lse", out.lse, {q.batch, q.heads, q.length});
+  if (!out.lse_low.empty())
+    check_rows_written("lse_low", out.lse_low, {q.batch, q.heads, q.length});
   const auto& w = out.weights;
   if (!w.empty()) check_scores_written("weights", w, {q.batch, q.heads, q.length, in.k.length});
 }
@@ -362,38 +286,58 @@ void check_gradients(const Attention<T>& attention, const AttentionInputs<T>& in
                      const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients) {
   const auto& [q, k, v] = in;
   check_no_lse<T>(attention, saved.lse.data, saved.lse_low.data);
-  check_like("o", saved.o, q.batch, q.length, q.heads, v.width);
-  check_like("the gradient of o", saved.d_o, q.batch, q.length, q.heads, v.width);
+  check_like("o", saved.o, {q.batch, q.length, q.heads, v.width});
+  check_like("the gradient of o", saved.d_o, {q.batch, q.length, q.heads, v.width});
   if (std::holds_alternative<norm::Softmax>(attention.norm)) {
-    check_rows("lse", saved.lse, q.batch, q.heads, q.length);
+    check_rows("lse", saved.lse, {q.batch, q.heads, q.length});
   }
-  if (!saved.lse_low.empty()) check_rows("lse_low", saved.lse_low, q.batch, q.heads, q.length);
+  if (!saved.lse_low.empty()) check_rows("lse_low", saved.lse_low, {q.batch, q.heads, q.length});
   const auto& [dq, dk, dv] = gradients;
-  if (!dq.empty()) check_written("dq", dq, q.batch, q.length, q.heads, q.width);
-  if (!dk.empty()) check_written("dk", dk, k.batch, k.length, k.heads, k.width);
-  if (!dv.empty()) check_written("dv", dv, v.batch, v.length, v.heads, v.width);
+  if (!dq.empty()) check_written("dq", dq, {q.batch, q.length, q.heads, q.width});
+  if (!dk.empty()) check_written("dk", dk, {k.batch, k.length, k.heads, k.width});
+  if (!dv.empty()) check_written("dv", dv, {v.batch, v.length, v.heads, v.width});
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                 \
-  template double rows_of_tiles(const Attention<T>&, const AttentionInputs<T>&);             \
-  template void check_attention(const Attention<T>&, const AttentionInputs<T>&);             \
-  template void check_rows_written(std::string_view, const RowView<T>&, index, index, index, \
-                                   const char*);                                             \
-  template void check_outputs(const Attention<T>&, const AttentionInputs<T>&,                \
-                              const AttentionOutputs<T>&);                                   \
-  template void check_gradients(const Attention<T>&, const AttentionInputs<T>&,              \
-                                const AttentionSaved<T>&, const AttentionGradients<T>&);
+template <class T>
+void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
+                   const AttentionOutputs<T>& out) {
+  OverlapCheck memory;
+  read_inputs(attention, in, memory);
+  memory.write("o", out.o);
+  memory.write("lse", out.lse);
+  memory.write("lse_low", out.lse_low);
+  memory.write("weights", out.weights);
+  for (const auto& observer : attention.observe.parts()) observer->name_memory(memory);
+}
+
+template <class T>
+void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
+                   const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients) {
+  OverlapCheck memory;
+  read_inputs(attention, in, memory);
+  memory.read("o", saved.o);
+  memory.read("the gradient of o", saved.d_o);
+  memory.read("lse", saved.lse);
+  memory.read("lse_low", saved.lse_low);
+  memory.write("dq", gradients.dq);
+  memory.write("dk", gradients.dk);
+  memory.write("dv", gradients.dv);
+  write_gradients(attention, memory);
+}
+
+#define FOVEA_INSTANTIATE(T)                                                             \
+  template double rows_of_tiles(const Attention<T>&, const AttentionInputs<T>&);         \
+  template void check_attention(const Attention<T>&, const AttentionInputs<T>&);         \
+  template void check_outputs(const Attention<T>&, const AttentionInputs<T>&,            \
+                              const AttentionOutputs<T>&);                               \
+  template void check_gradients(const Attention<T>&, const AttentionInputs<T>&,          \
+                                const AttentionSaved<T>&, const AttentionGradients<T>&); \
+  template void check_overlap(const Attention<T>&, const AttentionInputs<T>&,            \
+                              const AttentionOutputs<T>&);                               \
+  template void check_overlap(const Attention<T>&, const AttentionInputs<T>&,            \
+                              const AttentionSaved<T>&, const AttentionGradients<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE
-
-template void check_scores_written(std::string_view, const ScoreView<float>&,
-                                   const std::array<index, 4>&);
-template void check_scores_written(std::string_view, const ScoreView<double>&,
-                                   const std::array<index, 4>&);
-template void check_scores_written(std::string_view, const ScoreView<std::int32_t>&,
-                                   const std::array<index, 4>&);
-template void check_scores_written(std::string_view, const ScoreView<std::uint8_t>&,
-                                   const std::array<index, 4>&);
 
 }  // namespace fovea

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <variant>
 
-#include "fovea/attention/attention.h"
 #include "fovea/base/check.h"
 
 namespace fovea {
@@ -15,15 +13,15 @@ namespace {
 constexpr index kMostBytes = index{1} << 60;
 constexpr int kMostSteps = 256;
 
-index stride_bytes(const TouchedView& view, const TouchedAxis& axis) {
+index stride_bytes(const MemoryView& view, const MemoryAxis& axis) {
   return axis.size == 1 ? 0 : checked_product(axis.stride, view.value_bytes, view.name);
 }
 
-TouchedSpan span_of(const TouchedView& view) {
+AddressRange span_of(const MemoryView& view) {
   const auto begin = static_cast<index>(reinterpret_cast<std::uintptr_t>(view.data));
   index bytes = checked_product(view.width, view.value_bytes, view.name);
   bool any = bytes > 0;
-  for (const TouchedAxis& axis : view.axes) {
+  for (const MemoryAxis& axis : view.axes) {
     any = any && axis.size > 0;
     if (axis.size <= 1) continue;
     const index more = checked_product(axis.size - 1, stride_bytes(view, axis), view.name);
@@ -33,7 +31,7 @@ TouchedSpan span_of(const TouchedView& view) {
   return {begin, any ? begin + bytes : begin};
 }
 
-bool apart(const TouchedSpan& a, const TouchedSpan& b) {
+bool apart(const AddressRange& a, const AddressRange& b) {
   return a.begin == a.end || b.begin == b.end || a.end <= b.begin || b.end <= a.begin;
 }
 
@@ -41,9 +39,9 @@ bool apart(const TouchedSpan& a, const TouchedSpan& b) {
 // over the strides of both views.
 class Differences {
  public:
-  Differences(const TouchedView& a, const TouchedView& b) {
-    for (const TouchedAxis& axis : a.axes) add(axis.size, stride_bytes(a, axis), Side::kFirst);
-    for (const TouchedAxis& axis : b.axes) add(axis.size, stride_bytes(b, axis), Side::kSecond);
+  Differences(const MemoryView& a, const MemoryView& b) {
+    for (const MemoryAxis& axis : a.axes) add(axis.size, stride_bytes(a, axis), Side::kFirst);
+    for (const MemoryAxis& axis : b.axes) add(axis.size, stride_bytes(b, axis), Side::kSecond);
     std::sort(steps_.begin(), steps_.begin() + count_,
               [](const Step& x, const Step& y) { return x.stride > y.stride; });
     for (std::size_t n = count_; n-- > 0;) {
@@ -94,26 +92,26 @@ class Differences {
 };
 
 // A run of `a` at x and a run of `b` at y overlap if y - width of a < x < y + width of b.
-bool runs_meet(const TouchedView& a, const TouchedView& b, index between) {
+bool runs_meet(const MemoryView& a, const MemoryView& b, index between) {
   return Differences(a, b).any_in(between - a.width * a.value_bytes + 1,
                                   between + b.width * b.value_bytes - 1);
 }
 
 }  // namespace
 
-bool overlap(const TouchedView& a, const TouchedView& b) {
-  const TouchedSpan of_a = span_of(a), of_b = span_of(b);
+bool overlap(const MemoryView& a, const MemoryView& b) {
+  const AddressRange of_a = span_of(a), of_b = span_of(b);
   return !apart(of_a, of_b) && runs_meet(a, b, of_b.begin - of_a.begin);
 }
 
-void TouchedMemory::add(const Place& place) {
+void OverlapCheck::add(const Place& place) {
   if (count_ < kMost) places_[count_++] = place;
 }
 
-void TouchedMemory::add_read(const TouchedView& view) { add({view, span_of(view)}); }
+void OverlapCheck::add_read(const MemoryView& view) { add({view, span_of(view)}); }
 
-void TouchedMemory::add_written(const TouchedView& view) {
-  const TouchedSpan span = span_of(view);
+void OverlapCheck::add_written(const MemoryView& view) {
+  const AddressRange span = span_of(view);
   for (std::size_t n = 0; n < count_; ++n) {
     const Place& other = places_[n];
     if (apart(span, other.span)) continue;
@@ -125,80 +123,5 @@ void TouchedMemory::add_written(const TouchedView& view) {
   }
   add({view, span});
 }
-
-namespace {
-
-// The inputs that forward and backward read.
-template <class T>
-void read_inputs(const Attention<T>& attention, const AttentionInputs<T>& in,
-                 TouchedMemory& memory) {
-  memory.read("q", in.q);
-  memory.read("k", in.k);
-  memory.read("v", in.v);
-  if (const auto* concat = std::get_if<score::Concat<T>>(&attention.score)) {
-    memory.read("w of concat", concat->w);
-  }
-  if (const auto* additive = std::get_if<score::Additive<T>>(&attention.score)) {
-    memory.read("v of additive", additive->v);
-  }
-  memory.read("the sink", attention.sink.logits);
-  memory.read("query_offsets", attention.packed.query_offsets);
-  memory.read("key_offsets", attention.packed.key_offsets);
-  memory.read("dropout samples", attention.dropout.samples);
-  for (const auto& part : attention.mask.parts()) part->touch(memory);
-  for (const auto& part : attention.bias.parts()) part->touch_parameters(memory);
-  for (const auto& part : attention.values.parts()) part->touch_parameters(memory);
-}
-
-template <class T>
-void write_gradients(const Attention<T>& attention, TouchedMemory& memory) {
-  if (const auto* concat = std::get_if<score::Concat<T>>(&attention.score)) {
-    memory.write("the gradient of w of concat", concat->dw);
-  }
-  if (const auto* additive = std::get_if<score::Additive<T>>(&attention.score)) {
-    memory.write("the gradient of v of additive", additive->dv);
-  }
-  memory.write("the gradient of the sink", attention.sink.dlogits);
-  for (const auto& part : attention.bias.parts()) part->touch_gradients(memory);
-  for (const auto& part : attention.values.parts()) part->touch_gradients(memory);
-}
-
-}  // namespace
-
-template <class T>
-void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
-                   const AttentionOutputs<T>& out) {
-  TouchedMemory memory;
-  read_inputs(attention, in, memory);
-  memory.write("o", out.o);
-  memory.write("lse", out.lse);
-  memory.write("lse_low", out.lse_low);
-  memory.write("weights", out.weights);
-  for (const auto& observer : attention.observe.parts()) observer->touch(memory);
-}
-
-template <class T>
-void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
-                   const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients) {
-  TouchedMemory memory;
-  read_inputs(attention, in, memory);
-  memory.read("o", saved.o);
-  memory.read("the gradient of o", saved.d_o);
-  memory.read("lse", saved.lse);
-  memory.read("lse_low", saved.lse_low);
-  memory.write("dq", gradients.dq);
-  memory.write("dk", gradients.dk);
-  memory.write("dv", gradients.dv);
-  write_gradients(attention, memory);
-}
-
-#define FOVEA_INSTANTIATE(T)                                                  \
-  template void check_overlap(const Attention<T>&, const AttentionInputs<T>&, \
-                              const AttentionOutputs<T>&);                    \
-  template void check_overlap(const Attention<T>&, const AttentionInputs<T>&, \
-                              const AttentionSaved<T>&, const AttentionGradients<T>&);
-FOVEA_INSTANTIATE(float)
-FOVEA_INSTANTIATE(double)
-#undef FOVEA_INSTANTIATE
 
 }  // namespace fovea

@@ -11,33 +11,22 @@
 
 namespace fovea {
 
-template <class T>
-struct Attention;
-template <class T>
-struct AttentionInputs;
-template <class T>
-struct AttentionOutputs;
-template <class T>
-struct AttentionSaved;
-template <class T>
-struct AttentionGradients;
-
 /// An axis of a view: its size and its stride, in values.
-struct TouchedAxis {
+struct MemoryAxis {
   index size, stride;
 };
 
 /// Runs of `width` contiguous values along three axes; none if a size is 0.
-struct TouchedView {
+struct MemoryView {
   std::string_view name;
   const void* data;
   index value_bytes;
   index width;
-  std::array<TouchedAxis, 3> axes;
+  std::array<MemoryAxis, 3> axes;
 };
 
 template <class T>
-TouchedView touched_view(std::string_view name, const View<T>& v) {
+MemoryView memory_view(std::string_view name, const View<T>& v) {
   return {name,
           v.data,
           sizeof(T),
@@ -45,7 +34,7 @@ TouchedView touched_view(std::string_view name, const View<T>& v) {
           {{{v.batch, v.batch_stride}, {v.length, v.length_stride}, {v.heads, v.head_stride}}}};
 }
 template <class T>
-TouchedView touched_view(std::string_view name, const RowView<T>& v) {
+MemoryView memory_view(std::string_view name, const RowView<T>& v) {
   return {name,
           v.data,
           sizeof(T),
@@ -53,7 +42,7 @@ TouchedView touched_view(std::string_view name, const RowView<T>& v) {
           {{{v.batch, v.batch_stride}, {v.heads, v.head_stride}, {v.length, v.length_stride}}}};
 }
 template <class T>
-TouchedView touched_view(std::string_view name, const ScoreView<T>& v) {
+MemoryView memory_view(std::string_view name, const ScoreView<T>& v) {
   return {name,
           v.data,
           sizeof(T),
@@ -61,16 +50,16 @@ TouchedView touched_view(std::string_view name, const ScoreView<T>& v) {
           {{{v.batch, v.batch_stride}, {v.heads, v.head_stride}, {v.queries, v.query_stride}}}};
 }
 template <class T>
-TouchedView touched_view(std::string_view name, const Vec<T>& v) {
+MemoryView memory_view(std::string_view name, const Vec<T>& v) {
   return {name, v.data, sizeof(T), v.size, {{{1, 0}, {1, 0}, {1, 0}}}};
 }
 template <class T>
-TouchedView touched_view(std::string_view name, const Rows<T>& v) {
+MemoryView memory_view(std::string_view name, const Rows<T>& v) {
   return {name, v.data, sizeof(T), v.columns, {{{v.rows, v.stride}, {1, 0}, {1, 0}}}};
 }
 
 /// From the first byte that a view touches to the last, as addresses; empty if it touches none.
-struct TouchedSpan {
+struct AddressRange {
   index begin, end;
 };
 
@@ -80,45 +69,36 @@ struct TouchedSpan {
 /// Otherwise a search of at most 256 steps decides. It never reports an overlap that does not
 /// exist, but may miss one that does. Throws Error(kShape) for a span of more than 2^60
 /// bytes.
-bool overlap(const TouchedView& a, const TouchedView& b);
+bool overlap(const MemoryView& a, const MemoryView& b);
 
 /// The views of one call. Allocates nothing. From the 65th view on, outputs are compared with the
 /// first 64 views, and inputs with none. Names must outlive it.
-class TouchedMemory {
+class OverlapCheck {
  public:
   template <class V>
   void read(std::string_view name, const V& view) {
-    if (view.data != nullptr) add_read(touched_view(name, view));
+    if (view.data != nullptr) add_read(memory_view(name, view));
   }
   /// Throws Error(kShape) that names both views if this one overlaps an earlier one.
   template <class V>
   void write(std::string_view name, const V& view) {
-    if (view.data != nullptr) add_written(touched_view(name, view));
+    if (view.data != nullptr) add_written(memory_view(name, view));
   }
 
  private:
   static constexpr std::size_t kMost = 64;
 
   struct Place {
-    TouchedView view;
-    TouchedSpan span;
+    MemoryView view;
+    AddressRange span;
   };
 
   void add(const Place& place);
-  void add_read(const TouchedView& view);
-  void add_written(const TouchedView& view);
+  void add_read(const MemoryView& view);
+  void add_written(const MemoryView& view);
 
   std::array<Place, kMost> places_;
   std::size_t count_ = 0;
 };
-
-/// Throw Error(kShape) if an output of the forward (observers included) or of the backward
-/// (gradients of parameters included) overlaps any other tensor of the call. Needs checked shapes.
-template <class T>
-void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
-                   const AttentionOutputs<T>& out);
-template <class T>
-void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
-                   const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients);
 
 }  // namespace fovea

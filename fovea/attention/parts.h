@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list of parts of one family: biases, values, observers.
+// A list of parts of one family: biases, values, observers. And what a part of any family works
+// with: tiles, views and their checks, and the memory that it names.
 #pragma once
 
 #include <memory>
@@ -8,6 +9,10 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "fovea/attention/check_views.h"
+#include "fovea/attention/overlap.h"
+#include "fovea/attention/tile.h"
 
 namespace fovea {
 

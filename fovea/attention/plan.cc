@@ -5,16 +5,9 @@
 #include "fovea/attention/attention.h"
 #include "fovea/attention/checks.h"
 #include "fovea/attention/fused/backward.h"
-#include "fovea/attention/fused/columns.h"
+#include "fovea/attention/fused/forward.h"
 #include "fovea/attention/fused/kept_tiles.h"
-#include "fovea/attention/fused/kernel_call.h"
-#include "fovea/attention/fused/observed_tile.h"
-#include "fovea/attention/fused/query_tiles.h"
-#include "fovea/attention/fused/scratch_sizes.h"
 #include "fovea/attention/linear/linear.h"
-#include "fovea/attention/score/made_rows.h"
-#include "fovea/attention/score/pair_score.h"
-#include "fovea/attention/sequences.h"
 #include "fovea/base/check.h"
 #include "fovea/simd/isa.h"
 
@@ -71,56 +64,22 @@ class TileCount {
   index looked_at_ = 0;
 };
 
-// Bytes that one thread takes in the forward for the tiles that run together.
 template <class T>
-double forward_scratch(const Context& ctx, const Attention<T>& attention,
-                       const AttentionInputs<T>& in, const std::vector<Sequence>& sequences) {
-  const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in), ctx.threads());
-  const LaneCounts lanes = lane_counts<T>();
-  index most = 0;
-  for (index item = 0; item < tiles.items(); ++item) {
-    tiles.for_each_run(item, [&](const QueryRun& run) {
-      const index queries = run.query_end - run.query_begin;
-      const index stride =
-          (std::min(queries, kLaneTile) + lanes.vector - 1) / lanes.vector * lanes.vector;
-      const ForwardRoom room(in.q.width, in.v.width, stride);
-      const auto observed = [&](index rows) {
-        return observer_values(attention.observe, run.sequence, rows);
-      };
-      const auto [first, last] = key_range(attention.mask, run);
-      const index together = query_tiles_together<T>(in.q.width, in.v.width, last - first,
-                                                     observed(kLaneTile), lanes.panel);
-      const index count = std::min((queries + kLaneTile - 1) / kLaneTile, together);
-      const index near = stride > lanes.panel ? room.near : 0;
-      most = std::max(most, near + room.s + count * (room.own() + observed(stride)));
-    });
-  }
-  return static_cast<double>(most) * sizeof(T);
+double fused_scratch_bytes(const Context& ctx, const LoweredCall<T>& call) {
+  const ThreadScratch forward = forward_scratch(ctx, call), backward = backward_scratch(ctx, call);
+  return std::max(forward.caller, backward.caller) +
+         (ctx.threads() - 1) * std::max(forward.worker, backward.worker);
 }
 
-template <class T>
-double scratch_bytes(const Context& ctx, const Attention<T>& attention,
-                     const AttentionInputs<T>& in, const std::vector<Sequence>& sequences) {
-  const double forward = forward_scratch(ctx, attention, in, sequences);
-  const auto [caller, worker] = backward_scratch(ctx, attention, in);
-  return std::max(forward + row_sums_bytes(attention, in), caller) +
-         (ctx.threads() - 1) * std::max(forward, worker);
+std::string kernel_name(Kernel kernel, bool is_float) {
+  return fmt::format("{} {}", kernel == Kernel::kLinear ? "linear" : "fused",
+                     is_float ? "float32" : "float64");
 }
 
-}  // namespace
-
+// What does not depend on the sizes.
 template <class T>
-AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
-                             const AttentionInputs<T>& in) {
-  check_attention(attention, in);
-  if (has_pair_score(attention)) {
-    AttentionPlan plan = attention_plan(ctx, with_pair_score(attention, in.q.width), in);
-    plan.score = name_of(attention.score) + plan.score.substr(name_of<T>(score::Dot()).size());
-    plan.bias = attention.bias.name();
-    return plan;
-  }
+AttentionPlan described(const Attention<T>& attention) {
   AttentionPlan plan;
-  plan.kernel = std::is_same_v<T, float> ? "fused float32" : "fused float64";
   plan.isa = isa_name(current_isa());
   const bool turns = attention.rotary.pairs != RotaryPairs::kNone;
   plan.score = name_of(attention.score) + (turns ? " with rotary positions" : "");
@@ -130,31 +89,37 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
   plan.observe = attention.observe.name();
   plan.norm = name_of(attention.norm) + (attention.sink.logits.empty() ? "" : " with a sink");
   plan.dropout = attention.dropout.probability;
+  return plan;
+}
+
+}  // namespace
+
+template <class T>
+AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
+                             const AttentionInputs<T>& in) {
+  check_attention(attention, in);
+  AttentionPlan plan = described(attention);
   TileCount<T> count(attention, in, plan);
-  const std::vector<Sequence> sequences = make_sequences(attention, in);
+  const auto call = LoweredCall<T>::shape(attention, in);
+  const auto& sequences = call.sequences();
   if (!attention.packed.empty()) plan.packed_sequences = static_cast<index>(sequences.size());
   for (const Sequence& sequence : sequences) {
-    for (index head = 0; head < in.q.heads; ++head) {
-      count.add(sequence, head);
-    }
+    for (index head = 0; head < in.q.heads; ++head) count.add(sequence, head);
   }
-  AttentionInputs<T> made = in;
-  made.q.width = made.k.width = RowMap<T>::width(attention, in.q.width);
-  const auto D = static_cast<double>(made.q.width), Dv = static_cast<double>(in.v.width);
+  const Kernel forward = call.forward_kernel({}), backward = call.backward_kernel();
+  plan.kernel = kernel_name(forward, std::is_same_v<T, float>);
+  const auto D = static_cast<double>(call.in().q.width), Dv = static_cast<double>(in.v.width);
   const double passes = sees_columns(attention.observe) ? 2 : 1;  // over the scores
   plan.forward_flops = plan.kept_scores * 2 * (passes * D + Dv);
   plan.backward_flops = plan.kept_scores * (6 * D + 4 * Dv);
-  plan.scratch_bytes = scratch_bytes(ctx, attention, made, sequences);
-  if (is_linear(attention)) {  // then the backward is linear, whether observed or not
-    const LinearFlops flops = linear_flops(ctx, attention, made);
+  if (backward == Kernel::kLinear) {
+    const LinearFlops flops = linear_flops(ctx, call);
     plan.backward_flops = flops.backward;
-    if (is_linear(attention, AttentionOutputs<T>())) {
-      plan.kernel = std::is_same_v<T, float> ? "linear float32" : "linear float64";
-      plan.forward_flops = flops.forward;
-      plan.scratch_bytes = linear_scratch_bytes(ctx, attention, made);
-    }
+    if (forward == Kernel::kLinear) plan.forward_flops = flops.forward;
   }
-  plan.scratch_bytes += MappedCall<T>::bytes(attention, in);
+  plan.scratch_bytes =
+      call.made_bytes() + (forward == Kernel::kLinear ? linear_scratch_bytes(ctx, call)
+                                                      : fused_scratch_bytes(ctx, call));
   return plan;
 }
 

@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "fovea/attention/checks.h"
-#include "fovea/attention/overlap.h"
-#include "fovea/attention/score/made_rows.h"
-#include "fovea/attention/score/pair_score.h"
+#include "fovea/attention/reference_score.h"
 #include "fovea/attention/sequences.h"
 
 namespace fovea {
@@ -39,16 +37,20 @@ T dot(const T* a, const T* b, index n) {
 template <class T>
 struct Call {
   const Attention<T>& attention;
-  const AttentionInputs<T>& in;
+  const std::vector<Sequence> sequences;
+  const RotatedRows<T> rotated;
+  const AttentionInputs<T>& in;  // rotated
   T scale;
-  bool has_product;  // else the first part of the bias makes the score
+  bool has_score;  // else the first part of the bias makes it
   DropoutRule dropout;
 
   Call(const Attention<T>& a, const AttentionInputs<T>& i)
       : attention(a),
-        in(i),
+        sequences(make_sequences(a, i)),
+        rotated(a.rotary, sequences, i),
+        in(rotated.in()),
         scale(static_cast<T>(scale_of(a.score, i.q.width))),
-        has_product(!makes_score(a.bias)),
+        has_score(!makes_score(a.bias)),
         dropout(dropout_rule(a.dropout)) {}
 
   const T* q(const Sequence& s, index h, index i) const {
@@ -65,6 +67,11 @@ struct Call {
     return {{q(site.sequence, site.head, site.i), in.q.width},
             {k(site.sequence, site.head, site.j), in.k.width},
             scale};
+  }
+  // What the parts of the bias see of them.
+  SeenRows<T> seen(const ScoreSite& site) const {
+    if (attention.bias.empty()) return {};
+    return seen_rows(attention.score, site.head, rows(site));
   }
 
   template <class F>
@@ -96,10 +103,11 @@ Row<T> Call<T>::row(const Sequence& sequence, index h, index i) const {
     const auto at = static_cast<std::size_t>(j);
     row.kept[at] = attention.mask.keeps(site);
     if (!row.kept[at]) continue;  // a masked score is not computed
-    T score = has_product ? scale * dot(q(sequence, h, i), k(sequence, h, j), in.q.width) : T{0};
+    T score = has_score ? reference_score(attention.score, h, rows(site)) : T{0};
     row.scores[0][at] = score;
+    const SeenRows<T> seen = this->seen(site);
     for (std::size_t n = 0; n < parts.size(); ++n) {
-      score = parts[n]->apply_one(site, rows(site), score);
+      score = parts[n]->apply_one(site, seen.in_place_of(rows(site)), score);
       row.scores[n + 1][at] = score;
     }
     if (dropout.active()) {
@@ -202,11 +210,33 @@ struct RowSite {
   index h, i;
 };
 
-// Gradients of one query row. `sums`: the gradients of each bias part, each value part and the
-// sink.
+// One list of sums for each: the bias parts, the value parts, the sink, the score.
+using Sums = std::vector<std::vector<double>>;
+
+// Undoes the parts of the bias, last to first, then the score: adds to the gradients of its rows,
+// given that of the final score.
+template <class T>
+void pull_score(const Call<T>& call, const ScoreSite& site, const Row<T>& row, T ds,
+                const ScoreGradients<T>& gradients, Sums& sums) {
+  const auto& parts = call.attention.bias.parts();
+  const ScoreRows<T> rows = call.rows(site);
+  const SeenRows<T> seen = call.seen(site);
+  SeenRows<T> dseen{std::vector<T>(seen.q.size()), std::vector<T>(seen.k.size())};
+  for (std::size_t n = parts.size(); n-- > 0;) {
+    ScoreGradients<T> to = dseen.in_place_of(gradients);
+    to.parameters = sums[n].data() + site.head * parts[n]->gradient_size();
+    const T score = row.scores[n][static_cast<std::size_t>(site.j)];
+    ds = parts[n]->pull_one(site, seen.in_place_of(rows), score, ds, to);
+  }
+  const Score<T>& score = call.attention.score;
+  if (!parts.empty()) pull_seen_rows(score, site.head, rows, dseen, gradients);
+  if (call.has_score) pull_reference_score(score, site.head, rows, ds, gradients);
+}
+
+// Gradients of one query row.
 template <class T>
 void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved<T>& saved,
-                  const AttentionGradients<T>& gradients, std::vector<double>* sums) {
+                  const AttentionGradients<T>& gradients, Sums& sums) {
   const auto& [sequence, h, i] = site;
   const T* d_o = saved.d_o.row(sequence.batch, sequence.query_row + i, h);
   const T* saved_o = saved.o.row(sequence.batch, sequence.query_row + i, h);
@@ -222,6 +252,8 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
     return view.empty() ? unwanted.data() : view.row(batch, l, head);
   };
   T* dq = row_of(gradients.dq, sequence.query_row + i, h);
+  const index weights = score_gradient_size(call.attention.score);
+  double* dweights = weights == 0 ? nullptr : sums.back().data() + h * weights;
   std::vector<T> dp(row.weights.size());
   const T delta = dot(d_o, saved_o, Dv);
   const bool any = std::find(row.kept.begin(), row.kept.end(), true) != row.kept.end();
@@ -244,23 +276,15 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
     const index key_row = sequence.key_row + j;
     T* dk = row_of(gradients.dk, key_row, g);
     T* dv = row_of(gradients.dv, key_row, g);
-    T ds = call.dscore(row.weights[at], dp[at], delta);
-    for (std::size_t n = parts.size(); n-- > 0;) {
-      double* sums_of_head = sums[n].data() + h * parts[n]->gradient_size();
-      ds = parts[n]->pull_one(score_site, call.rows(score_site), row.scores[n][at], ds,
-                              {{dq, D}, {dk, D}, sums_of_head});
-    }
-    const T weight = row.weights[at] * row.keep_scale[at], scaled = ds * call.scale;
+    pull_score(call, score_site, row, call.dscore(row.weights[at], dp[at], delta),
+               {{dq, D}, {dk, D}, dweights}, sums);
+    const T weight = row.weights[at] * row.keep_scale[at];
     std::vector<T> dvalue(d_o, d_o + Dv);
     for (T& x : dvalue) x *= weight;
     for (index c = 0; c < Dv; ++c) dv[c] += dvalue[static_cast<std::size_t>(c)];
     for (std::size_t n = 0; n < values.size(); ++n) {
       double* sums_of_head = sums[parts.size() + n].data() + h * values[n]->gradient_size();
       values[n]->add_parameters(score_site, {dvalue.data(), Dv}, sums_of_head);
-    }
-    for (index c = 0; call.has_product && c < D; ++c) {
-      dq[c] += scaled * call.k(sequence, h, j)[c];
-      dk[c] += scaled * call.q(sequence, h, i)[c];
     }
   }
 }
@@ -273,17 +297,10 @@ void attention_reference_forward(const Attention<T>& attention, const AttentionI
   check_attention(attention, in);
   check_outputs(attention, in, out);
   check_overlap(attention, in, out);
-  if (has_pair_score(attention)) {
-    return attention_reference_forward(with_pair_score(attention, in.q.width), in, out);
-  }
-  if (RowMap<T>::needed(attention)) {
-    const MappedCall<T> mapped(Context(1), attention, in);
-    return attention_reference_forward(mapped.attention(), mapped.in(), out);
-  }
   clear(out);
   for (const auto& observer : attention.observe.parts()) observer->clear();
   const Call<T> call(attention, in);
-  for (const Sequence& sequence : make_sequences(attention, in)) {
+  for (const Sequence& sequence : call.sequences) {
     for (index h = 0; h < in.q.heads; ++h) {
       for (index i = 0; i < sequence.queries; ++i) {
         const Row<T> row = call.row(sequence, h, i);
@@ -314,23 +331,13 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   check_attention(attention, in);
   check_gradients(attention, in, saved, gradients);
   check_overlap(attention, in, saved, gradients);
-  if (has_pair_score(attention)) {
-    const Attention<T> with = with_pair_score(attention, in.q.width);
-    return attention_reference_backward(with, in, saved, gradients);
-  }
-  if (RowMap<T>::needed(attention)) {
-    MappedCall<T> mapped(Context(1), attention, in);
-    attention_reference_backward(mapped.attention(), mapped.in(), saved,
-                                 mapped.gradients(gradients));
-    return mapped.pull(Context(1), gradients);
-  }
   fill(gradients.dq, T{0});
   fill(gradients.dk, T{0});
   fill(gradients.dv, T{0});
   for (const auto& part : attention.bias.parts()) part->start_gradient(Context(1));
   const Call<T> call(attention, in);
   const index H = in.q.heads;
-  std::vector<std::vector<double>> sums;
+  Sums sums;
   const auto add_room = [&](const auto& parts) {
     for (const auto& part : parts) {
       sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * H));
@@ -339,13 +346,15 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   add_room(attention.bias.parts());
   add_room(attention.values.parts());
   sums.emplace_back(static_cast<std::size_t>(H));
-  for (const Sequence& sequence : make_sequences(attention, in)) {
+  sums.emplace_back(static_cast<std::size_t>(score_gradient_size(attention.score) * H));
+  for (const Sequence& sequence : call.sequences) {
     for (index h = 0; h < in.q.heads; ++h) {
       for (index i = 0; i < sequence.queries; ++i) {
-        row_backward<T>(call, {sequence, h, i}, saved, gradients, sums.data());
+        row_backward<T>(call, {sequence, h, i}, saved, gradients, sums);
       }
     }
   }
+  rotate_back(attention.rotary, call.sequences, gradients.dq, gradients.dk);
   auto next = sums.begin();
   const auto store = [&](const auto& parts) {
     for (const auto& part : parts) {
@@ -357,8 +366,9 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   store(attention.values.parts());
   const Vec<T> dsink = attention.sink.dlogits;
   for (index h = 0; h < dsink.size; ++h) {
-    dsink[h] = static_cast<T>(sums.back()[static_cast<std::size_t>(h)]);
+    dsink[h] = static_cast<T>((*next)[static_cast<std::size_t>(h)]);
   }
+  store_score_gradient(attention.score, sums.back());
 }
 
 template void attention_reference_forward(const Attention<float>&, const AttentionInputs<float>&,

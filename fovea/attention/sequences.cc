@@ -2,11 +2,50 @@
 #include "fovea/attention/sequences.h"
 
 #include <algorithm>
-#include <cmath>
-
-#include "fovea/base/random.h"
+#include <limits>
 
 namespace fovea {
+
+namespace {
+
+enum class RowsOf { kQueries, kKeys };
+
+// Calls f(batch, row) for every row below `length` that no sequence covers. Sequences are in
+// ascending order.
+template <class F>
+void for_each_gap(const std::vector<Sequence>& sequences, RowsOf which, index batch, index length,
+                  F&& f) {
+  auto next = sequences.begin();
+  for (index b = 0; b < batch; ++b) {
+    index row = 0;
+    for (; next != sequences.end() && next->batch == b; ++next) {
+      const bool of_queries = which == RowsOf::kQueries;
+      for (const index begin = of_queries ? next->query_row : next->key_row; row < begin; ++row) {
+        f(b, row);
+      }
+      row += of_queries ? next->queries : next->keys;
+    }
+    for (; row < length; ++row) f(b, row);
+  }
+}
+
+template <class T>
+void clear_rows(const std::vector<Sequence>& sequences, RowsOf which, const View<T>& view) {
+  if (view.empty()) return;
+  for_each_gap(sequences, which, view.batch, view.length, [&](index b, index row) {
+    for (index h = 0; h < view.heads; ++h) std::fill_n(view.row(b, row, h), view.width, T{0});
+  });
+}
+
+template <class T>
+void clear_rows(const std::vector<Sequence>& sequences, const RowView<T>& view, T value) {
+  if (view.empty()) return;
+  for_each_gap(sequences, RowsOf::kQueries, view.batch, view.length, [&](index b, index row) {
+    for (index h = 0; h < view.heads; ++h) view.at(b, h, row) = value;
+  });
+}
+
+}  // namespace
 
 template <class T>
 std::vector<Sequence> make_sequences(const Attention<T>& attention, const AttentionInputs<T>& in) {
@@ -33,52 +72,27 @@ std::vector<Sequence> make_sequences(const Attention<T>& attention, const Attent
   return sequences;
 }
 
-DropoutRule dropout_rule(const Dropout& dropout) {
-  const double scaled = dropout.probability * 65536.0, whole = std::floor(scaled);
-  const double rest = std::min(std::floor((scaled - whole) * 4294967296.0), 4294967295.0);
-  return {static_cast<std::uint32_t>(whole), static_cast<std::uint32_t>(rest),
-          1.0 / (1.0 - dropout.probability)};
+template <class T>
+void clear_uncovered(const std::vector<Sequence>& sequences, const AttentionOutputs<T>& out) {
+  clear_rows(sequences, RowsOf::kQueries, out.o);
+  clear_rows(sequences, out.lse, -std::numeric_limits<T>::infinity());
+  clear_rows(sequences, out.lse_low, T{0});
 }
 
-DropoutStream dropout_stream(const Dropout& dropout, const Sequence& sequence, index head) {
-  const std::uint64_t sample = dropout.samples.empty() ? static_cast<std::uint64_t>(sequence.number)
-                                                       : dropout.samples[sequence.number];
-  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
-  const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
-  // Two calls of Philox reduce the 256 bits that name the stream to the 128 bits that are left for
-  // it.
-  const PhiloxCounter step = philox4x32({low(dropout.step), high(dropout.step), dropout.layer,
-                                         static_cast<std::uint32_t>(RandomUse::kDropout)},
-                                        {low(dropout.seed), high(dropout.seed)});
-  const PhiloxCounter stream = philox4x32(
-      {low(sample), high(sample), static_cast<std::uint32_t>(head), step[2]}, {step[0], step[1]});
-  return {{stream[0], stream[1]}, {stream[2], stream[3]}};
+template <class T>
+void clear_uncovered(const std::vector<Sequence>& sequences,
+                     const AttentionGradients<T>& gradients) {
+  clear_rows(sequences, RowsOf::kQueries, gradients.dq);
+  clear_rows(sequences, RowsOf::kKeys, gradients.dk);
+  clear_rows(sequences, RowsOf::kKeys, gradients.dv);
 }
 
-std::uint32_t dropout_bits(const DropoutStream& stream, index i, index j) {
-  const PhiloxCounter words =
-      philox4x32({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j / 8),
-                  stream.counter[0], stream.counter[1]},
-                 {stream.key[0], stream.key[1]});
-  return words[static_cast<std::size_t>(j % 8 / 2)] >> (j % 2 * 16) & 0xFFFFu;
-}
-
-bool drops_tie(const DropoutRule& rule, const DropoutStream& stream, index i, index j) {
-  const PhiloxCounter words =
-      philox4x32({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j), stream.counter[0],
-                  ~stream.counter[1]},
-                 {stream.key[0], stream.key[1]});
-  return words[0] < rule.rest;
-}
-
-bool drops(const DropoutRule& rule, const DropoutStream& stream, index i, index j) {
-  const std::uint32_t bits = dropout_bits(stream, i, j);
-  return bits < rule.threshold || (bits == rule.threshold && drops_tie(rule, stream, i, j));
-}
-
-template std::vector<Sequence> make_sequences(const Attention<float>&,
-                                              const AttentionInputs<float>&);
-template std::vector<Sequence> make_sequences(const Attention<double>&,
-                                              const AttentionInputs<double>&);
+#define FOVEA_INSTANTIATE(T)                                                                     \
+  template std::vector<Sequence> make_sequences(const Attention<T>&, const AttentionInputs<T>&); \
+  template void clear_uncovered(const std::vector<Sequence>&, const AttentionOutputs<T>&);       \
+  template void clear_uncovered(const std::vector<Sequence>&, const AttentionGradients<T>&);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
 
 }  // namespace fovea

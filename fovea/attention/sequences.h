@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sequences of a call, and its random numbers: shared by the reference and the kernels.
+// The sequences of a call: shared by the reference and the kernels.
 #pragma once
 
 #include <vector>
 
-#include "fovea/attention/attention.h"
+#include "fovea/attention/call.h"
 
 namespace fovea {
 
@@ -25,33 +25,13 @@ RowNorm<T> row_norm_of(const Attention<T>& attention, index head) {
   return norm;
 }
 
-/// The probability p as a threshold for 16 random bits, and the remainder: 65536 p = threshold +
-/// rest / 2^32. A weight is dropped where its bits are below the threshold; where they are equal to
-/// it, 32 more bits decide. So the probability is exact to 2^-48, and scaling kept weights by 1 /
-/// (1 - p) keeps their mean.
-struct DropoutRule {
-  std::uint32_t threshold = 0;
-  std::uint32_t rest = 0;
-  double keep_scale = 1;
-  bool active() const { return threshold > 0 || rest > 0; }
-};
-DropoutRule dropout_rule(const Dropout& dropout);
+/// Rows of o and lse that belong to no sequence: 0, -inf.
+template <class T>
+void clear_uncovered(const std::vector<Sequence>& sequences, const AttentionOutputs<T>& out);
 
-/// Words that, with (i, j / 8), make the Philox counter and key of one sequence and head.
-struct DropoutStream {
-  std::uint32_t key[2];
-  std::uint32_t counter[2];
-};
-DropoutStream dropout_stream(const Dropout& dropout, const Sequence& sequence, index head);
-
-/// Sixteen random bits of score (i, j): the definition of attention dropout.
-///   counter = (i, j / 8, stream.counter), key = stream.key; word (j % 8) / 2, half j % 2.
-std::uint32_t dropout_bits(const DropoutStream& stream, index i, index j);
-
-/// Is score (i, j) dropped?
-bool drops(const DropoutRule& rule, const DropoutStream& stream, index i, index j);
-/// The same, where its sixteen bits are the threshold: by the first word of the counter
-/// (i, j, stream.counter[0], ~stream.counter[1]), below `rest`.
-bool drops_tie(const DropoutRule& rule, const DropoutStream& stream, index i, index j);
+/// The same for rows of dq, dk and dv.
+template <class T>
+void clear_uncovered(const std::vector<Sequence>& sequences,
+                     const AttentionGradients<T>& gradients);
 
 }  // namespace fovea

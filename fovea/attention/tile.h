@@ -2,10 +2,24 @@
 // What masks, biases and score functions see: one score, and a tile of scores.
 #pragma once
 
+#include <algorithm>
+
 #include "fovea/base/types.h"
 #include "fovea/base/view.h"
 
 namespace fovea {
+
+/// [begin, end)
+struct Span {
+  index begin = 0;
+  index end = 0;
+
+  bool operator==(const Span&) const = default;
+};
+/// From the first of both to the last.
+inline Span hull(const Span& a, const Span& b) {
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
 
 /// The position of query 0 among the keys of its sequence.
 enum class Align {
@@ -59,6 +73,14 @@ struct TileSite {
 
   ScoreSite at(index r, index c) const { return {sequence, head, query + r, key + c}; }
 };
+
+/// Queries in the lanes of a forward tile; keys in those of a backward one.
+inline constexpr index kLaneTile = 64;
+/// Rows of a tile: keys of the forward, queries of the backward. 48 to 192 are alike on long
+/// sequences; at 128 tokens one block is 4 % (forward) and 2 % (backward) faster than 96 and 32.
+/// Blocks start at multiples of it from the start of the sequence, whatever the mask: what a row
+/// adds, and in which order, depends on its sequence alone.
+inline constexpr index kRowBlock = 128;
 
 /// Which scores of a tile a mask keeps.
 enum class TileKind { kNone, kSome, kAll };

@@ -62,9 +62,9 @@ struct TileOperands {
   index b_depth = 0;
   T* c = nullptr;
   index c_row = 0;
-  const T* per_lane = nullptr;  ///< [lanes], for kScaleAndAdd and kStartAt
-  T* maximum = nullptr;         ///< [lanes], for LaneMaximum::kTake
-  Prefetch* ahead = nullptr;    ///< makes a step before each whole block of rows
+  const T* per_lane = nullptr;   ///< [lanes], for kScaleAndAdd and kStartAt
+  T* maximum = nullptr;          ///< [lanes], for LaneMaximum::kTake
+  Prefetch* prefetch = nullptr;  ///< makes a step before each whole block of rows
 };
 
 /// The register block: 24 sums of AVX-512's 32 registers, 12 or 8 of the other sets' 16. A panel of
@@ -150,7 +150,7 @@ template <Into kInto, LaneMaximum kMaximum, int kVectors, class T>
 HWY_NOINLINE void ProductPanel(const TileOperands<T>& t, index lane) {
   index row = 0;
   for (; row + kBlockRows <= t.rows; row += kBlockRows) {
-    if (t.ahead != nullptr) t.ahead->step();
+    if (t.prefetch != nullptr) t.prefetch->step();
     ProductBlock<kInto, kMaximum, kBlockRows, kVectors>(t, row, lane);
   }
   if constexpr (kBlockRows > 4) {

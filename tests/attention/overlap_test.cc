@@ -19,7 +19,7 @@ namespace fovea::testing {
 namespace {
 
 // Every byte that a view touches.
-std::set<const char*> bytes_of(const TouchedView& view) {
+std::set<const char*> bytes_of(const MemoryView& view) {
   std::set<const char*> bytes;
   const auto& [x, y, z] = view.axes;
   for (index a = 0; a < x.size; ++a) {
@@ -34,17 +34,17 @@ std::set<const char*> bytes_of(const TouchedView& view) {
   return bytes;
 }
 
-bool share_bytes(const TouchedView& a, const TouchedView& b) {
+bool share_bytes(const MemoryView& a, const MemoryView& b) {
   const std::set<const char*> first = bytes_of(a), second = bytes_of(b);
   return std::any_of(first.begin(), first.end(),
                      [&](const char* p) { return second.count(p) > 0; });
 }
 
 // Three axes, each stride at least what the axes before it span; in any order.
-TouchedView nested(Random& random, const char* memory) {
-  TouchedView view{"x", memory + 4 * random.below(40), 4, 1 + random.below(4), {}};
+MemoryView nested(Random& random, const char* memory) {
+  MemoryView view{"x", memory + 4 * random.below(40), 4, 1 + random.below(4), {}};
   index span = view.width;
-  for (TouchedAxis& axis : view.axes) {
+  for (MemoryAxis& axis : view.axes) {
     axis = {random.below(4), span + random.below(5)};
     span += std::max<index>(0, axis.size - 1) * axis.stride;
   }
@@ -53,18 +53,18 @@ TouchedView nested(Random& random, const char* memory) {
 }
 
 // Two views of the same rows: other places, widths and sizes.
-TEST(Touched, SameStridesAreDecidedExactly) {
+TEST(Overlap, SameStridesAreDecidedExactly) {
   const std::vector<char> memory(1 << 16);
   Random random(1, RandomUse::kTest);
   index shared = 0, apart = 0;
   for (int n = 0; n < 20000; ++n) {
-    const TouchedView a = nested(random, memory.data());
-    TouchedView b = a;
+    const MemoryView a = nested(random, memory.data());
+    MemoryView b = a;
     b.data = memory.data() + 4 * random.below(40);
     index room = 1000;  // to the shortest stride: runs of one view do not meet each other
-    for (TouchedAxis& axis : b.axes) room = std::min(room, axis.stride);
+    for (MemoryAxis& axis : b.axes) room = std::min(room, axis.stride);
     b.width = 1 + random.below(room);
-    for (TouchedAxis& axis : b.axes) axis.size = std::min(axis.size, 1 + random.below(4));
+    for (MemoryAxis& axis : b.axes) axis.size = std::min(axis.size, 1 + random.below(4));
     const bool expected = share_bytes(a, b);
     ASSERT_EQ(overlap(a, b), expected);
     ASSERT_EQ(overlap(b, a), expected);
@@ -75,12 +75,12 @@ TEST(Touched, SameStridesAreDecidedExactly) {
 }
 
 // Any two views: with sizes as small as these the search always ends.
-TEST(Touched, OtherStridesAreSearched) {
+TEST(Overlap, OtherStridesAreSearched) {
   const std::vector<char> memory(1 << 16);
   Random random(2, RandomUse::kTest);
   index shared = 0;
   for (int n = 0; n < 20000; ++n) {
-    TouchedView a = nested(random, memory.data()), b = nested(random, memory.data());
+    MemoryView a = nested(random, memory.data()), b = nested(random, memory.data());
     a.value_bytes = 1 + random.below(8);
     if (random.below(3) == 0) b.axes[1].stride = 0;
     const bool expected = share_bytes(a, b);
@@ -92,30 +92,30 @@ TEST(Touched, OtherStridesAreSearched) {
 }
 
 // Strides that interlock, with an answer that is far to find: what is said to overlap does.
-TEST(Touched, NoLegalCallIsRefused) {
+TEST(Overlap, NoLegalCallIsRefused) {
   const std::vector<char> memory(1 << 16);
   Random random(3, RandomUse::kTest);
   for (int n = 0; n < 300; ++n) {
     const auto view = [&] {
-      TouchedView v{"x", memory.data() + random.below(500), 1, 1, {}};
-      for (TouchedAxis& axis : v.axes) axis = {1 + random.below(12), 16 * random.below(40)};
+      MemoryView v{"x", memory.data() + random.below(500), 1, 1, {}};
+      for (MemoryAxis& axis : v.axes) axis = {1 + random.below(12), 16 * random.below(40)};
       return v;
     };
-    const TouchedView a = view(), b = view();
+    const MemoryView a = view(), b = view();
     if (overlap(a, b)) {
       ASSERT_TRUE(share_bytes(a, b));
     }
   }
 }
 
-TEST(Touched, SpansThatCannotBeCounted) {
+TEST(Overlap, SpansThatCannotBeCounted) {
   char memory[4] = {};
-  const TouchedView far{"q", memory, 4, 1, {{{2, index{1} << 61}, {1, 0}, {1, 0}}}};
+  const MemoryView far{"q", memory, 4, 1, {{{2, index{1} << 61}, {1, 0}, {1, 0}}}};
   EXPECT_THROWS(overlap(far, far), kShape, "q: ");
-  const TouchedView farther{"q", memory, 4, 1, {{{8, index{1} << 58}, {1, 0}, {1, 0}}}};
+  const MemoryView farther{"q", memory, 4, 1, {{{8, index{1} << 58}, {1, 0}, {1, 0}}}};
   EXPECT_THROWS(overlap(farther, farther), kShape, "q spans more bytes than there are");
   // The stride of an axis of one is never used.
-  const TouchedView near{"q", memory, 4, 1, {{{1, index{1} << 61}, {1, 0}, {1, 0}}}};
+  const MemoryView near{"q", memory, 4, 1, {{{1, index{1} << 61}, {1, 0}, {1, 0}}}};
   EXPECT_TRUE(overlap(near, near));
 }
 
@@ -129,7 +129,7 @@ View<V> columns(V* data, index column) {
   return {data + column * kRow, B, T, H, D, T * 3 * kRow, 3 * kRow, D};
 }
 
-TEST(Touched, ColumnsOfOneProjectionAreApart) {
+TEST(Overlap, ColumnsOfOneProjectionAreApart) {
   Call<float> call(kSizes);
   std::vector<float> projection = normals<float>(1, 3 * kSizes.B * kSizes.T * kRow);
   std::vector<float> gradient(projection.size());
@@ -152,7 +152,7 @@ TEST(Touched, ColumnsOfOneProjectionAreApart) {
 }
 
 // lse in a column of its own behind the heads of o.
-TEST(Touched, LseMayLieBetweenRowsOfO) {
+TEST(Overlap, LseMayLieBetweenRowsOfO) {
   Call<float> call(kSizes);
   const auto& [B, T, S, H, G, D, Dv] = kSizes;
   const index row = kRow + H;
@@ -166,7 +166,7 @@ TEST(Touched, LseMayLieBetweenRowsOfO) {
   EXPECT_THROWS(attention_forward<float>(ctx, {}, call.in(), out), kShape, "lse overlaps o");
 }
 
-TEST(Touched, EveryOutputIsLookedAt) {
+TEST(Overlap, EveryOutputIsLookedAt) {
   const Context ctx(1);
   Call<float> call(kSizes);
   call.want_weights();
@@ -197,7 +197,7 @@ TEST(Touched, EveryOutputIsLookedAt) {
       kShape, "column_mass overlaps maximum");
 }
 
-TEST(Touched, EveryGradientIsLookedAt) {
+TEST(Overlap, EveryGradientIsLookedAt) {
   const Context ctx(1);
   Call<float> call(kSizes);
   call.forward({});
@@ -219,7 +219,7 @@ TEST(Touched, EveryGradientIsLookedAt) {
 }
 
 // What parts read, against what is written.
-TEST(Touched, EveryPartIsLookedAt) {
+TEST(Overlap, EveryPartIsLookedAt) {
   Call<float> call(kSizes);
   std::vector<std::byte> memory(call.o.size() * sizeof(float));  // numbers of any type, all 0
   auto* const at = reinterpret_cast<float*>(memory.data());
@@ -256,9 +256,9 @@ TEST(Touched, EveryPartIsLookedAt) {
   std::array<float, 2> numbers = {1, 2}, gradient = {};
   const Bias<float> lambda = bias::of(bias::Learned<float, 2>{numbers, gradient},
                                       [](auto s, const auto& p) { return s * p[0] + p[1]; });
-  TouchedMemory touched;
-  lambda.parts()[0]->touch_parameters(touched);
-  lambda.parts()[0]->touch_gradients(touched);
+  OverlapCheck touched;
+  lambda.parts()[0]->name_parameters(touched);
+  lambda.parts()[0]->name_gradients(touched);
   EXPECT_THROWS(touched.write("lse", Vec<float>{numbers.data(), 2}), kShape,
                 "lse overlaps a learned number");
   EXPECT_THROWS(touched.write("lse", Vec<float>{gradient.data(), 2}), kShape,
@@ -270,7 +270,7 @@ TEST(Touched, EveryPartIsLookedAt) {
   refused({.packed = {offsets, {ints, 2}}}, "o overlaps key_offsets");
 }
 
-TEST(Touched, EveryGradientOfAPartIsLookedAt) {
+TEST(Overlap, EveryGradientOfAPartIsLookedAt) {
   Call<float> call(kSizes);
   call.forward({});
   const auto& [B, T, S, H, G, D, Dv] = kSizes;
@@ -301,11 +301,11 @@ TEST(Touched, EveryGradientOfAPartIsLookedAt) {
 }
 
 // 6 i and 10 j + 1 never meet; not all of them are tried.
-TEST(Touched, TheSearchEnds) {
+TEST(Overlap, TheSearchEnds) {
   constexpr index kMany = index{1} << 40;
   const float values[2] = {};
-  const TouchedView even{"a", values, sizeof(float), 1, {{{kMany, 6}, {1, 0}, {1, 0}}}};
-  const TouchedView odd{"b", values + 1, sizeof(float), 1, {{{kMany, 10}, {1, 0}, {1, 0}}}};
+  const MemoryView even{"a", values, sizeof(float), 1, {{{kMany, 6}, {1, 0}, {1, 0}}}};
+  const MemoryView odd{"b", values + 1, sizeof(float), 1, {{{kMany, 10}, {1, 0}, {1, 0}}}};
   EXPECT_FALSE(overlap(even, odd));
   EXPECT_FALSE(overlap(odd, even));
 }

@@ -3,7 +3,6 @@
 // dropout, watched by observers, fused against the definition, in double.
 #include <gmock/gmock.h>
 
-#include "fovea/attention/score/row_map.h"
 #include "tests/attention/support/table.h"
 #include "tests/isa.h"
 
@@ -31,7 +30,7 @@ index row_width(const ScoreRow<double>& score) {
   PartData<double> parts;
   Attention<double> attention;
   score.set(attention, parts, kD);
-  return RowMap<double>::width(attention, kD);
+  return made_width(attention.score, kD);
 }
 
 // Everything that a call writes.

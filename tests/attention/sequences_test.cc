@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "tests/attention/support/call.h"
 #include "tests/support/throws.h"
 
@@ -74,48 +76,19 @@ TEST(Sequences, HeadsShareGroupsInOrder) {
   }
 }
 
-// The documented counter: (i, j / 8, stream), word (j % 8) / 2, half j % 2.
-TEST(Sequences, DropoutBitsAreHalvesOfPhiloxWords) {
-  const Sequence sequence{.number = 3, .queries = 9, .keys = 40};
-  const DropoutStream stream = dropout_stream({.seed = 1, .step = 2, .layer = 3}, sequence, 4);
-  const PhiloxCounter step =
-      philox4x32({2, 0, 3, static_cast<std::uint32_t>(RandomUse::kDropout)}, {1, 0});
-  const PhiloxCounter folded = philox4x32({3, 0, 4, step[2]}, {step[0], step[1]});
-  const PhiloxCounter words = philox4x32({7, 21 / 8, folded[2], folded[3]}, {folded[0], folded[1]});
-  EXPECT_EQ(dropout_bits(stream, 7, 21), words[2] >> 16);
-  EXPECT_EQ(dropout_bits(stream, 7, 20), words[2] & 0xFFFF);
-}
-
-TEST(Sequences, TheProbabilityOfDropoutIsExact) {
-  for (const double p : {0.0, 1e-9, 1e-6, 0.1, 0.25, 1.0 / 3, 0.5, 0.9, 0.999999, 1 - 1e-12}) {
-    const DropoutRule rule = dropout_rule({.probability = p});
-    const double probability = (rule.threshold + rule.rest / 4294967296.0) / 65536;
-    EXPECT_NEAR(probability, p, 0x1p-48);
-    EXPECT_EQ(rule.keep_scale, 1 / (1 - p));
-    EXPECT_EQ(rule.active(), p > 0);
-  }
-  EXPECT_EQ(dropout_rule({.probability = 0.5}).rest, 0u);
-}
-
-// Where the sixteen bits are the threshold, 32 more decide: in the share that is left over.
-TEST(Sequences, TiesAreDroppedInProportion) {
-  const Sequence sequence{.queries = 3000, .keys = 3000};
-  const DropoutStream stream = dropout_stream({.seed = 1}, sequence, 0);
-  const DropoutRule rule = dropout_rule({.probability = 100.75 / 65536});
-  index ties = 0, dropped = 0;
-  for (index i = 0; i < sequence.queries; ++i) {
-    for (index j = 0; j < sequence.keys; ++j) {
-      const std::uint32_t bits = dropout_bits(stream, i, j);
-      if (bits != 100) {
-        ASSERT_EQ(drops(rule, stream, i, j), bits < 100);
-        continue;
-      }
-      ++ties;
-      dropped += drops(rule, stream, i, j) ? 1 : 0;
-    }
-  }
-  EXPECT_NEAR(static_cast<double>(ties), 9e6 / 65536, 50);
-  EXPECT_NEAR(static_cast<double>(dropped), 0.75 * static_cast<double>(ties), 25);
+TEST(Sequences, RowsOfNoneAreCleared) {
+  Call<float> call({.B = 2, .T = 3, .S = 4, .H = 2, .G = 1, .D = 2, .Dv = 1});
+  const std::vector<Sequence> sequences = {{.batch = 0, .queries = 2, .keys = 1},
+                                           {.batch = 1, .queries = 0, .keys = 4}};
+  clear_uncovered(sequences, call.out());
+  clear_uncovered(sequences, call.gradients());
+  const float old = -77, none = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(call.o, (std::vector<float>{old, old, old, old, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(call.lse, (std::vector<float>{old, old, none, old, old, none, none, none, none, none,
+                                          none, none}));
+  EXPECT_EQ(call.dv, (std::vector<float>{old, 0, 0, 0, old, old, old, old}));
+  EXPECT_EQ(call.dq[7], old);
+  EXPECT_EQ(call.dq[8], 0);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class Floors(InAFolder):
 
     def test_a_lower_floor_and_the_own_room_may_be_included(self):
         self.assertEqual(self.problems("fovea/attention/a.cc", '"fovea/base/error.h"'), [])
-        self.assertEqual(self.problems("fovea/attention/a.cc", '"fovea/attention/a.h"'), [])
+        self.assertEqual(self.problems("fovea/attention/plan.cc", '"fovea/attention/attention.h"'), [])
         self.assertEqual(self.problems("cli/a.cc", '"fovea/task/a.h"'), [])
         self.assertEqual(self.problems("tests/base/a.cc", '"fovea/task/a.h"'), [])
 
@@ -58,10 +58,24 @@ class Floors(InAFolder):
 
     def test_a_borrowed_header_stands_in_one_place(self):
         self.assertTrue(self.problems("fovea/task/a.cc", '"nlohmann/json.hpp"'))
-        self.assertTrue(self.problems("fovea/attention/a.h", '"hwy/foreach_target.h"'))
+        self.assertTrue(self.problems("fovea/attention/tile.h", '"hwy/foreach_target.h"'))
 
     def test_the_one_place_may_include_it(self):
         self.assertEqual(self.problems("fovea/attention/b.cc", '"hwy/foreach_target.h"'), [])
+
+    def test_attention_has_floors_of_its_own(self):
+        self.assertEqual(self.problems("fovea/attention/fused/a.cc", '"fovea/attention/call.h"'), [])
+        self.assertIn("only strictly lower", self.problems("fovea/attention/mask/a.h", '"fovea/attention/call.h"')[0])
+        self.assertIn("only strictly lower",
+                      self.problems("fovea/attention/fused/a.h", '"fovea/attention/linear/linear.h"')[0])
+        problems = self.problems("fovea/attention/fused/forward_tile-inl.h", '"fovea/attention/fused/backward_chunk.h"')
+        self.assertIn("of the backward", " ".join(problems))
+        self.assertIn("without a room", self.problems("fovea/attention/attic.h", '"fovea/attention/call.h"')[0])
+
+    def test_the_rooms_of_attention_include_each_other_seldom(self):
+        includes = [("fovea/attention/mask/a.h", n, "fovea/attention/tile.h") for n in range(51)]
+        self.assertIn("51 includes", check_floors.check_attention(includes)[0])
+        self.assertEqual(check_floors.check_attention(includes[:50]), [])
 
     def test_libraries_link_downwards_and_what_they_include(self):
         include = ("fovea/attention/a.cc", '"fovea/base/error.h"')

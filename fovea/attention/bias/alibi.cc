@@ -3,8 +3,7 @@
 
 #include <cmath>
 
-#include "fovea/attention/bias/by_distance.h"
-#include "fovea/attention/overlap.h"
+#include "fovea/attention/relative/by_distance.h"
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
 
@@ -93,12 +92,12 @@ void Alibi<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTi
 }
 
 template <class T>
-void Alibi<T>::touch_parameters(TouchedMemory& memory) const {
+void Alibi<T>::name_parameters(OverlapCheck& memory) const {
   memory.read("slopes", slopes_);
 }
 
 template <class T>
-void Alibi<T>::touch_gradients(TouchedMemory& memory) const {
+void Alibi<T>::name_gradients(OverlapCheck& memory) const {
   memory.write("the gradient of slopes", dslopes_);
 }
 

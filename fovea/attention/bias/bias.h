@@ -6,14 +6,11 @@
 #include <string>
 
 #include "fovea/attention/parts.h"
-#include "fovea/attention/tile.h"
 #include "fovea/base/context.h"
 
 namespace fovea {
 
 class Prefetch;
-class TouchedMemory;
-
 /// Which axes share entries of a gradient that pull() adds to itself.
 struct SharedGradient {
   bool batch = false;  ///< the rows of the batch
@@ -58,8 +55,8 @@ class BiasPart {
                     const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const;
   /// Prefetches what apply() will read for a tile, or what pull() will add to, if the processor
   /// cannot predict these addresses. Affects speed only.
-  virtual void expect_apply(const TileSite&, Prefetch&) const {}
-  virtual void expect_pull(const TileSite&, Prefetch&) const {}
+  virtual void prefetch_apply(const TileSite&, Prefetch&) const {}
+  virtual void prefetch_pull(const TileSite&, Prefetch&) const {}
   /// Does the backward read the score? If false, pull() gets 0 in its place. A bias that is only
   /// added does not need it.
   virtual bool needs_scores() const { return true; }
@@ -70,8 +67,8 @@ class BiasPart {
 
   /// Names the memory of its parameters and of their gradients, so that an output that overlaps it
   /// is an error.
-  virtual void touch_parameters(TouchedMemory&) const {}
-  virtual void touch_gradients(TouchedMemory&) const {}
+  virtual void name_parameters(OverlapCheck&) const {}
+  virtual void name_gradients(OverlapCheck&) const {}
   /// Throws Error(kShape) unless the part fits the call. D is the width of the rows that it gets.
   virtual void check_shape(const AttentionSizes& sizes) const;
   virtual std::string name() const = 0;

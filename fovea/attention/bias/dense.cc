@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "fovea/attention/checks.h"
-#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
 #include "fovea/simd/prefetch.h"
@@ -139,13 +137,13 @@ void Dense<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTi
 
 // One row for all queries stays in the cache without a prefetch.
 template <class T>
-void Dense<T>::expect_apply(const TileSite& site, Prefetch& ahead) const {
-  if (values_.queries > 1) ahead.add_soon(entries(values_, site));
+void Dense<T>::prefetch_apply(const TileSite& site, Prefetch& prefetch) const {
+  if (values_.queries > 1) prefetch.add_soon(entries(values_, site));
 }
 
 template <class T>
-void Dense<T>::expect_pull(const TileSite& site, Prefetch& ahead) const {
-  if (!dvalues_.empty() && dvalues_.queries > 1) ahead.add_soon(entries(dvalues_, site));
+void Dense<T>::prefetch_pull(const TileSite& site, Prefetch& prefetch) const {
+  if (!dvalues_.empty() && dvalues_.queries > 1) prefetch.add_soon(entries(dvalues_, site));
 }
 
 template <class T>
@@ -177,12 +175,12 @@ void Dense<T>::start_gradient(const Context& ctx) const {
 }
 
 template <class T>
-void Dense<T>::touch_parameters(TouchedMemory& memory) const {
+void Dense<T>::name_parameters(OverlapCheck& memory) const {
   memory.read("the dense bias", values_);
 }
 
 template <class T>
-void Dense<T>::touch_gradients(TouchedMemory& memory) const {
+void Dense<T>::name_gradients(OverlapCheck& memory) const {
   memory.write("the gradient of the dense bias", dvalues_);
 }
 

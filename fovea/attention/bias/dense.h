@@ -5,7 +5,6 @@
 #include <string>
 
 #include "fovea/attention/bias/bias.h"
-#include "fovea/attention/view.h"
 
 namespace fovea::bias {
 
@@ -26,13 +25,13 @@ class Dense final : public BiasPart<T> {
              const ScoreTile<T>& tile) const override;
   void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
             const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const override;
-  void expect_apply(const TileSite& site, Prefetch& ahead) const override;
-  void expect_pull(const TileSite& site, Prefetch& ahead) const override;
+  void prefetch_apply(const TileSite& site, Prefetch& prefetch) const override;
+  void prefetch_pull(const TileSite& site, Prefetch& prefetch) const override;
   bool needs_scores() const override { return false; }
   SharedGradient shared_gradient() const override;
   void start_gradient(const Context& ctx) const override;
-  void touch_parameters(TouchedMemory& memory) const override;
-  void touch_gradients(TouchedMemory& memory) const override;
+  void name_parameters(OverlapCheck& memory) const override;
+  void name_gradients(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "dense"; }
 

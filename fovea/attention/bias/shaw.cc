@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "fovea/attention/overlap.h"
 #include "fovea/attention/relative/shaw_tile.h"
 
 namespace fovea::bias {
@@ -69,12 +68,12 @@ void Shaw<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTil
 }
 
 template <class T>
-void Shaw<T>::touch_parameters(TouchedMemory& memory) const {
+void Shaw<T>::name_parameters(OverlapCheck& memory) const {
   memory.read("the table of shaw", table_.rows);
 }
 
 template <class T>
-void Shaw<T>::touch_gradients(TouchedMemory& memory) const {
+void Shaw<T>::name_gradients(OverlapCheck& memory) const {
   memory.write("the gradient of shaw", table_.gradient);
 }
 

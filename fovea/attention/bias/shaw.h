@@ -30,8 +30,8 @@ class Shaw final : public BiasPart<T> {
   void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
             const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const override;
   bool needs_scores() const override { return false; }
-  void touch_parameters(TouchedMemory& memory) const override;
-  void touch_gradients(TouchedMemory& memory) const override;
+  void name_parameters(OverlapCheck& memory) const override;
+  void name_gradients(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override;
 

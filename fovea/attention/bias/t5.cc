@@ -7,7 +7,6 @@
 #include <limits>
 #include <numeric>
 
-#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
 
@@ -151,12 +150,12 @@ void T5<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<
 }
 
 template <class T>
-void T5<T>::touch_parameters(TouchedMemory& memory) const {
+void T5<T>::name_parameters(OverlapCheck& memory) const {
   memory.read("the table of t5", table_);
 }
 
 template <class T>
-void T5<T>::touch_gradients(TouchedMemory& memory) const {
+void T5<T>::name_gradients(OverlapCheck& memory) const {
   memory.write("the gradient of t5", dtable_);
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fovea/attention/bias/bias.h"
-#include "fovea/attention/bias/by_distance.h"
+#include "fovea/attention/relative/by_distance.h"
 #include "fovea/base/view.h"
 
 namespace fovea::bias {
@@ -50,8 +50,8 @@ class T5 final : public ScoreFunction<T> {
   void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
             const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const override;
   bool needs_scores() const override { return false; }
-  void touch_parameters(TouchedMemory& memory) const override;
-  void touch_gradients(TouchedMemory& memory) const override;
+  void name_parameters(OverlapCheck& memory) const override;
+  void name_gradients(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override;
 

@@ -6,17 +6,13 @@
 #include <numeric>
 #include <vector>
 
-#include "fovea/attention/checks.h"
+#include "fovea/attention/fused/backward_chunk.h"
 #include "fovea/attention/fused/backward_schedule.h"
 #include "fovea/attention/fused/gradient_sums.h"
 #include "fovea/attention/fused/prefetch.h"
 #include "fovea/attention/fused/query_tiles.h"
 #include "fovea/attention/fused/saved_lse.h"
 #include "fovea/attention/fused/score_tile.h"
-#include "fovea/attention/linear/linear.h"
-#include "fovea/attention/overlap.h"
-#include "fovea/attention/score/made_rows.h"
-#include "fovea/attention/score/pair_score.h"
 #include "fovea/base/memory.h"
 
 namespace fovea {
@@ -36,7 +32,7 @@ constexpr index kFewQueries = 8;
 template <class T>
 class Backward {
  public:
-  Backward(const Context& ctx, const BackwardCall<T>& call);
+  Backward(const Context& ctx, const std::vector<Sequence>& sequences, const BackwardCall<T>& call);
   void run();
   ThreadScratch scratch() const;
 
@@ -67,17 +63,18 @@ class Backward {
   const Context& ctx_;
   const BackwardCall<T>& call_;
   const BackwardKernels<T> kernels_ = backward_kernels<T>();
-  const std::vector<Sequence> sequences_;
+  const std::vector<Sequence>& sequences_;
   BackwardUnits units_;
   GradientSums<T> sums_;
   const BackwardWidths widths_;
 };
 
 template <class T>
-Backward<T>::Backward(const Context& ctx, const BackwardCall<T>& call)
+Backward<T>::Backward(const Context& ctx, const std::vector<Sequence>& sequences,
+                      const BackwardCall<T>& call)
     : ctx_(ctx),
       call_(call),
-      sequences_(make_sequences(call.attention, call.in)),
+      sequences_(sequences),
       units_(make_units(sequences_, call.in.q.heads, call.in.k.heads,
                         shared_gradient(call.attention.bias))),
       sums_(call.attention, call.in.q.heads),
@@ -102,7 +99,6 @@ bool Backward<T>::packs_together(const Unit& unit) const {
 
 template <class T>
 void Backward<T>::run() {
-  clear_uncovered(sequences_, call_.gradients);
   sums_.allocate();
   for (const auto& part : call_.attention.bias.parts()) part->start_gradient(ctx_);
   for (const Span& wave : units_.waves) run_wave(wave);
@@ -117,7 +113,7 @@ void Backward<T>::run_wave(const Span& wave) const {
   const index count = wave.end - wave.begin, whole = whole_units(count);
   const index group =
       std::max<index>(1, static_cast<index>(1e6 / std::max(unit_flops(sequences_, call_.in), 1.0)));
-  for_each_ahead(ctx_, (whole + group - 1) / group, [&](index item, index then) {
+  for_each_with_next(ctx_, (whole + group - 1) / group, [&](index item, index then) {
     for (index n = item * group, end = std::min(whole, n + group); n < end; ++n) {
       const index next = n + 1 < end ? n + 1 : then * group;
       run_whole(units[n], next < 0 ? nullptr : units + next);
@@ -163,7 +159,7 @@ index Backward<T>::unit_values(const Unit& unit, index chunks_at_once) const {
 // The number of values that those tiles of a unit allocate which run together.
 template <class T>
 index Backward<T>::tile_values(const Unit& unit) const {
-  const BackwardRoom room(widths_, kLaneTile, kLaneTile, parts_with_scores(call_.attention.bias));
+  const BackwardSizes sizes(widths_, kLaneTile, kLaneTile, parts_with_scores(call_.attention.bias));
   index most = 0;
   for (index n = 0; n < unit.chunks(); ++n) {
     const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
@@ -171,7 +167,7 @@ index Backward<T>::tile_values(const Unit& unit) const {
     most = std::max(
         most, std::min(tiles, key_tiles_together<T>(widths_, chunk.query_end - chunk.query_begin)));
   }
-  return room.total() + std::max<index>(most - 1, 0) * room.own();
+  return sizes.total() + std::max<index>(most - 1, 0) * sizes.own();
 }
 
 template <class T>
@@ -278,7 +274,7 @@ template <class T>
 void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
   const Sequence& sequence = *unit.sequence;
   Scratch scratch;
-  Prefetch ahead;
+  Prefetch prefetch;
   T* delta = scratch.allocate<T>(delta_values(unit));
   for (index h = unit.first_head; h < unit.last_head; ++h) {
     compute_delta(unit, h, 0, sequence.queries, delta + (h - unit.first_head) * sequence.queries);
@@ -291,11 +287,11 @@ void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
     Scratch of_chunk;
     BackwardChunk<T> chunk = chunk_of(unit, n, delta);
     chunk.packed = packed;
-    chunk.ahead = &ahead;
-    expect_gradients(call_, chunk, ahead);
+    chunk.prefetch = &prefetch;
+    prefetch_gradients(call_, chunk, prefetch);
     const bool last = n + 1 == unit.chunks();
-    if (!last) expect_inputs(call_, chunk_of(unit, n + 1, delta), ahead);
-    if (last && next != nullptr) expect_inputs(call_, chunk_of(*next, 0, delta), ahead);
+    if (!last) prefetch_inputs(call_, chunk_of(unit, n + 1, delta), prefetch);
+    if (last && next != nullptr) prefetch_inputs(call_, chunk_of(*next, 0, delta), prefetch);
     place_dq(unit, chunk, of_chunk);
     compute(unit, chunk);
     sum_dq(call_.gradients.dq, chunk, {0, sequence.queries});
@@ -358,41 +354,25 @@ void Backward<T>::sum_sink(const Unit& unit, const T* delta) const {
 }  // namespace
 
 template <class T>
-void attention_backward(const Context& ctx, const Attention<T>& attention,
-                        const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
-                        const AttentionGradients<T>& gradients) {
-  check_attention(attention, in);
-  check_gradients(attention, in, saved, gradients);
-  check_overlap(attention, in, saved, gradients);
-  if (has_pair_score(attention)) {
-    const Attention<T> with = with_pair_score(attention, in.q.width);
-    return attention_backward(ctx, with, in, saved, gradients);
-  }
-  if (RowMap<T>::needed(attention)) {
-    MappedCall<T> mapped(ctx, attention, in);
-    attention_backward(ctx, mapped.attention(), mapped.in(), saved, mapped.gradients(gradients));
-    return mapped.pull(ctx, gradients);
-  }
-  if (is_linear(attention)) return linear_backward(ctx, attention, in, saved.d_o, gradients);
-  const SavedLse<T> with_low(ctx, attention, in, saved);
-  const BackwardCall<T> call{{attention, in}, with_low.saved(), gradients};
-  Backward<T>(ctx, call).run();
+void fused_backward(const Context& ctx, const LoweredCall<T>& call, const AttentionSaved<T>& saved,
+                    const AttentionGradients<T>& gradients) {
+  const SavedLse<T> with_low(ctx, call, saved);
+  const BackwardCall<T> kernel_call{{call.attention(), call.in()}, with_low.saved(), gradients};
+  Backward<T>(ctx, call.sequences(), kernel_call).run();
 }
 
 template <class T>
-ThreadScratch backward_scratch(const Context& ctx, const Attention<T>& attention,
-                               const AttentionInputs<T>& in) {
+ThreadScratch backward_scratch(const Context& ctx, const LoweredCall<T>& call) {
   const AttentionSaved<T> saved;
   const AttentionGradients<T> gradients;
-  const BackwardCall<T> call{{attention, in}, saved, gradients};
-  return Backward<T>(ctx, call).scratch();
+  const BackwardCall<T> kernel_call{{call.attention(), call.in()}, saved, gradients};
+  return Backward<T>(ctx, call.sequences(), kernel_call).scratch();
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                       \
-  template ThreadScratch backward_scratch(const Context&, const Attention<T>&,                     \
-                                          const AttentionInputs<T>&);                              \
-  template void attention_backward(const Context&, const Attention<T>&, const AttentionInputs<T>&, \
-                                   const AttentionSaved<T>&, const AttentionGradients<T>&);
+#define FOVEA_INSTANTIATE(T)                                                                    \
+  template void fused_backward(const Context&, const LoweredCall<T>&, const AttentionSaved<T>&, \
+                               const AttentionGradients<T>&);                                   \
+  template ThreadScratch backward_scratch(const Context&, const LoweredCall<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

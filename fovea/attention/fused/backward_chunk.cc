@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/fused/backward_chunk.h"
+
 #include <algorithm>
 #include <optional>
 
-#include "fovea/attention/fused/backward.h"
 #include "fovea/base/memory.h"
 
 #undef HWY_TARGET_INCLUDE

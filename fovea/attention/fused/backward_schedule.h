@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "fovea/attention/fused/backward.h"
+#include "fovea/attention/fused/backward_chunk.h"
 
 namespace fovea {
 

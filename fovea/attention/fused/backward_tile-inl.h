@@ -4,8 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "fovea/attention/attention.h"
-#include "fovea/attention/fused/backward.h"
+#include "fovea/attention/fused/backward_chunk.h"
 #include "fovea/attention/fused/kernel_call.h"
 #include "fovea/attention/fused/score_tile.h"
 #include "fovea/attention/fused/scratch_sizes.h"
@@ -19,9 +18,13 @@
 #define FOVEA_ATTENTION_FUSED_BACKWARD_TILE_INL_H_
 #endif
 
+#include "fovea/attention/dropout-inl.h"
 #include "fovea/attention/fused/softmax_backward-inl.h"
-#include "fovea/attention/fused/tile-inl.h"
+#include "fovea/simd/bits-inl.h"
+#include "fovea/simd/non_finite-inl.h"
 #include "fovea/simd/product-inl.h"
+#include "fovea/simd/rows-inl.h"
+#include "fovea/simd/transpose-inl.h"
 
 // Keys in lanes. A tile of 64 keys is transposed once, kt[D][64] and vt[Dv][64]; for each block of
 // 128 queries there are five products, all with the same register block:
@@ -75,7 +78,7 @@ struct BackwardTile {
   index query = 0;  // first query of the block
   index queries = 0;
   TileKind kind = TileKind::kAll;
-  TileParts parts{0, 0};  // the parts of the block that the mask can keep
+  TileCover parts{0, 0};  // the parts of the block that the mask can keep
 
   const Sequence& sequence() const { return chunk.sequence; }
   TileSite site() const { return {sequence(), head, query, queries, key, keys}; }
@@ -103,7 +106,7 @@ struct BackwardTile {
     return {chunk.dq.row(head, query), queries, call.in.q.width, chunk.dq.row_stride};
   }
 
-  BackwardRoom Room() const {
+  BackwardSizes AllocatedSizes() const {
     return {WidthsOf(call), keys, RoundUpToLanes<T>(keys), parts_with_scores(call.attention.bias)};
   }
   // Allocates what all tiles that run together share. `this` is the first of them and has the most
@@ -113,7 +116,7 @@ struct BackwardTile {
   void StartHead(index h);
   void AddBlock(index block);
   void FindParts();
-  void ExpectBias() const;
+  void PrefetchBias() const;
   void RunBlock();
   enum class Along { kRows, kLanes };  // the direction in which a product reads A
   RowLse<T> LseOf(index i) const;
@@ -130,10 +133,10 @@ struct BackwardTile {
 
 template <class T>
 void BackwardTile<T>::AllocateShared(Scratch& scratch) {
-  const BackwardRoom room = Room();
-  s = scratch.allocate<T>(room.s);
-  dp = scratch.allocate<T>(room.s);
-  inputs = scratch.allocate<T>(room.inputs);
+  const BackwardSizes sizes = AllocatedSizes();
+  s = scratch.allocate<T>(sizes.s);
+  dp = scratch.allocate<T>(sizes.s);
+  inputs = scratch.allocate<T>(sizes.inputs);
 }
 
 template <class T>
@@ -142,12 +145,12 @@ void BackwardTile<T>::Allocate(Scratch& scratch) {
   const BackwardWidths widths = WidthsOf(call);
   Dp = widths.Dp;
   Dvp = widths.Dvp;
-  const BackwardRoom room = Room();
-  kt = scratch.allocate<T>(room.kt);
-  vt = scratch.allocate<T>(room.vt);
-  k = scratch.allocate<T>(room.k);
-  dk = scratch.allocate<T>(room.dk);
-  dv = scratch.allocate<T>(room.dv);
+  const BackwardSizes sizes = AllocatedSizes();
+  kt = scratch.allocate<T>(sizes.kt);
+  vt = scratch.allocate<T>(sizes.vt);
+  k = scratch.allocate<T>(sizes.k);
+  dk = scratch.allocate<T>(sizes.dk);
+  dv = scratch.allocate<T>(sizes.dv);
   RowsToLanes<T>(key_rows(call.in.k), keys, T{1}, kt, stride);
   // The factor 1 / (1 - p) of dropout is applied here, once, as the forward applied it to o.
   RowsToLanes<T>(key_rows(call.in.v), keys, keep_scale(), vt, stride);
@@ -176,28 +179,28 @@ void BackwardTile<T>::AddBlock(index block) {
 template <class T>
 void BackwardTile<T>::FindParts() {
   const bool masked = kind == TileKind::kSome;
-  parts = masked ? TileParts(call.attention.mask, site(), TileLanes::kKeys, stride)
-                 : TileParts(queries, stride);
+  parts = masked ? TileCover(call.attention.mask, site(), TileLanes::kKeys, stride)
+                 : TileCover(queries, stride);
 }
 
 // Asks for the memory that the biases add to in this block and read in the next one.
 template <class T>
-void BackwardTile<T>::ExpectBias() const {
-  if (chunk.ahead == nullptr) return;
+void BackwardTile<T>::PrefetchBias() const {
+  if (chunk.prefetch == nullptr) return;
   TileSite next = site();
   next.query += queries;
   next.queries = std::min(kRowBlock, seen.end - next.query);
   for (const auto& part : call.attention.bias.parts()) {
-    if (next.queries > 0) part->expect_apply(next, *chunk.ahead);
-    part->expect_pull(site(), *chunk.ahead);
-    if (!begun) part->expect_apply(site(), *chunk.ahead);
+    if (next.queries > 0) part->prefetch_apply(next, *chunk.prefetch);
+    part->prefetch_pull(site(), *chunk.prefetch);
+    if (!begun) part->prefetch_apply(site(), *chunk.prefetch);
   }
 }
 
 template <class T>
 void BackwardTile<T>::RunBlock() {
   FindParts();
-  ExpectBias();
+  PrefetchBias();
   const auto product_of_parts = [&](const TileOperands<T>& whole) {
     parts.for_each_rows([&](Span rows, Span lanes) {
       TileProduct<Into::kOverwrite>(
@@ -207,7 +210,7 @@ void BackwardTile<T>::RunBlock() {
   };
   TileOperands<T> product{
       .rows = queries, .lanes = stride, .a_depth = 1, .b_depth = stride, .c_row = stride};
-  product.ahead = chunk.ahead;
+  product.prefetch = chunk.prefetch;
   product.depth = call.in.q.width;
   product.a = packed_q().data;
   product.a_row = Dp;
@@ -266,9 +269,9 @@ void BackwardTile<T>::WeighScores() {
   std::uint64_t kept[kRowBlock];
   const bool drops = call.dropout.active(), masked = kind == TileKind::kSome || call.has_bias();
   if (drops) KeptBits(kept);
-  const WeighedTile<T> tile{
+  const WeightTile<T> tile{
       queries, stride, s, dp, chunk.delta_of(head) + query, drops ? kept : nullptr, keep_scale()};
-  Weigh<T>(call.normaliser(), tile, masked, [&](index i) { return LseOf(i); });
+  NormBackward<T>(call.normaliser(), tile, masked, [&](index i) { return LseOf(i); });
   const bool joined = !call.attention.values.empty();
   if (joined && call.normaliser() == Normaliser::kSoftmax) ClearWholeWeights(tile);
 }
@@ -310,7 +313,7 @@ void BackwardTile<T>::AddProducts(bool first) {
     if (!first) return AddProduct(down, Along::kLanes, b, keeps_across);
     // All scores are kept: one product for the whole block.
     down.lanes = down.b_depth = b.columns;
-    down.ahead = chunk.ahead;
+    down.prefetch = chunk.prefetch;
     down.b = b.data;
     TileProduct<Into::kOverwrite>(down);
   };
@@ -326,26 +329,24 @@ void BackwardTile<T>::AddProducts(bool first) {
   AddProduct(across, Along::kRows, Rows<const T>(k, keys, Dp), keeps);
 }
 
-// C += A x b. A masked score has weight 0, and 0 times NaN or infinity is NaN. So rows of b with a
-// NaN or an infinity are left out of the product and added apart, for kept scores only.
+// C += A x b.
 template <class T>
 template <class Keeps>
 void BackwardTile<T>::AddProduct(TileOperands<T> product, Along along, Rows<const T> b,
                                  Keeps&& keeps) {
   Scratch scratch;
-  const bool poisoned = kind == TileKind::kSome && AnyPoisoned(b);
+  const FiniteOperand<T> operand(b, kind == TileKind::kSome, scratch);
   product.lanes = product.b_depth = b.columns;
-  product.ahead = chunk.ahead;
-  product.b = poisoned ? WithoutPoison(b, scratch).data : b.data;
+  product.prefetch = chunk.prefetch;
+  product.b = operand.finite().data;
   AddParts(product, along);
-  for (index n = 0; poisoned && n < b.rows; ++n) {
-    if (!IsPoisoned(b[n], b.columns)) continue;
+  operand.ForEachLeftOut([&](index n, const T* row) {
     for (index r = 0; r < product.rows; ++r) {
       if (!keeps(r, n)) continue;
       const T weight = product.a[r * product.a_row + n * product.a_depth];
-      for (index c = 0; c < b.columns; ++c) product.c[r * product.c_row + c] += weight * b[n][c];
+      for (index c = 0; c < b.columns; ++c) product.c[r * product.c_row + c] += weight * row[c];
     }
-  }
+  });
 }
 
 template <class T>

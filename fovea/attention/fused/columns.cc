@@ -105,7 +105,7 @@ void SumTile(ForwardTile<T> tile, const RowSums<T>& row_sums, double* sums) {
   const auto [begin, end] = tile.key_span();
   for (index key = begin; key < end; key += kRowBlock - key % kRowBlock) {
     const index keys = std::min(kRowBlock - key % kRowBlock, end - key);
-    if (tile.Scores(key, keys)) AddBlock(tile, keys, sums + key - tile.near_keys.head().first);
+    if (tile.Scores(key, keys)) AddBlock(tile, keys, sums + key - tile.kv.head().first);
   }
 }
 
@@ -117,13 +117,13 @@ void SumChunk(const KernelCall<T>& call, const ColumnChunk& chunk, const RowSums
   const T* const rows =
       k.row(sequence.batch, sequence.key_row + begin, group_of(head, call.in.q.heads, k.heads));
   Scratch scratch;
-  NearKeys<T> keys({begin, {rows, end - begin, k.width, k.length_stride}, {}}, kLaneTile, scratch);
+  KvBlocks<T> keys({begin, {rows, end - begin, k.width, k.length_stride}, {}}, kLaneTile, scratch);
   const AttentionOutputs<T> nothing;
-  Prefetch ahead;
+  Prefetch prefetch;
   const auto [first, last] = call.attention.mask.query_range(sequence, head, begin, end - begin);
   for (index query = first / kLaneTile * kLaneTile; query < last; query += kLaneTile) {
     const index queries = std::min(kLaneTile, sequence.queries - query);
-    SumTile(ForwardTile<T>{call, nothing, sequence, keys, ahead, head, query, queries}, row_sums,
+    SumTile(ForwardTile<T>{call, nothing, sequence, keys, prefetch, head, query, queries}, row_sums,
             sums);
   }
 }
@@ -200,12 +200,6 @@ std::vector<ColumnChunk> column_chunks(const std::vector<Sequence>& sequences, i
 }  // namespace
 
 template <class T>
-bool sees_columns(const Observe<T>& observe) {
-  const auto& parts = observe.parts();
-  return std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p->sees_columns(); });
-}
-
-template <class T>
 double row_sums_bytes(const Attention<T>& attention, const AttentionInputs<T>& in) {
   const auto rows = static_cast<double>(in.q.batch * in.q.heads * in.q.length);
   return sees_columns(attention.observe) ? 2 * rows * sizeof(T) : 0;
@@ -242,7 +236,6 @@ void observe_columns(const Context& ctx, const KernelCall<T>& call,
 }
 
 #define FOVEA_INSTANTIATE(T)                                                      \
-  template bool sees_columns(const Observe<T>&);                                  \
   template double row_sums_bytes(const Attention<T>&, const AttentionInputs<T>&); \
   template RowSums<T> allocate_row_sums(const AttentionInputs<T>&, Scratch&);     \
   template Observe<T> keep_row_sums(const RowSums<T>&);                           \

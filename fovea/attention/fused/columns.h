@@ -16,9 +16,6 @@ struct RowSums {
   RowView<T> maximum, total;  ///< [B, H, T]
 };
 
-template <class T>
-bool sees_columns(const Observe<T>& observe);
-
 /// Bytes that the call stores between the passes; 0 if there is no second one.
 template <class T>
 double row_sums_bytes(const Attention<T>& attention, const AttentionInputs<T>& in);

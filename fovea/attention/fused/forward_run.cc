@@ -16,6 +16,18 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
+// Prefetches what a run of tiles reads first.
+template <class T>
+void PrefetchRun(const KernelCall<T>& call, const QueryRun& run, Prefetch& prefetch) {
+  const View<const T>& q = call.in.q;
+  const HeadKeys<T> keys = KeysOfRun(call, run);
+  const index first = run.sequence.query_row + run.query_begin;
+  prefetch.add(keys.k);
+  prefetch.add(Rows<const T>(q.row(run.sequence.batch, first, run.head),
+                             run.query_end - run.query_begin, q.width, q.length_stride));
+  prefetch.add(keys.v);
+}
+
 // A tile with its observers.
 template <class T>
 class ObservedForward {
@@ -35,14 +47,14 @@ class ObservedForward {
     const index key = std::max(keys_.begin, block);
     const index keys = std::min(keys_.end, block + kRowBlock) - key;
     if (keys <= 0) return;
-    ExpectBias(key + keys);
-    if (!tile_.started) ExpectBias(key);
+    PrefetchBias(key + keys);
+    if (!tile_.started) PrefetchBias(key);
     if (!tile_.Scores(key, keys)) return;
     RowState<T>& state = tile_.state;
     const Normaliser normaliser = tile_.call.normaliser();
-    state.RaiseMaximum(normaliser);
+    state.UpdateMax(normaliser);
     observers_.keep(tile_.s, keys);
-    state.Weigh(normaliser, tile_.s, keys);
+    state.ExpAndSum(normaliser, tile_.s, keys);
     observers_.see(tile_.s, key, keys, state.alpha);
     if (tile_.call.dropout.active()) tile_.DropWeights(key, keys);
     tile_.AddValues(key, keys);
@@ -55,11 +67,11 @@ class ObservedForward {
 
  private:
   // Asks for the bias values of the block of keys that begins with `key`.
-  void ExpectBias(index key) {
+  void PrefetchBias(index key) {
     const TileSite site = tile_.site(key, std::min(kRowBlock, keys_.end - key));
     if (site.keys <= 0) return;
     for (const auto& part : tile_.call.attention.bias.parts()) {
-      part->expect_apply(site, tile_.ahead);
+      part->prefetch_apply(site, tile_.prefetch);
     }
   }
 
@@ -76,7 +88,7 @@ class TilesTogether {
   TilesTogether(const ForwardTile<T>& tile, index end) : first_(tile) {
     first_.queries = std::min(kLaneTile, end - tile.query);
     first_.AllocateShared(scratch_);
-    if (end - tile.query <= kLaneTile) first_.ahead.add(first_.o_rows());
+    if (end - tile.query <= kLaneTile) first_.prefetch.add(first_.o_rows());
     for (index query = tile.query; query < end; query += kLaneTile) {
       ForwardTile<T> own = first_;
       own.query = query;
@@ -89,7 +101,7 @@ class TilesTogether {
 
   void Run() {
     for (index block = keys_.begin / kRowBlock * kRowBlock; block < keys_.end; block += kRowBlock) {
-      if (count_ > 1) Expect(block + kRowBlock);
+      if (count_ > 1) PrefetchBlock(block + kRowBlock);
       for (index n = 0; n < count_; ++n) tiles_[n]->AddBlock(block);
     }
     for (index n = 0; n < count_; ++n) tiles_[n]->Finish();
@@ -98,12 +110,12 @@ class TilesTogether {
  private:
   // Asks for the keys and values of the next block. The hardware prefetcher finds rows of one head
   // only if they are side by side, so the first tile would wait long for them.
-  void Expect(index block) {
-    const auto& [first, k, v] = first_.near_keys.head();
+  void PrefetchBlock(index block) {
+    const auto& [first, k, v] = first_.kv.head();
     const index end = std::min(block + kRowBlock, keys_.end);
     if (block >= end) return;
     for (const Rows<const T>& all : {k, v}) {
-      first_.ahead.add(all.slice(block - first, end - first));
+      first_.prefetch.add(all.slice(block - first, end - first));
     }
   }
 
@@ -117,21 +129,18 @@ class TilesTogether {
 template <class T>
 void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const QueryRun& run,
               const QueryRun* next) {
-  Prefetch ahead;
+  Prefetch prefetch;
   Scratch scratch;
-  NearKeys<T> keys(KeysOfRun(call, run), std::min(kLaneTile, run.query_end - run.query_begin),
+  KvBlocks<T> keys(KeysOfRun(call, run), std::min(kLaneTile, run.query_end - run.query_begin),
                    scratch);
-  const index observed = observer_values(*call.observe, run.sequence, kLaneTile);
-  const index tiles = (run.query_end - run.query_begin + kLaneTile - 1) / kLaneTile;
   const index together =
-      std::min(tiles, query_tiles_together<T>(call.in.q.width, call.in.v.width, keys.head().k.rows,
-                                              observed, kPanelLanes<T>));
+      schedule_of(call, run, keys.head().k.rows, {kLanes<T>, kPanelLanes<T>}).together;
   const index step = kLaneTile * together;
   // Tiles that run together prefetch their own next block.
-  if (next != nullptr && together == 1) ExpectRun(call, *next, ahead);
+  if (next != nullptr && together == 1) PrefetchRun(call, *next, prefetch);
   for (index end = run.query_end; end > run.query_begin;) {
     const index query = run.query_begin + (end - 1 - run.query_begin) / step * step;
-    TilesTogether<T>({call, out, run.sequence, keys, ahead, run.head, query, 0}, end).Run();
+    TilesTogether<T>({call, out, run.sequence, keys, prefetch, run.head, query, 0}, end).Run();
     end = query;
   }
 }

@@ -17,14 +17,17 @@
 #define FOVEA_ATTENTION_FUSED_FORWARD_TILE_INL_H_
 #endif
 
+#include "fovea/attention/dropout-inl.h"
 #include "fovea/attention/fused/kv_block-inl.h"
 #include "fovea/attention/fused/online_softmax-inl.h"
-#include "fovea/attention/fused/tile-inl.h"
+#include "fovea/simd/bits-inl.h"
+#include "fovea/simd/non_finite-inl.h"
 #include "fovea/simd/product-inl.h"
+#include "fovea/simd/transpose-inl.h"
 
 // Queries in lanes. A tile of 64 queries is transposed once, qt[D][64]; a block of 128 keys is then
 //
-//   s[key][64] = K row (broadcast) x qt          K is read row by row (NearKeys)
+//   s[key][64] = K row (broadcast) x qt          K is read row by row (KvBlocks)
 //   m, l       running maximum and sum           vertical: one lane a query, no horizontal step
 //   p[key][64] = exp2((s - m) log2 e)             in place; not s log2 e - m log2 e, whose two
 //                                                large terms would be rounded before they cancel
@@ -45,8 +48,8 @@ struct ForwardTile {
   const KernelCall<T>& call;
   const AttentionOutputs<T>& out;
   const Sequence& sequence;
-  NearKeys<T>& near_keys;
-  Prefetch& ahead;
+  KvBlocks<T>& kv;
+  Prefetch& prefetch;
   index head;
   index query;       // first query of the tile
   index queries;     // 1 .. kLaneTile
@@ -57,7 +60,7 @@ struct ForwardTile {
   T* o = nullptr;   // [Dv][stride]
   RowState<T> state = {};
   TileKind kind = TileKind::kAll;  // of the block in s
-  TileParts parts{0, 0};           // the parts of that block that the mask can keep
+  TileCover parts{0, 0};           // the parts of that block that the mask can keep
   bool started = false;            // whether o holds a block
 
   index D() const { return call.in.q.width; }
@@ -74,7 +77,7 @@ struct ForwardTile {
   // may give a wider range for a tile than for the run.
   Span key_span() const {
     const auto [first, last] = call.attention.mask.key_range(sequence, head, query, queries);
-    return {std::max(first, near_keys.head().first), std::min(last, near_keys.end())};
+    return {std::max(first, kv.head().first), std::min(last, kv.end())};
   }
   TileSite site(index key, index keys) const { return {sequence, head, query, queries, key, keys}; }
 
@@ -85,25 +88,25 @@ struct ForwardTile {
   bool Scores(index key, index keys);
   void DropWeights(index key, index keys);
   void AddValues(index key, index keys);
-  void AddPoisoned(const T* value, index key, index j);
+  void AddLeftOut(const T* value, index key, index j);
   void Finish();
   void WriteLse();
 };
 
 template <class T>
 void ForwardTile<T>::AllocateShared(Scratch& scratch) {
-  s = scratch.allocate<T>(ForwardRoom(D(), Dv(), RoundUpToLanes<T>(queries)).s);
+  s = scratch.allocate<T>(ForwardSizes(D(), Dv(), RoundUpToLanes<T>(queries)).s);
 }
 
 template <class T>
 void ForwardTile<T>::Allocate(Scratch& scratch) {
   stride = RoundUpToLanes<T>(queries);
-  const ForwardRoom room(D(), Dv(), stride);
-  qt = scratch.allocate<T>(room.qt);
-  o = scratch.allocate<T>(room.o);
+  const ForwardSizes sizes(D(), Dv(), stride);
+  qt = scratch.allocate<T>(sizes.qt);
+  o = scratch.allocate<T>(sizes.o);
   state.stride = stride;
   for (T** lane : {&state.largest, &state.m, &state.l, &state.alpha}) {
-    *lane = scratch.allocate<T>(room.lane);
+    *lane = scratch.allocate<T>(sizes.lane);
   }
   state.Start(call.normaliser());
   RowsToLanes<T>(query_rows(), queries, call.scale, qt, stride);
@@ -117,9 +120,9 @@ bool ForwardTile<T>::Scores(index key, index keys) {
   kind = call.attention.mask.classify(site(key, keys));
   if (kind == TileKind::kNone) return false;
   const bool masked = kind == TileKind::kSome;
-  parts = masked ? TileParts(call.attention.mask, site(key, keys), TileLanes::kQueries, stride)
-                 : TileParts(keys, stride);
-  const Rows<const T> k = near_keys.k(key, keys);
+  parts = masked ? TileCover(call.attention.mask, site(key, keys), TileLanes::kQueries, stride)
+                 : TileCover(keys, stride);
+  const Rows<const T> k = kv.k(key, keys);
   const TileOperands<T> product{.rows = keys,
                                 .depth = D(),
                                 .lanes = stride,
@@ -131,7 +134,7 @@ bool ForwardTile<T>::Scores(index key, index keys) {
                                 .c = s,
                                 .c_row = stride,
                                 .maximum = state.largest,
-                                .ahead = &ahead};
+                                .prefetch = &prefetch};
   std::fill_n(state.largest, stride, std::numeric_limits<T>::lowest());
   if (kind == TileKind::kAll && !call.has_bias()) {
     TileProduct<Into::kOverwrite, LaneMaximum::kTake>(product);
@@ -148,7 +151,7 @@ bool ForwardTile<T>::Scores(index key, index keys) {
   const ScoreTile<T> tile{s, stride, TileLanes::kQueries};
   transform_scores<T>(call.attention,
                       {site(key, keys), kind, {query_rows(), k, call.scale}, tile, nullptr, 0});
-  state.TakeMaximum(s, keys);
+  state.TakeBlockMax(s, keys);
   return true;
 }
 
@@ -166,26 +169,24 @@ void ForwardTile<T>::DropWeights(index key, index keys) {
   }
 }
 
-// o = o * alpha + V p. A masked score has weight 0, and 0 times NaN or infinity is NaN. So rows of
-// V with a NaN or an infinity are left out of the product and added apart, for kept scores only.
+// o = o * alpha + V p.
 template <class T>
 void ForwardTile<T>::AddValues(index key, index keys) {
-  const Rows<const T> v = near_keys.v(key, keys);
+  const Rows<const T> v = kv.v(key, keys);
   Scratch scratch;
-  const bool poisoned = kind == TileKind::kSome && AnyPoisoned(v);
-  const Rows<const T> values = poisoned ? WithoutPoison(v, scratch) : v;
+  const FiniteOperand<T> values(v, kind == TileKind::kSome, scratch);
   const TileOperands<T> product{.rows = Dv(),
                                 .depth = keys,
                                 .lanes = stride,
-                                .a = values.data,
+                                .a = values.finite().data,
                                 .a_row = 1,
-                                .a_depth = values.stride,
+                                .a_depth = values.finite().stride,
                                 .b = s,
                                 .b_depth = stride,
                                 .c = o,
                                 .c_row = stride,
                                 .per_lane = state.alpha,
-                                .ahead = &ahead};
+                                .prefetch = &prefetch};
   parts.for_each_lanes([&](Span lanes, Span rows) {
     const TileOperands<T> part = PartOf(product, {0, Dv(), rows.begin, rows.end - rows.begin,
                                                   lanes.begin, lanes.end - lanes.begin});
@@ -198,13 +199,11 @@ void ForwardTile<T>::AddValues(index key, index keys) {
   started = true;
   add_values<T>(call.attention.values, site(key, keys), {s, stride, TileLanes::kQueries},
                 {o, Dv(), queries, stride});
-  for (index j = 0; poisoned && j < keys; ++j) {
-    if (IsPoisoned(v[j], Dv())) AddPoisoned(v[j], key, j);
-  }
+  values.ForEachLeftOut([&](index j, const T* value) { AddLeftOut(value, key, j); });
 }
 
 template <class T>
-void ForwardTile<T>::AddPoisoned(const T* value, index key, index j) {
+void ForwardTile<T>::AddLeftOut(const T* value, index key, index j) {
   for (index r = 0; r < queries; ++r) {
     if (!call.attention.mask.keeps(site(key, 0).at(r, j))) continue;
     for (index c = 0; c < Dv(); ++c) o[c * stride + r] += s[j * stride + r] * value[c];
@@ -217,7 +216,7 @@ void ForwardTile<T>::Finish() {
   if (!started) std::fill_n(o, Dv() * stride, T{0});
   const auto keep_scale = static_cast<T>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
   for (index lane = 0; lane < stride; lane += kLanes<T>) {
-    const auto by = state.Share(call.row_norm(head), keep_scale, lane);
+    const auto by = state.FinalRescale(call.row_norm(head), keep_scale, lane);
     for (index c = 0; c < Dv(); ++c) {
       T* value = o + c * stride + lane;
       hn::Store(hn::Mul(hn::Load(d, value), by), d, value);

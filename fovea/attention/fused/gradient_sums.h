@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "fovea/attention/attention.h"
+#include "fovea/attention/fused/kernel_call.h"
 
 namespace fovea {
 

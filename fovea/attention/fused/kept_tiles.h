@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "fovea/attention/fused/kernel_call.h"
-#include "fovea/attention/mask/mask.h"
 
 namespace fovea {
 

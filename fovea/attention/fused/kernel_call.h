@@ -2,18 +2,9 @@
 // Constants and types of the fused kernels and of the functions that start them.
 #pragma once
 
-#include "fovea/attention/attention.h"
-#include "fovea/attention/sequences.h"
+#include "fovea/attention/lowered_call.h"
 
 namespace fovea {
-
-/// Queries in the lanes of a forward tile; keys in those of a backward one.
-inline constexpr index kLaneTile = 64;
-/// Rows of a tile: keys of the forward, queries of the backward. 48 to 192 are alike on long
-/// sequences; at 128 tokens one block is 4 % (forward) and 2 % (backward) faster than 96 and 32.
-/// Blocks start at multiples of it from the start of the sequence, whatever the mask: what a row
-/// adds, and in which order, depends on its sequence alone.
-inline constexpr index kRowBlock = 128;
 
 /// The alternatives of Norm, for the kernels.
 enum class Normaliser { kSoftmax, kSigmoid, kNone };

@@ -2,7 +2,7 @@
 // The keys and values that forward tiles read, for one instruction set.
 #include <algorithm>
 
-#include "fovea/attention/fused/kernel_call.h"
+#include "fovea/attention/fused/query_tiles.h"
 #include "fovea/attention/fused/tile_cover.h"
 #include "fovea/base/memory.h"
 
@@ -13,12 +13,33 @@
 #define FOVEA_ATTENTION_FUSED_KV_BLOCK_INL_H_
 #endif
 
-#include "fovea/attention/fused/tile-inl.h"
 #include "fovea/simd/product-inl.h"
+#include "fovea/simd/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
+
+/// Keys and values of one head, from key `first` on.
+template <class T>
+struct HeadKeys {
+  index first;
+  Rows<const T> k, v;
+};
+
+/// The keys and values that the mask can keep for some query of the run.
+template <class T>
+HeadKeys<T> KeysOfRun(const KernelCall<T>& call, const QueryRun& run) {
+  const Sequence& sequence = run.sequence;
+  const std::pair<index, index> range = key_range(call.attention.mask, run);
+  const index group = group_of(run.head, call.in.q.heads, call.in.k.heads);
+  const auto rows = [&](const View<const T>& view) {
+    return Rows<const T>(view.row(sequence.batch, sequence.key_row + range.first, group),
+                         std::max<index>(0, range.second - range.first), view.width,
+                         view.length_stride);
+  };
+  return {range.first, rows(call.in.k), rows(call.in.v)};
+}
 
 /// Keys and values of a head, block by block, in a form that stays in L1. A product reads all rows
 /// of a block once for each panel of its lanes. The distance between rows of one head is the width
@@ -27,10 +48,10 @@ namespace HWY_NAMESPACE {
 /// Measured with floats and whole tiles: AVX2 takes .80 to .90 of the time for the two products of
 /// a block of 8 heads; AVX-512, whose tile is one panel, gains nothing.
 template <class T>
-class NearKeys {
+class KvBlocks {
  public:
   /// `queries`: the number of queries of the largest tile.
-  NearKeys(const HeadKeys<T>& head, index queries, Scratch& scratch)
+  KvBlocks(const HeadKeys<T>& head, index queries, Scratch& scratch)
       : head_(head), copies_(queries > kPanelLanes<T>) {
     if (!copies_) return;
     k_.rows = {scratch.allocate<T>(kRowBlock * head.k.columns), kRowBlock, head.k.columns};
@@ -40,8 +61,8 @@ class NearKeys {
   const HeadKeys<T>& head() const { return head_; }
   index end() const { return head_.first + head_.k.rows; }
   /// The rows of keys [key, key + keys), at most kRowBlock; valid until the next call.
-  Rows<const T> k(index key, index keys) { return Near(head_.k, key, keys, k_); }
-  Rows<const T> v(index key, index keys) { return Near(head_.v, key, keys, v_); }
+  Rows<const T> k(index key, index keys) { return Block(head_.k, key, keys, k_); }
+  Rows<const T> v(index key, index keys) { return Block(head_.v, key, keys, v_); }
 
  private:
   struct Copy {
@@ -49,7 +70,7 @@ class NearKeys {
     Span keys;  // the keys that it holds
   };
 
-  Rows<const T> Near(const Rows<const T>& all, index key, index keys, Copy& copy) {
+  Rows<const T> Block(const Rows<const T>& all, index key, index keys, Copy& copy) {
     const Rows<const T> rows = all.slice(key - head_.first, key - head_.first + keys);
     if (!copies_ || rows.contiguous()) return rows;
     if (key < copy.keys.begin || copy.keys.end < key + keys) {

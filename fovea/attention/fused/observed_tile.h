@@ -2,7 +2,7 @@
 // The observers of one query tile of the forward, and their state until it is complete.
 #pragma once
 
-#include "fovea/attention/attention.h"
+#include "fovea/attention/fused/kernel_call.h"
 #include "fovea/base/memory.h"
 
 namespace fovea {

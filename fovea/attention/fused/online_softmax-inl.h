@@ -10,7 +10,7 @@
 #define FOVEA_ATTENTION_FUSED_ONLINE_SOFTMAX_INL_H_
 #endif
 
-#include "fovea/attention/fused/tile-inl.h"
+#include "fovea/simd/math-inl.h"
 #include "fovea/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,18 +29,18 @@ struct RowState {
   T* alpha = nullptr;    ///< rescale factor exp(old m - new m); without softmax 1
 
   void Start(Normaliser normaliser);
-  void TakeMaximum(const T* s, index keys);
-  void RaiseMaximum(Normaliser normaliser);
+  void TakeBlockMax(const T* s, index keys);
+  void UpdateMax(Normaliser normaliser);
   /// s becomes p; for softmax exp(s - m), and its sum joins l.
-  void Weigh(Normaliser normaliser, T* s, index keys);
+  void ExpAndSum(Normaliser normaliser, T* s, index keys);
   /// The final factor of p: by / (l + the sink's part); 0 for a row that keeps no key.
-  Vector<T> Share(const RowNorm<T>& norm, T by, index lane) const;
+  Vector<T> FinalRescale(const RowNorm<T>& norm, T by, index lane) const;
 
  private:
   template <int kVectors>
-  void WeighPanel(T* s, index lane, index keys);
+  void ExpAndSumPanel(T* s, index lane, index keys);
   template <class F>
-  void WeighEach(T* s, index keys, F&& weight);
+  void WeighEachAlone(T* s, index keys, F&& weight);
 };
 
 // The first maximum is the lowest finite number: no score is lower, and the difference of two
@@ -53,7 +53,7 @@ void RowState<T>::Start(Normaliser normaliser) {
 }
 
 template <class T>
-void RowState<T>::TakeMaximum(const T* s, index keys) {
+void RowState<T>::TakeBlockMax(const T* s, index keys) {
   constexpr Tag<T> d;
   for (index lane = 0; lane < stride; lane += kLanes<T>) {
     auto most = hn::Load(d, largest + lane);
@@ -64,7 +64,7 @@ void RowState<T>::TakeMaximum(const T* s, index keys) {
 
 // Computes the new row max of each lane, and the factor that rescales earlier sums.
 template <class T>
-void RowState<T>::RaiseMaximum(Normaliser normaliser) {
+void RowState<T>::UpdateMax(Normaliser normaliser) {
   constexpr Tag<T> d;
   const auto by = hn::Set(d, kLog2E<T>);
   for (index lane = 0; lane < stride; lane += kLanes<T>) {
@@ -79,20 +79,20 @@ void RowState<T>::RaiseMaximum(Normaliser normaliser) {
 }
 
 template <class T>
-void RowState<T>::Weigh(Normaliser normaliser, T* s, index keys) {
+void RowState<T>::ExpAndSum(Normaliser normaliser, T* s, index keys) {
   constexpr Tag<T> d;
   if (normaliser == Normaliser::kSigmoid) {
-    return WeighEach(s, keys, [&](auto x) { return Sigmoid(d, x).s; });
+    return WeighEachAlone(s, keys, [&](auto x) { return Sigmoid(d, x).s; });
   }
-  if (normaliser == Normaliser::kNone) return WeighEach(s, keys, [](auto x) { return x; });
+  if (normaliser == Normaliser::kNone) return WeighEachAlone(s, keys, [](auto x) { return x; });
   index lane = 0;
-  for (; lane + 4 * kLanes<T> <= stride; lane += 4 * kLanes<T>) WeighPanel<4>(s, lane, keys);
-  for (; lane < stride; lane += kLanes<T>) WeighPanel<1>(s, lane, keys);
+  for (; lane + 4 * kLanes<T> <= stride; lane += 4 * kLanes<T>) ExpAndSumPanel<4>(s, lane, keys);
+  for (; lane < stride; lane += kLanes<T>) ExpAndSumPanel<1>(s, lane, keys);
 }
 
 template <class T>
 template <int kVectors>
-void RowState<T>::WeighPanel(T* s, index lane, index keys) {
+void RowState<T>::ExpAndSumPanel(T* s, index lane, index keys) {
   constexpr Tag<T> d;
   constexpr index kN = kLanes<T>;
   const auto by = hn::Set(d, kLog2E<T>);
@@ -120,7 +120,7 @@ void RowState<T>::WeighPanel(T* s, index lane, index keys) {
 // for a score that is not finite.
 template <class T>
 template <class F>
-void RowState<T>::WeighEach(T* s, index keys, F&& weight) {
+void RowState<T>::WeighEachAlone(T* s, index keys, F&& weight) {
   constexpr Tag<T> d;
   const auto masked = hn::Set(d, -std::numeric_limits<T>::infinity());
   for (index lane = 0; lane < stride; lane += kLanes<T>) {
@@ -137,7 +137,7 @@ void RowState<T>::WeighEach(T* s, index keys, F&& weight) {
 }
 
 template <class T>
-Vector<T> RowState<T>::Share(const RowNorm<T>& norm, T by, index lane) const {
+Vector<T> RowState<T>::FinalRescale(const RowNorm<T>& norm, T by, index lane) const {
   constexpr Tag<T> d;
   if (!norm.is_softmax()) return hn::Set(d, by);
   const auto above = hn::Sub(hn::Set(d, norm.sink), hn::Load(d, m + lane));

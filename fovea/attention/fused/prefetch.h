@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "fovea/attention/fused/backward.h"
+#include "fovea/attention/fused/backward_chunk.h"
 #include "fovea/attention/fused/query_tiles.h"
 #include "fovea/simd/prefetch.h"
 
@@ -43,7 +43,7 @@ class LowestError {
 /// as neighbours are close in memory, and takes items of other ranges when its own is done. If
 /// items throw, the exception of the lowest such item is thrown here: all items below it are done.
 template <class F>
-void for_each_ahead(const Context& ctx, index items, F&& f) {
+void for_each_with_next(const Context& ctx, index items, F&& f) {
   const index ranges = std::min<index>(items, ctx.threads());
   const auto begin_of = [&](index range) { return items * range / ranges; };
   struct alignas(64) Taken {  // a cache line each
@@ -82,33 +82,35 @@ void for_each_ahead(const Context& ctx, index items, F&& f) {
 /// What a chunk of the backward touches first. The queries of a unit are read before its first
 /// chunk, and dq is cleared, if it is summed up in place.
 template <class T>
-void expect_inputs(const BackwardCall<T>& call, const BackwardChunk<T>& chunk, Prefetch& ahead) {
+void prefetch_inputs(const BackwardCall<T>& call, const BackwardChunk<T>& chunk,
+                     Prefetch& prefetch) {
   const Sequence& sequence = chunk.sequence;
   for (const View<const T>& view : {call.in.k, call.in.v}) {
-    ahead.add(
+    prefetch.add(
         Rows<const T>(view.row(sequence.batch, sequence.key_row + chunk.key_begin, chunk.group),
                       chunk.key_end - chunk.key_begin, view.width, view.length_stride));
   }
   if (chunk.key_begin > 0) return;
   for (const View<const T>& view : {call.saved.o, call.saved.d_o, call.in.q}) {
-    ahead.add(Rows<const T>(view.row(sequence.batch, sequence.query_row, chunk.first_head),
-                            sequence.queries, view.width, view.length_stride));
+    prefetch.add(Rows<const T>(view.row(sequence.batch, sequence.query_row, chunk.first_head),
+                               sequence.queries, view.width, view.length_stride));
   }
   if (const View<T>& dq = call.gradients.dq; !dq.empty() && chunk.key_end == sequence.keys) {
-    ahead.add(Rows<T>(dq.row(sequence.batch, sequence.query_row, chunk.first_head),
-                      sequence.queries, dq.width, dq.length_stride));
+    prefetch.add(Rows<T>(dq.row(sequence.batch, sequence.query_row, chunk.first_head),
+                         sequence.queries, dq.width, dq.length_stride));
   }
 }
 
 /// What it writes.
 template <class T>
-void expect_gradients(const BackwardCall<T>& call, const BackwardChunk<T>& chunk, Prefetch& ahead) {
+void prefetch_gradients(const BackwardCall<T>& call, const BackwardChunk<T>& chunk,
+                        Prefetch& prefetch) {
   const auto& [dq, dk, dv] = call.gradients;
   const Sequence& sequence = chunk.sequence;
   for (const View<T>& view : {dk, dv}) {
     if (view.empty()) continue;
-    ahead.add(Rows<T>(view.row(sequence.batch, sequence.key_row + chunk.key_begin, chunk.group),
-                      chunk.key_end - chunk.key_begin, view.width, view.length_stride));
+    prefetch.add(Rows<T>(view.row(sequence.batch, sequence.key_row + chunk.key_begin, chunk.group),
+                         chunk.key_end - chunk.key_begin, view.width, view.length_stride));
   }
 }
 

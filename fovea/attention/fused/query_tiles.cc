@@ -2,15 +2,8 @@
 #include "fovea/attention/fused/query_tiles.h"
 
 #include <algorithm>
-#include <limits>
 
-#include "fovea/attention/checks.h"
-#include "fovea/attention/fused/columns.h"
-#include "fovea/attention/fused/prefetch.h"
-#include "fovea/attention/linear/linear.h"
-#include "fovea/attention/overlap.h"
-#include "fovea/attention/score/made_rows.h"
-#include "fovea/attention/score/pair_score.h"
+#include "fovea/attention/fused/observed_tile.h"
 
 namespace fovea {
 
@@ -21,43 +14,6 @@ constexpr double kGroupFlops = 1e6;
 // Tiles of one item reuse the keys in the cache. Items are made larger as long as each thread still
 // has this many of them.
 constexpr index kItemsOfThread = 8;
-
-enum class RowsOf { kQueries, kKeys };
-
-// Calls f(batch, row) for every row below `length` that no sequence covers. Sequences are in
-// ascending order.
-template <class F>
-void for_each_gap(const std::vector<Sequence>& sequences, RowsOf which, index batch, index length,
-                  F&& f) {
-  auto next = sequences.begin();
-  for (index b = 0; b < batch; ++b) {
-    index row = 0;
-    for (; next != sequences.end() && next->batch == b; ++next) {
-      const bool of_queries = which == RowsOf::kQueries;
-      for (const index begin = of_queries ? next->query_row : next->key_row; row < begin; ++row) {
-        f(b, row);
-      }
-      row += of_queries ? next->queries : next->keys;
-    }
-    for (; row < length; ++row) f(b, row);
-  }
-}
-
-template <class T>
-void clear_rows(const std::vector<Sequence>& sequences, RowsOf which, const View<T>& view) {
-  if (view.empty()) return;
-  for_each_gap(sequences, which, view.batch, view.length, [&](index b, index row) {
-    for (index h = 0; h < view.heads; ++h) std::fill_n(view.row(b, row, h), view.width, T{0});
-  });
-}
-
-template <class T>
-void clear_rows(const std::vector<Sequence>& sequences, const RowView<T>& view, T value) {
-  if (view.empty()) return;
-  for_each_gap(sequences, RowsOf::kQueries, view.batch, view.length, [&](index b, index row) {
-    for (index h = 0; h < view.heads; ++h) view.at(b, h, row) = value;
-  });
-}
 
 }  // namespace
 
@@ -91,6 +47,22 @@ QueryRun QueryTiles::run_at(index n, index end) const {
 }
 
 template <class T>
+RunSchedule schedule_of(const KernelCall<T>& call, const QueryRun& run, index keys,
+                        const LaneCounts& lanes) {
+  const index D = call.in.q.width, Dv = call.in.v.width;
+  const index queries = run.query_end - run.query_begin;
+  const index tiles = (queries + kLaneTile - 1) / kLaneTile;
+  const index stride =
+      (std::min(queries, kLaneTile) + lanes.vector - 1) / lanes.vector * lanes.vector;
+  const auto observed = [&](index rows) {
+    return observer_values(*call.observe, run.sequence, rows);
+  };
+  const index most = query_tiles_together<T>(D, Dv, keys, observed(kLaneTile), lanes.panel);
+  return {std::min(tiles, most), ForwardSizes(D, Dv, stride), observed(stride),
+          stride > lanes.panel};
+}
+
+template <class T>
 double tile_flops(const std::vector<Sequence>& sequences, const AttentionInputs<T>& in) {
   double scores = 0;
   for (const Sequence& sequence : sequences) {
@@ -113,72 +85,13 @@ double unit_flops(const std::vector<Sequence>& sequences, const AttentionInputs<
   return scores * heads * static_cast<double>(6 * q.width + 4 * v.width);
 }
 
-template <class T>
-void clear_uncovered(const std::vector<Sequence>& sequences, const AttentionOutputs<T>& out) {
-  clear_rows(sequences, RowsOf::kQueries, out.o);
-  clear_rows(sequences, out.lse, -std::numeric_limits<T>::infinity());
-  clear_rows(sequences, out.lse_low, T{0});
-}
-
-template <class T>
-void clear_uncovered(const std::vector<Sequence>& sequences,
-                     const AttentionGradients<T>& gradients) {
-  clear_rows(sequences, RowsOf::kQueries, gradients.dq);
-  clear_rows(sequences, RowsOf::kKeys, gradients.dk);
-  clear_rows(sequences, RowsOf::kKeys, gradients.dv);
-}
-
-template <class T>
-void attention_forward(const Context& ctx, const Attention<T>& attention,
-                       const AttentionInputs<T>& in, const AttentionOutputs<T>& out) {
-  check_attention(attention, in);
-  check_outputs(attention, in, out);
-  check_overlap(attention, in, out);
-  if (has_pair_score(attention)) {
-    return attention_forward(ctx, with_pair_score(attention, in.q.width), in, out);
-  }
-  if (RowMap<T>::needed(attention)) {
-    const MappedCall<T> mapped(ctx, attention, in);
-    return attention_forward(ctx, mapped.attention(), mapped.in(), out);
-  }
-  if (is_linear(attention, out)) return linear_forward(ctx, attention, in, out);
-  const ForwardKernel<T> run_tiles = forward_kernel<T>();
-  const std::vector<Sequence> sequences = make_sequences(attention, in);
-  Scratch scratch;
-  RowSums<T> sums;
-  Observe<T> observers = attention.observe;
-  if (!out.weights.empty()) {
-    observers = observers + observe::SelectedRows<T>(0, in.q.length, out.weights);
-  }
-  const bool columns = sees_columns(observers);
-  if (columns) {
-    sums = allocate_row_sums(in, scratch);
-    observers = observers + keep_row_sums(sums);
-  }
-  KernelCall<T> call(attention, in);
-  call.observe = &observers;
-  clear_uncovered(sequences, out);
-  for (const auto& observer : observers.parts()) observer->clear();
-  const QueryTiles tiles(sequences, in.q.heads, tile_flops(sequences, in), ctx.threads());
-  for_each_ahead(ctx, tiles.items(), [&](index item, index then) {
-    tiles.for_each_run(item, then, [&](const QueryRun& run, const QueryRun* next) {
-      run_tiles(call, out, run, next);
-    });
-  });
-  if (columns) observe_columns(ctx, call, sequences, sums);
-}
-
-template void attention_forward(const Context&, const Attention<float>&,
-                                const AttentionInputs<float>&, const AttentionOutputs<float>&);
-template void attention_forward(const Context&, const Attention<double>&,
-                                const AttentionInputs<double>&, const AttentionOutputs<double>&);
+template RunSchedule schedule_of(const KernelCall<float>&, const QueryRun&, index,
+                                 const LaneCounts&);
+template RunSchedule schedule_of(const KernelCall<double>&, const QueryRun&, index,
+                                 const LaneCounts&);
 template double tile_flops(const std::vector<Sequence>&, const AttentionInputs<float>&);
 template double tile_flops(const std::vector<Sequence>&, const AttentionInputs<double>&);
 template double unit_flops(const std::vector<Sequence>&, const AttentionInputs<float>&);
 template double unit_flops(const std::vector<Sequence>&, const AttentionInputs<double>&);
-template void clear_uncovered(const std::vector<Sequence>&, const AttentionOutputs<float>&);
-template void clear_uncovered(const std::vector<Sequence>&, const AttentionOutputs<double>&);
-template void clear_uncovered(const std::vector<Sequence>&, const AttentionGradients<float>&);
-template void clear_uncovered(const std::vector<Sequence>&, const AttentionGradients<double>&);
 
 }  // namespace fovea

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "fovea/attention/attention.h"
 #include "fovea/attention/fused/kernel_call.h"
 #include "fovea/attention/fused/scratch_sizes.h"
 
@@ -76,6 +75,35 @@ inline std::pair<index, index> key_range(const Mask& mask, const QueryRun& run) 
   return mask.key_range(run.sequence, run.head, run.query_begin, run.query_end - run.query_begin);
 }
 
+/// Lanes of a vector of the current instruction set, and of the panels that its products read.
+struct LaneCounts {
+  index vector, panel;
+};
+template <class T>
+LaneCounts lane_counts();
+template <>
+LaneCounts lane_counts<float>();
+template <>
+LaneCounts lane_counts<double>();
+
+/// How the forward takes the tiles of one run, and the memory that they need.
+struct RunSchedule {
+  index together;      ///< tiles that use each block of keys in turn
+  ForwardSizes sizes;  ///< of the buffers of the largest
+  index observed;      ///< values of its observers
+  bool copies_blocks;  ///< of keys and values (kv_block-inl.h)
+
+  /// All values that are allocated.
+  index values() const {
+    return (copies_blocks ? sizes.kv_block : 0) + sizes.s + together * (sizes.own() + observed);
+  }
+};
+
+/// For a run that sees `keys` keys.
+template <class T>
+RunSchedule schedule_of(const KernelCall<T>& call, const QueryRun& run, index keys,
+                        const LaneCounts& lanes);
+
 /// Computes the tiles of one run. `next` is what the same thread does after it, or null.
 template <class T>
 using ForwardKernel = void (*)(const KernelCall<T>& call, const AttentionOutputs<T>& out,
@@ -88,17 +116,6 @@ ForwardKernel<float> forward_kernel();
 template <>
 ForwardKernel<double> forward_kernel();
 
-/// Lanes of a vector of the current instruction set, and of the panels that its products read.
-struct LaneCounts {
-  index vector, panel;
-};
-template <class T>
-LaneCounts lane_counts();
-template <>
-LaneCounts lane_counts<float>();
-template <>
-LaneCounts lane_counts<double>();
-
 /// Work of a whole query tile of the longest sequence, without regard to the mask.
 template <class T>
 double tile_flops(const std::vector<Sequence>& sequences, const AttentionInputs<T>& in);
@@ -106,14 +123,5 @@ double tile_flops(const std::vector<Sequence>& sequences, const AttentionInputs<
 /// Work of the backward of the longest sequence under one group of heads, likewise.
 template <class T>
 double unit_flops(const std::vector<Sequence>& sequences, const AttentionInputs<T>& in);
-
-/// Rows of o and lse that belong to no sequence: 0, -inf.
-template <class T>
-void clear_uncovered(const std::vector<Sequence>& sequences, const AttentionOutputs<T>& out);
-
-/// The same for rows of dq, dk and dv.
-template <class T>
-void clear_uncovered(const std::vector<Sequence>& sequences,
-                     const AttentionGradients<T>& gradients);
 
 }  // namespace fovea

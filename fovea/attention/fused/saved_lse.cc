@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "fovea/attention/fused/forward.h"
+
 namespace fovea {
 
 namespace {
@@ -29,31 +31,33 @@ void for_each_row(const RowView<const T>& rows, F&& f) {
 }  // namespace
 
 template <class T>
-SavedLse<T>::SavedLse(const Context& ctx, const Attention<T>& attention,
-                      const AttentionInputs<T>& in, const AttentionSaved<T>& saved)
+SavedLse<T>::SavedLse(const Context& ctx, const LoweredCall<T>& call,
+                      const AttentionSaved<T>& saved)
     : saved_(saved) {
   if (saved.lse.empty() || !saved.lse_low.empty()) return;
   bool any = false;
   for_each_row(saved.lse, [&](T lse) { any = any || is_rounded(lse); });
-  if (any) compute(ctx, attention, in);
+  if (any) compute(ctx, call);
 }
 
 template <class T>
-void SavedLse<T>::compute(const Context& ctx, const Attention<T>& attention,
-                          AttentionInputs<T> in) {
+void SavedLse<T>::compute(const Context& ctx, const LoweredCall<T>& call) {
+  AttentionInputs<T> in = call.in();
   const index B = in.q.batch, H = in.q.heads, T_ = in.q.length;
   const auto rows = static_cast<std::size_t>(B * H * T_);
   lse_.resize(rows);
   low_.resize(rows);
   std::vector<T> o(rows);
-  Attention<T> scores = attention;
+  Attention<T> scores = call.attention();
   scores.dropout = {};
   scores.values = {};
   scores.observe = {};
   in.v.width = 1;  // o is not wanted
   const auto lse = RowView<T>::contiguous(lse_.data(), B, H, T_);
   const auto low = RowView<T>::contiguous(low_.data(), B, H, T_);
-  attention_forward<T>(ctx, scores, in, {View<T>::contiguous(o.data(), B, T_, H, 1), lse, low});
+  const AttentionOutputs<T> out{View<T>::contiguous(o.data(), B, T_, H, 1), lse, low};
+  clear_uncovered(call.sequences(), out);
+  fused_forward(ctx, LoweredCall<T>(ctx, scores, in), out);
   // Other rows keep their lse, so that their bits do not depend on the rest of the call.
   std::size_t row = 0;
   for_each_row(saved_.lse, [&](T given) {

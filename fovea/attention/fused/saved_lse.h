@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "fovea/attention/attention.h"
+#include "fovea/attention/fused/kernel_call.h"
 
 namespace fovea {
 
@@ -16,15 +16,14 @@ template <class T>
 class SavedLse {
  public:
   /// Shapes have been checked.
-  SavedLse(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in,
-           const AttentionSaved<T>& saved);
+  SavedLse(const Context& ctx, const LoweredCall<T>& call, const AttentionSaved<T>& saved);
   SavedLse(const SavedLse&) = delete;
   SavedLse& operator=(const SavedLse&) = delete;
 
   const AttentionSaved<T>& saved() const { return saved_; }
 
  private:
-  void compute(const Context& ctx, const Attention<T>& attention, AttentionInputs<T> in);
+  void compute(const Context& ctx, const LoweredCall<T>& call);
 
   AttentionSaved<T> saved_;
   std::vector<T> lse_, low_;  // [B, H, T]; empty unless they are needed

@@ -3,7 +3,7 @@
 // use these functions.
 #pragma once
 
-#include "fovea/attention/attention.h"
+#include "fovea/attention/fused/kernel_call.h"
 
 namespace fovea {
 

@@ -23,13 +23,13 @@ inline index tiles_together(index bytes_read, index bytes_of_tile,
 }
 
 /// Values of each buffer of a forward tile whose rows have `stride` values.
-struct ForwardRoom {
-  index near;  ///< a copy of a block of keys and values, where NearKeys makes one
+struct ForwardSizes {
+  index kv_block;  ///< a copy of a block of keys and values, where KvBlocks makes one
   index qt, s, o;
   index lane;  ///< of largest, m, l and alpha each
 
-  ForwardRoom(index D, index Dv, index stride)
-      : near(kRowBlock * (D + Dv)),
+  ForwardSizes(index D, index Dv, index stride)
+      : kv_block(kRowBlock * (D + Dv)),
         qt(D * stride),
         s(kRowBlock * stride),
         o(Dv * stride),
@@ -38,14 +38,14 @@ struct ForwardRoom {
 };
 
 /// Query tiles of a run that sees `keys` keys, each with `observed` values of its observers. Where
-/// a tile is several panels of lanes, they share a copy of each block (NearKeys): with AVX2 and
+/// a tile is several panels of lanes, they share a copy of each block (KvBlocks): with AVX2 and
 /// 1024 tokens, eight take .88 of the time; with 128, whose rows are 64 KB, two take 1.03.
 template <class T>
 index query_tiles_together(index D, index Dv, index keys, index observed, index panel_lanes) {
   constexpr index kSize = sizeof(T);
-  const ForwardRoom room(D, Dv, kLaneTile);
+  const ForwardSizes sizes(D, Dv, kLaneTile);
   const index cache = panel_lanes < kLaneTile ? kSecondCacheBytes / 8 : kSecondCacheBytes;
-  return tiles_together(keys * (D + Dv) * kSize, (room.own() + observed) * kSize, cache);
+  return tiles_together(keys * (D + Dv) * kSize, (sizes.own() + observed) * kSize, cache);
 }
 
 /// The widths of a call, exact and rounded up to whole vectors.
@@ -54,12 +54,12 @@ struct BackwardWidths {
 };
 
 /// Values of each buffer of a backward tile of `keys` keys, whose rows have `stride` values.
-struct BackwardRoom {
+struct BackwardSizes {
   index kt, vt, k;
   index s;  ///< of s and dp each
   index inputs, dk, dv;
 
-  BackwardRoom(const BackwardWidths& widths, index keys, index stride, index kept_scores)
+  BackwardSizes(const BackwardWidths& widths, index keys, index stride, index kept_scores)
       : kt(widths.D * stride),
         vt(widths.Dv * stride),
         k(keys * widths.Dp),
@@ -76,8 +76,8 @@ template <class T>
 index key_tiles_together(const BackwardWidths& widths, index queries) {
   constexpr index kSize = sizeof(T);
   const index q_dq_d_o = 2 * widths.Dp + widths.Dvp;
-  const BackwardRoom room(widths, kLaneTile, kLaneTile, 0);
-  return tiles_together(queries * q_dq_d_o * kSize, room.own() * kSize);
+  const BackwardSizes sizes(widths, kLaneTile, kLaneTile, 0);
+  return tiles_together(queries * q_dq_d_o * kSize, sizes.own() * kSize);
 }
 
 /// Scratch of the thread that calls, and of each other that works for it.

@@ -10,7 +10,8 @@
 #define FOVEA_ATTENTION_FUSED_SOFTMAX_BACKWARD_INL_H_
 #endif
 
-#include "fovea/attention/fused/tile-inl.h"
+#include "fovea/simd/bits-inl.h"
+#include "fovea/simd/math-inl.h"
 #include "fovea/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,7 +20,7 @@ namespace HWY_NAMESPACE {
 
 /// Rows are queries, keys run along the lanes.
 template <class T>
-struct WeighedTile {
+struct WeightTile {
   index queries, stride;
   T* s;                       ///< [queries][stride] scores, then weights after dropout
   T* dp;                      ///< [queries][stride] gradients of those weights, then of scores
@@ -33,7 +34,7 @@ struct WeighedTile {
 /// -infinity because they are masked. A masked score gets weight 0 and gradient 0 by selection, so
 /// its value and its row may be NaN.
 template <Normaliser kNorm, bool kMasked, bool kDropout, class T, class LseOf>
-HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
+HWY_INLINE void NormBackwardRows(const WeightTile<T>& tile, LseOf&& lse_of) {
   constexpr Tag<T> d;
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
   const auto by = hn::Set(d, kLog2E<T>);
@@ -74,11 +75,11 @@ HWY_INLINE void WeighRows(const WeighedTile<T>& tile, LseOf&& lse_of) {
   }
 }
 
-/// After WeighRows, for softmax: sets the gradient of a score with weight 1 to 0, as it is if all
-/// other weights of the row are 0. With value parts, o and dp are rounded differently, so that dp -
-/// delta is not exactly 0. NaN and infinity become NaN.
+/// After NormBackwardRows, for softmax: sets the gradient of a score with weight 1 to 0, as it is
+/// if all other weights of the row are 0. With value parts, o and dp are rounded differently, so
+/// that dp - delta is not exactly 0. NaN and infinity become NaN.
 template <class T>
-void ClearWholeWeights(const WeighedTile<T>& tile) {
+void ClearWholeWeights(const WeightTile<T>& tile) {
   constexpr Tag<T> d;
   const auto whole = hn::Set(d, tile.keep_scale);
   for (index n = 0; n < tile.queries * tile.stride; n += kLanes<T>) {
@@ -90,21 +91,21 @@ void ClearWholeWeights(const WeighedTile<T>& tile) {
 }
 
 template <Normaliser kNorm, class T, class LseOf>
-void WeighAs(const WeighedTile<T>& tile, bool masked, LseOf&& lse_of) {
-  if (tile.kept != nullptr) return WeighRows<kNorm, true, true>(tile, lse_of);
-  if (masked) return WeighRows<kNorm, true, false>(tile, lse_of);
-  WeighRows<kNorm, false, false>(tile, lse_of);
+void NormBackwardAs(const WeightTile<T>& tile, bool masked, LseOf&& lse_of) {
+  if (tile.kept != nullptr) return NormBackwardRows<kNorm, true, true>(tile, lse_of);
+  if (masked) return NormBackwardRows<kNorm, true, false>(tile, lse_of);
+  NormBackwardRows<kNorm, false, false>(tile, lse_of);
 }
 
 template <class T, class LseOf>
-void Weigh(Normaliser normaliser, const WeighedTile<T>& tile, bool masked, LseOf&& lse_of) {
+void NormBackward(Normaliser normaliser, const WeightTile<T>& tile, bool masked, LseOf&& lse_of) {
   switch (normaliser) {
     case Normaliser::kSoftmax:
-      return WeighAs<Normaliser::kSoftmax>(tile, masked, lse_of);
+      return NormBackwardAs<Normaliser::kSoftmax>(tile, masked, lse_of);
     case Normaliser::kSigmoid:
-      return WeighAs<Normaliser::kSigmoid>(tile, masked, lse_of);
+      return NormBackwardAs<Normaliser::kSigmoid>(tile, masked, lse_of);
     case Normaliser::kNone:
-      return WeighAs<Normaliser::kNone>(tile, masked, lse_of);
+      return NormBackwardAs<Normaliser::kNone>(tile, masked, lse_of);
   }
 }
 

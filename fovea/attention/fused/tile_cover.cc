@@ -3,12 +3,12 @@
 
 namespace fovea {
 
-TileParts::TileParts(index rows, index lanes) : row_count_(rows), lane_count_(lanes) {
+TileCover::TileCover(index rows, index lanes) : row_count_(rows), lane_count_(lanes) {
   std::fill(std::begin(lanes_), std::end(lanes_), Span{0, lanes});
   std::fill(std::begin(rows_), std::end(rows_), Span{0, rows});
 }
 
-TileParts::TileParts(const Mask& mask, const TileSite& site, TileLanes lanes, index stride)
+TileCover::TileCover(const Mask& mask, const TileSite& site, TileLanes lanes, index stride)
     : row_count_(lanes == TileLanes::kQueries ? site.keys : site.queries), lane_count_(stride) {
   const bool of_queries = lanes == TileLanes::kQueries;
   const index origin = of_queries ? site.query : site.key;
@@ -25,7 +25,7 @@ TileParts::TileParts(const Mask& mask, const TileSite& site, TileLanes lanes, in
 }
 
 // For each step of lanes, the first and the last step of rows that the mask can keep.
-void TileParts::find_rows() {
+void TileCover::find_rows() {
   for (index lane = 0; lane < lane_count_; lane += kStep) {
     Span& rows = rows_[lane / kStep];
     for (index row = 0; row < row_count_; row += kStep) {

@@ -5,31 +5,18 @@
 #include <algorithm>
 
 #include "fovea/attention/fused/kernel_call.h"
-#include "fovea/attention/mask/mask.h"
 
 namespace fovea {
-
-/// [begin, end)
-struct Span {
-  index begin = 0;
-  index end = 0;
-
-  bool operator==(const Span&) const = default;
-};
-/// From the first of both to the last.
-inline Span hull(const Span& a, const Span& b) {
-  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
-}
 
 /// A tile in steps of 16 rows and 16 lanes, whole vectors of every instruction set. Under a causal
 /// mask a diagonal square of 64 x 64 becomes 10 of its 16 steps. Scores outside the parts are
 /// outside the mask's ranges, so apply() sets them to -infinity.
-class TileParts {
+class TileCover {
  public:
   /// The whole tile.
-  TileParts(index rows, index lanes);
+  TileCover(index rows, index lanes);
   /// The part of a tile inside the mask's ranges; rows have `stride` values.
-  TileParts(const Mask& mask, const TileSite& site, TileLanes lanes, index stride);
+  TileCover(const Mask& mask, const TileSite& site, TileLanes lanes, index stride);
 
   /// Calls f(rows, lanes) for each run of rows with the same lanes, ascending; none without lanes.
   template <class F>

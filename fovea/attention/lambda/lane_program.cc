@@ -13,10 +13,10 @@ std::array<int, 3> operands_of(const TapeStep& step) { return {step.a, step.b, s
 
 }  // namespace
 
-LaneProgram::LaneProgram(const LaneTape& tape, int result, std::span<const int> sums)
+LaneProgram::LaneProgram(const LaneTape& program, int result, std::span<const int> sums)
     : sums_(sums.size()), last_(result), result_step_(result) {
   for (const int n : sums) last_ = std::max(last_, n);
-  find_diagonals(tape);
+  find_diagonals(program);
   std::fill_n(last_reader_.begin(), last_ + 1, kNone);
   std::fill_n(sum_.begin(), last_ + 1, kNone);
   std::int16_t number = 0;
@@ -25,46 +25,46 @@ LaneProgram::LaneProgram(const LaneTape& tape, int result, std::span<const int> 
     sum_[at(n)] = number++;
   }
   last_reader_[at(result)] = kAlways;
-  find_readers(tape);
-  add_steps(tape);
+  find_readers(program);
+  add_steps(program);
   result_ = strip_[at(result)];
 }
 
-LaneProgram LaneProgram::of_diagonals(const LaneTape& tape, const LaneProgram& program) {
+LaneProgram LaneProgram::of_diagonals(const LaneTape& program, const LaneProgram& lane_program) {
   LaneProgram result;
-  result.diagonals_count_ = program.diagonals_count_;
-  result.last_ = program.last_;
+  result.diagonals_count_ = lane_program.diagonals_count_;
+  result.last_ = lane_program.last_;
   const auto count = static_cast<std::size_t>(result.last_) + 1;
   std::fill_n(result.on_diagonals_.begin(), count, false);
   std::fill_n(result.last_reader_.begin(), count, kNone);
   std::fill_n(result.sum_.begin(), count, kNone);
   for (std::size_t n = 0; n < result.diagonals_count_; ++n) {
-    result.diagonals_[n] = program.diagonals_[n];
+    result.diagonals_[n] = lane_program.diagonals_[n];
     result.last_reader_[at(result.diagonals_[n])] = kAlways;
   }
-  result.find_readers(tape);
-  result.add_steps(tape);
+  result.find_readers(program);
+  result.add_steps(program);
   return result;
 }
 
-void LaneProgram::find_diagonals(const LaneTape& tape) {
+void LaneProgram::find_diagonals(const LaneTape& program) {
   for (int n = 0; n <= last_; ++n) {
-    const TapeStep& step = tape.step(n);
+    const TapeStep& step = program.step(n);
     bool all = !step.known &&
                (step.op == TapeOp::kPlace ? step.of_i == -step.of_j : operands(step.op) > 0);
     for (int which = 0; which < operands(step.op); ++which) {
       const int read = operands_of(step)[at(which)];
-      all = all && (tape.step(read).known || on_diagonals_[at(read)]);
+      all = all && (program.step(read).known || on_diagonals_[at(read)]);
     }
     on_diagonals_[at(n)] = all;
   }
 }
 
-void LaneProgram::find_readers(const LaneTape& tape) {
+void LaneProgram::find_readers(const LaneTape& program) {
   std::fill_n(readers_.begin(), last_ + 1, std::int16_t{0});
   std::fill_n(factor_of_.begin(), last_ + 1, kNone);
   for (int n = last_; n >= 0; --n) {
-    const TapeStep& step = tape.step(n);
+    const TapeStep& step = program.step(n);
     if (last_reader_[at(n)] == kNone || step.known) continue;
     if (step.op == TapeOp::kDscore) dscore_step_ = n;
     reads_score_ = reads_score_ || step.op == TapeOp::kScore;
@@ -79,32 +79,32 @@ void LaneProgram::find_readers(const LaneTape& tape) {
 }
 
 // Merges a factor into the step that uses it: tanh(s / 30) becomes one step.
-void LaneProgram::join_factors(const LaneTape& tape) {
+void LaneProgram::join_factors(const LaneTape& program) {
   for (int n = 0; n <= last_; ++n) {
-    const TapeStep& step = tape.step(n);
+    const TapeStep& step = program.step(n);
     const bool takes_factor = step.op == TapeOp::kTanh || step.op == TapeOp::kExp;
     if (last_reader_[at(n)] == kNone || step.known || on_diagonals_[at(n)] || !takes_factor)
       continue;
-    const TapeStep& product = tape.step(step.a);
+    const TapeStep& product = program.step(step.a);
     const bool divides = product.op == TapeOp::kDiv;
     if ((product.op != TapeOp::kMul && !divides) || last_reader_[at(step.a)] != n ||
         readers_[at(step.a)] > 1) {
       continue;
     }
-    const bool a_known = tape.step(product.a).known;
-    if (a_known == tape.step(product.b).known || (divides && a_known)) continue;
-    const std::int16_t other = tape.step(product.a).known ? product.b : product.a;
+    const bool a_known = program.step(product.a).known;
+    if (a_known == program.step(product.b).known || (divides && a_known)) continue;
+    const std::int16_t other = program.step(product.a).known ? product.b : product.a;
     factor_of_[at(n)] = step.a;
     last_reader_[at(step.a)] = kNone;
     last_reader_[at(other)] = std::max(last_reader_[at(other)], static_cast<std::int16_t>(n));
   }
 }
 
-void LaneProgram::add_steps(const LaneTape& tape) {
-  join_factors(tape);
+void LaneProgram::add_steps(const LaneTape& program) {
+  join_factors(program);
   const auto add_all = [&](bool known) {
     for (int n = 0; n <= last_; ++n) {
-      if (last_reader_[at(n)] != kNone && tape.step(n).known == known) add(tape, n);
+      if (last_reader_[at(n)] != kNone && program.step(n).known == known) add(program, n);
     }
   };
   add_all(true);
@@ -112,8 +112,8 @@ void LaneProgram::add_steps(const LaneTape& tape) {
   add_all(false);
 }
 
-void LaneProgram::add(const LaneTape& tape, int n) {
-  const TapeStep& from = tape.step(n);
+void LaneProgram::add(const LaneTape& program, int n) {
+  const TapeStep& from = program.step(n);
   if (from.op == TapeOp::kScore || from.op == TapeOp::kDscore) {
     strip_[at(n)] = from.op == TapeOp::kScore ? kScores : kValues;
     if (sum_[at(n)] == kNone) return;
@@ -131,26 +131,26 @@ void LaneProgram::add(const LaneTape& tape, int n) {
     step.a = static_cast<std::int16_t>(diagonals_count_);
     diagonals_[diagonals_count_++] = static_cast<std::int16_t>(n);
   } else if (factor_of_[at(n)] != kNone) {
-    const TapeStep& product = tape.step(factor_of_[at(n)]);
-    const bool first = tape.step(product.a).known;
-    const double factor = tape.step(first ? product.a : product.b).value;
+    const TapeStep& product = program.step(factor_of_[at(n)]);
+    const bool first = program.step(product.a).known;
+    const double factor = program.step(first ? product.a : product.b).value;
     step.value = product.op == TapeOp::kDiv ? 1 / factor : factor;
-    step.a = operand(tape, n, first ? product.b : product.a);
+    step.a = operand(program, n, first ? product.b : product.a);
   } else {
     const int count = operands(step.op);
     if (!from.known) step.value = 1;
-    if (count > 0) step.a = operand(tape, n, from.a);
-    if (count > 1) step.b = operand(tape, n, from.b);
-    if (count > 2) step.c = operand(tape, n, from.c);
+    if (count > 0) step.a = operand(program, n, from.a);
+    if (count > 1) step.b = operand(program, n, from.b);
+    if (count > 2) step.c = operand(program, n, from.c);
   }
-  step.to = strip_[at(n)] = strip_for(tape, n);
+  step.to = strip_[at(n)] = strip_for(program, n);
   if (last_reader_[at(n)] == n) release(n);
 }
 
 // A step may overwrite a strip if it is the last step that reads it.
-std::int16_t LaneProgram::operand(const LaneTape& tape, int reader, int n) {
+std::int16_t LaneProgram::operand(const LaneTape& program, int reader, int n) {
   const bool is_last = last_reader_[at(n)] == reader && !released_[at(n)];
-  if (is_last && !tape.step(n).known) release(n);
+  if (is_last && !program.step(n).known) release(n);
   return strip_[at(n)];
 }
 
@@ -159,11 +159,11 @@ void LaneProgram::release(int n) {
   released_[at(n)] = true;
 }
 
-std::int16_t LaneProgram::strip_for(const LaneTape& tape, int n) {
-  const TapeOp op = tape.step(n).op;
+std::int16_t LaneProgram::strip_for(const LaneTape& program, int n) {
+  const TapeOp op = program.step(n).op;
   if (op == TapeOp::kScore || op == TapeOp::kDscore) return strip_[at(n)];
   if (op == TapeOp::kPull && last_reader_[at(n)] == n) return kNone;
-  if (n == result_step_ && !tape.step(n).known) {
+  if (n == result_step_ && !program.step(n).known) {
     // The strip kValues holds dscore until the last step that reads it.
     const bool is_free =
         dscore_step_ == kNone || released_[at(dscore_step_)] || last_reader_[at(dscore_step_)] <= n;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a tape as they run over a tile of scores: a strip of lanes at a time.
+// The steps of a program as they run over a tile of scores: a strip of lanes at a time.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@ namespace fovea {
 /// A step, and the strips that it reads and writes.
 struct LaneStep {
   TapeOp op;
-  bool on_diagonals;           ///< kPlace: it reads result `a` of the program for the diagonals
-  std::int16_t to;             ///< kNone: only the sum is wanted
-  std::int16_t a, b, c;        ///< strips
-  std::int16_t sum;            ///< the number of the sum to which its values are added, or kNone
-  double value;                ///< kConstant; kExp and kTanh: what `a` is multiplied by
+  bool on_diagonals;     ///< kPlace: it reads result `a` of the lane_program for the diagonals
+  std::int16_t to;       ///< kNone: only the sum is wanted
+  std::int16_t a, b, c;  ///< strips
+  std::int16_t sum;      ///< the number of the sum to which its values are added, or kNone
+  double value;          ///< kConstant; kExp and kTanh: what `a` is multiplied by
   index of_i, of_j, constant;  ///< kPlace
 };
 
 /// The steps that compute some results, in order. Steps that depend only on i - j have one value
-/// for each diagonal of a tile; a program of its own computes them once per tile. A strip is reused
-/// after its last reader, so that few strips are in use and stay in L1.
+/// for each diagonal of a tile; a lane_program of its own computes them once per tile. A strip is
+/// reused after its last reader, so that few strips are in use and stay in L1.
 class LaneProgram {
  public:
   static constexpr std::int16_t kNone = -1;
@@ -33,9 +33,9 @@ class LaneProgram {
 
   /// Computes the step `result` for each score, and the sums over the tile of the (distinct) steps
   /// `sums`.
-  LaneProgram(const LaneTape& tape, int result, std::span<const int> sums);
-  /// The values for the diagonals, of which `program` reads some.
-  static LaneProgram of_diagonals(const LaneTape& tape, const LaneProgram& program);
+  LaneProgram(const LaneTape& program, int result, std::span<const int> sums);
+  /// The values for the diagonals, of which `lane_program` reads some.
+  static LaneProgram of_diagonals(const LaneTape& program, const LaneProgram& lane_program);
 
   /// Constants: written once per tile.
   std::span<const LaneStep> constants() const { return {steps_.data(), constants_}; }
@@ -54,13 +54,13 @@ class LaneProgram {
   LaneProgram() = default;
   static constexpr std::size_t at(int n) { return static_cast<std::size_t>(n); }
 
-  void find_diagonals(const LaneTape& tape);
-  void find_readers(const LaneTape& tape);
-  void join_factors(const LaneTape& tape);
-  void add_steps(const LaneTape& tape);
-  void add(const LaneTape& tape, int n);
-  std::int16_t operand(const LaneTape& tape, int reader, int n);
-  std::int16_t strip_for(const LaneTape& tape, int n);
+  void find_diagonals(const LaneTape& program);
+  void find_readers(const LaneTape& program);
+  void join_factors(const LaneTape& program);
+  void add_steps(const LaneTape& program);
+  void add(const LaneTape& program, int n);
+  std::int16_t operand(const LaneTape& program, int reader, int n);
+  std::int16_t strip_for(const LaneTape& program, int n);
   void release(int n);
 
   std::array<LaneStep, LaneTape::kMost> steps_;
@@ -68,7 +68,7 @@ class LaneProgram {
   std::int16_t strips_ = 2, result_ = kNone;
   bool reads_score_ = false, reads_dscore_ = false;
 
-  // Of the steps of the tape up to last_.
+  // Of the steps of the program up to last_.
   int last_ = 0, result_step_ = kNone, dscore_step_ = kNone;
   Numbers strip_, sum_;
   Numbers last_reader_;  // itself if nobody reads it, but it is wanted; kNone if it is not wanted

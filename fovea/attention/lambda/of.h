@@ -23,7 +23,6 @@
 #include "fovea/attention/lambda/place.h"
 #include "fovea/attention/lambda/recorded.h"
 #include "fovea/attention/lambda/traced.h"
-#include "fovea/attention/overlap.h"
 
 namespace fovea::bias {
 
@@ -87,10 +86,10 @@ class ByDualNumbers : public Base {
       gradient_[n] = static_cast<T>(total);
     }
   }
-  void touch_parameters(TouchedMemory& memory) const override {
+  void name_parameters(OverlapCheck& memory) const override {
     memory.read("a learned number", Vec<const T>{values_, static_cast<index>(N)});
   }
-  void touch_gradients(TouchedMemory& memory) const override {
+  void name_gradients(OverlapCheck& memory) const override {
     memory.write("the gradient of a learned number", Vec<T>{gradient_, static_cast<index>(N)});
   }
 
@@ -125,12 +124,12 @@ class TracedFunction final : public ByDualNumbers<T, F, N, RecordedFunction<T>, 
   using TracedFunction::ByDualNumbers::ByDualNumbers;
 
  protected:
-  Traced record(LaneTape& tape, const PlaceOf<Traced>& place) const override {
+  Traced record(LaneTape& program, const PlaceOf<Traced>& place) const override {
     std::array<Traced, N> p;
     for (std::size_t n = 0; n < N; ++n) {
-      p[n] = tape.parameter(static_cast<double>(this->learned(n)));
+      p[n] = program.parameter(static_cast<double>(this->learned(n)));
     }
-    return call_with(this->function(), tape.score(), place, p);
+    return call_with(this->function(), program.score(), place, p);
   }
 };
 

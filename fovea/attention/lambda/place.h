@@ -21,11 +21,12 @@ class PlaceNumber {
   PlaceNumber(Whole value)
       : constant_(static_cast<index>(value)) {}  // NOLINT: as a number would be
   /// The i or j of each score of a tile.
-  PlaceNumber(LaneTape& tape, index of_i, index of_j) : tape_(&tape), of_i_(of_i), of_j_(of_j) {}
+  PlaceNumber(LaneTape& program, index of_i, index of_j)
+      : program_(&program), of_i_(of_i), of_j_(of_j) {}
 
   operator Number() const {  // NOLINT(google-explicit-constructor)
     if constexpr (std::is_same_v<Number, Traced>) {
-      if (of_i_ != 0 || of_j_ != 0) return tape_->place(of_i_, of_j_, constant_);
+      if (of_i_ != 0 || of_j_ != 0) return program_->place(of_i_, of_j_, constant_);
     }
     return Number(constant_);
   }
@@ -68,14 +69,14 @@ class PlaceNumber {
 
  private:
   static PlaceNumber sum(PlaceNumber a, PlaceNumber b, index times) {
-    if (a.tape_ == nullptr) a.tape_ = b.tape_;
+    if (a.program_ == nullptr) a.program_ = b.program_;
     a.of_i_ += times * b.of_i_;
     a.of_j_ += times * b.of_j_;
     a.constant_ += times * b.constant_;
     return a;
   }
 
-  LaneTape* tape_ = nullptr;
+  LaneTape* program_ = nullptr;
   index of_i_ = 0, of_j_ = 0, constant_ = 0;
 };
 

@@ -142,19 +142,19 @@ TapeStep known_step(TapeOp op, double value) {
 
 Traced Traced::record(TapeOp op, const Traced& a, const Traced& b, const Traced& c) {
   for (const Traced* x : {&a, &b, &c}) {
-    if (x->tape_ != nullptr) return x->tape_->record(op, a, b, c);
+    if (x->program_ != nullptr) return x->program_->record(op, a, b, c);
   }
   const bool single = a.single_ || b.single_ || c.single_;
   return {nullptr, -1, evaluate(op, a.value_, b.value_, c.value_, single), single};
 }
 
 TracedBool::operator bool() const {
-  if (answer_.tape_ == nullptr) return answer_.value_ != 0;
-  const TapeStep& step = answer_.tape_->step(answer_.step_);
-  return step.known ? step.value != 0 : answer_.tape_->branch(answer_.step_);
+  if (answer_.program_ == nullptr) return answer_.value_ != 0;
+  const TapeStep& step = answer_.program_->step(answer_.step_);
+  return step.known ? step.value != 0 : answer_.program_->branch(answer_.step_);
 }
 
-// Adds a step to the tape. If an equal step exists, returns that one.
+// Adds a step to the program. If an equal step exists, returns that one.
 Traced LaneTape::add(const TapeStep& step) {
   const auto key = [](const TapeStep& s) {
     return std::tie(s.op, s.a, s.b, s.c, s.value, s.of_i, s.of_j, s.constant);
@@ -202,7 +202,7 @@ Traced LaneTape::place(index of_i, index of_j, index constant) {
 }
 
 int LaneTape::step_of(const Traced& number) {
-  if (number.tape_ != nullptr) return number.step_;
+  if (number.program_ != nullptr) return number.step_;
   const double value = in_precision(number.value_, single_);
   return std::max(0, add(known_step(TapeOp::kConstant, value)).step_);
 }
@@ -240,7 +240,7 @@ bool LaneTape::branch(int step) {
 }
 
 double LaneTape::one_number(const Traced& x) const {
-  return x.tape_ == nullptr ? x.value_ : one_number_[static_cast<std::size_t>(x.step_)];
+  return x.program_ == nullptr ? x.value_ : one_number_[static_cast<std::size_t>(x.step_)];
 }
 
 void LaneTape::give_up() {

@@ -32,11 +32,11 @@ struct KnownGradient {
 
 /// The operations of a lambda, recorded while it runs, in static single assignment form: a step
 /// reads only earlier steps, equal steps are stored once, and constants are computed at once. A
-/// tape is recorded anew for each tile, so captured and learned values are current. Nothing is
+/// program is recorded anew for each tile, so captured and learned values are current. Nothing is
 /// allocated.
 ///
 /// A function that branches on a score or a place, or has too many steps, cannot be recorded. The
-/// tape is then invalid; the function runs to its end with plain numbers (score 1/2, i = j = 0).
+/// program is then invalid; the function runs to its end with plain numbers (score 1/2, i = j = 0).
 class LaneTape {
  public:
   static constexpr int kMost = 320;      ///< steps
@@ -84,10 +84,10 @@ class LaneTape {
   Traced add(const TapeStep& step);
   Traced number(int n) { return {this, n, step(n).value, single_}; }
   Traced operand(int n) { return n < 0 ? Traced() : number(n); }
-  bool is_known(const Traced& x) const { return x.tape_ == nullptr || step(x.step_).known; }
-  bool matters(const Traced& x) const { return x.tape_ != nullptr && step(x.step_).matters; }
+  bool is_known(const Traced& x) const { return x.program_ == nullptr || step(x.step_).known; }
+  bool matters(const Traced& x) const { return x.program_ != nullptr && step(x.step_).matters; }
   bool is_constant(const Traced& x, double value) const {
-    return x.tape_ == nullptr && x.value_ == value;
+    return x.program_ == nullptr && x.value_ == value;
   }
   double one_number(const Traced& x) const;
   void give_up();
@@ -102,7 +102,7 @@ class LaneTape {
   Learned learned_;
   bool single_;
   bool is_valid_ = true, is_full_ = false;
-  std::array<double, kMost> one_number_;  // of each step, once the tape is not valid
+  std::array<double, kMost> one_number_;  // of each step, once the program is not valid
 };
 
 }  // namespace fovea

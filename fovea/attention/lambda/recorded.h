@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A score function that can be recorded on a tape and then runs vectorised over whole tiles.
+// A score function that can be recorded on a program and then runs vectorised over whole tiles.
 #pragma once
 
 #include <string>
@@ -24,11 +24,11 @@ class RecordedFunction : public ScoreFunction<T> {
   std::string name() const final;
 
  protected:
-  /// The new score. Learned numbers come from tape.parameter(), in order.
-  virtual Traced record(LaneTape& tape, const PlaceOf<Traced>& place) const = 0;
+  /// The new score. Learned numbers come from program.parameter(), in order.
+  virtual Traced record(LaneTape& program, const PlaceOf<Traced>& place) const = 0;
 
  private:
-  int record(LaneTape& tape, const Sequence& sequence, index head) const;
+  int record(LaneTape& program, const Sequence& sequence, index head) const;
 
   std::string name_;
 };

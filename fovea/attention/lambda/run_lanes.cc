@@ -15,8 +15,8 @@
 
 // A step runs over a strip of up to 512 values: some rows of the tile, one after another. That is
 // long enough to make the dispatch of the step cheap, and short enough to keep the strips of a
-// program in L1. A step reads one or two strips and writes one, in about two cycles per vector of
-// AVX-512. Slower are exp and tanh (25 cycles), division, and log, sin and cos, which call the C
+// lane_program in L1. A step reads one or two strips and writes one, in about two cycles per vector
+// of AVX-512. Slower are exp and tanh (25 cycles), division, and log, sin and cos, which call the C
 // library for each lane.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
@@ -42,7 +42,7 @@ struct Diagonals {
 
 template <class T>
 struct Run {
-  const LaneProgram& program;
+  const LaneProgram& lane_program;
   const LaneTile<T>& tile;
   const Diagonals<T>& diagonals;
   T* strips[LaneTape::kMost + 2];
@@ -277,20 +277,20 @@ void Run<T>::Step(const LaneStep& step, const StripPart& part) const {
 }
 
 template <class T>
-void WriteConstants(const LaneProgram& program, T* strips, index length) {
-  for (const LaneStep& step : program.constants()) {
+void WriteConstants(const LaneProgram& lane_program, T* strips, index length) {
+  for (const LaneStep& step : lane_program.constants()) {
     std::fill_n(strips + step.to * length, length, static_cast<T>(step.value));
   }
 }
 
 // Diagonal n is column n - (rows - 1) of row 0. A row of the tile reads whole vectors of them.
 template <class T>
-void RunDiagonals(const LaneProgram& program, const LaneTile<T>& tile, Diagonals<T>& to) {
+void RunDiagonals(const LaneProgram& lane_program, const LaneTile<T>& tile, Diagonals<T>& to) {
   constexpr index kN = kLanes<T>;
   const index rows = tile.values.rows, columns = tile.values.columns;
   const index length = (rows + columns + 2 * kN) / kN * kN;
-  T* const strips = to.scratch.template allocate<T>(program.strips() * length);
-  WriteConstants(program, strips, length);
+  T* const strips = to.scratch.template allocate<T>(lane_program.strips() * length);
+  WriteConstants(lane_program, strips, length);
   const bool queries = tile.lanes == TileLanes::kQueries;
   const LaneTile<T> row{{nullptr, 1, length},
                         {nullptr, 1, length},
@@ -298,45 +298,45 @@ void RunDiagonals(const LaneProgram& program, const LaneTile<T>& tile, Diagonals
                         tile.query - (queries ? rows - 1 : 0),
                         tile.key - (queries ? 0 : rows - 1)};
   double nothing = 0;  // never added to; clang-tidy warns about a null pointer
-  Run<T> run{program, row, to, {}, &nothing};
-  for (index n = 0; n < program.strips(); ++n) run.strips[n] = strips + n * length;
-  for (const LaneStep& step : program.steps()) run.Step(step, {0, 1, 0, length, length});
-  for (std::size_t n = 0; n < program.diagonals(); ++n) {
-    to.values[n] = strips + program.strip_of_diagonal(n) * length;
+  Run<T> run{lane_program, row, to, {}, &nothing};
+  for (index n = 0; n < lane_program.strips(); ++n) run.strips[n] = strips + n * length;
+  for (const LaneStep& step : lane_program.steps()) run.Step(step, {0, 1, 0, length, length});
+  for (std::size_t n = 0; n < lane_program.diagonals(); ++n) {
+    to.values[n] = strips + lane_program.strip_of_diagonal(n) * length;
   }
 }
 
 // Rows that are whole vectors without gaps need no copy.
 template <class T>
 void RunPart(Run<T>& run, const StripPart& part, bool is_whole, T* own) {
-  const auto& [program, tile, diagonals, strips, sums] = run;
+  const auto& [lane_program, tile, diagonals, strips, sums] = run;
   T* const values = tile.values[part.row] + part.column;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): nobody writes to the strip of scores
   T* const scores = const_cast<T*>(tile.scores[part.row] + part.column);
   run.strips[LaneProgram::kScores] = is_whole ? scores : own;
   run.strips[LaneProgram::kValues] = is_whole ? values : own + kStrip;
-  if (!is_whole && program.reads(TapeOp::kScore)) Read(tile.scores, part, own);
-  if (!is_whole && program.reads(TapeOp::kDscore)) Read<T>(tile.values, part, own + kStrip);
-  for (const LaneStep& step : program.steps()) run.Step(step, part);
-  T* const result = run.strips[program.result()];
+  if (!is_whole && lane_program.reads(TapeOp::kScore)) Read(tile.scores, part, own);
+  if (!is_whole && lane_program.reads(TapeOp::kDscore)) Read<T>(tile.values, part, own + kStrip);
+  for (const LaneStep& step : lane_program.steps()) run.Step(step, part);
+  T* const result = run.strips[lane_program.result()];
   if (!is_whole || result != values) Write<T>(result, part, tile.values);
 }
 
 template <class T>
-void RunLanes(const LaneTape& tape, const LaneProgram& program, const LaneTile<T>& tile,
+void RunLanes(const LaneTape& program, const LaneProgram& lane_program, const LaneTile<T>& tile,
               double* sums) {
   constexpr index kN = kLanes<T>;
   const auto& values = tile.values;
   Diagonals<T> diagonals;
-  if (program.diagonals() > 0) {
-    RunDiagonals(LaneProgram::of_diagonals(tape, program), tile, diagonals);
+  if (lane_program.diagonals() > 0) {
+    RunDiagonals(LaneProgram::of_diagonals(program, lane_program), tile, diagonals);
   }
   Scratch scratch;
-  T* const own = scratch.allocate<T>(program.strips() * kStrip);
-  WriteConstants(program, own, kStrip);
-  std::fill_n(sums, program.sums(), 0.0);
-  Run<T> run{program, tile, diagonals, {}, sums};
-  for (index n = 0; n < program.strips(); ++n) run.strips[n] = own + n * kStrip;
+  T* const own = scratch.allocate<T>(lane_program.strips() * kStrip);
+  WriteConstants(lane_program, own, kStrip);
+  std::fill_n(sums, lane_program.sums(), 0.0);
+  Run<T> run{lane_program, tile, diagonals, {}, sums};
+  for (index n = 0; n < lane_program.strips(); ++n) run.strips[n] = own + n * kStrip;
   for (index column = 0; column < values.columns; column += kStrip) {
     const index columns = std::min(kStrip, values.columns - column);
     const index width = (columns + kN - 1) / kN * kN, most = kStrip / width;
@@ -347,13 +347,13 @@ void RunLanes(const LaneTape& tape, const LaneProgram& program, const LaneTile<T
   }
 }
 
-void RunLanesF32(const LaneTape& tape, const LaneProgram& program, const LaneTile<float>& tile,
-                 double* sums) {
-  RunLanes(tape, program, tile, sums);
+void RunLanesF32(const LaneTape& program, const LaneProgram& lane_program,
+                 const LaneTile<float>& tile, double* sums) {
+  RunLanes(program, lane_program, tile, sums);
 }
-void RunLanesF64(const LaneTape& tape, const LaneProgram& program, const LaneTile<double>& tile,
-                 double* sums) {
-  RunLanes(tape, program, tile, sums);
+void RunLanesF64(const LaneTape& program, const LaneProgram& lane_program,
+                 const LaneTile<double>& tile, double* sums) {
+  RunLanes(program, lane_program, tile, sums);
 }
 
 }  // namespace
@@ -368,14 +368,14 @@ HWY_EXPORT(RunLanesF32);
 HWY_EXPORT(RunLanesF64);
 
 template <>
-void run_lanes(const LaneTape& tape, const LaneProgram& program, const LaneTile<float>& tile,
-               double* sums) {
-  FOVEA_DISPATCH(RunLanesF32)(tape, program, tile, sums);
+void run_lanes(const LaneTape& program, const LaneProgram& lane_program,
+               const LaneTile<float>& tile, double* sums) {
+  FOVEA_DISPATCH(RunLanesF32)(program, lane_program, tile, sums);
 }
 template <>
-void run_lanes(const LaneTape& tape, const LaneProgram& program, const LaneTile<double>& tile,
-               double* sums) {
-  FOVEA_DISPATCH(RunLanesF64)(tape, program, tile, sums);
+void run_lanes(const LaneTape& program, const LaneProgram& lane_program,
+               const LaneTile<double>& tile, double* sums) {
+  FOVEA_DISPATCH(RunLanesF64)(program, lane_program, tile, sums);
 }
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the steps of a tape over a tile of scores, by vectors of every instruction set.
+// Runs the steps of a program over a tile of scores, by vectors of every instruction set.
 #pragma once
 
 #include "fovea/attention/lambda/lane_program.h"
@@ -11,15 +11,15 @@ namespace fovea {
 template <class T>
 struct LaneTile {
   Rows<const T> scores;  ///< what the function reads
-  Rows<T> values;        ///< holds dscore, if the program reads it, and receives the result
+  Rows<T> values;        ///< holds dscore, if the lane_program reads it, and receives the result
   TileLanes lanes;
   index query, key;  ///< of the first value
 };
 
 /// sums[n] = sum of the n-th over the tile. `values` may be `scores` if dscore is not read. The
-/// program is one of `tape`.
+/// lane_program is one of `program`.
 template <class T>
-void run_lanes(const LaneTape& tape, const LaneProgram& program, const LaneTile<T>& tile,
+void run_lanes(const LaneTape& program, const LaneProgram& lane_program, const LaneTile<T>& tile,
                double* sums);
 
 }  // namespace fovea

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A symbolic number. A lambda that is called once with such numbers records its operations on a
-// tape (tape.h), which then runs vectorised over a whole tile of scores.
+// program (program.h), which then runs vectorised over a whole tile of scores.
 #pragma once
 
 #include <concepts>
@@ -14,7 +14,7 @@ namespace fovea {
 
 class LaneTape;
 
-/// The operations of a tape.
+/// The operations of a program.
 enum class TapeOp : std::uint8_t {
   // reads nothing
   kConstant,
@@ -53,7 +53,7 @@ inline int operands(TapeOp op) {
 
 class TracedBool;
 
-/// A symbol, or a constant. Arithmetic on a symbol is recorded on its tape.
+/// A symbol, or a constant. Arithmetic on a symbol is recorded on its program.
 class Traced {
  public:
   Traced() = default;
@@ -97,16 +97,16 @@ class Traced {
  private:
   friend class LaneTape;
   friend class TracedBool;
-  Traced(LaneTape* tape, int step, double value, bool single)
-      : tape_(tape), step_(step), value_(value), single_(single) {}
+  Traced(LaneTape* program, int step, double value, bool single)
+      : program_(program), step_(step), value_(value), single_(single) {}
   static Traced record(TapeOp op, const Traced& a) { return record(op, a, 0, 0); }
   static Traced record(TapeOp op, const Traced& a, const Traced& b) { return record(op, a, b, 0); }
   static Traced record(TapeOp op, const Traced& a, const Traced& b, const Traced& c);
 
-  LaneTape* tape_ = nullptr;  // none: a constant
-  int step_ = -1;             // on the tape
-  double value_ = 0;          // of a constant, and of what is the same all over the tile
-  bool single_ = false;       // a number of a call in float: what meets it is rounded to float
+  LaneTape* program_ = nullptr;  // none: a constant
+  int step_ = -1;                // on the program
+  double value_ = 0;             // of a constant, and of what is the same all over the tile
+  bool single_ = false;          // a number of a call in float: what meets it is rounded to float
 };
 
 template <class P>

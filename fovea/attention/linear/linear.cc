@@ -3,15 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
-#include <variant>
 #include <vector>
 
-#include "fovea/attention/fused/query_tiles.h"
-#include "fovea/attention/fused/tile_cover.h"
 #include "fovea/attention/linear/linear_block.h"
-#include "fovea/attention/score/pair_score.h"
-#include "fovea/attention/sequences.h"
 #include "fovea/base/memory.h"
 
 namespace fovea {
@@ -68,8 +62,7 @@ struct ScanUnit {
 template <class T>
 class LinearScan {
  public:
-  LinearScan(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in,
-             const Scan<T>& scan);
+  LinearScan(const Context& ctx, const LoweredCall<T>& call, const Scan<T>& scan);
   void run() const;
   double flops() const;
   double bytes() const {
@@ -120,7 +113,7 @@ class LinearScan {
   const Context& ctx_;
   const Scan<T>& scan_;
   const LinearKernels<T> kernels_ = linear_kernels<T>();
-  const std::vector<Sequence> sequences_;
+  const std::vector<Sequence>& sequences_;
   const T scale_;
   const bool causal_;
   std::vector<ScanUnit> units_;
@@ -128,22 +121,13 @@ class LinearScan {
 };
 
 template <class T>
-bool is_causal(const Attention<T>& attention) {
-  const auto& parts = attention.mask.parts();
-  return std::any_of(parts.begin(), parts.end(), [](const auto& part) {
-    return dynamic_cast<const mask::Causal*>(part.get()) != nullptr;
-  });
-}
-
-template <class T>
-LinearScan<T>::LinearScan(const Context& ctx, const Attention<T>& attention,
-                          const AttentionInputs<T>& in, const Scan<T>& scan)
+LinearScan<T>::LinearScan(const Context& ctx, const LoweredCall<T>& call, const Scan<T>& scan)
     : ctx_(ctx),
       scan_(scan),
-      sequences_(make_sequences(attention, in)),
-      scale_(static_cast<T>(scale_of(attention.score, in.q.width))),
-      causal_(is_causal(attention)) {
-  const index H = in.q.heads, G = in.k.heads;
+      sequences_(call.sequences()),
+      scale_(static_cast<T>(scale_of(call.attention().score, call.in().q.width))),
+      causal_(call.attention().mask.kept_prefix() == KeptPrefix::kToPosition) {
+  const index H = call.in().q.heads, G = call.in().k.heads;
   for (const Sequence& sequence : sequences_) {
     for (index g = 0; g < G; ++g) {
       const Span of_queries{first_head(g, H, G), first_head(g + 1, H, G)}, of_keys{g, g + 1};
@@ -317,80 +301,49 @@ double LinearScan<T>::flops_of(const ScanUnit& unit) const {
          2 * static_cast<double>(D() + width()) * xs * ys * static_cast<double>(met);
 }
 
-bool is_causal_or_cuts(const MaskPart& part) {
-  return dynamic_cast<const mask::Causal*>(&part) != nullptr ||
-         dynamic_cast<const mask::KeyLengths*>(&part) != nullptr ||
-         dynamic_cast<const mask::QueryLengths*>(&part) != nullptr;
-}
-
 }  // namespace
 
 template <class T>
-bool is_linear(const Attention<T>& attention) {
-  const auto& parts = attention.mask.parts();
-  return std::holds_alternative<norm::None>(attention.norm) && !has_pair_score(attention) &&
-         attention.bias.empty() && attention.values.empty() && attention.dropout.probability == 0 &&
-         std::all_of(parts.begin(), parts.end(),
-                     [](const auto& part) { return is_causal_or_cuts(*part); });
-}
-
-template <class T>
-bool is_linear(const Attention<T>& attention, const AttentionOutputs<T>& out) {
-  return is_linear(attention) && attention.observe.empty() && out.weights.empty();
-}
-
-template <class T>
-void linear_forward(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in,
+void linear_forward(const Context& ctx, const LoweredCall<T>& call,
                     const AttentionOutputs<T>& out) {
-  clear_uncovered(make_sequences(attention, in), out);
-  const Scan<T> scan = forward_scan(in, out.o);
-  LinearScan<T>(ctx, attention, in, scan).run();
+  const Scan<T> scan = forward_scan(call.in(), out.o);
+  LinearScan<T>(ctx, call, scan).run();
 }
 
 template <class T>
-void linear_backward(const Context& ctx, const Attention<T>& attention,
-                     const AttentionInputs<T>& in, View<const T> d_o,
+void linear_backward(const Context& ctx, const LoweredCall<T>& call, View<const T> d_o,
                      const AttentionGradients<T>& gradients) {
-  clear_uncovered(make_sequences(attention, in), gradients);
-  for (const Scan<T>& scan : backward_scans(in, d_o, gradients)) {
-    LinearScan<T>(ctx, attention, in, scan).run();
+  for (const Scan<T>& scan : backward_scans(call.in(), d_o, gradients)) {
+    LinearScan<T>(ctx, call, scan).run();
   }
 }
 
 template <class T>
-LinearFlops linear_flops(const Context& ctx, const Attention<T>& attention,
-                         const AttentionInputs<T>& in) {
-  const auto flops = [&](const Scan<T>& scan) {
-    return LinearScan<T>(ctx, attention, in, scan).flops();
-  };
-  const auto [dq, dk, dv] = backward_scans<T>(in, shape_of_d_o(in), {});
-  return {flops(forward_scan<T>(in, {})), flops(dq) + flops(dk) + flops(dv)};
+LinearFlops linear_flops(const Context& ctx, const LoweredCall<T>& call) {
+  const auto flops = [&](const Scan<T>& scan) { return LinearScan<T>(ctx, call, scan).flops(); };
+  const auto [dq, dk, dv] = backward_scans<T>(call.in(), shape_of_d_o(call.in()), {});
+  return {flops(forward_scan<T>(call.in(), {})), flops(dq) + flops(dk) + flops(dv)};
 }
 
 template <class T>
-double linear_scratch_bytes(const Context& ctx, const Attention<T>& attention,
-                            const AttentionInputs<T>& in) {
+double linear_scratch_bytes(const Context& ctx, const LoweredCall<T>& call) {
+  const AttentionInputs<T>& in = call.in();
   const Scan<T> forward = forward_scan<T>(in, {});
-  double most = LinearScan<T>(ctx, attention, in, forward).bytes();
+  double most = LinearScan<T>(ctx, call, forward).bytes();
   for (const Scan<T>& scan : backward_scans<T>(in, shape_of_d_o(in), {})) {
-    most = std::max(most, LinearScan<T>(ctx, attention, in, scan).bytes());
+    most = std::max(most, LinearScan<T>(ctx, call, scan).bytes());
   }
   const index widest = (std::max(in.q.width, in.v.width) + 63) / 64 * 64;
   const index of_a_tile = widest * widest + 4 * kBlock * widest + kBlock * kBlock;
   return most + ctx.threads() * static_cast<double>(of_a_tile) * sizeof(T);
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                    \
-  template bool is_linear(const Attention<T>&);                                                 \
-  template bool is_linear(const Attention<T>&, const AttentionOutputs<T>&);                     \
-  template void linear_forward(const Context&, const Attention<T>&, const AttentionInputs<T>&,  \
-                               const AttentionOutputs<T>&);                                     \
-  template void linear_backward(const Context&, const Attention<T>&, const AttentionInputs<T>&, \
-                                View<const T>, const AttentionGradients<T>&);                   \
-  template LinearFlops linear_flops(const Context&, const Attention<T>&,                        \
-                                    const AttentionInputs<T>&);                                 \
-  template double linear_scratch_bytes(const Context&, const Attention<T>&,                     \
-                                       const AttentionInputs<T>&);
+#define FOVEA_INSTANTIATE(T)                                                                       \
+  template void linear_forward(const Context&, const LoweredCall<T>&, const AttentionOutputs<T>&); \
+  template void linear_backward(const Context&, const LoweredCall<T>&, View<const T>,              \
+                                const AttentionGradients<T>&);                                     \
+  template LinearFlops linear_flops(const Context&, const LoweredCall<T>&);                        \
+  template double linear_scratch_bytes(const Context&, const LoweredCall<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

@@ -11,25 +11,15 @@
 //   dv  a = k,  b = q,  c = dO      the same
 #pragma once
 
-#include "fovea/attention/attention.h"
+#include "fovea/attention/lowered_call.h"
 
 namespace fovea {
 
-/// Can the call be computed so? It must have no norm, bias, value part or dropout; a mask that is
-/// causal or cuts lengths; and a dot product of rows, transformed or not, as its score.
+/// For calls whose kernel is kLinear.
 template <class T>
-bool is_linear(const Attention<T>& attention);
-/// The same, and no observer needs the weights.
+void linear_forward(const Context& ctx, const LoweredCall<T>& call, const AttentionOutputs<T>& out);
 template <class T>
-bool is_linear(const Attention<T>& attention, const AttentionOutputs<T>& out);
-
-/// For checked calls.
-template <class T>
-void linear_forward(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in,
-                    const AttentionOutputs<T>& out);
-template <class T>
-void linear_backward(const Context& ctx, const Attention<T>& attention,
-                     const AttentionInputs<T>& in, View<const T> d_o,
+void linear_backward(const Context& ctx, const LoweredCall<T>& call, View<const T> d_o,
                      const AttentionGradients<T>& gradients);
 
 /// A multiplication with its addition counts as two.
@@ -37,11 +27,9 @@ struct LinearFlops {
   double forward, backward;
 };
 template <class T>
-LinearFlops linear_flops(const Context& ctx, const Attention<T>& attention,
-                         const AttentionInputs<T>& in);
+LinearFlops linear_flops(const Context& ctx, const LoweredCall<T>& call);
 /// Bytes beyond the tensors.
 template <class T>
-double linear_scratch_bytes(const Context& ctx, const Attention<T>& attention,
-                            const AttentionInputs<T>& in);
+double linear_scratch_bytes(const Context& ctx, const LoweredCall<T>& call);
 
 }  // namespace fovea

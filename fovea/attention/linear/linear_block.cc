@@ -9,8 +9,10 @@
 #define HWY_TARGET_INCLUDE "fovea/attention/linear/linear_block.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
-#include "fovea/attention/fused/tile-inl.h"
+#include "fovea/simd/non_finite-inl.h"
 #include "fovea/simd/product-inl.h"
+#include "fovea/simd/rows-inl.h"
+#include "fovea/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
@@ -48,9 +50,7 @@ void TakeState(Rows<const T> a, Rows<const T> state, Rows<T> sum) {
   Multiply<Into::kOverwrite>(a, state, sum);
 }
 
-// sum += (a b^T, where it is kept) c. An x that does not keep a y has weight 0, and 0 times NaN or
-// infinity is NaN. So rows of c with a NaN or an infinity are left out of the product and added
-// apart.
+// sum += (a b^T, where it is kept) c.
 template <class T>
 void AddDirect(const DirectBlock<T>& block, Rows<T> sum) {
   const auto& [a, b, c, kept, keeps_all] = block;
@@ -61,15 +61,14 @@ void AddDirect(const DirectBlock<T>& block, Rows<T> sum) {
   const Rows<T> s(scratch.allocate<T>(a.rows * stride), a.rows, stride);
   Multiply<Into::kOverwrite>(a, Rows<const T>(bt), s);
   for (index r = 0; r < a.rows; ++r) std::fill(s[r] + block.kept_by(r), s[r] + b.rows, T{0});
-  const bool poisoned = !keeps_all && AnyPoisoned(c);
-  const Rows<const T> clean = ScaledRows(poisoned ? WithoutPoison(c, scratch) : c, T{1}, scratch);
-  Multiply<Into::kAdd>(Rows<const T>(s), clean, sum);
-  for (index y = 0; poisoned && y < c.rows; ++y) {
-    if (!IsPoisoned(c[y], c.columns)) continue;
+  const FiniteOperand<T> operand(c, !keeps_all, scratch);
+  const Rows<const T> packed = ScaledRows(operand.finite(), T{1}, scratch);
+  Multiply<Into::kAdd>(Rows<const T>(s), packed, sum);
+  operand.ForEachLeftOut([&](index y, const T* row) {
     for (index r = 0; r < a.rows; ++r) {
-      for (index n = 0; y < block.kept_by(r) && n < c.columns; ++n) sum[r][n] += s[r][y] * c[y][n];
+      for (index n = 0; y < block.kept_by(r) && n < c.columns; ++n) sum[r][n] += s[r][y] * row[n];
     }
-  }
+  });
 }
 
 template <class T>

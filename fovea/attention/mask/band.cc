@@ -5,7 +5,6 @@
 #include <limits>
 #include <string_view>
 
-#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 
 namespace fovea {
@@ -103,7 +102,7 @@ std::string Window::name() const {
   return fmt::format("window({}, {})", reach_.left, reach_.right);
 }
 
-void HeadWindows::touch(TouchedMemory& memory) const { memory.read("windows", bounds_); }
+void HeadWindows::name_memory(OverlapCheck& memory) const { memory.read("windows", bounds_); }
 
 void HeadWindows::check_shape(const AttentionSizes& sizes) const {
   check(bounds_.rows == sizes.H && bounds_.columns == 2,

@@ -52,6 +52,7 @@ using All = Mask;
 class Causal final : public BandMask {
  public:
   explicit Causal(Align align = Align::kBottomRight) : align_(align) {}
+  KeptPrefix kept_prefix() const override { return KeptPrefix::kToPosition; }
   std::optional<Align> alignment() const override { return align_; }
   std::string name() const override;
 
@@ -79,7 +80,7 @@ class Window final : public BandMask {
 class HeadWindows final : public BandMask {
  public:
   explicit HeadWindows(Rows<const std::int32_t> bounds) : bounds_(bounds) {}
-  void touch(TouchedMemory& memory) const override;
+  void name_memory(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "head_windows"; }
 

@@ -3,7 +3,6 @@
 
 #include <limits>
 
-#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 
 namespace fovea {
@@ -58,7 +57,7 @@ void DenseMask::apply(const TileSite& site, const ScoreTile<double>& tile) const
   apply_dense(site, tile);
 }
 
-void DenseMask::touch(TouchedMemory& memory) const { memory.read("a dense mask", values_); }
+void DenseMask::name_memory(OverlapCheck& memory) const { memory.read("a dense mask", values_); }
 
 void DenseMask::check_shape(const AttentionSizes& sizes) const {
   const auto [B, T, S, H, G, D, Dv] = sizes;

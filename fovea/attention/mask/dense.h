@@ -6,7 +6,6 @@
 #include <string>
 
 #include "fovea/attention/mask/mask.h"
-#include "fovea/attention/view.h"
 
 namespace fovea {
 
@@ -20,7 +19,7 @@ class DenseMask : public MaskPart {
   bool keeps(const ScoreSite& site) const override;
   void apply(const TileSite& site, const ScoreTile<float>& tile) const override;
   void apply(const TileSite& site, const ScoreTile<double>& tile) const override;
-  void touch(TouchedMemory& memory) const override;
+  void name_memory(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
 
  protected:

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 
 namespace fovea::mask {
@@ -31,7 +30,7 @@ TileKind KeyLengths::classify(const TileSite&) const { return TileKind::kAll; }
 void KeyLengths::limit(Sequence& sequence) const {
   sequence.keys = std::min<index>(sequence.keys, lengths_[sequence.batch]);
 }
-void KeyLengths::touch(TouchedMemory& memory) const { memory.read("key_lengths", lengths_); }
+void KeyLengths::name_memory(OverlapCheck& memory) const { memory.read("key_lengths", lengths_); }
 
 void KeyLengths::check_shape(const AttentionSizes& sizes) const {
   check_lengths("key_lengths", lengths_, sizes.B, "S", sizes.S);
@@ -44,7 +43,9 @@ TileKind QueryLengths::classify(const TileSite&) const { return TileKind::kAll; 
 void QueryLengths::limit(Sequence& sequence) const {
   sequence.queries = std::min<index>(sequence.queries, lengths_[sequence.batch]);
 }
-void QueryLengths::touch(TouchedMemory& memory) const { memory.read("query_lengths", lengths_); }
+void QueryLengths::name_memory(OverlapCheck& memory) const {
+  memory.read("query_lengths", lengths_);
+}
 
 void QueryLengths::check_shape(const AttentionSizes& sizes) const {
   check_lengths("query_lengths", lengths_, sizes.B, "T", sizes.T);

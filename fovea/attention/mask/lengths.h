@@ -19,7 +19,8 @@ class KeyLengths final : public MaskPart {
   bool keeps(const ScoreSite& site) const override;
   TileKind classify(const TileSite& site) const override;
   void limit(Sequence& sequence) const override;
-  void touch(TouchedMemory& memory) const override;
+  KeptPrefix kept_prefix() const override { return KeptPrefix::kAll; }
+  void name_memory(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "key_lengths"; }
 
@@ -35,7 +36,8 @@ class QueryLengths final : public MaskPart {
   bool keeps(const ScoreSite& site) const override;
   TileKind classify(const TileSite& site) const override;
   void limit(Sequence& sequence) const override;
-  void touch(TouchedMemory& memory) const override;
+  KeptPrefix kept_prefix() const override { return KeptPrefix::kAll; }
+  void name_memory(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "query_lengths"; }
 

@@ -57,7 +57,7 @@ Mask operator&(Mask a, const Mask& b) {
 }
 
 Mask::Mask(std::shared_ptr<const MaskPart> part) : parts_{std::move(part)} {
-  check(parts_[0] != nullptr, "attention: a mask was given as a null pointer");
+  check_part(parts_[0] != nullptr, "a mask");
 }
 
 bool Mask::keeps(const ScoreSite& site) const {
@@ -97,6 +97,16 @@ void Mask::limit(Sequence& sequence) const {
     sequence.keys = cut.keys;
   }
   sequence.align = alignment().value_or(sequence.align);
+}
+
+KeptPrefix Mask::kept_prefix() const {
+  KeptPrefix all = KeptPrefix::kAll;
+  for (const auto& part : parts_) {
+    const KeptPrefix one = part->kept_prefix();
+    if (one == KeptPrefix::kNone) return KeptPrefix::kNone;
+    if (one == KeptPrefix::kToPosition) all = KeptPrefix::kToPosition;
+  }
+  return all;
 }
 
 std::optional<Align> Mask::alignment() const {

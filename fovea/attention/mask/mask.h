@@ -9,11 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include "fovea/attention/tile.h"
+#include "fovea/attention/parts.h"
 
 namespace fovea {
 
-class TouchedMemory;
+/// Do the keys that each query keeps form a prefix of its sequence's keys?
+enum class KeptPrefix {
+  kNone,        ///< no, or not known
+  kAll,         ///< all keys (of what limit() leaves)
+  kToPosition,  ///< those up to the position of the query
+};
 
 /// One rule of what to keep. To add a mask, derive and define keeps(): this is the definition,
 /// which the plain reference uses. For speed also override classify() and apply(); tests compare
@@ -36,6 +41,9 @@ class MaskPart {
   /// Shortens (never lengthens) a sequence before anything is computed.
   virtual void limit(Sequence& sequence) const;
 
+  /// Calls whose masks all keep prefixes may be computed by sums over keys (linear/linear.h).
+  virtual KeptPrefix kept_prefix() const { return KeptPrefix::kNone; }
+
   /// The alignment that the part asks for, if any. It applies to the whole call; parts that ask for
   /// different ones are an error.
   virtual std::optional<Align> alignment() const;
@@ -51,7 +59,7 @@ class MaskPart {
                                               index keys) const;
 
   /// Names the memory that it reads, so that an output that overlaps it is an error.
-  virtual void touch(TouchedMemory&) const {}
+  virtual void name_memory(OverlapCheck&) const {}
   /// Throws Error(kShape) unless the mask fits the call.
   virtual void check_shape(const AttentionSizes& sizes) const;
 
@@ -80,6 +88,8 @@ class Mask {
   void apply(const TileSite& site, const ScoreTile<T>& tile) const;
   /// Applies the lengths and the alignment of the parts.
   void limit(Sequence& sequence) const;
+  /// What is kept by all parts together.
+  KeptPrefix kept_prefix() const;
   /// Throws Error(kShape) where two parts ask for different alignments.
   std::optional<Align> alignment() const;
   std::pair<index, index> key_range(const Sequence& sequence, index head, index query,

@@ -5,7 +5,6 @@
 #include <limits>
 #include <string_view>
 
-#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 
 namespace fovea::mask {
@@ -62,7 +61,7 @@ void Segments::apply(const TileSite& site, const ScoreTile<double>& tile) const 
   apply_segments(site, tile);
 }
 
-void Segments::touch(TouchedMemory& memory) const {
+void Segments::name_memory(OverlapCheck& memory) const {
   memory.read("query segments", queries_);
   memory.read("key segments", keys_);
 }
@@ -82,7 +81,7 @@ TileKind NotPadding::classify(const TileSite& site) const {
   return padding == 0 ? TileKind::kAll : padding == site.keys ? TileKind::kNone : TileKind::kSome;
 }
 
-void NotPadding::touch(TouchedMemory& memory) const { memory.read("ids", ids_); }
+void NotPadding::name_memory(OverlapCheck& memory) const { memory.read("ids", ids_); }
 
 void NotPadding::check_shape(const AttentionSizes& sizes) const {
   check_numbers("ids", ids_, sizes.B, "S", sizes.S);

@@ -23,7 +23,7 @@ class Segments final : public MaskPart {
   TileKind classify(const TileSite& site) const override;
   void apply(const TileSite& site, const ScoreTile<float>& tile) const override;
   void apply(const TileSite& site, const ScoreTile<double>& tile) const override;
-  void touch(TouchedMemory& memory) const override;
+  void name_memory(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "segments"; }
 
@@ -48,7 +48,7 @@ class NotPadding final : public MaskPart {
   explicit NotPadding(Rows<const std::int32_t> ids, std::int32_t pad = 0) : ids_(ids), pad_(pad) {}
   bool keeps(const ScoreSite& site) const override;
   TileKind classify(const TileSite& site) const override;
-  void touch(TouchedMemory& memory) const override;
+  void name_memory(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "not_padding"; }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/observe/column_mass.h"
 
-#include "fovea/attention/checks.h"
-#include "fovea/attention/overlap.h"
-
 namespace fovea::observe {
 
 template <class T>
@@ -28,13 +25,13 @@ void ColumnMass<T>::columns(const ObservedColumns& columns) const {
 }
 
 template <class T>
-void ColumnMass<T>::touch(TouchedMemory& memory) const {
+void ColumnMass<T>::name_memory(OverlapCheck& memory) const {
   memory.write("column_mass", mass_);
 }
 
 template <class T>
 void ColumnMass<T>::check_shape(const AttentionSizes& sizes) const {
-  check_rows_written("column_mass", mass_, sizes.B, sizes.H, sizes.S, "S");
+  check_rows_written("column_mass", mass_, {sizes.B, sizes.H, sizes.S}, "S");
 }
 
 template class ColumnMass<float>;

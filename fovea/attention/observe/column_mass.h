@@ -5,7 +5,6 @@
 #include <string>
 
 #include "fovea/attention/observe/observe.h"
-#include "fovea/attention/view.h"
 
 namespace fovea::observe {
 
@@ -27,7 +26,7 @@ class ColumnMass final : public Observer<T> {
   void finish(const ObservedQueries<T>&, Rows<const T>) const override {}
   bool sees_columns() const override { return true; }
   void columns(const ObservedColumns& columns) const override;
-  void touch(TouchedMemory& memory) const override;
+  void name_memory(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "column_mass"; }
 

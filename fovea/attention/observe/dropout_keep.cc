@@ -4,16 +4,13 @@
 #include <algorithm>
 #include <limits>
 
-#include "fovea/attention/checks.h"
-#include "fovea/attention/fused/kernel_call.h"
-#include "fovea/attention/overlap.h"
-#include "fovea/attention/sequences.h"
+#include "fovea/attention/dropout.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/attention/observe/dropout_keep.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
-#include "fovea/attention/fused/tile-inl.h"
+#include "fovea/attention/dropout-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
@@ -70,7 +67,7 @@ void DropoutKeep<T>::see(const ObservedTile<T>& tile, Rows<T>) const {
 }
 
 template <class T>
-void DropoutKeep<T>::touch(TouchedMemory& memory) const {
+void DropoutKeep<T>::name_memory(OverlapCheck& memory) const {
   memory.write("dropout_keep", keep_);
 }
 

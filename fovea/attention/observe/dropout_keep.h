@@ -6,7 +6,6 @@
 #include <string>
 
 #include "fovea/attention/observe/observe.h"
-#include "fovea/attention/view.h"
 
 namespace fovea::observe {
 
@@ -23,7 +22,7 @@ class DropoutKeep final : public Observer<T> {
   void start(Rows<T>) const override {}
   void see(const ObservedTile<T>& tile, Rows<T> state) const override;
   void finish(const ObservedQueries<T>&, Rows<const T>) const override {}
-  void touch(TouchedMemory& memory) const override;
+  void name_memory(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "dropout_keep"; }
 

@@ -62,7 +62,7 @@ template <class T>
 void Observer<T>::columns(const ObservedColumns&) const {}
 
 template <class T>
-void Observer<T>::touch(TouchedMemory&) const {}
+void Observer<T>::name_memory(OverlapCheck&) const {}
 
 template <class T>
 void Observer<T>::check_shape(const AttentionSizes&) const {}

@@ -3,16 +3,15 @@
 // change no result. They combine with +.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "fovea/attention/norm.h"
 #include "fovea/attention/parts.h"
-#include "fovea/attention/tile.h"
 
 namespace fovea {
 
-struct Dropout;       // attention.h
-class TouchedMemory;  // touched.h
+struct Dropout;  // attention.h
 
 /// One query with its scores and weights.
 template <class T>
@@ -102,7 +101,7 @@ class Observer {
   virtual void columns(const ObservedColumns& columns) const;
 
   /// Names the memory that it writes, so that an overlap with another tensor is an error.
-  virtual void touch(TouchedMemory& memory) const;
+  virtual void name_memory(OverlapCheck& memory) const;
   /// Throws Error(kShape) unless its outputs fit the call.
   virtual void check_shape(const AttentionSizes& sizes) const;
   virtual std::string name() const = 0;
@@ -111,5 +110,12 @@ class Observer {
 /// Zero or more observers.
 template <class T>
 using Observe = Parts<Observer<T>>;
+
+/// Does any of them need the columns, which take a second pass over the scores?
+template <class T>
+bool sees_columns(const Observe<T>& observe) {
+  const auto& parts = observe.parts();
+  return std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p->sees_columns(); });
+}
 
 }  // namespace fovea

@@ -6,9 +6,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "fovea/attention/checks.h"
-#include "fovea/attention/overlap.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/attention/observe/rows.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
@@ -103,11 +100,11 @@ void RowNumber<T>::clear() const {
 
 template <class T>
 void RowNumber<T>::check_shape(const AttentionSizes& sizes) const {
-  check_rows_written(this->name(), to_, sizes.B, sizes.H, sizes.T);
+  check_rows_written(this->name(), to_, {sizes.B, sizes.H, sizes.T});
 }
 
 template <class T>
-void RowNumber<T>::touch(TouchedMemory& memory) const {
+void RowNumber<T>::name_memory(OverlapCheck& memory) const {
   memory.write(label_, to_);
 }
 

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "fovea/attention/observe/observe.h"
-#include "fovea/attention/view.h"
 
 namespace fovea {
 
@@ -16,7 +15,7 @@ class RowNumber : public Observer<T> {
  public:
   void clear() const final;
   void check_shape(const AttentionSizes& sizes) const final;
-  void touch(TouchedMemory& memory) const final;
+  void name_memory(OverlapCheck& memory) const final;
 
  protected:
   /// `padding`: the value for rows of padding. `label`: the name of `to` in messages.

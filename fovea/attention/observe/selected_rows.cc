@@ -5,9 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "fovea/attention/checks.h"
 #include "fovea/attention/observe/state.h"
-#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -152,7 +150,7 @@ void SelectedRows<T>::finish(const ObservedQueries<T>& queries, Rows<const T> st
 }
 
 template <class T>
-void SelectedRows<T>::touch(TouchedMemory& memory) const {
+void SelectedRows<T>::name_memory(OverlapCheck& memory) const {
   memory.write("selected_rows", weights_);
 }
 

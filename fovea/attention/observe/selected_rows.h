@@ -5,7 +5,6 @@
 #include <string>
 
 #include "fovea/attention/observe/observe.h"
-#include "fovea/attention/view.h"
 
 namespace fovea::observe {
 
@@ -25,7 +24,7 @@ class SelectedRows final : public Observer<T> {
   bool sees(const ObservedQueries<T>& queries) const override { return chosen(queries).rows > 0; }
   void see(const ObservedTile<T>& tile, Rows<T> state) const override;
   void finish(const ObservedQueries<T>& queries, Rows<const T> state) const override;
-  void touch(TouchedMemory& memory) const override;
+  void name_memory(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override;
 

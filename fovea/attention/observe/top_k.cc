@@ -7,9 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "fovea/attention/checks.h"
 #include "fovea/attention/observe/state.h"
-#include "fovea/attention/overlap.h"
 #include "fovea/base/check.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -93,10 +91,10 @@ template <class T>
 void TopK<T>::row(const ObservedRow<T>& row) const {
   std::vector<index> order;
   // With an infinite or NaN score the weights of softmax are NaN.
-  const bool poisoned = std::any_of(row.scores.begin(), row.scores.end(), [](T score) {
+  const bool non_finite = std::any_of(row.scores.begin(), row.scores.end(), [](T score) {
     return std::isnan(score) || score == std::numeric_limits<T>::infinity();
   });
-  for (index j = 0; j < row.scores.size && !poisoned; ++j) {
+  for (index j = 0; j < row.scores.size && !non_finite; ++j) {
     if (row.scores[j] != -std::numeric_limits<T>::infinity()) order.push_back(j);
   }
   std::stable_sort(order.begin(), order.end(),
@@ -104,7 +102,7 @@ void TopK<T>::row(const ObservedRow<T>& row) const {
   for (index n = 0; n < keys_.keys; ++n) {
     const bool there = n < static_cast<index>(order.size());
     const index key = there ? order[static_cast<std::size_t>(n)] : -1;
-    const T none = poisoned ? std::numeric_limits<T>::quiet_NaN() : T{0};
+    const T none = non_finite ? std::numeric_limits<T>::quiet_NaN() : T{0};
     const T weight = there ? row.weights[key] : none;
     write(row.sequence, row.head, row.i, n, key, weight);
   }
@@ -140,11 +138,11 @@ template <class T>
 void TopK<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state) const {
   const index found = state.rows / 2;
   for (index r = 0; r < queries.queries; ++r) {
-    const bool poisoned = std::isnan(queries.sum[r]);
+    const bool non_finite = std::isnan(queries.sum[r]);
     for (index n = 0; n < keys_.keys; ++n) {
       const T score = n < found ? state[n][r] : -std::numeric_limits<T>::infinity();
-      const bool there = !poisoned && score != -std::numeric_limits<T>::infinity();
-      const T weight = poisoned ? queries.sum[r] : queries.weight(r, score);
+      const bool there = !non_finite && score != -std::numeric_limits<T>::infinity();
+      const T weight = non_finite ? queries.sum[r] : queries.weight(r, score);
       write(queries.sequence, queries.head, queries.query + r, n,
             there ? state_to_index(state[found + n][r]) : -1, weight);
     }
@@ -152,7 +150,7 @@ void TopK<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state) con
 }
 
 template <class T>
-void TopK<T>::touch(TouchedMemory& memory) const {
+void TopK<T>::name_memory(OverlapCheck& memory) const {
   memory.write("topk_index", keys_);
   memory.write("topk_weight", weights_);
 }

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "fovea/attention/observe/observe.h"
-#include "fovea/attention/view.h"
 
 namespace fovea::observe {
 
@@ -26,7 +25,7 @@ class TopK final : public Observer<T> {
   void start(Rows<T> state) const override;
   void see(const ObservedTile<T>& tile, Rows<T> state) const override;
   void finish(const ObservedQueries<T>& queries, Rows<const T> state) const override;
-  void touch(TouchedMemory& memory) const override;
+  void name_memory(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override;
 

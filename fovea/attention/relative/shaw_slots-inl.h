@@ -13,8 +13,10 @@
 #define FOVEA_ATTENTION_RELATIVE_SHAW_SLOTS_INL_H_
 #endif
 
-#include "fovea/attention/fused/tile-inl.h"
 #include "fovea/simd/product-inl.h"
+#include "fovea/simd/rows-inl.h"
+#include "fovea/simd/simd-inl.h"
+#include "fovea/simd/transpose-inl.h"
 
 // Both directions use a matrix [slots][queries]. In the forward it is the product of the tile's
 // rows x with the slots of the table, and is spread over the tile; in the backward the tile is

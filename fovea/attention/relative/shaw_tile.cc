@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "fovea/attention/bias/by_distance.h"
+#include "fovea/attention/relative/by_distance.h"
 #include "fovea/base/memory.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -12,6 +12,7 @@
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
 #include "fovea/attention/relative/shaw_slots-inl.h"
+#include "fovea/simd/non_finite-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
@@ -104,14 +105,13 @@ template <class T>
 void PullRows(const UsedSlots<T>& used, T factor, Rows<T> dx) {
   Scratch scratch;
   const Rows<const T> sums = used.sums, table = ScaledRows(used.rows(), factor, scratch);
-  const bool poisoned = AnyPoisoned(table);
-  const Rows<const T> finite = poisoned ? WithoutPoison(table, scratch) : table;
+  const FiniteOperand<T> operand(table, true, scratch);
   const index whole = dx.columns / kLanes<T> * kLanes<T>, left = dx.columns - whole;
   TileOperands<T> product{.rows = dx.rows, .depth = used.count(), .lanes = whole, .a_depth = 1};
   product.a = sums.data;
   product.a_row = sums.stride;
-  product.b = finite.data;
-  product.b_depth = finite.stride;
+  product.b = operand.finite().data;
+  product.b_depth = operand.finite().stride;
   product.c = dx.data;
   product.c_row = dx.stride;
   TileProduct<Into::kAdd>(product);
@@ -126,13 +126,12 @@ void PullRows(const UsedSlots<T>& used, T factor, Rows<T> dx) {
       for (index c = 0; c < left; ++c) dx[r][whole + c] += last[r][c];
     }
   }
-  for (index n = 0; poisoned && n < used.count(); ++n) {
-    if (!IsPoisoned(table[n], dx.columns)) continue;
+  operand.ForEachLeftOut([&](index n, const T* row) {
     for (index r = 0; r < dx.rows; ++r) {
       if (sums[r][n] == T{0}) continue;
-      for (index c = 0; c < dx.columns; ++c) dx[r][c] += sums[r][n] * table[n][c];
+      for (index c = 0; c < dx.columns; ++c) dx[r][c] += sums[r][n] * row[c];
     }
-  }
+  });
 }
 
 // dtable, at the row of slot n, += factor * sum of sums[r][n] x_r.
@@ -157,7 +156,7 @@ void PullTable(const UsedSlots<T>& used, Rows<const T> x, T factor, double* dtab
       const double by = static_cast<double>(factor) * static_cast<double>(weight);
       for (index c = 0; c < W; ++c) row[c] += by * static_cast<double>(values[c]);
     };
-    if (!IsPoisoned(parts[n], W)) {
+    if (!IsNonFinite(parts[n], W)) {
       add(T{1}, parts[n]);
       continue;
     }
@@ -196,25 +195,23 @@ template <class T>
 void AddVectors(const ShawTile<T>& shaw, const ScoreTile<const T>& weights, Rows<T> o) {
   Scratch scratch;
   const Rows<const T> sums = LaneSums(shaw, weights, scratch);
-  const bool poisoned = AnyPoisoned(shaw.rows);
-  const Rows<const T> finite = poisoned ? WithoutPoison(shaw.rows, scratch) : shaw.rows;
+  const FiniteOperand<T> table(shaw.rows, true, scratch);
   TileProduct<Into::kAdd>(TileOperands<T>{.rows = o.rows,
                                           .depth = shaw.count,
                                           .lanes = sums.columns,
-                                          .a = finite.data,
+                                          .a = table.finite().data,
                                           .a_row = 1,
-                                          .a_depth = finite.stride,
+                                          .a_depth = table.finite().stride,
                                           .b = sums.data,
                                           .b_depth = sums.stride,
                                           .c = o.data,
                                           .c_row = o.stride});
-  for (index n = 0; poisoned && n < shaw.count; ++n) {
-    if (!IsPoisoned(shaw.rows[n], o.rows)) continue;
+  table.ForEachLeftOut([&](index n, const T* row) {
     for (index r = 0; r < shaw.queries; ++r) {
       if (sums[n][r] == T{0}) continue;
-      for (index c = 0; c < o.rows; ++c) o[c][r] += sums[n][r] * shaw.rows[n][c];
+      for (index c = 0; c < o.rows; ++c) o[c][r] += sums[n][r] * row[c];
     }
-  }
+  });
 }
 
 template <class T>

@@ -1,48 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call that transforms rows of q and k (row_map.h), as a call with a plain dot product. It owns
-// the transformed rows: memory linear in their number.
+// The rows of q and k of a call, transformed (row_map.h), in memory linear in their number.
 #pragma once
 
 #include <vector>
 
 #include "fovea/attention/score/row_map.h"
+#include "fovea/attention/tile.h"
+#include "fovea/attention/view.h"
 #include "fovea/base/memory.h"
 
 namespace fovea {
 
+/// The rows of queries and of keys.
 template <class T>
-class MappedCall {
+struct QueryKeyRows {
+  View<T> q;  ///< [B, T, H, D]
+  View<T> k;  ///< [B, S, G, D]
+};
+
+template <class T>
+class MadeRows {
  public:
-  /// The call must be checked; `attention` and the memory of `in` must outlive this.
-  MappedCall(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in);
+  /// The shapes must be checked. All arguments but the context must outlive this.
+  MadeRows(const Context& ctx, const Score<T>& score, const Rotary& rotary,
+           const QueryKeyRows<const T>& rows, const std::vector<Sequence>& sequences);
 
-  const Attention<T>& attention() const { return dot_; }
-  const AttentionInputs<T>& in() const { return made_; }
+  QueryKeyRows<const T> made() const { return {made_.q, made_.k}; }
 
-  /// The gradients that the backward of the dot product writes.
-  AttentionGradients<T> gradients(const AttentionGradients<T>& wanted);
+  /// Room for the gradients of the made rows, where those of q and k, or of the score's weights,
+  /// are wanted.
+  QueryKeyRows<T> gradients(const QueryKeyRows<T>& wanted);
   /// Turns them into the gradients of q, of k, and of the score's weights.
-  void pull(const Context& ctx, const AttentionGradients<T>& wanted) const;
+  void pull(const Context& ctx, const QueryKeyRows<T>& wanted) const;
 
-  /// Bytes of all transformed rows and gradients of a backward.
-  static double bytes(const Attention<T>& attention, const AttentionInputs<T>& in);
+  /// Bytes of all made rows, and of their gradients in a backward.
+  static double bytes(const Score<T>& score, const Rotary& rotary,
+                      const QueryKeyRows<const T>& rows, const std::vector<Sequence>& sequences);
 
  private:
-  View<T> room(const View<const T>& of);
+  View<T> allocate(const View<const T>& of);
   template <class F>
   void for_each_query(const Context& ctx, F&& f) const;
   template <class F>
   void for_each_key(const Context& ctx, F&& f) const;
   void pull_weights(const Context& ctx, const score::Concat<T>& concat) const;
 
-  const Attention<T>& asked_;
-  const AttentionInputs<T>& rows_;
-  const std::vector<Sequence> sequences_;
+  const Score<T>& score_;
+  const QueryKeyRows<const T> in_;
+  const std::vector<Sequence>& sequences_;
   const RowMap<T> map_;
   std::vector<AlignedBytes> memory_;
-  Attention<T> dot_;
-  AttentionInputs<T> made_;
-  View<T> dq_, dk_;
+  QueryKeyRows<T> made_, gradients_;
 };
 
 }  // namespace fovea

@@ -298,27 +298,16 @@ class AdditiveScore final : public PairScore<T> {
 }  // namespace
 
 template <class T>
-bool has_pair_score(const Attention<T>& attention) {
-  return std::holds_alternative<score::L2>(attention.score) ||
-         std::holds_alternative<score::Additive<T>>(attention.score);
-}
-
-template <class T>
-Attention<T> with_pair_score(const Attention<T>& attention, index D) {
-  Attention<T> with = attention;
-  with.score = score::Dot{scale_of(attention.score, D)};
-  if (const auto* additive = std::get_if<score::Additive<T>>(&attention.score)) {
-    with.bias = Bias<T>(AdditiveScore<T>(*additive)) + attention.bias;
-  } else {
-    with.bias = Bias<T>(L2Score<T>()) + attention.bias;
+Bias<T> pair_score(const Score<T>& score) {
+  if (std::holds_alternative<score::L2>(score)) return L2Score<T>();
+  if (const auto* additive = std::get_if<score::Additive<T>>(&score)) {
+    return AdditiveScore<T>(*additive);
   }
-  return with;
+  return {};
 }
 
-template bool has_pair_score(const Attention<float>&);
-template bool has_pair_score(const Attention<double>&);
-template Attention<float> with_pair_score(const Attention<float>&, index);
-template Attention<double> with_pair_score(const Attention<double>&, index);
+template Bias<float> pair_score(const Score<float>&);
+template Bias<double> pair_score(const Score<double>&);
 
 }  // namespace fovea
 #endif  // HWY_ONCE

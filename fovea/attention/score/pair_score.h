@@ -7,17 +7,13 @@
 //              t_c = tanh(q_c + k_c)                  dv_c = scale ds t_c
 #pragma once
 
-#include "fovea/attention/attention.h"
+#include "fovea/attention/bias/bias.h"
+#include "fovea/attention/score/score.h"
 
 namespace fovea {
 
-/// Is the score of the call computed by such a part?
+/// The bias part that computes such a score; no part for other scores.
 template <class T>
-bool has_pair_score(const Attention<T>& attention);
-
-/// The same call, for rows of D values, with a first bias part that computes the score; its scale
-/// is that of the dot product, which is skipped. The call must be checked, and outlive it.
-template <class T>
-Attention<T> with_pair_score(const Attention<T>& attention, index D);
+Bias<T> pair_score(const Score<T>& score);
 
 }  // namespace fovea

@@ -44,64 +44,23 @@ void pull_normalised(const T* x, index n, T* dy) {
 }  // namespace
 
 template <class T>
-RotaryTable<T>::RotaryTable(const Context& ctx, const Rotary& rotary, index D, index first,
-                            index last)
-    : pairs_(rotary.pairs), half_(D / 2), first_(first) {
-  std::vector<double> frequencies(static_cast<std::size_t>(half_));
-  for (index c = 0; c < half_; ++c) {
-    const double power = 2 * static_cast<double>(c) / static_cast<double>(D);
-    frequencies[static_cast<std::size_t>(c)] = std::pow(rotary.base, -power);
-  }
-  turns_.resize(static_cast<std::size_t>((last - first + 1) * half_));
-  constexpr double kTurnFlops = 100;  // a sine and a cosine
-  const double cost = kTurnFlops * static_cast<double>(half_);
-  ctx.for_ranges(last - first + 1, cost, [&](index begin, index end) {
-    for (index n = begin; n < end; ++n) {
-      Turn* turn = turns_.data() + n * half_;
-      for (const double frequency : frequencies) {
-        const double angle = static_cast<double>(first + n) * frequency;
-        *turn++ = {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
-      }
-    }
-  });
-}
-
-template <class T>
-void RotaryTable<T>::turn_by(const T* row, index position, T sign, T* to) const {
-  const Turn* const turns = turns_.data() + (position - first_) * half_;
-  const bool halves = pairs_ == RotaryPairs::kHalves;
-  for (index c = 0; c < half_; ++c) {
-    const index one = halves ? c : 2 * c, other = halves ? c + half_ : 2 * c + 1;
-    const T x = row[one], y = row[other];
-    const T cosine = turns[c].cosine, sine = sign * turns[c].sine;
-    to[one] = x * cosine - y * sine;
-    to[other] = x * sine + y * cosine;
+RowMap<T>::RowMap(const Context& ctx, const Score<T>& score, const Rotary& rotary, index D,
+                  index first, index last)
+    : score_(score), D_(D) {
+  if (rotary.pairs != RotaryPairs::kNone) {
+    table_ = RotaryTable<T>(ctx, rotary, D, first, last);
   }
 }
 
 template <class T>
-RowMap<T>::RowMap(const Context& ctx, const Attention<T>& attention, index D, index first,
-                  index last)
-    : score_(attention.score), D_(D) {
-  if (attention.rotary.pairs != RotaryPairs::kNone) {
-    table_ = RotaryTable<T>(ctx, attention.rotary, D, first, last);
-  }
+index RowMap<T>::kept(const Rotary& rotary, index D) {
+  return rotary.pairs == RotaryPairs::kNone ? 0 : D;  // D / 2 cosines and sines
 }
 
 template <class T>
-index RowMap<T>::kept(const Attention<T>& attention, index D) {
-  return attention.rotary.pairs == RotaryPairs::kNone ? 0 : D;  // D / 2 cosines and sines
-}
-
-template <class T>
-bool RowMap<T>::needed(const Attention<T>& attention) {
-  return attention.rotary.pairs != RotaryPairs::kNone ||
-         !std::holds_alternative<score::Dot>(attention.score);
-}
-
-template <class T>
-index RowMap<T>::width(const Attention<T>& attention, index D) {
-  return std::holds_alternative<score::Concat<T>>(attention.score) ? D + 1 : D;
+bool RowMap<T>::needed(const Score<T>& score, const Rotary& rotary) {
+  return rotary.pairs != RotaryPairs::kNone || std::holds_alternative<score::Cosine>(score) ||
+         std::holds_alternative<score::Concat<T>>(score);
 }
 
 template <class T>
@@ -174,8 +133,6 @@ void RowMap<T>::add_weights(const T* q, index position, const T* dto, double* su
   for (index c = 0; c < D_; ++c) sums[D_ + c] += static_cast<double>(dto[1 + c]);
 }
 
-template class RotaryTable<float>;
-template class RotaryTable<double>;
 template class RowMap<float>;
 template class RowMap<double>;
 

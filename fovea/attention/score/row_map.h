@@ -7,51 +7,24 @@
 //   concat    query: [wq.r, wk]    key: [1, r]        so that their product is w.[q; k]
 #pragma once
 
-#include <vector>
-
-#include "fovea/attention/attention.h"
+#include "fovea/attention/score/rotary.h"
+#include "fovea/base/context.h"
 
 namespace fovea {
-
-/// Cosines and sines of the angles at positions [first, last].
-template <class T>
-class RotaryTable {
- public:
-  RotaryTable() = default;  // rotates nothing
-  RotaryTable(const Context& ctx, const Rotary& rotary, index D, index first, index last);
-
-  bool empty() const { return turns_.empty(); }
-  /// to = row, rotated. They may be the same.
-  void turn(const T* row, index position, T* to) const { turn_by(row, position, T{1}, to); }
-  /// The transpose of turn().
-  void turn_back(const T* row, index position, T* to) const { turn_by(row, position, T{-1}, to); }
-
- private:
-  struct Turn {
-    T cosine, sine;
-  };
-  void turn_by(const T* row, index position, T sign, T* to) const;
-
-  RotaryPairs pairs_ = RotaryPairs::kNone;
-  index half_ = 0;   // D / 2
-  index first_ = 0;  // position
-  std::vector<Turn> turns_;
-};
 
 template <class T>
 class RowMap {
  public:
   /// For rows of D values at positions [first, last].
-  RowMap(const Context& ctx, const Attention<T>& attention, index D, index first, index last);
+  RowMap(const Context& ctx, const Score<T>& score, const Rotary& rotary, index D, index first,
+         index last);
 
   /// Does it transform rows at all?
-  static bool needed(const Attention<T>& attention);
-  /// Width of a transformed row.
-  static index width(const Attention<T>& attention, index D);
+  static bool needed(const Score<T>& score, const Rotary& rotary);
   /// Number of values stored per position.
-  static index kept(const Attention<T>& attention, index D);
+  static index kept(const Rotary& rotary, index D);
 
-  /// to [width]
+  /// to [made_width]
   void query(const T* q, index head, index position, T* to) const;
   void key(const T* k, index position, T* to) const;
 

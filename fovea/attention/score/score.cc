@@ -21,9 +21,24 @@ double scale_of(const Score<T>& score, index D) {
   return std::visit([&](const auto& one) { return one.scale.value_or(otherwise); }, score);
 }
 
-template std::string name_of(const Score<float>&);
-template std::string name_of(const Score<double>&);
-template double scale_of(const Score<float>&, index);
-template double scale_of(const Score<double>&, index);
+template <class T>
+bool is_pair_score(const Score<T>& score) {
+  return std::holds_alternative<score::L2>(score) ||
+         std::holds_alternative<score::Additive<T>>(score);
+}
+
+template <class T>
+index made_width(const Score<T>& score, index D) {
+  return std::holds_alternative<score::Concat<T>>(score) ? D + 1 : D;
+}
+
+#define FOVEA_INSTANTIATE(T)                        \
+  template std::string name_of(const Score<T>&);    \
+  template double scale_of(const Score<T>&, index); \
+  template bool is_pair_score(const Score<T>&);     \
+  template index made_width(const Score<T>&, index);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
 
 }  // namespace fovea

@@ -69,4 +69,12 @@ std::string name_of(const Score<T>& score);
 template <class T>
 double scale_of(const Score<T>& score, index D);
 
+/// Is it computed from pairs of columns by the first part of the bias (pair_score.h)?
+template <class T>
+bool is_pair_score(const Score<T>& score);
+
+/// The width of the rows whose dot product the score is, given rows of D values (row_map.h).
+template <class T>
+index made_width(const Score<T>& score, index D);
+
 }  // namespace fovea

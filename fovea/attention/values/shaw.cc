@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "fovea/attention/overlap.h"
 #include "fovea/attention/relative/shaw_tile.h"
 
 namespace fovea::values {
@@ -53,12 +52,12 @@ void Shaw<T>::pull_parameters(const TileSite& site, const ScoreTile<const T>& we
 }
 
 template <class T>
-void Shaw<T>::touch_parameters(TouchedMemory& memory) const {
+void Shaw<T>::name_parameters(OverlapCheck& memory) const {
   memory.read("the table of shaw on values", table_.rows);
 }
 
 template <class T>
-void Shaw<T>::touch_gradients(TouchedMemory& memory) const {
+void Shaw<T>::name_gradients(OverlapCheck& memory) const {
   memory.write("the gradient of shaw on values", table_.gradient);
 }
 

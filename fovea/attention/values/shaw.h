@@ -27,8 +27,8 @@ class Shaw final : public ValuePart<T> {
                     const ScoreTile<T>& dweights) const override;
   void pull_parameters(const TileSite& site, const ScoreTile<const T>& weights, Rows<const T> d_o,
                        double* sums) const override;
-  void touch_parameters(TouchedMemory& memory) const override;
-  void touch_gradients(TouchedMemory& memory) const override;
+  void name_parameters(OverlapCheck& memory) const override;
+  void name_gradients(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override;
 

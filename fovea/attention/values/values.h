@@ -6,11 +6,8 @@
 #include <string>
 
 #include "fovea/attention/parts.h"
-#include "fovea/attention/tile.h"
 
 namespace fovea {
-
-class TouchedMemory;
 
 /// Vectors c_ij as a function of the place alone. vector() is the definition; with learned
 /// parameters also gradient_size(), add_parameters() and store_gradient(). The three functions for
@@ -44,8 +41,8 @@ class ValuePart {
 
   /// Names the memory of its parameters and of their gradients, so that an output that overlaps it
   /// is an error.
-  virtual void touch_parameters(TouchedMemory&) const {}
-  virtual void touch_gradients(TouchedMemory&) const {}
+  virtual void name_parameters(OverlapCheck&) const {}
+  virtual void name_gradients(OverlapCheck&) const {}
   /// Throws Error(kShape) unless the part fits the call.
   virtual void check_shape(const AttentionSizes& sizes) const;
   virtual std::string name() const = 0;

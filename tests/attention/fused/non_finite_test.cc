@@ -122,7 +122,7 @@ class Poisoned {
          }}};
   }
 
-  // Results of rows that nothing poisoned may reach are those of the clean call.
+  // Results of rows that nothing non_finite may reach are those of the clean call.
   void expect_same(const Case& one, Call<float>& bad, const std::vector<bool>& bad_query,
                    const std::vector<bool>& bad_key) const {
     Call<float> good = clean_;
@@ -178,7 +178,7 @@ class Poisoned {
                 std::vector<bool>(static_cast<std::size_t>(S_)));
   }
 
-  // A poisoned key spoils the queries that keep it, and what those keep in turn; no other row.
+  // A non_finite key spoils the queries that keep it, and what those keep in turn; no other row.
   void poison_keys(const Case& one) const {
     for (const index key : {index{0}, S_ / 3, S_ / 2 + 1, S_ - 2, S_ - 1}) {
       std::vector<bool> queries(static_cast<std::size_t>(T_)), keys(static_cast<std::size_t>(S_));
@@ -215,17 +215,17 @@ class Poisoned {
 
   // Every masked bias at once.
   void poison_bias(const Case& one) const {
-    std::vector<float> poisoned = bias_;
+    std::vector<float> non_finite = bias_;
     for (index i = 0; i < T_; ++i) {
       for (index j = 0; j < S_; ++j) {
-        if (!one.keeps(i, j)) poisoned[static_cast<std::size_t>(i * S_ + j)] = poison_;
+        if (!one.keeps(i, j)) non_finite[static_cast<std::size_t>(i * S_ + j)] = poison_;
       }
     }
     Call<float> good = clean_, bad = clean_;
     Attention<float> attention = one.attention;
     attention.bias = MatrixBias(bias_, S_);
     good.run(attention);
-    attention.bias = MatrixBias(poisoned, S_);
+    attention.bias = MatrixBias(non_finite, S_);
     bad.run(attention);
     EXPECT_TRUE(same_results(good, bad)) << "by a masked bias";
   }
@@ -273,11 +273,11 @@ TEST(AttentionPoison, ReachesTheGradientsOfWhoKeepsIt) {
     Call<float> call({.T = 3, .S = 20, .D = 4, .Dv = 4}, 2);
     (in_query ? call.q[5] : call.k_row(0, 7, 0)[1]) = kNaN;
     call.run({}, method);
-    std::vector<bool> poisoned;
+    std::vector<bool> non_finite;
     for (const auto* values : {&call.o, &call.dq, &call.dk, &call.dv}) {
-      for (const float x : *values) poisoned.push_back(std::isnan(x));
+      for (const float x : *values) non_finite.push_back(std::isnan(x));
     }
-    return poisoned;
+    return non_finite;
   };
   for (const bool in_query : {false, true}) {
     const std::vector<bool> expected = gradients(Method::kReference, in_query);

@@ -80,20 +80,5 @@ TEST(QueryTiles, GroupsLeaveItemsForEveryThread) {
   }
 }
 
-TEST(ClearUncovered, ClearsTheRowsOfNoSequence) {
-  Call<float> call({.B = 2, .T = 3, .S = 4, .H = 2, .G = 1, .D = 2, .Dv = 1});
-  const std::vector<Sequence> sequences = {{.batch = 0, .queries = 2, .keys = 1},
-                                           {.batch = 1, .queries = 0, .keys = 4}};
-  clear_uncovered(sequences, call.out());
-  clear_uncovered(sequences, call.gradients());
-  const float old = -77, none = -std::numeric_limits<float>::infinity();
-  EXPECT_EQ(call.o, (std::vector<float>{old, old, old, old, 0, 0, 0, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(call.lse, (std::vector<float>{old, old, none, old, old, none, none, none, none, none,
-                                          none, none}));
-  EXPECT_EQ(call.dv, (std::vector<float>{old, 0, 0, 0, old, old, old, old}));
-  EXPECT_EQ(call.dq[7], old);
-  EXPECT_EQ(call.dq[8], 0);
-}
-
 }  // namespace
 }  // namespace fovea::testing

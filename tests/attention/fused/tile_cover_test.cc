@@ -16,7 +16,7 @@ struct Cover {
   std::vector<char> by_rows, by_lanes;
 };
 
-Cover cover(const TileParts& parts, index rows, index stride) {
+Cover cover(const TileCover& parts, index rows, index stride) {
   const auto size = static_cast<std::size_t>(rows * stride);
   Cover c{std::vector<char>(size), std::vector<char>(size)};
   const auto mark = [&](std::vector<char>& marks, Span of_rows, Span lanes) {
@@ -35,19 +35,19 @@ index total(const std::vector<char>& marks) {
   return sum;
 }
 
-TEST(TileParts, CausalDiagonalIsTenStepsOfSixteen) {
+TEST(TileCover, CausalDiagonalIsTenStepsOfSixteen) {
   const Sequence sequence{.queries = 128, .keys = 128};
   for (const TileLanes lanes : {TileLanes::kQueries, TileLanes::kKeys}) {
-    const TileParts parts(mask::Causal(), {sequence, 0, 64, 64, 64, 64}, lanes, 64);
+    const TileCover parts(mask::Causal(), {sequence, 0, 64, 64, 64, 64}, lanes, 64);
     const Cover c = cover(parts, 64, 64);
     EXPECT_EQ(total(c.by_rows), 10 * 256);
     EXPECT_EQ(total(c.by_lanes), 10 * 256);
   }
 }
 
-TEST(TileParts, WholeTileIsOnePart) {
+TEST(TileCover, WholeTileIsOnePart) {
   index calls = 0;
-  TileParts(kRowBlock, 64).for_each_rows([&](Span rows, Span lanes) {
+  TileCover(kRowBlock, 64).for_each_rows([&](Span rows, Span lanes) {
     ++calls;
     EXPECT_EQ(rows, (Span{0, kRowBlock}));
     EXPECT_EQ(lanes, (Span{0, 64}));
@@ -56,7 +56,7 @@ TEST(TileParts, WholeTileIsOnePart) {
 }
 
 // Wherever the tile lies, no kept score is left out, and none is computed twice.
-TEST(TileParts, HoldEveryKeptScoreOnce) {
+TEST(TileCover, HoldEveryKeptScoreOnce) {
   const Sequence sequence{.queries = 150, .keys = 170};
   const Mask masks[] = {mask::Causal(), mask::Window(20, 0), mask::Window(5, 9),
                         mask::Causal() & mask::Window(33, 0)};
@@ -68,7 +68,7 @@ TEST(TileParts, HoldEveryKeptScoreOnce) {
                             key,      std::min<index>(50, 170 - key)};
         const index stride = 64;
         const Cover c =
-            cover(TileParts(mask, site, TileLanes::kQueries, stride), site.keys, stride);
+            cover(TileCover(mask, site, TileLanes::kQueries, stride), site.keys, stride);
         for (index r = 0; r < site.queries; ++r) {
           for (index k = 0; k < site.keys; ++k) {
             const auto at = static_cast<std::size_t>(k * stride + r);

@@ -15,7 +15,7 @@ namespace {
 
 using bias::of;
 
-// What overflows the tape is computed with the one number, so that a loop on it ends.
+// What overflows the program is computed with the one number, so that a loop on it ends.
 TEST(Recorded, AFunctionTooLongForTheTapeComesToItsEnd) {
   const auto part = of<float>([](auto s) {
     auto sum = s;

@@ -45,24 +45,24 @@ TEST(LinearBlock, BothOrdersAreOneSum) {
   });
 }
 
-// Row r keeps the first r - 1 of y; y 3 is poisoned.
+// Row r keeps the first r - 1 of y; y 3 is non_finite.
 TEST(LinearBlock, WhatIsNotKeptMayBeAnything) {
   for_each_isa([] {
     const LinearKernels<float> kernels = linear_kernels<float>();
     const index width = padded(kW, kernels.lanes);
     const auto a = normals<float>(1, kX * kD);
     auto b = normals<float>(2, kY * kD), c = normals<float>(3, kY * kW);
-    std::vector<float> clean(kX * width), poisoned(clean);
+    std::vector<float> clean(kX * width), non_finite(clean);
     const Rows<const float> x(a.data(), kX, kD), y(b.data(), kY, kD), values(c.data(), kY, kW);
     kernels.add_direct({x, y, values, -1, false}, {clean.data(), kX, width});
     b[3 * kD] = NAN;
     c[3 * kW + 1] = INFINITY;
-    kernels.add_direct({x, y, values, -1, false}, {poisoned.data(), kX, width});
+    kernels.add_direct({x, y, values, -1, false}, {non_finite.data(), kX, width});
     EXPECT_EQ(clean[1], 0);  // row 0 and row 1 keep nothing
-    EXPECT_EQ(poisoned, clean);
-    kernels.add_direct({x, y, values, 0, false}, {poisoned.data(), kX, width});
-    EXPECT_TRUE(std::isnan(poisoned[static_cast<std::size_t>(4 * width)]));
-    EXPECT_FALSE(std::isnan(poisoned[static_cast<std::size_t>(3 * width)]));
+    EXPECT_EQ(non_finite, clean);
+    kernels.add_direct({x, y, values, 0, false}, {non_finite.data(), kX, width});
+    EXPECT_TRUE(std::isnan(non_finite[static_cast<std::size_t>(4 * width)]));
+    EXPECT_FALSE(std::isnan(non_finite[static_cast<std::size_t>(3 * width)]));
   });
 }
 

@@ -21,23 +21,6 @@ Attention<T> unnormalised(const Mask& mask = {}) {
 
 std::vector<Mask> masks() { return {mask::All(), mask::Causal(), mask::Causal(Align::kTopLeft)}; }
 
-TEST(Linear, WhereNothingKnowsAScoreByItself) {
-  const std::int32_t lengths[] = {3};
-  const Mask cut = mask::Causal() & mask::lengths({lengths, 1});
-  EXPECT_TRUE(is_linear(unnormalised<float>()));
-  EXPECT_TRUE(is_linear(unnormalised<float>(cut)));
-  EXPECT_FALSE(is_linear(unnormalised<float>(mask::Window(1, 1))));
-  EXPECT_FALSE(is_linear<float>({}));
-  EXPECT_FALSE(is_linear<float>({.norm = norm::Sigmoid()}));
-  EXPECT_FALSE(is_linear<float>({.score = score::L2(), .norm = norm::None()}));
-  EXPECT_TRUE(is_linear<float>({.score = score::Cosine(), .norm = norm::None()}));
-  EXPECT_FALSE(is_linear<float>({.bias = bias::Softcap<float>(2), .norm = norm::None()}));
-  EXPECT_FALSE(is_linear<float>({.norm = norm::None(), .dropout = {.probability = 0.1}}));
-  Call<float> call({.T = 3, .S = 3});
-  call.want_weights();
-  EXPECT_FALSE(is_linear(unnormalised<float>(), call.out()));
-}
-
 // The sums of the definition, in another order. Values are sums of hundreds of scores.
 template <class T>
 void expect_definition(const Sizes& sizes, const Attention<T>& attention, T bound) {
@@ -116,7 +99,7 @@ TEST(Linear, GradientsAreThoseOfTheForward) {
   for (const Mask& mask : masks()) {
     Call<double> call({.B = 1, .T = 131, .S = 135, .H = 1, .G = 1, .D = 2, .Dv = 1}, 5);
     // A sum of a hundred scores: a small scale keeps the rounding of the differences small, too.
-    expect_gradients(call, {.score = score::Dot{0.02}, .mask = mask, .norm = norm::None()});
+    prefetch_gradients(call, {.score = score::Dot{0.02}, .mask = mask, .norm = norm::None()});
   }
 }
 
@@ -146,21 +129,21 @@ TEST(Linear, BitsAreThoseOfTheSequenceAlone) {
 }
 
 TEST(Linear, PoisonThatIsNotKeptIsNotSeen) {
-  for (const index poisoned : {130, 299}) {
+  for (const index non_finite : {130, 299}) {
     Call<float> clean({.T = 300, .S = 300, .D = 8, .Dv = 8}, 3);
     Call<float> call = clean;
-    std::fill_n(call.k_row(0, poisoned, 0), 8, NAN);
-    std::fill_n(call.v_row(0, poisoned, 0), 8, INFINITY);
+    std::fill_n(call.k_row(0, non_finite, 0), 8, NAN);
+    std::fill_n(call.v_row(0, non_finite, 0), 8, INFINITY);
     call.run(unnormalised<float>(mask::Causal()));
     clean.run(unnormalised<float>(mask::Causal()));
-    EXPECT_TRUE(std::equal(clean.o.begin(), clean.o.begin() + poisoned * 8, call.o.begin()));
-    EXPECT_TRUE(std::equal(clean.dq.begin(), clean.dq.begin() + poisoned * 8, call.dq.begin()));
-    EXPECT_TRUE(std::isnan(call.o_row(0, poisoned, 0)[0]));
+    EXPECT_TRUE(std::equal(clean.o.begin(), clean.o.begin() + non_finite * 8, call.o.begin()));
+    EXPECT_TRUE(std::equal(clean.dq.begin(), clean.dq.begin() + non_finite * 8, call.dq.begin()));
+    EXPECT_TRUE(std::isnan(call.o_row(0, non_finite, 0)[0]));
     Call<float> later = clean;
-    std::fill_n(later.q_row(0, 299 - poisoned, 0), 8, NAN);
-    std::fill_n(later.d_o_row(0, 299 - poisoned, 0), 8, NAN);
+    std::fill_n(later.q_row(0, 299 - non_finite, 0), 8, NAN);
+    std::fill_n(later.d_o_row(0, 299 - non_finite, 0), 8, NAN);
     later.run(unnormalised<float>(mask::Causal()));
-    const auto first = (300 - poisoned) * 8;
+    const auto first = (300 - non_finite) * 8;
     EXPECT_TRUE(std::equal(clean.dk.begin() + first, clean.dk.end(), later.dk.begin() + first));
     EXPECT_TRUE(std::equal(clean.dv.begin() + first, clean.dv.end(), later.dv.begin() + first));
   }

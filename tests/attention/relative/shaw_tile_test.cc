@@ -200,15 +200,15 @@ TEST(ShawTile, OtherLayoutsAreLeftToTheDefinition) {
 template <class V>
 void expect_harmless(const Size& size) {
   Problem<V> clean{size};
-  const index poisoned = size.order == ShawOrder::kQueryMinusKey ? 0 : 2 * size.clip;
+  const index non_finite = size.order == ShawOrder::kQueryMinusKey ? 0 : 2 * size.clip;
   for (index r = 0; r < size.queries; ++r) {
     for (index c = 0; c < size.keys; ++c) {
-      if (r == 3 || clean.shaw().row_of(clean.site.at(r, c)) == poisoned) clean.score(r, c) = 0;
+      if (r == 3 || clean.shaw().row_of(clean.site.at(r, c)) == non_finite) clean.score(r, c) = 0;
     }
   }
   Problem<V> bad = clean;
   const V nan = std::numeric_limits<V>::quiet_NaN(), infinity = std::numeric_limits<V>::infinity();
-  std::fill_n(bad.table.begin() + poisoned * size.W, size.W, infinity);
+  std::fill_n(bad.table.begin() + non_finite * size.W, size.W, infinity);
   std::fill_n(bad.x.begin() + 3 * size.W, size.W, nan);
   std::vector<std::vector<V>> dx(2, std::vector<V>(clean.x.size())),
       o(2, std::vector<V>(static_cast<std::size_t>(size.W * kStride)));

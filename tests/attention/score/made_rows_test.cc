@@ -27,7 +27,7 @@ std::vector<double> doubles(const std::vector<V>& values) {
   return {values.begin(), values.end()};
 }
 
-TEST(MappedCall, ErrorIsAtMostTwiceThatOfPlainLoops) {
+TEST(MadeRows, ErrorIsAtMostTwiceThatOfPlainLoops) {
   const Sizes sizes{.B = 2, .T = 190, .S = 210, .H = 2, .G = 1, .D = 40, .Dv = 24};
   for (std::size_t n = 0; n < score_table<float>().size(); ++n) {
     Call<double> exact(sizes, 3);
@@ -54,7 +54,7 @@ TEST(MappedCall, ErrorIsAtMostTwiceThatOfPlainLoops) {
   }
 }
 
-TEST(MappedCall, SameBitsForAnyNumberOfThreads) {
+TEST(MadeRows, SameBitsForAnyNumberOfThreads) {
   const Sizes sizes{.B = 3, .T = 300, .S = 600, .H = 2, .G = 2, .D = 8, .Dv = 8};
   for (const ScoreRow<float>& row : score_table<float>()) {
     SCOPED_TRACE(row.name);
@@ -68,7 +68,7 @@ TEST(MappedCall, SameBitsForAnyNumberOfThreads) {
 }
 
 // Two sequences behind one another, and in the rows of a batch of unequal lengths.
-TEST(MappedCall, PackedAndPaddedHaveTheSameBits) {
+TEST(MadeRows, PackedAndPaddedHaveTheSameBits) {
   for (const ScoreRow<float>& row : score_table<float>()) {
     SCOPED_TRACE(row.name);
     const std::vector<std::int32_t> lengths = {3, 5}, offsets = {0, 3, 8};
@@ -105,7 +105,7 @@ TEST(MappedCall, PackedAndPaddedHaveTheSameBits) {
 }
 
 // Keys that are masked and rows of padding may hold anything.
-TEST(MappedCall, PoisonReachesNobody) {
+TEST(MadeRows, PoisonReachesNobody) {
   for (const ScoreRow<float>& row : score_table<float>()) {
     SCOPED_TRACE(row.name);
     const std::vector<std::int32_t> lengths = {60};
@@ -127,7 +127,7 @@ TEST(MappedCall, PoisonReachesNobody) {
   }
 }
 
-TEST(MappedCall, PlanTellsScoreAndCopies) {
+TEST(MadeRows, PlanTellsScoreAndCopies) {
   Call<float> call({.B = 2, .T = 10, .S = 20, .H = 2, .G = 1, .D = 4, .Dv = 2});
   const Attention<float> plain,
       cosine{.score = score::Cosine(), .rotary = {RotaryPairs::kInterleaved}};

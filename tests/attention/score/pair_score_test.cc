@@ -20,17 +20,14 @@ Attention<T> additive(const std::vector<T>& v, std::vector<T>& dv, index D) {
   return {.score = score::Additive<T>{{v.data(), heads, D}, {dv.data(), heads, D}}};
 }
 
-TEST(PairScore, BecomesTheFirstPartOfTheBias) {
+TEST(PairScore, IsThatOfL2AndAdditiveAlone) {
   std::vector<float> v(8), dv(8);
-  Attention<float> attention = additive(v, dv, 4);
-  attention.bias = bias::Softcap<float>(30);
-  ASSERT_TRUE(has_pair_score(attention));
-  const Attention<float> with = with_pair_score(attention, 4);
-  EXPECT_FALSE(has_pair_score(with));
-  EXPECT_EQ(with.bias.name(), "additive + softcap(30)");
-  EXPECT_EQ(scale_of(with.score, 4), 1);
-  EXPECT_EQ(scale_of(with_pair_score<float>({.score = score::L2()}, 4).score, 4), 0.5);
-  EXPECT_FALSE(has_pair_score<float>({.score = score::Cosine()}));
+  EXPECT_EQ(pair_score(additive(v, dv, 4).score).name(), "additive");
+  EXPECT_EQ(pair_score<float>(score::L2()).name(), "l2");
+  for (const Score<float>& score : {Score<float>(score::Dot()), Score<float>(score::Cosine())}) {
+    EXPECT_FALSE(is_pair_score(score));
+    EXPECT_TRUE(pair_score(score).empty());
+  }
 }
 
 constexpr index kQueries = 21, kKeys = 35, kStride = 64;
@@ -52,7 +49,7 @@ struct ScoredTile {
         sequence{.queries = kQueries, .keys = kKeys},
         site{sequence, 1, 0, kQueries, 0, kKeys},
         rows{{q.data(), kQueries, D}, {k.data(), kKeys, D}, T{0.5}},
-        part(with_pair_score(attention, D).bias.parts().front()) {}
+        part(pair_score(attention.score).parts().front()) {}
   ScoredTile(const ScoredTile&) = delete;
   ScoredTile& operator=(const ScoredTile&) = delete;
 };
@@ -154,7 +151,7 @@ TEST(PairScore, AUserMayMakeTheScoreToo) {
   for (const Method method : {Method::kFused, Method::kReference}) {
     Call<double> call({.B = 1, .T = 5, .S = 7, .H = 2, .G = 1, .D = 4, .Dv = 2}, 5);
     const Bias<double> bias = Manners() + bias::Softcap<double>(2);
-    expect_gradients(call, {.bias = bias, .mask = mask::Causal()}, {}, method);
+    prefetch_gradients(call, {.bias = bias, .mask = mask::Causal()}, {}, method);
   }
 }
 
@@ -183,17 +180,17 @@ TEST(PairScore, PoisonIsNotRead) {
   for (const Attention<float>& asked : {additive(v, dv, 8), {.score = score::L2()}}) {
     Attention<float> attention = asked;
     attention.mask = mask::Causal();
-    Call<float> clean({.T = 70, .S = 70, .D = 8, .Dv = 8}, 3), poisoned = clean;
-    std::fill_n(poisoned.k_row(0, 69, 0), 8, NAN);
-    std::fill_n(poisoned.v_row(0, 69, 0), 8, NAN);
+    Call<float> clean({.T = 70, .S = 70, .D = 8, .Dv = 8}, 3), non_finite = clean;
+    std::fill_n(non_finite.k_row(0, 69, 0), 8, NAN);
+    std::fill_n(non_finite.v_row(0, 69, 0), 8, NAN);
     std::fill_n(clean.d_o.end() - 8, 8, 0.0f);
-    std::fill_n(poisoned.d_o.end() - 8, 8, 0.0f);
+    std::fill_n(non_finite.d_o.end() - 8, 8, 0.0f);
     clean.run(attention);
-    poisoned.run(attention);
+    non_finite.run(attention);
     for (index i = 0; i < 69 * 8; ++i) {
       const auto n = static_cast<std::size_t>(i);
-      EXPECT_EQ(clean.o[n], poisoned.o[n]);
-      EXPECT_EQ(clean.dq[n], poisoned.dq[n]);
+      EXPECT_EQ(clean.o[n], non_finite.o[n]);
+      EXPECT_EQ(clean.dq[n], non_finite.dq[n]);
     }
   }
 }

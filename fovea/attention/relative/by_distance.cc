@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/attention/bias/by_distance.h"
+#include "fovea/attention/relative/by_distance.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -7,7 +7,7 @@
 #include "fovea/base/memory.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "fovea/attention/bias/by_distance.cc"
+#define HWY_TARGET_INCLUDE "fovea/attention/relative/by_distance.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
 #include "fovea/simd/simd-inl.h"

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/lowered_call.h"
+
+#include <variant>
+
+#include "fovea/attention/score/pair_score.h"
+
+namespace fovea {
+
+namespace {
+
+// Are the weights the scores, and the keys that a query keeps a prefix? Then the sums over keys
+// that the linear kernel takes are all that there is to compute.
+template <class T>
+bool is_linear(const Attention<T>& attention) {
+  return std::holds_alternative<norm::None>(attention.norm) && attention.bias.empty() &&
+         attention.values.empty() && attention.dropout.probability == 0 &&
+         attention.mask.kept_prefix() != KeptPrefix::kNone;
+}
+
+}  // namespace
+
+template <class T>
+LoweredCall<T>::LoweredCall(const Attention<T>& attention, const AttentionInputs<T>& in)
+    : asked_(attention), asked_in_(in), sequences_(make_sequences(attention, in)), in_(in) {
+  const Bias<T> pair = pair_score(attention.score);
+  if (pair.empty() && !makes_rows()) return;
+  lowered_ = attention;
+  lowered_->score = score::Dot{scale_of(attention.score, in.q.width)};
+  lowered_->rotary = {};
+  lowered_->bias = pair + attention.bias;
+  in_.q.width = in_.k.width = made_width(attention.score, in.q.width);
+}
+
+template <class T>
+LoweredCall<T>::LoweredCall(const Context& ctx, const Attention<T>& attention,
+                            const AttentionInputs<T>& in)
+    : LoweredCall(attention, in) {
+  if (!makes_rows()) return;
+  rows_.emplace(ctx, asked_.score, asked_.rotary, asked_rows(), sequences_);
+  in_.q = rows_->made().q;
+  in_.k = rows_->made().k;
+}
+
+template <class T>
+Kernel LoweredCall<T>::backward_kernel() const {
+  return is_linear(attention()) ? Kernel::kLinear : Kernel::kFused;
+}
+
+// The linear kernel knows no single weight.
+template <class T>
+Kernel LoweredCall<T>::forward_kernel(const AttentionOutputs<T>& out) const {
+  const bool weights = !attention().observe.empty() || !out.weights.empty();
+  return weights ? Kernel::kFused : backward_kernel();
+}
+
+template <class T>
+AttentionGradients<T> LoweredCall<T>::gradients(const AttentionGradients<T>& wanted) {
+  if (!rows_) return wanted;
+  const QueryKeyRows<T> rows = rows_->gradients({wanted.dq, wanted.dk});
+  return {rows.q, rows.k, wanted.dv};
+}
+
+template <class T>
+void LoweredCall<T>::pull(const Context& ctx, const AttentionGradients<T>& wanted) const {
+  if (rows_) rows_->pull(ctx, {wanted.dq, wanted.dk});
+}
+
+template <class T>
+double LoweredCall<T>::made_bytes() const {
+  if (!makes_rows()) return 0;
+  return MadeRows<T>::bytes(asked_.score, asked_.rotary, asked_rows(), sequences_);
+}
+
+template class LoweredCall<float>;
+template class LoweredCall<double>;
+
+}  // namespace fovea

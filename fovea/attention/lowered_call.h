@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call as the kernels compute it. They know one score, the scaled dot product of rows; all others
+// are lowered to it:
+//
+//   cosine, concat, rotary positions   rows of q and k are made, whose dot product is the score
+//   l2, additive                       the first part of the bias makes the score
+//
+// Forward, backward and plan all start here.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "fovea/attention/score/made_rows.h"
+#include "fovea/attention/sequences.h"
+
+namespace fovea {
+
+/// Which code computes a call.
+enum class Kernel {
+  kFused,   ///< tile by tile, for everything (fused/)
+  kLinear,  ///< by sums over keys, where the weights are the scores (linear/)
+};
+
+template <class T>
+class LoweredCall {
+ public:
+  /// The call must be checked. `attention`, `in` and the memory of both must outlive this.
+  LoweredCall(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in);
+  /// The same without the memory of made rows: their shapes, for a plan.
+  static LoweredCall shape(const Attention<T>& attention, const AttentionInputs<T>& in) {
+    return {attention, in};
+  }
+  LoweredCall(const LoweredCall&) = delete;
+  LoweredCall& operator=(const LoweredCall&) = delete;
+
+  const Attention<T>& attention() const { return lowered_ ? *lowered_ : asked_; }
+  const AttentionInputs<T>& in() const { return in_; }
+  const std::vector<Sequence>& sequences() const { return sequences_; }
+
+  Kernel forward_kernel(const AttentionOutputs<T>& out) const;
+  Kernel backward_kernel() const;
+
+  /// The gradients that the backward of the lowered call writes, for those that are wanted.
+  AttentionGradients<T> gradients(const AttentionGradients<T>& wanted);
+  /// Turns them into the wanted ones.
+  void pull(const Context& ctx, const AttentionGradients<T>& wanted) const;
+
+  /// Bytes of the made rows and their gradients.
+  double made_bytes() const;
+
+ private:
+  LoweredCall(const Attention<T>& attention, const AttentionInputs<T>& in);
+  bool makes_rows() const { return RowMap<T>::needed(asked_.score, asked_.rotary); }
+  QueryKeyRows<const T> asked_rows() const { return {asked_in_.q, asked_in_.k}; }
+
+  const Attention<T>& asked_;
+  const AttentionInputs<T>& asked_in_;
+  std::vector<Sequence> sequences_;
+  std::optional<Attention<T>> lowered_;  // unless it is what was asked for
+  AttentionInputs<T> in_;
+  std::optional<MadeRows<T>> rows_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rotary positions (Su et al. 2021): a row, turned pair by pair.
+#pragma once
+
+#include <vector>
+
+#include "fovea/attention/score/score.h"
+#include "fovea/base/context.h"
+
+namespace fovea {
+
+/// Cosines and sines of the angles at positions [first, last].
+template <class T>
+class RotaryTable {
+ public:
+  RotaryTable() = default;  // rotates nothing
+  RotaryTable(const Context& ctx, const Rotary& rotary, index D, index first, index last);
+
+  bool empty() const { return turns_.empty(); }
+  /// to = row, rotated. They may be the same.
+  void turn(const T* row, index position, T* to) const { turn_by(row, position, T{1}, to); }
+  /// The transpose of turn().
+  void turn_back(const T* row, index position, T* to) const { turn_by(row, position, T{-1}, to); }
+
+ private:
+  struct Turn {
+    T cosine, sine;
+  };
+  void turn_by(const T* row, index position, T sign, T* to) const;
+
+  RotaryPairs pairs_ = RotaryPairs::kNone;
+  index half_ = 0;   // D / 2
+  index first_ = 0;  // position
+  std::vector<Turn> turns_;
+};
+
+}  // namespace fovea
