@@ -80,7 +80,7 @@ void check_dropout(const Dropout& dropout, index sequences) {
 template <class T>
 void check_norm(const Attention<T>& attention, index H) {
   const Sink<T>& sink = attention.sink;
-  const bool softmax = std::holds_alternative<norm::Softmax>(attention.norm);
+  const bool softmax = needs_lse(attention.norm);
   const auto require = [&](bool fits, std::string_view what) {
     if (fits) return;
     fail(ErrorCode::kOptionValue, Hint{"leave it out, or use norm::Softmax"},
@@ -150,7 +150,7 @@ void check_score(const Attention<T>& attention, index H, index D) {
 // Only softmax has a log-sum-exp.
 template <class T>
 void check_no_lse(const Attention<T>& attention, const T* lse, const T* lse_low) {
-  const bool softmax = std::holds_alternative<norm::Softmax>(attention.norm);
+  const bool softmax = needs_lse(attention.norm);
   check(softmax || (lse == nullptr && lse_low == nullptr),
         Hint{"without softmax nothing needs lse, neither forward nor backward"},
         "attention: {} has no log-sum-exp: leave lse and lse_low empty", name_of(attention.norm));
@@ -288,7 +288,7 @@ void check_gradients(const Attention<T>& attention, const AttentionInputs<T>& in
   check_no_lse<T>(attention, saved.lse.data, saved.lse_low.data);
   check_like("o", saved.o, {q.batch, q.length, q.heads, v.width});
   check_like("the gradient of o", saved.d_o, {q.batch, q.length, q.heads, v.width});
-  if (std::holds_alternative<norm::Softmax>(attention.norm)) {
+  if (needs_lse(attention.norm)) {
     check_rows("lse", saved.lse, {q.batch, q.heads, q.length});
   }
   if (!saved.lse_low.empty()) check_rows("lse_low", saved.lse_low, {q.batch, q.heads, q.length});

@@ -13,6 +13,30 @@ std::string name_of(const Norm& norm) {
   return kNames[norm.index()];
 }
 
+namespace {
+
+// A weight without softmax, from its score; and d weight / d score, from the weight.
+template <class T>
+T weight_of(norm::Sigmoid, T score) {
+  // Not 1 / (1 + exp(-score)), which overflows for negative scores.
+  const T e = std::exp(-std::abs(score));
+  return (score < T{0} ? e : T{1}) / (T{1} + e);
+}
+template <class T>
+T slope_of(norm::Sigmoid, T weight) {
+  return weight * (T{1} - weight);
+}
+template <class T>
+T weight_of(norm::None, T score) {
+  return score;
+}
+template <class T>
+T slope_of(norm::None, T) {
+  return T{1};
+}
+
+}  // namespace
+
 template <class T>
 T RowNorm<T>::total(T m, T l) const {
   return l + std::exp(sink - m);
@@ -21,11 +45,27 @@ T RowNorm<T>::total(T m, T l) const {
 template <class T>
 T RowNorm<T>::weight(T score, T m, T l) const {
   if (score == -std::numeric_limits<T>::infinity()) return T{0};
-  if (is_softmax()) return std::exp(score - m) / total(m, l);
-  if (std::holds_alternative<norm::None>(norm)) return score;
-  // Not 1 / (1 + exp(-score)), which overflows for negative scores.
-  const T e = std::exp(-std::abs(score));
-  return (score < T{0} ? e : T{1}) / (T{1} + e);
+  const auto visit = [&]<class One>(One one) {
+    if constexpr (One::kNeedsLse) {
+      return std::exp(score - m) / total(m, l);
+    } else {
+      return weight_of(one, score);
+    }
+  };
+  return std::visit(visit, norm);
+}
+
+// Of softmax dS = P (dP - delta), delta = sum P dP (Dao et al. 2022, B.4).
+template <class T>
+T RowNorm<T>::dscore(T weight, T dweight, T delta) const {
+  const auto visit = [&]<class One>(One one) {
+    if constexpr (One::kNeedsLse) {
+      return weight * (dweight - delta);
+    } else {
+      return slope_of(one, weight) * dweight;
+    }
+  };
+  return std::visit(visit, norm);
 }
 
 // Uses the sink instead of m if it is larger: exp(sink - m) may overflow, although lse does not.

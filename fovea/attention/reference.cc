@@ -78,12 +78,10 @@ struct Call {
   void for_each_value(const ScoreSite& site, F&& f) const;
   Row<T> row(const Sequence& sequence, index h, index i) const;
   void normalise(Row<T>& row, index h) const;
-  T dscore(T weight, T dweight, T delta) const;
   // Without softmax, whose weight is 0 there anyway: the weight of a score of -infinity is 0, and a
   // constant.
   bool is_masked_by_score(T score) const {
-    return !std::holds_alternative<norm::Softmax>(attention.norm) &&
-           score == static_cast<T>(kNoKey);
+    return !needs_lse(attention.norm) && score == static_cast<T>(kNoKey);
   }
 };
 
@@ -147,21 +145,10 @@ void softmax(Row<T>& row, T sink) {
 template <class T>
 void Call<T>::normalise(Row<T>& row, index h) const {
   const RowNorm<T> norm = row_norm_of(attention, h);
-  if (norm.is_softmax()) return softmax(row, norm.sink);
+  if (needs_lse(attention.norm)) return softmax(row, norm.sink);
   for (std::size_t j = 0; j < row.weights.size(); ++j) {
     if (row.kept[j]) row.weights[j] = norm.weight(row.scores.back()[j], T{0}, T{1});
   }
-}
-
-// The gradient of a score, given those of the weights: of softmax dS = P (dP - delta), delta = sum
-// P dP, which is dO . O (Dao et al. 2022, B.4).
-template <class T>
-T Call<T>::dscore(T weight, T dweight, T delta) const {
-  if (std::holds_alternative<norm::None>(attention.norm)) return dweight;
-  if (std::holds_alternative<norm::Sigmoid>(attention.norm)) {
-    return weight * (T{1} - weight) * dweight;
-  }
-  return weight * (dweight - delta);
 }
 
 template <class T>
@@ -256,6 +243,7 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
   double* dweights = weights == 0 ? nullptr : sums.back().data() + h * weights;
   std::vector<T> dp(row.weights.size());
   const T delta = dot(d_o, saved_o, Dv);
+  const RowNorm<T> norm = row_norm_of(call.attention, h);
   const bool any = std::find(row.kept.begin(), row.kept.end(), true) != row.kept.end();
   if (const Sink<T>& sink = call.attention.sink; any && !sink.dlogits.empty()) {
     // The sink has value 0. If no key is kept, o is 0 for any sink.
@@ -276,7 +264,7 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
     const index key_row = sequence.key_row + j;
     T* dk = row_of(gradients.dk, key_row, g);
     T* dv = row_of(gradients.dv, key_row, g);
-    pull_score(call, score_site, row, call.dscore(row.weights[at], dp[at], delta),
+    pull_score(call, score_site, row, norm.dscore(row.weights[at], dp[at], delta),
                {{dq, D}, {dk, D}, dweights}, sums);
     const T weight = row.weights[at] * row.keep_scale[at];
     std::vector<T> dvalue(d_o, d_o + Dv);

@@ -67,7 +67,7 @@ std::vector<NamedTensor> run(const Context& context, AttentionCall<T> call,
                              const AcceptResults& accept) {
   const auto& [q, k, v] = call.in;
   AttentionOutputs<T> outputs{.o = call.view_out("o", q.length, q.heads, v.width)};
-  const bool has_lse = std::holds_alternative<norm::Softmax>(call.attention.norm);
+  const bool has_lse = needs_lse(call.attention.norm);
   if (has_lse) outputs.lse = call.rows_out("lse");
   Tensor low;
   if (has_lse && call.settings.backward) {

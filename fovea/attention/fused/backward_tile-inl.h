@@ -271,9 +271,9 @@ void BackwardTile<T>::WeighScores() {
   if (drops) KeptBits(kept);
   const WeightTile<T> tile{
       queries, stride, s, dp, chunk.delta_of(head) + query, drops ? kept : nullptr, keep_scale()};
-  NormBackward<T>(call.normaliser(), tile, masked, [&](index i) { return LseOf(i); });
+  NormBackward<T>(call.norm(), tile, masked, [&](index i) { return LseOf(i); });
   const bool joined = !call.attention.values.empty();
-  if (joined && call.normaliser() == Normaliser::kSoftmax) ClearWholeWeights(tile);
+  if (joined && needs_lse(call.norm())) ClearWholeWeights(tile);
 }
 
 // The lse of a query. In an empty row all scores are masked, so any finite value is right. Only

@@ -39,7 +39,7 @@ namespace {
 template <class T>
 void LoadSums(const RowSums<T>& sums, const ForwardTile<T>& tile) {
   const Sequence& sequence = tile.sequence;
-  const bool softmax = tile.call.normaliser() == Normaliser::kSoftmax;
+  const bool softmax = needs_lse(tile.call.norm());
   for (index r = 0; r < tile.stride; ++r) {
     const bool there = r < tile.queries;
     const index row = sequence.query_row + tile.query + r;
@@ -51,20 +51,19 @@ void LoadSums(const RowSums<T>& sums, const ForwardTile<T>& tile) {
 }
 
 // The weights of a vector of queries; 0 for rows that keep no key, whatever the score.
-template <class T>
-HWY_INLINE Vector<T> FinalWeight(const ForwardTile<T>& tile, Normaliser normaliser, index j,
-                                 index lane) {
+template <class T, class Norm>
+HWY_INLINE Vector<T> FinalWeight(const ForwardTile<T>& tile, Norm norm, index j, index lane) {
   constexpr Tag<T> d;
   const auto score = hn::Load(d, tile.s + j * tile.stride + lane);
   const auto factor = hn::Load(d, tile.state.l + lane);
   const auto nothing = hn::Or(hn::Eq(score, hn::Set(d, -std::numeric_limits<T>::infinity())),
                               hn::Eq(factor, hn::Zero(d)));
   auto weight = score;
-  if (normaliser == Normaliser::kSoftmax) {
+  if constexpr (Norm::kNeedsLse) {
     const auto above = hn::Sub(score, hn::Load(d, tile.state.m + lane));
     weight = hn::Mul(Exp2OfWeight(d, hn::Mul(above, hn::Set(d, kLog2E<T>))), factor);
-  } else if (normaliser == Normaliser::kSigmoid) {
-    weight = Sigmoid(d, score).s;
+  } else {
+    weight = WeightOf<T>(norm, score).weight;
   }
   return hn::IfThenZeroElse(nothing, weight);
 }
@@ -87,13 +86,15 @@ HWY_INLINE double SumAsDouble(const T* values, index n) {
 template <class T>
 void AddBlock(const ForwardTile<T>& tile, index keys, double* sums) {
   HWY_ALIGN T weights[kLaneTile];
-  const Normaliser normaliser = tile.call.normaliser();
-  for (index j = 0; j < keys; ++j) {
-    for (index lane = 0; lane < tile.stride; lane += kLanes<T>) {
-      hn::Store(FinalWeight(tile, normaliser, j, lane), Tag<T>(), weights + lane);
+  const auto add = [&](auto norm) {
+    for (index j = 0; j < keys; ++j) {
+      for (index lane = 0; lane < tile.stride; lane += kLanes<T>) {
+        hn::Store(FinalWeight(tile, norm, j, lane), Tag<T>(), weights + lane);
+      }
+      sums[j] += SumAsDouble(weights, tile.stride);
     }
-    sums[j] += SumAsDouble(weights, tile.stride);
-  }
+  };
+  std::visit(add, tile.call.norm());
 }
 
 template <class T>

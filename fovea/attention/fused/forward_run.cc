@@ -51,10 +51,10 @@ class ObservedForward {
     if (!tile_.started) PrefetchBias(key);
     if (!tile_.Scores(key, keys)) return;
     RowState<T>& state = tile_.state;
-    const Normaliser normaliser = tile_.call.normaliser();
-    state.UpdateMax(normaliser);
+    const Norm& norm = tile_.call.norm();
+    state.UpdateMax(norm);
     observers_.keep(tile_.s, keys);
-    state.ExpAndSum(normaliser, tile_.s, keys);
+    state.ExpAndSum(norm, tile_.s, keys);
     observers_.see(tile_.s, key, keys, state.alpha);
     if (tile_.call.dropout.active()) tile_.DropWeights(key, keys);
     tile_.AddValues(key, keys);

@@ -108,7 +108,7 @@ void ForwardTile<T>::Allocate(Scratch& scratch) {
   for (T** lane : {&state.largest, &state.m, &state.l, &state.alpha}) {
     *lane = scratch.allocate<T>(sizes.lane);
   }
-  state.Start(call.normaliser());
+  state.Start(call.norm());
   RowsToLanes<T>(query_rows(), queries, call.scale, qt, stride);
 }
 

@@ -6,9 +6,6 @@
 
 namespace fovea {
 
-/// The alternatives of Norm, for the kernels.
-enum class Normaliser { kSoftmax, kSigmoid, kNone };
-
 /// One call, as every tile sees it.
 template <class T>
 struct KernelCall {
@@ -27,7 +24,7 @@ struct KernelCall {
 
   bool has_bias() const { return !attention.bias.empty(); }
   bool has_product() const { return !makes_score(attention.bias); }
-  Normaliser normaliser() const { return static_cast<Normaliser>(attention.norm.index()); }
+  const Norm& norm() const { return attention.norm; }
   RowNorm<T> row_norm(index head) const { return row_norm_of(attention, head); }
 };
 

@@ -10,6 +10,7 @@
 #define FOVEA_ATTENTION_FUSED_ONLINE_SOFTMAX_INL_H_
 #endif
 
+#include "fovea/attention/fused/norm-inl.h"
 #include "fovea/simd/math-inl.h"
 #include "fovea/simd/simd-inl.h"
 
@@ -28,11 +29,11 @@ struct RowState {
                          ///< score is not finite
   T* alpha = nullptr;    ///< rescale factor exp(old m - new m); without softmax 1
 
-  void Start(Normaliser normaliser);
+  void Start(const Norm& norm);
   void TakeBlockMax(const T* s, index keys);
-  void UpdateMax(Normaliser normaliser);
+  void UpdateMax(const Norm& norm);
   /// s becomes p; for softmax exp(s - m), and its sum joins l.
-  void ExpAndSum(Normaliser normaliser, T* s, index keys);
+  void ExpAndSum(const Norm& norm, T* s, index keys);
   /// The final factor of p: by / (l + the sink's part); 0 for a row that keeps no key.
   Vector<T> FinalRescale(const RowNorm<T>& norm, T by, index lane) const;
 
@@ -46,9 +47,9 @@ struct RowState {
 // The first maximum is the lowest finite number: no score is lower, and the difference of two
 // maxima is never NaN.
 template <class T>
-void RowState<T>::Start(Normaliser normaliser) {
+void RowState<T>::Start(const Norm& norm) {
   std::fill_n(m, stride, std::numeric_limits<T>::lowest());
-  std::fill_n(l, stride, normaliser == Normaliser::kSoftmax ? T{0} : T{1});
+  std::fill_n(l, stride, needs_lse(norm) ? T{0} : T{1});
   std::fill_n(alpha, stride, T{1});
 }
 
@@ -64,14 +65,15 @@ void RowState<T>::TakeBlockMax(const T* s, index keys) {
 
 // Computes the new row max of each lane, and the factor that rescales earlier sums.
 template <class T>
-void RowState<T>::UpdateMax(Normaliser normaliser) {
+void RowState<T>::UpdateMax(const Norm& norm) {
   constexpr Tag<T> d;
   const auto by = hn::Set(d, kLog2E<T>);
+  const bool softmax = needs_lse(norm);
   for (index lane = 0; lane < stride; lane += kLanes<T>) {
     const auto before = hn::Load(d, m + lane);
     const auto now = hn::Max(before, hn::Load(d, largest + lane));
     hn::Store(now, d, m + lane);
-    if (normaliser != Normaliser::kSoftmax) continue;
+    if (!softmax) continue;
     const auto rescale = Exp2OfWeight(d, hn::Mul(hn::Sub(before, now), by));
     hn::Store(rescale, d, alpha + lane);
     hn::Store(hn::Mul(hn::Load(d, l + lane), rescale), d, l + lane);
@@ -79,15 +81,19 @@ void RowState<T>::UpdateMax(Normaliser normaliser) {
 }
 
 template <class T>
-void RowState<T>::ExpAndSum(Normaliser normaliser, T* s, index keys) {
-  constexpr Tag<T> d;
-  if (normaliser == Normaliser::kSigmoid) {
-    return WeighEachAlone(s, keys, [&](auto x) { return Sigmoid(d, x).s; });
-  }
-  if (normaliser == Normaliser::kNone) return WeighEachAlone(s, keys, [](auto x) { return x; });
-  index lane = 0;
-  for (; lane + 4 * kLanes<T> <= stride; lane += 4 * kLanes<T>) ExpAndSumPanel<4>(s, lane, keys);
-  for (; lane < stride; lane += kLanes<T>) ExpAndSumPanel<1>(s, lane, keys);
+void RowState<T>::ExpAndSum(const Norm& norm, T* s, index keys) {
+  const auto visit = [&]<class One>(One one) {
+    if constexpr (One::kNeedsLse) {
+      index lane = 0;
+      for (; lane + 4 * kLanes<T> <= stride; lane += 4 * kLanes<T>) {
+        ExpAndSumPanel<4>(s, lane, keys);
+      }
+      for (; lane < stride; lane += kLanes<T>) ExpAndSumPanel<1>(s, lane, keys);
+    } else {
+      WeighEachAlone(s, keys, [one](auto x) { return WeightOf<T>(one, x).weight; });
+    }
+  };
+  std::visit(visit, norm);
 }
 
 template <class T>
@@ -139,7 +145,7 @@ void RowState<T>::WeighEachAlone(T* s, index keys, F&& weight) {
 template <class T>
 Vector<T> RowState<T>::FinalRescale(const RowNorm<T>& norm, T by, index lane) const {
   constexpr Tag<T> d;
-  if (!norm.is_softmax()) return hn::Set(d, by);
+  if (!needs_lse(norm.norm)) return hn::Set(d, by);
   const auto above = hn::Sub(hn::Set(d, norm.sink), hn::Load(d, m + lane));
   const auto of_sink = Exp2(d, hn::Mul(above, hn::Set(d, kLog2E<T>)));
   const auto total = hn::Add(hn::Load(d, l + lane), of_sink);

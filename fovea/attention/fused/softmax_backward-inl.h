@@ -10,6 +10,7 @@
 #define FOVEA_ATTENTION_FUSED_SOFTMAX_BACKWARD_INL_H_
 #endif
 
+#include "fovea/attention/fused/norm-inl.h"
 #include "fovea/simd/bits-inl.h"
 #include "fovea/simd/math-inl.h"
 #include "fovea/simd/simd-inl.h"
@@ -33,8 +34,8 @@ struct WeightTile {
 /// the i-th query. Sigmoid: ds = p (1 - p) dp; none: p = s, ds = dp. kMasked: some scores may be
 /// -infinity because they are masked. A masked score gets weight 0 and gradient 0 by selection, so
 /// its value and its row may be NaN.
-template <Normaliser kNorm, bool kMasked, bool kDropout, class T, class LseOf>
-HWY_INLINE void NormBackwardRows(const WeightTile<T>& tile, LseOf&& lse_of) {
+template <class Norm, bool kMasked, bool kDropout, class T, class LseOf>
+HWY_INLINE void NormBackwardRows(Norm norm, const WeightTile<T>& tile, LseOf&& lse_of) {
   constexpr Tag<T> d;
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
   const auto by = hn::Set(d, kLog2E<T>);
@@ -48,13 +49,13 @@ HWY_INLINE void NormBackwardRows(const WeightTile<T>& tile, LseOf&& lse_of) {
       T* const score = tile.s + i * tile.stride + lane;
       T* const dweight = tile.dp + i * tile.stride + lane;
       const auto x = hn::Load(d, score);
-      auto p = x, slope = hn::Set(d, T{1});  // d weight / d score; not used for softmax
-      if constexpr (kNorm == Normaliser::kSoftmax) {
+      auto p = x, slope = x;  // d weight / d score; not used for softmax
+      if constexpr (Norm::kNeedsLse) {
         p = Exp2OfWeight(d, hn::MulSub(hn::Sub(x, lse), by, low));
-      } else if constexpr (kNorm == Normaliser::kSigmoid) {
-        const auto sigmoid = Sigmoid(d, x);
-        p = sigmoid.s;
-        slope = sigmoid.slope;
+      } else {
+        const auto weight = WeightOf<T>(norm, x);
+        p = weight.weight;
+        slope = weight.slope;
       }
       // Eq, not Ne, which is false for NaN on some instruction sets: a NaN must be passed on.
       [[maybe_unused]] const auto refused = hn::Eq(x, masked);
@@ -66,8 +67,8 @@ HWY_INLINE void NormBackwardRows(const WeightTile<T>& tile, LseOf&& lse_of) {
         dweight_now = hn::IfThenElseZero(keeps, dweight_now);
         used = hn::IfThenElseZero(keeps, hn::Mul(p, kept_scale));
       }
-      auto ds = kNorm == Normaliser::kSoftmax ? hn::Mul(p, hn::Sub(dweight_now, delta))
-                                              : hn::Mul(slope, dweight_now);
+      auto ds =
+          Norm::kNeedsLse ? hn::Mul(p, hn::Sub(dweight_now, delta)) : hn::Mul(slope, dweight_now);
       if constexpr (kMasked) ds = hn::IfThenZeroElse(refused, ds);
       hn::Store(used, d, score);
       hn::Store(ds, d, dweight);
@@ -90,23 +91,16 @@ void ClearWholeWeights(const WeightTile<T>& tile) {
   }
 }
 
-template <Normaliser kNorm, class T, class LseOf>
-void NormBackwardAs(const WeightTile<T>& tile, bool masked, LseOf&& lse_of) {
-  if (tile.kept != nullptr) return NormBackwardRows<kNorm, true, true>(tile, lse_of);
-  if (masked) return NormBackwardRows<kNorm, true, false>(tile, lse_of);
-  NormBackwardRows<kNorm, false, false>(tile, lse_of);
+template <class Norm, class T, class LseOf>
+void NormBackwardAs(Norm norm, const WeightTile<T>& tile, bool masked, LseOf&& lse_of) {
+  if (tile.kept != nullptr) return NormBackwardRows<Norm, true, true>(norm, tile, lse_of);
+  if (masked) return NormBackwardRows<Norm, true, false>(norm, tile, lse_of);
+  NormBackwardRows<Norm, false, false>(norm, tile, lse_of);
 }
 
 template <class T, class LseOf>
-void NormBackward(Normaliser normaliser, const WeightTile<T>& tile, bool masked, LseOf&& lse_of) {
-  switch (normaliser) {
-    case Normaliser::kSoftmax:
-      return NormBackwardAs<Normaliser::kSoftmax>(tile, masked, lse_of);
-    case Normaliser::kSigmoid:
-      return NormBackwardAs<Normaliser::kSigmoid>(tile, masked, lse_of);
-    case Normaliser::kNone:
-      return NormBackwardAs<Normaliser::kNone>(tile, masked, lse_of);
-  }
+void NormBackward(const Norm& norm, const WeightTile<T>& tile, bool masked, LseOf&& lse_of) {
+  std::visit([&](auto one) { NormBackwardAs(one, tile, masked, lse_of); }, norm);
 }
 
 }  // namespace HWY_NAMESPACE

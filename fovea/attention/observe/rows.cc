@@ -185,7 +185,7 @@ void Maximum<T>::finish(const ObservedQueries<T>& queries, Rows<const T>) const 
     largest = queries.maximum[r];
     // A score may equal the lowest number; with softmax the sum is then not 0.
     const bool none = largest == std::numeric_limits<T>::lowest();
-    if (none && (!queries.norm.is_softmax() || sum == T{0})) {
+    if (none && (!needs_lse(queries.norm.norm) || sum == T{0})) {
       largest = -std::numeric_limits<T>::infinity();
     }
     if (!std::isfinite(sum)) largest = std::numeric_limits<T>::quiet_NaN();

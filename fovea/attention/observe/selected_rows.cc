@@ -141,7 +141,7 @@ void SelectedRows<T>::finish(const ObservedQueries<T>& queries, Rows<const T> st
   const index first = first_chosen(queries), end = state_to_index(state[0][0]);
   for (index r = 0; r < rows.rows; ++r) {
     const index i = first + r;
-    if (queries.norm.is_softmax()) {
+    if (needs_lse(queries.norm.norm)) {
       kernels<T>().weigh_row(queries.maximum[i], queries.total(i), end, rows[r]);
     } else {
       for (index c = 0; c < end; ++c) rows[r][c] = queries.weight(i, rows[r][c]);
