@@ -83,11 +83,10 @@ void StoreScaled(Rows<const T> sum, T scale, Rows<T> out) {
 }
 
 template <class T>
-LinearKernels<T> Kernels() {
+LinearKernels<T> KernelsFor() {
   return {AddToState<T>, TakeState<T>, AddDirect<T>, StoreScaled<T>, kLanes<T>};
 }
-LinearKernels<float> KernelsF32() { return Kernels<float>(); }
-LinearKernels<double> KernelsF64() { return Kernels<double>(); }
+auto Kernels() { return PerPrecision{KernelsFor<float>(), KernelsFor<double>()}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -97,17 +96,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
-HWY_EXPORT(KernelsF32);
-HWY_EXPORT(KernelsF64);
+HWY_EXPORT(Kernels);
 
-template <>
-LinearKernels<float> linear_kernels() {
-  return FOVEA_DISPATCH(KernelsF32)();
+template <class T>
+LinearKernels<T> linear_kernels() {
+  return FOVEA_DISPATCH(Kernels)().of<T>();
 }
-template <>
-LinearKernels<double> linear_kernels() {
-  return FOVEA_DISPATCH(KernelsF64)();
-}
+
+template LinearKernels<float> linear_kernels();
+template LinearKernels<double> linear_kernels();
 
 }  // namespace fovea
 #endif  // HWY_ONCE
