@@ -1,22 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/kernel/activation.h"
 
-#include <type_traits>
-
 #include "fovea/kernel/spans.h"
-
-#ifndef FOVEA_KERNEL_ACTIVATION_SPANS_
-#define FOVEA_KERNEL_ACTIVATION_SPANS_
-namespace fovea {
-namespace {
-template <class T>
-struct ActivationSpans {
-  void (*forward)(Activation f, const T* x, index n, T* y);
-  void (*backward)(Activation f, const T* x, const T* dy, index n, T* dx);
-};
-}  // namespace
-}  // namespace fovea
-#endif
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/activation.cc"
@@ -49,8 +34,8 @@ void Backward(Activation f, const T* x, const T* dy, index n, T* dx) {
   });
 }
 
-ActivationSpans<float> FloatSpans() { return {Forward<float>, Backward<float>}; }
-ActivationSpans<double> DoubleSpans() { return {Forward<double>, Backward<double>}; }
+auto ForwardKernel() { return PerPrecision{Forward<float>, Forward<double>}; }
+auto BackwardKernel() { return PerPrecision{Backward<float>, Backward<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -61,17 +46,8 @@ HWY_AFTER_NAMESPACE();
 namespace fovea {
 namespace {
 
-HWY_EXPORT(FloatSpans);
-HWY_EXPORT(DoubleSpans);
-
-template <class T>
-ActivationSpans<T> activation_spans() {
-  if constexpr (std::is_same_v<T, float>) {
-    return FOVEA_DISPATCH(FloatSpans)();
-  } else {
-    return FOVEA_DISPATCH(DoubleSpans)();
-  }
-}
+HWY_EXPORT(ForwardKernel);
+HWY_EXPORT(BackwardKernel);
 
 // Operations for one element: a maximum, or an exponential with its multiplications and divisions.
 double cost_of(Activation f) { return f == Activation::kNone || f == Activation::kRelu ? 1 : 12; }
@@ -81,7 +57,7 @@ double cost_of(Activation f) { return f == Activation::kNone || f == Activation:
 template <class T>
 void activation_forward(const Context& ctx, Activation f, InRows<T> x, Rows<T> y) {
   check_rows("activation", "y", y, x.rows, x.columns);
-  const auto span = activation_spans<T>().forward;
+  const auto span = FOVEA_DISPATCH(ForwardKernel)().of<T>();
   for_spans(ctx, x.rows, x.columns, layout_of(x, y), cost_of(f),
             [=](index r, index c, index n) { span(f, x[r] + c, n, y[r] + c); });
 }
@@ -90,7 +66,7 @@ template <class T>
 void activation_backward(const Context& ctx, Activation f, InRows<T> x, InRows<T> dy, Rows<T> dx) {
   check_rows("activation_backward", "dy", dy, x.rows, x.columns);
   check_rows("activation_backward", "dx", dx, x.rows, x.columns);
-  const auto span = activation_spans<T>().backward;
+  const auto span = FOVEA_DISPATCH(BackwardKernel)().of<T>();
   for_spans(ctx, x.rows, x.columns, layout_of(x, dy, dx), cost_of(f),
             [=](index r, index c, index n) { span(f, x[r] + c, dy[r] + c, n, dx[r] + c); });
 }

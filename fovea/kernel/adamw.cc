@@ -23,12 +23,6 @@ struct AdamWFactors {
   double shrink;     // lr times this slot's weight decay
 };
 
-template <class T>
-struct AdamWSpans {
-  void (*update)(const AdamWFactors& f, const AdamWSlot<T>& slot, index first, index n);
-  double (*squares)(const T* x, index n);
-};
-
 }  // namespace
 }  // namespace fovea
 #endif
@@ -70,28 +64,31 @@ void Update(const AdamWFactors& f, const AdamWSlot<T>& slot, index first, index 
   });
 }
 
-double Squares(const double* x, index n) { return SumOfSquares(x, n); }
-
 // float is converted to double first, so that 1e20 squared does not overflow and 1e-30 squared does
 // not become 0.
-double Squares(const float* x, index n) {
-  return SumOf<double>(n, [=](auto lanes, index i) {
-    const hn::Rebind<float, Tag<double>> narrow;
-    const auto v = hn::PromoteTo(lanes.d, [&] {
-      if constexpr (std::is_same_v<decltype(lanes), FullLanes<double>>) {
-        return hn::LoadU(narrow, x + i);
-      } else {
-        HWY_ALIGN float buffer[kLanes<double>] = {};
-        for (index k = 0; k < lanes.count; ++k) buffer[k] = x[i + k];
-        return hn::Load(narrow, buffer);
-      }
-    }());
-    return hn::Mul(v, v);
-  });
+template <class T>
+double Squares(const T* x, index n) {
+  if constexpr (std::is_same_v<T, double>) {
+    return SumOfSquares(x, n);
+  } else {
+    return SumOf<double>(n, [=](auto lanes, index i) {
+      const hn::Rebind<float, Tag<double>> narrow;
+      const auto v = hn::PromoteTo(lanes.d, [&] {
+        if constexpr (std::is_same_v<decltype(lanes), FullLanes<double>>) {
+          return hn::LoadU(narrow, x + i);
+        } else {
+          HWY_ALIGN float buffer[kLanes<double>] = {};
+          for (index k = 0; k < lanes.count; ++k) buffer[k] = x[i + k];
+          return hn::Load(narrow, buffer);
+        }
+      }());
+      return hn::Mul(v, v);
+    });
+  }
 }
 
-AdamWSpans<float> FloatSpans() { return {Update<float>, Squares}; }
-AdamWSpans<double> DoubleSpans() { return {Update<double>, Squares}; }
+auto UpdateKernel() { return PerPrecision{Update<float>, Update<double>}; }
+auto SquaresKernel() { return PerPrecision{Squares<float>, Squares<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -102,17 +99,8 @@ HWY_AFTER_NAMESPACE();
 namespace fovea {
 namespace {
 
-HWY_EXPORT(FloatSpans);
-HWY_EXPORT(DoubleSpans);
-
-template <class T>
-AdamWSpans<T> adamw_spans() {
-  if constexpr (std::is_same_v<T, float>) {
-    return FOVEA_DISPATCH(FloatSpans)();
-  } else {
-    return FOVEA_DISPATCH(DoubleSpans)();
-  }
-}
+HWY_EXPORT(UpdateKernel);
+HWY_EXPORT(SquaresKernel);
 
 // All parameters are cut into segments, so that many small ones and one large one are distributed
 // equally well over threads. A sum adds the sums of the segments.
@@ -164,7 +152,7 @@ void adamw(const Context& ctx, std::span<const AdamWSlot<T>> slots, const AdamWS
                             .shrink = o.lr * o.weight_decay};
   Scratch scratch;
   const auto segments = segments_of(scratch, slots);
-  const auto update = adamw_spans<T>().update;
+  const auto update = FOVEA_DISPATCH(UpdateKernel)().of<T>();
   ctx.for_ranges(segments.size, kCost * static_cast<double>(kSegment), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
       const auto& [s, first, n] = segments[i];
@@ -180,7 +168,7 @@ double global_norm(const Context& ctx, std::span<const AdamWSlot<T>> slots) {
   Scratch scratch;
   const auto segments = segments_of(scratch, slots);
   double* const partial = scratch.allocate<double>(std::max<index>(segments.size, 1));
-  const auto squares = adamw_spans<T>().squares;
+  const auto squares = FOVEA_DISPATCH(SquaresKernel)().of<T>();
   ctx.for_ranges(segments.size, static_cast<double>(kSegment), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
       const auto& [s, first, n] = segments[i];

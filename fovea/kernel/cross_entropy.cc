@@ -3,20 +3,6 @@
 
 #include <cmath>
 #include <limits>
-#include <type_traits>
-
-#ifndef FOVEA_KERNEL_CROSS_ENTROPY_ROWS_
-#define FOVEA_KERNEL_CROSS_ENTROPY_ROWS_
-namespace fovea {
-namespace {
-template <class T>
-struct CrossEntropyRows {
-  /// Writes dlogits if they are not null; returns max and sum of exp(logits - max).
-  void (*softmax)(const T* logits, index V, T scale, T* dlogits, T& max, T& sum);
-};
-}  // namespace
-}  // namespace fovea
-#endif
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/cross_entropy.cc"
@@ -29,6 +15,7 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
+// Returns max and the sum of exp(logits - max), and writes dlogits if they are not null:
 // dlogits = scale softmax(logits); the caller corrects the target's column. kLog2E explains why it
 // computes 2^(x log2 e) and not e^x.
 template <class T>
@@ -49,8 +36,7 @@ void SoftmaxRow(const T* logits, index V, T scale, T* dlogits, T& max_out, T& su
   });
 }
 
-CrossEntropyRows<float> FloatRows() { return {SoftmaxRow<float>}; }
-CrossEntropyRows<double> DoubleRows() { return {SoftmaxRow<double>}; }
+auto SoftmaxRowKernel() { return PerPrecision{SoftmaxRow<float>, SoftmaxRow<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -63,17 +49,7 @@ HWY_AFTER_NAMESPACE();
 namespace fovea {
 namespace {
 
-HWY_EXPORT(FloatRows);
-HWY_EXPORT(DoubleRows);
-
-template <class T>
-CrossEntropyRows<T> cross_entropy_rows() {
-  if constexpr (std::is_same_v<T, float>) {
-    return FOVEA_DISPATCH(FloatRows)();
-  } else {
-    return FOVEA_DISPATCH(DoubleRows)();
-  }
-}
+HWY_EXPORT(SoftmaxRowKernel);
 
 // log(sum) - (x - max), not (log(sum) + max) - x, which would lose digits: the difference of two
 // large numbers is small.
@@ -108,7 +84,7 @@ CrossEntropy cross_entropy(const Context& ctx, InRows<T> logits, const Targets& 
   const bool with_gradient = dlogits.data != nullptr;
   if (with_gradient) check_rows("cross_entropy", "dlogits", dlogits, N, V);
   CrossEntropy result{.total = 0, .count = count_targets(targets, V)};
-  const auto softmax = cross_entropy_rows<T>().softmax;
+  const auto softmax = FOVEA_DISPATCH(SoftmaxRowKernel)().of<T>();
   const T factor = static_cast<T>(scale);
   ctx.for_ranges(N, kCost * static_cast<double>(V), [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {

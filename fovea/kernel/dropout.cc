@@ -17,12 +17,6 @@ struct DropoutRule {
   double factor;
 };
 
-template <class T>
-struct DropoutRows {
-  /// y = base + f's kept elements; base null: 0.
-  void (*apply)(const DropoutRule& rule, SampleRow at, const T* base, const T* f, index C, T* y);
-};
-
 }  // namespace
 }  // namespace fovea
 #endif
@@ -55,8 +49,9 @@ HWY_INLINE hn::Mask<Tag<T>> Kept(const std::uint32_t* words, std::uint32_t last)
   }
 }
 
-// Works on 64 columns at a time, so that the words of the mask stay in L1. They need ten rounds of
-// two multiplications, which take about as long as the memory traffic of the values.
+// y = base + f's kept elements; base null: 0. Works on 64 columns at a time, so that the words of
+// the mask stay in L1. They need ten rounds of two multiplications, which take about as long as the
+// memory traffic of the values.
 template <class T>
 void Apply(const DropoutRule& rule, SampleRow at, const T* base, const T* f, index C, T* y) {
   HWY_ALIGN std::uint32_t words[64];
@@ -77,8 +72,7 @@ void Apply(const DropoutRule& rule, SampleRow at, const T* base, const T* f, ind
   }
 }
 
-DropoutRows<float> FloatRows() { return {Apply<float>}; }
-DropoutRows<double> DoubleRows() { return {Apply<double>}; }
+auto ApplyKernel() { return PerPrecision{Apply<float>, Apply<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -91,17 +85,7 @@ HWY_AFTER_NAMESPACE();
 namespace fovea {
 namespace {
 
-HWY_EXPORT(FloatRows);
-HWY_EXPORT(DoubleRows);
-
-template <class T>
-DropoutRows<T> dropout_rows() {
-  if constexpr (std::is_same_v<T, float>) {
-    return FOVEA_DISPATCH(FloatRows)();
-  } else {
-    return FOVEA_DISPATCH(DoubleRows)();
-  }
-}
+HWY_EXPORT(ApplyKernel);
 
 DropoutRule rule_of(const char* operation, const DropoutMask& mask, index N) {
   if (!(mask.p >= 0 && mask.p < 1)) {
@@ -117,7 +101,7 @@ template <class T>
 void apply(const Context& ctx, const DropoutMask& mask, const DropoutRule& rule, Rows<const T> base,
            Rows<const T> f, Rows<T> y) {
   constexpr double kCost = 4;  // operations for one element
-  const auto apply_row = dropout_rows<T>().apply;
+  const auto apply_row = FOVEA_DISPATCH(ApplyKernel)().of<T>();
   const index C = f.columns;
   ctx.for_ranges(f.rows, kCost * static_cast<double>(C), [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {

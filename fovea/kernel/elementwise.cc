@@ -7,20 +7,6 @@
 
 #include "fovea/kernel/spans.h"
 
-#ifndef FOVEA_KERNEL_ELEMENTWISE_SPANS_
-#define FOVEA_KERNEL_ELEMENTWISE_SPANS_
-namespace fovea {
-namespace {
-template <class T>
-struct ElementwiseSpans {
-  void (*add)(const T* a, const T* b, index n, T* y);
-  void (*multiply)(const T* a, const T* b, index n, T* y);
-  void (*scale)(T factor, const T* x, index n, T* y);
-};
-}  // namespace
-}  // namespace fovea
-#endif
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/elementwise.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
@@ -53,12 +39,9 @@ void ScaleSpan(T factor, const T* x, index n, T* y) {
   });
 }
 
-template <class T>
-ElementwiseSpans<T> AllSpans() {
-  return {AddSpan<T>, MultiplySpan<T>, ScaleSpan<T>};
-}
-ElementwiseSpans<float> FloatSpans() { return AllSpans<float>(); }
-ElementwiseSpans<double> DoubleSpans() { return AllSpans<double>(); }
+auto AddSpanKernel() { return PerPrecision{AddSpan<float>, AddSpan<double>}; }
+auto MultiplySpanKernel() { return PerPrecision{MultiplySpan<float>, MultiplySpan<double>}; }
+auto ScaleSpanKernel() { return PerPrecision{ScaleSpan<float>, ScaleSpan<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -69,17 +52,9 @@ HWY_AFTER_NAMESPACE();
 namespace fovea {
 namespace {
 
-HWY_EXPORT(FloatSpans);
-HWY_EXPORT(DoubleSpans);
-
-template <class T>
-ElementwiseSpans<T> elementwise_spans() {
-  if constexpr (std::is_same_v<T, float>) {
-    return FOVEA_DISPATCH(FloatSpans)();
-  } else {
-    return FOVEA_DISPATCH(DoubleSpans)();
-  }
-}
+HWY_EXPORT(AddSpanKernel);
+HWY_EXPORT(MultiplySpanKernel);
+HWY_EXPORT(ScaleSpanKernel);
 
 constexpr double kCost = 1;  // operations for one element
 
@@ -89,7 +64,7 @@ template <class T>
 void add_forward(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> y) {
   check_rows("add", "b", b, a.rows, a.columns);
   check_rows("add", "y", y, a.rows, a.columns);
-  const auto add = elementwise_spans<T>().add;
+  const auto add = FOVEA_DISPATCH(AddSpanKernel)().of<T>();
   for_spans(ctx, a.rows, a.columns, layout_of(a, b, y), kCost,
             [=](index r, index c, index n) { add(a[r] + c, b[r] + c, n, y[r] + c); });
 }
@@ -104,7 +79,7 @@ template <class T>
 void multiply(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> y) {
   check_rows("multiply", "b", b, a.rows, a.columns);
   check_rows("multiply", "y", y, a.rows, a.columns);
-  const auto multiply_span = elementwise_spans<T>().multiply;
+  const auto multiply_span = FOVEA_DISPATCH(MultiplySpanKernel)().of<T>();
   for_spans(ctx, a.rows, a.columns, layout_of(a, b, y), kCost,
             [=](index r, index c, index n) { multiply_span(a[r] + c, b[r] + c, n, y[r] + c); });
 }
@@ -112,7 +87,7 @@ void multiply(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> y) {
 template <class T>
 void scale(const Context& ctx, double factor, InRows<T> x, Rows<T> y) {
   check_rows("scale", "y", y, x.rows, x.columns);
-  const auto scale_span = elementwise_spans<T>().scale;
+  const auto scale_span = FOVEA_DISPATCH(ScaleSpanKernel)().of<T>();
   const T by = static_cast<T>(factor);
   for_spans(ctx, x.rows, x.columns, layout_of(x, y), kCost,
             [=](index r, index c, index n) { scale_span(by, x[r] + c, n, y[r] + c); });
@@ -136,7 +111,7 @@ template <class T>
 void add_bias(const Context& ctx, InRows<T> x, InVec<T> bias, Rows<T> y) {
   check_vec("add_bias", "bias", bias, "C", x.columns);
   check_rows("add_bias", "y", y, x.rows, x.columns);
-  const auto add = elementwise_spans<T>().add;
+  const auto add = FOVEA_DISPATCH(AddSpanKernel)().of<T>();
   for_spans(ctx, x.rows, x.columns, Layout::kStrided, kCost,
             [=](index r, index c, index n) { add(x[r] + c, bias.data + c, n, y[r] + c); });
 }

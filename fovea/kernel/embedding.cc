@@ -3,21 +3,6 @@
 
 #include <type_traits>
 
-#ifndef FOVEA_KERNEL_EMBEDDING_ROWS_
-#define FOVEA_KERNEL_EMBEDDING_ROWS_
-namespace fovea {
-namespace {
-template <class T>
-struct EmbeddingRows {
-  /// y = factor * x
-  void (*take)(const T* x, T factor, index C, T* y);
-  /// y += factor * x
-  void (*add)(const T* x, T factor, index C, T* y);
-};
-}  // namespace
-}  // namespace fovea
-#endif
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/embedding.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
@@ -29,6 +14,7 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
+// y = factor x
 template <class T>
 void TakeRow(const T* x, T factor, index C, T* y) {
   ForEachLane<T>(C, [=](auto lanes, index c) {
@@ -36,6 +22,7 @@ void TakeRow(const T* x, T factor, index C, T* y) {
   });
 }
 
+// y += factor x
 template <class T>
 void AddRow(const T* x, T factor, index C, T* y) {
   ForEachLane<T>(C, [=](auto lanes, index c) {
@@ -43,8 +30,8 @@ void AddRow(const T* x, T factor, index C, T* y) {
   });
 }
 
-EmbeddingRows<float> FloatRows() { return {TakeRow<float>, AddRow<float>}; }
-EmbeddingRows<double> DoubleRows() { return {TakeRow<double>, AddRow<double>}; }
+auto TakeRowKernel() { return PerPrecision{TakeRow<float>, TakeRow<double>}; }
+auto AddRowKernel() { return PerPrecision{AddRow<float>, AddRow<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -55,17 +42,8 @@ HWY_AFTER_NAMESPACE();
 namespace fovea {
 namespace {
 
-HWY_EXPORT(FloatRows);
-HWY_EXPORT(DoubleRows);
-
-template <class T>
-EmbeddingRows<T> embedding_rows() {
-  if constexpr (std::is_same_v<T, float>) {
-    return FOVEA_DISPATCH(FloatRows)();
-  } else {
-    return FOVEA_DISPATCH(DoubleRows)();
-  }
-}
+HWY_EXPORT(TakeRowKernel);
+HWY_EXPORT(AddRowKernel);
 
 void check_ids(const char* operation, const char* name, Vec<const std::int32_t> ids, index N,
                index V) {
@@ -89,12 +67,13 @@ void embedding_forward(const Context& ctx, const EmbeddingTable<std::type_identi
   if (with_positions) {
     check_ids("embedding", "positions", positions.ids, N, positions.table.rows);
   }
-  const auto rows = embedding_rows<T>();
+  const auto take = FOVEA_DISPATCH(TakeRowKernel)().of<T>();
+  const auto add = FOVEA_DISPATCH(AddRowKernel)().of<T>();
   const auto scale = static_cast<T>(tokens.scale), scale2 = static_cast<T>(positions.scale);
   ctx.for_ranges(N, static_cast<double>(C), [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {
-      rows.take(tokens.table[tokens.ids[n]], scale, C, y[n]);
-      if (with_positions) rows.add(positions.table[positions.ids[n]], scale2, C, y[n]);
+      take(tokens.table[tokens.ids[n]], scale, C, y[n]);
+      if (with_positions) add(positions.table[positions.ids[n]], scale2, C, y[n]);
     }
   });
 }
@@ -111,7 +90,7 @@ void embedding_backward(const Context& ctx, Vec<const std::int32_t> ids, double 
   check(dtable.columns == C, "embedding_backward: dtable must have C={} columns; it has {}", C,
         dtable.columns);
   check_ids("embedding_backward", "ids", ids, N, dtable.rows);
-  const auto add = embedding_rows<T>().add;
+  const auto add = FOVEA_DISPATCH(AddRowKernel)().of<T>();
   const T factor = static_cast<T>(scale);
   const double cost = static_cast<double>(N) * (2 + static_cast<double>(C) / kDigits);
   ctx.for_ranges(kDigits, cost, [&](index begin, index end) {

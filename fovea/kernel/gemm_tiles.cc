@@ -255,15 +255,14 @@ void AddRows(Rows<const T> rows, T* sums) {
 }
 
 template <class T>
-GemmKernels<T> Kernels() {
+GemmKernels<T> KernelsFor() {
   return {{kBlockRows, kPanelLanes<T>, kLanes<T>},
           MultiplyTile<T>,
           MultiplyAtBTile<T>,
           PackPanel<T>,
           AddRows<T>};
 }
-GemmKernels<float> FloatKernels() { return Kernels<float>(); }
-GemmKernels<double> DoubleKernels() { return Kernels<double>(); }
+auto Kernels() { return PerPrecision{KernelsFor<float>(), KernelsFor<double>()}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -273,17 +272,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
-HWY_EXPORT(FloatKernels);
-HWY_EXPORT(DoubleKernels);
+HWY_EXPORT(Kernels);
 
-template <>
-GemmKernels<float> gemm_kernels() {
-  return FOVEA_DISPATCH(FloatKernels)();
+template <class T>
+GemmKernels<T> gemm_kernels() {
+  return FOVEA_DISPATCH(Kernels)().of<T>();
 }
-template <>
-GemmKernels<double> gemm_kernels() {
-  return FOVEA_DISPATCH(DoubleKernels)();
-}
+
+template GemmKernels<float> gemm_kernels();
+template GemmKernels<double> gemm_kernels();
 
 }  // namespace fovea
 #endif  // HWY_ONCE

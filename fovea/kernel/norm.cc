@@ -33,15 +33,6 @@ struct NormGradient {
   Store dx_store;
 };
 
-template <class T>
-struct NormRows {
-  T (*mean)(const T* x, index C);
-  T (*squares)(const T* x, index C, T mu);
-  void (*forward)(const NormRow<T>& row, T* y);
-  void (*sums)(const NormRow<T>& row, const T* dy, T& sum_h, T& sum_hx);
-  void (*backward)(const NormRow<T>& row, const NormGradient<T>& g, T mean, T pull);
-};
-
 }  // namespace
 }  // namespace fovea
 #endif
@@ -120,12 +111,11 @@ void Backward(const NormRow<T>& given, const NormGradient<T>& given_gradient, T 
   });
 }
 
-template <class T>
-NormRows<T> AllRows() {
-  return {Mean<T>, SumOfSquares<T>, Forward<T>, Sums<T>, Backward<T>};
-}
-NormRows<float> FloatRows() { return AllRows<float>(); }
-NormRows<double> DoubleRows() { return AllRows<double>(); }
+auto MeanKernel() { return PerPrecision{Mean<float>, Mean<double>}; }
+auto SumOfSquaresKernel() { return PerPrecision{SumOfSquares<float>, SumOfSquares<double>}; }
+auto ForwardKernel() { return PerPrecision{Forward<float>, Forward<double>}; }
+auto SumsKernel() { return PerPrecision{Sums<float>, Sums<double>}; }
+auto BackwardKernel() { return PerPrecision{Backward<float>, Backward<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -136,17 +126,11 @@ HWY_AFTER_NAMESPACE();
 namespace fovea {
 namespace {
 
-HWY_EXPORT(FloatRows);
-HWY_EXPORT(DoubleRows);
-
-template <class T>
-NormRows<T> norm_rows() {
-  if constexpr (std::is_same_v<T, float>) {
-    return FOVEA_DISPATCH(FloatRows)();
-  } else {
-    return FOVEA_DISPATCH(DoubleRows)();
-  }
-}
+HWY_EXPORT(MeanKernel);
+HWY_EXPORT(SumOfSquaresKernel);
+HWY_EXPORT(ForwardKernel);
+HWY_EXPORT(SumsKernel);
+HWY_EXPORT(BackwardKernel);
 
 // Operations for one element.
 constexpr double kForwardCost = 5, kBackwardCost = 10;
@@ -172,7 +156,8 @@ T pull_of(const LayerNormOptions& options, index C, T deviation) {
 template <class T, class RowOf, class Factors>
 void backward_rows(const Context& ctx, const LayerNormBackward<T>& a, RowOf&& row_of,
                    Factors&& factors) {
-  const auto rows = norm_rows<T>();
+  const auto add_sums = FOVEA_DISPATCH(SumsKernel)().of<T>();
+  const auto backward = FOVEA_DISPATCH(BackwardKernel)().of<T>();
   const index N = a.x.rows, C = a.x.columns;
   const index gains = a.dgain.size, biases = a.dbias.size;
   Scratch scratch;
@@ -183,11 +168,11 @@ void backward_rows(const Context& ctx, const LayerNormBackward<T>& a, RowOf&& ro
                    for (index n = begin; n < end; ++n) {
                      const NormRow<T> row = row_of(n);
                      T sum_h, sum_hx;
-                     rows.sums(row, a.dy[n], sum_h, sum_hx);
+                     add_sums(row, a.dy[n], sum_h, sum_hx);
                      const auto [mean, pull] = factors(n, sum_h, sum_hx);
                      T* const dgain = gains > 0 ? partial : nullptr;
                      T* const dbias = biases > 0 ? partial + gains : nullptr;
-                     rows.backward(row, {a.dy[n], a.dx[n], dgain, dbias, a.dx_store}, mean, pull);
+                     backward(row, {a.dy[n], a.dx[n], dgain, dbias, a.dx_store}, mean, pull);
                    }
                  });
   for (index c = 0; c < gains; ++c) a.dgain[c] += sums[c];
@@ -214,19 +199,21 @@ void layer_norm_forward(const Context& ctx, InRows<T> x,
   check_rows("layer_norm", "y", y, N, C);
   check_rows("layer_norm", "saved", saved, N, 2);
   if (C == 0) return;
-  const auto rows = norm_rows<T>();
+  const auto mean = FOVEA_DISPATCH(MeanKernel)().of<T>();
+  const auto squares_of = FOVEA_DISPATCH(SumOfSquaresKernel)().of<T>();
+  const auto forward = FOVEA_DISPATCH(ForwardKernel)().of<T>();
   const bool standard = options.variant == LayerNormVariant::kStandard;
   ctx.for_ranges(N, kForwardCost * static_cast<double>(C), [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {
-      const T mu = rows.mean(x[n], C);
-      const T squares = rows.squares(x[n], C, mu);
+      const T mu = mean(x[n], C);
+      const T squares = squares_of(x[n], C, mu);
       const T deviation =
           standard ? std::sqrt(squares / static_cast<T>(C) + static_cast<T>(options.epsilon))
                    : std::sqrt(squares / static_cast<T>(C - 1));
       saved[n][0] = mu;
       saved[n][1] = deviation;
       const T rate = rate_of(options, deviation);
-      rows.forward({x[n], parameters.gain.data, parameters.bias.data, C, mu, rate}, y[n]);
+      forward({x[n], parameters.gain.data, parameters.bias.data, C, mu, rate}, y[n]);
     }
   });
 }
@@ -262,12 +249,13 @@ void rms_norm_forward(const Context& ctx, InRows<T> x, InVec<T> gain, double eps
   check_rows("rms_norm", "y", y, N, C);
   check_vec("rms_norm", "saved", saved, "N", N);
   if (C == 0) return;
-  const auto rows = norm_rows<T>();
+  const auto squares_of = FOVEA_DISPATCH(SumOfSquaresKernel)().of<T>();
+  const auto forward = FOVEA_DISPATCH(ForwardKernel)().of<T>();
   ctx.for_ranges(N, kForwardCost * static_cast<double>(C), [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {
-      const T squares = rows.squares(x[n], C, T{0});
+      const T squares = squares_of(x[n], C, T{0});
       saved[n] = std::sqrt(squares / static_cast<T>(C) + static_cast<T>(epsilon));
-      rows.forward({x[n], gain.data, nullptr, C, T{0}, rate_of({}, saved[n])}, y[n]);
+      forward({x[n], gain.data, nullptr, C, T{0}, rate_of({}, saved[n])}, y[n]);
     }
   });
 }

@@ -1,21 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/kernel/softmax.h"
 
-#include <type_traits>
-
-#ifndef FOVEA_KERNEL_SOFTMAX_ROWS_
-#define FOVEA_KERNEL_SOFTMAX_ROWS_
-namespace fovea {
-namespace {
-template <class T>
-struct SoftmaxRows {
-  void (*forward)(const T* x, index C, T* y);
-  void (*backward)(const T* y, const T* dy, index C, T* dx);
-};
-}  // namespace
-}  // namespace fovea
-#endif
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/softmax.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
@@ -54,8 +39,8 @@ void BackwardRow(const T* y, const T* dy, index C, T* dx) {
   });
 }
 
-SoftmaxRows<float> FloatRows() { return {ForwardRow<float>, BackwardRow<float>}; }
-SoftmaxRows<double> DoubleRows() { return {ForwardRow<double>, BackwardRow<double>}; }
+auto ForwardRowKernel() { return PerPrecision{ForwardRow<float>, ForwardRow<double>}; }
+auto BackwardRowKernel() { return PerPrecision{BackwardRow<float>, BackwardRow<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -66,17 +51,8 @@ HWY_AFTER_NAMESPACE();
 namespace fovea {
 namespace {
 
-HWY_EXPORT(FloatRows);
-HWY_EXPORT(DoubleRows);
-
-template <class T>
-SoftmaxRows<T> softmax_rows() {
-  if constexpr (std::is_same_v<T, float>) {
-    return FOVEA_DISPATCH(FloatRows)();
-  } else {
-    return FOVEA_DISPATCH(DoubleRows)();
-  }
-}
+HWY_EXPORT(ForwardRowKernel);
+HWY_EXPORT(BackwardRowKernel);
 
 // Operations for one element; an exponential counts as several.
 constexpr double kForwardCost = 12, kBackwardCost = 4;
@@ -87,7 +63,7 @@ template <class T>
 void softmax_forward(const Context& ctx, InRows<T> x, Rows<T> y) {
   const index N = x.rows, C = x.columns;
   check_rows("softmax", "y", y, N, C);
-  const auto row = softmax_rows<T>().forward;
+  const auto row = FOVEA_DISPATCH(ForwardRowKernel)().of<T>();
   ctx.for_ranges(N, kForwardCost * static_cast<double>(C), [=](index begin, index end) {
     for (index n = begin; n < end; ++n) row(x[n], C, y[n]);
   });
@@ -98,7 +74,7 @@ void softmax_backward(const Context& ctx, InRows<T> y, InRows<T> dy, Rows<T> dx)
   const index N = y.rows, C = y.columns;
   check_rows("softmax_backward", "dy", dy, N, C);
   check_rows("softmax_backward", "dx", dx, N, C);
-  const auto row = softmax_rows<T>().backward;
+  const auto row = FOVEA_DISPATCH(BackwardRowKernel)().of<T>();
   ctx.for_ranges(N, kBackwardCost * static_cast<double>(C), [=](index begin, index end) {
     for (index n = begin; n < end; ++n) row(y[n], dy[n], C, dx[n]);
   });

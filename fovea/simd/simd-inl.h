@@ -12,11 +12,13 @@
 //   namespace fovea {
 //   namespace HWY_NAMESPACE {
 //   namespace {
-//   void ScaleRow(const float* x, float by, index n, float* y) {
-//     ForEachLane(n, [&](auto lanes, index i) {
+//   template <class T>
+//   void ScaleRow(const T* x, T by, index n, T* y) {
+//     ForEachLane<T>(n, [=](auto lanes, index i) {
 //       lanes.Store(hn::Mul(lanes.Load(x + i), lanes.Set(by)), y + i);
 //     });
 //   }
+//   auto ScaleRowKernel() { return PerPrecision{ScaleRow<float>, ScaleRow<double>}; }
 //   }  // namespace
 //   }  // namespace HWY_NAMESPACE
 //   }  // namespace fovea
@@ -24,10 +26,18 @@
 //
 //   #if HWY_ONCE
 //   namespace fovea {
-//   HWY_EXPORT(ScaleRow);
-//   void scale(...) { const auto row = FOVEA_DISPATCH(ScaleRow); ... row(x, by, n, y); ... }
+//   HWY_EXPORT(ScaleRowKernel);
+//   template <class T>
+//   void scale(...) {
+//     const auto scale_row = FOVEA_DISPATCH(ScaleRowKernel)().of<T>();
+//     ... scale_row(x, by, n, y); ...
+//   }
 //   }  // namespace fovea
 //   #endif  // HWY_ONCE
+//
+// Only a function can be exported, and not a template, so the exported function returns the kernels
+// for float and for double. It may return tables of kernels instead, where a header hands them to
+// other files (gemm_tiles.h). It is called once for a tile or a call, not in the innermost loop.
 //
 // Names of the standard library and of fovea that a kernel needs come from headers included before
 // foreach_target.h, so that no plain function is compiled for a wide instruction set by mistake.
@@ -46,6 +56,7 @@
 #include "fovea/base/types.h"
 #include "fovea/base/view.h"
 #include "fovea/simd/isa.h"
+#include "fovea/simd/per_precision.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 

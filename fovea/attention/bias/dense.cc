@@ -46,12 +46,11 @@ void AddTransposed(Rows<const T> from, Rows<T> to) {
   }
 }
 
-void ClearPastCachesF32(Rows<float> rows) { ClearPastCaches(rows); }
-void ClearPastCachesF64(Rows<double> rows) { ClearPastCaches(rows); }
-void AddRowsF32(Rows<const float> from, Rows<float> to) { AddRows(from, to); }
-void AddRowsF64(Rows<const double> from, Rows<double> to) { AddRows(from, to); }
-void AddTransposedF32(Rows<const float> from, Rows<float> to) { AddTransposed(from, to); }
-void AddTransposedF64(Rows<const double> from, Rows<double> to) { AddTransposed(from, to); }
+auto AddRowsKernel() { return PerPrecision{AddRows<float>, AddRows<double>}; }
+auto AddTransposedKernel() { return PerPrecision{AddTransposed<float>, AddTransposed<double>}; }
+auto ClearPastCachesKernel() {
+  return PerPrecision{ClearPastCaches<float>, ClearPastCaches<double>};
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -61,25 +60,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
-HWY_EXPORT(AddRowsF32);
-HWY_EXPORT(AddRowsF64);
-HWY_EXPORT(AddTransposedF32);
-HWY_EXPORT(AddTransposedF64);
-HWY_EXPORT(ClearPastCachesF32);
-HWY_EXPORT(ClearPastCachesF64);
+HWY_EXPORT(AddRowsKernel);
+HWY_EXPORT(AddTransposedKernel);
+HWY_EXPORT(ClearPastCachesKernel);
 
 namespace {
-
-void add_rows(Rows<const float> from, Rows<float> to) { FOVEA_DISPATCH(AddRowsF32)(from, to); }
-void add_rows(Rows<const double> from, Rows<double> to) { FOVEA_DISPATCH(AddRowsF64)(from, to); }
-void add_transposed(Rows<const float> from, Rows<float> to) {
-  FOVEA_DISPATCH(AddTransposedF32)(from, to);
-}
-void add_transposed(Rows<const double> from, Rows<double> to) {
-  FOVEA_DISPATCH(AddTransposedF64)(from, to);
-}
-void clear_past_caches(Rows<float> rows) { FOVEA_DISPATCH(ClearPastCachesF32)(rows); }
-void clear_past_caches(Rows<double> rows) { FOVEA_DISPATCH(ClearPastCachesF64)(rows); }
 
 template <class T>
 T& entry(const ScoreView<T>& view, const ScoreSite& site) {
@@ -119,9 +104,9 @@ T Dense<T>::pull_one(const ScoreSite& site, const ScoreRows<T>&, T, T dscore,
 template <class T>
 void Dense<T>::apply(const TileSite& site, const TileRows<T>&, const ScoreTile<T>& tile) const {
   if (tile.lanes == TileLanes::kKeys) {
-    add_rows(entries(values_, site), tile.rows(site));
+    FOVEA_DISPATCH(AddRowsKernel)().of<T>()(entries(values_, site), tile.rows(site));
   } else {
-    add_transposed(entries(values_, site), tile.rows(site));
+    FOVEA_DISPATCH(AddTransposedKernel)().of<T>()(entries(values_, site), tile.rows(site));
   }
 }
 
@@ -132,7 +117,7 @@ void Dense<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTi
   if (dscores.lanes == TileLanes::kQueries) {
     return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
   }
-  add_rows(dscores.rows(site), entries(dvalues_, site));
+  FOVEA_DISPATCH(AddRowsKernel)().of<T>()(dscores.rows(site), entries(dvalues_, site));
 }
 
 // One row for all queries stays in the cache without a prefetch.
@@ -166,7 +151,7 @@ void Dense<T>::start_gradient(const Context& ctx) const {
       const Rows<T> of_head(dvalues_.row(n / rows / H, n / rows % H, i), count, S,
                             dvalues_.query_stride);
       if (far) {
-        clear_past_caches(of_head);
+        FOVEA_DISPATCH(ClearPastCachesKernel)().of<T>()(of_head);
       } else {
         for (index r = 0; r < count; ++r) std::fill_n(of_head[r], S, T{0});
       }

@@ -46,14 +46,8 @@ void PullRows(Rows<const T> scores, T cap, Rows<T> gradients) {
   }
 }
 
-void CapRowsF32(Rows<float> scores, float cap) { CapRows(scores, cap); }
-void CapRowsF64(Rows<double> scores, double cap) { CapRows(scores, cap); }
-void PullRowsF32(Rows<const float> scores, float cap, Rows<float> gradients) {
-  PullRows(scores, cap, gradients);
-}
-void PullRowsF64(Rows<const double> scores, double cap, Rows<double> gradients) {
-  PullRows(scores, cap, gradients);
-}
+auto CapRowsKernel() { return PerPrecision{CapRows<float>, CapRows<double>}; }
+auto PullRowsKernel() { return PerPrecision{PullRows<float>, PullRows<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -63,23 +57,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
-HWY_EXPORT(CapRowsF32);
-HWY_EXPORT(CapRowsF64);
-HWY_EXPORT(PullRowsF32);
-HWY_EXPORT(PullRowsF64);
-
-namespace {
-
-void cap_rows(Rows<float> scores, float cap) { FOVEA_DISPATCH(CapRowsF32)(scores, cap); }
-void cap_rows(Rows<double> scores, double cap) { FOVEA_DISPATCH(CapRowsF64)(scores, cap); }
-void pull_rows(Rows<const float> scores, float cap, Rows<float> gradients) {
-  FOVEA_DISPATCH(PullRowsF32)(scores, cap, gradients);
-}
-void pull_rows(Rows<const double> scores, double cap, Rows<double> gradients) {
-  FOVEA_DISPATCH(PullRowsF64)(scores, cap, gradients);
-}
-
-}  // namespace
+HWY_EXPORT(CapRowsKernel);
+HWY_EXPORT(PullRowsKernel);
 
 namespace bias {
 
@@ -103,13 +82,13 @@ T Softcap<T>::derivative(const ScoreSite&, T score) const {
 
 template <class T>
 void Softcap<T>::apply(const TileSite& site, const TileRows<T>&, const ScoreTile<T>& tile) const {
-  cap_rows(tile.rows(site), cap_);
+  FOVEA_DISPATCH(CapRowsKernel)().of<T>()(tile.rows(site), cap_);
 }
 
 template <class T>
 void Softcap<T>::pull(const TileSite& site, const TileRows<T>&, const ScoreTile<T>& scores,
                       const ScoreTile<T>& dscores, const TileGradients<T>&) const {
-  pull_rows(scores.rows(site), cap_, dscores.rows(site));
+  FOVEA_DISPATCH(PullRowsKernel)().of<T>()(scores.rows(site), cap_, dscores.rows(site));
 }
 
 template <class T>

@@ -67,22 +67,11 @@ void RunChunk(const BackwardCall<T>& call, const BackwardChunk<T>& chunk) {
   }
 }
 
-void RunChunkF32(const BackwardCall<float>& call, const BackwardChunk<float>& chunk) {
-  RunChunk(call, chunk);
+template <class T>
+BackwardKernels<T> KernelsFor() {
+  return {RunChunk<T>, RowDots<T>, PackQueries<T>};
 }
-void RunChunkF64(const BackwardCall<double>& call, const BackwardChunk<double>& chunk) {
-  RunChunk(call, chunk);
-}
-void PackQueriesF32(const BackwardCall<float>& call, const Sequence& sequence,
-                    const PackedQueries<float>& packed, const PackRange& range) {
-  PackQueries(call, sequence, packed, range);
-}
-void PackQueriesF64(const BackwardCall<double>& call, const Sequence& sequence,
-                    const PackedQueries<double>& packed, const PackRange& range) {
-  PackQueries(call, sequence, packed, range);
-}
-void RowDotsF32(Rows<const float> a, Rows<const float> b, float* dots) { RowDots(a, b, dots); }
-void RowDotsF64(Rows<const double> a, Rows<const double> b, double* dots) { RowDots(a, b, dots); }
+auto Kernels() { return PerPrecision{KernelsFor<float>(), KernelsFor<double>()}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -92,21 +81,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
-HWY_EXPORT(RunChunkF32);
-HWY_EXPORT(RunChunkF64);
-HWY_EXPORT(RowDotsF32);
-HWY_EXPORT(RowDotsF64);
-HWY_EXPORT(PackQueriesF32);
-HWY_EXPORT(PackQueriesF64);
+HWY_EXPORT(Kernels);
 
-template <>
-BackwardKernels<float> backward_kernels() {
-  return {FOVEA_DISPATCH(RunChunkF32), FOVEA_DISPATCH(RowDotsF32), FOVEA_DISPATCH(PackQueriesF32)};
+template <class T>
+BackwardKernels<T> backward_kernels() {
+  return FOVEA_DISPATCH(Kernels)().of<T>();
 }
-template <>
-BackwardKernels<double> backward_kernels() {
-  return {FOVEA_DISPATCH(RunChunkF64), FOVEA_DISPATCH(RowDotsF64), FOVEA_DISPATCH(PackQueriesF64)};
-}
+
+template BackwardKernels<float> backward_kernels();
+template BackwardKernels<double> backward_kernels();
 
 }  // namespace fovea
 #endif  // HWY_ONCE

@@ -99,9 +99,5 @@ struct BackwardKernels {
 };
 template <class T>
 BackwardKernels<T> backward_kernels();
-template <>
-BackwardKernels<float> backward_kernels();
-template <>
-BackwardKernels<double> backward_kernels();
 
 }  // namespace fovea

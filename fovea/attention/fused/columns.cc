@@ -129,14 +129,7 @@ void SumChunk(const KernelCall<T>& call, const ColumnChunk& chunk, const RowSums
   }
 }
 
-void SumChunkF32(const KernelCall<float>& call, const ColumnChunk& chunk,
-                 const RowSums<float>& row_sums, double* sums) {
-  SumChunk(call, chunk, row_sums, sums);
-}
-void SumChunkF64(const KernelCall<double>& call, const ColumnChunk& chunk,
-                 const RowSums<double>& row_sums, double* sums) {
-  SumChunk(call, chunk, row_sums, sums);
-}
+auto SumChunkKernel() { return PerPrecision{SumChunk<float>, SumChunk<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -146,19 +139,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
+HWY_EXPORT(SumChunkKernel);
+
 namespace {
-
-HWY_EXPORT(SumChunkF32);
-HWY_EXPORT(SumChunkF64);
-
-template <class T>
-auto sum_chunk() {
-  if constexpr (std::is_same_v<T, float>) {
-    return FOVEA_DISPATCH(SumChunkF32);
-  } else {
-    return FOVEA_DISPATCH(SumChunkF64);
-  }
-}
 
 template <class T>
 class KeepRowSums final : public Observer<T> {
@@ -221,7 +204,7 @@ Observe<T> keep_row_sums(const RowSums<T>& sums) {
 template <class T>
 void observe_columns(const Context& ctx, const KernelCall<T>& call,
                      const std::vector<Sequence>& sequences, const RowSums<T>& sums) {
-  const auto sum = sum_chunk<T>();
+  const auto sum = FOVEA_DISPATCH(SumChunkKernel)().of<T>();
   const std::vector<ColumnChunk> chunks = column_chunks(sequences, call.in.q.heads);
   ctx.for_each(static_cast<index>(chunks.size()), [&](index item) {
     const ColumnChunk& chunk = chunks[static_cast<std::size_t>(item)];

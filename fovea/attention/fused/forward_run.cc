@@ -145,16 +145,13 @@ void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const Q
   }
 }
 
-void RunTilesF32(const KernelCall<float>& call, const AttentionOutputs<float>& out,
-                 const QueryRun& run, const QueryRun* next) {
-  RunTiles(call, out, run, next);
+auto RunTilesKernel() { return PerPrecision{RunTiles<float>, RunTiles<double>}; }
+
+template <class T>
+LaneCounts LanesFor() {
+  return {kLanes<T>, kPanelLanes<T>};
 }
-void RunTilesF64(const KernelCall<double>& call, const AttentionOutputs<double>& out,
-                 const QueryRun& run, const QueryRun* next) {
-  RunTiles(call, out, run, next);
-}
-LaneCounts CountLanesF32() { return {kLanes<float>, kPanelLanes<float>}; }
-LaneCounts CountLanesF64() { return {kLanes<double>, kPanelLanes<double>}; }
+auto Lanes() { return PerPrecision{LanesFor<float>(), LanesFor<double>()}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -164,27 +161,23 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
-HWY_EXPORT(RunTilesF32);
-HWY_EXPORT(RunTilesF64);
-HWY_EXPORT(CountLanesF32);
-HWY_EXPORT(CountLanesF64);
+HWY_EXPORT(RunTilesKernel);
+HWY_EXPORT(Lanes);
 
-template <>
-ForwardKernel<float> forward_kernel() {
-  return FOVEA_DISPATCH(RunTilesF32);
+template <class T>
+ForwardKernel<T> forward_kernel() {
+  return FOVEA_DISPATCH(RunTilesKernel)().of<T>();
 }
-template <>
-ForwardKernel<double> forward_kernel() {
-  return FOVEA_DISPATCH(RunTilesF64);
+
+template <class T>
+LaneCounts lane_counts() {
+  return FOVEA_DISPATCH(Lanes)().of<T>();
 }
-template <>
-LaneCounts lane_counts<float>() {
-  return FOVEA_DISPATCH(CountLanesF32)();
-}
-template <>
-LaneCounts lane_counts<double>() {
-  return FOVEA_DISPATCH(CountLanesF64)();
-}
+
+template ForwardKernel<float> forward_kernel();
+template ForwardKernel<double> forward_kernel();
+template LaneCounts lane_counts<float>();
+template LaneCounts lane_counts<double>();
 
 }  // namespace fovea
 #endif  // HWY_ONCE

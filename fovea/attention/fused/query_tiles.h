@@ -81,10 +81,6 @@ struct LaneCounts {
 };
 template <class T>
 LaneCounts lane_counts();
-template <>
-LaneCounts lane_counts<float>();
-template <>
-LaneCounts lane_counts<double>();
 
 /// How the forward takes the tiles of one run, and the memory that they need.
 struct RunSchedule {
@@ -111,10 +107,6 @@ using ForwardKernel = void (*)(const KernelCall<T>& call, const AttentionOutputs
 /// That of the current instruction set.
 template <class T>
 ForwardKernel<T> forward_kernel();
-template <>
-ForwardKernel<float> forward_kernel();
-template <>
-ForwardKernel<double> forward_kernel();
 
 /// Work of a whole query tile of the longest sequence, without regard to the mask.
 template <class T>

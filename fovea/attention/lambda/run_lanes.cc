@@ -347,14 +347,7 @@ void RunLanes(const LaneTape& program, const LaneProgram& lane_program, const La
   }
 }
 
-void RunLanesF32(const LaneTape& program, const LaneProgram& lane_program,
-                 const LaneTile<float>& tile, double* sums) {
-  RunLanes(program, lane_program, tile, sums);
-}
-void RunLanesF64(const LaneTape& program, const LaneProgram& lane_program,
-                 const LaneTile<double>& tile, double* sums) {
-  RunLanes(program, lane_program, tile, sums);
-}
+auto RunLanesKernel() { return PerPrecision{RunLanes<float>, RunLanes<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -364,19 +357,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
-HWY_EXPORT(RunLanesF32);
-HWY_EXPORT(RunLanesF64);
+HWY_EXPORT(RunLanesKernel);
 
-template <>
-void run_lanes(const LaneTape& program, const LaneProgram& lane_program,
-               const LaneTile<float>& tile, double* sums) {
-  FOVEA_DISPATCH(RunLanesF32)(program, lane_program, tile, sums);
+template <class T>
+void run_lanes(const LaneTape& program, const LaneProgram& lane_program, const LaneTile<T>& tile,
+               double* sums) {
+  FOVEA_DISPATCH(RunLanesKernel)().of<T>()(program, lane_program, tile, sums);
 }
-template <>
-void run_lanes(const LaneTape& program, const LaneProgram& lane_program,
-               const LaneTile<double>& tile, double* sums) {
-  FOVEA_DISPATCH(RunLanesF64)(program, lane_program, tile, sums);
-}
+
+template void run_lanes(const LaneTape&, const LaneProgram&, const LaneTile<float>&, double*);
+template void run_lanes(const LaneTape&, const LaneProgram&, const LaneTile<double>&, double*);
 
 }  // namespace fovea
 #endif  // HWY_ONCE

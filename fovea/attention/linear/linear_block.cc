@@ -53,7 +53,7 @@ void TakeState(Rows<const T> a, Rows<const T> state, Rows<T> sum) {
 // sum += (a b^T, where it is kept) c.
 template <class T>
 void AddDirect(const DirectBlock<T>& block, Rows<T> sum) {
-  const auto& [a, b, c, kept, keeps_all] = block;
+  const Rows<const T> a = block.a, b = block.b, c = block.c;
   Scratch scratch;
   const index stride = RoundUpToLanes<T>(b.rows);
   const Rows<T> bt(scratch.allocate<T>(b.columns * stride), b.columns, stride);
@@ -61,7 +61,7 @@ void AddDirect(const DirectBlock<T>& block, Rows<T> sum) {
   const Rows<T> s(scratch.allocate<T>(a.rows * stride), a.rows, stride);
   Multiply<Into::kOverwrite>(a, Rows<const T>(bt), s);
   for (index r = 0; r < a.rows; ++r) std::fill(s[r] + block.kept_by(r), s[r] + b.rows, T{0});
-  const FiniteOperand<T> operand(c, !keeps_all, scratch);
+  const FiniteOperand<T> operand(c, !block.keeps_all, scratch);
   const Rows<const T> packed = ScaledRows(operand.finite(), T{1}, scratch);
   Multiply<Into::kAdd>(Rows<const T>(s), packed, sum);
   operand.ForEachLeftOut([&](index y, const T* row) {
@@ -83,11 +83,10 @@ void StoreScaled(Rows<const T> sum, T scale, Rows<T> out) {
 }
 
 template <class T>
-LinearKernels<T> Kernels() {
+LinearKernels<T> KernelsFor() {
   return {AddToState<T>, TakeState<T>, AddDirect<T>, StoreScaled<T>, kLanes<T>};
 }
-LinearKernels<float> KernelsF32() { return Kernels<float>(); }
-LinearKernels<double> KernelsF64() { return Kernels<double>(); }
+auto Kernels() { return PerPrecision{KernelsFor<float>(), KernelsFor<double>()}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -97,17 +96,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
-HWY_EXPORT(KernelsF32);
-HWY_EXPORT(KernelsF64);
+HWY_EXPORT(Kernels);
 
-template <>
-LinearKernels<float> linear_kernels() {
-  return FOVEA_DISPATCH(KernelsF32)();
+template <class T>
+LinearKernels<T> linear_kernels() {
+  return FOVEA_DISPATCH(Kernels)().of<T>();
 }
-template <>
-LinearKernels<double> linear_kernels() {
-  return FOVEA_DISPATCH(KernelsF64)();
-}
+
+template LinearKernels<float> linear_kernels();
+template LinearKernels<double> linear_kernels();
 
 }  // namespace fovea
 #endif  // HWY_ONCE

@@ -41,9 +41,5 @@ struct LinearKernels {
 
 template <class T>
 LinearKernels<T> linear_kernels();
-template <>
-LinearKernels<float> linear_kernels();
-template <>
-LinearKernels<double> linear_kernels();
 
 }  // namespace fovea

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/attention/observe/rows.cc"
@@ -52,10 +51,8 @@ void AddDistance(const ObservedTile<T>& tile, T* sums) {
   });
 }
 
-void AddEntropyF32(const ObservedTile<float>& tile, float* sums) { AddEntropy(tile, sums); }
-void AddEntropyF64(const ObservedTile<double>& tile, double* sums) { AddEntropy(tile, sums); }
-void AddDistanceF32(const ObservedTile<float>& tile, float* sums) { AddDistance(tile, sums); }
-void AddDistanceF64(const ObservedTile<double>& tile, double* sums) { AddDistance(tile, sums); }
+auto AddEntropyKernel() { return PerPrecision{AddEntropy<float>, AddEntropy<double>}; }
+auto AddDistanceKernel() { return PerPrecision{AddDistance<float>, AddDistance<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -65,33 +62,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
-namespace {
-
-HWY_EXPORT(AddEntropyF32);
-HWY_EXPORT(AddEntropyF64);
-HWY_EXPORT(AddDistanceF32);
-HWY_EXPORT(AddDistanceF64);
-
-template <class T>
-using AddTo = void (*)(const ObservedTile<T>& tile, T* sums);
-template <class T>
-AddTo<T> add_entropy() {
-  if constexpr (std::is_same_v<T, float>) {
-    return FOVEA_DISPATCH(AddEntropyF32);
-  } else {
-    return FOVEA_DISPATCH(AddEntropyF64);
-  }
-}
-template <class T>
-AddTo<T> add_distance() {
-  if constexpr (std::is_same_v<T, float>) {
-    return FOVEA_DISPATCH(AddDistanceF32);
-  } else {
-    return FOVEA_DISPATCH(AddDistanceF64);
-  }
-}
-
-}  // namespace
+HWY_EXPORT(AddEntropyKernel);
+HWY_EXPORT(AddDistanceKernel);
 
 template <class T>
 void RowNumber<T>::clear() const {
@@ -135,7 +107,7 @@ void Entropy<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
     const T grown = state[kSum][r] == T{0} ? T{0} : now.maximum[r] - state[kMaximum][r];
     E[r] = tile.rescale[r] == T{0} ? T{0} : tile.rescale[r] * (E[r] - state[kSum][r] * grown);
   }
-  add_entropy<T>()(tile, E);
+  FOVEA_DISPATCH(AddEntropyKernel)().of<T>()(tile, E);
   std::copy_n(now.maximum, now.queries, state[kMaximum]);
   std::copy_n(now.sum, now.queries, state[kSum]);
 }
@@ -210,7 +182,7 @@ template <class T>
 void Distance<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
   T* const distance = state[0];
   for (index r = 0; r < tile.site.queries; ++r) distance[r] *= tile.rescale[r];
-  add_distance<T>()(tile, distance);
+  FOVEA_DISPATCH(AddDistanceKernel)().of<T>()(tile, distance);
 }
 
 template <class T>

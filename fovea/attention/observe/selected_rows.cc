@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <type_traits>
 
 #include "fovea/attention/observe/state.h"
 #include "fovea/base/check.h"
@@ -40,18 +39,8 @@ void WeighRow(T maximum, T total, index n, T* row) {
   });
 }
 
-void CopyScoresF32(const ScoreTile<const float>& scores, index first, Rows<float> rows) {
-  CopyScores(scores, first, rows);
-}
-void CopyScoresF64(const ScoreTile<const double>& scores, index first, Rows<double> rows) {
-  CopyScores(scores, first, rows);
-}
-void WeighRowF32(float maximum, float total, index n, float* row) {
-  WeighRow(maximum, total, n, row);
-}
-void WeighRowF64(double maximum, double total, index n, double* row) {
-  WeighRow(maximum, total, n, row);
-}
+auto CopyScoresKernel() { return PerPrecision{CopyScores<float>, CopyScores<double>}; }
+auto WeighRowKernel() { return PerPrecision{WeighRow<float>, WeighRow<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -61,29 +50,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea::observe {
 
-namespace {
-
-HWY_EXPORT(CopyScoresF32);
-HWY_EXPORT(CopyScoresF64);
-HWY_EXPORT(WeighRowF32);
-HWY_EXPORT(WeighRowF64);
-
-template <class T>
-struct Kernels {
-  void (*copy_scores)(const ScoreTile<const T>& scores, index first, Rows<T> rows);
-  void (*weigh_row)(T maximum, T total, index n, T* row);
-};
-
-template <class T>
-Kernels<T> kernels() {
-  if constexpr (std::is_same_v<T, float>) {
-    return {FOVEA_DISPATCH(CopyScoresF32), FOVEA_DISPATCH(WeighRowF32)};
-  } else {
-    return {FOVEA_DISPATCH(CopyScoresF64), FOVEA_DISPATCH(WeighRowF64)};
-  }
-}
-
-}  // namespace
+HWY_EXPORT(CopyScoresKernel);
+HWY_EXPORT(WeighRowKernel);
 
 template <class T>
 void SelectedRows<T>::row(const ObservedRow<T>& row) const {
@@ -130,8 +98,9 @@ void SelectedRows<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
   for (index r = 0; r < rows.rows; ++r) {
     std::fill(rows[r] + begin, rows[r] + key, -std::numeric_limits<T>::infinity());
   }
-  kernels<T>().copy_scores(tile.scores, first_chosen(tile.queries),
-                           rows.columns_slice(key, key + tile.site.keys));
+  const auto copy_scores = FOVEA_DISPATCH(CopyScoresKernel)().of<T>();
+  copy_scores(tile.scores, first_chosen(tile.queries),
+              rows.columns_slice(key, key + tile.site.keys));
   state[0][0] = state_from_index<T>(key + tile.site.keys);
 }
 
@@ -139,10 +108,11 @@ template <class T>
 void SelectedRows<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state) const {
   const Rows<T> rows = chosen(queries);
   const index first = first_chosen(queries), end = state_to_index(state[0][0]);
+  const auto weigh_row = FOVEA_DISPATCH(WeighRowKernel)().of<T>();
   for (index r = 0; r < rows.rows; ++r) {
     const index i = first + r;
     if (needs_lse(queries.norm.norm)) {
-      kernels<T>().weigh_row(queries.maximum[i], queries.total(i), end, rows[r]);
+      weigh_row(queries.maximum[i], queries.total(i), end, rows[r]);
     } else {
       for (index c = 0; c < end; ++c) rows[r][c] = queries.weight(i, rows[r][c]);
     }

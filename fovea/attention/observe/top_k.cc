@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 #include <vector>
 
 #include "fovea/attention/observe/state.h"
@@ -63,10 +62,7 @@ void TakeLarger(const ObservedTile<T>& tile, Rows<T> state) {
   }
 }
 
-void TakeLargerF32(const ObservedTile<float>& tile, Rows<float> state) { TakeLarger(tile, state); }
-void TakeLargerF64(const ObservedTile<double>& tile, Rows<double> state) {
-  TakeLarger(tile, state);
-}
+auto TakeLargerKernel() { return PerPrecision{TakeLarger<float>, TakeLarger<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -76,8 +72,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea::observe {
 
-HWY_EXPORT(TakeLargerF32);
-HWY_EXPORT(TakeLargerF64);
+HWY_EXPORT(TakeLargerKernel);
 
 template <class T>
 void TopK<T>::write(const Sequence& sequence, index head, index i, index n, index key,
@@ -126,12 +121,7 @@ void TopK<T>::start(Rows<T> state) const {
 
 template <class T>
 void TopK<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
-  if (state.rows == 0) return;
-  if constexpr (std::is_same_v<T, float>) {
-    FOVEA_DISPATCH(TakeLargerF32)(tile, state);
-  } else {
-    FOVEA_DISPATCH(TakeLargerF64)(tile, state);
-  }
+  if (state.rows > 0) FOVEA_DISPATCH(TakeLargerKernel)().of<T>()(tile, state);
 }
 
 template <class T>

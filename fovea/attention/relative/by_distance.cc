@@ -73,10 +73,8 @@ void SumDiagonals(Rows<const T> tile, double* sums) {
   std::copy_n(all + row_blocks * kN - tile.rows, tile.rows + tile.columns - 1, sums);
 }
 
-void AddDiagonalsF32(Rows<float> tile, const float* values) { AddDiagonals(tile, values); }
-void AddDiagonalsF64(Rows<double> tile, const double* values) { AddDiagonals(tile, values); }
-void SumDiagonalsF32(Rows<const float> tile, double* sums) { SumDiagonals(tile, sums); }
-void SumDiagonalsF64(Rows<const double> tile, double* sums) { SumDiagonals(tile, sums); }
+auto AddDiagonalsKernel() { return PerPrecision{AddDiagonals<float>, AddDiagonals<double>}; }
+auto SumDiagonalsKernel() { return PerPrecision{SumDiagonals<float>, SumDiagonals<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -86,27 +84,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
-HWY_EXPORT(AddDiagonalsF32);
-HWY_EXPORT(AddDiagonalsF64);
-HWY_EXPORT(SumDiagonalsF32);
-HWY_EXPORT(SumDiagonalsF64);
-
-namespace {
-
-void add_diagonals(Rows<float> tile, const float* values) {
-  FOVEA_DISPATCH(AddDiagonalsF32)(tile, values);
-}
-void add_diagonals(Rows<double> tile, const double* values) {
-  FOVEA_DISPATCH(AddDiagonalsF64)(tile, values);
-}
-void sum_diagonals(Rows<const float> tile, double* sums) {
-  FOVEA_DISPATCH(SumDiagonalsF32)(tile, sums);
-}
-void sum_diagonals(Rows<const double> tile, double* sums) {
-  FOVEA_DISPATCH(SumDiagonalsF64)(tile, sums);
-}
-
-}  // namespace
+HWY_EXPORT(AddDiagonalsKernel);
+HWY_EXPORT(SumDiagonalsKernel);
 
 TileDistances distances_of(const TileSite& site) {
   const index last_position = site.sequence.position(site.query) + site.queries - 1;
@@ -115,9 +94,8 @@ TileDistances distances_of(const TileSite& site) {
 
 template <class T>
 void add_by_distance(const TileSite& site, const T* values, const ScoreTile<T>& tile) {
-  if (tile.lanes == TileLanes::kKeys) {
-    return add_diagonals(tile.rows(site), values);
-  }
+  const auto add_diagonals = FOVEA_DISPATCH(AddDiagonalsKernel)().of<T>();
+  if (tile.lanes == TileLanes::kKeys) return add_diagonals(tile.rows(site), values);
   // With queries in the lanes, the distance decreases along a row.
   const index count = distances_of(site).count;
   Scratch scratch;
@@ -128,7 +106,7 @@ void add_by_distance(const TileSite& site, const T* values, const ScoreTile<T>& 
 
 template <class T>
 void sum_by_distance(const TileSite& site, const ScoreTile<T>& tile, double* sums) {
-  sum_diagonals(tile.rows(site), sums);
+  FOVEA_DISPATCH(SumDiagonalsKernel)().of<T>()(tile.rows(site), sums);
 }
 
 template void add_by_distance(const TileSite&, const float*, const ScoreTile<float>&);

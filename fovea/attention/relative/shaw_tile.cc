@@ -2,7 +2,6 @@
 #include "fovea/attention/relative/shaw_tile.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "fovea/attention/relative/by_distance.h"
 #include "fovea/base/memory.h"
@@ -215,11 +214,10 @@ void AddVectors(const ShawTile<T>& shaw, const ScoreTile<const T>& weights, Rows
 }
 
 template <class T>
-ShawKernels<T> Kernels() {
+ShawKernels<T> KernelsFor() {
   return {AddProducts<T>, PullProducts<T>, AddVectors<T>, kLanes<T>};
 }
-ShawKernels<float> KernelsF32() { return Kernels<float>(); }
-ShawKernels<double> KernelsF64() { return Kernels<double>(); }
+auto Kernels() { return PerPrecision{KernelsFor<float>(), KernelsFor<double>()}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -229,18 +227,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
-HWY_EXPORT(KernelsF32);
-HWY_EXPORT(KernelsF64);
+HWY_EXPORT(Kernels);
 
 namespace {
 
 template <class T>
 ShawKernels<T> kernels() {
-  if constexpr (std::is_same_v<T, float>) {
-    return FOVEA_DISPATCH(KernelsF32)();
-  } else {
-    return FOVEA_DISPATCH(KernelsF64)();
-  }
+  return FOVEA_DISPATCH(Kernels)().of<T>();
 }
 
 constexpr index kGroup = 16;  // whole vectors of every instruction set

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <type_traits>
 #include <variant>
 
 #include "fovea/base/memory.h"
@@ -155,24 +154,18 @@ void Gradients(const PairGradients<T>& g) {
 }
 
 template <class T>
-void PairScoresOf(PairKind kind, const PairScores<T>& scores) {
+void AllScores(PairKind kind, const PairScores<T>& scores) {
   if (kind == PairKind::kL2) return Scores<L2Column<T>>(scores);
   Scores<AdditiveColumn<T>>(scores);
 }
 template <class T>
-void PairGradientsOf(PairKind kind, const PairGradients<T>& gradients) {
+void AllGradients(PairKind kind, const PairGradients<T>& gradients) {
   if (kind == PairKind::kL2) return Gradients<L2Column<T>>(gradients);
   Gradients<AdditiveColumn<T>>(gradients);
 }
 
-void PairScoresF32(PairKind kind, const PairScores<float>& scores) { PairScoresOf(kind, scores); }
-void PairScoresF64(PairKind kind, const PairScores<double>& scores) { PairScoresOf(kind, scores); }
-void PairGradientsF32(PairKind kind, const PairGradients<float>& gradients) {
-  PairGradientsOf(kind, gradients);
-}
-void PairGradientsF64(PairKind kind, const PairGradients<double>& gradients) {
-  PairGradientsOf(kind, gradients);
-}
+auto AllScoresKernel() { return PerPrecision{AllScores<float>, AllScores<double>}; }
+auto AllGradientsKernel() { return PerPrecision{AllGradients<float>, AllGradients<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -182,25 +175,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea {
 
-HWY_EXPORT(PairScoresF32);
-HWY_EXPORT(PairScoresF64);
-HWY_EXPORT(PairGradientsF32);
-HWY_EXPORT(PairGradientsF64);
+HWY_EXPORT(AllScoresKernel);
+HWY_EXPORT(AllGradientsKernel);
 
 namespace {
-
-void pair_scores(PairKind kind, const PairScores<float>& scores) {
-  FOVEA_DISPATCH(PairScoresF32)(kind, scores);
-}
-void pair_scores(PairKind kind, const PairScores<double>& scores) {
-  FOVEA_DISPATCH(PairScoresF64)(kind, scores);
-}
-void pair_gradients(PairKind kind, const PairGradients<float>& gradients) {
-  FOVEA_DISPATCH(PairGradientsF32)(kind, gradients);
-}
-void pair_gradients(PairKind kind, const PairGradients<double>& gradients) {
-  FOVEA_DISPATCH(PairGradientsF64)(kind, gradients);
-}
 
 // The common base of both parts.
 template <class T>
@@ -212,13 +190,15 @@ class PairScore : public BiasPart<T> {
   void apply(const TileSite& site, const TileRows<T>& rows,
              const ScoreTile<T>& tile) const override {
     const bool queries_in_lanes = tile.lanes == TileLanes::kQueries;
-    pair_scores(kind_, {queries_in_lanes ? rows.k : rows.q, queries_in_lanes ? rows.q : rows.k,
-                        weights(site.head), rows.scale, tile.rows(site)});
+    const auto all_scores = FOVEA_DISPATCH(AllScoresKernel)().of<T>();
+    all_scores(kind_, {queries_in_lanes ? rows.k : rows.q, queries_in_lanes ? rows.q : rows.k,
+                       weights(site.head), rows.scale, tile.rows(site)});
   }
   void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>&,
             const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const override {
-    pair_gradients(kind_, {rows, weights(site.head), dscores, gradients.dq, gradients.dk,
-                           this->gradient_size() > 0 ? gradients.parameters : nullptr});
+    const auto all_gradients = FOVEA_DISPATCH(AllGradientsKernel)().of<T>();
+    all_gradients(kind_, {rows, weights(site.head), dscores, gradients.dq, gradients.dk,
+                          this->gradient_size() > 0 ? gradients.parameters : nullptr});
     const Rows<T> read = dscores.rows(site);
     for (index r = 0; r < read.rows; ++r) std::fill_n(read[r], read.columns, T{0});
   }
