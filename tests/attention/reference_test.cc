@@ -36,7 +36,7 @@ TEST(ReferenceAttention, GradientsAreThoseOfTheForward) {
   const Attention<double> attention{.bias = bias::Alibi<double>({slopes.data(), 2}),
                                     .mask = mask::Causal(),
                                     .dropout = {.probability = 0.25, .seed = 9}};
-  prefetch_gradients(call, attention, {}, Method::kReference, 1e-9);
+  expect_gradients(call, attention, {}, Method::kReference, 1e-9);
 }
 
 // A row of exactly one key copies it; a row of none is empty (spec section 3).

@@ -77,7 +77,7 @@ TEST(Shaw, GradientsAreThoseOfTheForward) {
                                       .dropout = {.probability = 0.2},
                                       .values = tables.values()};
     for (const Method method : {Method::kReference, Method::kFused}) {
-      prefetch_gradients(call, attention,
+      expect_gradients(call, attention,
                          {{"keys", tables.k, tables.dk}, {"values", tables.v, tables.dv}}, method);
     }
   }

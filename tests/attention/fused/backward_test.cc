@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "fovea/attention/fused/backward_chunk.h"
 #include "tests/attention/support/call.h"
 #include "tests/isa.h"
 

@@ -359,7 +359,7 @@ TEST(Traced, ModsHaveTheirGradients) {
     SCOPED_TRACE(name);
     Call<double> call({.T = 70, .S = 70, .H = 2, .G = 1, .D = 4, .Dv = 3}, 2);
     const Attention<double> attention{.bias = mod, .mask = mask::Causal()};
-    prefetch_gradients(call, attention);
+    expect_gradients(call, attention);
     for (std::size_t n = 0; n < p.size(); ++n) {
       const double old = p[n], step = 1e-5;
       const auto loss = [&](double at) {

@@ -151,7 +151,7 @@ TEST(PairScore, AUserMayMakeTheScoreToo) {
   for (const Method method : {Method::kFused, Method::kReference}) {
     Call<double> call({.B = 1, .T = 5, .S = 7, .H = 2, .G = 1, .D = 4, .Dv = 2}, 5);
     const Bias<double> bias = Manners() + bias::Softcap<double>(2);
-    prefetch_gradients(call, {.bias = bias, .mask = mask::Causal()}, {}, method);
+    expect_gradients(call, {.bias = bias, .mask = mask::Causal()}, {}, method);
   }
 }
 

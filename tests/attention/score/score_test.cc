@@ -144,7 +144,7 @@ TEST(Score, GradientsAreThoseOfTheForward) {
     row.set(attention, parts, 4);
     std::vector<CheckedGradient> more;
     if (!parts.w.empty()) more.push_back({"w", parts.w, parts.dw});
-    prefetch_gradients(call, attention, more);
+    expect_gradients(call, attention, more);
   }
 }
 
