@@ -76,6 +76,12 @@ constexpr std::array kSynonyms = {
              "pos-encoding positional-encoding position-embedding "
              "position-embedding-type",
              "--position"},
+    Synonyms{"train lm", "rope rotary", "--position rotary"},
+    Synonyms{"train lm", "alibi", "--position alibi"},
+    Synonyms{"train lm", "rope-theta rotary-base", "--rope-base"},
+    Synonyms{"train lm", "sliding-window window-size attention-window", "--window"},
+    Synonyms{"train lm", "attn-logit-softcapping logit-softcap attention-softcap", "--softcap"},
+    Synonyms{"train lm", "attention-sink attention-sinks sinks", "--sink"},
     Synonyms{"train lm", "act hidden-act activation-function", "--activation"},
     Synonyms{"train lm", "use-bias", "--bias"},
     Synonyms{"train lm", "dropout-rate drop-rate dropout-p resid-dropout", "--dropout"},

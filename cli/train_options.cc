@@ -37,6 +37,7 @@ std::string placeholder_of(const OptionSpec& option) {
   if (option.name == "tokenizer") return names_in(kTokenizers, "|");
   if (option.name == "data") return names_in(kDataKinds, "|");
   if (option.name == "preset") return names_in(language_model_presets(), "|");
+  if (option.name == "window") return "N[,N...]";
   if (option.name == "output") return "DIR";
   return option.placeholder == "TEXT" ? "LENGTH" : option.placeholder;
 }

@@ -18,7 +18,7 @@ FLOORS = (
     ("base",),
     ("simd",),
     ("attention", "kernel"),
-    ("text", "report", "comm"),
+    ("text", "report", "comm", "parts"),
     ("tensor", "config"),
     ("grad", "check"),
     ("nn", "data"),

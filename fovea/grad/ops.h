@@ -4,6 +4,7 @@
 // operand that is not used is a default-constructed Variable.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "fovea/kernel/activation.h"
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/kernel/norm.h"
+#include "fovea/parts/variant.h"
 
 namespace fovea {
 
@@ -80,19 +82,19 @@ Variable concat_columns(Tape& tape, std::span<const Variable> parts);
 /// The variant of attention; see attention/attention.h for the formula.
 struct AttentionOptions {
   index heads = 1;
-  index kv_heads = 0;             ///< 0: as many as heads
-  std::optional<double> scale{};  ///< none: 1 / sqrt(D)
-  const Mask* mask = nullptr;     ///< null: no mask; must outlive the step
-  DropoutOptions dropout{};       ///< of the attention weights
+  index kv_heads = 0;          ///< 0: as many as heads
+  AttentionVariant variant{};  ///< score, norm, rotary positions, ...
+  const Mask* mask = nullptr;  ///< null: no mask; must outlive the step
+  DropoutOptions dropout{};    ///< of the attention weights
 };
 
 /// q [N, H D], k [M, G D], v [M, G Dv], with the heads side by side in a row; all three may be
-/// columns of one projection. `queries` and `keys` say which rows form a sequence. `slopes` [H], if
-/// given, are the slopes of ALiBi, and may be learned.
+/// columns of one projection. `queries` and `keys` say which rows form a sequence. `parts` are the
+/// tensors of parts/part_table.h, learned or constant, by part_number(); a vector is one row.
 struct AttentionOperands {
   Variable q, k, v;
   PackedRows queries, keys;
-  Variable slopes{};
+  std::array<Variable, kMostAttentionParts> parts{};
 };
 
 /// -> [N, H Dv].

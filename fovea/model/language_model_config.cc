@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/model/language_model_config.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <limits>
 #include <string>
 
 #include "fovea/base/option.h"
+#include "fovea/base/printable.h"
 #include "fovea/model/language_model_layers.h"
 
 namespace fovea {
@@ -31,6 +35,32 @@ void check_sizes(const LanguageModelConfig& c) {
   check_size("block", c.block, 1, kLargest);
 }
 
+// Choices that exclude each other, and sizes that a choice needs.
+void check_attention(const LanguageModelConfig& c) {
+  check_size("t5_buckets", c.t5_buckets, 1, kLargest);
+  check_size("t5_max_distance", c.t5_max_distance, 1, kLargest);
+  check_size("shaw_clip", c.shaw_clip, 1, kLargest);
+  require_option(c.rope_base > 0 && std::isfinite(c.rope_base), "rope_base", c.rope_base,
+                 "above 0");
+  require_option(c.softcap >= 0 && std::isfinite(c.softcap), "softcap", c.softcap,
+                 "above 0, or 0 (none)");
+  if (c.sink && c.attention_norm != AttentionNormKind::kSoftmax) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--sink: a sink needs softmax; --attention-norm is {}",
+                            to_string(c.attention_norm)),
+                "leave out --sink, or take --attention-norm softmax");
+  }
+  if (c.position == PositionKind::kShaw && c.score == AttentionScoreKind::kConcat) {
+    throw Error(ErrorCode::kOptionValue, "--position shaw and --score concat exclude each other",
+                "shaw joins the keys of a product q.k, and w.[q; k] is none");
+  }
+  if (c.position == PositionKind::kRotary && c.head_dim % 2 != 0) {
+    throw Error(ErrorCode::kShape,
+                fmt::format("--head-dim: rotary positions need an even one; it is {}", c.head_dim),
+                "make --head-dim even (it is --width / --heads), or choose another --position");
+  }
+}
+
 // The number of values in the matrices of a layer: as many multiply-adds for one token.
 double matrix_parameters(const LanguageModelConfig& c) {
   const double C = static_cast<double>(c.width), F = static_cast<double>(c.ff),
@@ -40,6 +70,29 @@ double matrix_parameters(const LanguageModelConfig& c) {
 }
 
 }  // namespace
+
+std::vector<index> layer_windows(const LanguageModelConfig& c) {
+  const auto layers = static_cast<std::size_t>(c.layers);
+  if (c.window.empty()) return std::vector<index>(layers, 0);
+  std::vector<index> windows;
+  for (std::size_t begin = 0; begin <= c.window.size();) {
+    const std::size_t end = std::min(c.window.find(',', begin), c.window.size());
+    const char* const last = c.window.data() + end;
+    index window = -1;
+    const auto [stopped, error] = std::from_chars(c.window.data() + begin, last, window);
+    if (error != std::errc() || stopped != last || window < 0 || window > kLargest) {
+      fail_option("window", printable(c.window), "whole numbers, 0 or more, such as 64 or 64,0");
+    }
+    windows.push_back(window);
+    begin = end + 1;
+  }
+  if (windows.size() == 1) windows.resize(layers, windows[0]);
+  if (windows.size() != layers) {
+    fail_option("window", printable(c.window),
+                fmt::format("one number, or one for each of the {} layers", layers));
+  }
+  return windows;
+}
 
 LanguageModelConfig resolve(LanguageModelConfig c) {
   check_sizes(c);
@@ -64,6 +117,8 @@ LanguageModelConfig resolve(LanguageModelConfig c) {
                 fmt::format("--width: sinusoidal positions need an even one; it is {}", c.width),
                 "make --width even, or choose another --position");
   }
+  check_attention(c);
+  layer_windows(c);
   check_size("ff", c.ff, 1, kLargest);
   checked_product(c.heads, c.head_dim, "--heads x --head-dim");
   return c;

@@ -2,9 +2,13 @@
 // The configuration of a language model, its parameter count and its FLOPs.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "fovea/base/fields.h"
 #include "fovea/base/types.h"
 #include "fovea/nn/options.h"
+#include "fovea/parts/variant.h"
 
 namespace fovea {
 
@@ -19,6 +23,15 @@ struct LanguageModelConfig {
   index block = 64;
   double dropout = 0;
   PositionKind position = PositionKind::kLearned;
+  index t5_buckets = 32;
+  index t5_max_distance = 128;
+  index shaw_clip = 16;
+  double rope_base = 10000;
+  std::string window = {};
+  AttentionScoreKind score = AttentionScoreKind::kDot;
+  AttentionNormKind attention_norm = AttentionNormKind::kSoftmax;
+  double softcap = 0;
+  bool sink = false;
   NormKind norm = NormKind::kLayer;
   NormPosition norm_position = NormPosition::kPre;
   LayerNormVariant ln_variant = LayerNormVariant::kStandard;
@@ -38,6 +51,16 @@ struct LanguageModelConfig {
     visit("block", block, "context length: most tokens that the model sees at once");
     visit("dropout", dropout, "probability of dropping a weight or activation in training");
     visit("position", position, "position encoding");
+    visit("t5_buckets", t5_buckets, "position t5: buckets of distances, a learned bias each");
+    visit("t5_max_distance", t5_max_distance, "position t5: distances from here on share a bucket");
+    visit("shaw_clip", shaw_clip, "position shaw: distances from here on share a learned vector");
+    visit("rope_base", rope_base, "position rotary: base of the angles");
+    visit("window", window,
+          "keys before the query that it sees, one number or one a layer; 0: all");
+    visit("score", score, "how a query and a key become a score");
+    visit("attention_norm", attention_norm, "how scores become weights");
+    visit("softcap", softcap, "a score s becomes C tanh(s / C); 0: no cap");
+    visit("sink", sink, "a learned sink in every head: weight that goes to no key");
     visit("norm", norm, "LayerNorm or RMSNorm");
     visit("norm_position", norm_position, "normalise before or after each part of a layer");
     visit("ln_variant", ln_variant, "LayerNorm: divide by sqrt(var + eps), or by std + eps");
@@ -49,6 +72,9 @@ struct LanguageModelConfig {
 
   friend bool operator==(const LanguageModelConfig&, const LanguageModelConfig&) = default;
 };
+
+/// The windows of the layers, 0 for one that sees all keys. Throws kOptionValue.
+std::vector<index> layer_windows(const LanguageModelConfig& config);
 
 /// The configuration with every size filled in. Throws kShape or kOptionValue that names the
 /// option, its value and the rule; sizes beyond any machine throw kShape.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/model/language_model_layers.h"
 
+#include <vector>
+
 #include "fovea/attention/mask/band.h"
 
 namespace fovea {
@@ -13,7 +15,39 @@ NormOptions norm_options(const LanguageModelConfig& c) {
   return {.width = c.width, .kind = c.norm, .variant = c.ln_variant, .bias = biases(c)};
 }
 
-BlockOptions block_options(const LanguageModelConfig& c) {
+AttentionVariant variant_of(const LanguageModelConfig& c) {
+  const bool rotary = c.position == PositionKind::kRotary;
+  return {.score = c.score,
+          .softcap = c.softcap,
+          .t5_causal = true,
+          .t5_max_distance = c.t5_max_distance,
+          .norm = c.attention_norm,
+          .rotary = rotary ? RotaryPairs::kHalves : RotaryPairs::kNone,
+          .rotary_base = c.rope_base};
+}
+
+std::vector<LayerPart> parts_of(const LanguageModelConfig& c) {
+  std::vector<LayerPart> parts;
+  const auto add_if = [&](bool wanted, const LayerPart& part) {
+    if (wanted) parts.push_back(part);
+  };
+  using Learning = LayerPart::Learning;
+  add_if(c.score == AttentionScoreKind::kAdditive, {"score_v"});
+  add_if(c.score == AttentionScoreKind::kConcat, {"score_w"});
+  add_if(c.position == PositionKind::kShaw, {"shaw_k", c.shaw_clip});
+  add_if(c.position == PositionKind::kAlibi, {"slopes", 1, Learning::kFixed});
+  add_if(c.position == PositionKind::kT5, {"t5", c.t5_buckets});
+  add_if(c.sink, {"sink"});
+  return parts;
+}
+
+// `window`: how many keys before the query it sees; 0: all.
+Mask mask_of(index window) {
+  if (window == 0) return mask::Causal();
+  return mask::Causal() & mask::Window(window, 0);
+}
+
+BlockOptions block_options(const LanguageModelConfig& c, index window) {
   const Init output_init = residual_init(c.layers);
   BlockOptions options;
   options.attention.width = c.width;
@@ -22,9 +56,10 @@ BlockOptions block_options(const LanguageModelConfig& c) {
   options.attention.head_dim = c.head_dim;
   options.attention.bias = biases(c);
   options.attention.output_init = output_init;
-  options.attention.mask = mask::Causal();
+  options.attention.mask = mask_of(window);
   options.attention.dropout = c.dropout;
-  options.attention.slopes = c.position == PositionKind::kAlibi ? Slopes::kFixed : Slopes::kNone;
+  options.attention.variant = variant_of(c);
+  options.attention.parts = parts_of(c);
   options.feed_forward = {.width = c.width,
                           .hidden = c.ff,
                           .activation = c.activation,
@@ -43,8 +78,11 @@ LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const Par
                   .positions = c.block,
                   .position = c.position},
                  scope["embedding"]) {
-  const BlockOptions options = block_options(c);
-  for (index l = 0; l < c.layers; ++l) blocks_.emplace_back(options, scope["blocks"][l]);
+  const std::vector<index> windows = layer_windows(c);
+  for (index l = 0; l < c.layers; ++l) {
+    blocks_.emplace_back(block_options(c, windows[static_cast<std::size_t>(l)]),
+                         scope["blocks"][l]);
+  }
   if (c.norm_position == NormPosition::kPre) norm_.emplace(norm_options(c), scope["norm"]);
   if (!c.tie) {
     output_.emplace(LinearOptions{.in = c.width, .out = c.vocabulary, .bias = biases(c)},

@@ -67,6 +67,20 @@ double attention_scratch(const LanguageModelConfig& c, const TapeLoad& load) {
          static_cast<double>(1 + 4 * width);
 }
 
+// The rows of q and k that a call makes for scores that are no plain dot products, in training with
+// their gradients. A cache holds up to `block` keys, whose rows are made at each step.
+double made_row_bytes(const LanguageModelConfig& c, const TapeLoad& load) {
+  const bool makes = c.position == PositionKind::kRotary ||
+                     c.score == AttentionScoreKind::kCosine ||
+                     c.score == AttentionScoreKind::kConcat;
+  if (!makes) return 0;
+  const bool infers = load.mode == TapeMode::kInference;
+  const index width = c.head_dim + (c.score == AttentionScoreKind::kConcat ? 1 : 0);
+  const index keys = infers ? std::max(load.tokens, c.block) : load.tokens;
+  const auto rows = static_cast<double>(load.tokens * c.heads + keys * c.kv_heads);
+  return kFloat * (infers ? 1 : 2) * rows * static_cast<double>(width);
+}
+
 // Scratch memory of the fused output projection and loss: the logits of a chunk of rows, and
 // partial sums of the gradient of the bias.
 double loss_scratch(const LanguageModelConfig& c, const TapeLoad& load) {
@@ -111,7 +125,8 @@ double scratch_bytes(const Context& context, const LanguageModelConfig& config,
   const LanguageModelConfig c = resolve(config);
   // Bytes per thread for copies of tiles in products and in attention, and for the stack.
   constexpr double kOfThread = 1 << 20;
-  return context.threads() * (kOfThread + attention_scratch(c, load)) + loss_scratch(c, load);
+  return context.threads() * (kOfThread + attention_scratch(c, load)) +
+         std::max(loss_scratch(c, load), made_row_bytes(c, load));
 }
 
 double cache_bytes(const LanguageModelConfig& config, index tokens) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "fovea/attention/bias/alibi.h"
+#include "fovea/parts/part_table.h"
 
 namespace fovea {
 
@@ -11,9 +12,12 @@ namespace {
 
 constexpr index kMostColumns = index{1} << 40;  // of a projection, so that sums cannot overflow
 
-Tensor slope_tensor(index heads, DType dtype) {
-  const std::vector<double> slopes = alibi_slopes<double>(heads);
-  return Tensor::of<double>({heads}, slopes).to(dtype);
+Init init_of(PartStart start) {
+  return start == PartStart::kNormal ? Init::normal(kInitDeviation) : Init::zeros();
+}
+
+Tensor published_slopes(index heads, DType dtype) {
+  return Tensor::of<double>({heads}, alibi_slopes<double>(heads)).to(dtype);
 }
 
 }  // namespace
@@ -58,11 +62,28 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
             .in = o.heads * o.value_dim, .out = o.width, .bias = o.bias, .weight = o.output_init},
         scope["out"]);
   }
-  if (o.slopes != Slopes::kNone) fixed_slopes_ = slope_tensor(o.heads, dtype_);
-  if (o.slopes == Slopes::kLearned) {
-    learned_slopes_ = &scope.add("slopes", {o.heads}, Init::zeros(), Decay::kNo);
-    if (!scope.shapes_only()) learned_slopes_->value.copy_from(fixed_slopes_);
+  for (const LayerPart& part : o.parts) add_part(part, scope);
+}
+
+void MultiHeadAttention::add_part(const LayerPart& part, const ParameterScope& scope) {
+  const auto& o = options_;
+  const std::size_t number = part_number(part.tensor);
+  const AttentionPart& row = attention_parts()[number];
+  check(row.start != PartStart::kNone, "attention: a layer does not learn {}", part.tensor);
+  constexpr index kAny = 0;
+  const AttentionSizes sizes{kAny, kAny, kAny, o.heads, o.kv_heads, o.head_dim, o.value_dim};
+  const Shape shape(part_shape(row, sizes, part.own_size));
+  Tensor start;
+  if (row.start == PartStart::kSlopes) start = published_slopes(o.heads, dtype_);
+  if (part.learning == LayerPart::Learning::kFixed) {
+    check(start.defined(), "attention: {} has no values to be left at: let it be learned",
+          part.tensor);
+    parts_.push_back({number, nullptr, start});
+    return;
   }
+  Parameter& learned = scope.add(part.tensor, shape, init_of(row.start), Decay::kNo);
+  if (start.defined() && !scope.shapes_only()) learned.value.copy_from(start);
+  parts_.push_back({number, &learned, {}});
 }
 
 Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& rows,
@@ -71,7 +92,7 @@ Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& r
   const auto& o = options_;
   const std::array widths{o.heads * o.head_dim, o.kv_heads * o.head_dim, o.kv_heads * o.value_dim};
   const auto parts = split_columns(tape, qkv_->forward(tape, x), widths);
-  return attend(tape, {parts[0], parts[1], parts[2], rows, rows, slopes(tape)}, key);
+  return attend(tape, {parts[0], parts[1], parts[2], rows, rows}, key);
 }
 
 Variable MultiHeadAttention::forward(Tape& tape, Variable x, KvCache& cache) const {
@@ -81,7 +102,7 @@ Variable MultiHeadAttention::forward(Tape& tape, Variable x, KvCache& cache) con
   const std::array widths{o.heads * o.head_dim, o.kv_heads * o.head_dim, o.kv_heads * o.value_dim};
   const auto parts = split_columns(tape, qkv_->forward(tape, x), widths);
   cache.append(parts[1], parts[2]);
-  return attend(tape, {parts[0], cache.keys(tape), cache.values(tape), {}, {}, slopes(tape)}, {});
+  return attend(tape, {parts[0], cache.keys(tape), cache.values(tape), {}, {}}, {});
 }
 
 Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& rows,
@@ -91,8 +112,7 @@ Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& r
   const auto& o = options_;
   const std::array widths{o.kv_heads * o.head_dim, o.kv_heads * o.value_dim};
   const auto parts = split_columns(tape, kv_->forward(tape, context), widths);
-  return attend(tape, {q_->forward(tape, x), parts[0], parts[1], rows, context_rows, slopes(tape)},
-                key);
+  return attend(tape, {q_->forward(tape, x), parts[0], parts[1], rows, context_rows}, key);
 }
 
 KvCacheOptions MultiHeadAttention::cache_options(index capacity) const {
@@ -104,21 +124,21 @@ Variable MultiHeadAttention::attend(Tape& tape, AttentionOperands operands,
                                     const DropoutKey& key) const {
   const AttentionOptions options{.heads = options_.heads,
                                  .kv_heads = options_.kv_heads,
-                                 .scale = options_.scale,
+                                 .variant = options_.variant,
                                  .mask = &options_.mask,
                                  .dropout = {options_.dropout, key}};
+  for (const PartTensor& part : parts_) {
+    Variable& operand = operands.parts[part.number];
+    if (part.learned != nullptr) {
+      operand = tape.parameter(*part.learned);
+    } else {
+      with_type(dtype_, [&]<class T>(std::type_identity<T>) {
+        operand = tape.constant(part.fixed.template rows<T>());
+      });
+    }
+  }
   const Variable y = attention(tape, operands, options);
   return out_ ? out_->forward(tape, y) : y;
-}
-
-Variable MultiHeadAttention::slopes(Tape& tape) const {
-  if (learned_slopes_ != nullptr) return tape.parameter(*learned_slopes_);
-  Variable slopes;
-  if (!fixed_slopes_.defined()) return slopes;
-  with_type(dtype_, [&]<class T>(std::type_identity<T>) {
-    slopes = tape.constant(fixed_slopes_.rows<T>());
-  });
-  return slopes;
 }
 
 }  // namespace fovea

@@ -5,17 +5,26 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "fovea/attention/mask/mask.h"
 #include "fovea/nn/kv_cache.h"
 #include "fovea/nn/linear.h"
+#include "fovea/parts/variant.h"
 
 namespace fovea {
 
 enum class OutputProjection { kNone, kLearned };
 
-/// The slopes of ALiBi: not used, as published, or trained starting from the published ones.
-enum class Slopes { kNone, kFixed, kLearned };
+/// A tensor of a part of attention (parts/part_table.h): trained, or left as it starts.
+struct LayerPart {
+  enum class Learning { kLearned, kFixed };
+
+  std::string_view tensor;  ///< such as "slopes" or "t5"
+  index own_size = 1;       ///< of the axis that it alone has: buckets of t5, s of shaw_k
+  Learning learning = Learning::kLearned;
+};
 
 /// Sizes given as 0 follow from the others.
 struct MultiHeadAttentionOptions {
@@ -28,10 +37,10 @@ struct MultiHeadAttentionOptions {
   Biases bias = Biases::kLearned;
   OutputProjection output = OutputProjection::kLearned;
   Init output_init = Init::normal(kInitDeviation);  ///< of the output projection
-  std::optional<double> scale{};                    ///< factor of the scores; none: 1 / sqrt(D)
+  AttentionVariant variant{};                       ///< score, norm, rotary positions, ...
+  std::vector<LayerPart> parts{};
   Mask mask{};
   double dropout = 0;  ///< of the weights
-  Slopes slopes = Slopes::kNone;
 };
 
 /// The options with every size filled in. Throws Error(kShape).
@@ -39,7 +48,7 @@ MultiHeadAttentionOptions resolve(MultiHeadAttentionOptions options);
 
 /// Parameters: self-attention has one projection qkv.weight [H D + G D + G Dv, C]; cross-attention
 /// q.weight [H D, C] and kv.weight [G D + G Dv, context]; then out.weight [C, H Dv], biases
-/// likewise, and slopes [H] if they are learned.
+/// likewise, and the learned parts under the names of their tensors, such as slopes [H].
 class MultiHeadAttention {
  public:
   MultiHeadAttention(const MultiHeadAttentionOptions& options, const ParameterScope& scope);
@@ -59,13 +68,19 @@ class MultiHeadAttention {
   KvCacheOptions cache_options(index capacity) const;
 
  private:
+  // The tensor of a part: a parameter, or a constant.
+  struct PartTensor {
+    std::size_t number;
+    Parameter* learned;
+    Tensor fixed;
+  };
+
+  void add_part(const LayerPart& part, const ParameterScope& scope);
   Variable attend(Tape& tape, AttentionOperands operands, const DropoutKey& key) const;
-  Variable slopes(Tape& tape) const;
 
   MultiHeadAttentionOptions options_;
   std::optional<Linear> qkv_, q_, kv_, out_;
-  Parameter* learned_slopes_ = nullptr;
-  Tensor fixed_slopes_;
+  std::vector<PartTensor> parts_;
   DType dtype_;
 };
 

@@ -27,8 +27,6 @@ template <class T>
 AttentionCall<T>::AttentionCall(const AttentionSettings& asked, const AttentionTensors& given)
     : settings(asked), tensors(given), sizes(given.sizes()) {
   check_settings(settings);
-  attention.rotary.pairs = settings.rotary;
-  attention.dropout = {.probability = settings.dropout, .seed = settings.seed};
   if (settings.backward && tensors.find("do") == nullptr) {
     throw Error(ErrorCode::kInputFormat,
                 fmt::format("{}: the tensor do is missing", tensors.where()),
@@ -36,6 +34,7 @@ AttentionCall<T>::AttentionCall(const AttentionSettings& asked, const AttentionT
   }
   in = {view("q"), view("k"), view("v")};
   add_parts(*this);
+  attention.dropout = {.probability = settings.dropout, .seed = settings.seed};
   add_observed(*this);
 }
 

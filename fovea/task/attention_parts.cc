@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
 #include "fovea/config/suggest.h"
+#include "fovea/parts/part_table.h"
 
 namespace fovea {
 
@@ -30,39 +30,6 @@ struct Make {
 
 constexpr TensorSpec kOperands[] = {
     {"q", "B T H D"}, {"k", "B S G D"}, {"v", "B S G Dv"}, {"do", "B T H Dv"}};
-
-template <class T>
-void choose_score(AttentionCall<T>& call) {
-  const std::optional<double> scale = parse_scale(call.settings.scale);
-  switch (call.settings.score) {
-    case AttentionScoreKind::kDot:
-      call.attention.score = score::Dot{scale};
-      return;
-    case AttentionScoreKind::kCosine:
-      call.attention.score = score::Cosine{scale};
-      return;
-    case AttentionScoreKind::kL2:
-      call.attention.score = score::L2{scale};
-      return;
-    case AttentionScoreKind::kAdditive:
-      call.attention.score = score::Additive<T>{
-          .v = call.real_rows("score_v"), .dv = call.gradient_rows_out("score_v"), .scale = scale};
-      return;
-    case AttentionScoreKind::kConcat:
-      call.attention.score = score::Concat<T>{
-          .w = call.real_rows("score_w"), .dw = call.gradient_rows_out("score_w"), .scale = scale};
-  }
-}
-
-// Throws if a tensor of one score is given with another score.
-template <class T>
-void require_score(const AttentionCall<T>& call, AttentionScoreKind kind, std::string_view tensor) {
-  if (call.settings.score == kind) return;
-  throw Error(ErrorCode::kUsage,
-              fmt::format("attention: {} is there, and the score is {}", tensor,
-                          to_string(call.settings.score)),
-              fmt::format("say --score {}, or leave the tensor out", to_string(kind)));
-}
 
 // Converts window bounds that count kept keys (with a dilation) to bounds that count all keys.
 template <class T>
@@ -96,49 +63,8 @@ void keep_causal(AttentionCall<T>& call) {
   call.keep(mask::Causal(top_left ? Align::kTopLeft : Align::kBottomRight));
 }
 
-template <class T>
-void add_softcap(AttentionCall<T>& call) {
-  if (call.settings.softcap > 0) call.add(bias::Softcap<T>(call.settings.softcap));
-}
-
-template <class T>
-void add_shaw_keys(AttentionCall<T>& call) {
-  if (call.settings.score == AttentionScoreKind::kConcat) {
-    throw Error(
-        ErrorCode::kOptionValue,
-        fmt::format("{}: shaw_k and --score concat exclude each other", call.tensors.where()),
-        "shaw_k joins the keys of a product q.k, and w.[q; k] is none");
-  }
-  call.add(
-      bias::Shaw(call.real_rows("shaw_k"), call.gradient_rows_out("shaw_k"), call.settings.order));
-}
-
-template <class T>
-void add_t5(AttentionCall<T>& call) {
-  using bias::T5Direction;
-  const AttentionSettings& settings = call.settings;
-  call.add(bias::T5(
-      call.real_rows("t5"), call.gradient_rows_out("t5"),
-      {.direction = settings.t5_causal ? T5Direction::kCausal : T5Direction::kBidirectional,
-       .max_distance = settings.t5_max_distance}));
-}
-
-template <class T>
-void choose_norm(AttentionCall<T>& call) {
-  switch (call.settings.norm) {
-    case AttentionNormKind::kSoftmax:
-      call.attention.norm = norm::Softmax();
-      return;
-    case AttentionNormKind::kSigmoid:
-      call.attention.norm = norm::Sigmoid();
-      return;
-    case AttentionNormKind::kNone:
-      call.attention.norm = norm::None();
-  }
-}
-
-/// A part of the call. It is made if its tensor is given, or, without a tensor, from the settings.
-struct Part {
+/// A mask of the call. It is made if its tensor is given, or, without a tensor, from the settings.
+struct MaskRow {
   TensorSpec tensor;
   Make<> make;
 };
@@ -146,13 +72,7 @@ struct Part {
 constexpr TensorSpec kAsSettingsSay = {};
 constexpr auto kWithItsPair = [](auto&) {};
 
-// In the order in which biases are applied to a score.
-constexpr Part kParts[] = {
-    {kAsSettingsSay, [](auto& call) { choose_score(call); }},
-    {{"score_v", "H D"},
-     [](auto& call) { require_score(call, AttentionScoreKind::kAdditive, "score_v"); }},
-    {{"score_w", "H 2D"},
-     [](auto& call) { require_score(call, AttentionScoreKind::kConcat, "score_w"); }},
+constexpr MaskRow kMasks[] = {
     {{"query_lengths", "B", TensorValues::kInt32},
      [](auto& call) { call.keep(mask::QueryLengths(call.ints("query_lengths"))); }},
     {{"key_lengths", "B", TensorValues::kInt32},
@@ -178,26 +98,38 @@ constexpr Part kParts[] = {
      [](auto& call) {
        if (call.settings.strided > 1) call.keep(mask::Strided(call.settings.strided));
      }},
-    {{"shaw_k", "2s+1 D"}, [](auto& call) { add_shaw_keys(call); }},
-    {kAsSettingsSay, [](auto& call) { add_softcap(call); }},
-    {{"bias", "B|1 H|1 T|1 S"},
-     [](auto& call) {
-       call.add(bias::Dense(call.real_scores("bias"), call.gradient_scores_out("bias")));
-     }},
-    {{"slopes", "H"},
-     [](auto& call) { call.add(bias::Alibi(call.reals("slopes"), call.gradient_out("slopes"))); }},
-    {{"t5", "buckets H"}, [](auto& call) { add_t5(call); }},
-    {{"shaw_v", "2s+1 Dv"},
-     [](auto& call) {
-       call.attention.values = values::Shaw(call.real_rows("shaw_v"),
-                                            call.gradient_rows_out("shaw_v"), call.settings.order);
-     }},
-    {kAsSettingsSay, [](auto& call) { choose_norm(call); }},
-    {{"sink", "H"},
-     [](auto& call) {
-       call.attention.sink = {call.reals("sink"), call.gradient_out("sink")};
-     }},
 };
+
+// The tensor of a part, and room for its gradient.
+template <class T>
+PartViews<T> views_of(AttentionCall<T>& call, const AttentionPart& part) {
+  const Tensor* const tensor = call.tensors.find(part.tensor);
+  if (tensor == nullptr) return {};
+  const std::string_view name = part.tensor;
+  const int axes = tensor->shape().axes();
+  if (axes == 4) {
+    return {.scores = call.real_scores(name), .dscores = call.gradient_scores_out(name)};
+  }
+  if (axes == 2) {
+    return {.values = call.real_rows(name), .gradient = call.gradient_rows_out(name)};
+  }
+  const Vec<const T> values = call.reals(name);
+  const Vec<T> gradient = call.gradient_out(name);
+  return {.values = {values.data, 1, values.size}, .gradient = {gradient.data, 1, gradient.size}};
+}
+
+// Throws for what a score needs, and for what excludes it.
+template <class T>
+void check_score(const AttentionCall<T>& call) {
+  const AttentionScoreKind score = call.settings.score;
+  if (score == AttentionScoreKind::kAdditive) call.tensors.at("score_v");
+  if (score != AttentionScoreKind::kConcat) return;
+  call.tensors.at("score_w");
+  if (call.tensors.find("shaw_k") == nullptr) return;
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("{}: shaw_k and --score concat exclude each other", call.tensors.where()),
+              "shaw_k joins the keys of a product q.k, and w.[q; k] is none");
+}
 
 template <class T>
 void see_top(AttentionCall<T>& call, std::string_view value) {
@@ -270,8 +202,11 @@ const Observed& observed_of(const ObserveWish& wish) {
 std::span<const TensorSpec> attention_tensor_specs() {
   static const std::vector<TensorSpec> specs = [] {
     std::vector<TensorSpec> all(std::begin(kOperands), std::end(kOperands));
-    for (const Part& part : kParts) {
-      if (!part.tensor.name.empty()) all.push_back(part.tensor);
+    for (const MaskRow& mask : kMasks) {
+      if (!mask.tensor.name.empty()) all.push_back(mask.tensor);
+    }
+    for (const AttentionPart& part : attention_parts()) {
+      if (!part.tensor.empty()) all.push_back({part.tensor, part.axes});
     }
     return all;
   }();
@@ -288,9 +223,16 @@ std::string observed_names() {
 
 template <class T>
 void add_parts(AttentionCall<T>& call) {
-  for (const Part& part : kParts) {
-    const std::string_view tensor = part.tensor.name;
-    if (tensor.empty() || call.tensors.find(tensor) != nullptr) part.make(call);
+  const AttentionVariant variant = variant_of(call.settings);
+  check_score(call);
+  PartTensors<T> tensors{};
+  for (std::size_t n = 0; n < attention_parts().size(); ++n) {
+    tensors[n] = views_of(call, attention_parts()[n]);
+  }
+  call.attention = make_attention(variant, tensors);
+  for (const MaskRow& mask : kMasks) {
+    const std::string_view tensor = mask.tensor.name;
+    if (tensor.empty() || call.tensors.find(tensor) != nullptr) mask.make(call);
   }
 }
 

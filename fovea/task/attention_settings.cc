@@ -33,6 +33,17 @@ std::vector<std::string_view> split(std::string_view text, char between) {
 
 }  // namespace
 
+AttentionVariant variant_of(const AttentionSettings& settings) {
+  return {.score = settings.score,
+          .scale = parse_scale(settings.scale),
+          .softcap = settings.softcap,
+          .t5_causal = settings.t5_causal,
+          .t5_max_distance = settings.t5_max_distance,
+          .order = settings.order,
+          .norm = settings.norm,
+          .rotary = settings.rotary};
+}
+
 std::optional<double> parse_scale(std::string_view text) {
   if (text == "auto") return std::nullopt;
   double scale = 0;

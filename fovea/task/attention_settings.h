@@ -10,42 +10,11 @@
 #include <vector>
 
 #include "fovea/attention/mask/band.h"
-#include "fovea/attention/relative/shaw_table.h"
-#include "fovea/attention/score/score.h"
 #include "fovea/base/fields.h"
 #include "fovea/base/types.h"
+#include "fovea/parts/variant.h"
 
 namespace fovea {
-
-enum class AttentionScoreKind { kDot, kCosine, kL2, kAdditive, kConcat };
-inline constexpr EnumName<AttentionScoreKind> kAttentionScoreKindNames[] = {
-    {AttentionScoreKind::kDot, "dot"},
-    {AttentionScoreKind::kCosine, "cosine"},
-    {AttentionScoreKind::kL2, "l2"},
-    {AttentionScoreKind::kAdditive, "additive"},
-    {AttentionScoreKind::kConcat, "concat"}};
-inline std::span<const EnumName<AttentionScoreKind>> enum_names(AttentionScoreKind) {
-  return kAttentionScoreKindNames;
-}
-
-enum class AttentionNormKind { kSoftmax, kSigmoid, kNone };
-inline constexpr EnumName<AttentionNormKind> kAttentionNormKindNames[] = {
-    {AttentionNormKind::kSoftmax, "softmax"},
-    {AttentionNormKind::kSigmoid, "sigmoid"},
-    {AttentionNormKind::kNone, "none"}};
-inline std::span<const EnumName<AttentionNormKind>> enum_names(AttentionNormKind) {
-  return kAttentionNormKindNames;
-}
-
-inline constexpr EnumName<RotaryPairs> kRotaryPairsNames[] = {
-    {RotaryPairs::kNone, "none"},
-    {RotaryPairs::kHalves, "halves"},
-    {RotaryPairs::kInterleaved, "interleaved"}};
-inline std::span<const EnumName<RotaryPairs>> enum_names(RotaryPairs) { return kRotaryPairsNames; }
-
-inline constexpr EnumName<ShawOrder> kShawOrderNames[] = {{ShawOrder::kQueryMinusKey, "i-j"},
-                                                          {ShawOrder::kKeyMinusQuery, "j-i"}};
-inline std::span<const EnumName<ShawOrder>> enum_names(ShawOrder) { return kShawOrderNames; }
 
 enum class CausalKind { kNone, kBottomRight, kTopLeft };
 inline constexpr EnumName<CausalKind> kCausalKindNames[] = {
@@ -107,6 +76,9 @@ struct AttentionSettings {
     visit("reference", reference, "compute by the definition: plain loops in f64");
   }
 };
+
+/// The choices among them that are no masks and no observers. Throws kOptionValue as parse_scale().
+AttentionVariant variant_of(const AttentionSettings& settings);
 
 /// The scale; nothing for "auto". Throws kOptionValue unless it is a finite number.
 std::optional<double> parse_scale(std::string_view text);

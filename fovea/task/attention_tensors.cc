@@ -20,20 +20,13 @@ constexpr std::string_view kOperands[] = {"q", "k", "v"};  // must be there
 // A tensor without values could claim huge sizes at no cost, and loops run over them.
 constexpr index kMostRowsOfNothing = index{1} << 20;
 
-std::vector<std::string> words_of(std::string_view axes) {
-  std::istringstream stream{std::string(axes)};
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
-
 /// The sizes of the letters, and the tensor that set each.
 class KnownSizes {
  public:
   explicit KnownSizes(std::string_view where) : where_(where) {}
 
   void check_shape(const TensorSpec& spec, const Shape& shape) {
-    const std::vector<std::string> words = words_of(spec.axes);
+    const std::vector<std::string_view> words = axis_words(spec.axes);
     check(shape.axes() == static_cast<int>(words.size()), "{}: {} must be {}; it is {}", where_,
           spec.name, axes_text(spec.axes), to_string(shape));
     for (int axis = 0; axis < shape.axes(); ++axis) {
@@ -175,31 +168,6 @@ Tensor checked_values(const NamedTensor& named, std::string_view where) {
 }
 
 }  // namespace
-
-std::string axes_text(std::string_view axes) {
-  std::string text;
-  for (std::string word : words_of(axes)) {
-    if (const std::size_t bar = word.find('|'); bar != std::string::npos) {
-      word.replace(bar, 1, " or ");
-    }
-    text += text.empty() ? word : ", " + word;
-  }
-  return "[" + text + "]";
-}
-
-AxisWord axis_word(std::string_view text) {
-  AxisWord word;
-  const std::size_t bar = std::min(text.find('|'), text.size());
-  word.or_one = bar < text.size();
-  text = text.substr(0, bar);
-  const char* const end = text.data() + text.size();
-  const char* const rest = std::from_chars(text.data(), end, word.times).ptr;
-  if (rest == end) return {.times = 0, .more = word.times, .or_one = word.or_one};
-  const char* const plus = std::find(rest, end, '+');
-  if (plus != end) std::from_chars(plus + 1, end, word.more);
-  word.letter = {rest, plus};
-  return word;
-}
 
 AttentionTensors::AttentionTensors(std::vector<NamedTensor> tensors,
                                    std::span<const TensorSpec> specs, std::string where)

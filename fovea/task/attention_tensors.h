@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fovea/attention/tile.h"
+#include "fovea/parts/axes.h"
 #include "fovea/tensor/named_tensor.h"
 #include "fovea/tensor/tensor_file.h"
 
@@ -30,21 +31,6 @@ struct TensorSpec {
   TensorValues values = TensorValues::kReal;
   std::string_view together = {};  ///< the tensor that it requires
 };
-
-/// The axes as a message shows them: "[B, H or 1, 2]" for "B H|1 2".
-std::string axes_text(std::string_view axes);
-
-/// A parsed word of `axes`: times * (size of the letter) + more.
-struct AxisWord {
-  std::string_view letter = {};  ///< "" for a number
-  index times = 1;
-  index more = 0;
-  bool or_one = false;
-
-  index size(index of_letter) const { return times * of_letter + more; }
-};
-/// Parses a word; the result refers to its characters.
-AxisWord axis_word(std::string_view word);
 
 class AttentionTensors {
  public:

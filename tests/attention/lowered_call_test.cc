@@ -72,7 +72,8 @@ TEST(LoweredCall, EveryScoreBecomesADotProduct) {
     for (const auto* seen : {&lowered, &shape}) {
       EXPECT_TRUE(std::holds_alternative<score::Dot>(seen->attention().score));
       EXPECT_EQ(seen->attention().rotary.pairs, RotaryPairs::kNone);
-      EXPECT_EQ(scale_of(seen->attention().score, 99), scale_of(attention.score, kSizes.D));
+      const index width = seen->in().q.width;
+      EXPECT_EQ(scale_of(seen->attention().score, width), scale_of(attention.score, kSizes.D));
       EXPECT_EQ(seen->in().q.width, lowered.in().k.width);
     }
     EXPECT_EQ(shape.in().q.width, lowered.in().q.width);

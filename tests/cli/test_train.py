@@ -101,7 +101,11 @@ progress = "none"
         self.assert_error(self.run_fovea("train", "lm", "-c", config, "--overwrite"), 2, "--threads: 100000")
 
     def test_every_choice_trains(self):
-        choices = [["--position", p] for p in ["learned", "sinusoidal", "alibi", "none"]]
+        choices = [["--position", p] for p in ["learned", "sinusoidal", "alibi", "t5", "shaw", "rotary", "none"]]
+        choices += [["--score", score] for score in ["cosine", "l2", "additive", "concat"]]
+        choices += [["--attention-norm", "sigmoid"], ["--attention-norm", "none", "--lr", "1e-4"], ["--sink"],
+                    ["--window", "9"], ["--softcap", "20"], ["--position", "t5", "--t5-buckets", "9", "--sink"],
+                    ["--position", "rotary", "--rope-base", "500", "--score", "cosine", "--window", "5"]]
         choices += [["--norm", "rms"], ["--norm-position", "post"], ["--ln-variant", "unbiased"], ["--bias"],
                     ["--activation", "silu"], ["--no-tie"], ["--kv-heads", "1"], ["--head-dim", "24"],
                     ["--ff", "40"], ["--dropout", "0.1"], ["--accumulate", "3"], ["--data", "lines"],
@@ -318,8 +322,8 @@ class Machine(CommandTest):
         said = " ".join(self.succeed("train", "lm", "--help").stdout.decode().split())
         for entry in ["--tokenizer byte|char what a token is [char]",
                       "--data blocks|lines blocks: random blocks of the text; lines: each line is a sequence [blocks]",
-                      "--position learned|sinusoidal|alibi|none position encoding [learned]",
-                      "--stop-after LENGTH end of the run", "--bias,--no-bias biases in", "[false]",
+                      "--position learned|sinusoidal|alibi|t5|shaw|rotary|none position encoding [learned]",
+                      "--stop-after LENGTH end of the run", "--window N[,N...] keys before", "--bias,--no-bias biases in", "[false]",
                       "--tie,--no-tie use the", "-o,--output DIR folder"]:
             self.assertIn(entry, said)
         self.assertNotIn("{", said)

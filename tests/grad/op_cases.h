@@ -230,7 +230,9 @@ inline constexpr OpCase kOpCases[] = {
     {"attention_with_slopes",
      {{6, 4}, {6, 4}, {6, 4}, {1, 2}},
      [](Tape& t, Inputs in) {
-       return attention_case(t, {in[0], in[1], in[2], {}, {}, in[3]}, 2, 2);
+       AttentionOperands operands{in[0], in[1], in[2], {}, {}};
+       operands.parts[part_number("slopes")] = in[3];
+       return attention_case(t, operands, 2, 2);
      },
      by<AttentionFormula<2, AttentionForm::Sequences::kOne>>},
     {"softmax",

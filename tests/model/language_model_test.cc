@@ -35,6 +35,42 @@ std::vector<LanguageModelConfig> forms() {
   all[3].bias = true;
   all[3].tie = false;
   all[3].activation = Activation::kRelu;
+  const auto add = [&](void (*change)(LanguageModelConfig&)) {
+    change(all.emplace_back(small_config()));
+  };
+  add([](LanguageModelConfig& c) {
+    c.position = PositionKind::kT5;
+    c.t5_buckets = 4;
+    c.t5_max_distance = 6;
+    c.sink = true;
+  });
+  add([](LanguageModelConfig& c) {
+    c.position = PositionKind::kShaw;
+    c.shaw_clip = 2;
+    c.softcap = 3;
+  });
+  add([](LanguageModelConfig& c) {
+    c.position = PositionKind::kRotary;
+    c.rope_base = 100;
+    c.kv_heads = 1;
+    c.window = "2";
+  });
+  add([](LanguageModelConfig& c) {
+    c.position = PositionKind::kRotary;
+    c.score = AttentionScoreKind::kCosine;
+    c.attention_norm = AttentionNormKind::kSigmoid;
+  });
+  add([](LanguageModelConfig& c) {
+    c.position = PositionKind::kAlibi;
+    c.score = AttentionScoreKind::kAdditive;
+    c.sink = true;
+    c.window = "3";
+  });
+  add([](LanguageModelConfig& c) { c.score = AttentionScoreKind::kConcat; });
+  add([](LanguageModelConfig& c) {
+    c.score = AttentionScoreKind::kL2;
+    c.attention_norm = AttentionNormKind::kNone;
+  });
   for (auto& c : all) c.dropout = 0.1;
   return all;
 }
@@ -116,7 +152,8 @@ TEST_P(EveryModel, HasTheSameBitsForAnyNumberOfThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, EveryModel, testing::ValuesIn(forms()), [](const auto& test) {
-  return std::string(to_string(test.param.position));
+  return fmt::format("{}_{}_{}", test.index, to_string(test.param.position),
+                     to_string(test.param.score));
 });
 
 float loss_of(const LanguageModel& model, const OwnedBatch& batch) {

@@ -49,8 +49,8 @@ TEST(MultiHeadAttention, HasTheParametersOfSpecA10) {
   EXPECT_EQ(count(o), 3 * 128 * 128);
   o.kv_heads = 2;
   o.value_dim = 5;
-  o.slopes = Slopes::kLearned;
-  EXPECT_EQ(count(o), 128 * (8 * 16 + 2 * 16 + 2 * 5) + 8);
+  o.parts = {{"slopes"}, {"t5", 32}, {"shaw_k", 4}, {"sink"}};
+  EXPECT_EQ(count(o), 128 * (8 * 16 + 2 * 16 + 2 * 5) + 8 + 32 * 8 + 9 * 16 + 8);
 }
 
 // Spec A7: without positions, rows that are permuted give permuted rows.
@@ -132,12 +132,18 @@ TEST(MultiHeadAttention, CausalRowsNeverSeeLaterOnes) {
 }
 
 TEST(MultiHeadAttention, ACacheGivesTheBitsOfTheWhole) {
-  for (const Slopes slopes : {Slopes::kNone, Slopes::kFixed}) {
+  const std::vector<std::vector<LayerPart>> forms = {
+      {}, {{"slopes", 1, LayerPart::Learning::kFixed}}, {{"t5", 4}, {"sink"}}, {{"shaw_k", 2}}};
+  for (std::size_t n = 0; n <= forms.size(); ++n) {
     ParameterSet set({});
     Options o = options(3);
     o.kv_heads = 1;
-    o.mask = mask::Causal();
-    o.slopes = slopes;
+    o.mask = mask::Causal() & mask::Window(3, 0);
+    if (n < forms.size()) {
+      o.parts = forms[n];
+    } else {
+      o.variant = {.softcap = 3, .rotary = RotaryPairs::kHalves};
+    }
     const MultiHeadAttention layer(o, ParameterScope(set));
     const auto x = noise(N * C);
     const auto all = output_of([&](Tape& t) { return self(t, layer, x); });
@@ -188,9 +194,39 @@ INSTANTIATE_TEST_SUITE_P(
         named("without_projection", [](Options& o) { o.output = OutputProjection::kNone; }),
         named("free_sizes_grouped",
               [](Options& o) { o.head_dim = 5, o.value_dim = 2, o.kv_heads = 1; }),
-        named("unscaled", [](Options& o) { o.scale = 1; }),
+        named("unscaled", [](Options& o) { o.variant.scale = 1; }),
         named("causal_with_dropout", [](Options& o) { o.mask = mask::Causal(), o.dropout = 0.3; }),
-        named("learned_slopes", [](Options& o) { o.slopes = Slopes::kLearned; }),
+        named("learned_slopes", [](Options& o) { o.parts = {{"slopes"}}; }),
+        named("t5_with_a_sink",
+              [](Options& o) {
+                o.parts = {{"t5", 6}, {"sink"}};
+              }),
+        named("shaw",
+              [](Options& o) {
+                o.parts = {{"shaw_k", 2}, {"shaw_v", 2}};
+              }),
+        named("additive_softcap",
+              [](Options& o) {
+                o.parts = {{"score_v"}};
+                o.variant = {.score = AttentionScoreKind::kAdditive, .softcap = 2};
+              }),
+        named("concat",
+              [](Options& o) {
+                o.parts = {{"score_w"}};
+                o.variant.score = AttentionScoreKind::kConcat;
+              }),
+        named("rotary_cosine_sigmoid",
+              [](Options& o) {
+                o.head_dim = 4;
+                o.variant = {.score = AttentionScoreKind::kCosine,
+                             .norm = AttentionNormKind::kSigmoid,
+                             .rotary = RotaryPairs::kHalves};
+              }),
+        named("cross_with_slopes",
+              [](Options& o) {
+                o.context = 4;
+                o.parts = {{"slopes"}};
+              }),
         named("cross", [](Options& o) { o.context = 4; })),
     [](const auto& test) { return std::string(test.param.name); });
 

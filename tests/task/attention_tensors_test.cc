@@ -55,25 +55,6 @@ TEST(AttentionTensors, SizesAreThoseOfTheOperands) {
   EXPECT_EQ(sizes.Dv, 4);
 }
 
-TEST(AttentionTensors, AxesReadAsAPersonWritesThem) {
-  EXPECT_EQ(axes_text("B|1 H 2"), "[B or 1, H, 2]");
-}
-
-TEST(AttentionTensors, WordsOfAxesSayASize) {
-  const auto expect = [](const char* text, const char* letter, index size, bool or_one) {
-    const AxisWord word = axis_word(text);
-    EXPECT_EQ(word.letter, letter) << text;
-    EXPECT_EQ(word.size(10), size) << text;
-    EXPECT_EQ(word.or_one, or_one) << text;
-  };
-  expect("B", "B", 10, false);
-  expect("Dv|1", "Dv", 10, true);
-  expect("2D", "D", 20, false);
-  expect("N+1", "N", 11, false);
-  expect("2s+1", "s", 21, false);
-  expect("2", "", 2, false);
-}
-
 TEST(AttentionTensors, ASizeThatNoLetterGivesIsNamed) {
   EXPECT_NE(with({{"odd", Tensor({5, 8})}, {"other", Tensor({5, 4})}}).find("odd"), nullptr);
   EXPECT_NE(with({{"odd", Tensor({1, 8})}}).find("odd"), nullptr);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/attention.h"
 
+#include <algorithm>
+
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
+#include "fovea/parts/part_table.h"
 
 namespace fovea {
 
@@ -33,25 +36,42 @@ View<T> heads_of(const GradientOut<T>& x, index heads) {
 
 template <class T>
 AttentionInputs<T> inputs_of(const Call& call) {
-  const auto& [q, k, v, queries, keys, slopes] = call.in;
-  return {heads_of<const T>(q.value<T>(), call.H()), heads_of<const T>(k.value<T>(), call.G),
-          heads_of<const T>(v.value<T>(), call.G)};
+  const AttentionOperands& in = call.in;
+  return {heads_of<const T>(in.q.value<T>(), call.H()), heads_of<const T>(in.k.value<T>(), call.G),
+          heads_of<const T>(in.v.value<T>(), call.G)};
 }
 
+// One for each row of the table of parts.
 template <class T>
-Attention<T> attention_of(const Call& call, TapeMode mode, Vec<T> dslopes = {}) {
-  const auto& [q, k, v, queries, keys, slopes] = call.in;
+using PartGradients = std::array<GradientOut<T>, kMostAttentionParts>;
+
+template <class T>
+Attention<T> attention_of(const Call& call, TapeMode mode, const PartGradients<T>& gradients = {}) {
   const AttentionOptions& options = call.options;
-  Attention<T> attention;
-  attention.score = score::Dot{options.scale};
-  if (slopes.defined()) attention.bias = bias::Alibi<T>(slopes.vec<T>(), dslopes);
+  PartTensors<T> tensors{};
+  for (std::size_t n = 0; n < tensors.size(); ++n) {
+    const Variable& part = call.in.parts[n];
+    if (part.defined()) tensors[n] = {.values = part.value<T>(), .gradient = gradients[n].rows};
+  }
+  Attention<T> attention = make_attention(options.variant, tensors);
   if (options.mask != nullptr) attention.mask = *options.mask;
+  const PackedRows &queries = call.in.queries, &keys = call.in.keys;
   if (mode == TapeMode::kTrain) {
     const DropoutKey& key = options.dropout.key;
     attention.dropout = {options.dropout.p, key.seed, key.step, key.layer, queries.samples};
   }
   attention.packed = {queries.offsets, keys.offsets};
   return attention;
+}
+
+// The rows of a part must be those of the operator, which says what does not fit; but a matrix in
+// place of a vector would be read as one.
+void check_part(const AttentionPart& part, Variable x, DType dtype) {
+  const bool is_vector = part.axes.find(' ') == std::string_view::npos;
+  check(!part.tensor.empty() && (!is_vector || x.rows() == 1),
+        "attention: {} must be a vector; it is [{}, {}]", part.tensor, x.rows(), x.columns());
+  check(x.dtype() == dtype, "attention: {} is {} and q {}; they must be of one type", part.tensor,
+        to_string(x.dtype()), to_string(dtype));
 }
 
 Call checked_call(const AttentionOperands& in, const AttentionOptions& options) {
@@ -65,7 +85,9 @@ Call checked_call(const AttentionOperands& in, const AttentionOptions& options) 
   check(in.k.dtype() == in.q.dtype() && in.v.dtype() == in.q.dtype(),
         "attention: q is {}, k {}, v {}; they must be of one type", to_string(in.q.dtype()),
         to_string(in.k.dtype()), to_string(in.v.dtype()));
-  check_vector("attention", "slopes", in.slopes, H, in.q.dtype());
+  for (std::size_t n = 0; n < attention_parts().size(); ++n) {
+    if (in.parts[n].defined()) check_part(attention_parts()[n], in.parts[n], in.q.dtype());
+  }
   return {in, options, G};
 }
 
@@ -87,38 +109,49 @@ template <class T>
 void backward(Tape& tape, const Call& call, Variable o, RowView<const T> lse,
               RowView<const T> lse_low) {
   const GradientOut<T> dq = tape.gradient_for<T>(call.in.q), dk = tape.gradient_for<T>(call.in.k),
-                       dv = tape.gradient_for<T>(call.in.v),
-                       dslopes = tape.gradient_for<T>(call.in.slopes);
+                       dv = tape.gradient_for<T>(call.in.v);
   Scratch scratch;
-  const auto q = detour(scratch, dq), k = detour(scratch, dk), v = detour(scratch, dv),
-             slopes = detour(scratch, dslopes);
+  const auto q = detour(scratch, dq), k = detour(scratch, dk), v = detour(scratch, dv);
+  PartGradients<T> wanted{}, parts{};
+  for (std::size_t n = 0; n < parts.size(); ++n) {
+    if (!call.in.parts[n].defined()) continue;
+    wanted[n] = tape.gradient_for<T>(call.in.parts[n]);
+    parts[n] = detour(scratch, wanted[n]);
+  }
   const AttentionSaved<T> saved{heads_of<const T>(o.value<T>(), call.H()), lse,
                                 heads_of(tape.gradient_of<T>(o), call.H()), lse_low};
-  attention_backward<T>(tape.context(), attention_of<T>(call, tape.mode(), slopes.vec()),
+  attention_backward<T>(tape.context(), attention_of<T>(call, tape.mode(), parts),
                         inputs_of<T>(call), saved,
                         {heads_of(q, call.H()), heads_of(k, call.G), heads_of(v, call.G)});
   end_detour(tape.context(), q, dq);
   end_detour(tape.context(), k, dk);
   end_detour(tape.context(), v, dv);
-  end_detour(tape.context(), slopes, dslopes);
+  for (std::size_t n = 0; n < parts.size(); ++n) end_detour(tape.context(), parts[n], wanted[n]);
+}
+
+// q, k, v and the tensors of parts.
+std::array<Variable, 3 + kMostAttentionParts> operands_of(const AttentionOperands& in) {
+  std::array<Variable, 3 + kMostAttentionParts> all{in.q, in.k, in.v};
+  std::copy(in.parts.begin(), in.parts.end(), all.begin() + 3);
+  return all;
 }
 
 }  // namespace
 
 Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptions& options) {
   const Call call = checked_call(in, options);
+  const auto operands = operands_of(in);
   const index N = in.q.rows(), H = call.H();
   const Variable o = tape.result(N, H * call.Dv(), in.q.dtype());
   with_type(in.q.dtype(), [&]<class T>(std::type_identity<T>) {
     RowView<T> lse, lse_low;
-    if (tape.records({in.q, in.k, in.v, in.slopes})) {
+    if (tape.records(operands) && options.variant.norm == AttentionNormKind::kSoftmax) {
       lse = RowView<T>::contiguous(tape.saved<T>(H * N), 1, H, N);
       lse_low = RowView<T>::contiguous(tape.saved<T>(H * N), 1, H, N);
     }
     attention_forward<T>(tape.context(), attention_of<T>(call, tape.mode()), inputs_of<T>(call),
                          {heads_of(o.value<T>(), H), lse, lse_low});
-    tape.record(o, {in.q, in.k, in.v, in.slopes},
-                [=](Tape& t) { backward<T>(t, call, o, lse, lse_low); });
+    tape.record(o, operands, [=](Tape& t) { backward<T>(t, call, o, lse, lse_low); });
   });
   return o;
 }

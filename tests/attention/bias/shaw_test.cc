@@ -78,7 +78,7 @@ TEST(Shaw, GradientsAreThoseOfTheForward) {
                                       .values = tables.values()};
     for (const Method method : {Method::kReference, Method::kFused}) {
       expect_gradients(call, attention,
-                         {{"keys", tables.k, tables.dk}, {"values", tables.v, tables.dv}}, method);
+                       {{"keys", tables.k, tables.dk}, {"values", tables.v, tables.dv}}, method);
     }
   }
 }

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/parts/part_table.h"
+
+#include <iterator>
+#include <string>
+
+#include "fovea/parts/axes.h"
+
+namespace fovea {
+
+namespace {
+
+template <class T>
+Score<T> score_of(const AttentionVariant& variant) {
+  switch (variant.score) {
+    case AttentionScoreKind::kCosine:
+      return score::Cosine{variant.scale};
+    case AttentionScoreKind::kL2:
+      return score::L2{variant.scale};
+    case AttentionScoreKind::kAdditive:
+      return score::Additive<T>{.v = {}, .scale = variant.scale};
+    case AttentionScoreKind::kConcat:
+      return score::Concat<T>{.w = {}, .scale = variant.scale};
+    case AttentionScoreKind::kDot:
+      break;
+  }
+  return score::Dot{variant.scale};
+}
+
+Norm norm_of(AttentionNormKind kind) {
+  switch (kind) {
+    case AttentionNormKind::kSigmoid:
+      return norm::Sigmoid();
+    case AttentionNormKind::kNone:
+      return norm::None();
+    case AttentionNormKind::kSoftmax:
+      break;
+  }
+  return norm::Softmax();
+}
+
+// Throws if the tensor of one score is given with another score.
+void require_score(const AttentionVariant& variant, AttentionScoreKind kind,
+                   std::string_view tensor) {
+  if (variant.score == kind) return;
+  throw Error(
+      ErrorCode::kUsage,
+      fmt::format("attention: {} is there, and the score is {}", tensor, to_string(variant.score)),
+      fmt::format("say --score {}, or leave the tensor out", to_string(kind)));
+}
+
+template <class T>
+void add_t5(Attention<T>& attention, const PartViews<T>& views, const AttentionVariant& variant) {
+  using bias::T5Direction;
+  const bias::T5Options options{
+      .direction = variant.t5_causal ? T5Direction::kCausal : T5Direction::kBidirectional,
+      .max_distance = variant.t5_max_distance};
+  attention.bias = attention.bias + Bias<T>(bias::T5(views.values, views.gradient, options));
+}
+
+template <class T, class Part>
+void add_bias(Attention<T>& attention, Part part) {
+  attention.bias = attention.bias + Bias<T>(std::move(part));
+}
+
+constexpr AttentionPart kParts[] = {
+    {"score_v", "H D",
+     []<class T>(Attention<T>& attention, const PartViews<T>& views,
+                 const AttentionVariant& variant) {
+       require_score(variant, AttentionScoreKind::kAdditive, "score_v");
+       attention.score = score::Additive<T>{views.values, views.gradient, variant.scale};
+     },
+     PartStart::kNormal},
+    {"score_w", "H 2D",
+     []<class T>(Attention<T>& attention, const PartViews<T>& views,
+                 const AttentionVariant& variant) {
+       require_score(variant, AttentionScoreKind::kConcat, "score_w");
+       attention.score = score::Concat<T>{views.values, views.gradient, variant.scale};
+     },
+     PartStart::kNormal},
+    {"shaw_k", "2s+1 D",
+     [](auto& attention, const auto& views, const AttentionVariant& variant) {
+       add_bias(attention, bias::Shaw(views.values, views.gradient, variant.order));
+     },
+     PartStart::kNormal},
+    {"", "",
+     []<class T>(Attention<T>& attention, const PartViews<T>&, const AttentionVariant& variant) {
+       if (variant.softcap > 0) add_bias(attention, bias::Softcap<T>(variant.softcap));
+     }},
+    {"bias", "B|1 H|1 T|1 S",
+     [](auto& attention, const auto& views, const AttentionVariant&) {
+       add_bias(attention, bias::Dense(views.scores, views.dscores));
+     }},
+    {"slopes", "H",
+     [](auto& attention, const auto& views, const AttentionVariant&) {
+       add_bias(attention, bias::Alibi(views.vec(), views.gradient_vec()));
+     },
+     PartStart::kSlopes},
+    {"t5", "buckets H",
+     [](auto& attention, const auto& views, const AttentionVariant& variant) {
+       add_t5(attention, views, variant);
+     },
+     PartStart::kZeros},
+    {"shaw_v", "2s+1 Dv",
+     [](auto& attention, const auto& views, const AttentionVariant& variant) {
+       attention.values = values::Shaw(views.values, views.gradient, variant.order);
+     },
+     PartStart::kNormal},
+    {"sink", "H",
+     [](auto& attention, const auto& views, const AttentionVariant&) {
+       attention.sink = {views.vec(), views.gradient_vec()};
+     },
+     PartStart::kZeros},
+};
+static_assert(std::size(kParts) <= kMostAttentionParts);
+
+}  // namespace
+
+std::span<const AttentionPart> attention_parts() { return kParts; }
+
+std::size_t part_number(std::string_view tensor) {
+  for (std::size_t n = 0; n < std::size(kParts); ++n) {
+    if (!tensor.empty() && kParts[n].tensor == tensor) return n;
+  }
+  throw Error(ErrorCode::kOptionValue, fmt::format("attention has no tensor named {}", tensor),
+              "fovea attention --help lists the tensors of its parts");
+}
+
+std::vector<index> part_shape(const AttentionPart& part, const AttentionSizes& sizes, index own) {
+  std::vector<index> shape;
+  for (const std::string_view text : axis_words(part.axes)) {
+    const AxisWord word = axis_word(text);
+    shape.push_back(word.size(size_of_letter(word.letter, sizes, own)));
+  }
+  return shape;
+}
+
+template <class T>
+Attention<T> make_attention(const AttentionVariant& variant, const PartTensors<T>& tensors) {
+  Attention<T> attention{.score = score_of<T>(variant),
+                         .norm = norm_of(variant.norm),
+                         .rotary = {variant.rotary, variant.rotary_base}};
+  for (std::size_t n = 0; n < std::size(kParts); ++n) {
+    if (kParts[n].tensor.empty() || tensors[n].is_given()) {
+      kParts[n].add(attention, tensors[n], variant);
+    }
+  }
+  return attention;
+}
+
+template Attention<float> make_attention(const AttentionVariant&, const PartTensors<float>&);
+template Attention<double> make_attention(const AttentionVariant&, const PartTensors<double>&);
+
+}  // namespace fovea

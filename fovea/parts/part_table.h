@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of the parts of attention: one row says all that a part is. The command `attention`,
+// the op of the tape, the layers and the conformance kit read it, so a new part is its sources and
+// a row here.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "fovea/attention/attention.h"
+#include "fovea/parts/variant.h"
+
+namespace fovea {
+
+/// The tensor of a part: its values, and where its gradient goes. A vector is one row. Without a
+/// gradient the tensor is a constant. A tensor of four axes has `scores` instead of `values`.
+template <class T>
+struct PartViews {
+  Rows<const T> values = {};
+  Rows<T> gradient = {};
+  ScoreView<const T> scores = {};
+  ScoreView<T> dscores = {};
+
+  bool is_given() const { return values.data != nullptr || scores.data != nullptr; }
+  Vec<const T> vec() const { return {values.data, values.rows * values.columns}; }
+  Vec<T> gradient_vec() const { return {gradient.data, gradient.rows * gradient.columns}; }
+};
+
+/// Adds a part to a call.
+struct AddPart {
+  template <class F>
+  constexpr AddPart(F add) : f32(add), f64(add) {}
+
+  void operator()(Attention<float>& attention, const PartViews<float>& views,
+                  const AttentionVariant& variant) const {
+    f32(attention, views, variant);
+  }
+  void operator()(Attention<double>& attention, const PartViews<double>& views,
+                  const AttentionVariant& variant) const {
+    f64(attention, views, variant);
+  }
+
+  void (*f32)(Attention<float>&, const PartViews<float>&, const AttentionVariant&);
+  void (*f64)(Attention<double>&, const PartViews<double>&, const AttentionVariant&);
+};
+
+/// The values from which a learned tensor starts.
+enum class PartStart {
+  kNone,    ///< a layer does not learn it
+  kZeros,   ///< the part does nothing at first
+  kNormal,  ///< normal, with the deviation of the other weights
+  kSlopes,  ///< the published slopes of ALiBi
+};
+
+struct AttentionPart {
+  /// Of its tensor, in files, in models and of the op's operand; the gradient is "d" and this name.
+  /// Empty: no tensor, it is as the variant says.
+  std::string_view tensor;
+  /// Of the tensor, a word each: "buckets H". A letter is one size throughout a call: B T S H G D
+  /// Dv, or one that this tensor alone has. "H|1" is H or 1, "2s+1" one more than twice s.
+  std::string_view axes;
+  AddPart add;
+  PartStart start = PartStart::kNone;
+};
+
+/// In the order in which they are added to a call.
+std::span<const AttentionPart> attention_parts();
+
+/// The sizes of the axes of a part's tensor; `own` is that of the letter that it alone has.
+std::vector<index> part_shape(const AttentionPart& part, const AttentionSizes& sizes, index own);
+
+/// The tensors of a call, by the number of the row.
+template <class T>
+using PartTensors = std::array<PartViews<T>, kMostAttentionParts>;
+
+/// The call without masks, dropout, packing and observers. Throws kUsage for the tensor of a score
+/// that the variant does not choose.
+template <class T>
+Attention<T> make_attention(const AttentionVariant& variant, const PartTensors<T>& tensors);
+
+}  // namespace fovea
