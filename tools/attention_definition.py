@@ -105,7 +105,7 @@ def dot(a, b):
 
 
 TOP = 3  # unless the option topk says how many
-PARAMETERS = ("bias", "slopes", "t5", "sink", "score_w", "score_v", "shaw_k", "shaw_v")
+PARAMETERS = ("bias", "slopes", "t5", "kerple", "sink", "score_w", "score_v", "shaw_k", "shaw_v")
 
 
 class Outputs(dict):
@@ -149,14 +149,27 @@ class Site:
 
 
 def parts_of(t, options, site):
-    """What is added to a score: the tensor, its factor, and where it stands in it."""
+    """What is added to a score: the tensor, the term, and its derivatives by numbers of the tensor."""
     s, h, distance = site.s, site.h, site.j - site.p
+
+    def linear(name, factor, place):
+        return name, factor * t[name].at(*place), [(place, factor)]
+
     if "bias" in t:
-        yield "bias", 1, (s.batch, h, s.query + site.i, s.key + site.j)
+        yield linear("bias", 1, (s.batch, h, s.query + site.i, s.key + site.j))
     if "slopes" in t:
-        yield "slopes", -abs(distance), (h,)
+        yield linear("slopes", -abs(distance), (h,))
     if "t5" in t:
-        yield "t5", 1, (t5_bucket(distance, t["t5"].shape[0], options), h)
+        yield linear("t5", 1, (t5_bucket(distance, t["t5"].shape[0], options), h))
+    if "kerple" in t:
+        yield kerple(t["kerple"], abs(distance), h)
+
+
+def kerple(r, distance, h):
+    """Chi et al. 2022, logarithmic form; numbers below .01 count as .01."""
+    r1, r2 = max(r.at(0, h), 0.01), max(r.at(1, h), 0.01)
+    log = math.log(1 + r2 * distance)
+    return "kerple", -r1 * log, [((0, h), -log), ((1, h), -r1 * distance / (1 + r2 * distance))]
 
 
 def shaw_row(t, options, name, distance):
@@ -210,7 +223,7 @@ def score_of(t, options, site, product):
     if cap:
         slope *= 1 - math.tanh(scaled / cap) ** 2
         scaled = cap * math.tanh(scaled / cap)
-    return scaled + sum(factor * t[name].at(*place) for name, factor, place in parts_of(t, options, site)), slope
+    return scaled + sum(term for _, term, _ in parts_of(t, options, site)), slope
 
 
 def weights_of(options, scores, sink):
@@ -285,8 +298,9 @@ def row(t, options, out, s, h, i):
             out["dshaw_k"].add_row((shaw_row(t, options, "shaw_k", j - p)[1],), q, scored[j][1] * ds)
         if "shaw_v" in t:
             out["dshaw_v"].add_row((shaw_row(t, options, "shaw_v", j - p)[1],), d_o, weights[j] * factor[j])
-        for name, times, place in parts_of(t, options, site):
-            out["d" + name].add(place, times * ds)
+        for name, _, derivatives in parts_of(t, options, site):
+            for place, derivative in derivatives:
+                out["d" + name].add(place, derivative * ds)
 
 
 def attention(t, **options):

@@ -37,8 +37,13 @@ void check_sizes(const LanguageModelConfig& c) {
 
 // Choices that exclude each other, and sizes that a choice needs.
 void check_attention(const LanguageModelConfig& c) {
-  check_size("t5_buckets", c.t5_buckets, 1, kLargest);
+  check_size("t5_buckets", c.t5_buckets, 2, kLargest);
   check_size("t5_max_distance", c.t5_max_distance, 1, kLargest);
+  if (c.position == PositionKind::kT5) {
+    require_option(c.t5_max_distance > c.t5_buckets / 2, "t5_max_distance", c.t5_max_distance,
+                   "above half of --t5-buckets ({}), for so many distances have a bucket each",
+                   c.t5_buckets);
+  }
   check_size("shaw_clip", c.shaw_clip, 1, kLargest);
   require_option(c.rope_base > 0 && std::isfinite(c.rope_base), "rope_base", c.rope_base,
                  "above 0");

@@ -36,6 +36,7 @@ std::vector<LayerPart> parts_of(const LanguageModelConfig& c) {
   add_if(c.score == AttentionScoreKind::kConcat, {"score_w"});
   add_if(c.position == PositionKind::kShaw, {"shaw_k", c.shaw_clip});
   add_if(c.position == PositionKind::kAlibi, {"slopes", 1, Learning::kFixed});
+  add_if(c.position == PositionKind::kKerple, {"kerple"});
   add_if(c.position == PositionKind::kT5, {"t5", c.t5_buckets});
   add_if(c.sink, {"sink"});
   return parts;

@@ -13,7 +13,8 @@ namespace {
 constexpr index kMostColumns = index{1} << 40;  // of a projection, so that sums cannot overflow
 
 Init init_of(PartStart start) {
-  return start == PartStart::kNormal ? Init::normal(kInitDeviation) : Init::zeros();
+  if (start == PartStart::kNormal) return Init::normal(kInitDeviation);
+  return start == PartStart::kOnes ? Init::ones() : Init::zeros();
 }
 
 Tensor published_slopes(index heads, DType dtype) {

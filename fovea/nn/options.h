@@ -13,6 +13,7 @@ enum class PositionKind {
   kLearned,     ///< a learned table, added to the embeddings
   kSinusoidal,  ///< fixed sines and cosines, added to the embeddings
   kAlibi,       ///< a penalty on distance in every score (Press, Smith, Lewis 2022)
+  kKerple,      ///< a learned penalty on the logarithm of the distance (Chi et al. 2022)
   kT5,          ///< a learned bias for each bucket of distances (Raffel et al. 2020)
   kShaw,        ///< learned vectors of distances, added to the keys (Shaw, Uszkoreit, Vaswani 2018)
   kRotary,      ///< queries and keys turned by their positions (Su et al. 2021)
@@ -27,7 +28,8 @@ enum class NormPosition { kPre, kPost };
 
 inline constexpr EnumName<PositionKind> kPositionKindNames[] = {
     {PositionKind::kLearned, "learned"}, {PositionKind::kSinusoidal, "sinusoidal"},
-    {PositionKind::kAlibi, "alibi"},     {PositionKind::kT5, "t5"},
+    {PositionKind::kAlibi, "alibi"},     {PositionKind::kKerple, "kerple"},
+    {PositionKind::kT5, "t5"},
     {PositionKind::kShaw, "shaw"},       {PositionKind::kRotary, "rotary"},
     {PositionKind::kNone, "none"}};
 inline std::span<const EnumName<PositionKind>> enum_names(PositionKind) {

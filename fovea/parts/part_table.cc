@@ -101,6 +101,11 @@ constexpr AttentionPart kParts[] = {
        add_t5(attention, views, variant);
      },
      PartStart::kZeros},
+    {"kerple", "2 H",
+     [](auto& attention, const auto& views, const AttentionVariant&) {
+       add_bias(attention, bias::Kerple(views.values, views.gradient));
+     },
+     PartStart::kOnes},
     {"shaw_v", "2s+1 Dv",
      [](auto& attention, const auto& views, const AttentionVariant& variant) {
        attention.values = values::Shaw(views.values, views.gradient, variant.order);

@@ -51,6 +51,7 @@ enum class PartStart {
   kNone,    ///< a layer does not learn it
   kZeros,   ///< the part does nothing at first
   kNormal,  ///< normal, with the deviation of the other weights
+  kOnes,
   kSlopes,  ///< the published slopes of ALiBi
 };
 

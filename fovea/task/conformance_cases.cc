@@ -81,6 +81,8 @@ constexpr Row kRows[] = {
     {"t5", "t5_max_distance=4", "t5"},
     {"t5-causal", "t5_causal t5_max_distance=5", "t5", "buckets=6"},
     {"t5-tiles", "t5_max_distance=100", "t5", "B=1 T=70 S=150 H=2 G=1 buckets=32"},
+    {"kerple", "", "kerple"},
+    {"kerple-causal-tiles", "causal=bottom-right", "kerple", kTiles},
     {"shaw", "", "shaw_k shaw_v"},
     {"shaw-keys-j-i", "order=j-i", "shaw_k"},
     {"shaw-values-j-i", "order=j-i", "shaw_v"},

@@ -240,6 +240,7 @@ TEST(Overlap, EveryPartIsLookedAt) {
   refused({.bias = bias::Dense<float>(ScoreView<const float>::contiguous(at, 1, 1, T, S))},
           "o overlaps the dense bias");
   refused({.bias = bias::T5<float>({at, 4, H})}, "o overlaps the table of t5");
+  refused({.bias = bias::Kerple<float>({at, 2, H})}, "o overlaps r of kerple");
   refused({.bias = bias::Shaw<float>({at, 3, D})}, "o overlaps the table of shaw");
   refused({.values = values::Shaw<float>({at, 3, Dv})}, "o overlaps the table of shaw on values");
   refused({.mask = mask::Keep(ScoreView<const std::uint8_t>::contiguous(bytes, 1, 1, T, S))},
@@ -292,6 +293,8 @@ TEST(Overlap, EveryGradientOfAPartIsLookedAt) {
   refused({.bias = bias::Dense<float>(scores(p), scores(dq))}, "of the dense bias overlaps dq");
   refused({.bias = bias::Dense<float>(scores(p), scores(p))}, "overlaps the dense bias");
   refused({.bias = bias::T5<float>({p, 4, H}, {dq, 4, H})}, "the gradient of t5 overlaps dq");
+  refused({.bias = bias::Kerple<float>({p, 2, H}, {dq, 2, H})},
+          "the gradient of r of kerple overlaps dq");
   refused({.bias = bias::Shaw<float>({p, 3, D}, {dq, 3, D})}, "the gradient of shaw overlaps dq");
   refused({.values = values::Shaw<float>({p, 3, Dv}, {dq, 3, Dv})},
           "the gradient of shaw on values overlaps dq");

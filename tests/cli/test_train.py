@@ -101,7 +101,7 @@ progress = "none"
         self.assert_error(self.run_fovea("train", "lm", "-c", config, "--overwrite"), 2, "--threads: 100000")
 
     def test_every_choice_trains(self):
-        choices = [["--position", p] for p in ["learned", "sinusoidal", "alibi", "t5", "shaw", "rotary", "none"]]
+        choices = [["--position", p] for p in ["learned", "sinusoidal", "alibi", "kerple", "t5", "shaw", "rotary", "none"]]
         choices += [["--score", score] for score in ["cosine", "l2", "additive", "concat"]]
         choices += [["--attention-norm", "sigmoid"], ["--attention-norm", "none", "--lr", "1e-4"], ["--sink"],
                     ["--window", "9"], ["--softcap", "20"], ["--position", "t5", "--t5-buckets", "9", "--sink"],
@@ -322,7 +322,7 @@ class Machine(CommandTest):
         said = " ".join(self.succeed("train", "lm", "--help").stdout.decode().split())
         for entry in ["--tokenizer byte|char what a token is [char]",
                       "--data blocks|lines blocks: random blocks of the text; lines: each line is a sequence [blocks]",
-                      "--position learned|sinusoidal|alibi|t5|shaw|rotary|none position encoding [learned]",
+                      "--position learned|sinusoidal|alibi|kerple|t5|shaw|rotary|none position encoding [learned]",
                       "--stop-after LENGTH end of the run", "--window N[,N...] keys before", "--bias,--no-bias biases in", "[false]",
                       "--tie,--no-tie use the", "-o,--output DIR folder"]:
             self.assertIn(entry, said)

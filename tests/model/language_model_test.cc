@@ -38,6 +38,7 @@ std::vector<LanguageModelConfig> forms() {
   const auto add = [&](void (*change)(LanguageModelConfig&)) {
     change(all.emplace_back(small_config()));
   };
+  add([](LanguageModelConfig& c) { c.position = PositionKind::kKerple; });
   add([](LanguageModelConfig& c) {
     c.position = PositionKind::kT5;
     c.t5_buckets = 4;

@@ -201,6 +201,7 @@ INSTANTIATE_TEST_SUITE_P(
               [](Options& o) {
                 o.parts = {{"t5", 6}, {"sink"}};
               }),
+        named("kerple", [](Options& o) { o.parts = {{"kerple"}}; }),
         named("shaw",
               [](Options& o) {
                 o.parts = {{"shaw_k", 2}, {"shaw_v", 2}};

@@ -6,9 +6,7 @@
 namespace fovea {
 namespace {
 
-TEST(Axes, ReadAsAPersonWritesThem) {
-  EXPECT_EQ(axes_text("B|1 H 2"), "[B or 1, H, 2]");
-}
+TEST(Axes, ReadAsAPersonWritesThem) { EXPECT_EQ(axes_text("B|1 H 2"), "[B or 1, H, 2]"); }
 
 TEST(Axes, WordsSayASize) {
   const auto expect = [](const char* text, const char* letter, index size, bool or_one) {

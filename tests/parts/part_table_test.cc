@@ -51,7 +51,7 @@ void expect_all_parts() {
   for (std::size_t n = 0; n < attention_parts().size(); ++n) {
     const AttentionPart& part = attention_parts()[n];
     if (part.tensor.empty() || part.tensor == "score_w") continue;
-    const std::vector<index> shape = part_shape(part, kSizes, 2);
+    const std::vector<index> shape = part_shape(part, kSizes, 4);
     if (shape.size() == 4) {
       tensors[n].scores =
           ScoreView<const T>::contiguous(memory.data(), shape[0], shape[1], shape[2], shape[3]);
@@ -63,8 +63,9 @@ void expect_all_parts() {
       {.score = AttentionScoreKind::kAdditive, .softcap = 2, .rotary = RotaryPairs::kHalves},
       tensors);
   EXPECT_EQ(name_of(attention.score), "additive");
-  EXPECT_THAT(attention.bias.name(),
-              testing::ContainsRegex("shaw.* \\+ softcap\\(2\\) \\+ .* \\+ alibi \\+ t5"));
+  EXPECT_THAT(
+      attention.bias.name(),
+      testing::ContainsRegex("shaw.* \\+ softcap\\(2\\) \\+ .* \\+ alibi \\+ t5 \\+ kerple"));
   EXPECT_EQ(attention.values.parts().size(), 1u);
   EXPECT_EQ(attention.sink.logits.size, 4);
   EXPECT_EQ(attention.rotary.pairs, RotaryPairs::kHalves);

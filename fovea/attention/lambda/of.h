@@ -18,7 +18,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "fovea/attention/bias/bias.h"
 #include "fovea/attention/lambda/dual.h"
 #include "fovea/attention/lambda/place.h"
 #include "fovea/attention/lambda/recorded.h"

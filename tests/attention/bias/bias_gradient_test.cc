@@ -15,7 +15,8 @@ constexpr Sizes kSizes{.B = 2, .T = 140, .S = 140, .H = 2, .G = 1, .D = 4, .Dv =
 class Checked {
  public:
   explicit Checked(const BiasRow<double>& row) : row_(row) {
-    for (auto* gradient : {&parts_.dslopes, &parts_.dt5, &parts_.ddense, &parts_.dshaw_k}) {
+    for (auto* gradient :
+         {&parts_.dslopes, &parts_.dt5, &parts_.dkerple, &parts_.ddense, &parts_.dshaw_k}) {
       std::fill(gradient->begin(), gradient->end(), 0.0);
     }
     call_.run(attention());
@@ -29,6 +30,7 @@ class Checked {
     expect("slopes", parts_.slopes, parts.dslopes);
     expect("learned", parts_.learned, parts.dlearned);
     expect("t5", parts_.t5, parts.dt5);
+    expect("kerple", parts_.kerple, parts.dkerple);
     expect("dense", parts_.dense, parts.ddense);
     expect("shaw", parts_.shaw_k, parts.dshaw_k);
   }

@@ -37,7 +37,8 @@ class OneKey {
     attention.mask =
         mask::Keep(ScoreView<const std::uint8_t>::contiguous(keep_.data(), 1, 1, kT, call_.S));
     call_.forward(attention);
-    for (auto* gradient : {&parts_.dslopes, &parts_.dt5, &parts_.ddense, &parts_.dshaw_k}) {
+    for (auto* gradient :
+         {&parts_.dslopes, &parts_.dt5, &parts_.dkerple, &parts_.ddense, &parts_.dshaw_k}) {
       std::fill(gradient->begin(), gradient->end(), V{0});
     }
     parts_.dlearned = {};
@@ -48,6 +49,7 @@ class OneKey {
     EXPECT_TRUE(all_zero(call_.dk)) << "dk";
     EXPECT_TRUE(all_zero(parts_.dslopes)) << "dslopes";
     EXPECT_TRUE(all_zero(parts_.dt5)) << "dt5";
+    EXPECT_TRUE(all_zero(parts_.dkerple)) << "dkerple";
     EXPECT_TRUE(all_zero(parts_.ddense)) << "ddense";
     EXPECT_TRUE(all_zero(parts_.dshaw_k)) << "dshaw_k";
     EXPECT_TRUE(all_zero(parts_.dw)) << "dw of the score";

@@ -94,6 +94,7 @@ struct PartData {
   std::vector<V> w = {}, dw = {};  // of the score concat, or v of additive
   std::vector<V> sink = {V{1.5}, V{-0.5}}, dsink = {V{0}, V{0}};
   std::vector<V> t5 = normals<V>(78, kBuckets * 2), dt5 = t5;
+  std::vector<V> kerple = {V{0.5}, V{1.5}, V{2}, V{0.25}}, dkerple = kerple;
   std::vector<V> dense = normals<V>(79, 2 * most * most), ddense = dense;
   std::vector<V> shaw_k = normals<V>(80, kShaw*width), dshaw_k = shaw_k;
   std::vector<V> shaw_v = normals<V>(81, kShaw*kDv), dshaw_v = shaw_v;
@@ -105,6 +106,7 @@ struct PartData {
     append(dtable);
     append(dsink);
     append(dt5);
+    append(dkerple);
     append(ddense);
     append(dw);
     append(dshaw_k);
@@ -114,6 +116,9 @@ struct PartData {
   Bias<V> t5_bias(const bias::T5Options& options) {
     return bias::T5<V>(Rows<const V>(t5.data(), kBuckets, 2), Rows<V>(dt5.data(), kBuckets, 2),
                        options);
+  }
+  Bias<V> kerple_bias() {
+    return bias::Kerple<V>(Rows<const V>(kerple.data(), 2, 2), Rows<V>(dkerple.data(), 2, 2));
   }
   Bias<V> shaw_keys(ShawOrder order) {
     return bias::Shaw<V>({shaw_k.data(), kShaw, width}, {dshaw_k.data(), kShaw, width}, order);
@@ -173,6 +178,7 @@ const std::vector<BiasRow<V>>& bias_table() {
        [](PartData<V>& d) {
          return d.t5_bias({bias::T5Direction::kCausal, 50});
        }},
+      {"kerple", [](PartData<V>& d) { return d.kerple_bias(); }},
       {"shaw", [](PartData<V>& d) { return d.shaw_keys(ShawOrder::kQueryMinusKey); }, 8, 8},
       {"shaw, j-i", [](PartData<V>& d) { return d.shaw_keys(ShawOrder::kKeyMinusQuery); }, 8, 8},
       {"dense", [](PartData<V>& d) { return d.dense_bias(2, d.most); }},
