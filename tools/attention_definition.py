@@ -215,10 +215,12 @@ def product_of(t, options, h, q, k):
     return dot(q, k), k, q, None
 
 
-def score_of(t, options, site, product):
-    """The score, and its derivative by the product of q and k."""
+def score_of(t, options, site, product, keys):
+    """The score, and its derivative by the product of q and k, in a row that keeps so many keys."""
     auto = 1 / math.sqrt(t["q"].shape[3]) if options.get("score", "dot") in ("dot", "l2") else 1.0
     cap, slope = options.get("softcap", 0), options.get("scale", auto)
+    if options.get("log-n-scale"):  # Su 2021; Chiang and Cholak 2022
+        slope *= math.log(keys) / math.log(options["log-n-scale"])
     scaled = product * slope
     if cap:
         slope *= 1 - math.tanh(scaled / cap) ** 2
@@ -261,7 +263,7 @@ def row(t, options, out, s, h, i):
             products[j] = (product + dot(q, a), add(dq, a), *rest)
         if "shaw_v" in t:
             vs[j] = add(vs[j], shaw_row(t, options, "shaw_v", j - p)[0])
-    scored = {site.j: score_of(t, options, site, products[site.j][0]) for site in sites}
+    scored = {site.j: score_of(t, options, site, products[site.j][0], len(sites)) for site in sites}
     weights, slopes, lse, sink_weight = weights_of(options, {j: x for j, (x, _) in scored.items()}, sink)
     probability = options.get("dropout", 0.0)
     factor = {j: 0.0 if probability and drops(probability, options.get("seed", 0), s.number, h, i, j)

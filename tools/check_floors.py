@@ -31,8 +31,8 @@ FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # The rooms inside fovea/attention: its folders, and what the files of its root make up.
 ATTENTION_FLOORS = (
     ("vocabulary",),
-    ("relative",),
-    ("bias", "mask", "observe", "values"),
+    ("relative", "mask"),
+    ("bias", "observe", "values"),
     ("lambda", "score"),
     ("call",),
     ("fused", "linear"),

@@ -49,6 +49,8 @@ void check_attention(const LanguageModelConfig& c) {
                  "above 0");
   require_option(c.softcap >= 0 && std::isfinite(c.softcap), "softcap", c.softcap,
                  "above 0, or 0 (none)");
+  require_option(!c.log_n_scale || c.block > 1, "block", c.block,
+                 "at least 2 with --log-n-scale, whose logarithm it is");
   if (c.sink && c.attention_norm != AttentionNormKind::kSoftmax) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--sink: a sink needs softmax; --attention-norm is {}",

@@ -30,6 +30,7 @@ struct LanguageModelConfig {
   std::string window = {};
   AttentionScoreKind score = AttentionScoreKind::kDot;
   AttentionNormKind attention_norm = AttentionNormKind::kSoftmax;
+  bool log_n_scale = false;
   double softcap = 0;
   bool sink = false;
   NormKind norm = NormKind::kLayer;
@@ -59,6 +60,8 @@ struct LanguageModelConfig {
           "keys before the query that it sees, one number or one a layer; 0: all");
     visit("score", score, "how a query and a key become a score");
     visit("attention_norm", attention_norm, "how scores become weights");
+    visit("log_n_scale", log_n_scale,
+          "factor log(n) / log(block) of the scores, n the keys that a query sees");
     visit("softcap", softcap, "a score s becomes C tanh(s / C); 0: no cap");
     visit("sink", sink, "a learned sink in every head: weight that goes to no key");
     visit("norm", norm, "LayerNorm or RMSNorm");

@@ -18,6 +18,7 @@ NormOptions norm_options(const LanguageModelConfig& c) {
 AttentionVariant variant_of(const LanguageModelConfig& c) {
   const bool rotary = c.position == PositionKind::kRotary;
   return {.score = c.score,
+          .log_n_scale = c.log_n_scale ? static_cast<double>(c.block) : 0,
           .softcap = c.softcap,
           .t5_causal = true,
           .t5_max_distance = c.t5_max_distance,

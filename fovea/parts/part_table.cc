@@ -85,6 +85,11 @@ constexpr AttentionPart kParts[] = {
      PartStart::kNormal},
     {"", "",
      []<class T>(Attention<T>& attention, const PartViews<T>&, const AttentionVariant& variant) {
+       if (variant.log_n_scale == 0) return;
+       add_bias(attention, bias::LogNScale<T>(variant.log_n_scale, attention.mask));
+     }},
+    {"", "",
+     []<class T>(Attention<T>& attention, const PartViews<T>&, const AttentionVariant& variant) {
        if (variant.softcap > 0) add_bias(attention, bias::Softcap<T>(variant.softcap));
      }},
     {"bias", "B|1 H|1 T|1 S",
@@ -141,8 +146,10 @@ std::vector<index> part_shape(const AttentionPart& part, const AttentionSizes& s
 }
 
 template <class T>
-Attention<T> make_attention(const AttentionVariant& variant, const PartTensors<T>& tensors) {
+Attention<T> make_attention(const AttentionVariant& variant, const PartTensors<T>& tensors,
+                            const Mask& mask) {
   Attention<T> attention{.score = score_of<T>(variant),
+                         .mask = mask,
                          .norm = norm_of(variant.norm),
                          .rotary = {variant.rotary, variant.rotary_base}};
   for (std::size_t n = 0; n < std::size(kParts); ++n) {
@@ -153,7 +160,9 @@ Attention<T> make_attention(const AttentionVariant& variant, const PartTensors<T
   return attention;
 }
 
-template Attention<float> make_attention(const AttentionVariant&, const PartTensors<float>&);
-template Attention<double> make_attention(const AttentionVariant&, const PartTensors<double>&);
+template Attention<float> make_attention(const AttentionVariant&, const PartTensors<float>&,
+                                         const Mask&);
+template Attention<double> make_attention(const AttentionVariant&, const PartTensors<double>&,
+                                          const Mask&);
 
 }  // namespace fovea

@@ -76,9 +76,10 @@ std::vector<index> part_shape(const AttentionPart& part, const AttentionSizes& s
 template <class T>
 using PartTensors = std::array<PartViews<T>, kMostAttentionParts>;
 
-/// The call without masks, dropout, packing and observers. Throws kUsage for the tensor of a score
+/// The call without dropout, packing and observers. Throws kUsage for the tensor of a score
 /// that the variant does not choose.
 template <class T>
-Attention<T> make_attention(const AttentionVariant& variant, const PartTensors<T>& tensors);
+Attention<T> make_attention(const AttentionVariant& variant, const PartTensors<T>& tensors,
+                            const Mask& mask = {});
 
 }  // namespace fovea

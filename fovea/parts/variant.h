@@ -48,6 +48,7 @@ inline std::span<const EnumName<ShawOrder>> enum_names(ShawOrder) { return kShaw
 struct AttentionVariant {
   AttentionScoreKind score = AttentionScoreKind::kDot;
   std::optional<double> scale = {};  ///< of the scores; none: the default of the score
+  double log_n_scale = 0;            ///< scores x log(keys of the row) / log of this; 0: no
   double softcap = 0;                ///< a score s becomes C tanh(s / C); 0: no cap
   bool t5_causal = false;            ///< all buckets of t5 are for keys before the query
   index t5_max_distance = 128;       ///< distances from here on share the last bucket
@@ -59,7 +60,8 @@ struct AttentionVariant {
 
 /// The most rows of the table of parts (part_table.h).
 inline constexpr std::size_t kMostAttentionParts = 16;
-/// The number of the row of a tensor, such as "slopes". Throws Error(kOptionValue) for a name that no row has.
+/// The number of the row of a tensor, such as "slopes". Throws Error(kOptionValue) for a name that
+/// no row has.
 std::size_t part_number(std::string_view tensor);
 
 }  // namespace fovea

@@ -229,11 +229,13 @@ void add_parts(AttentionCall<T>& call) {
   for (std::size_t n = 0; n < attention_parts().size(); ++n) {
     tensors[n] = views_of(call, attention_parts()[n]);
   }
-  call.attention = make_attention(variant, tensors);
   for (const MaskRow& mask : kMasks) {
     const std::string_view tensor = mask.tensor.name;
     if (tensor.empty() || call.tensors.find(tensor) != nullptr) mask.make(call);
   }
+  const Packed packed = call.attention.packed;
+  call.attention = make_attention(variant, tensors, call.attention.mask);
+  call.attention.packed = packed;
 }
 
 template <class T>

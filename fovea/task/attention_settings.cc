@@ -36,6 +36,7 @@ std::vector<std::string_view> split(std::string_view text, char between) {
 AttentionVariant variant_of(const AttentionSettings& settings) {
   return {.score = settings.score,
           .scale = parse_scale(settings.scale),
+          .log_n_scale = settings.log_n_scale,
           .softcap = settings.softcap,
           .t5_causal = settings.t5_causal,
           .t5_max_distance = settings.t5_max_distance,
@@ -84,6 +85,8 @@ std::vector<index> parse_numbers(std::string_view text, char between) {
 }
 
 void check_settings(const AttentionSettings& settings) {
+  require_option(settings.log_n_scale == 0 || settings.log_n_scale > 1, "log_n_scale",
+                 settings.log_n_scale, "above 1, or 0 (none)");
   require_option(settings.softcap >= 0, "softcap", settings.softcap, "above 0, or 0 (none)");
   require_option(settings.dilation >= 1, "dilation", settings.dilation, "at least 1");
   require_option(settings.strided >= 1, "strided", settings.strided, "at least 1");

@@ -34,6 +34,7 @@ inline std::span<const EnumName<PrecisionKind>> enum_names(PrecisionKind) {
 struct AttentionSettings {
   AttentionScoreKind score = AttentionScoreKind::kDot;
   std::string scale = "auto";
+  double log_n_scale = 0;
   double softcap = 0;
   CausalKind causal = CausalKind::kNone;
   std::string window = {};
@@ -56,6 +57,8 @@ struct AttentionSettings {
   void visit_fields(Visitor&& visit) {
     visit("score", score, "how a query and a key become a score");
     visit("scale", scale, "factor of the scores; auto: 1 / sqrt(D) for dot and l2, else 1");
+    visit("log_n_scale", log_n_scale,
+          "factor log(n) / log(N) of the scores, n the keys that a query keeps; 0: none");
     visit("softcap", softcap, "a score s becomes C tanh(s / C); 0: no cap");
     visit("causal", causal, "keep j <= p; no value: bottom-right, the last query sees all keys");
     visit("window", window, "keep p - L <= j <= p + R; -1: no limit on that side");

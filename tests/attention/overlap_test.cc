@@ -254,6 +254,8 @@ TEST(Overlap, EveryPartIsLookedAt) {
   refused({.mask = mask::Segments({other.data(), B, T}, {ints, B, S})}, "o overlaps key segments");
   refused({.mask = mask::NotPadding({ints, B, S}, 1)}, "o overlaps ids");
   refused({.mask = mask::HeadWindows({ints, H, 2})}, "o overlaps windows");
+  refused({.bias = bias::LogNScale<float>(8, mask::HeadWindows({ints, H, 2}))},
+          "o overlaps windows");
   std::array<float, 2> numbers = {1, 2}, gradient = {};
   const Bias<float> lambda = bias::of(bias::Learned<float, 2>{numbers, gradient},
                                       [](auto s, const auto& p) { return s * p[0] + p[1]; });

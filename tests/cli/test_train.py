@@ -104,7 +104,7 @@ progress = "none"
         choices = [["--position", p] for p in ["learned", "sinusoidal", "alibi", "kerple", "t5", "shaw", "rotary", "none"]]
         choices += [["--score", score] for score in ["cosine", "l2", "additive", "concat"]]
         choices += [["--attention-norm", "sigmoid"], ["--attention-norm", "none", "--lr", "1e-4"], ["--sink"],
-                    ["--window", "9"], ["--softcap", "20"], ["--position", "t5", "--t5-buckets", "9", "--sink"],
+                    ["--window", "9"], ["--softcap", "20"], ["--log-n-scale"], ["--position", "t5", "--t5-buckets", "9", "--sink"],
                     ["--position", "rotary", "--rope-base", "500", "--score", "cosine", "--window", "5"]]
         choices += [["--norm", "rms"], ["--norm-position", "post"], ["--ln-variant", "unbiased"], ["--bias"],
                     ["--activation", "silu"], ["--no-tie"], ["--kv-heads", "1"], ["--head-dim", "24"],

@@ -201,6 +201,11 @@ INSTANTIATE_TEST_SUITE_P(
               [](Options& o) {
                 o.parts = {{"t5", 6}, {"sink"}};
               }),
+        named("log_n_scale",
+              [](Options& o) {
+                o.variant.log_n_scale = 3;
+                o.mask = mask::Causal();
+              }),
         named("kerple", [](Options& o) { o.parts = {{"kerple"}}; }),
         named("shaw",
               [](Options& o) {

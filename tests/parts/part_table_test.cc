@@ -59,13 +59,16 @@ void expect_all_parts() {
       tensors[n].values = {memory.data(), shape.size() == 1 ? 1 : shape[0], shape.back()};
     }
   }
-  const auto attention = make_attention<T>(
-      {.score = AttentionScoreKind::kAdditive, .softcap = 2, .rotary = RotaryPairs::kHalves},
-      tensors);
+  const auto attention = make_attention<T>({.score = AttentionScoreKind::kAdditive,
+                                            .log_n_scale = 8,
+                                            .softcap = 2,
+                                            .rotary = RotaryPairs::kHalves},
+                                           tensors);
   EXPECT_EQ(name_of(attention.score), "additive");
   EXPECT_THAT(
       attention.bias.name(),
-      testing::ContainsRegex("shaw.* \\+ softcap\\(2\\) \\+ .* \\+ alibi \\+ t5 \\+ kerple"));
+      testing::ContainsRegex(
+          "shaw.* \\+ log_n_scale\\(8\\) \\+ softcap\\(2\\) \\+ .* \\+ alibi \\+ t5 \\+ kerple"));
   EXPECT_EQ(attention.values.parts().size(), 1u);
   EXPECT_EQ(attention.sink.logits.size, 4);
   EXPECT_EQ(attention.rotary.pairs, RotaryPairs::kHalves);

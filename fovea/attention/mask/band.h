@@ -32,6 +32,7 @@ class BandMask : public MaskPart {
                                     index queries) const override;
   std::pair<index, index> query_range(const Sequence& sequence, index head, index key,
                                       index keys) const override;
+  bool keeps_key_range() const override { return true; }
 
  protected:
   virtual Reach reach(index head) const = 0;

@@ -30,6 +30,9 @@ TileKind KeyLengths::classify(const TileSite&) const { return TileKind::kAll; }
 void KeyLengths::limit(Sequence& sequence) const {
   sequence.keys = std::min<index>(sequence.keys, lengths_[sequence.batch]);
 }
+std::pair<index, index> KeyLengths::key_range(const Sequence& sequence, index, index, index) const {
+  return {0, std::min<index>(sequence.keys, lengths_[sequence.batch])};
+}
 void KeyLengths::name_memory(OverlapCheck& memory) const { memory.read("key_lengths", lengths_); }
 
 void KeyLengths::check_shape(const AttentionSizes& sizes) const {
@@ -42,6 +45,10 @@ bool QueryLengths::keeps(const ScoreSite& site) const {
 TileKind QueryLengths::classify(const TileSite&) const { return TileKind::kAll; }
 void QueryLengths::limit(Sequence& sequence) const {
   sequence.queries = std::min<index>(sequence.queries, lengths_[sequence.batch]);
+}
+std::pair<index, index> QueryLengths::key_range(const Sequence& sequence, index, index query,
+                                                index) const {
+  return {0, query < lengths_[sequence.batch] ? sequence.keys : 0};
 }
 void QueryLengths::name_memory(OverlapCheck& memory) const {
   memory.read("query_lengths", lengths_);

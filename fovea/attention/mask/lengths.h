@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "fovea/attention/mask/mask.h"
 #include "fovea/base/view.h"
@@ -19,6 +20,9 @@ class KeyLengths final : public MaskPart {
   bool keeps(const ScoreSite& site) const override;
   TileKind classify(const TileSite& site) const override;
   void limit(Sequence& sequence) const override;
+  std::pair<index, index> key_range(const Sequence& sequence, index head, index query,
+                                    index queries) const override;
+  bool keeps_key_range() const override { return true; }
   KeptPrefix kept_prefix() const override { return KeptPrefix::kAll; }
   void name_memory(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
@@ -36,6 +40,9 @@ class QueryLengths final : public MaskPart {
   bool keeps(const ScoreSite& site) const override;
   TileKind classify(const TileSite& site) const override;
   void limit(Sequence& sequence) const override;
+  std::pair<index, index> key_range(const Sequence& sequence, index head, index query,
+                                    index queries) const override;
+  bool keeps_key_range() const override { return true; }
   KeptPrefix kept_prefix() const override { return KeptPrefix::kAll; }
   void name_memory(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;

@@ -138,6 +138,17 @@ std::pair<index, index> Mask::query_range(const Sequence& sequence, index head, 
   return range;
 }
 
+index Mask::kept_keys(const Sequence& sequence, index head, index i) const {
+  const auto [begin, end] = key_range(sequence, head, i, 1);
+  if (std::all_of(parts_.begin(), parts_.end(),
+                  [](const auto& part) { return part->keeps_key_range(); })) {
+    return end - begin;
+  }
+  index kept = 0;
+  for (index j = begin; j < end; ++j) kept += keeps({sequence, head, i, j}) ? 1 : 0;
+  return kept;
+}
+
 std::string Mask::name() const {
   if (parts_.empty()) return "all";
   std::string text;

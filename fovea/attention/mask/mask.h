@@ -58,6 +58,10 @@ class MaskPart {
   virtual std::pair<index, index> query_range(const Sequence& sequence, index head, index key,
                                               index keys) const;
 
+  /// Is key_range() of a single query exact? Then the keys that a query keeps need not be counted
+  /// one by one.
+  virtual bool keeps_key_range() const { return false; }
+
   /// Names the memory that it reads, so that an output that overlaps it is an error.
   virtual void name_memory(OverlapCheck&) const {}
   /// Throws Error(kShape) unless the mask fits the call.
@@ -96,6 +100,9 @@ class Mask {
                                     index queries) const;
   std::pair<index, index> query_range(const Sequence& sequence, index head, index key,
                                       index keys) const;
+  /// The number of keys that query i keeps. In constant time if every part keeps_key_range(),
+  /// otherwise by keeps() of each key in key_range().
+  index kept_keys(const Sequence& sequence, index head, index i) const;
   std::string name() const;
 
   /// Keeps what both a and b keep.

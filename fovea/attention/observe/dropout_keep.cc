@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "fovea/attention/dropout.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/attention/observe/dropout_keep.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set

@@ -53,8 +53,8 @@ Attention<T> attention_of(const Call& call, TapeMode mode, const PartGradients<T
     const Variable& part = call.in.parts[n];
     if (part.defined()) tensors[n] = {.values = part.value<T>(), .gradient = gradients[n].rows};
   }
-  Attention<T> attention = make_attention(options.variant, tensors);
-  if (options.mask != nullptr) attention.mask = *options.mask;
+  const Mask mask = options.mask != nullptr ? *options.mask : Mask();
+  Attention<T> attention = make_attention(options.variant, tensors, mask);
   const PackedRows &queries = call.in.queries, &keys = call.in.keys;
   if (mode == TapeMode::kTrain) {
     const DropoutKey& key = options.dropout.key;

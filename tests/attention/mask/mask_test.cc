@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "fovea/attention/attention.h"
@@ -127,6 +129,41 @@ TEST(Mask, RangesHoldEverythingThatIsKept) {
       }
     }
   });
+}
+
+TEST(Mask, KeptKeysAreThoseThatItKeeps) {
+  for_each_tile([](const Mask& mask, const TileSite& site) {
+    const Sequence& sequence = site.sequence;
+    for (index r = 0; r < site.queries; ++r) {
+      const index i = site.query + r;
+      index kept = 0;
+      for (index j = 0; j < sequence.keys; ++j) {
+        kept += mask.keeps({sequence, site.head, i, j}) ? 1 : 0;
+      }
+      ASSERT_EQ(mask.kept_keys(sequence, site.head, i), kept) << "query " << i;
+    }
+  });
+}
+
+// Lengths count also where they did not shorten the sequence.
+TEST(Mask, KeptKeysOfASequenceThatIsNotCut) {
+  const std::vector<std::int32_t> lengths = {3};
+  const Sequence sequence{.queries = 5, .keys = 7};
+  EXPECT_EQ(Mask(mask::KeyLengths(view_of(lengths))).kept_keys(sequence, 0, 4), 3);
+  EXPECT_EQ(Mask(mask::QueryLengths(view_of(lengths))).kept_keys(sequence, 0, 2), 7);
+  EXPECT_EQ(Mask(mask::QueryLengths(view_of(lengths))).kept_keys(sequence, 0, 3), 0);
+}
+
+TEST(Mask, BandsAndLengthsNeedNoCounting) {
+  const TableData tables;
+  const std::vector<std::string> ranges = {"causal",       "causal(top-left)", "window",
+                                           "head_windows", "key_lengths",      "query_lengths"};
+  for (const MaskRow& row : mask_table()) {
+    const Mask mask = row.make(tables);
+    const bool expected = std::find(ranges.begin(), ranges.end(), row.name) != ranges.end();
+    if (mask.parts().size() != 1) continue;
+    EXPECT_EQ(mask.parts()[0]->keeps_key_range(), expected) << row.name;
+  }
 }
 
 // Keeps the last 40 keys of the last 40 queries, and says so of many rows only: of few it says that

@@ -95,6 +95,7 @@ struct PartData {
   std::vector<V> sink = {V{1.5}, V{-0.5}}, dsink = {V{0}, V{0}};
   std::vector<V> t5 = normals<V>(78, kBuckets * 2), dt5 = t5;
   std::vector<V> kerple = {V{0.5}, V{1.5}, V{2}, V{0.25}}, dkerple = kerple;
+  std::vector<std::int32_t> log_n_windows = {60, 3, kOpen, 9};
   std::vector<V> dense = normals<V>(79, 2 * most * most), ddense = dense;
   std::vector<V> shaw_k = normals<V>(80, kShaw*width), dshaw_k = shaw_k;
   std::vector<V> shaw_v = normals<V>(81, kShaw*kDv), dshaw_v = shaw_v;
@@ -119,6 +120,10 @@ struct PartData {
   }
   Bias<V> kerple_bias() {
     return bias::Kerple<V>(Rows<const V>(kerple.data(), 2, 2), Rows<V>(dkerple.data(), 2, 2));
+  }
+  Bias<V> log_n_scale() const {
+    const mask::HeadWindows windows(Rows<const std::int32_t>(log_n_windows.data(), 2, 2));
+    return bias::LogNScale<V>(20, mask::Causal() & windows);
   }
   Bias<V> shaw_keys(ShawOrder order) {
     return bias::Shaw<V>({shaw_k.data(), kShaw, width}, {dshaw_k.data(), kShaw, width}, order);
@@ -178,6 +183,7 @@ const std::vector<BiasRow<V>>& bias_table() {
        [](PartData<V>& d) {
          return d.t5_bias({bias::T5Direction::kCausal, 50});
        }},
+      {"log_n_scale", [](PartData<V>& d) { return d.log_n_scale(); }},
       {"kerple", [](PartData<V>& d) { return d.kerple_bias(); }},
       {"shaw", [](PartData<V>& d) { return d.shaw_keys(ShawOrder::kQueryMinusKey); }, 8, 8},
       {"shaw, j-i", [](PartData<V>& d) { return d.shaw_keys(ShawOrder::kKeyMinusQuery); }, 8, 8},
