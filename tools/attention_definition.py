@@ -165,6 +165,13 @@ def parts_of(t, options, site):
         yield kerple(t["kerple"], abs(distance), h)
 
 
+def derivatives_of(t, options, site):
+    """Of a score, by each number of a tensor that is added to it."""
+    for name, _, derivatives in parts_of(t, options, site):
+        for place, derivative in derivatives:
+            yield name, place, derivative
+
+
 def kerple(r, distance, h):
     """Chi et al. 2022, logarithmic form; numbers below .01 count as .01."""
     r1, r2 = max(r.at(0, h), 0.01), max(r.at(1, h), 0.01)
@@ -300,9 +307,8 @@ def row(t, options, out, s, h, i):
             out["dshaw_k"].add_row((shaw_row(t, options, "shaw_k", j - p)[1],), q, scored[j][1] * ds)
         if "shaw_v" in t:
             out["dshaw_v"].add_row((shaw_row(t, options, "shaw_v", j - p)[1],), d_o, weights[j] * factor[j])
-        for name, _, derivatives in parts_of(t, options, site):
-            for place, derivative in derivatives:
-                out["d" + name].add(place, derivative * ds)
+        for name, place, derivative in derivatives_of(t, options, site):
+            out["d" + name].add(place, derivative * ds)
 
 
 def attention(t, **options):

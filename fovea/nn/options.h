@@ -29,9 +29,8 @@ enum class NormPosition { kPre, kPost };
 inline constexpr EnumName<PositionKind> kPositionKindNames[] = {
     {PositionKind::kLearned, "learned"}, {PositionKind::kSinusoidal, "sinusoidal"},
     {PositionKind::kAlibi, "alibi"},     {PositionKind::kKerple, "kerple"},
-    {PositionKind::kT5, "t5"},
-    {PositionKind::kShaw, "shaw"},       {PositionKind::kRotary, "rotary"},
-    {PositionKind::kNone, "none"}};
+    {PositionKind::kT5, "t5"},           {PositionKind::kShaw, "shaw"},
+    {PositionKind::kRotary, "rotary"},   {PositionKind::kNone, "none"}};
 inline std::span<const EnumName<PositionKind>> enum_names(PositionKind) {
   return kPositionKindNames;
 }
