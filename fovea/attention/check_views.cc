@@ -4,7 +4,14 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "fovea/base/check.h"
+
 namespace fovea {
+
+const Hint kShapesOfACall{
+    "q is [B, T, H, D], k [B, S, G, D], v [B, S, G, Dv], o and its gradient [B, T, H, Dv], lse "
+    "[B, H, T]; dq, dk and dv are as q, k and v"};
+const Hint kNoData{"its pointer is null: give that of its first value"};
 
 namespace {
 

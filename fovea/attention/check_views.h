@@ -6,14 +6,13 @@
 #include <string_view>
 
 #include "fovea/attention/view.h"
-#include "fovea/base/check.h"
 
 namespace fovea {
 
-inline constexpr Hint kShapesOfACall{
-    "q is [B, T, H, D], k [B, S, G, D], v [B, S, G, Dv], o and its gradient [B, T, H, Dv], lse "
-    "[B, H, T]; dq, dk and dv are as q, k and v"};
-inline constexpr Hint kNoData{"its pointer is null: give that of its first value"};
+struct Hint;  // base/check.h, which a header for users does not include
+
+/// What every error about shapes says, and one about a null pointer.
+extern const Hint kShapesOfACall, kNoData;
 
 /// Whether a view was not set. Then the error says that it was not given, and not that its sizes
 /// are wrong.

@@ -9,6 +9,9 @@
 // on a user's text. Here the assertion throws an error, and such a character counts as no space and
 // no letter.
 #undef NDEBUG
+// A number is read without a stream: one that finds no memory would call the number malformed, and
+// the error of toml++ ends the process if it finds none either.
+#define TOML_FLOAT_CHARCONV 1
 #define TOML_ASSERT(condition) ((condition) ? void() : fovea::refuse_toml())
 namespace fovea {
 struct MalformedToml {};

@@ -110,6 +110,11 @@ class Survival:
     def test_inspect(self):
         self.survive(["inspect", self.model])
 
+    def test_config(self):
+        recipe = self.folder / "recipe.toml"
+        recipe.write_text("[recipe]\nlr = 0.001\nmin_lr = 1e-5\nbeta1 = 0.8\nbeta2 = 0.95\nclip = 2.5\n")
+        self.survive(["train", "lm", "--train", self.text, "--config", recipe, "--dump-config"])
+
     def test_attention(self):
         given = self.folder / "in.npz"
         write(given, {name: Tensor("F32", [1, 4, 1, 8], [0.5] * 32) for name in "qkv"})

@@ -7,7 +7,7 @@ from allocations_support import AllocationTest, Survival
 
 
 class Allocations(Survival, AllocationTest):
-    most_reading = 84  # of each kind for each of five commands
+    most_reading = 70  # of each kind for each of six commands
     most_training = 42  # of two, which flush what they save and go on after it
 
 
