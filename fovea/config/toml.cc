@@ -41,6 +41,14 @@ namespace fovea {
 
 namespace {
 
+// A value as toml++ prints it. A stream drops what it finds no memory for; this one throws.
+std::string printed(const toml::node& value) {
+  std::ostringstream out;
+  out.exceptions(std::ios::badbit | std::ios::failbit);
+  out << toml::node_view<const toml::node>(value);
+  return out.str();
+}
+
 std::string place(std::string_view where, const toml::source_position& position) {
   return fmt::format("{}:{}:{}", where, position.line, position.column);
 }
@@ -109,10 +117,8 @@ class TomlReader {
       fails(key.source().begin, fmt::format("'{}' is set twice", last_part(field.name)));
     }
     if (!set_value(field, value)) {
-      std::ostringstream text;
-      text << toml::node_view<const toml::node>(value);
       fails(value.source().begin, fmt::format("'{}': expected {}; got {}", key.str(),
-                                              expected_value(field), printable(text.str())));
+                                              expected_value(field), printable(printed(value))));
     }
     names_set.push_back(field.name);
   }
@@ -180,9 +186,7 @@ class TomlReader {
 
 std::string toml_value(const Field& field) {
   const auto quoted_text = [](const std::string& text) {
-    std::ostringstream out;
-    out << toml::node_view<const toml::node>(toml::value<std::string>(text));
-    return out.str();
+    return printed(toml::value<std::string>(text));
   };
   if (const auto* text = std::get_if<std::string*>(&field.target)) return quoted_text(**text);
   if (const auto* list = std::get_if<std::vector<std::string>*>(&field.target)) {
