@@ -49,18 +49,18 @@ void require_score(const AttentionVariant& variant, AttentionScoreKind kind,
       fmt::format("say --score {}, or leave the tensor out", to_string(kind)));
 }
 
+template <class T, class Part>
+void add_bias(Attention<T>& attention, Part part) {
+  attention.bias = attention.bias + Bias<T>(std::move(part));
+}
+
 template <class T>
 void add_t5(Attention<T>& attention, const PartViews<T>& views, const AttentionVariant& variant) {
   using bias::T5Direction;
   const bias::T5Options options{
       .direction = variant.t5_causal ? T5Direction::kCausal : T5Direction::kBidirectional,
       .max_distance = variant.t5_max_distance};
-  attention.bias = attention.bias + Bias<T>(bias::T5(views.values, views.gradient, options));
-}
-
-template <class T, class Part>
-void add_bias(Attention<T>& attention, Part part) {
-  attention.bias = attention.bias + Bias<T>(std::move(part));
+  add_bias(attention, bias::T5(views.values, views.gradient, options));
 }
 
 constexpr AttentionPart kParts[] = {
