@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A score function that can be recorded on a program and then runs vectorised over whole tiles.
+// A score function that can be recorded as a program, and then runs vectorised over whole tiles.
 #pragma once
 
 #include <string>

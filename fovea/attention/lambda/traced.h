@@ -53,7 +53,7 @@ inline int operands(TapeOp op) {
 
 class TracedBool;
 
-/// A symbol, or a constant. Arithmetic on a symbol is recorded on its program.
+/// A symbol, or a constant. Arithmetic on a symbol is recorded in its program.
 class Traced {
  public:
   Traced() = default;
@@ -104,7 +104,7 @@ class Traced {
   static Traced record(TapeOp op, const Traced& a, const Traced& b, const Traced& c);
 
   LaneTape* program_ = nullptr;  // none: a constant
-  int step_ = -1;                // on the program
+  int step_ = -1;                // in the program
   double value_ = 0;             // of a constant, and of what is the same all over the tile
   bool single_ = false;          // a number of a call in float: what meets it is rounded to float
 };
