@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A symbolic number. A lambda that is called once with such numbers records its operations on a
+// A symbolic number. A lambda that is called once with such numbers records its operations in a
 // program (program.h), which then runs vectorised over a whole tile of scores.
 #pragma once
 
