@@ -235,7 +235,8 @@ void rotate(const Rotary& rotary, index position, Vec<T> row) {
   const bool halves = rotary.pairs == RotaryPairs::kHalves;
   for (index c = 0; c < half; ++c) {
     const double power = 2 * static_cast<double>(c) / static_cast<double>(D);
-    const double angle = static_cast<double>(position) / std::pow(rotary.base, power);
+    const double angle =
+        static_cast<double>(rotary.first + position) / std::pow(rotary.base, power);
     const T cosine = static_cast<T>(std::cos(angle)), sine = static_cast<T>(std::sin(angle));
     T& one = row[halves ? c : 2 * c];
     T& other = row[halves ? c + half : 2 * c + 1];

@@ -2,6 +2,7 @@
 #include "fovea/base/option.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "fovea/base/printable.h"
 
@@ -18,6 +19,18 @@ void fail_option(std::string_view field, std::string_view value, std::string_vie
   const std::string option = option_name(field);
   throw Error(code, fmt::format("{}: {} is not {}", option, value, rule),
               fmt::format("{} must be {}", option, rule));
+}
+
+std::vector<index> parse_numbers(std::string_view text, char between) {
+  std::vector<index> numbers;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data();; ++at) {
+    const auto [stopped, error] = std::from_chars(at, end, numbers.emplace_back());
+    if (error != std::errc()) return {};
+    if (stopped == end) return numbers;
+    if (*stopped != between) return {};
+    at = stopped;
+  }
 }
 
 void fail_choice(std::string_view field, std::string_view value, std::string_view choices) {

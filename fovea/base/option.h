@@ -7,8 +7,10 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fovea/base/check.h"
+#include "fovea/base/types.h"
 
 namespace fovea {
 
@@ -30,6 +32,9 @@ void require_option(bool ok, std::string_view field, Number value, fmt::format_s
 /// Throws kOptionValue: "--data: expected one of: blocks, lines; got 'words'".
 [[noreturn]] void fail_choice(std::string_view field, std::string_view value,
                               std::string_view choices);
+
+/// "3,-4" with ',' between the numbers; empty if the text is no list of whole numbers.
+std::vector<index> parse_numbers(std::string_view text, char between);
 
 /// The entry of a table whose member `name` equals `name`, or nullptr.
 template <class Table>

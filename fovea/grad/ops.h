@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "fovea/attention/mask/mask.h"
 #include "fovea/base/random.h"
@@ -45,6 +46,9 @@ Variable embedding(Tape& tape, const TableRows& tokens, const TableRows& positio
 Variable layer_norm(Tape& tape, Variable x, Variable gain, Variable bias,
                     const LayerNormOptions& options = {});
 Variable rms_norm(Tape& tape, Variable x, Variable gain, double epsilon = 1e-5);
+/// Normalises each of `heads` groups of columns by itself: x [N, heads D]; gain [D], which all
+/// groups share, is optional.
+Variable rms_norm_heads(Tape& tape, Variable x, Variable gain, index heads, double epsilon = 1e-5);
 
 // ---- element by element: ops/elementwise.cc
 
@@ -79,6 +83,15 @@ Variable concat_columns(Tape& tape, std::span<const Variable> parts);
 
 // ---- attention: ops/attention.cc
 
+/// What the weights of each head look like, summed over the queries of all calls that add to it.
+/// Entropy and distance exist for softmax only; else they stay empty.
+struct HeadStatistics {
+  index queries = 0;
+  std::vector<double> entropy = {};    ///< [H] sum over queries of the entropy, in nats
+  std::vector<double> max_logit = {};  ///< [H] the largest score, after bias and mask
+  std::vector<double> distance = {};   ///< [H] sum over queries of the mean distance of their keys
+};
+
 /// The variant of attention; see attention/attention.h for the formula.
 struct AttentionOptions {
   index heads = 1;
@@ -86,6 +99,8 @@ struct AttentionOptions {
   AttentionVariant variant{};  ///< score, norm, rotary positions, ...
   const Mask* mask = nullptr;  ///< null: no mask; must outlive the step
   DropoutOptions dropout{};    ///< of the attention weights
+  /// If given, the forward adds what it sees; must outlive the call of attention().
+  HeadStatistics* statistics = nullptr;
 };
 
 /// q [N, H D], k [M, G D], v [M, G Dv], with the heads side by side in a row; all three may be

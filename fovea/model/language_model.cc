@@ -50,7 +50,7 @@ Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
         batch.targets.size, batch.ids.size);
   const PackedRows rows = rows_of(tape, batch, config_.block);
   if (batch.ids.empty()) return zero_loss(tape);
-  const Variable x = layers_->hidden(tape, batch.ids, rows, options.dropout);
+  const Variable x = layers_->hidden(tape, batch.ids, rows, options.dropout, options.attention);
   return linear_cross_entropy(tape, x, tape.parameter(layers_->output_weight()),
                               parameter_or_none(tape, layers_->output_bias()), {batch.targets},
                               options.scale);
@@ -59,7 +59,7 @@ Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
 Variable LanguageModel::logits(Tape& tape, const TokenBatch& batch,
                                const LossOptions& options) const {
   const PackedRows rows = rows_of(tape, batch, config_.block);
-  return project(tape, layers_->hidden(tape, batch.ids, rows, options.dropout));
+  return project(tape, layers_->hidden(tape, batch.ids, rows, options.dropout, options.attention));
 }
 
 Variable LanguageModel::project(Tape& tape, Variable x) const {
@@ -70,7 +70,10 @@ Variable LanguageModel::project(Tape& tape, Variable x) const {
 LanguageModelDecoder::LanguageModelDecoder(const Context& context, const LanguageModel& model)
     : model_(model),
       tape_(context, TapeMode::kInference),
-      caches_(model.layers_->make_caches(model.config().block)) {}
+      caches_(model.layers_->make_caches(model.config().block)) {
+  const auto drops = [](const KvCache& cache) { return cache.rows() < cache.capacity(); };
+  if (std::any_of(caches_.begin(), caches_.end(), drops)) piece_ = KvCache::kMostNewRows;
+}
 
 index LanguageModelDecoder::window_start(index n, index block) {
   if (n <= block) return 0;
@@ -87,14 +90,20 @@ Vec<const float> LanguageModelDecoder::append(Vec<const std::int32_t> ids) {
     start_ = start;
     for (KvCache& cache : caches_) cache.clear();
   }
-  const index seen = start_ + caches_[0].size();
-  return encode({tokens_.data() + seen, size() - seen});
+  // A cache with a window takes a few rows at once.
+  for (;;) {
+    const index seen = start_ + caches_[0].tokens();
+    const index count = std::min(size() - seen, piece_);
+    const Vec<const float> logits = encode({tokens_.data() + seen, count});
+    if (seen + count == size()) return logits;
+  }
 }
 
 Vec<const float> LanguageModelDecoder::encode(Vec<const std::int32_t> ids) {
   tape_.reset();
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(ids.size)};
-  const PackedRows rows = lay_out_rows(tape_, ids.size, {offsets.data(), 2}, {}, caches_[0].size());
+  const PackedRows rows =
+      lay_out_rows(tape_, ids.size, {offsets.data(), 2}, {}, caches_[0].tokens());
   const Variable x = model_.layers_->hidden(tape_, ids, rows, caches_);
   const Rows<const float> last = x.value<float>().slice(ids.size - 1, ids.size);
   return model_.project(tape_, tape_.constant(last)).vec<float>();

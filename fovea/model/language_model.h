@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "fovea/grad/ops.h"
 #include "fovea/grad/packed_rows.h"
 #include "fovea/grad/tape.h"
 #include "fovea/model/language_model_config.h"
@@ -32,6 +34,8 @@ struct TokenBatch {
 struct LossOptions {
   double scale = 1;      ///< 1 / (targets of the update) makes the loss a mean
   DropoutKey dropout{};  ///< seed and step of this update's masks; `layer` is not read
+  /// If not empty: [layers], to which the forward adds what each layer's attention looks like.
+  std::span<HeadStatistics> attention{};
 };
 
 /// Only the optimizer and checkpoints change the parameters. All functions are const; several
@@ -101,8 +105,9 @@ class LanguageModelDecoder {
   const LanguageModel& model_;
   Tape tape_;
   std::vector<std::int32_t> tokens_;
-  std::vector<KvCache> caches_;  // a layer each
-  index start_ = 0;              // the token at position 0 of the caches
+  std::vector<KvCache> caches_;                      // a layer each
+  index piece_ = std::numeric_limits<index>::max();  // most tokens that the caches take at once
+  index start_ = 0;                                  // the token at position 0 of the caches
 };
 
 }  // namespace fovea

@@ -2,7 +2,6 @@
 #include "fovea/model/language_model_config.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -33,6 +32,24 @@ void check_sizes(const LanguageModelConfig& c) {
   check_size("width", c.width, 1, kLargest);
   check_size("ff", c.ff, 0, kLargest);
   check_size("block", c.block, 1, kLargest);
+}
+
+// Rows of positions that are joined to the embeddings.
+void check_positions(const LanguageModelConfig& c) {
+  require_option(c.position_max >= c.block, "position_max", c.position_max,
+                 "0 (as many as --block), or at least --block ({})", c.block);
+  check_size("position_max", c.position_max, 1, kLargest);
+  if (c.position_join == PositionJoin::kConcatenate && !adds_position_rows(c.position)) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--position-join concat: --position {} has no rows to concatenate",
+                            to_string(c.position)),
+                "take --position learned or sinusoidal, or leave out --position-join");
+  }
+  if (c.position == PositionKind::kSinusoidal && c.width % 2 != 0) {
+    throw Error(ErrorCode::kShape,
+                fmt::format("--width: sinusoidal positions need an even one; it is {}", c.width),
+                "make --width even, or choose another --position");
+  }
 }
 
 // Choices that exclude each other, and sizes that a choice needs.
@@ -81,17 +98,10 @@ double matrix_parameters(const LanguageModelConfig& c) {
 std::vector<index> layer_windows(const LanguageModelConfig& c) {
   const auto layers = static_cast<std::size_t>(c.layers);
   if (c.window.empty()) return std::vector<index>(layers, 0);
-  std::vector<index> windows;
-  for (std::size_t begin = 0; begin <= c.window.size();) {
-    const std::size_t end = std::min(c.window.find(',', begin), c.window.size());
-    const char* const last = c.window.data() + end;
-    index window = -1;
-    const auto [stopped, error] = std::from_chars(c.window.data() + begin, last, window);
-    if (error != std::errc() || stopped != last || window < 0 || window > kLargest) {
-      fail_option("window", printable(c.window), "whole numbers, 0 or more, such as 64 or 64,0");
-    }
-    windows.push_back(window);
-    begin = end + 1;
+  std::vector<index> windows = parse_numbers(c.window, ',');
+  const auto fits = [](index window) { return window >= 0 && window <= kLargest; };
+  if (windows.empty() || !std::all_of(windows.begin(), windows.end(), fits)) {
+    fail_option("window", printable(c.window), "whole numbers, 0 or more, such as 64 or 64,0");
   }
   if (windows.size() == 1) windows.resize(layers, windows[0]);
   if (windows.size() != layers) {
@@ -119,11 +129,8 @@ LanguageModelConfig resolve(LanguageModelConfig c) {
     }
     c.head_dim = c.width / c.heads;
   }
-  if (c.position == PositionKind::kSinusoidal && c.width % 2 != 0) {
-    throw Error(ErrorCode::kShape,
-                fmt::format("--width: sinusoidal positions need an even one; it is {}", c.width),
-                "make --width even, or choose another --position");
-  }
+  if (c.position_max == 0) c.position_max = c.block;
+  check_positions(c);
   check_attention(c);
   layer_windows(c);
   check_size("ff", c.ff, 1, kLargest);
@@ -142,8 +149,10 @@ double flops_per_token(const LanguageModelConfig& config) {
   const auto layers = static_cast<double>(c.layers);
   const double keys = (static_cast<double>(c.block) + 1) / 2;
   const double scores = keys * static_cast<double>(c.heads * c.head_dim);
-  const double output = static_cast<double>(c.vocabulary) * static_cast<double>(c.width);
-  return 6 * (layers * matrix_parameters(c) + output) + layers * 14 * scores;
+  const auto width = static_cast<double>(c.width);
+  const double output = static_cast<double>(c.vocabulary) * width;
+  const double join = c.position_join == PositionJoin::kConcatenate ? 2 * width * width : 0;
+  return 6 * (layers * matrix_parameters(c) + output + join) + layers * 14 * scores;
 }
 
 }  // namespace fovea

@@ -23,11 +23,15 @@ struct LanguageModelConfig {
   index block = 64;
   double dropout = 0;
   PositionKind position = PositionKind::kLearned;
+  index position_max = 0;
+  PositionJoin position_join = PositionJoin::kAdd;
+  SinusoidOrder sinusoid = SinusoidOrder::kInterleaved;
   index t5_buckets = 32;
   index t5_max_distance = 128;
   index shaw_clip = 16;
   double rope_base = 10000;
   std::string window = {};
+  bool qk_norm = false;
   AttentionScoreKind score = AttentionScoreKind::kDot;
   AttentionNormKind attention_norm = AttentionNormKind::kSoftmax;
   bool log_n_scale = false;
@@ -52,12 +56,19 @@ struct LanguageModelConfig {
     visit("block", block, "context length: most tokens that the model sees at once");
     visit("dropout", dropout, "probability of dropping a weight or activation in training");
     visit("position", position, "position encoding");
+    visit("position_max", position_max,
+          "position learned or sinusoidal: rows of the table; 0: block");
+    visit("position_join", position_join,
+          "add the row of the position to the embedding, or concatenate and project both");
+    visit("sinusoid", sinusoid, "position sinusoidal: order of sines and cosines");
     visit("t5_buckets", t5_buckets, "position t5: buckets of distances, a learned bias each");
     visit("t5_max_distance", t5_max_distance, "position t5: distances from here on share a bucket");
     visit("shaw_clip", shaw_clip, "position shaw: distances from here on share a learned vector");
     visit("rope_base", rope_base, "position rotary: base of the angles");
     visit("window", window,
           "keys before the query that it sees, one number or one a layer; 0: all");
+    visit("qk_norm", qk_norm,
+          "normalise queries and keys of each head (RMS) before their product, with learned gains");
     visit("score", score, "how a query and a key become a score");
     visit("attention_norm", attention_norm, "how scores become weights");
     visit("log_n_scale", log_n_scale,

@@ -60,6 +60,7 @@ BlockOptions block_options(const LanguageModelConfig& c, index window) {
   options.attention.output_init = output_init;
   options.attention.mask = mask_of(window);
   options.attention.dropout = c.dropout;
+  options.attention.qk_norm = c.qk_norm ? QkNorm::kRms : QkNorm::kNone;
   options.attention.variant = variant_of(c);
   options.attention.parts = parts_of(c);
   options.feed_forward = {.width = c.width,
@@ -75,14 +76,16 @@ BlockOptions block_options(const LanguageModelConfig& c, index window) {
 
 LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const ParameterScope& scope)
     : dropout_(c.dropout),
+      windows_(layer_windows(c)),
       embedding_({.vocabulary = c.vocabulary,
                   .width = c.width,
-                  .positions = c.block,
-                  .position = c.position},
+                  .positions = c.position_max,
+                  .position = c.position,
+                  .join = c.position_join,
+                  .sinusoid = c.sinusoid},
                  scope["embedding"]) {
-  const std::vector<index> windows = layer_windows(c);
   for (index l = 0; l < c.layers; ++l) {
-    blocks_.emplace_back(block_options(c, windows[static_cast<std::size_t>(l)]),
+    blocks_.emplace_back(block_options(c, windows_[static_cast<std::size_t>(l)]),
                          scope["blocks"][l]);
   }
   if (c.norm_position == NormPosition::kPre) norm_.emplace(norm_options(c), scope["norm"]);
@@ -93,12 +96,15 @@ LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const Par
 }
 
 Variable LanguageModelLayers::hidden(Tape& tape, Vec<const std::int32_t> ids,
-                                     const PackedRows& rows, const DropoutKey& key) const {
+                                     const PackedRows& rows, const DropoutKey& key,
+                                     std::span<HeadStatistics> seen) const {
+  check(seen.empty() || seen.size() == blocks_.size(),
+        "language model: {} statistics for {} layers", seen.size(), blocks_.size());
   Variable x = embedding_.forward(tape, ids, rows);
   x = dropout(tape, x, {dropout_, {key.seed, key.step, 0}}, rows);
-  std::uint32_t layer = 0;
-  for (const Block& block : blocks_) {
-    x = block.forward(tape, x, rows, {key.seed, key.step, layer++});
+  for (std::size_t l = 0; l < blocks_.size(); ++l) {
+    x = blocks_[l].forward(tape, x, rows, {key.seed, key.step, static_cast<std::uint32_t>(l)},
+                           seen.empty() ? nullptr : &seen[l]);
   }
   return finish(tape, x);
 }
@@ -112,7 +118,9 @@ Variable LanguageModelLayers::hidden(Tape& tape, Vec<const std::int32_t> ids,
 
 std::vector<KvCache> LanguageModelLayers::make_caches(index capacity) const {
   std::vector<KvCache> caches;
-  for (const Block& block : blocks_) caches.emplace_back(block.attention().cache_options(capacity));
+  for (std::size_t l = 0; l < blocks_.size(); ++l) {
+    caches.emplace_back(blocks_[l].attention().cache_options(capacity, windows_[l]));
+  }
   return caches;
 }
 

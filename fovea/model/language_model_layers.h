@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "fovea/model/language_model_config.h"
@@ -19,9 +20,10 @@ class LanguageModelLayers {
  public:
   LanguageModelLayers(const LanguageModelConfig& config, const ParameterScope& scope);
 
-  /// The last hidden states [N, C], from which the next tokens are predicted.
+  /// The last hidden states [N, C], from which the next tokens are predicted. `seen` is empty, or
+  /// has an element for each layer.
   Variable hidden(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
-                  const DropoutKey& key) const;
+                  const DropoutKey& key, std::span<HeadStatistics> seen) const;
   /// The same for the newest tokens of one sequence; its earlier tokens are in the caches.
   Variable hidden(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                   std::vector<KvCache>& caches) const;
@@ -36,6 +38,7 @@ class LanguageModelLayers {
   Variable finish(Tape& tape, Variable x) const { return norm_ ? norm_->forward(tape, x) : x; }
 
   double dropout_;
+  std::vector<index> windows_;  // of the layers
   Embedding embedding_;
   std::vector<Block> blocks_;
   std::optional<NormLayer> norm_;

@@ -6,6 +6,7 @@
 
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/kernel/gemm.h"
+#include "fovea/nn/kv_cache.h"
 
 namespace fovea {
 
@@ -29,7 +30,11 @@ struct Widths {
 // per row, an RMS norm one.
 double layer_columns(const LanguageModelConfig& c, const Widths& w, TapeMode mode) {
   const double norms = c.norm == NormKind::kLayer ? 4 : 2;
-  const double forward = 6 * w.model + w.all + w.queries + w.hidden + norms;
+  // QK-norm makes q and k anew, and keeps a number for each head.
+  const double kv_heads = static_cast<double>(c.kv_heads);
+  const double qk_norm =
+      c.qk_norm ? w.queries + kv_heads * static_cast<double>(c.head_dim) + w.heads + kv_heads : 0;
+  const double forward = 6 * w.model + w.all + w.queries + w.hidden + norms + qk_norm;
   if (mode == TapeMode::kInference) return forward;
   // The log-sum-exp of each head, in two parts, and the derivative of the activation; for ReLU it
   // follows from the result.
@@ -98,7 +103,8 @@ double activation_bytes(const LanguageModelConfig& config, const TapeLoad& load)
   const Widths w(c);
   constexpr double kRowNames = 5;  // a position and the name of its dropout mask, in floats
   const double layers = static_cast<double>(c.layers) * layer_columns(c, w, load.mode);
-  double ends = w.model + kRowNames;  // embedding
+  double ends = w.model + kRowNames;                                       // embedding
+  if (c.position_join == PositionJoin::kConcatenate) ends += 4 * w.model;  // e, p and [e; p]
   if (c.norm_position == NormPosition::kPre) ends += w.model + 2;
   if (load.mode == TapeMode::kTrain) {
     ends += w.model + gradient_columns(w);  // the loss computes its gradient at once
@@ -117,7 +123,9 @@ double packed_bytes(const LanguageModelConfig& config, const TapeLoad& load) {
   };
   double layer = 0;
   for (const WeightShape& weight : weights_of_layer(c)) layer += of(weight);
-  return kFloat * (static_cast<double>(c.layers) * layer + of({c.vocabulary, c.width}));
+  const bool joins = c.position_join == PositionJoin::kConcatenate;
+  return kFloat * (static_cast<double>(c.layers) * layer + of({c.vocabulary, c.width}) +
+                   (joins ? of({c.width, 2 * c.width}) : 0));
 }
 
 double scratch_bytes(const Context& context, const LanguageModelConfig& config,
@@ -131,8 +139,11 @@ double scratch_bytes(const Context& context, const LanguageModelConfig& config,
 
 double cache_bytes(const LanguageModelConfig& config, index tokens) {
   const LanguageModelConfig c = resolve(config);
-  return kFloat * 2 * static_cast<double>(c.layers) * static_cast<double>(tokens) *
-         static_cast<double>(c.kv_heads * c.head_dim);
+  index rows = 0;
+  for (const index window : layer_windows(c)) {
+    rows += std::min(tokens, KvCache::rows_needed(c.block, window));
+  }
+  return kFloat * 2 * static_cast<double>(rows) * static_cast<double>(c.kv_heads * c.head_dim);
 }
 
 }  // namespace fovea

@@ -46,6 +46,15 @@ MultiHeadAttentionOptions resolve(MultiHeadAttentionOptions o) {
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
                                        const ParameterScope& scope)
     : options_(resolve(options)), dtype_(scope.dtype()) {
+  add_projections(scope);
+  if (options_.qk_norm == QkNorm::kRms) {
+    q_gain_ = &scope["q_norm"].add("weight", {options_.head_dim}, Init::ones(), Decay::kNo);
+    k_gain_ = &scope["k_norm"].add("weight", {options_.head_dim}, Init::ones(), Decay::kNo);
+  }
+  for (const LayerPart& part : options_.parts) add_part(part, scope);
+}
+
+void MultiHeadAttention::add_projections(const ParameterScope& scope) {
   const auto& o = options_;
   const index q = checked_product(o.heads, o.head_dim, "heads x head_dim");
   const index kv = checked_product(o.kv_heads, o.head_dim + o.value_dim, "kv_heads x head_dim");
@@ -63,7 +72,6 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
             .in = o.heads * o.value_dim, .out = o.width, .bias = o.bias, .weight = o.output_init},
         scope["out"]);
   }
-  for (const LayerPart& part : o.parts) add_part(part, scope);
 }
 
 void MultiHeadAttention::add_part(const LayerPart& part, const ParameterScope& scope) {
@@ -87,23 +95,39 @@ void MultiHeadAttention::add_part(const LayerPart& part, const ParameterScope& s
   parts_.push_back({number, &learned, {}});
 }
 
-Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& rows,
-                                     const DropoutKey& key) const {
-  check(qkv_.has_value(), "attention: this is cross-attention, which needs a context");
+MultiHeadAttention::Projected MultiHeadAttention::project(Tape& tape, Variable x) const {
   const auto& o = options_;
   const std::array widths{o.heads * o.head_dim, o.kv_heads * o.head_dim, o.kv_heads * o.value_dim};
-  const auto parts = split_columns(tape, qkv_->forward(tape, x), widths);
-  return attend(tape, {parts[0], parts[1], parts[2], rows, rows}, key);
+  const auto qkv = split_columns(tape, qkv_->forward(tape, x), widths);
+  return {normalise_queries(tape, qkv[0]), normalise_keys(tape, qkv[1]), qkv[2]};
+}
+
+Variable MultiHeadAttention::normalise_queries(Tape& tape, Variable q) const {
+  return q_gain_ == nullptr ? q : rms_norm_heads(tape, q, tape.parameter(*q_gain_), options_.heads);
+}
+
+Variable MultiHeadAttention::normalise_keys(Tape& tape, Variable k) const {
+  return k_gain_ == nullptr ? k
+                            : rms_norm_heads(tape, k, tape.parameter(*k_gain_), options_.kv_heads);
+}
+
+Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& rows,
+                                     const DropoutKey& key, HeadStatistics* seen) const {
+  check(qkv_.has_value(), "attention: this is cross-attention, which needs a context");
+  const auto [q, k, v] = project(tape, x);
+  AttentionOptions options = call_options(key);
+  options.statistics = seen;
+  return attend(tape, {q, k, v, rows, rows}, options);
 }
 
 Variable MultiHeadAttention::forward(Tape& tape, Variable x, KvCache& cache) const {
   check(qkv_.has_value(), "attention: cross-attention has no sequence that goes on");
   check(tape.mode() == TapeMode::kInference, "attention: a cache has no gradient");
-  const auto& o = options_;
-  const std::array widths{o.heads * o.head_dim, o.kv_heads * o.head_dim, o.kv_heads * o.value_dim};
-  const auto parts = split_columns(tape, qkv_->forward(tape, x), widths);
-  cache.append(parts[1], parts[2]);
-  return attend(tape, {parts[0], cache.keys(tape), cache.values(tape), {}, {}}, {});
+  const auto [q, k, v] = project(tape, x);
+  cache.append(k, v);
+  AttentionOptions options = call_options({});
+  options.variant.rotary_first = cache.dropped();
+  return attend(tape, {q, cache.keys(tape), cache.values(tape), {}, {}}, options);
 }
 
 Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& rows,
@@ -112,22 +136,27 @@ Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& r
   check(kv_.has_value(), "attention: this is self-attention, which has no other context");
   const auto& o = options_;
   const std::array widths{o.kv_heads * o.head_dim, o.kv_heads * o.value_dim};
-  const auto parts = split_columns(tape, kv_->forward(tape, context), widths);
-  return attend(tape, {q_->forward(tape, x), parts[0], parts[1], rows, context_rows}, key);
+  const auto kv = split_columns(tape, kv_->forward(tape, context), widths);
+  const Variable q = normalise_queries(tape, q_->forward(tape, x));
+  return attend(tape, {q, normalise_keys(tape, kv[0]), kv[1], rows, context_rows},
+                call_options(key));
 }
 
-KvCacheOptions MultiHeadAttention::cache_options(index capacity) const {
+KvCacheOptions MultiHeadAttention::cache_options(index capacity, index window) const {
   return {capacity, options_.kv_heads * options_.head_dim, options_.kv_heads * options_.value_dim,
-          dtype_};
+          dtype_, window};
+}
+
+AttentionOptions MultiHeadAttention::call_options(const DropoutKey& key) const {
+  return {.heads = options_.heads,
+          .kv_heads = options_.kv_heads,
+          .variant = options_.variant,
+          .mask = &options_.mask,
+          .dropout = {options_.dropout, key}};
 }
 
 Variable MultiHeadAttention::attend(Tape& tape, AttentionOperands operands,
-                                    const DropoutKey& key) const {
-  const AttentionOptions options{.heads = options_.heads,
-                                 .kv_heads = options_.kv_heads,
-                                 .variant = options_.variant,
-                                 .mask = &options_.mask,
-                                 .dropout = {options_.dropout, key}};
+                                    const AttentionOptions& options) const {
   for (const PartTensor& part : parts_) {
     Variable& operand = operands.parts[part.number];
     if (part.learned != nullptr) {

@@ -17,6 +17,11 @@ namespace fovea {
 
 enum class OutputProjection { kNone, kLearned };
 
+/// Whether the queries and keys of each head are normalised before their product (Henry et al.
+/// 2020; Dehghani et al. 2023, section 2): by their root mean square, with a learned gain for each
+/// column of a head.
+enum class QkNorm { kNone, kRms };
+
 /// A tensor of a part of attention (parts/part_table.h): trained, or left as it starts.
 struct LayerPart {
   enum class Learning { kLearned, kFixed };
@@ -37,7 +42,8 @@ struct MultiHeadAttentionOptions {
   Biases bias = Biases::kLearned;
   OutputProjection output = OutputProjection::kLearned;
   Init output_init = Init::normal(kInitDeviation);  ///< of the output projection
-  AttentionVariant variant{};                       ///< score, norm, rotary positions, ...
+  QkNorm qk_norm = QkNorm::kNone;
+  AttentionVariant variant{};  ///< score, norm, rotary positions, ...
   std::vector<LayerPart> parts{};
   Mask mask{};
   double dropout = 0;  ///< of the weights
@@ -48,15 +54,16 @@ MultiHeadAttentionOptions resolve(MultiHeadAttentionOptions options);
 
 /// Parameters: self-attention has one projection qkv.weight [H D + G D + G Dv, C]; cross-attention
 /// q.weight [H D, C] and kv.weight [G D + G Dv, context]; then out.weight [C, H Dv], biases
-/// likewise, and the learned parts under the names of their tensors, such as slopes [H].
+/// likewise; with kRms q_norm.weight [D] and k_norm.weight [D]; and the learned parts under the
+/// names of their tensors, such as slopes [H].
 class MultiHeadAttention {
  public:
   MultiHeadAttention(const MultiHeadAttentionOptions& options, const ParameterScope& scope);
 
   /// Self-attention of x [N, C] within each sequence -> [N, C], or [N, H Dv] without output
-  /// projection.
-  Variable forward(Tape& tape, Variable x, const PackedRows& rows,
-                   const DropoutKey& key = {}) const;
+  /// projection. Adds to `seen` if it is given.
+  Variable forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key = {},
+                   HeadStatistics* seen = nullptr) const;
   /// Self-attention for generation: x are the newest rows of one sequence. Their keys and values
   /// are appended to the cache.
   Variable forward(Tape& tape, Variable x, KvCache& cache) const;
@@ -65,7 +72,8 @@ class MultiHeadAttention {
                    const PackedRows& context_rows, const DropoutKey& key = {}) const;
 
   const MultiHeadAttentionOptions& options() const { return options_; }
-  KvCacheOptions cache_options(index capacity) const;
+  /// `window`: how many keys before a query the mask keeps; 0: all.
+  KvCacheOptions cache_options(index capacity, index window = 0) const;
 
  private:
   // The tensor of a part: a parameter, or a constant.
@@ -75,11 +83,23 @@ class MultiHeadAttention {
     Tensor fixed;
   };
 
+  // q, k and v of the rows of self-attention.
+  struct Projected {
+    Variable q, k, v;
+  };
+
+  void add_projections(const ParameterScope& scope);
   void add_part(const LayerPart& part, const ParameterScope& scope);
-  Variable attend(Tape& tape, AttentionOperands operands, const DropoutKey& key) const;
+  Projected project(Tape& tape, Variable x) const;
+  Variable normalise_queries(Tape& tape, Variable q) const;
+  Variable normalise_keys(Tape& tape, Variable k) const;
+  AttentionOptions call_options(const DropoutKey& key) const;
+  Variable attend(Tape& tape, AttentionOperands operands, const AttentionOptions& options) const;
 
   MultiHeadAttentionOptions options_;
   std::optional<Linear> qkv_, q_, kv_, out_;
+  Parameter* q_gain_ = nullptr;  // of QkNorm::kRms
+  Parameter* k_gain_ = nullptr;
   std::vector<PartTensor> parts_;
   DType dtype_;
 };

@@ -20,9 +20,9 @@ AttentionBlock::AttentionBlock(const MultiHeadAttentionOptions& attention,
     : attention_(attention, scope["attention"]), residual_(residual, scope["attention_norm"]) {}
 
 Variable AttentionBlock::forward(Tape& tape, Variable x, const PackedRows& rows,
-                                 const DropoutKey& key) const {
+                                 const DropoutKey& key, HeadStatistics* seen) const {
   return residual_.forward(tape, x, rows, key_of(key, MaskOf::kAttention), [&](Variable y) {
-    return attention_.forward(tape, y, rows, key_of(key, MaskOf::kWeights));
+    return attention_.forward(tape, y, rows, key_of(key, MaskOf::kWeights), seen);
   });
 }
 
@@ -36,9 +36,9 @@ Block::Block(const BlockOptions& options, const ParameterScope& scope)
       feed_forward_(options.feed_forward, scope["feed_forward"]),
       residual_(options.residual, scope["feed_forward_norm"]) {}
 
-Variable Block::forward(Tape& tape, Variable x, const PackedRows& rows,
-                        const DropoutKey& key) const {
-  return feed_forward(tape, attention_.forward(tape, x, rows, key), rows, key);
+Variable Block::forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,
+                        HeadStatistics* seen) const {
+  return feed_forward(tape, attention_.forward(tape, x, rows, key, seen), rows, key);
 }
 
 Variable Block::forward(Tape& tape, Variable x, KvCache& cache) const {

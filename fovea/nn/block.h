@@ -45,8 +45,8 @@ class AttentionBlock {
 
   /// `key.layer` is the number of the block; each dropout mask in the block derives its own number
   /// from it.
-  Variable forward(Tape& tape, Variable x, const PackedRows& rows,
-                   const DropoutKey& key = {}) const;
+  Variable forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key = {},
+                   HeadStatistics* seen = nullptr) const;
   /// For generation: x holds the newest rows of one sequence.
   Variable forward(Tape& tape, Variable x, KvCache& cache) const;
 
@@ -69,8 +69,8 @@ class Block {
  public:
   Block(const BlockOptions& options, const ParameterScope& scope);
 
-  Variable forward(Tape& tape, Variable x, const PackedRows& rows,
-                   const DropoutKey& key = {}) const;
+  Variable forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key = {},
+                   HeadStatistics* seen = nullptr) const;
   Variable forward(Tape& tape, Variable x, KvCache& cache) const;
 
   const MultiHeadAttention& attention() const { return attention_.attention(); }

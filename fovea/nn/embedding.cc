@@ -5,25 +5,41 @@ namespace fovea {
 
 Embedding::Embedding(const EmbeddingOptions& options, const ParameterScope& scope)
     : options_(options) {
+  const auto& o = options_;
   const Init init = Init::normal(kInitDeviation);
-  tokens_ = &scope.add("tokens", {options.vocabulary, options.width}, init);
-  if (options.position == PositionKind::kLearned) {
-    positions_ = &scope.add("positions", {options.positions, options.width}, init, Decay::kNo);
-  } else if (options.position == PositionKind::kSinusoidal && !scope.shapes_only()) {
-    sinusoids_ = sinusoidal_positions(options.positions, {.width = options.width}, scope.dtype());
+  tokens_ = &scope.add("tokens", {o.vocabulary, o.width}, init);
+  if (!adds_position_rows(o.position)) {
+    check(o.join == PositionJoin::kAdd, "embedding: there are no position rows to concatenate");
+    return;
   }
+  if (o.position == PositionKind::kLearned) {
+    positions_ = &scope.add("positions", {o.positions, o.width}, init, Decay::kNo);
+  } else if (!scope.shapes_only()) {
+    sinusoids_ =
+        sinusoidal_positions(o.positions, {.width = o.width, .order = o.sinusoid}, scope.dtype());
+  }
+  if (o.join == PositionJoin::kConcatenate) {
+    join_.emplace(LinearOptions{.in = 2 * o.width, .out = o.width, .bias = Biases::kNone},
+                  scope["join"]);
+  }
+}
+
+Variable Embedding::positions(Tape& tape) const {
+  if (positions_ != nullptr) return tape.parameter(*positions_);
+  Variable table;
+  with_type(sinusoids_.dtype(),
+            [&]<class T>(std::type_identity<T>) { table = tape.constant(sinusoids_.rows<T>()); });
+  return table;
 }
 
 Variable Embedding::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows) const {
   const TableRows tokens{tape.parameter(*tokens_), ids, options_.padding};
-  if (positions_ != nullptr) {
-    return embedding(tape, tokens, {tape.parameter(*positions_), rows.positions});
-  }
-  if (!sinusoids_.defined()) return embedding(tape, tokens);
-  Variable table;
-  with_type(sinusoids_.dtype(),
-            [&]<class T>(std::type_identity<T>) { table = tape.constant(sinusoids_.rows<T>()); });
-  return embedding(tape, tokens, {table, rows.positions});
+  if (!adds_position_rows(options_.position)) return embedding(tape, tokens);
+  const TableRows places{positions(tape), rows.positions};
+  if (!join_) return embedding(tape, tokens, places);
+  const Variable joined =
+      join_positions(tape, embedding(tape, tokens), places, PositionJoin::kConcatenate);
+  return join_->forward(tape, joined);
 }
 
 }  // namespace fovea

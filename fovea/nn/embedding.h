@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token embeddings, with position embeddings added if the model has them (spec L11).
+// Token embeddings, with position embeddings added or concatenated if the model has them (spec P4,
+// L11).
 #pragma once
 
 #include <optional>
 
+#include "fovea/nn/linear.h"
 #include "fovea/nn/module.h"
 #include "fovea/nn/options.h"
 #include "fovea/nn/position.h"
@@ -15,10 +17,13 @@ struct EmbeddingOptions {
   index width = 0;
   index positions = 0;  ///< rows of the position table: the length of the longest sequence
   PositionKind position = PositionKind::kLearned;
+  PositionJoin join = PositionJoin::kAdd;
+  SinusoidOrder sinusoid = SinusoidOrder::kInterleaved;
   std::optional<std::int32_t> padding{};  ///< a token whose row is never trained (spec L11)
 };
 
-/// Parameters: tokens [V, C] and, if learned, positions [positions, C], without weight decay.
+/// Parameters: tokens [V, C]; if learned, positions [positions, C], without weight decay; if
+/// concatenated, join.weight [C, 2 C], which projects [e; p] to the width of the model.
 class Embedding {
  public:
   Embedding(const EmbeddingOptions& options, const ParameterScope& scope);
@@ -29,10 +34,13 @@ class Embedding {
   Parameter& tokens() const { return *tokens_; }
 
  private:
+  Variable positions(Tape& tape) const;
+
   EmbeddingOptions options_;
   Parameter* tokens_;
   Parameter* positions_ = nullptr;
   Tensor sinusoids_;
+  std::optional<Linear> join_;
 };
 
 }  // namespace fovea

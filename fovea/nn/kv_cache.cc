@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "fovea/attention/tile.h"
+
 namespace fovea {
 
 namespace {
@@ -14,12 +16,37 @@ void copy_into(Tensor& table, index first, Variable x) {
   });
 }
 
+// Moves the rows from `first` on to the beginning.
+void move_up(Tensor& table, index first, index size) {
+  with_type(table.dtype(), [&]<class T>(std::type_identity<T>) {
+    const Rows<T> rows = table.rows<T>();
+    std::copy(rows[first], rows[size], rows[0]);
+  });
+}
+
 }  // namespace
 
 KvCache::KvCache(const KvCacheOptions& options)
     : options_(options),
-      keys_(Tensor::empty({options.capacity, options.keys}, options.dtype)),
-      values_(Tensor::empty({options.capacity, options.values}, options.dtype)) {}
+      rows_(rows_needed(options.capacity, options.window)),
+      keys_(Tensor::empty({rows_, options.keys}, options.dtype)),
+      values_(Tensor::empty({rows_, options.values}, options.dtype)) {}
+
+// Attention sums in blocks of kRowBlock keys. Rows are dropped a block at a time, so that the sums
+// of later queries have the same bits as if nothing was dropped.
+index KvCache::rows_needed(index capacity, index window) {
+  if (window == 0 || window > capacity) return capacity;
+  return std::min(capacity, window + kRowBlock - 1 + kMostNewRows);
+}
+
+void KvCache::drop_unseen() {
+  const index unseen = (size_ - options_.window) / kRowBlock * kRowBlock;
+  if (unseen <= 0) return;
+  move_up(keys_, unseen, size_);
+  move_up(values_, unseen, size_);
+  size_ -= unseen;
+  dropped_ += unseen;
+}
 
 void KvCache::append(Variable keys, Variable values) {
   check(keys.columns() == options_.keys && values.columns() == options_.values &&
@@ -27,14 +54,18 @@ void KvCache::append(Variable keys, Variable values) {
         "kv cache: rows of {} and {} columns are expected; keys are [{}, {}], values [{}, {}]",
         options_.keys, options_.values, keys.rows(), keys.columns(), values.rows(),
         values.columns());
-  check(keys.rows() <= options_.capacity - size_, "kv cache: {} rows do not fit beside {} of {}",
-        keys.rows(), size_, options_.capacity);
+  check(keys.rows() <= options_.capacity - tokens(), "kv cache: {} rows do not fit beside {} of {}",
+        keys.rows(), tokens(), options_.capacity);
+  if (keys.rows() > rows_ - size_) drop_unseen();
+  check(keys.rows() <= rows_ - size_,
+        "kv cache: {} rows at once are too many for a window; append at most {}", keys.rows(),
+        kMostNewRows);
   copy_into(keys_, size_, keys);
   copy_into(values_, size_, values);
   size_ += keys.rows();
 }
 
-Variable KvCache::rows(Tape& tape, const Tensor& table) const {
+Variable KvCache::held(Tape& tape, const Tensor& table) const {
   Variable x;
   with_type(table.dtype(), [&]<class T>(std::type_identity<T>) {
     x = tape.constant(table.rows<T>().slice(0, size_));

@@ -12,31 +12,46 @@ struct KvCacheOptions {
   index keys = 0;      ///< columns of a row of keys, G D
   index values = 0;    ///< columns of a row of values, G Dv
   DType dtype = DType::kFloat32;
+  index window = 0;  ///< how many rows before its own a later query of this layer sees; 0: all
 };
 
-/// Rows are appended, up to its capacity, and never dropped one by one: later rows would still
-/// depend on a dropped token. LanguageModelDecoder shows how to move the window instead.
+/// Rows are appended, up to the capacity. A cache with a window has room for less: it drops rows
+/// that no later query sees. Other rows are never dropped one by one, because later rows depend on
+/// them: LanguageModelDecoder shows how to move the window of the whole model.
 class KvCache {
  public:
+  /// Most rows that a cache with a window takes in one call of append.
+  static constexpr index kMostNewRows = 256;
+
   explicit KvCache(const KvCacheOptions& options);
 
   /// Appends rows of keys and values. Throws Error(kShape) if they do not fit.
   void append(Variable keys, Variable values);
-  void clear() { size_ = 0; }
+  void clear() { size_ = dropped_ = 0; }
 
-  index size() const { return size_; }
+  /// Tokens so far, those whose rows were dropped included.
+  index tokens() const { return dropped_ + size_; }
+  index dropped() const { return dropped_; }
   index capacity() const { return options_.capacity; }
+  /// Most rows that are held at once.
+  index rows() const { return rows_; }
 
-  /// All rows so far, as constants of a tape; valid until the next append or clear.
-  Variable keys(Tape& tape) const { return rows(tape, keys_); }
-  Variable values(Tape& tape) const { return rows(tape, values_); }
+  /// The rows that are held, as constants of a tape; valid until the next append or clear.
+  Variable keys(Tape& tape) const { return held(tape, keys_); }
+  Variable values(Tape& tape) const { return held(tape, values_); }
+
+  /// The rows that a cache needs room for.
+  static index rows_needed(index capacity, index window);
 
  private:
-  Variable rows(Tape& tape, const Tensor& table) const;
+  void drop_unseen();
+  Variable held(Tape& tape, const Tensor& table) const;
 
   KvCacheOptions options_;
+  index rows_;
   Tensor keys_, values_;
-  index size_ = 0;
+  index size_ = 0;     // rows that are held
+  index dropped_ = 0;  // rows before them
 };
 
 }  // namespace fovea

@@ -20,6 +20,22 @@ enum class PositionKind {
   kNone,        ///< none; a causal mask still gives some information about order
 };
 
+/// Whether the encoding is a row for each position, joined to the embeddings.
+constexpr bool adds_position_rows(PositionKind kind) {
+  return kind == PositionKind::kLearned || kind == PositionKind::kSinusoidal;
+}
+
+/// How position embeddings are joined to token embeddings (spec P4).
+enum class PositionJoin { kAdd, kConcatenate };
+
+/// Where the sine and the cosine of frequency i stand among the d columns of a row (spec P1, P2);
+/// one order is a fixed permutation of another.
+enum class SinusoidOrder {
+  kInterleaved,  ///< sin 0, cos 0, sin 1, cos 1, ...
+  kSinCos,       ///< all sines, then all cosines
+  kCosSin,       ///< all cosines, then all sines
+};
+
 enum class NormKind { kLayer, kRms };
 
 /// Where a block normalises: kPre before attention and feed-forward, with one more norm at the end
@@ -33,6 +49,20 @@ inline constexpr EnumName<PositionKind> kPositionKindNames[] = {
     {PositionKind::kRotary, "rotary"},   {PositionKind::kNone, "none"}};
 inline std::span<const EnumName<PositionKind>> enum_names(PositionKind) {
   return kPositionKindNames;
+}
+
+inline constexpr EnumName<PositionJoin> kPositionJoinNames[] = {
+    {PositionJoin::kAdd, "add"}, {PositionJoin::kConcatenate, "concat"}};
+inline std::span<const EnumName<PositionJoin>> enum_names(PositionJoin) {
+  return kPositionJoinNames;
+}
+
+inline constexpr EnumName<SinusoidOrder> kSinusoidOrderNames[] = {
+    {SinusoidOrder::kInterleaved, "interleaved"},
+    {SinusoidOrder::kSinCos, "sin-cos"},
+    {SinusoidOrder::kCosSin, "cos-sin"}};
+inline std::span<const EnumName<SinusoidOrder>> enum_names(SinusoidOrder) {
+  return kSinusoidOrderNames;
 }
 
 inline constexpr EnumName<NormKind> kNormKindNames[] = {{NormKind::kLayer, "layer"},

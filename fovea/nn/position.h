@@ -9,16 +9,9 @@
 #include "fovea/attention/bias/alibi.h"  // alibi_slopes
 #include "fovea/grad/ops.h"
 #include "fovea/nn/module.h"
+#include "fovea/nn/options.h"
 
 namespace fovea {
-
-/// Where the sine and the cosine of frequency i stand among the d columns of a row (spec P1, P2);
-/// one order is a fixed permutation of another.
-enum class SinusoidOrder {
-  kInterleaved,  ///< sin 0, cos 0, sin 1, cos 1, ...
-  kSinCos,       ///< all sines, then all cosines
-  kCosSin,       ///< all cosines, then all sines
-};
 
 struct SinusoidOptions {
   index width = 0;  ///< even
@@ -30,9 +23,6 @@ struct SinusoidOptions {
 /// section 3.5). float32 or float64, computed in double.
 Tensor sinusoidal_positions(index count, const SinusoidOptions& options,
                             DType dtype = DType::kFloat32);
-
-/// How position embeddings are joined to token embeddings (spec P4).
-enum class PositionJoin { kAdd, kConcatenate };
 
 /// e + p (of the same width) or [e; p]: e [N, C]; p is a row of `table` [positions, P] for each id.
 Variable join_positions(Tape& tape, Variable e, const TableRows& positions, PositionJoin join);

@@ -56,6 +56,7 @@ struct AttentionVariant {
   AttentionNormKind norm = AttentionNormKind::kSoftmax;
   RotaryPairs rotary = RotaryPairs::kNone;
   double rotary_base = 10000;
+  index rotary_first = 0;  ///< position of key 0
 };
 
 /// The most rows of the table of parts (part_table.h).

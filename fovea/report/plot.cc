@@ -31,10 +31,17 @@ text{font:12px system-ui,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif;fil
 .axis{stroke:#8c959f}
 .curve{fill:none;stroke-linejoin:round;stroke-linecap:round}
 .faint{stroke-width:1;stroke-opacity:.38}
+.thin{stroke-width:1;stroke-opacity:.45}
 .dashed{stroke-width:1.8;stroke-dasharray:5 4;stroke-linecap:butt}
 .solid{stroke-width:2.6}
 .blue{stroke:#1f6fc4}
 .orange{stroke:#d9570a}
+.i0{stroke:#5e2a84}
+.i1{stroke:#3b5fb0}
+.i2{stroke:#17808c}
+.i3{stroke:#2a9d4f}
+.i4{stroke:#8f9a10}
+.i5{stroke:#d9570a}
 .dot{fill:#fff;stroke-width:1.8}
 .ring{fill:none;stroke:#1f2328;stroke-width:1.6}
 .mark{fill:#1f2328}
@@ -48,6 +55,12 @@ text{fill:#9198a1}
 .faint{stroke-opacity:.5}
 .blue{stroke:#58a6ff}
 .orange{stroke:#ff9248}
+.i0{stroke:#b98ae0}
+.i1{stroke:#7f9ff0}
+.i2{stroke:#4fc3cf}
+.i3{stroke:#5fd08f}
+.i4{stroke:#c8d84a}
+.i5{stroke:#ff9248}
 .dot{fill:#0d1117}
 .ring{stroke:#f0f6fc}
 .mark{fill:#f0f6fc}
@@ -55,10 +68,14 @@ text{fill:#9198a1}
 </style>
 )";
 
-std::string_view class_of(Ink ink) { return ink == Ink::kBlue ? "blue" : "orange"; }
+std::string_view class_of(Ink ink) {
+  constexpr std::string_view kNames[] = {"blue", "orange", "i0", "i1", "i2", "i3", "i4", "i5"};
+  return kNames[static_cast<std::size_t>(ink)];
+}
 
 std::string_view class_of(Stroke stroke) {
-  return stroke == Stroke::kFaint ? "faint" : stroke == Stroke::kDashed ? "dashed" : "solid";
+  constexpr std::string_view kNames[] = {"faint", "thin", "dashed", "solid"};
+  return kNames[static_cast<std::size_t>(stroke)];
 }
 
 struct Range {
@@ -211,8 +228,8 @@ std::string curves(const Plot& plot, const Frame& frame) {
     const std::string path = path_of(curve, frame);
     if (path.empty()) continue;
     empty = false;
-    svg += fmt::format("<path class=\"curve {} {}\" d=\"{}\"/>\n", class_of(curve.stroke),
-                       class_of(curve.ink), path);
+    svg += fmt::format("<path class=\"curve {} {}\" d=\"{}\"><title>{}</title></path>\n",
+                       class_of(curve.stroke), class_of(curve.ink), path, xml_text(curve.name));
     svg += dots(curve, frame, plot);
   }
   if (empty) {
@@ -252,6 +269,7 @@ std::string legend(const Plot& plot) {
   std::string svg;
   double x = kLeft;
   for (const Curve& curve : plot.curves) {
+    if (curve.stroke == Stroke::kThin) continue;
     svg += fmt::format("<path class=\"curve {} {}\" d=\"M{} {}h{}\"/>\n", class_of(curve.stroke),
                        class_of(curve.ink), coordinate(x), coordinate(kY), kSample);
     svg += svg_text({x + kSample + 7, kY + 4, curve.name, "name"});
@@ -287,64 +305,35 @@ std::string mark_above(const Plot& plot, const Frame& frame) {
          svg_text({x + 9, kTop + 11, label, "halo"});
 }
 
-// A running mean starts again after each interval, so the curve is broken there.
-std::vector<PlotPoint> broken_after(const std::vector<PlotPoint>& running,
-                                    const std::vector<PlotPoint>& intervals) {
-  std::vector<PlotPoint> points;
-  auto end = intervals.begin();
-  for (const PlotPoint& p : running) {
-    bool begins = false;
-    for (; end != intervals.end() && end->x < p.x; ++end) begins = true;
-    if (begins) points.push_back({p.x, std::numeric_limits<double>::quiet_NaN()});
-    points.push_back(p);
-  }
-  return points;
-}
-
-PlotPoint lowest(const std::vector<PlotPoint>& points) {
-  PlotPoint best{0, std::numeric_limits<double>::infinity()};
-  for (const PlotPoint& p : points) {
-    if (p.y < best.y) best = p;
-  }
-  return best;
+std::string body_of(const Plot& plot) {
+  const Frame frame = frame_of(plot);
+  return svg_text({kLeft, 34, plot.title, "title"}) + svg_text({kLeft, 54, plot.subtitle}) +
+         axes(plot, frame) + legend(plot) + curves(plot, frame) + mark_above(plot, frame) +
+         ring(plot, frame);
 }
 
 }  // namespace
 
-std::string draw_svg(const Plot& plot) {
-  const Frame frame = frame_of(plot);
+std::string draw_svg(const Plot& plot) { return draw_page({&plot, 1}); }
+
+std::string draw_page(std::span<const Plot> plots) {
+  const double height = kHeight * static_cast<double>(plots.size());
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
       "height=\"{1}\" role=\"img\">\n<title>{2}</title>\n<desc>{3}</desc>\n",
-      kWidth, kHeight, xml_text(plot.title), xml_text(plot.subtitle));
+      kWidth, height, xml_text(plots.front().title), xml_text(plots.front().subtitle));
   svg += kStyle;
   svg += fmt::format(
       "<clipPath id=\"area\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n",
       kLeft - 4, kTop, kRight - kLeft + 8, kBottom - kTop + 4);
-  svg += fmt::format("<rect class=\"ground\" width=\"{}\" height=\"{}\"/>\n", kWidth, kHeight);
-  svg += svg_text({kLeft, 34, plot.title, "title"});
-  svg += svg_text({kLeft, 54, plot.subtitle});
-  svg += axes(plot, frame) + legend(plot) + curves(plot, frame);
-  return svg + mark_above(plot, frame) + ring(plot, frame) + "</svg>\n";
-}
-
-Plot loss_plot(const LossCurves& losses) {
-  Plot plot{.title = losses.title, .x_label = "updates", .y_label = "loss, nats per token"};
-  const auto add = [&](std::string name, const std::vector<PlotPoint>& points, Ink ink,
-                       Stroke stroke) {
-    if (!points.empty()) plot.curves.push_back({std::move(name), points, ink, stroke});
-  };
-  add("train: last batch", losses.last_batch, Ink::kBlue, Stroke::kFaint);
-  add("train: running mean", broken_after(losses.running_mean, losses.interval_mean), Ink::kBlue,
-      Stroke::kDashed);
-  add("train: exact mean of interval", losses.interval_mean, Ink::kBlue, Stroke::kSolid);
-  add("validation", losses.validation, Ink::kOrange, Stroke::kSolid);
-  const PlotPoint best = lowest(losses.validation);
-  if (std::isfinite(best.y)) {
-    plot.ring = PlotRing{best, fmt::format("best {:.4f}", best.y)};
-    plot.subtitle = fmt::format("lowest validation loss {:.4f}, at update {:.0f}", best.y, best.x);
+  svg += fmt::format("<rect class=\"ground\" width=\"{}\" height=\"{}\"/>\n", kWidth, height);
+  for (std::size_t n = 0; n < plots.size(); ++n) {
+    const std::string body = body_of(plots[n]);
+    svg += n == 0 ? body
+                  : fmt::format("<g transform=\"translate(0 {})\">\n{}</g>\n",
+                                kHeight * static_cast<double>(n), body);
   }
-  return plot;
+  return svg + "</svg>\n";
 }
 
 }  // namespace fovea

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,11 +14,14 @@ struct PlotPoint {
   double x, y;
 };
 
-enum class Ink { kBlue, kOrange };
+/// kShade0 to kShade5 are for what has an order, such as layers.
+enum class Ink { kBlue, kOrange, kShade0, kShade1, kShade2, kShade3, kShade4, kShade5 };
+inline constexpr int kShades = 6;
 
 /// How a curve is drawn. The strokes can be told apart without colour.
 enum class Stroke {
   kFaint,  ///< thin and pale, for noisy data; it does not affect the range of the y axis
+  kThin,   ///< one of many, such as a head of a layer; not in the legend, its name is a tooltip
   kDashed,
   kSolid,  ///< bold, with a dot at each point; a tooltip gives its values
 };
@@ -52,18 +56,7 @@ struct Plot {
 /// only the lowest and the highest are kept.
 std::string draw_svg(const Plot& plot);
 
-/// The losses of a run, over updates. There are three means of the training loss, which are easily
-/// confused. They average over different updates, hence over different weights (spec T9, T10), so
-/// each has its own stroke and name.
-struct LossCurves {
-  std::string title = "loss";
-  std::vector<PlotPoint> last_batch = {};     ///< of each update alone
-  std::vector<PlotPoint> running_mean = {};   ///< over the interval so far; restarts with each
-  std::vector<PlotPoint> interval_mean = {};  ///< exact, over all targets of a finished interval
-  std::vector<PlotPoint> validation = {};     ///< exact, with the weights of that update
-};
-
-/// Curves without points are left out. The lowest validation loss is marked.
-Plot loss_plot(const LossCurves& losses);
+/// Several plots, one below another, as one file. There is at least one.
+std::string draw_page(std::span<const Plot> plots);
 
 }  // namespace fovea

@@ -76,14 +76,6 @@ std::vector<ObserveWish> parse_observe(std::string_view text) {
   return wishes;
 }
 
-std::vector<index> parse_numbers(std::string_view text, char between) {
-  std::vector<index> numbers;
-  for (const std::string_view part : split(text, between)) {
-    if (!parse(part, numbers.emplace_back())) return {};
-  }
-  return numbers;
-}
-
 void check_settings(const AttentionSettings& settings) {
   require_option(settings.log_n_scale == 0 || settings.log_n_scale > 1, "log_n_scale",
                  settings.log_n_scale, "above 1, or 0 (none)");

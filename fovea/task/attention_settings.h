@@ -98,9 +98,6 @@ struct ObserveWish {
 /// Reads "a,b=c". Throws kOptionValue for a name that occurs twice.
 std::vector<ObserveWish> parse_observe(std::string_view text);
 
-/// The whole numbers in a text, separated by `between`; empty for any other text.
-std::vector<index> parse_numbers(std::string_view text, char between);
-
 /// Throws kOptionValue for a rate below 1, a cap below 0 and a probability outside [0, 1); kUsage
 /// for two directions at once.
 void check_settings(const AttentionSettings& settings);

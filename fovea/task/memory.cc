@@ -2,9 +2,11 @@
 #include "fovea/task/memory.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "fovea/base/machine.h"
 #include "fovea/model/language_model_memory.h"
+#include "fovea/report/plot.h"
 #include "fovea/train/history.h"
 
 namespace fovea {
@@ -41,7 +43,15 @@ double batch_bytes(const LanguageModelRun& run) {
 // While a vector of records grows it exists twice; a curve has two points for each record.
 double history_bytes(const LanguageModelRun& run) {
   constexpr double kRecord = 2 * (sizeof(UpdateRecord) + 4 * sizeof(double));
-  return kRecord * static_cast<double>(cost_of(run).updates / run.settings.recipe.log_every);
+  const LanguageModelConfig& model = run.settings.model;
+  // Three numbers of each head, each also a point of a curve.
+  const double heads = 3 * static_cast<double>(model.layers * model.heads);
+  const double record =
+      2 * (sizeof(AttentionRecord) + heads * (sizeof(double) + sizeof(PlotPoint)));
+  const auto updates = static_cast<double>(cost_of(run).updates);
+  const auto every = static_cast<double>(run.settings.recipe.observe_every);
+  return kRecord * std::floor(updates / static_cast<double>(run.settings.recipe.log_every)) +
+         (every > 0 ? record * std::floor(updates / every) : 0);
 }
 
 }  // namespace
@@ -59,9 +69,10 @@ void require_token_memory(std::string_view text, const Tokenizer& tokenizer, ind
 
 // The parameters, and the table of positions if it is not learned.
 double model_memory(const LanguageModelConfig& config) {
-  const double table = config.position == PositionKind::kSinusoidal
-                           ? static_cast<double>(config.block) * static_cast<double>(config.width)
-                           : 0;
+  const double table =
+      config.position == PositionKind::kSinusoidal
+          ? static_cast<double>(resolve(config).position_max) * static_cast<double>(config.width)
+          : 0;
   return 4 * (static_cast<double>(parameter_count(config)) + table);
 }
 

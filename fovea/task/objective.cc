@@ -17,6 +17,11 @@ TokenBatch view(const Batch& batch) {
           .samples = view(batch.samples)};
 }
 
+std::vector<double> means(std::vector<double> sums, index count) {
+  for (double& value : sums) value /= static_cast<double>(count);
+  return sums;
+}
+
 }  // namespace
 
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const EvaluationBatches& set,
@@ -46,7 +51,20 @@ index LanguageModelObjective::begin_update(index update) {
   options_.scale = 1.0 / static_cast<double>(targets);
   options_.dropout.seed = text_.seed;
   options_.dropout.step = static_cast<std::uint64_t>(update);
+  seen_.assign(observes_ ? static_cast<std::size_t>(model_.config().layers) : 0, {});
+  options_.attention = seen_;
   return targets;
+}
+
+AttentionRecord LanguageModelObjective::observed_attention() {
+  AttentionRecord record;
+  for (const HeadStatistics& layer : seen_) {
+    record.max_logit.push_back(layer.max_logit);
+    if (layer.entropy.empty()) continue;
+    record.entropy.push_back(means(layer.entropy, layer.queries));
+    record.distance.push_back(means(layer.distance, layer.queries));
+  }
+  return record;
 }
 
 double LanguageModelObjective::forward(index batch) {

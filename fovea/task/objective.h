@@ -39,6 +39,8 @@ class LanguageModelObjective final : public Objective {
 
   std::span<Parameter* const> parameters() override { return model_.parameters(); }
   index updates_per_epoch() const override { return text_.training.updates_per_epoch(); }
+  void observe_attention(bool observe) override { observes_ = observe; }
+  AttentionRecord observed_attention() override;
   index begin_update(index update) override;
   double forward(index batch) override;
   void backward() override;
@@ -51,6 +53,8 @@ class LanguageModelObjective final : public Objective {
   Tape tape_;  // for updates and, between them, for evaluations
   std::vector<Batch> batches_;
   LossOptions options_;
+  bool observes_ = false;
+  std::vector<HeadStatistics> seen_;  // a layer each
   Variable loss_;
 };
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/train/curve.h"
 
-#include "fovea/report/plot.h"
+#include <algorithm>
+#include <vector>
+
+#include "fovea/report/curves.h"
 
 namespace fovea {
 
-std::string loss_curve(const History& history) {
+namespace {
+
+Plot losses_of(const History& history) {
   LossCurves curves;
   for (const UpdateRecord& record : history.updates()) {
     const double x = static_cast<double>(record.step);
@@ -17,7 +22,42 @@ std::string loss_curve(const History& history) {
     curves.interval_mean.push_back({x, record.train_loss});
     curves.validation.push_back({x, record.valid_loss});
   }
-  return draw_svg(loss_plot(curves));
+  return loss_plot(curves);
+}
+
+Plot heads_of(const History& history, HeadNumbers AttentionRecord::*numbers, HeadCurves curves) {
+  for (const AttentionRecord& record : history.attention()) {
+    const HeadNumbers& layers = record.*numbers;
+    curves.heads.resize(std::max(curves.heads.size(), layers.size()));
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      curves.heads[l].resize(std::max(curves.heads[l].size(), layers[l].size()));
+      for (std::size_t h = 0; h < layers[l].size(); ++h) {
+        curves.heads[l][h].push_back({static_cast<double>(record.step), layers[l][h]});
+      }
+    }
+  }
+  return heads_plot(curves);
+}
+
+}  // namespace
+
+std::string training_curves(const History& history) {
+  std::vector<Plot> plots = {losses_of(history)};
+  if (!history.attention().empty()) {
+    using Record = AttentionRecord;
+    const bool is_softmax = !history.attention().back().entropy.empty();
+    if (is_softmax) {
+      plots.push_back(
+          heads_of(history, &Record::entropy, {"entropy of the attention weights", "nats"}));
+    }
+    plots.push_back(
+        heads_of(history, &Record::max_logit, {"largest score", "score, after bias and mask"}));
+    if (is_softmax) {
+      plots.push_back(heads_of(history, &Record::distance,
+                               {"mean distance from a query to its keys", "tokens"}));
+    }
+  }
+  return draw_page(plots);
 }
 
 }  // namespace fovea

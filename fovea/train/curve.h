@@ -7,7 +7,8 @@
 
 namespace fovea {
 
-/// The losses of a run over its updates, as SVG.
-std::string loss_curve(const History& history);
+/// The losses of a run over its updates and, if it was observed, what its attention looks like: a
+/// page of plots as SVG.
+std::string training_curves(const History& history);
 
 }  // namespace fovea

@@ -42,8 +42,46 @@ Record record_of(const Json& json, const JsonSource& source) {
   return record;
 }
 
+constexpr std::string_view kAttention = "attention";
+
+Json to_json_value(const HeadNumbers& numbers) {
+  Json::Array layers;
+  for (const std::vector<double>& heads : numbers) {
+    layers.emplace_back(Json::Array(heads.begin(), heads.end()));
+  }
+  return layers;
+}
+
+HeadNumbers head_numbers(const Json& json) {
+  HeadNumbers numbers;
+  for (const Json& layer : json.array()) {
+    std::vector<double>& heads = numbers.emplace_back();
+    for (const Json& number : layer.array()) heads.push_back(number.number());
+  }
+  return numbers;
+}
+
+Json to_json_value(const AttentionRecord& record) {
+  Json::Object line;
+  line.emplace_back("kind", kAttention);
+  line.emplace_back("step", record.step);
+  line.emplace_back("entropy", to_json_value(record.entropy));
+  line.emplace_back("max_logit", to_json_value(record.max_logit));
+  line.emplace_back("distance", to_json_value(record.distance));
+  return line;
+}
+
+AttentionRecord attention_record(const Json& line) {
+  return {.step = line.at("step").whole(),
+          .entropy = head_numbers(line.at("entropy")),
+          .max_logit = head_numbers(line.at("max_logit")),
+          .distance = head_numbers(line.at("distance"))};
+}
+
 void add_parsed(HistoryRecords& records, const Json& line, const JsonSource& source) {
-  if (line.at("kind").text() == EvaluationRecord().kind) {
+  if (line.at("kind").text() == kAttention) {
+    records.attention.push_back(attention_record(line));
+  } else if (line.at("kind").text() == EvaluationRecord().kind) {
     records.evaluations.push_back(record_of<EvaluationRecord>(line, source));
   } else {
     records.updates.push_back(record_of<UpdateRecord>(line, source));
@@ -109,6 +147,11 @@ void History::add(const UpdateRecord& record) {
 void History::add(const EvaluationRecord& record) {
   append(to_json_line(record) + "\n");
   records_.evaluations.push_back(record);
+}
+
+void History::add(const AttentionRecord& record) {
+  append(to_json_value(record).line() + "\n");
+  records_.attention.push_back(record);
 }
 
 index History::flush() {

@@ -64,9 +64,22 @@ struct EvaluationRecord {
   }
 };
 
+/// A number for each head: [layers][heads].
+using HeadNumbers = std::vector<std::vector<double>>;
+
+/// Written after an update whose attention was observed: what the weights of its batches looked
+/// like, before dropout. Entropy and distance exist for softmax only; else they are empty.
+struct AttentionRecord {
+  index step = 0;              ///< updates so far
+  HeadNumbers entropy = {};    ///< mean over the queries, in nats
+  HeadNumbers max_logit = {};  ///< the largest score, after bias and mask
+  HeadNumbers distance = {};   ///< mean over the queries of sum_j w_ij |i - j|, in tokens
+};
+
 struct HistoryRecords {
   std::vector<UpdateRecord> updates;
   std::vector<EvaluationRecord> evaluations;
+  std::vector<AttentionRecord> attention;
 };
 
 /// Reads metrics.jsonl; returns no records if there is no such file. A line that is incomplete or
@@ -87,11 +100,13 @@ class History {
 
   void add(const UpdateRecord& record);
   void add(const EvaluationRecord& record);
+  void add(const AttentionRecord& record);
   /// Flushes the file to the disk. Returns its length.
   index flush();
 
   const std::vector<UpdateRecord>& updates() const { return records_.updates; }
   const std::vector<EvaluationRecord>& evaluations() const { return records_.evaluations; }
+  const std::vector<AttentionRecord>& attention() const { return records_.attention; }
 
  private:
   void open(int flags);

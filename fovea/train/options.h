@@ -41,6 +41,7 @@ struct TrainOptions {
   std::string eval_every = "250u";
   std::string save_every = "500u";
   index log_every = 10;
+  index observe_every = 0;
   index keep = 2;
   std::uint64_t seed = 1;
 
@@ -61,6 +62,8 @@ struct TrainOptions {
     visit("eval_every", eval_every, "validate every N updates (250u) or epochs (1e)");
     visit("save_every", save_every, "save a checkpoint every N updates (500u) or epochs (1e)");
     visit("log_every", log_every, "write metrics every N updates");
+    visit("observe_every", observe_every,
+          "write entropy, largest score and distance of each head every N updates; 0: never");
     visit("keep", keep, "how many checkpoints to keep");
     visit("seed", seed, "seed of all random numbers: same seed, same bits");
   }

@@ -65,6 +65,7 @@ TrainResult Trainer::run() {
     if (finished() || stop_requested_) break;
 
     const double begin = monotonic_seconds();
+    objective_.observe_attention(observes_next());
     const index targets = objective_.begin_update(state_.step);
     double loss = 0;
     for (index batch = 0; batch < options.accumulate; ++batch) {
@@ -114,7 +115,13 @@ void Trainer::stop_if_diverged(double loss, double norm) const {
                                 : "no checkpoint had been due yet: begin anew with --overwrite"));
 }
 
+bool Trainer::observes_next() const {
+  const index every = setup_.options.observe_every;
+  return every > 0 && (state_.step + 1) % every == 0;
+}
+
 void Trainer::record(const Update& update) {
+  const bool observed = observes_next();
   ++state_.step;
   look_at_the_clock();
   state_.tokens += update.targets;
@@ -127,6 +134,11 @@ void Trainer::record(const Update& update) {
   const UpdateRecord described = describe(update);
   const bool at_end = finished();
   if (state_.step % setup_.options.log_every == 0 || at_end) history_->add(described);
+  if (observed) {
+    AttentionRecord attention = objective_.observed_attention();
+    attention.step = state_.step;
+    history_->add(attention);
+  }
   if (state_.step % window_ == 0 || at_end) {
     state_.train_loss = described.running_loss;
     state_.window_loss = 0;

@@ -31,6 +31,11 @@ class Objective {
   virtual std::span<Parameter* const> parameters() = 0;
   virtual index updates_per_epoch() const = 0;
 
+  /// Whether the attention of the next update is observed. Called before begin_update.
+  virtual void observe_attention(bool /*observe*/) {}
+  /// What was observed in the update; its step is not set.
+  virtual AttentionRecord observed_attention() { return {}; }
+
   /// Prepares the batches of update number `update` (from 0); returns how many targets they have.
   virtual index begin_update(index update) = 0;
   /// Computes what batch number `batch` adds to the loss of the update, which is the mean over all
@@ -141,6 +146,7 @@ class Trainer {
     double loss, lr, gradient_norm, seconds;
     index targets;
   };
+  bool observes_next() const;
   void record(const Update& update);
   UpdateRecord describe(const Update& update) const;
 

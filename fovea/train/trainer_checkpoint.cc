@@ -105,7 +105,7 @@ void Trainer::write_model() {
 
 void Trainer::draw_curve() {
   write_in_folder(
-      [&] { write_file_atomically(setup_.folder / "loss.svg", loss_curve(*history_)); });
+      [&] { write_file_atomically(setup_.folder / "loss.svg", training_curves(*history_)); });
 }
 
 // The model is written first: a run that finds the checkpoint of the last step does nothing more.

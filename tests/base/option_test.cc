@@ -46,5 +46,12 @@ TEST(Option, TablesAreSearchedByName) {
                 "--data: expected one of: blocks, lines; got 'a\\x0ab'");
 }
 
+TEST(Option, NumbersStandBetweenSeparators) {
+  EXPECT_THAT(parse_numbers("3:-4", ':'), testing::ElementsAre(3, -4));
+  for (const char* text : {"", ":", "3:", ":3", "3::4", "3,4", "x"}) {
+    EXPECT_TRUE(parse_numbers(text, ':').empty()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace fovea

@@ -12,6 +12,12 @@ RESULT_FIELDS = ["train_loss", "valid_loss", "best_valid_loss", "steps", "tokens
                  "tokens_per_second", "seconds", "parameters", "peak_memory_bytes"]
 
 
+def values_of(safetensors):
+    """All tensors as bytes, without the header, which names the settings of the run by a checksum."""
+    text = safetensors.read_bytes()
+    return text[8 + int.from_bytes(text[:8], "little"):]
+
+
 class Train(CommandTest):
     def setUp(self):
         super().setUp()
@@ -61,6 +67,35 @@ class Train(CommandTest):
         self.assertEqual(config["kind"], "language_model")
         self.assertEqual(config["model"]["layers"], 2)
 
+    def test_observing_heads_changes_nothing_else(self):
+        plain = self.folder / "plain"
+        args = ["--stop-after", "12u", "--eval-every", "6u", "--save-every", "6u", "--dropout", "0.1", "--accumulate", "2"]
+        self.train(plain, *args)
+        self.train(self.model, *args, "--observe-every", "3")
+        for name in ["model.safetensors", "checkpoints/step-000012/optimizer.safetensors"]:
+            self.assertEqual(values_of(self.model / name), values_of(plain / name))
+        records = [json.loads(line) for line in (self.model / "metrics.jsonl").read_text().splitlines()]
+        seen = [r for r in records if r["kind"] == "attention"]
+        self.assertEqual([r["step"] for r in seen], [3, 6, 9, 12])
+        self.assertEqual(list(seen[0]), ["kind", "step", "entropy", "max_logit", "distance"])
+        for key in ["entropy", "max_logit", "distance"]:
+            self.assertEqual([len(heads) for heads in seen[0][key]], [2, 2])
+        # A young model spreads its weights over the 16 tokens of a block.
+        self.assertAlmostEqual(seen[0]["entropy"][0][0], sum(map(math.log, range(1, 17))) / 16, delta=0.2)
+        self.assertAlmostEqual(seen[0]["distance"][0][0], 3.75, delta=0.5)
+        page = (self.model / "loss.svg").read_text()
+        xml.etree.ElementTree.fromstring(page)
+        self.assertIn("layer 1, head 0", page)
+        # A resumed run goes on with the same lines.
+        resumed = self.folder / "resumed"
+        self.train(resumed, *args, "--observe-every", "3", "--stop-after", "6u", "--schedule", "constant")
+        self.train(resumed, *args, "--observe-every", "3", "--schedule", "constant", "--resume")
+        steps = [r["step"] for r in map(json.loads, (resumed / "metrics.jsonl").read_text().splitlines())
+                 if r["kind"] == "attention"]
+        self.assertEqual(steps, [3, 6, 9, 12])
+        done = self.run_fovea("train", "lm", "--train", self.text, "-o", self.folder / "x", "--observe-every", "-1")
+        self.assert_error(done, 2, "--observe-every")
+
     def test_last_value_of_an_option_counts(self):
         self.train(self.model, "--stop-after", "9u", "--layers", "1", "--stop-after", "2u")
         self.assertEqual(json.loads((self.model / "config.json").read_text())["model"]["layers"], 1)
@@ -104,6 +139,9 @@ progress = "none"
         choices = [["--position", p] for p in ["learned", "sinusoidal", "alibi", "kerple", "t5", "shaw", "rotary", "none"]]
         choices += [["--score", score] for score in ["cosine", "l2", "additive", "concat"]]
         choices += [["--attention-norm", "sigmoid"], ["--attention-norm", "none", "--lr", "1e-4"], ["--sink"],
+                    ["--position-max", "40"], ["--position-join", "concat"], ["--qk-norm"], ["--observe-every", "2"],
+                    ["--position", "sinusoidal", "--sinusoid", "cos-sin", "--position-join", "concat"],
+                    ["--attention-norm", "sigmoid", "--observe-every", "1"],
                     ["--window", "9"], ["--softcap", "20"], ["--log-n-scale"], ["--position", "t5", "--t5-buckets", "9", "--sink"],
                     ["--position", "rotary", "--rope-base", "500", "--score", "cosine", "--window", "5"]]
         choices += [["--norm", "rms"], ["--norm-position", "post"], ["--ln-variant", "unbiased"], ["--bias"],

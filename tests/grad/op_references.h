@@ -133,6 +133,24 @@ struct RmsNormFormula {
   }
 };
 
+/// The columns in `heads` groups, each normalised by itself, with one gain for all.
+template <index heads>
+struct RmsNormHeadsFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    using std::sqrt;
+    const index D = y.columns / heads;
+    for (index n = 0; n < y.rows; ++n) {
+      for (index first = 0; first < y.columns; first += D) {
+        T square = T(0);
+        for (index c = 0; c < D; ++c) square += in[0][n][first + c] * in[0][n][first + c];
+        const T rms = sqrt(square / T(static_cast<double>(D)) + T(1e-5));
+        for (index c = 0; c < D; ++c) y[n][first + c] = in[1][0][c] * in[0][n][first + c] / rms;
+      }
+    }
+  }
+};
+
 struct AddFormula {
   template <class T>
   static void run(Matrices<T> in, Rows<T> y) {

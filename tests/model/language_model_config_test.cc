@@ -44,7 +44,25 @@ TEST(LanguageModelConfig, FillsInWhatFollows) {
   EXPECT_EQ(c.kv_heads, 2);
   EXPECT_EQ(c.head_dim, 4);
   EXPECT_EQ(c.ff, 32);
+  EXPECT_EQ(c.position_max, 8);
   EXPECT_EQ(resolve(c), c);
+}
+
+TEST(LanguageModelConfig, ChecksThePositionsThatAreJoined) {
+  EXPECT_THROWS(resolve(with([](auto& c) { c.position_max = 7; })), kOptionValue,
+                "--position-max: 7");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.position_max = -1; })), kOptionValue,
+                "--position-max: -1");
+  EXPECT_THROWS(resolve(with([](auto& c) {
+                  c.position = PositionKind::kAlibi;
+                  c.position_join = PositionJoin::kConcatenate;
+                })),
+                kOptionValue, "--position alibi has no rows to concatenate");
+  const index plain = parameter_count(small_config());
+  EXPECT_EQ(parameter_count(with([](auto& c) { c.position_max = 10; })), plain + 2 * 8);
+  EXPECT_EQ(parameter_count(with([](auto& c) { c.position_join = PositionJoin::kConcatenate; })),
+            plain + 8 * 16);
+  EXPECT_EQ(parameter_count(with([](auto& c) { c.qk_norm = true; })), plain + 2 * 2 * 4);
 }
 
 TEST(LanguageModelConfig, NamesTheOptionThatIsOutOfRange) {

@@ -17,8 +17,8 @@ namespace {
 
 using Logits = std::vector<float>;
 
-// Every choice that a configuration offers appears in one of these.
-std::vector<LanguageModelConfig> forms() {
+// Every choice that a configuration offers appears in one of these, or in forms_of_attention().
+std::vector<LanguageModelConfig> forms_of_blocks() {
   std::vector<LanguageModelConfig> all(4, small_config());
   all[1].position = PositionKind::kSinusoidal;
   all[1].norm = NormKind::kRms;
@@ -35,6 +35,11 @@ std::vector<LanguageModelConfig> forms() {
   all[3].bias = true;
   all[3].tie = false;
   all[3].activation = Activation::kRelu;
+  return all;
+}
+
+std::vector<LanguageModelConfig> forms_of_attention() {
+  std::vector<LanguageModelConfig> all;
   const auto add = [&](void (*change)(LanguageModelConfig&)) {
     change(all.emplace_back(small_config()));
   };
@@ -73,6 +78,28 @@ std::vector<LanguageModelConfig> forms() {
     c.score = AttentionScoreKind::kL2;
     c.attention_norm = AttentionNormKind::kNone;
   });
+  add([](LanguageModelConfig& c) {
+    c.position_join = PositionJoin::kConcatenate;
+    c.position_max = 20;
+    c.qk_norm = true;
+    c.kv_heads = 1;
+  });
+  add([](LanguageModelConfig& c) {
+    c.position = PositionKind::kSinusoidal;
+    c.position_join = PositionJoin::kConcatenate;
+    c.sinusoid = SinusoidOrder::kCosSin;
+  });
+  add([](LanguageModelConfig& c) {
+    c.position = PositionKind::kRotary;
+    c.qk_norm = true;
+    c.softcap = 5;
+  });
+  return all;
+}
+
+std::vector<LanguageModelConfig> forms() {
+  std::vector<LanguageModelConfig> all = forms_of_blocks();
+  for (const LanguageModelConfig& c : forms_of_attention()) all.push_back(c);
   for (auto& c : all) c.dropout = 0.1;
   return all;
 }
@@ -122,6 +149,28 @@ TEST_P(EveryModel, DecodesToTheBitsOfTheWholeWindow) {
   }
 }
 
+// Longer than a cache of its window, so that it drops rows: the same bits as with all of them.
+TEST(LanguageModelDecoder, WithAWindowDropsOldRowsWithoutATrace) {
+  for (const PositionKind position :
+       {PositionKind::kRotary, PositionKind::kAlibi, PositionKind::kShaw, PositionKind::kT5}) {
+    LanguageModelConfig c = small_config();
+    c.block = 700;
+    c.window = "20,70";
+    c.position = position;
+    c.log_n_scale = true;
+    const LanguageModel model(c, 1);
+    const OwnedBatch text({690}, c.vocabulary);
+    const Logits whole = all_logits(model, text.ids);
+    LanguageModelDecoder decoder(Context(2), model);
+    decoder.append({text.ids.data(), 600});
+    for (index n = 600; n < 690; ++n) {
+      const Logits next = to_vector(decoder.append({text.ids.data() + n, 1}));
+      const auto at = whole.begin() + n * c.vocabulary;
+      ASSERT_EQ(next, Logits(at, at + c.vocabulary)) << to_string(position) << " " << n;
+    }
+  }
+}
+
 struct Step {
   Logits loss;
   std::vector<Logits> gradients;
@@ -159,6 +208,31 @@ INSTANTIATE_TEST_SUITE_P(Forms, EveryModel, testing::ValuesIn(forms()), [](const
   return fmt::format("{}_{}_{}", test.index, to_string(test.param.position),
                      to_string(test.param.score));
 });
+
+// One entry for each layer, and nothing that is computed changes.
+TEST(LanguageModel, ShowsWhatItsHeadsLookAt) {
+  const LanguageModel model(small_config(), 1);
+  const OwnedBatch batch({8, 5}, 11);
+  const auto loss = [&](std::span<HeadStatistics> seen) {
+    Tape tape{Context(2)};
+    const LossOptions options{.dropout = {1, 2, 0}, .attention = seen};
+    return model.loss(tape, batch.view(), options).value<float>()[0][0];
+  };
+  std::vector<HeadStatistics> seen(2);
+  EXPECT_EQ(loss(seen), loss({}));
+  for (const HeadStatistics& layer : seen) {
+    EXPECT_EQ(layer.queries, 13);
+    ASSERT_EQ(layer.entropy.size(), 2u);
+    // A fresh model spreads its weights evenly over all keys that it sees.
+    double even = 0;
+    for (const int length : {8, 5}) {
+      for (int keys = 1; keys <= length; ++keys) even += std::log(keys);
+    }
+    EXPECT_NEAR(layer.entropy[0], even, 0.01);
+  }
+  std::vector<HeadStatistics> wrong(3);
+  EXPECT_THROWS(loss(wrong), kShape, "3 statistics for 2 layers");
+}
 
 float loss_of(const LanguageModel& model, const OwnedBatch& batch) {
   Tape tape(Context(2), TapeMode::kInference);

@@ -131,6 +131,75 @@ TEST(MultiHeadAttention, CausalRowsNeverSeeLaterOnes) {
   EXPECT_NE(before[4 * C], after[4 * C]);
 }
 
+TEST(MultiHeadAttention, QkNormMakesTheScaleOfQueriesAndKeysIrrelevant) {
+  ParameterSet set({});
+  Options o = options(2);
+  o.bias = Biases::kNone;
+  o.qk_norm = QkNorm::kRms;
+  const MultiHeadAttention layer(o, ParameterScope(set));
+  ASSERT_NE(set.find("q_norm.weight"), nullptr);
+  EXPECT_EQ(set.find("k_norm.weight")->value.shape(), Shape({o.width / 2}));
+  const auto x = noise(N * C);
+  const auto before = output_of([&](Tape& t) { return self(t, layer, x); });
+  const auto qkv = set.find("qkv.weight")->value.rows<float>();
+  for (index row = 0; row < 2 * C; ++row) {  // of q and k, not of v
+    for (index c = 0; c < C; ++c) qkv[row][c] *= 64;
+  }
+  ++set.find("qkv.weight")->version;
+  const auto after = output_of([&](Tape& t) { return self(t, layer, x); });
+  for (std::size_t n = 0; n < before.size(); ++n) EXPECT_NEAR(after[n], before[n], 1e-3);
+}
+
+// Against the weights of a plain softmax of the same scores.
+TEST(MultiHeadAttention, SeesTheEntropyOfItsHeads) {
+  ParameterSet set({});
+  Options o = options(2);
+  o.mask = mask::Causal();
+  const MultiHeadAttention layer(o, ParameterScope(set));
+  randomise(set);
+  const auto x = noise(N * C);
+  HeadStatistics seen;
+  Tape tape(Context(2), TapeMode::kInference);
+  const Variable in = tape.constant(Rows<const float>(x.data(), N, C));
+  const auto y = to_vector(layer.forward(tape, in, {}, {}, &seen).value<float>());
+  EXPECT_EQ(y, output_of([&](Tape& t) { return self(t, layer, x); }));
+  EXPECT_EQ(seen.queries, N);
+  const Variable qkv = linear(tape, in, tape.parameter(*set.find("qkv.weight")),
+                              tape.parameter(*set.find("qkv.bias")));
+  const Rows<const float> rows = qkv.value<float>();
+  const index D = C / 2;
+  for (index h = 0; h < 2; ++h) {
+    double entropy = 0, largest = -HUGE_VAL, distance = 0;
+    for (index i = 0; i < N; ++i) {
+      std::vector<double> scores;
+      for (index j = 0; j <= i; ++j) {
+        double dot = 0;
+        for (index c = 0; c < D; ++c) {
+          dot += double{rows[i][h * D + c]} * double{rows[j][C + h * D + c]};
+        }
+        scores.push_back(dot / std::sqrt(static_cast<double>(D)));
+      }
+      double total = 0;
+      for (const double s : scores) total += std::exp(s), largest = std::max(largest, s);
+      for (index j = 0; j <= i; ++j) {
+        const double w = std::exp(scores[static_cast<std::size_t>(j)]) / total;
+        entropy -= w * std::log(w);
+        distance += w * static_cast<double>(i - j);
+      }
+    }
+    const auto at = static_cast<std::size_t>(h);
+    EXPECT_NEAR(seen.entropy[at], entropy, 1e-4);
+    EXPECT_NEAR(seen.max_logit[at], largest, 1e-4);
+    EXPECT_NEAR(seen.distance[at], distance, 1e-4);
+  }
+  o.variant.norm = AttentionNormKind::kSigmoid;
+  ParameterSet other({});
+  HeadStatistics less;
+  MultiHeadAttention(o, ParameterScope(other)).forward(tape, in, {}, {}, &less);
+  EXPECT_TRUE(less.entropy.empty());
+  EXPECT_EQ(less.max_logit.size(), 2u);
+}
+
 TEST(MultiHeadAttention, ACacheGivesTheBitsOfTheWhole) {
   const std::vector<std::vector<LayerPart>> forms = {
       {}, {{"slopes", 1, LayerPart::Learning::kFixed}}, {{"t5", 4}, {"sink"}}, {{"shaw_k", 2}}};

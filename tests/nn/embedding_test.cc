@@ -40,6 +40,58 @@ TEST(Embedding, AddsThePositionWithinEachSequence) {
   EXPECT_EQ(y[4], tokens[8] + positions[0]);
 }
 
+TEST(Embedding, ConcatenatesThePositionAndProjects) {
+  ParameterSet set({});
+  const EmbeddingOptions options{
+      .vocabulary = 5, .width = 2, .positions = 2, .join = PositionJoin::kConcatenate};
+  const Embedding layer(options, ParameterScope(set));
+  const auto y = output_of([&](Tape& tape) { return forward(tape, layer); });
+  const auto e = set.find("tokens")->value.vec<float>();
+  const auto p = set.find("positions")->value.vec<float>();
+  const auto w = set.find("join.weight")->value.rows<float>();
+  ASSERT_EQ(w.rows, 2);
+  ASSERT_EQ(w.columns, 4);
+  // Row 1 is token 0 at position 1.
+  EXPECT_NEAR(y[2], w[0][0] * e[0] + w[0][1] * e[1] + w[0][2] * p[2] + w[0][3] * p[3], 1e-8);
+}
+
+TEST(Embedding, OfAConcatenationHasTheGradientOfTheForward) {
+  for (const PositionKind kind : {PositionKind::kLearned, PositionKind::kSinusoidal}) {
+    auto set = float64_set();
+    const EmbeddingOptions options{.vocabulary = 5,
+                                   .width = 4,
+                                   .positions = 3,
+                                   .position = kind,
+                                   .join = PositionJoin::kConcatenate};
+    const Embedding layer(options, ParameterScope(set));
+    expect_gradients(set, [&](Tape& tape) { return forward(tape, layer); });
+  }
+}
+
+TEST(Embedding, HasSinusoidsInTheOrderAskedFor) {
+  const auto row = [](SinusoidOrder order) {
+    ParameterSet set({});
+    const EmbeddingOptions options{.vocabulary = 5,
+                                   .width = 4,
+                                   .positions = 2,
+                                   .position = PositionKind::kSinusoidal,
+                                   .sinusoid = order};
+    const Embedding layer(options, ParameterScope(set));
+    const auto y = output_of([&](Tape& tape) { return forward(tape, layer); });
+    const auto e = set.find("tokens")->value.vec<float>();
+    return std::vector<float>{y[4] - e[0], y[5] - e[1], y[6] - e[2], y[7] - e[3]};
+  };
+  const float s0 = std::sin(1.0F), c0 = std::cos(1.0F), s1 = std::sin(0.01F), c1 = std::cos(0.01F);
+  using testing::FloatNear;
+  const auto near = [](float x) { return FloatNear(x, 1e-6F); };
+  EXPECT_THAT(row(SinusoidOrder::kInterleaved),
+              testing::ElementsAre(near(s0), near(c0), near(s1), near(c1)));
+  EXPECT_THAT(row(SinusoidOrder::kSinCos),
+              testing::ElementsAre(near(s0), near(s1), near(c0), near(c1)));
+  EXPECT_THAT(row(SinusoidOrder::kCosSin),
+              testing::ElementsAre(near(c0), near(c1), near(s0), near(s1)));
+}
+
 TEST(Embedding, NeverTrainsThePaddingRow) {
   ParameterSet set({});
   const Embedding layer({.vocabulary = 5, .width = 2, .positions = 2, .padding = 4},

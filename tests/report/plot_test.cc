@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fovea/base/random.h"
+#include "fovea/report/curves.h"
 #include "tests/report/xml.h"
 
 namespace fovea {

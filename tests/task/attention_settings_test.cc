@@ -44,13 +44,6 @@ TEST(AttentionSettings, WhatIsObservedIsAList) {
   EXPECT_THROWS(parse_observe("a,b,a=2"), kOptionValue, "--observe: 'a,b,a=2'");
 }
 
-TEST(AttentionSettings, NumbersStandBetweenSeparators) {
-  EXPECT_THAT(parse_numbers("3:-4", ':'), ElementsAre(3, -4));
-  for (const char* text : {"", "3:", ":3", "3::4", "3,4", "x"}) {
-    EXPECT_TRUE(parse_numbers(text, ':').empty()) << text;
-  }
-}
-
 TEST(AttentionSettings, RatesAndProbabilitiesHaveBounds) {
   check_settings({});
   EXPECT_THROWS(check_settings({.dilation = 0}), kOptionValue, "--dilation: 0");

@@ -16,14 +16,29 @@ TEST(Curve, ShowsEveryLossThereIs) {
         UpdateRecord{.step = step, .loss = 4.0 / static_cast<double>(step), .mean16_loss = 3});
   }
   history.add(EvaluationRecord{.step = 20, .train_loss = 2, .valid_loss = 2.125});
-  EXPECT_THAT(loss_curve(history),
+  EXPECT_THAT(training_curves(history),
               testing::AllOf(testing::StartsWith("<"), testing::HasSubstr("</svg>"),
                              testing::HasSubstr("2.125")));
 }
 
+TEST(Curve, ShowsHeadsBelowTheLosses) {
+  const TestFolder folder;
+  History history(folder / "m.jsonl");
+  history.add(AttentionRecord{
+      .step = 5, .entropy = {{1}, {2}}, .max_logit = {{3}, {4}}, .distance = {{5}, {6}}});
+  const std::string page = training_curves(history);
+  for (const char* text :
+       {"entropy of the attention", "largest score", "mean distance", "layer 1"}) {
+    EXPECT_THAT(page, testing::HasSubstr(text));
+  }
+  History without(folder / "n.jsonl");
+  without.add(AttentionRecord{.step = 5, .max_logit = {{3}, {4}}});
+  EXPECT_THAT(training_curves(without), testing::Not(testing::HasSubstr("entropy")));
+}
+
 TEST(Curve, OfNothingIsStillAPicture) {
   const TestFolder folder;
-  EXPECT_THAT(loss_curve(History(folder / "m.jsonl")), testing::HasSubstr("</svg>"));
+  EXPECT_THAT(training_curves(History(folder / "m.jsonl")), testing::HasSubstr("</svg>"));
 }
 
 }  // namespace

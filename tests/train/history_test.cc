@@ -29,6 +29,29 @@ TEST(History, WritesOneObjectALine) {
                              testing::HasSubstr("}\n{\"kind\":\"evaluation\",\"step\":10,")));
 }
 
+TEST(History, KeepsWhatHeadsLookLike) {
+  const TestFolder folder;
+  const AttentionRecord record{
+      .step = 7, .entropy = {{1, 2}, {3, 4}}, .max_logit = {{5, 6}, {7, 1.0 / 3}}, .distance = {}};
+  index bytes = 0;
+  {
+    History history(folder / "m.jsonl");
+    history.add(record);
+    bytes = history.flush();
+  }
+  EXPECT_EQ(read_file(folder / "m.jsonl"),
+            R"({"kind":"attention","step":7,"entropy":[[1.0,2.0],[3.0,4.0]],)"
+            R"("max_logit":[[5.0,6.0],[7.0,0.3333333333333333]],"distance":[]})"
+            "\n");
+  const History again(folder / "m.jsonl", bytes);
+  ASSERT_EQ(again.attention().size(), 1u);
+  EXPECT_EQ(again.attention()[0].step, 7);
+  EXPECT_EQ(again.attention()[0].entropy, record.entropy);
+  EXPECT_EQ(again.attention()[0].max_logit, record.max_logit);
+  EXPECT_TRUE(again.attention()[0].distance.empty());
+  EXPECT_TRUE(again.updates().empty());
+}
+
 TEST(History, GoesOnWhereItWasCutOff) {
   const TestFolder folder;
   index bytes = 0;

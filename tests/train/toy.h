@@ -21,6 +21,10 @@ class ToyObjective final : public Objective {
 
   std::span<Parameter* const> parameters() override { return parameters_; }
   index updates_per_epoch() const override { return 5; }
+  void observe_attention(bool observe) override { observes_ = observe; }
+  AttentionRecord observed_attention() override {
+    return {.entropy = {{static_cast<double>(update_), observes_ ? 1.0 : 0.0}}};
+  }
   index begin_update(index update) override {
     update_ = update;
     return 8;
@@ -62,6 +66,7 @@ class ToyObjective final : public Objective {
   Parameter weights_;
   std::vector<Parameter*> parameters_{&weights_};
   index update_ = 0;
+  bool observes_ = false;
 };
 
 /// Remembers what it was told, and asks for `wanted` once `at_step` updates are done.

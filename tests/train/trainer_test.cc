@@ -49,6 +49,16 @@ TEST_F(TrainerTest, EvaluatesAndSavesWhenDueAndAtTheEnd) {
   EXPECT_THAT(observer.saves, ElementsAre(10, 20, 23));
 }
 
+TEST_F(TrainerTest, ObservesEveryFewUpdates) {
+  run({.stop_after = "10u", .observe_every = 4});
+  const auto records = read_history(folder / "metrics.jsonl").attention;
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].step, 4);
+  EXPECT_THAT(records[0].entropy, ElementsAre(ElementsAre(3, 1)));  // of the update from 3 to 4
+  EXPECT_EQ(records[1].step, 8);
+  EXPECT_THAT(read_file(folder / "loss.svg"), testing::HasSubstr("layer 0, head 1"));
+}
+
 TEST_F(TrainerTest, CountsEpochsInUpdates) {
   const TrainResult result = run({.stop_after = "3e", .eval_every = "1e", .save_every = "2e"});
   EXPECT_EQ(result.state.step, 15);

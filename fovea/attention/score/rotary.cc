@@ -21,7 +21,7 @@ RotaryTable<T>::RotaryTable(const Context& ctx, const Rotary& rotary, index D, i
     for (index n = begin; n < end; ++n) {
       Turn* turn = turns_.data() + n * half_;
       for (const double frequency : frequencies) {
-        const double angle = static_cast<double>(first + n) * frequency;
+        const double angle = static_cast<double>(rotary.first + first + n) * frequency;
         *turn++ = {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
       }
     }

@@ -55,10 +55,11 @@ using Score =
 enum class RotaryPairs { kNone, kHalves, kInterleaved };
 
 /// Rotary positions (Su et al. 2021): pair c of q and k is rotated by the angle position / base^(2
-/// c / D). The position of a query is p, that of a key j.
+/// c / D). The position of a query is first + p, that of a key first + j.
 struct Rotary {
   RotaryPairs pairs = RotaryPairs::kNone;
   double base = 10000;
+  index first = 0;  ///< position of key 0, as in a cache that has dropped earlier keys
 };
 
 /// "dot", "cosine", "concat", "l2" or "additive".

@@ -2,6 +2,8 @@
 #include "fovea/attention/attention.h"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
@@ -129,6 +131,54 @@ void backward(Tape& tape, const Call& call, Variable o, RowView<const T> lse,
   for (std::size_t n = 0; n < parts.size(); ++n) end_detour(tape.context(), parts[n], wanted[n]);
 }
 
+// Observes a forward: a number for each head and query, which are then summed.
+template <class T>
+class HeadObservation {
+ public:
+  HeadObservation(HeadStatistics* to, index heads, index queries, bool is_softmax)
+      : to_(to), heads_(heads), queries_(queries), is_softmax_(is_softmax) {}
+
+  Observe<T> observers() {
+    if (to_ == nullptr) return {};
+    max_logit_ = room();
+    Observe<T> observe = observe::Maximum<T>(max_logit_);
+    if (!is_softmax_) return observe;
+    entropy_ = room();
+    distance_ = room();
+    return observe + observe::Entropy<T>(entropy_) + observe::Distance<T>(distance_);
+  }
+
+  void finish() const {
+    if (to_ == nullptr) return;
+    to_->queries += queries_;
+    constexpr double kLowest = -std::numeric_limits<double>::infinity();
+    fold(max_logit_, to_->max_logit, kLowest, [](double a, double b) { return std::max(a, b); });
+    if (!is_softmax_) return;
+    fold(entropy_, to_->entropy, 0, std::plus());
+    fold(distance_, to_->distance, 0, std::plus());
+  }
+
+ private:
+  RowView<T> room() {
+    return RowView<T>::contiguous(scratch_.allocate<T>(heads_ * queries_), 1, heads_, queries_);
+  }
+
+  template <class Combine>
+  void fold(RowView<T> of, std::vector<double>& into, double start, const Combine& combine) const {
+    into.resize(static_cast<std::size_t>(heads_), start);
+    for (index h = 0; h < heads_; ++h) {
+      double& value = into[static_cast<std::size_t>(h)];
+      for (index n = 0; n < queries_; ++n) value = combine(value, double{of.at(0, h, n)});
+    }
+  }
+
+  Scratch scratch_;
+  HeadStatistics* to_;
+  index heads_, queries_;
+  bool is_softmax_;
+  RowView<T> entropy_, max_logit_, distance_;
+};
+
 // q, k, v and the tensors of parts.
 std::array<Variable, 3 + kMostAttentionParts> operands_of(const AttentionOperands& in) {
   std::array<Variable, 3 + kMostAttentionParts> all{in.q, in.k, in.v};
@@ -143,14 +193,19 @@ Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptio
   const auto operands = operands_of(in);
   const index N = in.q.rows(), H = call.H();
   const Variable o = tape.result(N, H * call.Dv(), in.q.dtype());
+  const bool is_softmax = options.variant.norm == AttentionNormKind::kSoftmax;
   with_type(in.q.dtype(), [&]<class T>(std::type_identity<T>) {
     RowView<T> lse, lse_low;
-    if (tape.records(operands) && options.variant.norm == AttentionNormKind::kSoftmax) {
+    if (tape.records(operands) && is_softmax) {
       lse = RowView<T>::contiguous(tape.saved<T>(H * N), 1, H, N);
       lse_low = RowView<T>::contiguous(tape.saved<T>(H * N), 1, H, N);
     }
-    attention_forward<T>(tape.context(), attention_of<T>(call, tape.mode()), inputs_of<T>(call),
+    HeadObservation<T> observation(options.statistics, H, N, is_softmax);
+    Attention<T> forward = attention_of<T>(call, tape.mode());
+    forward.observe = observation.observers();
+    attention_forward<T>(tape.context(), forward, inputs_of<T>(call),
                          {heads_of(o.value<T>(), H), lse, lse_low});
+    observation.finish();
     tape.record(o, operands, [=](Tape& t) { backward<T>(t, call, o, lse, lse_low); });
   });
   return o;

@@ -16,6 +16,11 @@ GradientOut<T> wanted_or_not(Scratch& scratch, const GradientOut<T>& dx, Variabl
   return {{scratch.allocate<T>(N * C), N, C}, Store::kWrite};
 }
 
+template <class T>
+Rows<T> head(Rows<T> x, index h, index D) {
+  return x.columns_slice(h * D, (h + 1) * D);
+}
+
 }  // namespace
 
 Variable layer_norm(Tape& tape, Variable x, Variable gain, Variable bias,
@@ -46,22 +51,34 @@ Variable layer_norm(Tape& tape, Variable x, Variable gain, Variable bias,
 }
 
 Variable rms_norm(Tape& tape, Variable x, Variable gain, double epsilon) {
+  return rms_norm_heads(tape, x, gain, 1, epsilon);
+}
+
+Variable rms_norm_heads(Tape& tape, Variable x, Variable gain, index heads, double epsilon) {
   const index N = x.rows(), C = x.columns();
-  check_vector("rms_norm", "gain", gain, C, x.dtype());
+  check(heads > 0 && C % heads == 0, "rms_norm: {} columns are no multiple of {} heads", C, heads);
+  const index D = C / heads;
+  check_vector("rms_norm", "gain", gain, D, x.dtype());
   const Variable y = tape.result(N, C, x.dtype());
   with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
-    const Vec<T> saved{tape.saved<T>(N), N};
-    rms_norm_forward(tape.context(), x.value<T>(), gain.vec<T>(), epsilon, y.value<T>(), saved);
+    T* const saved = tape.saved<T>(heads * N);
+    for (index h = 0; h < heads; ++h) {
+      rms_norm_forward(tape.context(), head<const T>(x.value<T>(), h, D), gain.vec<T>(), epsilon,
+                       head(y.value<T>(), h, D), {saved + h * N, N});
+    }
     tape.record(y, {x, gain}, [=](Tape& t) {
       Scratch scratch;
       const auto dx = wanted_or_not(scratch, t.gradient_for<T>(x), x);
-      rms_norm_backward<T>(t.context(), {.x = x.value<T>(),
-                                         .gain = gain.vec<T>(),
-                                         .saved = saved,
-                                         .dy = t.gradient_of<T>(y),
-                                         .dx = dx.rows,
-                                         .dgain = gradient_to_add_to<T>(t, gain).vec(),
-                                         .dx_store = dx.store});
+      const Vec<T> dgain = gradient_to_add_to<T>(t, gain).vec();
+      for (index h = 0; h < heads; ++h) {
+        rms_norm_backward<T>(t.context(), {.x = head<const T>(x.value<T>(), h, D),
+                                           .gain = gain.vec<T>(),
+                                           .saved = {saved + h * N, N},
+                                           .dy = head<const T>(t.gradient_of<T>(y), h, D),
+                                           .dx = head(dx.rows, h, D),
+                                           .dgain = dgain,
+                                           .dx_store = dx.store});
+      }
     });
   });
   return y;

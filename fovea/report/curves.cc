@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/curves.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fovea {
+
+namespace {
+
+// A running mean starts again after each interval, so the curve is broken there.
+std::vector<PlotPoint> broken_after(const std::vector<PlotPoint>& running,
+                                    const std::vector<PlotPoint>& intervals) {
+  std::vector<PlotPoint> points;
+  auto end = intervals.begin();
+  for (const PlotPoint& p : running) {
+    bool begins = false;
+    for (; end != intervals.end() && end->x < p.x; ++end) begins = true;
+    if (begins) points.push_back({p.x, std::numeric_limits<double>::quiet_NaN()});
+    points.push_back(p);
+  }
+  return points;
+}
+
+PlotPoint lowest(const std::vector<PlotPoint>& points) {
+  PlotPoint best{0, std::numeric_limits<double>::infinity()};
+  for (const PlotPoint& p : points) {
+    if (p.y < best.y) best = p;
+  }
+  return best;
+}
+
+// The mean of curves at each point of the first; a curve may end earlier.
+std::vector<PlotPoint> mean_of(const std::vector<const std::vector<PlotPoint>*>& curves) {
+  std::vector<PlotPoint> means = *curves.front();
+  for (std::size_t n = 0; n < means.size(); ++n) {
+    double sum = 0, count = 0;
+    for (const std::vector<PlotPoint>* curve : curves) {
+      if (n < curve->size()) sum += (*curve)[n].y, ++count;
+    }
+    means[n].y = sum / count;
+  }
+  return means;
+}
+
+Ink shade(std::size_t group, std::size_t groups) {
+  const std::size_t step = groups > 1 ? group * (kShades - 1) / (groups - 1) : 0;
+  return static_cast<Ink>(static_cast<std::size_t>(Ink::kShade0) + step);
+}
+
+}  // namespace
+
+Plot loss_plot(const LossCurves& losses) {
+  Plot plot{.title = losses.title, .x_label = "updates", .y_label = "loss, nats per token"};
+  const auto add = [&](std::string name, const std::vector<PlotPoint>& points, Ink ink,
+                       Stroke stroke) {
+    if (!points.empty()) plot.curves.push_back({std::move(name), points, ink, stroke});
+  };
+  add("train: last batch", losses.last_batch, Ink::kBlue, Stroke::kFaint);
+  add("train: running mean", broken_after(losses.running_mean, losses.interval_mean), Ink::kBlue,
+      Stroke::kDashed);
+  add("train: exact mean of interval", losses.interval_mean, Ink::kBlue, Stroke::kSolid);
+  add("validation", losses.validation, Ink::kOrange, Stroke::kSolid);
+  const PlotPoint best = lowest(losses.validation);
+  if (std::isfinite(best.y)) {
+    plot.ring = PlotRing{best, fmt::format("best {:.4f}", best.y)};
+    plot.subtitle = fmt::format("lowest validation loss {:.4f}, at update {:.0f}", best.y, best.x);
+  }
+  return plot;
+}
+
+Plot heads_plot(const HeadCurves& of) {
+  Plot plot{.title = of.title,
+            .subtitle = "bold: mean of a layer; thin: each head",
+            .x_label = "updates",
+            .y_label = of.y_label};
+  const std::size_t layers = of.heads.size(), groups = std::min<std::size_t>(layers, kShades);
+  std::vector<Curve> means;
+  for (std::size_t group = 0; group < groups; ++group) {
+    const std::size_t first = group * layers / groups, end = (group + 1) * layers / groups;
+    std::vector<const std::vector<PlotPoint>*> members;
+    for (std::size_t l = first; l < end; ++l) {
+      for (std::size_t h = 0; h < of.heads[l].size(); ++h) {
+        members.push_back(&of.heads[l][h]);
+        plot.curves.push_back({fmt::format("layer {}, head {}", l, h), of.heads[l][h],
+                               shade(group, groups), Stroke::kThin});
+      }
+    }
+    if (members.empty()) continue;
+    const std::string name = end - first == 1 ? fmt::format("layer {}", first)
+                                              : fmt::format("layers {}-{}", first, end - 1);
+    means.push_back({name, mean_of(members), shade(group, groups), Stroke::kSolid});
+  }
+  plot.curves.insert(plot.curves.end(), means.begin(), means.end());
+  return plot;
+}
+
+}  // namespace fovea

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plots of a training run: its losses, and what its attention looks like.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fovea/report/plot.h"
+
+namespace fovea {
+
+/// The losses of a run, over updates. There are three means of the training loss, which are easily
+/// confused. They average over different updates, hence over different weights (spec T9, T10), so
+/// each has its own stroke and name.
+struct LossCurves {
+  std::string title = "loss";
+  std::vector<PlotPoint> last_batch = {};     ///< of each update alone
+  std::vector<PlotPoint> running_mean = {};   ///< over the interval so far; restarts with each
+  std::vector<PlotPoint> interval_mean = {};  ///< exact, over all targets of a finished interval
+  std::vector<PlotPoint> validation = {};     ///< exact, with the weights of that update
+};
+
+/// Curves without points are left out. The lowest validation loss is marked.
+Plot loss_plot(const LossCurves& losses);
+
+/// A number of each head of each layer, over updates.
+struct HeadCurves {
+  std::string title;
+  std::string y_label;
+  std::vector<std::vector<std::vector<PlotPoint>>> heads = {};  ///< [layers][heads]
+};
+
+/// A thin curve for each head, and a bold one for the mean of each layer. With more layers than
+/// there are shades, neighbouring layers share one, and a mean.
+Plot heads_plot(const HeadCurves& curves);
+
+}  // namespace fovea

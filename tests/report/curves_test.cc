@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/curves.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/report/xml.h"
+
+namespace fovea {
+namespace {
+
+HeadCurves of(std::size_t layers, std::size_t heads) {
+  HeadCurves curves{.title = "entropy", .y_label = "nats"};
+  for (std::size_t l = 0; l < layers; ++l) {
+    auto& layer = curves.heads.emplace_back();
+    for (std::size_t h = 0; h < heads; ++h) {
+      const double y = static_cast<double>(10 * l + h);
+      layer.push_back({{1, y}, {2, y + 1}});
+    }
+  }
+  return curves;
+}
+
+TEST(HeadsPlot, HasACurveForEachHeadAndTheMeanOfEachLayer) {
+  const Plot plot = heads_plot(of(3, 2));
+  ASSERT_EQ(plot.curves.size(), 9u);
+  EXPECT_EQ(plot.curves[1].name, "layer 0, head 1");
+  EXPECT_EQ(plot.curves[1].stroke, Stroke::kThin);
+  EXPECT_EQ(plot.curves[7].name, "layer 1");
+  EXPECT_EQ(plot.curves[7].stroke, Stroke::kSolid);
+  EXPECT_EQ(plot.curves[7].points[1].y, 11.5);
+  EXPECT_NE(plot.curves[6].ink, plot.curves[7].ink);
+}
+
+TEST(HeadsPlot, OfManyLayersSharesShades) {
+  const Plot plot = heads_plot(of(12, 1));
+  ASSERT_EQ(plot.curves.size(), 12u + kShades);
+  EXPECT_EQ(plot.curves[12].name, "layers 0-1");
+  EXPECT_EQ(plot.curves[12].points[0].y, 5);
+  EXPECT_EQ(plot.curves[0].ink, plot.curves[1].ink);
+  EXPECT_NE(plot.curves[1].ink, plot.curves[2].ink);
+}
+
+TEST(HeadsPlot, IsAPageWithOthers) {
+  const Plot plots[] = {loss_plot({.validation = {{1, 2}, {3, 4}}}), heads_plot(of(2, 2)),
+                        heads_plot(of(0, 0))};
+  const std::string page = draw_page(plots);
+  EXPECT_EQ(xml_error(page), "");
+  EXPECT_THAT(page, testing::HasSubstr("viewBox=\"0 0 800 1380\""));
+  EXPECT_THAT(page, testing::HasSubstr("<title>layer 1, head 0</title>"));
+}
+
+}  // namespace
+}  // namespace fovea
