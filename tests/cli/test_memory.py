@@ -36,6 +36,8 @@ SHAPES = {
     "rotary": "--layers 3 --width 128 --heads 4 --block 512 --batch-size 4 --position rotary --window 64",
     "T5 and sinks": "--layers 3 --width 128 --heads 4 --block 512 --batch-size 4 --position t5 --sink",
     "Shaw, softcap": "--layers 2 --width 128 --heads 4 --block 512 --batch-size 4 --position shaw --softcap 30",
+    "QK-norm, observed": "--layers 3 --width 128 --heads 4 --block 512 --batch-size 4 --qk-norm --observe-every 1",
+    "concatenated": "--layers 1 --width 512 --heads 4 --block 512 --batch-size 4 --position-join concat --position-max 4096",
     "cosine, rotary": "--layers 1 --width 256 --heads 8 --block 1024 --batch-size 4 --position rotary --score cosine",
     "no positions, untied": "--layers 2 --width 128 --heads 4 --block 128 --batch-size 8 --position none --no-tie --bias",
     "dropout": "--layers 4 --width 128 --heads 4 --block 128 --batch-size 16 --dropout 0.1",
