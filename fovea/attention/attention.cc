@@ -12,15 +12,15 @@ namespace fovea {
 template <class T>
 void attention_forward(const Context& ctx, const Attention<T>& attention,
                        const AttentionInputs<T>& in, const AttentionOutputs<T>& out) {
-  check_attention(attention, in);
-  check_outputs(attention, in, out);
-  check_overlap(attention, in, out);
-  const LoweredCall<T> call(ctx, attention, in);
-  clear_uncovered(call.sequences(), out);
-  if (call.forward_kernel(out) == Kernel::kLinear) {
-    linear_forward(ctx, call, out);
+  detail::check_attention(attention, in);
+  detail::check_outputs(attention, in, out);
+  detail::check_overlap(attention, in, out);
+  const detail::LoweredCall<T> call(ctx, attention, in);
+  detail::clear_uncovered(call.sequences(), out);
+  if (call.forward_kernel(out) == detail::Kernel::kLinear) {
+    detail::linear_forward(ctx, call, out);
   } else {
-    fused_forward(ctx, call, out);
+    detail::fused_forward(ctx, call, out);
   }
 }
 
@@ -28,16 +28,16 @@ template <class T>
 void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
                         const AttentionGradients<T>& gradients) {
-  check_attention(attention, in);
-  check_gradients(attention, in, saved, gradients);
-  check_overlap(attention, in, saved, gradients);
-  LoweredCall<T> call(ctx, attention, in);
+  detail::check_attention(attention, in);
+  detail::check_gradients(attention, in, saved, gradients);
+  detail::check_overlap(attention, in, saved, gradients);
+  detail::LoweredCall<T> call(ctx, attention, in);
   const AttentionGradients<T> lowered = call.gradients(gradients);
-  clear_uncovered(call.sequences(), gradients);
-  if (call.backward_kernel() == Kernel::kLinear) {
-    linear_backward(ctx, call, saved.d_o, lowered);
+  detail::clear_uncovered(call.sequences(), gradients);
+  if (call.backward_kernel() == detail::Kernel::kLinear) {
+    detail::linear_backward(ctx, call, saved.d_o, lowered);
   } else {
-    fused_backward(ctx, call, saved, lowered);
+    detail::fused_backward(ctx, call, saved, lowered);
   }
   call.pull(ctx, gradients);
 }

@@ -16,6 +16,14 @@
 // nothing are skipped. A row of any result has the same bits for any number of threads,
 // batch, padding or packing; only the instruction set may change them. All functions are
 // thread-safe.
+//
+// The headers to know, all included here:
+//
+//   a call           call.h  view.h  score/score.h  norm.h  dropout.h
+//   its parts        mask/masks.h  bias/biases.h  values/shaw.h  observe/observers.h  lambda/of.h
+//   parts to write   tile.h  mask/mask.h  bias/bias.h  values/values.h  observe/observe.h
+//
+// reference.h has the definition, in plain loops. What is in namespace fovea::detail is internal.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@
 
 #include "fovea/base/check.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 const Hint kShapesOfACall{
     "q is [B, T, H, D], k [B, S, G, D], v [B, S, G, Dv], o and its gradient [B, T, H, Dv], lse "
@@ -152,4 +152,4 @@ FOVEA_INSTANTIATE(std::int32_t)
 FOVEA_INSTANTIATE(std::uint8_t)
 #undef FOVEA_INSTANTIATE
 
-}  // namespace fovea
+}  // namespace fovea::detail

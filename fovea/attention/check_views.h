@@ -8,8 +8,10 @@
 #include "fovea/attention/view.h"
 
 namespace fovea {
-
 struct Hint;  // base/check.h, which a header for users does not include
+}  // namespace fovea
+
+namespace fovea::detail {
 
 /// What every error about shapes says, and one about a null pointer.
 extern const Hint kShapesOfACall, kNoData;
@@ -49,4 +51,4 @@ void check_rows_written(std::string_view name, const RowView<T>& v,
 template <class V>
 void check_scores_written(std::string_view name, const ScoreView<V>& v,
                           const std::array<index, 4>& shape);
-}  // namespace fovea
+}  // namespace fovea::detail

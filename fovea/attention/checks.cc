@@ -10,7 +10,7 @@
 
 #include "fovea/base/check.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -340,4 +340,4 @@ FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -4,7 +4,7 @@
 
 #include "fovea/attention/attention.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// An upper bound of the number of rows of tiles, over queries and keys, in all heads. A call keeps
 /// a few numbers for each.
@@ -29,4 +29,4 @@ template <class T>
 void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
                    const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients);
 
-}  // namespace fovea
+}  // namespace fovea::detail

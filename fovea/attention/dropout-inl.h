@@ -15,7 +15,7 @@
 #include "fovea/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 
 /// The comparison of 16 random bits of each of 16 scores with the threshold of dropout.
@@ -68,7 +68,7 @@ inline void DropoutBits(const DropoutStream& stream, const DropoutRule& rule, in
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #endif  // FOVEA_ATTENTION_DROPOUT_INL_H_

@@ -47,8 +47,13 @@ std::uint32_t dropout_bits(const DropoutStream& stream, index i, index j);
 
 /// Is score (i, j) dropped?
 bool drops(const DropoutRule& rule, const DropoutStream& stream, index i, index j);
-/// The same, where its sixteen bits are the threshold: by the first word of the counter
+
+}  // namespace fovea
+
+namespace fovea::detail {
+
+/// drops() where the sixteen bits are the threshold: by the first word of the counter
 /// (i, j, stream.counter[0], ~stream.counter[1]), below `rest`.
 bool drops_tie(const DropoutRule& rule, const DropoutStream& stream, index i, index j);
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -5,7 +5,7 @@
 
 #include "fovea/attention/score/pair_score.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -75,4 +75,4 @@ double LoweredCall<T>::made_bytes() const {
 template class LoweredCall<float>;
 template class LoweredCall<double>;
 
-}  // namespace fovea
+}  // namespace fovea::detail

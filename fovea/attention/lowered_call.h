@@ -14,7 +14,7 @@
 #include "fovea/attention/score/made_rows.h"
 #include "fovea/attention/sequences.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// Which code computes a call.
 enum class Kernel {
@@ -62,4 +62,4 @@ class LoweredCall {
   std::optional<MadeRows<T>> rows_;
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

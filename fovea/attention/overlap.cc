@@ -6,7 +6,7 @@
 
 #include "fovea/base/check.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -104,18 +104,22 @@ bool overlap(const MemoryView& a, const MemoryView& b) {
   return !apart(of_a, of_b) && runs_meet(a, b, of_b.begin - of_a.begin);
 }
 
+}  // namespace fovea::detail
+
+namespace fovea {
+
 void OverlapCheck::add(const Place& place) {
   if (count_ < kMost) places_[count_++] = place;
 }
 
-void OverlapCheck::add_read(const MemoryView& view) { add({view, span_of(view)}); }
+void OverlapCheck::add_read(const detail::MemoryView& view) { add({view, detail::span_of(view)}); }
 
-void OverlapCheck::add_written(const MemoryView& view) {
-  const AddressRange span = span_of(view);
+void OverlapCheck::add_written(const detail::MemoryView& view) {
+  const detail::AddressRange span = detail::span_of(view);
   for (std::size_t n = 0; n < count_; ++n) {
     const Place& other = places_[n];
-    if (apart(span, other.span)) continue;
-    check(!runs_meet(view, other.view, other.span.begin - span.begin),
+    if (detail::apart(span, other.span)) continue;
+    check(!detail::runs_meet(view, other.view, other.span.begin - span.begin),
           Hint{"give each tensor that is written memory of its own"},
           "attention: {} overlaps {}: what is written may share no memory with another tensor of "
           "the call",

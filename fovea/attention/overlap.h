@@ -9,7 +9,7 @@
 #include "fovea/attention/view.h"
 #include "fovea/base/view.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// An axis of a view: its size and its stride, in values.
 struct MemoryAxis {
@@ -71,31 +71,35 @@ struct AddressRange {
 /// bytes.
 bool overlap(const MemoryView& a, const MemoryView& b);
 
+}  // namespace fovea::detail
+
+namespace fovea {
+
 /// The views of one call. Allocates nothing. From the 65th view on, outputs are compared with the
 /// first 64 views, and inputs with none. Names must outlive it.
 class OverlapCheck {
  public:
   template <class V>
   void read(std::string_view name, const V& view) {
-    if (view.data != nullptr) add_read(memory_view(name, view));
+    if (view.data != nullptr) add_read(detail::memory_view(name, view));
   }
   /// Throws Error(kShape) that names both views if this one overlaps an earlier one.
   template <class V>
   void write(std::string_view name, const V& view) {
-    if (view.data != nullptr) add_written(memory_view(name, view));
+    if (view.data != nullptr) add_written(detail::memory_view(name, view));
   }
 
  private:
   static constexpr std::size_t kMost = 64;
 
   struct Place {
-    MemoryView view;
-    AddressRange span;
+    detail::MemoryView view;
+    detail::AddressRange span;
   };
 
   void add(const Place& place);
-  void add_read(const MemoryView& view);
-  void add_written(const MemoryView& view);
+  void add_read(const detail::MemoryView& view);
+  void add_written(const detail::MemoryView& view);
 
   std::array<Place, kMost> places_;
   std::size_t count_ = 0;

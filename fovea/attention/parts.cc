@@ -3,10 +3,10 @@
 
 #include "fovea/base/check.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 void check_part(bool is_there, std::string_view family) {
   check(is_there, "attention: {} was given as a null pointer", family);
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -14,10 +14,14 @@
 #include "fovea/attention/overlap.h"
 #include "fovea/attention/tile.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// Throws Error(kShape) that names the family if there is no part.
 void check_part(bool is_there, std::string_view family);
+
+}  // namespace fovea::detail
+
+namespace fovea {
 
 /// Zero or more parts, applied in order; they combine with +. Cheap to copy; parts are shared.
 /// `Family` is the base class of the parts; Family::kFamily names it in messages.
@@ -30,7 +34,7 @@ class Parts {
       : parts_{std::make_shared<const Part>(std::move(part))} {}
   /// Throws Error(kShape) for no part at all.
   explicit Parts(std::shared_ptr<const Family> part) : parts_{std::move(part)} {
-    check_part(parts_[0] != nullptr, Family::kFamily);
+    detail::check_part(parts_[0] != nullptr, Family::kFamily);
   }
 
   const std::vector<std::shared_ptr<const Family>>& parts() const { return parts_; }

@@ -11,7 +11,7 @@
 #include "fovea/base/check.h"
 #include "fovea/simd/isa.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -94,32 +94,36 @@ AttentionPlan described(const Attention<T>& attention) {
 
 }  // namespace
 
+}  // namespace fovea::detail
+
+namespace fovea {
+
 template <class T>
 AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
                              const AttentionInputs<T>& in) {
-  check_attention(attention, in);
-  AttentionPlan plan = described(attention);
-  TileCount<T> count(attention, in, plan);
-  const auto call = LoweredCall<T>::shape(attention, in);
+  detail::check_attention(attention, in);
+  AttentionPlan plan = detail::described(attention);
+  detail::TileCount<T> count(attention, in, plan);
+  const auto call = detail::LoweredCall<T>::shape(attention, in);
   const auto& sequences = call.sequences();
   if (!attention.packed.empty()) plan.packed_sequences = static_cast<index>(sequences.size());
   for (const Sequence& sequence : sequences) {
     for (index head = 0; head < in.q.heads; ++head) count.add(sequence, head);
   }
-  const Kernel forward = call.forward_kernel({}), backward = call.backward_kernel();
-  plan.kernel = kernel_name(forward, std::is_same_v<T, float>);
+  const detail::Kernel forward = call.forward_kernel({}), backward = call.backward_kernel();
+  plan.kernel = detail::kernel_name(forward, std::is_same_v<T, float>);
   const auto D = static_cast<double>(call.in().q.width), Dv = static_cast<double>(in.v.width);
-  const double passes = sees_columns(attention.observe) ? 2 : 1;  // over the scores
+  const double passes = detail::sees_columns(attention.observe) ? 2 : 1;  // over the scores
   plan.forward_flops = plan.kept_scores * 2 * (passes * D + Dv);
   plan.backward_flops = plan.kept_scores * (6 * D + 4 * Dv);
-  if (backward == Kernel::kLinear) {
-    const LinearFlops flops = linear_flops(ctx, call);
+  if (backward == detail::Kernel::kLinear) {
+    const detail::LinearFlops flops = detail::linear_flops(ctx, call);
     plan.backward_flops = flops.backward;
-    if (forward == Kernel::kLinear) plan.forward_flops = flops.forward;
+    if (forward == detail::Kernel::kLinear) plan.forward_flops = flops.forward;
   }
-  plan.scratch_bytes =
-      call.made_bytes() + (forward == Kernel::kLinear ? linear_scratch_bytes(ctx, call)
-                                                      : fused_scratch_bytes(ctx, call));
+  plan.scratch_bytes = call.made_bytes() + (forward == detail::Kernel::kLinear
+                                                ? detail::linear_scratch_bytes(ctx, call)
+                                                : detail::fused_scratch_bytes(ctx, call));
   return plan;
 }
 

@@ -10,7 +10,7 @@
 #include "fovea/attention/reference_score.h"
 #include "fovea/attention/sequences.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -279,22 +279,26 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
 
 }  // namespace
 
+}  // namespace fovea::detail
+
+namespace fovea {
+
 template <class T>
 void attention_reference_forward(const Attention<T>& attention, const AttentionInputs<T>& in,
                                  const AttentionOutputs<T>& out) {
-  check_attention(attention, in);
-  check_outputs(attention, in, out);
-  check_overlap(attention, in, out);
-  clear(out);
+  detail::check_attention(attention, in);
+  detail::check_outputs(attention, in, out);
+  detail::check_overlap(attention, in, out);
+  detail::clear(out);
   for (const auto& observer : attention.observe.parts()) observer->clear();
-  const Call<T> call(attention, in);
+  const detail::Call<T> call(attention, in);
   for (const Sequence& sequence : call.sequences) {
     for (index h = 0; h < in.q.heads; ++h) {
       for (index i = 0; i < sequence.queries; ++i) {
-        const Row<T> row = call.row(sequence, h, i);
+        const detail::Row<T> row = call.row(sequence, h, i);
         const index query_row = sequence.query_row + i;
         if (!out.lse.empty()) out.lse.at(sequence.batch, h, query_row) = row.lse;
-        observe_row(attention, row, {sequence, h, i, 0});
+        detail::observe_row(attention, row, {sequence, h, i, 0});
         for (index j = 0; j < sequence.keys; ++j) {
           const auto at = static_cast<std::size_t>(j);
           if (!row.kept[at]) continue;
@@ -316,16 +320,16 @@ template <class T>
 void attention_reference_backward(const Attention<T>& attention, const AttentionInputs<T>& in,
                                   const AttentionSaved<T>& saved,
                                   const AttentionGradients<T>& gradients) {
-  check_attention(attention, in);
-  check_gradients(attention, in, saved, gradients);
-  check_overlap(attention, in, saved, gradients);
-  fill(gradients.dq, T{0});
-  fill(gradients.dk, T{0});
-  fill(gradients.dv, T{0});
+  detail::check_attention(attention, in);
+  detail::check_gradients(attention, in, saved, gradients);
+  detail::check_overlap(attention, in, saved, gradients);
+  detail::fill(gradients.dq, T{0});
+  detail::fill(gradients.dk, T{0});
+  detail::fill(gradients.dv, T{0});
   for (const auto& part : attention.bias.parts()) part->start_gradient(Context(1));
-  const Call<T> call(attention, in);
+  const detail::Call<T> call(attention, in);
   const index H = in.q.heads;
-  Sums sums;
+  detail::Sums sums;
   const auto add_room = [&](const auto& parts) {
     for (const auto& part : parts) {
       sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * H));
@@ -334,15 +338,15 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   add_room(attention.bias.parts());
   add_room(attention.values.parts());
   sums.emplace_back(static_cast<std::size_t>(H));
-  sums.emplace_back(static_cast<std::size_t>(score_gradient_size(attention.score) * H));
+  sums.emplace_back(static_cast<std::size_t>(detail::score_gradient_size(attention.score) * H));
   for (const Sequence& sequence : call.sequences) {
     for (index h = 0; h < in.q.heads; ++h) {
       for (index i = 0; i < sequence.queries; ++i) {
-        row_backward<T>(call, {sequence, h, i}, saved, gradients, sums);
+        detail::row_backward<T>(call, {sequence, h, i}, saved, gradients, sums);
       }
     }
   }
-  rotate_back(attention.rotary, call.sequences, gradients.dq, gradients.dk);
+  detail::rotate_back(attention.rotary, call.sequences, gradients.dq, gradients.dk);
   auto next = sums.begin();
   const auto store = [&](const auto& parts) {
     for (const auto& part : parts) {
@@ -356,7 +360,7 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   for (index h = 0; h < dsink.size; ++h) {
     dsink[h] = static_cast<T>((*next)[static_cast<std::size_t>(h)]);
   }
-  store_score_gradient(attention.score, sums.back());
+  detail::store_score_gradient(attention.score, sums.back());
 }
 
 template void attention_reference_forward(const Attention<float>&, const AttentionInputs<float>&,

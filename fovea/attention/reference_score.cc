@@ -5,7 +5,7 @@
 #include <cmath>
 #include <variant>
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -331,4 +331,4 @@ FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -11,7 +11,7 @@
 
 #include "fovea/attention/attention.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// Rotates a row [D] in place by its position. The transpose is the rotation by -position.
 template <class T>
@@ -84,4 +84,4 @@ index score_gradient_size(const Score<T>& score);
 template <class T>
 void store_score_gradient(const Score<T>& score, const std::vector<double>& sums);
 
-}  // namespace fovea
+}  // namespace fovea::detail

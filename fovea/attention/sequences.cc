@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -95,4 +95,4 @@ FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -6,7 +6,7 @@
 
 #include "fovea/attention/call.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// The sequences of the call, cut to their lengths.
 template <class T>
@@ -34,4 +34,4 @@ template <class T>
 void clear_uncovered(const std::vector<Sequence>& sequences,
                      const AttentionGradients<T>& gradients);
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -9,18 +9,6 @@
 
 namespace fovea {
 
-/// [begin, end)
-struct Span {
-  index begin = 0;
-  index end = 0;
-
-  bool operator==(const Span&) const = default;
-};
-/// From the first of both to the last.
-inline Span hull(const Span& a, const Span& b) {
-  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
-}
-
 /// The position of query 0 among the keys of its sequence.
 enum class Align {
   kBottomRight,  ///< query i has position i + S' - T': the last query sees the last key
@@ -147,3 +135,19 @@ struct TileGradients {
 };
 
 }  // namespace fovea
+
+namespace fovea::detail {
+
+/// [begin, end)
+struct Span {
+  index begin = 0;
+  index end = 0;
+
+  bool operator==(const Span&) const = default;
+};
+/// From the first of both to the last.
+inline Span hull(const Span& a, const Span& b) {
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
+
+}  // namespace fovea::detail

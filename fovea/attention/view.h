@@ -87,6 +87,10 @@ struct ScoreView {
   }
 };
 
+}  // namespace fovea
+
+namespace fovea::detail {
+
 /// Writes `value` everywhere. An empty view is left alone.
 template <class T>
 void fill(const View<T>& view, std::type_identity_t<T> value) {
@@ -113,4 +117,4 @@ void fill(const ScoreView<T>& view, std::type_identity_t<T> value) {
   }
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lanes of float or double, on every instruction set. The only header that includes Highway; all
-// that is in it exists once for each instruction set, in namespace fovea::HWY_NAMESPACE. A kernel:
+// that is in it exists once for each instruction set, in namespace fovea::HWY_NAMESPACE. A kernel
+// (in namespace fovea, or in fovea::detail):
 //
 //   #undef HWY_TARGET_INCLUDE
 //   #define HWY_TARGET_INCLUDE "fovea/kernel/scale.cc"
@@ -169,6 +170,11 @@ void ClearPastCaches(Rows<T> rows) {
 }
 
 }  // namespace HWY_NAMESPACE
+
+// Kernels in namespace fovea::detail find all this by its plain name.
+namespace detail::HWY_NAMESPACE {
+using namespace fovea::HWY_NAMESPACE;
+}  // namespace detail::HWY_NAMESPACE
 }  // namespace fovea
 HWY_AFTER_NAMESPACE();
 

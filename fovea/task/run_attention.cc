@@ -106,11 +106,11 @@ std::vector<std::string> picture_attention(const AttentionSettings& settings,
                                            const AttentionTensors& tensors) {
   constexpr index kMostTiles = 128;
   return with_call(settings, tensors, [&]<class T>(const AttentionCall<T>& call) {
-    check_attention(call.attention, call.in);
-    const std::vector<Sequence> sequences = make_sequences(call.attention, call.in);
+    detail::check_attention(call.attention, call.in);
+    const std::vector<Sequence> sequences = detail::make_sequences(call.attention, call.in);
     const bool small = !sequences.empty() && sequences[0].queries <= kMostTiles * kLaneTile &&
                        sequences[0].keys <= kMostTiles * kRowBlock && call.sizes.H > 0;
-    return small ? picture_of_tiles(call.attention.mask, sequences[0], 0)
+    return small ? detail::picture_of_tiles(call.attention.mask, sequences[0], 0)
                  : std::vector<std::string>();
   });
 }

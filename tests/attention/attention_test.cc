@@ -108,8 +108,8 @@ TEST(FusedAttention, TilesMayRunTogether) {
   constexpr index kWidestPanel = 32;                       // of doubles
   Call<double> call({.T = T, .S = T, .H = 2, .G = 2, .D = 64, .Dv = 64}), exact = call,
                                                                           alone = call;
-  ASSERT_GT(query_tiles_together<double>(64, 64, kSeen, 0, kWidestPanel), 1);
-  ASSERT_GT(key_tiles_together<double>({64, 64, 64, 64}, kSeen), 1);
+  ASSERT_GT(detail::query_tiles_together<double>(64, 64, kSeen, 0, kWidestPanel), 1);
+  ASSERT_GT(detail::key_tiles_together<double>({64, 64, 64, 64}, kSeen), 1);
   std::vector<double> slopes = {0.01, 0.02}, dslopes = {0, 0};
   const Attention<double> attention{
       .bias = bias::Alibi<double>({slopes.data(), 2}, {dslopes.data(), 2}),

@@ -19,7 +19,7 @@ namespace fovea::testing {
 namespace {
 
 // Every byte that a view touches.
-std::set<const char*> bytes_of(const MemoryView& view) {
+std::set<const char*> bytes_of(const detail::MemoryView& view) {
   std::set<const char*> bytes;
   const auto& [x, y, z] = view.axes;
   for (index a = 0; a < x.size; ++a) {
@@ -34,17 +34,17 @@ std::set<const char*> bytes_of(const MemoryView& view) {
   return bytes;
 }
 
-bool share_bytes(const MemoryView& a, const MemoryView& b) {
+bool share_bytes(const detail::MemoryView& a, const detail::MemoryView& b) {
   const std::set<const char*> first = bytes_of(a), second = bytes_of(b);
   return std::any_of(first.begin(), first.end(),
                      [&](const char* p) { return second.count(p) > 0; });
 }
 
 // Three axes, each stride at least what the axes before it span; in any order.
-MemoryView nested(Random& random, const char* memory) {
-  MemoryView view{"x", memory + 4 * random.below(40), 4, 1 + random.below(4), {}};
+detail::MemoryView nested(Random& random, const char* memory) {
+  detail::MemoryView view{"x", memory + 4 * random.below(40), 4, 1 + random.below(4), {}};
   index span = view.width;
-  for (MemoryAxis& axis : view.axes) {
+  for (detail::MemoryAxis& axis : view.axes) {
     axis = {random.below(4), span + random.below(5)};
     span += std::max<index>(0, axis.size - 1) * axis.stride;
   }
@@ -58,16 +58,16 @@ TEST(Overlap, SameStridesAreDecidedExactly) {
   Random random(1, RandomUse::kTest);
   index shared = 0, apart = 0;
   for (int n = 0; n < 20000; ++n) {
-    const MemoryView a = nested(random, memory.data());
-    MemoryView b = a;
+    const detail::MemoryView a = nested(random, memory.data());
+    detail::MemoryView b = a;
     b.data = memory.data() + 4 * random.below(40);
     index room = 1000;  // to the shortest stride: runs of one view do not meet each other
-    for (MemoryAxis& axis : b.axes) room = std::min(room, axis.stride);
+    for (detail::MemoryAxis& axis : b.axes) room = std::min(room, axis.stride);
     b.width = 1 + random.below(room);
-    for (MemoryAxis& axis : b.axes) axis.size = std::min(axis.size, 1 + random.below(4));
+    for (detail::MemoryAxis& axis : b.axes) axis.size = std::min(axis.size, 1 + random.below(4));
     const bool expected = share_bytes(a, b);
-    ASSERT_EQ(overlap(a, b), expected);
-    ASSERT_EQ(overlap(b, a), expected);
+    ASSERT_EQ(detail::overlap(a, b), expected);
+    ASSERT_EQ(detail::overlap(b, a), expected);
     ++(expected ? shared : apart);
   }
   EXPECT_GT(shared, 2000);
@@ -80,11 +80,11 @@ TEST(Overlap, OtherStridesAreSearched) {
   Random random(2, RandomUse::kTest);
   index shared = 0;
   for (int n = 0; n < 20000; ++n) {
-    MemoryView a = nested(random, memory.data()), b = nested(random, memory.data());
+    detail::MemoryView a = nested(random, memory.data()), b = nested(random, memory.data());
     a.value_bytes = 1 + random.below(8);
     if (random.below(3) == 0) b.axes[1].stride = 0;
     const bool expected = share_bytes(a, b);
-    ASSERT_EQ(overlap(a, b), expected);
+    ASSERT_EQ(detail::overlap(a, b), expected);
     shared += expected ? 1 : 0;
   }
   EXPECT_GT(shared, 2000);
@@ -97,12 +97,12 @@ TEST(Overlap, NoLegalCallIsRefused) {
   Random random(3, RandomUse::kTest);
   for (int n = 0; n < 300; ++n) {
     const auto view = [&] {
-      MemoryView v{"x", memory.data() + random.below(500), 1, 1, {}};
-      for (MemoryAxis& axis : v.axes) axis = {1 + random.below(12), 16 * random.below(40)};
+      detail::MemoryView v{"x", memory.data() + random.below(500), 1, 1, {}};
+      for (detail::MemoryAxis& axis : v.axes) axis = {1 + random.below(12), 16 * random.below(40)};
       return v;
     };
-    const MemoryView a = view(), b = view();
-    if (overlap(a, b)) {
+    const detail::MemoryView a = view(), b = view();
+    if (detail::overlap(a, b)) {
       ASSERT_TRUE(share_bytes(a, b));
     }
   }
@@ -110,13 +110,13 @@ TEST(Overlap, NoLegalCallIsRefused) {
 
 TEST(Overlap, SpansThatCannotBeCounted) {
   char memory[4] = {};
-  const MemoryView far{"q", memory, 4, 1, {{{2, index{1} << 61}, {1, 0}, {1, 0}}}};
-  EXPECT_THROWS(overlap(far, far), kShape, "q: ");
-  const MemoryView farther{"q", memory, 4, 1, {{{8, index{1} << 58}, {1, 0}, {1, 0}}}};
-  EXPECT_THROWS(overlap(farther, farther), kShape, "q spans more bytes than there are");
+  const detail::MemoryView far{"q", memory, 4, 1, {{{2, index{1} << 61}, {1, 0}, {1, 0}}}};
+  EXPECT_THROWS(detail::overlap(far, far), kShape, "q: ");
+  const detail::MemoryView farther{"q", memory, 4, 1, {{{8, index{1} << 58}, {1, 0}, {1, 0}}}};
+  EXPECT_THROWS(detail::overlap(farther, farther), kShape, "q spans more bytes than there are");
   // The stride of an axis of one is never used.
-  const MemoryView near{"q", memory, 4, 1, {{{1, index{1} << 61}, {1, 0}, {1, 0}}}};
-  EXPECT_TRUE(overlap(near, near));
+  const detail::MemoryView near{"q", memory, 4, 1, {{{1, index{1} << 61}, {1, 0}, {1, 0}}}};
+  EXPECT_TRUE(detail::overlap(near, near));
 }
 
 constexpr Sizes kSizes{.B = 2, .T = 5, .S = 5, .H = 3, .G = 3, .D = 4, .Dv = 4};
@@ -309,10 +309,10 @@ TEST(Overlap, EveryGradientOfAPartIsLookedAt) {
 TEST(Overlap, TheSearchEnds) {
   constexpr index kMany = index{1} << 40;
   const float values[2] = {};
-  const MemoryView even{"a", values, sizeof(float), 1, {{{kMany, 6}, {1, 0}, {1, 0}}}};
-  const MemoryView odd{"b", values + 1, sizeof(float), 1, {{{kMany, 10}, {1, 0}, {1, 0}}}};
-  EXPECT_FALSE(overlap(even, odd));
-  EXPECT_FALSE(overlap(odd, even));
+  const detail::MemoryView even{"a", values, sizeof(float), 1, {{{kMany, 6}, {1, 0}, {1, 0}}}};
+  const detail::MemoryView odd{"b", values + 1, sizeof(float), 1, {{{kMany, 10}, {1, 0}, {1, 0}}}};
+  EXPECT_FALSE(detail::overlap(even, odd));
+  EXPECT_FALSE(detail::overlap(odd, even));
 }
 
 }  // namespace

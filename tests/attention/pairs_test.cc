@@ -30,7 +30,7 @@ index row_width(const ScoreRow<double>& score) {
   PartData<double> parts;
   Attention<double> attention;
   score.set(attention, parts, kD);
-  return made_width(attention.score, kD);
+  return detail::made_width(attention.score, kD);
 }
 
 // Everything that a call writes.

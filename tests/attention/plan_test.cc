@@ -47,7 +47,7 @@ void expect_plan(const Mask& mask, index T, index S) {
   const Attention<float> attention{.mask = mask};
   const AttentionPlan plan = attention_plan(Context(1), attention, call.in());
   Count total;
-  for (const Sequence& sequence : make_sequences(attention, call.in())) {
+  for (const Sequence& sequence : detail::make_sequences(attention, call.in())) {
     const Count one = count(mask, sequence);
     total.tiles += 3 * one.tiles;
     total.kept += 3 * one.kept;

@@ -26,20 +26,20 @@ TEST(ReferenceScore, RotatesAndBack) {
   constexpr double kBase = 4 / (std::numbers::pi * std::numbers::pi);
   const double cosine = std::cos(3.0), sine = std::sin(3.0);
   std::vector<double> row = {1, 2, 3, 4};
-  rotate<double>({RotaryPairs::kInterleaved, kBase}, 3, row);
+  detail::rotate<double>({RotaryPairs::kInterleaved, kBase}, 3, row);
   EXPECT_THAT(row, Pointwise(DoubleNear(1e-14), {cosine - 2 * sine, sine + 2 * cosine, 4.0, -3.0}));
-  rotate<double>({RotaryPairs::kInterleaved, kBase}, -3, row);
+  detail::rotate<double>({RotaryPairs::kInterleaved, kBase}, -3, row);
   EXPECT_THAT(row, Pointwise(DoubleNear(1e-14), {1.0, 2.0, 3.0, 4.0}));
-  rotate<double>({RotaryPairs::kHalves, kBase}, 3, row);
+  detail::rotate<double>({RotaryPairs::kHalves, kBase}, 3, row);
   EXPECT_THAT(row, Pointwise(DoubleNear(1e-14), {cosine - 3 * sine, 4.0, sine + 3 * cosine, -2.0}));
 }
 
 TEST(ReferenceScore, CallsWithoutRotaryPositionsAreNotCopied) {
   Call<double> call({.T = 3, .S = 3, .D = 4});
   const std::vector<Sequence> sequences = {{.queries = 3, .keys = 3}};
-  const RotatedRows<double> same({}, sequences, call.in());
+  const detail::RotatedRows<double> same({}, sequences, call.in());
   EXPECT_EQ(same.in().q.data, call.q.data());
-  const RotatedRows<double> rotated({RotaryPairs::kHalves}, sequences, call.in());
+  const detail::RotatedRows<double> rotated({RotaryPairs::kHalves}, sequences, call.in());
   EXPECT_NE(rotated.in().q.data, call.q.data());
   EXPECT_EQ(rotated.in().v.data, call.v.data());
 }
@@ -60,14 +60,14 @@ TEST(ReferenceScore, WhatBiasesSee) {
   const Rows4 of{{3, 4}, {5, 12}};
   for (const Score<double>& score :
        {Score<double>(score::Dot()), Score<double>(score::L2()), Score<double>(kAdditive)}) {
-    const SeenRows<double> seen = seen_rows(score, 0, of.rows(1));
+    const detail::SeenRows<double> seen = detail::seen_rows(score, 0, of.rows(1));
     EXPECT_EQ(seen.in_place_of(of.rows(1)).q.data, of.q.data());
     EXPECT_EQ(seen.in_place_of(of.rows(1)).k.data, of.k.data());
   }
-  const SeenRows<double> units = seen_rows<double>(score::Cosine(), 0, of.rows(1));
+  const detail::SeenRows<double> units = detail::seen_rows<double>(score::Cosine(), 0, of.rows(1));
   EXPECT_THAT(units.q, ElementsAre(3.0 / 5, 4.0 / 5));
   EXPECT_THAT(units.k, ElementsAre(5.0 / 13, 12.0 / 13));
-  const SeenRows<double> made = seen_rows<double>(kConcat, 0, of.rows(1));
+  const detail::SeenRows<double> made = detail::seen_rows<double>(kConcat, 0, of.rows(1));
   EXPECT_THAT(made.q, ElementsAre(1 * 3 + 2 * 4, 3, 4));
   EXPECT_THAT(made.k, ElementsAre(1, 5, 12));
 }
@@ -75,11 +75,13 @@ TEST(ReferenceScore, WhatBiasesSee) {
 TEST(ReferenceScore, WhatBiasesAddToTheGradients) {
   // Along the row (0, 1) nothing, across it all, by the length of the row.
   Rows4 cosine{{0, 5}, {0, 2}, {10, 20}, {30, 40}};
-  pull_seen_rows<double>(score::Cosine(), 0, cosine.rows(1), {{5, 7}, {3, 8}}, cosine.gradients());
+  detail::pull_seen_rows<double>(score::Cosine(), 0, cosine.rows(1), {{5, 7}, {3, 8}},
+                                 cosine.gradients());
   EXPECT_THAT(cosine.dq, ElementsAre(11, 20));
   EXPECT_THAT(cosine.dk, ElementsAre(31.5, 40));
   Rows4 concat{{3, 4}, {5, 12}, {10, 20}, {30, 40}, {1, 1, 1, 1}};
-  pull_seen_rows<double>(kConcat, 0, concat.rows(1), {{2, 5, 7}, {9, 6, 8}}, concat.gradients());
+  detail::pull_seen_rows<double>(kConcat, 0, concat.rows(1), {{2, 5, 7}, {9, 6, 8}},
+                                 concat.gradients());
   EXPECT_THAT(concat.dq, ElementsAre(10 + 2 * 1, 20 + 2 * 2));
   EXPECT_THAT(concat.dk, ElementsAre(36, 48));
   EXPECT_THAT(concat.dw, ElementsAre(1 + 2 * 3, 1 + 2 * 4, 1 + 5, 1 + 7));
@@ -91,12 +93,13 @@ TEST(ReferenceScore, ARowWithoutAGradientGetsNoneWhateverItHolds) {
                                      Score<double>(score::L2()), Score<double>(kAdditive)}) {
     SCOPED_TRACE(name_of(score));
     Rows4 of{{kNaN, std::numeric_limits<double>::infinity()}, {1, 2}};
-    const std::size_t width = seen_rows(score, 0, of.rows(1)).q.size();
-    pull_seen_rows(score, 0, of.rows(1), {std::vector<double>(width), std::vector<double>(width)},
-                   of.gradients());
+    const std::size_t width = detail::seen_rows(score, 0, of.rows(1)).q.size();
+    detail::pull_seen_rows(score, 0, of.rows(1),
+                           {std::vector<double>(width), std::vector<double>(width)},
+                           of.gradients());
     EXPECT_THAT(of.dq, Each(0));
     EXPECT_THAT(of.dk, Each(0));
-    pull_reference_score(score, 0, of.rows(1), 0.0, of.gradients());
+    detail::pull_reference_score(score, 0, of.rows(1), 0.0, of.gradients());
     EXPECT_THAT(of.dq, Each(0));
     EXPECT_THAT(of.dw, Each(0));
   }
@@ -104,8 +107,8 @@ TEST(ReferenceScore, ARowWithoutAGradientGetsNoneWhateverItHolds) {
 
 TEST(ReferenceScore, ARowOfZerosHasCosineZeroAndNoGradient) {
   Rows4 of{{0, 0}, {1, 2}};
-  EXPECT_EQ(reference_score<double>(score::Cosine(), 0, of.rows(3)), 0);
-  pull_reference_score<double>(score::Cosine(), 0, of.rows(3), 5, of.gradients());
+  EXPECT_EQ(detail::reference_score<double>(score::Cosine(), 0, of.rows(3)), 0);
+  detail::pull_reference_score<double>(score::Cosine(), 0, of.rows(3), 5, of.gradients());
   EXPECT_THAT(of.dq, Each(0));
   EXPECT_THAT(of.dk, Each(0));
 }

@@ -14,14 +14,16 @@ namespace {
 TEST(Sequences, LengthsCutAndOffsetsPlace) {
   const std::int32_t lengths[] = {4, 0}, queries[] = {0, 2, 2, 3}, keys[] = {0, 1, 4, 5};
   const Call<float> padded({.B = 2, .T = 3, .S = 5, .H = 2});
-  const auto cut = make_sequences<float>({.mask = mask::KeyLengths({lengths, 2})}, padded.in());
+  const auto cut =
+      detail::make_sequences<float>({.mask = mask::KeyLengths({lengths, 2})}, padded.in());
   ASSERT_EQ(cut.size(), 2u);
   EXPECT_EQ(cut[0].keys, 4);
   EXPECT_EQ(cut[0].position(2), 3) << "the last query sees the last key";
   EXPECT_EQ(cut[1].keys, 0);
   EXPECT_EQ(cut[1].batch, 1);
   const Call<float> packed({.T = 3, .S = 5, .H = 2});
-  const auto placed = make_sequences<float>({.packed = {{queries, 4}, {keys, 4}}}, packed.in());
+  const auto placed =
+      detail::make_sequences<float>({.packed = {{queries, 4}, {keys, 4}}}, packed.in());
   ASSERT_EQ(placed.size(), 3u);
   EXPECT_EQ(placed[1].queries, 0);
   EXPECT_EQ(placed[2].query_row, 2);
@@ -68,9 +70,9 @@ TEST(Sequences, HeadsShareGroupsInOrder) {
     for (index G = 1; G <= H; ++G) {
       if (H % G != 0) continue;
       for (index h = 0; h < H; ++h) {
-        const index g = group_of(h, H, G);
-        EXPECT_LE(first_head(g, H, G), h);
-        EXPECT_GT(first_head(g + 1, H, G), h);
+        const index g = detail::group_of(h, H, G);
+        EXPECT_LE(detail::first_head(g, H, G), h);
+        EXPECT_GT(detail::first_head(g + 1, H, G), h);
       }
     }
   }
@@ -80,8 +82,8 @@ TEST(Sequences, RowsOfNoneAreCleared) {
   Call<float> call({.B = 2, .T = 3, .S = 4, .H = 2, .G = 1, .D = 2, .Dv = 1});
   const std::vector<Sequence> sequences = {{.batch = 0, .queries = 2, .keys = 1},
                                            {.batch = 1, .queries = 0, .keys = 4}};
-  clear_uncovered(sequences, call.out());
-  clear_uncovered(sequences, call.gradients());
+  detail::clear_uncovered(sequences, call.out());
+  detail::clear_uncovered(sequences, call.gradients());
   const float old = -77, none = -std::numeric_limits<float>::infinity();
   EXPECT_EQ(call.o, (std::vector<float>{old, old, old, old, 0, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(call.lse, (std::vector<float>{old, old, none, old, old, none, none, none, none, none,

@@ -66,13 +66,13 @@ void Alibi<T>::store_gradient(const double* sums, index heads) const {
 
 template <class T>
 void Alibi<T>::apply(const TileSite& site, const TileRows<T>&, const ScoreTile<T>& tile) const {
-  const auto [first, count] = distances_of(site);
+  const auto [first, count] = detail::distances_of(site);
   Scratch scratch;
   T* const values = scratch.allocate<T>(count);
   for (index n = 0; n < count; ++n) {
     values[n] = -(slopes_[site.head] * static_cast<T>(std::abs(first + n)));
   }
-  add_by_distance(site, values, tile);
+  detail::add_by_distance(site, values, tile);
 }
 
 template <class T>
@@ -82,10 +82,10 @@ void Alibi<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTi
   if (dscores.lanes == TileLanes::kQueries) {
     return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
   }
-  const auto [first, count] = distances_of(site);
+  const auto [first, count] = detail::distances_of(site);
   Scratch scratch;
   double* const sums = scratch.allocate<double>(count);
-  sum_by_distance(site, dscores, sums);
+  detail::sum_by_distance(site, dscores, sums);
   double total = 0;
   for (index n = 0; n < count; ++n) total += sums[n] * static_cast<double>(std::abs(first + n));
   gradients.parameters[0] -= total;

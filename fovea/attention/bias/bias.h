@@ -96,10 +96,14 @@ class ScoreFunction : public BiasPart<T> {
 template <class T>
 using Bias = Parts<BiasPart<T>>;
 
+}  // namespace fovea
+
+namespace fovea::detail {
+
 /// Does the first part compute the score, so that no dot product of q and k is needed?
 template <class T>
 bool makes_score(const Bias<T>& bias) {
   return !bias.empty() && bias.parts()[0]->makes_score();
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

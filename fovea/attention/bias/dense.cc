@@ -183,8 +183,8 @@ void Dense<T>::check_shape(const AttentionSizes& sizes) const {
         "attention: the dense bias has a negative stride: {}, {}, {}", v.batch_stride,
         v.head_stride, v.query_stride);
   if (dvalues_.empty()) return;
-  check_scores_written("the gradient of the dense bias", dvalues_,
-                       {v.batch, v.heads, v.queries, v.keys});
+  detail::check_scores_written("the gradient of the dense bias", dvalues_,
+                               {v.batch, v.heads, v.queries, v.keys});
 }
 
 template class Dense<float>;

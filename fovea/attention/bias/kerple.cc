@@ -56,12 +56,12 @@ void Kerple<T>::store_gradient(const double* sums, index heads) const {
 
 template <class T>
 void Kerple<T>::apply(const TileSite& site, const TileRows<T>&, const ScoreTile<T>& tile) const {
-  const auto [first, count] = distances_of(site);
+  const auto [first, count] = detail::distances_of(site);
   const Decay decay(r_, site.head);
   Scratch scratch;
   T* const values = scratch.allocate<T>(count);
   for (index n = 0; n < count; ++n) values[n] = -static_cast<T>(decay.at(first + n));
-  add_by_distance(site, values, tile);
+  detail::add_by_distance(site, values, tile);
 }
 
 template <class T>
@@ -71,11 +71,11 @@ void Kerple<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreT
   if (dscores.lanes == TileLanes::kQueries) {
     return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
   }
-  const auto [first, count] = distances_of(site);
+  const auto [first, count] = detail::distances_of(site);
   const Decay decay(r_, site.head);
   Scratch scratch;
   double* const sums = scratch.allocate<double>(count);
-  sum_by_distance(site, dscores, sums);
+  detail::sum_by_distance(site, dscores, sums);
   for (index n = 0; n < count; ++n) {
     gradients.parameters[0] -= sums[n] * decay.dr1(first + n);
     gradients.parameters[1] -= sums[n] * decay.dr2(first + n);

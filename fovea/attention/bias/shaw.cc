@@ -52,7 +52,7 @@ void Shaw<T>::store_gradient(const double* sums, index heads) const {
 template <class T>
 void Shaw<T>::apply(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& tile) const {
   const auto [q, factor] = scaled(rows);
-  add_shaw_products(site, table_, q, factor, tile);
+  detail::add_shaw_products(site, table_, q, factor, tile);
 }
 
 template <class T>
@@ -63,8 +63,8 @@ void Shaw<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTil
   }
   double* const dtable = gradient_size() > 0 ? gradients.parameters : nullptr;
   const auto [q, factor] = scaled(rows);
-  pull_shaw_products<T>(site, table_, q, factor, dscores.rows(site),
-                        {gradients.dq, rows.scale, dtable});
+  detail::pull_shaw_products<T>(site, table_, q, factor, dscores.rows(site),
+                                {gradients.dq, rows.scale, dtable});
 }
 
 template <class T>

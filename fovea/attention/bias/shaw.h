@@ -36,7 +36,7 @@ class Shaw final : public BiasPart<T> {
   std::string name() const override;
 
  private:
-  ShawTable<T> table_;
+  detail::ShawTable<T> table_;
 };
 
 }  // namespace fovea::bias

@@ -100,7 +100,7 @@ void T5<T>::store_gradient(const double* sums, index heads) const {
 // Calls f(bucket, begin, end) for each run of a tile's distances in one bucket, as slots.
 template <class T>
 template <class F>
-void T5<T>::for_each_run(const TileDistances& distances, F&& f) const {
+void T5<T>::for_each_run(const detail::TileDistances& distances, F&& f) const {
   const index end = distances.first + distances.count;
   for (index now = distances.first; now < end;) {
     const index bucket = t5_bucket(now, table_.rows, options_);
@@ -123,13 +123,13 @@ index T5<T>::end_of_run(index distance) const {
 
 template <class T>
 void T5<T>::apply(const TileSite& site, const TileRows<T>&, const ScoreTile<T>& tile) const {
-  const TileDistances distances = distances_of(site);
+  const detail::TileDistances distances = detail::distances_of(site);
   Scratch scratch;
   T* const values = scratch.allocate<T>(distances.count);
   for_each_run(distances, [&](index bucket, index begin, index end) {
     std::fill(values + begin, values + end, table_[bucket][site.head]);
   });
-  add_by_distance(site, values, tile);
+  detail::add_by_distance(site, values, tile);
 }
 
 template <class T>
@@ -139,10 +139,10 @@ void T5<T>::pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<
   if (dscores.lanes == TileLanes::kQueries) {
     return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
   }
-  const TileDistances distances = distances_of(site);
+  const detail::TileDistances distances = detail::distances_of(site);
   Scratch scratch;
   double* const sums = scratch.allocate<double>(distances.count);
-  sum_by_distance(site, dscores, sums);
+  detail::sum_by_distance(site, dscores, sums);
   for_each_run(distances, [&](index bucket, index begin, index end) {
     gradients.parameters[bucket] =
         std::accumulate(sums + begin, sums + end, gradients.parameters[bucket]);

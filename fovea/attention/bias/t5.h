@@ -60,7 +60,7 @@ class T5 final : public ScoreFunction<T> {
     return t5_bucket(site.j - site.position(), table_.rows, options_);
   }
   template <class F>
-  void for_each_run(const TileDistances& distances, F&& f) const;
+  void for_each_run(const detail::TileDistances& distances, F&& f) const;
   index end_of_run(index distance) const;
 
   Rows<const T> table_;

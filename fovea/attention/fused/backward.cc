@@ -15,7 +15,7 @@
 #include "fovea/attention/fused/score_tile.h"
 #include "fovea/base/memory.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -377,4 +377,4 @@ FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE
 
-}  // namespace fovea
+}  // namespace fovea::detail

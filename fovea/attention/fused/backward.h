@@ -4,7 +4,7 @@
 
 #include "fovea/attention/fused/scratch_sizes.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// Computes the gradients of every row of the sequences, and those of the parts.
 template <class T>
@@ -15,4 +15,4 @@ void fused_backward(const Context& ctx, const LoweredCall<T>& call, const Attent
 template <class T>
 ThreadScratch backward_scratch(const Context& ctx, const LoweredCall<T>& call);
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -13,7 +13,7 @@
 #include "fovea/attention/fused/backward_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 namespace {
 
@@ -75,11 +75,11 @@ auto Kernels() { return PerPrecision{KernelsFor<float>(), KernelsFor<double>()};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace fovea {
+namespace fovea::detail {
 
 HWY_EXPORT(Kernels);
 
@@ -91,5 +91,5 @@ BackwardKernels<T> backward_kernels() {
 template BackwardKernels<float> backward_kernels();
 template BackwardKernels<double> backward_kernels();
 
-}  // namespace fovea
+}  // namespace fovea::detail
 #endif  // HWY_ONCE

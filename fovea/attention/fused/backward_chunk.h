@@ -9,7 +9,7 @@
 #include "fovea/attention/fused/tile_cover.h"
 #include "fovea/simd/prefetch.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 template <class T>
 struct BackwardCall : KernelCall<T> {
@@ -100,4 +100,4 @@ struct BackwardKernels {
 template <class T>
 BackwardKernels<T> backward_kernels();
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/fused/backward_schedule.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -46,4 +46,4 @@ BackwardUnits make_units(const std::vector<Sequence>& sequences, index H, index 
   return std::move(waves).units();
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

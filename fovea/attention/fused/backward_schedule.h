@@ -6,7 +6,7 @@
 
 #include "fovea/attention/fused/backward_chunk.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// One sequence and group of heads.
 struct BackwardUnit {
@@ -46,4 +46,4 @@ SharedGradient shared_gradient(const Bias<T>& bias) {
   return all;
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -41,7 +41,7 @@
 // dK and dV by keys) would need seven products. With D = Dv = 64 a score costs 640 flops and one
 // exp; a block reads and writes dQ (32 KB) and p, ds (2 x 32 KB) from L2 for 5.2 Mflop.
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 
 template <class T>
@@ -373,7 +373,7 @@ void BackwardTile<T>::Finish() {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #endif  // FOVEA_ATTENTION_FUSED_BACKWARD_TILE_INL_H_

@@ -7,7 +7,7 @@
 
 #ifndef FOVEA_ATTENTION_COLUMN_CHUNK_
 #define FOVEA_ATTENTION_COLUMN_CHUNK_
-namespace fovea {
+namespace fovea::detail {
 namespace {
 // Keys [begin, end) of one sequence in one head.
 struct ColumnChunk {
@@ -16,7 +16,7 @@ struct ColumnChunk {
   index begin, end;
 };
 }  // namespace
-}  // namespace fovea
+}  // namespace fovea::detail
 #endif
 
 #undef HWY_TARGET_INCLUDE
@@ -29,7 +29,7 @@ struct ColumnChunk {
 // D flops per score, one exp, and a sum along the lanes in double. The tile of queries is
 // transposed again for each chunk of keys, which costs little.
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 namespace {
 
@@ -133,11 +133,11 @@ auto SumChunkKernel() { return PerPrecision{SumChunk<float>, SumChunk<double>}; 
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace fovea {
+namespace fovea::detail {
 
 HWY_EXPORT(SumChunkKernel);
 
@@ -229,5 +229,5 @@ FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE
 
-}  // namespace fovea
+}  // namespace fovea::detail
 #endif  // HWY_ONCE

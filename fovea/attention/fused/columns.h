@@ -8,7 +8,7 @@
 #include "fovea/attention/fused/kernel_call.h"
 #include "fovea/base/memory.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// Largest score of every row, and the denominator of its softmax, from the first pass.
 template <class T>
@@ -33,4 +33,4 @@ template <class T>
 void observe_columns(const Context& ctx, const KernelCall<T>& call,
                      const std::vector<Sequence>& sequences, const RowSums<T>& sums);
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -8,7 +8,7 @@
 #include "fovea/attention/fused/query_tiles.h"
 #include "fovea/attention/observe/selected_rows.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -70,4 +70,4 @@ FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE
 
-}  // namespace fovea
+}  // namespace fovea::detail

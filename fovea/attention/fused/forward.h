@@ -4,7 +4,7 @@
 
 #include "fovea/attention/fused/scratch_sizes.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// Computes every row of the sequences of the call.
 template <class T>
@@ -14,4 +14,4 @@ void fused_forward(const Context& ctx, const LoweredCall<T>& call, const Attenti
 template <class T>
 ThreadScratch forward_scratch(const Context& ctx, const LoweredCall<T>& call);
 
-}  // namespace fovea
+}  // namespace fovea::detail

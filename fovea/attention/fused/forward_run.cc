@@ -12,7 +12,7 @@
 #include "fovea/attention/fused/forward_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 namespace {
 
@@ -155,11 +155,11 @@ auto Lanes() { return PerPrecision{LanesFor<float>(), LanesFor<double>()}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace fovea {
+namespace fovea::detail {
 
 HWY_EXPORT(RunTilesKernel);
 HWY_EXPORT(Lanes);
@@ -179,5 +179,5 @@ template ForwardKernel<double> forward_kernel();
 template LaneCounts lane_counts<float>();
 template LaneCounts lane_counts<double>();
 
-}  // namespace fovea
+}  // namespace fovea::detail
 #endif  // HWY_ONCE

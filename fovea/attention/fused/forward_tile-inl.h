@@ -40,7 +40,7 @@
 // every row only once or twice and would wait for memory, so the products prefetch the rows of the
 // next run.
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 
 template <class T>
@@ -238,7 +238,7 @@ void ForwardTile<T>::WriteLse() {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #endif  // FOVEA_ATTENTION_FUSED_FORWARD_TILE_INL_H_

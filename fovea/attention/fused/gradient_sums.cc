@@ -6,7 +6,7 @@
 
 #include "fovea/attention/fused/score_tile.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -100,4 +100,4 @@ index GradientSums<T>::store(const Part& part, index offset) const {
 template class GradientSums<float>;
 template class GradientSums<double>;
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -7,7 +7,7 @@
 
 #include "fovea/attention/fused/kernel_call.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// A table of sums for each head of each chunk of keys, written by the thread that computes the
 /// chunk; in the end they are added up in ascending order. A table holds the sums of the bias
@@ -49,4 +49,4 @@ class GradientSums {
   mutable std::vector<double> sums_;  // [tables][size_]
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/fused/kept_tiles.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 std::vector<std::string> picture_of_tiles(const Mask& mask, const Sequence& sequence, index head) {
   const auto count = [](index values, index of) {
@@ -19,4 +19,4 @@ std::vector<std::string> picture_of_tiles(const Mask& mask, const Sequence& sequ
   return lines;
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -8,7 +8,7 @@
 
 #include "fovea/attention/fused/kernel_call.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// Calls visit(site, kind) for each tile that is computed: the 64 queries from `query` on, and up
 /// to 128 keys within the mask's range. Returns how many tiles were classified.
@@ -40,4 +40,4 @@ void for_each_kept_tile(const Mask& mask, const Sequence& sequence, index head,
 /// whole, '/' in part or masked.
 std::vector<std::string> picture_of_tiles(const Mask& mask, const Sequence& sequence, index head);
 
-}  // namespace fovea
+}  // namespace fovea::detail

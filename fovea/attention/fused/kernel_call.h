@@ -4,7 +4,7 @@
 
 #include "fovea/attention/lowered_call.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// One call, as every tile sees it.
 template <class T>
@@ -32,4 +32,4 @@ struct KernelCall {
 /// function of the length alone, so that bits depend on nothing else.
 inline index key_chunk(index keys) { return keys <= 2048 ? 256 : 512; }
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -17,7 +17,7 @@
 #include "fovea/simd/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 
 /// Keys and values of one head, from key `first` on.
@@ -86,7 +86,7 @@ class KvBlocks {
 };
 
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #endif  // FOVEA_ATTENTION_FUSED_KV_BLOCK_INL_H_

@@ -14,7 +14,7 @@
 #include "fovea/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 
 /// A weight, and d weight / d score.
@@ -35,7 +35,7 @@ HWY_INLINE WeightWithSlope<T> WeightOf(norm::None, Vector<T> score) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #endif  // FOVEA_ATTENTION_FUSED_NORM_INL_H_

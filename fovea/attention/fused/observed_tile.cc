@@ -5,7 +5,7 @@
 
 #include "fovea/attention/fused/kernel_call.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 template <class T>
 index observer_values(const Observe<T>& observe, const Sequence& sequence, index stride) {
@@ -71,4 +71,4 @@ template class TileObservers<double>;
 template index observer_values(const Observe<float>&, const Sequence&, index);
 template index observer_values(const Observe<double>&, const Sequence&, index);
 
-}  // namespace fovea
+}  // namespace fovea::detail

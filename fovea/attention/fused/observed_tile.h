@@ -5,7 +5,7 @@
 #include "fovea/attention/fused/kernel_call.h"
 #include "fovea/base/memory.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 template <class T>
 class TileObservers {
@@ -35,4 +35,4 @@ class TileObservers {
 template <class T>
 index observer_values(const Observe<T>& observe, const Sequence& sequence, index stride);
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -15,7 +15,7 @@
 #include "fovea/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 
 /// The state of the rows of a tile (Milakov and Gimelshein 2018), a lane for each query. A block of
@@ -153,7 +153,7 @@ Vector<T> RowState<T>::FinalRescale(const RowNorm<T>& norm, T by, index lane) co
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #endif  // FOVEA_ATTENTION_FUSED_ONLINE_SOFTMAX_INL_H_

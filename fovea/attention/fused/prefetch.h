@@ -14,7 +14,7 @@
 #include "fovea/attention/fused/query_tiles.h"
 #include "fovea/simd/prefetch.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// The exception of the lowest item that throws, whichever throws first.
 class LowestError {
@@ -114,4 +114,4 @@ void prefetch_gradients(const BackwardCall<T>& call, const BackwardChunk<T>& chu
   }
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

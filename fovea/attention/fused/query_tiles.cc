@@ -5,7 +5,7 @@
 
 #include "fovea/attention/fused/observed_tile.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -94,4 +94,4 @@ template double tile_flops(const std::vector<Sequence>&, const AttentionInputs<d
 template double unit_flops(const std::vector<Sequence>&, const AttentionInputs<float>&);
 template double unit_flops(const std::vector<Sequence>&, const AttentionInputs<double>&);
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -10,7 +10,7 @@
 #include "fovea/attention/fused/kernel_call.h"
 #include "fovea/attention/fused/scratch_sizes.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// Queries [query_begin, query_end) of one sequence and head: a run of whole tiles.
 struct QueryRun {
@@ -116,4 +116,4 @@ double tile_flops(const std::vector<Sequence>& sequences, const AttentionInputs<
 template <class T>
 double unit_flops(const std::vector<Sequence>& sequences, const AttentionInputs<T>& in);
 
-}  // namespace fovea
+}  // namespace fovea::detail

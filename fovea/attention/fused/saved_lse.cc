@@ -6,7 +6,7 @@
 
 #include "fovea/attention/fused/forward.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -74,4 +74,4 @@ void SavedLse<T>::compute(const Context& ctx, const LoweredCall<T>& call) {
 template class SavedLse<float>;
 template class SavedLse<double>;
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -6,7 +6,7 @@
 
 #include "fovea/attention/fused/kernel_call.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// What the forward saved, with lse in two parts where one part is not exact enough. Without
 /// lse_low, the rounding error of lse becomes the relative error of a weight. If it may be more
@@ -29,4 +29,4 @@ class SavedLse {
   std::vector<T> lse_, low_;  // [B, H, T]; empty unless they are needed
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

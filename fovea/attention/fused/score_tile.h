@@ -5,7 +5,7 @@
 
 #include "fovea/attention/fused/kernel_call.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// A tile of scores, with its rows and the copies that the backward needs.
 template <class T>
@@ -60,4 +60,4 @@ index parts_with_scores(const Bias<T>& bias) {
   return count;
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -6,7 +6,7 @@
 
 #include "fovea/attention/fused/kernel_call.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// Number of tiles that run together: each block of rows is used by one of them after another. Rows
 /// that fit into a core's L2 cache are read by one tile at a time. Longer ones would come from L3
@@ -86,4 +86,4 @@ struct ThreadScratch {
   double worker = 0;
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -16,7 +16,7 @@
 #include "fovea/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 
 /// Rows are queries, keys run along the lanes.
@@ -104,7 +104,7 @@ void NormBackward(const Norm& norm, const WeightTile<T>& tile, bool masked, LseO
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #endif  // FOVEA_ATTENTION_FUSED_SOFTMAX_BACKWARD_INL_H_

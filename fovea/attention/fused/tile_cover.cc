@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/fused/tile_cover.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 TileCover::TileCover(index rows, index lanes) : row_count_(rows), lane_count_(lanes) {
   std::fill(std::begin(lanes_), std::end(lanes_), Span{0, lanes});
@@ -37,4 +37,4 @@ void TileCover::find_rows() {
   }
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

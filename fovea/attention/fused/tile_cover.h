@@ -6,7 +6,7 @@
 
 #include "fovea/attention/fused/kernel_call.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// A tile in steps of 16 rows and 16 lanes, whole vectors of every instruction set. Under a causal
 /// mask a diagonal square of 64 x 64 becomes 10 of its 16 steps. Scores outside the parts are
@@ -53,4 +53,4 @@ class TileCover {
   Span rows_[kLaneTile / kStep];   // of each step of lanes
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -9,7 +9,7 @@
 
 #include "fovea/attention/lambda/mixed.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// value, and d value / d x for the one x whose derivative was set to 1. Comparisons use the value;
 /// at a kink the derivative is that of the branch taken.
@@ -76,4 +76,4 @@ struct CommonNumber<Dual<T>, P> {
   using type = Dual<T>;
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

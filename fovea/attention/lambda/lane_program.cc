@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -173,4 +173,4 @@ std::int16_t LaneProgram::strip_for(const LaneTape& program, int n) {
   return strips_++;
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -9,7 +9,7 @@
 
 #include "fovea/attention/lambda/program.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// A step, and the strips that it reads and writes.
 struct LaneStep {
@@ -81,4 +81,4 @@ class LaneProgram {
   std::size_t free_count_ = 0;
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -6,7 +6,7 @@
 #include <concepts>
 #include <type_traits>
 
-namespace fovea {
+namespace fovea::detail {
 
 /// `type` is the common type of a lambda's number N and a plain number P. Each kind of number
 /// (Dual, Traced, PlaceNumber) specialises it.
@@ -113,4 +113,4 @@ Plain plain_number() {
   return {};
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -32,6 +32,10 @@ struct Learned {
   std::array<T, N>& gradient;  ///< overwritten by the backward
 };
 
+}  // namespace fovea::bias
+
+namespace fovea::detail {
+
 template <class T>
 class NamedFunction : public ScoreFunction<T> {
  public:
@@ -62,7 +66,7 @@ Number call_with(const F& f, const Number& s, const At& at, const std::array<Num
 template <class T, class F, std::size_t N, class Base, class At>
 class ByDualNumbers : public Base {
  public:
-  ByDualNumbers(F f, std::string name, Learned<T, N>* learned = nullptr)
+  ByDualNumbers(F f, std::string name, bias::Learned<T, N>* learned = nullptr)
       : Base(std::move(name)),
         f_(std::move(f)),
         values_(learned == nullptr ? nullptr : learned->values.data()),
@@ -167,24 +171,29 @@ inline constexpr bool kTakes =
     std::is_invocable_v<const F&, Number> || std::is_invocable_v<const F&, Number, const Place&> ||
     std::is_invocable_v<const F&, Number, const ScoreSite&>;
 
+}  // namespace fovea::detail
+
+namespace fovea::bias {
+
 /// f(s, site) -> new score, where s is a Dual<T>: write the parameter as `auto`, and functions
 /// without std::, as in tanh(s). Fused forward and backward; called for each score.
-template <class T, ScoreLambda<T> F>
+template <class T, detail::ScoreLambda<T> F>
 auto of(F f, std::string name = "function") {
-  return Function<T, F>(std::move(f), std::move(name));
+  return detail::Function<T, F>(std::move(f), std::move(name));
 }
 
 /// f(s) or f(s, place) -> new score: [](auto s, const Place auto& at). Vectorised.
-template <class T, TracedLambda<T> F>
+template <class T, detail::TracedLambda<T> F>
 auto of(F f, std::string name = "function") {
-  return TracedFunction<T, F>(std::move(f), std::move(name));
+  return detail::TracedFunction<T, F>(std::move(f), std::move(name));
 }
 
 /// What is no score function says what to write.
 template <class T, class F>
-requires(!ScoreLambda<F, T> && !TracedLambda<F, T>) Bias<T> of(F, std::string = "function") {
-  constexpr bool symbolic = kTakes<F, Dual<T>, PlaceOf<Dual<T>>>;
-  constexpr bool plain = !symbolic && kTakes<F, T, PlaceOf<Dual<T>>>;
+requires(!detail::ScoreLambda<F, T> &&
+         !detail::TracedLambda<F, T>) Bias<T> of(F, std::string = "function") {
+  constexpr bool symbolic = detail::kTakes<F, detail::Dual<T>, detail::PlaceOf<detail::Dual<T>>>;
+  constexpr bool plain = !symbolic && detail::kTakes<F, T, detail::PlaceOf<detail::Dual<T>>>;
   static_assert(
       !plain,
       "take the score as `auto s`; its functions are abs, min, max, exp, log, tanh, sqrt, "
@@ -200,7 +209,7 @@ requires(!ScoreLambda<F, T> && !TracedLambda<F, T>) Bias<T> of(F, std::string = 
 
 template <class F>
 Bias<float> of(F) {
-  static_assert(kNever<F>,
+  static_assert(detail::kNever<F>,
                 "name the type of the scores: bias::of<float>(...) or bias::of<double>(...)");
   return {};
 }
@@ -209,15 +218,15 @@ Bias<float> of(F) {
 /// With a ScoreSite for the place: a call for each score.
 template <class T, std::size_t N, class F>
 auto of(Learned<T, N> learned, F f, std::string name = "function") {
-  using Parameters = const std::array<Dual<T>, N>&;
-  if constexpr (std::is_invocable_v<const F&, Dual<T>, const ScoreSite&, Parameters>) {
-    return Function<T, F, N>(std::move(f), std::move(name), &learned);
-  } else if constexpr (std::is_invocable_v<const F&, Dual<T>, Parameters> ||
-                       std::is_invocable_v<const F&, Dual<T>, const PlaceOf<Dual<T>>&,
-                                           Parameters>) {
-    return TracedFunction<T, F, N>(std::move(f), std::move(name), &learned);
+  using Parameters = const std::array<detail::Dual<T>, N>&;
+  if constexpr (std::is_invocable_v<const F&, detail::Dual<T>, const ScoreSite&, Parameters>) {
+    return detail::Function<T, F, N>(std::move(f), std::move(name), &learned);
+  } else if constexpr (std::is_invocable_v<const F&, detail::Dual<T>, Parameters> ||
+                       std::is_invocable_v<const F&, detail::Dual<T>,
+                                           const detail::PlaceOf<detail::Dual<T>>&, Parameters>) {
+    return detail::TracedFunction<T, F, N>(std::move(f), std::move(name), &learned);
   } else {
-    static_assert(kNever<F>,
+    static_assert(detail::kNever<F>,
                   "a score function that learns is [](auto s, const auto& p) or "
                   "[](auto s, const Place auto& at, const auto& p)");
     return Bias<T>();
@@ -228,7 +237,8 @@ auto of(Learned<T, N> learned, F f, std::string name = "function") {
 template <class T, class F, class D>
 requires std::is_invocable_r_v<T, const D&, T, const ScoreSite&>
 auto of(F value, D derivative, std::string name = "function") {
-  return FunctionWithDerivative<T, F, D>(std::move(value), std::move(derivative), std::move(name));
+  return detail::FunctionWithDerivative<T, F, D>(std::move(value), std::move(derivative),
+                                                 std::move(name));
 }
 
 }  // namespace fovea::bias

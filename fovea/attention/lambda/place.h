@@ -10,7 +10,7 @@
 #include "fovea/attention/lambda/traced.h"
 #include "fovea/attention/tile.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// An integer of a place. Sums, differences and integer multiples stay exact integers for any
 /// length of a sequence. Other operations convert it to `Number`; float is exact up to 2^24.
@@ -110,8 +110,12 @@ inline constexpr bool kIsPlace = false;
 template <class Number>
 inline constexpr bool kIsPlace<PlaceOf<Number>> = true;
 
+}  // namespace fovea::detail
+
+namespace fovea {
+
 /// A PlaceOf any type of number. (A ScoreSite is not: its numbers are plain integers.)
 template <class P>
-concept Place = kIsPlace<P>;
+concept Place = detail::kIsPlace<P>;
 
 }  // namespace fovea

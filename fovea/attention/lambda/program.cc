@@ -5,7 +5,7 @@
 #include <cmath>
 #include <tuple>
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -342,4 +342,4 @@ void LaneTape::pull_known(int known, double gradient, double* parameters) const 
   }
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

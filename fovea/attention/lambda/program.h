@@ -10,7 +10,7 @@
 #include "fovea/attention/lambda/traced.h"
 #include "fovea/base/types.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// One step. `a`, `b` and `c` are the steps that it reads; of kParameter, `a` is its number.
 struct TapeStep {
@@ -105,4 +105,4 @@ class LaneTape {
   std::array<double, kMost> one_number_;  // of each step, once the program is not valid
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

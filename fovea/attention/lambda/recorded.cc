@@ -10,7 +10,7 @@
 #include "fovea/attention/lambda/lane_program.h"
 #include "fovea/attention/lambda/run_lanes.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 // Returns the step of the result. An exception of the function is passed on, unless the function
 // computed with a number that is no score of the call.
@@ -74,4 +74,4 @@ std::string RecordedFunction<T>::name() const {
 template class RecordedFunction<float>;
 template class RecordedFunction<double>;
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -8,7 +8,7 @@
 #include "fovea/attention/lambda/place.h"
 #include "fovea/attention/lambda/program.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// value(), derivative() and add_parameters() are the definition; record() is the same function in
 /// traced numbers. A function that cannot be recorded (it branches on a score or a place) runs by
@@ -33,4 +33,4 @@ class RecordedFunction : public ScoreFunction<T> {
   std::string name_;
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

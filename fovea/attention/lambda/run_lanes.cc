@@ -19,7 +19,7 @@
 // of AVX-512. Slower are exp and tanh (25 cycles), division, and log, sin and cos, which call the C
 // library for each lane.
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 namespace {
 
@@ -351,11 +351,11 @@ auto RunLanesKernel() { return PerPrecision{RunLanes<float>, RunLanes<double>}; 
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace fovea {
+namespace fovea::detail {
 
 HWY_EXPORT(RunLanesKernel);
 
@@ -368,5 +368,5 @@ void run_lanes(const LaneTape& program, const LaneProgram& lane_program, const L
 template void run_lanes(const LaneTape&, const LaneProgram&, const LaneTile<float>&, double*);
 template void run_lanes(const LaneTape&, const LaneProgram&, const LaneTile<double>&, double*);
 
-}  // namespace fovea
+}  // namespace fovea::detail
 #endif  // HWY_ONCE

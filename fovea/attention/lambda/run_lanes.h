@@ -5,7 +5,7 @@
 #include "fovea/attention/lambda/lane_program.h"
 #include "fovea/attention/tile.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// A tile as it lies in memory: rows of lanes.
 template <class T>
@@ -22,4 +22,4 @@ template <class T>
 void run_lanes(const LaneTape& program, const LaneProgram& lane_program, const LaneTile<T>& tile,
                double* sums);
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -10,7 +10,7 @@
 #include "fovea/attention/lambda/mixed.h"
 #include "fovea/base/types.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 class LaneTape;
 
@@ -143,4 +143,4 @@ class TracedBool {
   Traced answer_;
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -8,7 +8,7 @@
 #include "fovea/attention/linear/linear_block.h"
 #include "fovea/base/memory.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -348,4 +348,4 @@ FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -13,7 +13,7 @@
 
 #include "fovea/attention/lowered_call.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// For calls whose kernel is kLinear.
 template <class T>
@@ -32,4 +32,4 @@ LinearFlops linear_flops(const Context& ctx, const LoweredCall<T>& call);
 template <class T>
 double linear_scratch_bytes(const Context& ctx, const LoweredCall<T>& call);
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -15,7 +15,7 @@
 #include "fovea/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 namespace {
 
@@ -90,11 +90,11 @@ auto Kernels() { return PerPrecision{KernelsFor<float>(), KernelsFor<double>()};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace fovea {
+namespace fovea::detail {
 
 HWY_EXPORT(Kernels);
 
@@ -106,5 +106,5 @@ LinearKernels<T> linear_kernels() {
 template LinearKernels<float> linear_kernels();
 template LinearKernels<double> linear_kernels();
 
-}  // namespace fovea
+}  // namespace fovea::detail
 #endif  // HWY_ONCE

@@ -6,7 +6,7 @@
 
 #include "fovea/base/view.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// Rows of a block, which enters a state as a whole.
 inline constexpr index kLinearBlock = 128;
@@ -42,4 +42,4 @@ struct LinearKernels {
 template <class T>
 LinearKernels<T> linear_kernels();
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -7,7 +7,7 @@
 
 #include "fovea/base/check.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -90,13 +90,17 @@ std::pair<index, index> BandMask::query_range(const Sequence& sequence, index he
   return {begin, std::max(begin, end)};
 }
 
-namespace mask {
+}  // namespace fovea::detail
+
+namespace fovea::mask {
 
 std::string Causal::name() const {
   return align_ == Align::kTopLeft ? "causal(top-left)" : "causal";
 }
 
-Window::Window(index left, index right) : reach_{left, right} { check_reach("window", reach_); }
+Window::Window(index left, index right) : reach_{left, right} {
+  detail::check_reach("window", reach_);
+}
 
 std::string Window::name() const {
   return fmt::format("window({}, {})", reach_.left, reach_.right);
@@ -110,9 +114,8 @@ void HeadWindows::check_shape(const AttentionSizes& sizes) const {
         bounds_.columns);
   check(sizes.H == 0 || bounds_.data != nullptr, "attention: windows have a shape but no data");
   for (index h = 0; h < sizes.H; ++h) {
-    check_reach(fmt::format("attention: windows[{}]", h), reach(h));
+    detail::check_reach(fmt::format("attention: windows[{}]", h), reach(h));
   }
 }
 
-}  // namespace mask
-}  // namespace fovea
+}  // namespace fovea::mask

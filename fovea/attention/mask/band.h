@@ -20,6 +20,10 @@ struct Reach {
   index right = kOpen;
 };
 
+}  // namespace fovea
+
+namespace fovea::detail {
+
 /// Keeps key j of a query at position p if p - left <= j <= p + right. The reach may differ between
 /// heads.
 class BandMask : public MaskPart {
@@ -43,14 +47,16 @@ class BandMask : public MaskPart {
   void apply_band(const TileSite& site, const ScoreTile<T>& tile) const;
 };
 
-namespace mask {
+}  // namespace fovea::detail
+
+namespace fovea::mask {
 
 /// No mask at all (spec M11).
 using All = Mask;
 
 /// Keeps j <= p (spec M6). The alignment applies to every mask, bias and distance of the call;
 /// different ones in one call are an error.
-class Causal final : public BandMask {
+class Causal final : public detail::BandMask {
  public:
   explicit Causal(Align align = Align::kBottomRight) : align_(align) {}
   KeptPrefix kept_prefix() const override { return KeptPrefix::kToPosition; }
@@ -65,7 +71,7 @@ class Causal final : public BandMask {
 
 /// Keeps p - left <= j <= p + right; kOpen sets no limit on a side. Takes O(T (left + right + 1))
 /// time (spec A20). Throws Error(kShape) for a bound below kOpen.
-class Window final : public BandMask {
+class Window final : public detail::BandMask {
  public:
   Window(index left, index right);
   std::string name() const override;
@@ -78,7 +84,7 @@ class Window final : public BandMask {
 
 /// A window for each head: row h of [H, 2] holds its left and right. A view: the caller's bounds
 /// must outlive the mask.
-class HeadWindows final : public BandMask {
+class HeadWindows final : public detail::BandMask {
  public:
   explicit HeadWindows(Rows<const std::int32_t> bounds) : bounds_(bounds) {}
   void name_memory(OverlapCheck& memory) const override;
@@ -91,5 +97,4 @@ class HeadWindows final : public BandMask {
   Rows<const std::int32_t> bounds_;
 };
 
-}  // namespace mask
-}  // namespace fovea
+}  // namespace fovea::mask

@@ -5,7 +5,7 @@
 
 #include "fovea/base/check.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -71,4 +71,4 @@ void DenseMask::check_shape(const AttentionSizes& sizes) const {
         "attention: the {} mask has a shape but no data", name());
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -7,7 +7,7 @@
 
 #include "fovea/attention/mask/mask.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 enum class Polarity { kKeep, kDrop };
 
@@ -36,23 +36,26 @@ class DenseMask : public MaskPart {
   Polarity polarity_;
 };
 
-namespace mask {
+}  // namespace fovea::detail
+
+namespace fovea::mask {
 
 /// Nonzero = kept. A call that its shape does not fit throws Error(kShape).
-class Keep final : public DenseMask {
+class Keep final : public detail::DenseMask {
  public:
-  explicit Keep(ScoreView<const std::uint8_t> values) : DenseMask(values, Polarity::kKeep) {}
-  explicit Keep(ScoreView<const bool> values) : DenseMask(values, Polarity::kKeep) {}
+  explicit Keep(ScoreView<const std::uint8_t> values)
+      : DenseMask(values, detail::Polarity::kKeep) {}
+  explicit Keep(ScoreView<const bool> values) : DenseMask(values, detail::Polarity::kKeep) {}
   std::string name() const override { return "keep"; }
 };
 
 /// Nonzero = dropped. All other masks say what is kept. Throws as Keep does.
-class Drop final : public DenseMask {
+class Drop final : public detail::DenseMask {
  public:
-  explicit Drop(ScoreView<const std::uint8_t> values) : DenseMask(values, Polarity::kDrop) {}
-  explicit Drop(ScoreView<const bool> values) : DenseMask(values, Polarity::kDrop) {}
+  explicit Drop(ScoreView<const std::uint8_t> values)
+      : DenseMask(values, detail::Polarity::kDrop) {}
+  explicit Drop(ScoreView<const bool> values) : DenseMask(values, detail::Polarity::kDrop) {}
   std::string name() const override { return "drop"; }
 };
 
-}  // namespace mask
-}  // namespace fovea
+}  // namespace fovea::mask

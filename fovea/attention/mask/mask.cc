@@ -57,7 +57,7 @@ Mask operator&(Mask a, const Mask& b) {
 }
 
 Mask::Mask(std::shared_ptr<const MaskPart> part) : parts_{std::move(part)} {
-  check_part(parts_[0] != nullptr, "a mask");
+  detail::check_part(parts_[0] != nullptr, "a mask");
 }
 
 bool Mask::keeps(const ScoreSite& site) const {
@@ -156,6 +156,10 @@ std::string Mask::name() const {
   return text;
 }
 
+}  // namespace fovea
+
+namespace fovea::detail {
+
 template <class T>
 void keep_lanes(const ScoreTile<T>& tile, index row, index lanes, index begin, index end) {
   T* values = tile.data + row * tile.stride;
@@ -167,4 +171,4 @@ void keep_lanes(const ScoreTile<T>& tile, index row, index lanes, index begin, i
 template void keep_lanes(const ScoreTile<float>&, index, index, index, index);
 template void keep_lanes(const ScoreTile<double>&, index, index, index, index);
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -115,9 +115,13 @@ class Mask {
 // Declared here as well, so that two parts find it: mask::Causal() & mask::Window(64, 0).
 Mask operator&(Mask a, const Mask& b);
 
+}  // namespace fovea
+
+namespace fovea::detail {
+
 /// Keeps columns [begin, end) of row r of a tile along its lanes; the rest becomes -infinity. All
 /// masks that keep an interval use this loop.
 template <class T>
 void keep_lanes(const ScoreTile<T>& tile, index row, index lanes, index begin, index end);
 
-}  // namespace fovea
+}  // namespace fovea::detail

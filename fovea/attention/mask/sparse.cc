@@ -8,7 +8,7 @@
 
 #include "fovea/base/check.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -68,9 +68,11 @@ void DistanceMask::apply(const TileSite& site, const ScoreTile<double>& tile) co
   keep_distances(*this, site, tile);
 }
 
-namespace mask {
+}  // namespace fovea::detail
 
-Dilated::Dilated(index rate) : rate_(checked_rate("dilated", rate)) {}
+namespace fovea::mask {
+
+Dilated::Dilated(index rate) : rate_(detail::checked_rate("dilated", rate)) {}
 
 std::string Dilated::name() const { return fmt::format("dilated({})", rate_); }
 
@@ -82,9 +84,8 @@ Mask dilated(index rate, index left, index right) {
   return part & Window(in_keys(left), in_keys(right));
 }
 
-Strided::Strided(index rate) : rate_(checked_rate("strided", rate)) {}
+Strided::Strided(index rate) : rate_(detail::checked_rate("strided", rate)) {}
 
 std::string Strided::name() const { return fmt::format("strided({})", rate_); }
 
-}  // namespace mask
-}  // namespace fovea
+}  // namespace fovea::mask

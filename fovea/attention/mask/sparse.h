@@ -6,7 +6,7 @@
 
 #include "fovea/attention/mask/band.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// A mask that depends only on the distance j - p of key and query.
 class DistanceMask : public MaskPart {
@@ -19,11 +19,13 @@ class DistanceMask : public MaskPart {
   void apply(const TileSite& site, const ScoreTile<double>& tile) const final;
 };
 
-namespace mask {
+}  // namespace fovea::detail
+
+namespace fovea::mask {
 
 /// Keeps every rate-th key, counted from the query: j = p + m rate. Throws Error(kShape) for a rate
 /// below 1.
-class Dilated final : public DistanceMask {
+class Dilated final : public detail::DistanceMask {
  public:
   explicit Dilated(index rate);
   bool keeps_distance(index distance) const override { return distance % rate_ == 0; }
@@ -39,7 +41,7 @@ Mask dilated(index rate, index left, index right);
 /// Keeps the keys near the query and every rate-th key beyond them: |j - p| < rate, or rate divides
 /// j - p (Child et al. 2019, the union of both patterns; each key counts once). Throws
 /// Error(kShape) for a rate below 1.
-class Strided final : public DistanceMask {
+class Strided final : public detail::DistanceMask {
  public:
   explicit Strided(index rate);
   bool keeps_distance(index distance) const override {
@@ -51,5 +53,4 @@ class Strided final : public DistanceMask {
   index rate_;
 };
 
-}  // namespace mask
-}  // namespace fovea
+}  // namespace fovea::mask

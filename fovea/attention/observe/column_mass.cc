@@ -13,7 +13,7 @@ void ColumnMass<T>::row(const ObservedRow<T>& row) const {
 
 template <class T>
 void ColumnMass<T>::clear() const {
-  fill(mass_, T{0});
+  detail::fill(mass_, T{0});
 }
 
 template <class T>
@@ -31,7 +31,7 @@ void ColumnMass<T>::name_memory(OverlapCheck& memory) const {
 
 template <class T>
 void ColumnMass<T>::check_shape(const AttentionSizes& sizes) const {
-  check_rows_written("column_mass", mass_, {sizes.B, sizes.H, sizes.S}, "S");
+  detail::check_rows_written("column_mass", mass_, {sizes.B, sizes.H, sizes.S}, "S");
 }
 
 template class ColumnMass<float>;

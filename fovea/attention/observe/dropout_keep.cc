@@ -20,8 +20,8 @@ void KeptBits(const Dropout& dropout, const TileSite& site, std::uint64_t* bits)
   const DropoutRule rule = dropout_rule(dropout);
   std::fill_n(bits, site.keys, rule.active() ? std::uint64_t{0} : ~std::uint64_t{0});
   if (!rule.active()) return;
-  DropoutBits(dropout_stream(dropout, site.sequence, site.head), rule, site.query, site.key,
-              site.keys, bits);
+  detail::HWY_NAMESPACE::DropoutBits(dropout_stream(dropout, site.sequence, site.head), rule,
+                                     site.query, site.key, site.keys, bits);
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ void DropoutKeep<T>::row(const ObservedRow<T>& row) const {
 
 template <class T>
 void DropoutKeep<T>::clear() const {
-  fill(keep_, 0);
+  detail::fill(keep_, 0);
 }
 
 template <class T>
@@ -71,7 +71,7 @@ void DropoutKeep<T>::name_memory(OverlapCheck& memory) const {
 
 template <class T>
 void DropoutKeep<T>::check_shape(const AttentionSizes& sizes) const {
-  check_scores_written("dropout_keep", keep_, {sizes.B, sizes.H, sizes.T, sizes.S});
+  detail::check_scores_written("dropout_keep", keep_, {sizes.B, sizes.H, sizes.T, sizes.S});
 }
 
 template class DropoutKeep<float>;

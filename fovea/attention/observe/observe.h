@@ -111,6 +111,10 @@ class Observer {
 template <class T>
 using Observe = Parts<Observer<T>>;
 
+}  // namespace fovea
+
+namespace fovea::detail {
+
 /// Does any of them need the columns, which take a second pass over the scores?
 template <class T>
 bool sees_columns(const Observe<T>& observe) {
@@ -118,4 +122,4 @@ bool sees_columns(const Observe<T>& observe) {
   return std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p->sees_columns(); });
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -60,10 +60,7 @@ auto AddDistanceKernel() { return PerPrecision{AddDistance<float>, AddDistance<d
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace fovea {
-
-HWY_EXPORT(AddEntropyKernel);
-HWY_EXPORT(AddDistanceKernel);
+namespace fovea::detail {
 
 template <class T>
 void RowNumber<T>::clear() const {
@@ -80,7 +77,15 @@ void RowNumber<T>::name_memory(OverlapCheck& memory) const {
   memory.write(label_, to_);
 }
 
-namespace observe {
+template class RowNumber<float>;
+template class RowNumber<double>;
+
+}  // namespace fovea::detail
+
+namespace fovea::observe {
+
+HWY_EXPORT(AddEntropyKernel);
+HWY_EXPORT(AddDistanceKernel);
 
 template <class T>
 void Entropy<T>::row(const ObservedRow<T>& row) const {
@@ -136,7 +141,7 @@ void Entropy<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state) 
 
 template <class T>
 Maximum<T>::Maximum(RowView<T> to)
-    : RowNumber<T>(to, -std::numeric_limits<T>::infinity(), "maximum") {}
+    : detail::RowNumber<T>(to, -std::numeric_limits<T>::infinity(), "maximum") {}
 
 template <class T>
 void Maximum<T>::row(const ObservedRow<T>& row) const {
@@ -201,10 +206,5 @@ template class Maximum<double>;
 template class Distance<float>;
 template class Distance<double>;
 
-}  // namespace observe
-
-template class RowNumber<float>;
-template class RowNumber<double>;
-
-}  // namespace fovea
+}  // namespace fovea::observe
 #endif  // HWY_ONCE

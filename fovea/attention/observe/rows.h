@@ -7,7 +7,7 @@
 
 #include "fovea/attention/observe/observe.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// Base of observers of one number per row. Holds a view of the caller's memory, [B, H, T].
 template <class T>
@@ -31,13 +31,15 @@ class RowNumber : public Observer<T> {
   std::string_view label_;
 };
 
-namespace observe {
+}  // namespace fovea::detail
+
+namespace fovea::observe {
 
 /// -sum of w log w over the weights w of a row, in nats; 0 for a row that keeps no key.
 template <class T>
-class Entropy final : public RowNumber<T> {
+class Entropy final : public detail::RowNumber<T> {
  public:
-  explicit Entropy(RowView<T> to) : RowNumber<T>(to, T{0}, "entropy") {}
+  explicit Entropy(RowView<T> to) : detail::RowNumber<T>(to, T{0}, "entropy") {}
   void row(const ObservedRow<T>& row) const override;
   index state_size(const Sequence&) const override { return 3; }
   void start(Rows<T> state) const override;
@@ -50,7 +52,7 @@ class Entropy final : public RowNumber<T> {
 /// The largest score of a row, after bias and mask; -infinity if the row keeps no key, and NaN if a
 /// score is NaN or has overflowed to +infinity.
 template <class T>
-class Maximum final : public RowNumber<T> {
+class Maximum final : public detail::RowNumber<T> {
  public:
   explicit Maximum(RowView<T> to);
   void row(const ObservedRow<T>& row) const override;
@@ -64,9 +66,9 @@ class Maximum final : public RowNumber<T> {
 
 /// Mean distance: sum of w |p - j|, p the position of the query; 0 if it keeps no key.
 template <class T>
-class Distance final : public RowNumber<T> {
+class Distance final : public detail::RowNumber<T> {
  public:
-  explicit Distance(RowView<T> to) : RowNumber<T>(to, T{0}, "distance") {}
+  explicit Distance(RowView<T> to) : detail::RowNumber<T>(to, T{0}, "distance") {}
   void row(const ObservedRow<T>& row) const override;
   index state_size(const Sequence&) const override { return 1; }
   void start(Rows<T> state) const override;
@@ -76,5 +78,4 @@ class Distance final : public RowNumber<T> {
   std::string name() const override { return "distance"; }
 };
 
-}  // namespace observe
-}  // namespace fovea
+}  // namespace fovea::observe

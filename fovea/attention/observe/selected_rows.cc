@@ -63,7 +63,7 @@ void SelectedRows<T>::row(const ObservedRow<T>& row) const {
 
 template <class T>
 void SelectedRows<T>::clear() const {
-  fill(weights_, T{0});
+  detail::fill(weights_, T{0});
 }
 
 // The first chosen query of the tile, if there is one.
@@ -87,27 +87,27 @@ Rows<T> SelectedRows<T>::chosen(const ObservedQueries<T>& queries) const {
 // stored: a tile of which the mask keeps no key is not observed.
 template <class T>
 void SelectedRows<T>::start(Rows<T> state) const {
-  state[0][0] = state_from_index<T>(0);
+  state[0][0] = detail::state_from_index<T>(0);
 }
 
 template <class T>
 void SelectedRows<T>::see(const ObservedTile<T>& tile, Rows<T> state) const {
   const Rows<T> rows = chosen(tile.queries);
   if (rows.rows == 0) return;
-  const index begin = state_to_index(state[0][0]), key = tile.site.key;
+  const index begin = detail::state_to_index(state[0][0]), key = tile.site.key;
   for (index r = 0; r < rows.rows; ++r) {
     std::fill(rows[r] + begin, rows[r] + key, -std::numeric_limits<T>::infinity());
   }
   const auto copy_scores = FOVEA_DISPATCH(CopyScoresKernel)().of<T>();
   copy_scores(tile.scores, first_chosen(tile.queries),
               rows.columns_slice(key, key + tile.site.keys));
-  state[0][0] = state_from_index<T>(key + tile.site.keys);
+  state[0][0] = detail::state_from_index<T>(key + tile.site.keys);
 }
 
 template <class T>
 void SelectedRows<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state) const {
   const Rows<T> rows = chosen(queries);
-  const index first = first_chosen(queries), end = state_to_index(state[0][0]);
+  const index first = first_chosen(queries), end = detail::state_to_index(state[0][0]);
   const auto weigh_row = FOVEA_DISPATCH(WeighRowKernel)().of<T>();
   for (index r = 0; r < rows.rows; ++r) {
     const index i = first + r;
@@ -128,7 +128,8 @@ template <class T>
 void SelectedRows<T>::check_shape(const AttentionSizes& sizes) const {
   check(0 <= begin_ && begin_ <= end_ && end_ <= sizes.T,
         "attention: selected rows must be in 0..T={}; they are {}:{}", sizes.T, begin_, end_);
-  check_scores_written("selected_rows", weights_, {sizes.B, sizes.H, end_ - begin_, sizes.S});
+  detail::check_scores_written("selected_rows", weights_,
+                               {sizes.B, sizes.H, end_ - begin_, sizes.S});
 }
 
 template <class T>

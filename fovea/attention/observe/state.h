@@ -8,7 +8,7 @@
 
 #include "fovea/base/types.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 template <class T>
 using StateInteger = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
@@ -24,4 +24,4 @@ index state_to_index(T value) {
   return std::bit_cast<StateInteger<T>>(value);
 }
 
-}  // namespace fovea
+}  // namespace fovea::detail

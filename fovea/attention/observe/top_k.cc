@@ -57,7 +57,7 @@ void TakeLarger(const ObservedTile<T>& tile, Rows<T> state) {
     for (index lane = 0; lane < state.columns; lane += kLanes<T>) {
       const auto score = hn::Load(d, scores + lane);
       if (hn::AllFalse(d, hn::Gt(score, hn::Load(d, last + lane)))) continue;
-      Insert<T>(score, state_from_index<T>(tile.site.key + c), state.data + lane, state);
+      Insert<T>(score, detail::state_from_index<T>(tile.site.key + c), state.data + lane, state);
     }
   }
 }
@@ -105,8 +105,8 @@ void TopK<T>::row(const ObservedRow<T>& row) const {
 
 template <class T>
 void TopK<T>::clear() const {
-  fill(keys_, -1);
-  fill(weights_, T{0});
+  detail::fill(keys_, -1);
+  detail::fill(weights_, T{0});
 }
 
 template <class T>
@@ -134,7 +134,7 @@ void TopK<T>::finish(const ObservedQueries<T>& queries, Rows<const T> state) con
       const bool there = !non_finite && score != -std::numeric_limits<T>::infinity();
       const T weight = non_finite ? queries.sum[r] : queries.weight(r, score);
       write(queries.sequence, queries.head, queries.query + r, n,
-            there ? state_to_index(state[found + n][r]) : -1, weight);
+            there ? detail::state_to_index(state[found + n][r]) : -1, weight);
     }
   }
 }
@@ -150,8 +150,8 @@ void TopK<T>::check_shape(const AttentionSizes& sizes) const {
   check(sizes.S <= std::numeric_limits<std::int32_t>::max(),
         "attention: topk_index holds numbers of 32 bits; there are {} keys", sizes.S);
   check(keys_.keys >= 0, "attention: topk_index has a negative size: {}", keys_.keys);
-  check_scores_written("topk_index", keys_, {sizes.B, sizes.H, sizes.T, keys_.keys});
-  check_scores_written("topk_weight", weights_, {sizes.B, sizes.H, sizes.T, keys_.keys});
+  detail::check_scores_written("topk_index", keys_, {sizes.B, sizes.H, sizes.T, keys_.keys});
+  detail::check_scores_written("topk_weight", weights_, {sizes.B, sizes.H, sizes.T, keys_.keys});
 }
 
 template <class T>

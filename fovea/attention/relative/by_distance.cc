@@ -13,7 +13,7 @@
 #include "fovea/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 namespace {
 
@@ -78,11 +78,11 @@ auto SumDiagonalsKernel() { return PerPrecision{SumDiagonals<float>, SumDiagonal
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace fovea {
+namespace fovea::detail {
 
 HWY_EXPORT(AddDiagonalsKernel);
 HWY_EXPORT(SumDiagonalsKernel);
@@ -114,5 +114,5 @@ template void add_by_distance(const TileSite&, const double*, const ScoreTile<do
 template void sum_by_distance(const TileSite&, const ScoreTile<float>&, double*);
 template void sum_by_distance(const TileSite&, const ScoreTile<double>&, double*);
 
-}  // namespace fovea
+}  // namespace fovea::detail
 #endif  // HWY_ONCE

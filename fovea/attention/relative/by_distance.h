@@ -5,7 +5,7 @@
 
 #include "fovea/attention/tile.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// The distances j - p of a tile, p the position of the query: first, first + 1, ...
 struct TileDistances {
@@ -23,4 +23,4 @@ void add_by_distance(const TileSite& site, const T* values, const ScoreTile<T>& 
 template <class T>
 void sum_by_distance(const TileSite& site, const ScoreTile<T>& tile, double* sums);
 
-}  // namespace fovea
+}  // namespace fovea::detail

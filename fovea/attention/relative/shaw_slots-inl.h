@@ -29,7 +29,7 @@
 // multiply-adds, beside the 2.6 million of the tile itself. Tiles that the clip cuts are processed
 // by 16 queries at a time, which use at most 2 s + 1 slots, and often fewer.
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 
 /// (factor * x_r) . (row of slot n), as [count][queries rounded up]. The order of a sum depends
@@ -141,7 +141,7 @@ Rows<const T> LaneSums(const ShawTile<T>& shaw, const ScoreTile<const T>& weight
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #endif  // FOVEA_ATTENTION_RELATIVE_SHAW_SLOTS_INL_H_

@@ -5,7 +5,7 @@
 
 #include "fovea/base/check.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 template <class T>
 index ShawTable<T>::row_at(index distance) const {
@@ -46,4 +46,4 @@ void ShawTable<T>::check_width(std::string_view letter, index width) const {
 template struct ShawTable<float>;
 template struct ShawTable<double>;
 
-}  // namespace fovea
+}  // namespace fovea::detail

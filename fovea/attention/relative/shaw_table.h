@@ -15,6 +15,10 @@ enum class ShawOrder {
   kKeyMinusQuery,  ///< "j-i": row clip(j - p, -r, r) + r, as in the paper
 };
 
+}  // namespace fovea
+
+namespace fovea::detail {
+
 template <class T>
 struct ShawTable {
   Rows<const T> rows;     ///< [2 r + 1, W], shared by the heads
@@ -34,4 +38,4 @@ struct ShawTable {
   void check_width(std::string_view letter, index width) const;
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

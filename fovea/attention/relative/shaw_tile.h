@@ -5,7 +5,7 @@
 
 #include "fovea/attention/relative/shaw_table.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// tile += (factor x_r) . row of (r, c), where x [queries, W] are rows of the tile's queries. In
 /// the same bits for both layouts, and for any tile that a pair is in.
@@ -65,4 +65,4 @@ struct ShawKernels {
   index lanes;
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

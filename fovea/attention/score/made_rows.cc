@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -148,4 +148,4 @@ void MadeRows<T>::pull_weights(const Context& ctx, const score::Concat<T>& conca
 template class MadeRows<float>;
 template class MadeRows<double>;
 
-}  // namespace fovea
+}  // namespace fovea::detail

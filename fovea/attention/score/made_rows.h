@@ -9,7 +9,7 @@
 #include "fovea/attention/view.h"
 #include "fovea/base/memory.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// The rows of queries and of keys.
 template <class T>
@@ -53,4 +53,4 @@ class MadeRows {
   QueryKeyRows<T> made_, gradients_;
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -10,7 +10,7 @@
 
 #ifndef FOVEA_ATTENTION_PAIR_TILES_
 #define FOVEA_ATTENTION_PAIR_TILES_
-namespace fovea {
+namespace fovea::detail {
 namespace {
 
 enum class PairKind { kL2, kAdditive };
@@ -35,7 +35,7 @@ struct PairGradients {
 };
 
 }  // namespace
-}  // namespace fovea
+}  // namespace fovea::detail
 #endif
 
 #undef HWY_TARGET_INCLUDE
@@ -46,7 +46,7 @@ struct PairGradients {
 #include "fovea/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace fovea {
+namespace fovea::detail {
 namespace HWY_NAMESPACE {
 namespace {
 
@@ -169,11 +169,11 @@ auto AllGradientsKernel() { return PerPrecision{AllGradients<float>, AllGradient
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace fovea
+}  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace fovea {
+namespace fovea::detail {
 
 HWY_EXPORT(AllScoresKernel);
 HWY_EXPORT(AllGradientsKernel);
@@ -289,5 +289,5 @@ Bias<T> pair_score(const Score<T>& score) {
 template Bias<float> pair_score(const Score<float>&);
 template Bias<double> pair_score(const Score<double>&);
 
-}  // namespace fovea
+}  // namespace fovea::detail
 #endif  // HWY_ONCE

@@ -10,10 +10,10 @@
 #include "fovea/attention/bias/bias.h"
 #include "fovea/attention/score/score.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// The bias part that computes such a score; no part for other scores.
 template <class T>
 Bias<T> pair_score(const Score<T>& score);
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace fovea {
+namespace fovea::detail {
 
 template <class T>
 RotaryTable<T>::RotaryTable(const Context& ctx, const Rotary& rotary, index D, index first,
@@ -44,4 +44,4 @@ void RotaryTable<T>::turn_by(const T* row, index position, T sign, T* to) const 
 template class RotaryTable<float>;
 template class RotaryTable<double>;
 
-}  // namespace fovea
+}  // namespace fovea::detail

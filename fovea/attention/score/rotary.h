@@ -7,7 +7,7 @@
 #include "fovea/attention/score/score.h"
 #include "fovea/base/context.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 /// Cosines and sines of the angles at positions [first, last].
 template <class T>
@@ -34,4 +34,4 @@ class RotaryTable {
   std::vector<Turn> turns_;
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -6,7 +6,7 @@
 
 #include "fovea/base/memory.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 namespace {
 
@@ -136,4 +136,4 @@ void RowMap<T>::add_weights(const T* q, index position, const T* dto, double* su
 template class RowMap<float>;
 template class RowMap<double>;
 
-}  // namespace fovea
+}  // namespace fovea::detail

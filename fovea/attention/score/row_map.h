@@ -10,7 +10,7 @@
 #include "fovea/attention/score/rotary.h"
 #include "fovea/base/context.h"
 
-namespace fovea {
+namespace fovea::detail {
 
 template <class T>
 class RowMap {
@@ -46,4 +46,4 @@ class RowMap {
   RotaryTable<T> table_;
 };
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -12,6 +12,12 @@ std::string name_of(const Score<T>& score) {
       "dot", "cosine", "concat", "l2", "additive"};
   return kNames[score.index()];
 }
+template std::string name_of(const Score<float>&);
+template std::string name_of(const Score<double>&);
+
+}  // namespace fovea
+
+namespace fovea::detail {
 
 template <class T>
 double scale_of(const Score<T>& score, index D) {
@@ -33,7 +39,6 @@ index made_width(const Score<T>& score, index D) {
 }
 
 #define FOVEA_INSTANTIATE(T)                        \
-  template std::string name_of(const Score<T>&);    \
   template double scale_of(const Score<T>&, index); \
   template bool is_pair_score(const Score<T>&);     \
   template index made_width(const Score<T>&, index);
@@ -41,4 +46,4 @@ FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE
 
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -66,6 +66,10 @@ struct Rotary {
 template <class T>
 std::string name_of(const Score<T>& score);
 
+}  // namespace fovea
+
+namespace fovea::detail {
+
 /// The scale of a call: the given one, or the default.
 template <class T>
 double scale_of(const Score<T>& score, index D);
@@ -78,4 +82,4 @@ bool is_pair_score(const Score<T>& score);
 template <class T>
 index made_width(const Score<T>& score, index D);
 
-}  // namespace fovea
+}  // namespace fovea::detail

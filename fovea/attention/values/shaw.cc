@@ -31,14 +31,14 @@ void Shaw<T>::store_gradient(const double* sums, index heads) const {
 
 template <class T>
 void Shaw<T>::apply(const TileSite& site, const ScoreTile<const T>& weights, Rows<T> o) const {
-  if (!shaw_vectors_fit(weights, o)) return ValuePart<T>::apply(site, weights, o);
-  add_shaw_vectors(site, table_, weights, o);
+  if (!detail::shaw_vectors_fit(weights, o)) return ValuePart<T>::apply(site, weights, o);
+  detail::add_shaw_vectors(site, table_, weights, o);
 }
 
 template <class T>
 void Shaw<T>::pull_weights(const TileSite& site, Rows<const T> d_o, T factor,
                            const ScoreTile<T>& dweights) const {
-  add_shaw_products(site, table_, d_o, factor, dweights);
+  detail::add_shaw_products(site, table_, d_o, factor, dweights);
 }
 
 template <class T>
@@ -48,7 +48,7 @@ void Shaw<T>::pull_parameters(const TileSite& site, const ScoreTile<const T>& we
   if (weights.lanes == TileLanes::kQueries) {
     return ValuePart<T>::pull_parameters(site, weights, d_o, sums);
   }
-  pull_shaw_products<T>(site, table_, d_o, T{1}, weights.rows(site), {{}, T{1}, sums});
+  detail::pull_shaw_products<T>(site, table_, d_o, T{1}, weights.rows(site), {{}, T{1}, sums});
 }
 
 template <class T>

@@ -33,7 +33,7 @@ class Shaw final : public ValuePart<T> {
   std::string name() const override;
 
  private:
-  ShawTable<T> table_;
+  detail::ShawTable<T> table_;
 };
 
 }  // namespace fovea::values

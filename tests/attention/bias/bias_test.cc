@@ -281,8 +281,8 @@ TEST(BiasOf, ALambdaIsThePartWrittenByHand) {
     EXPECT_LE(difference(call.dk, by_hand.dk), 1e-13);
   };
   const auto words = [](auto, const ScoreSite&) { return std::string(); };
-  static_assert(bias::ScoreLambda<decltype(lambda), double>);
-  static_assert(!bias::ScoreLambda<decltype(words), double>);
+  static_assert(detail::ScoreLambda<decltype(lambda), double>);
+  static_assert(!detail::ScoreLambda<decltype(words), double>);
   expect_same(run(bias::of<double>(lambda)));
   expect_same(run(bias::of<double>(
       lambda, [](double s, const ScoreSite&) { return 1 + 0.5 * s; }, "by hand")));
@@ -302,8 +302,8 @@ TEST(BiasOf, DualNumbersHaveTheDerivative) {
     for (const double x : {0.3, 0.7, 1.9}) {
       const double h = 1e-6;
       const double expected =
-          (f(Dual<double>(x + h)).value - f(Dual<double>(x - h)).value) / (2 * h);
-      EXPECT_NEAR(f(Dual<double>(x, 1)).derivative, expected, 1e-8) << name << " at " << x;
+          (f(detail::Dual<double>(x + h)).value - f(detail::Dual<double>(x - h)).value) / (2 * h);
+      EXPECT_NEAR(f(detail::Dual<double>(x, 1)).derivative, expected, 1e-8) << name << " at " << x;
     }
   };
   expect_derivative("x + 2 x - x / 3", [](auto x) { return x + 2 * x - x / 3; });

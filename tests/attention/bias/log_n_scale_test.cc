@@ -73,7 +73,7 @@ void expect_scaled_queries(const Sizes& sizes, const Mask& mask, const Packed& p
   SCOPED_TRACE(mask.name());
   Call<double> call(sizes, 3), scaled = call;
   const Attention<double> plain{.mask = mask, .packed = packed};
-  for (const Sequence& sequence : make_sequences(plain, call.in())) {
+  for (const Sequence& sequence : detail::make_sequences(plain, call.in())) {
     for (index n = 0; n < sequence.queries * sizes.H; ++n) {
       const index i = n / sizes.H, h = n % sizes.H;
       double kept = 0;

@@ -9,7 +9,7 @@
 
 #include "fovea/attention/attention.h"
 
-namespace fovea {
+namespace fovea::detail {
 namespace {
 
 std::vector<Sequence> batch(index B) {
@@ -82,4 +82,4 @@ TEST(BackwardUnits, PartsShareTogether) {
 }
 
 }  // namespace
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -18,8 +18,8 @@ namespace {
 // Chunks depend on the length alone.
 TEST(BackwardWork, ChunksAreWholeTiles) {
   for (index keys = 1; keys < 5000; keys += 77) {
-    EXPECT_EQ(key_chunk(keys) % kLaneTile, 0);
-    EXPECT_GE(key_chunk(keys), key_chunk(1));
+    EXPECT_EQ(detail::key_chunk(keys) % kLaneTile, 0);
+    EXPECT_GE(detail::key_chunk(keys), detail::key_chunk(1));
   }
 }
 
@@ -28,8 +28,8 @@ template <class T>
 void expect_dots_in_order(index rows, index columns, index stride) {
   const auto a = normals<T>(1, rows * stride), b = normals<T>(2, rows * stride);
   std::vector<T> dots(static_cast<std::size_t>(rows));
-  backward_kernels<T>().row_dots({a.data(), rows, columns, stride},
-                                 {b.data(), rows, columns, stride}, dots.data());
+  detail::backward_kernels<T>().row_dots({a.data(), rows, columns, stride},
+                                         {b.data(), rows, columns, stride}, dots.data());
   const bool fuses = current_isa() >= Isa::kAvx2;
   for (index r = 0; r < rows; ++r) {
     T sum = 0;

@@ -129,9 +129,9 @@ TEST(Columns, ThePlanCountsThem) {
   const AttentionPlan plan = attention_plan(ctx, attention, call.in());
   EXPECT_EQ(plan.forward_flops, plain.forward_flops + plain.kept_scores * 2 * 16);
   EXPECT_EQ(plan.backward_flops, plain.backward_flops);
-  EXPECT_FALSE(sees_columns<float>({}));
-  EXPECT_TRUE(sees_columns(attention.observe));
-  EXPECT_EQ(row_sums_bytes(attention, call.in()), 2 * 200 * sizeof(float));
+  EXPECT_FALSE(detail::sees_columns<float>({}));
+  EXPECT_TRUE(detail::sees_columns(attention.observe));
+  EXPECT_EQ(detail::row_sums_bytes(attention, call.in()), 2 * 200 * sizeof(float));
 }
 
 }  // namespace

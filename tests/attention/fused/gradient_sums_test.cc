@@ -18,7 +18,7 @@ TEST(GradientSums, AddUpByHead) {
   const Attention<double> attention{
       .bias = bias::Alibi<double>({slopes.data(), 2}, {dslopes.data(), 2}),
       .sink = {{sink.data(), 2}, {dsink.data(), 2}}};
-  GradientSums<double> sums(attention, 2);
+  detail::GradientSums<double> sums(attention, 2);
   EXPECT_EQ(sums.size(), 2);
   EXPECT_EQ(sums.add_tables(0, 2, 2), 0);  // heads 0, 1, 0, 1
   EXPECT_EQ(sums.add_tables(1, 2, 1), 4);
@@ -40,7 +40,7 @@ TEST(GradientSums, OfTheSinkIsItsWeightTimesMinusDelta) {
   Call<double> call({.T = 3, .H = 2});
   call.lse = {0, 0, 0, 0, 1, 2};  // [H, T]
   std::fill(call.lse_low.begin(), call.lse_low.end(), 0);
-  GradientSums<double> sums(attention, 2);
+  detail::GradientSums<double> sums(attention, 2);
   sums.add_tables(0, 2, 1);
   sums.allocate();
   // The second and third row are a sequence of two queries.
@@ -53,7 +53,7 @@ TEST(GradientSums, OfTheSinkIsItsWeightTimesMinusDelta) {
 
 TEST(GradientSums, NothingToSum) {
   const Attention<float> attention;
-  GradientSums<float> sums(attention, 2);
+  detail::GradientSums<float> sums(attention, 2);
   EXPECT_EQ(sums.size(), 0);
   EXPECT_EQ(sums.add_tables(0, 2, 3), 0);
   EXPECT_EQ(sums.bytes(), 0);

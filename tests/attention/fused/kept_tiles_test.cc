@@ -22,7 +22,7 @@ char kind_of(const Mask& mask, const Sequence& sequence, index query, index key)
 // A part may compute or mask a tile without need, and never leave one out.
 void expect_picture(const Mask& mask, const Sequence& sequence, bool exact) {
   SCOPED_TRACE(mask.name());
-  const std::vector<std::string> lines = picture_of_tiles(mask, sequence, 1);
+  const std::vector<std::string> lines = detail::picture_of_tiles(mask, sequence, 1);
   ASSERT_EQ(lines.size(), static_cast<std::size_t>((sequence.queries + 63) / 64));
   for (std::size_t row = 0; row < lines.size(); ++row) {
     ASSERT_EQ(lines[row].size(), static_cast<std::size_t>((sequence.keys + 127) / 128));
@@ -61,10 +61,10 @@ TEST(KeptTiles, OfEveryMask) {
 TEST(KeptTiles, ArePictures) {
   using ::testing::ElementsAre;
   const Sequence sequence{.queries = 384, .keys = 640};
-  EXPECT_THAT(picture_of_tiles(mask::Causal(), sequence, 0),
+  EXPECT_THAT(detail::picture_of_tiles(mask::Causal(), sequence, 0),
               ElementsAre("##/..", "##/..", "###/.", "###/.", "####/", "####/"));
-  EXPECT_THAT(picture_of_tiles({}, {.queries = 65, .keys = 0}, 0), ElementsAre("", ""));
-  EXPECT_THAT(picture_of_tiles({}, {.queries = 0, .keys = 5}, 0), ElementsAre());
+  EXPECT_THAT(detail::picture_of_tiles({}, {.queries = 65, .keys = 0}, 0), ElementsAre("", ""));
+  EXPECT_THAT(detail::picture_of_tiles({}, {.queries = 0, .keys = 5}, 0), ElementsAre());
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ TEST(ForEachAhead, DoesEachItemOnceAndWhatItAnnounced) {
     for (const index items : {0, 1, 2, 7, 64}) {
       std::vector<std::atomic<int>> times(static_cast<std::size_t>(items));
       std::atomic<int> wrong{0}, announced{0};
-      for_each_with_next(Context(threads), items, [&](index item, index next) {
+      detail::for_each_with_next(Context(threads), items, [&](index item, index next) {
         static thread_local index expected = -1;
         ++times[static_cast<std::size_t>(item)];
         if (expected >= 0 && expected != item) ++wrong;
@@ -44,7 +44,7 @@ void wait_until(F&& done) {
 template <class F>
 index reported(int threads, index items, F&& f) {
   try {
-    for_each_with_next(Context(threads), items, [&](index item, index) {
+    detail::for_each_with_next(Context(threads), items, [&](index item, index) {
       if (f(item)) throw item;
     });
   } catch (index item) {

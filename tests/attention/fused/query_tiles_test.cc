@@ -8,7 +8,7 @@
 
 #include "tests/attention/support/call.h"
 
-namespace fovea::testing {
+namespace fovea::detail {
 namespace {
 
 // Every query tile of every sequence and head exactly once, whatever the grouping.
@@ -81,4 +81,4 @@ TEST(QueryTiles, GroupsLeaveItemsForEveryThread) {
 }
 
 }  // namespace
-}  // namespace fovea::testing
+}  // namespace fovea::detail

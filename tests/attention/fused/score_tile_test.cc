@@ -5,7 +5,7 @@
 
 #include "tests/attention/support/call.h"
 
-namespace fovea::testing {
+namespace fovea::detail {
 namespace {
 
 // factor * s, with the sum of ds * s as the gradient of the factor.
@@ -64,4 +64,4 @@ TEST(ScoreTile, AWholeTileIsNotMasked) {
 }
 
 }  // namespace
-}  // namespace fovea::testing
+}  // namespace fovea::detail

@@ -8,7 +8,7 @@
 
 #include "fovea/attention/attention.h"
 
-namespace fovea {
+namespace fovea::detail {
 namespace {
 
 // How often each score of a tile is covered, by rows and by lanes.
@@ -85,4 +85,4 @@ TEST(TileCover, HoldEveryKeptScoreOnce) {
 }
 
 }  // namespace
-}  // namespace fovea
+}  // namespace fovea::detail

@@ -18,7 +18,7 @@ index padded(index n, index lanes) { return (n + lanes - 1) / lanes * lanes; }
 
 TEST(LinearBlock, BothOrdersAreOneSum) {
   for_each_isa([] {
-    const LinearKernels<double> kernels = linear_kernels<double>();
+    const detail::LinearKernels<double> kernels = detail::linear_kernels<double>();
     const index width = padded(kW, kernels.lanes);
     const auto a = normals<double>(1, kX * kD), b = normals<double>(2, kY * kD);
     const auto c = normals<double>(3, kY * kW);
@@ -48,7 +48,7 @@ TEST(LinearBlock, BothOrdersAreOneSum) {
 // Row r keeps the first r - 1 of y; y 3 is non_finite.
 TEST(LinearBlock, WhatIsNotKeptMayBeAnything) {
   for_each_isa([] {
-    const LinearKernels<float> kernels = linear_kernels<float>();
+    const detail::LinearKernels<float> kernels = detail::linear_kernels<float>();
     const index width = padded(kW, kernels.lanes);
     const auto a = normals<float>(1, kX * kD);
     auto b = normals<float>(2, kY * kD), c = normals<float>(3, kY * kW);

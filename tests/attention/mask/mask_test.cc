@@ -92,8 +92,8 @@ TEST(Mask, BandsAndDistancesClassifyExactly) {
   for_each_tile([](const Mask& mask, const TileSite& site) {
     if (mask.parts().size() != 1) return;
     const MaskPart* const part = mask.parts()[0].get();
-    const bool is_exact = dynamic_cast<const BandMask*>(part) != nullptr ||
-                          dynamic_cast<const DistanceMask*>(part) != nullptr ||
+    const bool is_exact = dynamic_cast<const detail::BandMask*>(part) != nullptr ||
+                          dynamic_cast<const detail::DistanceMask*>(part) != nullptr ||
                           dynamic_cast<const mask::NotPadding*>(part) != nullptr;
     if (!is_exact || mask.classify(site) != TileKind::kSome) return;
     index kept = 0;

@@ -7,7 +7,7 @@
 
 #include "tests/support/throws.h"
 
-namespace fovea::testing {
+namespace fovea::detail {
 namespace {
 
 // s = 2: five rows, one for each distance from -2 to 2, and what lies beyond has the last ones.
@@ -66,4 +66,4 @@ TEST(ShawTable, NamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace fovea::testing
+}  // namespace fovea::detail

@@ -49,7 +49,9 @@ struct Problem {
 
   V& score(index r, index c) { return scores[static_cast<std::size_t>(r * size.keys + c)]; }
   Rows<const V> x_rows() const { return {x.data(), size.queries, size.W}; }
-  ShawTable<V> shaw() const { return {{table.data(), 2 * size.clip + 1, size.W}, {}, size.order}; }
+  detail::ShawTable<V> shaw() const {
+    return {{table.data(), 2 * size.clip + 1, size.W}, {}, size.order};
+  }
   double dot(index r, index c) const {
     const V* row = shaw().rows[shaw().row_of(site.at(r, c))];
     double sum = 0;
@@ -87,7 +89,7 @@ void expect_products(Problem<V> p) {
   for (const TileLanes lanes : {TileLanes::kQueries, TileLanes::kKeys}) {
     std::vector<V> tile = laid(p, lanes, stride), before = tile;
     const ScoreTile<V> view{tile.data(), stride, lanes}, old{before.data(), stride, lanes};
-    add_shaw_products<V>(p.site, p.shaw(), p.x_rows(), V{0.5}, view);
+    detail::add_shaw_products<V>(p.site, p.shaw(), p.x_rows(), V{0.5}, view);
     std::vector<V> result;
     for (index r = 0; r < p.size.queries; ++r) {
       for (index c = 0; c < p.size.keys; ++c) {
@@ -110,9 +112,9 @@ void expect_pulled(Problem<V> p) {
   std::vector<V> dx(p.x.size(), V{1});
   std::vector<double> dtable(p.table.size(), 0.25), sums = dtable, expected(dx.size(), 1);
   std::vector<V> tile = laid(p, TileLanes::kKeys);
-  pull_shaw_products<V>(p.site, p.shaw(), p.x_rows(), V{0.5},
-                        {tile.data(), p.size.queries, p.size.keys, kStride},
-                        {{dx.data(), p.size.queries, W}, V{0.25}, dtable.data()});
+  detail::pull_shaw_products<V>(p.site, p.shaw(), p.x_rows(), V{0.5},
+                                {tile.data(), p.size.queries, p.size.keys, kStride},
+                                {{dx.data(), p.size.queries, W}, V{0.25}, dtable.data()});
   const auto at = [W](index row, index w) { return static_cast<std::size_t>(row * W + w); };
   for (index r = 0; r < p.size.queries; ++r) {
     for (index c = 0; c < p.size.keys; ++c) {
@@ -127,9 +129,9 @@ void expect_pulled(Problem<V> p) {
   for (std::size_t n = 0; n < dx.size(); ++n) ASSERT_NEAR(dx[n], expected[n], near<V>(300));
   for (std::size_t n = 0; n < sums.size(); ++n) ASSERT_NEAR(dtable[n], sums[n], near<V>(3000));
   std::vector<double> again(p.table.size(), 0.25);
-  pull_shaw_products<V>(p.site, p.shaw(), p.x_rows(), V{0.5},
-                        {tile.data(), p.size.queries, p.size.keys, kStride},
-                        {{}, V{1}, again.data()});
+  detail::pull_shaw_products<V>(p.site, p.shaw(), p.x_rows(), V{0.5},
+                                {tile.data(), p.size.queries, p.size.keys, kStride},
+                                {{}, V{1}, again.data()});
   EXPECT_EQ(again, dtable) << "without dx";
 }
 
@@ -139,8 +141,8 @@ void expect_vectors(Problem<V> p) {
   std::vector<V> tile = laid(p, TileLanes::kQueries), o(static_cast<std::size_t>(W * kStride), 1);
   const ScoreTile<const V> weights{tile.data(), kStride, TileLanes::kQueries};
   const Rows<V> to(o.data(), W, p.size.queries, kStride);
-  ASSERT_TRUE(shaw_vectors_fit(weights, to));
-  add_shaw_vectors(p.site, p.shaw(), weights, to);
+  ASSERT_TRUE(detail::shaw_vectors_fit(weights, to));
+  detail::add_shaw_vectors(p.site, p.shaw(), weights, to);
   for (index r = 0; r < p.size.queries; ++r) {
     for (index w = 0; w < W; ++w) {
       double sum = 1;
@@ -174,26 +176,26 @@ TEST(ShawTile, IsTheDefinition) {
 TEST(ShawTile, BeyondTheClipThereIsOneSlot) {
   const Sequence sequence{.queries = 600, .keys = 600};
   const std::vector<double> values(33 * 2);
-  const ShawTable<double> table{Rows<const double>(values.data(), 33, 2)};
+  const detail::ShawTable<double> table{Rows<const double>(values.data(), 33, 2)};
   const auto slots = [&](index query, index key) {
-    return ShawTile<double>({sequence, 0, query, 64, key, 128}, table).count;
+    return detail::ShawTile<double>({sequence, 0, query, 64, key, 128}, table).count;
   };
   EXPECT_EQ(slots(256, 0), 1);
   EXPECT_EQ(slots(143, 0), 1) << "the nearest is 16 behind";
   EXPECT_EQ(slots(142, 0), 2);
   EXPECT_EQ(slots(0, 128), 1) << "ahead";
   EXPECT_EQ(slots(128, 128), 33);
-  EXPECT_EQ(ShawTile<double>({sequence, 0, 256, 64, 0, 128}, table).table_row(0), 32);
+  EXPECT_EQ(detail::ShawTile<double>({sequence, 0, 256, 64, 0, 128}, table).table_row(0), 32);
 }
 
 TEST(ShawTile, OtherLayoutsAreLeftToTheDefinition) {
   std::vector<float> w(64 * 64), o(64 * 64);
   const Rows<float> whole(o.data(), 4, 20, 64), odd(o.data(), 4, 20, 21);
-  EXPECT_TRUE(shaw_vectors_fit<float>({w.data(), 64, TileLanes::kQueries}, whole));
-  EXPECT_FALSE(shaw_vectors_fit<float>({w.data(), 64, TileLanes::kKeys}, whole));
+  EXPECT_TRUE(detail::shaw_vectors_fit<float>({w.data(), 64, TileLanes::kQueries}, whole));
+  EXPECT_FALSE(detail::shaw_vectors_fit<float>({w.data(), 64, TileLanes::kKeys}, whole));
   if (current_isa() == Isa::kScalar) return;  // every row is whole
-  EXPECT_FALSE(shaw_vectors_fit<float>({w.data(), 64, TileLanes::kQueries}, odd));
-  EXPECT_FALSE(shaw_vectors_fit<float>({w.data(), 21, TileLanes::kQueries}, whole));
+  EXPECT_FALSE(detail::shaw_vectors_fit<float>({w.data(), 64, TileLanes::kQueries}, odd));
+  EXPECT_FALSE(detail::shaw_vectors_fit<float>({w.data(), 21, TileLanes::kQueries}, whole));
 }
 
 // NaN in a row of the table, and in a row of x, whose values are all 0: as if they were not there.
@@ -216,11 +218,11 @@ void expect_harmless(const Size& size) {
   for (const std::size_t n : {0, 1}) {
     Problem<V>& p = n == 0 ? clean : bad;
     const std::vector<V> along = laid(p, TileLanes::kKeys), across = laid(p, TileLanes::kQueries);
-    pull_shaw_products<V>(p.site, p.shaw(), p.x_rows(), V{1},
-                          {along.data(), size.queries, size.keys, kStride},
-                          {{dx[n].data(), size.queries, size.W}, V{1}, dtable[n].data()});
-    add_shaw_vectors<V>(p.site, p.shaw(), {across.data(), kStride, TileLanes::kQueries},
-                        Rows<V>(o[n].data(), size.W, size.queries, kStride));
+    detail::pull_shaw_products<V>(p.site, p.shaw(), p.x_rows(), V{1},
+                                  {along.data(), size.queries, size.keys, kStride},
+                                  {{dx[n].data(), size.queries, size.W}, V{1}, dtable[n].data()});
+    detail::add_shaw_vectors<V>(p.site, p.shaw(), {across.data(), kStride, TileLanes::kQueries},
+                                Rows<V>(o[n].data(), size.W, size.queries, kStride));
   }
   for (std::size_t n = 0; n < dx[0].size(); ++n) ASSERT_NEAR(dx[0][n], dx[1][n], near<V>(30));
   for (std::size_t n = 0; n < dtable[0].size(); ++n) {
@@ -252,8 +254,8 @@ TEST(ShawTile, WhatIsKeptIsPassedOn) {
     p.table[0] = NAN;
     std::vector<float> o(static_cast<std::size_t>(5 * kStride));
     const std::vector<float> across = laid(p, TileLanes::kQueries);
-    add_shaw_vectors<float>(p.site, p.shaw(), {across.data(), kStride, TileLanes::kQueries},
-                            Rows<float>(o.data(), 5, 20, kStride));
+    detail::add_shaw_vectors<float>(p.site, p.shaw(), {across.data(), kStride, TileLanes::kQueries},
+                                    Rows<float>(o.data(), 5, 20, kStride));
     EXPECT_TRUE(std::isnan(o[0])) << "of query 0, keys ahead by 4 and more have row 0";
     EXPECT_FALSE(std::isnan(o[static_cast<std::size_t>(kStride)])) << "the next column";
   });

@@ -22,11 +22,11 @@ Attention<T> additive(const std::vector<T>& v, std::vector<T>& dv, index D) {
 
 TEST(PairScore, IsThatOfL2AndAdditiveAlone) {
   std::vector<float> v(8), dv(8);
-  EXPECT_EQ(pair_score(additive(v, dv, 4).score).name(), "additive");
-  EXPECT_EQ(pair_score<float>(score::L2()).name(), "l2");
+  EXPECT_EQ(detail::pair_score(additive(v, dv, 4).score).name(), "additive");
+  EXPECT_EQ(detail::pair_score<float>(score::L2()).name(), "l2");
   for (const Score<float>& score : {Score<float>(score::Dot()), Score<float>(score::Cosine())}) {
-    EXPECT_FALSE(is_pair_score(score));
-    EXPECT_TRUE(pair_score(score).empty());
+    EXPECT_FALSE(detail::is_pair_score(score));
+    EXPECT_TRUE(detail::pair_score(score).empty());
   }
 }
 
@@ -49,7 +49,7 @@ struct ScoredTile {
         sequence{.queries = kQueries, .keys = kKeys},
         site{sequence, 1, 0, kQueries, 0, kKeys},
         rows{{q.data(), kQueries, D}, {k.data(), kKeys, D}, T{0.5}},
-        part(pair_score(attention.score).parts().front()) {}
+        part(detail::pair_score(attention.score).parts().front()) {}
   ScoredTile(const ScoredTile&) = delete;
   ScoredTile& operator=(const ScoredTile&) = delete;
 };

@@ -7,7 +7,7 @@
 
 #include "tests/attention/support/call.h"
 
-namespace fovea::testing {
+namespace fovea::detail {
 namespace {
 
 using ::testing::DoubleNear;
@@ -35,4 +35,4 @@ TEST(RotaryTable, TurnsByThePositionAndBack) {
 }
 
 }  // namespace
-}  // namespace fovea::testing
+}  // namespace fovea::detail

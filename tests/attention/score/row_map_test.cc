@@ -7,7 +7,7 @@
 
 #include "tests/attention/support/call.h"
 
-namespace fovea::testing {
+namespace fovea::detail {
 namespace {
 
 using ::testing::DoubleNear;
@@ -57,4 +57,4 @@ TEST(RowMap, ARowWithoutAGradientGetsNoneWhateverItHolds) {
 }
 
 }  // namespace
-}  // namespace fovea::testing
+}  // namespace fovea::detail

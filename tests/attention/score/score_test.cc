@@ -22,13 +22,13 @@ TEST(Score, SaysWhatItIs) {
 }
 
 TEST(Score, ScaleIsOneUnlessItGrowsWithTheWidth) {
-  EXPECT_EQ(scale_of<float>(score::Dot(), 16), 0.25);
-  EXPECT_EQ(scale_of<float>(score::Dot{3}, 16), 3);
-  EXPECT_EQ(scale_of<float>(score::L2(), 16), 0.25);
-  EXPECT_EQ(scale_of<float>(score::Cosine(), 16), 1);
-  EXPECT_EQ(scale_of<float>(score::Additive<float>(), 16), 1);
-  EXPECT_EQ(scale_of<float>(score::Cosine{7}, 16), 7);
-  EXPECT_EQ(scale_of<double>(score::Concat<double>{.w = {}, .scale = 2}, 16), 2);
+  EXPECT_EQ(detail::scale_of<float>(score::Dot(), 16), 0.25);
+  EXPECT_EQ(detail::scale_of<float>(score::Dot{3}, 16), 3);
+  EXPECT_EQ(detail::scale_of<float>(score::L2(), 16), 0.25);
+  EXPECT_EQ(detail::scale_of<float>(score::Cosine(), 16), 1);
+  EXPECT_EQ(detail::scale_of<float>(score::Additive<float>(), 16), 1);
+  EXPECT_EQ(detail::scale_of<float>(score::Cosine{7}, 16), 7);
+  EXPECT_EQ(detail::scale_of<double>(score::Concat<double>{.w = {}, .scale = 2}, 16), 2);
 }
 
 // The scores of one query and head, as they come out without a norm where v_j is the j-th unit.
