@@ -17,7 +17,7 @@ constexpr index kFar = index{1} << 60;
 index finite(index bound) { return bound == kOpen ? kFar : std::min(bound, kFar); }
 
 void check_reach(std::string_view mask, Reach reach) {
-  check(reach.left >= kOpen && reach.right >= kOpen, Hint{"mask::kOpen (-1) leaves a side open"},
+  check(reach.left >= kOpen && reach.right >= kOpen, Hint{"kOpen (-1) leaves a side open"},
         "{}: a bound must be {} (open) or at least 0; got left {}, right {}", mask, kOpen,
         reach.left, reach.right);
 }

@@ -9,7 +9,7 @@
 
 namespace fovea::observe {
 
-/// 1 where dropout keeps a weight, as defined by `drops` in sequences.h; 0 where dropout or the
+/// 1 where dropout keeps a weight, as defined by `drops` in dropout.h; 0 where dropout or the
 /// mask drops it (or a score is -infinity), and in rows and columns of padding.
 template <class T>
 class DropoutKeep final : public Observer<T> {
