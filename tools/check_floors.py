@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks the floors of the house: a file includes only strictly lower floors, or its own room. The same
-holds inside fovea/attention, the largest room.
+holds inside fovea/attention, the largest room, whose internal headers declare only in fovea::detail.
 
 The same holds for what the library of a room links (cmake/FoveaRooms.cmake), and what a room
 includes it also links. Tests, benchmarks and examples may include anything.
@@ -44,6 +44,10 @@ ATTENTION_ROOT = {
     "entry": ("attention", "checks", "plan", "reference", "reference_score"),
 }
 MOST_ATTENTION_INCLUDES = 50  # from one of these rooms to another
+# Its headers that declare what users may use; the rest of them is internal.
+ATTENTION_INTERFACE = re.compile(
+    r"fovea/attention/(attention|call|dropout|norm|overlap|parts|reference|tile|view|lambda/(of|place)"
+    r"|relative/shaw_table|score/score|(bias|mask|values)/\w+|observe/(?!state)\w+)\.h")
 FORWARD, BACKWARD = r"fovea/attention/fused/forward.*", r"fovea/attention/fused/.*backward.*"
 
 # Headers of others that cost seconds a file, or that only one place may know: where they may stand.
@@ -119,6 +123,15 @@ def check_attention(included):
     return problems
 
 
+def check_namespace(path, text):
+    """What an internal header of attention declares outside of fovea::detail (but for declarations of classes)."""
+    if not re.fullmatch(r"fovea/attention/.*\.h", path) or ATTENTION_INTERFACE.fullmatch(path):
+        return []
+    opened = re.findall(r"^namespace (\S+) \{\n(?!(?:struct|class) \w+;)", text, re.MULTILINE)
+    return [f"{path}: is internal, and declares in {name}: only fovea::detail"
+            for name in opened if not name.startswith("fovea::detail") and name != "HWY_NAMESPACE"]
+
+
 def links_of(cmake_text):
     """The rooms that each room's library links, from the lines fovea_room(NAME LINK ...)."""
     text = re.sub(r"#.*", "", cmake_text)
@@ -159,7 +172,9 @@ def check(root):
             continue
         if here not in FLOOR_OF:
             problems.append(f"{name}: the room {here} has no floor")
-        for line, included, _ in sources.includes((root / path).read_text()):
+        text = (root / path).read_text()
+        problems += check_namespace(name, text)
+        for line, included, _ in sources.includes(text):
             for problem in (check_include(name, included), check_borrowed(name, included)):
                 if problem:
                     problems.append(f"{name}:{line}: {problem}")

@@ -72,6 +72,13 @@ class Floors(InAFolder):
         self.assertIn("of the backward", " ".join(problems))
         self.assertIn("without a room", self.problems("fovea/attention/attic.h", '"fovea/attention/call.h"')[0])
 
+    def test_internal_headers_of_attention_declare_in_detail(self):
+        plain, detail = "namespace fovea {\n\nint f();\n}\n", "namespace fovea::detail {\n\nint f();\n}\n"
+        self.assertIn("only fovea::detail", check_floors.check_namespace("fovea/attention/fused/a.h", plain)[0])
+        self.assertEqual(check_floors.check_namespace("fovea/attention/fused/a.h", detail), [])
+        self.assertEqual(check_floors.check_namespace("fovea/attention/mask/a.h", plain), [])
+        self.assertEqual(check_floors.check_namespace("fovea/attention/checks.h", "namespace fovea {\nstruct A;\n}\n"), [])
+
     def test_the_rooms_of_attention_include_each_other_seldom(self):
         includes = [("fovea/attention/mask/a.h", n, "fovea/attention/tile.h") for n in range(51)]
         self.assertIn("51 includes", check_floors.check_attention(includes)[0])
