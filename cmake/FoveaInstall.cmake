@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `make install` leaves: the command, headers, static libraries, a CMake package with
 #   fovea::attention  the operator alone (base, simd, attention)
-#   fovea::fovea      every room
-# and the same two for pkg-config, fovea-attention and fovea.
-# Components: `attention` is the operator, `library` the other rooms, `command` bin/fovea.
+#   fovea::fovea      every room but the last
+#   fovea::reference  the gradient checker and the plain loops of the kernels, for tests
+# and the first two for pkg-config, fovea-attention and fovea.
+# Components: `attention` is the operator, `library` the other rooms, `reference` the last, `command`
+# bin/fovea.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 get_property(rooms GLOBAL PROPERTY FOVEA_ROOMS)
 set(operator_rooms base simd attention)
 set(other_rooms ${rooms})
-list(REMOVE_ITEM other_rooms ${operator_rooms})
+list(REMOVE_ITEM other_rooms ${operator_rooms} reference)
 
 list(TRANSFORM rooms PREPEND fovea_ OUTPUT_VARIABLE targets)
+set(linked ${targets})
+list(REMOVE_ITEM linked fovea_reference)
 add_library(fovea_fovea INTERFACE)
 add_library(fovea::fovea ALIAS fovea_fovea)
 set_target_properties(fovea_fovea PROPERTIES EXPORT_NAME fovea)
-target_link_libraries(fovea_fovea INTERFACE ${targets})
+target_link_libraries(fovea_fovea INTERFACE ${linked})
 
 option(FOVEA_INSTALL "Make rules that install fovea" ${PROJECT_IS_TOP_LEVEL})
 if(NOT FOVEA_INSTALL)
@@ -70,6 +74,7 @@ if(other_rooms)
   fovea_install_rooms(library fovea-library-targets ${other_rooms})
   fovea_install_pc(fovea library "Attention and Transformers on the CPU"
     "fovea-attention = ${PROJECT_VERSION} zlib libutf8proc" ${other_rooms})
+  fovea_install_rooms(reference fovea-reference-targets reference)
 endif()
 add_custom_target(fovea_installed)  # what install() takes, without tests and benchmarks
 add_dependencies(fovea_installed ${targets})

@@ -27,3 +27,6 @@ fovea_room(model LINK fovea_nn fovea_parts fovea_grad fovea_tensor fovea_attenti
 fovea_room(train LINK fovea_grad fovea_tensor fovea_config fovea_report fovea_kernel fovea_base)
 fovea_room(task LINK fovea_model fovea_parts fovea_train fovea_data fovea_text fovea_tensor fovea_config fovea_grad fovea_attention fovea_simd fovea_base)
 target_compile_definitions(fovea_task PUBLIC FOVEA_VERSION="${PROJECT_VERSION}")
+
+# What only checks use. Nothing above links it, and fovea::fovea does without.
+fovea_room(reference LINK fovea_grad fovea_tensor fovea_kernel fovea_base)

@@ -35,11 +35,14 @@ if(WAY STREQUAL pkg_config)
   return()
 endif()
 
+set(options)
+if(NOT WAY STREQUAL reference)
+  set(options -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON)  # the operator needs none, whatever else is installed
+endif()
 # With the flags of our own build, so that ccache knows what is compiled once more.
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/${WAY} -B ${scratch}/build -G ${GENERATOR}
   -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${scratch}/prefix
   -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
-  -DFOVEA_WARNINGS_ARE_ERRORS=ON -DSOURCE=${SOURCE} -DVERSION=${VERSION}
-  -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON)  # the operator needs none of it, whatever else is installed
+  -DFOVEA_WARNINGS_ARE_ERRORS=ON -DSOURCE=${SOURCE} -DVERSION=${VERSION} ${options})
 run(${CMAKE_COMMAND} --build ${scratch}/build)
 run(${scratch}/build/consumer)

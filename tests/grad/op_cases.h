@@ -12,9 +12,9 @@
 #include <string_view>
 
 #include "fovea/attention/mask/band.h"
-#include "fovea/grad/gradcheck.h"
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
+#include "fovea/reference/gradcheck.h"
 #include "tests/grad/attention_reference.h"
 #include "tests/grad/dual.h"
 #include "tests/grad/op_references.h"

@@ -12,7 +12,7 @@
 
 #include "fovea/kernel/activation.h"
 #include "fovea/kernel/dropout.h"
-#include "fovea/kernel/reference.h"
+#include "fovea/reference/kernels.h"
 
 namespace fovea {
 

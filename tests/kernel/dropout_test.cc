@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/kernel/dropout.h"
 
-#include "fovea/kernel/reference.h"
+#include "fovea/reference/kernels.h"
 #include "tests/kernel/support.h"
 
 namespace fovea {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "fovea/kernel/reference_gemm.h"
+#include "fovea/reference/gemm.h"
 #include "tests/isa.h"
 
 namespace fovea {

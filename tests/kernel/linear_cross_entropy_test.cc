@@ -3,7 +3,7 @@
 
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/kernel/gemm.h"
-#include "fovea/kernel/reference.h"
+#include "fovea/reference/kernels.h"
 #include "tests/kernel/support.h"
 
 namespace fovea {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <string>
 
-#include "fovea/grad/gradcheck.h"
+#include "fovea/reference/gradcheck.h"
 #include "tests/model/support.h"
 #include "tests/support/throws.h"
 

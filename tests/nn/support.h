@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "fovea/base/random.h"
-#include "fovea/grad/gradcheck.h"
 #include "fovea/grad/ops.h"
 #include "fovea/nn/module.h"
+#include "fovea/reference/gradcheck.h"
 #include "tests/support/vectors.h"
 
 namespace fovea {

@@ -50,6 +50,11 @@ class Floors(InAFolder):
     def test_rooms_of_one_floor_may_not_include_each_other(self):
         self.assertIn("only strictly lower", self.problems("fovea/kernel/a.cc", '"fovea/attention/a.h"')[0])
 
+    def test_the_product_does_without_the_reference(self):
+        for name in ("fovea/task/a.cc", "cli/a.cc", "fovea/kernel/a.cc"):
+            self.assertIn("only strictly lower", self.problems(name, '"fovea/reference/gemm.h"')[0])
+        self.assertIn("links reference", self.problems("fovea/base/a.cc", "<vector>", "fovea_room(task LINK fovea_reference)")[0])
+
     def test_a_room_has_a_floor(self):
         self.assertTrue(self.problems("fovea/attic/a.cc", "<vector>"))
 

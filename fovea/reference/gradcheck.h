@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient checker: tests use it for every op and every layer.
+// The gradient checker. Our tests use it for every op and every layer; use it for your own.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every formula of this folder as simple loops on one thread. In double they are the reference of
+// Every formula of fovea/kernel as simple loops on one thread. In double they are the reference of
 // the kernels' tests. In float they are the plain implementation with whose error the kernels'
 // error is compared. Arguments and results are those of the kernels of the same name.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/grad/gradcheck.h"
+#include "fovea/reference/gradcheck.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who checks the checker: it must see what is wrong.
-#include "fovea/grad/gradcheck.h"
+#include "fovea/reference/gradcheck.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

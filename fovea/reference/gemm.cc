@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/kernel/reference_gemm.h"
+#include "fovea/reference/gemm.h"
 
-#include "fovea/kernel/reference.h"
+#include "fovea/reference/kernels.h"
 
 namespace fovea::reference {
 

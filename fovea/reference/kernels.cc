@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/kernel/reference.h"
+#include "fovea/reference/kernels.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference against values that were not computed by it: by hand, or golden.
-#include "fovea/kernel/reference.h"
+#include "fovea/reference/kernels.h"
 
 #include "tests/kernel/support.h"
 
