@@ -18,7 +18,6 @@ COVERED_BY = {
     "fovea/attention/relative/by_distance.cc": ("tests/attention/bias/bias_test.cc", "tiles of Alibi and T5"),
     "fovea/attention/mask": ("tests/attention/mask/mask_test.cc", "loops over the table of masks"),
     "fovea/attention/bias": ("tests/attention/bias/bias_test.cc", "loops over the table of biases"),
-    "fovea/attention/fused/forward_run.cc": ("tests/attention/fused/forward_test.cc", "computes what the forward asks"),
     "fovea/attention/lambda": ("tests/attention/lambda/traced_test.cc", "lambdas run through the whole compiler"),
     "fovea/attention/observe": ("tests/attention/fused/observed_tile_test.cc", "each observer against its definition"),
     "fovea/attention/values": ("tests/attention/support/problem.cc", "a part of the random problems"),

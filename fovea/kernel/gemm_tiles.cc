@@ -130,16 +130,10 @@ template <class T>
 void MultiplyPart(const MatmulTile<T>& t, const PanelOfB<T>& b, const PanelOfC<T>& p, index begin,
                   index end) {
   HWY_ALIGN T bias[kPanelLanes<T>];
-  TileOperands<T> o{.rows = t.c.rows,
-                    .depth = end - begin,
-                    .lanes = RoundUpToLanes<T>(p.end - p.begin),
-                    .a = t.a.data + begin,
-                    .a_row = t.a.stride,
-                    .a_depth = 1,
-                    .b = b.data,
-                    .b_depth = b.row_stride,
-                    .c = p.sums,
-                    .c_row = p.stride};
+  const index lanes = RoundUpToLanes<T>(p.end - p.begin);
+  TileOperands<T> o{.a = t.a.columns_slice(begin, end),
+                    .b = {b.data, end - begin, lanes, b.row_stride},
+                    .c = {p.sums, t.c.rows, lanes, p.stride}};
   if (begin > 0 || t.options.store == Store::kAdd) {
     TileProduct<Into::kAdd>(o);
   } else if (!t.options.bias.empty()) {
@@ -222,16 +216,12 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
     for (index first = 0; first < columns; first += kWidth) {
       const index width = std::min(kWidth, columns - first);
       if (copies_b) CopyColumns(rows_of_b.columns_slice(first, first + width), b, kWidth);
-      const TileOperands<T> o{.rows = rows,
-                              .depth = end - begin,
-                              .lanes = RoundUpToLanes<T>(width),
-                              .a = copies_a ? a : rows_of_a.data,
-                              .a_row = 1,
-                              .a_depth = a_depth,
-                              .b = copies_b ? b : rows_of_b.data + first,
-                              .b_depth = copies_b ? kWidth : t.b.stride,
-                              .c = c.data + first,
-                              .c_row = c.stride};
+      const index depth = end - begin, lanes = RoundUpToLanes<T>(width);
+      const Rows<const T> left(copies_a ? a : rows_of_a.data, depth, rows, a_depth);
+      const TileOperands<T> o{.a = Transposed(left),
+                              .b = {copies_b ? b : rows_of_b.data + first, depth, lanes,
+                                    copies_b ? kWidth : t.b.stride},
+                              .c = {c.data + first, rows, lanes, c.stride}};
       if (begin > 0 || t.store == Store::kAdd) {
         TileProduct<Into::kAdd>(o);
       } else {

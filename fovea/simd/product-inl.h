@@ -3,17 +3,14 @@
 //
 //   C[r][l]  =  start(r, l)  +  sum over k = 0, 1 ... depth-1 of  A(r, k) * B[k][l]
 //
-// for r < rows and l < lanes; see Into for the start. `lanes` runs along memory in B and C and is
-// cut into whole vectors; A is read one value at a time (broadcast), wherever its strides say, so A
-// may be a matrix, its transpose, or a strided part of either. The places of the operands:
-//
-//   A(r, k)  a[r * a_row + k * a_depth]         any strides, any alignment
-//   B[k][l]  b[k * b_depth + l]                 whole vectors are read up to `lanes`
-//   C[r][l]  c[r * c_row + l]                   whole vectors are written up to `lanes`
+// A [rows, depth], B [depth, lanes], C [rows, lanes]; see Into for the start. `lanes` runs along
+// memory in B and C and is cut into whole vectors, which are read and written up to `lanes`; A is
+// read one value at a time (broadcast), wherever its strides say, so A may be a matrix, its
+// transpose, or a strided part of either.
 //
 // `lanes` must be a multiple of kLanes<T>: pad tiles to it. rows, depth and lanes may be 0 (depth 0
-// leaves the start). B and C need no alignment, but B is fastest in L1 or L2 with b_depth small:
-// 64 lanes of float, the panel of AVX-512, are read in one sweep when b_depth is 64 too.
+// leaves the start). B and C need no alignment, but B is fastest in L1 or L2 with a small stride:
+// 64 lanes of float, the panel of AVX-512, are read in one sweep when the stride is 64 too.
 //
 // Bits: each value of C is its start, then one fused multiply-add for each k, ascending (with SSE
 // and scalar a multiplication and an addition). So they depend neither on rows or lanes nor on how
@@ -21,11 +18,13 @@
 //
 // For attention with queries in lanes (a tile of 64 queries):
 //   scores    s[key][query] = K row . qt         TileProduct<Into::kOverwrite, LaneMaximum::kTake>
-//             {rows = keys, depth = D, lanes = 64, a = K, a_row = key stride, a_depth = 1,
-//              b = qt[D][64], b_depth = 64, c = s, c_row = 64, maximum = running[64]}
+//             {.a = K [keys, D], .b = qt [D, 64], .c = s [keys, 64], .maximum = running [64]}
 //   output    o[d][query] = o * alpha + V^T p    TileProduct<Into::kScaleAndAdd>
-//             {rows = Dv, depth = keys, lanes = 64, a = V, a_row = 1, a_depth = value stride,
-//              b = p[keys][64], b_depth = 64, c = o, c_row = 64, per_lane = alpha[64]}
+//             {.a = Transposed(V [keys, Dv]), .b = p [keys, 64], .c = o [Dv, 64],
+//              .per_lane = alpha [64]}
+#include <type_traits>
+
+#include "fovea/base/view.h"
 #include "fovea/simd/prefetch.h"
 
 #if defined(FOVEA_SIMD_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -53,18 +52,57 @@ enum class Into {
 /// become any of them.
 enum class LaneMaximum { kNone, kTake };
 
+/// A matrix of which neither rows nor columns need be contiguous: value (r, c) is at
+/// data[r * row + c * column].
+template <class T>
+struct StridedMatrix {
+  StridedMatrix() = default;
+  StridedMatrix(const T* d, index r, index c) : data(d), row(r), column(c) {}
+  StridedMatrix(Rows<const T> m) : data(m.data), row(m.stride), column(1) {}
+  StridedMatrix(Rows<T> m) : StridedMatrix(Rows<const T>(m)) {}
+
+  T operator()(index r, index c) const { return data[r * row + c * column]; }
+
+  const T* data = nullptr;
+  index row = 0, column = 0;
+};
+
+/// m^T, without a copy.
+template <class T>
+StridedMatrix<std::remove_const_t<T>> Transposed(Rows<T> m) {
+  return {m.data, 1, m.stride};
+}
+
 template <class T>
 struct TileOperands {
-  index rows = 0, depth = 0, lanes = 0;
-  const T* a = nullptr;
-  index a_row = 0, a_depth = 0;
-  const T* b = nullptr;
-  index b_depth = 0;
-  T* c = nullptr;
-  index c_row = 0;
+  StridedMatrix<T> a = {};       ///< [rows, depth]
+  Rows<const T> b = {};          ///< [depth, lanes]
+  Rows<T> c = {};                ///< [rows, lanes]
   const T* per_lane = nullptr;   ///< [lanes], for kScaleAndAdd and kStartAt
   T* maximum = nullptr;          ///< [lanes], for LaneMaximum::kTake
   Prefetch* prefetch = nullptr;  ///< makes a step before each whole block of rows
+
+  /// The same for some rows of C, some columns of C, or a part of the sum.
+  TileOperands rows_slice(index begin, index end) const {
+    TileOperands t = *this;
+    t.a.data += begin * a.row;
+    t.c = c.slice(begin, end);
+    return t;
+  }
+  TileOperands lanes_slice(index begin, index end) const {
+    TileOperands t = *this;
+    t.b = b.columns_slice(begin, end);
+    t.c = c.columns_slice(begin, end);
+    if (per_lane != nullptr) t.per_lane += begin;
+    if (maximum != nullptr) t.maximum += begin;
+    return t;
+  }
+  TileOperands depth_slice(index begin, index end) const {
+    TileOperands t = *this;
+    t.a.data += begin * a.column;
+    t.b = b.slice(begin, end);
+    return t;
+  }
 };
 
 /// The register block: 24 sums of AVX-512's 32 registers, 12 or 8 of the other sets' 16. A panel of
@@ -74,23 +112,6 @@ inline constexpr int kBlockVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 template <class T>
 inline constexpr index kPanelLanes = kBlockVectors* kLanes<T>;
 
-/// The part of C at [row, row + rows) x [lane, lane + lanes), summed over [first, first + depth).
-struct ProductPart {
-  index row, rows, first, depth, lane, lanes;
-};
-template <class T>
-TileOperands<T> PartOf(TileOperands<T> t, const ProductPart& part) {
-  t.a += part.row * t.a_row + part.first * t.a_depth;
-  t.b += part.first * t.b_depth + part.lane;
-  t.c += part.row * t.c_row + part.lane;
-  if (t.per_lane != nullptr) t.per_lane += part.lane;
-  if (t.maximum != nullptr) t.maximum += part.lane;
-  t.rows = part.rows;
-  t.depth = part.depth;
-  t.lanes = part.lanes;
-  return t;
-}
-
 // One block: kRows x kVectors sums stay in registers through the whole loop over k. Per k it loads
 // kVectors vectors of B and kRows values of A for kRows * kVectors multiply-adds, so that with 6 x
 // 4 the loads are well below what the machine can do beside its multiply-adds. The arrays of
@@ -99,10 +120,10 @@ template <Into kInto, LaneMaximum kMaximum, int kRows, int kVectors, class T>
 HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
   const Tag<T> d;
   constexpr index kN = kLanes<T>;
-  const T* HWY_RESTRICT a = t.a + row * t.a_row;
-  const T* HWY_RESTRICT b = t.b + lane;
-  T* HWY_RESTRICT c = t.c + row * t.c_row + lane;
-  const index a_row = t.a_row, a_depth = t.a_depth, b_depth = t.b_depth;
+  const T* HWY_RESTRICT a = t.a.data + row * t.a.row;
+  const T* HWY_RESTRICT b = t.b.data + lane;
+  T* HWY_RESTRICT c = t.c[row] + lane;
+  const index a_row = t.a.row, a_column = t.a.column, b_row = t.b.stride, c_row = t.c.stride;
   Vector<T> sum[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -110,14 +131,14 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
     for (int v = 0; v < kVectors; ++v) {
       if constexpr (kInto == Into::kOverwrite) sum[r][v] = hn::Zero(d);
       if constexpr (kInto == Into::kStartAt) sum[r][v] = hn::LoadU(d, t.per_lane + lane + v * kN);
-      if constexpr (kInto == Into::kAdd) sum[r][v] = hn::LoadU(d, c + r * t.c_row + v * kN);
+      if constexpr (kInto == Into::kAdd) sum[r][v] = hn::LoadU(d, c + r * c_row + v * kN);
       if constexpr (kInto == Into::kScaleAndAdd) {
-        sum[r][v] = hn::Mul(hn::LoadU(d, c + r * t.c_row + v * kN),
-                            hn::LoadU(d, t.per_lane + lane + v * kN));
+        sum[r][v] =
+            hn::Mul(hn::LoadU(d, c + r * c_row + v * kN), hn::LoadU(d, t.per_lane + lane + v * kN));
       }
     }
   }
-  for (index k = 0; k < t.depth; ++k) {
+  for (index k = 0; k < t.b.rows; ++k) {
     Vector<T> row_of_b[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) row_of_b[v] = hn::LoadU(d, b + v * kN);
@@ -127,15 +148,15 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(value, row_of_b[v], sum[r][v]);
     }
-    a += a_depth;
-    b += b_depth;
+    a += a_column;
+    b += b_row;
   }
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
     [[maybe_unused]] auto largest = sum[0][v];
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      hn::StoreU(sum[r][v], d, c + r * t.c_row + v * kN);
+      hn::StoreU(sum[r][v], d, c + r * c_row + v * kN);
       if constexpr (kMaximum == LaneMaximum::kTake) largest = hn::Max(largest, sum[r][v]);
     }
     if constexpr (kMaximum == LaneMaximum::kTake) {
@@ -149,33 +170,33 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
 template <Into kInto, LaneMaximum kMaximum, int kVectors, class T>
 HWY_NOINLINE void ProductPanel(const TileOperands<T>& t, index lane) {
   index row = 0;
-  for (; row + kBlockRows <= t.rows; row += kBlockRows) {
+  for (; row + kBlockRows <= t.c.rows; row += kBlockRows) {
     if (t.prefetch != nullptr) t.prefetch->step();
     ProductBlock<kInto, kMaximum, kBlockRows, kVectors>(t, row, lane);
   }
   if constexpr (kBlockRows > 4) {
-    if (row + 4 <= t.rows) {
+    if (row + 4 <= t.c.rows) {
       ProductBlock<kInto, kMaximum, 4, kVectors>(t, row, lane);
       row += 4;
     }
   }
-  if (row + 2 <= t.rows) {
+  if (row + 2 <= t.c.rows) {
     ProductBlock<kInto, kMaximum, 2, kVectors>(t, row, lane);
     row += 2;
   }
-  if (row < t.rows) ProductBlock<kInto, kMaximum, 1, kVectors>(t, row, lane);
+  if (row < t.c.rows) ProductBlock<kInto, kMaximum, 1, kVectors>(t, row, lane);
 }
 
 template <Into kInto, LaneMaximum kMaximum = LaneMaximum::kNone, class T>
 HWY_INLINE void TileProduct(const TileOperands<T>& t) {
   index lane = 0;
-  for (; lane + kPanelLanes<T> <= t.lanes; lane += kPanelLanes<T>) {
+  for (; lane + kPanelLanes<T> <= t.c.columns; lane += kPanelLanes<T>) {
     ProductPanel<kInto, kMaximum, kBlockVectors>(t, lane);
   }
-  for (; lane + 2 * kLanes<T> <= t.lanes; lane += 2 * kLanes<T>) {
+  for (; lane + 2 * kLanes<T> <= t.c.columns; lane += 2 * kLanes<T>) {
     ProductPanel<kInto, kMaximum, 2>(t, lane);
   }
-  for (; lane + kLanes<T> <= t.lanes; lane += kLanes<T>) {
+  for (; lane + kLanes<T> <= t.c.columns; lane += kLanes<T>) {
     ProductPanel<kInto, kMaximum, 1>(t, lane);
   }
 }

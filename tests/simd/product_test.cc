@@ -37,16 +37,9 @@ namespace {
 
 template <LaneMaximum kMaximum, class T>
 void Run(Problem<T>& p) {
-  const TileOperands<T> t{.rows = p.rows,
-                          .depth = p.depth,
-                          .lanes = p.lanes,
-                          .a = p.a.data(),
-                          .a_row = p.a_row,
-                          .a_depth = p.a_depth,
-                          .b = p.b.data(),
-                          .b_depth = p.b_depth,
-                          .c = p.c.data(),
-                          .c_row = p.c_row,
+  const TileOperands<T> t{.a = {p.a.data(), p.a_row, p.a_depth},
+                          .b = {p.b.data(), p.depth, p.lanes, p.b_depth},
+                          .c = {p.c.data(), p.rows, p.lanes, p.c_row},
                           .per_lane = p.per_lane.data(),
                           .maximum = p.maximum.data()};
   switch (p.start) {

@@ -90,6 +90,20 @@ T Call<T>::softmax_of() const {
         self.assertIsNone(line_of("tests/x_test.cc", "TEST(A, Bc) {", "A.B"))
 
 
+class Path(unittest.TestCase):
+    """From a layer to the product of Q and K, as docs/DESIGN.md names it."""
+
+    def test_each_file_calls_the_next_one(self):
+        steps = re.findall(r"^\d\. `(?:\w+::)?(\w+)` in \[\S+\]\(\.\./(\S+)\)", text_of("docs/DESIGN.md"), re.MULTILINE)
+        self.assertEqual(steps[0][1], "fovea/nn/attention.cc")
+        self.assertLessEqual(len(steps), 5)
+        for symbol, path in steps:
+            self.assertIsNotNone(make_formula_links.line_of(path, text_of(path), symbol), f"{path} has no {symbol}")
+        called = [symbol for symbol, _ in steps[1:]] + ["TileProduct"]
+        for (_, path), symbol in zip(steps, called):
+            self.assertRegex(text_of(path), rf"\b{symbol}(<[^>]*>)?\(", f"{path} does not call {symbol}")
+
+
 class Errors(unittest.TestCase):
     def test_the_page_is_that_of_the_table(self):
         table = text_of(make_error_docs.TABLE)

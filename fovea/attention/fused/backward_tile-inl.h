@@ -126,7 +126,7 @@ struct BackwardTile {
   void Clear();
   void AddProducts(bool first);
   template <class Keeps>
-  void AddProduct(TileOperands<T> product, Along along, Rows<const T> b, Keeps&& keeps);
+  void AddProduct(TileOperands<T> product, Along along, Keeps&& keeps);
   void AddParts(const TileOperands<T>& product, Along along);
   void Finish();
 };
@@ -201,32 +201,22 @@ template <class T>
 void BackwardTile<T>::RunBlock() {
   FindParts();
   PrefetchBias();
-  const auto product_of_parts = [&](const TileOperands<T>& whole) {
+  const auto product_of_parts = [&](Rows<const T> rows_of_a, const T* lanes_of_b, T* c) {
+    const TileOperands<T> whole{.a = rows_of_a,
+                                .b = {lanes_of_b, rows_of_a.columns, stride},
+                                .c = {c, queries, stride},
+                                .prefetch = chunk.prefetch};
     parts.for_each_rows([&](Span rows, Span lanes) {
       TileProduct<Into::kOverwrite>(
-          PartOf(whole, {rows.begin, rows.end - rows.begin, 0, whole.depth, lanes.begin,
-                         lanes.end - lanes.begin}));
+          whole.rows_slice(rows.begin, rows.end).lanes_slice(lanes.begin, lanes.end));
     });
   };
-  TileOperands<T> product{
-      .rows = queries, .lanes = stride, .a_depth = 1, .b_depth = stride, .c_row = stride};
-  product.prefetch = chunk.prefetch;
-  product.depth = call.in.q.width;
-  product.a = packed_q().data;
-  product.a_row = Dp;
-  product.b = kt;
-  product.c = s;
   if (call.has_product()) {
-    product_of_parts(product);
+    product_of_parts(scaled_q(), kt, s);
   } else {
     std::fill_n(s, queries * stride, T{0});
   }
-  product.depth = call.in.v.width;
-  product.a = packed_d_o().data;
-  product.a_row = Dvp;
-  product.b = vt;
-  product.c = dp;
-  product_of_parts(product);
+  product_of_parts(d_o(), vt, dp);
   const Values<T>& values = call.attention.values;
   const ScoreTile<T> weights{s, stride, TileLanes::kKeys}, dweights{dp, stride, TileLanes::kKeys};
   pull_value_weights<T>(values, site(), d_o(), keep_scale(), dweights);
@@ -305,46 +295,38 @@ template <class T>
 void BackwardTile<T>::AddProducts(bool first) {
   const auto keeps = [&](index r, index c) { return call.attention.mask.keeps(site().at(r, c)); };
   const auto keeps_across = [&](index c, index r) { return keeps(r, c); };
-  TileOperands<T> down{.rows = keys, .depth = queries, .a_row = 1, .a_depth = stride};
-  down.a = s;
-  down.c = dv;
-  down.c_row = Dvp;
-  const auto add_down = [&](Rows<const T> b) {
-    if (!first) return AddProduct(down, Along::kLanes, b, keeps_across);
+  const auto add_down = [&](const T* weights, Rows<const T> b, T* sums) {
+    const TileOperands<T> product{.a = Transposed(Rows<const T>(weights, queries, stride)),
+                                  .b = b,
+                                  .c = {sums, keys, b.columns},
+                                  .prefetch = chunk.prefetch};
+    if (!first) return AddProduct(product, Along::kLanes, keeps_across);
     // All scores are kept: one product for the whole block.
-    down.lanes = down.b_depth = b.columns;
-    down.prefetch = chunk.prefetch;
-    down.b = b.data;
-    TileProduct<Into::kOverwrite>(down);
+    TileProduct<Into::kOverwrite>(product);
   };
-  add_down(packed_d_o());
+  add_down(s, packed_d_o(), dv);
   if (!call.has_product()) return;
-  down.a = dp;
-  down.c = dk;
-  down.c_row = Dp;
-  add_down(packed_q());
-  TileOperands<T> across{.rows = queries, .depth = keys, .a = dp, .a_row = stride, .a_depth = 1};
-  across.c = chunk.dq.row(head, query);
-  across.c_row = chunk.dq.row_stride;
-  AddProduct(across, Along::kRows, Rows<const T>(k, keys, Dp), keeps);
+  add_down(dp, packed_q(), dk);
+  const TileOperands<T> across{.a = Rows<const T>(dp, queries, stride),
+                               .b = {k, keys, Dp},
+                               .c = {chunk.dq.row(head, query), queries, Dp, chunk.dq.row_stride},
+                               .prefetch = chunk.prefetch};
+  AddProduct(across, Along::kRows, keeps);
 }
 
-// C += A x b.
+// C += A x B.
 template <class T>
 template <class Keeps>
-void BackwardTile<T>::AddProduct(TileOperands<T> product, Along along, Rows<const T> b,
-                                 Keeps&& keeps) {
+void BackwardTile<T>::AddProduct(TileOperands<T> product, Along along, Keeps&& keeps) {
   Scratch scratch;
-  const FiniteOperand<T> operand(b, kind == TileKind::kSome, scratch);
-  product.lanes = product.b_depth = b.columns;
-  product.prefetch = chunk.prefetch;
-  product.b = operand.finite().data;
+  const FiniteOperand<T> operand(product.b, kind == TileKind::kSome, scratch);
+  product.b = operand.finite();
   AddParts(product, along);
   operand.ForEachLeftOut([&](index n, const T* row) {
-    for (index r = 0; r < product.rows; ++r) {
+    for (index r = 0; r < product.c.rows; ++r) {
       if (!keeps(r, n)) continue;
-      const T weight = product.a[r * product.a_row + n * product.a_depth];
-      for (index c = 0; c < b.columns; ++c) product.c[r * product.c_row + c] += weight * row[c];
+      const T weight = product.a(r, n);
+      for (index c = 0; c < product.c.columns; ++c) product.c[r][c] += weight * row[c];
     }
   });
 }
@@ -352,10 +334,10 @@ void BackwardTile<T>::AddProduct(TileOperands<T> product, Along along, Rows<cons
 template <class T>
 void BackwardTile<T>::AddParts(const TileOperands<T>& product, Along along) {
   const auto add = [&](Span rows, Span depth) {
-    const index row_end = std::min(rows.end, product.rows);
-    const index depth_end = std::min(depth.end, product.depth);
-    TileProduct<Into::kAdd>(PartOf(product, {rows.begin, row_end - rows.begin, depth.begin,
-                                             depth_end - depth.begin, 0, product.lanes}));
+    const index row_end = std::min(rows.end, product.c.rows);
+    const index depth_end = std::min(depth.end, product.b.rows);
+    TileProduct<Into::kAdd>(
+        product.rows_slice(rows.begin, row_end).depth_slice(depth.begin, depth_end));
   };
   if (along == Along::kRows) {
     parts.for_each_rows(add);

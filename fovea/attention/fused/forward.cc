@@ -2,13 +2,178 @@
 #include "fovea/attention/fused/forward.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "fovea/attention/fused/columns.h"
+#include "fovea/attention/fused/observed_tile.h"
 #include "fovea/attention/fused/prefetch.h"
 #include "fovea/attention/fused/query_tiles.h"
 #include "fovea/attention/observe/selected_rows.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/attention/fused/forward.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/attention/fused/forward_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace fovea::detail {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Prefetches what a run of tiles reads first.
+template <class T>
+void PrefetchRun(const KernelCall<T>& call, const QueryRun& run, Prefetch& prefetch) {
+  const View<const T>& q = call.in.q;
+  const HeadKeys<T> keys = KeysOfRun(call, run);
+  const index first = run.sequence.query_row + run.query_begin;
+  prefetch.add(keys.k);
+  prefetch.add(Rows<const T>(q.row(run.sequence.batch, first, run.head),
+                             run.query_end - run.query_begin, q.width, q.length_stride));
+  prefetch.add(keys.v);
+}
+
+// A tile with its observers.
+template <class T>
+class ObservedForward {
+ public:
+  ObservedForward(const ForwardTile<T>& tile, Scratch& scratch)
+      : tile_(tile),
+        keys_(tile.key_span()),
+        observers_(*tile.call.observe,
+                   {tile.sequence, tile.head, tile.query, tile.queries, tile.state.m, tile.state.l,
+                    tile.call.row_norm(tile.head), &tile.call.attention.dropout},
+                   tile.stride, scratch) {}
+
+  Span keys() const { return keys_; }
+
+  // Adds the keys in [block, block + kRowBlock).
+  void AddBlock(index block) {
+    const index key = std::max(keys_.begin, block);
+    const index keys = std::min(keys_.end, block + kRowBlock) - key;
+    if (keys <= 0) return;
+    PrefetchBias(key + keys);
+    if (!tile_.started) PrefetchBias(key);
+    if (!tile_.Scores(key, keys)) return;
+    RowState<T>& state = tile_.state;
+    const Norm& norm = tile_.call.norm();
+    state.UpdateMax(norm);
+    observers_.keep(tile_.s, keys);
+    state.ExpAndSum(norm, tile_.s, keys);
+    observers_.see(tile_.s, key, keys, state.alpha);
+    if (tile_.call.dropout.active()) tile_.DropWeights(key, keys);
+    tile_.AddValues(key, keys);
+  }
+
+  void Finish() {
+    tile_.Finish();
+    observers_.finish();
+  }
+
+ private:
+  // Asks for the bias values of the block of keys that begins with `key`.
+  void PrefetchBias(index key) {
+    const TileSite site = tile_.site(key, std::min(kRowBlock, keys_.end - key));
+    if (site.keys <= 0) return;
+    for (const auto& part : tile_.call.attention.bias.parts()) {
+      part->prefetch_apply(site, tile_.prefetch);
+    }
+  }
+
+  ForwardTile<T> tile_;
+  Span keys_;
+  TileObservers<T> observers_;
+};
+
+// Tiles of some queries of a run. For each block of keys they run one after another.
+template <class T>
+class TilesTogether {
+ public:
+  // `tile` is the first, without its buffers; `end`: of the queries.
+  TilesTogether(const ForwardTile<T>& tile, index end) : first_(tile) {
+    first_.queries = std::min(kLaneTile, end - tile.query);
+    first_.AllocateShared(scratch_);
+    if (end - tile.query <= kLaneTile) first_.prefetch.add(first_.o_rows());
+    for (index query = tile.query; query < end; query += kLaneTile) {
+      ForwardTile<T> own = first_;
+      own.query = query;
+      own.queries = std::min(kLaneTile, end - query);
+      own.Allocate(scratch_);
+      const Span keys = tiles_[count_++].emplace(own, scratch_).keys();
+      keys_ = count_ == 1 ? keys : hull(keys_, keys);
+    }
+  }
+
+  void Run() {
+    for (index block = keys_.begin / kRowBlock * kRowBlock; block < keys_.end; block += kRowBlock) {
+      if (count_ > 1) PrefetchBlock(block + kRowBlock);
+      for (index n = 0; n < count_; ++n) tiles_[n]->AddBlock(block);
+    }
+    for (index n = 0; n < count_; ++n) tiles_[n]->Finish();
+  }
+
+ private:
+  // Asks for the keys and values of the next block. The hardware prefetcher finds rows of one head
+  // only if they are side by side, so the first tile would wait long for them.
+  void PrefetchBlock(index block) {
+    const auto& [first, k, v] = first_.kv.head();
+    const index end = std::min(block + kRowBlock, keys_.end);
+    if (block >= end) return;
+    for (const Rows<const T>& all : {k, v}) {
+      first_.prefetch.add(all.slice(block - first, end - first));
+    }
+  }
+
+  Scratch scratch_;
+  ForwardTile<T> first_;
+  std::optional<ObservedForward<T>> tiles_[kMostTilesTogether];
+  index count_ = 0;
+  Span keys_;  // the keys that any of the tiles reads
+};
+
+// Computes the tiles of one run. `next` is what the same thread does after it, or null.
+template <class T>
+void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const QueryRun& run,
+              const QueryRun* next) {
+  Prefetch prefetch;
+  Scratch scratch;
+  KvBlocks<T> keys(KeysOfRun(call, run), std::min(kLaneTile, run.query_end - run.query_begin),
+                   scratch);
+  const index together =
+      schedule_of(call, run, keys.head().k.rows, {kLanes<T>, kPanelLanes<T>}).together;
+  const index step = kLaneTile * together;
+  // Tiles that run together prefetch their own next block.
+  if (next != nullptr && together == 1) PrefetchRun(call, *next, prefetch);
+  for (index end = run.query_end; end > run.query_begin;) {
+    const index query = run.query_begin + (end - 1 - run.query_begin) / step * step;
+    TilesTogether<T>({call, out, run.sequence, keys, prefetch, run.head, query, 0}, end).Run();
+    end = query;
+  }
+}
+
+auto RunTilesKernel() { return PerPrecision{RunTiles<float>, RunTiles<double>}; }
+
+template <class T>
+LaneCounts LanesFor() {
+  return {kLanes<T>, kPanelLanes<T>};
+}
+auto Lanes() { return PerPrecision{LanesFor<float>(), LanesFor<double>()}; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea::detail
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea::detail {
+
+HWY_EXPORT(RunTilesKernel);
+HWY_EXPORT(Lanes);
+
+template <class T>
+LaneCounts lane_counts() {
+  return FOVEA_DISPATCH(Lanes)().of<T>();
+}
 
 namespace {
 
@@ -37,7 +202,7 @@ void fused_forward(const Context& ctx, const LoweredCall<T>& call, const Attenti
   KernelCall<T> kernel_call(call.attention(), in);
   kernel_call.observe = &observers;
   for (const auto& observer : observers.parts()) observer->clear();
-  const ForwardKernel<T> run_tiles = forward_kernel<T>();
+  const auto run_tiles = FOVEA_DISPATCH(RunTilesKernel)().of<T>();
   const QueryTiles tiles = query_tiles_of(ctx, call);
   for_each_with_next(ctx, tiles.items(), [&](index item, index then) {
     tiles.for_each_run(item, then, [&](const QueryRun& run, const QueryRun* next) {
@@ -65,9 +230,11 @@ ThreadScratch forward_scratch(const Context& ctx, const LoweredCall<T>& call) {
 
 #define FOVEA_INSTANTIATE(T)                                                                      \
   template void fused_forward(const Context&, const LoweredCall<T>&, const AttentionOutputs<T>&); \
-  template ThreadScratch forward_scratch(const Context&, const LoweredCall<T>&);
+  template ThreadScratch forward_scratch(const Context&, const LoweredCall<T>&);                  \
+  template LaneCounts lane_counts<T>();
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE
 
 }  // namespace fovea::detail
+#endif  // HWY_ONCE

@@ -123,16 +123,9 @@ bool ForwardTile<T>::Scores(index key, index keys) {
   parts = masked ? TileCover(call.attention.mask, site(key, keys), TileLanes::kQueries, stride)
                  : TileCover(keys, stride);
   const Rows<const T> k = kv.k(key, keys);
-  const TileOperands<T> product{.rows = keys,
-                                .depth = D(),
-                                .lanes = stride,
-                                .a = k.data,
-                                .a_row = k.stride,
-                                .a_depth = 1,
-                                .b = qt,
-                                .b_depth = stride,
-                                .c = s,
-                                .c_row = stride,
+  const TileOperands<T> product{.a = k,
+                                .b = {qt, D(), stride},
+                                .c = {s, keys, stride},
                                 .maximum = state.largest,
                                 .prefetch = &prefetch};
   std::fill_n(state.largest, stride, std::numeric_limits<T>::lowest());
@@ -142,8 +135,8 @@ bool ForwardTile<T>::Scores(index key, index keys) {
   }
   if (call.has_product()) {
     parts.for_each_rows([&](Span rows, Span lanes) {
-      TileProduct<Into::kOverwrite>(PartOf(product, {rows.begin, rows.end - rows.begin, 0, D(),
-                                                     lanes.begin, lanes.end - lanes.begin}));
+      TileProduct<Into::kOverwrite>(
+          product.rows_slice(rows.begin, rows.end).lanes_slice(lanes.begin, lanes.end));
     });
   } else {
     std::fill_n(s, keys * stride, T{0});
@@ -175,21 +168,14 @@ void ForwardTile<T>::AddValues(index key, index keys) {
   const Rows<const T> v = kv.v(key, keys);
   Scratch scratch;
   const FiniteOperand<T> values(v, kind == TileKind::kSome, scratch);
-  const TileOperands<T> product{.rows = Dv(),
-                                .depth = keys,
-                                .lanes = stride,
-                                .a = values.finite().data,
-                                .a_row = 1,
-                                .a_depth = values.finite().stride,
-                                .b = s,
-                                .b_depth = stride,
-                                .c = o,
-                                .c_row = stride,
+  const TileOperands<T> product{.a = Transposed(values.finite()),
+                                .b = {s, keys, stride},
+                                .c = {o, Dv(), stride},
                                 .per_lane = state.alpha,
                                 .prefetch = &prefetch};
   parts.for_each_lanes([&](Span lanes, Span rows) {
-    const TileOperands<T> part = PartOf(product, {0, Dv(), rows.begin, rows.end - rows.begin,
-                                                  lanes.begin, lanes.end - lanes.begin});
+    const TileOperands<T> part =
+        product.depth_slice(rows.begin, rows.end).lanes_slice(lanes.begin, lanes.end);
     if (started) {
       TileProduct<Into::kScaleAndAdd>(part);
     } else {

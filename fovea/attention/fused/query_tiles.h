@@ -100,14 +100,6 @@ template <class T>
 RunSchedule schedule_of(const KernelCall<T>& call, const QueryRun& run, index keys,
                         const LaneCounts& lanes);
 
-/// Computes the tiles of one run. `next` is what the same thread does after it, or null.
-template <class T>
-using ForwardKernel = void (*)(const KernelCall<T>& call, const AttentionOutputs<T>& out,
-                               const QueryRun& run, const QueryRun* next);
-/// That of the current instruction set.
-template <class T>
-ForwardKernel<T> forward_kernel();
-
 /// Work of a whole query tile of the longest sequence, without regard to the mask.
 template <class T>
 double tile_flops(const std::vector<Sequence>& sequences, const AttentionInputs<T>& in);

@@ -23,17 +23,9 @@ namespace {
 enum class Operand { kAsItIs, kTransposed };
 template <Into kInto, Operand kA = Operand::kAsItIs, class T>
 void Multiply(Rows<const T> a, Rows<const T> b, Rows<T> sum) {
-  constexpr bool kAcross = kA == Operand::kTransposed;
-  TileProduct<kInto>(TileOperands<T>{.rows = sum.rows,
-                                     .depth = b.rows,
-                                     .lanes = b.columns,
-                                     .a = a.data,
-                                     .a_row = kAcross ? 1 : a.stride,
-                                     .a_depth = kAcross ? a.stride : 1,
-                                     .b = b.data,
-                                     .b_depth = b.stride,
-                                     .c = sum.data,
-                                     .c_row = sum.stride});
+  const StridedMatrix<T> left = kA == Operand::kTransposed ? Transposed(a) : StridedMatrix<T>(a);
+  TileProduct<kInto>(
+      TileOperands<T>{.a = left, .b = b, .c = {sum.data, sum.rows, b.columns, sum.stride}});
 }
 
 // state [columns of b][columns of c, in whole vectors] += b^T c

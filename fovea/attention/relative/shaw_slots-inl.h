@@ -43,16 +43,8 @@ Rows<const T> Products(const ShawTile<T>& shaw, Rows<const T> x, T factor, Scrat
   if (shaw.count > 1 || !shaw.at_end(0)) {
     T* const lanes = scratch.allocate<T>(x.columns * stride);
     RowsToLanes<T>(x, shaw.queries, factor, lanes, stride);
-    TileProduct<Into::kOverwrite>(TileOperands<T>{.rows = shaw.count,
-                                                  .depth = x.columns,
-                                                  .lanes = stride,
-                                                  .a = table.data,
-                                                  .a_row = table.stride,
-                                                  .a_depth = 1,
-                                                  .b = lanes,
-                                                  .b_depth = stride,
-                                                  .c = products.data,
-                                                  .c_row = stride});
+    TileProduct<Into::kOverwrite>(
+        TileOperands<T>{.a = table, .b = {lanes, x.columns, stride}, .c = products});
   }
   for (const index n : {index{0}, shaw.count - 1}) {
     for (index r = 0; shaw.at_end(n) && r < shaw.queries; ++r) {
@@ -124,14 +116,9 @@ Rows<const T> LaneSums(const ShawTile<T>& shaw, const ScoreTile<const T>& weight
   const Rows<T> sums(scratch.allocate<T>(shaw.count * stride), shaw.count, stride);
   if (shaw.count == 1) {
     const T one = 1;
-    TileProduct<Into::kOverwrite>(TileOperands<T>{.rows = 1,
-                                                  .depth = shaw.keys,
-                                                  .lanes = stride,
-                                                  .a = &one,
-                                                  .b = weights.data,
-                                                  .b_depth = weights.stride,
-                                                  .c = sums.data,
-                                                  .c_row = stride});
+    // A row of ones.
+    TileProduct<Into::kOverwrite>(TileOperands<T>{
+        .a = {&one, 0, 0}, .b = {weights.data, shaw.keys, stride, weights.stride}, .c = sums});
     return sums;
   }
   const Rows<T> turned(scratch.allocate<T>(shaw.queries * shaw.keys), shaw.queries, shaw.keys);

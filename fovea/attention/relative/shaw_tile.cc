@@ -106,21 +106,13 @@ void PullRows(const UsedSlots<T>& used, T factor, Rows<T> dx) {
   const Rows<const T> sums = used.sums, table = ScaledRows(used.rows(), factor, scratch);
   const FiniteOperand<T> operand(table, true, scratch);
   const index whole = dx.columns / kLanes<T> * kLanes<T>, left = dx.columns - whole;
-  TileOperands<T> product{.rows = dx.rows, .depth = used.count(), .lanes = whole, .a_depth = 1};
-  product.a = sums.data;
-  product.a_row = sums.stride;
-  product.b = operand.finite().data;
-  product.b_depth = operand.finite().stride;
-  product.c = dx.data;
-  product.c_row = dx.stride;
-  TileProduct<Into::kAdd>(product);
+  const Rows<const T> finite = operand.finite();
+  TileProduct<Into::kAdd>(TileOperands<T>{
+      .a = sums, .b = finite.columns_slice(0, whole), .c = dx.columns_slice(0, whole)});
   if (left > 0) {
     const Rows<T> last(scratch.allocate<T>(dx.rows * kLanes<T>), dx.rows, kLanes<T>);
-    product.lanes = last.columns;
-    product.b += whole;
-    product.c = last.data;
-    product.c_row = last.stride;
-    TileProduct<Into::kOverwrite>(product);
+    TileProduct<Into::kOverwrite>(
+        TileOperands<T>{.a = sums, .b = finite.columns_slice(whole, whole + kLanes<T>), .c = last});
     for (index r = 0; r < dx.rows; ++r) {
       for (index c = 0; c < left; ++c) dx[r][whole + c] += last[r][c];
     }
@@ -141,14 +133,7 @@ void PullTable(const UsedSlots<T>& used, Rows<const T> x, T factor, double* dtab
   const index W = x.columns, width = RoundUpToLanes<T>(W);
   const Rows<const T> whole = width == W ? x : Rows<const T>(ScaledRows(x, T{1}, scratch));
   const Rows<T> parts(scratch.allocate<T>(used.count() * width), used.count(), width);
-  TileOperands<T> product{.rows = used.count(), .depth = x.rows, .lanes = width, .a_row = 1};
-  product.a = sums.data;
-  product.a_depth = sums.stride;
-  product.b = whole.data;
-  product.b_depth = whole.stride;
-  product.c = parts.data;
-  product.c_row = parts.stride;
-  TileProduct<Into::kOverwrite>(product);
+  TileProduct<Into::kOverwrite>(TileOperands<T>{.a = Transposed(sums), .b = whole, .c = parts});
   for (index n = 0; n < used.count(); ++n) {
     double* const row = dtable + used.shaw.table_row(used.first + n) * W;
     const auto add = [&](T weight, const T* values) {
@@ -195,16 +180,8 @@ void AddVectors(const ShawTile<T>& shaw, const ScoreTile<const T>& weights, Rows
   Scratch scratch;
   const Rows<const T> sums = LaneSums(shaw, weights, scratch);
   const FiniteOperand<T> table(shaw.rows, true, scratch);
-  TileProduct<Into::kAdd>(TileOperands<T>{.rows = o.rows,
-                                          .depth = shaw.count,
-                                          .lanes = sums.columns,
-                                          .a = table.finite().data,
-                                          .a_row = 1,
-                                          .a_depth = table.finite().stride,
-                                          .b = sums.data,
-                                          .b_depth = sums.stride,
-                                          .c = o.data,
-                                          .c_row = o.stride});
+  TileProduct<Into::kAdd>(TileOperands<T>{
+      .a = Transposed(table.finite()), .b = sums, .c = {o.data, o.rows, sums.columns, o.stride}});
   table.ForEachLeftOut([&](index n, const T* row) {
     for (index r = 0; r < shaw.queries; ++r) {
       if (sums[n][r] == T{0}) continue;
