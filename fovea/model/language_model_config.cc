@@ -56,7 +56,7 @@ void check_positions(const LanguageModelConfig& c) {
 void check_attention(const LanguageModelConfig& c) {
   check_size("t5_buckets", c.t5_buckets, 2, kLargest);
   check_size("t5_max_distance", c.t5_max_distance, 1, kLargest);
-  if (c.position == PositionKind::kT5) {
+  if (part_tensor(c.position) == "t5") {
     require_option(c.t5_max_distance > c.t5_buckets / 2, "t5_max_distance", c.t5_max_distance,
                    "above half of --t5-buckets ({}), for so many distances have a bucket each",
                    c.t5_buckets);
@@ -74,7 +74,7 @@ void check_attention(const LanguageModelConfig& c) {
                             to_string(c.attention_norm)),
                 "leave out --sink, or take --attention-norm softmax");
   }
-  if (c.position == PositionKind::kShaw && c.score == AttentionScoreKind::kConcat) {
+  if (part_tensor(c.position) == "shaw_k" && c.score == AttentionScoreKind::kConcat) {
     throw Error(ErrorCode::kOptionValue, "--position shaw and --score concat exclude each other",
                 "shaw joins the keys of a product q.k, and w.[q; k] is none");
   }

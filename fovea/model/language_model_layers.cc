@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fovea/attention/mask/band.h"
+#include "fovea/parts/part_table.h"
 
 namespace fovea {
 
@@ -27,19 +28,23 @@ AttentionVariant variant_of(const LanguageModelConfig& c) {
           .rotary_base = c.rope_base};
 }
 
+// Of the axis that the tensor alone has.
+index own_size(const LanguageModelConfig& c, std::string_view tensor) {
+  if (tensor == "t5") return c.t5_buckets;
+  return tensor == "shaw_k" ? c.shaw_clip : 1;
+}
+
 std::vector<LayerPart> parts_of(const LanguageModelConfig& c) {
-  std::vector<LayerPart> parts;
-  const auto add_if = [&](bool wanted, const LayerPart& part) {
-    if (wanted) parts.push_back(part);
-  };
   using Learning = LayerPart::Learning;
-  add_if(c.score == AttentionScoreKind::kAdditive, {"score_v"});
-  add_if(c.score == AttentionScoreKind::kConcat, {"score_w"});
-  add_if(c.position == PositionKind::kShaw, {"shaw_k", c.shaw_clip});
-  add_if(c.position == PositionKind::kAlibi, {"slopes", 1, Learning::kFixed});
-  add_if(c.position == PositionKind::kKerple, {"kerple"});
-  add_if(c.position == PositionKind::kT5, {"t5", c.t5_buckets});
-  add_if(c.sink, {"sink"});
+  std::vector<LayerPart> parts;
+  for (const AttentionPart& row : attention_parts()) {
+    const bool is_position = &row == part_of(c.position);
+    if (is_position || row.score == c.score || (c.sink && row.tensor == "sink")) {
+      const bool published = row.start == PartStart::kSlopes;
+      parts.push_back(
+          {row.tensor, own_size(c, row.tensor), published ? Learning::kFixed : Learning::kLearned});
+    }
+  }
   return parts;
 }
 

@@ -2,22 +2,26 @@
 // The choices of the layers, with their names for users.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string_view>
+
 #include "fovea/base/fields.h"
 #include "fovea/kernel/activation.h"
 #include "fovea/kernel/norm.h"
 
 namespace fovea {
 
-/// The position encoding of a model.
-enum class PositionKind {
+struct AttentionPart;
+
+/// The position encoding of a model. Beside those named here, each part of attention that is one
+/// (parts/part_table.h): enum_from_name<PositionKind>("alibi").
+enum class PositionKind : std::uint8_t {
   kLearned,     ///< a learned table, added to the embeddings
   kSinusoidal,  ///< fixed sines and cosines, added to the embeddings
-  kAlibi,       ///< a penalty on distance in every score (Press, Smith, Lewis 2022)
-  kKerple,      ///< a learned penalty on the logarithm of the distance (Chi et al. 2022)
-  kT5,          ///< a learned bias for each bucket of distances (Raffel et al. 2020)
-  kShaw,        ///< learned vectors of distances, added to the keys (Shaw, Uszkoreit, Vaswani 2018)
   kRotary,      ///< queries and keys turned by their positions (Su et al. 2021)
   kNone,        ///< none; a causal mask still gives some information about order
+  kFirstPart,   ///< this, and the number of its row: a part
 };
 
 /// Whether the encoding is a row for each position, joined to the embeddings.
@@ -42,14 +46,13 @@ enum class NormKind { kLayer, kRms };
 /// of the model; kPost after each residual sum (Vaswani et al. 2017; spec L8).
 enum class NormPosition { kPre, kPost };
 
-inline constexpr EnumName<PositionKind> kPositionKindNames[] = {
-    {PositionKind::kLearned, "learned"}, {PositionKind::kSinusoidal, "sinusoidal"},
-    {PositionKind::kAlibi, "alibi"},     {PositionKind::kKerple, "kerple"},
-    {PositionKind::kT5, "t5"},           {PositionKind::kShaw, "shaw"},
-    {PositionKind::kRotary, "rotary"},   {PositionKind::kNone, "none"}};
-inline std::span<const EnumName<PositionKind>> enum_names(PositionKind) {
-  return kPositionKindNames;
-}
+/// The parts from the newest to the oldest, as help lists them.
+std::span<const EnumName<PositionKind>> enum_names(PositionKind);
+
+/// The row of the part that the position is, or nullptr.
+const AttentionPart* part_of(PositionKind position);
+/// The tensor of that part, or "".
+std::string_view part_tensor(PositionKind position);
 
 inline constexpr EnumName<PositionJoin> kPositionJoinNames[] = {
     {PositionJoin::kAdd, "add"}, {PositionJoin::kConcatenate, "concat"}};

@@ -40,13 +40,12 @@ Norm norm_of(AttentionNormKind kind) {
 }
 
 // Throws if the tensor of one score is given with another score.
-void require_score(const AttentionVariant& variant, AttentionScoreKind kind,
-                   std::string_view tensor) {
-  if (variant.score == kind) return;
-  throw Error(
-      ErrorCode::kUsage,
-      fmt::format("attention: {} is there, and the score is {}", tensor, to_string(variant.score)),
-      fmt::format("say --score {}, or leave the tensor out", to_string(kind)));
+void require_score(const AttentionVariant& variant, const AttentionPart& part) {
+  if (variant.score == part.score.value_or(variant.score)) return;
+  throw Error(ErrorCode::kUsage,
+              fmt::format("attention: {} is there, and the score is {}", part.tensor,
+                          to_string(variant.score)),
+              fmt::format("say --score {}, or leave the tensor out", to_string(*part.score)));
 }
 
 template <class T, class Part>
@@ -64,63 +63,111 @@ void add_t5(Attention<T>& attention, const PartViews<T>& views, const AttentionV
 }
 
 constexpr AttentionPart kParts[] = {
-    {"score_v", "H D",
-     []<class T>(Attention<T>& attention, const PartViews<T>& views,
-                 const AttentionVariant& variant) {
-       require_score(variant, AttentionScoreKind::kAdditive, "score_v");
-       attention.score = score::Additive<T>{views.values, views.gradient, variant.scale};
-     },
-     PartStart::kNormal},
-    {"score_w", "H 2D",
-     []<class T>(Attention<T>& attention, const PartViews<T>& views,
-                 const AttentionVariant& variant) {
-       require_score(variant, AttentionScoreKind::kConcat, "score_w");
-       attention.score = score::Concat<T>{views.values, views.gradient, variant.scale};
-     },
-     PartStart::kNormal},
-    {"shaw_k", "2s+1 D",
-     [](auto& attention, const auto& views, const AttentionVariant& variant) {
-       add_bias(attention, bias::Shaw(views.values, views.gradient, variant.order));
-     },
-     PartStart::kNormal},
-    {"", "",
-     []<class T>(Attention<T>& attention, const PartViews<T>&, const AttentionVariant& variant) {
-       if (variant.log_n_scale == 0) return;
-       add_bias(attention, bias::LogNScale<T>(variant.log_n_scale, attention.mask));
-     }},
-    {"", "",
-     []<class T>(Attention<T>& attention, const PartViews<T>&, const AttentionVariant& variant) {
-       if (variant.softcap > 0) add_bias(attention, bias::Softcap<T>(variant.softcap));
-     }},
-    {"bias", "B|1 H|1 T|1 S",
-     [](auto& attention, const auto& views, const AttentionVariant&) {
-       add_bias(attention, bias::Dense(views.scores, views.dscores));
-     }},
-    {"slopes", "H",
-     [](auto& attention, const auto& views, const AttentionVariant&) {
-       add_bias(attention, bias::Alibi(views.vec(), views.gradient_vec()));
-     },
-     PartStart::kSlopes},
-    {"t5", "buckets H",
-     [](auto& attention, const auto& views, const AttentionVariant& variant) {
-       add_t5(attention, views, variant);
-     },
-     PartStart::kZeros},
-    {"kerple", "2 H",
-     [](auto& attention, const auto& views, const AttentionVariant&) {
-       add_bias(attention, bias::Kerple(views.values, views.gradient));
-     },
-     PartStart::kOnes},
-    {"shaw_v", "2s+1 Dv",
-     [](auto& attention, const auto& views, const AttentionVariant& variant) {
-       attention.values = values::Shaw(views.values, views.gradient, variant.order);
-     },
-     PartStart::kNormal},
-    {"sink", "H",
-     [](auto& attention, const auto& views, const AttentionVariant&) {
-       attention.sink = {views.vec(), views.gradient_vec()};
-     },
-     PartStart::kZeros},
+    {.tensor = "score_v",
+     .axes = "H D",
+     .formula = "s_ij = scale v_h . t_ij",
+     .source = {"Bahdanau et al.", 2015},
+     .add =
+         []<class T>(Attention<T>& attention, const PartViews<T>& views,
+                     const AttentionVariant& variant) {
+           attention.score = score::Additive<T>{views.values, views.gradient, variant.scale};
+         },
+     .start = PartStart::kNormal,
+     .score = AttentionScoreKind::kAdditive},
+    {.tensor = "score_w",
+     .axes = "H 2D",
+     .formula = "s_ij = scale w_h . [q_i; k_j]",
+     .source = {"Luong et al.", 2015},
+     .add =
+         []<class T>(Attention<T>& attention, const PartViews<T>& views,
+                     const AttentionVariant& variant) {
+           attention.score = score::Concat<T>{views.values, views.gradient, variant.scale};
+         },
+     .start = PartStart::kNormal,
+     .score = AttentionScoreKind::kConcat},
+    {.tensor = "shaw_k",
+     .axes = "2s+1 D",
+     .formula = "s_ij <- s_ij + scale q_i . A[r_ij]",
+     .source = {"Shaw et al.", 2018},
+     .add =
+         [](auto& attention, const auto& views, const AttentionVariant& variant) {
+           add_bias(attention, bias::Shaw(views.values, views.gradient, variant.order));
+         },
+     .start = PartStart::kNormal,
+     .position = "shaw"},
+    {.tensor = "",
+     .axes = "",
+     .formula = "s_ij <- s_ij log(n_i) / log(N)",
+     .source = {"Su", 2021},
+     .add =
+         []<class T>(Attention<T>& attention, const PartViews<T>&,
+                     const AttentionVariant& variant) {
+           if (variant.log_n_scale == 0) return;
+           add_bias(attention, bias::LogNScale<T>(variant.log_n_scale, attention.mask));
+         }},
+    {.tensor = "",
+     .axes = "",
+     .formula = "s <- C tanh(s / C)",
+     .source = {"Gemma Team", 2024},
+     .add =
+         []<class T>(Attention<T>& attention, const PartViews<T>&,
+                     const AttentionVariant& variant) {
+           if (variant.softcap > 0) add_bias(attention, bias::Softcap<T>(variant.softcap));
+         }},
+    {.tensor = "bias",
+     .axes = "B|1 H|1 T|1 S",
+     .formula = "s_bhij <- s_bhij + A_bhij",
+     .add =
+         [](auto& attention, const auto& views, const AttentionVariant&) {
+           add_bias(attention, bias::Dense(views.scores, views.dscores));
+         }},
+    {.tensor = "slopes",
+     .axes = "H",
+     .formula = "s_ij <- s_ij - m_h |p_i - j|",
+     .source = {"Press et al.", 2022},
+     .add =
+         [](auto& attention, const auto& views, const AttentionVariant&) {
+           add_bias(attention, bias::Alibi(views.vec(), views.gradient_vec()));
+         },
+     .start = PartStart::kSlopes,
+     .position = "alibi"},
+    {.tensor = "t5",
+     .axes = "buckets H",
+     .formula = "s_ij <- s_ij + E[bucket(j - p_i), h]",
+     .source = {"Raffel et al.", 2020},
+     .add = [](auto& attention, const auto& views,
+               const AttentionVariant& variant) { add_t5(attention, views, variant); },
+     .start = PartStart::kZeros,
+     .position = "t5"},
+    {.tensor = "kerple",
+     .axes = "2 H",
+     .formula = "s_ij <- s_ij - r1_h log(1 + r2_h |p_i - j|)",
+     .source = {"Chi et al.", 2022},
+     .add =
+         [](auto& attention, const auto& views, const AttentionVariant&) {
+           add_bias(attention, bias::Kerple(views.values, views.gradient));
+         },
+     .start = PartStart::kOnes,
+     .position = "kerple",
+     .range = {.least = bias::kKerpleLeast}},
+    {.tensor = "shaw_v",
+     .axes = "2s+1 Dv",
+     .formula = "o_i = sum_j p_ij (v_j + B[r_ij])",
+     .source = {"Shaw et al.", 2018},
+     .add =
+         [](auto& attention, const auto& views, const AttentionVariant& variant) {
+           attention.values = values::Shaw(views.values, views.gradient, variant.order);
+         },
+     .start = PartStart::kNormal},
+    {.tensor = "sink",
+     .axes = "H",
+     .formula = "p_ij = exp(s_ij) / (exp(z_h) + sum_j exp(s_ij))",
+     .source = {"Xiao et al.", 2023},
+     .add =
+         [](auto& attention, const auto& views, const AttentionVariant&) {
+           attention.sink = {views.vec(), views.gradient_vec()};
+         },
+     .start = PartStart::kZeros},
 };
 static_assert(std::size(kParts) <= kMostAttentionParts);
 
@@ -153,9 +200,9 @@ Attention<T> make_attention(const AttentionVariant& variant, const PartTensors<T
                          .norm = norm_of(variant.norm),
                          .rotary = {variant.rotary, variant.rotary_base, variant.rotary_first}};
   for (std::size_t n = 0; n < std::size(kParts); ++n) {
-    if (kParts[n].tensor.empty() || tensors[n].is_given()) {
-      kParts[n].add(attention, tensors[n], variant);
-    }
+    if (!kParts[n].tensor.empty() && !tensors[n].is_given()) continue;
+    require_score(variant, kParts[n]);
+    kParts[n].add(attention, tensors[n], variant);
   }
   return attention;
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of the parts of attention: one row says all that a part is. The command `attention`,
-// the op of the tape, the layers and the conformance kit read it, so a new part is its sources and
-// a row here.
+// the op of the tape, the layers, the positions of models, the conformance kit, the tests and the
+// help read it, so a new learned bias is its sources, a row here, its tests and its documentation.
 #pragma once
 
 #include <array>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -55,6 +57,17 @@ enum class PartStart {
   kSlopes,  ///< the published slopes of ALiBi
 };
 
+/// Numbers below `least` or above `most` count as the nearest of these, with the gradient there.
+struct PartRange {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+};
+
+struct PartSource {
+  std::string_view authors = {};
+  int year = 0;
+};
+
 struct AttentionPart {
   /// Of its tensor, in files, in models and of the op's operand; the gradient is "d" and this name.
   /// Empty: no tensor, it is as the variant says.
@@ -62,8 +75,18 @@ struct AttentionPart {
   /// Of the tensor, a word each: "buckets H". A letter is one size throughout a call: B T S H G D
   /// Dv, or one that this tensor alone has. "H|1" is H or 1, "2s+1" one more than twice s.
   std::string_view axes;
+  /// What it computes, as docs/formulas.md writes it.
+  std::string_view formula;
+  PartSource source = {};
   AddPart add;
   PartStart start = PartStart::kNone;
+  /// The score that the tensor belongs to, alone.
+  std::optional<AttentionScoreKind> score = {};
+  /// What `train lm --position` calls it. A model learns the tensor, but leaves slopes as
+  /// published. Empty: no position encoding.
+  std::string_view position = {};
+  /// In which every number of the tensor counts as it is.
+  PartRange range = {};
 };
 
 /// In the order in which they are added to a call.

@@ -121,10 +121,10 @@ PartViews<T> views_of(AttentionCall<T>& call, const AttentionPart& part) {
 // Throws for what a score needs, and for what excludes it.
 template <class T>
 void check_score(const AttentionCall<T>& call) {
-  const AttentionScoreKind score = call.settings.score;
-  if (score == AttentionScoreKind::kAdditive) call.tensors.at("score_v");
-  if (score != AttentionScoreKind::kConcat) return;
-  call.tensors.at("score_w");
+  for (const AttentionPart& part : attention_parts()) {
+    if (part.score == call.settings.score) call.tensors.at(part.tensor);
+  }
+  if (call.settings.score != AttentionScoreKind::kConcat) return;
   if (call.tensors.find("shaw_k") == nullptr) return;
   throw Error(ErrorCode::kOptionValue,
               fmt::format("{}: shaw_k and --score concat exclude each other", call.tensors.where()),

@@ -54,7 +54,7 @@ TEST(LanguageModelConfig, ChecksThePositionsThatAreJoined) {
   EXPECT_THROWS(resolve(with([](auto& c) { c.position_max = -1; })), kOptionValue,
                 "--position-max: -1");
   EXPECT_THROWS(resolve(with([](auto& c) {
-                  c.position = PositionKind::kAlibi;
+                  c.position = enum_from_name<PositionKind>("alibi");
                   c.position_join = PositionJoin::kConcatenate;
                 })),
                 kOptionValue, "--position alibi has no rows to concatenate");

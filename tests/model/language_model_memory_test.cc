@@ -42,7 +42,7 @@ std::vector<Case> cases() {
   add("wide heads", [](auto& c) { c.head_dim = 48; });
   add("ff", [](auto& c) { c.ff = 700; });
   add("dropout", [](auto& c) { c.dropout = 0.1; });
-  add("alibi", [](auto& c) { c.position = PositionKind::kAlibi; });
+  add("alibi", [](auto& c) { c.position = enum_from_name<PositionKind>("alibi"); });
   add("untied", [](auto& c) { c.tie = false, c.bias = true; });
   add("one layer", [](auto& c) { c.layers = 1; });
   add("deep", [](auto& c) { c.layers = 9, c.width = 32; });

@@ -236,8 +236,8 @@ def plain_errors(form, loss, gradients):
 
 def spelled(form):
     """A form as a C++ initialiser; words as the library writes its enumerators."""
-    kinds = dict(position="PositionKind", norm="NormKind", norm_position="NormPosition",
-                 ln_variant="LayerNormVariant", activation="Activation")
+    kinds = dict(norm="NormKind", norm_position="NormPosition", ln_variant="LayerNormVariant",
+                 activation="Activation")
     given = {"heads": DEFAULTS["heads"], **form}
     fields = []
     for name in ["heads", "kv_heads", "head_dim", "ff", "dropout", "position", "norm", "norm_position",
@@ -245,7 +245,9 @@ def spelled(form):
         if name not in given:
             continue
         value = given[name]
-        if name in kinds:
+        if name == "position":
+            value = f'enum_from_name<PositionKind>("{value}")'
+        elif name in kinds:
             value = f"{kinds[name]}::k" + "".join(word.capitalize() for word in value.split("-"))
         fields.append(f".{name} = {str(value).lower() if isinstance(value, bool) else value}")
     return "{" + ", ".join(fields) + "}"

@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "fovea/attention/mask/band.h"
+#include "fovea/parts/part_table.h"
 #include "tests/nn/support.h"
 #include "tests/support/throws.h"
 
@@ -200,11 +203,27 @@ TEST(MultiHeadAttention, SeesTheEntropyOfItsHeads) {
   EXPECT_EQ(less.max_logit.size(), 2u);
 }
 
+void expect_bits_of_the_whole(const Options& o) {
+  ParameterSet set({});
+  const MultiHeadAttention layer(o, ParameterScope(set));
+  const auto x = noise(N * C);
+  const auto all = output_of([&](Tape& t) { return self(t, layer, x); });
+  KvCache cache(layer.cache_options(N));
+  std::vector<float> grown;
+  for (const auto& range : {std::pair<index, index>{0, 3}, {3, 4}, {4, 5}, {5, 7}}) {
+    const auto rows = output_of([&](Tape& t) {
+      const auto part = Rows<const float>(x.data(), N, C).slice(range.first, range.second);
+      return layer.forward(t, t.constant(part), cache);
+    });
+    grown.insert(grown.end(), rows.begin(), rows.end());
+  }
+  EXPECT_EQ(grown, all);
+}
+
 TEST(MultiHeadAttention, ACacheGivesTheBitsOfTheWhole) {
   const std::vector<std::vector<LayerPart>> forms = {
       {}, {{"slopes", 1, LayerPart::Learning::kFixed}}, {{"t5", 4}, {"sink"}}, {{"shaw_k", 2}}};
   for (std::size_t n = 0; n <= forms.size(); ++n) {
-    ParameterSet set({});
     Options o = options(3);
     o.kv_heads = 1;
     o.mask = mask::Causal() & mask::Window(3, 0);
@@ -213,24 +232,12 @@ TEST(MultiHeadAttention, ACacheGivesTheBitsOfTheWhole) {
     } else {
       o.variant = {.softcap = 3, .rotary = RotaryPairs::kHalves};
     }
-    const MultiHeadAttention layer(o, ParameterScope(set));
-    const auto x = noise(N * C);
-    const auto all = output_of([&](Tape& t) { return self(t, layer, x); });
-    KvCache cache(layer.cache_options(N));
-    std::vector<float> grown;
-    for (const auto& range : {std::pair<index, index>{0, 3}, {3, 4}, {4, 5}, {5, 7}}) {
-      const auto rows = output_of([&](Tape& t) {
-        const auto part = Rows<const float>(x.data(), N, C).slice(range.first, range.second);
-        return layer.forward(t, t.constant(part), cache);
-      });
-      grown.insert(grown.end(), rows.begin(), rows.end());
-    }
-    EXPECT_EQ(grown, all);
+    expect_bits_of_the_whole(o);
   }
 }
 
 struct NamedOptions {
-  const char* name;
+  std::string name;
   Options options;
 };
 
@@ -275,7 +282,6 @@ INSTANTIATE_TEST_SUITE_P(
                 o.variant.log_n_scale = 3;
                 o.mask = mask::Causal();
               }),
-        named("kerple", [](Options& o) { o.parts = {{"kerple"}}; }),
         named("shaw",
               [](Options& o) {
                 o.parts = {{"shaw_k", 2}, {"shaw_v", 2}};
@@ -303,7 +309,32 @@ INSTANTIATE_TEST_SUITE_P(
                 o.parts = {{"slopes"}};
               }),
         named("cross", [](Options& o) { o.context = 4; })),
-    [](const auto& test) { return std::string(test.param.name); });
+    [](const auto& test) { return test.param.name; });
+
+// Each part that a layer can learn.
+std::vector<NamedOptions> every_part() {
+  std::vector<NamedOptions> all;
+  for (const AttentionPart& part : attention_parts()) {
+    if (part.start == PartStart::kNone) continue;
+    Options o = options(2);
+    o.parts = {{part.tensor, 4}};
+    o.variant.score = part.score.value_or(o.variant.score);
+    all.push_back({std::string(part.tensor), o});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, EveryForm, testing::ValuesIn(every_part()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(MultiHeadAttention, ACacheGivesTheBitsOfTheWholeWithEveryPart) {
+  for (const NamedOptions& part : every_part()) {
+    SCOPED_TRACE(part.name);
+    Options o = part.options;
+    o.mask = mask::Causal() & mask::Window(3, 0);
+    expect_bits_of_the_whole(o);
+  }
+}
 
 // Spec A12: sizes must fit only where one follows from the other.
 TEST(MultiHeadAttention, RefusesHeadsThatDoNotDivideTheWidth) {

@@ -27,7 +27,8 @@ TEST_P(EveryPosition, GradientIsThatOfTheForward) {
 
 INSTANTIATE_TEST_SUITE_P(Positions, EveryPosition,
                          testing::Values(PositionKind::kLearned, PositionKind::kSinusoidal,
-                                         PositionKind::kAlibi, PositionKind::kNone));
+                                         enum_from_name<PositionKind>("alibi"),
+                                         PositionKind::kNone));
 
 TEST(Embedding, AddsThePositionWithinEachSequence) {
   ParameterSet set({});

@@ -14,6 +14,17 @@ using testing::ElementsAre;
 
 constexpr AttentionSizes kSizes{2, 5, 7, 4, 2, 6, 3};  // B T S H G D Dv
 
+// The tensor of a part, in memory that is large enough.
+template <class T>
+PartViews<T> views_of(const AttentionPart& part, const std::vector<T>& memory) {
+  const std::vector<index> shape = part_shape(part, kSizes, 4);
+  if (shape.size() == 4) {
+    return {.scores = ScoreView<const T>::contiguous(memory.data(), shape[0], shape[1], shape[2],
+                                                     shape[3])};
+  }
+  return {.values = {memory.data(), shape.size() == 1 ? 1 : shape[0], shape.back()}};
+}
+
 TEST(PartTable, NamesEachTensorOnce) {
   std::set<std::string_view> names;
   for (const AttentionPart& part : attention_parts()) {
@@ -22,6 +33,40 @@ TEST(PartTable, NamesEachTensorOnce) {
     EXPECT_TRUE(names.insert(part.tensor).second) << part.tensor;
   }
   EXPECT_LE(attention_parts().size(), kMostAttentionParts);
+}
+
+TEST(PartTable, SaysAllThatAPartIs) {
+  std::set<std::string_view> positions;
+  for (const AttentionPart& part : attention_parts()) {
+    SCOPED_TRACE(part.formula);
+    EXPECT_FALSE(part.formula.empty());
+    EXPECT_LE(part.range.least, 0.1) << "tests draw from .1 to 1.1";
+    EXPECT_GE(part.range.most, 1.1);
+    if (part.position.empty()) continue;
+    EXPECT_TRUE(positions.insert(part.position).second) << part.position;
+    EXPECT_NE(part.start, PartStart::kNone) << "a model has to start from something";
+    EXPECT_FALSE(part.source.authors.empty());
+    EXPECT_GT(part.source.year, 1900) << "help lists the newest position first";
+  }
+}
+
+// Each tensor alone becomes one part of the call, or a score, or the sink.
+TEST(PartTable, MakesSomethingOfEveryTensor) {
+  const std::vector<float> memory(4096);
+  for (std::size_t n = 0; n < attention_parts().size(); ++n) {
+    const AttentionPart& part = attention_parts()[n];
+    if (part.tensor.empty()) continue;
+    SCOPED_TRACE(part.tensor);
+    PartTensors<float> tensors{};
+    tensors[n] = views_of(part, memory);
+    AttentionVariant variant;
+    variant.score = part.score.value_or(variant.score);
+    const auto attention = make_attention<float>(variant, tensors);
+    const std::size_t made = attention.bias.parts().size() + attention.values.parts().size() +
+                             (attention.sink.logits.empty() ? 0 : 1) +
+                             (name_of(attention.score) == "dot" ? 0 : 1);
+    EXPECT_EQ(made, 1u);
+  }
 }
 
 TEST(PartTable, FindsARowByItsTensor) {
@@ -51,13 +96,7 @@ void expect_all_parts() {
   for (std::size_t n = 0; n < attention_parts().size(); ++n) {
     const AttentionPart& part = attention_parts()[n];
     if (part.tensor.empty() || part.tensor == "score_w") continue;
-    const std::vector<index> shape = part_shape(part, kSizes, 4);
-    if (shape.size() == 4) {
-      tensors[n].scores =
-          ScoreView<const T>::contiguous(memory.data(), shape[0], shape[1], shape[2], shape[3]);
-    } else {
-      tensors[n].values = {memory.data(), shape.size() == 1 ? 1 : shape[0], shape.back()};
-    }
+    tensors[n] = views_of(part, memory);
   }
   const auto attention = make_attention<T>({.score = AttentionScoreKind::kAdditive,
                                             .log_n_scale = 8,
