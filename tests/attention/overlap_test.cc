@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/attention/support/call.h"
+#include "tests/attention/support/part_tensors.h"
 #include "tests/support/throws.h"
 
 namespace fovea::testing {
@@ -240,7 +241,6 @@ TEST(Overlap, EveryPartIsLookedAt) {
   refused({.bias = bias::Dense<float>(ScoreView<const float>::contiguous(at, 1, 1, T, S))},
           "o overlaps the dense bias");
   refused({.bias = bias::T5<float>({at, 4, H})}, "o overlaps the table of t5");
-  refused({.bias = bias::Kerple<float>({at, 2, H})}, "o overlaps r of kerple");
   refused({.bias = bias::Shaw<float>({at, 3, D})}, "o overlaps the table of shaw");
   refused({.values = values::Shaw<float>({at, 3, Dv})}, "o overlaps the table of shaw on values");
   refused({.mask = mask::Keep(ScoreView<const std::uint8_t>::contiguous(bytes, 1, 1, T, S))},
@@ -295,14 +295,41 @@ TEST(Overlap, EveryGradientOfAPartIsLookedAt) {
   refused({.bias = bias::Dense<float>(scores(p), scores(dq))}, "of the dense bias overlaps dq");
   refused({.bias = bias::Dense<float>(scores(p), scores(p))}, "overlaps the dense bias");
   refused({.bias = bias::T5<float>({p, 4, H}, {dq, 4, H})}, "the gradient of t5 overlaps dq");
-  refused({.bias = bias::Kerple<float>({p, 2, H}, {dq, 2, H})},
-          "the gradient of r of kerple overlaps dq");
   refused({.bias = bias::Shaw<float>({p, 3, D}, {dq, 3, D})}, "the gradient of shaw overlaps dq");
   refused({.values = values::Shaw<float>({p, 3, Dv}, {dq, 3, Dv})},
           "the gradient of shaw on values overlaps dq");
   refused({.bias = bias::Alibi<float>({p, H}, {p + 50, H}),
            .values = values::Shaw<float>({p, 3, Dv}, {p + 52, 3, Dv})},
           "the gradient of shaw on values overlaps the gradient of slopes");
+}
+
+// As above, for each bias of the table of parts.
+TEST(Overlap, EveryBiasOfTheTableIsLookedAt) {
+  const auto& [B, T, S, H, G, D, Dv] = kSizes;
+  for (const std::size_t number : bias_rows()) {
+    PartTensor<float> tensor = drawn_part<float>(number, {B, T, S, H, G, D, Dv});
+    SCOPED_TRACE(tensor.part().tensor);
+    Call<float> call(kSizes);
+    call.forward({});
+    tensor.x.resize(std::max(tensor.x.size(), call.o.size()));
+    AttentionOutputs<float> out = call.out();
+    out.o.data = tensor.x.data();
+    const Bias<float> bias = bias_of(tensor);
+    EXPECT_THROWS(attention_forward(Context(1), {.bias = bias}, call.in(), out), kShape,
+                  "o overlaps ");
+    EXPECT_THROWS(attention_reference_forward<float>({.bias = bias}, call.in(), out), kShape,
+                  "o overlaps ");
+    tensor.dx.resize(std::max(tensor.dx.size(), call.dq.size()));
+    AttentionGradients<float> gradients = call.gradients();
+    gradients.dq.data = tensor.dx.data();
+    const Bias<float> learned = bias_of(tensor);
+    EXPECT_THROWS(attention_backward<float>(Context(1), {.bias = learned}, call.in(), call.saved(),
+                                            gradients),
+                  kShape, " overlaps dq");
+    EXPECT_THROWS(
+        attention_reference_backward<float>({.bias = learned}, call.in(), call.saved(), gradients),
+        kShape, " overlaps dq");
+  }
 }
 
 // 6 i and 10 j + 1 never meet; not all of them are tried.

@@ -194,10 +194,11 @@ TEST(ReferenceAttention, GradientsOfEveryScoreAreThoseOfTheForward) {
       attention.rotary = {pairs, 100};
       if (std::holds_alternative<score::Concat<double>>(attention.score)) {
         parts.width = 5;
-        parts.shaw_k = parts.dshaw_k = normals<double>(80, parts.kShaw * parts.width);
+        parts.biases = parts.drawn();
       }
       attention.bias = parts.shaw_keys(ShawOrder::kQueryMinusKey) + bias::Softcap<double>(8);
-      std::vector<CheckedGradient> more = {{"shaw", parts.shaw_k, parts.dshaw_k}};
+      PartTensor<double>& shaw = parts.of("shaw_k");
+      std::vector<CheckedGradient> more = {{"shaw", shaw.x, shaw.dx}};
       if (!parts.w.empty()) more.push_back({"w", parts.w, parts.dw});
       expect_gradients(call, attention, more, Method::kReference, 1e-8);
     }

@@ -15,10 +15,7 @@ constexpr Sizes kSizes{.B = 2, .T = 140, .S = 140, .H = 2, .G = 1, .D = 4, .Dv =
 class Checked {
  public:
   explicit Checked(const BiasRow<double>& row) : row_(row) {
-    for (auto* gradient :
-         {&parts_.dslopes, &parts_.dt5, &parts_.dkerple, &parts_.ddense, &parts_.dshaw_k}) {
-      std::fill(gradient->begin(), gradient->end(), 0.0);
-    }
+    for (auto& bias : parts_.biases) std::fill(bias.dx.begin(), bias.dx.end(), 0.0);
     call_.run(attention());
   }
 
@@ -27,12 +24,10 @@ class Checked {
     expect("q", call_.q, call.dq);
     expect("k", call_.k, call.dk);
     const PartData<double> parts = parts_;
-    expect("slopes", parts_.slopes, parts.dslopes);
     expect("learned", parts_.learned, parts.dlearned);
-    expect("t5", parts_.t5, parts.dt5);
-    expect("kerple", parts_.kerple, parts.dkerple);
-    expect("dense", parts_.dense, parts.ddense);
-    expect("shaw", parts_.shaw_k, parts.dshaw_k);
+    for (std::size_t n = 0; n < parts.biases.size(); ++n) {
+      expect(parts.biases[n].part().tensor, parts_.biases[n].x, parts.biases[n].dx);
+    }
   }
 
  private:
@@ -49,7 +44,7 @@ class Checked {
   }
   // Up to forty places of x.
   template <class Values>
-  void expect(const char* name, Values& x, const Values& dx) {
+  void expect(std::string_view name, Values& x, const Values& dx) {
     double largest = 0;
     for (const double gradient : dx) largest = std::max(largest, std::abs(gradient));
     if (largest == 0) return;  // nothing that this bias learns

@@ -210,5 +210,16 @@ TEST(Kerple, NamesWhatDoesNotFit) {
   EXPECT_THROWS(run(Kerple<float>(Rows<const float>(nullptr, 2, 2))), kShape, "but no data");
 }
 
+TEST(Kerple, NamesWhatOverlaps) {
+  std::vector<float> x(10, 0.5f), dx(10);
+  const Kerple<float> kerple({x.data(), 2, 2}, {dx.data(), 2, 2});
+  OverlapCheck reads, writes;
+  kerple.name_parameters(reads);
+  EXPECT_THROWS(reads.write("o", Vec<float>{x.data(), 2}), kShape, "o overlaps r of kerple");
+  kerple.name_gradients(writes);
+  EXPECT_THROWS(writes.write("dq", Vec<float>{dx.data() + 3, 2}), kShape,
+                "dq overlaps the gradient of r of kerple");
+}
+
 }  // namespace
 }  // namespace fovea::testing

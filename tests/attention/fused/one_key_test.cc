@@ -25,10 +25,8 @@ template <class V>
 class OneKey {
  public:
   explicit OneKey(index S)
-      : parts_{.most = std::max(kT, S)},
+      : parts_{.most = S, .queries = kT},
         call_({.T = kT, .S = S, .H = 2, .G = 1, .D = kWidth, .Dv = PartData<V>::kDv}, 6) {
-    parts_.dense.resize(static_cast<std::size_t>(2 * kT * S));
-    parts_.ddense = parts_.dense;
     keep_.assign(static_cast<std::size_t>(kT * S), 0);
     for (index i = 0; i < kT; ++i) keep_[static_cast<std::size_t>(i * S + 7 * i % S)] = 1;
   }
@@ -37,21 +35,16 @@ class OneKey {
     attention.mask =
         mask::Keep(ScoreView<const std::uint8_t>::contiguous(keep_.data(), 1, 1, kT, call_.S));
     call_.forward(attention);
-    for (auto* gradient :
-         {&parts_.dslopes, &parts_.dt5, &parts_.dkerple, &parts_.ddense, &parts_.dshaw_k}) {
-      std::fill(gradient->begin(), gradient->end(), V{0});
-    }
+    for (auto& bias : parts_.biases) std::fill(bias.dx.begin(), bias.dx.end(), V{0});
     parts_.dlearned = {};
     AttentionSaved<V> saved = call_.saved();
     if (!with_low) saved.lse_low = {};
     attention_backward<V>(Context(1), attention, call_.in(), saved, call_.gradients());
     EXPECT_TRUE(all_zero(call_.dq)) << "dq";
     EXPECT_TRUE(all_zero(call_.dk)) << "dk";
-    EXPECT_TRUE(all_zero(parts_.dslopes)) << "dslopes";
-    EXPECT_TRUE(all_zero(parts_.dt5)) << "dt5";
-    EXPECT_TRUE(all_zero(parts_.dkerple)) << "dkerple";
-    EXPECT_TRUE(all_zero(parts_.ddense)) << "ddense";
-    EXPECT_TRUE(all_zero(parts_.dshaw_k)) << "dshaw_k";
+    for (const auto& bias : parts_.biases) {
+      EXPECT_TRUE(all_zero(bias.dx)) << "d" << bias.part().tensor;
+    }
     EXPECT_TRUE(all_zero(parts_.dw)) << "dw of the score";
     EXPECT_EQ(parts_.dlearned, (std::array<V, 2>{}));
     EXPECT_FALSE(all_zero(call_.dv)) << "the weight is not 0";
@@ -71,17 +64,11 @@ void expect_zero_gradients(index S) {
     for (const double dropout : {0.0, 0.3}) {
       for (const auto& bias : bias_table<V>()) {
         SCOPED_TRACE(std::string(values.name) + ", " + bias.name);
-        if (std::string(bias.name) == "dense" || std::string(bias.name) == "dense, shared")
-          continue;
         one.expect_zero({.bias = bias.make(one.parts()),
                          .dropout = {.probability = dropout},
                          .values = values.make(one.parts())});
       }
-      auto& parts = one.parts();
-      const bias::Dense<V> dense(ScoreView<const V>::contiguous(parts.dense.data(), 1, 2, kT, S),
-                                 ScoreView<V>::contiguous(parts.ddense.data(), 1, 2, kT, S));
-      one.expect_zero({.bias = dense, .values = values.make(parts)});
-      one.expect_zero({.values = values.make(parts)}, false);
+      one.expect_zero({.values = values.make(one.parts())}, false);
     }
   }
 }

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every mask, bias, value part, norm and score there is, a row each: a new one gets its row here,
-// and the tests that loop over the table look at it.
+// Every mask, bias, value part, norm and score there is, a row each: the tests that loop over the
+// table look at it. Biases of the table of parts are rows by themselves; a new mask, norm or score
+// gets its row here.
 #pragma once
 
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/attention/support/call.h"
+#include "tests/attention/support/part_tensors.h"
 #include "tests/attention/support/relative_values.h"
 
 namespace fovea::testing {
@@ -81,78 +85,85 @@ inline const std::vector<MaskRow>& mask_table() {
   return rows;
 }
 
-/// Parameters of biases for 2 heads, up to `most` queries and keys and rows of `width` values, and
+/// Parameters of biases for 2 heads, `queries` queries, `most` keys and rows of `width` values, and
 /// of value parts for kDv columns, and their gradients.
 template <class V>
 struct PartData {
-  static constexpr index kDv = 3, kClip = 2, kBuckets = 8, kShaw = 11, kWidth = 4;
+  static constexpr index kDv = 3, kClip = 2, kShaw = 11, kWidth = 4;
   index most = TableData::kMost;
   index width = kWidth;
-  std::vector<V> slopes = {V{0.5}, V{0.125}}, dslopes = {V{0}, V{0}};
+  index queries = most;
   std::array<V, 2> learned = {V{2.5}, V{0.125}}, dlearned = {};
   std::vector<V> table = normals<V>(77, (2 * kClip + 1) * kDv), dtable = table;
   std::vector<V> w = {}, dw = {};  // of the score concat, or v of additive
   std::vector<V> sink = {V{1.5}, V{-0.5}}, dsink = {V{0}, V{0}};
-  std::vector<V> t5 = normals<V>(78, kBuckets * 2), dt5 = t5;
-  std::vector<V> kerple = {V{0.5}, V{1.5}, V{2}, V{0.25}}, dkerple = kerple;
   std::vector<std::int32_t> log_n_windows = {60, 3, kOpen, 9};
-  std::vector<V> dense = normals<V>(79, 2 * most * most), ddense = dense;
-  std::vector<V> shaw_k = normals<V>(80, kShaw*width), dshaw_k = shaw_k;
   std::vector<V> shaw_v = normals<V>(81, kShaw*kDv), dshaw_v = shaw_v;
+  std::vector<PartTensor<V>> biases = drawn();  ///< of the table of parts
 
-  std::vector<double> gradients() const {
-    std::vector<double> all(dslopes.begin(), dslopes.end());
-    const auto append = [&](const auto& more) { all.insert(all.end(), more.begin(), more.end()); };
-    append(dlearned);
-    append(dtable);
-    append(dsink);
-    append(dt5);
-    append(dkerple);
-    append(ddense);
-    append(dw);
-    append(dshaw_k);
-    append(dshaw_v);
+  std::vector<PartTensor<V>> drawn() const {
+    std::vector<PartTensor<V>> all;
+    for (const std::size_t n : bias_rows()) {
+      all.push_back(drawn_part<V>(n, {1, queries, most, 2, 1, width, kDv}));
+    }
     return all;
   }
-  Bias<V> t5_bias(const bias::T5Options& options) {
-    return bias::T5<V>(Rows<const V>(t5.data(), kBuckets, 2), Rows<V>(dt5.data(), kBuckets, 2),
-                       options);
+  PartTensor<V>& of(std::string_view tensor) {
+    return *std::find_if(biases.begin(), biases.end(),
+                         [&](auto& one) { return one.part().tensor == tensor; });
   }
-  Bias<V> kerple_bias() {
-    return bias::Kerple<V>(Rows<const V>(kerple.data(), 2, 2), Rows<V>(dkerple.data(), 2, 2));
+  std::vector<double> gradients() const {
+    std::vector<double> all(dlearned.begin(), dlearned.end());
+    const auto append = [&](const auto& more) { all.insert(all.end(), more.begin(), more.end()); };
+    append(dtable);
+    append(dsink);
+    append(dw);
+    append(dshaw_v);
+    for (const PartTensor<V>& bias : biases) append(bias.dx);
+    return all;
+  }
+  Rows<const V> rows(std::string_view tensor) {
+    const PartTensor<V>& one = of(tensor);
+    return part_views<V>(one.shape, one.x.data(), nullptr).values;
+  }
+  Rows<V> gradient_rows(std::string_view tensor) {
+    PartTensor<V>& one = of(tensor);
+    return part_views<V>(one.shape, nullptr, one.dx.data()).gradient;
+  }
+  Bias<V> t5_causal() {
+    return bias::T5<V>(rows("t5"), gradient_rows("t5"), {bias::T5Direction::kCausal, 50});
   }
   Bias<V> log_n_scale() const {
     const mask::HeadWindows windows(Rows<const std::int32_t>(log_n_windows.data(), 2, 2));
     return bias::LogNScale<V>(20, mask::Causal() & windows);
   }
   Bias<V> shaw_keys(ShawOrder order) {
-    return bias::Shaw<V>({shaw_k.data(), kShaw, width}, {dshaw_k.data(), kShaw, width}, order);
+    return bias::Shaw<V>(rows("shaw_k"), gradient_rows("shaw_k"), order);
   }
-  Bias<V> dense_bias(index H, index T) {
-    return bias::Dense<V>(ScoreView<const V>::contiguous(dense.data(), 1, H, T, most),
-                          ScoreView<V>::contiguous(ddense.data(), 1, H, T, most));
+  /// One row for all heads and queries.
+  Bias<V> shared_bias() {
+    PartTensor<V>& one = of("bias");
+    return bias::Dense<V>(ScoreView<const V>::contiguous(one.x.data(), 1, 1, 1, most),
+                          ScoreView<V>::contiguous(one.dx.data(), 1, 1, 1, most));
   }
 };
 
 template <class V>
 struct BiasRow {
-  const char* name;
-  Bias<V> (*make)(PartData<V>&);
+  std::string name;
+  std::function<Bias<V>(PartData<V>&)> make;
   double ulps = 0;  ///< by how much a tile may differ from the definition
   double size = 0;  ///< of the terms of a value, if they may cancel
 };
 
+/// Biases that the table of parts does not make by itself.
 template <class V>
-const std::vector<BiasRow<V>>& bias_table() {
-  static const std::vector<BiasRow<V>> rows = {
+std::vector<BiasRow<V>> other_biases() {
+  return {
       {"none", [](PartData<V>&) { return Bias<V>(); }},
-      {"alibi",
-       [](PartData<V>& d) {
-         return Bias<V>(bias::Alibi<V>({d.slopes.data(), 2}, {d.dslopes.data(), 2}));
-       }},
       {"alibi, slopes fixed",
        [](PartData<V>& d) {
-         return Bias<V>(bias::Alibi<V>({d.slopes.data(), 2}));
+         return Bias<V>(bias::Alibi<V>({d.of("slopes").x.data(), 2}));
        }},
       {"lambda",
        [](PartData<V>&) {
@@ -178,18 +189,28 @@ const std::vector<BiasRow<V>>& bias_table() {
        },
        16, 8},
       {"softcap", [](PartData<V>&) { return Bias<V>(bias::Softcap<V>(2)); }, 8},
-      {"t5", [](PartData<V>& d) { return d.t5_bias({.max_distance = 20}); }},
-      {"t5, causal",
-       [](PartData<V>& d) {
-         return d.t5_bias({bias::T5Direction::kCausal, 50});
-       }},
+      {"t5, causal", [](PartData<V>& d) { return d.t5_causal(); }},
       {"log_n_scale", [](PartData<V>& d) { return d.log_n_scale(); }},
-      {"kerple", [](PartData<V>& d) { return d.kerple_bias(); }},
-      {"shaw", [](PartData<V>& d) { return d.shaw_keys(ShawOrder::kQueryMinusKey); }, 8, 8},
       {"shaw, j-i", [](PartData<V>& d) { return d.shaw_keys(ShawOrder::kKeyMinusQuery); }, 8, 8},
-      {"dense", [](PartData<V>& d) { return d.dense_bias(2, d.most); }},
-      {"dense, shared", [](PartData<V>& d) { return d.dense_bias(1, 1); }},
+      {"bias, shared", [](PartData<V>& d) { return d.shared_bias(); }},
   };
+}
+
+/// First none, last the bias that takes longest.
+template <class V>
+const std::vector<BiasRow<V>>& bias_table() {
+  static const std::vector<BiasRow<V>> rows = [] {
+    std::vector<BiasRow<V>> all = other_biases<V>();
+    for (std::size_t n = 0; n < bias_rows().size(); ++n) {
+      const AttentionPart& part = attention_parts()[bias_rows()[n]];
+      // Of a product with a row the terms may cancel.
+      const double bound = part.axes.find('D') != std::string_view::npos ? 8 : 0;
+      all.insert(all.end() - 1,
+                 {std::string(part.tensor), [n](PartData<V>& d) { return bias_of(d.biases[n]); },
+                  bound, bound});
+    }
+    return all;
+  }();
   return rows;
 }
 
