@@ -105,7 +105,8 @@ def dot(a, b):
 
 
 TOP = 3  # unless the option topk says how many
-PARAMETERS = ("bias", "slopes", "t5", "kerple", "sink", "score_w", "score_v", "shaw_k", "shaw_v")
+PARAMETERS = {"bias", "slopes", "t5", "sink", "score_w", "score_v", "shaw_k", "shaw_v"}
+BY_DISTANCE = {}  # name: what the tensor adds at a distance, and its derivatives (see by_distance)
 
 
 class Outputs(dict):
@@ -115,7 +116,7 @@ class Outputs(dict):
                          max=zeros(B, H, T, value=-INF), distance=zeros(B, H, T), weights=zeros(B, H, T, S),
                          dq=zeros(B, T, H, D), dk=zeros(B, S, G, D), dv=zeros(B, S, G, Dv), topk_index=zeros(B, H, T, top, value=-1), topk_weight=zeros(B, H, T, top),
                          column_mass=zeros(B, H, S), dropout_keep=zeros(B, H, T, S))
-        for name in set(PARAMETERS) & set(t):
+        for name in (PARAMETERS | set(BY_DISTANCE)) & set(t):
             self["d" + name] = zeros(*t[name].shape)
 
 
@@ -161,8 +162,9 @@ def parts_of(t, options, site):
         yield linear("slopes", -abs(distance), (h,))
     if "t5" in t:
         yield linear("t5", 1, (t5_bucket(distance, t["t5"].shape[0], options), h))
-    if "kerple" in t:
-        yield kerple(t["kerple"], abs(distance), h)
+    for name, term in BY_DISTANCE.items():
+        if name in t:
+            yield name, *term(t[name], abs(distance), h)
 
 
 def derivatives_of(t, options, site):
@@ -172,11 +174,18 @@ def derivatives_of(t, options, site):
             yield name, place, derivative
 
 
+def by_distance(function):
+    """f(tensor, |p - j|, head): a term of the score, and its derivatives by numbers of the tensor of that name."""
+    BY_DISTANCE[function.__name__] = function
+    return function
+
+
+@by_distance
 def kerple(r, distance, h):
     """Chi et al. 2022, logarithmic form; numbers below .01 count as .01."""
     r1, r2 = max(r.at(0, h), 0.01), max(r.at(1, h), 0.01)
     log = math.log(1 + r2 * distance)
-    return "kerple", -r1 * log, [((0, h), -log), ((1, h), -r1 * distance / (1 + r2 * distance))]
+    return -r1 * log, [((0, h), -log), ((1, h), -r1 * distance / (1 + r2 * distance))]
 
 
 def shaw_row(t, options, name, distance):

@@ -11,6 +11,7 @@
 #include "fovea/base/option.h"
 #include "fovea/base/random.h"
 #include "fovea/config/field.h"
+#include "fovea/parts/part_table.h"
 #include "fovea/task/attention_parts.h"
 #include "fovea/tensor/checksum.h"
 
@@ -22,7 +23,8 @@ namespace {
 /// and do are drawn, unless values follow ("key_lengths=0,4"); "keep<3" is drawn below 3. Their
 /// axes are those of the operator, unless given in brackets ("bias[1,H,1,S]"). All observers are
 /// used, unless "unseen" is among the settings. "v~6" ends in six zeros, "v!6" in six values of NaN
-/// and infinity. Sizes replace those of kSizes, or define further axes.
+/// and infinity. Sizes replace those of kSizes, or define further axes. A part of the table of
+/// parts has the usual rows (for_each_usual_row) without being named here.
 struct Row {
   std::string_view name, settings, tensors = {}, sizes = {};
 };
@@ -32,6 +34,8 @@ constexpr std::string_view kPacked =
     "query_offsets=0,2,2,8,10 key_offsets=0,4,6,12,12 slopes bias keep<3";
 constexpr std::string_view kPackedSizes = "B=1 T=10 S=12";
 constexpr std::string_view kTiles = "B=1 T=70 S=150 H=2 G=1 D=17 Dv=9";
+// With a row for each distance: sums of thousands of terms may round by more than the tolerance.
+constexpr std::string_view kTilesOfParts = "B=1 T=70 S=150 H=2 G=1 D=17 Dv=9 s=150";
 constexpr std::string_view kChunks = "B=1 T=40 S=600 H=1 G=1 D=8 Dv=8";
 
 constexpr Row kRows[] = {
@@ -329,12 +333,29 @@ void spoil(Vec<float> values, const TensorRecipe& recipe) {
   }
 }
 
+// What every part is looked at with.
+template <class Each>
+void for_each_usual_row(const AttentionPart& part, const Each& each) {
+  std::string name(part.tensor);
+  std::replace(name.begin(), name.end(), '_', '-');
+  each(Row{name, "", part.tensor});
+  each(Row{name + "-causal", "causal=bottom-right", part.tensor});
+  each(Row{name + "-tiles", "", part.tensor, kTilesOfParts});
+}
+
 }  // namespace
 
 std::vector<ConformanceCase> conformance_cases() {
   std::vector<ConformanceCase> cases;
-  for (const Row& row : kRows) {
+  const auto add = [&](const Row& row) {
     cases.push_back({std::string(row.name), settings_of(row), recipes_of(row)});
+  };
+  for (const Row& row : kRows) add(row);
+  for (const AttentionPart& part : attention_parts()) {
+    if (part.tensor.empty() || part.score) continue;
+    for_each_usual_row(part, [&](const Row& row) {
+      if (find_named(kRows, row.name) == nullptr) add(row);
+    });
   }
   return cases;
 }

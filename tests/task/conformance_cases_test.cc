@@ -9,6 +9,7 @@
 
 #include "fovea/base/random.h"
 #include "fovea/config/field.h"
+#include "fovea/parts/part_table.h"
 #include "fovea/task/attention_parts.h"
 #include "fovea/tensor/checksum.h"
 
@@ -36,6 +37,26 @@ TEST(ConformanceCases, EveryTensorHasARow) {
   }
   for (const TensorSpec& spec : attention_tensor_specs()) {
     EXPECT_TRUE(used.contains(spec.name)) << "no row of kRows has the tensor " << spec.name;
+  }
+}
+
+TEST(ConformanceCases, EveryPartHasTheUsualOnes) {
+  const auto cases = conformance_cases();
+  const auto tensors_of = [&](const std::string& name) {
+    std::set<std::string> tensors;
+    for (const ConformanceCase& one : cases) {
+      if (one.name != name) continue;
+      for (const TensorRecipe& recipe : one.tensors) tensors.insert(recipe.name);
+    }
+    return tensors;
+  };
+  for (const AttentionPart& part : attention_parts()) {
+    if (part.tensor.empty() || part.score) continue;
+    std::string name(part.tensor);
+    std::replace(name.begin(), name.end(), '_', '-');
+    for (const char* const end : {"", "-causal", "-tiles"}) {
+      EXPECT_TRUE(tensors_of(name + end).contains(std::string(part.tensor))) << name << end;
+    }
   }
 }
 
