@@ -20,6 +20,7 @@
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
 #include "fovea/config/json.h"
+#include "fovea/parts/part_table.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/attention_parts.h"
 #include "fovea/task/run_attention.h"
@@ -178,6 +179,10 @@ std::string tensors_help() {
       "Tensors of IN (B batch, T queries, S keys, H heads of q, G of k and v; Dv width of v):\n";
   for (const TensorSpec& spec : attention_tensor_specs()) {
     text += fmt::format("  {:<15} {}\n", spec.name, axes_text(spec.axes));
+  }
+  text += "\nWhat the tensors of parts do:\n";
+  for (const AttentionPart& part : attention_parts()) {
+    if (!part.tensor.empty()) text += fmt::format("  {:<15} {}\n", part.tensor, part.formula);
   }
   text += R"(
 OUT holds o, lse and what is observed; with --backward the gradients: dq for q, dbias for bias ...

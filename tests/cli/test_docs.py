@@ -122,6 +122,26 @@ class Pages(CommandTest):
         for command in COMMANDS:
             self.assertTrue(page_of(command).is_file())
 
+    def test_the_page_of_parts_is_the_table_of_parts(self):
+        said = self.help_of("attention")
+        formulas = dict(re.findall(r"^  (\w+) +(.+)$", said.split("What the tensors of parts do:")[1].split("\n\n")[0],
+                                   re.MULTILINE))
+        self.assertGreater(len(formulas), 8)
+        axes = dict(re.findall(r"^  (\w+) +(\[.*\])$", said, re.MULTILINE))
+        page = (ROOT / "docs" / "attention.md").read_text(encoding="utf-8")
+        section = page.split("## Parts with a tensor")[1].split("\n## ")[0].replace("\\|", "\0")
+        rows = [[cell.strip().replace("\0", "|") for cell in line.split("|")[1:-1]]
+                for line in section.splitlines() if line.startswith("| `")]
+        self.assertEqual([row[0].strip("`") for row in rows], list(formulas))
+        derivations = (ROOT / "docs" / "formulas.md").read_text(encoding="utf-8")
+        for tensor, shape, what, *_ in rows:
+            formula = formulas[tensor.strip("`")]
+            self.assertEqual(shape, axes[tensor.strip("`")])
+            self.assertTrue(what.startswith(f"`{formula}`"), f"{tensor}: {formula}")
+            self.assertIn(formula, derivations)
+        positions = re.search(r"--position (\S+)", self.help_of("train lm"))[1].split("|")
+        self.assertEqual({row[3] for row in rows} - {""}, set(positions) - {"learned", "sinusoidal", "rotary", "none"})
+
     def test_fields_of_the_objects_are_documented(self):
         self.prepare()
         self.train(self.folder / "m", "--stop-after", "20u")

@@ -9,7 +9,8 @@ from support import CommandTest
 
 from tensor_files import Tensor, write
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "ideas.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "ideas.md"
 T, S = 384, 640
 # Of the run, not of what is computed.
 NO_IDEA = {"backward", "precision", "reference"}
@@ -66,8 +67,9 @@ class Ideas(CommandTest):
         self.assertGreater(len(tensors), 12)
         for option in options:
             self.assertRegex(self.page(), rf"`[^`]*--{option}\b")
+        parts = (DOCS / "attention.md").read_text(encoding="utf-8").split("## Parts with a tensor")[1]
         for tensor in tensors:
-            self.assertIn(f"`{tensor}`", self.page())
+            self.assertIn(f"`{tensor}`", self.page() + parts)
 
 
 if __name__ == "__main__":
