@@ -188,6 +188,14 @@ def kerple(r, distance, h):
     return -r1 * log, [((0, h), -log), ((1, h), -r1 * distance / (1 + r2 * distance))]
 
 
+@by_distance
+def kerple_power(r, distance, h):
+    """Chi et al. 2022, power form; numbers below .01 count as .01, exponents above 2 as 2."""
+    r1, r2 = max(r.at(0, h), 0.01), min(max(r.at(1, h), 0.01), 2.0)
+    power = distance**r2
+    return -r1 * power, [((0, h), -power), ((1, h), -r1 * power * math.log(distance) if distance else 0.0)]
+
+
 def shaw_row(t, options, name, distance):
     """Shaw et al. 2018: the row of a table for j - p, and where it stands."""
     clip = t[name].shape[0] // 2

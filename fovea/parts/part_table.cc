@@ -150,6 +150,17 @@ constexpr AttentionPart kParts[] = {
      .start = PartStart::kOnes,
      .position = "kerple",
      .range = {.least = bias::kKerpleLeast}},
+    {.tensor = "kerple_power",
+     .axes = "2 H",
+     .formula = "s_ij <- s_ij - r1_h |p_i - j|^r2_h",
+     .source = {"Chi et al.", 2022},
+     .add =
+         [](auto& attention, const auto& views, const AttentionVariant&) {
+           add_bias(attention, bias::KerplePower(views.values, views.gradient));
+         },
+     .start = PartStart::kOnes,
+     .position = "kerple-power",
+     .range = {bias::kKerplePowerLeast, bias::kKerplePowerMost}},
     {.tensor = "shaw_v",
      .axes = "2s+1 Dv",
      .formula = "o_i = sum_j p_ij (v_j + B[r_ij])",
