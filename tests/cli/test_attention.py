@@ -294,8 +294,10 @@ class Words(AttentionTest):
         said = self.succeed("attention", "--help").stdout.decode().split("Tensors of IN")[1]
         rows = re.findall(r"^  (\w+) +(\[.*\])$", said, re.MULTILINE)
         self.assertGreater(len(rows), 12)
-        page = (Path(__file__).resolve().parents[2] / "docs" / "commands" / "attention.md").read_text()
-        table = page.split("## Tensors of IN")[1].split("## Options")[0].splitlines()
+        docs = Path(__file__).resolve().parents[2] / "docs"
+        table = (docs / "commands" / "attention.md").read_text().split("## Tensors of IN")[1].split("## Options")[0]
+        parts = (docs / "attention.md").read_text().split("## Parts with a tensor")[1].split("\n## ")[0]
+        table = table.splitlines() + parts.splitlines()
         for name, axes in rows:
             with self.subTest(tensor=name):
                 self.assertTrue(any(f"`{name}`" in line and axes in line for line in table))

@@ -19,6 +19,12 @@ def values_of(safetensors):
     return text[8 + int.from_bytes(text[:8], "little"):]
 
 
+def positions_of(test):
+    """The values of --position, as help lists them."""
+    said = test.succeed("train", "lm", "--help").stdout.decode()
+    return re.search(r"--position (\S+)", said)[1].split("|")
+
+
 class Train(CommandTest):
     def setUp(self):
         super().setUp()
@@ -136,16 +142,12 @@ progress = "none"
         config.write_text(config.read_text().replace("threads = 1", "threads = 100000"))
         self.assert_error(self.run_fovea("train", "lm", "-c", config, "--overwrite"), 2, "--threads: 100000")
 
-    def positions(self):
-        said = self.succeed("train", "lm", "--help").stdout.decode()
-        return re.search(r"--position (\S+)", said)[1].split("|")
-
     def test_positions_keep_their_names_and_order(self):
         known = ["learned", "sinusoidal", "alibi", "kerple", "t5", "shaw", "rotary", "none"]
-        self.assertEqual([position for position in self.positions() if position in known], known)
+        self.assertEqual([position for position in positions_of(self) if position in known], known)
 
     def test_every_choice_trains(self):
-        choices = [["--position", position] for position in self.positions()]
+        choices = [["--position", position] for position in positions_of(self)]
         choices += [["--score", score] for score in ["cosine", "l2", "additive", "concat"]]
         choices += [["--attention-norm", "sigmoid"], ["--attention-norm", "none", "--lr", "1e-4"], ["--sink"],
                     ["--position-max", "40"], ["--position-join", "concat"], ["--qk-norm"], ["--observe-every", "2"],
@@ -369,7 +371,7 @@ class Machine(CommandTest):
         said = " ".join(self.succeed("train", "lm", "--help").stdout.decode().split())
         for entry in ["--tokenizer byte|char what a token is [char]",
                       "--data blocks|lines blocks: random blocks of the text; lines: each line is a sequence [blocks]",
-                      f"--position {'|'.join(self.positions())} position encoding [learned]",
+                      f"--position {'|'.join(positions_of(self))} position encoding [learned]",
                       "--stop-after LENGTH end of the run", "--window N[,N...] keys before", "--bias,--no-bias biases in", "[false]",
                       "--tie,--no-tie use the", "-o,--output DIR folder"]:
             self.assertIn(entry, said)
