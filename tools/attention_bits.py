@@ -140,10 +140,11 @@ def main():
         return 0
     before = json.loads(options.file.read_text())
     now = checksums(program, options)
-    different = [name for name in now if before.get(name) != now[name]]
+    different = [name for name in before if before[name] != now.get(name)]
     for name in different:
         print(f"differs: {name}")
-    print(f"{len(now) - len(different)} of {len(now)} results have the same bits")
+    print(f"{len(before) - len(different)} of {len(before)} results have the same bits;"
+          f" {len(now.keys() - before.keys())} calls are new")
     return 1 if different else 0
 
 
