@@ -103,8 +103,11 @@ double activation_bytes(const LanguageModelConfig& config, const TapeLoad& load)
   const Widths w(c);
   constexpr double kRowNames = 5;  // a position and the name of its dropout mask, in floats
   const double layers = static_cast<double>(c.layers) * layer_columns(c, w, load.mode);
-  double ends = w.model + kRowNames;                                       // embedding
-  if (c.position_join == PositionJoin::kConcatenate) ends += 4 * w.model;  // e, p and [e; p]
+  double ends = w.model + kRowNames;  // embedding
+  // e, p and [e; p], in training also the gradient of [e; p].
+  if (c.position_join == PositionJoin::kConcatenate) {
+    ends += (load.mode == TapeMode::kTrain ? 6 : 4) * w.model;
+  }
   if (c.norm_position == NormPosition::kPre) ends += w.model + 2;
   if (load.mode == TapeMode::kTrain) {
     ends += w.model + gradient_columns(w);  // the loss computes its gradient at once
