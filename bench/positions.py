@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every `--position` of train lm beside `learned`: validation loss and speed, in turns.
 
-  bench/positions.py PATH/input.txt [--rounds 3] [--updates 2000] [--also "--qk-norm" ...]
+  bench/positions.py PATH/input.txt [--rounds 3] [--updates 2000] [--also="--qk-norm" ...]
 
 The recipe of bench/shakespeare.py; each round is a seed. Speed is tokens/s over those of `learned`
 in the same round, the median of the rounds. Exits 1 if a position is below .85.
 """
 import argparse
 import pathlib
+import re
 import statistics
+import subprocess
 import sys
 import tempfile
 
@@ -17,7 +19,11 @@ import common
 from shakespeare import RECIPE
 
 LEAST = 0.85
-POSITIONS = ["learned", "sinusoidal", "alibi", "kerple", "kerple-power", "t5", "shaw", "rotary", "none"]
+
+
+def positions(options):
+    said = subprocess.run([options.fovea, "train", "lm", "--help"], capture_output=True, encoding="utf-8", check=True)
+    return re.search(r"--position ([\w|-]+)", said.stdout)[1].split("|")
 
 
 def train(options, arguments, seed):
@@ -39,7 +45,7 @@ def main():
     options = parser.parse_args()
     common.need_binary(options)
     print(common.machine(options))
-    rows = {f"--position {p}": ["--position", p] for p in POSITIONS}
+    rows = {f"--position {p}": ["--position", p] for p in positions(options)}
     rows.update({also: also.split() for also in options.also})
     losses, ratios = {name: [] for name in rows}, {name: [] for name in rows}
     for seed in range(1, options.rounds + 1):
@@ -56,7 +62,8 @@ def main():
         loss = statistics.mean(losses[name])
         print(f"| `{name}` | {loss:.4f} ({min(losses[name]):.4f} to {max(losses[name]):.4f})"
               f" | {statistics.median(ratios[name]):.2f} |")
-    return 0 if all(statistics.median(r) >= LEAST for r in ratios.values()) else 1
+    slow = [name for name in rows if name not in options.also and statistics.median(ratios[name]) < LEAST]
+    return 1 if slow else 0
 
 
 if __name__ == "__main__":

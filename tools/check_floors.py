@@ -127,9 +127,12 @@ def check_namespace(path, text):
     """What an internal header of attention declares outside of fovea::detail (but for declarations of classes)."""
     if not re.fullmatch(r"fovea/attention/.*\.h", path) or ATTENTION_INTERFACE.fullmatch(path):
         return []
-    opened = re.findall(r"^namespace (\S+) \{\n(?!(?:struct|class) \w+;)", text, re.MULTILINE)
-    return [f"{path}: is internal, and declares in {name}: only fovea::detail"
-            for name in opened if not name.startswith("fovea::detail") and name != "HWY_NAMESPACE"]
+    problems = []
+    for name, body in re.findall(r"^namespace (\S+) \{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL):
+        declared = [line for line in body.splitlines() if line and not re.fullmatch(r"(struct|class) \w+;.*", line)]
+        if declared and not name.startswith("fovea::detail") and name != "HWY_NAMESPACE":
+            problems.append(f"{path}: is internal, and declares in {name}: only fovea::detail")
+    return problems
 
 
 def links_of(cmake_text):

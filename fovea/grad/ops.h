@@ -83,13 +83,15 @@ Variable concat_columns(Tape& tape, std::span<const Variable> parts);
 
 // ---- attention: ops/attention.cc
 
-/// What the weights of each head look like, summed over the queries of all calls that add to it.
-/// Entropy and distance exist for softmax only; else they stay empty.
+/// What the weights of each head look like, before dropout, over the queries of all calls that add
+/// to it. Entropy and distance exist for softmax only; else they stay empty.
 struct HeadStatistics {
   index queries = 0;
-  std::vector<double> entropy = {};    ///< [H] sum over queries of the entropy, in nats
-  std::vector<double> max_logit = {};  ///< [H] the largest score, after bias and mask
-  std::vector<double> distance = {};   ///< [H] sum over queries of the mean distance of their keys
+  std::vector<double> entropy = {};  ///< [H] sum over queries of the entropy, in nats
+  /// [H] the largest score, after bias and mask; -infinity if no query keeps a key, NaN if a score
+  /// is NaN or has overflowed
+  std::vector<double> max_logit = {};
+  std::vector<double> distance = {};  ///< [H] sum over queries of the mean distance of their keys
 };
 
 /// The variant of attention; see attention/attention.h for the formula.

@@ -71,7 +71,7 @@ LanguageModelDecoder::LanguageModelDecoder(const Context& context, const Languag
     : model_(model),
       tape_(context, TapeMode::kInference),
       caches_(model.layers_->make_caches(model.config().block)) {
-  const auto drops = [](const KvCache& cache) { return cache.rows() < cache.capacity(); };
+  const auto drops = [](const KvCache& cache) { return cache.room() < cache.capacity(); };
   if (std::any_of(caches_.begin(), caches_.end(), drops)) piece_ = KvCache::kMostNewRows;
 }
 
@@ -84,13 +84,25 @@ index LanguageModelDecoder::window_start(index n, index block) {
 Vec<const float> LanguageModelDecoder::append(Vec<const std::int32_t> ids) {
   check(!ids.empty(), "decoder: there is no token to append");
   check_ids("decoder", ids, model_.config().vocabulary);
+  const std::size_t before = tokens_.size();
   tokens_.insert(tokens_.end(), ids.begin(), ids.end());
+  try {
+    return encode_rest();
+  } catch (...) {
+    // Some layers may have taken rows that others have not: the next call encodes all again.
+    for (KvCache& cache : caches_) cache.clear();
+    tokens_.resize(before);
+    throw;
+  }
+}
+
+// Encodes the tokens that the caches do not have yet. A cache with a window takes few at once.
+Vec<const float> LanguageModelDecoder::encode_rest() {
   const index start = window_start(size(), model_.config().block);
   if (start != start_) {
     start_ = start;
     for (KvCache& cache : caches_) cache.clear();
   }
-  // A cache with a window takes a few rows at once.
   for (;;) {
     const index seen = start_ + caches_[0].tokens();
     const index count = std::min(size() - seen, piece_);

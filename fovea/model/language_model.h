@@ -81,14 +81,15 @@ class LanguageModel {
 /// again, from position 0. (Dropping only the oldest rows of the cache would keep keys and values
 /// that depend on dropped tokens and on old positions; training has no such keys and values.) The
 /// logits after n tokens are those of tokens [window_start(n), n) alone: the same bits as without
-/// a cache.
+/// a cache. (With attention_norm none they agree to rounding: linear attention chooses the order of
+/// its sums by the number of queries.)
 class LanguageModelDecoder {
  public:
   /// The model must outlive the decoder and not change while tokens are held.
   LanguageModelDecoder(const Context& context, const LanguageModel& model);
 
   /// Takes the next tokens (at least one) and returns the logits [V] after the last of them, valid
-  /// until the next call.
+  /// until the next call. If it throws, the decoder has the tokens that it had before.
   Vec<const float> append(Vec<const std::int32_t> ids);
 
   /// Removes all tokens.
@@ -100,6 +101,7 @@ class LanguageModelDecoder {
   static index window_start(index n, index block);
 
  private:
+  Vec<const float> encode_rest();
   Vec<const float> encode(Vec<const std::int32_t> ids);
 
   const LanguageModel& model_;

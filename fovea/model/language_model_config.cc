@@ -36,9 +36,9 @@ void check_sizes(const LanguageModelConfig& c) {
 
 // Rows of positions that are joined to the embeddings.
 void check_positions(const LanguageModelConfig& c) {
-  require_option(c.position_max >= c.block, "position_max", c.position_max,
-                 "0 (as many as --block), or at least --block ({})", c.block);
   check_size("position_max", c.position_max, 1, kLargest);
+  require_option(!adds_position_rows(c.position) || c.position_max >= c.block, "position_max",
+                 c.position_max, "0 (as many as --block), or at least --block ({})", c.block);
   if (c.position_join == PositionJoin::kConcatenate && !adds_position_rows(c.position)) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--position-join concat: --position {} has no rows to concatenate",
@@ -99,10 +99,10 @@ std::vector<index> layer_windows(const LanguageModelConfig& c) {
   const auto layers = static_cast<std::size_t>(c.layers);
   if (c.window.empty()) return std::vector<index>(layers, 0);
   std::vector<index> windows = parse_numbers(c.window, ',');
-  const auto fits = [](index window) { return window >= 0 && window <= kLargest; };
-  if (windows.empty() || !std::all_of(windows.begin(), windows.end(), fits)) {
-    fail_option("window", printable(c.window), "whole numbers, 0 or more, such as 64 or 64,0");
+  if (windows.empty()) {
+    fail_option("window", printable(c.window), "whole numbers, such as 64 or 64,0");
   }
+  for (const index window : windows) check_size("window", window, 0, kLargest);
   if (windows.size() == 1) windows.resize(layers, windows[0]);
   if (windows.size() != layers) {
     fail_option("window", printable(c.window),

@@ -48,12 +48,6 @@ std::vector<LayerPart> parts_of(const LanguageModelConfig& c) {
   return parts;
 }
 
-// `window`: how many keys before the query it sees; 0: all.
-Mask mask_of(index window) {
-  if (window == 0) return mask::Causal();
-  return mask::Causal() & mask::Window(window, 0);
-}
-
 BlockOptions block_options(const LanguageModelConfig& c, index window) {
   const Init output_init = residual_init(c.layers);
   BlockOptions options;
@@ -63,7 +57,8 @@ BlockOptions block_options(const LanguageModelConfig& c, index window) {
   options.attention.head_dim = c.head_dim;
   options.attention.bias = biases(c);
   options.attention.output_init = output_init;
-  options.attention.mask = mask_of(window);
+  options.attention.mask = mask::Causal();
+  options.attention.window = window;
   options.attention.dropout = c.dropout;
   options.attention.qk_norm = c.qk_norm ? QkNorm::kRms : QkNorm::kNone;
   options.attention.variant = variant_of(c);
@@ -81,7 +76,6 @@ BlockOptions block_options(const LanguageModelConfig& c, index window) {
 
 LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const ParameterScope& scope)
     : dropout_(c.dropout),
-      windows_(layer_windows(c)),
       embedding_({.vocabulary = c.vocabulary,
                   .width = c.width,
                   .positions = c.position_max,
@@ -89,8 +83,9 @@ LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const Par
                   .join = c.position_join,
                   .sinusoid = c.sinusoid},
                  scope["embedding"]) {
+  const std::vector<index> windows = layer_windows(c);
   for (index l = 0; l < c.layers; ++l) {
-    blocks_.emplace_back(block_options(c, windows_[static_cast<std::size_t>(l)]),
+    blocks_.emplace_back(block_options(c, windows[static_cast<std::size_t>(l)]),
                          scope["blocks"][l]);
   }
   if (c.norm_position == NormPosition::kPre) norm_.emplace(norm_options(c), scope["norm"]);
@@ -123,9 +118,7 @@ Variable LanguageModelLayers::hidden(Tape& tape, Vec<const std::int32_t> ids,
 
 std::vector<KvCache> LanguageModelLayers::make_caches(index capacity) const {
   std::vector<KvCache> caches;
-  for (std::size_t l = 0; l < blocks_.size(); ++l) {
-    caches.emplace_back(blocks_[l].attention().cache_options(capacity, windows_[l]));
-  }
+  for (const Block& block : blocks_) caches.emplace_back(block.attention().cache_options(capacity));
   return caches;
 }
 

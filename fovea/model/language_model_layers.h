@@ -38,7 +38,6 @@ class LanguageModelLayers {
   Variable finish(Tape& tape, Variable x) const { return norm_ ? norm_->forward(tape, x) : x; }
 
   double dropout_;
-  std::vector<index> windows_;  // of the layers
   Embedding embedding_;
   std::vector<Block> blocks_;
   std::optional<NormLayer> norm_;

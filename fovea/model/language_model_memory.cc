@@ -86,6 +86,15 @@ double made_row_bytes(const LanguageModelConfig& c, const TapeLoad& load) {
   return kFloat * (infers ? 1 : 2) * rows * static_cast<double>(width);
 }
 
+// The numbers of each head and query that are observed. Without a norm, o is computed once more.
+double observed_bytes(const LanguageModelConfig& c, const TapeLoad& load) {
+  if (!load.observes) return 0;
+  constexpr index kNumbers = 3;
+  const bool again = c.attention_norm == AttentionNormKind::kNone;
+  return kFloat * static_cast<double>(load.tokens) *
+         static_cast<double>(c.heads * (kNumbers + (again ? c.head_dim : 0)));
+}
+
 // Scratch memory of the fused output projection and loss: the logits of a chunk of rows, and
 // partial sums of the gradient of the bias.
 double loss_scratch(const LanguageModelConfig& c, const TapeLoad& load) {
@@ -137,14 +146,14 @@ double scratch_bytes(const Context& context, const LanguageModelConfig& config,
   // Bytes per thread for copies of tiles in products and in attention, and for the stack.
   constexpr double kOfThread = 1 << 20;
   return context.threads() * (kOfThread + attention_scratch(c, load)) +
-         std::max(loss_scratch(c, load), made_row_bytes(c, load));
+         std::max(loss_scratch(c, load), made_row_bytes(c, load) + observed_bytes(c, load));
 }
 
 double cache_bytes(const LanguageModelConfig& config, index tokens) {
   const LanguageModelConfig c = resolve(config);
   index rows = 0;
   for (const index window : layer_windows(c)) {
-    rows += std::min(tokens, KvCache::rows_needed(c.block, window));
+    rows += std::min(tokens, KvCache::room_needed(c.block, window));
   }
   return kFloat * 2 * static_cast<double>(rows) * static_cast<double>(c.kv_heads * c.head_dim);
 }

@@ -12,6 +12,7 @@ namespace fovea {
 struct TapeLoad {
   index tokens = 0;
   TapeMode mode = TapeMode::kTrain;
+  bool observes = false;  ///< what the heads look like (LossOptions::attention)
 };
 
 /// Bytes of the values that a tape keeps for a batch; in training also of the gradients that exist

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "fovea/attention/bias/alibi.h"
+#include "fovea/attention/mask/band.h"
 #include "fovea/parts/part_table.h"
 
 namespace fovea {
@@ -40,12 +41,14 @@ MultiHeadAttentionOptions resolve(MultiHeadAttentionOptions o) {
     o.head_dim = o.width / o.heads;
   }
   if (o.value_dim == 0) o.value_dim = o.head_dim;
+  check(o.window >= 0, "attention: the window must not be negative; it is {}", o.window);
   return o;
 }
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
                                        const ParameterScope& scope)
-    : options_(resolve(options)), dtype_(scope.dtype()) {
+    : options_(resolve(options)), dtype_(scope.dtype()), mask_(options_.mask) {
+  if (options_.window > 0) mask_ = mask_ & mask::Window(options_.window, kOpen);
   add_projections(scope);
   if (options_.qk_norm == QkNorm::kRms) {
     q_gain_ = &scope["q_norm"].add("weight", {options_.head_dim}, Init::ones(), Decay::kNo);
@@ -142,16 +145,16 @@ Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& r
                 call_options(key));
 }
 
-KvCacheOptions MultiHeadAttention::cache_options(index capacity, index window) const {
+KvCacheOptions MultiHeadAttention::cache_options(index capacity) const {
   return {capacity, options_.kv_heads * options_.head_dim, options_.kv_heads * options_.value_dim,
-          dtype_, window};
+          dtype_, options_.window};
 }
 
 AttentionOptions MultiHeadAttention::call_options(const DropoutKey& key) const {
   return {.heads = options_.heads,
           .kv_heads = options_.kv_heads,
           .variant = options_.variant,
-          .mask = &options_.mask,
+          .mask = &mask_,
           .dropout = {options_.dropout, key}};
 }
 

@@ -17,9 +17,10 @@ namespace fovea {
 
 enum class OutputProjection { kNone, kLearned };
 
-/// Whether the queries and keys of each head are normalised before their product (Henry et al.
-/// 2020; Dehghani et al. 2023, section 2): by their root mean square, with a learned gain for each
-/// column of a head.
+/// Whether the queries and keys of each head are normalised before their product, and before rotary
+/// positions turn them: by their root mean square (epsilon 1e-5), with a learned gain for each
+/// column of a head. (Henry et al. 2020 divide by the length; Dehghani et al. 2023, section 2, take
+/// a layer norm.)
 enum class QkNorm { kNone, kRms };
 
 /// A tensor of a part of attention (parts/part_table.h): trained, or left as it starts.
@@ -46,6 +47,7 @@ struct MultiHeadAttentionOptions {
   AttentionVariant variant{};  ///< score, norm, rotary positions, ...
   std::vector<LayerPart> parts{};
   Mask mask{};
+  index window = 0;    ///< how many keys before a query it sees, besides what `mask` says; 0: all
   double dropout = 0;  ///< of the weights
 };
 
@@ -72,8 +74,7 @@ class MultiHeadAttention {
                    const PackedRows& context_rows, const DropoutKey& key = {}) const;
 
   const MultiHeadAttentionOptions& options() const { return options_; }
-  /// `window`: how many keys before a query the mask keeps; 0: all.
-  KvCacheOptions cache_options(index capacity, index window = 0) const;
+  KvCacheOptions cache_options(index capacity) const;
 
  private:
   // The tensor of a part: a parameter, or a constant.
@@ -102,6 +103,7 @@ class MultiHeadAttention {
   Parameter* k_gain_ = nullptr;
   std::vector<PartTensor> parts_;
   DType dtype_;
+  Mask mask_;
 };
 
 }  // namespace fovea

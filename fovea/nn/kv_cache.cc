@@ -28,13 +28,13 @@ void move_up(Tensor& table, index first, index size) {
 
 KvCache::KvCache(const KvCacheOptions& options)
     : options_(options),
-      rows_(rows_needed(options.capacity, options.window)),
-      keys_(Tensor::empty({rows_, options.keys}, options.dtype)),
-      values_(Tensor::empty({rows_, options.values}, options.dtype)) {}
+      room_(room_needed(options.capacity, options.window)),
+      keys_(Tensor::empty({room_, options.keys}, options.dtype)),
+      values_(Tensor::empty({room_, options.values}, options.dtype)) {}
 
 // Attention sums in blocks of kRowBlock keys. Rows are dropped a block at a time, so that the sums
 // of later queries have the same bits as if nothing was dropped.
-index KvCache::rows_needed(index capacity, index window) {
+index KvCache::room_needed(index capacity, index window) {
   if (window == 0 || window > capacity) return capacity;
   return std::min(capacity, window + kRowBlock - 1 + kMostNewRows);
 }
@@ -56,8 +56,8 @@ void KvCache::append(Variable keys, Variable values) {
         values.columns());
   check(keys.rows() <= options_.capacity - tokens(), "kv cache: {} rows do not fit beside {} of {}",
         keys.rows(), tokens(), options_.capacity);
-  if (keys.rows() > rows_ - size_) drop_unseen();
-  check(keys.rows() <= rows_ - size_,
+  if (keys.rows() > room_ - size_) drop_unseen();
+  check(keys.rows() <= room_ - size_,
         "kv cache: {} rows at once are too many for a window; append at most {}", keys.rows(),
         kMostNewRows);
   copy_into(keys_, size_, keys);

@@ -20,7 +20,7 @@ struct KvCacheOptions {
 /// them: LanguageModelDecoder shows how to move the window of the whole model.
 class KvCache {
  public:
-  /// Most rows that a cache with a window takes in one call of append.
+  /// As many rows a cache with a window always takes in one call of append.
   static constexpr index kMostNewRows = 256;
 
   explicit KvCache(const KvCacheOptions& options);
@@ -34,21 +34,21 @@ class KvCache {
   index dropped() const { return dropped_; }
   index capacity() const { return options_.capacity; }
   /// Most rows that are held at once.
-  index rows() const { return rows_; }
+  index room() const { return room_; }
 
   /// The rows that are held, as constants of a tape; valid until the next append or clear.
   Variable keys(Tape& tape) const { return held(tape, keys_); }
   Variable values(Tape& tape) const { return held(tape, values_); }
 
   /// The rows that a cache needs room for.
-  static index rows_needed(index capacity, index window);
+  static index room_needed(index capacity, index window);
 
  private:
   void drop_unseen();
   Variable held(Tape& tape, const Tensor& table) const;
 
   KvCacheOptions options_;
-  index rows_;
+  index room_;
   Tensor keys_, values_;
   index size_ = 0;     // rows that are held
   index dropped_ = 0;  // rows before them

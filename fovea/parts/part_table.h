@@ -85,7 +85,7 @@ struct AttentionPart {
   /// What `train lm --position` calls it. A model learns the tensor, but leaves slopes as
   /// published. Empty: no position encoding.
   std::string_view position = {};
-  /// In which every number of the tensor counts as it is.
+  /// In which every number of the tensor counts as it is. Tests draw it from here.
   PartRange range = {};
 };
 

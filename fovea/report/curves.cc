@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 namespace fovea {
 
@@ -33,13 +34,14 @@ PlotPoint lowest(const std::vector<PlotPoint>& points) {
   return best;
 }
 
-// The mean of curves at each point of the first; a curve may end earlier.
+// The mean of curves at each point of the first, over those that are finite there. A curve may end
+// earlier.
 std::vector<PlotPoint> mean_of(const std::vector<const std::vector<PlotPoint>*>& curves) {
   std::vector<PlotPoint> means = *curves.front();
   for (std::size_t n = 0; n < means.size(); ++n) {
     double sum = 0, count = 0;
     for (const std::vector<PlotPoint>* curve : curves) {
-      if (n < curve->size()) sum += (*curve)[n].y, ++count;
+      if (n < curve->size() && std::isfinite((*curve)[n].y)) sum += (*curve)[n].y, ++count;
     }
     means[n].y = sum / count;
   }
@@ -90,8 +92,10 @@ Plot heads_plot(const HeadCurves& of) {
       }
     }
     if (members.empty()) continue;
-    const std::string name = end - first == 1 ? fmt::format("layer {}", first)
-                                              : fmt::format("layers {}-{}", first, end - 1);
+    // Only the first says "layers", so that all fit into the legend.
+    const std::string_view word = group > 0 ? "" : layers > groups ? "layers " : "layer ";
+    const std::string name = end - first == 1 ? fmt::format("{}{}", word, first)
+                                              : fmt::format("{}{}-{}", word, first, end - 1);
     means.push_back({name, mean_of(members), shade(group, groups), Stroke::kSolid});
   }
   plot.curves.insert(plot.curves.end(), means.begin(), means.end());

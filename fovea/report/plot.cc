@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fovea/base/check.h"
 #include "fovea/report/axis.h"
 #include "fovea/report/svg.h"
 #include "fovea/report/terminal.h"
@@ -162,14 +163,17 @@ Frame frame_of(const Plot& plot) {
 }
 
 // Thins the points, in pixels, of an unbroken stretch: of those in the same tenth of a pixel
-// column, keeps the lowest and the highest, in their order.
-std::vector<PlotPoint> thinned(const std::vector<PlotPoint>& points) {
-  if (points.size() < 2000) return points;
+// column, keeps the lowest and the highest, in their order. Thin curves, of which there may be
+// hundreds, are kept by four columns.
+std::vector<PlotPoint> thinned(const std::vector<PlotPoint>& points, Stroke stroke) {
+  const bool thin = stroke == Stroke::kThin;
+  if (points.size() < (thin ? 400 : 2000)) return points;
+  const double columns = thin ? 0.25 : 10;  // of a pixel
   std::vector<PlotPoint> kept;
   for (std::size_t begin = 0; begin < points.size();) {
     std::size_t end = begin, low = begin, high = begin;
-    const double column = std::floor(points[begin].x * 10);
-    for (; end < points.size() && std::floor(points[end].x * 10) == column; ++end) {
+    const double column = std::floor(points[begin].x * columns);
+    for (; end < points.size() && std::floor(points[end].x * columns) == column; ++end) {
       if (points[end].y < points[low].y) low = end;
       if (points[end].y > points[high].y) high = end;
     }
@@ -185,7 +189,7 @@ std::string path_of(const Curve& curve, const Frame& frame) {
   std::vector<PlotPoint> stretch;
   const auto flush = [&] {
     std::string_view command = "M";
-    for (const PlotPoint& p : thinned(stretch)) {
+    for (const PlotPoint& p : thinned(stretch, curve.stroke)) {
       path += fmt::format("{}{} {}", command, coordinate(p.x), coordinate(p.y));
       command = "L";
     }
@@ -317,6 +321,7 @@ std::string body_of(const Plot& plot) {
 std::string draw_svg(const Plot& plot) { return draw_page({&plot, 1}); }
 
 std::string draw_page(std::span<const Plot> plots) {
+  check(!plots.empty(), "a page needs a plot");
   const double height = kHeight * static_cast<double>(plots.size());
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
@@ -330,8 +335,8 @@ std::string draw_page(std::span<const Plot> plots) {
   for (std::size_t n = 0; n < plots.size(); ++n) {
     const std::string body = body_of(plots[n]);
     svg += n == 0 ? body
-                  : fmt::format("<g transform=\"translate(0 {})\">\n{}</g>\n",
-                                kHeight * static_cast<double>(n), body);
+                  : fmt::format("<g transform=\"translate(0 {})\">\n<title>{}</title>\n{}</g>\n",
+                                kHeight * static_cast<double>(n), xml_text(plots[n].title), body);
   }
   return svg + "</svg>\n";
 }

@@ -56,7 +56,7 @@ struct Plot {
 /// only the lowest and the highest are kept.
 std::string draw_svg(const Plot& plot);
 
-/// Several plots, one below another, as one file. There is at least one.
+/// Several plots, one below another, as one file. Throws Error(kShape) without any.
 std::string draw_page(std::span<const Plot> plots);
 
 }  // namespace fovea

@@ -34,7 +34,8 @@ constexpr std::string_view kPacked =
     "query_offsets=0,2,2,8,10 key_offsets=0,4,6,12,12 slopes bias keep<3";
 constexpr std::string_view kPackedSizes = "B=1 T=10 S=12";
 constexpr std::string_view kTiles = "B=1 T=70 S=150 H=2 G=1 D=17 Dv=9";
-// With a row for each distance: sums of thousands of terms may round by more than the tolerance.
+// s = 150: each distance has a row of Shaw's table. A row that many distances share would sum
+// thousands of gradients, which may round by more than the tolerance.
 constexpr std::string_view kTilesOfParts = "B=1 T=70 S=150 H=2 G=1 D=17 Dv=9 s=150";
 constexpr std::string_view kChunks = "B=1 T=40 S=600 H=1 G=1 D=8 Dv=8";
 

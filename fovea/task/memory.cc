@@ -26,7 +26,8 @@ double tape_bytes(const Context& context, const LanguageModelConfig& config, con
 // for the next evaluation.
 double passes_bytes(const Context& context, const LanguageModelRun& run) {
   const LanguageModelConfig& config = run.settings.model;
-  const TapeLoad update{run.training->largest_batch(), TapeMode::kTrain};
+  const TapeLoad update{run.training->largest_batch(), TapeMode::kTrain,
+                        run.settings.recipe.observe_every > 0};
   const double trained = tape_bytes(context, config, update), packed = packed_bytes(config, update);
   if (!run.validation) return trained + packed;
   const TapeLoad evaluation{run.validation->largest_batch(), TapeMode::kInference};

@@ -43,20 +43,15 @@ Plot heads_of(const History& history, HeadNumbers AttentionRecord::*numbers, Hea
 
 std::string training_curves(const History& history) {
   std::vector<Plot> plots = {losses_of(history)};
-  if (!history.attention().empty()) {
-    using Record = AttentionRecord;
-    const bool is_softmax = !history.attention().back().entropy.empty();
-    if (is_softmax) {
-      plots.push_back(
-          heads_of(history, &Record::entropy, {"entropy of the attention weights", "nats"}));
-    }
-    plots.push_back(
-        heads_of(history, &Record::max_logit, {"largest score", "score, after bias and mask"}));
-    if (is_softmax) {
-      plots.push_back(heads_of(history, &Record::distance,
-                               {"mean distance from a query to its keys", "tokens"}));
-    }
-  }
+  const auto add = [&](HeadNumbers AttentionRecord::*numbers, const HeadCurves& names) {
+    const auto& records = history.attention();
+    const bool any = std::any_of(records.begin(), records.end(),
+                                 [&](const auto& record) { return !(record.*numbers).empty(); });
+    if (any) plots.push_back(heads_of(history, numbers, names));
+  };
+  add(&AttentionRecord::entropy, {"entropy of the attention weights", "nats"});
+  add(&AttentionRecord::max_logit, {"largest score", "score, after bias and mask"});
+  add(&AttentionRecord::distance, {"mean distance from a query to its keys", "tokens"});
   return draw_page(plots);
 }
 

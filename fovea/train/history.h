@@ -73,7 +73,7 @@ struct AttentionRecord {
   index step = 0;              ///< updates so far
   HeadNumbers entropy = {};    ///< mean over the queries, in nats
   HeadNumbers max_logit = {};  ///< the largest score, after bias and mask
-  HeadNumbers distance = {};   ///< mean over the queries of sum_j w_ij |i - j|, in tokens
+  HeadNumbers distance = {};   ///< mean over the queries of sum_j w_ij |p_i - j|, in tokens
 };
 
 struct HistoryRecords {

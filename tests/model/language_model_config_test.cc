@@ -58,6 +58,12 @@ TEST(LanguageModelConfig, ChecksThePositionsThatAreJoined) {
                   c.position_join = PositionJoin::kConcatenate;
                 })),
                 kOptionValue, "--position alibi has no rows to concatenate");
+  EXPECT_NO_THROW(resolve(with([](auto& c) {
+    c.position = PositionKind::kNone;
+    c.position_max = 3;  // of no table
+  })));
+  EXPECT_THROWS(resolve(with([](auto& c) { c.window = "3000000000"; })), kOptionValue,
+                "--window: 3000000000 is not in 0 to 2147483647");
   const index plain = parameter_count(small_config());
   EXPECT_EQ(parameter_count(with([](auto& c) { c.position_max = 10; })), plain + 2 * 8);
   EXPECT_EQ(parameter_count(with([](auto& c) { c.position_join = PositionJoin::kConcatenate; })),

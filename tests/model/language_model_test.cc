@@ -154,14 +154,32 @@ TEST_P(EveryModel, DecodesToTheBitsOfTheWholeWindow) {
   }
 }
 
+// Every position, score and norm whose decoding has the bits of the whole.
+std::vector<LanguageModelConfig> forms_with_windows() {
+  std::vector<LanguageModelConfig> all;
+  const auto add = [&](std::string_view window) -> LanguageModelConfig& {
+    LanguageModelConfig& c = all.emplace_back(small_config());
+    c.block = 700;
+    c.window = window;
+    return c;
+  };
+  for (const auto& [position, name] : enum_names(PositionKind())) add("20,70").position = position;
+  for (const auto& [score, name] : enum_names(AttentionScoreKind())) {
+    auto& c = add("127,128");
+    c.score = score;
+    c.position = PositionKind::kRotary;
+  }
+  add("1,0").attention_norm = AttentionNormKind::kSigmoid;
+  add("300").log_n_scale = true;
+  auto& grouped = add("30,20");
+  grouped.kv_heads = 1;
+  grouped.qk_norm = grouped.sink = true;
+  return all;
+}
+
 // Longer than a cache of its window, so that it drops rows: the same bits as with all of them.
 TEST(LanguageModelDecoder, WithAWindowDropsOldRowsWithoutATrace) {
-  for (const char* const position : {"rotary", "alibi", "shaw", "t5"}) {
-    LanguageModelConfig c = small_config();
-    c.block = 700;
-    c.window = "20,70";
-    c.position = enum_from_name<PositionKind>(position);
-    c.log_n_scale = true;
+  for (const LanguageModelConfig& c : forms_with_windows()) {
     const LanguageModel model(c, 1);
     const OwnedBatch text({690}, c.vocabulary);
     const Logits whole = all_logits(model, text.ids);
@@ -170,7 +188,8 @@ TEST(LanguageModelDecoder, WithAWindowDropsOldRowsWithoutATrace) {
     for (index n = 600; n < 690; ++n) {
       const Logits next = to_vector(decoder.append({text.ids.data() + n, 1}));
       const auto at = whole.begin() + n * c.vocabulary;
-      ASSERT_EQ(next, Logits(at, at + c.vocabulary)) << position << " " << n;
+      ASSERT_EQ(next, Logits(at, at + c.vocabulary))
+          << to_string(c.position) << " " << to_string(c.score) << " " << c.window << " " << n;
     }
   }
 }

@@ -39,7 +39,7 @@ TEST(KvCache, GrowsUpToItsCapacity) {
 TEST(KvCache, DropsWhatIsOutsideItsWindow) {
   Tape tape(Context(1), TapeMode::kInference);
   KvCache cache({.capacity = 5000, .keys = 1, .values = 1, .window = 10});
-  EXPECT_EQ(cache.rows(), 10 + 127 + KvCache::kMostNewRows);
+  EXPECT_EQ(cache.room(), 10 + 127 + KvCache::kMostNewRows);
   std::vector<float> rows(200);
   for (index first = 0; first < 4000; first += 200) {
     std::iota(rows.begin(), rows.end(), static_cast<float>(first));
@@ -48,7 +48,7 @@ TEST(KvCache, DropsWhatIsOutsideItsWindow) {
     EXPECT_EQ(cache.tokens(), first + 200);
     EXPECT_EQ(cache.dropped() % 128, 0);
     EXPECT_LE(cache.dropped(), std::max<index>(0, first - 10));
-    EXPECT_LE(cache.tokens() - cache.dropped(), cache.rows());
+    EXPECT_LE(cache.tokens() - cache.dropped(), cache.room());
     const auto held = to_vector(cache.keys(tape).value<float>());
     for (std::size_t n = 0; n < held.size(); ++n) {
       ASSERT_EQ(held[n], static_cast<float>(cache.dropped() + static_cast<index>(n)));
@@ -61,10 +61,10 @@ TEST(KvCache, DropsWhatIsOutsideItsWindow) {
 }
 
 TEST(KvCache, WithAWideWindowIsAsLongAsItsCapacity) {
-  EXPECT_EQ(KvCache::rows_needed(64, 0), 64);
-  EXPECT_EQ(KvCache::rows_needed(64, 16), 64);
-  EXPECT_EQ(KvCache::rows_needed(4096, 64), 64 + 127 + KvCache::kMostNewRows);
-  EXPECT_EQ(KvCache::rows_needed(4096, 1 << 30), 4096);
+  EXPECT_EQ(KvCache::room_needed(64, 0), 64);
+  EXPECT_EQ(KvCache::room_needed(64, 16), 64);
+  EXPECT_EQ(KvCache::room_needed(4096, 64), 64 + 127 + KvCache::kMostNewRows);
+  EXPECT_EQ(KvCache::room_needed(4096, 1 << 30), 4096);
 }
 
 TEST(KvCache, NamesRowsOfAnotherWidth) {

@@ -3,6 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
+#include <regex>
+#include <string>
+
 #include "tests/report/xml.h"
 
 namespace fovea {
@@ -25,7 +30,8 @@ TEST(HeadsPlot, HasACurveForEachHeadAndTheMeanOfEachLayer) {
   ASSERT_EQ(plot.curves.size(), 9u);
   EXPECT_EQ(plot.curves[1].name, "layer 0, head 1");
   EXPECT_EQ(plot.curves[1].stroke, Stroke::kThin);
-  EXPECT_EQ(plot.curves[7].name, "layer 1");
+  EXPECT_EQ(plot.curves[6].name, "layer 0");
+  EXPECT_EQ(plot.curves[7].name, "1");
   EXPECT_EQ(plot.curves[7].stroke, Stroke::kSolid);
   EXPECT_EQ(plot.curves[7].points[1].y, 11.5);
   EXPECT_NE(plot.curves[6].ink, plot.curves[7].ink);
@@ -38,6 +44,34 @@ TEST(HeadsPlot, OfManyLayersSharesShades) {
   EXPECT_EQ(plot.curves[12].points[0].y, 5);
   EXPECT_EQ(plot.curves[0].ink, plot.curves[1].ink);
   EXPECT_NE(plot.curves[1].ink, plot.curves[2].ink);
+}
+
+TEST(HeadsPlot, LeavesOutOfAMeanWhatIsNotFinite) {
+  HeadCurves curves = of(1, 3);
+  curves.heads[0][1][0].y = -HUGE_VAL;
+  EXPECT_EQ(heads_plot(curves).curves.back().points[0].y, 1);  // of 0 and 2
+}
+
+TEST(HeadsPlot, NamesAllLayersOnThePage) {
+  for (const std::size_t layers : {1, 6, 7, 12, 24, 48, 96}) {
+    const std::string svg = draw_svg(heads_plot(of(layers, 1)));
+    const std::regex name("<text x=\"([0-9.]+)\"[^>]*class=\"name\"[^>]*>([^<]*)<");
+    int found = 0;
+    for (std::sregex_iterator at(svg.begin(), svg.end(), name), end; at != end; ++at, ++found) {
+      EXPECT_LE(std::stod((*at)[1]) + 6.6 * static_cast<double>((*at)[2].length()), 800) << layers;
+    }
+    EXPECT_EQ(found, static_cast<int>(std::min<std::size_t>(layers, kShades)));
+  }
+}
+
+TEST(HeadsPlot, OfALongRunIsThinned) {
+  HeadCurves curves = of(1, 1);
+  for (int n = 0; n < 20000; ++n) {
+    curves.heads[0][0].push_back({static_cast<double>(n + 3), std::sin(static_cast<double>(n))});
+  }
+  Plot plot = heads_plot(curves);
+  plot.curves.pop_back();  // the mean
+  EXPECT_LT(draw_svg(plot).size(), 12000u);
 }
 
 TEST(HeadsPlot, IsAPageWithOthers) {

@@ -83,6 +83,8 @@ class Floors(InAFolder):
         self.assertEqual(check_floors.check_namespace("fovea/attention/fused/a.h", detail), [])
         self.assertEqual(check_floors.check_namespace("fovea/attention/mask/a.h", plain), [])
         self.assertEqual(check_floors.check_namespace("fovea/attention/checks.h", "namespace fovea {\nstruct A;\n}\n"), [])
+        mixed = "namespace fovea {\nstruct A;\n\nint f();\n}\n"
+        self.assertEqual(len(check_floors.check_namespace("fovea/attention/checks.h", mixed)), 1)
 
     def test_the_rooms_of_attention_include_each_other_seldom(self):
         includes = [("fovea/attention/mask/a.h", n, "fovea/attention/tile.h") for n in range(51)]

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "fovea/base/file.h"
@@ -50,6 +51,17 @@ TEST(History, KeepsWhatHeadsLookLike) {
   EXPECT_EQ(again.attention()[0].max_logit, record.max_logit);
   EXPECT_TRUE(again.attention()[0].distance.empty());
   EXPECT_TRUE(again.updates().empty());
+}
+
+TEST(History, WritesNullForWhatIsNotFinite) {
+  const TestFolder folder;
+  History history(folder / "m.jsonl");
+  history.add(AttentionRecord{.step = 1, .max_logit = {{-HUGE_VAL, 2}}});
+  EXPECT_THAT(read_file(folder / "m.jsonl"), testing::HasSubstr(R"("max_logit":[[null,2.0]])"));
+  const auto again = read_history(folder / "m.jsonl").attention;
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_TRUE(std::isnan(again[0].max_logit[0][0]));
+  EXPECT_EQ(again[0].max_logit[0][1], 2);
 }
 
 TEST(History, GoesOnWhereItWasCutOff) {

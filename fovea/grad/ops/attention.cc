@@ -2,6 +2,7 @@
 #include "fovea/attention/attention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -152,7 +153,9 @@ class HeadObservation {
     if (to_ == nullptr) return;
     to_->queries += queries_;
     constexpr double kLowest = -std::numeric_limits<double>::infinity();
-    fold(max_logit_, to_->max_logit, kLowest, [](double a, double b) { return std::max(a, b); });
+    // NaN stays NaN.
+    fold(max_logit_, to_->max_logit, kLowest,
+         [](double a, double b) { return std::isnan(a) || a >= b ? a : b; });
     if (!is_softmax_) return;
     fold(entropy_, to_->entropy, 0, std::plus());
     fold(distance_, to_->distance, 0, std::plus());
@@ -202,9 +205,19 @@ Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptio
     }
     HeadObservation<T> observation(options.statistics, H, N, is_softmax);
     Attention<T> forward = attention_of<T>(call, tape.mode());
-    forward.observe = observation.observers();
-    attention_forward<T>(tape.context(), forward, inputs_of<T>(call),
+    const AttentionInputs<T> inputs = inputs_of<T>(call);
+    // An observer sees single scores, so without a norm the call would take other sums than those
+    // of linear attention. There it is observed in a call of its own.
+    const bool apart = options.variant.norm == AttentionNormKind::kNone;
+    if (!apart) forward.observe = observation.observers();
+    attention_forward<T>(tape.context(), forward, inputs,
                          {heads_of(o.value<T>(), H), lse, lse_low});
+    if (apart && options.statistics != nullptr) {
+      Scratch scratch;
+      const Rows<T> unused(scratch.allocate<T>(N * o.columns()), N, o.columns());
+      forward.observe = observation.observers();
+      attention_forward<T>(tape.context(), forward, inputs, {heads_of(unused, H)});
+    }
     observation.finish();
     tape.record(o, operands, [=](Tape& t) { backward<T>(t, call, o, lse, lse_low); });
   });

@@ -11,6 +11,7 @@
 
 #include "fovea/parts/part_table.h"
 #include "tests/attention/support/call.h"
+#include "tests/support/part_range.h"
 
 namespace fovea::testing {
 
@@ -46,13 +47,12 @@ PartTensor<V> drawn_part(std::size_t number, const AttentionSizes& sizes) {
   const auto shape = part_shape(part, sizes, kOwnAxis);
   const index n = std::accumulate(shape.begin(), shape.end(), index{1}, std::multiplies<>());
   std::vector<V> x = normals<V>(100 + number, n);
-  const auto [least, most] = part.range;
+  const auto [least, most] = inside(part.range);
   Random random(101, RandomUse::kTest, number);
   for (index i = 0; i < n; ++i) {
     V& one = x[static_cast<std::size_t>(i)];
     if (part.start == PartStart::kSlopes) one = static_cast<V>(std::exp2(-1 - 2 * (i % 3)));
-    if (!std::isfinite(least)) continue;
-    one = static_cast<V>(random.uniform(least + 0.1, std::min(most - 0.1, least + 1.1)));
+    if (is_bounded(part.range)) one = static_cast<V>(random.uniform(least, most));
   }
   return {number, shape, x, x};
 }
