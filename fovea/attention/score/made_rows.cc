@@ -28,6 +28,23 @@ RowMap<T> map_of(const Context& ctx, const Score<T>& score, const Rotary& rotary
   return {ctx, score, rotary, D, first, last};
 }
 
+// Calls f(sequence, i) for row i of each sequence, the rows of all of them divided among the
+// threads: sequences may be short. `rows`: of a sequence; `cost`: of a row.
+template <class Rows, class F>
+void for_each_row(const Context& ctx, const std::vector<Sequence>& sequences, double cost,
+                  const Rows& rows, const F& f) {
+  std::vector<index> first = {0};  // row of each sequence, and their number
+  for (const Sequence& sequence : sequences) first.push_back(first.back() + rows(sequence));
+  ctx.for_ranges(first.back(), cost, [&](index begin, index end) {
+    auto s = std::upper_bound(first.begin(), first.end(), begin) - first.begin() - 1;
+    for (index row = begin; row < end; ++row) {
+      while (row >= first[static_cast<std::size_t>(s + 1)]) ++s;
+      const auto at = static_cast<std::size_t>(s);
+      f(sequences[at], row - first[at]);
+    }
+  });
+}
+
 }  // namespace
 
 template <class T>
@@ -49,10 +66,9 @@ MadeRows<T>::MadeRows(const Context& ctx, const Score<T>& score, const Rotary& r
 template <class T>
 View<T> MadeRows<T>::allocate(const View<const T>& of) {
   const index width = made_width(score_, of.width);
-  const auto values = static_cast<std::size_t>(of.batch * of.length * of.heads * width);
-  memory_.push_back(allocate_aligned(std::max<std::size_t>(1, values) * sizeof(T)));
-  return View<T>::contiguous(reinterpret_cast<T*>(memory_.back().get()), of.batch, of.length,
-                             of.heads, width);
+  T* const memory =
+      scratch_.allocate<T>(std::max<index>(1, of.batch * of.length * of.heads * width));
+  return View<T>::contiguous(memory, of.batch, of.length, of.heads, width);
 }
 
 template <class T>
@@ -73,15 +89,13 @@ template <class F>
 void MadeRows<T>::for_each_query(const Context& ctx, F&& f) const {
   const index H = in_.q.heads;
   const double cost = static_cast<double>(8 * H * in_.q.width);
-  for (const Sequence& sequence : sequences_) {
-    ctx.for_ranges(sequence.queries, cost, [&](index begin, index end) {
-      for (index i = begin; i < end; ++i) {
+  for_each_row(
+      ctx, sequences_, cost, [](const Sequence& sequence) { return sequence.queries; },
+      [&](const Sequence& sequence, index i) {
         for (index h = 0; h < H; ++h) {
           f(sequence.batch, sequence.query_row + i, h, sequence.position(i));
         }
-      }
-    });
-  }
+      });
 }
 
 // Calls f(batch row, row, group, position).
@@ -90,13 +104,11 @@ template <class F>
 void MadeRows<T>::for_each_key(const Context& ctx, F&& f) const {
   const index G = in_.k.heads;
   const double cost = static_cast<double>(8 * G * in_.k.width);
-  for (const Sequence& sequence : sequences_) {
-    ctx.for_ranges(sequence.keys, cost, [&](index begin, index end) {
-      for (index j = begin; j < end; ++j) {
+  for_each_row(
+      ctx, sequences_, cost, [](const Sequence& sequence) { return sequence.keys; },
+      [&](const Sequence& sequence, index j) {
         for (index g = 0; g < G; ++g) f(sequence.batch, sequence.key_row + j, g, j);
-      }
-    });
-  }
+      });
 }
 
 template <class T>

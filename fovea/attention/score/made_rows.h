@@ -18,6 +18,8 @@ struct QueryKeyRows {
   View<T> k;  ///< [B, S, G, D]
 };
 
+/// They are in the scratch memory of the thread that makes them, which must also be the one that
+/// destroys them.
 template <class T>
 class MadeRows {
  public:
@@ -49,7 +51,7 @@ class MadeRows {
   const QueryKeyRows<const T> in_;
   const std::vector<Sequence>& sequences_;
   const RowMap<T> map_;
-  std::vector<AlignedBytes> memory_;
+  Scratch scratch_;
   QueryKeyRows<T> made_, gradients_;
 };
 

@@ -16,22 +16,19 @@ class RotaryTable {
   RotaryTable() = default;  // rotates nothing
   RotaryTable(const Context& ctx, const Rotary& rotary, index D, index first, index last);
 
-  bool empty() const { return turns_.empty(); }
+  bool empty() const { return cosines_.empty(); }
   /// to = row, rotated. They may be the same.
   void turn(const T* row, index position, T* to) const { turn_by(row, position, T{1}, to); }
   /// The transpose of turn().
   void turn_back(const T* row, index position, T* to) const { turn_by(row, position, T{-1}, to); }
 
  private:
-  struct Turn {
-    T cosine, sine;
-  };
   void turn_by(const T* row, index position, T sign, T* to) const;
 
   RotaryPairs pairs_ = RotaryPairs::kNone;
-  index half_ = 0;   // D / 2
-  index first_ = 0;  // position
-  std::vector<Turn> turns_;
+  index half_ = 0;                  // D / 2
+  index first_ = 0;                 // position
+  std::vector<T> cosines_, sines_;  // [positions][half]
 };
 
 }  // namespace fovea::detail
