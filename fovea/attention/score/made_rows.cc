@@ -28,22 +28,34 @@ RowMap<T> map_of(const Context& ctx, const Score<T>& score, const Rotary& rotary
   return {ctx, score, rotary, D, first, last};
 }
 
-// Calls f(sequence, i) for row i of each sequence, the rows of all of them divided among the
-// threads: sequences may be short. `rows`: of a sequence; `cost`: of a row.
-template <class Rows, class F>
-void for_each_row(const Context& ctx, const std::vector<Sequence>& sequences, double cost,
-                  const Rows& rows, const F& f) {
-  std::vector<index> first = {0};  // row of each sequence, and their number
-  for (const Sequence& sequence : sequences) first.push_back(first.back() + rows(sequence));
-  ctx.for_ranges(first.back(), cost, [&](index begin, index end) {
-    auto s = std::upper_bound(first.begin(), first.end(), begin) - first.begin() - 1;
+// The rows of queries, then of keys, of all sequences, one after another.
+class AllRows {
+ public:
+  explicit AllRows(const std::vector<Sequence>& sequences) : sequences_(sequences) {
+    for (const Sequence& sequence : sequences) first_.push_back(first_.back() + sequence.queries);
+    for (const Sequence& sequence : sequences) first_.push_back(first_.back() + sequence.keys);
+  }
+  index count() const { return first_.back(); }
+
+  // Calls query(sequence, i) or key(sequence, j) for each of the rows [begin, end).
+  template <class Query, class Key>
+  void for_each(index begin, index end, const Query& query, const Key& key) const {
+    const auto found = std::upper_bound(first_.begin(), first_.end(), begin);
+    auto n = static_cast<std::size_t>(found - first_.begin()) - 1;
     for (index row = begin; row < end; ++row) {
-      while (row >= first[static_cast<std::size_t>(s + 1)]) ++s;
-      const auto at = static_cast<std::size_t>(s);
-      f(sequences[at], row - first[at]);
+      while (row >= first_[n + 1]) ++n;
+      if (n < sequences_.size()) {
+        query(sequences_[n], row - first_[n]);
+      } else {
+        key(sequences_[n - sequences_.size()], row - first_[n]);
+      }
     }
-  });
-}
+  }
+
+ private:
+  const std::vector<Sequence>& sequences_;
+  std::vector<index> first_ = {0};
+};
 
 }  // namespace
 
@@ -55,12 +67,14 @@ MadeRows<T>::MadeRows(const Context& ctx, const Score<T>& score, const Rotary& r
       sequences_(sequences),
       map_(map_of(ctx, score, rotary, rows.q.width, sequences)),
       made_{allocate(rows.q), allocate(rows.k)} {
-  for_each_query(ctx, [&](index b, index row, index head, index position) {
-    map_.query(in_.q.row(b, row, head), head, position, made_.q.row(b, row, head));
-  });
-  for_each_key(ctx, [&](index b, index row, index group, index position) {
-    map_.key(in_.k.row(b, row, group), position, made_.k.row(b, row, group));
-  });
+  for_each_row(
+      ctx,
+      [&](index b, index row, index head, index position) {
+        map_.query(in_.q.row(b, row, head), head, position, made_.q.row(b, row, head));
+      },
+      [&](index b, index row, index group, index position) {
+        map_.key(in_.k.row(b, row, group), position, made_.k.row(b, row, group));
+      });
 }
 
 template <class T>
@@ -83,32 +97,26 @@ double MadeRows<T>::bytes(const Score<T>& score, const Rotary& rotary,
   return (2 * rows * static_cast<double>(width) + table) * sizeof(T);
 }
 
-// Calls f(batch row, row, head, position).
+// Calls query or key(batch row, row, head, position) for each row of each head. The threads share
+// all rows at once: a sequence alone may be too short for them.
 template <class T>
-template <class F>
-void MadeRows<T>::for_each_query(const Context& ctx, F&& f) const {
-  const index H = in_.q.heads;
+template <class Query, class Key>
+void MadeRows<T>::for_each_row(const Context& ctx, const Query& query, const Key& key) const {
+  const index H = in_.q.heads, G = in_.k.heads;
+  const AllRows rows(sequences_);
   const double cost = static_cast<double>(8 * H * in_.q.width);
-  for_each_row(
-      ctx, sequences_, cost, [](const Sequence& sequence) { return sequence.queries; },
-      [&](const Sequence& sequence, index i) {
-        for (index h = 0; h < H; ++h) {
-          f(sequence.batch, sequence.query_row + i, h, sequence.position(i));
-        }
-      });
-}
-
-// Calls f(batch row, row, group, position).
-template <class T>
-template <class F>
-void MadeRows<T>::for_each_key(const Context& ctx, F&& f) const {
-  const index G = in_.k.heads;
-  const double cost = static_cast<double>(8 * G * in_.k.width);
-  for_each_row(
-      ctx, sequences_, cost, [](const Sequence& sequence) { return sequence.keys; },
-      [&](const Sequence& sequence, index j) {
-        for (index g = 0; g < G; ++g) f(sequence.batch, sequence.key_row + j, g, j);
-      });
+  ctx.for_ranges(rows.count(), cost, [&](index begin, index end) {
+    rows.for_each(
+        begin, end,
+        [&](const Sequence& sequence, index i) {
+          for (index h = 0; h < H; ++h) {
+            query(sequence.batch, sequence.query_row + i, h, sequence.position(i));
+          }
+        },
+        [&](const Sequence& sequence, index j) {
+          for (index g = 0; g < G; ++g) key(sequence.batch, sequence.key_row + j, g, j);
+        });
+  });
 }
 
 template <class T>
@@ -122,17 +130,20 @@ QueryKeyRows<T> MadeRows<T>::gradients(const QueryKeyRows<T>& wanted) {
 
 template <class T>
 void MadeRows<T>::pull(const Context& ctx, const QueryKeyRows<T>& wanted) const {
-  if (!wanted.q.empty()) {
-    for_each_query(ctx, [&](index b, index row, index head, index position) {
-      map_.pull_query(in_.q.row(b, row, head), head, position, gradients_.q.row(b, row, head),
-                      wanted.q.row(b, row, head));
-    });
-  }
-  if (!wanted.k.empty()) {
-    for_each_key(ctx, [&](index b, index row, index group, index position) {
-      map_.pull_key(in_.k.row(b, row, group), position, gradients_.k.row(b, row, group),
-                    wanted.k.row(b, row, group));
-    });
+  const bool queries = !wanted.q.empty(), keys = !wanted.k.empty();
+  if (queries || keys) {
+    for_each_row(
+        ctx,
+        [&](index b, index row, index head, index position) {
+          if (!queries) return;
+          map_.pull_query(in_.q.row(b, row, head), head, position, gradients_.q.row(b, row, head),
+                          wanted.q.row(b, row, head));
+        },
+        [&](index b, index row, index group, index position) {
+          if (!keys) return;
+          map_.pull_key(in_.k.row(b, row, group), position, gradients_.k.row(b, row, group),
+                        wanted.k.row(b, row, group));
+        });
   }
   if (const auto* concat = std::get_if<score::Concat<T>>(&score_)) {
     if (concat->dw.data != nullptr) pull_weights(ctx, *concat);

@@ -41,10 +41,8 @@ class MadeRows {
 
  private:
   View<T> allocate(const View<const T>& of);
-  template <class F>
-  void for_each_query(const Context& ctx, F&& f) const;
-  template <class F>
-  void for_each_key(const Context& ctx, F&& f) const;
+  template <class Query, class Key>
+  void for_each_row(const Context& ctx, const Query& query, const Key& key) const;
   void pull_weights(const Context& ctx, const score::Concat<T>& concat) const;
 
   const Score<T>& score_;
