@@ -80,9 +80,10 @@ MadeRows<T>::MadeRows(const Context& ctx, const Score<T>& score, const Rotary& r
 template <class T>
 View<T> MadeRows<T>::allocate(const View<const T>& of) {
   const index width = made_width(score_, of.width);
-  T* const memory =
-      scratch_.allocate<T>(std::max<index>(1, of.batch * of.length * of.heads * width));
-  return View<T>::contiguous(memory, of.batch, of.length, of.heads, width);
+  const auto values = static_cast<std::size_t>(of.batch * of.length * of.heads * width);
+  memory_.push_back(allocate_aligned(std::max<std::size_t>(1, values) * sizeof(T)));
+  return View<T>::contiguous(reinterpret_cast<T*>(memory_.back().get()), of.batch, of.length,
+                             of.heads, width);
 }
 
 template <class T>

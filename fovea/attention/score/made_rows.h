@@ -18,8 +18,6 @@ struct QueryKeyRows {
   View<T> k;  ///< [B, S, G, D]
 };
 
-/// They are in the scratch memory of the thread that makes them, which must also be the one that
-/// destroys them.
 template <class T>
 class MadeRows {
  public:
@@ -49,7 +47,7 @@ class MadeRows {
   const QueryKeyRows<const T> in_;
   const std::vector<Sequence>& sequences_;
   const RowMap<T> map_;
-  Scratch scratch_;
+  std::vector<AlignedBytes> memory_;
   QueryKeyRows<T> made_, gradients_;
 };
 
