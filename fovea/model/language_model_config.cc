@@ -36,9 +36,10 @@ void check_sizes(const LanguageModelConfig& c) {
 
 // Rows of positions that are joined to the embeddings.
 void check_positions(const LanguageModelConfig& c) {
-  check_size("position_max", c.position_max, 1, kLargest);
-  require_option(!adds_position_rows(c.position) || c.position_max >= c.block, "position_max",
-                 c.position_max, "0 (as many as --block), or at least --block ({})", c.block);
+  const index least = adds_position_rows(c.position) ? c.block : 1;
+  require_option(c.position_max == 0 || (c.position_max >= least && c.position_max <= kLargest),
+                 "position_max", c.position_max, "0 (as many as --block), or {} to {}", least,
+                 kLargest);
   if (c.position_join == PositionJoin::kConcatenate && !adds_position_rows(c.position)) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--position-join concat: --position {} has no rows to concatenate",
@@ -129,8 +130,8 @@ LanguageModelConfig resolve(LanguageModelConfig c) {
     }
     c.head_dim = c.width / c.heads;
   }
-  if (c.position_max == 0) c.position_max = c.block;
   check_positions(c);
+  if (c.position_max == 0) c.position_max = c.block;
   check_attention(c);
   layer_windows(c);
   check_size("ff", c.ff, 1, kLargest);

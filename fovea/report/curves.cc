@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 namespace fovea {
 
@@ -74,7 +75,7 @@ Plot loss_plot(const LossCurves& losses) {
   return plot;
 }
 
-Plot heads_plot(const HeadCurves& of) {
+Plot heads_plot(HeadCurves of) {
   Plot plot{.title = of.title,
             .subtitle = "bold: mean of a layer; thin: each head",
             .x_label = "updates",
@@ -85,11 +86,7 @@ Plot heads_plot(const HeadCurves& of) {
     const std::size_t first = group * layers / groups, end = (group + 1) * layers / groups;
     std::vector<const std::vector<PlotPoint>*> members;
     for (std::size_t l = first; l < end; ++l) {
-      for (std::size_t h = 0; h < of.heads[l].size(); ++h) {
-        members.push_back(&of.heads[l][h]);
-        plot.curves.push_back({fmt::format("layer {}, head {}", l, h), of.heads[l][h],
-                               shade(group, groups), Stroke::kThin});
-      }
+      for (const auto& points : of.heads[l]) members.push_back(&points);
     }
     if (members.empty()) continue;
     // Only the first says "layers", so that all fit into the legend.
@@ -97,6 +94,12 @@ Plot heads_plot(const HeadCurves& of) {
     const std::string name = end - first == 1 ? fmt::format("{}{}", word, first)
                                               : fmt::format("{}{}-{}", word, first, end - 1);
     means.push_back({name, mean_of(members), shade(group, groups), Stroke::kSolid});
+    for (std::size_t l = first; l < end; ++l) {
+      for (std::size_t h = 0; h < of.heads[l].size(); ++h) {
+        plot.curves.push_back({fmt::format("layer {}, head {}", l, h), std::move(of.heads[l][h]),
+                               shade(group, groups), Stroke::kThin});
+      }
+    }
   }
   plot.curves.insert(plot.curves.end(), means.begin(), means.end());
   return plot;

@@ -32,6 +32,6 @@ struct HeadCurves {
 
 /// A thin curve for each head, and a bold one for the mean of each layer. With more layers than
 /// there are shades, neighbouring layers share one, and a mean.
-Plot heads_plot(const HeadCurves& curves);
+Plot heads_plot(HeadCurves curves);
 
 }  // namespace fovea

@@ -45,14 +45,19 @@ double batch_bytes(const LanguageModelRun& run) {
 double history_bytes(const LanguageModelRun& run) {
   constexpr double kRecord = 2 * (sizeof(UpdateRecord) + 4 * sizeof(double));
   const LanguageModelConfig& model = run.settings.model;
-  // Three numbers of each head, each also a point of a curve.
-  const double heads = 3 * static_cast<double>(model.layers * model.heads);
+  // Three numbers of each head in nested vectors, each also a point of a curve, with one more for
+  // the mean of each layer.
+  const auto layers = static_cast<double>(model.layers), heads = static_cast<double>(model.heads);
+  constexpr double kVector = sizeof(std::vector<double>) + 32;  // and what malloc adds
+  const double numbers = kVector + layers * (kVector + heads * sizeof(double));
   const double record =
-      2 * (sizeof(AttentionRecord) + heads * (sizeof(double) + sizeof(PlotPoint)));
+      2 * sizeof(AttentionRecord) + 3 * (numbers + layers * (heads + 1) * sizeof(PlotPoint));
+  constexpr double kDrawnCurve = 8e3;  // most bytes of the text of a thin curve
+  const double drawing = 3 * layers * heads * kDrawnCurve;
   const auto updates = static_cast<double>(cost_of(run).updates);
   const auto every = static_cast<double>(run.settings.recipe.observe_every);
   return kRecord * std::floor(updates / static_cast<double>(run.settings.recipe.log_every)) +
-         (every > 0 ? record * std::floor(updates / every) : 0);
+         (every > 0 ? record * std::floor(updates / every) + drawing : 0);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "fovea/train/curve.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "fovea/report/curves.h"
@@ -25,18 +26,30 @@ Plot losses_of(const History& history) {
   return loss_plot(curves);
 }
 
+bool have_one_shape(const HeadNumbers& a, const HeadNumbers& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x.size() == y.size(); });
+}
+
+// Records of another shape than the last one are not of this model, and are left out.
 Plot heads_of(const History& history, HeadNumbers AttentionRecord::*numbers, HeadCurves curves) {
-  for (const AttentionRecord& record : history.attention()) {
+  const std::vector<AttentionRecord>& records = history.attention();
+  const HeadNumbers& last = records.back().*numbers;
+  curves.heads.resize(last.size());
+  for (std::size_t l = 0; l < last.size(); ++l) {
+    curves.heads[l].resize(last[l].size());
+    for (std::vector<PlotPoint>& points : curves.heads[l]) points.reserve(records.size());
+  }
+  for (const AttentionRecord& record : records) {
     const HeadNumbers& layers = record.*numbers;
-    curves.heads.resize(std::max(curves.heads.size(), layers.size()));
+    if (!have_one_shape(layers, last)) continue;
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      curves.heads[l].resize(std::max(curves.heads[l].size(), layers[l].size()));
       for (std::size_t h = 0; h < layers[l].size(); ++h) {
         curves.heads[l][h].push_back({static_cast<double>(record.step), layers[l][h]});
       }
     }
   }
-  return heads_plot(curves);
+  return heads_plot(std::move(curves));
 }
 
 }  // namespace
@@ -45,9 +58,9 @@ std::string training_curves(const History& history) {
   std::vector<Plot> plots = {losses_of(history)};
   const auto add = [&](HeadNumbers AttentionRecord::*numbers, const HeadCurves& names) {
     const auto& records = history.attention();
-    const bool any = std::any_of(records.begin(), records.end(),
-                                 [&](const auto& record) { return !(record.*numbers).empty(); });
-    if (any) plots.push_back(heads_of(history, numbers, names));
+    if (!records.empty() && !(records.back().*numbers).empty()) {
+      plots.push_back(heads_of(history, numbers, names));
+    }
   };
   add(&AttentionRecord::entropy, {"entropy of the attention weights", "nats"});
   add(&AttentionRecord::max_logit, {"largest score", "score, after bias and mask"});

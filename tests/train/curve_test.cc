@@ -36,6 +36,17 @@ TEST(Curve, ShowsHeadsBelowTheLosses) {
   EXPECT_THAT(training_curves(without), testing::Not(testing::HasSubstr("entropy")));
 }
 
+TEST(Curve, LeavesOutHeadsOfAnotherModel) {
+  const TestFolder folder;
+  History history(folder / "m.jsonl");
+  history.add(AttentionRecord{.step = 1, .max_logit = {{1, 2}, {3}, std::vector<double>(5000, 4)}});
+  history.add(AttentionRecord{.step = 2, .max_logit = {{1, 2}, {3, 4}}});
+  const std::string page = training_curves(history);
+  EXPECT_THAT(page, testing::HasSubstr("layer 1, head 1"));
+  EXPECT_THAT(page, testing::Not(testing::HasSubstr("head 2")));
+  EXPECT_THAT(page, testing::Not(testing::HasSubstr("layer 2")));
+}
+
 TEST(Curve, OfNothingIsStillAPicture) {
   const TestFolder folder;
   EXPECT_THAT(training_curves(History(folder / "m.jsonl")), testing::HasSubstr("</svg>"));
