@@ -140,5 +140,30 @@ TEST(MultiHeadAttention, SeesTheEntropyOfItsHeads) {
   EXPECT_EQ(less.max_logit.size(), 2u);
 }
 
+// Long enough for linear attention, which has no norm.
+TEST(MultiHeadAttention, SeeingItsHeadsChangesNoBit) {
+  for (const auto& [norm, name] : enum_names(AttentionNormKind())) {
+    ParameterSet set({});
+    Options o = options(2);
+    o.mask = mask::Causal();
+    o.variant.norm = norm;
+    const MultiHeadAttention layer(o, ParameterScope(set));
+    randomise(set);
+    constexpr index kRows = 700;
+    const auto x = noise(kRows * C);
+    const auto y = [&](HeadStatistics* seen) {
+      return output_of([&](Tape& t) {
+        const Variable in = t.constant(Rows<const float>(x.data(), kRows, C));
+        return layer.forward(t, in, {}, {}, seen);
+      });
+    };
+    HeadStatistics seen;
+    EXPECT_EQ(y(&seen), y(nullptr)) << name;
+    EXPECT_EQ(seen.queries, kRows);
+    ASSERT_EQ(seen.max_logit.size(), 2u);
+    EXPECT_TRUE(std::isfinite(seen.max_logit[1])) << name;
+  }
+}
+
 }  // namespace
 }  // namespace fovea

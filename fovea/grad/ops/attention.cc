@@ -209,13 +209,14 @@ Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptio
     // An observer sees single scores, so without a norm the call would take other sums than those
     // of linear attention. There it is observed in a call of its own.
     const bool apart = options.variant.norm == AttentionNormKind::kNone;
-    if (!apart) forward.observe = observation.observers();
+    const Observe<T> observers = observation.observers();
+    if (!apart) forward.observe = observers;
     attention_forward<T>(tape.context(), forward, inputs,
                          {heads_of(o.value<T>(), H), lse, lse_low});
     if (apart && options.statistics != nullptr) {
       Scratch scratch;
       const Rows<T> unused(scratch.allocate<T>(N * o.columns()), N, o.columns());
-      forward.observe = observation.observers();
+      forward.observe = observers;
       attention_forward<T>(tape.context(), forward, inputs, {heads_of(unused, H)});
     }
     observation.finish();
