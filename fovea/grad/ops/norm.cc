@@ -16,20 +16,11 @@ GradientOut<T> wanted_or_not(Scratch& scratch, const GradientOut<T>& dx, Variabl
   return {{scratch.allocate<T>(N * C), N, C}, Store::kWrite};
 }
 
-// How the groups of columns are normalised: one call for each, or, for generation, where rows are
-// contiguous, one call for all. (A gradient may lie elsewhere than its values.)
-struct ColumnGroups {
-  index D;
-  bool is_one_call;
-
-  index calls(index heads) const { return is_one_call ? 1 : heads; }
-
-  template <class T>
-  Rows<T> rows(Rows<T> x, index call) const {
-    if (is_one_call) return {x.data, x.rows * x.columns / D, D};
-    return x.columns_slice(call * D, (call + 1) * D);
-  }
-};
+// Group n of D columns.
+template <class T>
+Rows<T> group(Rows<T> x, index n, index D) {
+  return x.columns_slice(n * D, (n + 1) * D);
+}
 
 }  // namespace
 
@@ -67,28 +58,25 @@ Variable rms_norm(Tape& tape, Variable x, Variable gain, double epsilon) {
 Variable rms_norm_heads(Tape& tape, Variable x, Variable gain, index heads, double epsilon) {
   const index N = x.rows(), C = x.columns();
   check(heads > 0 && C % heads == 0, "rms_norm: {} columns are no multiple of {} heads", C, heads);
-  check_vector("rms_norm", "gain", gain, C / heads, x.dtype());
+  const index D = C / heads;
+  check_vector("rms_norm", "gain", gain, D, x.dtype());
   const Variable y = tape.result(N, C, x.dtype());
   with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
-    const bool infers = tape.mode() == TapeMode::kInference;
-    const ColumnGroups groups{C / heads, infers && x.value<T>().contiguous()};
-    const index calls = groups.calls(heads), saved_of_call = N * heads / calls;
     T* const saved = tape.saved<T>(N * heads);
-    for (index n = 0; n < calls; ++n) {
-      rms_norm_forward(tape.context(), groups.rows<const T>(x.value<T>(), n), gain.vec<T>(),
-                       epsilon, groups.rows(y.value<T>(), n),
-                       {saved + n * saved_of_call, saved_of_call});
+    for (index h = 0; h < heads; ++h) {
+      rms_norm_forward(tape.context(), group<const T>(x.value<T>(), h, D), gain.vec<T>(), epsilon,
+                       group(y.value<T>(), h, D), {saved + h * N, N});
     }
     tape.record(y, {x, gain}, [=](Tape& t) {
       Scratch scratch;
       const auto dx = wanted_or_not(scratch, t.gradient_for<T>(x), x);
       const Vec<T> dgain = gradient_to_add_to<T>(t, gain).vec();
-      for (index n = 0; n < heads; ++n) {
-        rms_norm_backward<T>(t.context(), {.x = groups.rows<const T>(x.value<T>(), n),
+      for (index h = 0; h < heads; ++h) {
+        rms_norm_backward<T>(t.context(), {.x = group<const T>(x.value<T>(), h, D),
                                            .gain = gain.vec<T>(),
-                                           .saved = {saved + n * N, N},
-                                           .dy = groups.rows<const T>(t.gradient_of<T>(y), n),
-                                           .dx = groups.rows(dx.rows, n),
+                                           .saved = {saved + h * N, N},
+                                           .dy = group<const T>(t.gradient_of<T>(y), h, D),
+                                           .dx = group(dx.rows, h, D),
                                            .dgain = dgain,
                                            .dx_store = dx.store});
       }
