@@ -106,4 +106,34 @@ void expect_packed_is_padded(const Mask& mask) {
   EXPECT_EQ(padded.numbers.gradient(), packed.numbers.gradient());
 }
 
+/// The tiles of a form of KERPLE, near and far from the query and in both layouts, are its values
+/// one by one.
+template <class Form, class V>
+void expect_tiles_of_form() {
+  const Sequence sequence{.queries = 400, .keys = 500};
+  const std::vector<V> r = {V(0.5), V(1.5), V(2), V(0.25)};
+  std::vector<V> dr = r;
+  const Form form({r.data(), 2, 2}, {dr.data(), 2, 2});
+  for (const index key : {0, 64, 128, 192, 448}) {
+    for (const TileLanes lanes : {TileLanes::kQueries, TileLanes::kKeys}) {
+      const TileSite site{sequence, 1, 64, 60, key, 52};
+      std::vector<V> tile(64 * 64, V(1.25)), slopes = normals<V>(4, 64 * 64);
+      const std::vector<V> before = slopes;
+      const ScoreTile<V> scores{tile.data(), 64, lanes}, dscores{slopes.data(), 64, lanes};
+      std::vector<double> sums(2), expected(2);
+      form.apply(site, {}, scores);
+      form.pull(site, {}, {}, dscores, {{}, {}, sums.data()});
+      for (index r0 = 0; r0 < site.queries; ++r0) {
+        for (index c = 0; c < site.keys; ++c) {
+          ASSERT_EQ(scores.at(r0, c), form.value(site.at(r0, c), V(1.25)));
+          form.add_parameters(site.at(r0, c), 0, dscores.at(r0, c), expected.data());
+        }
+      }
+      EXPECT_EQ(slopes, before) << "it is only added";
+      EXPECT_NEAR(sums[0], expected[0], 1e-9);
+      EXPECT_NEAR(sums[1], expected[1], 1e-9);
+    }
+  }
+}
+
 }  // namespace fovea::testing
