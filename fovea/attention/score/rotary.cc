@@ -1,27 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/score/rotary.h"
 
-#include <algorithm>
 #include <cmath>
 #include <tuple>
 #include <utility>
 
-namespace fovea::detail {
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/attention/score/rotary.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/simd/simd-inl.h"
 
+HWY_BEFORE_NAMESPACE();
+namespace fovea::detail {
+namespace HWY_NAMESPACE {
 namespace {
 
 // (x, y), turned by an angle.
 template <class T>
-std::pair<T, T> turned(T x, T y, T cosine, T sine) {
+std::pair<T, T> Turned(T x, T y, T cosine, T sine) {
   return {x * cosine - y * sine, x * sine + y * cosine};
+}
+template <class V>
+HWY_INLINE void Turn(V& x, V& y, V cosine, V sine) {
+  const V turned = hn::Sub(hn::Mul(x, cosine), hn::Mul(y, sine));
+  y = hn::Add(hn::Mul(x, sine), hn::Mul(y, cosine));
+  x = turned;
+}
+
+// Pairs (c, c + half).
+template <class T>
+void TurnHalves(const T* row, const T* cosines, const T* sines, T sign, index half, T* to) {
+  ForEachLane<T>(half, [=](auto lanes, index c) {
+    auto x = lanes.Load(row + c), y = lanes.Load(row + half + c);
+    Turn(x, y, lanes.Load(cosines + c), hn::Mul(lanes.Set(sign), lanes.Load(sines + c)));
+    lanes.Store(x, to + c);
+    lanes.Store(y, to + half + c);
+  });
+}
+
+// Pairs (2 c, 2 c + 1).
+template <class T>
+void TurnInterleaved(const T* row, const T* cosines, const T* sines, T sign, index half, T* to) {
+  constexpr Tag<T> d;
+  index c = 0;
+  for (; c + kLanes<T> <= half; c += kLanes<T>) {
+    Vector<T> x, y;
+    hn::LoadInterleaved2(d, row + 2 * c, x, y);
+    Turn(x, y, hn::LoadU(d, cosines + c), hn::Mul(hn::Set(d, sign), hn::LoadU(d, sines + c)));
+    hn::StoreInterleaved2(x, y, d, to + 2 * c);
+  }
+  for (; c < half; ++c) {
+    std::tie(to[2 * c], to[2 * c + 1]) =
+        Turned(row[2 * c], row[2 * c + 1], cosines[c], sign * sines[c]);
+  }
+}
+
+auto TurnHalvesKernel() { return PerPrecision{TurnHalves<float>, TurnHalves<double>}; }
+auto TurnInterleavedKernel() {
+  return PerPrecision{TurnInterleaved<float>, TurnInterleaved<double>};
 }
 
 }  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea::detail
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea::detail {
+
+HWY_EXPORT(TurnHalvesKernel);
+HWY_EXPORT(TurnInterleavedKernel);
 
 template <class T>
 RotaryTable<T>::RotaryTable(const Context& ctx, const Rotary& rotary, index D, index first,
                             index last)
-    : pairs_(rotary.pairs), half_(D / 2), first_(first) {
+    : half_(D / 2), first_(first) {
+  turn_row_ = rotary.pairs == RotaryPairs::kHalves
+                  ? FOVEA_DISPATCH(TurnHalvesKernel)().template of<T>()
+                  : FOVEA_DISPATCH(TurnInterleavedKernel)().template of<T>();
   std::vector<double> frequencies(static_cast<std::size_t>(half_));
   for (index c = 0; c < half_; ++c) {
     const double power = 2 * static_cast<double>(c) / static_cast<double>(D);
@@ -47,27 +104,11 @@ template <class T>
 void RotaryTable<T>::turn_by(const T* row, index position, T sign, T* to) const {
   const T* const cosines = cosines_.data() + (position - first_) * half_;
   const T* const sines = sines_.data() + (position - first_) * half_;
-  const bool halves = pairs_ == RotaryPairs::kHalves;
-  // A few pairs at a time in local memory: the compiler then knows that `to` is no operand, and
-  // takes vectors.
-  constexpr index kStep = 8;
-  index c = 0;
-  for (; halves && c + kStep <= half_; c += kStep) {
-    T x[kStep], y[kStep];
-    for (index n = 0; n < kStep; ++n) {
-      const index at = c + n;
-      std::tie(x[n], y[n]) = turned(row[at], row[half_ + at], cosines[at], sign * sines[at]);
-    }
-    std::copy_n(x, kStep, to + c);
-    std::copy_n(y, kStep, to + half_ + c);
-  }
-  for (; c < half_; ++c) {
-    const index one = halves ? c : 2 * c, other = halves ? c + half_ : 2 * c + 1;
-    std::tie(to[one], to[other]) = turned(row[one], row[other], cosines[c], sign * sines[c]);
-  }
+  turn_row_(row, cosines, sines, sign, half_, to);
 }
 
 template class RotaryTable<float>;
 template class RotaryTable<double>;
 
 }  // namespace fovea::detail
+#endif  // HWY_ONCE

@@ -25,7 +25,9 @@ class RotaryTable {
  private:
   void turn_by(const T* row, index position, T sign, T* to) const;
 
-  RotaryPairs pairs_ = RotaryPairs::kNone;
+  // Turns a row by the angles of its position, times sign.
+  void (*turn_row_)(const T* row, const T* cosines, const T* sines, T sign, index half,
+                    T* to) = nullptr;
   index half_ = 0;                  // D / 2
   index first_ = 0;                 // position
   std::vector<T> cosines_, sines_;  // [positions][half]

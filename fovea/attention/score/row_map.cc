@@ -96,15 +96,18 @@ void RowMap<T>::key(const T* k, index position, T* to) const {
 // The gradient of a row from the gradient of the rotated (and, for cosine, normalised) row.
 template <class T>
 void RowMap<T>::pull_turned(const T* row, index position, const T* dturned, T* drow) const {
-  std::copy_n(dturned, D_, drow);
-  if (is_zero(dturned, D_)) return;
-  if (is_cosine()) {
-    Scratch scratch;
-    T* const turned = scratch.allocate<T>(D_);
-    turn(row, position, turned);
-    pull_normalised(turned, D_, drow);
+  const bool rotated = !table_.empty();
+  if (is_zero(dturned, D_) || !(rotated || is_cosine())) {
+    std::copy_n(dturned, D_, drow);
+    return;
   }
-  if (!table_.empty()) table_.turn_back(drow, position, drow);
+  if (!is_cosine()) return table_.turn_back(dturned, position, drow);
+  Scratch scratch;
+  T* const turned = scratch.allocate<T>(D_);
+  turn(row, position, turned);
+  std::copy_n(dturned, D_, drow);
+  pull_normalised(turned, D_, drow);
+  if (rotated) table_.turn_back(drow, position, drow);
 }
 
 template <class T>
