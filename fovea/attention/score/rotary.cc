@@ -2,8 +2,6 @@
 #include "fovea/attention/score/rotary.h"
 
 #include <cmath>
-#include <tuple>
-#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/attention/score/rotary.cc"
@@ -16,11 +14,8 @@ namespace fovea::detail {
 namespace HWY_NAMESPACE {
 namespace {
 
-// (x, y), turned by an angle.
-template <class T>
-std::pair<T, T> Turned(T x, T y, T cosine, T sine) {
-  return {x * cosine - y * sine, x * sine + y * cosine};
-}
+// (x, y), turned by an angle. Not in plain C++: of x c - y s and x s + y c side by side, g++ 12
+// makes fused multiply-adds, whatever -ffp-contract says, and other bits.
 template <class V>
 HWY_INLINE void Turn(V& x, V& y, V cosine, V sine) {
   const V turned = hn::Sub(hn::Mul(x, cosine), hn::Mul(y, sine));
@@ -42,18 +37,15 @@ void TurnHalves(const T* row, const T* cosines, const T* sines, T sign, index ha
 // Pairs (2 c, 2 c + 1).
 template <class T>
 void TurnInterleaved(const T* row, const T* cosines, const T* sines, T sign, index half, T* to) {
-  constexpr Tag<T> d;
-  index c = 0;
-  for (; c + kLanes<T> <= half; c += kLanes<T>) {
-    Vector<T> x, y;
+  const auto turn = [=](auto d, index c) {
+    hn::Vec<decltype(d)> x, y;
     hn::LoadInterleaved2(d, row + 2 * c, x, y);
     Turn(x, y, hn::LoadU(d, cosines + c), hn::Mul(hn::Set(d, sign), hn::LoadU(d, sines + c)));
     hn::StoreInterleaved2(x, y, d, to + 2 * c);
-  }
-  for (; c < half; ++c) {
-    std::tie(to[2 * c], to[2 * c + 1]) =
-        Turned(row[2 * c], row[2 * c + 1], cosines[c], sign * sines[c]);
-  }
+  };
+  index c = 0;
+  for (; c + kLanes<T> <= half; c += kLanes<T>) turn(Tag<T>(), c);
+  for (; c < half; ++c) turn(hn::CappedTag<T, 1>(), c);
 }
 
 auto TurnHalvesKernel() { return PerPrecision{TurnHalves<float>, TurnHalves<double>}; }

@@ -35,30 +35,41 @@ TEST(RotaryTable, TurnsByThePositionAndBack) {
   EXPECT_DOUBLE_EQ(turned[3], 3 * std::sin(0.1) + 4 * std::cos(0.1));
 }
 
+template <class T>
+void turn_as_the_formula(RotaryPairs pairs, index D, index position) {
+  SCOPED_TRACE(::testing::Message() << "D " << D << ", position " << position);
+  std::vector<T> row(static_cast<std::size_t>(D)), expected(row.size());
+  for (index c = 0; c < D; ++c) {
+    row[static_cast<std::size_t>(c)] = static_cast<T>(std::sin(static_cast<double>(c + position)));
+  }
+  for (index c = 0; c < D / 2; ++c) {
+    const double power = 2 * static_cast<double>(c) / static_cast<double>(D);
+    const double angle = static_cast<double>(position) * std::pow(100.0, -power);
+    const T cosine = static_cast<T>(std::cos(angle)), sine = static_cast<T>(std::sin(angle));
+    const bool halves = pairs == RotaryPairs::kHalves;
+    const auto one = static_cast<std::size_t>(halves ? c : 2 * c);
+    const auto other = static_cast<std::size_t>(halves ? c + D / 2 : 2 * c + 1);
+    expected[one] = row[one] * cosine - row[other] * sine;
+    expected[other] = row[one] * sine + row[other] * cosine;
+  }
+  for_each_isa([&] {
+    const RotaryTable<T> table(Context(1), {pairs, 100}, D, 0, position);
+    std::vector<T> turned(row.size()), in_place = row;
+    table.turn(row.data(), position, turned.data());
+    table.turn(in_place.data(), position, in_place.data());
+    EXPECT_EQ(turned, expected);
+    EXPECT_EQ(in_place, expected);
+  });
+}
+
 // Widths with and without a rest behind the whole vectors; in place too.
 TEST(RotaryTable, EveryInstructionSetHasTheBitsOfTheFormula) {
   for (const RotaryPairs pairs : {RotaryPairs::kHalves, RotaryPairs::kInterleaved}) {
     for (const index D : {2, 6, 32, 46, 64}) {
-      std::vector<float> row(static_cast<std::size_t>(D)), expected(row.size());
-      for (index c = 0; c < D; ++c) row[static_cast<std::size_t>(c)] = std::sin(float(c) + 1);
-      for (index c = 0; c < D / 2; ++c) {
-        const double angle = 7 * std::pow(100.0, -2 * double(c) / double(D));
-        const auto cosine = static_cast<float>(std::cos(angle));
-        const auto sine = static_cast<float>(std::sin(angle));
-        const bool halves = pairs == RotaryPairs::kHalves;
-        const auto one = static_cast<std::size_t>(halves ? c : 2 * c);
-        const auto other = static_cast<std::size_t>(halves ? c + D / 2 : 2 * c + 1);
-        expected[one] = row[one] * cosine - row[other] * sine;
-        expected[other] = row[one] * sine + row[other] * cosine;
+      for (const index position : {1, 7, 20}) {
+        turn_as_the_formula<float>(pairs, D, position);
+        turn_as_the_formula<double>(pairs, D, position);
       }
-      for_each_isa([&] {
-        const RotaryTable<float> table(Context(1), {pairs, 100}, D, 0, 7);
-        std::vector<float> turned(row.size()), in_place = row;
-        table.turn(row.data(), 7, turned.data());
-        table.turn(in_place.data(), 7, in_place.data());
-        EXPECT_EQ(turned, expected) << "D " << D;
-        EXPECT_EQ(in_place, expected) << "D " << D;
-      });
     }
   }
 }
