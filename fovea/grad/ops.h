@@ -35,9 +35,10 @@ struct TableRows {
   Variable table;
   Vec<const std::int32_t> ids;           ///< [N], each in [0, V); must outlive the step
   std::optional<std::int32_t> frozen{};  ///< a row that gets no gradient: padding (spec L11)
+  double scale = 1;
 };
 
-/// Rows of `tokens`, plus rows of `positions` if given -> [N, C].
+/// Rows of `tokens`, plus rows of `positions` if given, each times its scale -> [N, C].
 Variable embedding(Tape& tape, const TableRows& tokens, const TableRows& positions = {});
 
 // ---- norms: ops/norm.cc

@@ -40,6 +40,8 @@ void check_positions(const LanguageModelConfig& c) {
   require_option(c.position_max == 0 || (c.position_max >= least && c.position_max <= kLargest),
                  "position_max", c.position_max, "0 (as many as --block), or {} to {}", least,
                  kLargest);
+  require_option(c.embedding_scale >= 0 && std::isfinite(c.embedding_scale), "embedding_scale",
+                 c.embedding_scale, "above 0, or 0 (chosen by --position)");
   if (c.position_join == PositionJoin::kConcatenate && !adds_position_rows(c.position)) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--position-join concat: --position {} has no rows to concatenate",
@@ -84,6 +86,13 @@ void check_attention(const LanguageModelConfig& c) {
                 fmt::format("--head-dim: rotary positions need an even one; it is {}", c.head_dim),
                 "make --head-dim even (it is --width / --heads), or choose another --position");
   }
+}
+
+// Sinusoids are as large as 1. Tokens start far smaller and would be lost beside them, so their
+// embeddings are multiplied by the square root of the width (Vaswani et al. 2017, 3.4).
+double embedding_scale(const LanguageModelConfig& c) {
+  const bool sinusoidal = c.position == PositionKind::kSinusoidal;
+  return sinusoidal ? std::sqrt(static_cast<double>(c.width)) : 1;
 }
 
 // The number of values in the matrices of a layer: as many multiply-adds for one token.
@@ -132,6 +141,7 @@ LanguageModelConfig resolve(LanguageModelConfig c) {
   }
   check_positions(c);
   if (c.position_max == 0) c.position_max = c.block;
+  if (c.embedding_scale == 0) c.embedding_scale = embedding_scale(c);
   check_attention(c);
   layer_windows(c);
   check_size("ff", c.ff, 1, kLargest);

@@ -26,6 +26,7 @@ struct LanguageModelConfig {
   index position_max = 0;
   PositionJoin position_join = PositionJoin::kAdd;
   SinusoidOrder sinusoid = SinusoidOrder::kInterleaved;
+  double embedding_scale = 0;
   index t5_buckets = 32;
   index t5_max_distance = 128;
   index shaw_clip = 16;
@@ -61,6 +62,9 @@ struct LanguageModelConfig {
     visit("position_join", position_join,
           "add the row of the position to the embedding, or concatenate and project both");
     visit("sinusoid", sinusoid, "position sinusoidal: order of sines and cosines");
+    visit("embedding_scale", embedding_scale,
+          "factor of token embeddings; 0: square root of width with position sinusoidal, "
+          "else 1");
     visit("t5_buckets", t5_buckets, "position t5: buckets of distances, a learned bias each");
     visit("t5_max_distance", t5_max_distance, "position t5: distances from here on share a bucket");
     visit("shaw_clip", shaw_clip, "position shaw: distances from here on share a learned vector");

@@ -81,7 +81,8 @@ LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const Par
                   .positions = c.position_max,
                   .position = c.position,
                   .join = c.position_join,
-                  .sinusoid = c.sinusoid},
+                  .sinusoid = c.sinusoid,
+                  .scale = c.embedding_scale},
                  scope["embedding"]) {
   const std::vector<index> windows = layer_windows(c);
   for (index l = 0; l < c.layers; ++l) {

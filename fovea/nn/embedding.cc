@@ -33,7 +33,7 @@ Variable Embedding::positions(Tape& tape) const {
 }
 
 Variable Embedding::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows) const {
-  const TableRows tokens{tape.parameter(*tokens_), ids, options_.padding};
+  const TableRows tokens{tape.parameter(*tokens_), ids, options_.padding, options_.scale};
   if (!adds_position_rows(options_.position)) return embedding(tape, tokens);
   const TableRows places{positions(tape), rows.positions};
   if (!join_) return embedding(tape, tokens, places);

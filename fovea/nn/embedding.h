@@ -19,6 +19,7 @@ struct EmbeddingOptions {
   PositionKind position = PositionKind::kLearned;
   PositionJoin join = PositionJoin::kAdd;
   SinusoidOrder sinusoid = SinusoidOrder::kInterleaved;
+  double scale = 1;                       ///< of the token rows, before positions join them
   std::optional<std::int32_t> padding{};  ///< a token whose row is never trained (spec L11)
 };
 

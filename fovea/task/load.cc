@@ -85,6 +85,7 @@ LanguageModelSettings settings_from_text(std::string_view text, const std::strin
                 "name the folder of a language model");
   }
   Config config;
+  config.settings.model.embedding_scale = 1;  // of models that were made before it was a setting
   from_json(text, source, config, MissingKeys::kKeepTheirValue);
   return config.settings;
 }

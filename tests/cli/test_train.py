@@ -152,6 +152,7 @@ progress = "none"
         choices += [["--attention-norm", "sigmoid"], ["--attention-norm", "none", "--lr", "1e-4"], ["--sink"],
                     ["--position-max", "40"], ["--position-join", "concat"], ["--qk-norm"], ["--observe-every", "2"],
                     ["--position", "sinusoidal", "--sinusoid", "cos-sin", "--position-join", "concat"],
+                    ["--embedding-scale", "2"],
                     ["--attention-norm", "sigmoid", "--observe-every", "1"],
                     ["--window", "9"], ["--softcap", "20"], ["--log-n-scale"], ["--position", "t5", "--t5-buckets", "9", "--sink"],
                     ["--position", "rotary", "--rope-base", "500", "--score", "cosine", "--window", "5"]]

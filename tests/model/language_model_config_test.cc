@@ -71,7 +71,20 @@ TEST(LanguageModelConfig, ChecksThePositionsThatAreJoined) {
   EXPECT_EQ(parameter_count(with([](auto& c) { c.qk_norm = true; })), plain + 2 * 2 * 4);
 }
 
+TEST(LanguageModelConfig, ScalesTokensBesideSinusoids) {
+  EXPECT_EQ(resolve(small_config()).embedding_scale, 1);
+  const auto sinusoidal = [](auto& c) { c.position = PositionKind::kSinusoidal; };
+  EXPECT_EQ(resolve(with(sinusoidal)).embedding_scale, std::sqrt(8.0));
+  const auto chosen = [](auto& c) {
+    c.position = PositionKind::kSinusoidal;
+    c.embedding_scale = 2;
+  };
+  EXPECT_EQ(resolve(with(chosen)).embedding_scale, 2);
+}
+
 TEST(LanguageModelConfig, NamesTheOptionThatIsOutOfRange) {
+  EXPECT_THROWS(resolve(with([](auto& c) { c.embedding_scale = -1; })), kOptionValue,
+                "--embedding-scale: -1");
   EXPECT_THROWS(resolve(with([](auto& c) { c.layers = 0; })), kOptionValue, "--layers: 0");
   EXPECT_THROWS(resolve(with([](auto& c) { c.heads = -3; })), kOptionValue, "--heads: -3");
   EXPECT_THROWS(resolve(with([](auto& c) { c.kv_heads = 3; })), kOptionValue, "--kv-heads: 3");

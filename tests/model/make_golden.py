@@ -19,8 +19,9 @@ LENGTHS = [3, 0, 5, 8]
 SAMPLES = [5, 6, (1 << 40) + 5, 9]
 SEED, SCALE = 11, 0.125
 
-DEFAULTS = dict(heads=2, kv_heads=0, head_dim=0, width=8, ff=0, dropout=0.0, position="learned", norm="layer",
-                norm_position="pre", ln_variant="standard", bias=False, activation="gelu", tie=True)
+DEFAULTS = dict(heads=2, kv_heads=0, head_dim=0, width=8, ff=0, dropout=0.0, position="learned",
+                embedding_scale=0, norm="layer", norm_position="pre", ln_variant="standard", bias=False,
+                activation="gelu", tie=True)
 
 # Every choice of a configuration appears in at least two of these, beside different others.
 FORMS = {
@@ -31,9 +32,10 @@ FORMS = {
     "NoPositionsRelu": dict(position="none", bias=True, tie=False, activation="relu", ff=5),
     "Source": dict(norm_position="post", ln_variant="unbiased", bias=True, activation="relu", tie=False),
     "GroupedAlibi": dict(position="alibi", norm="rms", heads=4, kv_heads=2, bias=True, ff=12),
-    "PreUnbiased": dict(ln_variant="unbiased", position="sinusoidal", activation="gelu-tanh", heads=4, kv_heads=2),
-    "PostRmsFewHeads": dict(norm="rms", norm_position="post", position="none", activation="silu", heads=1,
-                            head_dim=5),
+    "PreUnbiased": dict(ln_variant="unbiased", position="sinusoidal", embedding_scale=1.5, activation="gelu-tanh",
+                        heads=4, kv_heads=2),
+    "PostRmsFewHeads": dict(norm="rms", embedding_scale=0.75, norm_position="post", position="none", activation="silu",
+                            heads=1, head_dim=5),
     "Dropout": dict(dropout=0.25),
     "DropoutNextUpdate": dict(dropout=0.25, step=1),
     "PostDropoutAlibi": dict(dropout=0.5, norm_position="post", position="alibi", bias=True, tie=False,
@@ -189,7 +191,8 @@ class Model:
         return self.norm(norm, x + self.dropout(f(x), layer))
 
     def embed(self, ids):
-        x = self.parameters["embedding.tokens"][ids]
+        scale = self.c["embedding_scale"] or (math.sqrt(self.c["width"]) if self.c["position"] == "sinusoidal" else 1)
+        x = scale * self.parameters["embedding.tokens"][ids]
         places = torch.tensor([t for _, t in names()])
         if self.c["position"] == "learned":
             x = x + self.parameters["embedding.positions"][places]
@@ -240,8 +243,8 @@ def spelled(form):
                  activation="Activation")
     given = {"heads": DEFAULTS["heads"], **form}
     fields = []
-    for name in ["heads", "kv_heads", "head_dim", "ff", "dropout", "position", "norm", "norm_position",
-                 "ln_variant", "bias", "activation", "tie"]:
+    for name in ["heads", "kv_heads", "head_dim", "ff", "dropout", "position", "embedding_scale", "norm",
+                 "norm_position", "ln_variant", "bias", "activation", "tie"]:
         if name not in given:
             continue
         value = given[name]

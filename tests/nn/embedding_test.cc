@@ -41,6 +41,17 @@ TEST(Embedding, AddsThePositionWithinEachSequence) {
   EXPECT_EQ(y[4], tokens[8] + positions[0]);
 }
 
+TEST(Embedding, ScalesTokensButNotPositions) {
+  auto set = float64_set();
+  const EmbeddingOptions options{.vocabulary = 5, .width = 2, .positions = 2, .scale = 3};
+  const Embedding layer(options, ParameterScope(set));
+  expect_gradients(set, [&](Tape& tape) { return forward(tape, layer); });
+  const auto y = output_of<double>([&](Tape& tape) { return forward(tape, layer); });
+  const auto tokens = set.find("tokens")->value.vec<double>();
+  const auto positions = set.find("positions")->value.vec<double>();
+  EXPECT_DOUBLE_EQ(y[0], 3 * tokens[8] + positions[0]);
+}
+
 TEST(Embedding, ConcatenatesThePositionAndProjects) {
   ParameterSet set({});
   const EmbeddingOptions options{

@@ -31,6 +31,15 @@ TEST(Load, NamesTheKindItFound) {
   EXPECT_THROWS(settings_from_text("{", "c.json"), kModelDamaged, "c.json");
 }
 
+// A model computes what it has always computed.
+TEST(Load, AModelWithoutAnEmbeddingScaleHasTheScaleOne) {
+  const auto model = [](const char* text) { return settings_from_text(text, "c.json").model; };
+  const char* const before = R"({"kind":"language_model","model":{"position":"sinusoidal"}})";
+  EXPECT_EQ(model(before).embedding_scale, 1);
+  const char* const since = R"({"kind":"language_model","model":{"embedding_scale":0}})";
+  EXPECT_EQ(model(since).embedding_scale, 0);
+}
+
 TEST(Load, ATokenizerOfAnotherModelIsDamage) {
   const TestFolder folder;
   LanguageModelSettings settings = tiny_settings(folder);

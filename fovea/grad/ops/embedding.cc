@@ -15,7 +15,7 @@ namespace {
 template <class T>
 EmbeddingTable<T> kernel_table(const TableRows& rows) {
   if (!rows.table.defined()) return {};
-  return {.table = rows.table.value<T>(), .ids = rows.ids};
+  return {.table = rows.table.value<T>(), .ids = rows.ids, .scale = rows.scale};
 }
 
 using UsedRows = std::optional<std::vector<std::int32_t>>;
@@ -49,7 +49,7 @@ void scatter(Tape& tape, const TableRows& rows, Rows<const T> dy) {
   T* const row = frozen ? dtable.rows[*rows.frozen] : nullptr;
   T* const before = scratch.allocate<T>(C);
   std::copy_n(row, C, before);
-  embedding_backward(tape.context(), rows.ids, 1, dy, dtable.rows);
+  embedding_backward(tape.context(), rows.ids, rows.scale, dy, dtable.rows);
   std::copy_n(before, C, row);
   // A list as long as the table saves no work.
   if (parameter == nullptr || !used || std::ssize(*used) + rows.ids.size >= dtable.rows.rows)
