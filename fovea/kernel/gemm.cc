@@ -23,12 +23,14 @@ double flops_of(index M, index N, index K) {
 
 index round_up(index n, index step) { return (n + step - 1) / step * step; }
 
-// Starts from the largest tile whose A, B and C fit in L2, and halves it until it has few enough
-// FLOPs.
-detail::ProductCut cut_at_b(index N1, index N2, index M, const BlockShape& block) {
-  constexpr index kMostRows = 192, kMostColumns = 256, kLeastRows = 48;
-  constexpr double kTilesForAll = 24;  // fewer than in matmul: each tile reads A and B again
-  const double flops = std::max(flops_of(N1, N2, M) / kTilesForAll, 2 * kLeastFlops);
+// Starts from a large tile, because each tile reads its columns of A and of B from the memory
+// again, and halves it until every thread has some. No value of C depends on the tile that it is
+// in.
+detail::ProductCut cut_at_b(index N1, index N2, index M, const BlockShape& block, int threads) {
+  constexpr index kMostRows = 384, kMostColumns = 512, kLeastRows = 48;
+  constexpr double kTilesOfThread = 6;
+  const double tiles = threads == 1 ? 1 : kTilesOfThread * threads;
+  const double flops = std::max(flops_of(N1, N2, M) / tiles, 2 * kLeastFlops);
   index rows = std::min(kMostRows, round_up(N1, block.rows));
   index columns = std::min(kMostColumns, round_up(N2, block.lanes));
   while (flops_of(rows, columns, M) > flops) {
@@ -131,13 +133,14 @@ void MatmulItems<T>::run(index item) const {
 }
 
 template <class T>
-MatmulAtBItems<T>::MatmulAtBItems(Rows<const T> a, Rows<const T> b, Rows<T> c, Store store)
+MatmulAtBItems<T>::MatmulAtBItems(const Context& ctx, Rows<const T> a, Rows<const T> b, Rows<T> c,
+                                  Store store)
     : a_(a), b_(b), c_(c), store_(store) {
   check(a.rows == b.rows, "matmul_at_b: a and b must have as many rows; a is [{}, {}], b [{}, {}]",
         a.rows, a.columns, b.rows, b.columns);
   check_rows("matmul_at_b", "c", c, a.columns, b.columns);
   if (c.rows == 0 || c.columns == 0) return;
-  cut_ = cut_at_b(c.rows, c.columns, a.rows, gemm_kernels<T>().shape);
+  cut_ = cut_at_b(c.rows, c.columns, a.rows, gemm_kernels<T>().shape, ctx.threads());
 }
 
 template <class T>

@@ -114,11 +114,12 @@ class MatmulItems {
 };
 
 /// C [N1,N2] = (or +=, with Store::kAdd) A^T B, from A [M,N1] and B [M,N2], a sum over M rows; cut
-/// into items in the same way.
+/// in the same way, into items for the threads of ctx.
 template <class T>
 class MatmulAtBItems {
  public:
-  MatmulAtBItems(Rows<const T> a, Rows<const T> b, Rows<T> c, Store store = Store::kWrite);
+  MatmulAtBItems(const Context& ctx, Rows<const T> a, Rows<const T> b, Rows<T> c,
+                 Store store = Store::kWrite);
   index size() const { return cut_.items(); }
   void run(index item) const;
 
@@ -144,7 +145,7 @@ void matmul(const Context& ctx, InRows<T> a, const PackedMatrix<T>& b, Rows<T> c
 template <class T>
 void matmul_at_b(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> c,
                  Store store = Store::kWrite) {
-  const MatmulAtBItems<T> product(a, b, c, store);
+  const MatmulAtBItems<T> product(ctx, a, b, c, store);
   ctx.for_each(product.size(), [&](index item) { product.run(item); });
 }
 

@@ -153,7 +153,7 @@ TEST(Matmul, TogetherIsOneAfterTheOther) {
   PackedMatrix<float> packed;
   packed.pack(Context(2), weight.view);
   const MatmulItems<float> first(dy.view, packed.panels(), dx.view, {});
-  const MatmulAtBItems<float> second(dy.view, x.view, dw.view, Store::kAdd);
+  const MatmulAtBItems<float> second(Context(2), dy.view, x.view, dw.view, Store::kAdd);
   run_together(Context(2), first, second);
   matmul(Context(2), dy.view, packed, dx2.view);
   matmul_at_b(Context(2), dy.view, x.view, dw2.view, Store::kAdd);

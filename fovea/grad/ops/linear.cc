@@ -56,7 +56,7 @@ void backward(Tape& tape, const LinearCall& call, Rows<const T> slope) {
   if (dx && dw && dx.rows.data != dw.rows.data) {
     const WeightPanels<T> weight(tape, call.weight, Form::kPlain, dy.rows);
     run_together<T>(context, {dy, weight.panels, dx.rows, {.store = dx.store}},
-                    {dy, call.x.value<T>(), dw.rows, dw.store});
+                    {context, dy, call.x.value<T>(), dw.rows, dw.store});
   } else {
     if (dx) {
       const WeightPanels<T> weight(tape, call.weight, Form::kPlain, dy.rows);
