@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the comparisons share: running fovea, workers for the peers, and how a result is told."""
+import atexit
+import functools
 import json
 import os
 import pathlib
@@ -8,6 +10,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -24,6 +27,33 @@ def environment(threads):
     """Every library that a peer may use gets the same number of threads."""
     limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     return {**os.environ, **limits, "OPENBLAS_NUM_THREADS": "1"}
+
+
+def processor():
+    """The fields of the first processor in /proc/cpuinfo."""
+    info = pathlib.Path("/proc/cpuinfo")
+    first = info.read_text().split("\n\n")[0] if info.exists() else ""
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())}
+
+
+# MKL, PyTorch's library of matrix products, asks this function whether the processor is Intel's. If
+# it is not, MKL leaves out its kernels for AVX-512.
+UNLOCK = "int mkl_serv_intel_cpu_true(void) { return 1; }"
+
+
+@functools.cache
+def unlocked_mkl():
+    """What a process needs in its environment so that MKL takes its fastest kernels; empty where it
+    does so anyway."""
+    if processor().get("vendor_id") == "GenuineIntel":
+        return {}
+    folder = tempfile.mkdtemp()
+    source, library = pathlib.Path(folder) / "unlock.c", pathlib.Path(folder) / "unlock.so"
+    source.write_text(UNLOCK + "\n")
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library, source], check=True)
+    atexit.register(shutil.rmtree, folder)
+    pinned = {"MKL_ENABLE_INSTRUCTIONS": "AVX2"} if os.environ.get("ATEN_CPU_CAPABILITY") == "avx2" else {}
+    return {"LD_PRELOAD": str(library), **pinned}
 
 
 def pin(threads):
@@ -50,10 +80,10 @@ class Worker:
     """A peer in a process of its own. It first says {"ready": ...} or {"absent": ...}; then each
     line of JSON that it reads is answered by one line of JSON. It sleeps between them."""
 
-    def __init__(self, options, script, *arguments):
+    def __init__(self, options, script, *arguments, more_environment=None):
         command = [options.python, str(script), *map(str, arguments)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        encoding="utf-8", env=environment(options.threads),
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
+                                        env={**environment(options.threads), **(more_environment or {})},
                                         preexec_fn=pin(options.threads))
         self.hello = self._read()
 
@@ -76,6 +106,19 @@ class Worker:
         self.process.wait()
 
 
+def start_torch(options, script, *arguments):
+    """The yardsticks: workers of PyTorch as pip installs it, and with MKL's fastest kernels. On an
+    Intel processor the two are one. Empty, with a word why, if there is no PyTorch."""
+    workers = {"installed": Worker(options, script, *arguments)}
+    absent = workers["installed"].hello.get("absent")
+    if absent:
+        print(f"PyTorch: not measured: {absent}")
+        return {}
+    if unlocked_mkl():
+        workers["unlocked"] = Worker(options, script, *arguments, more_environment=unlocked_mkl())
+    return workers
+
+
 def serve(ready, answer):
     """The worker's side: `answer(**question)` returns a dict."""
     out, sys.stdout = sys.stdout, sys.stderr  # libraries may print; the answers stay clean
@@ -86,10 +129,7 @@ def serve(ready, answer):
 
 def machine(options):
     """One line: processor, instruction sets, threads, load."""
-    info = pathlib.Path("/proc/cpuinfo")
-    text = info.read_text() if info.exists() else ""
-    fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-    fields = {key.strip(): value.strip() for key, value in fields.items()}
+    fields = processor()
     flags = fields.get("flags", "").split()
     sets = [s for s in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if s in flags]
     pinned = os.environ.get("FOVEA_ISA", "best")

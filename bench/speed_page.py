@@ -20,7 +20,7 @@ HEAD = """# Speed of attention
 
 fovea's attention compared with {peer}, in float32, on the same processor with the same number of threads. A bar of 2 means that fovea takes half of PyTorch's time.
 
-{heroes}**Which PyTorch.** {peer}, as installed by pip, without settings. On AMD processors its matrix library (MKL) then runs AVX2 kernels, even where the processor has AVX-512. PyTorch with AVX-512 kernels forced on is faster; that is not measured here. The last two chapters compare at the same instruction set: both sides are pinned to AVX2.
+{heroes}**Which PyTorch.** Two of them. *As installed*: {peer} as pip installs it, without settings. On AMD processors its matrix library (MKL) then runs AVX2 kernels, even where the processor has AVX-512. *At its strongest*: the faster of that and of the same PyTorch with MKL's kernels for AVX-512, which a preloaded library of one line makes MKL take ([how](benchmarks.md#which-pytorch)). Intel's processors get these kernels anyway: there the two are one. Targets count against the strongest. The last chapters compare at the same instruction set: both sides are pinned to AVX2.
 
 **How it is measured.** `bench/attention_table.py` runs fovea and PyTorch in turns ([benchmarks](benchmarks.md)); each figure is the median of its rounds, whose number is in the last column of a table. fovea's times differ by a few per cent between rounds, PyTorch's by more; so a figure of one round is less certain than a median of three. `bench/speed_page.py` makes this page from the results in `bench/results`.
 
@@ -28,10 +28,10 @@ The *load* in a line "Measured on" is the load average of the machine in the min
 
 **How to read the tables.**
 
-- *Forward* and *Backward*: PyTorch's time divided by fovea's.
+- *Forward* and *Backward*: the time of PyTorch at its strongest, divided by fovea's; *installed*: that of PyTorch as installed. Where the strongest is empty, it has not been measured on that processor.
 - *Share*: the part of the processor's peak rate of fused multiply-adds (FMA) that fovea reaches. The peak is measured by a register-only FMA loop before and after each run. With a causal mask only the kept half of the scores is counted.
 - A figure in brackets is the target. \u25bc marks a figure, ratio or share, that is below its target.
-- A direction of a row reaches its target by its ratio or by its share; a ratio in **bold** means that it reaches neither.
+- A direction of a row reaches its target by its ratio to the strongest or by its share; a ratio in **bold** means that it reaches neither.
 
 **What the rows of parts are.**
 
@@ -90,6 +90,8 @@ FRONT = [
      "变长序列，最长 512 个 token：前向 + 反向"),
 ]
 FRONT_HEADS = {"README.md": "Times as fast as PyTorch", "README.zh-CN.md": "速度是 PyTorch 的几倍"}
+# What a ratio is to, and how the READMEs say it.
+YARDSTICKS = {"strongest": (", at its strongest", "，对最强设置"), "ratio": (", as installed", "，对默认安装")}
 ONE_ROUND = {"README.md": "\\* Measured in one round only, and less certain than the medians of several rounds.",
              "README.zh-CN.md": "\\* 只测了一轮，不如多轮的中位数可靠。"}
 # Rows that differ in length alone; where they were measured once, they suggest how uncertain that is.
@@ -115,8 +117,9 @@ class Results:
     def image(self, what=""):
         return IMAGES / ("-".join(["speed", self.design.lower().replace(" ", "-"), *filter(None, (self.pinned, what))]) + ".svg")
 
-    def ratio(self, row, kind=None):
-        return (self.rows[row][kind] if kind else self.rows[row])["ratio"]
+    def ratio(self, row, kind=None, to="ratio"):
+        """To PyTorch as installed, or to "strongest" (None: not measured)."""
+        return (self.rows[row][kind] if kind else self.rows[row]).get(to)
 
     def rounds(self, row):
         return self.rows[row].get("rounds", 1)
@@ -151,35 +154,37 @@ def with_target(value, target, most=False):
 
 
 def lines_of_dot(rows):
-    yield "| | Forward | Share | Backward | Share | Rounds |"
-    yield "|---|---|---|---|---|---|"
+    yield "| | Forward | Installed | Share | Backward | Installed | Share | Rounds |"
+    yield "|---|---|---|---|---|---|---|---|"
     for name, row in rows.items():
         cells = []
         for one in (row[kind] for kind in KINDS):
-            ratio = with_target(one["ratio"], one["target"])
-            cells += [ratio if one["met"] else f"**{ratio}**", with_target(one["share"], one["target_share"])]
+            ratio = with_target(one.get("strongest"), one["target"])
+            cells += [f"**{ratio}**" if ratio and not one["met"] else ratio, number(one["ratio"]),
+                      with_target(one["share"], one["target_share"])]
         yield f"| {name.removeprefix('dot ')} | {' | '.join(cells)} | {row.get('rounds', 1)} |"
 
 
 def lines_of_calls(rows):
     beside = any("beside" in row for row in rows.values())
-    yield "| |" + " Time |" * beside + " Times as fast | PyTorch's way | Rounds |"
-    yield "|---|" + "---|" * beside + "---|---|---|"
+    yield "| |" + " Time |" * beside + " Times as fast | Installed | PyTorch's way | Rounds |"
+    yield "|---|" + "---|" * beside + "---|---|---|---|"
     for name, row in rows.items():
         yield (f"| {name.removeprefix(row['section'] + ' ')} |" +
                f" {with_target(row.get('beside'), row.get('target_beside'), most=True)} |" * beside +
-               f" {with_target(row.get('ratio'), row.get('target'))} | {row.get('way', '')} | {row.get('rounds', 1)} |")
+               f" {with_target(row.get('strongest'), row.get('target'))} | {number(row.get('ratio'))} |"
+               f" {row.get('way', '')} | {row.get('rounds', 1)} |")
 
 
 def lines_of_lengths(rows):
-    yield "| T | Time per token | Peak memory, MiB | Times as fast | Rounds |"
-    yield "|---|---|---|---|---|"
+    yield "| T | Time per token | Peak memory, MiB | Times as fast | Installed | Rounds |"
+    yield "|---|---|---|---|---|---|"
     first = next(iter(rows.values()))
     unit = first["seconds"] / first["length"]
     for row in rows.values():
         yield (f"| {row['length']:,} | {number(row['seconds'] / row['length'] / unit)} |"
-               f" {row['peak_memory_bytes'] / 2**20:,.0f} | {with_target(row.get('ratio'), row.get('target'))} |"
-               f" {row.get('rounds', 1)} |")
+               f" {row['peak_memory_bytes'] / 2**20:,.0f} | {with_target(row.get('strongest'), row.get('target'))} |"
+               f" {number(row.get('ratio'))} | {row.get('rounds', 1)} |")
 
 
 LINES = {"dot": lines_of_dot, "window": lines_of_lengths}
@@ -187,28 +192,39 @@ LINES = {"dot": lines_of_dot, "window": lines_of_lengths}
 
 def glance(results, all_results):
     """On the scale of all such pictures."""
-    groups = [(heading, [(name, results.ratio(row, kind)) for name, row, kind in rows]) for heading, rows in GLANCE.items()]
+    groups = [(heading, [(name, results.ratio(row, kind, "strongest"), results.ratio(row, kind)) for name, row, kind in rows])
+              for heading, rows in GLANCE.items()]
     most = max(one.ratio(row, kind) for one in all_results if not one.pinned for rows in GLANCE.values() for _, row, kind in rows)
     return speed_pictures.groups_of_bars(
         f"Times as fast as PyTorch on {results.name}",
-        f"fovea's attention on the CPU, float32, {results.threads} threads, against {results.peer} as installed; head width 64", groups, most)
+        f"fovea's attention on the CPU, float32, {results.threads} threads, against {results.peer}; head width 64", groups, most)
+
+
+def bar_of(one):
+    """(ratio, target): to the strongest, or where that is not measured as installed, without a target."""
+    return (one["strongest"], one["target"]) if one.get("strongest") else (one["ratio"], None)
 
 
 def sixty(results):
     rows = results.of_section("dot")
     panels = {heading: {name.split(maxsplit=1)[1].removesuffix(f" {mask}"):
-                        {kind: (row[kind]["ratio"], row[kind]["target"]) for kind in KINDS}
+                        {kind: bar_of(row[kind]) for kind in KINDS}
                         for name, row in rows.items() if name.endswith(mask)}
               for heading, mask in [("no mask", "full"), ("causal", "causal")]}
-    return speed_pictures.panels_of_bars(f"Dot products: times as fast as PyTorch, {results.title()}",
-                                         f"{results.processor}; B sequences, H heads, T tokens, head width D", panels)
+    which = "at its strongest" if any(one.get("strongest") for _, one in results.figures()) else "as installed"
+    return speed_pictures.panels_of_bars(
+        f"Dot products: times as fast as PyTorch, {results.title()}",
+        f"{results.processor}, against PyTorch {which}; B sequences, H heads, T tokens, head width D", panels)
 
 
 def reached(all_results):
     """How many figures of dot products reach their targets, and which do not."""
     for results in all_results:
-        figures = results.figures()
-        missed = [f"{name} ({one['ratio']:.2f})" for name, one in figures if not one["met"]]
+        figures = [(name, one) for name, one in results.figures() if one.get("strongest")]
+        if not figures:
+            yield f"- {results.title()}: PyTorch at its strongest is not measured."
+            continue
+        missed = [f"{name} ({one['strongest']:.2f})" for name, one in figures if not one["met"]]
         yield (f"- {results.title()}: {len(figures) - len(missed)} of {len(figures)} figures reach their target."
                + (f" Not reached: {'; '.join(missed)}." if missed else ""))
 
@@ -253,14 +269,17 @@ def page(all_results):
 
 
 def front_table(all_results, readme):
-    unpinned = [one for one in all_results if not one.pinned]
-    yield f"| {FRONT_HEADS[readme]} | " + " | ".join(one.name for one in unpinned) + " |"
-    yield "|---|" + "---|" * len(unpinned)
+    """A column for each processor and each PyTorch that was measured there."""
+    columns = [(one, to) for one in all_results if not one.pinned for to in YARDSTICKS
+               if all(one.ratio(row, (kinds or [None])[0], to) for row, kinds, *_ in FRONT)]
+    language = list(FRONT_HEADS).index(readme)
+    yield f"| {FRONT_HEADS[readme]} | " + " | ".join(f"{one.name}{YARDSTICKS[to][language]}" for one, to in columns) + " |"
+    yield "|---|" + "---|" * len(columns)
     for row, kinds, *words in FRONT:
-        cells = [" / ".join(number(one.ratio(row, kind)) for kind in kinds or [None]) + " \\*" * (one.rounds(row) == 1)
-                 for one in unpinned]
-        yield f"| {words[list(FRONT_HEADS).index(readme)]} | {' | '.join(cells)} |"
-    if any(one.rounds(row) == 1 for one in unpinned for row, *_ in FRONT):
+        cells = [" / ".join(number(one.ratio(row, kind, to)) for kind in kinds or [None]) + " \\*" * (one.rounds(row) == 1)
+                 for one, to in columns]
+        yield f"| {words[language]} | {' | '.join(cells)} |"
+    if any(one.rounds(row) == 1 for one, _ in columns for row, *_ in FRONT):
         yield f"\n{ONE_ROUND[readme]}"
 
 

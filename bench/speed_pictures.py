@@ -11,9 +11,9 @@ STYLE = """<style>
 text{font:13px system-ui,"Segoe UI",Helvetica,Arial,sans-serif;fill:#1f2328}
 .title{font-size:17px;font-weight:600}.head{font-weight:600}.soft{fill:#59636e}.small{font-size:12px}
 .back{fill:#fff;stroke:#d1d9e0}.grid{stroke:#e4e8ec}.one{stroke:#59636e;stroke-dasharray:4 3}.tick{stroke:#1f2328;stroke-width:2}
-.forward{fill:#1f6fb2}.backward{fill:#74b0dd}.below{fill:#d1570c}
+.forward{fill:#1f6fb2}.installed{fill:#b9d7ee}.inside{fill:#fff;font-size:12px}.backward{fill:#74b0dd}.below{fill:#d1570c}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.soft{fill:#9aa4af}.back{fill:#0d1117;stroke:#3d444d}
-.grid{stroke:#262c34}.one{stroke:#9aa4af}.tick{stroke:#e6edf3}.forward{fill:#2f81d0}.backward{fill:#8cc4f0}.below{fill:#f0883e}}
+.grid{stroke:#262c34}.one{stroke:#9aa4af}.tick{stroke:#e6edf3}.forward{fill:#2f81d0}.installed{fill:#22405f}.backward{fill:#8cc4f0}.below{fill:#f0883e}}
 </style>"""
 
 
@@ -49,30 +49,39 @@ class Axis:
             yield line(self.at(ratio), top, self.at(ratio), bottom, "one" if ratio == 1 else "grid")
             yield text(self.at(ratio), bottom + 17, f"{ratio}x" if ratio else "0", "soft small", "middle")
 
-    def bar(self, y, height, ratio, target, kind):
+    def bar(self, y, height, ratio, target, kind, inside=False):
         below = bool(target) and ratio < target
         yield (f'<rect x="{self.left}" y="{y}" width="{self.unit * ratio:.1f}" height="{height}" rx="1.5"'
                f' class="{"below" if below else kind}"/>')
         if target:
             yield line(self.at(target), y - 1, self.at(target), y + height + 1, "tick")
+        if inside:
+            yield text(self.at(ratio) - 5, y + height / 2 + 4.5, f"{ratio:.2f}", "inside", "end")
+            return
         end = self.at(max(ratio, target if target and target < ratio * 1.3 + 0.3 else 0))
         yield text(end + 5, y + height / 2 + 4.5, f"{ratio:.2f}" + " \u25bc" * below, "small" if height < 14 else "")
 
 
 def groups_of_bars(title, subtitle, groups, most):
-    """One bar a row: groups of (heading, [(name, ratio)]), on an axis up to `most`."""
+    """Groups of (heading, [(name, ratio to the strongest, ratio as installed)]), on an axis up to `most`.
+    The bar of the ratio to the strongest lies on that of the other; None: not measured."""
     left = 310
     axis = Axis(left, WIDTH - left - 20, most)
-    bars, y = [], 92
+    bars, y = [], 112
     for heading, rows in groups:
         bars.append(text(20, y + 13, heading, "head"))
         y += 24
-        for name, ratio in rows:
-            bars += [text(left - 10, y + 14, name, anchor="end"), *axis.bar(y, 18, ratio, None, "forward")]
+        for name, strongest, installed in rows:
+            bars += [text(left - 10, y + 14, name, anchor="end"), *axis.bar(y, 18, installed, None, "installed")]
+            if strongest:
+                bars += axis.bar(y, 18, strongest, None, "forward", inside=True)
             y += 25
         y += 8
-    marks = [*axis.grid(90, y), text(axis.at(1), 84, "PyTorch", "soft small", "middle")]
-    return picture(y + 32, title, subtitle, marks + bars)
+    marks = [*axis.grid(110, y), text(axis.at(1), 104, "PyTorch", "soft small", "middle")]
+    kinds = [("forward", "than PyTorch at its strongest (with AVX-512)"), ("installed", "than PyTorch as installed")]
+    if not any(strongest for _, rows in groups for _, strongest, _ in rows):
+        kinds = kinds[1:]
+    return picture(y + 32, title, subtitle, [*legend(kinds)[0], *marks, *bars])
 
 
 def panels_of_bars(title, subtitle, panels):
@@ -80,7 +89,7 @@ def panels_of_bars(title, subtitle, panels):
     left, gap = 138, 16
     names = list(dict.fromkeys(name for rows in panels.values() for name in rows))
     width = (WIDTH - left - 20 - gap * (len(panels) - 1)) / len(panels)
-    most = max(max(pair[0], pair[1]) for rows in panels.values() for row in rows.values() for pair in row.values())
+    most = max(max(pair[0], pair[1] or 0) for rows in panels.values() for row in rows.values() for pair in row.values())
     row_height, top = 38, 126
     bottom = top + row_height * len(names)
     out = [text(20, top + row_height * n + 20, name, "small") for n, name in enumerate(names)]
@@ -93,14 +102,20 @@ def panels_of_bars(title, subtitle, panels):
             for kind, (ratio, target) in row.items():
                 out += axis.bar(y, 12, ratio, target, kind)
                 y += 16
-    below = any(ratio < target for rows in panels.values() for row in rows.values() for ratio, target in row.values())
+    below = any(target and ratio < target for rows in panels.values() for row in rows.values() for ratio, target in row.values())
     return picture(bottom + 30, title, subtitle, key(below) + out)
+
+
+def legend(kinds):
+    """A square and a word for each colour, and where they end."""
+    out, x = [], 20
+    for kind, words in kinds:
+        out += [f'<rect x="{x}" y="67" width="12" height="12" rx="1.5" class="{kind}"/>', text(x + 18, 77.5, words, "small")]
+        x += 44 + 6.4 * len(words)
+    return out, x
 
 
 def key(below):
     """What the colours and the tick mean; that of a bar below its target only if there is one."""
-    out, x = [], 20
-    for kind, words in [("forward", "forward"), ("backward", "backward"), ("below", "below its target \u25bc")][:2 + below]:
-        out += [f'<rect x="{x}" y="67" width="12" height="12" rx="1.5" class="{kind}"/>', text(x + 18, 77.5, words, "small")]
-        x += 44 + 6.4 * len(words)
+    out, x = legend([("forward", "forward"), ("backward", "backward"), ("below", "below its target \u25bc")][:2 + below])
     return out + [line(x + 2, 66, x + 2, 80, "tick"), text(x + 12, 77.5, "target", "small")]
