@@ -69,11 +69,16 @@ T RowNorm<T>::dscore(T weight, T dweight, T delta) const {
 }
 
 // Uses the sink instead of m if it is larger: exp(sink - m) may overflow, although lse does not.
+// Without a sink there is nothing to add; two exponentials a row are a tenth of a short call.
 template <class T>
 RowLse<T> RowNorm<T>::lse(T m, T l) const {
-  const double most = std::max(static_cast<double>(m), static_cast<double>(sink));
-  const double keys = static_cast<double>(l) * std::exp(static_cast<double>(m) - most);
-  const double above = std::log(keys + std::exp(static_cast<double>(sink) - most));
+  double most = static_cast<double>(m), total = static_cast<double>(l);
+  if (sink != -std::numeric_limits<T>::infinity()) {
+    most = std::max(most, static_cast<double>(sink));
+    total *= std::exp(static_cast<double>(m) - most);
+    total += std::exp(static_cast<double>(sink) - most);
+  }
+  const double above = std::log(total);
   const T value = static_cast<T>(most + above);
   if (value == -std::numeric_limits<T>::infinity()) return {value, T{0}};
   // The larger term minus the sum is exact (Dekker 1971), so `above` is not lost, however large

@@ -214,6 +214,7 @@ void ForwardTile<T>::Finish() {
 
 template <class T>
 void ForwardTile<T>::WriteLse() {
+  if (out.lse.empty() && out.lse_low.empty()) return;
   const RowNorm<T> norm = call.row_norm(head);
   for (index r = 0; r < queries; ++r) {
     const RowLse<T> lse = norm.lse(state.m[r], state.l[r]);
