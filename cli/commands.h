@@ -16,6 +16,7 @@ int attention(const Arguments& arguments);
 int conformance_write(const Arguments& arguments);
 int conformance_check(const Arguments& arguments);
 int bench_attention(const Arguments& arguments);
+int bench_step(const Arguments& arguments);
 
 CommandSpec train_lm_spec();
 CommandSpec generate_spec();
@@ -26,5 +27,6 @@ CommandSpec attention_spec();
 CommandSpec conformance_write_spec();
 CommandSpec conformance_check_spec();
 CommandSpec bench_attention_spec();
+CommandSpec bench_step_spec();
 
 }  // namespace fovea::cli

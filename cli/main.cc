@@ -34,7 +34,8 @@ constexpr std::array kCommands = {Command{train_lm_spec, train_lm},
                                   Command{attention_spec, attention},
                                   Command{conformance_write_spec, conformance_write},
                                   Command{conformance_check_spec, conformance_check},
-                                  Command{bench_attention_spec, bench_attention}};
+                                  Command{bench_attention_spec, bench_attention},
+                                  Command{bench_step_spec, bench_step}};
 
 std::string overview() {
   std::string text =

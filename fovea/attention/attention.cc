@@ -6,8 +6,29 @@
 #include "fovea/attention/fused/backward.h"
 #include "fovea/attention/fused/forward.h"
 #include "fovea/attention/linear/linear.h"
+#include "fovea/base/profile.h"
 
 namespace fovea {
+
+namespace {
+
+// The flops of the tiles that are computed; q, k, v, o, and in the backward their gradients.
+template <class T>
+Work work_of(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in,
+             bool backward) {
+  if (ctx.profile() == nullptr) return {};
+  const AttentionPlan plan = attention_plan(ctx, attention, in);
+  const auto values = [](const View<const T>& view) {
+    return static_cast<double>(view.batch * view.length * view.heads * view.width);
+  };
+  const double once = 2 * values(in.q) + values(in.k) + values(in.v);
+  return {.what = backward ? "attention backward" : "attention",
+          .shape = {in.q.batch * in.q.length, in.q.heads, in.q.width},
+          .flops = backward ? plan.backward_flops : plan.forward_flops,
+          .bytes = (backward ? 2 : 1) * once * sizeof(T)};
+}
+
+}  // namespace
 
 template <class T>
 void attention_forward(const Context& ctx, const Attention<T>& attention,
@@ -15,6 +36,7 @@ void attention_forward(const Context& ctx, const Attention<T>& attention,
   detail::check_attention(attention, in);
   detail::check_outputs(attention, in, out);
   detail::check_overlap(attention, in, out);
+  const ProfileScope scope(ctx, work_of(ctx, attention, in, false));
   const detail::LoweredCall<T> call(ctx, attention, in);
   detail::clear_uncovered(call.sequences(), out);
   if (call.forward_kernel(out) == detail::Kernel::kLinear) {
@@ -31,6 +53,7 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
   detail::check_attention(attention, in);
   detail::check_gradients(attention, in, saved, gradients);
   detail::check_overlap(attention, in, saved, gradients);
+  const ProfileScope scope(ctx, work_of(ctx, attention, in, true));
   detail::LoweredCall<T> call(ctx, attention, in);
   const AttentionGradients<T> lowered = call.gradients(gradients);
   detail::clear_uncovered(call.sequences(), gradients);

@@ -9,6 +9,7 @@
 
 #include "fovea/base/machine.h"
 #include "fovea/base/pool.h"
+#include "fovea/base/profile.h"
 
 namespace fovea {
 
@@ -38,7 +39,14 @@ void Context::run(index items, void* callable, Invoke invoke) const {
     for (index item = 0; item < items; ++item) invoke(callable, item);
     return;
   }
-  Pool::process_pool().run({items, threads_, callable, invoke});
+  Profile* const profile = this->profile();
+  double waited = 0;
+  Pool::process_pool().run({items, threads_, callable, invoke, profile ? &waited : nullptr});
+  if (profile) profile->add_waiting(waited);
+}
+
+Profile* Context::profile_of_this_thread() const {
+  return profile_->is_of_this_thread() ? profile_ : nullptr;
 }
 
 index Context::range_length(index n, double cost) {

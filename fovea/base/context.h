@@ -9,6 +9,8 @@
 
 namespace fovea {
 
+class Profile;
+
 /// Says how many threads a call may use. Cheap to copy; the threads themselves are one pool of the
 /// process, started when first needed. Any number of threads may use the library at once.
 class Context {
@@ -17,6 +19,15 @@ class Context {
   explicit Context(int threads = 0);
 
   int threads() const { return threads_; }
+
+  /// The same threads, and a profile of what they do (base/profile.h). It must outlive the context.
+  Context profiled(Profile& profile) const {
+    Context context = *this;
+    context.profile_ = &profile;
+    return context;
+  }
+  /// The profile, for the thread that it belongs to; else null.
+  Profile* profile() const { return profile_ == nullptr ? nullptr : profile_of_this_thread(); }
 
   /// Calls f(item) for every item in [0, items), on up to threads() threads, and returns when all
   /// are done. Free threads take items in ascending order, so f must not depend on its thread.
@@ -50,8 +61,10 @@ class Context {
   using Invoke = void (*)(void* callable, index item);
   void run(index items, void* callable, Invoke invoke) const;
   static index range_length(index n, double cost);
+  Profile* profile_of_this_thread() const;
 
   int threads_;
+  Profile* profile_ = nullptr;
 };
 
 /// The number of cores that this process may run on: its affinity mask, and its cgroup quota if one

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <thread>
 
+#include "fovea/base/clock.h"
+
 namespace fovea {
 
 namespace {
@@ -66,7 +68,9 @@ void Pool::run(const Task& task) {
   post(job);
   work_on(job);
   withdraw(job);
+  const double begin = task.waited ? monotonic_seconds() : 0;
   wait_for_workers(job);
+  if (task.waited) *task.waited = monotonic_seconds() - begin;
   if (job.error) std::rethrow_exception(job.error);
 }
 

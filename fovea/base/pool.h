@@ -24,6 +24,7 @@ class Pool {
     int threads;  // the caller and at most threads - 1 workers
     void* callable;
     void (*invoke)(void* callable, index item);
+    double* waited = nullptr;  // if set: seconds in which the caller waited for workers
   };
 
   static Pool& process_pool();

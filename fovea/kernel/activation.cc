@@ -43,6 +43,7 @@ auto BackwardKernel() { return PerPrecision{Backward<float>, Backward<double>}; 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "fovea/base/profile.h"
 namespace fovea {
 namespace {
 
@@ -58,6 +59,7 @@ template <class T>
 void activation_forward(const Context& ctx, Activation f, InRows<T> x, Rows<T> y) {
   check_rows("activation", "y", y, x.rows, x.columns);
   const auto span = FOVEA_DISPATCH(ForwardKernel)().of<T>();
+  const ProfileScope scope(ctx, pass_over<T>("activation", x.rows, x.columns, 2));
   for_spans(ctx, x.rows, x.columns, layout_of(x, y), cost_of(f),
             [=](index r, index c, index n) { span(f, x[r] + c, n, y[r] + c); });
 }
@@ -67,6 +69,7 @@ void activation_backward(const Context& ctx, Activation f, InRows<T> x, InRows<T
   check_rows("activation_backward", "dy", dy, x.rows, x.columns);
   check_rows("activation_backward", "dx", dx, x.rows, x.columns);
   const auto span = FOVEA_DISPATCH(BackwardKernel)().of<T>();
+  const ProfileScope scope(ctx, pass_over<T>("activation backward", x.rows, x.columns, 3));
   for_spans(ctx, x.rows, x.columns, layout_of(x, dy, dx), cost_of(f),
             [=](index r, index c, index n) { span(f, x[r] + c, dy[r] + c, n, dx[r] + c); });
 }

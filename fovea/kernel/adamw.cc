@@ -96,6 +96,7 @@ auto SquaresKernel() { return PerPrecision{Squares<float>, Squares<double>}; }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "fovea/base/profile.h"
 namespace fovea {
 namespace {
 
@@ -122,6 +123,13 @@ Vec<const Segment> segments_of(Scratch& scratch, std::span<const AdamWSlot<T>> s
     for (index first = 0; first < slots[s].gradient.size; first += kSegment)
       *next++ = {s, first, std::min(kSegment, slots[s].gradient.size - first)};
   return {segments, count};
+}
+
+template <class T>
+index values_of(std::span<const AdamWSlot<T>> slots) {
+  index values = 0;
+  for (const AdamWSlot<T>& slot : slots) values += slot.gradient.size;
+  return values;
 }
 
 template <class T>
@@ -153,6 +161,8 @@ void adamw(const Context& ctx, std::span<const AdamWSlot<T>> slots, const AdamWS
   Scratch scratch;
   const auto segments = segments_of(scratch, slots);
   const auto update = FOVEA_DISPATCH(UpdateKernel)().of<T>();
+  constexpr int kRead = 4, kWritten = 4;  // value, gradient and both moments
+  const ProfileScope scope(ctx, pass_over<T>("AdamW", values_of(slots), 1, kRead + kWritten));
   ctx.for_ranges(segments.size, kCost * static_cast<double>(kSegment), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
       const auto& [s, first, n] = segments[i];
@@ -169,6 +179,7 @@ double global_norm(const Context& ctx, std::span<const AdamWSlot<T>> slots) {
   const auto segments = segments_of(scratch, slots);
   double* const partial = scratch.allocate<double>(std::max<index>(segments.size, 1));
   const auto squares = FOVEA_DISPATCH(SquaresKernel)().of<T>();
+  const ProfileScope scope(ctx, pass_over<T>("gradient norm", values_of(slots), 1, 1));
   ctx.for_ranges(segments.size, static_cast<double>(kSegment), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
       const auto& [s, first, n] = segments[i];

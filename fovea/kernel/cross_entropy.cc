@@ -46,6 +46,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <algorithm>
 
+#include "fovea/base/profile.h"
+
 namespace fovea {
 namespace {
 
@@ -86,6 +88,7 @@ CrossEntropy cross_entropy(const Context& ctx, InRows<T> logits, const Targets& 
   CrossEntropy result{.total = 0, .count = count_targets(targets, V)};
   const auto softmax = FOVEA_DISPATCH(SoftmaxRowKernel)().of<T>();
   const T factor = static_cast<T>(scale);
+  const ProfileScope scope(ctx, pass_over<T>("cross entropy", N, V, 2));
   ctx.for_ranges(N, kCost * static_cast<double>(V), [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {
       const std::int32_t target = targets.ids[n];

@@ -80,6 +80,7 @@ auto ApplyKernel() { return PerPrecision{Apply<float>, Apply<double>}; }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "fovea/base/profile.h"
 #include "fovea/kernel/elementwise.h"
 
 namespace fovea {
@@ -103,6 +104,8 @@ void apply(const Context& ctx, const DropoutMask& mask, const DropoutRule& rule,
   constexpr double kCost = 4;  // operations for one element
   const auto apply_row = FOVEA_DISPATCH(ApplyKernel)().of<T>();
   const index C = f.columns;
+  const int tensors = base.data == nullptr ? 2 : 3;
+  const ProfileScope scope(ctx, pass_over<T>("dropout", f.rows, C, tensors));
   ctx.for_ranges(f.rows, kCost * static_cast<double>(C), [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {
       const SampleRow at =

@@ -49,6 +49,7 @@ auto ScaleSpanKernel() { return PerPrecision{ScaleSpan<float>, ScaleSpan<double>
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "fovea/base/profile.h"
 namespace fovea {
 namespace {
 
@@ -65,6 +66,7 @@ void add_forward(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> y) {
   check_rows("add", "b", b, a.rows, a.columns);
   check_rows("add", "y", y, a.rows, a.columns);
   const auto add = FOVEA_DISPATCH(AddSpanKernel)().of<T>();
+  const ProfileScope scope(ctx, pass_over<T>("add", a.rows, a.columns, 3));
   for_spans(ctx, a.rows, a.columns, layout_of(a, b, y), kCost,
             [=](index r, index c, index n) { add(a[r] + c, b[r] + c, n, y[r] + c); });
 }
@@ -80,6 +82,7 @@ void multiply(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> y) {
   check_rows("multiply", "b", b, a.rows, a.columns);
   check_rows("multiply", "y", y, a.rows, a.columns);
   const auto multiply_span = FOVEA_DISPATCH(MultiplySpanKernel)().of<T>();
+  const ProfileScope scope(ctx, pass_over<T>("multiply", a.rows, a.columns, 3));
   for_spans(ctx, a.rows, a.columns, layout_of(a, b, y), kCost,
             [=](index r, index c, index n) { multiply_span(a[r] + c, b[r] + c, n, y[r] + c); });
 }
@@ -89,6 +92,7 @@ void scale(const Context& ctx, double factor, InRows<T> x, Rows<T> y) {
   check_rows("scale", "y", y, x.rows, x.columns);
   const auto scale_span = FOVEA_DISPATCH(ScaleSpanKernel)().of<T>();
   const T by = static_cast<T>(factor);
+  const ProfileScope scope(ctx, pass_over<T>("scale", x.rows, x.columns, 2));
   for_spans(ctx, x.rows, x.columns, layout_of(x, y), kCost,
             [=](index r, index c, index n) { scale_span(by, x[r] + c, n, y[r] + c); });
 }
@@ -96,6 +100,7 @@ void scale(const Context& ctx, double factor, InRows<T> x, Rows<T> y) {
 template <class T>
 void copy_rows(const Context& ctx, InRows<T> x, Rows<T> y) {
   check_rows("copy_rows", "y", y, x.rows, x.columns);
+  const ProfileScope scope(ctx, pass_over<T>("copy", x.rows, x.columns, 2));
   for_spans(ctx, x.rows, x.columns, layout_of(x, y), kCost, [=](index r, index c, index n) {
     std::memmove(y[r] + c, x[r] + c, static_cast<std::size_t>(n) * sizeof(T));
   });
@@ -103,6 +108,7 @@ void copy_rows(const Context& ctx, InRows<T> x, Rows<T> y) {
 
 template <class T>
 void fill(const Context& ctx, std::type_identity_t<T> value, Rows<T> y) {
+  const ProfileScope scope(ctx, pass_over<T>("fill", y.rows, y.columns, 1));
   for_spans(ctx, y.rows, y.columns, layout_of(y), kCost,
             [=](index r, index c, index n) { std::fill_n(y[r] + c, n, value); });
 }
@@ -112,6 +118,7 @@ void add_bias(const Context& ctx, InRows<T> x, InVec<T> bias, Rows<T> y) {
   check_vec("add_bias", "bias", bias, "C", x.columns);
   check_rows("add_bias", "y", y, x.rows, x.columns);
   const auto add = FOVEA_DISPATCH(AddSpanKernel)().of<T>();
+  const ProfileScope scope(ctx, pass_over<T>("add bias", x.rows, x.columns, 2));
   for_spans(ctx, x.rows, x.columns, Layout::kStrided, kCost,
             [=](index r, index c, index n) { add(x[r] + c, bias.data + c, n, y[r] + c); });
 }

@@ -39,6 +39,7 @@ auto AddRowKernel() { return PerPrecision{AddRow<float>, AddRow<double>}; }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "fovea/base/profile.h"
 namespace fovea {
 namespace {
 
@@ -70,6 +71,7 @@ void embedding_forward(const Context& ctx, const EmbeddingTable<std::type_identi
   const auto take = FOVEA_DISPATCH(TakeRowKernel)().of<T>();
   const auto add = FOVEA_DISPATCH(AddRowKernel)().of<T>();
   const auto scale = static_cast<T>(tokens.scale), scale2 = static_cast<T>(positions.scale);
+  const ProfileScope scope(ctx, pass_over<T>("embedding", N, C, with_positions ? 3 : 2));
   ctx.for_ranges(N, static_cast<double>(C), [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {
       take(tokens.table[tokens.ids[n]], scale, C, y[n]);
@@ -93,6 +95,7 @@ void embedding_backward(const Context& ctx, Vec<const std::int32_t> ids, double 
   const auto add = FOVEA_DISPATCH(AddRowKernel)().of<T>();
   const T factor = static_cast<T>(scale);
   const double cost = static_cast<double>(N) * (2 + static_cast<double>(C) / kDigits);
+  const ProfileScope scope(ctx, pass_over<T>("embedding backward", dy.rows, dy.columns, 3));
   ctx.for_ranges(kDigits, cost, [&](index begin, index end) {
     for (index n = 0; n < N; ++n) {
       const std::int32_t id = ids[n];

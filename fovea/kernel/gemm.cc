@@ -98,6 +98,7 @@ void PackedMatrix<T>::pack(const Context& ctx, Rows<const T> m, Form form) {
     capacity_ = bytes;
   }
   T* const data = reinterpret_cast<T*>(bytes_.get());
+  const ProfileScope scope(ctx, pass_over<T>("pack", rows_, columns_, 2));
   ctx.for_ranges(panels, 2.0 * static_cast<double>(rows_ * lanes_), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
       kernels.pack({m, form, i * lanes_, data + i * rows_ * lanes_});
@@ -154,6 +155,7 @@ void MatmulAtBItems<T>::run(index item) const {
 template <class T>
 void column_sums(const Context& ctx, InRows<T> a, Vec<T> sums, Store store) {
   check_vec("column_sums", "sums", sums, "N", a.columns);
+  const ProfileScope scope(ctx, pass_over<T>("column sums", a.rows, a.columns, 1));
   if (store == Store::kWrite) std::fill(sums.begin(), sums.end(), T{0});
   const auto add = gemm_kernels<T>().add_rows;
   add_chunk_sums(ctx, a.rows, static_cast<double>(a.columns), sums,

@@ -15,10 +15,12 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <type_traits>
 
 #include "fovea/base/context.h"
 #include "fovea/base/memory.h"
+#include "fovea/base/profile.h"
 #include "fovea/base/view.h"
 #include "fovea/kernel/activation.h"
 #include "fovea/kernel/product_cut.h"
@@ -94,6 +96,13 @@ struct MatmulOptions {
   Store store = Store::kWrite;
 };
 
+/// What a product of C [M,N], sums of K terms, does.
+template <class T>
+Work product_work(std::string_view what, index M, index N, index K) {
+  const auto m = static_cast<double>(M), n = static_cast<double>(N), k = static_cast<double>(K);
+  return {what, {M, N, K}, 2 * m * n * k, (m * k + k * n + m * n) * sizeof(T)};
+}
+
 /// C [M,N] from A [M,K] and B [K,N], cut into items that may run in any order and in parallel.
 /// Rows of A, C may be strided; C overlaps neither A nor slope. The memory of all arguments must
 /// outlive it. Throws Error(kShape) if shapes disagree, Error(kInternal) if b was packed for
@@ -104,6 +113,7 @@ class MatmulItems {
   MatmulItems(Rows<const T> a, const Panels<T>& b, Rows<T> c, const MatmulOptions<T>& options);
   index size() const { return cut_.items(); }
   void run(index item) const;
+  Work work() const { return product_work<T>("product", c_.rows, c_.columns, a_.columns); }
 
  private:
   Rows<const T> a_;
@@ -122,6 +132,7 @@ class MatmulAtBItems {
                  Store store = Store::kWrite);
   index size() const { return cut_.items(); }
   void run(index item) const;
+  Work work() const { return product_work<T>("product A^T B", c_.rows, c_.columns, a_.rows); }
 
  private:
   Rows<const T> a_, b_;
@@ -130,12 +141,18 @@ class MatmulAtBItems {
   detail::ProductCut cut_;
 };
 
+/// Computes all items of a product.
+template <class Items>
+void run_items(const Context& ctx, const Items& product) {
+  const ProfileScope scope(ctx, product.work());
+  ctx.for_each(product.size(), [&](index item) { product.run(item); });
+}
+
 /// Computes the whole product.
 template <class T>
 void matmul(const Context& ctx, InRows<T> a, const Panels<T>& b, Rows<T> c,
             const MatmulOptions<std::type_identity_t<T>>& options = {}) {
-  const MatmulItems<T> product(a, b, c, options);
-  ctx.for_each(product.size(), [&](index item) { product.run(item); });
+  run_items(ctx, MatmulItems<T>(a, b, c, options));
 }
 template <class T>
 void matmul(const Context& ctx, InRows<T> a, const PackedMatrix<T>& b, Rows<T> c,
@@ -145,15 +162,18 @@ void matmul(const Context& ctx, InRows<T> a, const PackedMatrix<T>& b, Rows<T> c
 template <class T>
 void matmul_at_b(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> c,
                  Store store = Store::kWrite) {
-  const MatmulAtBItems<T> product(ctx, a, b, c, store);
-  ctx.for_each(product.size(), [&](index item) { product.run(item); });
+  run_items(ctx, MatmulAtBItems<T>(ctx, a, b, c, store));
 }
 
-/// Computes two products together, so that threads wait only once. Neither may write what the other
-/// reads or writes.
+/// Computes two products together, so that threads wait only once; one after the other if they are
+/// profiled. Neither may write what the other reads or writes.
 template <class T>
 void run_together(const Context& ctx, const MatmulItems<T>& first,
                   const MatmulAtBItems<T>& second) {
+  if (ctx.profile() != nullptr) {
+    run_items(ctx, first);
+    return run_items(ctx, second);
+  }
   ctx.for_each(first.size() + second.size(), [&](index item) {
     item < first.size() ? first.run(item) : second.run(item - first.size());
   });

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "fovea/base/memory.h"
+#include "fovea/base/profile.h"
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/kernel/elementwise.h"
 #include "fovea/kernel/gemm.h"
@@ -124,6 +125,7 @@ void do_chunk(const Context& ctx, const LinearCrossEntropy<T>& a, const Weights<
 template <class T>
 CrossEntropy linear_cross_entropy(const Context& ctx, const LinearCrossEntropy<T>& a) {
   check_arguments(a);
+  const ProfileScope scope(ctx, {.what = "loss", .shape = {a.x.rows, a.x.columns, a.weight.rows}});
   const index C = a.x.columns, V = a.weight.rows, count = count_targets(a.targets, V);
   const bool want_dx = a.dx.data != nullptr;
   if (want_dx && count < a.x.rows) fill(ctx, T{0}, a.dx);

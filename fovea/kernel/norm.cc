@@ -123,6 +123,7 @@ auto BackwardKernel() { return PerPrecision{Backward<float>, Backward<double>}; 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "fovea/base/profile.h"
 namespace fovea {
 namespace {
 
@@ -199,6 +200,7 @@ void layer_norm_forward(const Context& ctx, InRows<T> x,
   check_rows("layer_norm", "y", y, N, C);
   check_rows("layer_norm", "saved", saved, N, 2);
   if (C == 0) return;
+  const ProfileScope scope(ctx, pass_over<T>("layer norm", N, C, 2));
   const auto mean = FOVEA_DISPATCH(MeanKernel)().of<T>();
   const auto squares_of = FOVEA_DISPATCH(SumOfSquaresKernel)().of<T>();
   const auto forward = FOVEA_DISPATCH(ForwardKernel)().of<T>();
@@ -229,6 +231,7 @@ void layer_norm_backward(const Context& ctx, const LayerNormBackward<T>& a) {
   check_optional("layer_norm_backward", "dgain", a.dgain, "C", C);
   check_optional("layer_norm_backward", "dbias", a.dbias, "C", C);
   if (C == 0) return;
+  const ProfileScope scope(ctx, pass_over<T>("layer norm backward", N, C, 3));
   backward_rows(
       ctx, a,
       [&](index n) {
@@ -249,6 +252,7 @@ void rms_norm_forward(const Context& ctx, InRows<T> x, InVec<T> gain, double eps
   check_rows("rms_norm", "y", y, N, C);
   check_vec("rms_norm", "saved", saved, "N", N);
   if (C == 0) return;
+  const ProfileScope scope(ctx, pass_over<T>("RMS norm", N, C, 2));
   const auto squares_of = FOVEA_DISPATCH(SumOfSquaresKernel)().of<T>();
   const auto forward = FOVEA_DISPATCH(ForwardKernel)().of<T>();
   ctx.for_ranges(N, kForwardCost * static_cast<double>(C), [&](index begin, index end) {
@@ -269,6 +273,7 @@ void rms_norm_backward(const Context& ctx, const RmsNormBackward<T>& a) {
   check_rows("rms_norm_backward", "dx", a.dx, N, C);
   check_optional("rms_norm_backward", "dgain", a.dgain, "C", C);
   if (C == 0) return;
+  const ProfileScope scope(ctx, pass_over<T>("RMS norm backward", N, C, 3));
   const LayerNormBackward<T> common{.x = a.x,
                                     .gain = a.gain,
                                     .options = {},

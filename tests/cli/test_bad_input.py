@@ -278,6 +278,13 @@ class BadOptions(CommandTest):
         self.assert_error(self.run_fovea("bench", "attention", "--length", "9999999999999999"), 2)
         self.assert_error(self.run_fovea("bench", "attention", "--head-dim", "100000000"), 6)
 
+    def test_bench_step(self):
+        self.assert_error(self.run_fovea("bench", "step", "--steps", "0"), 2, "--steps: 0")
+        self.assert_error(self.run_fovea("bench", "step", "--batch-size", "0"), 2, "--batch-size: 0")
+        self.assert_error(self.run_fovea("bench", "step", "--vocabulary", "0"), 2, "--vocabulary: 0")
+        self.assert_error(self.run_fovea("bench", "step", "--preset", "large"), 2, "large")
+        self.assert_error(self.run_fovea("bench", "step", "--width", "100000", "--heads", "1"), 6, "bench step")
+
     def test_errors_are_objects_with_json(self):
         done = self.run_fovea("train", "lm", "--train", self.folder / "no", "-o", "m", "--json")
         self.assert_error(done, 3)

@@ -6,6 +6,7 @@ these cheap substitutions (the last value of an option counts):
   train lm         a model of one layer; --stop-after a hundredth of what is said, or 20u
   generate         --max-tokens 20
   bench attention  one head, 64 tokens, one thread
+  bench step       a model of one layer, two steps
 """
 
 import json
@@ -21,7 +22,7 @@ from tensor_files import write
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("train lm", "generate", "eval", "inspect", "doctor", "attention", "conformance write",
-            "conformance check", "bench attention")
+            "conformance check", "bench attention", "bench step")
 SMALL = ("--layers 1 --width 32 --heads 2 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
 
@@ -35,7 +36,11 @@ def text_of(command):
     """What its page says, or its section of a page of several."""
     text = page_of(command).read_text(encoding="utf-8")
     section = re.search(rf"^## fovea {command}$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    return section[1] if section else text
+    text = section[1] if section else text
+    for shared in re.findall(r"those of \[train lm\]\(train-lm\.md#(\w+)\)", text):
+        page = page_of("train lm").read_text(encoding="utf-8")
+        text += re.search(rf"^## {shared}$(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL | re.IGNORECASE)[1]
+    return text
 
 
 def shell_lines(text):
@@ -51,6 +56,8 @@ def cheaper(arguments):
         return [*arguments, "--max-tokens", "20"]
     if arguments[:2] == ["bench", "attention"]:
         return [*arguments, "--batch", "1", "--heads", "1", "--length", "64", "--threads", "1"]
+    if arguments[:2] == ["bench", "step"]:
+        return [*arguments, *SMALL[:10], "--steps", "2"]
     if arguments[:2] != ["train", "lm"] or "--dry-run" in arguments:
         return arguments
     stop = "20u"

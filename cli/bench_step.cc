@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea bench step: where the time of a training step goes.
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/field_options.h"
+#include "cli/output.h"
+#include "cli/threads.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/option.h"
+#include "fovea/config/json.h"
+#include "fovea/simd/isa.h"
+#include "fovea/task/step_profile.h"
+
+namespace fovea::cli {
+
+namespace {
+
+struct StepOptions {
+  std::string preset;
+  index steps = 10;
+  index batch_size = LanguageModelSettings().text.batch_size;
+  LanguageModelConfig model;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("preset", preset, "settings to start from, as in train lm");
+    visit("steps", steps, "steps without a profile, and as many with one");
+    visit("batch_size", batch_size, "sequences per batch");
+    visit("model", model, "what the model is made of");
+  }
+};
+
+StepOptions defaults() {
+  StepOptions options;
+  options.model.vocabulary = 256;
+  return options;
+}
+
+LanguageModelSettings settings_of(const Arguments& arguments, int& steps) {
+  constexpr index kMostSteps = 1000000;
+  StepOptions options = defaults();
+  const std::vector<Field> fields = fields_of(options);
+  set_from_outside(flags_of(fields), arguments);
+  LanguageModelSettings settings;
+  if (!options.preset.empty()) {
+    apply_preset(options.preset, settings);
+    options.model = settings.model;
+    options.model.vocabulary = defaults().model.vocabulary;
+    options.batch_size = settings.text.batch_size;
+    set_from_outside(flags_of(fields), arguments);
+  }
+  require_option(options.steps >= 1 && options.steps <= kMostSteps, "steps", options.steps,
+                 "in 1 to {}", kMostSteps);
+  steps = static_cast<int>(options.steps);
+  settings.model = options.model;
+  settings.text.batch_size = options.batch_size;
+  return settings;
+}
+
+Json json_of_part(const StepPart& part, const StepProfile& profile) {
+  Json::Array shape;
+  for (const index size : part.shape) shape.emplace_back(size);
+  return Json::Object{{"what", part.what},
+                      {"shape", shape},
+                      {"calls", part.calls},
+                      {"seconds", part.seconds},
+                      {"part", part.seconds / profile.profiled_seconds},
+                      {"gflops", part.gflops},
+                      {"share", part.share},
+                      {"gigabytes_per_second", part.gigabytes},
+                      {"bandwidth_share", part.bandwidth_share}};
+}
+
+std::string json_line(const StepProfile& profile) {
+  Json::Array parts;
+  for (const StepPart& part : profile.parts) parts.push_back(json_of_part(part, profile));
+  return Json(Json::Object{{"parameters", profile.parameters},
+                           {"tokens", profile.tokens},
+                           {"steps", profile.steps},
+                           {"step_seconds", profile.step_seconds},
+                           {"profiled_seconds", profile.profiled_seconds},
+                           {"waiting_seconds", profile.waiting_seconds},
+                           {"other_seconds", profile.other_seconds},
+                           {"fma_gflops", profile.fma_gflops},
+                           {"copy_gigabytes_per_second", profile.copy_gigabytes},
+                           {"parts", parts}})
+      .line();
+}
+
+void print_table(const Context& context, const StepProfile& profile) {
+  print(fmt::format("{}, {}, {} threads: {} parameters, {} tokens a step\n", processor_name(),
+                    isa_name(current_isa()), context.threads(), profile.parameters,
+                    profile.tokens));
+  print(fmt::format(
+      "step {:.3f} ms; with a profile {:.3f} ms; peak {:.0f} GFLOP/s; copies {:.1f} GB/s\n\n",
+      profile.step_seconds * 1e3, profile.profiled_seconds * 1e3, profile.fma_gflops,
+      profile.copy_gigabytes));
+  print(fmt::format("{:20} {:>18} {:>6} {:>9} {:>6} {:>8} {:>10}\n", "what", "shape", "calls", "ms",
+                    "part", "of peak", "of copies"));
+  const auto row = [&](const std::string& what, const std::string& shape, const std::string& calls,
+                       double seconds, const std::string& rest) {
+    print(fmt::format("{:20} {:>18} {:>6} {:9.3f} {:6.3f} {}\n", what, shape, calls, seconds * 1e3,
+                      seconds / profile.profiled_seconds, rest));
+  };
+  for (const StepPart& part : profile.parts) {
+    const std::string rest = part.gflops > 0
+                                 ? fmt::format("{:8.2f} {:10.2f}", part.share, part.bandwidth_share)
+                                 : fmt::format("{:8} {:10.2f}", "", part.bandwidth_share);
+    row(part.what, fmt::format("{}", fmt::join(part.shape, "x")), fmt::format("{}", part.calls),
+        part.seconds, rest);
+  }
+  row("waiting", "", "", profile.waiting_seconds, "");
+  row("other", "", "", profile.other_seconds, "");
+}
+
+}  // namespace
+
+CommandSpec bench_step_spec() {
+  StepOptions options = defaults();
+  const std::vector<Field> fields = fields_of(options);
+  CommandSpec spec{.name = "bench step",
+                   .summary = "Shows where the time of a training step goes.",
+                   .positionals = {},
+                   .options = options_of(flags_of(fields), "Step"),
+                   .epilog = R"(Examples:
+  fovea bench step
+  fovea bench step --layers 6 --heads 6 --width 384 --block 256 --batch-size 16
+  fovea bench step --preset gpt2 --block 256 --batch-size 4 --steps 3 --json)"};
+  for (OptionSpec& option : spec.options) {
+    if (option.name == "preset") option.placeholder = names_in(language_model_presets(), "|");
+    if (option.name == "window") option.placeholder = "N[,N...]";
+  }
+  spec.options.push_back(threads_option());
+  spec.options.push_back(
+      {"json", OptionKind::kFlag, "", "print the result as one JSON object", "Run", ""});
+  return spec;
+}
+
+int bench_step(const Arguments& arguments) {
+  int steps = 0;
+  const LanguageModelSettings settings = settings_of(arguments, steps);
+  const Context context = context_of(arguments);
+  const StepProfile profile = profile_step(context, settings, steps);
+  if (arguments.on("json")) {
+    print(json_line(profile) + "\n");
+  } else {
+    print_table(context, profile);
+  }
+  return 0;
+}
+
+}  // namespace fovea::cli

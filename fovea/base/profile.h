@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the time of a piece of work goes. A kernel says what it does and how much of that there is:
+//
+//   const ProfileScope scope(ctx, {.what = "product", .shape = {M, N, K}, .flops = 2.0 * M * N *
+//   K});
+//
+// That costs nothing unless the context has a profile (Context::profiled). Time of a scope inside
+// another counts for the inner one alone, and time in which the thread waits for others for
+// neither.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "fovea/base/context.h"
+
+namespace fovea {
+
+/// What was done, and of what sizes; how much of it.
+struct Work {
+  std::string_view what;  ///< a literal
+  std::array<index, 3> shape = {};
+  double flops = 0;  ///< multiplications and additions
+  double bytes = 0;  ///< read and written, each tensor once
+
+  bool is_like(const Work& other) const { return what == other.what && shape == other.shape; }
+};
+
+/// Work that passes over `tensors` matrices of T, each [rows, columns].
+template <class T>
+Work pass_over(std::string_view what, index rows, index columns, int tensors) {
+  const double values = static_cast<double>(rows) * static_cast<double>(columns) * tensors;
+  return {.what = what, .shape = {rows, columns, 0}, .bytes = values * sizeof(T)};
+}
+
+/// Belongs to the thread that made it: scopes of other threads do not count.
+class Profile {
+ public:
+  /// All the work of one kind and shape.
+  struct Part {
+    Work work;  ///< of all calls together
+    index calls = 0;
+    double seconds = 0;  ///< without those in which the thread waited
+  };
+
+  /// In the order in which they were done first.
+  const std::vector<Part>& parts() const { return parts_; }
+  /// In which the thread waited for others to end.
+  double waiting_seconds() const { return waiting_; }
+  void clear();
+
+  bool is_of_this_thread() const { return thread_ == std::this_thread::get_id(); }
+  void add_waiting(double seconds) { waiting_ += seconds; }
+
+ private:
+  friend class ProfileScope;
+  void add(const Work& work, double seconds);
+
+  std::thread::id thread_ = std::this_thread::get_id();
+  std::vector<Part> parts_;
+  double waiting_ = 0;
+  double counted_ = 0;  // seconds of all parts
+};
+
+/// Adds the time from its beginning to its end to the profile of a context, if it has one.
+class ProfileScope {
+ public:
+  ProfileScope(const Context& ctx, const Work& work);
+  ~ProfileScope();
+  ProfileScope(const ProfileScope&) = delete;
+  ProfileScope& operator=(const ProfileScope&) = delete;
+
+ private:
+  Profile* profile_;
+  Work work_;
+  double begin_ = 0, elsewhere_ = 0;  // what had been counted or waited before
+};
+
+}  // namespace fovea

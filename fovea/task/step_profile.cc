@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/step_profile.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "fovea/base/clock.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/median.h"
+#include "fovea/base/profile.h"
+#include "fovea/base/random.h"
+#include "fovea/kernel/elementwise.h"
+#include "fovea/simd/peak.h"
+#include "fovea/task/memory.h"
+#include "fovea/task/objective.h"
+#include "fovea/train/optimizer.h"
+
+namespace fovea {
+
+namespace {
+
+// The same batch of random tokens at every update: what they are does not change the time.
+class RandomBatches final : public TrainingBatches {
+ public:
+  RandomBatches(const LanguageModelConfig& model, index batch_size) {
+    Random random(1, RandomUse::kTest);
+    Sequences tokens;
+    for (index n = 0; n <= model.block; ++n) {
+      tokens.stream.push_back(static_cast<token>(random.below(model.vocabulary)));
+    }
+    for (index s = 0; s < batch_size; ++s) {
+      append(batch_, tokens.stream, {0, model.block}, static_cast<std::uint64_t>(s));
+    }
+  }
+  Batch batch(index, index) override { return batch_; }
+  index updates_per_epoch() const override { return 1; }
+  index largest_batch() const override { return batch_.tokens(); }
+
+ private:
+  Batch batch_;
+};
+
+LanguageModelRun run_of(LanguageModelSettings settings) {
+  settings.text.train = {"random tokens"};
+  check_options(settings);
+  settings.model = resolve(settings.model);
+  settings.recipe.accumulate = 1;
+  LanguageModelRun run;
+  run.training = std::make_unique<RandomBatches>(settings.model, settings.text.batch_size);
+  run.settings = std::move(settings);
+  return run;
+}
+
+// Seconds of each of `steps` updates, after some that touch new memory.
+std::vector<double> train(const Context& ctx, const LanguageModel& model,
+                          const LanguageModelRun& run, int steps, Profile* profile) {
+  constexpr int kWarmup = 2;
+  const TrainOptions& recipe = run.settings.recipe;
+  LanguageModelObjective objective(
+      profile ? ctx.profiled(*profile) : ctx, model,
+      {.training = *run.training, .validation = nullptr, .accumulate = 1, .seed = recipe.seed});
+  const Context context = profile ? ctx.profiled(*profile) : ctx;
+  Optimizer optimizer(objective.parameters());
+  std::vector<double> seconds;
+  for (int step = 0; step < kWarmup + steps; ++step) {
+    if (profile && step == kWarmup) profile->clear();
+    const double begin = monotonic_seconds();
+    objective.begin_update(step);
+    objective.forward(0);
+    objective.backward();
+    const double norm = optimizer.gradient_norm(context);
+    optimizer.step(context, {.options = {.lr = recipe.lr,
+                                         .beta1 = recipe.beta1,
+                                         .beta2 = recipe.beta2,
+                                         .weight_decay = recipe.weight_decay},
+                             .step = step + 1,
+                             .gradient_scale = clip_scale(norm, recipe.clip)});
+    if (step >= kWarmup) seconds.push_back(monotonic_seconds() - begin);
+  }
+  return seconds;
+}
+
+// Gigabytes that a copy of 64 MiB reads and writes a second: the best of some, as it is a bound.
+double copy_gigabytes(const Context& ctx) {
+  constexpr index kRows = 1 << 12, kColumns = 1 << 12;
+  const std::vector<float> from(static_cast<std::size_t>(kRows * kColumns), 1);
+  std::vector<float> to(from.size());
+  double least = 0;
+  for (int n = 0; n < 5; ++n) {
+    const double begin = monotonic_seconds();
+    copy_rows(ctx, Rows<const float>(from.data(), kRows, kColumns),
+              Rows<float>(to.data(), kRows, kColumns));
+    const double seconds = monotonic_seconds() - begin;
+    least = n == 0 ? seconds : std::min(least, seconds);
+  }
+  return 2 * sizeof(float) * static_cast<double>(from.size()) / least / 1e9;
+}
+
+StepPart part_of(const Profile::Part& from, const StepProfile& profile) {
+  const double steps = static_cast<double>(profile.steps);
+  StepPart part{.what = std::string(from.work.what),
+                .calls = from.calls / profile.steps,
+                .seconds = from.seconds / steps};
+  for (const index size : from.work.shape) {
+    if (size > 0) part.shape.push_back(size);
+  }
+  const double seconds = std::max(from.seconds, 1e-12);
+  part.gflops = from.work.flops / seconds / 1e9;
+  part.share = part.gflops / profile.fma_gflops;
+  part.gigabytes = from.work.bytes / seconds / 1e9;
+  part.bandwidth_share = part.gigabytes / profile.copy_gigabytes;
+  return part;
+}
+
+}  // namespace
+
+StepProfile profile_step(const Context& ctx, const LanguageModelSettings& settings, int steps) {
+  const LanguageModelRun run = run_of(settings);
+  require_memory("bench step: training this model", training_memory(ctx, run),
+                 "choose a smaller --batch-size, --block, --width or --layers");
+  const LanguageModel model(run.settings.model, run.settings.recipe.seed);
+  StepProfile result{.parameters = parameter_count(run.settings.model),
+                     .tokens = run.training->largest_batch(),
+                     .steps = steps,
+                     .copy_gigabytes = copy_gigabytes(ctx)};
+  const double before = fma_gflops(ctx);
+  result.step_seconds = median(train(ctx, model, run, steps, nullptr));
+  Profile profile;
+  const std::vector<double> profiled = train(ctx, model, run, steps, &profile);
+  result.fma_gflops = (before + fma_gflops(ctx)) / 2;
+  result.profiled_seconds =
+      std::accumulate(profiled.begin(), profiled.end(), 0.0) / static_cast<double>(steps);
+  result.waiting_seconds = profile.waiting_seconds() / static_cast<double>(steps);
+  result.other_seconds = result.profiled_seconds - result.waiting_seconds;
+  for (const Profile::Part& part : profile.parts()) {
+    result.parts.push_back(part_of(part, result));
+    result.other_seconds -= result.parts.back().seconds;
+  }
+  std::sort(result.parts.begin(), result.parts.end(),
+            [](const StepPart& a, const StepPart& b) { return a.seconds > b.seconds; });
+  return result;
+}
+
+}  // namespace fovea
