@@ -3,6 +3,7 @@
 //
 //   fovea_bench_attention THREADS CALL [-- CALL ...]
 //   CALL: B,T,S,H,G,D,Dv [+TENSOR ...] [--OPTION[=VALUE] ...]
+//   fovea_bench_attention --tensors    the tensors of the table of parts that go with any score
 //
 // OPTIONs and TENSORs are those of `fovea attention`: a part of a call that gets its row there can
 // be timed here. Operands are random; so is what is named with +, whose axes of size "N or 1" are 1
@@ -31,6 +32,7 @@
 #include "fovea/base/random.h"
 #include "fovea/config/flags.h"
 #include "fovea/config/json.h"
+#include "fovea/parts/part_table.h"
 #include "fovea/simd/isa.h"
 #include "fovea/simd/peak.h"
 #include "fovea/task/attention_call.h"
@@ -224,6 +226,12 @@ int run(int threads, const std::vector<std::vector<std::string>>& words) {
 
 int main(int argc, char** argv) {
   try {
+    if (argc == 2 && std::string_view(argv[1]) == "--tensors") {
+      for (const fovea::AttentionPart& part : fovea::attention_parts()) {
+        if (!part.tensor.empty() && !part.score) fmt::print("{}\n", part.tensor);
+      }
+      return 0;
+    }
     if (argc < 3) throw fovea::Error(fovea::ErrorCode::kUsage, "usage: THREADS CALL [-- CALL]", "");
     std::vector<std::vector<std::string>> words(1);
     for (int n = 2; n < argc; ++n) {

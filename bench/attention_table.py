@@ -63,8 +63,9 @@ FLEX = {"noop": [], "causal": ["--causal=bottom-right"], "alibi": ["--causal=bot
 CAUSAL = ["--causal=bottom-right"]
 
 
-def rows():
-    """Rows: a dict of a name, ours (words of each call), peer (a question), targets."""
+def rows(tensors=()):
+    """Rows: a dict of a name, ours (words of each call), peer (a question), targets. Parts of the table of
+    parts (`tensors`) that have no row of their own get one without a peer."""
     for (B, H, T, D), causal in itertools.product(dot_shapes(), (False, True)):
         name = f"dot B{B} H{H} T{T} D{D} {'causal' if causal else 'full'}"
         yield {"name": name, "section": "dot", "calls": [(sizes(B, T, H, D), CAUSAL if causal else [])],
@@ -78,6 +79,11 @@ def rows():
         yield {"name": case, "section": "parts", "calls": [(shape, CAUSAL + words), (shape, CAUSAL)],
                "peer": {"case": case, "sizes": shape, "compile_too": True}, "beside": 1.25,
                "ratio": 6 if case == "dropout" else 2.5}
+    known = {word for words in PARTS.values() for word in words}
+    for tensor in tensors:
+        if f"+{tensor}" not in known:
+            yield {"name": tensor, "section": "parts", "calls": [(shape, [*CAUSAL, f"+{tensor}"]), (shape, CAUSAL)],
+                   "beside": 1.25}
     yield {"name": "entropy + top-8", "section": "parts", "beside": 1.15,
            "calls": [(shape, [*CAUSAL, "--observe=entropy,topk=8"]), (shape, CAUSAL)]}
     for example, words in FLEX.items():
@@ -207,7 +213,8 @@ def main():
                for kind, script in {"sdpa": "peer_attention.py", "peer": "peer_parts.py"}.items()}
     peer = next((w["installed"].hello["ready"] for w in workers.values() if w), None)
     known |= {"machine": machine, "peer": peer}
-    for row in rows():
+    tensors = subprocess.run([options.program, "--tensors"], capture_output=True, encoding="utf-8", check=True).stdout.split()
+    for row in rows(tensors):
         if not re.search(options.only, f"{row['section']} {row['name']}"):
             continue
         result = measure(options, row, workers)
