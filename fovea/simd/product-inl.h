@@ -112,6 +112,11 @@ inline constexpr int kBlockVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 template <class T>
 inline constexpr index kPanelLanes = kBlockVectors* kLanes<T>;
 
+/// The rows of a block of kVectors vectors. One vector has more of them: a step in k would
+/// otherwise have too few sums to hide the latency.
+template <int kVectors>
+inline constexpr int kRowsOfBlock = kVectors == 1 && HWY_TARGET <= HWY_AVX3 ? 16 : kBlockRows;
+
 // One block: kRows x kVectors sums stay in registers through the whole loop over k. Per k it loads
 // kVectors vectors of B and kRows values of A for kRows * kVectors multiply-adds, so that with 6 x
 // 4 the loads are well below what the machine can do beside its multiply-adds. The arrays of
@@ -125,7 +130,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
   T* HWY_RESTRICT c = t.c[row] + lane;
   const index a_row = t.a.row, a_column = t.a.column, b_row = t.b.stride, c_row = t.c.stride;
   Vector<T> sum[kRows][kVectors];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
@@ -142,7 +147,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
     Vector<T> row_of_b[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) row_of_b[v] = hn::LoadU(d, b + v * kN);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       const auto value = hn::Set(d, a[r * a_row]);
 #pragma GCC unroll 8
@@ -154,7 +159,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
     [[maybe_unused]] auto largest = sum[0][v];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       hn::StoreU(sum[r][v], d, c + r * c_row + v * kN);
       if constexpr (kMaximum == LaneMaximum::kTake) largest = hn::Max(largest, sum[r][v]);
@@ -169,12 +174,19 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
 /// All rows of one panel of kVectors vectors that starts at `lane`.
 template <Into kInto, LaneMaximum kMaximum, int kVectors, class T>
 HWY_NOINLINE void ProductPanel(const TileOperands<T>& t, index lane) {
+  constexpr int kRows = kRowsOfBlock<kVectors>;
   index row = 0;
-  for (; row + kBlockRows <= t.c.rows; row += kBlockRows) {
+  for (; row + kRows <= t.c.rows; row += kRows) {
     if (t.prefetch != nullptr) t.prefetch->step();
-    ProductBlock<kInto, kMaximum, kBlockRows, kVectors>(t, row, lane);
+    ProductBlock<kInto, kMaximum, kRows, kVectors>(t, row, lane);
   }
-  if constexpr (kBlockRows > 4) {
+  if constexpr (kRows > 8) {
+    if (row + 8 <= t.c.rows) {
+      ProductBlock<kInto, kMaximum, 8, kVectors>(t, row, lane);
+      row += 8;
+    }
+  }
+  if constexpr (kRows > 4) {
     if (row + 4 <= t.c.rows) {
       ProductBlock<kInto, kMaximum, 4, kVectors>(t, row, lane);
       row += 4;
