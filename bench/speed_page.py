@@ -200,18 +200,16 @@ def glance(results, all_results):
         f"fovea's attention on the CPU, float32, {results.threads} threads, against {results.peer}; head width 64", groups, most)
 
 
-def bar_of(one):
-    """(ratio, target): to the strongest, or where that is not measured as installed, without a target."""
-    return (one["strongest"], one["target"]) if one.get("strongest") else (one["ratio"], None)
-
-
 def sixty(results):
+    """Ratios to the strongest, of the rows that have them; if none has, those as installed, without targets."""
     rows = results.of_section("dot")
+    to = "strongest" if any(row[kind].get("strongest") for row in rows.values() for kind in KINDS) else "ratio"
+    rows = {name: row for name, row in rows.items() if row["forward"].get(to)}
     panels = {heading: {name.split(maxsplit=1)[1].removesuffix(f" {mask}"):
-                        {kind: bar_of(row[kind]) for kind in KINDS}
+                        {kind: (row[kind][to], row[kind]["target"] if to == "strongest" else None) for kind in KINDS}
                         for name, row in rows.items() if name.endswith(mask)}
               for heading, mask in [("no mask", "full"), ("causal", "causal")]}
-    which = "at its strongest" if any(one.get("strongest") for _, one in results.figures()) else "as installed"
+    which = "at its strongest" if to == "strongest" else "as installed"
     return speed_pictures.panels_of_bars(
         f"Dot products: times as fast as PyTorch, {results.title()}",
         f"{results.processor}, against PyTorch {which}; B sequences, H heads, T tokens, head width D", panels)
@@ -256,7 +254,7 @@ def chapter(results):
         if rows:
             yield f"### {head}"
             if section == "dot":
-                yield f"![{len(results.figures())} bars: dot products on {results.title()}](images/{results.image('dot').name})\n"
+                yield f"![bars: dot products on {results.title()}](images/{results.image('dot').name})\n"
             yield "\n".join(LINES.get(section, lines_of_calls)(rows)) + "\n"
 
 
