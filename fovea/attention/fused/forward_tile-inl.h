@@ -173,13 +173,22 @@ void ForwardTile<T>::AddValues(index key, index keys) {
                                 .c = {o, Dv(), stride},
                                 .per_lane = state.alpha,
                                 .prefetch = &prefetch};
-  parts.for_each_lanes([&](Span lanes, Span rows) {
-    const TileOperands<T> part =
-        product.depth_slice(rows.begin, rows.end).lanes_slice(lanes.begin, lanes.end);
+  const auto add = [&](const TileOperands<T>& part) {
     if (started) {
       TileProduct<Into::kScaleAndAdd>(part);
     } else {
       TileProduct<Into::kOverwrite>(part);
+    }
+  };
+  // What all lanes have is one product; a product of few lanes is slower.
+  const Span shared = parts.shared_rows();
+  if (shared.begin < shared.end) add(product.depth_slice(shared.begin, shared.end));
+  parts.for_each_lanes([&](Span lanes, Span rows) {
+    const TileOperands<T> of_lanes = product.lanes_slice(lanes.begin, lanes.end);
+    if (shared.begin == shared.end) {
+      add(of_lanes.depth_slice(rows.begin, rows.end));
+    } else if (shared.end < rows.end) {
+      TileProduct<Into::kAdd>(of_lanes.depth_slice(shared.end, rows.end));
     }
   });
   started = true;

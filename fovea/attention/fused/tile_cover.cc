@@ -24,6 +24,16 @@ TileCover::TileCover(const Mask& mask, const TileSite& site, TileLanes lanes, in
   find_rows();
 }
 
+Span TileCover::shared_rows() const {
+  Span shared = rows_[0];
+  for (index lane = kStep; lane < lane_count_; lane += kStep) {
+    const Span& rows = rows_[lane / kStep];
+    if (rows.begin != shared.begin) return {};
+    shared.end = std::min(shared.end, rows.end);
+  }
+  return shared;
+}
+
 // For each step of lanes, the first and the last step of rows that the mask can keep.
 void TileCover::find_rows() {
   for (index lane = 0; lane < lane_count_; lane += kStep) {

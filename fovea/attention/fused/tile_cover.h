@@ -32,6 +32,9 @@ class TileCover {
     for_each_run(rows_, lane_count_, f);
   }
 
+  /// The rows that all lanes have, if all begin with the same row; else none.
+  Span shared_rows() const;
+
  private:
   static constexpr index kStep = 16;
   static_assert(kRowBlock % kStep == 0 && kLaneTile % kStep == 0);

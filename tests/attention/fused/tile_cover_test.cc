@@ -55,6 +55,18 @@ TEST(TileCover, WholeTileIsOnePart) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST(TileCover, SharedRowsAreThoseOfAllLanes) {
+  const Sequence sequence{.queries = 128, .keys = 128};
+  const auto shared = [&](const Mask& mask, TileSite site) {
+    return TileCover(mask, site, TileLanes::kQueries, 64).shared_rows();
+  };
+  // Queries 64 .. 127 of a causal mask all see keys 0 .. 63, and the first step of them 64 .. 79.
+  EXPECT_EQ(shared(mask::Causal(), {sequence, 0, 64, 64, 0, 128}), (Span{0, 80}));
+  EXPECT_EQ(shared(mask::Causal(), {sequence, 0, 0, 64, 64, 64}), Span());
+  EXPECT_EQ(shared(mask::Window(8, 8), {sequence, 0, 0, 64, 0, 128}), Span());
+  EXPECT_EQ(TileCover(100, 64).shared_rows(), (Span{0, 100}));
+}
+
 // Wherever the tile lies, no kept score is left out, and none is computed twice.
 TEST(TileCover, HoldEveryKeptScoreOnce) {
   const Sequence sequence{.queries = 150, .keys = 170};
