@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of a case of conformance, and the texts in them.
+#include "fovea/base/option.h"
 #include "fovea/config/json.h"
 #include "fovea/task/attention_settings.h"
 #include "tests/fuzz/fuzz.h"
