@@ -121,11 +121,12 @@ def median(values):
 
 
 def ratios(theirs, key, seconds):
-    """To PyTorch as installed, and at its strongest."""
+    """To PyTorch as installed, and at its strongest; and which of them that is."""
     if not theirs:
-        return {"ratio": None, "strongest": None}
+        return {"ratio": None, "strongest": None}, None
     found = {name: median(one[key] for one in answers) / seconds for name, answers in theirs.items()}
-    return {"ratio": found["installed"], "strongest": min(found.values())}
+    strongest = min(found, key=found.get)
+    return {"ratio": found["installed"], "strongest": found[strongest]}, strongest
 
 
 def of_dot(row, mine, theirs):
@@ -136,7 +137,7 @@ def of_dot(row, mine, theirs):
         share = median(flops * row["pairs"] * row["D"] / one["calls"][0][f"{kind}_seconds"] / one["fma_gflops"] / 1e9
                        for one in mine)
         ratio, least = row["targets"][kind]
-        to_peers = ratios(theirs, f"{kind}_seconds", seconds)
+        to_peers, _ = ratios(theirs, f"{kind}_seconds", seconds)
         result[kind] = {"share": share, **to_peers, "target": ratio, "target_share": least,
                         "met": bool(to_peers["strongest"] and to_peers["strongest"] >= ratio)
                         or bool(least and share >= least)}
@@ -157,8 +158,8 @@ def of_call(row, mine, theirs):
         result["target_beside"] = row["beside"]
         met.append(result["beside"] <= row["beside"])
     if theirs:
-        result |= ratios(theirs, "seconds", result["seconds"])
-        result["way"] = theirs["installed"][0]["way"]
+        to_peers, strongest = ratios(theirs, "seconds", result["seconds"])
+        result |= {**to_peers, "way": theirs[strongest][0]["way"]}
         result["target"] = row["ratio"]
         met.append(result["strongest"] >= row["ratio"])
     if met:
@@ -212,7 +213,7 @@ def main():
     workers = {kind: start_torch(options, HERE / script)
                for kind, script in {"sdpa": "peer_attention.py", "peer": "peer_parts.py"}.items()}
     peer = next((w["installed"].hello["ready"] for w in workers.values() if w), None)
-    known |= {"machine": machine, "peer": peer}
+    known |= {"machine": machine, "peer": peer or known.get("peer")}
     tensors = subprocess.run([options.program, "--tensors"], capture_output=True, encoding="utf-8", check=True).stdout.split()
     for row in rows(tensors):
         if not re.search(options.only, f"{row['section']} {row['name']}"):

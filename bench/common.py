@@ -26,7 +26,8 @@ def add_common_options(parser, rounds=7):
 def environment(threads):
     """Every library that a peer may use gets the same number of threads."""
     limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
-    return {**os.environ, **limits, "OPENBLAS_NUM_THREADS": "1"}
+    pinned = {"MKL_ENABLE_INSTRUCTIONS": "AVX2"} if os.environ.get("ATEN_CPU_CAPABILITY") == "avx2" else {}
+    return {**os.environ, **limits, **pinned, "OPENBLAS_NUM_THREADS": "1"}
 
 
 def processor():
@@ -45,15 +46,17 @@ UNLOCK = "int mkl_serv_intel_cpu_true(void) { return 1; }"
 def unlocked_mkl():
     """What a process needs in its environment so that MKL takes its fastest kernels; empty where it
     does so anyway."""
-    if processor().get("vendor_id") == "GenuineIntel":
+    if processor().get("vendor_id") != "AuthenticAMD":
         return {}
     folder = tempfile.mkdtemp()
     source, library = pathlib.Path(folder) / "unlock.c", pathlib.Path(folder) / "unlock.so"
     source.write_text(UNLOCK + "\n")
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library, source], check=True)
     atexit.register(shutil.rmtree, folder)
-    pinned = {"MKL_ENABLE_INSTRUCTIONS": "AVX2"} if os.environ.get("ATEN_CPU_CAPABILITY") == "avx2" else {}
-    return {"LD_PRELOAD": str(library), **pinned}
+    compiler = os.environ.get("CC", "cc")
+    if shutil.which(compiler) is None:
+        sys.exit(f"{compiler} is not there: PyTorch at its strongest needs a C compiler (environment: CC)")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    return {"LD_PRELOAD": ":".join(filter(None, [str(library), os.environ.get("LD_PRELOAD")]))}
 
 
 def pin(threads):
@@ -114,7 +117,7 @@ def start_torch(options, script, *arguments):
     if absent:
         print(f"PyTorch: not measured: {absent}")
         return {}
-    if unlocked_mkl():
+    if unlocked_mkl():  # of AMD; elsewhere there is nothing to unlock
         workers["unlocked"] = Worker(options, script, *arguments, more_environment=unlocked_mkl())
     return workers
 

@@ -109,6 +109,11 @@ void print_table(const Context& context, const StepProfile& profile) {
                       seconds / profile.profiled_seconds, rest));
   };
   for (const StepPart& part : profile.parts) {
+    if (part.gigabytes == 0) {  // its work is in other parts
+      row(part.what, fmt::format("{}", fmt::join(part.shape, "x")), fmt::format("{}", part.calls),
+          part.seconds, "");
+      continue;
+    }
     const std::string rest = part.gflops > 0
                                  ? fmt::format("{:8.2f} {:10.2f}", part.share, part.bandwidth_share)
                                  : fmt::format("{:8} {:10.2f}", "", part.bandwidth_share);

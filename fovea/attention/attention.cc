@@ -18,10 +18,12 @@ Work work_of(const Context& ctx, const Attention<T>& attention, const AttentionI
              bool backward) {
   if (ctx.profile() == nullptr) return {};
   const AttentionPlan plan = attention_plan(ctx, attention, in);
-  const auto values = [](const View<const T>& view) {
-    return static_cast<double>(view.batch * view.length * view.heads * view.width);
+  const auto values = [](const View<const T>& view, index width) {
+    return static_cast<double>(view.batch * view.length * view.heads * width);
   };
-  const double once = 2 * values(in.q) + values(in.k) + values(in.v);
+  const auto& [q, k, v] = in;
+  const double once =
+      values(q, q.width + v.width) + values(k, k.width) + values(v, v.width);  // o is as wide as v
   return {.what = backward ? "attention backward" : "attention",
           .shape = {in.q.batch * in.q.length, in.q.heads, in.q.width},
           .flops = backward ? plan.backward_flops : plan.forward_flops,

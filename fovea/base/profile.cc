@@ -12,7 +12,8 @@ void Profile::clear() {
   waiting_ = counted_ = 0;
 }
 
-void Profile::add(const Work& work, double seconds) {
+// Of the part for this kind and shape, to which the work is added.
+std::size_t Profile::number_of(const Work& work) {
   auto part = std::find_if(parts_.begin(), parts_.end(),
                            [&](const Part& one) { return one.work.is_like(work); });
   if (part == parts_.end()) {
@@ -20,14 +21,13 @@ void Profile::add(const Work& work, double seconds) {
   }
   part->work.flops += work.flops;
   part->work.bytes += work.bytes;
-  part->seconds += seconds;
   part->calls += 1;
-  counted_ += seconds;
+  return static_cast<std::size_t>(part - parts_.begin());
 }
 
-ProfileScope::ProfileScope(const Context& ctx, const Work& work)
-    : profile_(ctx.profile()), work_(work) {
+ProfileScope::ProfileScope(const Context& ctx, const Work& work) : profile_(ctx.profile()) {
   if (profile_ == nullptr) return;
+  part_ = profile_->number_of(work);  // here, because it may throw
   elsewhere_ = profile_->counted_ + profile_->waiting_;
   begin_ = monotonic_seconds();
 }
@@ -35,7 +35,9 @@ ProfileScope::ProfileScope(const Context& ctx, const Work& work)
 ProfileScope::~ProfileScope() {
   if (profile_ == nullptr) return;
   const double inner = profile_->counted_ + profile_->waiting_ - elsewhere_;
-  profile_->add(work_, monotonic_seconds() - begin_ - inner);
+  const double seconds = monotonic_seconds() - begin_ - inner;
+  profile_->parts_[part_].seconds += seconds;
+  profile_->counted_ += seconds;
 }
 
 }  // namespace fovea

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -45,7 +46,7 @@ class Profile {
     double seconds = 0;  ///< without those in which the thread waited
   };
 
-  /// In the order in which they were done first.
+  /// In the order in which they began first.
   const std::vector<Part>& parts() const { return parts_; }
   /// In which the thread waited for others to end.
   double waiting_seconds() const { return waiting_; }
@@ -56,7 +57,7 @@ class Profile {
 
  private:
   friend class ProfileScope;
-  void add(const Work& work, double seconds);
+  std::size_t number_of(const Work& work);
 
   std::thread::id thread_ = std::this_thread::get_id();
   std::vector<Part> parts_;
@@ -74,7 +75,7 @@ class ProfileScope {
 
  private:
   Profile* profile_;
-  Work work_;
+  std::size_t part_ = 0;
   double begin_ = 0, elsewhere_ = 0;  // what had been counted or waited before
 };
 

@@ -161,7 +161,7 @@ void adamw(const Context& ctx, std::span<const AdamWSlot<T>> slots, const AdamWS
   Scratch scratch;
   const auto segments = segments_of(scratch, slots);
   const auto update = FOVEA_DISPATCH(UpdateKernel)().of<T>();
-  constexpr int kRead = 4, kWritten = 4;  // value, gradient and both moments
+  constexpr int kRead = 4, kWritten = 3;  // the gradient is only read
   const ProfileScope scope(ctx, pass_over<T>("AdamW", values_of(slots), 1, kRead + kWritten));
   ctx.for_ranges(segments.size, kCost * static_cast<double>(kSegment), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {

@@ -24,8 +24,8 @@ double flops_of(index M, index N, index K) {
 index round_up(index n, index step) { return (n + step - 1) / step * step; }
 
 // Starts from a large tile, because each tile reads its columns of A and of B from the memory
-// again, and halves it until every thread has some. No value of C depends on the tile that it is
-// in.
+// again, and halves it until each of several threads has kTilesOfThread. No value of C depends on
+// the tile that it is in.
 detail::ProductCut cut_at_b(index N1, index N2, index M, const BlockShape& block, int threads) {
   constexpr index kMostRows = 384, kMostColumns = 512, kLeastRows = 48;
   constexpr double kTilesOfThread = 6;

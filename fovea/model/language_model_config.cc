@@ -40,8 +40,9 @@ void check_positions(const LanguageModelConfig& c) {
   require_option(c.position_max == 0 || (c.position_max >= least && c.position_max <= kLargest),
                  "position_max", c.position_max, "0 (as many as --block), or {} to {}", least,
                  kLargest);
-  require_option(c.embedding_scale >= 0 && std::isfinite(c.embedding_scale), "embedding_scale",
-                 c.embedding_scale, "above 0, or 0 (chosen by --position)");
+  constexpr double kLargestScale = 1e6;
+  require_option(c.embedding_scale >= 0 && c.embedding_scale <= kLargestScale, "embedding_scale",
+                 c.embedding_scale, "in 0 (chosen by --position) to {}", kLargestScale);
   if (c.position_join == PositionJoin::kConcatenate && !adds_position_rows(c.position)) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--position-join concat: --position {} has no rows to concatenate",

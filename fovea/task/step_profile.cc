@@ -42,10 +42,18 @@ class RandomBatches final : public TrainingBatches {
   Batch batch_;
 };
 
+constexpr std::string_view kLessMemory =
+    "choose a smaller --batch-size, --block, --width or --layers";
+
 LanguageModelRun run_of(LanguageModelSettings settings) {
   settings.text.train = {"random tokens"};
   check_options(settings);
   settings.model = resolve(settings.model);
+  constexpr double kToken = sizeof(token) * 3;  // of the stream, the ids and the targets
+  require_memory("bench step: the tokens of a batch",
+                 kToken * static_cast<double>(settings.text.batch_size) *
+                     static_cast<double>(settings.model.block),
+                 kLessMemory);
   settings.recipe.accumulate = 1;
   LanguageModelRun run;
   run.training = std::make_unique<RandomBatches>(settings.model, settings.text.batch_size);
@@ -118,8 +126,7 @@ StepPart part_of(const Profile::Part& from, const StepProfile& profile) {
 
 StepProfile profile_step(const Context& ctx, const LanguageModelSettings& settings, int steps) {
   const LanguageModelRun run = run_of(settings);
-  require_memory("bench step: training this model", training_memory(ctx, run),
-                 "choose a smaller --batch-size, --block, --width or --layers");
+  require_memory("bench step: training this model", training_memory(ctx, run), kLessMemory);
   const LanguageModel model(run.settings.model, run.settings.recipe.seed);
   StepProfile result{.parameters = parameter_count(run.settings.model),
                      .tokens = run.training->largest_batch(),

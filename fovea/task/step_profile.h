@@ -25,12 +25,12 @@ struct StepPart {
 
 struct StepProfile {
   index parameters = 0, tokens = 0, steps = 0;
-  double step_seconds = 0;      ///< median, not profiled
-  double profiled_seconds = 0;  ///< mean, of what follows; products do not run side by side here
-  double waiting_seconds = 0;   ///< the calling thread waits for others
-  double other_seconds = 0;     ///< in none of the parts
-  double fma_gflops = 0;        ///< of multiply-adds in registers
-  double copy_gigabytes = 0;  ///< read and written a second by a copy of more than the caches hold
+  double step_seconds = 0;           ///< median, not profiled
+  double profiled_seconds = 0;       ///< mean; products do not run side by side here
+  double waiting_seconds = 0;        ///< the calling thread waits for others
+  double other_seconds = 0;          ///< in none of the parts
+  double fma_gflops = 0;             ///< of multiply-adds in registers
+  double copy_gigabytes = 0;         ///< read and written a second by a copy of 64 MiB
   std::vector<StepPart> parts = {};  ///< the longest first
 };
 

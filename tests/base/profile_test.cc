@@ -38,9 +38,9 @@ TEST(Profile, CountsTimeForTheInnermostScope) {
     sleep(50);
   }
   ASSERT_EQ(profile.parts().size(), 2u);
-  EXPECT_EQ(profile.parts()[0].work.what, "inner");
-  EXPECT_GE(profile.parts()[0].seconds, 0.05);
-  EXPECT_LT(profile.parts()[1].seconds, 0.05);
+  EXPECT_EQ(profile.parts()[1].work.what, "inner");
+  EXPECT_GE(profile.parts()[1].seconds, 0.05);
+  EXPECT_LT(profile.parts()[0].seconds, 0.05);
 }
 
 // The other thread takes long for its item; the caller has none left.

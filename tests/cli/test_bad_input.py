@@ -283,6 +283,8 @@ class BadOptions(CommandTest):
         self.assert_error(self.run_fovea("bench", "step", "--batch-size", "0"), 2, "--batch-size: 0")
         self.assert_error(self.run_fovea("bench", "step", "--vocabulary", "0"), 2, "--vocabulary: 0")
         self.assert_error(self.run_fovea("bench", "step", "--preset", "large"), 2, "large")
+        self.assert_error(self.run_fovea("bench", "step", "--batch-size", "30000000"), 6, "bench step")
+        self.assert_error(self.run_fovea("bench", "step", "--block", "2000000000"), 2, "too many tokens")
         self.assert_error(self.run_fovea("bench", "step", "--width", "100000", "--heads", "1"), 6, "bench step")
 
     def test_errors_are_objects_with_json(self):

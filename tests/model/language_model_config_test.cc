@@ -85,6 +85,8 @@ TEST(LanguageModelConfig, ScalesTokensBesideSinusoids) {
 TEST(LanguageModelConfig, NamesTheOptionThatIsOutOfRange) {
   EXPECT_THROWS(resolve(with([](auto& c) { c.embedding_scale = -1; })), kOptionValue,
                 "--embedding-scale: -1");
+  EXPECT_THROWS(resolve(with([](auto& c) { c.embedding_scale = 1e300; })), kOptionValue,
+                "--embedding-scale: 1e+300");
   EXPECT_THROWS(resolve(with([](auto& c) { c.layers = 0; })), kOptionValue, "--layers: 0");
   EXPECT_THROWS(resolve(with([](auto& c) { c.heads = -3; })), kOptionValue, "--heads: -3");
   EXPECT_THROWS(resolve(with([](auto& c) { c.kv_heads = 3; })), kOptionValue, "--kv-heads: 3");

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 
 #include "tests/support/throws.h"
 
@@ -27,7 +29,7 @@ const StepPart& part_of(const StepProfile& profile, std::string_view what,
   const auto part = std::find_if(profile.parts.begin(), profile.parts.end(), [&](const auto& one) {
     return one.what == what && one.shape == shape;
   });
-  EXPECT_NE(part, profile.parts.end()) << what;
+  if (part == profile.parts.end()) throw std::runtime_error("no part " + std::string(what));
   return *part;
 }
 
@@ -51,6 +53,7 @@ TEST(StepProfile, AddsUpToTheStep) {
   EXPECT_NEAR(parts + profile.waiting_seconds + profile.other_seconds, profile.profiled_seconds,
               1e-9);
   EXPECT_GE(profile.other_seconds, 0);
+  for (const StepPart& part : profile.parts) EXPECT_GE(part.seconds, 0) << part.what;
   EXPECT_TRUE(std::is_sorted(profile.parts.begin(), profile.parts.end(),
                              [](const auto& a, const auto& b) { return a.seconds > b.seconds; }));
 }
