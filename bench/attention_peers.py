@@ -5,8 +5,9 @@
 Some of PyTorch's shapes have a fast and a slow mode, chosen anew by each process. So every round
 starts processes of its own, of PyTorch as installed and with MKL's fastest kernels ("unlocked"), and
 two ratios to each are told: that of the medians over the rounds, and that of the fastest rounds, which
-compares with PyTorch's fast mode. The targets count against the stronger of the two. The share is that of the processor's
-FMA peak, measured around each run; causal attention counts only the pairs that it keeps.
+compares with PyTorch's fast mode. The targets count against the stronger of the two. The share is that
+of the processor's FMA peak, measured around each run; causal attention counts only the pairs that it
+keeps.
 """
 import argparse
 import pathlib

@@ -11,6 +11,7 @@
 #include "cli/field_options.h"
 #include "cli/output.h"
 #include "cli/threads.h"
+#include "cli/train_options.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/config/json.h"
@@ -109,16 +110,9 @@ void print_table(const Context& context, const StepProfile& profile) {
                       seconds / profile.profiled_seconds, rest));
   };
   for (const StepPart& part : profile.parts) {
-    if (part.gigabytes == 0) {  // its work is in other parts
-      row(part.what, fmt::format("{}", fmt::join(part.shape, "x")), fmt::format("{}", part.calls),
-          part.seconds, "");
-      continue;
-    }
-    const std::string rest = part.gflops > 0
-                                 ? fmt::format("{:8.2f} {:10.2f}", part.share, part.bandwidth_share)
-                                 : fmt::format("{:8} {:10.2f}", "", part.bandwidth_share);
+    const auto share = [](double of) { return of > 0 ? fmt::format("{:.2f}", of) : ""; };
     row(part.what, fmt::format("{}", fmt::join(part.shape, "x")), fmt::format("{}", part.calls),
-        part.seconds, rest);
+        part.seconds, fmt::format("{:>8} {:>10}", share(part.share), share(part.bandwidth_share)));
   }
   row("waiting", "", "", profile.waiting_seconds, "");
   row("other", "", "", profile.other_seconds, "");
@@ -137,10 +131,7 @@ CommandSpec bench_step_spec() {
   fovea bench step
   fovea bench step --layers 6 --heads 6 --width 384 --block 256 --batch-size 16
   fovea bench step --preset gpt2 --block 256 --batch-size 4 --steps 3 --json)"};
-  for (OptionSpec& option : spec.options) {
-    if (option.name == "preset") option.placeholder = names_in(language_model_presets(), "|");
-    if (option.name == "window") option.placeholder = "N[,N...]";
-  }
+  for (OptionSpec& option : spec.options) option.placeholder = placeholder_of(option);
   spec.options.push_back(threads_option());
   spec.options.push_back(
       {"json", OptionKind::kFlag, "", "print the result as one JSON object", "Run", ""});

@@ -32,16 +32,6 @@ std::vector<Field> fields_below(const std::vector<Field>& fields, std::string_vi
   return chosen;
 }
 
-// The placeholder of a text whose type alone does not say what it must be.
-std::string placeholder_of(const OptionSpec& option) {
-  if (option.name == "tokenizer") return names_in(kTokenizers, "|");
-  if (option.name == "data") return names_in(kDataKinds, "|");
-  if (option.name == "preset") return names_in(language_model_presets(), "|");
-  if (option.name == "window") return "N[,N...]";
-  if (option.name == "output") return "DIR";
-  return option.placeholder == "TEXT" ? "LENGTH" : option.placeholder;
-}
-
 // Returns the names of the fields that were set.
 std::vector<std::string> read(TrainLmOptions& options, const Arguments& arguments) {
   const std::vector<Field> fields = settable_fields(options);
@@ -59,6 +49,15 @@ void make_absolute(std::vector<std::string>& files) {
 }
 
 }  // namespace
+
+std::string placeholder_of(const OptionSpec& option) {
+  if (option.name == "tokenizer") return names_in(kTokenizers, "|");
+  if (option.name == "data") return names_in(kDataKinds, "|");
+  if (option.name == "preset") return names_in(language_model_presets(), "|");
+  if (option.name == "window") return "N[,N...]";
+  if (option.name == "output") return "DIR";
+  return option.placeholder == "TEXT" ? "LENGTH" : option.placeholder;
+}
 
 std::vector<OptionSpec> train_lm_options() {
   TrainLmOptions defaults;

@@ -50,6 +50,9 @@ struct TrainLmOptions {
 };
 
 std::vector<OptionSpec> train_lm_options();
+/// The placeholder of an option of train lm, also where its type alone does not say what it must
+/// be.
+std::string placeholder_of(const OptionSpec& option);
 
 /// How this process is run, from --config, the environment and the options.
 RunOptions run_options_of(const Arguments& arguments);

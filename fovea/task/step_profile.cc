@@ -67,10 +67,10 @@ std::vector<double> train(const Context& ctx, const LanguageModel& model,
                           const LanguageModelRun& run, int steps, Profile* profile) {
   constexpr int kWarmup = 2;
   const TrainOptions& recipe = run.settings.recipe;
-  LanguageModelObjective objective(
-      profile ? ctx.profiled(*profile) : ctx, model,
-      {.training = *run.training, .validation = nullptr, .accumulate = 1, .seed = recipe.seed});
   const Context context = profile ? ctx.profiled(*profile) : ctx;
+  LanguageModelObjective objective(
+      context, model,
+      {.training = *run.training, .validation = nullptr, .accumulate = 1, .seed = recipe.seed});
   Optimizer optimizer(objective.parameters());
   std::vector<double> seconds;
   for (int step = 0; step < kWarmup + steps; ++step) {
