@@ -14,7 +14,6 @@ namespace {
 // microseconds, as handing it to a thread takes one; there are many tiles, so that threads end
 // together; and a tile is large, so that data fetched into the cache is reused often.
 constexpr double kLeastFlops = 4e5;
-constexpr double kEnoughTiles = 64;
 
 double flops_of(index M, index N, index K) {
   return 2.0 * static_cast<double>(M) * static_cast<double>(N) *
@@ -23,23 +22,30 @@ double flops_of(index M, index N, index K) {
 
 index round_up(index n, index step) { return (n + step - 1) / step * step; }
 
-// Starts from a large tile, because each tile reads its columns of A and of B from the memory
-// again, and halves it until each of several threads has kTilesOfThread. No value of C depends on
+// Starts from the largest tile, because each tile reads its rows of A and its columns of B from the
+// memory again, and halves it until each of several threads has enough. No value of C depends on
 // the tile that it is in.
-detail::ProductCut cut_at_b(index N1, index N2, index M, const BlockShape& block, int threads) {
-  constexpr index kMostRows = 384, kMostColumns = 512, kLeastRows = 48;
-  constexpr double kTilesOfThread = 6;
-  const double tiles = threads == 1 ? 1 : kTilesOfThread * threads;
-  const double flops = std::max(flops_of(N1, N2, M) / tiles, 2 * kLeastFlops);
-  index rows = std::min(kMostRows, round_up(N1, block.rows));
-  index columns = std::min(kMostColumns, round_up(N2, block.lanes));
-  while (flops_of(rows, columns, M) > flops) {
+struct TileLimits {
+  index rows, columns;
+  double of_thread;  ///< tiles that each thread has at least
+};
+constexpr TileLimits kTiles = {96, 1024, 24};
+constexpr TileLimits kTilesAtB = {192, 1024, 6};
+
+detail::ProductCut cut_for_threads(index M, index N, index K, const TileLimits& limits,
+                                   const BlockShape& block, int threads) {
+  constexpr index kLeastRows = 48;
+  const double tiles = threads == 1 ? 1 : limits.of_thread * threads;
+  const double flops = std::max(flops_of(M, N, K) / tiles, 2 * kLeastFlops);
+  index rows = std::min(limits.rows, round_up(M, block.rows));
+  index columns = std::min(limits.columns, round_up(N, block.lanes));
+  while (flops_of(rows, columns, K) > flops) {
     const bool may_halve_rows = rows > kLeastRows, may_halve_columns = columns > block.lanes;
     if (!may_halve_rows && !may_halve_columns) break;
     index& longer = may_halve_columns && (columns >= rows || !may_halve_rows) ? columns : rows;
     longer /= 2;
   }
-  return {{N1, rows, block.rows}, {N2, columns, block.lanes}};
+  return {{M, rows, block.rows}, {N, columns, block.lanes}, N <= M};
 }
 
 template <class T>
@@ -107,18 +113,13 @@ void PackedMatrix<T>::pack(const Context& ctx, Rows<const T> m, Form form) {
 }
 
 template <class T>
-MatmulItems<T>::MatmulItems(Rows<const T> a, const Panels<T>& b, Rows<T> c,
+MatmulItems<T>::MatmulItems(const Context& ctx, Rows<const T> a, const Panels<T>& b, Rows<T> c,
                             const MatmulOptions<T>& options)
     : a_(a), b_(b), c_(c), options_(options) {
   check_matmul<T>(a, b, c, options);
   if (c.rows == 0 || c.columns == 0) return;
-  constexpr index kMostRows = 96;
-  constexpr double kMostFlops = 2e7;
-  const index M = c.rows, N = c.columns, K = a.columns;
-  const detail::AxisCut rows(M, kMostRows, gemm_kernels<T>().shape.rows);
-  const double flops = std::clamp(flops_of(M, N, K) / kEnoughTiles, kLeastFlops, kMostFlops);
-  const auto wanted = static_cast<index>(flops / flops_of(rows.length(), 1, K));
-  cut_ = {rows, {N, std::max(b.lanes, wanted), b.lanes}};
+  cut_ =
+      cut_for_threads(c.rows, c.columns, a.columns, kTiles, gemm_kernels<T>().shape, ctx.threads());
 }
 
 template <class T>
@@ -141,7 +142,8 @@ MatmulAtBItems<T>::MatmulAtBItems(const Context& ctx, Rows<const T> a, Rows<cons
         a.rows, a.columns, b.rows, b.columns);
   check_rows("matmul_at_b", "c", c, a.columns, b.columns);
   if (c.rows == 0 || c.columns == 0) return;
-  cut_ = cut_at_b(c.rows, c.columns, a.rows, gemm_kernels<T>().shape, ctx.threads());
+  cut_ =
+      cut_for_threads(c.rows, c.columns, a.rows, kTilesAtB, gemm_kernels<T>().shape, ctx.threads());
 }
 
 template <class T>

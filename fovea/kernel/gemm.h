@@ -110,7 +110,8 @@ Work product_work(std::string_view what, index M, index N, index K) {
 template <class T>
 class MatmulItems {
  public:
-  MatmulItems(Rows<const T> a, const Panels<T>& b, Rows<T> c, const MatmulOptions<T>& options);
+  MatmulItems(const Context& ctx, Rows<const T> a, const Panels<T>& b, Rows<T> c,
+              const MatmulOptions<T>& options);
   index size() const { return cut_.items(); }
   void run(index item) const;
   Work work() const { return product_work<T>("product", c_.rows, c_.columns, a_.columns); }
@@ -152,7 +153,7 @@ void run_items(const Context& ctx, const Items& product) {
 template <class T>
 void matmul(const Context& ctx, InRows<T> a, const Panels<T>& b, Rows<T> c,
             const MatmulOptions<std::type_identity_t<T>>& options = {}) {
-  run_items(ctx, MatmulItems<T>(a, b, c, options));
+  run_items(ctx, MatmulItems<T>(ctx, a, b, c, options));
 }
 template <class T>
 void matmul(const Context& ctx, InRows<T> a, const PackedMatrix<T>& b, Rows<T> c,
@@ -166,7 +167,8 @@ void matmul_at_b(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> c,
 }
 
 /// Computes two products together, so that threads wait only once; one after the other if they are
-/// profiled. Neither may write what the other reads or writes.
+/// profiled. The second has the longer items: they come first, so that threads end together.
+/// Neither may write what the other reads or writes.
 template <class T>
 void run_together(const Context& ctx, const MatmulItems<T>& first,
                   const MatmulAtBItems<T>& second) {
@@ -175,7 +177,7 @@ void run_together(const Context& ctx, const MatmulItems<T>& first,
     return run_items(ctx, second);
   }
   ctx.for_each(first.size() + second.size(), [&](index item) {
-    item < first.size() ? first.run(item) : second.run(item - first.size());
+    item < second.size() ? second.run(item) : first.run(item - second.size());
   });
 }
 

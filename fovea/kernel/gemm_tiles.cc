@@ -17,19 +17,21 @@
 // line each, in order, and the prefetcher sees one stream. A panel is cut into blocks of kDepth
 // rows: a block stays in L1 or L2 while it is multiplied with all rows of A of the tile. The tile
 // of A (about 100 rows x kDepth) stays in L2 for all panels. C is written once for each block of k;
-// bias and activation are applied right after the last block, while C is in L1.
+// bias and activation are applied right after the last block, while C is in L1. Meanwhile the
+// product asks for the next panel, and at the end for the next part of A: reading B from the shared
+// cache took 10 to 15 % of the time of large products.
 //
 // In A^T B the sum runs over the rows of both, which are in the right order already: values of A
 // for six rows of C side by side, and vectors of B. If rows are so far apart that they conflict in
-// the sets of L1, kDepth of them are first copied closer together. Copying always was measured 10
-// to 20 % slower at widths of 128.
+// the sets of the caches, kDepth of them are first copied closer together. Copying always was
+// measured 2 % slower at widths of 384, and 10 to 20 % at widths of 128.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
-inline constexpr index kDepth = 1024 / static_cast<index>(sizeof(T));
+inline constexpr index kDepth = 1536 / static_cast<index>(sizeof(T));
 
 /// Cuts [0, n) into equal parts of at most `most`, at least one; calls f(begin, end).
 template <class F>
@@ -125,24 +127,30 @@ bool HasToFinish(const MatmulOptions<T>& o) {
          (o.store == Store::kAdd && !o.bias.empty());
 }
 
+template <Into kInto, class T>
+HWY_INLINE void ProductAhead(const TileOperands<T>& o) {
+  TileProduct<kInto, LaneMaximum::kNone, Ask::kAhead>(o);
+}
+
 /// Adds the products with `b`, which holds the rows [begin, end) of B.
 template <class T>
 void MultiplyPart(const MatmulTile<T>& t, const PanelOfB<T>& b, const PanelOfC<T>& p, index begin,
-                  index end) {
+                  index end, LinesAhead ahead) {
   HWY_ALIGN T bias[kPanelLanes<T>];
   const index lanes = RoundUpToLanes<T>(p.end - p.begin);
   TileOperands<T> o{.a = t.a.columns_slice(begin, end),
                     .b = {b.data, end - begin, lanes, b.row_stride},
-                    .c = {p.sums, t.c.rows, lanes, p.stride}};
+                    .c = {p.sums, t.c.rows, lanes, p.stride},
+                    .ahead = &ahead};
   if (begin > 0 || t.options.store == Store::kAdd) {
-    TileProduct<Into::kAdd>(o);
+    ProductAhead<Into::kAdd>(o);
   } else if (!t.options.bias.empty()) {
     std::fill(std::copy(t.options.bias.data + p.begin, t.options.bias.data + p.end, bias),
               bias + kPanelLanes<T>, T{0});
     o.per_lane = bias;
-    TileProduct<Into::kStartAt>(o);
+    ProductAhead<Into::kStartAt>(o);
   } else {
-    TileProduct<Into::kOverwrite>(o);
+    ProductAhead<Into::kOverwrite>(o);
   }
 }
 
@@ -160,10 +168,19 @@ void MultiplyTile(const MatmulTile<T>& t) {
   const auto panel_of_b = [&](index panel, index begin, index end) {
     return ReadPanel(*t.b, panel, begin, end, buffer);
   };
+  // What comes next: the next panel of B, or the rows of A in the next part.
+  const auto lines_after = [&](index panel, index begin, index end) {
+    if (panel + 1 == t.last_panel) {
+      return LinesAhead(t.a.columns_slice(end, std::min(K, 2 * end - begin)));
+    }
+    if (t.b->pack) return LinesAhead();
+    return LinesAhead(Rows<const T>(t.b->panel(panel + 1) + begin * t.b->row_stride, end - begin,
+                                    lanes, t.b->row_stride));
+  };
   ForEachPart(K, kDepth<T>, [&](index begin, index end) {
     for (index panel = t.first_panel; panel < whole_panels; ++panel) {
       const auto p = panel_of_c(panel);
-      MultiplyPart(t, panel_of_b(panel, begin, end), p, begin, end);
+      MultiplyPart(t, panel_of_b(panel, begin, end), p, begin, end, lines_after(panel, begin, end));
       if (end == K && HasToFinish(t.options)) Finish(t, p);
     }
   });
@@ -178,17 +195,17 @@ void MultiplyTile(const MatmulTile<T>& t) {
     }
   }
   ForEachPart(K, kDepth<T>, [&](index begin, index end) {
-    MultiplyPart(t, panel_of_b(whole_panels, begin, end), p, begin, end);
+    MultiplyPart(t, panel_of_b(whole_panels, begin, end), p, begin, end, {});
   });
   Finish(t, p);
 }
 
 // ---------------------------------------------------------------------------------- C = A^T B
 
-/// Rows further apart than this fall into few sets of L1, and each into a page of its own. B is
-/// read in whole cache lines, in order: there a copy pays off only at twice the distance.
+/// Rows further apart than this fall into few sets of the caches: then they are first copied closer
+/// together.
 template <class T>
-inline constexpr index kFarApart = 2048 / static_cast<index>(sizeof(T));
+inline constexpr index kFarApart = 8192 / static_cast<index>(sizeof(T));
 
 template <class T>
 void MultiplyAtBTile(const AtBTile<T>& t) {
@@ -196,7 +213,7 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
   const index rows = t.c.rows, columns = t.c.columns;
   const bool is_ragged = columns % kLanes<T> != 0;
   const bool copies_a = t.a.stride > kFarApart<T>;
-  const bool copies_b = is_ragged || t.b.stride > 2 * kFarApart<T>;
+  const bool copies_b = is_ragged || t.b.stride > kFarApart<T>;
   const index a_depth = copies_a ? RoundUpToLanes<T>(rows) : t.a.stride;
   Scratch scratch;
   T* const a = copies_a ? scratch.template allocate<T>(a_depth * kDepth<T>) : nullptr;
@@ -210,6 +227,13 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
       std::fill(std::copy_n(t.c[r], columns, c[r]), c[r] + c.stride, T{0});
     }
   }
+  const auto lines_after = [&](index next, index begin, index end) {
+    if (next < columns) {
+      return LinesAhead(
+          t.b.slice(begin, end).columns_slice(next, std::min(columns, next + kWidth)));
+    }
+    return LinesAhead(t.a.slice(end, std::min(t.a.rows, 2 * end - begin)));
+  };
   ForEachPart(t.a.rows, kDepth<T>, [&](index begin, index end) {
     const auto rows_of_a = t.a.slice(begin, end), rows_of_b = t.b.slice(begin, end);
     if (copies_a) CopyColumns(rows_of_a, a, a_depth);
@@ -218,14 +242,16 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
       if (copies_b) CopyColumns(rows_of_b.columns_slice(first, first + width), b, kWidth);
       const index depth = end - begin, lanes = RoundUpToLanes<T>(width);
       const Rows<const T> left(copies_a ? a : rows_of_a.data, depth, rows, a_depth);
+      LinesAhead ahead = lines_after(first + width, begin, end);
       const TileOperands<T> o{.a = Transposed(left),
                               .b = {copies_b ? b : rows_of_b.data + first, depth, lanes,
                                     copies_b ? kWidth : t.b.stride},
-                              .c = {c.data + first, rows, lanes, c.stride}};
+                              .c = {c.data + first, rows, lanes, c.stride},
+                              .ahead = &ahead};
       if (begin > 0 || t.store == Store::kAdd) {
-        TileProduct<Into::kAdd>(o);
+        ProductAhead<Into::kAdd>(o);
       } else {
-        TileProduct<Into::kOverwrite>(o);
+        ProductAhead<Into::kOverwrite>(o);
       }
     }
   });

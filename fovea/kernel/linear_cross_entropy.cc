@@ -110,7 +110,7 @@ void do_chunk(const Context& ctx, const LinearCrossEntropy<T>& a, const Weights<
   cross_entropy(ctx, chunk.logits, {chunk.ids, a.targets.ignore}, a.scale, chunk.losses,
                 want_gradient ? chunk.logits : Rows<T>());
   if (chunk.dx.data != nullptr && a.dweight.data != nullptr) {
-    run_together<T>(ctx, {chunk.logits, weights.plain, chunk.dx, {}},
+    run_together<T>(ctx, {ctx, chunk.logits, weights.plain, chunk.dx, {}},
                     {ctx, chunk.logits, chunk.x, a.dweight, chunk.dweight_store});
   } else if (chunk.dx.data != nullptr) {
     matmul(ctx, chunk.logits, weights.plain, chunk.dx);

@@ -27,13 +27,15 @@ class AxisCut {
 /// The items of a product: tiles of C.
 struct ProductCut {
   AxisCut rows, columns;
+  bool columns_first = false;  ///< the order: all columns of a part of the rows, or the reverse
 
   index items() const { return rows.parts() * columns.parts(); }
   struct Tile {
     AxisCut::Part rows, columns;
   };
   Tile item(index i) const {
-    return {rows.part(i / columns.parts()), columns.part(i % columns.parts())};
+    if (columns_first) return {rows.part(i / columns.parts()), columns.part(i % columns.parts())};
+    return {rows.part(i % rows.parts()), columns.part(i / rows.parts())};
   }
 };
 

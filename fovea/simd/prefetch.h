@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetches rows that a kernel will use soon, while it still computes.
+// Prefetches rows that a kernel will use soon, while it still computes: some lines between two
+// blocks of a product (Prefetch), or a line every few steps within a block (LinesAhead).
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "fovea/base/view.h"
 
@@ -70,6 +72,58 @@ class Prefetch {
 
   Piece queue_[kMostPieces] = {};
   index begin_ = 0, end_ = 0;
+};
+
+/// The cache lines of some rows, one after another and then from the first again. A product asks
+/// for one every few steps of its sum, so that they arrive while it computes: asking for many at
+/// once was measured to stop it for as long as reading them takes.
+class LinesAhead {
+ public:
+  /// No rows: asks for a line that is in L1 already.
+  LinesAhead() = default;
+  template <class T>
+  explicit LinesAhead(Rows<T> rows) {
+    if (rows.rows == 0 || rows.columns == 0) return;
+    constexpr index kSize = sizeof(T);
+    first_ = reinterpret_cast<const std::byte*>(rows.data);
+    stride_ = rows.stride * kSize;
+    rows_ = rows.rows;
+    bytes_ = rows.columns * kSize;
+    if (stride_ == bytes_) bytes_ *= std::exchange(rows_, 1);
+    begin_row(0);
+  }
+
+  /// What is left of a row. The caller keeps it in registers.
+  struct Row {
+    const std::byte *next, *end;
+  };
+  Row row() const { return row_; }
+  void continue_at(Row row) { row_ = row; }
+
+  /// Asks for the next line; `row` becomes the next row after its last line.
+  void ask(Row& row) {
+    constexpr int kToRead = 0, kSecondCache = 2;
+    __builtin_prefetch(row.next, kToRead, kSecondCache);
+    row.next += kLine;
+    if (row.next < row.end) return;
+    begin_row(number_ + 1 < rows_ ? number_ + 1 : 0);
+    row = row_;
+  }
+
+ private:
+  static constexpr index kLine = 64;
+
+  void begin_row(index number) {
+    number_ = number;
+    const std::byte* const begin = first_ + number * stride_;
+    row_ = {begin, begin + bytes_};
+  }
+
+  static constexpr std::byte kNothing[kLine] = {};
+  const std::byte* first_ = kNothing;
+  index rows_ = 1, bytes_ = kLine, stride_ = 0;
+  index number_ = 0;
+  Row row_ = {kNothing, kNothing + kLine};
 };
 
 }  // namespace fovea

@@ -52,6 +52,9 @@ enum class Into {
 /// become any of them.
 enum class LaneMaximum { kNone, kTake };
 
+/// Whether the product asks t.ahead for a line every few steps of its sum.
+enum class Ask { kNothing, kAhead };
+
 /// A matrix of which neither rows nor columns need be contiguous: value (r, c) is at
 /// data[r * row + c * column].
 template <class T>
@@ -81,6 +84,7 @@ struct TileOperands {
   const T* per_lane = nullptr;   ///< [lanes], for kScaleAndAdd and kStartAt
   T* maximum = nullptr;          ///< [lanes], for LaneMaximum::kTake
   Prefetch* prefetch = nullptr;  ///< makes a step before each whole block of rows
+  LinesAhead* ahead = nullptr;   ///< for Ask::kAhead
 
   /// The same for some rows of C, some columns of C, or a part of the sum.
   TileOperands rows_slice(index begin, index end) const {
@@ -121,7 +125,7 @@ inline constexpr int kRowsOfBlock = kVectors == 1 && HWY_TARGET <= HWY_AVX3 ? 16
 // kVectors vectors of B and kRows values of A for kRows * kVectors multiply-adds, so that with 6 x
 // 4 the loads are well below what the machine can do beside its multiply-adds. The arrays of
 // vectors are registers once the loops over them are unrolled.
-template <Into kInto, LaneMaximum kMaximum, int kRows, int kVectors, class T>
+template <Into kInto, LaneMaximum kMaximum, Ask kAsk, int kRows, int kVectors, class T>
 HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
   const Tag<T> d;
   constexpr index kN = kLanes<T>;
@@ -143,7 +147,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
       }
     }
   }
-  for (index k = 0; k < t.b.rows; ++k) {
+  const auto step = [&] {
     Vector<T> row_of_b[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) row_of_b[v] = hn::LoadU(d, b + v * kN);
@@ -155,7 +159,18 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
     }
     a += a_column;
     b += b_row;
+  };
+  index k = 0;
+  if constexpr (kAsk == Ask::kAhead) {
+    LinesAhead::Row next = t.ahead->row();
+    for (; k + 4 <= t.b.rows; k += 4) {
+      t.ahead->ask(next);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) step();
+    }
+    t.ahead->continue_at(next);
   }
+  for (; k < t.b.rows; ++k) step();
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
     [[maybe_unused]] auto largest = sum[0][v];
@@ -172,44 +187,44 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
 }
 
 /// All rows of one panel of kVectors vectors that starts at `lane`.
-template <Into kInto, LaneMaximum kMaximum, int kVectors, class T>
+template <Into kInto, LaneMaximum kMaximum, Ask kAsk, int kVectors, class T>
 HWY_NOINLINE void ProductPanel(const TileOperands<T>& t, index lane) {
   constexpr int kRows = kRowsOfBlock<kVectors>;
   index row = 0;
   for (; row + kRows <= t.c.rows; row += kRows) {
     if (t.prefetch != nullptr) t.prefetch->step();
-    ProductBlock<kInto, kMaximum, kRows, kVectors>(t, row, lane);
+    ProductBlock<kInto, kMaximum, kAsk, kRows, kVectors>(t, row, lane);
   }
   if constexpr (kRows > 8) {
     if (row + 8 <= t.c.rows) {
-      ProductBlock<kInto, kMaximum, 8, kVectors>(t, row, lane);
+      ProductBlock<kInto, kMaximum, kAsk, 8, kVectors>(t, row, lane);
       row += 8;
     }
   }
   if constexpr (kRows > 4) {
     if (row + 4 <= t.c.rows) {
-      ProductBlock<kInto, kMaximum, 4, kVectors>(t, row, lane);
+      ProductBlock<kInto, kMaximum, kAsk, 4, kVectors>(t, row, lane);
       row += 4;
     }
   }
   if (row + 2 <= t.c.rows) {
-    ProductBlock<kInto, kMaximum, 2, kVectors>(t, row, lane);
+    ProductBlock<kInto, kMaximum, kAsk, 2, kVectors>(t, row, lane);
     row += 2;
   }
-  if (row < t.c.rows) ProductBlock<kInto, kMaximum, 1, kVectors>(t, row, lane);
+  if (row < t.c.rows) ProductBlock<kInto, kMaximum, kAsk, 1, kVectors>(t, row, lane);
 }
 
-template <Into kInto, LaneMaximum kMaximum = LaneMaximum::kNone, class T>
+template <Into kInto, LaneMaximum kMaximum = LaneMaximum::kNone, Ask kAsk = Ask::kNothing, class T>
 HWY_INLINE void TileProduct(const TileOperands<T>& t) {
   index lane = 0;
   for (; lane + kPanelLanes<T> <= t.c.columns; lane += kPanelLanes<T>) {
-    ProductPanel<kInto, kMaximum, kBlockVectors>(t, lane);
+    ProductPanel<kInto, kMaximum, kAsk, kBlockVectors>(t, lane);
   }
   for (; lane + 2 * kLanes<T> <= t.c.columns; lane += 2 * kLanes<T>) {
-    ProductPanel<kInto, kMaximum, 2>(t, lane);
+    ProductPanel<kInto, kMaximum, kAsk, 2>(t, lane);
   }
   for (; lane + kLanes<T> <= t.c.columns; lane += kLanes<T>) {
-    ProductPanel<kInto, kMaximum, 1>(t, lane);
+    ProductPanel<kInto, kMaximum, kAsk, 1>(t, lane);
   }
 }
 

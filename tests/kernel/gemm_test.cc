@@ -152,7 +152,7 @@ TEST(Matmul, TogetherIsOneAfterTheOther) {
   Matrix<float> dx(N, in, 3, 4), dw(out, in, 1, 5), dx2 = dx, dw2 = dw;
   PackedMatrix<float> packed;
   packed.pack(Context(2), weight.view);
-  const MatmulItems<float> first(dy.view, packed.panels(), dx.view, {});
+  const MatmulItems<float> first(Context(2), dy.view, packed.panels(), dx.view, {});
   const MatmulAtBItems<float> second(Context(2), dy.view, x.view, dw.view, Store::kAdd);
   run_together(Context(2), first, second);
   matmul(Context(2), dy.view, packed, dx2.view);

@@ -55,7 +55,7 @@ void backward(Tape& tape, const LinearCall& call, Rows<const T> slope) {
   // x may be the weight itself: then the second product must add to the result of the first.
   if (dx && dw && dx.rows.data != dw.rows.data) {
     const WeightPanels<T> weight(tape, call.weight, Form::kPlain, dy.rows);
-    run_together<T>(context, {dy, weight.panels, dx.rows, {.store = dx.store}},
+    run_together<T>(context, {context, dy, weight.panels, dx.rows, {.store = dx.store}},
                     {context, dy, call.x.value<T>(), dw.rows, dw.store});
   } else {
     if (dx) {
