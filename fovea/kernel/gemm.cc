@@ -89,6 +89,12 @@ Panels<T> panels_in_place(Rows<const T> m, Form form) {
 }
 
 template <class T>
+bool reads_well_in_place(Rows<const T> m) {
+  constexpr index kNear = 8192 / static_cast<index>(sizeof(T));
+  return m.stride <= kNear && !panels_in_place(m).pack;
+}
+
+template <class T>
 void PackedMatrix<T>::pack(const Context& ctx, Rows<const T> m, Form form) {
   const auto kernels = gemm_kernels<T>();
   isa_ = current_isa();
@@ -167,6 +173,7 @@ void column_sums(const Context& ctx, InRows<T> a, Vec<T> sums, Store store) {
 #define FOVEA_INSTANTIATE(T)                               \
   template class PackedMatrix<T>;                          \
   template Panels<T> panels_in_place(Rows<const T>, Form); \
+  template bool reads_well_in_place(Rows<const T>);        \
   template class MatmulItems<T>;                           \
   template class MatmulAtBItems<T>;                        \
   template void column_sums(const Context&, InRows<T>, Vec<T>, Store);

@@ -131,7 +131,8 @@ double packed_bytes(const LanguageModelConfig& config, const TapeLoad& load) {
   if (trains && load.tokens <= kRowsInPlace) return 0;
   const index lanes = panels_in_place<float>({nullptr, 1, 1}).lanes;
   const auto of = [&](const WeightShape& w) {
-    return packed_values(w.in, w.out, lanes) + (trains ? packed_values(w.out, w.in, lanes) : 0);
+    const bool both = trains && !reads_well_in_place<float>({nullptr, w.out, w.in});
+    return packed_values(w.in, w.out, lanes) + (both ? packed_values(w.out, w.in, lanes) : 0);
   };
   double layer = 0;
   for (const WeightShape& weight : weights_of_layer(c)) layer += of(weight);

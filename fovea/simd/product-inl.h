@@ -160,16 +160,15 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
     a += a_column;
     b += b_row;
   };
+  LinesAhead::Row next = {};
+  if constexpr (kAsk == Ask::kAhead) next = t.ahead->row();
   index k = 0;
-  if constexpr (kAsk == Ask::kAhead) {
-    LinesAhead::Row next = t.ahead->row();
-    for (; k + 4 <= t.b.rows; k += 4) {
-      t.ahead->ask(next);
+  for (; k + 4 <= t.b.rows; k += 4) {
+    if constexpr (kAsk == Ask::kAhead) t.ahead->ask(next);
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) step();
-    }
-    t.ahead->continue_at(next);
+    for (int i = 0; i < 4; ++i) step();
   }
+  if constexpr (kAsk == Ask::kAhead) t.ahead->continue_at(next);
   for (; k < t.b.rows; ++k) step();
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {

@@ -161,6 +161,20 @@ TEST(Matmul, TogetherIsOneAfterTheOther) {
   EXPECT_EQ(dw.data, dw2.data);
 }
 
+TEST(Matmul, ReadsWholeVectorsInPlaceWhereRowsAreNear) {
+  for_each_isa([] {
+    const auto reads = [](index columns, index stride) {
+      return reads_well_in_place<float>({nullptr, 8, columns, stride});
+    };
+    EXPECT_TRUE(reads(768, 768));
+    EXPECT_TRUE(reads(64, 2048));
+    EXPECT_FALSE(reads(64, 2049));
+    EXPECT_EQ(reads(765, 768), current_isa() == Isa::kScalar);
+    EXPECT_TRUE(reads_well_in_place<double>({nullptr, 8, 64, 1024}));
+    EXPECT_FALSE(reads_well_in_place<double>({nullptr, 8, 64, 1025}));
+  });
+}
+
 // Bits do not tell where B lies.
 TEST(Matmul, ReadsItsRightHandSideInPlaceOrPacked) {
   for_each_isa([] {

@@ -7,13 +7,13 @@ namespace fovea {
 
 namespace {
 
-// The weight in the layout that a product reads. A parameter keeps its packed forms as long as it
-// does not change. In training, a product of few rows reads the weight in place.
+// The weight in the layout that a product reads: the weight itself where that is as fast, and in
+// training if the product has few rows. A parameter keeps its packed forms until it changes.
 template <class T>
 struct WeightPanels {
   WeightPanels(const Tape& tape, Variable weight, Form form, index rows) {
     const Rows<const T> values = weight.value<T>();
-    if (reads_in_place(tape, rows)) {
+    if (reads_in_place(tape, rows) || (form == Form::kPlain && reads_well_in_place(values))) {
       panels = panels_in_place(values, form);
     } else if (Parameter* parameter = weight.parameter(); parameter != nullptr) {
       panels = parameter->packed.get<T>(tape.context(), values, form, parameter->version).panels();

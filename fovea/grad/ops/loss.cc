@@ -68,7 +68,9 @@ Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable 
         return &p->packed.get<T>(tape.context(), call.weight, form, p->version);
       };
       call.packed_transposed = packed(Form::kTransposed);
-      if (call.dx.data != nullptr) call.packed = packed(Form::kPlain);
+      if (call.dx.data != nullptr && !reads_well_in_place(call.weight)) {
+        call.packed = packed(Form::kPlain);
+      }
     }
     const CrossEntropy result = linear_cross_entropy(tape.context(), call);
     loss.value<T>()[0][0] = static_cast<T>(factor * result.total);
