@@ -27,20 +27,20 @@ index round_up(index n, index step) { return (n + step - 1) / step * step; }
 // the tile that it is in.
 struct TileLimits {
   index rows, columns;
-  double of_thread;  ///< tiles that each thread has at least
+  index least_rows;
+  double of_thread;  ///< tiles that each thread has at least, unless they get too small
 };
-constexpr TileLimits kTiles = {96, 1024, 24};
-constexpr TileLimits kTilesAtB = {192, 1024, 6};
+constexpr TileLimits kTiles = {96, 1024, 96, 24};
+constexpr TileLimits kTilesAtB = {192, 1024, 48, 6};
 
 detail::ProductCut cut_for_threads(index M, index N, index K, const TileLimits& limits,
                                    const BlockShape& block, int threads) {
-  constexpr index kLeastRows = 48;
   const double tiles = threads == 1 ? 1 : limits.of_thread * threads;
   const double flops = std::max(flops_of(M, N, K) / tiles, 2 * kLeastFlops);
   index rows = std::min(limits.rows, round_up(M, block.rows));
   index columns = std::min(limits.columns, round_up(N, block.lanes));
   while (flops_of(rows, columns, K) > flops) {
-    const bool may_halve_rows = rows > kLeastRows, may_halve_columns = columns > block.lanes;
+    const bool may_halve_rows = rows > limits.least_rows, may_halve_columns = columns > block.lanes;
     if (!may_halve_rows && !may_halve_columns) break;
     index& longer = may_halve_columns && (columns >= rows || !may_halve_rows) ? columns : rows;
     longer /= 2;

@@ -102,21 +102,31 @@ struct PanelOfC {
   index stride;
 };
 
-template <class T>
-HWY_NOINLINE void Finish(const MatmulTile<T>& t, const PanelOfC<T>& p) {
+// With the slope known to be wanted, the compiler computes once what f and f' share.
+template <Activation kF, bool kSlope, class T>
+HWY_INLINE void FinishRows(const MatmulTile<T>& t, const PanelOfC<T>& p) {
   const MatmulOptions<T>& o = t.options;
   const bool add_bias = o.store == Store::kAdd && !o.bias.empty();
-  WithActivation(o.activation, [&](auto activation) {
-    for (index r = 0; r < t.c.rows; ++r) {
-      const T* const sums = p.sums + r * p.stride;
-      T* const c = t.c[r] + p.begin;
-      T* const slope = o.slope.data ? o.slope[r] + p.begin : nullptr;
-      ForEachLane<T>(p.end - p.begin, [&](auto lanes, index i) {
-        auto s = lanes.Load(sums + i);
-        if (add_bias) s = hn::Add(s, lanes.Load(o.bias.data + p.begin + i));
-        if (slope) lanes.Store(ActivateGradient<activation()>(lanes.d, s), slope + i);
-        lanes.Store(Activate<activation()>(lanes.d, s), c + i);
-      });
+  for (index r = 0; r < t.c.rows; ++r) {
+    const T* const sums = p.sums + r * p.stride;
+    T* const c = t.c[r] + p.begin;
+    T* const slope = kSlope ? o.slope[r] + p.begin : nullptr;
+    ForEachLane<T>(p.end - p.begin, [&](auto lanes, index i) {
+      auto s = lanes.Load(sums + i);
+      if (add_bias) s = hn::Add(s, lanes.Load(o.bias.data + p.begin + i));
+      if constexpr (kSlope) lanes.Store(ActivateGradient<kF>(lanes.d, s), slope + i);
+      lanes.Store(Activate<kF>(lanes.d, s), c + i);
+    });
+  }
+}
+
+template <class T>
+HWY_NOINLINE void Finish(const MatmulTile<T>& t, const PanelOfC<T>& p) {
+  WithActivation(t.options.activation, [&](auto f) {
+    if (t.options.slope.data != nullptr) {
+      FinishRows<f(), true>(t, p);
+    } else {
+      FinishRows<f(), false>(t, p);
     }
   });
 }
@@ -129,6 +139,7 @@ bool HasToFinish(const MatmulOptions<T>& o) {
 
 template <Into kInto, class T>
 HWY_INLINE void ProductAhead(const TileOperands<T>& o) {
+  if (o.ahead->is_empty()) return TileProduct<kInto>(o);
   TileProduct<kInto, LaneMaximum::kNone, Ask::kAhead>(o);
 }
 

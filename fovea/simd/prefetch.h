@@ -79,8 +79,7 @@ class Prefetch {
 /// once was measured to stop it for as long as reading them takes.
 class LinesAhead {
  public:
-  /// No rows: asks for a line that is in L1 already.
-  LinesAhead() = default;
+  LinesAhead() = default;  ///< of no rows
   template <class T>
   explicit LinesAhead(Rows<T> rows) {
     if (rows.rows == 0 || rows.columns == 0) return;
@@ -93,6 +92,8 @@ class LinesAhead {
     begin_row(0);
   }
 
+  bool is_empty() const { return first_ == nullptr; }
+
   /// What is left of a row. The caller keeps it in registers.
   struct Row {
     const std::byte *next, *end;
@@ -100,7 +101,7 @@ class LinesAhead {
   Row row() const { return row_; }
   void continue_at(Row row) { row_ = row; }
 
-  /// Asks for the next line; `row` becomes the next row after its last line.
+  /// Asks for the next line; `row` becomes the next row after its last line. Not if it is empty.
   void ask(Row& row) {
     constexpr int kToRead = 0, kSecondCache = 2;
     __builtin_prefetch(row.next, kToRead, kSecondCache);
@@ -119,11 +120,10 @@ class LinesAhead {
     row_ = {begin, begin + bytes_};
   }
 
-  static constexpr std::byte kNothing[kLine] = {};
-  const std::byte* first_ = kNothing;
-  index rows_ = 1, bytes_ = kLine, stride_ = 0;
+  const std::byte* first_ = nullptr;
+  index rows_ = 0, bytes_ = 0, stride_ = 0;
   index number_ = 0;
-  Row row_ = {kNothing, kNothing + kLine};
+  Row row_ = {};
 };
 
 }  // namespace fovea

@@ -61,5 +61,33 @@ TEST(Prefetch, LeavesOutWhatIsTooMuch) {
   EXPECT_EQ(lines_of(prefetch), Prefetch::kMostPieces);
 }
 
+// The offset in bytes of each line that is asked for.
+std::vector<index> lines_ahead(Rows<const float> rows, int count) {
+  LinesAhead ahead(rows);
+  std::vector<index> lines;
+  for (int i = 0; i < count; ++i) {
+    LinesAhead::Row row = ahead.row();
+    lines.push_back(row.next - reinterpret_cast<const std::byte*>(rows.data));
+    ahead.ask(row);
+    ahead.continue_at(row);
+  }
+  return lines;
+}
+
+TEST(LinesAhead, AsksRowAfterRowAndThenAgain) {
+  std::vector<float> values(400);
+  const Rows<const float> apart(values.data(), 3, 17, 100), near(values.data(), 2, 32);
+  EXPECT_EQ(lines_ahead(apart, 8), (std::vector<index>{0, 64, 400, 464, 800, 864, 0, 64}));
+  EXPECT_EQ(lines_ahead(near, 5), (std::vector<index>{0, 64, 128, 192, 0}));
+}
+
+TEST(LinesAhead, OfNothingIsEmpty) {
+  float value = 0;
+  EXPECT_TRUE(LinesAhead().is_empty());
+  EXPECT_TRUE(LinesAhead(Rows<const float>()).is_empty());
+  EXPECT_TRUE(LinesAhead(Rows<float>(&value, 1, 0)).is_empty());
+  EXPECT_FALSE(LinesAhead(Rows<float>(&value, 1, 1)).is_empty());
+}
+
 }  // namespace
 }  // namespace fovea
