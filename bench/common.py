@@ -143,6 +143,15 @@ def machine(options):
             f" load {os.getloadavg()[0]:.1f}")
 
 
+def keep(path, machine, section, found):
+    """Adds `found` to a section of the results in a file, which may not be there yet."""
+    results = json.loads(path.read_text()) if path.exists() else {}
+    results["machine"] = machine
+    results.setdefault(section, {}).update(found)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=1) + "\n")
+
+
 def spread(values):
     """'median (least .. most)'."""
     return f"{statistics.median(values):.4g} ({min(values):.4g} .. {max(values):.4g})"

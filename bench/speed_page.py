@@ -9,6 +9,7 @@ import pathlib
 import re
 
 import speed_pictures
+import steps_page
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS, PAGE, IMAGES = ROOT / "bench" / "results", ROOT / "docs" / "speed.md", ROOT / "docs" / "images"
@@ -263,7 +264,7 @@ def page(all_results):
     heroes = "".join(f"![a dozen bars: times as fast as PyTorch on {one.name}](images/{one.image().name})\n\n"
                      for one in all_results if not one.pinned)
     head = HEAD.format(peer=first.peer, heroes=heroes, reached="\n".join(reached(all_results)))
-    return "\n".join([head, *(part for results in all_results for part in chapter(results))])
+    return "\n".join([head, *steps_page.chapter(), *(part for results in all_results for part in chapter(results))])
 
 
 def front_table(all_results, readme):

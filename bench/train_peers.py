@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same training step in fovea, PyTorch and JAX, in turns: tokens per second and their ratios.
 
-  bench/train_peers.py TEXT [--only shakespeare,wide,step] [--rounds 7]
+  bench/train_peers.py TEXT [--only shakespeare,wide,step] [--rounds 7] [--output FILE]
 
 Every round runs each of them once, for the same number of steps, on the same CPUs; a ratio is one of
 medians, against the fastest variant of a peer (eager or compiled; AdamW foreach or fused). PyTorch is
@@ -117,6 +117,19 @@ def measure(options, case, text_path, folder):
     return speeds, parameters
 
 
+def best_of(medians, peer):
+    """The fastest variant of a peer; None if it was not measured."""
+    return max((m for name, m in medians.items() if name.startswith(peer)), default=None)
+
+
+def to_keep(options, case, speeds):
+    """What --output writes of a case: medians in tokens per second."""
+    medians = {name: statistics.median(values) for name, values in speeds.items()}
+    return {"what": case["what"], "rounds": options.rounds, "targets": case["targets"], "tokens_per_second": medians,
+            "ratio": {peer: medians["fovea"] / best_of(medians, peer)
+                      for peer in ("PyTorch installed", "PyTorch", "JAX") if best_of(medians, peer)}}
+
+
 def report(case, speeds, parameters):
     for name, values in speeds.items():
         print(f"  {name:24} {common.spread(values)} tokens/s, {parameters[name]:,} parameters")
@@ -124,7 +137,7 @@ def report(case, speeds, parameters):
         print("  the numbers of parameters differ: this is not the same model")
     medians = {name: statistics.median(values) for name, values in speeds.items()}
     for peer, words in ("PyTorch installed", "PyTorch as installed"), ("PyTorch", "PyTorch at its strongest"), ("JAX", "JAX"):
-        best = max((m for name, m in medians.items() if name.startswith(peer)), default=None)
+        best = best_of(medians, peer)
         if best is None:
             continue
         target = case["targets"].get(peer)
@@ -137,15 +150,20 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", type=pathlib.Path, help="a text, such as tinyshakespeare's input.txt")
     parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
+    parser.add_argument("--output", type=pathlib.Path, help="JSON; what is there is kept")
     common.add_common_options(parser)
     options = parser.parse_args()
     common.need_binary(options)
-    print(common.machine(options))
+    machine = common.machine(options)
+    print(machine)
     for name in options.only.split(","):
         case = CASES[name]
         print(f"{name}: {case['what']}; {options.rounds} rounds of {case['steps']} steps", flush=True)
         with tempfile.TemporaryDirectory() as folder:
-            report(case, *measure(options, case, options.text, pathlib.Path(folder)))
+            speeds, parameters = measure(options, case, options.text, pathlib.Path(folder))
+        report(case, speeds, parameters)
+        if options.output:
+            common.keep(options.output, machine, "training", {name: to_keep(options, case, speeds)})
 
 
 if __name__ == "__main__":
