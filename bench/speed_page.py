@@ -17,9 +17,9 @@ KINDS = "forward", "backward"
 ZEN = {"25": "Zen 4", "26": "Zen 5"}  # AMD's families of processors with AVX-512
 BELOW = " \u25bc"
 
-HEAD = """# Speed of attention
+HEAD = """# Speed of attention and of training
 
-fovea's attention compared with {peer}, in float32, on the same processor with the same number of threads. A bar of 2 means that fovea takes half of PyTorch's time.
+fovea's attention and its training steps compared with {peer}, in float32, on the same processor with the same number of threads. A bar of 2 means that fovea takes half of PyTorch's time.
 
 {heroes}**Which PyTorch.** Two of them. *As installed*: {peer} as pip installs it, without settings. On AMD processors its matrix library (MKL) then runs AVX2 kernels, even where the processor has AVX-512. *At its strongest*: the faster of that and of the same PyTorch with MKL's kernels for AVX-512, which a preloaded library of one line makes MKL take ([how](benchmarks.md#which-pytorch)). Intel's processors get these kernels anyway: there the two are one. Targets count against the strongest. The last chapters compare at the same instruction set: both sides are pinned to AVX2.
 

@@ -10,19 +10,15 @@ import argparse
 import pathlib
 
 import common
-from train_peers import CASES
+from train_peers import CASES, model_options
 
 SHAKESPEARE = 322  # tokens of tinyshakespeare: 3 special ones, 256 bytes, 63 characters of its first part
-PROFILED = {"shakespeare": 100, "wide": 5, "gpt2": 3, "gpt2-vocabulary": 2}  # and steps
+PROFILED = {"shakespeare": 100, "wide": 5, "gpt2": 3, "gpt2-vocabulary": 2}  # case: steps
 
 
 def profile(options, case, steps):
-    model = case["model"]
-    return common.fovea(options, "bench", "step", "--layers", model["layers"], "--heads", model["heads"],
-                        "--width", model["width"], "--block", model["block"], "--batch-size", model["batch"],
-                        "--vocabulary", case.get("vocabulary", SHAKESPEARE), f"--tie={str(model['tie']).lower()}",
-                        f"--bias={str(model['bias']).lower()}", "--dropout", 0,
-                        "--steps", steps, "--threads", options.threads)
+    return common.fovea(options, "bench", "step", *model_options(case), "--steps", steps,
+                        "--vocabulary", case.get("vocabulary", SHAKESPEARE), "--threads", options.threads)
 
 
 def main():

@@ -16,7 +16,7 @@ GROUPS = {
     "products: forward and dx": ["product"],
     "products: gradients of weights": ["product A^T B"],
     "attention": ["attention", "attention backward"],
-    "norms *": ["layer norm", "layer norm backward", "rms norm", "rms norm backward"],
+    "norms *": ["layer norm", "layer norm backward", "RMS norm", "RMS norm backward"],
     "loss *": ["cross entropy", "loss"],
     "optimizer *": ["AdamW", "gradient norm"],
     "packing of weights *": ["pack"],
@@ -67,9 +67,11 @@ def profiles(found):
 
 def chapter():
     """Lines; none if nothing was measured."""
-    for path in sorted(RESULTS.glob("*.json")):
-        results = json.loads(path.read_text())
+    files = sorted(RESULTS.glob("*.json"))
+    if files:
         yield HEAD
+    for path in files:
+        results = json.loads(path.read_text())
         yield f"Measured on: {results['machine']}.\n"
         if "training" in results:
             yield "\n".join(ratios(results["training"])) + "\n"

@@ -66,15 +66,19 @@ def text_of(case, path):
     return "".join(chr(code if code < 0xD800 else code + 0x800) for code in codes)  # without surrogates
 
 
+def model_options(case):
+    """The options of fovea for the model of a case."""
+    model = case["model"]
+    return ["--layers", model["layers"], "--heads", model["heads"], "--width", model["width"],
+            "--block", model["block"], "--batch-size", model["batch"], f"--tie={str(model['tie']).lower()}",
+            f"--bias={str(model['bias']).lower()}", "--dropout", 0]
+
+
 def ours(options, case, text, folder):
     """Tokens per second after warming up, and the number of parameters."""
-    model = case["model"]
     found = fovea(options, "train", "lm", "--train", text, "-o", folder, "--overwrite",
                   "--tokenizer", "char", "--valid-fraction", VALID_FRACTION,
-                  "--layers", model["layers"], "--heads", model["heads"], "--width", model["width"],
-                  "--block", model["block"], "--batch-size", model["batch"],
-                  f"--tie={str(model['tie']).lower()}", f"--bias={str(model['bias']).lower()}",
-                  "--dropout", 0,
+                  *model_options(case),
                   "--stop-after", f"{WARMUP + case['steps']}u", "--eval-every", "1000000u",
                   "--save-every", "1000000u", "--log-every", WARMUP, "--threads", options.threads)
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()

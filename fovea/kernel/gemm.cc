@@ -13,7 +13,7 @@ namespace {
 // A tile is one item of work. Its size balances three aims: a tile takes at least some
 // microseconds, as handing it to a thread takes one; there are many tiles, so that threads end
 // together; and a tile is large, so that data fetched into the cache is reused often.
-constexpr double kLeastFlops = 4e5;
+constexpr double kLeastFlops = 8e5;
 
 double flops_of(index M, index N, index K) {
   return 2.0 * static_cast<double>(M) * static_cast<double>(N) *
@@ -36,7 +36,7 @@ constexpr TileLimits kTilesAtB = {192, 1024, 48, 6};
 detail::ProductCut cut_for_threads(index M, index N, index K, const TileLimits& limits,
                                    const BlockShape& block, int threads) {
   const double tiles = threads == 1 ? 1 : limits.of_thread * threads;
-  const double flops = std::max(flops_of(M, N, K) / tiles, 2 * kLeastFlops);
+  const double flops = std::max(flops_of(M, N, K) / tiles, kLeastFlops);
   index rows = std::min(limits.rows, round_up(M, block.rows));
   index columns = std::min(limits.columns, round_up(N, block.lanes));
   while (flops_of(rows, columns, K) > flops) {
@@ -89,9 +89,9 @@ Panels<T> panels_in_place(Rows<const T> m, Form form) {
 }
 
 template <class T>
-bool reads_well_in_place(Rows<const T> m) {
+bool reads_well_in_place(Rows<const T> m, Form form) {
   constexpr index kNear = 8192 / static_cast<index>(sizeof(T));
-  return m.stride <= kNear && !panels_in_place(m).pack;
+  return m.stride <= kNear && !panels_in_place(m, form).pack;
 }
 
 template <class T>
@@ -173,7 +173,7 @@ void column_sums(const Context& ctx, InRows<T> a, Vec<T> sums, Store store) {
 #define FOVEA_INSTANTIATE(T)                               \
   template class PackedMatrix<T>;                          \
   template Panels<T> panels_in_place(Rows<const T>, Form); \
-  template bool reads_well_in_place(Rows<const T>);        \
+  template bool reads_well_in_place(Rows<const T>, Form);  \
   template class MatmulItems<T>;                           \
   template class MatmulAtBItems<T>;                        \
   template void column_sums(const Context&, InRows<T>, Vec<T>, Store);

@@ -57,10 +57,10 @@ template <class T>
 Panels<T> panels_in_place(Rows<const T> m, Form form = Form::kPlain);
 inline constexpr index kRowsInPlace = 96;
 
-/// Whether a product reads B = m in place as fast as a packed copy, for any number of rows of A:
-/// the columns are whole vectors, and the rows near one another.
+/// Whether a product reads B in place as fast as a packed copy, for any number of rows of A: B = m,
+/// whose columns are whole vectors, and whose rows are near one another.
 template <class T>
-bool reads_well_in_place(Rows<const T> m);
+bool reads_well_in_place(Rows<const T> m, Form form = Form::kPlain);
 
 /// A right-hand side B [K,N], packed in the order in which products read it: each panel is
 /// [K][lanes], the last one padded with zeros.

@@ -181,7 +181,7 @@ void MultiplyTile(const MatmulTile<T>& t) {
   };
   // What comes next: the next panel of B, or the rows of A in the next part.
   const auto lines_after = [&](index panel, index begin, index end) {
-    if (panel + 1 == t.last_panel) {
+    if (panel + 1 == whole_panels) {
       return LinesAhead(t.a.columns_slice(end, std::min(K, 2 * end - begin)));
     }
     if (t.b->pack) return LinesAhead();

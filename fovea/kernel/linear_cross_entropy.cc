@@ -79,7 +79,7 @@ struct Weights {
   Weights(const Context& ctx, const LinearCrossEntropy<T>& a, index count) {
     const auto packed = [&](const PackedMatrix<T>* given, PackedMatrix<T>& own, Form form) {
       if (given != nullptr) return given->panels();
-      if (count <= kRowsInPlace || (form == Form::kPlain && reads_well_in_place(a.weight))) {
+      if (count <= kRowsInPlace || reads_well_in_place(a.weight, form)) {
         return panels_in_place(a.weight, form);
       }
       own.pack(ctx, a.weight, form);

@@ -169,6 +169,7 @@ TEST(Matmul, ReadsWholeVectorsInPlaceWhereRowsAreNear) {
     EXPECT_TRUE(reads(768, 768));
     EXPECT_TRUE(reads(64, 2048));
     EXPECT_FALSE(reads(64, 2049));
+    EXPECT_FALSE(reads_well_in_place<float>({nullptr, 64, 64, 64}, Form::kTransposed));
     EXPECT_EQ(reads(765, 768), current_isa() == Isa::kScalar);
     EXPECT_TRUE(reads_well_in_place<double>({nullptr, 8, 64, 1024}));
     EXPECT_FALSE(reads_well_in_place<double>({nullptr, 8, 64, 1025}));

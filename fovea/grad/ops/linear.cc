@@ -13,7 +13,7 @@ template <class T>
 struct WeightPanels {
   WeightPanels(const Tape& tape, Variable weight, Form form, index rows) {
     const Rows<const T> values = weight.value<T>();
-    if (reads_in_place(tape, rows) || (form == Form::kPlain && reads_well_in_place(values))) {
+    if (reads_in_place(tape, rows) || reads_well_in_place(values, form)) {
       panels = panels_in_place(values, form);
     } else if (Parameter* parameter = weight.parameter(); parameter != nullptr) {
       panels = parameter->packed.get<T>(tape.context(), values, form, parameter->version).panels();
