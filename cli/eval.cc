@@ -2,6 +2,8 @@
 // fovea eval: how well a language model predicts a text.
 #include <fmt/core.h>
 
+#include <cmath>
+#include <string>
 #include <utility>
 
 #include "cli/commands.h"
@@ -14,6 +16,24 @@
 #include "fovea/task/evaluate.h"
 
 namespace fovea::cli {
+
+namespace {
+
+std::string line_of(const TextScore& score) {
+  std::string line =
+      fmt::format("loss {:.4f} nats a token, perplexity {:.2f}, ", score.loss, score.perplexity);
+  if (std::isfinite(score.bits_per_byte))
+    line += fmt::format("{:.4f} bits a byte, ", score.bits_per_byte);
+  line += fmt::format("{} tokens", score.tokens);
+  if (score.unknown > 0) {
+    line +=
+        fmt::format(", {:.1f} % of them unknown words",
+                    100 * static_cast<double>(score.unknown) / static_cast<double>(score.tokens));
+  }
+  return line + "\n";
+}
+
+}  // namespace
 
 CommandSpec eval_spec() {
   CommandSpec spec{.name = "eval",
@@ -44,13 +64,7 @@ int eval(const Arguments& arguments) {
                      parameter_count(loaded.settings.model), loaded.settings.model.vocabulary,
                      arguments.text("DIR")));
   const TextScore score = evaluate_text(context, loaded, files);
-  if (arguments.on("json")) {
-    print(to_json_line(score) + "\n");
-  } else {
-    print(
-        fmt::format("loss {:.4f} nats a token, perplexity {:.2f}, {:.4f} bits a byte, {} tokens\n",
-                    score.loss, score.perplexity, score.bits_per_byte, score.tokens));
-  }
+  print(arguments.on("json") ? to_json_line(score) + "\n" : line_of(score));
   return 0;
 }
 

@@ -97,6 +97,16 @@ std::vector<std::string> prompts_of(const Arguments& arguments, const TextsOptio
   return prompts;
 }
 
+// An unknown word is printed as it was given, and the model reads another one.
+void warn_of_unknown_words(const LoadedLanguageModel& loaded,
+                           const std::vector<std::string>& prompts) {
+  index unknown = 0;
+  for (const std::string& prompt : prompts) unknown += unknown_words(loaded, prompt);
+  if (unknown == 0) return;
+  warn(fmt::format("words of the prompt that the model does not know: {}; it reads each as {}",
+                   unknown, kSpecialWords[kUnknownWord]));
+}
+
 // Writes all the texts that were asked for.
 class Writer {
  public:
@@ -199,6 +209,7 @@ int generate(const Arguments& arguments) {
   for (const std::string& prompt : prompts) {
     require_generation_memory(context, loaded, prompt, options);  // before anything is printed
   }
+  warn_of_unknown_words(loaded, prompts);
   const double began = monotonic_seconds();
   const index tokens =
       Writer(context, loaded, options, texts.samples, arguments.on("json")).write(prompts);

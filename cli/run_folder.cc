@@ -12,6 +12,7 @@
 #include "fovea/base/folder.h"
 #include "fovea/base/words.h"
 #include "fovea/task/language_model.h"
+#include "fovea/text/word_list.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
 
@@ -23,11 +24,12 @@ namespace fs = std::filesystem;
 
 // In the order of removal. The manifest goes last: until then the folder can be recognised as a
 // run.
-constexpr std::array<std::string_view, 6> kOurFiles = {"model.safetensors", "metrics.jsonl",
-                                                       "loss.svg",          "config.json",
-                                                       "tokenizer.txt",     kManifestName};
+constexpr std::array<std::string_view, 7> kOurFiles = {
+    "model.safetensors", "metrics.jsonl", "loss.svg",   "config.json",
+    kWordListName,       "tokenizer.txt", kManifestName};
 // The files that a new run writes before the manifest.
-constexpr std::array<std::string_view, 2> kEarlyFiles = {"config.json", "tokenizer.txt"};
+constexpr std::array<std::string_view, 3> kEarlyFiles = {"config.json", "tokenizer.txt",
+                                                         kWordListName};
 
 // A folder is a run if it has a manifest, which is written last.
 bool is_run(const fs::path& folder) { return fs::exists(folder / kManifestName); }
@@ -44,12 +46,31 @@ bool is_leftover(std::string_view name) {
          is_all_digits(numbers.substr(dot + 1));
 }
 
+bool has_whole_manifest(const fs::path& folder) {
+  try {
+    return is_run(folder) && !read_manifest(folder).kind.empty();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kModelDamaged) throw;
+    return false;
+  }
+}
+
+// Whether a list of words is that of the run in the folder. Other tools write lists that look the
+// same: it has to be in the manifest, or to have the words of the tokenizer beside it.
+bool is_from_tokenizer(const std::string& list, const fs::path& folder) {
+  if (has_whole_manifest(folder)) return read_manifest(folder).find(kWordListName) != nullptr;
+  const fs::path tokenizer = folder / "tokenizer.txt";
+  return list == word_list_text(tokenizer_data_from_text(read_file(tokenizer), tokenizer.string()));
+}
+
 // Whether a file of kEarlyFiles has contents that fovea can read.
 bool is_from_fovea(const fs::path& file) {
   try {
     const std::string text = read_file(file);
     if (file.filename() == "config.json") {
       settings_from_text(text, file.string());
+    } else if (file.filename() == kWordListName) {
+      return is_from_tokenizer(text, file.parent_path());
     } else {
       tokenizer_data_from_text(text, file.string());
     }
@@ -85,18 +106,12 @@ bool was_begun(const fs::path& folder) {
               "choose another folder, or move that away");
 }
 
-bool has_whole_manifest(const fs::path& folder) {
-  try {
-    return is_run(folder) && !read_manifest(folder).kind.empty();
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kModelDamaged) throw;
-    return false;
-  }
-}
-
 // Only a run of fovea may be replaced. It is recognised by its manifest or by the files that are
 // written before it.
 void require_replaceable(const fs::path& folder) {
+  // Most runs write no such list: one may lie beside a run of fovea and be none of its files.
+  const fs::path words = folder / kWordListName;
+  if (fs::exists(words) && !is_from_fovea(words)) fail_foreign(folder, kWordListName);
   if (has_whole_manifest(folder)) return;
   bool known = false;
   for (const std::string_view name : kEarlyFiles) {

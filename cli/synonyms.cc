@@ -27,7 +27,7 @@ constexpr std::string_view kFolderFirst =
 constexpr std::array kSynonyms = {
     Synonyms{"train lm",
              "block-size seq-len seq-length sequence-length max-seq-len max-seq-length "
-             "max-length context context-length context-size ctx ctx-len n-ctx n-positions "
+             "context context-length context-size ctx ctx-len n-ctx n-positions "
              "max-position-embeddings",
              "--block"},
     Synonyms{"train lm",
@@ -89,6 +89,11 @@ constexpr std::array kSynonyms = {
     Synonyms{"train lm", "force overwrite-output-dir", "--overwrite"},
     Synonyms{"train lm", "vocab-size n-vocab",
              "the vocabulary follows from the text: see --tokenizer"},
+    Synonyms{"train lm", "min-freq min-frequency", "--min-count"},
+    Synonyms{"train lm", "lowercase do-lower-case lower-case", "--lower"},
+    Synonyms{"train lm", "max-len maxlen max-tokens-per-line", "--max-length"},
+    Synonyms{"train lm", "truncating truncation truncation-side", "--truncate"},
+    Synonyms{"train lm", "vocab vocab-file vocabulary-file", "--vocabulary"},
     Synonyms{"train lm", "optimizer optim", "fovea trains with AdamW: leave it out"},
     Synonyms{"attention", "is-causal", "--causal"},
     Synonyms{"attention", "attn-mask attention-mask mask",

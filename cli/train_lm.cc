@@ -33,6 +33,7 @@ namespace {
 
 constexpr std::string_view kExamples = R"(Examples:
   fovea train lm --train book.txt -o model             a character model, with the defaults
+  fovea train lm --train lines.txt --data lines --tokenizer word -o model
   fovea train lm --train a.txt b.txt --valid c.txt --layers 6 --width 384 -o model
   fovea train lm -c recipe.toml --lr 3e-4 -o model     a flag counts more than the file
   fovea train lm --resume -o model                     go on after an interruption
@@ -87,6 +88,7 @@ void settle(Job& job, const Arguments& arguments) {
                              job.options);
   check_log_is_apart(job.settings.text.train, {});
   check_log_is_apart(job.settings.text.valid, {});
+  check_log_is_apart({&job.settings.text.vocabulary, 1}, {});
   if (job.stored) {
     for (const std::string& warning : job.stored->warnings) warn(warning);
   }

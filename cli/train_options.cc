@@ -42,10 +42,8 @@ std::vector<std::string> read(TrainLmOptions& options, const Arguments& argument
   return set;
 }
 
-void make_absolute(std::vector<std::string>& files) {
-  for (std::string& file : files) {
-    file = std::filesystem::absolute(file).lexically_normal().string();
-  }
+void make_absolute(std::string& file) {
+  file = std::filesystem::absolute(file).lexically_normal().string();
 }
 
 }  // namespace
@@ -54,6 +52,7 @@ std::string placeholder_of(const OptionSpec& option) {
   if (option.name == "tokenizer") return names_in(kTokenizers, "|");
   if (option.name == "data") return names_in(kDataKinds, "|");
   if (option.name == "preset") return names_in(language_model_presets(), "|");
+  if (option.name == "vocabulary") return "FILE";
   if (option.name == "window") return "N[,N...]";
   if (option.name == "output") return "DIR";
   return option.placeholder == "TEXT" ? "LENGTH" : option.placeholder;
@@ -105,8 +104,10 @@ LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& 
   if (!arguments.has("resume") && is_set("recipe.lr") && !is_set("recipe.min_lr")) {
     recipe.min_lr = recipe.schedule == ScheduleKind::kConstant ? recipe.lr : recipe.lr / 10;
   }
-  make_absolute(options.settings.text.train);
-  make_absolute(options.settings.text.valid);
+  TextOptions& text = options.settings.text;
+  for (std::string& file : text.train) make_absolute(file);
+  for (std::string& file : text.valid) make_absolute(file);
+  if (!text.vocabulary.empty()) make_absolute(text.vocabulary);
   return options.settings;
 }
 

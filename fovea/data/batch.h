@@ -37,6 +37,8 @@ struct Slice {
 struct Sequences {
   std::vector<token> stream = {};
   std::vector<Slice> slices = {};
+  index single_lines = 0;     ///< lines of one token, which are left out: they have no target
+  index truncated_lines = 0;  ///< lines of which tokens are dropped, for CutOptions::max_length
 
   index target_count() const;
   /// The most tokens that `n` of the sequences can have together.

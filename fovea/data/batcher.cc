@@ -23,6 +23,10 @@ void check_options(const BatchOptions& o) {
                             o.batch_size, o.block, o.accumulate),
                 "choose smaller sizes: an update holds fewer than 2^31 tokens");
   }
+  // The last token of a line is only a target.
+  require_option(o.max_length == 0 || (o.max_length >= 2 && o.max_length <= o.block + 1),
+                 "max_length", o.max_length, "0 (none), or in 2 to {} (--block and 1)",
+                 o.block + 1);
 }
 
 }  // namespace fovea

@@ -4,10 +4,13 @@
 // blocks  The text is one stream. Training draws blocks of `block` targets whose starts are uniform
 //         over the stream; evaluation takes consecutive blocks that do not overlap (the last one
 //         may be shorter), so that every token but the first is predicted exactly once.
-// lines   Each line that is not empty (or a lone CR) is a sequence "begin ... end"; a longer one
-//         than `block` targets is cut into pieces of `block` (the last may be shorter), each of
-//         which begins with the token before its first target. So here, too, every token except
-//         "begin" is predicted exactly once. Each epoch shuffles the sequences; then those of 64
+// lines   Each line that holds a token (and is no lone CR) is a sequence "begin ... end", or just
+// its
+//         tokens if the tokenizer has no such marks; then a line of one token has no target, and is
+//         left out. `max_length` drops tokens at one end of a longer line. What is longer than
+//         `block` targets is cut into pieces of `block` (the last may be shorter), each of which
+//         begins with the token before its first target. So here, too, every token except the first
+//         of a line is predicted exactly once. Each epoch shuffles the sequences; then those of 64
 //         updates at a time are sorted by length and cut into updates; then the updates are
 //         shuffled.
 #pragma once
@@ -15,8 +18,10 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
+#include "fovea/base/fields.h"
 #include "fovea/base/types.h"
 #include "fovea/data/batch.h"
 #include "fovea/data/corpus.h"
@@ -24,11 +29,29 @@
 
 namespace fovea {
 
+/// Which end of a line that is too long is dropped.
+enum class Truncate { kEnd, kFront };
+
+inline constexpr EnumName<Truncate> kTruncateNames[] = {{Truncate::kEnd, "end"},
+                                                        {Truncate::kFront, "front"}};
+inline std::span<const EnumName<Truncate>> enum_names(Truncate) { return kTruncateNames; }
+
+/// How a text is cut into sequences.
+struct CutOptions {
+  index block = 0;       ///< most targets of a sequence
+  index max_length = 0;  ///< lines: most tokens of a line, marks included; 0: any number
+  Truncate truncate = Truncate::kEnd;
+};
+
 struct BatchOptions {
   index block = 0;       ///< most targets of a sequence
   index batch_size = 0;  ///< sequences of a batch
   index accumulate = 1;  ///< batches of an update
   std::uint64_t seed = 0;
+  index max_length = 0;  ///< this and the next as in CutOptions
+  Truncate truncate = Truncate::kEnd;
+
+  CutOptions cut() const { return {block, max_length, truncate}; }
 };
 
 /// The training batches. A batch depends only on the seed and on its number, so resuming needs no
@@ -47,6 +70,8 @@ class TrainingBatches {
   virtual index updates_per_epoch() const = 0;
   /// The largest number of tokens that a batch can have.
   virtual index largest_batch() const = 0;
+  /// What the batches are made of. Random blocks have no slices.
+  virtual const Sequences& sequences() const = 0;
 };
 
 struct DataKind {
@@ -58,30 +83,30 @@ struct DataKind {
                                                const BatchOptions& options);
   /// The sequences of a text that is called `name` in errors, for EvaluationBatches. Throws
   /// kOptionValue, kInputTooSmall, kEncoding.
-  Sequences (*evaluation)(std::string_view text, const Tokenizer& tokenizer, index block,
-                          std::string_view name);
+  Sequences (*evaluation)(std::string_view text, const Tokenizer& tokenizer,
+                          const CutOptions& options, std::string_view name);
 };
 
 std::unique_ptr<TrainingBatches> random_blocks(std::string_view text, const Tokenizer& tokenizer,
                                                const BatchOptions& options);
 std::unique_ptr<TrainingBatches> shuffled_lines(std::string_view text, const Tokenizer& tokenizer,
                                                 const BatchOptions& options);
-Sequences cut_blocks(std::string_view text, const Tokenizer& tokenizer, index block,
+Sequences cut_blocks(std::string_view text, const Tokenizer& tokenizer, const CutOptions& options,
                      std::string_view name);
-Sequences cut_lines(std::string_view text, const Tokenizer& tokenizer, index block,
+Sequences cut_lines(std::string_view text, const Tokenizer& tokenizer, const CutOptions& options,
                     std::string_view name);
 
 inline constexpr std::array kDataKinds = {
     DataKind{"blocks", "random blocks of the whole text", SplitAt::kCharacter, random_blocks,
              cut_blocks},
-    DataKind{"lines", "each line a sequence with begin and end", SplitAt::kLine, shuffled_lines,
-             cut_lines},
+    DataKind{"lines", "each line a sequence", SplitAt::kLine, shuffled_lines, cut_lines},
 };
 
 /// The kind called `name`. Throws kOptionValue, which lists the known kinds.
 const DataKind& data_kind(std::string_view name);
 
-/// Throws kOptionValue unless all sizes are at least 1 and an update has at most 2^31 - 1 targets.
+/// Throws kOptionValue unless all sizes are at least 1, an update has at most 2^31 - 1 targets, and
+/// max_length is 0 or a number of tokens, at least 2, that fits into a block.
 void check_options(const BatchOptions& options);
 
 }  // namespace fovea

@@ -20,10 +20,10 @@ namespace {
 
 class RandomBlocks final : public TrainingBatches {
  public:
-  RandomBlocks(std::vector<token> stream, const BatchOptions& options)
-      : stream_(std::move(stream)), options_(options) {
+  RandomBlocks(std::vector<token> tokens, const BatchOptions& options)
+      : sequences_{.stream = std::move(tokens)}, options_(options) {
     if (starts() < 1) {
-      fail_too_small("training text", stream_.size(), options.block + 1,
+      fail_too_small("training text", stream().size(), options.block + 1,
                      "a block of n targets reads n + 1 tokens: give more text, or a smaller block");
     }
   }
@@ -39,21 +39,23 @@ class RandomBlocks final : public TrainingBatches {
     for (index i = 0; i < first + options_.batch_size; ++i) {
       const index start = random.below(starts());
       if (i >= first)
-        append(batch, stream_, {start, options_.block}, static_cast<std::uint64_t>(i));
+        append(batch, stream(), {start, options_.block}, static_cast<std::uint64_t>(i));
     }
     return batch;
   }
 
   index updates_per_epoch() const override {
     const index tokens = options_.accumulate * options_.batch_size * options_.block;
-    return (static_cast<index>(stream_.size()) + tokens - 1) / tokens;
+    return (static_cast<index>(stream().size()) + tokens - 1) / tokens;
   }
   index largest_batch() const override { return options_.batch_size * options_.block; }
+  const Sequences& sequences() const override { return sequences_; }
 
  private:
-  index starts() const { return static_cast<index>(stream_.size()) - options_.block; }
+  const std::vector<token>& stream() const { return sequences_.stream; }
+  index starts() const { return static_cast<index>(stream().size()) - options_.block; }
 
-  std::vector<token> stream_;
+  Sequences sequences_;
   BatchOptions options_;
 };
 
@@ -65,10 +67,11 @@ std::unique_ptr<TrainingBatches> random_blocks(std::string_view text, const Toke
   return std::make_unique<RandomBlocks>(tokenizer.encode(text, "training text"), options);
 }
 
-Sequences cut_blocks(std::string_view text, const Tokenizer& tokenizer, index block,
+Sequences cut_blocks(std::string_view text, const Tokenizer& tokenizer, const CutOptions& options,
                      std::string_view name) {
+  const index block = options.block;
   check_options({.block = block, .batch_size = 1});
-  Sequences sequences{.stream = tokenizer.encode(text, name), .slices = {}};
+  Sequences sequences{.stream = tokenizer.encode(text, name)};
   const auto tokens = static_cast<index>(sequences.stream.size());
   if (tokens < 2) {
     fail_too_small(name, sequences.stream.size(), 2,

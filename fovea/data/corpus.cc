@@ -47,9 +47,21 @@ void note_oddities(std::string_view text, const std::string& file,
     notes.push_back(fmt::format("{}: starts with a byte order mark, kept as a character", file));
   }
   if (const index lines = count(text, "\r\n"); lines > 0) {
-    notes.push_back(fmt::format("{}: {} of {} lines end with CR LF; the CR is kept as a character",
-                                file, lines, count(text, "\n")));
+    notes.push_back(fmt::format("{}: {} of {} lines end with CR LF; the CR stays in the text", file,
+                                lines, count(text, "\n")));
   }
+}
+
+std::string_view what_splits(SplitAt split_at) {
+  switch (split_at) {
+    case SplitAt::kWord:
+      return "whole word";
+    case SplitAt::kLine:
+      return "whole line";
+    case SplitAt::kCharacter:
+      break;
+  }
+  return "character";
 }
 
 }  // namespace
@@ -86,6 +98,11 @@ index split_offset(std::string_view text, double fraction, SplitAt split_at) {
   const auto kept = static_cast<index>(std::floor(characters * (1 - fraction + epsilon)));
   const index offset = character_offset(text, kept);
   if (split_at == SplitAt::kCharacter || offset == 0) return offset;
+  if (split_at == SplitAt::kWord) {
+    auto end = static_cast<std::size_t>(offset);
+    while (end < text.size() && white_space_at_front(text.substr(end)) == 0) ++end;
+    return static_cast<index>(end);
+  }
   const std::size_t newline = text.find('\n', static_cast<std::size_t>(offset) - 1);
   return static_cast<index>(newline == std::string_view::npos ? text.size() : newline + 1);
 }
@@ -107,8 +124,7 @@ Corpus read_corpus(const CorpusOptions& options) {
           ErrorCode::kInputTooSmall,
           fmt::format("the training text is too small: the last {} of its characters hold no "
                       "{} to validate with",
-                      options.valid_fraction,
-                      options.split_at == SplitAt::kLine ? "whole line" : "character"),
+                      options.valid_fraction, what_splits(options.split_at)),
           "give more text, a larger fraction, or a validation file");
     }
   }

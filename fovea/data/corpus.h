@@ -18,7 +18,7 @@ enum class TextEncoding {
 };
 
 /// Where a text may be cut in two.
-enum class SplitAt { kCharacter, kLine };
+enum class SplitAt { kCharacter, kWord, kLine };
 
 struct CorpusOptions {
   std::vector<std::string> train = {};
@@ -45,7 +45,8 @@ std::string read_text(std::span<const std::string> files, TextEncoding encoding,
                       std::vector<std::string>* notes = nullptr);
 
 /// Byte offset at which the last `fraction` of the characters begins: after the first floor(n (1 -
-/// fraction)) of n characters, computed as if in decimal; with kLine, at the next start of a line.
+/// fraction)) of n characters, computed as if in decimal; with kLine, at the next start of a line,
+/// with kWord, at the next white space.
 index split_offset(std::string_view text, double fraction, SplitAt split_at);
 
 }  // namespace fovea

@@ -50,6 +50,7 @@ class ShuffledLines final : public TrainingBatches {
 
   index updates_per_epoch() const override { return static_cast<index>(updates_.size()); }
   index largest_batch() const override { return sequences_.largest(options_.batch_size); }
+  const Sequences& sequences() const override { return sequences_; }
 
  private:
   index size() const { return static_cast<index>(sequences_.slices.size()); }
@@ -81,68 +82,85 @@ class ShuffledLines final : public TrainingBatches {
   std::vector<index> updates_;  // groups of per_update_ in order_
 };
 
-// A long line is encoded in pieces, so that its tokens are not held twice.
-constexpr std::size_t kPiece = std::size_t{1} << 20;
-
-// The first piece: it ends with a whole character.
-std::string_view first_piece(std::string_view text) {
-  if (text.size() <= kPiece) return text;
-  std::size_t end = kPiece;
-  while (end > kPiece - 4 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end);
+// Appends the tokens of a line, between its marks if there are any. Returns how many these are: 0,
+// and nothing is appended, for a line without a token of its own.
+index append_tokens(std::vector<token>& stream, std::string_view line, const Tokenizer& tokenizer,
+                    std::string_view name) {
+  const std::size_t before = stream.size();
+  const SpecialTokens marks = tokenizer.special();
+  if (marks.begin != kNoToken) stream.push_back(marks.begin);
+  const std::size_t begin = stream.size();
+  tokenizer.append_tokens(stream, line, name);
+  if (stream.size() == begin) {
+    stream.resize(before);
+  } else if (marks.end != kNoToken) {
+    stream.push_back(marks.end);
+  }
+  return static_cast<index>(stream.size() - before);
 }
 
 void append_line(Sequences& sequences, std::string_view line, const Tokenizer& tokenizer,
-                 std::string_view name, index block) {
-  const auto begin = static_cast<index>(sequences.stream.size());
-  sequences.stream.push_back(kBeginToken);
-  while (!line.empty()) {
-    const std::string_view piece = first_piece(line);
-    const std::vector<token> ids = tokenizer.encode(piece, name);
-    sequences.stream.insert(sequences.stream.end(), ids.begin(), ids.end());
-    line.remove_prefix(piece.size());
+                 const CutOptions& options, std::string_view name) {
+  std::vector<token>& stream = sequences.stream;
+  const auto begin = static_cast<index>(stream.size());
+  index tokens = append_tokens(stream, line, tokenizer, name);
+  if (tokens == 1) {
+    ++sequences.single_lines;
+    stream.pop_back();
   }
-  sequences.stream.push_back(kEndToken);
-  const index targets = static_cast<index>(sequences.stream.size()) - begin - 1;
-  for (index done = 0; done < targets; done += block) {
-    sequences.slices.push_back({begin + done, std::min(block, targets - done)});
+  if (tokens < 2) return;
+  if (options.max_length > 0 && tokens > options.max_length) {
+    ++sequences.truncated_lines;
+    const index dropped = tokens - options.max_length;
+    const auto first =
+        options.truncate == Truncate::kFront ? stream.begin() + begin : stream.end() - dropped;
+    stream.erase(first, first + dropped);
+    tokens = options.max_length;
   }
+  for (index done = 0; done < tokens - 1; done += options.block) {
+    sequences.slices.push_back({begin + done, std::min(options.block, tokens - 1 - done)});
+  }
+}
+
+[[noreturn]] void fail_without_lines(const Sequences& sequences, std::string_view name) {
+  const index single = sequences.single_lines;
+  throw Error(ErrorCode::kInputTooSmall,
+              single == 0
+                  ? fmt::format("the {} is too small: it has 0 lines that are not empty, and at "
+                                "least 1 is needed",
+                                name)
+                  : fmt::format("the {} is too small: it has 0 lines of at least 2 tokens, and at "
+                                "least 1 is needed ({} of a single token predict nothing)",
+                                name, single),
+              "give more text, or let a larger part of it validate");
 }
 
 }  // namespace
 
-Sequences cut_lines(std::string_view text, const Tokenizer& tokenizer, index block,
+Sequences cut_lines(std::string_view text, const Tokenizer& tokenizer, const CutOptions& options,
                     std::string_view name) {
-  check_options({.block = block, .batch_size = 1});
+  check_options({.block = options.block, .batch_size = 1, .max_length = options.max_length});
   Sequences sequences;
-  // A line of n characters becomes n + 2 tokens, one of them for the newline. Reserving memory
-  // avoids copies while they grow.
+  // Reserving memory avoids copies while they grow.
   const index lines = std::count(text.begin(), text.end(), '\n') + 1;
-  const index tokens = tokenizer.token_count(text) + lines + 1;
+  const index tokens = tokenizer.token_count(text) + 2 * lines;
   sequences.stream.reserve(static_cast<std::size_t>(tokens));
-  sequences.slices.reserve(static_cast<std::size_t>(tokens / block + lines));
+  sequences.slices.reserve(static_cast<std::size_t>(tokens / options.block + lines));
   for (index number = 1; !text.empty(); ++number) {
     const std::size_t newline = text.find('\n');
     const std::string_view line = text.substr(0, newline);
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (line.empty() || line == "\r") continue;
-    append_line(sequences, line, tokenizer, fmt::format("{}, line {}", name, number), block);
+    append_line(sequences, line, tokenizer, options, fmt::format("{}, line {}", name, number));
   }
-  if (sequences.slices.empty()) {
-    throw Error(
-        ErrorCode::kInputTooSmall,
-        fmt::format("the {} is too small: it has 0 lines that are not empty, and at least 1 "
-                    "is needed",
-                    name),
-        "give more text, or let a larger part of it validate");
-  }
+  if (sequences.slices.empty()) fail_without_lines(sequences, name);
   return sequences;
 }
 
 std::unique_ptr<TrainingBatches> shuffled_lines(std::string_view text, const Tokenizer& tokenizer,
                                                 const BatchOptions& options) {
   check_options(options);
-  return std::make_unique<ShuffledLines>(cut_lines(text, tokenizer, options.block, "training text"),
+  return std::make_unique<ShuffledLines>(cut_lines(text, tokenizer, options.cut(), "training text"),
                                          options);
 }
 

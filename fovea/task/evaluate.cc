@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/evaluate.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "fovea/base/check.h"
@@ -12,6 +14,29 @@
 
 namespace fovea {
 
+namespace {
+
+// The bytes of text that the targets stand for, and the number of unknown words among the targets.
+struct Predicted {
+  index bytes = 0;
+  index unknown = 0;
+};
+
+Predicted predicted_by(const EvaluationBatches& set, const Tokenizer& tokenizer) {
+  const std::vector<std::int32_t> bytes_of_token = tokenizer.bytes_predicted();
+  const token unknown = tokenizer.special().unknown;
+  Predicted all;
+  for (index i = 0; i < set.size(); ++i) {
+    const Batch batch = set[i];
+    all.bytes += bytes_predicted(batch, bytes_of_token);
+    if (unknown == kNoToken) continue;
+    all.unknown += std::count(batch.targets.begin(), batch.targets.end(), unknown);
+  }
+  return all;
+}
+
+}  // namespace
+
 TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loaded,
                         std::span<const std::string> files) {
   const TextOptions& text = loaded.settings.text;
@@ -19,7 +44,7 @@ TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loade
       read_text(files, text.tokenizer == "byte" ? TextEncoding::kAnyBytes : TextEncoding::kUtf8);
   require_token_memory(all, *loaded.tokenizer, loaded.settings.model.block);
   const EvaluationBatches set(
-      data_kind(text.data).evaluation(all, *loaded.tokenizer, loaded.settings.model.block,
+      data_kind(text.data).evaluation(all, *loaded.tokenizer, batches_of(loaded.settings).cut(),
                                       files.size() == 1 ? files[0] : "test text"),
       text.batch_size);
   require_memory("the evaluation", evaluation_memory(context, loaded.settings.model, set),
@@ -32,13 +57,15 @@ TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loade
                             std::isnan(loss.mean()) ? "NaN" : "infinite"),
                 "train the model again, or evaluate an earlier checkpoint");
   }
-  const std::vector<std::int32_t> bytes_of_token = loaded.tokenizer->bytes_predicted();
-  index bytes = 0;
-  for (index i = 0; i < set.size(); ++i) bytes += bytes_predicted(set[i], bytes_of_token);
+  const Predicted predicted = predicted_by(set, *loaded.tokenizer);
+  const bool says_all = predicted.unknown == 0 && !text.lower;
   return {.loss = loss.mean(),
           .perplexity = std::exp(loss.mean()),
-          .bits_per_byte = loss.sum / (std::numbers::ln2 * static_cast<double>(bytes)),
-          .tokens = loss.targets};
+          .bits_per_byte =
+              says_all ? loss.sum / (std::numbers::ln2 * static_cast<double>(predicted.bytes))
+                       : std::numeric_limits<double>::quiet_NaN(),
+          .tokens = loss.targets,
+          .unknown = predicted.unknown};
 }
 
 }  // namespace fovea

@@ -10,10 +10,13 @@
 namespace fovea {
 
 struct TextScore {
-  double loss = 0;           ///< nats per token
-  double perplexity = 0;     ///< exp(loss)
-  double bits_per_byte = 0;  ///< loss x tokens / (ln 2 x bytes of their text)
-  index tokens = 0;          ///< how many were predicted
+  double loss = 0;        ///< nats per token
+  double perplexity = 0;  ///< exp(loss)
+  /// loss x tokens / (ln 2 x bytes of their text). NaN if the tokens do not say what the text is:
+  /// if words are unknown, or the tokenizer puts text into lower case.
+  double bits_per_byte = 0;
+  index tokens = 0;   ///< how many were predicted
+  index unknown = 0;  ///< how many of these stand for unknown words
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -21,6 +24,7 @@ struct TextScore {
     visit("perplexity", perplexity, "exp(loss)");
     visit("bits_per_byte", bits_per_byte, "of UTF-8 text, comparable between tokenizers");
     visit("tokens", tokens, "how many were predicted");
+    visit("unknown", unknown, "how many of these stand for unknown words");
   }
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/task/memory.h"
 
@@ -15,23 +16,28 @@ namespace {
 constexpr std::string_view kLines = "lines";
 
 std::vector<token> first_tokens(const LoadedLanguageModel& loaded, std::string_view prompt) {
+  const Tokenizer& tokenizer = *loaded.tokenizer;
   std::vector<token> tokens;
   if (loaded.settings.text.data == kLines) {
-    tokens.push_back(kBeginToken);
+    if (tokenizer.special().begin != kNoToken) tokens.push_back(tokenizer.special().begin);
   } else if (prompt.empty()) {
     prompt = "\n";
   }
-  const std::vector<token> encoded = loaded.tokenizer->encode(prompt, "prompt");
-  tokens.insert(tokens.end(), encoded.begin(), encoded.end());
-  return tokens;
+  tokenizer.append_tokens(tokens, prompt, "prompt");
+  if (!tokens.empty()) return tokens;
+  throw Error(
+      ErrorCode::kInputTooSmall,
+      "the prompt holds no token, and the text of this model begins with one",
+      "give a prompt of at least one word; a model of --data lines with --marks needs none");
 }
 
 // The tokens that were never a target in training, in ascending order: their logits mean nothing.
 std::vector<token> never_trained(const LoadedLanguageModel& loaded) {
   const bool lines = loaded.settings.text.data == kLines;
+  const token end = loaded.tokenizer->special().end;
   std::vector<token> ids;
   for (token id = 0; id < loaded.tokenizer->vocabulary_size(); ++id) {
-    const bool ends_a_line = lines && id == kEndToken;
+    const bool ends_a_line = lines && id == end;
     if (!ends_a_line && !loaded.tokenizer->occurs_in_learned_text(id)) ids.push_back(id);
   }
   return ids;
@@ -57,6 +63,13 @@ void require_generation_memory(const Context& context, const LoadedLanguageModel
       "give a shorter prompt or a smaller --max-tokens, or use a machine with more memory");
 }
 
+index unknown_words(const LoadedLanguageModel& loaded, std::string_view prompt) {
+  const token unknown = loaded.tokenizer->special().unknown;
+  if (unknown == kNoToken) return 0;
+  const std::vector<token> tokens = loaded.tokenizer->encode(prompt, "prompt");
+  return std::count(tokens.begin(), tokens.end(), unknown);
+}
+
 index generate_text(const Context& context, const LoadedLanguageModel& loaded,
                     std::string_view prompt, const SamplingOptions& options,
                     const std::function<bool(std::string_view)>& write) {
@@ -66,7 +79,8 @@ index generate_text(const Context& context, const LoadedLanguageModel& loaded,
   std::vector<token> tokens = first_tokens(loaded, prompt);
   std::vector<token> next = tokens;
   LanguageModelDecoder decoder(context, *loaded.model);
-  StreamDecoder text(*loaded.tokenizer);
+  StreamDecoder text(*loaded.tokenizer, prompt);
+  const token end = loaded.tokenizer->special().end;
   std::vector<float> logits;
   index number = 0;
   for (; number < options.max_tokens; ++number) {
@@ -77,7 +91,7 @@ index generate_text(const Context& context, const LoadedLanguageModel& loaded,
     apply_repetition_penalty(choices, seen_by_model(tokens, loaded.settings.model.block),
                              options.repetition_penalty);
     const token chosen = sample_token(choices, options, static_cast<std::uint64_t>(number));
-    if (chosen == kEndToken) break;
+    if (chosen == end) break;
     if (!write(text.push(chosen))) return number + 1;
     tokens.push_back(chosen);
     next = {chosen};

@@ -15,12 +15,17 @@ namespace fovea {
 void require_generation_memory(const Context& context, const LoadedLanguageModel& loaded,
                                std::string_view prompt, const SamplingOptions& options);
 
+/// The words of a prompt that the model does not know: it reads them all as the same unknown word.
+index unknown_words(const LoadedLanguageModel& loaded, std::string_view prompt);
+
 /// Continues `prompt` and passes the continuation to `write` as it is generated, in whole
 /// characters; `write` returns false to stop, and is called at least once. Returns how many tokens
-/// were chosen. It ends after max_tokens. A model trained with --data lines also ends at the end of
-/// a line, and takes the prompt as the beginning of a line. For a model trained with --data blocks,
-/// an empty prompt is replaced by a newline. The text depends only on the model, the prompt and the
-/// options. Throws kOptionValue for the options, and as require_generation_memory does.
+/// were chosen. It ends after max_tokens. A model trained with --data lines takes the prompt as the
+/// beginning of a line, and also ends at the end of a line if lines had marks. For a model trained
+/// with --data blocks, an empty prompt is replaced by a newline. The text depends only on the
+/// model, the prompt and the options. Throws kOptionValue for the options, kInputTooSmall for a
+/// prompt without a token where the model has no mark to begin with, and as
+/// require_generation_memory does.
 index generate_text(const Context& context, const LoadedLanguageModel& loaded,
                     std::string_view prompt, const SamplingOptions& options,
                     const std::function<bool(std::string_view)>& write);

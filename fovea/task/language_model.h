@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains a language model on text files, into a model folder, and loads a model from such a folder.
 //
-// A model folder holds config.json, tokenizer.txt and model.safetensors; a run folder also the
-// files of Trainer. A checkpoint is a model folder, too.
+// A model folder holds config.json, tokenizer.txt and model.safetensors, and vocab.txt if its
+// tokens are words (for people: it is not read); a run folder also the files of Trainer. A
+// checkpoint is a model folder, too.
 #pragma once
 
 #include <filesystem>
@@ -69,7 +70,7 @@ struct StartAt {
   Future future = Future::kSame;              ///< see Trainer::resume
 };
 
-/// Trains in `folder`, which exists. A new run writes config.json and tokenizer.txt first. Throws
+/// Trains in `folder`, which exists. A new run writes config.json and its vocabulary first. Throws
 /// also what Trainer::resume does.
 TrainResult train_language_model(const Context& context, const LanguageModelRun& run,
                                  const std::filesystem::path& folder, StartAt start,

@@ -44,7 +44,8 @@ void apply_gpt2(LanguageModelSettings& s) {
 }
 
 // The model and training of the book (spec L12, T1, T2, E9): post-norm, its own layer norm, Adam
-// without decay, one line at a time.
+// without decay, one line at a time; words that occur twice, lower case, lines of at most 40 words
+// without marks (spec T6, T7).
 void apply_source(LanguageModelSettings& s) {
   s.model.layers = 1;
   s.model.heads = 4;
@@ -56,7 +57,13 @@ void apply_source(LanguageModelSettings& s) {
   s.model.bias = true;
   s.model.activation = Activation::kRelu;
   s.model.tie = false;
+  s.text.tokenizer = kWordKind;
+  s.text.lower = true;
+  s.text.min_count = 2;
   s.text.data = "lines";
+  s.text.marks = false;
+  s.text.max_length = 40;
+  s.text.truncate = Truncate::kEnd;
   s.text.batch_size = 1;
   s.recipe.lr = 1e-3;
   s.recipe.min_lr = 1e-3;
@@ -75,7 +82,8 @@ constexpr std::array kPresets = {
     LanguageModelPreset{"small", "4 layers of width 128: the defaults", apply_small},
     LanguageModelPreset{"gpt2", "12 layers of width 768: GPT-2 small, nanoGPT's recipe",
                         apply_gpt2},
-    LanguageModelPreset{"source", "the book's one-layer model, one line at a time", apply_source},
+    LanguageModelPreset{"source", "the book's one-layer model of words, a line at a time",
+                        apply_source},
 };
 
 // config.json stores the paths of the texts, and JSON must be UTF-8.
@@ -89,6 +97,36 @@ void require_storable(const std::vector<std::string>& paths, std::string_view op
   }
 }
 
+// An option that would have no effect is a misunderstanding.
+void require_meaning(bool ok, std::string_view option, std::string_view value,
+                     std::string_view needs) {
+  if (ok) return;
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("{} {}: has no effect without {}", option, value, needs),
+              fmt::format("leave {} out, or add {}", option, needs));
+}
+
+void check_text(const TextOptions& text) {
+  const TokenizerKind& kind = tokenizer_kind(text.tokenizer);
+  data_kind(text.data);
+  require_option(text.min_count >= 1, "min_count", text.min_count, "at least 1");
+  require_meaning(kind.has_words || text.min_count == TextOptions().min_count, "--min-count",
+                  std::to_string(text.min_count), "--tokenizer word");
+  require_meaning(kind.has_words || text.vocabulary.empty(), "--vocabulary", text.vocabulary,
+                  "--tokenizer word");
+  require_meaning(text.data == "lines" || text.max_length == 0, "--max-length",
+                  std::to_string(text.max_length), "--data lines");
+  require_meaning(text.max_length > 0 || text.truncate == Truncate::kEnd, "--truncate",
+                  to_string(text.truncate), "--max-length");
+  if (text.lower && !kind.has_lower) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--lower: --tokenizer {} keeps every byte as it is", text.tokenizer),
+                "leave --lower out, or choose --tokenizer char or word");
+  }
+  require_option(text.valid_fraction >= 0 && text.valid_fraction < 1, "valid_fraction",
+                 text.valid_fraction, "at least 0 (no validation) and below 1");
+}
+
 }  // namespace
 
 std::span<const LanguageModelPreset> language_model_presets() { return kPresets; }
@@ -97,18 +135,22 @@ void apply_preset(std::string_view name, LanguageModelSettings& settings) {
   choose(kPresets, name, "preset").apply(settings);
 }
 
+BatchOptions batches_of(const LanguageModelSettings& s) {
+  return {.block = s.model.block,
+          .batch_size = s.text.batch_size,
+          .accumulate = s.recipe.accumulate,
+          .seed = s.recipe.seed,
+          .max_length = s.text.max_length,
+          .truncate = s.text.truncate};
+}
+
 void check_options(const LanguageModelSettings& s) {
   check_options(s.recipe);
-  check_options(BatchOptions{.block = s.model.block,
-                             .batch_size = s.text.batch_size,
-                             .accumulate = s.recipe.accumulate,
-                             .seed = s.recipe.seed});
+  check_options(batches_of(s));
   require_storable(s.text.train, "train");
   require_storable(s.text.valid, "valid");
-  data_kind(s.text.data);
-  tokenizer_kind(s.text.tokenizer);
-  require_option(s.text.valid_fraction >= 0 && s.text.valid_fraction < 1, "valid_fraction",
-                 s.text.valid_fraction, "at least 0 (no validation) and below 1");
+  require_storable({s.text.vocabulary}, "vocabulary");
+  check_text(s.text);
 }
 
 }  // namespace fovea

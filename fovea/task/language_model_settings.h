@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/data/batcher.h"
 #include "fovea/model/language_model_config.h"
 #include "fovea/train/options.h"
 
@@ -19,7 +20,13 @@ struct TextOptions {
   std::vector<std::string> valid;
   double valid_fraction = 0.1;
   std::string tokenizer = "char";
+  bool lower = false;
+  index min_count = 2;
+  std::string vocabulary;
   std::string data = "blocks";
+  bool marks = true;
+  index max_length = 0;
+  Truncate truncate = Truncate::kEnd;
   index batch_size = 12;
 
   template <class Visitor>
@@ -29,7 +36,14 @@ struct TextOptions {
     visit("valid_fraction", valid_fraction,
           "without --valid: this last part of the text is for validation");
     visit("tokenizer", tokenizer, "what a token is");
+    visit("lower", lower, "put the text into lower case; not for tokenizer byte");
+    visit("min_count", min_count, "tokenizer word: words seen less often are unknown");
+    visit("vocabulary", vocabulary, "tokenizer word: its words, one a line, as in vocab.txt");
     visit("data", data, "blocks: random blocks of the text; lines: each line is a sequence");
+    visit("marks", marks, "data lines: a begin token before each line, an end token behind it");
+    visit("max_length", max_length,
+          "data lines: most tokens of a line, marks included; 0: any number");
+    visit("truncate", truncate, "max-length: the end of a longer line that is dropped");
     visit("batch_size", batch_size, "sequences per batch");
   }
 };
@@ -46,6 +60,9 @@ struct LanguageModelSettings {
     visit("recipe", recipe, "how it is trained");
   }
 };
+
+/// How training, validation and test texts are cut.
+BatchOptions batches_of(const LanguageModelSettings& settings);
 
 /// Named settings to start from; options that are given too override them.
 struct LanguageModelPreset {

@@ -60,6 +60,18 @@ double history_bytes(const LanguageModelRun& run) {
          (every > 0 ? record * std::floor(updates / every) + drawing : 0);
 }
 
+// The files of the vocabulary are held by the run and by the trainer, and a checkpoint has copies
+// of both, which are copied once more while they are written.
+double vocabulary_bytes(const LanguageModelRun& run) {
+  constexpr double kCopies = 4, kFiles = 2, kCountDigits = 8;
+  double bytes = 0;
+  if (!run.tokenizer) return bytes;  // a run of random tokens
+  for (const CountedWord& word : run.tokenizer->data().words) {
+    bytes += kFiles * static_cast<double>(word.word.size()) + kCountDigits;
+  }
+  return kCopies * bytes;
+}
+
 }  // namespace
 
 void require_token_memory(std::string_view text, const Tokenizer& tokenizer, index block) {
@@ -95,7 +107,7 @@ double training_memory(const Context& context, const LanguageModelRun& run,
   const double saving = 3 * values;
   const double running = held - static_cast<double>(checkpoint_bytes) + model + values +
                          kRounding * passes_bytes(context, run) + batch_bytes(run) +
-                         history_bytes(run) + saving;
+                         history_bytes(run) + vocabulary_bytes(run) + saving;
   // Text and tokens existed together before this call, so the peak so far counts too. The system
   // counts pages in lots, hence kLots.
   constexpr double kLots = 1 << 20;

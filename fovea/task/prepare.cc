@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prepares a run from its options.
+#include <algorithm>
+
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/config/json.h"
@@ -8,6 +10,7 @@
 #include "fovea/task/language_model.h"
 #include "fovea/task/memory.h"
 #include "fovea/tensor/checksum.h"
+#include "fovea/text/word_list.h"
 
 namespace fovea {
 
@@ -15,7 +18,10 @@ namespace {
 
 RunIdentity identity_of(const LanguageModelSettings& s, const Corpus& corpus,
                         const Tokenizer& tokenizer) {
-  const std::string cut = fmt::format("{} {}", s.text.data, corpus.train.size());
+  std::string cut = fmt::format("{} {}", s.text.data, corpus.train.size());
+  if (s.text.max_length > 0) {
+    cut += fmt::format(" {} {}", s.text.max_length, to_string(s.text.truncate));
+  }
   return {.model = xxh3_128(to_json(s.model)),
           .data = xxh3_128({cut, corpus.train, corpus.valid}),
           .tokenizer = xxh3_128(to_text(tokenizer.data())),
@@ -35,6 +41,61 @@ void note_warmup(LanguageModelRun& run) {
                   updates, recipe.warmup));
 }
 
+std::unique_ptr<Tokenizer> learn_tokenizer(const TextOptions& options, std::string_view text) {
+  LearnOptions learn{
+      .lower = options.lower, .marks = options.marks, .min_count = options.min_count};
+  if (!options.vocabulary.empty()) {
+    const std::string& file = options.vocabulary;
+    learn.words = words_of_list(read_text({&file, 1}, TextEncoding::kUtf8), file, options.marks);
+  }
+  const TokenizerKind& kind = tokenizer_kind(options.tokenizer);
+  return kind.make(kind.learn(text, "training text", learn));
+}
+
+void note_lines(const Sequences& sequences, const LanguageModelRun& run, std::string_view text,
+                std::vector<std::string>& notes) {
+  const TextOptions& options = run.settings.text;
+  if (const index single = sequences.single_lines; single > 0) {
+    notes.push_back(
+        fmt::format("{}: lines of a single token, which predict nothing: {}; they are "
+                    "left out",
+                    text, single));
+  }
+  if (const index truncated = sequences.truncated_lines; truncated > 0) {
+    notes.push_back(fmt::format("{}: lines of more than {} tokens: {} of {}; their {} is dropped",
+                                text, options.max_length, truncated, sequences.slices.size(),
+                                to_string(options.truncate)));
+  }
+}
+
+// A word must not be cut in two, either.
+SplitAt split_of(const TextOptions& options) {
+  const SplitAt split_at = data_kind(options.data).split_at;
+  const bool words = tokenizer_kind(options.tokenizer).has_words;
+  return words && split_at == SplitAt::kCharacter ? SplitAt::kWord : split_at;
+}
+
+// The share of a text's tokens that stand for words outside the vocabulary.
+std::string unknown_share(const Sequences& sequences, token unknown) {
+  const std::vector<token>& tokens = sequences.stream;
+  const auto count = std::count(tokens.begin(), tokens.end(), unknown);
+  return fmt::format("{:.1f} %", 100 * static_cast<double>(count) /
+                                     static_cast<double>(std::max<std::size_t>(tokens.size(), 1)));
+}
+
+void note_text(LanguageModelRun& run) {
+  const Sequences& training = run.training->sequences();
+  note_lines(training, run, "training text", run.notes);
+  if (run.validation) note_lines(run.validation->sequences(), run, "validation text", run.notes);
+  const token unknown = run.tokenizer->special().unknown;
+  if (unknown == kNoToken) return;
+  std::string note = "unknown words: " + unknown_share(training, unknown) + " of the training text";
+  if (run.validation) {
+    note += ", " + unknown_share(run.validation->sequences(), unknown) + " of the validation text";
+  }
+  run.notes.push_back(note);
+}
+
 }  // namespace
 
 LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tokenizer> known) {
@@ -45,35 +106,32 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tok
   resolve(probe);
 
   const DataKind& data = data_kind(settings.text.data);
-  const TokenizerKind& kind = tokenizer_kind(settings.text.tokenizer);
   const Corpus corpus =
       read_corpus({.train = settings.text.train,
                    .valid = settings.text.valid,
                    .valid_fraction = settings.text.valid_fraction,
                    .encoding = settings.text.tokenizer == "byte" ? TextEncoding::kAnyBytes
                                                                  : TextEncoding::kUtf8,
-                   .split_at = data.split_at});
+                   .split_at = split_of(settings.text)});
 
   LanguageModelRun run;
-  run.tokenizer = known ? std::move(known) : kind.make(kind.learn(corpus.train, "training text"));
+  run.tokenizer = known ? std::move(known) : learn_tokenizer(settings.text, corpus.train);
   settings.model.vocabulary = run.tokenizer->vocabulary_size();
   settings.model = resolve(settings.model);
   require_token_memory(corpus.train, *run.tokenizer, settings.model.block);
-  run.training = data.training(corpus.train, *run.tokenizer,
-                               {.block = settings.model.block,
-                                .batch_size = settings.text.batch_size,
-                                .accumulate = settings.recipe.accumulate,
-                                .seed = settings.recipe.seed});
+  const BatchOptions batches = batches_of(settings);
+  run.training = data.training(corpus.train, *run.tokenizer, batches);
   if (!corpus.valid.empty()) {
     require_token_memory(corpus.valid, *run.tokenizer, settings.model.block);
     run.validation.emplace(
-        data.evaluation(corpus.valid, *run.tokenizer, settings.model.block, "validation text"),
+        data.evaluation(corpus.valid, *run.tokenizer, batches.cut(), "validation text"),
         settings.text.batch_size);
   }
   run.identity = identity_of(settings, corpus, *run.tokenizer);
   run.text_bytes = corpus.train.size() + corpus.valid.size();
   run.notes = corpus.notes;
   run.settings = std::move(settings);
+  note_text(run);
   note_warmup(run);
   return run;
 }

@@ -24,8 +24,10 @@ namespace {
 
 bool is_fixed(const Field& field, bool splits) {
   if (field.name == "text.valid_fraction") return splits;
-  return field.name.starts_with("model.") || field.name == "text.tokenizer" ||
-         field.name == "text.data";
+  constexpr std::array<std::string_view, 3> kFree = {"text.train", "text.valid", "text.batch_size"};
+  return field.name.starts_with("model.") ||
+         (field.name.starts_with("text.") &&
+          std::find(kFree.begin(), kFree.end(), field.name) == kFree.end());
 }
 
 // Whether a field affects updates. How often the run is evaluated, saved or logged does not, nor

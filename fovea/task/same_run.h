@@ -9,9 +9,9 @@
 
 namespace fovea {
 
-/// A run must keep its model, its tokenizer, the kind of data and the place where the text is
-/// split. Throws kConfig, which names the option, the value of the run and the given one; and what
-/// resolve() throws. The names of text files may change: require_same_text checks the text.
+/// A run must keep its model, its tokenizer, how lines are cut and where the text is split. Throws
+/// kConfig, which names the option, the value of the run and the given one; and what resolve()
+/// throws. The names of text files may change: require_same_text checks the text.
 void require_same_run(const LanguageModelSettings& began, const LanguageModelSettings& given);
 
 /// The options that affect updates, may change, and differ from those of the checkpoint: "--lr: the

@@ -26,19 +26,20 @@ class RandomBatches final : public TrainingBatches {
  public:
   RandomBatches(const LanguageModelConfig& model, index batch_size) {
     Random random(1, RandomUse::kTest);
-    Sequences tokens;
     for (index n = 0; n <= model.block; ++n) {
-      tokens.stream.push_back(static_cast<token>(random.below(model.vocabulary)));
+      tokens_.stream.push_back(static_cast<token>(random.below(model.vocabulary)));
     }
     for (index s = 0; s < batch_size; ++s) {
-      append(batch_, tokens.stream, {0, model.block}, static_cast<std::uint64_t>(s));
+      append(batch_, tokens_.stream, {0, model.block}, static_cast<std::uint64_t>(s));
     }
   }
   Batch batch(index, index) override { return batch_; }
   index updates_per_epoch() const override { return 1; }
   index largest_batch() const override { return batch_.tokens(); }
+  const Sequences& sequences() const override { return tokens_; }
 
  private:
+  Sequences tokens_;
   Batch batch_;
 };
 

@@ -7,35 +7,57 @@
 
 namespace fovea {
 
+std::vector<token> Tokenizer::encode(std::string_view text, std::string_view name) const {
+  std::vector<token> ids;
+  ids.reserve(static_cast<std::size_t>(token_count(text)));
+  append_tokens(ids, text, name);
+  return ids;
+}
+
 void Tokenizer::append_bytes(std::string& out, token id) const {
   check(id >= 0 && id < vocabulary_size(), "tokenizer: token {} is not in the vocabulary of {}", id,
         vocabulary_size());
-  if (id >= kFirstLearnedToken) {
-    out += learned_bytes(id);
-  } else if (id >= kFirstByteToken) {
-    out += static_cast<char>(id - kFirstByteToken);
-  }
+  append_known(out, id);
 }
 
 std::string Tokenizer::decode(std::span<const token> ids) const {
   std::string text;
-  for (const token id : ids) append_bytes(text, id);
+  for (const token id : ids) {
+    const std::size_t before = text.size();
+    text += before > 0 ? separator() : "";
+    const std::size_t separated = text.size();
+    append_bytes(text, id);
+    if (text.size() == separated) text.resize(before);
+  }
   return text;
 }
 
 std::vector<std::int32_t> Tokenizer::bytes_predicted() const {
   std::vector<std::int32_t> counts(static_cast<std::size_t>(vocabulary_size()));
+  const auto between = static_cast<std::int32_t>(separator().size());
   for (token id = 0; id < vocabulary_size(); ++id) {
     std::string bytes;
     append_bytes(bytes, id);
-    counts[static_cast<std::size_t>(id)] = static_cast<std::int32_t>(bytes.size());
+    counts[static_cast<std::size_t>(id)] =
+        bytes.empty() ? 0 : static_cast<std::int32_t>(bytes.size()) + between;
   }
-  counts[kEndToken] = 1;
+  const auto [begin, end, unknown] = special();
+  if (end != kNoToken) counts[static_cast<std::size_t>(end)] = 1 - between;
+  if (unknown != kNoToken) counts[static_cast<std::size_t>(unknown)] = 0;
   return counts;
 }
 
+StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, std::string_view before)
+    : tokenizer_(tokenizer), separates_(!before.empty() && !ends_with_white_space(before)) {}
+
 std::string StreamDecoder::push(token id) {
-  tokenizer_.append_bytes(kept_, id);
+  std::string bytes;
+  tokenizer_.append_bytes(bytes, id);
+  if (!bytes.empty()) {
+    if (separates_) kept_ += tokenizer_.separator();
+    kept_ += bytes;
+    separates_ = true;
+  }
   return take(false);
 }
 
@@ -65,6 +87,15 @@ std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerData& data) {
          names_in(kTokenizers));
   }
   return kind->make(data);
+}
+
+SpecialTokens marks_before_bytes(const TokenizerData& data) {
+  if (!data.marks) return {};
+  return {.begin = kBeginToken, .end = kEndToken, .unknown = kNoToken};
+}
+
+void append_byte(std::string& out, token id) {
+  if (id >= kFirstByteToken) out += static_cast<char>(id - kFirstByteToken);
 }
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns text into tokens and back, without loss.
+// Turns text into tokens and back: bytes and characters without loss, words with some.
 #pragma once
 
 #include <array>
@@ -14,6 +14,13 @@
 
 namespace fovea {
 
+/// The tokens that are no part of the text; kNoToken: the tokenizer has none.
+struct SpecialTokens {
+  token begin = kNoToken;    ///< stands before a line
+  token end = kNoToken;      ///< stands behind a line
+  token unknown = kNoToken;  ///< stands for every word that is not in the vocabulary
+};
+
 /// Immutable after construction; any number of threads may use one at once.
 class Tokenizer {
  public:
@@ -22,11 +29,20 @@ class Tokenizer {
   /// All that is needed to make this tokenizer again: make_tokenizer(data()) gives an equal one.
   virtual TokenizerData data() const = 0;
   virtual index vocabulary_size() const = 0;
+  virtual SpecialTokens special() const = 0;
 
-  /// The tokens of a text, without special tokens; decode(encode(text)) == text.
+  /// What decode writes between two tokens: nothing, or a space between words.
+  virtual std::string_view separator() const { return {}; }
+
+  /// The tokens of a text, without begin and end. decode(encode(text)) == text for bytes and
+  /// characters (in lower case, if the tokenizer puts text into it). For words it is the text with
+  /// one space between words, and "<unk>" for each word that is not in the vocabulary.
   /// Throws kEncoding, "NAME:LINE:COLUMN: ...", for text that the tokenizer cannot represent.
-  virtual std::vector<token> encode(std::string_view text,
-                                    std::string_view name = "text") const = 0;
+  std::vector<token> encode(std::string_view text, std::string_view name = "text") const;
+
+  /// Appends the tokens of a text.
+  virtual void append_tokens(std::vector<token>& ids, std::string_view text,
+                             std::string_view name) const = 0;
 
   /// Whether this token can occur in the text from which the tokenizer was learned. A token that
   /// cannot was never a target in training, so a model knows nothing about it. False for special
@@ -36,7 +52,8 @@ class Tokenizer {
   /// How many tokens encode makes of a text whose characters are all in the vocabulary.
   virtual index token_count(std::string_view text) const = 0;
 
-  /// Appends the bytes that a token stands for: none for a special token.
+  /// Appends the bytes that a token stands for: none for a special token, but "<unk>" for the
+  /// unknown word.
   /// Throws kShape if it is not in the vocabulary.
   void append_bytes(std::string& out, token id) const;
 
@@ -45,19 +62,23 @@ class Tokenizer {
   std::string decode(std::span<const token> ids) const;
 
   /// [V]: how many bytes of text each token stands for, to compute bits per byte. These are the
-  /// bytes of append_bytes, and 1 for the end token, which stands for the newline of a line.
+  /// bytes of append_bytes, and 1 for the end token, which stands for the newline of a line. A word
+  /// stands for the white space before it too, and the end of a line of words for nothing more. The
+  /// unknown word has 0: it says nothing of the text.
   std::vector<std::int32_t> bytes_predicted() const;
 
  protected:
-  /// The bytes of a token from kFirstLearnedToken on.
-  virtual std::string learned_bytes(token id) const = 0;
+  /// append_bytes of a token of the vocabulary.
+  virtual void append_known(std::string& out, token id) const = 0;
 };
 
 /// Turns tokens into text one by one. It returns only whole characters and keeps the rest until it
 /// is complete. Bytes that cannot become UTF-8 are returned as U+FFFD.
 class StreamDecoder {
  public:
-  explicit StreamDecoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  /// `before`: what the text goes on with; a separator follows it, unless it is empty or ends with
+  /// white space.
+  explicit StreamDecoder(const Tokenizer& tokenizer, std::string_view before = {});
 
   std::string push(token id);
   /// Call it after the last token: returns what is still kept.
@@ -68,27 +89,51 @@ class StreamDecoder {
 
   const Tokenizer& tokenizer_;
   std::string kept_;
+  bool separates_;  // before the next token that stands for text
+};
+
+/// How a tokenizer is learned.
+struct LearnOptions {
+  bool lower = false;
+  bool marks = true;
+  index min_count = 2;                  ///< words that occur less often are unknown
+  std::vector<std::string> words = {};  ///< if any: these are the words, whatever their number
 };
 
 struct TokenizerKind {
   std::string_view name;
   std::string_view summary;
-  /// Learns from a text, called `name` in errors.
-  TokenizerData (*learn)(std::string_view text, std::string_view name);
+  bool has_words;  ///< min_count and words matter
+  bool has_lower;  ///< can put text into lower case
+  /// Learns from a text, called `name` in errors. Throws kEncoding, kInputTooSmall.
+  TokenizerData (*learn)(std::string_view text, std::string_view name, const LearnOptions& options);
   /// Throws kModelDamaged if the data does not fit the kind.
   std::unique_ptr<Tokenizer> (*make)(const TokenizerData& data);
 };
 
-TokenizerData learn_bytes(std::string_view text, std::string_view name);
-TokenizerData learn_characters(std::string_view text, std::string_view name);
+TokenizerData learn_bytes(std::string_view text, std::string_view name,
+                          const LearnOptions& options);
+TokenizerData learn_characters(std::string_view text, std::string_view name,
+                               const LearnOptions& options);
+TokenizerData learn_words(std::string_view text, std::string_view name,
+                          const LearnOptions& options);
 std::unique_ptr<Tokenizer> make_byte_tokenizer(const TokenizerData& data);
 std::unique_ptr<Tokenizer> make_char_tokenizer(const TokenizerData& data);
+std::unique_ptr<Tokenizer> make_word_tokenizer(const TokenizerData& data);
 
 inline constexpr std::array kTokenizers = {
-    TokenizerKind{"byte", "one token a byte; keeps any bytes", learn_bytes, make_byte_tokenizer},
+    TokenizerKind{"byte", "one token a byte; keeps any bytes", false, false, learn_bytes,
+                  make_byte_tokenizer},
     TokenizerKind{"char", "one token a character of the training text; others are spelled in bytes",
-                  learn_characters, make_char_tokenizer},
+                  false, true, learn_characters, make_char_tokenizer},
+    TokenizerKind{kWordKind, "one token a word of the training text; others are unknown", true,
+                  true, learn_words, make_word_tokenizer},
 };
+
+/// special() and append_known of bytes and characters, whose first ids are those of
+/// kFirstByteToken.
+SpecialTokens marks_before_bytes(const TokenizerData& data);
+void append_byte(std::string& out, token id);
 
 /// The kind called `name`. Throws kOptionValue, which lists the known kinds.
 const TokenizerKind& tokenizer_kind(std::string_view name);

@@ -156,6 +156,44 @@ void require_utf8(std::string_view text, std::string_view name) {
               encoding_hint(text));
 }
 
+bool is_white_space(char32_t c) {
+  if (c < 0x80) return c == U' ' || (c >= 0x09 && c <= 0x0D);
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
+         c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+std::size_t white_space_at_front(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto lead = static_cast<Byte>(text.front());
+  if (lead < 0x80) return is_white_space(lead) ? 1 : 0;
+  // The bytes with which all other white space begins: most text is not decoded.
+  if (lead != 0xC2 && (lead < 0xE1 || lead > 0xE3)) return 0;
+  const DecodedCharacter c = decode_character(text);
+  return is_white_space(c.value) ? static_cast<std::size_t>(c.length) : 0;
+}
+
+bool ends_with_white_space(std::string_view text) {
+  std::size_t last = text.size();
+  while (last > 0 && continues_character(text[last - 1])) --last;
+  return last > 0 && white_space_at_front(text.substr(last - 1)) > 0;
+}
+
+char32_t lower_character(char32_t c) {
+  if (c < 0x80) return c >= U'A' && c <= U'Z' ? c + 32 : c;
+  return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
+}
+
+std::string lower_text(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const DecodedCharacter c = decode_character(text);
+    append_utf8(out, lower_character(c.value));
+    text.remove_prefix(static_cast<std::size_t>(c.length));
+  }
+  return out;
+}
+
 std::string escape_text(std::string_view text) {
   std::string out;
   while (!text.empty()) {

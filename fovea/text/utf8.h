@@ -63,6 +63,26 @@ std::optional<InvalidUtf8> find_invalid_utf8(std::string_view text);
 /// `text` is UTF-8.
 void require_utf8(std::string_view text, std::string_view name);
 
+/// Whether Unicode calls the character white space (the property White_Space of Unicode 15): 25
+/// characters, from tab and space to the ideographic space. The no-break space is one of them,
+/// U+200B and U+FEFF are not.
+bool is_white_space(char32_t c);
+
+/// Bytes of the white-space character at the front of valid UTF-8; 0 if another one is there, or
+/// none.
+std::size_t white_space_at_front(std::string_view text);
+
+/// Whether the last character is white space.
+bool ends_with_white_space(std::string_view text);
+
+/// The lower-case form of a character: the simple mapping of Unicode, one character to one.
+/// Python's str.lower differs in two places: it makes two characters of U+0130 (a capital I with a
+/// dot; here "i"), and a capital sigma at the end of a word becomes a final sigma (here never).
+char32_t lower_character(char32_t c);
+
+/// Valid UTF-8, each character by lower_character.
+std::string lower_text(std::string_view text);
+
 /// Whether at least a tenth of the bytes are NUL. NUL is valid UTF-8, but such a text is probably
 /// UTF-16 or a binary file.
 bool looks_binary(std::string_view text);

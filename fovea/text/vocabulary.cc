@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
+#include <unordered_set>
 
 #include "fovea/base/check.h"
 #include "fovea/base/printable.h"
@@ -44,6 +46,12 @@ class LineReader {
     return line.substr(key.size() + 1);
   }
 
+  // Whether the next line is "KEY ...".
+  bool comes(std::string_view key) const {
+    const std::string_view rest = text_.substr(read_);
+    return rest.starts_with(key) && rest.substr(key.size()).starts_with(' ');
+  }
+
   std::string_view read_so_far() const { return text_.substr(0, read_); }
   std::size_t left() const { return text_.size() - read_; }
 
@@ -79,12 +87,20 @@ char32_t parse_character(const LineReader& reader, std::string_view line) {
   return value;
 }
 
-std::vector<char32_t> parse_characters(LineReader& reader) {
-  const std::string_view digits = reader.value("characters");
-  std::size_t count = 0;
-  if (!parse(digits, 10, count) || std::to_string(count) != digits || count > kLastCodePoint + 1) {
-    reader.damaged("a number of characters", printable(digits));
+// The number in a line "KEY NUMBER", at most `most`.
+index parse_number(LineReader& reader, std::string_view key, index most) {
+  const std::string_view digits = reader.value(key);
+  index number = 0;
+  if (!parse(digits, 10, number) || std::to_string(number) != digits || number < 0 ||
+      number > most) {
+    reader.damaged(fmt::format("a number of {}", key), printable(digits));
   }
+  return number;
+}
+
+std::vector<char32_t> parse_characters(LineReader& reader) {
+  const auto count =
+      static_cast<std::size_t>(parse_number(reader, "characters", kLastCodePoint + 1));
   std::vector<char32_t> characters;
   std::vector<bool> seen;
   // Memory grows with the lines that are read: a false count reserves nothing.
@@ -99,30 +115,72 @@ std::vector<char32_t> parse_characters(LineReader& reader) {
   return characters;
 }
 
+// A line "WORD COUNT".
+CountedWord parse_word(const LineReader& reader, std::string_view line) {
+  CountedWord word;
+  const std::size_t space = line.find(' ');
+  const std::string_view digits = line.substr(std::min(line.size(), space + 1));
+  word.word = line.substr(0, std::min(line.size(), space));
+  const bool one_word = !find_invalid_utf8(word.word) && is_one_word(word.word);
+  if (!one_word || space == std::string_view::npos || !parse(digits, 10, word.count) ||
+      word.count < 0 || std::to_string(word.count) != digits) {
+    reader.damaged("a word and its count such as 'fox 12'", printable(line));
+  }
+  return word;
+}
+
+std::vector<CountedWord> parse_words(LineReader& reader, bool marks) {
+  const auto special = static_cast<index>(special_words(marks).size());
+  const auto count = static_cast<std::size_t>(
+      parse_number(reader, "words", std::numeric_limits<token>::max() - special));
+  std::vector<CountedWord> words;
+  std::unordered_set<std::string_view> seen;  // parts of the text
+  while (words.size() < count) {
+    const std::string_view line = reader.next("a word");
+    words.push_back(parse_word(reader, line));
+    const std::string_view word = line.substr(0, words.back().word.size());
+    if (is_special_word(word, marks) || !seen.insert(word).second) {
+      reader.damaged("a word that is not listed yet", printable(line));
+    }
+  }
+  return words;
+}
+
+// A line that is there only if the value differs from what files without it have.
+bool parse_switch(LineReader& reader, std::string_view key, bool without) {
+  if (!reader.comes(key)) return without;
+  const std::string_view value = reader.value(key);
+  const std::string_view expected = without ? "false" : "true";
+  if (value != expected) reader.damaged(fmt::format("'{} {}'", key, expected), printable(value));
+  return !without;
+}
+
 }  // namespace
 
-std::vector<char32_t> characters_by_frequency(std::string_view text, std::string_view name) {
-  require_utf8(text, name);
-  std::vector<index> counts;  // by code point, up to the largest one seen
-  while (!text.empty()) {
-    const DecodedCharacter c = decode_character(text);
-    if (c.value >= counts.size()) counts.resize(c.value + 1);
-    ++counts[c.value];
-    text.remove_prefix(static_cast<std::size_t>(c.length));
+bool is_special_word(std::string_view word, bool marks) {
+  const auto special = special_words(marks);
+  return std::find(special.begin(), special.end(), word) != special.end();
+}
+
+bool is_one_word(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (white_space_at_front(text.substr(i)) > 0) return false;
   }
-  std::vector<char32_t> characters;
-  for (char32_t c = 0; c < counts.size(); ++c) {
-    if (counts[c] > 0) characters.push_back(c);
-  }
-  std::stable_sort(characters.begin(), characters.end(),
-                   [&](char32_t a, char32_t b) { return counts[a] > counts[b]; });
-  return characters;
+  return !text.empty();
 }
 
 std::string to_text(const TokenizerData& data) {
-  std::string text =
-      fmt::format("{}\nkind {}\ncharacters {}\n", kHeader, data.kind, data.characters.size());
-  for (const char32_t c : data.characters) text += code_point_name(c) + '\n';
+  std::string text = fmt::format("{}\nkind {}\n", kHeader, data.kind);
+  if (data.lower) text += "lower true\n";
+  if (!data.marks) text += "marks false\n";
+  if (data.kind == kWordKind) {
+    text += fmt::format("unknown {}\nwords {}\n", data.unknown, data.words.size());
+    for (const CountedWord& word : data.words)
+      text += fmt::format("{} {}\n", word.word, word.count);
+  } else {
+    text += fmt::format("characters {}\n", data.characters.size());
+    for (const char32_t c : data.characters) text += code_point_name(c) + '\n';
+  }
   return text + checksum_line(text) + '\n';
 }
 
@@ -132,7 +190,14 @@ TokenizerData tokenizer_data_from_text(std::string_view text, std::string_view n
   if (header != kHeader) reader.damaged(fmt::format("'{}'", kHeader), printable(header));
   TokenizerData data;
   data.kind = reader.value("kind");
-  data.characters = parse_characters(reader);
+  data.lower = parse_switch(reader, "lower", false);
+  data.marks = parse_switch(reader, "marks", true);
+  if (data.kind == kWordKind) {
+    data.unknown = parse_number(reader, "unknown", std::numeric_limits<index>::max());
+    data.words = parse_words(reader, data.marks);
+  } else {
+    data.characters = parse_characters(reader);
+  }
   const std::string expected = checksum_line(reader.read_so_far());
   const std::string_view found = reader.next("the checksum");
   if (found != expected) reader.damaged(fmt::format("'{}'", expected), printable(found));

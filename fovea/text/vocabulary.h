@@ -2,7 +2,9 @@
 // The data of a tokenizer, and the file that stores it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +15,11 @@ namespace fovea {
 
 using token = std::int32_t;
 
-/// Every vocabulary begins with the same ids: three special tokens, then one token for each byte,
-/// so that any text can be encoded. The learned tokens follow.
+/// No token: what a tokenizer lacks.
+inline constexpr token kNoToken = -1;
+
+/// Vocabularies of bytes and characters begin with the same ids: three special tokens, then one
+/// token for each byte, so that any text can be encoded. The learned tokens follow.
 inline constexpr token kPadToken = 0;
 inline constexpr token kBeginToken = 1;
 inline constexpr token kEndToken = 2;
@@ -23,29 +28,56 @@ inline constexpr token kFirstLearnedToken = kFirstByteToken + 256;
 
 constexpr token byte_token(char byte) { return kFirstByteToken + static_cast<unsigned char>(byte); }
 
+/// Vocabularies of words begin with these names, the last two only with TokenizerData::marks. A
+/// word of the text that is spelled so is unknown.
+inline constexpr std::array<std::string_view, 4> kSpecialWords = {"<pad>", "<unk>", "<s>", "</s>"};
+inline constexpr token kUnknownWord = 1;
+inline constexpr token kBeginWord = 2;
+inline constexpr token kEndWord = 3;
+inline constexpr std::string_view kWordKind = "word";
+
+constexpr std::span<const std::string_view> special_words(bool marks) {
+  return std::span(kSpecialWords).first(marks ? 4 : 2);
+}
+bool is_special_word(std::string_view word, bool marks);
+/// Whether valid UTF-8 is one word: not empty, and without white space.
+bool is_one_word(std::string_view text);
+
+struct CountedWord {
+  std::string word;
+  index count = 0;  ///< how often the training text has it
+
+  bool operator==(const CountedWord&) const = default;
+};
+
 /// The stored part of a tokenizer.
 struct TokenizerData {
   std::string kind;                       ///< a name in kTokenizers
-  std::vector<char32_t> characters = {};  ///< those of the ids from kFirstLearnedToken on
+  std::vector<char32_t> characters = {};  ///< kind char: the ids from kFirstLearnedToken on
+  bool lower = false;                     ///< text is put into lower case first
+  bool marks = true;                      ///< lines have a begin and an end token
+  index unknown = 0;  ///< kind word: words of the training text that are not in the vocabulary
+  std::vector<CountedWord> words = {};  ///< kind word: the ids behind special_words
 
   bool operator==(const TokenizerData&) const = default;
 };
 
-/// The distinct characters of `text`, the most frequent first, equally frequent ones by code point.
-/// Throws kEncoding, naming `name`, if the text is not UTF-8.
-std::vector<char32_t> characters_by_frequency(std::string_view text, std::string_view name);
-
-/// The file `tokenizer.txt`. The same data gives the same bytes, all of them ASCII:
+/// The file `tokenizer.txt`. The same data gives the same bytes:
 ///
-///     fovea-tokenizer 1
-///     kind char
-///     characters 2
-///     U+0065
-///     U+4E2D
-///     checksum e1299cf1ea23fe0d
+///     fovea-tokenizer 1              fovea-tokenizer 1
+///     kind char                      kind word
+///     characters 2                   lower true
+///     U+0065                         marks false
+///     U+4E2D                         unknown 1123
+///     checksum e1299cf1ea23fe0d      words 2
+///                                    the 1293
+///                                    prince 172
+///                                    checksum ...
 ///
-/// One line each, in this order, each ended by LF; the checksum is FNV-1a (64 bits) of every byte
-/// before its line.
+/// One line each, in this order, each ended by LF. The lines `lower` and `marks` are there only
+/// where they are true and false; they may be in a file of any kind. Words are UTF-8 and hold no
+/// white space; behind each stands its count. The checksum is FNV-1a (64 bits) of every byte before
+/// its line.
 std::string to_text(const TokenizerData& data);
 
 /// Reads exactly what to_text writes. Throws kModelDamaged, which gives the file `name`, the line,

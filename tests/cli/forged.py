@@ -79,11 +79,15 @@ def forge_listed_tensors(folder, name, change):
     forge(folder, name, (folder / name).read_bytes())
 
 
-def tokenizer_bytes(kind, characters, count=None):
-    """Of this many code points, or so it says."""
-    text = f"fovea-tokenizer 1\nkind {kind}\ncharacters {len(characters) if count is None else count}\n"
-    data = (text + "".join(f"{c}\n" for c in characters)).encode()
+def with_checksum(data):
+    """The lines of a tokenizer, and their checksum."""
     checksum = 0xcbf29ce484222325
     for byte in data:
         checksum = (checksum ^ byte) * 0x100000001b3 % 2**64
     return data + f"checksum {checksum:016x}\n".encode()
+
+
+def tokenizer_bytes(kind, characters, count=None):
+    """Of this many code points, or so it says."""
+    text = f"fovea-tokenizer 1\nkind {kind}\ncharacters {len(characters) if count is None else count}\n"
+    return with_checksum((text + "".join(f"{c}\n" for c in characters)).encode())

@@ -87,7 +87,7 @@ class Foreign(RunFolderTest):
 
     def test_files_with_our_names_are_refused(self):
         for name, text in [("config.json", "{}"), ("config.json", '{"kind": "language_model", "x": 1}'),
-                           ("tokenizer.txt", "a b c\n"), ("model.safetensors", "x"), ("metrics.jsonl", "{}\n"),
+                           ("tokenizer.txt", "a b c\n"), ("vocab.txt", "<pad>\n<unk>\nthe\n"), ("model.safetensors", "x"), ("metrics.jsonl", "{}\n"),
                            ("MANIFEST.json", '{"name": "an extension"}')]:
             for lock in [False, True]:
                 with self.subTest(name=name, text=text, lock=lock):

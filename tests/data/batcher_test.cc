@@ -88,11 +88,15 @@ TEST(TrainingBatches, RefuseSizesOutOfRange) {
           BatchOptions{.block = huge, .batch_size = 4},
           BatchOptions{.block = 8, .batch_size = huge},
           BatchOptions{.block = 1 << 16, .batch_size = 1 << 15},
-          BatchOptions{.block = 1 << 10, .batch_size = 1 << 10, .accumulate = 1 << 11}}) {
+          BatchOptions{.block = 1 << 10, .batch_size = 1 << 10, .accumulate = 1 << 11},
+          BatchOptions{.block = 8, .batch_size = 4, .max_length = 1},
+          BatchOptions{.block = 8, .batch_size = 4, .max_length = -1},
+          BatchOptions{.block = 8, .batch_size = 4, .max_length = 10},
+          BatchOptions{.block = 8, .batch_size = 4, .max_length = huge}}) {
       expect_error(ErrorCode::kOptionValue, "", [&] { kind.training(letters(99), bytes(), bad); });
     }
     expect_error(ErrorCode::kOptionValue, "",
-                 [&] { kind.evaluation(letters(9), bytes(), 0, "t"); });
+                 [&] { kind.evaluation(letters(9), bytes(), {.block = 0}, "t"); });
   }
 }
 

@@ -58,7 +58,7 @@ TEST(Blocks, NeedOneTokenMoreThanABlock) {
 TEST(Blocks, EvaluationPredictsEveryTokenButTheFirstOnce) {
   for (const index tokens : {2, 9, 16, 17, 18, 100}) {
     const std::string text = letters(tokens);
-    const EvaluationBatches batches(cut_blocks(text, bytes(), 8, "validation text"), 3);
+    const EvaluationBatches batches(cut_blocks(text, bytes(), {.block = 8}, "validation text"), 3);
     std::string predicted;
     for (index i = 0; i < batches.size(); ++i) {
       expect_sound(batches[i], {.block = 8, .batch_size = 3});
@@ -67,7 +67,7 @@ TEST(Blocks, EvaluationPredictsEveryTokenButTheFirstOnce) {
     EXPECT_EQ(predicted, text.substr(1));
   }
   expect_error(ErrorCode::kInputTooSmall, "the validation text is too small: it has 1 tokens",
-               [] { cut_blocks("a", bytes(), 8, "validation text"); });
+               [] { cut_blocks("a", bytes(), {.block = 8}, "validation text"); });
 }
 
 }  // namespace

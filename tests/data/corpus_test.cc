@@ -74,6 +74,15 @@ TEST_F(Corpora, SplitsAsDecimalsSay) {
   EXPECT_EQ(split_offset(std::string(1000, 'x'), 0, SplitAt::kCharacter), 1000);
 }
 
+TEST_F(Corpora, SplitsBetweenWords) {
+  const std::string text = "aaaa bbbb\u3000cccc dddd";
+  EXPECT_EQ(split_offset(text, 0.5, SplitAt::kWord), 9);   // 9 characters: at the white space
+  EXPECT_EQ(split_offset(text, 0.4, SplitAt::kWord), 16);  // 11 characters: in the third word
+  EXPECT_EQ(split_offset(text, 0.1, SplitAt::kWord), 21);
+  expect_error(ErrorCode::kInputTooSmall, "hold no whole word",
+               [&] { read_corpus({.train = {file("a", "oneword")}, .split_at = SplitAt::kWord}); });
+}
+
 TEST_F(Corpora, SplitsAtLines) {
   const std::string text = "aaaa\nbbbb\ncccc\ndddd\n";
   EXPECT_EQ(split_offset(text, 0.5, SplitAt::kLine), 10);
@@ -139,10 +148,9 @@ TEST_F(Corpora, NotesByteOrderMarksAndCrLfAndKeepsThem) {
   const std::string text = "\uFEFFone\r\ntwo\nthree\r\n";
   const auto corpus = read_corpus({.train = {file("a", text)}, .valid_fraction = 0});
   EXPECT_EQ(corpus.train, text);
-  EXPECT_THAT(
-      corpus.notes,
-      ElementsAre(EndsWith("a: starts with a byte order mark, kept as a character"),
-                  EndsWith("a: 2 of 3 lines end with CR LF; the CR is kept as a character")));
+  EXPECT_THAT(corpus.notes,
+              ElementsAre(EndsWith("a: starts with a byte order mark, kept as a character"),
+                          EndsWith("a: 2 of 3 lines end with CR LF; the CR stays in the text")));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 
 TEST(Lines, AreSequencesFromBeginToEnd) {
-  const Sequences s = cut_lines("ab\n\n\r\nc\r\nd", bytes(), 8, "t");
+  const Sequences s = cut_lines("ab\n\n\r\nc\r\nd", bytes(), {.block = 8}, "t");
   const token a = byte_token('a'), b = byte_token('b'), c = byte_token('c'), d = byte_token('d');
   EXPECT_THAT(s.stream, ElementsAre(kBeginToken, a, b, kEndToken, kBeginToken, c, byte_token('\r'),
                                     kEndToken, kBeginToken, d, kEndToken));
@@ -30,7 +31,7 @@ TEST(Lines, AreSequencesFromBeginToEnd) {
 TEST(Lines, ThatAreTooLongAreCutIntoPieces) {
   for (const index length : {1, 3, 4, 5, 7, 8, 40}) {
     const std::string line = letters(length);
-    const EvaluationBatches batches(cut_lines(line + "\n", bytes(), 4, "t"), 2);
+    const EvaluationBatches batches(cut_lines(line + "\n", bytes(), {.block = 4}, "t"), 2);
     std::vector<token> predicted;
     for (index i = 0; i < batches.size(); ++i) {
       const Batch batch = batches[i];
@@ -44,9 +45,96 @@ TEST(Lines, ThatAreTooLongAreCutIntoPieces) {
   }
 }
 
+std::unique_ptr<Tokenizer> numbers(bool marks) {
+  return make_tokenizer(learn_words("1 2 3 4 5 6 7 8 9", "t", {.marks = marks, .min_count = 1}));
+}
+
+// The words of each sequence, its last target included.
+std::vector<std::string> sequences_of(const Sequences& s, const Tokenizer& tokenizer) {
+  std::vector<std::string> texts;
+  for (const auto [start, targets] : s.slices) {
+    const std::span all(s.stream);
+    texts.push_back(tokenizer.decode(
+        all.subspan(static_cast<std::size_t>(start), static_cast<std::size_t>(targets + 1))));
+  }
+  return texts;
+}
+
+// Spec T6, T7.
+TEST(Lines, WithoutMarksAreTheirTokens) {
+  const auto tokenizer = numbers(false);
+  const Sequences s = cut_lines("1 2 3\n4\n \n5 x\n\n6\n", *tokenizer, {.block = 8}, "t");
+  EXPECT_THAT(s.stream, ElementsAre(2, 3, 4, 6, 1));
+  EXPECT_THAT(sequences_of(s, *tokenizer), ElementsAre("1 2 3", "5 <unk>"));
+  EXPECT_EQ(s.single_lines, 2);
+  EXPECT_EQ(s.truncated_lines, 0);
+  const Batch batch = EvaluationBatches(s, 9)[0];
+  EXPECT_THAT(batch.ids, ElementsAre(2, 3, 6));
+  EXPECT_THAT(batch.targets, ElementsAre(3, 4, 1));
+  expect_error(ErrorCode::kInputTooSmall,
+               "the t is too small: it has 0 lines of at least 2 tokens, and at least 1 is needed "
+               "(2 of a single token predict nothing)",
+               [&] { cut_lines("1\n2\n \n", *tokenizer, {.block = 8}, "t"); });
+}
+
+TEST(Lines, OfWordsWithMarksMayBeOneWord) {
+  const auto tokenizer = numbers(true);
+  const Sequences s = cut_lines("1\n \n2 3\n", *tokenizer, {.block = 8}, "t");
+  EXPECT_THAT(s.stream, ElementsAre(kBeginWord, 4, kEndWord, kBeginWord, 5, 6, kEndWord));
+  EXPECT_EQ(s.single_lines, 0);
+  // "1\n2 3\n": with marks every byte is predicted.
+  EXPECT_EQ(bytes_predicted(EvaluationBatches(s, 9)[0], tokenizer->bytes_predicted()), 6);
+}
+
+// Spec T6: the source cuts at the end, Keras' pad_sequences at the front.
+TEST(Lines, AreTruncatedAtEitherEnd) {
+  const std::string text = "1 2 3 4 5 6\n7 8\n1 2 3\n4 5 6 7\n";
+  const auto plain = numbers(false), marked = numbers(true);
+  const auto cut = [&](const Tokenizer& tokenizer, Truncate end) {
+    const Sequences s =
+        cut_lines(text, tokenizer, {.block = 8, .max_length = 3, .truncate = end}, "t");
+    EXPECT_LE(s.largest(1), 2);
+    return std::pair(sequences_of(s, tokenizer), s.truncated_lines);
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(cut(*plain, Truncate::kEnd),
+            std::pair(Texts({"1 2 3", "7 8", "1 2 3", "4 5 6"}), index{2}));
+  EXPECT_EQ(cut(*plain, Truncate::kFront),
+            std::pair(Texts({"4 5 6", "7 8", "1 2 3", "5 6 7"}), index{2}));
+  // Marks are tokens: a line that is cut at an end lacks the mark there.
+  EXPECT_EQ(cut(*marked, Truncate::kEnd), std::pair(Texts({"1 2", "7 8", "1 2", "4 5"}), index{4}));
+  EXPECT_EQ(cut(*marked, Truncate::kFront),
+            std::pair(Texts({"5 6", "7 8", "2 3", "6 7"}), index{4}));
+  const Sequences front = cut_lines(
+      "1 2 3 4\n", *marked, {.block = 2, .max_length = 3, .truncate = Truncate::kFront}, "t");
+  EXPECT_THAT(front.stream, ElementsAre(6, 7, kEndWord));
+  // As long as allowed: nothing is dropped.
+  const Sequences whole = cut_lines("1 2 3\n", *plain, {.block = 2, .max_length = 3}, "t");
+  EXPECT_EQ(whole.truncated_lines, 0);
+  EXPECT_EQ(whole.target_count(), 2);
+}
+
+TEST(Lines, OfCharactersCanDoWithoutMarks) {
+  const auto tokenizer = make_tokenizer({.kind = "byte", .marks = false});
+  const Sequences s = cut_lines("ab\nc\ndef\n", *tokenizer, {.block = 8}, "t");
+  EXPECT_THAT(sequences_of(s, *tokenizer), ElementsAre("ab", "def"));
+  EXPECT_EQ(s.single_lines, 1);
+}
+
+// A line is encoded whole: however long it is, no word of it is cut in two.
+TEST(Lines, OfAnyLengthKeepTheirWords) {
+  std::string line;
+  for (int i = 0; i < 700000; ++i) line += i % 3 == 0 ? "11 " : "222 ";
+  const auto tokenizer = make_tokenizer(learn_words(line, "t", {}));
+  const Sequences s = cut_lines(line, *tokenizer, {.block = 64}, "t");
+  EXPECT_EQ(s.stream.size(), 700002u);
+  EXPECT_EQ(std::count(s.stream.begin(), s.stream.end(), kUnknownWord), 0);
+  EXPECT_EQ(s.target_count(), 700001);
+}
+
 TEST(Lines, AnEpochHoldsEverySequenceOnceInItsOwnOrder) {
   const std::string text = verses(1000);
-  const auto all = cut_lines(text, bytes(), 64, "t");
+  const auto all = cut_lines(text, bytes(), {.block = 64}, "t");
   const BatchOptions options{.block = 64, .batch_size = 3, .accumulate = 2, .seed = 9};
   const auto batches = shuffled_lines(text, bytes(), options);
   const auto sequences = static_cast<index>(all.slices.size());
@@ -97,7 +185,7 @@ TEST(Lines, OfAnUpdateHaveNearlyEqualLengths) {
   // The updates are shuffled: unshuffled, these would be the shorter half of a window, and hold
   // half as much as others.
   const double mean =
-      static_cast<double>(cut_lines(verses(3000), bytes(), 128, "t").target_count()) /
+      static_cast<double>(cut_lines(verses(3000), bytes(), {.block = 128}, "t").target_count()) /
       static_cast<double>(updates);
   EXPECT_NEAR(static_cast<double>(first_updates) / (32 * mean), 1, 0.3);
 }
@@ -127,7 +215,7 @@ TEST(Lines, NeedOneThatIsNotEmpty) {
 TEST(Lines, NameThePlaceOfInvalidUtf8) {
   const auto characters = make_tokenizer({.kind = "char", .characters = {U'a'}});
   expect_error(ErrorCode::kEncoding, "test text, line 3:1:2: invalid UTF-8",
-               [&] { cut_lines("a\n\na\xFF\n", *characters, 8, "test text"); });
+               [&] { cut_lines("a\n\na\xFF\n", *characters, {.block = 8}, "test text"); });
 }
 
 }  // namespace

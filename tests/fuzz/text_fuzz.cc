@@ -13,12 +13,13 @@ void read(const std::string& path, TextEncoding encoding, const TokenizerKind& t
   allow_refusal([&] {
     const Corpus corpus = read_corpus(
         {.train = {path}, .valid_fraction = 0.3, .encoding = encoding, .split_at = kind.split_at});
-    const auto tokenizer = tokenizers.make(tokenizers.learn(corpus.train, "input"));
+    const auto tokenizer =
+        tokenizers.make(tokenizers.learn(corpus.train, "input", {.min_count = 1}));
     const auto training = kind.training(corpus.train, *tokenizer,
                                         {.block = 5, .batch_size = 3, .accumulate = 1, .seed = 1});
     training->batch(0, 0);
     training->batch(training->updates_per_epoch(), 0);
-    allow_refusal([&] { kind.evaluation(corpus.valid, *tokenizer, 5, "input"); });
+    allow_refusal([&] { kind.evaluation(corpus.valid, *tokenizer, {.block = 5}, "input"); });
   });
 }
 

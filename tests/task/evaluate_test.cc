@@ -72,5 +72,35 @@ TEST_F(EvaluateTest, NamesAFileThatIsTooSmall) {
   EXPECT_THROWS(score("blocks", "x"), kInputTooSmall, "test.txt");
 }
 
+class EvaluateWords : public EvaluateTest {
+ protected:
+  TextScore score_of(const std::string& text, bool lower = false) {
+    LanguageModelSettings settings = tiny_settings(folder);
+    settings.text.tokenizer = "word";
+    settings.text.data = "lines";
+    settings.text.lower = lower;
+    const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, settings));
+    std::ofstream(folder / "test.txt") << text;
+    return evaluate_text(Context(2), loaded, std::vector{(folder / "test.txt").string()});
+  }
+};
+
+TEST_F(EvaluateWords, CountsThoseThatAreUnknown) {
+  const TextScore s = score_of("the cat sees a fox\nxyz\n");
+  EXPECT_EQ(s.tokens, 5 + 1 + 2);
+  EXPECT_EQ(s.unknown, 2);
+  EXPECT_TRUE(std::isnan(s.bits_per_byte)) << "what unknown words are is not predicted";
+}
+
+TEST_F(EvaluateWords, BitsAreOfTheirBytesAndOfTheSpaceBeforeThem) {
+  const std::string text = "the cat sees the moon\nno bird sings\n";
+  const TextScore s = score_of(text);
+  EXPECT_EQ(s.unknown, 0);
+  EXPECT_EQ(s.tokens, 6 + 4);
+  EXPECT_NEAR(s.bits_per_byte, s.loss * 10 / (std::numbers::ln2 * static_cast<double>(text.size())),
+              1e-12);
+  EXPECT_TRUE(std::isnan(score_of(text, true).bits_per_byte)) << "the case is not predicted";
+}
+
 }  // namespace
 }  // namespace fovea

@@ -158,5 +158,76 @@ TEST(Generate, RefusesBadOptionsAndPrompts) {
   EXPECT_THROWS(text_of(loaded, "\xff", {}), kEncoding, "prompt");
 }
 
+LanguageModelSettings word_settings(const TestFolder& folder) {
+  LanguageModelSettings settings = tiny_settings(folder);
+  settings.text.tokenizer = "word";
+  settings.text.data = "lines";
+  settings.recipe.lr = 1e-2;
+  settings.recipe.stop_after = "200u";
+  return settings;
+}
+
+TEST(GenerateWords, ALineOfWordsEndsWhereTheModelEndsIt) {
+  const TestFolder folder;
+  const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, word_settings(folder)));
+  const SamplingOptions options{.max_tokens = 100, .greedy = true};
+  EXPECT_EQ(text_of(loaded, "the cat", options), " sees the moon");
+  EXPECT_EQ(text_of(loaded, "the cat ", options), "sees the moon");
+  EXPECT_FALSE(text_of(loaded, "", options).starts_with(" "));
+  EXPECT_EQ(unknown_words(loaded, "the fox and the cat"), 2);
+}
+
+// Without marks a line has no beginning but its first word, and does not end.
+TEST(GenerateWords, WithoutMarksAPromptNeedsAWord) {
+  const TestFolder folder;
+  LanguageModelSettings settings = word_settings(folder);
+  settings.text.marks = false;
+  const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, settings));
+  std::vector<std::string> words;
+  const SamplingOptions options{.max_tokens = 20, .greedy = true};
+  EXPECT_EQ(
+      generate_text(Context(1), loaded, "the cat", options, [](std::string_view) { return true; }),
+      20);
+  EXPECT_TRUE(text_of(loaded, "the cat", options).starts_with(" sees the moon"));
+  for (const std::string_view prompt : {"", " \n"}) {
+    EXPECT_THROWS(text_of(loaded, prompt, options), kInputTooSmall, "the prompt holds no token");
+    EXPECT_THROWS(require_generation_memory(Context(1), loaded, prompt, options), kInputTooSmall,
+                  "the prompt holds no token");
+  }
+}
+
+// Neither what lines never have, nor an unknown word where training knew all.
+TEST(GenerateWords, WhatWasNeverATargetIsNotWritten) {
+  for (const std::string data : {"blocks", "lines"}) {
+    const TestFolder folder;
+    LanguageModelSettings settings = word_settings(folder);
+    settings.text.data = data;
+    settings.recipe.stop_after = "1u";
+    const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, settings));
+    index tokens = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const std::string text =
+          text_of(loaded, "the", {.max_tokens = 50, .temperature = 9, .seed = seed});
+      EXPECT_EQ(text.find('<'), std::string::npos) << text;
+      tokens += std::count(text.begin(), text.end(), ' ');
+    }
+    EXPECT_GT(tokens, 50);
+    if (data == "blocks") {
+      EXPECT_EQ(tokens, 1000);
+    }
+  }
+}
+
+// A training text with unknown words has taught the model to write them.
+TEST(GenerateWords, UnknownWordsAreWrittenAsSuch) {
+  const TestFolder folder;
+  LanguageModelSettings settings = word_settings(folder);
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "the word x" + std::to_string(i) + " ends\n";
+  std::ofstream(folder / "text.txt") << text;
+  const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, settings));
+  EXPECT_EQ(text_of(loaded, "the", {.greedy = true}), " word <unk> ends");
+}
+
 }  // namespace
 }  // namespace fovea

@@ -67,5 +67,40 @@ TEST(LanguageModelSettings, PathsThatAreNotUtf8AreRefused) {
   EXPECT_THROWS(check_options(settings), kOptionValue, "--train: b\xff: the path is not");
 }
 
+// An option that would have no effect is a misunderstanding.
+TEST(LanguageModelSettings, OptionsOfTextNeedWhatTheyAreOf) {
+  const auto error = [](auto change) {
+    LanguageModelSettings settings;
+    change(settings.text);
+    return error_of([&] { check_options(settings); });
+  };
+  const auto message = [&](auto change) -> std::string {
+    const auto thrown = error(change);
+    EXPECT_TRUE(thrown);
+    return thrown ? thrown->what() : "";
+  };
+  EXPECT_EQ(message([](auto& t) { t.min_count = 3; }),
+            "--min-count 3: has no effect without --tokenizer word");
+  EXPECT_EQ(message([](auto& t) { t.vocabulary = "v.txt"; }),
+            "--vocabulary v.txt: has no effect without --tokenizer word");
+  EXPECT_EQ(message([](auto& t) { t.max_length = 9; }),
+            "--max-length 9: has no effect without --data lines");
+  EXPECT_EQ(message([](auto& t) { t.truncate = Truncate::kFront; }),
+            "--truncate front: has no effect without --max-length");
+  EXPECT_EQ(message([](auto& t) { t.tokenizer = "byte", t.lower = true; }),
+            "--lower: --tokenizer byte keeps every byte as it is");
+  EXPECT_EQ(message([](auto& t) { t.tokenizer = "word", t.min_count = 0; }),
+            "--min-count: 0 is not at least 1");
+  EXPECT_EQ(message([](auto& t) { t.data = "lines", t.max_length = 66; }),
+            "--max-length: 66 is not 0 (none), or in 2 to 65 (--block and 1)");
+  EXPECT_EQ(message([](auto& t) { t.data = "lines", t.max_length = 1; }),
+            "--max-length: 1 is not 0 (none), or in 2 to 65 (--block and 1)");
+  EXPECT_FALSE(error([](auto& t) {
+    t.tokenizer = "word", t.lower = true, t.min_count = 1, t.marks = false;
+    t.data = "lines", t.max_length = 65, t.truncate = Truncate::kFront;
+  }));
+  EXPECT_FALSE(error([](auto& t) { t.lower = true; }));
+}
+
 }  // namespace
 }  // namespace fovea

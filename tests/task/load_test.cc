@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <limits>
 
+#include "fovea/text/word_list.h"
 #include "fovea/train/model_folder.h"
 #include "tests/support/throws.h"
 #include "tests/task/tiny.h"
@@ -78,6 +80,36 @@ TEST(Load, AModelIsNoLargerThanItsWeights) {
 TEST(Load, AnEmptyFolderIsNoModel) {
   const TestFolder folder;
   EXPECT_THROWS(load_language_model(folder.path()), kModelMissing, "no model");
+}
+
+// Settings that came later have the values that these models were trained with.
+TEST(Load, AModelOfBeforeWordsIsReadAsItWas) {
+  const TextOptions text =
+      settings_from_text(R"({"kind":"language_model","text":{"data":"lines"}})", "c.json").text;
+  EXPECT_EQ(text.data, "lines");
+  EXPECT_TRUE(text.marks);
+  EXPECT_FALSE(text.lower);
+  EXPECT_EQ(text.max_length, 0);
+}
+
+TEST(Load, AVocabularyOfWordsIsThatOfTheModel) {
+  const TestFolder folder;
+  LanguageModelSettings settings = tiny_settings(folder);
+  settings.text.tokenizer = "word";
+  const LanguageModelRun run = prepare_run(settings);
+  TrainingObserver silent;
+  train_language_model(Context(2), run, folder / "model", {}, silent);
+  const LoadedLanguageModel loaded = load_language_model(folder / "model");
+  EXPECT_EQ(loaded.tokenizer->data(), run.tokenizer->data());
+  EXPECT_EQ(read_model_file(folder / "model", "vocab.txt"), word_list_text(run.tokenizer->data()));
+  TokenizerData larger = run.tokenizer->data();
+  larger.words.push_back({"owl", 1});
+  write_model_files(folder / "model",
+                    std::vector<NamedFile>{{"config.json", config_text(run.settings)},
+                                           {"tokenizer.txt", to_text(larger)}});
+  const index size = run.settings.model.vocabulary;
+  EXPECT_THROWS(load_language_model(folder / "model"), kModelDamaged,
+                fmt::format("the tokenizer has {} tokens, the model {}", size + 1, size));
 }
 
 }  // namespace

@@ -108,5 +108,41 @@ TEST_F(ObjectiveTest, ValidationCanBeInterrupted) {
   EXPECT_EQ(asked, 2);
 }
 
+// Spec T5: a batch of 16 lines is the mean of 16 single ones, weighted by their tokens; they may
+// have any lengths.
+TEST_F(ObjectiveTest, ABatchOfLinesIsTheMeanOfItsLinesByTokens) {
+  LanguageModelSettings settings = tiny_settings(folder);
+  settings.text.tokenizer = "word";
+  settings.text.data = "lines";
+  settings.text.marks = false;
+  settings.text.batch_size = 16;
+  const LanguageModelRun run = prepare_run(settings);
+  const LanguageModel model(run.settings.model, 1);
+  const auto mean_loss = [&](const Batch& batch) {
+    Tape tape(context);
+    const auto size = static_cast<index>(batch.ids.size());
+    const auto sequences = static_cast<index>(batch.samples.size());
+    const TokenBatch view{{batch.ids.data(), size},
+                          {batch.targets.data(), size},
+                          {batch.offsets.data(), sequences + 1},
+                          {batch.samples.data(), sequences}};
+    const double scale = 1 / static_cast<double>(batch.target_count());
+    return double{model.loss(tape, view, {.scale = scale}).value<float>()[0][0]};
+  };
+  // The first update of an epoch may be the last, smaller group.
+  for (const index update : {0, 1, 2}) {
+    const Batch whole = run.training->batch(update, 0);
+    double sum = 0;
+    for (const std::uint64_t sample : whole.samples) {
+      const Sequences& all = run.training->sequences();
+      Batch one;
+      append(one, all.stream, all.slices[sample], sample);
+      sum += mean_loss(one) * static_cast<double>(one.target_count());
+    }
+    const double expected = sum / static_cast<double>(whole.target_count());
+    EXPECT_NEAR(mean_loss(whole), expected, 1e-6 * expected);
+  }
+}
+
 }  // namespace
 }  // namespace fovea

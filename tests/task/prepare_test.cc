@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <string>
+
+#include "fovea/base/file.h"
+#include "fovea/text/word_list.h"
 #include "tests/support/throws.h"
 #include "tests/task/tiny.h"
 
@@ -52,6 +57,16 @@ TEST(Prepare, IdentityIsThatOfTheRun) {
   EXPECT_EQ(changed([](auto& s) { s.text.batch_size = 5; }).data, base.data);
   EXPECT_NE(changed([](auto& s) { s.text.data = "lines"; }).data, base.data);
   EXPECT_NE(changed([](auto& s) { s.text.valid_fraction = 0.2; }).data, base.data);
+  const auto lines = [&](index max_length, Truncate end) {
+    return changed([&](auto& s) {
+             s.text.data = "lines", s.text.max_length = max_length, s.text.truncate = end;
+           })
+        .data;
+  };
+  EXPECT_NE(lines(5, Truncate::kEnd), lines(0, Truncate::kEnd));
+  EXPECT_NE(lines(5, Truncate::kEnd), lines(5, Truncate::kFront));
+  EXPECT_NE(changed([](auto& s) { s.text.lower = true; }).tokenizer, base.tokenizer);
+  EXPECT_NE(changed([](auto& s) { s.text.marks = false; }).tokenizer, base.tokenizer);
   EXPECT_NE(changed([](auto& s) { s.text.tokenizer = "byte"; }).tokenizer, base.tokenizer);
 }
 
@@ -78,6 +93,86 @@ TEST(Prepare, CostCountsWhatTheModelHas) {
   EXPECT_EQ(cost.tokens_per_update, 4 * 12 * 3);
   EXPECT_NEAR(cost.flops_per_update,
               flops_per_token(run.settings.model) * static_cast<double>(cost.tokens_per_update), 1);
+}
+
+TEST(Prepare, LearnsWordsAndNotesWhatIsUnknown) {
+  const TestFolder folder;
+  LanguageModelSettings settings = tiny_settings(folder);
+  settings.text.tokenizer = "word";
+  settings.text.data = "lines";
+  std::ofstream(folder / "text.txt") << "The cat sees\nthe dog sees\nthe\nTHE cat\n";
+  std::ofstream(folder / "valid.txt") << "the bird\n";
+  settings.text.valid = {(folder / "valid.txt").string()};
+  settings.text.lower = true;
+  settings.text.marks = false;
+  settings.text.max_length = 2;
+  const LanguageModelRun run = prepare_run(settings);
+  EXPECT_EQ(run.settings.model.vocabulary, 2 + 3);
+  EXPECT_EQ(word_list_text(run.tokenizer->data()), "<pad>\n<unk>\nthe\ncat\nsees\n");
+  EXPECT_THAT(
+      run.notes,
+      testing::ElementsAre(
+          "training text: lines of a single token, which predict nothing: 1; they are left out",
+          "training text: lines of more than 2 tokens: 2 of 3; their end is dropped",
+          "unknown words: 16.7 % of the training text, 50.0 % of the validation text"));
+  settings.text.min_count = 9;
+  EXPECT_THROWS(prepare_run(settings), kInputTooSmall, "none of its 9 words occurs 9 times");
+}
+
+TEST(Prepare, TakesTheWordsOfAFile) {
+  const TestFolder folder;
+  LanguageModelSettings settings = tiny_settings(folder);
+  settings.text.tokenizer = "word";
+  settings.text.vocabulary = (folder / "v.txt").string();
+  EXPECT_THROWS(prepare_run(settings), kMissingInput, "v.txt");
+  std::ofstream(folder / "v.txt") << "<pad>\n<unk>\n<s>\n</s>\nmoon\ncat\nowl\n";
+  const LanguageModelRun run = prepare_run(settings);
+  EXPECT_EQ(run.settings.model.vocabulary, 7);
+  EXPECT_EQ(run.tokenizer->encode("cat moon owl sea"), (std::vector<token>{5, 4, 6, 1}));
+  settings.text.marks = false;  // then two of the lines are words
+  EXPECT_EQ(prepare_run(settings).settings.model.vocabulary, 7);
+  std::ofstream(folder / "v.txt") << "moon\n";
+  EXPECT_THROWS(prepare_run(settings), kInputFormat, "v.txt:1: expected <pad>, got 'moon'");
+}
+
+// The folder, beside the repository or above it; empty if there is none.
+std::filesystem::path shared_data(const std::string& name) {
+  std::filesystem::path folder = std::filesystem::current_path();
+  for (; folder != folder.root_path(); folder = folder.parent_path()) {
+    const std::filesystem::path data = folder / "shared" / "data" / name;
+    if (std::filesystem::exists(data)) return data;
+  }
+  return {};
+}
+
+// Spec T6, T7 (shared/data/little_prince/README.md): the vocabulary and the ids of the book's
+// chapter, which were made by NLTK and Python. The text is not ours to keep, so it lies beside the
+// repository or nowhere.
+TEST(Prepare, SourceHasTheIdsOfTheBook) {
+  const std::filesystem::path data = shared_data("little_prince");
+  if (data.empty()) GTEST_SKIP() << "no texts of the sources beside the repository";
+  LanguageModelSettings settings;
+  apply_preset("source", settings);
+  settings.text.train = {(data / "sentences.tok.txt").string()};
+  settings.text.valid_fraction = 0;
+  const LanguageModelRun run = prepare_run(settings);
+  EXPECT_EQ(run.settings.model.vocabulary, 1078);
+  EXPECT_EQ(parameter_count(run.settings.model), 480438);
+  EXPECT_EQ(word_list_text(run.tokenizer->data()), read_file(data / "vocab.txt"));
+  const Sequences& sequences = run.training->sequences();
+  EXPECT_EQ(sequences.target_count(), 18324);
+  EXPECT_EQ(sequences.single_lines, 1);
+  EXPECT_EQ(sequences.truncated_lines, 84);
+  std::string rows;
+  for (const auto [start, targets] : sequences.slices) {
+    for (index i = 0; i < 40; ++i) {
+      const token id = i <= targets ? sequences.stream[static_cast<std::size_t>(start + i)] : 0;
+      rows += std::to_string(id) + (i == 39 ? '\n' : ' ');
+    }
+  }
+  EXPECT_TRUE(rows == read_file(data / "ids40.txt"));
+  settings.text.batch_size = 16;
+  EXPECT_EQ(prepare_run(settings).training->updates_per_epoch(), 68);
 }
 
 }  // namespace

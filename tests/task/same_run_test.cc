@@ -100,5 +100,21 @@ TEST_F(SameRun, TextIsKnownByWhatItHoldsNotByItsName) {
                 "--valid: the run began with no file, given is " + settings.text.valid[0]);
 }
 
+// What a text's tokens are, and how lines are cut.
+TEST_F(SameRun, KeepsItsTokensAndTheLengthOfItsLines) {
+  EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.lower = true; })), kConfig,
+                "--lower: the run began with false, given is true");
+  EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.min_count = 3; })), kConfig,
+                "--min-count: the run began with 2, given is 3");
+  EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.marks = false; })), kConfig,
+                "--marks: the run began with true, given is false");
+  EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.max_length = 9; })), kConfig,
+                "--max-length: the run began with 0, given is 9");
+  EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.truncate = Truncate::kFront; })),
+                kConfig, "--truncate: the run began with end, given is front");
+  EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.vocabulary = "/v.txt"; })),
+                kConfig, "--vocabulary: the run began with , given is /v.txt");
+}
+
 }  // namespace
 }  // namespace fovea

@@ -21,7 +21,17 @@ using testing::HasSubstr;
 constexpr std::string_view kTrainingText = "床前明月光，疑是地上霜。\r\nthe quick brown fox\n";
 
 std::unique_ptr<Tokenizer> learned(std::string_view kind, std::string_view text = kTrainingText) {
-  return make_tokenizer(tokenizer_kind(kind).learn(text, "train.txt"));
+  return make_tokenizer(tokenizer_kind(kind).learn(text, "train.txt", {.min_count = 1}));
+}
+
+// Those that give back any text; words do not (tokenizer/word_test.cc).
+std::vector<TokenizerKind> kinds_without_loss() {
+  std::vector<TokenizerKind> kinds;
+  for (const TokenizerKind& kind : kTokenizers) {
+    if (!kind.has_words) kinds.push_back(kind);
+  }
+  EXPECT_EQ(kinds.size(), 2u);
+  return kinds;
 }
 
 ErrorCode code_of(const std::function<void()>& call) {
@@ -68,7 +78,7 @@ std::string draw_text(Random& random) {
 }
 
 TEST(Tokenizer, GivesBackAnyText) {
-  for (const TokenizerKind& kind : kTokenizers) {
+  for (const TokenizerKind& kind : kinds_without_loss()) {
     SCOPED_TRACE(kind.name);
     const auto tokenizer = learned(kind.name);
     Random random(15, RandomUse::kTest);
@@ -82,7 +92,7 @@ TEST(Tokenizer, GivesBackAnyText) {
 }
 
 TEST(Tokenizer, GivesBackDifficultTexts) {
-  for (const TokenizerKind& kind : kTokenizers) {
+  for (const TokenizerKind& kind : kinds_without_loss()) {
     const auto tokenizer = learned(kind.name);
     for (const std::string_view text :
          {""sv, "\0"sv, "a\0b"sv, "\uFEFFstart"sv, "line\r\nline\r\n"sv, "\r\r\n\n"sv, "𠀀𪛖"sv,
@@ -121,7 +131,8 @@ TEST(Tokenizer, KnowsWhichTokensItsTextCanHold) {
     for (const token id : tokenizer->encode(kTrainingText)) {
       EXPECT_TRUE(tokenizer->occurs_in_learned_text(id)) << kind.name << " " << id;
     }
-    for (const token id : {kPadToken, kBeginToken, kEndToken}) {
+    for (const token id : {kPadToken, tokenizer->special().begin, tokenizer->special().end}) {
+      EXPECT_GE(id, 0);
       EXPECT_FALSE(tokenizer->occurs_in_learned_text(id)) << kind.name << " " << id;
     }
   }
@@ -145,7 +156,7 @@ TEST(CharTokenizer, RefusesInvalidUtf8WithItsPlace) {
 }
 
 TEST(Tokenizer, SpecialTokensHaveNoBytes) {
-  for (const TokenizerKind& kind : kTokenizers) {
+  for (const TokenizerKind& kind : kinds_without_loss()) {
     const auto tokenizer = learned(kind.name);
     EXPECT_EQ(tokenizer->decode(std::vector{kPadToken, kBeginToken, byte_token('x'), kEndToken}),
               "x");
@@ -219,22 +230,60 @@ TEST(StreamDecoder, IsAlwaysUtf8) {
   }
 }
 
+TEST(Tokenizer, HasMarksUnlessToldNot) {
+  for (const TokenizerKind& kind : kTokenizers) {
+    const auto with = make_tokenizer(kind.learn(kTrainingText, "t", {.min_count = 1}));
+    const auto without =
+        make_tokenizer(kind.learn(kTrainingText, "t", {.marks = false, .min_count = 1}));
+    EXPECT_NE(with->special().begin, kNoToken) << kind.name;
+    EXPECT_NE(with->special().end, kNoToken);
+    EXPECT_EQ(without->special().begin, kNoToken);
+    EXPECT_EQ(without->special().end, kNoToken);
+    EXPECT_EQ(with->decode(std::vector{with->special().begin, with->special().end}), "");
+    // Only words have no ids to spare.
+    EXPECT_EQ(with->vocabulary_size() - without->vocabulary_size(), kind.has_words ? 2 : 0);
+    for (const Tokenizer* tokenizer : {with.get(), without.get()}) {
+      const TokenizerData data = tokenizer->data();
+      EXPECT_EQ(tokenizer_data_from_text(to_text(data), "t"), data);
+      EXPECT_EQ(make_tokenizer(data)->data(), data);
+    }
+  }
+}
+
+TEST(CharTokenizer, CanPutTextIntoLowerCase) {
+  const auto tokenizer =
+      make_tokenizer(tokenizer_kind("char").learn("Ab \u00C9b", "t", {.lower = true}));
+  EXPECT_EQ(tokenizer->data().characters, (std::vector<char32_t>{U'b', U' ', U'a', 0xE9}));
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("AB \u00C9 \u0416")), "ab \u00E9 \u0436");
+  EXPECT_EQ(tokenizer_data_from_text(to_text(tokenizer->data()), "t"), tokenizer->data());
+}
+
 TEST(TokenizerTable, NamesEachKindOnce) {
   for (const TokenizerKind& kind : kTokenizers) {
     EXPECT_EQ(&tokenizer_kind(kind.name), &kind);
     EXPECT_EQ(learned(kind.name)->data().kind, kind.name);
   }
   try {
-    tokenizer_kind("word");
+    tokenizer_kind("subword");
     FAIL() << "expected an error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kOptionValue);
-    EXPECT_STREQ(error.what(), "--tokenizer: expected one of: byte, char; got 'word'");
+    EXPECT_STREQ(error.what(), "--tokenizer: expected one of: byte, char, word; got 'subword'");
   }
 }
 
 TEST(TokenizerTable, TrustsNoData) {
-  EXPECT_EQ(code_of([] { make_tokenizer({"word", {}}); }), ErrorCode::kModelDamaged);
+  EXPECT_EQ(code_of([] { make_tokenizer({"subword", {}}); }), ErrorCode::kModelDamaged);
+  for (const std::string kind : {"byte", "char"}) {
+    EXPECT_EQ(code_of([&] {
+                make_tokenizer({.kind = kind, .words = {{"a", 1}}});
+              }),
+              ErrorCode::kModelDamaged);
+  }
+  EXPECT_EQ(code_of([] { make_tokenizer({.kind = "byte", .lower = true}); }),
+            ErrorCode::kModelDamaged);
+  EXPECT_EQ(code_of([] { make_tokenizer({.kind = "word", .characters = {U'a'}}); }),
+            ErrorCode::kModelDamaged);
   EXPECT_EQ(code_of([] { make_tokenizer({"byte", {U'a'}}); }), ErrorCode::kModelDamaged);
   EXPECT_EQ(code_of([] {
               make_tokenizer({"char", {U'a', U'b', U'a'}});

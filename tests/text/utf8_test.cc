@@ -159,5 +159,37 @@ TEST(EscapeText, ShowsWhatCannotBeSeen) {
   EXPECT_EQ(escape_text("👩\u200D👧"), "👩\u200D👧");
 }
 
+TEST(WhiteSpace, IsFoundAtBothEnds) {
+  EXPECT_EQ(white_space_at_front(" a"), 1u);
+  EXPECT_EQ(white_space_at_front("\u00A0a"), 2u);
+  EXPECT_EQ(white_space_at_front("\u3000"), 3u);
+  EXPECT_EQ(white_space_at_front("a "), 0u);
+  EXPECT_EQ(white_space_at_front("\u00A1"), 0u);
+  EXPECT_EQ(white_space_at_front("\u72D0"), 0u);
+  EXPECT_EQ(white_space_at_front(""), 0u);
+  EXPECT_TRUE(ends_with_white_space("a "));
+  EXPECT_TRUE(ends_with_white_space("\u3000"));
+  EXPECT_FALSE(ends_with_white_space("\u3000a"));
+  EXPECT_FALSE(ends_with_white_space("\u72D0"));
+  EXPECT_FALSE(ends_with_white_space(""));
+}
+
+// As Python's str.lower, but for the two that the header names.
+TEST(LowerText, IsTheSimpleMappingOfUnicode) {
+  EXPECT_EQ(lower_text("The LITTLE prince 42"), "the little prince 42");
+  EXPECT_EQ(lower_text("\u00C9\u00DF \u0416 \u0391 \u72D0 \u01C4"),
+            "\u00E9\u00DF \u0436 \u03B1 \u72D0 \u01C6");
+  EXPECT_EQ(lower_text("\u023A\u212A"), "\u2C65k");  // longer and shorter in UTF-8
+  EXPECT_EQ(lower_text("\u0130"), "i");
+  EXPECT_EQ(lower_text("\u039F\u03A3"), "\u03BF\u03C3");
+  EXPECT_EQ(lower_text(std::string_view("A\0B", 3)), std::string_view("a\0b", 3));
+  EXPECT_EQ(lower_text(""), "");
+  for (char32_t c = 0; c <= kLastCodePoint; ++c) {
+    if (is_scalar_value(c)) {
+      ASSERT_TRUE(is_scalar_value(lower_character(c))) << static_cast<std::uint32_t>(c);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fovea

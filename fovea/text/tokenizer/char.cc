@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fovea/base/check.h"
+#include "fovea/text/frequency.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/text/utf8.h"
 
@@ -12,9 +13,9 @@ namespace {
 
 class CharTokenizer final : public Tokenizer {
  public:
-  explicit CharTokenizer(std::vector<char32_t> characters) : characters_(std::move(characters)) {
+  explicit CharTokenizer(const TokenizerData& data) : data_(data) {
     token id = kFirstLearnedToken;
-    for (const char32_t c : characters_) {
+    for (const char32_t c : data_.characters) {
       const bool fits = is_scalar_value(c) && (c >= ids_.size() || ids_[c] == 0);
       if (!fits) {
         fail(ErrorCode::kModelDamaged, "char tokenizer: U+{:04X} is listed twice or no character",
@@ -25,53 +26,66 @@ class CharTokenizer final : public Tokenizer {
     }
   }
 
-  TokenizerData data() const override { return {.kind = "char", .characters = characters_}; }
+  TokenizerData data() const override { return data_; }
   index vocabulary_size() const override {
-    return kFirstLearnedToken + static_cast<index>(characters_.size());
+    return kFirstLearnedToken + static_cast<index>(data_.characters.size());
   }
+  SpecialTokens special() const override { return marks_before_bytes(data_); }
 
   index token_count(std::string_view text) const override { return count_characters(text); }
 
-  std::vector<token> encode(std::string_view text, std::string_view name) const override {
+  void append_tokens(std::vector<token>& ids, std::string_view text,
+                     std::string_view name) const override {
     require_utf8(text, name);
-    std::vector<token> ids;
-    ids.reserve(static_cast<std::size_t>(token_count(text)));
     while (!text.empty()) {
       const DecodedCharacter c = decode_character(text);
-      const auto length = static_cast<std::size_t>(c.length);
-      const token id = c.value < ids_.size() ? ids_[c.value] : 0;
+      const char32_t value = data_.lower ? lower_character(c.value) : c.value;
+      const token id = value < ids_.size() ? ids_[value] : 0;
       if (id != 0) {
         ids.push_back(id);
       } else {
-        for (const char byte : text.substr(0, length)) ids.push_back(byte_token(byte));
+        append_spelled(ids, value);
       }
-      text.remove_prefix(length);
+      text.remove_prefix(static_cast<std::size_t>(c.length));
     }
-    return ids;
   }
 
   // Every character of that text is in the vocabulary, so none of it was spelled in bytes.
   bool occurs_in_learned_text(token id) const override { return id >= kFirstLearnedToken; }
 
  private:
-  std::string learned_bytes(token id) const override {
+  static void append_spelled(std::vector<token>& ids, char32_t c) {
     std::string bytes;
-    append_utf8(bytes, characters_[static_cast<std::size_t>(id - kFirstLearnedToken)]);
-    return bytes;
+    append_utf8(bytes, c);
+    for (const char byte : bytes) ids.push_back(byte_token(byte));
   }
 
-  std::vector<char32_t> characters_;
+  void append_known(std::string& out, token id) const override {
+    if (id < kFirstLearnedToken) return append_byte(out, id);
+    append_utf8(out, data_.characters[static_cast<std::size_t>(id - kFirstLearnedToken)]);
+  }
+
+  const TokenizerData data_;
   std::vector<token> ids_;  // by code point; 0: not in the vocabulary
 };
 
 }  // namespace
 
-TokenizerData learn_characters(std::string_view text, std::string_view name) {
-  return {.kind = "char", .characters = characters_by_frequency(text, name)};
+TokenizerData learn_characters(std::string_view text, std::string_view name,
+                               const LearnOptions& options) {
+  const LetterCase letters = options.lower ? LetterCase::kLower : LetterCase::kKept;
+  TokenizerData data{.kind = "char", .characters = characters_by_frequency(text, name, letters)};
+  data.lower = options.lower;
+  data.marks = options.marks;
+  return data;
 }
 
 std::unique_ptr<Tokenizer> make_char_tokenizer(const TokenizerData& data) {
-  return std::make_unique<CharTokenizer>(data.characters);
+  if (!data.words.empty()) {
+    fail(ErrorCode::kModelDamaged, "a char tokenizer has no words; this one lists {}",
+         data.words.size());
+  }
+  return std::make_unique<CharTokenizer>(data);
 }
 
 }  // namespace fovea

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/text/frequency.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <unordered_map>
+
+#include "fovea/base/machine.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+struct Seen {
+  index count = 0;
+  std::size_t place = 0;  // among the distinct words
+};
+
+using SeenWords = std::unordered_map<std::string, Seen, WordHash, std::equal_to<>>;
+
+// What a distinct word takes: its node and bucket, and its place in the list that is made of them.
+// While a table grows it has two sets of buckets.
+constexpr double kWordBytes =
+    sizeof(std::pair<const std::string, Seen>) + 48 + sizeof(CountedWord) + 2 * sizeof(void*);
+
+// Asked each time that the number of words has doubled: a text of nothing but new words would take
+// twenty times its size.
+void require_memory_to_double(std::size_t words) {
+  constexpr std::size_t kFew = std::size_t{1} << 16;
+  if (words < kFew || (words & (words - 1)) != 0) return;
+  require_memory("the words of the text", kWordBytes * static_cast<double>(words),
+                 "use less text, or a machine with more memory");
+}
+
+std::vector<CountedWord> list_of(SeenWords seen) {
+  std::vector<CountedWord> words(seen.size());
+  while (!seen.empty()) {
+    auto node = seen.extract(seen.begin());
+    words[node.mapped().place] = {std::move(node.key()), node.mapped().count};
+  }
+  return words;
+}
+
+}  // namespace
+
+std::vector<char32_t> characters_by_frequency(std::string_view text, std::string_view name,
+                                              LetterCase letters) {
+  require_utf8(text, name);
+  std::vector<index> counts;  // by code point, up to the largest one seen
+  while (!text.empty()) {
+    const DecodedCharacter c = decode_character(text);
+    const char32_t value = letters == LetterCase::kLower ? lower_character(c.value) : c.value;
+    if (value >= counts.size()) counts.resize(value + 1);
+    ++counts[value];
+    text.remove_prefix(static_cast<std::size_t>(c.length));
+  }
+  std::vector<char32_t> characters;
+  for (char32_t c = 0; c < counts.size(); ++c) {
+    if (counts[c] > 0) characters.push_back(c);
+  }
+  std::stable_sort(characters.begin(), characters.end(),
+                   [&](char32_t a, char32_t b) { return counts[a] > counts[b]; });
+  return characters;
+}
+
+std::string_view take_word(std::string_view& text) {
+  while (const std::size_t space = white_space_at_front(text)) text.remove_prefix(space);
+  std::size_t end = 0;
+  while (end < text.size() && white_space_at_front(text.substr(end)) == 0) ++end;
+  const std::string_view word = text.substr(0, end);
+  text.remove_prefix(end);
+  return word;
+}
+
+index count_words(std::string_view text) {
+  index words = 0;
+  while (!take_word(text).empty()) ++words;
+  return words;
+}
+
+std::vector<CountedWord> distinct_words(std::string_view text, std::string_view name,
+                                        LetterCase letters) {
+  require_utf8(text, name);
+  SeenWords seen;
+  std::string lower;
+  for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {
+    if (letters == LetterCase::kLower) word = lower = lower_text(word);
+    const auto found = seen.find(word);
+    if (found != seen.end()) {
+      ++found->second.count;
+    } else {
+      require_memory_to_double(seen.size());
+      const std::size_t place = seen.size();
+      seen.emplace(word, Seen{1, place});
+    }
+  }
+  return list_of(std::move(seen));
+}
+
+std::vector<CountedWord> frequent_words(std::vector<CountedWord> words, index min_count) {
+  std::erase_if(words, [&](const CountedWord& word) { return word.count < min_count; });
+  std::stable_sort(words.begin(), words.end(),
+                   [](const CountedWord& a, const CountedWord& b) { return a.count > b.count; });
+  return words;
+}
+
+}  // namespace fovea

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// One token a word of the training text; any other word is the unknown one.
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+
+#include "fovea/base/check.h"
+#include "fovea/base/printable.h"
+#include "fovea/text/frequency.h"
+#include "fovea/text/tokenizer.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+LetterCase letters_of(bool lower) { return lower ? LetterCase::kLower : LetterCase::kKept; }
+
+class WordTokenizer final : public Tokenizer {
+ public:
+  explicit WordTokenizer(const TokenizerData& data)
+      : data_(data), first_(static_cast<token>(special_words(data.marks).size())) {
+    ids_.reserve(data_.words.size());
+    token id = first_;
+    for (const auto& [word, count] : data_.words) {
+      const bool is_word = !find_invalid_utf8(word) && is_one_word(word) &&
+                           !is_special_word(word, data_.marks) && count >= 0;
+      if (!is_word || !ids_.emplace(word, id++).second) {
+        fail(ErrorCode::kModelDamaged, "word tokenizer: {} is listed twice or no word",
+             printable(word));
+      }
+    }
+  }
+
+  TokenizerData data() const override { return data_; }
+  index vocabulary_size() const override { return first_ + static_cast<index>(data_.words.size()); }
+  SpecialTokens special() const override {
+    return {.begin = data_.marks ? kBeginWord : kNoToken,
+            .end = data_.marks ? kEndWord : kNoToken,
+            .unknown = kUnknownWord};
+  }
+  std::string_view separator() const override { return " "; }
+
+  index token_count(std::string_view text) const override { return count_words(text); }
+
+  void append_tokens(std::vector<token>& ids, std::string_view text,
+                     std::string_view name) const override {
+    require_utf8(text, name);
+    std::string lower;
+    for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {
+      if (data_.lower) word = lower = lower_text(word);
+      const auto found = ids_.find(word);
+      ids.push_back(found == ids_.end() ? kUnknownWord : found->second);
+    }
+  }
+
+  bool occurs_in_learned_text(token id) const override {
+    if (id == kUnknownWord) return data_.unknown > 0;
+    return id >= first_ && data_.words[static_cast<std::size_t>(id - first_)].count > 0;
+  }
+
+ private:
+  void append_known(std::string& out, token id) const override {
+    if (id >= first_) {
+      out += data_.words[static_cast<std::size_t>(id - first_)].word;
+    } else if (id == kUnknownWord) {
+      out += kSpecialWords[kUnknownWord];
+    }
+  }
+
+  const TokenizerData data_;
+  const token first_;                                // the id of the first word
+  std::unordered_map<std::string_view, token> ids_;  // parts of data_
+};
+
+// The words of a list that was given, with their counts in the text; 0 where it has them not.
+std::vector<CountedWord> count_listed(const std::vector<CountedWord>& found,
+                                      std::span<const std::string> listed) {
+  std::unordered_map<std::string_view, index> counts;
+  for (const auto& [word, count] : found) counts.emplace(word, count);
+  std::vector<CountedWord> words;
+  words.reserve(listed.size());
+  for (const std::string& word : listed) {
+    const auto at = counts.find(word);
+    words.push_back({word, at == counts.end() ? 0 : at->second});
+  }
+  return words;
+}
+
+index occurrences(const std::vector<CountedWord>& words) {
+  index sum = 0;
+  for (const CountedWord& word : words) sum += word.count;
+  return sum;
+}
+
+}  // namespace
+
+TokenizerData learn_words(std::string_view text, std::string_view name,
+                          const LearnOptions& options) {
+  std::vector<CountedWord> found = distinct_words(text, name, letters_of(options.lower));
+  const index all = occurrences(found);
+  TokenizerData data{.kind = std::string(kWordKind), .lower = options.lower};
+  data.marks = options.marks;
+  if (options.words.empty()) {
+    std::erase_if(
+        found, [&](const CountedWord& word) { return is_special_word(word.word, options.marks); });
+    data.words = frequent_words(std::move(found), options.min_count);
+  } else {
+    data.words = count_listed(found, options.words);
+  }
+  const index known = occurrences(data.words);
+  data.unknown = all - known;
+  if (known == 0) {
+    throw Error(ErrorCode::kInputTooSmall,
+                options.words.empty()
+                    ? fmt::format("the {} is too small: none of its {} words occurs {} times", name,
+                                  all, options.min_count)
+                    : fmt::format("the {} has none of the words of the vocabulary", name),
+                "give more text, or a smaller --min-count");
+  }
+  return data;
+}
+
+std::unique_ptr<Tokenizer> make_word_tokenizer(const TokenizerData& data) {
+  if (!data.characters.empty()) {
+    fail(ErrorCode::kModelDamaged, "a word tokenizer has no characters; this one lists {}",
+         data.characters.size());
+  }
+  return std::make_unique<WordTokenizer>(data);
+}
+
+}  // namespace fovea
