@@ -247,7 +247,7 @@ class BadOptions(CommandTest):
 
     def test_names_that_are_none(self):
         for args in [("--activation", "swish"), ("--position", "rope"), ("--norm", "batch"),
-                     ("--schedule", "step"), ("--tokenizer", "word"), ("--data", "files"),
+                     ("--schedule", "step"), ("--tokenizer", "subword"), ("--data", "files"),
                      ("--preset", "huge"), ("--tie=perhaps",)]:
             with self.subTest(args=args):
                 self.refused(2, *args, needles=[args[0].split("=")[0] + ": expected"])
