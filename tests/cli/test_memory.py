@@ -45,6 +45,8 @@ SHAPES = {
     "accumulated": "--layers 3 --width 128 --heads 4 --block 128 --batch-size 8 --accumulate 4",
     "eight threads": "--layers 2 --width 128 --heads 4 --block 256 --batch-size 8 --threads 8",
     "lines": "--layers 3 --width 128 --heads 4 --block 64 --batch-size 32 --data lines --tokenizer byte",
+    "words": "--layers 3 --width 128 --heads 4 --block 64 --batch-size 32 --data lines --tokenizer word",
+    "many words": "--layers 1 --width 16 --heads 2 --block 32 --batch-size 2 --tokenizer word TEXT=vocabulary",
     "many characters": "--layers 1 --width 128 --heads 4 --block 64 --batch-size 8 TEXT=characters",
     "much text": "--layers 1 --width 32 --heads 2 --block 64 --batch-size 4 --valid-fraction 0.001 TEXT=long",
 }
@@ -52,9 +54,10 @@ SHAPES = {
 
 class MemoryTest(CommandTest):
     def text_of(self, name):
-        """The file of a text: of few words, of as many characters as a vocabulary may have, or long."""
+        """The file of a text: of few words, of many, of as many characters as a vocabulary may have, or long."""
         text = {"words": lambda: words(lines=1500),
                 "characters": lambda: "".join(map(chr, range(0x4E00, 0x9000))) * 3,
+                "vocabulary": lambda: "".join(f"word{i // 2}\n" for i in range(400000)),
                 "long": lambda: words(lines=5000) * 150}[name]()
         path = self.folder / f"{name}.txt"
         path.write_text(text, encoding="utf-8")
@@ -121,6 +124,13 @@ class TooMuch(MemoryTest):
         args = ["train", "lm", "--train", path, "-o", self.folder / "model", "--threads", "1"]
         self.assert_error(self.limited(size, *args), 6, f"{path} would take")
         self.assert_error(self.limited(3 * size, *args), 6, "the tokens of the text would take")
+
+    def test_words(self):
+        path = self.folder / "words.txt"
+        path.write_text("".join(f"w{i} " for i in range(2000000)))
+        done = self.limited(120, "train", "lm", "--train", path, "-o", self.folder / "model", "--threads", "1",
+                            "--tokenizer", "word", "--min-count", "1")
+        self.assert_error(done, 6, "the words of the text would take", "ulimit -v")
 
     def test_text_to_evaluate_and_prompts(self):
         model = self.folder / "model"
