@@ -33,6 +33,19 @@ std::string line_of(const TextScore& score) {
   return line + "\n";
 }
 
+void warn_of_what_was_left_out(const TextScore& score) {
+  if (score.single_lines > 0) {
+    warn(fmt::format("lines of a single token, which predict nothing: {}; they are left out",
+                     score.single_lines));
+  }
+  if (score.truncated_lines > 0) {
+    warn(
+        fmt::format("lines longer than the model's --max-length: {}; they are truncated, as in "
+                    "training",
+                    score.truncated_lines));
+  }
+}
+
 }  // namespace
 
 CommandSpec eval_spec() {
@@ -64,6 +77,7 @@ int eval(const Arguments& arguments) {
                      parameter_count(loaded.settings.model), loaded.settings.model.vocabulary,
                      arguments.text("DIR")));
   const TextScore score = evaluate_text(context, loaded, files);
+  warn_of_what_was_left_out(score);
   print(arguments.on("json") ? to_json_line(score) + "\n" : line_of(score));
   return 0;
 }

@@ -65,7 +65,9 @@ TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loade
               says_all ? loss.sum / (std::numbers::ln2 * static_cast<double>(predicted.bytes))
                        : std::numeric_limits<double>::quiet_NaN(),
           .tokens = loss.targets,
-          .unknown = predicted.unknown};
+          .unknown = predicted.unknown,
+          .single_lines = set.sequences().single_lines,
+          .truncated_lines = set.sequences().truncated_lines};
 }
 
 }  // namespace fovea

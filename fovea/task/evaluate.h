@@ -15,8 +15,10 @@ struct TextScore {
   /// loss x tokens / (ln 2 x bytes of their text). NaN if the tokens do not say what the text is:
   /// if words are unknown, or the tokenizer puts text into lower case.
   double bits_per_byte = 0;
-  index tokens = 0;   ///< how many were predicted
-  index unknown = 0;  ///< how many of these stand for unknown words
+  index tokens = 0;           ///< how many were predicted
+  index unknown = 0;          ///< how many of these stand for unknown words
+  index single_lines = 0;     ///< as in Sequences
+  index truncated_lines = 0;  ///< as in Sequences
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -25,6 +27,8 @@ struct TextScore {
     visit("bits_per_byte", bits_per_byte, "of UTF-8 text, comparable between tokenizers");
     visit("tokens", tokens, "how many were predicted");
     visit("unknown", unknown, "how many of these stand for unknown words");
+    visit("single_lines", single_lines, "lines of one token, which were left out");
+    visit("truncated_lines", truncated_lines, "lines of which tokens were dropped (--max-length)");
   }
 };
 

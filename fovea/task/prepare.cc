@@ -75,23 +75,29 @@ SplitAt split_of(const TextOptions& options) {
   return words && split_at == SplitAt::kCharacter ? SplitAt::kWord : split_at;
 }
 
-// The share of a text's tokens that stand for words outside the vocabulary.
-std::string unknown_share(const Sequences& sequences, token unknown) {
-  const std::vector<token>& tokens = sequences.stream;
-  const auto count = std::count(tokens.begin(), tokens.end(), unknown);
-  return fmt::format("{:.1f} %", 100 * static_cast<double>(count) /
-                                     static_cast<double>(std::max<std::size_t>(tokens.size(), 1)));
+index count_unknown(const Sequences& sequences, token unknown) {
+  return std::count(sequences.stream.begin(), sequences.stream.end(), unknown);
+}
+
+std::string share_of(index count, const Sequences& sequences) {
+  const auto all = static_cast<double>(std::max<std::size_t>(sequences.stream.size(), 1));
+  return fmt::format("{:.1f} %", 100 * static_cast<double>(count) / all);
 }
 
 void note_text(LanguageModelRun& run) {
   const Sequences& training = run.training->sequences();
+  const Sequences* validation = run.validation ? &run.validation->sequences() : nullptr;
   note_lines(training, run, "training text", run.notes);
-  if (run.validation) note_lines(run.validation->sequences(), run, "validation text", run.notes);
+  if (validation != nullptr) note_lines(*validation, run, "validation text", run.notes);
   const token unknown = run.tokenizer->special().unknown;
   if (unknown == kNoToken) return;
-  std::string note = "unknown words: " + unknown_share(training, unknown) + " of the training text";
-  if (run.validation) {
-    note += ", " + unknown_share(run.validation->sequences(), unknown) + " of the validation text";
+  const index trained = count_unknown(training, unknown);
+  const index validated = validation != nullptr ? count_unknown(*validation, unknown) : 0;
+  if (trained == 0 && validated == 0) return;
+  std::string note =
+      fmt::format("unknown words: {} of the training text", share_of(trained, training));
+  if (validation != nullptr) {
+    note += fmt::format(", {} of the validation text", share_of(validated, *validation));
   }
   run.notes.push_back(note);
 }

@@ -290,8 +290,9 @@ class Use(CommandTest):
 
     def test_eval(self):
         result = self.last_object(self.succeed("eval", self.model, "--test", self.text, "--json"))
-        self.assertEqual(list(result), ["loss", "perplexity", "bits_per_byte", "tokens", "unknown"])
-        self.assertEqual(result["unknown"], 0)
+        self.assertEqual(list(result), ["loss", "perplexity", "bits_per_byte", "tokens", "unknown", "single_lines",
+                                        "truncated_lines"])
+        self.assertEqual((result["unknown"], result["single_lines"], result["truncated_lines"]), (0, 0, 0))
         size = len(self.text.read_bytes())
         self.assertEqual(result["tokens"], size - 1)
         self.assertAlmostEqual(result["perplexity"], math.exp(result["loss"]), places=6)
@@ -359,7 +360,7 @@ class Machine(CommandTest):
 
     def test_help_shows_choices_and_defaults(self):
         said = " ".join(self.succeed("train", "lm", "--help").stdout.decode().split())
-        for entry in ["--tokenizer byte|char what a token is [char]",
+        for entry in ["--tokenizer byte|char|word what a token is [char]",
                       "--data blocks|lines blocks: random blocks of the text; lines: each line is a sequence [blocks]",
                       f"--position {'|'.join(positions_of(self))} position encoding [learned]",
                       "--stop-after LENGTH end of the run", "--window N[,N...] keys before", "--bias,--no-bias biases in", "[false]",

@@ -110,6 +110,19 @@ class Words(CommandTest):
         self.assert_error(self.run_fovea(*again, "--no-lower"), 2, "--lower: the run began with true, given is false")
         self.assert_error(self.run_fovea(*again, "--marks"), 2, "--marks: the run began with false, given is true")
 
+    def test_eval_says_what_it_leaves_out(self):
+        model, text = self.folder / "model", self.folder / "test.txt"
+        self.train(model, *WORDS, "--no-marks", "--max-length", "3", "--stop-after", "5u")
+        text.write_text("the\nthe cat\nthe cat sees the moon.\n\na dog likes no one.\n")
+        done = self.succeed("eval", model, "--test", text, "--json")
+        result = self.last_object(done)
+        self.assertEqual((result["tokens"], result["single_lines"], result["truncated_lines"]), (1 + 2 + 2, 1, 2))
+        said = done.stderr.decode()
+        self.assertIn("lines of a single token, which predict nothing: 1", said)
+        self.assertIn("longer than the model's --max-length: 2", said)
+        text.write_text("the\n")
+        self.assert_error(self.run_fovea("eval", model, "--test", text), 3, "test.txt is too small", "2 tokens")
+
     def test_a_vocabulary_can_be_given(self):
         listed = self.folder / "v.txt"
         listed.write_text("<pad>\n<unk>\n<s>\n</s>\nmoon.\nthe\nowl\n")
