@@ -36,11 +36,12 @@ template <class T>
 void Backward(Rows<const T> x, const T* y, const T* dy, Rows<T> dx) {
   ForEachLane<T>(x.columns, [=](auto lanes, index c) {
     const auto most = lanes.Load(y + c), zero = lanes.Set(T{0});
-    const auto is_nan = hn::Ne(most, most);
+    // Not Ne: it is false for NaN with some instruction sets.
+    const auto is_nan = hn::Not(hn::Eq(most, most));
     auto left = lanes.Load(dy + c);  // what no row has got yet
     for (index n = 0; n < x.rows; ++n) {
       const auto value = lanes.Load(x[n] + c);
-      const auto here = hn::Or(hn::Eq(value, most), hn::And(is_nan, hn::Ne(value, value)));
+      const auto here = hn::Or(hn::Eq(value, most), hn::And(is_nan, hn::Not(hn::Eq(value, value))));
       lanes.Store(hn::IfThenElse(here, left, zero), dx[n] + c);
       left = hn::IfThenElse(here, zero, left);
     }

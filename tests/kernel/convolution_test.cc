@@ -214,11 +214,13 @@ TEST(Convolution, NamesTheShapesInItsErrors) {
                 "reverse_taps: [4, 5] is not [3 x 3, 5] turned");
   PackedMatrix<float> taps;
   taps.pack(kContext, w.in(), Form::kTransposed);
-  EXPECT_THROWS(
-      window_product<float>(
-          kContext,
-          {.spread = x.in(), .layout = &layout, .width = 3, .taps = taps.panels(), .y = y.view()}),
-      kShape, "convolution: 3 taps of 5 columns need as many rows of weights; got 10");
+  EXPECT_THROWS(window_product<float>(kContext, {.spread = x.in(),
+                                                 .layout = &layout,
+                                                 .width = 3,
+                                                 .taps = taps.panels(),
+                                                 .y = y.view(),
+                                                 .options = {}}),
+                kShape, "convolution: 3 taps of 5 columns need as many rows of weights; got 10");
 }
 
 }  // namespace
