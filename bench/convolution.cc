@@ -112,21 +112,28 @@ void answer(const Context& ctx, const std::string& line) {
   std::fflush(stdout);
 }
 
-// Where the time goes, on standard error.
+// Where the time goes, on standard error: medians over steps, forward and dx together.
 void print_profile(const Context& ctx, const Shape3& s) {
+  constexpr int kSteps = 101;
   Profile profile;
   TimedLayer layer(ctx.profiled(profile), s);
   for (int i = 0; i < 3; ++i) layer.step();
-  profile.clear();
-  constexpr int kSteps = 50;
-  for (int i = 0; i < kSteps; ++i) layer.step();
-  for (const auto& part : profile.parts()) {
-    fmt::print(stderr, "{:24} {:5}x{:5}x{:5} {:8.1f} us {:7.1f} GFLOP/s {:6.1f} GB/s\n",
-               part.work.what, part.work.shape[0], part.work.shape[1], part.work.shape[2],
-               part.seconds / kSteps * 1e6, part.work.flops / part.seconds * 1e-9,
-               part.work.bytes / part.seconds * 1e-9);
+  const std::vector<Profile::Part> parts = profile.parts();
+  std::vector<std::vector<double>> seconds(parts.size());
+  for (int i = 0; i < kSteps; ++i) {
+    profile.clear();
+    layer.step();
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      seconds[p].push_back(profile.parts()[p].seconds);
+    }
   }
-  fmt::print(stderr, "waiting {:.1f} us\n", profile.waiting_seconds() / kSteps * 1e6);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const double time = median(seconds[p]);
+    const Work& work = parts[p].work;
+    fmt::print(stderr, "{:24} {:5}x{:5}x{:5} {:8.1f} us {:7.1f} GFLOP/s {:6.1f} GB/s\n", work.what,
+               work.shape[0], work.shape[1], work.shape[2], time * 1e6,
+               work.flops / 3 / time * 1e-9, work.bytes / 3 / time * 1e-9);
+  }
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "fovea/kernel/activation-inl.h"
 #include "fovea/simd/simd-inl.h"
 
-// An item is kPairs pairs: their differences, four products, and their results never leave the
+// An item is some pairs: their differences, four products, and their results never leave the
 // second cache in between. Only the differences are written, for the gradient of the weights.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
@@ -108,7 +108,12 @@ namespace {
 
 HWY_EXPORT(Kernels);
 
-constexpr index kPairs = 48;  // of an item
+// The pairs of an item: fewer if threads would end at different times. No value depends on it.
+index pairs_of_item(index pairs, int threads) {
+  constexpr index kMost = 48, kLeast = 24, kItemsOfThread = 6;
+  const bool enough = threads == 1 || pairs >= kItemsOfThread * kMost * threads;
+  return enough ? kMost : kLeast;
+}
 
 // Calls f(pair, run of its sequence) for the pairs [begin, end).
 template <class F>
@@ -243,9 +248,10 @@ void winograd_forward(const Context& ctx, const WinogradForward<T>& p) {
   const auto kernels = FOVEA_DISPATCH(Kernels)().of<T>();
   const double bytes = static_cast<double>(p.x.rows * (p.x.columns + out)) * sizeof(T);
   const ProfileScope scope(ctx, winograd_work("convolution", pairs, out, p.x.columns, bytes));
-  ctx.for_each((pairs + kPairs - 1) / kPairs, [&](index item) {
-    const index begin = item * kPairs;
-    PairsItem<T>(p, kernels, begin, std::min(pairs, begin + kPairs)).compute();
+  const index size = pairs_of_item(pairs, ctx.threads());
+  ctx.for_each((pairs + size - 1) / size, [&](index item) {
+    const index begin = item * size;
+    PairsItem<T>(p, kernels, begin, std::min(pairs, begin + size)).compute();
   });
 }
 
