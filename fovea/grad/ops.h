@@ -16,9 +16,11 @@
 #include "fovea/grad/packed_rows.h"
 #include "fovea/grad/tape.h"
 #include "fovea/kernel/activation.h"
+#include "fovea/kernel/convolution.h"
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/kernel/norm.h"
 #include "fovea/parts/variant.h"
+#include "fovea/tensor/tensor.h"
 
 namespace fovea {
 
@@ -27,6 +29,39 @@ namespace fovea {
 /// f(x W^T + b): x [N, in], weight [out, in], bias [out] (optional) -> [N, out].
 Variable linear(Tape& tape, Variable x, Variable weight, Variable bias = {},
                 Activation f = Activation::kNone);
+
+// ---- convolution over time: ops/convolution.cc
+
+/// The rows that the next tokens of one sequence still see, for generation with kCausal. A sequence
+/// in several calls has the same bits as in one.
+struct ConvolutionState {
+  Tensor rows{};  ///< [(width - 1) dilation, in], the last ones; no memory: nothing came before
+
+  void clear() { rows = {}; }
+};
+
+struct ConvolutionOptions {
+  index width = 3;
+  Padding padding = Padding::kSame;
+  index dilation = 1;
+  Activation activation = Activation::kNone;
+  /// For inference with kCausal: x continues the one sequence that the state has seen. It must
+  /// outlive the call of convolution(), which updates it.
+  ConvolutionState* state = nullptr;
+};
+
+/// y_t = f(bias + sum over j of W_j x_(t - before + j dilation)) of each sequence, x = 0 beyond its
+/// ends: x [N, in], weight [out, width in], bias [out] (optional) -> [N, out]. Columns j in to
+/// (j + 1) in of the weight are W_j: the weight [out, in, width] of PyTorch's Conv1d, transposed to
+/// [out, width, in]. That shape as a parameter, [out width, in] on the tape, is taken as well.
+/// `before` is (width - 1) dilation with kCausal, half of that, rounded down, with kSame.
+Variable convolution(Tape& tape, Variable x, Variable weight, Variable bias, const PackedRows& rows,
+                     const ConvolutionOptions& options);
+/// a * sigmoid(b) for x = [a, b]: [N, 2C] -> [N, C] (Dauphin et al. 2017).
+Variable glu(Tape& tape, Variable x);
+/// The maximum of each column over the rows of each sequence -> [sequences, C]. Of equal rows the
+/// first gets the gradient; an empty sequence gives 0.
+Variable max_over_time(Tape& tape, Variable x, const PackedRows& rows);
 
 // ---- tables: ops/embedding.cc
 

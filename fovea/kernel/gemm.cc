@@ -95,27 +95,38 @@ bool reads_well_in_place(Rows<const T> m, Form form) {
 }
 
 template <class T>
-void PackedMatrix<T>::pack(const Context& ctx, Rows<const T> m, Form form) {
+index packed_size(index K, index N) {
+  const index lanes = gemm_kernels<T>().shape.lanes, panels = (N + lanes - 1) / lanes;
+  return checked_product(checked_product(panels, lanes, "packed columns"), K, "packed matrix");
+}
+
+template <class T>
+Panels<T> pack_into(const Context& ctx, Rows<const T> m, Form form, T* memory) {
   const auto kernels = gemm_kernels<T>();
-  isa_ = current_isa();
+  const bool plain = form == Form::kPlain;
+  const index K = plain ? m.rows : m.columns, N = plain ? m.columns : m.rows;
+  const index lanes = kernels.shape.lanes, panels = (N + lanes - 1) / lanes;
+  const ProfileScope scope(ctx, pass_over<T>("pack", K, N, 2));
+  ctx.for_ranges(panels, 2.0 * static_cast<double>(K * lanes), [&](index begin, index end) {
+    for (index i = begin; i < end; ++i) {
+      kernels.pack({m, form, i * lanes, memory + i * K * lanes});
+    }
+  });
+  return {memory, K, N, lanes, K * lanes, lanes, current_isa(), {}};
+}
+
+template <class T>
+void PackedMatrix<T>::pack(const Context& ctx, Rows<const T> m, Form form) {
   rows_ = form == Form::kPlain ? m.rows : m.columns;
   columns_ = form == Form::kPlain ? m.columns : m.rows;
-  lanes_ = kernels.shape.lanes;
-  const index panels = (columns_ + lanes_ - 1) / lanes_;
-  const index values =
-      checked_product(checked_product(panels, lanes_, "packed columns"), rows_, "packed matrix");
-  const std::size_t bytes = static_cast<std::size_t>(values) * sizeof(T);
+  const std::size_t bytes = static_cast<std::size_t>(packed_size<T>(rows_, columns_)) * sizeof(T);
   if (bytes > capacity_) {
     bytes_ = allocate_aligned(bytes);
     capacity_ = bytes;
   }
-  T* const data = reinterpret_cast<T*>(bytes_.get());
-  const ProfileScope scope(ctx, pass_over<T>("pack", rows_, columns_, 2));
-  ctx.for_ranges(panels, 2.0 * static_cast<double>(rows_ * lanes_), [&](index begin, index end) {
-    for (index i = begin; i < end; ++i) {
-      kernels.pack({m, form, i * lanes_, data + i * rows_ * lanes_});
-    }
-  });
+  const auto panels = pack_into(ctx, m, form, reinterpret_cast<T*>(bytes_.get()));
+  isa_ = panels.isa;
+  lanes_ = panels.lanes;
 }
 
 template <class T>
@@ -170,12 +181,14 @@ void column_sums(const Context& ctx, InRows<T> a, Vec<T> sums, Store store) {
                  [&](index begin, index end, T* partial) { add(a.slice(begin, end), partial); });
 }
 
-#define FOVEA_INSTANTIATE(T)                               \
-  template class PackedMatrix<T>;                          \
-  template Panels<T> panels_in_place(Rows<const T>, Form); \
-  template bool reads_well_in_place(Rows<const T>, Form);  \
-  template class MatmulItems<T>;                           \
-  template class MatmulAtBItems<T>;                        \
+#define FOVEA_INSTANTIATE(T)                                             \
+  template index packed_size<T>(index, index);                           \
+  template Panels<T> pack_into(const Context&, Rows<const T>, Form, T*); \
+  template class PackedMatrix<T>;                                        \
+  template Panels<T> panels_in_place(Rows<const T>, Form);               \
+  template bool reads_well_in_place(Rows<const T>, Form);                \
+  template class MatmulItems<T>;                                         \
+  template class MatmulAtBItems<T>;                                      \
   template void column_sums(const Context&, InRows<T>, Vec<T>, Store);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

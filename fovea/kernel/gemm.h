@@ -62,6 +62,14 @@ inline constexpr index kRowsInPlace = 96;
 template <class T>
 bool reads_well_in_place(Rows<const T> m, Form form = Form::kPlain);
 
+/// How many values B [K,N] takes when it is packed.
+template <class T>
+index packed_size(index K, index N);
+
+/// Packs B = m, or B = m^T, into that many values of memory, which must outlive the panels.
+template <class T>
+Panels<T> pack_into(const Context& ctx, Rows<const T> m, Form form, T* memory);
+
 /// A right-hand side B [K,N], packed in the order in which products read it: each panel is
 /// [K][lanes], the last one padded with zeros.
 template <class T>

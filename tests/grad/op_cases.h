@@ -16,6 +16,7 @@
 #include "fovea/grad/ops/common.h"
 #include "fovea/reference/gradcheck.h"
 #include "tests/grad/attention_reference.h"
+#include "tests/grad/convolution_reference.h"
 #include "tests/grad/dual.h"
 #include "tests/grad/op_references.h"
 
@@ -81,6 +82,22 @@ inline Variable fused_attention_case(Tape& tape, Inputs in) {
   return attention_case(tape, {parts[0], parts[1], parts[2], rows, rows}, 2, 1, kDropout);
 }
 
+template <index width, Padding padding, index dilation, Activation f = Activation::kNone>
+struct ConvolutionCase {
+  static Variable run(Tape& tape, Inputs in) {
+    return convolution(tape, in[0], in[1], in.size() > 2 ? in[2] : Variable(),
+                       three_sequences(tape),
+                       {.width = width, .padding = padding, .dilation = dilation, .activation = f});
+  }
+  static constexpr OpFormula formula() {
+    return by<ConvolutionFormula<width, padding, dilation, f>>;
+  }
+};
+using SameConvolution = ConvolutionCase<3, Padding::kSame, 1, Activation::kGelu>;
+using CausalConvolution = ConvolutionCase<3, Padding::kCausal, 1, Activation::kRelu>;
+using EvenConvolution = ConvolutionCase<4, Padding::kSame, 1>;
+using DilatedConvolution = ConvolutionCase<3, Padding::kCausal, 2, Activation::kTanh>;
+
 inline constexpr OpCase kOpCases[] = {
     {"linear",
      {{6, 5}, {4, 5}, {1, 4}},
@@ -106,6 +123,24 @@ inline constexpr OpCase kOpCases[] = {
      {{5, 5}},
      [](Tape& t, Inputs in) { return linear(t, in[0], in[0]); },
      by<OfItself<LinearFormula<Activation::kNone>, 2>>},
+    {"convolution", {{6, 5}, {4, 15}, {1, 4}}, SameConvolution::run, SameConvolution::formula()},
+    {"convolution_causal_of_a_parameter",
+     {{6, 5}, {12, 5}, {1, 4}},
+     CausalConvolution::run,
+     CausalConvolution::formula()},
+    {"convolution_of_even_width_without_bias",
+     {{6, 3}, {2, 12}},
+     EvenConvolution::run,
+     EvenConvolution::formula()},
+    {"convolution_dilated",
+     {{6, 3}, {17, 9}, {1, 17}},
+     DilatedConvolution::run,
+     DilatedConvolution::formula()},
+    {"glu", {{6, 10}}, [](Tape& t, Inputs in) { return glu(t, in[0]); }, by<GluFormula>, -3, 3},
+    {"max_over_time",
+     {{6, 5}},
+     [](Tape& t, Inputs in) { return max_over_time(t, in[0], three_sequences(t)); },
+     by<MaxOverTimeFormula>},
     {"embedding",
      {{5, 3}, {3, 3}},
      [](Tape& t, Inputs in) {

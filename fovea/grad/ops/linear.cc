@@ -1,40 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
+#include "fovea/grad/ops/weight_panels.h"
 #include "fovea/kernel/gemm.h"
 
 namespace fovea {
 
 namespace {
-
-// The weight in the layout that a product reads: the weight itself where that is as fast, and in
-// training if the product has few rows. A parameter keeps its packed forms until it changes.
-template <class T>
-struct WeightPanels {
-  WeightPanels(const Tape& tape, Variable weight, Form form, index rows) {
-    const Rows<const T> values = weight.value<T>();
-    if (reads_in_place(tape, rows) || reads_well_in_place(values, form)) {
-      panels = panels_in_place(values, form);
-    } else if (Parameter* parameter = weight.parameter(); parameter != nullptr) {
-      panels = parameter->packed.get<T>(tape.context(), values, form, parameter->version).panels();
-    } else {
-      own.pack(tape.context(), values, form);
-      panels = own.panels();
-    }
-  }
-  WeightPanels(const WeightPanels&) = delete;
-
-  Panels<T> panels;
-  PackedMatrix<T> own;
-};
-
-// Memory for f', which is computed together with f, as they share most of their work. ReLU needs
-// none: its derivative follows from its result.
-template <class T>
-Rows<T> room_for_slope(Tape& tape, Activation f, Variable y, bool records) {
-  if (f == Activation::kNone || f == Activation::kRelu || !records) return {};
-  return {tape.saved<T>(y.rows() * y.columns()), y.rows(), y.columns()};
-}
 
 struct LinearCall {
   Variable x, weight, bias, y;
@@ -45,11 +17,7 @@ template <class T>
 void backward(Tape& tape, const LinearCall& call, Rows<const T> slope) {
   const Context& context = tape.context();
   const Rows<T> dy = tape.take_gradient<T>(call.y);
-  if (call.f == Activation::kRelu) {
-    activation_backward(context, call.f, call.y.value<T>(), dy, dy);
-  } else if (call.f != Activation::kNone) {
-    multiply(context, dy, slope, dy);
-  }
+  pull_activation<T>(context, call.f, call.y.value<T>(), slope, dy);
   const auto dx = tape.gradient_for<T>(call.x);
   const auto dw = tape.gradient_for<T>(call.weight);
   // x may be the weight itself: then the second product must add to the result of the first.

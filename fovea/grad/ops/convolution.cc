@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/convolution.h"
+
+#include "fovea/grad/ops.h"
+#include "fovea/grad/ops/convolution_call.h"
+#include "fovea/kernel/glu.h"
+#include "fovea/kernel/max_over_time.h"
+
+namespace fovea {
+
+namespace {
+
+// How many rows W has as [out, width in].
+index check_weight(Variable x, Variable weight, index width) {
+  check(weight.defined(), "convolution: weight is missing");
+  const index in = x.columns(), rows = weight.rows(), columns = weight.columns();
+  const bool is_flat = columns == width * in;
+  const bool is_parameter = columns == in && rows % width == 0;
+  check(is_flat || is_parameter,
+        "convolution: weight must be [out, {} x {}], width x in; it is [{}, {}]", width, in, rows,
+        columns);
+  const index out = is_flat ? rows : rows / width;
+  check_operand("convolution", "weight", weight, rows, columns, x.dtype());
+  return out;
+}
+
+Window check_window(const ConvolutionOptions& o) {
+  check(o.width > 0 && o.dilation > 0,
+        "convolution: width and dilation must be positive; they are {} and {}", o.width,
+        o.dilation);
+  const index reach = checked_product(o.width - 1, o.dilation, "the reach of a convolution");
+  constexpr index kMostReach = index{1} << 31;  // rows are numbered by 32 bits
+  check(reach < kMostReach, "convolution: a window of {} rows is too wide", reach + 1);
+  return {o.width, o.padding, o.dilation};
+}
+
+// The offsets, also of one sequence that has none.
+Vec<const std::int32_t> offsets_of(std::string_view op, Tape& tape, Variable x,
+                                   const PackedRows& rows) {
+  if (rows.offsets.empty()) {
+    auto* const whole = tape.saved<std::int32_t>(2);
+    whole[0] = 0;
+    whole[1] = static_cast<std::int32_t>(x.rows());
+    return {whole, 2};
+  }
+  const index S = rows.count();
+  check(rows.offsets[0] == 0 && rows.offsets[S] == x.rows(),
+        "{}: offsets must run from 0 to the {} rows of x; they run from {} to {}", op, x.rows(),
+        rows.offsets[0], rows.offsets[S]);
+  return rows.offsets;
+}
+
+SpreadLayout lay_out(Tape& tape, const ConvolutionCall& call) {
+  const index S = call.offsets.size - 1;
+  return SpreadLayout::of(call.offsets, call.window.gap(), {tape.saved<SpreadLayout::Run>(S), S});
+}
+
+void check_state(const Tape& tape, const PackedRows& rows, const ConvolutionOptions& o) {
+  if (o.state == nullptr) return;
+  check(o.padding == Padding::kCausal, Hint{"train the model with Padding::kCausal"},
+        "convolution: only a causal convolution continues a sequence");
+  check(tape.mode() == TapeMode::kInference && rows.count() == 1,
+        "convolution: a state is for one sequence in inference mode");
+}
+
+// The rows that the state has seen take the place of the zeros before x; the last rows of both
+// become the state.
+template <class T>
+void continue_state(ConvolutionState& state, index reach, index N, Rows<T> spread) {
+  const index in = spread.columns;
+  const Shape shape{reach, in};
+  if (state.rows.defined()) {
+    check(state.rows.shape() == shape && state.rows.dtype() == kDTypeOf<T>,
+          Hint{"a state belongs to one layer; clear it before another sequence"},
+          "convolution: the state must be {} {}; it is {}", to_string(kDTypeOf<T>),
+          to_string(shape), state.rows.describe());
+    std::copy_n(state.rows.data<T>(), reach * in, spread.data);
+  } else {
+    state.rows = Tensor::empty(shape, kDTypeOf<T>);
+  }
+  std::copy_n(spread[N], reach * in, state.rows.data<T>());
+}
+
+template <class T>
+Rows<const T> spread(const Context& context, const SpreadLayout& layout, Rows<const T> x,
+                     T* memory) {
+  const Rows<T> to(memory, layout.rows, x.columns);
+  spread_rows(context, x, layout, to);
+  return to;
+}
+
+template <class T>
+void input_gradient(Tape& tape, const ConvolutionCall& call, const SpreadLayout& layout,
+                    Rows<const T> dy, const GradientOut<T>& dx) {
+  const Context& context = tape.context();
+  const Window& w = call.window;
+  const index out = dy.columns, in = dx.rows.columns, width = w.width;
+  const auto multiply_by = [&](const Panels<T>& taps) {
+    window_product<T>(context, {.spread = dy,
+                                .layout = &layout,
+                                .before = w.after(),
+                                .width = width,
+                                .dilation = w.dilation,
+                                .taps = taps,
+                                .y = dx.rows,
+                                .options = {.store = dx.store}});
+  };
+  if (width == 1) {
+    const WeightPanels<T> panels(tape, call.weight, call.taps<T>(), Form::kPlain, dx.rows.rows);
+    return multiply_by(panels.panels);
+  }
+  Scratch scratch;
+  const Rows<T> reversed(scratch.allocate<T>(width * out * in), width * out, in);
+  reverse_taps<T>(context, call.taps<T>(), width, reversed);
+  multiply_by(panels_for_rows<T>(context, reversed, Form::kPlain, dx.rows.rows, scratch));
+}
+
+template <class T>
+void backward(Tape& tape, const ConvolutionCall& call, const SpreadLayout& layout, Rows<const T> x,
+              Rows<const T> slope) {
+  const Context& context = tape.context();
+  Rows<const T> dy = gradient_of_sums<T>(tape, call, slope);
+  Scratch scratch;
+  if (call.window.reach() > 0) {
+    dy = spread<T>(context, layout, dy, scratch.allocate<T>(layout.rows * dy.columns));
+  }
+  if (const auto dx = tape.gradient_for<T>(call.x)) input_gradient(tape, call, layout, dy, dx);
+  if (const auto dw = tape.gradient_for<T>(call.weight)) {
+    taps_gradient<T>(context, {.x = x,
+                               .dy = dy,
+                               .gap = layout.gap,
+                               .window = call.window,
+                               .dw = call.as_taps(dw.rows),
+                               .store = dw.store});
+  }
+}
+
+template <class T>
+void forward(Tape& tape, const ConvolutionCall& call, ConvolutionState* state) {
+  const Context& context = tape.context();
+  const Window& w = call.window;
+  const index N = call.x.rows(), in = call.x.columns();
+  const bool records = tape.records({call.x, call.weight, call.bias});
+  const SpreadLayout layout = lay_out(tape, call);
+  Rows<const T> x = call.x.value<T>();
+  Scratch scratch;
+  if (w.reach() > 0) {
+    const index values = checked_product(layout.rows, in, "rows of a convolution");
+    T* const memory = records ? tape.saved<T>(values) : scratch.allocate<T>(values);
+    x = spread<T>(context, layout, x, memory);
+    if (state != nullptr) continue_state<T>(*state, w.reach(), N, {memory, layout.rows, in});
+  }
+  const Rows<T> slope = room_for_slope<T>(tape, call.f, call.y, records);
+  const WeightPanels<T> panels(tape, call.weight, call.taps<T>(), Form::kTransposed, N);
+  window_product<T>(
+      context, {.spread = x,
+                .layout = &layout,
+                .before = w.before(),
+                .width = w.width,
+                .dilation = w.dilation,
+                .taps = panels.panels,
+                .y = call.y.value<T>(),
+                .options = {.bias = call.bias.vec<T>(), .activation = call.f, .slope = slope}});
+  tape.record(call.y, {call.x, call.weight, call.bias},
+              [call, layout, x, slope](Tape& t) { backward<T>(t, call, layout, x, slope); });
+}
+
+}  // namespace
+
+Variable convolution(Tape& tape, Variable x, Variable weight, Variable bias, const PackedRows& rows,
+                     const ConvolutionOptions& options) {
+  const Window window = check_window(options);
+  const index out = check_weight(x, weight, window.width);
+  check_vector("convolution", "bias", bias, out, x.dtype());
+  check_state(tape, rows, options);
+  const Variable y = tape.result(x.rows(), out, x.dtype());
+  const ConvolutionCall call{
+      x, weight, bias, y, window, options.activation, offsets_of("convolution", tape, x, rows)};
+  if (x.rows() == 0 && options.state != nullptr) return y;
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    if (uses_winograd(tape, call)) {
+      winograd_convolution<T>(tape, call);
+    } else {
+      forward<T>(tape, call, options.state);
+    }
+  });
+  return y;
+}
+
+Variable glu(Tape& tape, Variable x) {
+  check(x.columns() % 2 == 0, "glu: x needs values and gates, an even number of columns; it has {}",
+        x.columns());
+  const Variable y = tape.result(x.rows(), x.columns() / 2, x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    glu_forward(tape.context(), x.value<T>(), y.value<T>());
+    tape.record(y, {x}, [=](Tape& t) {
+      write_or_add(t.context(), t.gradient_for<T>(x), [&](Rows<T> dx) {
+        glu_backward(t.context(), x.value<T>(), t.gradient_of<T>(y), dx);
+      });
+    });
+  });
+  return y;
+}
+
+Variable max_over_time(Tape& tape, Variable x, const PackedRows& rows) {
+  const Vec<const std::int32_t> offsets = offsets_of("max_over_time", tape, x, rows);
+  const Variable y = tape.result(rows.count(), x.columns(), x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    max_over_time_forward(tape.context(), x.value<T>(), offsets, y.value<T>());
+    tape.record(y, {x}, [=](Tape& t) {
+      write_or_add(t.context(), t.gradient_for<T>(x), [&](Rows<T> dx) {
+        max_over_time_backward<T>(t.context(),
+                                  {x.value<T>(), y.value<T>(), t.gradient_of<T>(y), offsets, dx});
+      });
+    });
+  });
+  return y;
+}
+
+}  // namespace fovea

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/max_over_time.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/kernel/max_over_time.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/simd/simd-inl.h"
+
+// Where the maximum was is not stored: the backward has to write every row of dx anyway, and finds
+// it by reading x once more.
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+// The maximum of some columns of one sequence.
+template <class T>
+void Forward(Rows<const T> x, T* y) {
+  ForEachLane<T>(x.columns, [=](auto lanes, index c) {
+    auto most = lanes.Set(T{0});
+    if (x.rows > 0) most = lanes.Load(x[0] + c);
+    for (index n = 1; n < x.rows; ++n) {
+      const auto value = lanes.Load(x[n] + c);
+      // The first NaN stays; nothing is above a NaN.
+      const auto higher = hn::And(hn::Not(hn::Le(value, most)), hn::Eq(most, most));
+      most = hn::IfThenElse(higher, value, most);
+    }
+    lanes.Store(most, y + c);
+  });
+}
+
+template <class T>
+void Backward(Rows<const T> x, const T* y, const T* dy, Rows<T> dx) {
+  ForEachLane<T>(x.columns, [=](auto lanes, index c) {
+    const auto most = lanes.Load(y + c), zero = lanes.Set(T{0});
+    // Not Ne: it is false for NaN with some instruction sets.
+    const auto is_nan = hn::Not(hn::Eq(most, most));
+    auto left = lanes.Load(dy + c);  // what no row has got yet
+    for (index n = 0; n < x.rows; ++n) {
+      const auto value = lanes.Load(x[n] + c);
+      const auto here = hn::Or(hn::Eq(value, most), hn::And(is_nan, hn::Not(hn::Eq(value, value))));
+      lanes.Store(hn::IfThenElse(here, left, zero), dx[n] + c);
+      left = hn::IfThenElse(here, zero, left);
+    }
+  });
+}
+
+auto ForwardKernel() { return PerPrecision{Forward<float>, Forward<double>}; }
+auto BackwardKernel() { return PerPrecision{Backward<float>, Backward<double>}; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "fovea/base/profile.h"
+namespace fovea {
+namespace {
+
+HWY_EXPORT(ForwardKernel);
+HWY_EXPORT(BackwardKernel);
+
+constexpr index kStrip = 256;  // columns of one item
+
+// Calls f(sequence, first column, last column) for strips of the columns of each sequence.
+template <class F>
+void for_each_strip(const Context& ctx, index sequences, index rows, index columns, F&& f) {
+  if (sequences == 0) return;
+  const index strips = (columns + kStrip - 1) / kStrip;
+  const double values = static_cast<double>(rows) * static_cast<double>(columns);
+  const index items = sequences * strips;
+  ctx.for_ranges(items, values / static_cast<double>(items) + 1, [&](index begin, index end) {
+    for (index i = begin; i < end; ++i) {
+      const index column = i % strips * kStrip;
+      f(i / strips, column, std::min(columns, column + kStrip));
+    }
+  });
+}
+
+void check_offsets(Vec<const std::int32_t> offsets, index sequences, index rows) {
+  check(offsets.size == sequences + 1 && offsets[0] == 0 && offsets[sequences] == rows,
+        "max_over_time: {} sequences of {} rows need {} offsets from 0 to {}; got {}", sequences,
+        rows, sequences + 1, rows, offsets.size);
+}
+
+}  // namespace
+
+template <class T>
+void max_over_time_forward(const Context& ctx, InRows<T> x, Vec<const std::int32_t> offsets,
+                           Rows<T> y) {
+  check_rows("max_over_time", "y", y, y.rows, x.columns);
+  check_offsets(offsets, y.rows, x.rows);
+  const auto forward = FOVEA_DISPATCH(ForwardKernel)().of<T>();
+  const ProfileScope scope(ctx, pass_over<T>("max over time", x.rows, x.columns, 1));
+  for_each_strip(ctx, y.rows, x.rows, x.columns, [&](index s, index begin, index end) {
+    forward(x.slice(offsets[s], offsets[s + 1]).columns_slice(begin, end), y[s] + begin);
+  });
+}
+
+template <class T>
+void max_over_time_backward(const Context& ctx, const MaxOverTimeBackward<T>& a) {
+  check_rows("max_over_time_backward", "y", a.y, a.y.rows, a.x.columns);
+  check_rows("max_over_time_backward", "dy", a.dy, a.y.rows, a.x.columns);
+  check_rows("max_over_time_backward", "dx", a.dx, a.x.rows, a.x.columns);
+  check_offsets(a.offsets, a.y.rows, a.x.rows);
+  const auto backward = FOVEA_DISPATCH(BackwardKernel)().of<T>();
+  const ProfileScope scope(ctx, pass_over<T>("max over time backward", a.x.rows, a.x.columns, 2));
+  for_each_strip(ctx, a.y.rows, a.x.rows, a.x.columns, [&](index s, index begin, index end) {
+    const index first = a.offsets[s], last = a.offsets[s + 1];
+    backward(a.x.slice(first, last).columns_slice(begin, end), a.y[s] + begin, a.dy[s] + begin,
+             a.dx.slice(first, last).columns_slice(begin, end));
+  });
+}
+
+#define FOVEA_INSTANTIATE(T)                                                                  \
+  template void max_over_time_forward(const Context&, Rows<const T>, Vec<const std::int32_t>, \
+                                      Rows<T>);                                               \
+  template void max_over_time_backward(const Context&, const MaxOverTimeBackward<T>&);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
+
+}  // namespace fovea
+#endif  // HWY_ONCE

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution over time of width 3 with two thirds of the multiplications (Winograd 1980,
+// "Arithmetic complexity of computations", F(2, 3); for networks: Lavin, Gray 2016, "Fast
+// algorithms for convolutional neural networks").
+//
+// Two rows of the result, y0 and y1, see four rows d0 .. d3. With taps g0, g1, g2 [out, in]:
+//
+//   m0 = (d0 - d2) u0      u0 = g0
+//   m1 = (d1 + d2) u1      u1 = (g0 + g1 + g2) / 2       y0 = m0 + m1 + m2
+//   m2 = (d2 - d1) u2      u2 = (g0 - g1 + g2) / 2       y1 = m1 - m2 - m3
+//   m3 = (d1 - d3) u3      u3 = g2
+//
+// where a product x u is x u^T: four of them, not six. The gradient of the d is the same with
+// the taps in reverse order, so u1 and u2 stay and u0 and u3 change places. The gradient of the u
+// is four products of the (d0 - d2) .. with dy0, dy0 + dy1, dy0 - dy1, -dy1. Rounding errors are
+// not larger than those of six products, because their sums are shorter (tested).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "fovea/kernel/gemm.h"
+
+namespace fovea {
+
+/// The rows of packed sequences as pairs: 0 and 1, 2 and 3, ... of each sequence. The last pair of
+/// an odd number of rows has one row.
+struct PairLayout {
+  struct Run {
+    index packed, pair, rows;  ///< of a sequence: its first row, its first pair, its rows
+  };
+  Vec<const Run> runs;  ///< ascending; none is empty
+  index pairs = 0;
+
+  /// `offsets` as in PackedRows; `runs` has room for offsets.size - 1.
+  static PairLayout of(Vec<const std::int32_t> offsets, Vec<Run> runs);
+};
+
+/// Four matrices of one shape.
+template <class T>
+using Four = std::array<Rows<T>, 4>;
+
+/// u1 and u2 [out, in] of the taps [out, 3 in]. (u0 and u3 are columns of the taps.)
+template <class T>
+void winograd_weights(const Context& ctx, InRows<T> taps, Rows<T> u1, Rows<T> u2);
+
+template <class T>
+struct WinogradForward {
+  Rows<const T> x;  ///< [N, in]
+  const PairLayout* layout = nullptr;
+  index before = 1;            ///< rows that a row sees before it
+  std::array<Panels<T>, 4> u;  ///< [in, out]
+  Rows<T> y;                   ///< [N, out]
+  MatmulOptions<T> options;
+  Four<T> differences = {};  ///< if given, [pairs, in] each: becomes d0 - d2, d1 + d2, ...
+};
+
+/// y = f(convolution + bias). A row has the same bits in any batch.
+template <class T>
+void winograd_forward(const Context& ctx, const WinogradForward<T>& p);
+
+template <class T>
+struct WinogradWeightGradient {
+  Four<T> differences;  ///< from the forward
+  Rows<const T> dy;     ///< [N, out]
+  const PairLayout* layout = nullptr;
+  Rows<T> dw;  ///< [out, 3 in]
+  Store store = Store::kWrite;
+};
+
+/// The gradient of the taps.
+template <class T>
+void winograd_weight_gradient(const Context& ctx, const WinogradWeightGradient<T>& g);
+
+}  // namespace fovea
