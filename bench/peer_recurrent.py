@@ -32,7 +32,7 @@ def main():
                 begin = time.perf_counter()
                 call()
                 seconds.append(time.perf_counter() - begin)
-        return {"seconds": statistics.median(seconds[3:])}
+        return {"seconds": statistics.median(seconds[3:]), "fastest": min(seconds[3:])}
 
     common.serve({"ready": torch.__version__}, measure)
 

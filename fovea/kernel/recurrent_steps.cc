@@ -27,6 +27,7 @@ namespace {
 
 // --------------------------------------------------------------------------------- the product
 
+inline constexpr int kLinesAtOnce = 2;
 inline constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
 
 /// The rows of a block of registers with kVectors vectors each.
@@ -41,7 +42,8 @@ struct StepProduct {
   const T* const* left;
   const T* b;
   index depth, split, gap;
-  T* sums;
+  T* sums = nullptr;
+  const T* const* ahead = nullptr;  ///< lines to ask for meanwhile, up to a null
 };
 
 template <int kRows, int kVectors, class T>
@@ -55,6 +57,7 @@ HWY_INLINE void MultiplyRows(const StepProduct<T>& p) {
     for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
   }
   const T* HWY_RESTRICT b = p.b;
+  const T* const* ahead = p.ahead;
   const auto add_part = [&](index gap, index depth) {
     const T* a[kRows];
 #pragma GCC unroll 24
@@ -73,6 +76,10 @@ HWY_INLINE void MultiplyRows(const StepProduct<T>& p) {
     };
     index k = 0;
     for (; k + 4 <= depth; k += 4) {
+      for (int i = 0; i < kLinesAtOnce && *ahead != nullptr; ++i) {
+        constexpr int kToWrite = 1, kSecondCache = 2;
+        __builtin_prefetch(*ahead++, kToWrite, kSecondCache);
+      }
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) step(k + i);
     }
@@ -101,16 +108,37 @@ HWY_NOINLINE index MultiplySomeRows(const StepProduct<T>& p, index rows) {
   }
 }
 
+/// The lines that a group of rows reads and writes beside its product.
+template <class T>
+struct LinesOfGroup {
+  static constexpr index kMost = 24 * 8;
+  const T* lines[kMost + 1];
+  index count = 0;
+
+  /// kVectors vectors from p on. Asking reads nothing, so it may go beyond the end of a row.
+  template <int kVectors>
+  HWY_INLINE void add(const T* p) {
+    constexpr index kLine = 64 / sizeof(T);
+    if (p == nullptr) return;
+    for (index i = 0; i < kVectors * kLanes<T> && count < kMost; i += kLine) lines[count++] = p + i;
+  }
+};
+
 /// Calls finish(first, end, sums) for groups of rows that cover [0, count), each after its product;
-/// without `left` the sums are 0.
-template <int kVectors, class T, class F>
-HWY_INLINE void ForEachGroup(StepProduct<T> p, index count, F&& finish) {
+/// without `left` the sums are 0. list(row, lines) lists what finish will read for a row.
+template <int kVectors, class T, class List, class Finish>
+HWY_INLINE void ForEachGroup(StepProduct<T> p, index count, List&& list, Finish&& finish) {
   constexpr int kRows = kStepRows<kVectors>;
   HWY_ALIGN T sums[kRows * kVectors * kLanes<T>] = {};
+  LinesOfGroup<T> lines;
   p.sums = sums;
+  p.ahead = lines.lines;
   for (index row = 0; row < count;) {
     index rows = std::min<index>(kRows, count - row);
     if (p.left != nullptr) {
+      lines.count = 0;
+      for (index r = row; r < row + rows; ++r) list(r, lines);
+      lines.lines[lines.count] = nullptr;
       rows = MultiplySomeRows<kVectors, kRows>(p, rows);
       p.left += rows;
     }
@@ -162,7 +190,16 @@ HWY_INLINE hn::Vec<D> PullTanh(D d, hn::Vec<D> y, hn::Vec<D> g) {
 // dy and of what comes from the step after by the product; has_next: by `carry`, too.
 
 struct RnnCell {
-  static constexpr int kGates = 1, kUnits = kBlockVectors;
+  static constexpr int kGates = 1, kUnits = kBlockVectors, kBlocks = 1;
+
+  template <class T>
+  static HWY_INLINE void ListForward(const ForwardRow<T>& row, index c, LinesOfGroup<T>& lines) {
+    lines.template add<kUnits>(row.hidden + c);
+  }
+  template <class T>
+  static HWY_INLINE void ListBackward(const BackwardRow<T>& row, index c, LinesOfGroup<T>& lines) {
+    lines.template add<kUnits>(row.hidden + c);
+  }
 
   template <class Lanes, class T, class Sums>
   static HWY_INLINE void Finish(const Lanes& lanes, const ForwardStep<T>&, const ForwardRow<T>& row,
@@ -177,7 +214,16 @@ struct RnnCell {
 };
 
 struct GruCell {
-  static constexpr int kGates = 3, kUnits = 1;
+  static constexpr int kGates = 3, kUnits = 1, kBlocks = 4;
+
+  template <class T>
+  static HWY_INLINE void ListForward(const ForwardRow<T>& row, index c, LinesOfGroup<T>& lines) {
+    lines.template add<kUnits>(row.hidden + c);
+  }
+  template <class T>
+  static HWY_INLINE void ListBackward(const BackwardRow<T>& row, index c, LinesOfGroup<T>& lines) {
+    lines.template add<kBlockVectors>(row.previous_hidden + c);
+  }
 
   template <class Lanes, class T, class Sums>
   static HWY_INLINE void Finish(const Lanes& lanes, const ForwardStep<T>& s,
@@ -215,7 +261,19 @@ struct GruCell {
 };
 
 struct LstmCell {
-  static constexpr int kGates = 4, kUnits = 1;
+  static constexpr int kGates = 4, kUnits = 1, kBlocks = 4;
+
+  template <class T>
+  static HWY_INLINE void ListForward(const ForwardRow<T>& row, index c, LinesOfGroup<T>& lines) {
+    lines.template add<kUnits>(row.hidden + c);
+    lines.template add<kUnits>(row.cell + c);
+    lines.template add<kUnits>(row.cell_tanh + c);
+  }
+  template <class T>
+  static HWY_INLINE void ListBackward(const BackwardRow<T>& row, index c, LinesOfGroup<T>& lines) {
+    lines.template add<kBlockVectors>(row.cell_tanh + c);
+    lines.template add<kBlockVectors>(row.previous_cell + c);
+  }
 
   template <class Lanes, class T, class Sums>
   static HWY_INLINE void Finish(const Lanes& lanes, const ForwardStep<T>& s,
@@ -265,9 +323,16 @@ void Forward(const ForwardStep<T>& s) {
   constexpr int kVectors = Cell::kGates * Cell::kUnits;
   const index H = s.hidden;
   for (index block = s.first_block; block < s.last_block; ++block) {
-    const StepProduct<T> product{s.previous, s.weight + block * H * kVectors * kN, H, H, 0,
-                                 nullptr};
-    ForEachGroup<kVectors>(product, s.count, [&](index first, index end, const T* sums) {
+    const StepProduct<T> product{s.previous, s.weight + block * H * kVectors * kN, H, H, 0};
+    const index column = block * Cell::kUnits * kN;
+    const auto list = [&](index r, LinesOfGroup<T>& lines) {
+      const ForwardRow<T>& row = s.rows[r];
+      for (index gate = 0; gate < Cell::kGates; ++gate) {
+        lines.template add<Cell::kUnits>(row.gates + gate * H + column);
+      }
+      Cell::ListForward(row, column, lines);
+    };
+    ForEachGroup<kVectors>(product, s.count, list, [&](index first, index end, const T* sums) {
       for (index r = first; r < end; ++r, sums += kVectors * kN) {
         ForEachVector<T>(block * Cell::kUnits * kN, H, Cell::kUnits,
                          [&](auto lanes, index c, index v) {
@@ -288,9 +353,18 @@ void Backward(const BackwardStep<T>& s) {
   // W_hn's gradient is in the fourth block.
   const bool is_gru = Cell::kGates == 3;
   for (index block = s.first_block; block < s.last_block; ++block) {
-    const StepProduct<T> product{
-        s.next, s.weight + block * s.panel_stride, depth, is_gru ? 2 * H : depth, H, nullptr};
-    ForEachGroup<kVectors>(product, s.count, [&](index first, index end, const T* sums) {
+    const StepProduct<T> product{s.next, s.weight + block * s.panel_stride, depth,
+                                 is_gru ? 2 * H : depth, H};
+    const index column = block * kVectors * kN;
+    const auto list = [&](index r, LinesOfGroup<T>& lines) {
+      const BackwardRow<T>& row = s.rows[r];
+      for (index b = 0; b < Cell::kBlocks; ++b) {
+        lines.template add<kVectors>(row.gates + b * H + column);
+      }
+      lines.template add<kVectors>(row.dy + column);
+      Cell::ListBackward(row, column, lines);
+    };
+    ForEachGroup<kVectors>(product, s.count, list, [&](index first, index end, const T* sums) {
       for (index r = first; r < end; ++r, sums += kVectors * kN) {
         const BackwardRow<T>& row = s.rows[r];
         ForEachVector<T>(block * kVectors * kN, H, kVectors, [&](auto lanes, index c, index v) {

@@ -14,6 +14,16 @@ namespace {
 
 constexpr std::size_t kMostDirections = 2;
 
+// Room for rows that do not fall into a few sets of the caches: they are an odd number of cache
+// lines apart. With the gates of 512 columns 8 KB apart, the gradients of the weights took a tenth
+// longer.
+template <class T, class Allocate>
+Rows<T> spread_rows(index rows, index columns, Allocate&& allocate) {
+  constexpr index kLine = kAlignment / sizeof(T);
+  const index stride = ((columns + kLine - 1) / kLine | 1) * kLine;
+  return {allocate(rows * stride), rows, columns, stride};
+}
+
 // What a direction keeps for backward.
 template <class T>
 struct Kept {
@@ -172,7 +182,8 @@ void backward_of_weights(Tape& tape, const Layer<T>& layer, std::size_t d) {
   const bool is_gru = layer.kind == RecurrentKind::kGru;
   if (const auto dw = tape.gradient_for<T>(layer.is_sru() ? Variable() : w.weight_hh)) {
     Scratch scratch;
-    const Rows<T> previous(scratch.allocate<T>(layer.N() * H), layer.N(), H);
+    const Rows<T> previous =
+        spread_rows<T>(layer.N(), H, [&](index n) { return scratch.allocate<T>(n); });
     previous_rows(context, layer.run(d), previous);
     const index first = is_gru ? 2 * H : dw.rows.rows;
     matmul_at_b(context, gates.columns_slice(0, first), previous, dw.rows.slice(0, first),
@@ -302,7 +313,7 @@ Kept<T> room_for(const Layer<T>& layer, Allocate&& allocate) {
   const index N = layer.N(), H = layer.H();
   const bool is_lstm = layer.kind == RecurrentKind::kLstm;
   const index gates = layer.is_sru() ? layer.input_gates() : recurrent_blocks(layer.kind) * H;
-  const auto rows = [&](index columns) { return Rows<T>(allocate(N * columns), N, columns); };
+  const auto rows = [&](index columns) { return spread_rows<T>(N, columns, allocate); };
   return {.gates = rows(gates),
           .cells = is_lstm || layer.is_sru() ? rows(H) : Rows<T>(),
           .cell_tanh = is_lstm ? rows(H) : Rows<T>()};
