@@ -4,8 +4,8 @@
 //   fovea_bench_recurrent KIND WIDTH DIRECTIONS BATCH STEPS THREADS CALLS
 //
 // KIND is rnn, gru, lstm or sru. Prints {"seconds": the median of a call, "fastest": the
-// fastest, "parts": [...]}; a part is a kernel with its time and speed in a call. The weights change before each call, as in
-// training, so that packed copies of them are made anew.
+// fastest, "parts": [...]}; a part is a kernel with its time and speed in a call. The weights
+// change before each call, as in training, so that packed copies of them are made anew.
 #include "fovea/nn/recurrent.h"
 
 #include <fmt/core.h>

@@ -208,13 +208,21 @@ void backward_of_input(Tape& tape, const Layer<T>& layer, std::size_t d, const G
   const Context& context = tape.context();
   const Variable weight = layer.weights[d].weight_ih;
   const Rows<T> dgates = layer.kept[d].gates.columns_slice(0, layer.input_gates());
-  if (dx) {
-    const WeightPanels<T> panels(tape, weight, Form::kPlain, layer.N());
-    matmul(context, dgates, panels.panels, dx.rows, {.store = dx.store});
+  const Rows<const T> x = layer.x.template value<T>();
+  const auto dw = tape.gradient_for<T>(weight);
+  if (!dx) {
+    if (dw) matmul_at_b(context, dgates, x, dw.rows, dw.store);
+    return;
   }
-  if (const auto dw = tape.gradient_for<T>(weight)) {
-    matmul_at_b(context, dgates, layer.x.template value<T>(), dw.rows, dw.store);
+  const WeightPanels<T> panels(tape, weight, Form::kPlain, layer.N());
+  // x may be the weight itself: then the second product must add to the result of the first.
+  if (dw && dw.rows.data != dx.rows.data) {
+    run_together<T>(context, {context, dgates, panels.panels, dx.rows, {.store = dx.store}},
+                    {context, dgates, x, dw.rows, dw.store});
+    return;
   }
+  matmul(context, dgates, panels.panels, dx.rows, {.store = dx.store});
+  if (dw) matmul_at_b(context, dgates, x, dw.rows, dw.store);
 }
 
 template <class T>
