@@ -28,10 +28,12 @@ namespace {
 
 // ----------------------------------------------------------------------------------- the cells
 
+/// The sigmoid; where that is below 2^-60, some number below.
 template <class D>
 HWY_INLINE hn::Vec<D> Gate(D d, hn::Vec<D> x) {
   const auto one = Constant(d, 1);
-  return hn::Div(one, hn::Add(one, ExpOfMinus(d, x)));
+  const auto e = Exp2OfWeight(d, hn::Mul(x, hn::Set(d, -kLog2E<hn::TFromD<D>>)));
+  return hn::Div(one, hn::Add(one, e));
 }
 
 template <class Lanes, class T>

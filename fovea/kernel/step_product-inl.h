@@ -51,15 +51,28 @@ HWY_INLINE void MultiplyRows(const StepProduct<T>& p) {
     const T* a[kRows];
 #pragma GCC unroll 24
     for (int r = 0; r < kRows; ++r) a[r] = p.left[r] + gap;
+    // The shorter side of the block stays in registers for a step, so that 12 sums and it fit 16.
     const auto step = [&](index k) {
-      Vector<T> row_of_b[kVectors];
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) row_of_b[v] = hn::LoadU(d, b + v * kN);
+      if constexpr (kRows < kVectors) {
+        Vector<T> value[kRows];
 #pragma GCC unroll 24
-      for (int r = 0; r < kRows; ++r) {
-        const auto value = hn::Set(d, a[r][k]);
+        for (int r = 0; r < kRows; ++r) value[r] = hn::Set(d, a[r][k]);
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(value, row_of_b[v], sum[r][v]);
+        for (int v = 0; v < kVectors; ++v) {
+          const auto of_b = hn::LoadU(d, b + v * kN);
+#pragma GCC unroll 24
+          for (int r = 0; r < kRows; ++r) sum[r][v] = hn::MulAdd(value[r], of_b, sum[r][v]);
+        }
+      } else {
+        Vector<T> row_of_b[kVectors];
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) row_of_b[v] = hn::LoadU(d, b + v * kN);
+#pragma GCC unroll 24
+        for (int r = 0; r < kRows; ++r) {
+          const auto value = hn::Set(d, a[r][k]);
+#pragma GCC unroll 8
+          for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(value, row_of_b[v], sum[r][v]);
+        }
       }
       b += kWidth;
     };
