@@ -19,6 +19,7 @@
 #include "fovea/kernel/convolution.h"
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/kernel/norm.h"
+#include "fovea/kernel/recurrent.h"
 #include "fovea/parts/variant.h"
 #include "fovea/tensor/tensor.h"
 
@@ -152,6 +153,37 @@ struct AttentionOperands {
 
 /// -> [N, H Dv].
 Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptions& options);
+
+// ---- recurrent layers: ops/recurrent.cc
+
+/// The weights of one direction, in PyTorch's order of gates: LSTM i f g o, GRU r z n. Of an SRU
+/// (kernel/sru.h) weight_ih has the blocks W, W_f, W_r and, where in != H, that of the highway;
+/// weight_hh is [2, H], the vectors v_f and v_r; the bias is [2 H], b_f and b_r.
+struct RecurrentWeights {
+  Variable weight_ih;  ///< [gates H, in]
+  Variable weight_hh;  ///< [gates H, H]
+  Variable bias{};     ///< [gates H], optional: PyTorch's b_ih + b_hh
+  Variable bias_hn{};  ///< [H], optional, GRU only: beside W_hn h, which the reset gate multiplies
+};
+
+/// What a layer carries from one call to the next, [sequences, H] each: `hidden` (not of an SRU),
+/// `cell` (of LSTM and SRU). Undefined: zeros.
+struct RecurrentState {
+  Tensor hidden, cell;
+};
+
+struct RecurrentOptions {
+  RecurrentKind kind = RecurrentKind::kRnn;
+  /// In inference, of one direction: the state before the first row of each sequence. It is
+  /// replaced by that after the last row. A sequence in several calls has the same bits as in one.
+  RecurrentState* state = nullptr;
+};
+
+/// h of every row (kernel/recurrent.h, kernel/sru.h), from 0 at the first row of each sequence: x
+/// [N, in] -> [N, directions H], the directions side by side. There are one or two: forward, and
+/// from the last row to the first.
+Variable recurrent(Tape& tape, Variable x, std::span<const RecurrentWeights> directions,
+                   const PackedRows& rows, const RecurrentOptions& options);
 
 // ---- softmax and losses: ops/loss.cc
 

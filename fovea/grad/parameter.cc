@@ -12,17 +12,38 @@ namespace fovea {
 namespace {
 
 // A packed form and the version of the weight from which it was packed; 0: not packed yet.
-template <class T>
+template <class Matrix>
 struct Packed {
-  PackedMatrix<T> matrix;
+  Matrix matrix;
   std::atomic<std::uint64_t> next_version{0};  // of the weight, plus one
+
+  // Packs by pack(matrix) if need be. Any number of threads may call it at once.
+  template <class Pack>
+  const Matrix& get(std::mutex& mutex, std::uint64_t version, Pack&& pack) {
+    const auto fresh = [&] {
+      return next_version.load(std::memory_order_acquire) == version + 1 &&
+             matrix.isa() == current_isa();
+    };
+    if (fresh()) return matrix;
+    std::lock_guard lock(mutex);
+    if (fresh()) return matrix;
+    pack(matrix);
+    next_version.store(version + 1, std::memory_order_release);
+    return matrix;
+  }
+};
+
+template <class T>
+struct FormsOf {
+  Packed<PackedMatrix<T>> plain, transposed;
+  Packed<PackedGates<T>> gates;
 };
 
 }  // namespace
 
 struct PackedWeight::Forms {
   std::mutex mutex;
-  std::tuple<Packed<float>[2], Packed<double>[2]> packed;
+  std::tuple<FormsOf<float>, FormsOf<double>> packed;
 };
 
 PackedWeight::PackedWeight() : forms_(std::make_unique<Forms>()) {}
@@ -33,23 +54,28 @@ PackedWeight& PackedWeight::operator=(PackedWeight&&) noexcept = default;
 template <class T>
 const PackedMatrix<T>& PackedWeight::get(const Context& context, Rows<const T> weight, Form form,
                                          std::uint64_t version) {
-  auto& packed = std::get<Packed<T>[2]>(forms_->packed)[form == Form::kTransposed ? 1 : 0];
-  const auto fresh = [&] {
-    return packed.next_version.load(std::memory_order_acquire) == version + 1 &&
-           packed.matrix.isa() == current_isa();
-  };
-  if (fresh()) return packed.matrix;
-  std::lock_guard lock(forms_->mutex);
-  if (fresh()) return packed.matrix;
-  packed.matrix.pack(context, weight, form);
-  packed.next_version.store(version + 1, std::memory_order_release);
-  return packed.matrix;
+  auto& forms = std::get<FormsOf<T>>(forms_->packed);
+  auto& packed = form == Form::kTransposed ? forms.transposed : forms.plain;
+  return packed.get(forms_->mutex, version,
+                    [&](PackedMatrix<T>& matrix) { matrix.pack(context, weight, form); });
+}
+
+template <class T>
+const PackedGates<T>& PackedWeight::gates(const Context& context, Rows<const T> weight,
+                                          RecurrentKind kind, std::uint64_t version) {
+  return std::get<FormsOf<T>>(forms_->packed)
+      .gates.get(forms_->mutex, version,
+                 [&](PackedGates<T>& gates) { gates.pack(context, kind, weight); });
 }
 
 template const PackedMatrix<float>& PackedWeight::get(const Context&, Rows<const float>, Form,
                                                       std::uint64_t);
 template const PackedMatrix<double>& PackedWeight::get(const Context&, Rows<const double>, Form,
                                                        std::uint64_t);
+template const PackedGates<float>& PackedWeight::gates(const Context&, Rows<const float>,
+                                                       RecurrentKind, std::uint64_t);
+template const PackedGates<double>& PackedWeight::gates(const Context&, Rows<const double>,
+                                                        RecurrentKind, std::uint64_t);
 
 const Tensor& Parameter::finished_gradient() {
   return has_gradient ? gradient : gradient_to_write();

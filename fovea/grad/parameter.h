@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fovea/kernel/gemm.h"
+#include "fovea/kernel/recurrent.h"
 #include "fovea/tensor/tensor.h"
 
 namespace fovea {
@@ -20,8 +21,9 @@ namespace fovea {
 enum class Decay { kNo, kYes };
 
 /// A weight W [out, in] in the two layouts that products read, W^T for y = x W^T and W for
-/// dx = dy W. It is packed again when its version, or the instruction set, has changed. Any number
-/// of threads may call get at once, as long as none changes the weight.
+/// dx = dy W, and a weight W_hh in the layout of recurrent steps. It is packed again when its
+/// version, or the instruction set, has changed. Any number of threads may call get at once, as
+/// long as none changes the weight.
 class PackedWeight {
  public:
   PackedWeight();
@@ -32,6 +34,9 @@ class PackedWeight {
   template <class T>
   const PackedMatrix<T>& get(const Context& context, Rows<const T> weight, Form form,
                              std::uint64_t version);
+  template <class T>
+  const PackedGates<T>& gates(const Context& context, Rows<const T> weight, RecurrentKind kind,
+                              std::uint64_t version);
 
  private:
   struct Forms;

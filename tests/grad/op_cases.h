@@ -19,6 +19,7 @@
 #include "tests/grad/convolution_reference.h"
 #include "tests/grad/dual.h"
 #include "tests/grad/op_references.h"
+#include "tests/grad/recurrent_reference.h"
 
 namespace fovea {
 
@@ -80,6 +81,19 @@ inline Variable fused_attention_case(Tape& tape, Inputs in) {
   const auto parts = split_columns(tape, in[0], std::array<index, 3>{6, 3, 2});
   const PackedRows rows = three_sequences(tape);
   return attention_case(tape, {parts[0], parts[1], parts[2], rows, rows}, 2, 1, kDropout);
+}
+
+// in: as RecurrentFormula has it.
+template <RecurrentKind kind, std::size_t per_direction, std::size_t directions = 1>
+Variable recurrent_case(Tape& tape, Inputs in) {
+  std::array<RecurrentWeights, directions> weights;
+  for (std::size_t d = 0; d < directions; ++d) {
+    const Inputs own = in.subspan(1 + d * per_direction, per_direction);
+    weights[d] = {own[0], own[1]};
+    if (per_direction > 2) weights[d].bias = own[2];
+    if (per_direction > 3) weights[d].bias_hn = own[3];
+  }
+  return recurrent(tape, in[0], weights, three_sequences(tape), {.kind = kind});
 }
 
 template <index width, Padding padding, index dilation, Activation f = Activation::kNone>
@@ -248,6 +262,17 @@ inline constexpr OpCase kOpCases[] = {
        return concat_columns(t, std::array{y, x});
      },
      by<ColumnsUsedTwiceFormula>},
+    {"first_rows_replaced",
+     {{6, 5}, {6, 5}},
+     [](Tape& t, Inputs in) { return replace_first_rows(t, in[0], in[1], three_sequences(t)); },
+     by<FirstRowsFormula>},
+    {"first_rows_replaced_by_themselves",
+     {{6, 5}},
+     [](Tape& t, Inputs in) {
+       const Variable x = scale(t, in[0], 1.5);
+       return add(t, x, replace_first_rows(t, x, x, three_sequences(t)));
+     },
+     by<ScaleByThreeFormula>},
     {"attention",
      {{6, 6}, {6, 6}, {6, 4}},
      [](Tape& t, Inputs in) {
@@ -274,6 +299,42 @@ inline constexpr OpCase kOpCases[] = {
        return attention_case(t, operands, 2, 2);
      },
      by<AttentionFormula<2, AttentionForm::Sequences::kOne>>},
+    {"rnn",
+     {{6, 3}, {4, 3}, {4, 4}, {1, 4}},
+     recurrent_case<RecurrentKind::kRnn, 3>,
+     by<RecurrentFormula<RecurrentKind::kRnn, 3>>},
+    {"rnn_both_ways",
+     {{6, 3}, {2, 3}, {2, 2}, {2, 3}, {2, 2}},
+     recurrent_case<RecurrentKind::kRnn, 2, 2>,
+     by<RecurrentFormula<RecurrentKind::kRnn, 2, 2>>},
+    {"gru",
+     {{6, 3}, {12, 3}, {12, 4}, {1, 12}, {1, 4}},
+     recurrent_case<RecurrentKind::kGru, 4>,
+     by<RecurrentFormula<RecurrentKind::kGru, 4>>},
+    {"gru_both_ways",
+     {{6, 3}, {9, 3}, {9, 3}, {9, 3}, {9, 3}},
+     recurrent_case<RecurrentKind::kGru, 2, 2>,
+     by<RecurrentFormula<RecurrentKind::kGru, 2, 2>>},
+    {"lstm",
+     {{6, 3}, {16, 3}, {16, 4}, {1, 16}},
+     recurrent_case<RecurrentKind::kLstm, 3>,
+     by<RecurrentFormula<RecurrentKind::kLstm, 3>>},
+    {"lstm_both_ways",
+     {{6, 3}, {12, 3}, {12, 3}, {12, 3}, {12, 3}},
+     recurrent_case<RecurrentKind::kLstm, 2, 2>,
+     by<RecurrentFormula<RecurrentKind::kLstm, 2, 2>>},
+    {"sru",
+     {{6, 4}, {12, 4}, {2, 4}, {1, 8}},
+     recurrent_case<RecurrentKind::kSru, 3>,
+     by<RecurrentFormula<RecurrentKind::kSru, 3>>},
+    {"sru_of_another_width",
+     {{6, 3}, {16, 3}, {2, 4}, {1, 8}},
+     recurrent_case<RecurrentKind::kSru, 3>,
+     by<RecurrentFormula<RecurrentKind::kSru, 3>>},
+    {"sru_both_ways",
+     {{6, 3}, {9, 3}, {2, 3}, {9, 3}, {2, 3}},
+     recurrent_case<RecurrentKind::kSru, 2, 2>,
+     by<RecurrentFormula<RecurrentKind::kSru, 2, 2>>},
     {"softmax",
      {{6, 5}},
      [](Tape& t, Inputs in) { return softmax(t, in[0]); },
@@ -292,9 +353,8 @@ inline constexpr OpCase kOpCases[] = {
      by<CrossEntropyFormula<-8>>},
     {"linear_cross_entropy",
      {{6, 4}, {5, 4}, {1, 5}},
-     [](Tape& t, Inputs in) {
-       return linear_cross_entropy(t, in[0], in[1], in[2], targets(), 0.25);
-     },
+     [](Tape& t,
+        Inputs in) { return linear_cross_entropy(t, in[0], in[1], in[2], targets(), 0.25); },
      by<LinearCrossEntropyFormula>},
     {"sum", {{6, 5}}, [](Tape& t, Inputs in) { return sum(t, in[0]); }, by<SumFormula<false>>},
     {"mean", {{6, 5}}, [](Tape& t, Inputs in) { return mean(t, in[0]); }, by<SumFormula<true>>},
