@@ -247,10 +247,13 @@ def main():
     known = json.loads(out.read_text()) if out.exists() else {"rows": {}}
     tensors = subprocess.run([options.program, "--tensors"], capture_output=True, encoding="utf-8", check=True).stdout.split()
     wanted = [row for row in rows(tensors, bool(pinned)) if re.search(options.only, f"{row['section']} {row['name']}")]
+    if not wanted:
+        sys.exit(f"no row matches {options.only}")
     mine, theirs = {}, {}
     for number in range(1, options.rounds + 1):
         peer = one_round(options, wanted, mine, theirs)
         known |= {"machine": machine, "peer": peer or known.get("peer")}
+        known.pop("note", None)  # of an earlier measurement
         for row in wanted:
             known["rows"][row["name"]] = result_of(row, mine[row["name"]], theirs.get(row["name"], {}))
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,7 @@ fovea's attention and its training steps compared with {peer}, in float32, on th
 
 {heroes}**Which PyTorch.** Two of them. *As installed*: {peer} as pip installs it, without settings. On AMD processors its matrix library (MKL) then runs AVX2 kernels, even where the processor has AVX-512. *At its strongest*: the faster of that and of the same PyTorch with MKL's kernels for AVX-512, which a preloaded library of one line makes MKL take ([how](benchmarks.md#which-pytorch)). Intel's processors get these kernels anyway: there the two are one. Targets count against the strongest. The last chapters compare at the same instruction set: both sides are pinned to AVX2, and the strongest is then PyTorch with the AVX2 kernels that MKL has for Intel's processors.
 
-**How it is measured.** `bench/attention_table.py` runs fovea and PyTorch in turns ([benchmarks](benchmarks.md)); each figure is the median of its rounds, whose number is in the last column of a table. fovea's times differ by a few per cent between rounds, PyTorch's by more; so a figure of one round is less certain than a median of three. `bench/speed_page.py` makes this page from the results in `bench/results`.
+**How it is measured.** `bench/attention_table.py` runs fovea and PyTorch in turns ([benchmarks](benchmarks.md)); each figure is the median of its rounds, whose number is in the last column of a table. fovea's times differ by a few per cent between rounds, PyTorch's by more, because some of its processes are fast and others slow (the script starts new ones in every round; a chapter says if it did not); so a figure of one round is less certain than a median of three. `bench/speed_page.py` makes this page from the results in `bench/results`.
 
 The *load* in a line "Measured on" is the load average of the machine in the minute before the last run of the script began. It counts everything that ran in that minute, an earlier measurement included. The load during the measurements was not recorded.
 
@@ -107,7 +107,7 @@ class Results:
 
     def __init__(self, path):
         stored = json.loads(path.read_text())
-        self.machine, self.peer = stored["machine"], stored["peer"]
+        self.machine, self.peer, self.note = stored["machine"], stored["peer"], stored.get("note")
         self.processor, family = re.match(r"(.*), family (\w+);", self.machine).groups()
         self.design = ZEN.get(family, f"family {family}")
         isa = re.search(r"FOVEA_ISA (\w+)", self.machine)[1]
@@ -261,8 +261,9 @@ def measured_once(results):
     if any(once.values()):
         dot, other = len(results.of_section("dot")), len(results.rows) - len(results.of_section("dot"))
         of_other = "all" if len(once["other"]) == other else f"{len(once['other'])} of the"
-        yield (f"**One round only**: {len(once['dot'])} of the {dot} rows of dot products, and {of_other} {other} other rows."
-               " These ratios are uncertain.")
+        of_dot = f"{len(once['dot'])} of the {dot} rows of dot products, and " if once["dot"] else ""
+        others = "other rows" if of_dot else "rows that are not dot products"
+        yield f"**One round only**: {of_dot}{of_other} {other} {others}. These ratios are uncertain."
         pairs = [[f"{name} {mask}" for name in NEIGHBOURS] for mask in ("full", "causal")]
         if all(name in once["dot"] for pair in pairs for name in pair):
             full, causal = ([number(results.ratio(name, "forward")) for name in pair] for pair in pairs)
@@ -273,6 +274,8 @@ def measured_once(results):
 
 def chapter(results):
     yield f"## {results.title()}\n\nMeasured on: {results.machine}; {results.peer}{results.builds()}.\n"
+    if results.note:
+        yield f"{results.note}\n"
     once = "".join(measured_once(results))
     if once:
         yield once
