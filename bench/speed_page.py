@@ -151,7 +151,7 @@ def in_words(builds):
         return ""
     if len(builds) == 1:
         return f"; build {next(iter(builds))}"
-    return "; builds: " + ", ".join(f"{build or 'not recorded'} ({rows} rows)" for build, rows in builds.most_common())
+    return "; builds: " + ", ".join(f"{build or 'not recorded'} ({rows} {'row' if rows == 1 else 'rows'})" for build, rows in builds.most_common())
 
 
 def everything():
