@@ -10,25 +10,19 @@ of the processor's FMA peak, measured around each run; causal attention counts o
 keeps.
 """
 import argparse
+import os
 import pathlib
 import statistics
 
 import common
+from attention_table import dot_targets
 from common import fovea, start_torch
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# batch, heads, length, mask: forward and backward targets
-SHAPES = {
-    (4, 12, 1024, "all"): (1.35, 1.4),
-    (4, 12, 1024, "causal"): (1.8, 1.9),
-    (8, 8, 128, "all"): (1.5, 1.6),
-    (8, 8, 128, "causal"): (2.2, 2.4),
-    (1, 1, 1024, "all"): (1.35, 1.4),
-    (1, 1, 1024, "causal"): (1.8, 1.9),
-}
+# batch, heads, length, mask
+SHAPES = [(*sizes, mask) for sizes in [(4, 12, 1024), (8, 8, 128), (1, 1, 1024)] for mask in ("all", "causal")]
 HEAD_DIM = 64
-DIRECTIONS = "forward", "backward"
 
 
 def measure(options):
@@ -55,13 +49,15 @@ def range_ms(seconds):
 
 def report(shape, answers):
     batch, heads, length, mask = shape
-    ours = answers.pop("fovea")
-    for direction, target in zip(DIRECTIONS, SHAPES[shape]):
+    ours = answers["fovea"]
+    for direction, (target, _) in dot_targets(length, mask == "causal", bool(os.environ.get("FOVEA_ISA"))).items():
         key = f"{direction}_seconds"
         mine = [answer[key] for answer in ours]
         share = statistics.median(answer[f"{direction}_share"] for answer in ours)
         print(f"B{batch} H{heads} N{length} {mask:6} {direction:8} {range_ms(mine)} {share:5.2f}  target {target}")
         for name, theirs in answers.items():
+            if name == "fovea":
+                continue
             peers = [answer[key] for answer in theirs]
             medians = statistics.median(peers) / statistics.median(mine)
             print(f"  PyTorch {name:9} {range_ms(peers)}  ratio {medians:.2f}, fastest {min(peers) / min(mine):.2f}")

@@ -6,10 +6,14 @@ Writes bench/results/PROCESSOR.json; bench/speed_page.py makes docs/speed.md and
 what lies there. Rows are measured again one by one with --only. With FOVEA_ISA=avx2 and
 ATEN_CPU_CAPABILITY=avx2 both sides are pinned to AVX2, and the results go to a file of their own.
 
+A round takes every row once, and starts new processes of PyTorch: some are fast or slow for their whole
+life. The file is written after each round, and says how many there were.
+
 A row is one or more calls, timed in turns in one process, and PyTorch's fastest way to do the same: as
 installed ("ratio"), and at its strongest ("strongest": MKL's fastest kernels, where they are faster).
 Rows of dot products have a target for the ratio to the strongest, or for the share of the FMA peak;
 rows of parts have one for the time beside plain dot products ("beside", at most) and one for the ratio.
+Results hold no targets: judged() adds them where they are shown.
 """
 import argparse
 import itertools
@@ -42,9 +46,9 @@ def dot_shapes():
         yield B, H, T, D
 
 
-def dot_targets(T, causal):
+def dot_targets(T, causal, pinned=False):
     """(ratio to PyTorch at its strongest, share of the FMA peak) of each direction."""
-    if os.environ.get("FOVEA_ISA"):
+    if pinned:
         return {kind: PINNED for kind in KINDS}
     if T <= 512:
         ratios = (2.2, 2.4) if causal else (1.5, 1.6)
@@ -63,14 +67,15 @@ FLEX = {"noop": [], "causal": ["--causal=bottom-right"], "alibi": ["--causal=bot
 CAUSAL = ["--causal=bottom-right"]
 
 
-def rows(tensors=()):
-    """Rows: a dict of a name, ours (words of each call), peer (a question), targets. Parts of the table of
-    parts (`tensors`) that have no row of their own get one without a peer."""
+def rows(tensors=(), pinned=False):
+    """Rows: a dict of a name, ours (words of each call), peer (a question), targets, which are others where
+    both sides are pinned to an older instruction set. Parts of the table of parts (`tensors`) that have no
+    row of their own get one without a peer."""
     for (B, H, T, D), causal in itertools.product(dot_shapes(), (False, True)):
         name = f"dot B{B} H{H} T{T} D{D} {'causal' if causal else 'full'}"
         yield {"name": name, "section": "dot", "calls": [(sizes(B, T, H, D), CAUSAL if causal else [])],
                "sdpa": {"batch": B, "heads": H, "length": T, "head_dim": D, "causal": causal},
-               "pairs": B * H * (T * (T + 1) / 2 if causal else T * T), "D": D, "targets": dot_targets(T, causal)}
+               "pairs": B * H * (T * (T + 1) / 2 if causal else T * T), "D": D, "targets": dot_targets(T, causal, pinned)}
     for B in (1, 4, 16):
         yield {"name": f"small B{B} H4 T40 D32", "section": "small", "calls": [(sizes(B, 40, 4, 32), CAUSAL)],
                "peer": {"case": "dot", "sizes": sizes(B, 40, 4, 32)}, "ratio": 2.2}
@@ -130,17 +135,14 @@ def ratios(theirs, key, seconds):
 
 
 def of_dot(row, mine, theirs):
-    """Ratios and share of each direction; a target is met by the ratio to the strongest or the share."""
+    """Ratios and share of each direction."""
     result = {}
     for kind, flops in zip(KINDS, (4, 10)):
         seconds = median(one["calls"][0][f"{kind}_seconds"] for one in mine)
         share = median(flops * row["pairs"] * row["D"] / one["calls"][0][f"{kind}_seconds"] / one["fma_gflops"] / 1e9
                        for one in mine)
-        ratio, least = row["targets"][kind]
         to_peers, _ = ratios(theirs, f"{kind}_seconds", seconds)
-        result[kind] = {"share": share, **to_peers, "target": ratio, "target_share": least,
-                        "met": bool(to_peers["strongest"] and to_peers["strongest"] >= ratio)
-                        or bool(least and share >= least)}
+        result[kind] = {"share": share, **to_peers}
     return result
 
 
@@ -152,30 +154,63 @@ def of_call(row, mine, theirs):
     """Time beside plain dot products, ratio to PyTorch, memory."""
     result = {"seconds": median(total(one["calls"][0]) for one in mine), "kernel": mine[0]["calls"][0]["kernel"],
               "peak_memory_bytes": max(one["peak_memory_bytes"] for one in mine)}
-    met = []
     if "beside" in row:
         result["beside"] = median(total(one["calls"][0]) / total(one["calls"][1]) for one in mine)
-        result["target_beside"] = row["beside"]
-        met.append(result["beside"] <= row["beside"])
     if theirs:
         to_peers, strongest = ratios(theirs, "seconds", result["seconds"])
         result |= {**to_peers, "way": theirs[strongest][0]["way"]}
-        result["target"] = row["ratio"]
-        met.append(result["strongest"] >= row["ratio"])
-    if met:
-        result["met"] = all(met)
     return result
 
 
-def measure(options, row, workers):
-    mine, theirs = [], {}
-    kind = "sdpa" if "sdpa" in row else "peer"
-    for _ in range(options.rounds):
-        mine.append(ours(options, row))
-        for name, worker in (workers[kind] if kind in row else {}).items():
-            theirs.setdefault(name, []).append(worker.ask(**row[kind]))
-    result = of_dot(row, mine, theirs) if "targets" in row else of_call(row, mine, theirs)
-    return {"rounds": options.rounds, **result}
+def judged(result, row):
+    """The result with the targets of its row, and whether it meets them: a direction of dot products by
+    its ratio to the strongest or by its share, other rows by all that they have."""
+    if "targets" in row:
+        return {**result, **{kind: judged_direction(result[kind], *row["targets"][kind]) for kind in KINDS}}
+    found, met = dict(result), []
+    if "beside" in result:
+        found["target_beside"] = row["beside"]
+        met.append(result["beside"] <= row["beside"])
+    if result.get("ratio"):
+        found["target"] = row["ratio"]
+    if result.get("strongest"):
+        met.append(result["strongest"] >= row["ratio"])
+    return {**found, "met": all(met)} if met else found
+
+
+def judged_direction(result, ratio, least):
+    strongest = result.get("strongest")
+    return {**result, "target": ratio, "target_share": least,
+            "met": bool(strongest and strongest >= ratio) or bool(least and result["share"] >= least)}
+
+
+KINDS_OF_PEERS = {"sdpa": "peer_attention.py", "peer": "peer_parts.py"}
+
+
+def kind_of(row):
+    """Which peer answers the row; None: none."""
+    return next((kind for kind in KINDS_OF_PEERS if kind in row), None)
+
+
+def one_round(options, wanted, mine, theirs):
+    """Adds an answer of each side for each row, of new processes; returns what PyTorch they are."""
+    kinds = {kind_of(row) for row in wanted} - {None}
+    workers = {kind: start_torch(options, HERE / KINDS_OF_PEERS[kind]) for kind in kinds}
+    for row in wanted:
+        mine.setdefault(row["name"], []).append(ours(options, row))
+        for name, worker in workers.get(kind_of(row), {}).items():
+            answers = theirs.setdefault(row["name"], {}).setdefault(name, [])
+            answers.append(worker.ask(**row[kind_of(row)]))
+    for worker in (one for of_kind in workers.values() for one in of_kind.values()):
+        worker.close()
+    return next((w["installed"].hello["ready"] for w in workers.values() if w), None)
+
+
+def result_of(row, mine, theirs):
+    """What is kept of a row."""
+    found = of_dot(row, mine, theirs) if "targets" in row else of_call(row, mine, theirs)
+    length = {"length": row["length"]} if "length" in row else {}
+    return {"section": row["section"], **length, "rounds": len(mine), "build": common.build(), **found}
 
 
 def told(result):
@@ -210,20 +245,22 @@ def main():
     name = re.sub(r"[^A-Za-z0-9]+", "-", f"{machine.split(';')[0]} {pinned}").strip("-").lower()
     out = options.out or HERE / "results" / f"{name}.json"
     known = json.loads(out.read_text()) if out.exists() else {"rows": {}}
-    workers = {kind: start_torch(options, HERE / script)
-               for kind, script in {"sdpa": "peer_attention.py", "peer": "peer_parts.py"}.items()}
-    peer = next((w["installed"].hello["ready"] for w in workers.values() if w), None)
-    known |= {"machine": machine, "peer": peer or known.get("peer")}
     tensors = subprocess.run([options.program, "--tensors"], capture_output=True, encoding="utf-8", check=True).stdout.split()
-    for row in rows(tensors):
-        if not re.search(options.only, f"{row['section']} {row['name']}"):
-            continue
-        result = measure(options, row, workers)
-        known["rows"][row["name"]] = {"section": row["section"], **({"length": row["length"]} if "length" in row else {}),
-                                      **result}
-        print(f"{row['name']:32} {told(result)}", flush=True)
+    wanted = [row for row in rows(tensors, bool(pinned)) if re.search(options.only, f"{row['section']} {row['name']}")]
+    if not wanted:
+        sys.exit(f"no row matches {options.only}")
+    mine, theirs = {}, {}
+    for number in range(1, options.rounds + 1):
+        peer = one_round(options, wanted, mine, theirs)
+        known |= {"machine": machine, "peer": peer or known.get("peer")}
+        known.pop("note", None)  # of an earlier measurement
+        for row in wanted:
+            known["rows"][row["name"]] = result_of(row, mine[row["name"]], theirs.get(row["name"], {}))
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps(known, indent=1) + "\n")
+        print(f"round {number} of {options.rounds}", flush=True)
+    for row in wanted:
+        print(f"{row['name']:32} {told(judged(known['rows'][row['name']], row))}")
 
 
 if __name__ == "__main__":

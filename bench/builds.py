@@ -3,6 +3,7 @@
 """Two builds of fovea in turns: attention and training steps, the time of one over that of the other.
 
   bench/builds.py --before PATH/old/fovea [--fovea PATH/new/fovea] [--text PATH/input.txt] [--rounds 9]
+                  [--only 'T128|batch 1$']
 
 A ratio above 1 means that the new build takes longer. It is the median of the rounds; the fastest
 runs of both sides are compared as well. Exits 1 if a median is above 1.02.
@@ -10,6 +11,7 @@ runs of both sides are compared as well. Exits 1 if a median is above 1.02.
 import argparse
 import copy
 import pathlib
+import re
 import statistics
 import sys
 import tempfile
@@ -54,6 +56,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", required=True, help="the binary of the other build")
     parser.add_argument("--text", type=pathlib.Path, help="a text, for the training steps")
+    parser.add_argument("--only", default="", help="calls whose name matches this expression")
     common.add_common_options(parser, rounds=9)
     options = parser.parse_args()
     common.need_binary(options)
@@ -61,7 +64,7 @@ def main():
     before = copy.copy(options)
     before.fovea = options.before
     worst = 0
-    for name, call in calls(options):
+    for name, call in ((name, call) for name, call in calls(options) if re.search(options.only, name)):
         times = {"before": [], "now": []}
         for turn in range(options.rounds):
             sides = [("before", before), ("now", options)]

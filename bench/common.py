@@ -143,11 +143,24 @@ def machine(options):
             f" load {os.getloadavg()[0]:.1f}")
 
 
+@functools.cache
+def build():
+    """The commit of the sources, with "-dirty" if they were changed since (documents and results aside);
+    None outside of a repository."""
+    def git(*arguments):
+        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    if shutil.which("git") is None or git("rev-parse", "HEAD").returncode != 0:
+        return None
+    unchanged = git("diff", "--quiet", "HEAD", "--", ".", *(f":(exclude){path}" for path in ("bench/results", "docs", "*.md")))
+    return git("describe", "--always").stdout.strip() + "-dirty" * (unchanged.returncode != 0)
+
+
 def keep(path, machine, section, found):
-    """Adds `found` to a section of the results in a file, which may not be there yet."""
+    """Adds `found`, a dict for each name, to a section of the results in a file, which may not be there
+    yet; each says of which build it is."""
     results = json.loads(path.read_text()) if path.exists() else {}
     results["machine"] = machine
-    results.setdefault(section, {}).update(found)
+    results.setdefault(section, {}).update({name: {**one, "build": build()} for name, one in found.items()})
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=1) + "\n")
 

@@ -4,10 +4,12 @@
 
 Every figure on them comes from those files. A test compares what lies there with made().
 """
+import collections
 import json
 import pathlib
 import re
 
+import attention_table
 import speed_pictures
 import steps_page
 
@@ -16,20 +18,21 @@ RESULTS, PAGE, IMAGES = ROOT / "bench" / "results", ROOT / "docs" / "speed.md", 
 KINDS = "forward", "backward"
 ZEN = {"25": "Zen 4", "26": "Zen 5"}  # AMD's families of processors with AVX-512
 BELOW = " \u25bc"
+FARTHEST = 6  # figures that miss their target, by name
 
 HEAD = """# Speed of attention and of training
 
 fovea's attention and its training steps compared with {peer}, in float32, on the same processor with the same number of threads. A bar of 2 means that fovea takes half of PyTorch's time.
 
-{heroes}**Which PyTorch.** Two of them. *As installed*: {peer} as pip installs it, without settings. On AMD processors its matrix library (MKL) then runs AVX2 kernels, even where the processor has AVX-512. *At its strongest*: the faster of that and of the same PyTorch with MKL's kernels for AVX-512, which a preloaded library of one line makes MKL take ([how](benchmarks.md#which-pytorch)). Intel's processors get these kernels anyway: there the two are one. Targets count against the strongest. The last chapters compare at the same instruction set: both sides are pinned to AVX2.
+{heroes}**Which PyTorch.** Two of them. *As installed*: {peer} as pip installs it, without settings. On AMD processors its matrix library (MKL) then runs AVX2 kernels, even where the processor has AVX-512. *At its strongest*: the faster of that and of the same PyTorch with MKL's kernels for AVX-512, which a preloaded library of one line makes MKL take ([how](benchmarks.md#which-pytorch)). Intel's processors get these kernels anyway: there the two are one. Targets count against the strongest. The last chapters compare at the same instruction set: both sides are pinned to AVX2, and the strongest is then PyTorch with the AVX2 kernels that MKL has for Intel's processors.
 
-**How it is measured.** `bench/attention_table.py` runs fovea and PyTorch in turns ([benchmarks](benchmarks.md)); each figure is the median of its rounds, whose number is in the last column of a table. fovea's times differ by a few per cent between rounds, PyTorch's by more; so a figure of one round is less certain than a median of three. `bench/speed_page.py` makes this page from the results in `bench/results`.
+**How it is measured.** `bench/attention_table.py` runs fovea and PyTorch in turns ([benchmarks](benchmarks.md)); each figure is the median of its rounds, whose number is in the last column of a table. fovea's times differ by a few per cent between rounds, PyTorch's by more, because some of its processes are fast and others slow (the script starts new ones in every round; a chapter says if it did not); so a figure of one round is less certain than a median of three. `bench/speed_page.py` makes this page from the results in `bench/results`.
 
 The *load* in a line "Measured on" is the load average of the machine in the minute before the last run of the script began. It counts everything that ran in that minute, an earlier measurement included. The load during the measurements was not recorded.
 
 **How to read the tables.**
 
-- *Forward* and *Backward*: the time of PyTorch at its strongest, divided by fovea's; *installed*: that of PyTorch as installed. Where the strongest is empty, it has not been measured on that processor.
+- *Forward* and *Backward*: the time of PyTorch at its strongest, divided by fovea's; *installed*: that of PyTorch as installed. Where the strongest is empty, it has not been measured there.
 - *Share*: the part of the processor's peak rate of fused multiply-adds (FMA) that fovea reaches. The peak is measured by a register-only FMA loop before and after each run. With a causal mask only the kept half of the scores is counted.
 - A figure in brackets is the target. \u25bc marks a figure, ratio or share, that is below its target.
 - A direction of a row reaches its target by its ratio to the strongest or by its share; a ratio in **bold** means that it reaches neither.
@@ -92,7 +95,7 @@ FRONT = [
 ]
 FRONT_HEADS = {"README.md": "Times as fast as PyTorch", "README.zh-CN.md": "速度是 PyTorch 的几倍"}
 # What a ratio is to, and how the READMEs say it.
-YARDSTICKS = {"strongest": (", at its strongest", "，对最强设置"), "ratio": (", as installed", "，对默认安装")}
+YARDSTICKS = {"strongest": (", at its strongest", "，对比最强设置"), "ratio": (", as installed", "，对比默认安装")}
 ONE_ROUND = {"README.md": "\\* Measured in one round only, and less certain than the medians of several rounds.",
              "README.zh-CN.md": "\\* 只测了一轮，不如多轮的中位数可靠。"}
 # Rows that differ in length alone; where they were measured once, they suggest how uncertain that is.
@@ -103,12 +106,16 @@ class Results:
     """One file of bench/results: a processor, pinned to an instruction set or not."""
 
     def __init__(self, path):
-        self.stored = json.loads(path.read_text())
-        self.machine, self.peer, self.rows = (self.stored[name] for name in ("machine", "peer", "rows"))
+        stored = json.loads(path.read_text())
+        self.machine, self.peer, self.note = stored["machine"], stored["peer"], stored.get("note")
         self.processor, family = re.match(r"(.*), family (\w+);", self.machine).groups()
         self.design = ZEN.get(family, f"family {family}")
         isa = re.search(r"FOVEA_ISA (\w+)", self.machine)[1]
         self.pinned = None if isa == "best" else isa
+        named = {row["name"] for row in attention_table.rows()}  # the others are parts of the table of parts
+        parts = [name for name in stored["rows"] if name not in named]
+        wanted = {row["name"]: row for row in attention_table.rows(parts, bool(self.pinned))}
+        self.rows = {name: attention_table.judged(row, wanted[name]) for name, row in stored["rows"].items()}
         self.name = f"{self.processor}, {self.design}"
         self.threads = re.search(r"(\d+) threads", self.machine)[1]
 
@@ -125,6 +132,10 @@ class Results:
     def rounds(self, row):
         return self.rows[row].get("rounds", 1)
 
+    def builds(self):
+        """'build d174d94', or how many rows are of which; nothing if no row says so."""
+        return in_words(collections.Counter(row.get("build") for row in self.rows.values()))
+
     def of_section(self, section):
         return {name: row for name, row in self.rows.items() if row["section"] == section}
 
@@ -132,6 +143,15 @@ class Results:
         """(name, figure) of all figures of dot products, each with a ratio, a share and their targets."""
         return [(f"{name.removeprefix('dot ')} {kind}", row[kind])
                 for name, row in self.of_section("dot").items() for kind in KINDS]
+
+
+def in_words(builds):
+    """Of {build, or None: number of rows}."""
+    if set(builds) == {None}:
+        return ""
+    if len(builds) == 1:
+        return f"; build {next(iter(builds))}"
+    return "; builds: " + ", ".join(f"{build or 'not recorded'} ({rows} {'row' if rows == 1 else 'rows'})" for build, rows in builds.most_common())
 
 
 def everything():
@@ -201,7 +221,7 @@ def glance(results, all_results):
         f"fovea's attention on the CPU, float32, {results.threads} threads, against {results.peer}; head width 64", groups, most)
 
 
-def sixty(results):
+def bars_of_dot(results):
     """Ratios to the strongest, of the rows that have them; if none has, those as installed, without targets."""
     rows = results.of_section("dot")
     to = "strongest" if any(row[kind].get("strongest") for row in rows.values() for kind in KINDS) else "ratio"
@@ -217,15 +237,21 @@ def sixty(results):
 
 
 def reached(all_results):
-    """How many figures of dot products reach their targets, and which do not."""
+    """How many figures of dot products reach their targets, and which are farthest from them."""
     for results in all_results:
-        figures = [(name, one) for name, one in results.figures() if one.get("strongest")]
+        all_figures = results.figures()
+        figures = [(name, one) for name, one in all_figures if one.get("strongest")]
         if not figures:
             yield f"- {results.title()}: PyTorch at its strongest is not measured."
             continue
-        missed = [f"{name} ({one['strongest']:.2f})" for name, one in figures if not one["met"]]
-        yield (f"- {results.title()}: {len(figures) - len(missed)} of {len(figures)} figures reach their target."
-               + (f" Not reached: {'; '.join(missed)}." if missed else ""))
+        missed = sorted((one["strongest"] / one["target"], f"{name} ({one['strongest']:.2f} of {one['target']})")
+                        for name, one in figures if not one["met"])
+        slower = sum(one["strongest"] < 1 for _, one in figures)
+        unknown = len(all_figures) - len(figures)
+        yield (f"- {results.title()}: {len(figures) - len(missed)} of {len(figures)} figures reach their target"
+               + (f"; another {unknown} are not measured against PyTorch at its strongest." if unknown else ".")
+               + (f" Farthest from it: {'; '.join(words for _, words in missed[:FARTHEST])}." if missed else "")
+               + (f" In {slower}, fovea is slower than PyTorch." if slower else ""))
 
 
 def measured_once(results):
@@ -235,8 +261,9 @@ def measured_once(results):
     if any(once.values()):
         dot, other = len(results.of_section("dot")), len(results.rows) - len(results.of_section("dot"))
         of_other = "all" if len(once["other"]) == other else f"{len(once['other'])} of the"
-        yield (f"**One round only**: {len(once['dot'])} of the {dot} rows of dot products, and {of_other} {other} other rows."
-               " These ratios are uncertain.")
+        of_dot = f"{len(once['dot'])} of the {dot} rows of dot products, and " if once["dot"] else ""
+        others = "other rows" if of_dot else "rows that are not dot products"
+        yield f"**One round only**: {of_dot}{of_other} {other} {others}. These ratios are uncertain."
         pairs = [[f"{name} {mask}" for name in NEIGHBOURS] for mask in ("full", "causal")]
         if all(name in once["dot"] for pair in pairs for name in pair):
             full, causal = ([number(results.ratio(name, "forward")) for name in pair] for pair in pairs)
@@ -246,7 +273,9 @@ def measured_once(results):
 
 
 def chapter(results):
-    yield f"## {results.title()}\n\nMeasured on: {results.machine}; {results.peer}.\n"
+    yield f"## {results.title()}\n\nMeasured on: {results.machine}; {results.peer}{results.builds()}.\n"
+    if results.note:
+        yield f"{results.note}\n"
     once = "".join(measured_once(results))
     if once:
         yield once
@@ -293,7 +322,7 @@ def made():
     all_results = everything()
     files = {PAGE: page(all_results)}
     for results in all_results:
-        files[results.image("dot")] = sixty(results)
+        files[results.image("dot")] = bars_of_dot(results)
         if not results.pinned:
             files[results.image()] = glance(results, all_results)
     return files | {ROOT / readme: with_table(readme, all_results) for readme in FRONT_HEADS}

@@ -11,7 +11,7 @@ STYLE = """<style>
 text{font:13px system-ui,"Segoe UI",Helvetica,Arial,sans-serif;fill:#1f2328}
 .title{font-size:17px;font-weight:600}.head{font-weight:600}.soft{fill:#59636e}.small{font-size:12px}
 .back{fill:#fff;stroke:#d1d9e0}.grid{stroke:#e4e8ec}.one{stroke:#59636e;stroke-dasharray:4 3}.tick{stroke:#1f2328;stroke-width:2}
-.forward{fill:#1f6fb2}.installed{fill:#b9d7ee}.inside{fill:#fff;font-size:12px}.backward{fill:#74b0dd}.below{fill:#d1570c}
+.forward{fill:#1f6fb2}.installed{fill:#b9d7ee}.backward{fill:#74b0dd}.below{fill:#d1570c}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.soft{fill:#9aa4af}.back{fill:#0d1117;stroke:#3d444d}
 .grid{stroke:#262c34}.one{stroke:#9aa4af}.tick{stroke:#e6edf3}.forward{fill:#2f81d0}.installed{fill:#22405f}.backward{fill:#8cc4f0}.below{fill:#f0883e}}
 </style>"""
@@ -49,44 +49,47 @@ class Axis:
             yield line(self.at(ratio), top, self.at(ratio), bottom, "one" if ratio == 1 else "grid")
             yield text(self.at(ratio), bottom + 17, f"{ratio}x" if ratio else "0", "soft small", "middle")
 
-    def bar(self, y, height, ratio, target, kind, inside=False):
+    def rectangle(self, y, height, ratio, kind):
+        return f'<rect x="{self.left}" y="{y}" width="{self.unit * ratio:.1f}" height="{height}" rx="1.5" class="{kind}"/>'
+
+    def bar(self, y, height, ratio, target, kind):
         below = bool(target) and ratio < target
-        yield (f'<rect x="{self.left}" y="{y}" width="{self.unit * ratio:.1f}" height="{height}" rx="1.5"'
-               f' class="{"below" if below else kind}"/>')
+        yield self.rectangle(y, height, ratio, "below" if below else kind)
         if target:
             yield line(self.at(target), y - 1, self.at(target), y + height + 1, "tick")
-        if inside:
-            yield text(self.at(ratio) - 5, y + height / 2 + 4.5, f"{ratio:.2f}", "inside", "end")
-            return
         end = self.at(max(ratio, target if target and target < ratio * 1.3 + 0.3 else 0))
         yield text(end + 5, y + height / 2 + 4.5, f"{ratio:.2f}" + " \u25bc" * below, "small" if height < 14 else "")
 
 
 def groups_of_bars(title, subtitle, groups, most):
     """Groups of (heading, [(name, ratio to the strongest, ratio as installed)]), on an axis up to `most`.
-    The bar of the ratio to the strongest lies on that of the other; None: not measured."""
-    left = 310
-    axis = Axis(left, WIDTH - left - 20, most)
+    The bar of the ratio to the strongest lies on that of the other, and both figures are behind the longer;
+    None: not measured."""
+    left, room = 310, 48  # for the second figure
+    axis = Axis(left, WIDTH - left - 20 - room, most)
     bars, y = [], 112
     for heading, rows in groups:
         bars.append(text(20, y + 13, heading, "head"))
         y += 24
         for name, strongest, installed in rows:
-            bars += [text(left - 10, y + 14, name, anchor="end"), *axis.bar(y, 18, installed, None, "installed")]
-            if strongest:
-                bars += axis.bar(y, 18, strongest, None, "forward", inside=True)
+            bars.append(text(left - 10, y + 14, name, anchor="end"))
+            for ratio, kind in ((installed, "installed"), (strongest, "forward")):
+                if ratio:
+                    bars.append(axis.rectangle(y, 18, ratio, kind))
+            figures = " / ".join(f"{ratio:.2f}" for ratio in (strongest, installed) if ratio)
+            bars.append(text(axis.at(max(strongest or 0, installed)) + 5, y + 13.5, figures))
             y += 25
         y += 8
     marks = [*axis.grid(110, y), text(axis.at(1), 104, "PyTorch", "soft small", "middle")]
-    kinds = [("forward", "than PyTorch at its strongest (with AVX-512)"), ("installed", "than PyTorch as installed")]
+    kinds = [("forward", "than PyTorch at its strongest (with AVX-512)"), ("installed", "as installed")]
     if not any(strongest for _, rows in groups for _, strongest, _ in rows):
-        kinds = kinds[1:]
+        kinds = [("installed", "than PyTorch as installed")]
     return picture(y + 32, title, subtitle, [*legend(kinds)[0], *marks, *bars])
 
 
 def panels_of_bars(title, subtitle, panels):
     """Panels side by side, of {row: {"forward" or "backward": (ratio, target)}}; a tick is the target."""
-    left, gap = 138, 16
+    left, gap = 152, 16
     names = list(dict.fromkeys(name for rows in panels.values() for name in rows))
     width = (WIDTH - left - 20 - gap * (len(panels) - 1)) / len(panels)
     most = max(max(pair[0], pair[1] or 0) for rows in panels.values() for row in rows.values() for pair in row.values())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Where the time of a training step goes, for the four models of bench/train_peers.py (fovea bench step).
+"""Where the time of a training step goes, for the models of bench/train_peers.py (fovea bench step).
 
   bench/steps.py --output bench/results/steps/NAME.json
 
@@ -13,7 +13,7 @@ import common
 from train_peers import CASES, model_options
 
 SHAKESPEARE = 322  # tokens of tinyshakespeare: 3 special ones, 256 bytes, 63 characters of its first part
-PROFILED = {"shakespeare": 100, "wide": 5, "gpt2": 3, "gpt2-vocabulary": 2}  # case: steps
+PROFILED = {"shakespeare": 100, "wide": 5, "gpt2": 3, "gpt2-vocabulary": 2, "step": 500}  # case: steps
 
 
 def profile(options, case, steps):

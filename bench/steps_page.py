@@ -3,13 +3,15 @@
 import json
 import pathlib
 
+from train_peers import CASES
+
 RESULTS = pathlib.Path(__file__).resolve().parent / "results" / "steps"
 
 HEAD = """## Training steps
 
-Tokens per second of the whole step (forward, backward, clipping, AdamW), divided by those of PyTorch: the fastest of its variants, eager and compiled. `bench/train_peers.py` measures it ([how](benchmarks.md#training-step-benchtrain_peerspy-text)).
+Tokens per second of the whole step (forward, backward, clipping, AdamW), divided by those of PyTorch: the fastest of the variants that were measured. *Eager* and *compiled*: without and with `torch.compile`; *foreach* and *fused*: two forms of its AdamW. `bench/train_peers.py` measures it ([how](benchmarks.md#training-step-benchtrain_peerspy-text)).
 """
-PROFILE = """Where the time of fovea's step goes, by [`fovea bench step`](commands/bench-step.md): the part of the time, and in brackets the share of the FMA peak or, where moving data is the work (*), of the bandwidth of a copy. Above 1, caches hold the data.
+PROFILE = """Where the time of fovea's step goes, by [`fovea bench step`](commands/bench-step.md): the part of the time, and in brackets the share of the FMA peak or, where moving data is the work (*), of the bandwidth of the memory (arrays of 64 MiB added, y += x). Above 1, caches hold the data. Attention counts the scores that its mask keeps, as the tables below do.
 """
 # Names of `fovea bench step`, by the row that shows them; what is not here is in the last row of work.
 GROUPS = {
@@ -22,7 +24,7 @@ GROUPS = {
     "packing of weights *": ["pack"],
 }
 REST = "embeddings, sums, copies *"
-MODELS = {"shakespeare": "0.84M", "wide": "10.8M", "gpt2": "85M", "gpt2-vocabulary": "124M", "step": "0.71M, batch 1"}
+MODELS = {"shakespeare": "0.84M", "wide": "10.8M", "gpt2": "85M", "gpt2-vocabulary": "124M", "step": "0.71M"}
 
 
 def group_of(what):
@@ -30,27 +32,52 @@ def group_of(what):
 
 
 def grouped(profile):
-    """group -> (part of the time, share of what limits it)."""
+    """group -> (part of the time, share of what limits it, or None)."""
+    knows_memory = "memory_gigabytes_per_second" in profile  # older profiles compare with a copy
     seconds, done = {}, {}
     for part in profile["parts"]:
         group = group_of(part["what"])
-        share = part["bandwidth_share" if group.endswith("*") else "share"]
+        share = part.get("bandwidth_share" if group.endswith("*") else "share", 0)
         seconds[group] = seconds.get(group, 0) + part["seconds"]
         done[group] = done.get(group, 0) + share * part["seconds"]
     total = profile["profiled_seconds"]
     found = {group: (seconds[group] / total, done[group] / seconds[group]) for group in seconds}
+    if not knows_memory:
+        found = {group: (part, None if group.endswith("*") else share) for group, (part, share) in found.items()}
     rest = (profile["waiting_seconds"] + profile["other_seconds"]) / total
     return {**found, "waiting and the rest": (rest, None)}
 
 
+def with_target(ratio, target):
+    if ratio is None:
+        return ""
+    return f"{ratio:.2f}" + (f" ({target})" + " \u25bc" * (ratio < target) if target else "")
+
+
+def variants(row):
+    """'eager foreach, **eager fused**': those of PyTorch that were measured, the fastest in bold."""
+    speeds = {}
+    for name, speed in row["tokens_per_second"].items():
+        if name.startswith("PyTorch "):
+            variant = name.split(maxsplit=2)[2]
+            speeds[variant] = max(speed, speeds.get(variant, 0))
+    fastest = max(speeds, key=speeds.get)
+    return ", ".join(f"**{variant}**" if variant == fastest else variant for variant in speeds)
+
+
 def ratios(training):
-    yield "| Model | Parameters | To PyTorch at its strongest | As installed | Rounds |"
-    yield "|---|---|---|---|---|"
-    for name, row in ((name, training[name]) for name in MODELS if name in training):
-        strongest, target = row["ratio"]["PyTorch"], row["targets"]["PyTorch"]
-        missed = " \u25bc" * (strongest < target)
-        yield (f"| {row['what']} | {MODELS[name]} | {strongest:.2f} ({target}){missed} |"
-               f" {row['ratio'].get('PyTorch installed', strongest):.2f} | {row['rounds']} |")
+    """With a column for JAX and one for builds if a row has them."""
+    rows = {name: training[name] for name in MODELS if name in training}
+    jax, builds = (any(key in part(row) for row in rows.values())
+                   for key, part in (("JAX", lambda row: row["ratio"]), ("build", lambda row: row)))
+    yield ("| Model | Parameters | To PyTorch at its strongest | As installed |" + " To JAX |" * jax
+           + " Variants of PyTorch, the fastest in bold | Rounds |" + " Build |" * builds)
+    yield "|---|---|---|---|" + "---|" * jax + "---|---|" + "---|" * builds
+    for name, row in rows.items():
+        strongest, installed, to_jax = (with_target(row["ratio"].get(peer), CASES[name]["targets"].get(peer))
+                                        for peer in ("PyTorch", "PyTorch installed", "JAX"))
+        yield (f"| {row['what']} | {MODELS[name]} | {strongest} | {installed} |" + f" {to_jax} |" * jax
+               + f" {variants(row)} | {row['rounds']} |" + f" {row.get('build') or 'not recorded'} |" * builds)
 
 
 def profiles(found):
@@ -65,6 +92,13 @@ def profiles(found):
         yield f"| {group} | {' | '.join(cells)} |"
 
 
+def said_of(results, key, words=""):
+    """What the results say under a key, each once."""
+    said = {one.get(key) for one in results.values()} - {None}
+    if said:
+        yield f"{words}{'; '.join(sorted(said))}.\n"
+
+
 def chapter():
     """Lines; none if nothing was measured."""
     files = sorted(RESULTS.glob("*.json"))
@@ -75,6 +109,9 @@ def chapter():
         yield f"Measured on: {results['machine']}.\n"
         if "training" in results:
             yield "\n".join(ratios(results["training"])) + "\n"
+            yield from said_of(results["training"], "note")
         if "profiles" in results:
             yield PROFILE
+            yield from said_of(results["profiles"], "build", "Build: ")
+            yield from said_of(results["profiles"], "note")
             yield "\n".join(profiles(results["profiles"])) + "\n"

@@ -4,11 +4,12 @@
 
   bench/train_peers.py TEXT [--only shakespeare,wide,step] [--rounds 7] [--output FILE]
 
-Every round runs each of them once, for the same number of steps, on the same CPUs; a ratio is one of
-medians, against the fastest variant of a peer (eager or compiled; AdamW foreach or fused). PyTorch is
-measured as installed and with MKL's fastest kernels ("unlocked"); targets count against its fastest. Everybody
-warms up for three steps before he is measured (the first one of 11 million parameters touches its
-memory for the first time, and takes half as long again).
+Every round starts each of them anew, one after another, for the same number of steps on the same CPUs:
+a process of PyTorch may be fast or slow for its whole life. A ratio is one of medians, against the
+fastest variant of a peer (eager or compiled; AdamW foreach or fused). PyTorch is measured as installed
+and with MKL's fastest kernels ("unlocked"); targets count against its fastest. Everybody warms up for
+three steps before he is measured (the first one of 11 million parameters touches its memory for the
+first time, and takes half as long again).
 """
 import argparse
 import json
@@ -23,36 +24,32 @@ HERE = pathlib.Path(__file__).resolve().parent
 FIRST_LEARNED_TOKEN = 259  # three special tokens and 256 bytes stand before the characters
 VALID_FRACTION = 0.01
 WARMUP = 3
+VARIANTS = "eager foreach", "eager fused", "compiled fused"  # of PyTorch, in every case
 
 GPT2 = dict(layers=12, heads=12, width=768, block=256, batch=4, tie=True, bias=True)
 CASES = {
     "shakespeare": {
         "what": "4 layers, 4 heads, width 128, block 64, batch 12",
         "model": dict(layers=4, heads=4, width=128, block=64, batch=12, tie=True, bias=False),
-        "steps": 60, "variants": ["eager foreach", "eager fused"],
-        "targets": {"PyTorch": 1.8},
+        "steps": 60, "targets": {"PyTorch": 1.8},
     },
     "wide": {
         "what": "6 layers, 6 heads, width 384, block 256, batch 16",
         "model": dict(layers=6, heads=6, width=384, block=256, batch=16, tie=True, bias=False),
-        "steps": 6, "variants": ["eager foreach", "eager fused", "compiled fused"],
-        "targets": {"PyTorch": 1.22},
+        "steps": 6, "targets": {"PyTorch": 1.22},
     },
     "gpt2": {
         "what": "12 layers, 12 heads, width 768, block 256, batch 4",
-        "model": GPT2, "steps": 4, "variants": ["eager foreach", "eager fused", "compiled fused"],
-        "targets": {"PyTorch": 1.25},
+        "model": GPT2, "steps": 4, "targets": {"PyTorch": 1.25},
     },
     "gpt2-vocabulary": {
         "what": "the same, vocabulary 50257",
-        "model": GPT2, "steps": 3, "vocabulary": 50257, "variants": ["eager fused", "compiled fused"],
-        "targets": {"PyTorch": 1.2},
+        "model": GPT2, "steps": 3, "vocabulary": 50257, "targets": {"PyTorch": 1.2},
     },
     "step": {
         "what": "1 layer, 4 heads, width 128, block 40, batch 1, vocabulary 2000, untied",
         "model": dict(layers=1, heads=4, width=128, block=40, batch=1, tie=False, bias=False),
-        "steps": 600, "vocabulary": 2000, "variants": ["eager foreach", "eager fused"],
-        "targets": {"PyTorch": 6, "JAX": 4},
+        "steps": 600, "vocabulary": 2000, "targets": {"PyTorch": 6, "JAX": 4},
     },
 }
 
@@ -88,18 +85,16 @@ def ours(options, case, text, folder):
     return speed, found["parameters"]
 
 
-def start_peers(options, case, vocabulary):
-    """name -> worker, for those that are installed."""
-    described = json.dumps({**case["model"], "vocabulary": vocabulary})
-    peers = {}
-    for variant in case["variants"]:
-        workers = start_torch(options, HERE / "peer_torch.py", described, *variant.split())
-        peers |= {f"PyTorch {name} {variant}": worker for name, worker in workers.items()}
+def start_peer(options, peer, described):
+    """name -> worker, of a variant of PyTorch or of JAX; none if it is not installed, with a word why."""
+    if peer != "JAX":
+        workers = start_torch(options, HERE / "peer_torch.py", described, *peer.split())
+        return {f"PyTorch {name} {peer}": worker for name, worker in workers.items()}
     jax = Worker(options, HERE / "peer_jax.py", described)
     if "absent" in jax.hello:
         print(f"  JAX: not measured: {jax.hello['absent']}")
-        return peers
-    return {**peers, "JAX": jax}
+        return {}
+    return {"JAX": jax}
 
 
 def measure(options, case, text_path, folder):
@@ -108,16 +103,20 @@ def measure(options, case, text_path, folder):
     written = folder / "text.txt"
     written.write_text(text, encoding="utf-8")
     vocabulary = FIRST_LEARNED_TOKEN + len(set(text[:int(len(text) * (1 - VALID_FRACTION))]))
-    peers = start_peers(options, case, vocabulary)
-    speeds = {name: [] for name in ("fovea", *peers)}
-    parameters = {name: worker.hello["parameters"] for name, worker in peers.items()}
+    described = json.dumps({**case["model"], "vocabulary": vocabulary})
+    peers = [*VARIANTS, "JAX"]
+    speeds, parameters = {"fovea": []}, {}
     for _ in range(options.rounds):
         speed, parameters["fovea"] = ours(options, case, written, folder / "model")
         speeds["fovea"].append(speed)
-        for name, worker in peers.items():
-            speeds[name].append(worker.ask(steps=case["steps"])["tokens_per_second"])
-    for worker in peers.values():
-        worker.close()
+        for peer in list(peers):
+            workers = start_peer(options, peer, described)
+            if not workers:
+                peers.remove(peer)
+            for name, worker in workers.items():
+                parameters[name] = worker.hello["parameters"]
+                speeds.setdefault(name, []).append(worker.ask(steps=case["steps"])["tokens_per_second"])
+                worker.close()
     return speeds, parameters
 
 
@@ -129,7 +128,7 @@ def best_of(medians, peer):
 def to_keep(options, case, speeds):
     """What --output writes of a case: medians in tokens per second."""
     medians = {name: statistics.median(values) for name, values in speeds.items()}
-    return {"what": case["what"], "rounds": options.rounds, "targets": case["targets"], "tokens_per_second": medians,
+    return {"what": case["what"], "rounds": options.rounds, "tokens_per_second": medians,
             "ratio": {peer: medians["fovea"] / best_of(medians, peer)
                       for peer in ("PyTorch installed", "PyTorch", "JAX") if best_of(medians, peer)}}
 

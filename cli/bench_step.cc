@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
@@ -43,7 +44,13 @@ StepOptions defaults() {
   return options;
 }
 
-LanguageModelSettings settings_of(const Arguments& arguments, int& steps) {
+// What to profile.
+struct Request {
+  LanguageModelSettings settings;
+  int steps;
+};
+
+Request request_of(const Arguments& arguments) {
   constexpr index kMostSteps = 1000000;
   StepOptions options = defaults();
   const std::vector<Field> fields = fields_of(options);
@@ -58,10 +65,9 @@ LanguageModelSettings settings_of(const Arguments& arguments, int& steps) {
   }
   require_option(options.steps >= 1 && options.steps <= kMostSteps, "steps", options.steps,
                  "in 1 to {}", kMostSteps);
-  steps = static_cast<int>(options.steps);
   settings.model = options.model;
   settings.text.batch_size = options.batch_size;
-  return settings;
+  return {std::move(settings), static_cast<int>(options.steps)};
 }
 
 Json json_of_part(const StepPart& part, const StepProfile& profile) {
@@ -89,7 +95,7 @@ std::string json_line(const StepProfile& profile) {
                            {"waiting_seconds", profile.waiting_seconds},
                            {"other_seconds", profile.other_seconds},
                            {"fma_gflops", profile.fma_gflops},
-                           {"copy_gigabytes_per_second", profile.copy_gigabytes},
+                           {"memory_gigabytes_per_second", profile.memory_gigabytes},
                            {"parts", parts}})
       .line();
 }
@@ -99,11 +105,11 @@ void print_table(const Context& context, const StepProfile& profile) {
                     isa_name(current_isa()), context.threads(), profile.parameters,
                     profile.tokens));
   print(fmt::format(
-      "step {:.3f} ms; with a profile {:.3f} ms; peak {:.0f} GFLOP/s; copies {:.1f} GB/s\n\n",
+      "step {:.3f} ms; with a profile {:.3f} ms; peak {:.0f} GFLOP/s; memory {:.1f} GB/s\n\n",
       profile.step_seconds * 1e3, profile.profiled_seconds * 1e3, profile.fma_gflops,
-      profile.copy_gigabytes));
+      profile.memory_gigabytes));
   print(fmt::format("{:20} {:>18} {:>6} {:>9} {:>6} {:>8} {:>10}\n", "what", "shape", "calls", "ms",
-                    "part", "of peak", "of copies"));
+                    "part", "of peak", "of memory"));
   const auto row = [&](const std::string& what, const std::string& shape, const std::string& calls,
                        double seconds, const std::string& rest) {
     print(fmt::format("{:20} {:>18} {:>6} {:9.3f} {:6.3f} {}\n", what, shape, calls, seconds * 1e3,
@@ -139,10 +145,9 @@ CommandSpec bench_step_spec() {
 }
 
 int bench_step(const Arguments& arguments) {
-  int steps = 0;
-  const LanguageModelSettings settings = settings_of(arguments, steps);
+  const Request request = request_of(arguments);
   const Context context = context_of(arguments);
-  const StepProfile profile = profile_step(context, settings, steps);
+  const StepProfile profile = profile_step(context, request.settings, request.steps);
   if (arguments.on("json")) {
     print(json_line(profile) + "\n");
   } else {

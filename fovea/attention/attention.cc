@@ -2,6 +2,8 @@
 // The way of every call: check, lower, run, and pull the gradients back.
 #include "fovea/attention/attention.h"
 
+#include <algorithm>
+
 #include "fovea/attention/checks.h"
 #include "fovea/attention/fused/backward.h"
 #include "fovea/attention/fused/forward.h"
@@ -12,7 +14,31 @@ namespace fovea {
 
 namespace {
 
-// The flops of the tiles that are computed; q, k, v, o, and in the backward their gradients.
+// Of the scores in the tiles that are computed, the part that the mask keeps. The linear kernel has
+// no such tiles; and scores of a mask that keeps no range of keys are not counted one by one.
+template <class T>
+double kept_part(const Attention<T>& attention, const AttentionInputs<T>& in,
+                 const AttentionPlan& plan) {
+  const auto& parts = attention.mask.parts();
+  const bool are_ranges = std::all_of(parts.begin(), parts.end(),
+                                      [](const auto& part) { return part->keeps_key_range(); });
+  const auto call = detail::LoweredCall<T>::shape(attention, in);
+  if (parts.empty() || !are_ranges || plan.kept_scores == 0 ||
+      call.backward_kernel() == detail::Kernel::kLinear) {
+    return 1;
+  }
+  index kept = 0;
+  for (const Sequence& sequence : call.sequences()) {
+    for (index head = 0; head < in.q.heads; ++head) {
+      for (index i = 0; i < sequence.queries; ++i) {
+        kept += attention.mask.kept_keys(sequence, head, i);
+      }
+    }
+  }
+  return static_cast<double>(kept) / plan.kept_scores;
+}
+
+// The flops of the scores that are kept; q, k, v, o, and in the backward their gradients.
 template <class T>
 Work work_of(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in,
              bool backward) {
@@ -26,7 +52,8 @@ Work work_of(const Context& ctx, const Attention<T>& attention, const AttentionI
       values(q, q.width + v.width) + values(k, k.width) + values(v, v.width);  // o is as wide as v
   return {.what = backward ? "attention backward" : "attention",
           .shape = {in.q.batch * in.q.length, in.q.heads, in.q.width},
-          .flops = backward ? plan.backward_flops : plan.forward_flops,
+          .flops = (backward ? plan.backward_flops : plan.forward_flops) *
+                   kept_part(attention, in, plan),
           .bytes = (backward ? 2 : 1) * once * sizeof(T)};
 }
 

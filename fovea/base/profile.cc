@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/base/profile.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "fovea/base/clock.h"
+#include "fovea/base/error.h"
 
 namespace fovea {
 
 void Profile::clear() {
+  if (open_ > 0) {
+    throw Error(ErrorCode::kInternal,
+                fmt::format("Profile::clear: {} scopes of the profile are open", open_),
+                "clear it between two pieces of work");
+  }
   parts_.clear();
   waiting_ = counted_ = 0;
 }
@@ -29,6 +37,7 @@ ProfileScope::ProfileScope(const Context& ctx, const Work& work) : profile_(ctx.
   if (profile_ == nullptr) return;
   part_ = profile_->number_of(work);  // here, because it may throw
   elsewhere_ = profile_->counted_ + profile_->waiting_;
+  profile_->open_ += 1;
   begin_ = monotonic_seconds();
 }
 
@@ -38,6 +47,7 @@ ProfileScope::~ProfileScope() {
   const double seconds = monotonic_seconds() - begin_ - inner;
   profile_->parts_[part_].seconds += seconds;
   profile_->counted_ += seconds;
+  profile_->open_ -= 1;
 }
 
 }  // namespace fovea

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the time of a piece of work goes. A kernel says what it does and how much of that there is:
 //
-//   const ProfileScope scope(ctx, {.what = "product", .shape = {M, N, K}, .flops = 2.0 * M * N *
-//   K});
+//   const Work work{.what = "product", .shape = {M, N, K}, .flops = flops};
+//   const ProfileScope scope(ctx, work);
 //
-// That costs nothing unless the context has a profile (Context::profiled). Time of a scope inside
-// another counts for the inner one alone, and time in which the thread waits for others for
-// neither.
+// That costs a comparison unless the context has a profile (Context::profiled). Time of a scope
+// inside another counts for the inner one alone. Time in which the thread waits for others counts
+// for no scope.
 #pragma once
 
 #include <array>
@@ -50,6 +50,7 @@ class Profile {
   const std::vector<Part>& parts() const { return parts_; }
   /// In which the thread waited for others to end.
   double waiting_seconds() const { return waiting_; }
+  /// Forgets everything. Throws Error(kInternal) while a scope is open.
   void clear();
 
   bool is_of_this_thread() const { return thread_ == std::this_thread::get_id(); }
@@ -63,6 +64,7 @@ class Profile {
   std::vector<Part> parts_;
   double waiting_ = 0;
   double counted_ = 0;  // seconds of all parts
+  int open_ = 0;        // scopes
 };
 
 /// Adds the time from its beginning to its end to the profile of a context, if it has one.

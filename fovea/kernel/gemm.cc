@@ -30,8 +30,8 @@ struct TileLimits {
   index least_rows;
   double of_thread;  ///< tiles that each thread has at least, unless they get too small
 };
-constexpr TileLimits kTiles = {96, 1024, 96, 24};
-constexpr TileLimits kTilesAtB = {192, 1024, 48, 6};
+constexpr TileLimits kTiles = {.rows = 96, .columns = 1024, .least_rows = 96, .of_thread = 24};
+constexpr TileLimits kTilesAtB = {.rows = 192, .columns = 1024, .least_rows = 48, .of_thread = 6};
 
 detail::ProductCut cut_for_threads(index M, index N, index K, const TileLimits& limits,
                                    const BlockShape& block, int threads) {
@@ -45,6 +45,8 @@ detail::ProductCut cut_for_threads(index M, index N, index K, const TileLimits& 
     index& longer = may_halve_columns && (columns >= rows || !may_halve_rows) ? columns : rows;
     longer /= 2;
   }
+  // Items that follow one another share a part of one operand, which is then read once; the other
+  // operand is read again for each of these parts. So the larger one is shared: A if N <= M.
   return {{M, rows, block.rows}, {N, columns, block.lanes}, N <= M};
 }
 
@@ -90,8 +92,7 @@ Panels<T> panels_in_place(Rows<const T> m, Form form) {
 
 template <class T>
 bool reads_well_in_place(Rows<const T> m, Form form) {
-  constexpr index kNear = 8192 / static_cast<index>(sizeof(T));
-  return m.stride <= kNear && !panels_in_place(m, form).pack;
+  return m.stride <= kFarApart<T> && !panels_in_place(m, form).pack;
 }
 
 template <class T>

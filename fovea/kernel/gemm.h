@@ -3,9 +3,10 @@
 //
 // For a linear layer y = x W^T + b with W [out, in] (PyTorch's order), over N rows:
 //   forward   y  [N,out]   matmul(ctx, x, packed W^T, y, {.bias = b})
-//   backward  dx [N,in]    matmul(ctx, dy, packed W, dx)
+//   backward  dx [N,in]    matmul(ctx, dy, W, dx)
 //             dW [out,in]  matmul_at_b(ctx, dy, x, dW)
 //             db [out]     column_sums(ctx, dy, db)
+// W of dx is read in place where reads_well_in_place() says so, and packed elsewhere.
 //
 // Bits: a row of matmul's result depends only on that row of A, on B and on the options, not on the
 // number of rows or threads. Results of matmul_at_b and column_sums do not depend on the number of
@@ -179,18 +180,18 @@ void matmul_at_b(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> c,
   run_items(ctx, MatmulAtBItems<T>(ctx, a, b, c, store));
 }
 
-/// Computes two products together, so that threads wait only once; one after the other if they are
-/// profiled. The second has the longer items: they come first, so that threads end together.
-/// Neither may write what the other reads or writes.
+/// Computes two products together, so that threads wait only once. The items of at_b take longer,
+/// so they come first: then threads end together. With a profile, one after the other. Neither
+/// product may write what the other reads or writes.
 template <class T>
-void run_together(const Context& ctx, const MatmulItems<T>& first,
-                  const MatmulAtBItems<T>& second) {
+void run_together(const Context& ctx, const MatmulItems<T>& product,
+                  const MatmulAtBItems<T>& at_b) {
   if (ctx.profile() != nullptr) {
-    run_items(ctx, first);
-    return run_items(ctx, second);
+    run_items(ctx, product);
+    return run_items(ctx, at_b);
   }
-  ctx.for_each(first.size() + second.size(), [&](index item) {
-    item < second.size() ? second.run(item) : first.run(item - second.size());
+  ctx.for_each(at_b.size() + product.size(), [&](index item) {
+    item < at_b.size() ? at_b.run(item) : product.run(item - at_b.size());
   });
 }
 

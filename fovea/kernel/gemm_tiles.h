@@ -14,6 +14,10 @@ struct BlockShape {
   index vector;  ///< lanes of a vector
 };
 
+/// Rows further apart than this (two pages) are read faster as a copy of them closer together.
+template <class T>
+inline constexpr index kFarApart = 8192 / static_cast<index>(sizeof(T));
+
 /// Part of C = A B: all of K for some rows and the panels [first_panel, last_panel).
 template <class T>
 struct MatmulTile {

@@ -8,7 +8,8 @@
 
 namespace fovea::detail {
 
-/// [0, size) in equal parts of at most `most`, each but the last a multiple of `step`.
+/// [0, size) in equal parts of at most `most`, rounded up to a multiple of `step`; the last one may
+/// be shorter.
 class AxisCut {
  public:
   AxisCut() = default;
@@ -27,7 +28,9 @@ class AxisCut {
 /// The items of a product: tiles of C.
 struct ProductCut {
   AxisCut rows, columns;
-  bool columns_first = false;  ///< the order: all columns of a part of the rows, or the reverse
+  /// The order of the items: all parts of the columns for a part of the rows, then the next part of
+  /// the rows. If false: all parts of the rows for a part of the columns.
+  bool columns_first = false;
 
   index items() const { return rows.parts() * columns.parts(); }
   struct Tile {

@@ -48,6 +48,8 @@ auto BackwardRowKernel() { return PerPrecision{BackwardRow<float>, BackwardRow<d
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "fovea/base/profile.h"
+
 namespace fovea {
 namespace {
 
@@ -64,6 +66,7 @@ void softmax_forward(const Context& ctx, InRows<T> x, Rows<T> y) {
   const index N = x.rows, C = x.columns;
   check_rows("softmax", "y", y, N, C);
   const auto row = FOVEA_DISPATCH(ForwardRowKernel)().of<T>();
+  const ProfileScope scope(ctx, pass_over<T>("softmax", N, C, 2));
   ctx.for_ranges(N, kForwardCost * static_cast<double>(C), [=](index begin, index end) {
     for (index n = begin; n < end; ++n) row(x[n], C, y[n]);
   });
@@ -75,6 +78,7 @@ void softmax_backward(const Context& ctx, InRows<T> y, InRows<T> dy, Rows<T> dx)
   check_rows("softmax_backward", "dy", dy, N, C);
   check_rows("softmax_backward", "dx", dx, N, C);
   const auto row = FOVEA_DISPATCH(BackwardRowKernel)().of<T>();
+  const ProfileScope scope(ctx, pass_over<T>("softmax backward", N, C, 3));
   ctx.for_ranges(N, kBackwardCost * static_cast<double>(C), [=](index begin, index end) {
     for (index n = begin; n < end; ++n) row(y[n], dy[n], C, dx[n]);
   });

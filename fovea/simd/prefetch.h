@@ -11,6 +11,18 @@
 
 namespace fovea {
 
+namespace detail {
+
+inline constexpr index kCacheLine = 64;
+
+/// Asks for the cache line at `line`, to read it, into the second cache.
+inline void prefetch_line(const std::byte* line) {
+  constexpr int kToRead = 0, kSecondCache = 2;
+  __builtin_prefetch(line, kToRead, kSecondCache);
+}
+
+}  // namespace detail
+
 /// A queue of rows. The hardware prefetcher finds neither rows that are far apart nor the next
 /// tensor. So a kernel that computes for long between its loads calls step() now and then, which
 /// prefetches some more cache lines. Prefetching reads nothing and changes no result, so rows
@@ -35,9 +47,8 @@ class Prefetch {
     int lines = 0;
     for (; lines < kLinesOfStep && begin_ < end_; ++lines) {
       Piece& now = piece(begin_);
-      constexpr int kToRead = 0, kSecondCache = 2;
-      __builtin_prefetch(now.row + now.offset, kToRead, kSecondCache);
-      now.offset += kLine;
+      detail::prefetch_line(now.row + now.offset);
+      now.offset += detail::kCacheLine;
       if (now.offset < now.bytes) continue;
       now.offset = 0;
       if (--now.rows == 0) {
@@ -50,7 +61,6 @@ class Prefetch {
   }
 
  private:
-  static constexpr index kLine = 64;
   // About as many cache misses as a core can have outstanding. Waiting for them takes a small part
   // of the time of one block of a product.
   static constexpr int kLinesOfStep = 16;
@@ -101,19 +111,17 @@ class LinesAhead {
   Row row() const { return row_; }
   void continue_at(Row row) { row_ = row; }
 
-  /// Asks for the next line; `row` becomes the next row after its last line. Not if it is empty.
+  /// Asks for the next line; `row` becomes the next row after its last line. Must not be called if
+  /// there are no rows.
   void ask(Row& row) {
-    constexpr int kToRead = 0, kSecondCache = 2;
-    __builtin_prefetch(row.next, kToRead, kSecondCache);
-    row.next += kLine;
+    detail::prefetch_line(row.next);
+    row.next += detail::kCacheLine;
     if (row.next < row.end) return;
     begin_row(number_ + 1 < rows_ ? number_ + 1 : 0);
     row = row_;
   }
 
  private:
-  static constexpr index kLine = 64;
-
   void begin_row(index number) {
     number_ = number;
     const std::byte* const begin = first_ + number * stride_;

@@ -9,6 +9,7 @@
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/median.h"
+#include "fovea/base/memory.h"
 #include "fovea/base/profile.h"
 #include "fovea/base/random.h"
 #include "fovea/kernel/elementwise.h"
@@ -26,11 +27,12 @@ class RandomBatches final : public TrainingBatches {
  public:
   RandomBatches(const LanguageModelConfig& model, index batch_size) {
     Random random(1, RandomUse::kTest);
-    for (index n = 0; n <= model.block; ++n) {
+    const index length = model.block + 1;  // the last token is only a target
+    for (index n = 0; n < batch_size * length; ++n) {
       tokens_.stream.push_back(static_cast<token>(random.below(model.vocabulary)));
     }
     for (index s = 0; s < batch_size; ++s) {
-      append(batch_, tokens_.stream, {0, model.block}, static_cast<std::uint64_t>(s));
+      append(batch_, tokens_.stream, {s * length, model.block}, static_cast<std::uint64_t>(s));
     }
   }
   Batch batch(index, index) override { return batch_; }
@@ -92,20 +94,27 @@ std::vector<double> train(const Context& ctx, const LanguageModel& model,
   return seconds;
 }
 
-// Gigabytes that a copy of 64 MiB reads and writes a second: the best of some, as it is a bound.
-double copy_gigabytes(const Context& ctx) {
+// Gigabytes a second that y += x reads and writes: the best of some, as it is a bound. Not those of
+// a copy, whose target may be read into the cache before it is written, which nothing tells. The
+// memory has huge pages, as that of the tensors has.
+double memory_gigabytes(const Context& ctx) {
   constexpr index kRows = 1 << 12, kColumns = 1 << 12;
-  const std::vector<float> from(static_cast<std::size_t>(kRows * kColumns), 1);
-  std::vector<float> to(from.size());
+  constexpr std::size_t kBytes = kRows * kColumns * sizeof(float);
+  const AlignedBytes memory[] = {allocate_aligned(kBytes), allocate_aligned(kBytes)};
+  const auto rows_of = [](const AlignedBytes& bytes) {
+    return Rows<float>(reinterpret_cast<float*>(bytes.get()), kRows, kColumns);
+  };
+  const Rows<float> from = rows_of(memory[0]), to = rows_of(memory[1]);
+  fill(ctx, 1, from);
+  fill(ctx, 0, to);
   double least = 0;
   for (int n = 0; n < 5; ++n) {
     const double begin = monotonic_seconds();
-    copy_rows(ctx, Rows<const float>(from.data(), kRows, kColumns),
-              Rows<float>(to.data(), kRows, kColumns));
+    accumulate<float>(ctx, from, to);
     const double seconds = monotonic_seconds() - begin;
     least = n == 0 ? seconds : std::min(least, seconds);
   }
-  return 2 * sizeof(float) * static_cast<double>(from.size()) / least / 1e9;
+  return 3 * static_cast<double>(kBytes) / least / 1e9;
 }
 
 StepPart part_of(const Profile::Part& from, const StepProfile& profile) {
@@ -120,7 +129,7 @@ StepPart part_of(const Profile::Part& from, const StepProfile& profile) {
   part.gflops = from.work.flops / seconds / 1e9;
   part.share = part.gflops / profile.fma_gflops;
   part.gigabytes = from.work.bytes / seconds / 1e9;
-  part.bandwidth_share = part.gigabytes / profile.copy_gigabytes;
+  part.bandwidth_share = part.gigabytes / profile.memory_gigabytes;
   return part;
 }
 
@@ -133,7 +142,7 @@ StepProfile profile_step(const Context& ctx, const LanguageModelSettings& settin
   StepProfile result{.parameters = parameter_count(run.settings.model),
                      .tokens = run.training->largest_batch(),
                      .steps = steps,
-                     .copy_gigabytes = copy_gigabytes(ctx)};
+                     .memory_gigabytes = memory_gigabytes(ctx)};
   const double before = fma_gflops(ctx);
   result.step_seconds = median(train(ctx, model, run, steps, nullptr));
   Profile profile;

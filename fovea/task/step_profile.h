@@ -10,7 +10,9 @@
 
 namespace fovea {
 
-/// Work of one kind and shape, for one step. `seconds` leaves out waiting for other threads.
+/// Work of one kind and shape, for one step. `seconds` leaves out the time in which the calling
+/// thread waits for others, whose work counts: if threads do not end together, gflops, gigabytes
+/// and shares are too high.
 struct StepPart {
   std::string what;
   /// Products: M, N, K; attention: tokens, heads, head width; else rows, columns.
@@ -20,7 +22,7 @@ struct StepPart {
   double gflops = 0;           ///< a second; 0 where moving data is the work
   double share = 0;            ///< of StepProfile::fma_gflops
   double gigabytes = 0;        ///< a second, each tensor counted once
-  double bandwidth_share = 0;  ///< of StepProfile::copy_gigabytes; above 1 if caches hold the data
+  double bandwidth_share = 0;  ///< of memory_gigabytes; above 1 if caches hold the data
 };
 
 struct StepProfile {
@@ -30,7 +32,7 @@ struct StepProfile {
   double waiting_seconds = 0;        ///< the calling thread waits for others
   double other_seconds = 0;          ///< in none of the parts
   double fma_gflops = 0;             ///< of multiply-adds in registers
-  double copy_gigabytes = 0;         ///< read and written a second by a copy of 64 MiB
+  double memory_gigabytes = 0;       ///< read and written a second by y += x, 64 MiB each
   std::vector<StepPart> parts = {};  ///< the longest first
 };
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "fovea/attention/fused/scratch_sizes.h"
+#include "fovea/base/profile.h"
 #include "tests/attention/support/call.h"
 #include "tests/attention/support/problem.h"
 #include "tests/isa.h"
@@ -134,6 +135,31 @@ TEST(FusedAttention, TilesMayRunTogether) {
     EXPECT_EQ(call.dv, alone.dv);
     EXPECT_EQ(dslopes_together, dslopes);
   });
+}
+
+// FLOPs that a profile of the forward and the backward of a call shows.
+std::pair<double, double> profiled_flops(const Attention<float>& attention, index T) {
+  Call<float> call({.B = 2, .T = T, .S = T, .H = 3, .G = 1, .D = 8, .Dv = 16});
+  Profile profile;
+  const Context ctx = Context(1).profiled(profile);
+  attention_forward(ctx, attention, call.in(), call.out());
+  attention_backward(ctx, attention, call.in(), call.saved(), call.gradients());
+  const auto& parts = profile.parts();
+  EXPECT_EQ(parts.size(), 2u);
+  return {parts.at(0).work.flops, parts.at(1).work.flops};
+}
+
+// As in the tables of speeds: not the scores of the tiles that are computed.
+TEST(FusedAttention, AProfileCountsTheScoresThatAreKept) {
+  constexpr index T = 100, kHeads = 2 * 3;
+  const auto expect = [&](const Attention<float>& attention, double scores) {
+    const auto [forward, backward] = profiled_flops(attention, T);
+    EXPECT_DOUBLE_EQ(forward, kHeads * scores * 2 * (8 + 16));
+    EXPECT_DOUBLE_EQ(backward, kHeads * scores * (6 * 8 + 4 * 16));
+  };
+  expect({}, T * T);
+  expect({.mask = mask::Causal()}, T * (T + 1) / 2);
+  expect({.mask = mask::Window(9, 0)}, 10 * T - 45);
 }
 
 }  // namespace

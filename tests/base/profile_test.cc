@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/base/profile.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <chrono>
 #include <thread>
+
+#include "tests/support/throws.h"
 
 namespace fovea {
 namespace {
@@ -25,6 +27,19 @@ TEST(Profile, AddsUpWhatIsAlike) {
   EXPECT_EQ(profile.parts()[0].work.flops, 15);
   EXPECT_EQ(profile.parts()[0].work.bytes, 21);
   EXPECT_EQ(profile.parts()[1].calls, 1);
+  profile.clear();
+  EXPECT_TRUE(profile.parts().empty());
+}
+
+TEST(Profile, IsNotClearedWhileAScopeIsOpen) {
+  Profile profile;
+  const Context ctx = Context(1).profiled(profile);
+  {
+    const ProfileScope outer(ctx, {.what = "outer"});
+    { const ProfileScope inner(ctx, {.what = "inner"}); }
+    EXPECT_THROWS(profile.clear(), kInternal, "1 scopes");
+    EXPECT_EQ(profile.parts().size(), 2u);
+  }
   profile.clear();
   EXPECT_TRUE(profile.parts().empty());
 }

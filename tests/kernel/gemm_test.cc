@@ -234,6 +234,25 @@ TEST(MatmulAtB, ErrorIsAtMostTwiceThatOfPlainLoops) {
   });
 }
 
+template <class T>
+std::vector<T> at_b_of_rows_apart(index stride) {
+  const index M = 500, N1 = 70, N2 = 128;
+  Matrix<T> a(M, N1, stride - N1, 1), b(M, N2, stride - N2, 2), c(N1, N2, 3, 3);
+  for (index i = 0; i < M * N1; ++i) a.view[i / N1][i % N1] = T(0.01) * T(i * 7 % 31);
+  for (index i = 0; i < M * N2; ++i) b.view[i / N2][i % N2] = T(0.01) * T(i * 5 % 37);
+  matmul_at_b(Context(2), a.view, b.view, c.view);
+  return c.data;
+}
+
+TEST(MatmulAtB, BitsDoNotDependOnStrides) {
+  for_each_isa([] {
+    for (const index stride : {1024, 2048, 2056}) {  // rows are copied
+      EXPECT_EQ(at_b_of_rows_apart<float>(stride), at_b_of_rows_apart<float>(200));
+      EXPECT_EQ(at_b_of_rows_apart<double>(stride), at_b_of_rows_apart<double>(200));
+    }
+  });
+}
+
 TEST(ColumnSums, MatchPlainLoops) {
   for_each_isa([] {
     for (const Store store : {Store::kWrite, Store::kAdd}) {
