@@ -118,6 +118,11 @@ std::span<const Variable> split_columns(Tape& tape, Variable x, std::span<const 
 /// The operands side by side: [N, C1], [N, C2], ... -> [N, C1 + C2 + ...].
 Variable concat_columns(Tape& tape, std::span<const Variable> parts);
 
+// ---- rows: ops/rows.cc
+
+/// x, but the first row of each sequence is that row of `by`, which has x's shape.
+Variable replace_first_rows(Tape& tape, Variable x, Variable by, const PackedRows& rows);
+
 // ---- attention: ops/attention.cc
 
 /// What the weights of each head look like, before dropout, over the queries of all calls that add

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/base/words.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace fovea {
@@ -13,6 +14,13 @@ TEST(Words, AreFoundWhole) {
   EXPECT_FALSE(has_word("cpu,cpuacct", ' ', "cpu"));
   EXPECT_TRUE(has_word("memory", ',', "memory"));
   EXPECT_FALSE(has_word("", ',', "memory"));
+}
+
+TEST(Words, PartsBetweenSeparators) {
+  using testing::ElementsAre;
+  EXPECT_THAT(parts_between("a,,b", ','), ElementsAre("a", "", "b"));
+  EXPECT_THAT(parts_between("", ','), ElementsAre(""));
+  EXPECT_THAT(parts_between("a,", ','), ElementsAre("a", ""));
 }
 
 TEST(Words, OfDigits) {

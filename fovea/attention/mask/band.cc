@@ -98,6 +98,8 @@ std::string Causal::name() const {
   return align_ == Align::kTopLeft ? "causal(top-left)" : "causal";
 }
 
+Reach Past::finite_reach(index head) const { return {BandMask::finite_reach(head).left, -1}; }
+
 Window::Window(index left, index right) : reach_{left, right} {
   detail::check_reach("window", reach_);
 }

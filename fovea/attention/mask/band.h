@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks that keep an interval of keys around each query: causal, windows, and their base.
+// Masks that keep an interval of keys around each query: causal, past, windows, and their base.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +40,10 @@ class BandMask : public MaskPart {
 
  protected:
   virtual Reach reach(index head) const = 0;
+  /// The same with numbers for the open sides.
+  virtual Reach finite_reach(index head) const;
 
  private:
-  Reach finite_reach(index head) const;
   template <class T>
   void apply_band(const TileSite& site, const ScoreTile<T>& tile) const;
 };
@@ -67,6 +68,17 @@ class Causal final : public detail::BandMask {
   Reach reach(index) const override { return {.left = kOpen, .right = 0}; }
 
   Align align_;
+};
+
+/// Keeps j < p: what lies before the query, without its own key (the history of an attention RNN,
+/// spec D14). The first query keeps no key.
+class Past final : public detail::BandMask {
+ public:
+  std::string name() const override { return "past"; }
+
+ private:
+  Reach reach(index) const override { return {.left = kOpen, .right = 0}; }
+  Reach finite_reach(index head) const override;
 };
 
 /// Keeps p - left <= j <= p + right; kOpen sets no limit on a side. Takes O(T (left + right + 1))

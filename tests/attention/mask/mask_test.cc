@@ -36,6 +36,8 @@ std::vector<Mask> every_mask(const TableData& tables) {
       masks.push_back(mask::Window(left, right));
     }
   }
+  masks.push_back(mask::Past());
+  masks.push_back(mask::Past() & mask::Window(5, kOpen));
   for (const index rate : {1, 2, 64, 1000}) {
     masks.push_back(mask::Dilated(rate));
     masks.push_back(mask::dilated(rate, 2, kOpen));
@@ -256,6 +258,7 @@ TEST(Mask, KeepsWhatItsNameSays) {
   const Rows<const std::int32_t> windows(bounds.data(), 2, 2);
   EXPECT_THAT(kept(mask::HeadWindows(windows), 0), ElementsAre(4, 5));
   EXPECT_THAT(kept(mask::HeadWindows(windows), 1), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(kept(mask::Past()), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(kept(mask::Dilated(3)), ElementsAre(1, 4, 7));
   EXPECT_THAT(kept(mask::dilated(2, 1, kOpen)), ElementsAre(2, 4, 6));
   EXPECT_THAT(kept(mask::dilated(2, kOpen, 0)), ElementsAre(0, 2, 4));

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/grad/ops.h"
+#include "fovea/grad/ops/common.h"
+
+namespace fovea {
+
+namespace {
+
+// The rows at which the sequences begin, in the tape's memory. Empty sequences have none.
+Vec<const index> first_rows_of(Tape& tape, const PackedRows& rows, index N) {
+  auto* firsts = tape.saved<index>(rows.count());
+  index count = 0;
+  if (rows.offsets.empty()) {
+    if (N > 0) firsts[count++] = 0;
+  } else {
+    for (index s = 0; s < rows.count(); ++s) {
+      if (rows.offsets[s] < rows.offsets[s + 1]) firsts[count++] = rows.offsets[s];
+    }
+  }
+  return {firsts, count};
+}
+
+}  // namespace
+
+Variable replace_first_rows(Tape& tape, Variable x, Variable by, const PackedRows& rows) {
+  check_operand("replace_first_rows", "by", by, x.rows(), x.columns(), x.dtype());
+  const Vec<const index> firsts = first_rows_of(tape, rows, x.rows());
+  const Variable y = tape.result(x.rows(), x.columns(), x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    const Rows<T> values = y.value<T>();
+    copy_rows<T>(tape.context(), x.value<T>(), values);
+    for (const index n : firsts) std::copy_n(by.value<T>()[n], values.columns, values[n]);
+    tape.record(y, {x, by}, [=](Tape& t) {
+      const Rows<T> dy = t.take_gradient<T>(y);
+      if (const auto dby = gradient_to_add_to<T>(t, by)) {
+        for (const index n : firsts) {
+          const Rows<T> row = dby.rows.slice(n, n + 1);
+          accumulate<T>(t.context(), dy.slice(n, n + 1), row);
+        }
+      }
+      for (const index n : firsts) std::fill_n(dy[n], dy.columns, T{0});
+      pass_on<T>(t.context(), dy, t.gradient_for<T>(x));
+    });
+  });
+  return y;
+}
+
+}  // namespace fovea
