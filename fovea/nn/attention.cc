@@ -63,17 +63,23 @@ void MultiHeadAttention::add_projections(const ParameterScope& scope) {
   const index kv = checked_product(o.kv_heads, o.head_dim + o.value_dim, "kv_heads x head_dim");
   check(q <= kMostColumns && kv <= kMostColumns, "attention: {} heads of {} are too many columns",
         o.heads, o.head_dim);
+  const auto input = [&](index in, index out) {
+    return LinearOptions{
+        .in = in, .out = out, .bias = o.bias, .weight = o.input_init, .bias_start = o.bias_start};
+  };
   if (o.context) {
-    q_.emplace(LinearOptions{.in = o.width, .out = q, .bias = o.bias}, scope["q"]);
-    kv_.emplace(LinearOptions{.in = *o.context, .out = kv, .bias = o.bias}, scope["kv"]);
+    q_.emplace(input(o.width, q), scope["q"]);
+    kv_.emplace(input(*o.context, kv), scope["kv"]);
   } else {
-    qkv_.emplace(LinearOptions{.in = o.width, .out = q + kv, .bias = o.bias}, scope["qkv"]);
+    qkv_.emplace(input(o.width, q + kv), scope["qkv"]);
   }
   if (o.output == OutputProjection::kLearned) {
-    out_.emplace(
-        LinearOptions{
-            .in = o.heads * o.value_dim, .out = o.width, .bias = o.bias, .weight = o.output_init},
-        scope["out"]);
+    out_.emplace(LinearOptions{.in = o.heads * o.value_dim,
+                               .out = o.width,
+                               .bias = o.bias,
+                               .weight = o.output_init,
+                               .bias_start = o.bias_start},
+                 scope["out"]);
   }
 }
 

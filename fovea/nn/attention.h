@@ -42,7 +42,9 @@ struct MultiHeadAttentionOptions {
   index value_dim = 0;             ///< Dv; 0: D
   Biases bias = Biases::kLearned;
   OutputProjection output = OutputProjection::kLearned;
+  Init input_init = Init::normal(kInitDeviation);   ///< of the projections to q, k and v
   Init output_init = Init::normal(kInitDeviation);  ///< of the output projection
+  BiasStart bias_start = BiasStart::kZeros;
   QkNorm qk_norm = QkNorm::kNone;
   AttentionVariant variant{};  ///< score, norm, rotary positions, ...
   std::vector<LayerPart> parts{};

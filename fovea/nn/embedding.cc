@@ -6,14 +6,13 @@ namespace fovea {
 Embedding::Embedding(const EmbeddingOptions& options, const ParameterScope& scope)
     : options_(options) {
   const auto& o = options_;
-  const Init init = Init::normal(kInitDeviation);
-  tokens_ = &scope.add("tokens", {o.vocabulary, o.width}, init);
+  tokens_ = &scope.add("tokens", {o.vocabulary, o.width}, o.init);
   if (!adds_position_rows(o.position)) {
     check(o.join == PositionJoin::kAdd, "embedding: there are no position rows to concatenate");
     return;
   }
   if (o.position == PositionKind::kLearned) {
-    positions_ = &scope.add("positions", {o.positions, o.width}, init, Decay::kNo);
+    positions_ = &scope.add("positions", {o.positions, o.width}, o.init, Decay::kNo);
   } else if (!scope.shapes_only()) {
     sinusoids_ =
         sinusoidal_positions(o.positions, {.width = o.width, .order = o.sinusoid}, scope.dtype());

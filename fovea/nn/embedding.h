@@ -19,8 +19,9 @@ struct EmbeddingOptions {
   PositionKind position = PositionKind::kLearned;
   PositionJoin join = PositionJoin::kAdd;
   SinusoidOrder sinusoid = SinusoidOrder::kInterleaved;
-  double scale = 1;                       ///< of the token rows, before positions join them
-  std::optional<std::int32_t> padding{};  ///< a token whose row is never trained (spec L11)
+  double scale = 1;                          ///< of the token rows, before positions join them
+  Init init = Init::normal(kInitDeviation);  ///< of both tables
+  std::optional<std::int32_t> padding{};     ///< a token whose row is never trained (spec L11)
 };
 
 /// Parameters: tokens [V, C]; if learned, positions [positions, C], without weight decay; if
@@ -33,6 +34,7 @@ class Embedding {
   Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows) const;
 
   Parameter& tokens() const { return *tokens_; }
+  bool has_positions() const { return adds_position_rows(options_.position); }
 
  private:
   Variable positions(Tape& tape) const;

@@ -5,8 +5,17 @@ namespace fovea {
 
 FeedForward::FeedForward(const FeedForwardOptions& o, const ParameterScope& scope)
     : activation_(o.activation),
-      in_({.in = o.width, .out = o.hidden, .bias = o.bias}, scope["in"]),
-      out_({.in = o.hidden, .out = o.width, .bias = o.bias, .weight = o.output_init},
+      in_({.in = o.width,
+           .out = o.hidden,
+           .bias = o.bias,
+           .weight = o.input_init,
+           .bias_start = o.bias_start},
+          scope["in"]),
+      out_({.in = o.hidden,
+            .out = o.width,
+            .bias = o.bias,
+            .weight = o.output_init,
+            .bias_start = o.bias_start},
            scope["out"]) {}
 
 Variable FeedForward::forward(Tape& tape, Variable x) const {

@@ -12,7 +12,9 @@ struct FeedForwardOptions {
   index hidden = 0;
   Activation activation = Activation::kRelu;
   Biases bias = Biases::kLearned;
+  Init input_init = Init::normal(kInitDeviation);   ///< of W1
   Init output_init = Init::normal(kInitDeviation);  ///< of W2, before a residual sum
+  BiasStart bias_start = BiasStart::kZeros;
 };
 
 /// Parameters: in.weight [F, C], in.bias [F], out.weight [C, F], out.bias [C].

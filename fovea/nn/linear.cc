@@ -8,7 +8,9 @@ Linear::Linear(const LinearOptions& options, const ParameterScope& scope) {
         options.in, options.out);
   weight_ = &scope.add("weight", {options.out, options.in}, options.weight);
   if (options.bias == Biases::kLearned) {
-    bias_ = &scope.add("bias", {options.out}, Init::zeros(), Decay::kNo);
+    const bool uniform = options.bias_start == BiasStart::kUniform;
+    const Init start = uniform ? linear_uniform_init(options.in) : Init::zeros();
+    bias_ = &scope.add("bias", {options.out}, start, Decay::kNo);
   }
 }
 

@@ -12,9 +12,10 @@ struct LinearOptions {
   index out = 0;
   Biases bias = Biases::kLearned;
   Init weight = Init::normal(kInitDeviation);
+  BiasStart bias_start = BiasStart::kZeros;
 };
 
-/// Parameters: weight [out, in], bias [out] (starts at zero).
+/// Parameters: weight [out, in], bias [out].
 class Linear {
  public:
   Linear(const LinearOptions& options, const ParameterScope& scope);

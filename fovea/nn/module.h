@@ -80,6 +80,9 @@ class ParameterScope {
 /// Whether layers have biases.
 enum class Biases { kNone, kLearned };
 
+/// How the biases of a linear layer start: kUniform is PyTorch's, as linear_uniform_init().
+enum class BiasStart { kZeros, kUniform };
+
 /// A parameter as a variable of the tape, or the undefined variable if there is none.
 inline Variable parameter_or_none(Tape& tape, Parameter* parameter) {
   return parameter == nullptr ? Variable() : tape.parameter(*parameter);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/nn/encoder.h"
+
+#include <algorithm>
+
+#include "fovea/base/check.h"
+
+namespace fovea {
+
+namespace {
+
+// The result of a stage from those of its branches.
+Variable join(Tape& tape, const EncoderStageLayers& stage, std::span<const Variable> results) {
+  return stage.join ? stage.join->forward(tape, concat_columns(tape, results)) : results[0];
+}
+
+}  // namespace
+
+void Encoder::add(EncoderStageLayers stage) {
+  const auto is_empty = [](const EncoderBranch& branch) { return branch.empty(); };
+  const auto& branches = stage.branches;
+  if (branches.empty() || std::any_of(branches.begin(), branches.end(), is_empty) ||
+      (branches.size() > 1) != stage.join.has_value()) {
+    fail(ErrorCode::kInternal, "encoder: a stage needs layers, and a join for several branches");
+  }
+  for (const EncoderBranch& branch : branches) {
+    for (const auto& layer : branch) attentions_ += layer->attentions();
+  }
+  stages_.push_back(std::move(stage));
+}
+
+Variable Encoder::forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,
+                          std::span<HeadStatistics> seen) const {
+  check(seen.empty() || static_cast<index>(seen.size()) == attentions_,
+        "encoder: {} statistics for {} attentions", seen.size(), attentions_);
+  std::uint32_t number = 0;  // of the layer, for its dropout
+  for (const EncoderStageLayers& stage : stages_) {
+    std::vector<Variable> results;
+    for (const EncoderBranch& branch : stage.branches) {
+      Variable y = x;
+      for (const auto& layer : branch) {
+        const auto n = seen.empty() ? 0 : static_cast<std::size_t>(layer->attentions());
+        y = layer->forward(tape, y, {rows, {key.seed, key.step, number}, seen.first(n)});
+        number += layer->depth();
+        seen = seen.subspan(n);
+      }
+      results.push_back(y);
+    }
+    x = join(tape, stage, results);
+  }
+  return x;
+}
+
+EncoderSession Encoder::begin(index capacity) const {
+  EncoderSession session(*this);
+  for (const EncoderStageLayers& stage : stages_) {
+    auto& branches = session.stages_.emplace_back();
+    for (const EncoderBranch& branch : stage.branches) {
+      auto& sessions = branches.emplace_back();
+      for (const auto& layer : branch) sessions.push_back(layer->begin(capacity));
+    }
+  }
+  return session;
+}
+
+Variable EncoderSession::forward(Tape& tape, Variable x) {
+  for (std::size_t n = 0; n < stages_.size(); ++n) {
+    std::vector<Variable> results;
+    for (const Sessions& branch : stages_[n]) {
+      Variable y = x;
+      for (const auto& layer : branch) y = layer->forward(tape, y);
+      results.push_back(y);
+    }
+    x = join(tape, encoder_->stages_[n], results);
+  }
+  return x;
+}
+
+void EncoderSession::clear() {
+  for (auto& stage : stages_) {
+    for (Sessions& branch : stage) {
+      for (auto& layer : branch) layer->clear();
+    }
+  }
+}
+
+index EncoderSession::most_rows() const {
+  index most = std::numeric_limits<index>::max();
+  for (const auto& stage : stages_) {
+    for (const Sessions& branch : stage) {
+      for (const auto& layer : branch) most = std::min(most, layer->most_rows());
+    }
+  }
+  return most;
+}
+
+bool EncoderSession::endless() const {
+  for (const auto& stage : stages_) {
+    for (const Sessions& branch : stage) {
+      for (const auto& layer : branch) {
+        if (!layer->endless()) return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace fovea

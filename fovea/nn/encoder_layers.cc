@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/nn/encoder_layers.h"
+
+#include <utility>
+
+namespace fovea {
+
+namespace {
+
+// As in block.cc, each number of a layer has four numbers of masks, from one on. A layer takes the
+// first ones, as many as it is deep at most; its residual sum takes the last.
+DropoutKey key_inside(const DropoutKey& layer) {
+  return {layer.seed, layer.step, 4 * layer.layer + 1};
+}
+
+DropoutKey key_of_sum(const DropoutKey& layer, std::uint32_t depth) {
+  return {layer.seed, layer.step, 4 * (layer.layer + depth - 1) + 3};
+}
+
+HeadStatistics* only(std::span<HeadStatistics> seen) { return seen.empty() ? nullptr : &seen[0]; }
+
+// A session that appends keys and values to a cache.
+template <class Layer>
+class CachingSession final : public LayerSession {
+ public:
+  CachingSession(const Layer& layer, const KvCacheOptions& cache) : layer_(layer), cache_(cache) {}
+
+  Variable forward(Tape& tape, Variable x) override { return layer_.forward(tape, x, cache_); }
+  void clear() override { cache_.clear(); }
+  index most_rows() const override {
+    const bool drops = cache_.room() < cache_.capacity();
+    return drops ? KvCache::kMostNewRows : LayerSession::most_rows();
+  }
+  bool endless() const override { return false; }
+
+ private:
+  const Layer& layer_;
+  KvCache cache_;
+};
+
+// A session whose layer hands on a state of a fixed size.
+template <class Layer, class State>
+class StateSession final : public LayerSession {
+ public:
+  explicit StateSession(const Layer& layer) : layer_(layer) {}
+
+  Variable forward(Tape& tape, Variable x) override { return layer_.forward(tape, x, state_); }
+  void clear() override { state_ = {}; }
+  bool endless() const override { return true; }
+
+ private:
+  const Layer& layer_;
+  State state_{};
+};
+
+// A session of a layer that treats each row by itself.
+template <class Layer>
+class RowSession final : public LayerSession {
+ public:
+  explicit RowSession(const Layer& layer) : layer_(layer) {}
+
+  Variable forward(Tape& tape, Variable x) override { return layer_.forward(tape, x); }
+  void clear() override {}
+  bool endless() const override { return true; }
+
+ private:
+  const Layer& layer_;
+};
+
+class BlockLayer final : public EncoderLayer {
+ public:
+  BlockLayer(const BlockOptions& options, const ParameterScope& scope)
+      : width_(options.attention.width), block_(options, scope) {}
+
+  index width() const override { return width_; }
+  index attentions() const override { return 1; }
+  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
+    return block_.forward(tape, x, call.rows, call.key, only(call.seen));
+  }
+  std::unique_ptr<LayerSession> begin(index capacity) const override {
+    return std::make_unique<CachingSession<Block>>(block_,
+                                                   block_.attention().cache_options(capacity));
+  }
+
+ private:
+  index width_;
+  Block block_;
+};
+
+class AttentionLayer final : public EncoderLayer {
+ public:
+  AttentionLayer(const MultiHeadAttentionOptions& options, const ParameterScope& scope)
+      : attention_(options, scope["attention"]) {}
+
+  index width() const override {
+    const MultiHeadAttentionOptions& o = attention_.options();
+    return o.output == OutputProjection::kLearned ? o.width : o.heads * o.value_dim;
+  }
+  index attentions() const override { return 1; }
+  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
+    return attention_.forward(tape, x, call.rows, key_inside(call.key), only(call.seen));
+  }
+  std::unique_ptr<LayerSession> begin(index capacity) const override {
+    return std::make_unique<CachingSession<MultiHeadAttention>>(attention_,
+                                                                attention_.cache_options(capacity));
+  }
+
+ private:
+  MultiHeadAttention attention_;
+};
+
+class FeedForwardLayer final : public EncoderLayer {
+ public:
+  FeedForwardLayer(const FeedForwardOptions& options, const ParameterScope& scope)
+      : width_(options.width), network_(options, scope["feed_forward"]) {}
+
+  index width() const override { return width_; }
+  Variable forward(Tape& tape, Variable x, const EncoderCall&) const override {
+    return network_.forward(tape, x);
+  }
+  std::unique_ptr<LayerSession> begin(index) const override {
+    return std::make_unique<RowSession<FeedForward>>(network_);
+  }
+
+ private:
+  index width_;
+  FeedForward network_;
+};
+
+class RecurrentLayer final : public EncoderLayer {
+ public:
+  RecurrentLayer(const RecurrentLayersOptions& options, const ParameterScope& scope)
+      : layers_(options, scope["recurrent"]) {}
+
+  index width() const override { return layers_.out(); }
+  std::uint32_t depth() const override { return static_cast<std::uint32_t>(layers_.layers()); }
+  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
+    return layers_.forward(tape, x, call.rows, key_inside(call.key));
+  }
+  std::unique_ptr<LayerSession> begin(index) const override {
+    using State = std::vector<RecurrentState>;
+    return std::make_unique<StateSession<RecurrentLayers, State>>(layers_);
+  }
+
+ private:
+  RecurrentLayers layers_;
+};
+
+class ConvolutionEncoderLayer final : public EncoderLayer {
+ public:
+  ConvolutionEncoderLayer(const ConvolutionLayerOptions& options, const ParameterScope& scope)
+      : width_(options.out), layer_(options, scope["convolution"]) {}
+
+  index width() const override { return width_; }
+  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
+    return layer_.forward(tape, x, call.rows);
+  }
+  std::unique_ptr<LayerSession> begin(index) const override {
+    return std::make_unique<StateSession<ConvolutionLayer, ConvolutionState>>(layer_);
+  }
+
+ private:
+  index width_;
+  ConvolutionLayer layer_;
+};
+
+class AttentionRnnLayer final : public EncoderLayer {
+ public:
+  AttentionRnnLayer(const AttentionRnnOptions& options, const ParameterScope& scope)
+      : layer_(options, scope["attention_rnn"]) {}
+
+  index width() const override { return layer_.options().hidden; }
+  index attentions() const override { return 1; }
+  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
+    return layer_.forward(tape, x, call.rows, only(call.seen));
+  }
+  std::unique_ptr<LayerSession> begin(index capacity) const override {
+    return layer_.begin(capacity);
+  }
+
+ private:
+  AttentionRnn layer_;
+};
+
+// A layer in a residual connection with a norm.
+class ResidualLayer final : public EncoderLayer {
+ public:
+  ResidualLayer(std::unique_ptr<EncoderLayer> inner, const ResidualOptions& options,
+                const ParameterScope& scope)
+      : inner_(std::move(inner)), residual_(options, scope["norm"]) {
+    check(inner_->width() == options.norm.width,
+          "residual: the layer turns {} columns into {}; a sum needs equal ones",
+          options.norm.width, inner_->width());
+  }
+
+  index width() const override { return inner_->width(); }
+  index attentions() const override { return inner_->attentions(); }
+  std::uint32_t depth() const override { return inner_->depth(); }
+  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
+    return residual_.forward(tape, x, call.rows, key_of_sum(call.key, depth()),
+                             [&](Variable y) { return inner_->forward(tape, y, call); });
+  }
+  std::unique_ptr<LayerSession> begin(index capacity) const override {
+    return std::make_unique<Session>(residual_, inner_->begin(capacity));
+  }
+
+ private:
+  class Session final : public LayerSession {
+   public:
+    Session(const Residual& residual, std::unique_ptr<LayerSession> inner)
+        : residual_(residual), inner_(std::move(inner)) {}
+
+    Variable forward(Tape& tape, Variable x) override {
+      return residual_.forward(tape, x, {}, {},
+                               [&](Variable y) { return inner_->forward(tape, y); });
+    }
+    void clear() override { inner_->clear(); }
+    index most_rows() const override { return inner_->most_rows(); }
+    bool endless() const override { return inner_->endless(); }
+
+   private:
+    const Residual& residual_;
+    std::unique_ptr<LayerSession> inner_;
+  };
+
+  std::unique_ptr<EncoderLayer> inner_;
+  Residual residual_;
+};
+
+std::unique_ptr<EncoderLayer> in_residual(std::unique_ptr<EncoderLayer> layer,
+                                          const ResidualIf& residual, const ParameterScope& scope) {
+  if (!residual) return layer;
+  return std::make_unique<ResidualLayer>(std::move(layer), *residual, scope);
+}
+
+}  // namespace
+
+std::unique_ptr<EncoderLayer> block_layer(const BlockOptions& options,
+                                          const ParameterScope& scope) {
+  return std::make_unique<BlockLayer>(options, scope);
+}
+
+std::unique_ptr<EncoderLayer> attention_layer(const MultiHeadAttentionOptions& options,
+                                              const ResidualIf& residual,
+                                              const ParameterScope& scope) {
+  return in_residual(std::make_unique<AttentionLayer>(options, scope), residual, scope);
+}
+
+std::unique_ptr<EncoderLayer> feed_forward_layer(const FeedForwardOptions& options,
+                                                 const ResidualIf& residual,
+                                                 const ParameterScope& scope) {
+  return in_residual(std::make_unique<FeedForwardLayer>(options, scope), residual, scope);
+}
+
+std::unique_ptr<EncoderLayer> recurrent_layer(const RecurrentLayersOptions& options,
+                                              const ResidualIf& residual,
+                                              const ParameterScope& scope) {
+  return in_residual(std::make_unique<RecurrentLayer>(options, scope), residual, scope);
+}
+
+std::unique_ptr<EncoderLayer> convolution_layer(const ConvolutionLayerOptions& options,
+                                                const ResidualIf& residual,
+                                                const ParameterScope& scope) {
+  return in_residual(std::make_unique<ConvolutionEncoderLayer>(options, scope), residual, scope);
+}
+
+std::unique_ptr<EncoderLayer> attention_rnn_layer(const AttentionRnnOptions& options,
+                                                  const ParameterScope& scope) {
+  return std::make_unique<AttentionRnnLayer>(options, scope);
+}
+
+}  // namespace fovea

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layers of this room as layers of an encoder. All but the block may stand in a residual
+// connection with a norm (Residual in block.h), whose parameters are those of norm.*.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "fovea/nn/attention_rnn.h"
+#include "fovea/nn/block.h"
+#include "fovea/nn/convolution.h"
+#include "fovea/nn/encoder_layer.h"
+#include "fovea/nn/recurrent.h"
+
+namespace fovea {
+
+using ResidualIf = std::optional<ResidualOptions>;
+
+std::unique_ptr<EncoderLayer> block_layer(const BlockOptions& options, const ParameterScope& scope);
+std::unique_ptr<EncoderLayer> attention_layer(const MultiHeadAttentionOptions& options,
+                                              const ResidualIf& residual,
+                                              const ParameterScope& scope);
+std::unique_ptr<EncoderLayer> feed_forward_layer(const FeedForwardOptions& options,
+                                                 const ResidualIf& residual,
+                                                 const ParameterScope& scope);
+std::unique_ptr<EncoderLayer> recurrent_layer(const RecurrentLayersOptions& options,
+                                              const ResidualIf& residual,
+                                              const ParameterScope& scope);
+std::unique_ptr<EncoderLayer> convolution_layer(const ConvolutionLayerOptions& options,
+                                                const ResidualIf& residual,
+                                                const ParameterScope& scope);
+std::unique_ptr<EncoderLayer> attention_rnn_layer(const AttentionRnnOptions& options,
+                                                  const ParameterScope& scope);
+
+}  // namespace fovea

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text that says what an encoder is made of, such as
+// "conv3,attention:heads=8:window=8,bilstm:256".
+//
+//   encoder := stage ("," stage)*           one after another
+//   stage   := layer ("+" layer)*           side by side: their results are concatenated, and
+//                                           projected to the width of the model
+//   layer   := name (":" setting)*          "conv" is followed by its width in tokens: conv3
+//   setting := number | key "=" value | flag       a number alone is the width of the result
+//
+// What a text leaves out is 0 or absent here; the model fills it in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/types.h"
+#include "fovea/kernel/recurrent.h"
+#include "fovea/nn/options.h"
+
+namespace fovea {
+
+enum class EncoderLayerKind : std::uint8_t {
+  kRecurrent,     ///< rnn, gru, lstm, sru; bidirectional with "bi" before the name
+  kAttentionRnn,  ///< attention-rnn: an RNN whose result is attention over its states (spec L13)
+  kConvolution,   ///< conv3
+  kAttention,     ///< attention, in a residual connection
+  kFeedForward,   ///< ff, in a residual connection
+  kTransformer,   ///< transformer: attention, then ff
+};
+
+/// One layer, or several equal ones in a row.
+struct EncoderLayerSpec {
+  EncoderLayerKind kind = EncoderLayerKind::kTransformer;
+  RecurrentKind cell = RecurrentKind::kRnn;
+  bool bidirectional = false;
+  index width = 0;   ///< of the result; of one direction, if bidirectional
+  index layers = 1;  ///< one after another
+  index kernel = 0;  ///< convolution: its width in tokens
+  index dilation = 1;
+  bool gated = false;  ///< convolution: GLU (ConvS2S)
+  index heads = 0, kv_heads = 0, head_dim = 0;
+  index ff = 0;
+  std::optional<index> window = {};  ///< 0: all keys
+  std::optional<PositionKind> position = {};
+  std::optional<Activation> activation = {};
+  std::optional<bool> residual = {};  ///< x + f(norm(x)) or norm(x + f(x)), instead of f(x)
+
+  friend bool operator==(const EncoderLayerSpec&, const EncoderLayerSpec&) = default;
+};
+
+/// Layers side by side.
+using EncoderStage = std::vector<EncoderLayerSpec>;
+
+/// Throws kOptionValue, which says where in the text the error is, and lists what is possible.
+std::vector<EncoderStage> parse_encoder(std::string_view text);
+
+}  // namespace fovea

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/nn/encoder_spec.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+using Kind = EncoderLayerKind;
+
+TEST(EncoderSpec, ReadsStagesLayersAndSettings) {
+  const auto stages = parse_encoder("conv3,attention:heads=8:window=8,bilstm:256");
+  ASSERT_EQ(stages.size(), 3);
+  EXPECT_EQ(stages[0], EncoderStage({{.kind = Kind::kConvolution, .kernel = 3}}));
+  EXPECT_EQ(stages[1], EncoderStage({{.kind = Kind::kAttention, .heads = 8, .window = 8}}));
+  EXPECT_EQ(stages[2], EncoderStage({{.kind = Kind::kRecurrent,
+                                      .cell = RecurrentKind::kLstm,
+                                      .bidirectional = true,
+                                      .width = 256}}));
+}
+
+TEST(EncoderSpec, ReadsLayersSideBySide) {
+  const auto stages = parse_encoder("conv12:64:dilation=2:gated+gru:layers=2:residual,ff:ff=9");
+  ASSERT_EQ(stages.size(), 2);
+  ASSERT_EQ(stages[0].size(), 2);
+  EXPECT_EQ(
+      stages[0][0],
+      (EncoderLayerSpec{
+          .kind = Kind::kConvolution, .width = 64, .kernel = 12, .dilation = 2, .gated = true}));
+  EXPECT_EQ(
+      stages[0][1],
+      (EncoderLayerSpec{
+          .kind = Kind::kRecurrent, .cell = RecurrentKind::kGru, .layers = 2, .residual = true}));
+  EXPECT_EQ(stages[1][0].ff, 9);
+}
+
+TEST(EncoderSpec, ReadsChoices) {
+  const auto stages = parse_encoder(
+      "transformer:position=rotary:activation=silu:kv-heads=1:head-dim=4,"
+      "attention:plain,attention-rnn:heads=2:window=0");
+  const EncoderLayerSpec& layer = stages[0][0];
+  EXPECT_EQ(layer.position, PositionKind::kRotary);
+  EXPECT_EQ(layer.activation, Activation::kSilu);
+  EXPECT_EQ(layer.kv_heads, 1);
+  EXPECT_EQ(layer.head_dim, 4);
+  EXPECT_EQ(stages[1][0].residual, false);
+  EXPECT_EQ(stages[2][0].kind, Kind::kAttentionRnn);
+  EXPECT_EQ(stages[2][0].window, 0);
+}
+
+// Every error says where it is, in characters from 1.
+TEST(EncoderSpec, SaysWhereAnErrorIs) {
+  const struct {
+    const char* text;
+    const char* words;
+  } rows[] = {
+      {"", "at character 1 of ''"},
+      {"conv3,", "at character 7"},
+      {",gru", "at character 1"},
+      {"gru+", "at character 5"},
+      {"conv3,lstn", "at character 7 of 'conv3,lstn': there is no layer 'lstn'"},
+      {"conv", "needs its width in tokens"},
+      {"conv0", "at character 5"},
+      {"lstm4", "at character 5 of 'lstm4': lstm takes no number here"},
+      {"attention:haeds=8",
+       "at character 11 of 'attention:haeds=8': attention has no setting 'haeds'"},
+      {"lstm:heads=8", "lstm has no setting 'heads'"},
+      {"attention:heads=x", "at character 17"},
+      {"attention:heads=-1", "'-1' is no number in 0 to 2147483647"},
+      {"attention:heads=99999999999999999999", "is no number in 0 to"},
+      {"attention:heads=0", "it must be at least 1"},
+      {"attention:heads", "'heads' needs a value"},
+      {"attention:heads=", "'heads' needs a value"},
+      {"attention:heads=8:heads=4",
+       "at character 19 of 'attention:heads=8:heads=4': 'heads' is given twice"},
+      {"ff:plain:residual", "'residual' is given twice"},
+      {"conv3:gated=1", "'gated' takes no value"},
+      {"attention:position=nowhere", "'nowhere' is not known"},
+      {"lstm:", "lstm has no setting ''"},
+      {"lstm: 3", "lstm has no setting ' 3'"},
+      {"LSTM", "there is no layer 'LSTM'"},
+      {"lstm\n", "there is no layer 'lstm\\x0a'"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.text);
+    EXPECT_THROWS(parse_encoder(row.text), kOptionValue, row.words);
+  }
+}
+
+TEST(EncoderSpec, HintsAtWhatIsMeant) {
+  const auto error = error_of([] { parse_encoder("attention:haeds=8"); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->hint(), testing::HasSubstr("did you mean heads?"));
+  EXPECT_THAT(error->hint(), testing::HasSubstr("settings of attention are: "));
+}
+
+}  // namespace
+}  // namespace fovea
