@@ -54,15 +54,16 @@ Request request_of(const Arguments& arguments) {
   constexpr index kMostSteps = 1000000;
   StepOptions options = defaults();
   const std::vector<Field> fields = fields_of(options);
-  set_from_outside(flags_of(fields), arguments);
+  std::vector<std::string> set = set_from_outside(flags_of(fields), arguments);
   LanguageModelSettings settings;
   if (!options.preset.empty()) {
     apply_preset(options.preset, settings);
     options.model = settings.model;
     options.model.vocabulary = defaults().model.vocabulary;
     options.batch_size = settings.text.batch_size;
-    set_from_outside(flags_of(fields), arguments);
+    set = set_from_outside(flags_of(fields), arguments);
   }
+  take_usual_sizes(options.model, set);
   require_option(options.steps >= 1 && options.steps <= kMostSteps, "steps", options.steps,
                  "in 1 to {}", kMostSteps);
   settings.model = options.model;

@@ -35,6 +35,8 @@ constexpr std::string_view kExamples = R"(Examples:
   fovea train lm --train book.txt -o model             a character model, with the defaults
   fovea train lm --train lines.txt --data lines --tokenizer word -o model
   fovea train lm --train a.txt b.txt --valid c.txt --layers 6 --width 384 -o model
+  fovea train lm --train book.txt --model lstm --width 256 -o model
+  fovea train lm --train book.txt --model encoder --encoder conv3,attention:window=64,gru -o model
   fovea train lm -c recipe.toml --lr 3e-4 -o model     a flag counts more than the file
   fovea train lm --resume -o model                     go on after an interruption
 
@@ -233,7 +235,8 @@ int run_job(const Context& context, Job& job, const Arguments& arguments) {
 
 CommandSpec train_lm_spec() {
   return {.name = "train lm",
-          .summary = "Trains a language model (decoder-only Transformer) on text files.",
+          .summary =
+              "Trains a language model on text files: a Transformer, an RNN, or a mix of layers.",
           .positionals = {},
           .options = train_lm_options(),
           .epilog = std::string(kExamples)};

@@ -54,6 +54,8 @@ std::string placeholder_of(const OptionSpec& option) {
   if (option.name == "preset") return names_in(language_model_presets(), "|");
   if (option.name == "vocabulary") return "FILE";
   if (option.name == "window") return "N[,N...]";
+  if (option.name == "encoder") return "LAYERS";
+  if (option.name == "compat") return "DEFECT[,DEFECT...]";
   if (option.name == "output") return "DIR";
   return option.placeholder == "TEXT" ? "LENGTH" : option.placeholder;
 }
@@ -76,13 +78,36 @@ std::vector<OptionSpec> train_lm_options() {
        {"overwrite", OptionKind::kFlag, "", "replace an earlier run in the folder", "Run", ""},
        {"dry-run", OptionKind::kFlag, "",
         "print memory, FLOPs and time of the run, and write nothing", "Run", ""}});
-  for (OptionSpec& option : options) option.placeholder = placeholder_of(option);
+  for (OptionSpec& option : options) {
+    option.placeholder = placeholder_of(option);
+    if (option.name == "compat") option.kind = OptionKind::kOptionalValue;
+  }
   dress_message_options(options);
   for (const auto& [name, also] :
        {std::pair{"lr", "learning-rate"}, {"output", "o"}, {"threads", "t"}}) {
     also_called(options, name, also);
   }
   return options;
+}
+
+void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>& set) {
+  if (model.kind == LanguageModelKind::kTransformer) return;
+  const auto is_set = [&](std::string_view name) {
+    return std::find(set.begin(), set.end(), name) != set.end();
+  };
+  using enum LanguageModelKind;
+  const auto refuse = [&](std::string_view field, std::string_view hint) {
+    if (!is_set(fmt::format("model.{}", field))) return;
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--{} has no effect on --model {}", field, to_string(model.kind)),
+                std::string(hint));
+  };
+  if (model.kind == kEncoder) refuse("layers", "say it of a layer: --encoder lstm:layers=2");
+  if (model.kind == kEncoder) refuse("window", "say it of a layer: --encoder attention:window=8");
+  if (model.kind == kAttentionRnn) refuse("layers", "it has one layer");
+  if (!is_set("model.position")) model.position = PositionKind::kNone;
+  if (!is_set("model.layers")) model.layers = 1;
+  if (model.kind == kAttentionRnn && !is_set("model.heads")) model.heads = 1;
 }
 
 RunOptions run_options_of(const Arguments& arguments) {
@@ -103,6 +128,10 @@ LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& 
   TrainOptions& recipe = options.settings.recipe;
   if (!arguments.has("resume") && is_set("recipe.lr") && !is_set("recipe.min_lr")) {
     recipe.min_lr = recipe.schedule == ScheduleKind::kConstant ? recipe.lr : recipe.lr / 10;
+  }
+  if (!arguments.has("resume")) take_usual_sizes(options.settings.model, set);
+  if (arguments.has("compat") && options.settings.model.compat.empty()) {
+    options.settings.model.compat = "all";  // --compat without a list
   }
   TextOptions& text = options.settings.text;
   for (std::string& file : text.train) make_absolute(file);

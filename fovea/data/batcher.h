@@ -11,8 +11,8 @@
 //         `block` targets is cut into pieces of `block` (the last may be shorter), each of which
 //         begins with the token before its first target. So here, too, every token except the first
 //         of a line is predicted exactly once. Each epoch shuffles the sequences; then those of 64
-//         updates at a time are sorted by length and cut into updates; then the updates are
-//         shuffled.
+//         updates at a time are sorted by length, unless told otherwise, and cut into updates; then
+//         the updates are shuffled.
 #pragma once
 
 #include <array>
@@ -50,6 +50,7 @@ struct BatchOptions {
   std::uint64_t seed = 0;
   index max_length = 0;  ///< this and the next as in CutOptions
   Truncate truncate = Truncate::kEnd;
+  bool by_length = true;  ///< lines: a batch holds sequences of about the same length
 
   CutOptions cut() const { return {block, max_length, truncate}; }
 };

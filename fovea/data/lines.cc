@@ -65,7 +65,7 @@ class ShuffledLines final : public TrainingBatches {
     std::iota(order_.begin(), order_.end(), index{0});
     shuffle(std::span(order_), random);
     const index window = kUpdatesPerWindow * per_update_;
-    for (index begin = 0; begin < size(); begin += window) {
+    for (index begin = 0; options_.by_length && begin < size(); begin += window) {
       std::stable_sort(order_.begin() + begin, order_.begin() + std::min(begin + window, size()),
                        [&](index a, index b) { return length(a) < length(b); });
     }

@@ -67,18 +67,24 @@ Variable LanguageModel::project(Tape& tape, Variable x) const {
                 parameter_or_none(tape, layers_->output_bias()));
 }
 
+index LanguageModel::attentions() const { return layers_->attentions(); }
+
 LanguageModelDecoder::LanguageModelDecoder(const Context& context, const LanguageModel& model)
     : model_(model),
       tape_(context, TapeMode::kInference),
-      caches_(model.layers_->make_caches(model.config().block)) {
-  const auto drops = [](const KvCache& cache) { return cache.room() < cache.capacity(); };
-  if (std::any_of(caches_.begin(), caches_.end(), drops)) piece_ = KvCache::kMostNewRows;
-}
+      session_(model.layers_->begin(model.config().block)),
+      endless_(session_.endless() && !model.layers_->has_position_rows()) {}
 
 index LanguageModelDecoder::window_start(index n, index block) {
   if (n <= block) return 0;
   const index hop = std::max<index>(1, block / 4);
   return (n - block + hop - 1) / hop * hop;
+}
+
+void LanguageModelDecoder::begin_at(index start) {
+  start_ = start;
+  encoded_ = 0;
+  session_.clear();
 }
 
 Vec<const float> LanguageModelDecoder::append(Vec<const std::int32_t> ids) {
@@ -90,22 +96,21 @@ Vec<const float> LanguageModelDecoder::append(Vec<const std::int32_t> ids) {
     return encode_rest();
   } catch (...) {
     // Some layers may have taken rows that others have not: the next call encodes all again.
-    for (KvCache& cache : caches_) cache.clear();
+    begin_at(start_);
     tokens_.resize(before);
     throw;
   }
 }
 
-// Encodes the tokens that the caches do not have yet. A cache with a window takes few at once.
+// Encodes the tokens that the session does not have yet, as many at once as it takes.
 Vec<const float> LanguageModelDecoder::encode_rest() {
-  const index start = window_start(size(), model_.config().block);
-  if (start != start_) {
-    start_ = start;
-    for (KvCache& cache : caches_) cache.clear();
-  }
+  const index start = endless_ ? 0 : window_start(size(), model_.config().block);
+  if (start != start_) begin_at(start);
   for (;;) {
-    const index seen = start_ + caches_[0].tokens();
-    const index count = std::min(size() - seen, piece_);
+    const index seen = start_ + encoded_;
+    // What is endless takes a block at a time, so that its memory is that of a block.
+    const index most = std::min(session_.most_rows(), model_.config().block);
+    const index count = std::min(size() - seen, most);
     const Vec<const float> logits = encode({tokens_.data() + seen, count});
     if (seen + count == size()) return logits;
   }
@@ -114,17 +119,18 @@ Vec<const float> LanguageModelDecoder::encode_rest() {
 Vec<const float> LanguageModelDecoder::encode(Vec<const std::int32_t> ids) {
   tape_.reset();
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(ids.size)};
-  const PackedRows rows =
-      lay_out_rows(tape_, ids.size, {offsets.data(), 2}, {}, caches_[0].tokens());
-  const Variable x = model_.layers_->hidden(tape_, ids, rows, caches_);
+  // Rows of an endless model have no positions, which would overflow one day.
+  const index first = endless_ ? 0 : encoded_;
+  const PackedRows rows = lay_out_rows(tape_, ids.size, {offsets.data(), 2}, {}, first);
+  const Variable x = model_.layers_->hidden(tape_, ids, rows, session_);
+  encoded_ += ids.size;
   const Rows<const float> last = x.value<float>().slice(ids.size - 1, ids.size);
   return model_.project(tape_, tape_.constant(last)).vec<float>();
 }
 
 void LanguageModelDecoder::clear() {
   tokens_.clear();
-  for (KvCache& cache : caches_) cache.clear();
-  start_ = 0;
+  begin_at(0);
 }
 
 }  // namespace fovea

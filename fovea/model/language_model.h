@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder-only Transformer (Vaswani et al. 2017; Radford et al. 2019): from tokens it computes
-// the distribution of the next token. The call goes down to the operator through nn/block,
-// nn/attention and grad/ops/attention to attention/.
+// A language model: from tokens it computes the distribution of the next token. It is a
+// decoder-only Transformer (Vaswani et al. 2017; Radford et al. 2019), or an encoder of other
+// layers that see no later token. The call goes down to the operator through nn/block, nn/attention
+// and grad/ops/attention to attention/.
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -14,7 +14,7 @@
 #include "fovea/grad/packed_rows.h"
 #include "fovea/grad/tape.h"
 #include "fovea/model/language_model_config.h"
-#include "fovea/nn/kv_cache.h"
+#include "fovea/nn/encoder.h"
 #include "fovea/nn/module.h"
 
 namespace fovea {
@@ -34,7 +34,7 @@ struct TokenBatch {
 struct LossOptions {
   double scale = 1;      ///< 1 / (targets of the update) makes the loss a mean
   DropoutKey dropout{};  ///< seed and step of this update's masks; `layer` is not read
-  /// If not empty: [layers], to which the forward adds what each layer's attention looks like.
+  /// If not empty: [attentions()], to which the forward adds what each attention looks like.
   std::span<HeadStatistics> attention{};
 };
 
@@ -53,6 +53,8 @@ class LanguageModel {
   const LanguageModelConfig& config() const { return config_; }
   /// In a fixed order, with names such as "blocks.0.attention.qkv.weight".
   std::span<Parameter* const> parameters() const { return parameters_->parameters(); }
+  /// How many of its layers have attention.
+  index attentions() const;
 
   /// scale x the sum of the negative log-likelihoods of all targets, in nats: [1, 1]. A sequence
   /// may have at most `block` tokens. On a training tape this call computes the gradients of the
@@ -73,16 +75,19 @@ class LanguageModel {
   std::unique_ptr<const LanguageModelLayers> layers_;
 };
 
-/// Generation: takes tokens and returns the logits of the next one. Keys and values of earlier
-/// tokens are cached, so each new token needs one row of work.
+/// Generation: takes tokens and returns the logits of the next one. The layers keep what they need
+/// of earlier tokens, so each new token needs one row of work.
 ///
-/// A model sees at most `block` tokens, with positions counted from the first of them. When the
-/// window is full, it moves forward by a quarter of a block, and the tokens that stay are encoded
-/// again, from position 0. (Dropping only the oldest rows of the cache would keep keys and values
-/// that depend on dropped tokens and on old positions; training has no such keys and values.) The
-/// logits after n tokens are those of tokens [window_start(n), n) alone: the same bits as without
-/// a cache. (With attention_norm none they agree to rounding: linear attention chooses the order of
-/// its sums by the number of queries.)
+/// Recurrent layers and convolutions carry a state of a fixed size: a model of these alone goes on
+/// without end (the attention of an attention RNN then sees its last `block` states).
+///
+/// Any other model sees at most `block` tokens, with positions counted from the first of them. When
+/// the window is full, it moves forward by a quarter of a block, and the tokens that stay are
+/// encoded again, from position 0. (Dropping only the oldest keys and values would keep others that
+/// depend on dropped tokens and on old positions; training has no such keys and values.) The logits
+/// after n tokens are those of tokens [window_start(n), n) alone: the same bits as without a cache.
+/// (With attention_norm none they agree to rounding: linear attention chooses the order of its sums
+/// by the number of queries.)
 class LanguageModelDecoder {
  public:
   /// The model must outlive the decoder and not change while tokens are held.
@@ -101,15 +106,17 @@ class LanguageModelDecoder {
   static index window_start(index n, index block);
 
  private:
+  void begin_at(index start);
   Vec<const float> encode_rest();
   Vec<const float> encode(Vec<const std::int32_t> ids);
 
   const LanguageModel& model_;
   Tape tape_;
   std::vector<std::int32_t> tokens_;
-  std::vector<KvCache> caches_;                      // a layer each
-  index piece_ = std::numeric_limits<index>::max();  // most tokens that the caches take at once
-  index start_ = 0;                                  // the token at position 0 of the caches
+  EncoderSession session_;
+  bool endless_;       // whether the window never moves
+  index start_ = 0;    // the token at position 0 of the session
+  index encoded_ = 0;  // tokens that the session has
 };
 
 }  // namespace fovea

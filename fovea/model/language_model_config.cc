@@ -8,6 +8,7 @@
 
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
+#include "fovea/model/encoder_sizes.h"
 #include "fovea/model/language_model_layers.h"
 
 namespace fovea {
@@ -16,7 +17,6 @@ namespace {
 
 // Ids, offsets and positions are int32. Larger sizes do not fit into any machine.
 constexpr index kLargest = std::numeric_limits<std::int32_t>::max();
-constexpr index kMostLayers = 65536;
 
 void check_size(std::string_view name, index value, index least, index most) {
   require_option(value >= least && value <= most, name, value, "in {} to {}", least, most);
@@ -96,12 +96,40 @@ double embedding_scale(const LanguageModelConfig& c) {
   return sinusoidal ? std::sqrt(static_cast<double>(c.width)) : 1;
 }
 
-// The number of values in the matrices of a layer: as many multiply-adds for one token.
-double matrix_parameters(const LanguageModelConfig& c) {
-  const double C = static_cast<double>(c.width), F = static_cast<double>(c.ff),
-               qo = 2 * static_cast<double>(c.heads * c.head_dim),
-               kv = 2 * static_cast<double>(c.kv_heads * c.head_dim);
-  return C * (qo + kv) + 2 * C * F;
+void check_kind(const LanguageModelConfig& c) {
+  const bool is_encoder = c.kind == LanguageModelKind::kEncoder;
+  if (is_encoder && c.encoder.empty()) {
+    throw Error(ErrorCode::kOptionValue, "--model encoder: no layers are given",
+                "say which: --encoder conv3,attention:window=8,lstm");
+  }
+  if (!is_encoder && !c.encoder.empty()) {
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("--encoder belongs to --model encoder; it is --model {}", to_string(c.kind)),
+        "give --model encoder, or leave out --encoder");
+  }
+  compat_of(c);
+}
+
+// What all layers together must fit.
+void check_layers(const LanguageModelConfig& c) {
+  const std::vector<SizedStage> stages = sized_stages(c);
+  if (layer_count(stages) > kMostLayers) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--encoder: it has {} layers", layer_count(stages)),
+                fmt::format("{} are the most", kMostLayers));
+  }
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches) {
+      if (layer.spec.head_dim > 0) check_attention(config_of_layer(c, layer));
+    }
+  }
+  if (c.tie && stages.back().out != c.width) {
+    throw Error(ErrorCode::kShape,
+                fmt::format("--tie: the last layer has {} columns, the token embeddings {}",
+                            stages.back().out, c.width),
+                "give --no-tie, or let the last layer have the width of the model");
+  }
 }
 
 }  // namespace
@@ -124,6 +152,7 @@ std::vector<index> layer_windows(const LanguageModelConfig& c) {
 
 LanguageModelConfig resolve(LanguageModelConfig c) {
   check_sizes(c);
+  check_kind(c);
   require_option(c.dropout >= 0 && c.dropout < 1, "dropout", c.dropout, "at least 0 and below 1");
   if (c.kv_heads == 0) c.kv_heads = c.heads;
   if (c.heads % c.kv_heads != 0) {
@@ -133,12 +162,13 @@ LanguageModelConfig resolve(LanguageModelConfig c) {
   }
   if (c.ff == 0) c.ff = checked_product(4, c.width, "--ff: 4 x --width");
   if (c.head_dim == 0) {
-    if (c.width % c.heads != 0) {
+    if (c.width % c.heads == 0) {
+      c.head_dim = c.width / c.heads;
+    } else if (c.kind == LanguageModelKind::kTransformer) {
       throw Error(ErrorCode::kShape,
                   fmt::format("--width: {} is not divisible by --heads ({})", c.width, c.heads),
                   "make --width a multiple of --heads, or choose --head-dim yourself");
     }
-    c.head_dim = c.width / c.heads;
   }
   check_positions(c);
   if (c.position_max == 0) c.position_max = c.block;
@@ -147,6 +177,7 @@ LanguageModelConfig resolve(LanguageModelConfig c) {
   layer_windows(c);
   check_size("ff", c.ff, 1, kLargest);
   checked_product(c.heads, c.head_dim, "--heads x --head-dim");
+  check_layers(c);
   return c;
 }
 
@@ -158,13 +189,22 @@ index parameter_count(const LanguageModelConfig& config) {
 
 double flops_per_token(const LanguageModelConfig& config) {
   const LanguageModelConfig c = resolve(config);
-  const auto layers = static_cast<double>(c.layers);
-  const double keys = (static_cast<double>(c.block) + 1) / 2;
-  const double scores = keys * static_cast<double>(c.heads * c.head_dim);
-  const auto width = static_cast<double>(c.width);
-  const double output = static_cast<double>(c.vocabulary) * width;
-  const double join = c.position_join == PositionJoin::kConcatenate ? 2 * width * width : 0;
-  return 6 * (layers * matrix_parameters(c) + output + join) + layers * 14 * scores;
+  double matrices = 0, scores = 0;
+  index width = c.width;
+  for (const SizedStage& stage : sized_stages(c)) {
+    double joined = 0;
+    for (const SizedLayer& layer : stage.branches) {
+      matrices += matrix_values(layer);
+      scores += score_columns(layer, c.block);
+      joined += static_cast<double>(layer.out);
+    }
+    if (stage.branches.size() > 1) matrices += joined * static_cast<double>(stage.out);
+    width = stage.out;
+  }
+  const auto C = static_cast<double>(c.width);
+  const double output = static_cast<double>(c.vocabulary) * static_cast<double>(width);
+  const double join = c.position_join == PositionJoin::kConcatenate ? 2 * C * C : 0;
+  return 6 * (matrices + output + join) + 14 * scores;
 }
 
 }  // namespace fovea

@@ -2,6 +2,8 @@
 // The configuration of a language model, its parameter count and its FLOPs.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,8 +14,47 @@
 
 namespace fovea {
 
-/// A decoder-only Transformer. Sizes given as 0 follow from the others; resolve() fills them in.
+/// What reads the tokens.
+enum class LanguageModelKind : std::uint8_t {
+  kTransformer,
+  kAttentionRnn,  ///< a tanh RNN with attention over its states (spec L13, L14)
+  kRnn,
+  kGru,
+  kLstm,
+  kSru,
+  kEncoder,  ///< whatever `encoder` says
+};
+
+inline constexpr EnumName<LanguageModelKind> kLanguageModelKindNames[] = {
+    {LanguageModelKind::kTransformer, "transformer"},
+    {LanguageModelKind::kAttentionRnn, "attention-rnn"},
+    {LanguageModelKind::kRnn, "rnn"},
+    {LanguageModelKind::kGru, "gru"},
+    {LanguageModelKind::kLstm, "lstm"},
+    {LanguageModelKind::kSru, "sru"},
+    {LanguageModelKind::kEncoder, "encoder"}};
+inline std::span<const EnumName<LanguageModelKind>> enum_names(LanguageModelKind) {
+  return kLanguageModelKindNames;
+}
+
+/// How parameters start.
+enum class InitScheme : std::uint8_t {
+  kGpt2,    ///< matrices and tables normal(0, 0.02); recurrent layers as in PyTorch
+  kSource,  ///< as in the book: tables normal(0, 1), RNN and its attention normal(0, 0.01), else
+            ///< PyTorch's
+};
+
+inline constexpr EnumName<InitScheme> kInitSchemeNames[] = {{InitScheme::kGpt2, "gpt2"},
+                                                            {InitScheme::kSource, "source"}};
+inline std::span<const EnumName<InitScheme>> enum_names(InitScheme) { return kInitSchemeNames; }
+
+/// A model that predicts the next token. Sizes given as 0 follow from the others; resolve() fills
+/// them in. Attention layers of any kind of model take what is said about attention.
 struct LanguageModelConfig {
+  LanguageModelKind kind = LanguageModelKind::kTransformer;
+  std::string encoder = {};
+  std::string compat = {};
+  InitScheme init = InitScheme::kGpt2;
   index layers = 4;
   index heads = 4;
   index kv_heads = 0;
@@ -48,7 +89,13 @@ struct LanguageModelConfig {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("layers", layers, "Transformer layers");
+    visit("model", kind, "what reads the tokens");
+    visit("encoder", encoder, "model encoder: its layers, such as conv3,attention:window=8,lstm");
+    visit("compat", compat,
+          "defects of the published code to repeat: all, or sum-weights, history-only, "
+          "state-is-attention, ln-unbiased");
+    visit("init", init, "how parameters start: as in GPT-2, or as in the book's code");
+    visit("layers", layers, "layers of a Transformer, RNN, GRU, LSTM or SRU");
     visit("heads", heads, "attention heads per layer");
     visit("kv_heads", kv_heads, "heads of keys and values, each shared by a group; 0: heads");
     visit("head_dim", head_dim, "width of a head; 0: width / heads");

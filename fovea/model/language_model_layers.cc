@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/model/language_model_layers.h"
 
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "fovea/attention/mask/band.h"
+#include "fovea/nn/encoder_layers.h"
 #include "fovea/parts/part_table.h"
 
 namespace fovea {
@@ -12,8 +17,36 @@ namespace {
 
 Biases biases(const LanguageModelConfig& c) { return c.bias ? Biases::kLearned : Biases::kNone; }
 
-NormOptions norm_options(const LanguageModelConfig& c) {
-  return {.width = c.width, .kind = c.norm, .variant = c.ln_variant, .bias = biases(c)};
+NormOptions norm_options(const LanguageModelConfig& c, index width) {
+  const bool unbiased = compat_of(c).ln_unbiased;
+  return {.width = width,
+          .kind = c.norm,
+          .variant = unbiased ? LayerNormVariant::kUnbiased : c.ln_variant,
+          .bias = biases(c)};
+}
+
+// Of a matrix that reads `in` columns; `gpt2` is what GPT-2 takes.
+Init matrix_init(const LanguageModelConfig& c, index in, Init gpt2) {
+  return c.init == InitScheme::kSource ? linear_uniform_init(in) : gpt2;
+}
+
+Init matrix_init(const LanguageModelConfig& c, index in) {
+  return matrix_init(c, in, Init::normal(kInitDeviation));
+}
+
+BiasStart bias_start(const LanguageModelConfig& c) {
+  return c.init == InitScheme::kSource ? BiasStart::kUniform : BiasStart::kZeros;
+}
+
+// The book's RNN, and the projections of its attention.
+constexpr double kSourceRnnDeviation = 0.01;
+
+// Of recurrent layers; none: PyTorch's.
+std::optional<Init> recurrent_init(const LanguageModelConfig& c, const EncoderLayerSpec& spec) {
+  const bool is_rnn =
+      spec.kind == EncoderLayerKind::kAttentionRnn || spec.cell == RecurrentKind::kRnn;
+  if (c.init == InitScheme::kSource && is_rnn) return Init::normal(kSourceRnnDeviation);
+  return std::nullopt;
 }
 
 AttentionVariant variant_of(const LanguageModelConfig& c) {
@@ -48,50 +81,192 @@ std::vector<LayerPart> parts_of(const LanguageModelConfig& c) {
   return parts;
 }
 
-BlockOptions block_options(const LanguageModelConfig& c, index window) {
-  const Init output_init = residual_init(c.layers);
-  BlockOptions options;
-  options.attention.width = c.width;
-  options.attention.heads = c.heads;
-  options.attention.kv_heads = c.kv_heads;
-  options.attention.head_dim = c.head_dim;
-  options.attention.bias = biases(c);
-  options.attention.output_init = output_init;
-  options.attention.mask = mask::Causal();
-  options.attention.window = window;
-  options.attention.dropout = c.dropout;
-  options.attention.qk_norm = c.qk_norm ? QkNorm::kRms : QkNorm::kNone;
-  options.attention.variant = variant_of(c);
-  options.attention.parts = parts_of(c);
-  options.feed_forward = {.width = c.width,
-                          .hidden = c.ff,
-                          .activation = c.activation,
-                          .bias = biases(c),
-                          .output_init = output_init};
-  options.residual = {.norm = norm_options(c), .position = c.norm_position, .dropout = c.dropout};
-  return options;
+ResidualOptions residual_options(const LanguageModelConfig& c, index width) {
+  return {.norm = norm_options(c, width), .position = c.norm_position, .dropout = c.dropout};
+}
+
+// Residual sums of a model: two of a Transformer's layer.
+Init output_init(const LanguageModelConfig& c, index in) {
+  return matrix_init(c, in, residual_init(c.layers));
+}
+
+MultiHeadAttentionOptions attention_options(const LanguageModelConfig& c, index window) {
+  MultiHeadAttentionOptions o;
+  o.width = c.width;
+  o.heads = c.heads;
+  o.kv_heads = c.kv_heads;
+  o.head_dim = c.head_dim;
+  o.bias = biases(c);
+  o.input_init = matrix_init(c, c.width);
+  o.output_init = output_init(c, c.heads * c.head_dim);
+  o.bias_start = bias_start(c);
+  o.mask = mask::Causal();
+  o.window = window;
+  o.dropout = c.dropout;
+  o.qk_norm = c.qk_norm ? QkNorm::kRms : QkNorm::kNone;
+  o.variant = variant_of(c);
+  o.parts = parts_of(c);
+  return o;
+}
+
+FeedForwardOptions feed_forward_options(const LanguageModelConfig& c) {
+  return {.width = c.width,
+          .hidden = c.ff,
+          .activation = c.activation,
+          .bias = biases(c),
+          .input_init = matrix_init(c, c.width),
+          .output_init = output_init(c, c.ff),
+          .bias_start = bias_start(c)};
+}
+
+RecurrentLayersOptions recurrent_options(const LanguageModelConfig& c, const SizedLayer& layer) {
+  const EncoderLayerSpec& spec = layer.spec;
+  return {.kind = spec.cell,
+          .in = layer.in,
+          .hidden = spec.width,
+          .layers = spec.layers,
+          .bidirectional = spec.bidirectional,
+          .dropout = c.dropout,
+          .weight = recurrent_init(c, spec)};
+}
+
+ConvolutionLayerOptions convolution_options(const SizedLayer& layer) {
+  const EncoderLayerSpec& spec = layer.spec;
+  return {.in = layer.in,
+          .out = spec.width,
+          .width = spec.kernel,
+          .padding = Padding::kCausal,
+          .dilation = spec.dilation,
+          .activation = spec.gated ? Activation::kNone : *spec.activation,
+          .gated = spec.gated};
+}
+
+AttentionRnnOptions attention_rnn_options(const LanguageModelConfig& c, const SizedLayer& layer) {
+  const EncoderLayerSpec& spec = layer.spec;
+  const bool from_source = c.init == InitScheme::kSource;
+  return {.in = layer.in,
+          .hidden = spec.width,
+          .heads = spec.heads,
+          .window = *spec.window,
+          .defects = compat_of(c).attention_rnn,
+          .recurrent = recurrent_init(c, spec),
+          .linear = Init::normal(from_source ? kSourceRnnDeviation : kInitDeviation)};
+}
+
+std::unique_ptr<EncoderLayer> make_layer(const LanguageModelConfig& config, const SizedLayer& layer,
+                                         const ParameterScope& scope) {
+  using enum EncoderLayerKind;
+  const LanguageModelConfig c = config_of_layer(config, layer);
+  const EncoderLayerSpec& spec = layer.spec;
+  ResidualIf residual;
+  if (*spec.residual) residual = residual_options(config, layer.in);
+  switch (spec.kind) {
+    case kTransformer:
+      return block_layer({attention_options(c, *spec.window), feed_forward_options(c),
+                          residual_options(config, layer.in)},
+                         scope);
+    case kAttention:
+      return attention_layer(attention_options(c, *spec.window), residual, scope);
+    case kFeedForward:
+      return feed_forward_layer(feed_forward_options(c), residual, scope);
+    case kConvolution:
+      return convolution_layer(convolution_options(layer), residual, scope);
+    case kAttentionRnn:
+      return attention_rnn_layer(attention_rnn_options(c, layer), scope);
+    case kRecurrent:
+      break;
+  }
+  return recurrent_layer(recurrent_options(c, layer), residual, scope);
+}
+
+// The layers of a branch, one after another; the cells of recurrent layers are one layer.
+EncoderBranch make_branch(const LanguageModelConfig& c, SizedLayer layer,
+                          const std::function<ParameterScope()>& next_scope) {
+  EncoderBranch branch;
+  const bool is_one = layer.spec.kind == EncoderLayerKind::kRecurrent;
+  const index count = is_one ? 1 : layer.spec.layers;
+  for (index n = 0; n < count; ++n) {
+    branch.push_back(make_layer(c, layer, next_scope()));
+    layer.in = layer.out;
+  }
+  return branch;
+}
+
+EncoderStageLayers make_stage(const LanguageModelConfig& c, const SizedStage& stage,
+                              const std::function<ParameterScope()>& next_scope) {
+  EncoderStageLayers layers;
+  if (stage.branches.size() == 1) {
+    layers.branches.push_back(make_branch(c, stage.branches[0], next_scope));
+    return layers;
+  }
+  const ParameterScope scope = next_scope();
+  index number = 0, columns = 0;
+  for (const SizedLayer& branch : stage.branches) {
+    layers.branches.push_back(make_branch(c, branch, [&] { return scope[number++]; }));
+    columns += branch.out;
+  }
+  layers.join.emplace(LinearOptions{.in = columns,
+                                    .out = stage.out,
+                                    .bias = biases(c),
+                                    .weight = matrix_init(c, columns),
+                                    .bias_start = bias_start(c)},
+                      scope["join"]);
+  return layers;
+}
+
+// As many layers of a Transformer as have the model's residual sums: two each.
+index depth_of(const std::vector<SizedStage>& stages) {
+  index sums = 0;
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches) {
+      const bool two = layer.spec.kind == EncoderLayerKind::kTransformer;
+      sums += layer.spec.layers * (two ? 2 : *layer.spec.residual ? 1 : 0);
+    }
+  }
+  return std::max<index>(1, (sums + 1) / 2);
+}
+
+Encoder make_encoder(LanguageModelConfig c, const std::vector<SizedStage>& stages,
+                     const ParameterScope& scope) {
+  c.layers = depth_of(stages);
+  Encoder encoder;
+  index number = 0;
+  for (const SizedStage& stage : stages) {
+    encoder.add(make_stage(c, stage, [&] { return scope[number++]; }));
+  }
+  return encoder;
+}
+
+EmbeddingOptions embedding_options(const LanguageModelConfig& c) {
+  const bool from_source = c.init == InitScheme::kSource;
+  return {.vocabulary = c.vocabulary,
+          .width = c.width,
+          .positions = c.position_max,
+          .position = c.position,
+          .join = c.position_join,
+          .sinusoid = c.sinusoid,
+          .scale = c.embedding_scale,
+          .init = Init::normal(from_source ? 1 : kInitDeviation)};
+}
+
+std::string_view scope_name(const LanguageModelConfig& c) {
+  return c.kind == LanguageModelKind::kTransformer ? "blocks" : "encoder";
 }
 
 }  // namespace
 
 LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const ParameterScope& scope)
-    : dropout_(c.dropout),
-      embedding_({.vocabulary = c.vocabulary,
-                  .width = c.width,
-                  .positions = c.position_max,
-                  .position = c.position,
-                  .join = c.position_join,
-                  .sinusoid = c.sinusoid,
-                  .scale = c.embedding_scale},
-                 scope["embedding"]) {
-  const std::vector<index> windows = layer_windows(c);
-  for (index l = 0; l < c.layers; ++l) {
-    blocks_.emplace_back(block_options(c, windows[static_cast<std::size_t>(l)]),
-                         scope["blocks"][l]);
-  }
-  if (c.norm_position == NormPosition::kPre) norm_.emplace(norm_options(c), scope["norm"]);
+    : dropout_(c.dropout), embedding_(embedding_options(c), scope["embedding"]) {
+  const std::vector<SizedStage> stages = sized_stages(c);
+  encoder_ = make_encoder(c, stages, scope[scope_name(c)]);
+  const index width = stages.back().out;
+  if (ends_with_norm(c, stages)) norm_.emplace(norm_options(c, width), scope["norm"]);
   if (!c.tie) {
-    output_.emplace(LinearOptions{.in = c.width, .out = c.vocabulary, .bias = biases(c)},
+    output_.emplace(LinearOptions{.in = width,
+                                  .out = c.vocabulary,
+                                  .bias = biases(c),
+                                  .weight = matrix_init(c, width),
+                                  .bias_start = bias_start(c)},
                     scope["output"]);
   }
 }
@@ -99,28 +274,14 @@ LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const Par
 Variable LanguageModelLayers::hidden(Tape& tape, Vec<const std::int32_t> ids,
                                      const PackedRows& rows, const DropoutKey& key,
                                      std::span<HeadStatistics> seen) const {
-  check(seen.empty() || seen.size() == blocks_.size(),
-        "language model: {} statistics for {} layers", seen.size(), blocks_.size());
   Variable x = embedding_.forward(tape, ids, rows);
   x = dropout(tape, x, {dropout_, {key.seed, key.step, 0}}, rows);
-  for (std::size_t l = 0; l < blocks_.size(); ++l) {
-    x = blocks_[l].forward(tape, x, rows, {key.seed, key.step, static_cast<std::uint32_t>(l)},
-                           seen.empty() ? nullptr : &seen[l]);
-  }
-  return finish(tape, x);
+  return finish(tape, encoder_.forward(tape, x, rows, key, seen));
 }
 
 Variable LanguageModelLayers::hidden(Tape& tape, Vec<const std::int32_t> ids,
-                                     const PackedRows& rows, std::vector<KvCache>& caches) const {
-  Variable x = embedding_.forward(tape, ids, rows);
-  for (std::size_t l = 0; l < blocks_.size(); ++l) x = blocks_[l].forward(tape, x, caches[l]);
-  return finish(tape, x);
-}
-
-std::vector<KvCache> LanguageModelLayers::make_caches(index capacity) const {
-  std::vector<KvCache> caches;
-  for (const Block& block : blocks_) caches.emplace_back(block.attention().cache_options(capacity));
-  return caches;
+                                     const PackedRows& rows, EncoderSession& session) const {
+  return finish(tape, session.forward(tape, embedding_.forward(tape, ids, rows)));
 }
 
 }  // namespace fovea

@@ -141,7 +141,8 @@ BatchOptions batches_of(const LanguageModelSettings& s) {
           .accumulate = s.recipe.accumulate,
           .seed = s.recipe.seed,
           .max_length = s.text.max_length,
-          .truncate = s.text.truncate};
+          .truncate = s.text.truncate,
+          .by_length = s.text.by_length};
 }
 
 void check_options(const LanguageModelSettings& s) {

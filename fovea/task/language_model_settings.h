@@ -27,6 +27,7 @@ struct TextOptions {
   bool marks = true;
   index max_length = 0;
   Truncate truncate = Truncate::kEnd;
+  bool by_length = true;
   index batch_size = 12;
 
   template <class Visitor>
@@ -44,6 +45,7 @@ struct TextOptions {
     visit("max_length", max_length,
           "data lines: most tokens of a line, marks included; 0: any number");
     visit("truncate", truncate, "max-length: the end of a longer line that is dropped");
+    visit("by_length", by_length, "data lines: a batch holds lines of about the same length");
     visit("batch_size", batch_size, "sequences per batch");
   }
 };

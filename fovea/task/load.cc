@@ -7,6 +7,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/config/json.h"
+#include "fovea/model/encoder_sizes.h"
 #include "fovea/task/language_model.h"
 #include "fovea/task/memory.h"
 #include "fovea/train/model_folder.h"
@@ -31,13 +32,18 @@ struct Config {
   }
 };
 
-// The number of values in the largest matrix of a model.
+// At least as many values as any table or matrix whose size the settings name.
 double largest_matrix(const LanguageModelConfig& c) {
   const index block = c.position == PositionKind::kLearned ? c.block : 0;
-  const double columns = std::max(static_cast<double>(std::max({c.ff, c.vocabulary, block})),
-                                  static_cast<double>(c.heads) * static_cast<double>(c.head_dim));
+  double columns = static_cast<double>(std::max(c.vocabulary, block));
+  if (c.kind == LanguageModelKind::kTransformer) {
+    const double heads = static_cast<double>(c.heads) * static_cast<double>(c.head_dim);
+    columns = std::max({columns, static_cast<double>(c.ff), heads});
+  }
   return static_cast<double>(c.width) * columns;
 }
+
+index layers_of(const LanguageModelConfig& c) { return layer_count(sized_stages(resolve(c))); }
 
 // config.json may have been changed together with its checksum. So its sizes are compared with the
 // weights before memory is taken for the model.
@@ -45,9 +51,10 @@ void check_weights(const LanguageModelConfig& config, const Safetensors& weights
                    const fs::path& folder) {
   index held = 0;
   for (const NamedTensor& named : weights.tensors) held += named.tensor.size();
-  const bool possible = config.layers <= static_cast<index>(weights.tensors.size()) &&
-                        largest_matrix(config) <= static_cast<double>(held);
+  const auto tensors = static_cast<index>(weights.tensors.size());
   try {
+    const bool possible =
+        layers_of(config) <= tensors && largest_matrix(config) <= static_cast<double>(held);
     if (possible && parameter_count(config) == held) return;
   } catch (const Error& error) {
     fail(ErrorCode::kModelDamaged, "{}: {}", (folder / "config.json").string(), error.what());

@@ -51,7 +51,7 @@ index LanguageModelObjective::begin_update(index update) {
   options_.scale = 1.0 / static_cast<double>(targets);
   options_.dropout.seed = text_.seed;
   options_.dropout.step = static_cast<std::uint64_t>(update);
-  seen_.assign(observes_ ? static_cast<std::size_t>(model_.config().layers) : 0, {});
+  seen_.assign(observes_ ? static_cast<std::size_t>(model_.attentions()) : 0, {});
   options_.attention = seen_;
   return targets;
 }

@@ -54,7 +54,7 @@ class LanguageModelObjective final : public Objective {
   std::vector<Batch> batches_;
   LossOptions options_;
   bool observes_ = false;
-  std::vector<HeadStatistics> seen_;  // a layer each
+  std::vector<HeadStatistics> seen_;  // an attention each
   Variable loss_;
 };
 

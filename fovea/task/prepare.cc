@@ -19,6 +19,7 @@ namespace {
 RunIdentity identity_of(const LanguageModelSettings& s, const Corpus& corpus,
                         const Tokenizer& tokenizer) {
   std::string cut = fmt::format("{} {}", s.text.data, corpus.train.size());
+  if (!s.text.by_length) cut += " as they come";
   if (s.text.max_length > 0) {
     cut += fmt::format(" {} {}", s.text.max_length, to_string(s.text.truncate));
   }

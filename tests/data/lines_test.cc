@@ -190,6 +190,26 @@ TEST(Lines, OfAnUpdateHaveNearlyEqualLengths) {
   EXPECT_NEAR(static_cast<double>(first_updates) / (32 * mean), 1, 0.3);
 }
 
+// As they come, an update spans most of the 90 lengths, and every sequence is still there once.
+TEST(Lines, OfAnUpdateMayHaveAnyLengths) {
+  const BatchOptions options{.block = 128, .batch_size = 16, .by_length = false};
+  const auto batches = shuffled_lines(verses(3000), bytes(), options);
+  std::set<std::uint64_t> seen;
+  index least_spread = 128;
+  for (index update = 0; update < batches->updates_per_epoch(); ++update) {
+    const Batch batch = batches->batch(update, 0);
+    seen.insert(batch.samples.begin(), batch.samples.end());
+    if (batch.sequences() < 16) continue;  // the last of the epoch
+    index shortest = longest(batch);
+    for (std::size_t s = 0; s + 1 < batch.offsets.size(); ++s) {
+      shortest = std::min<index>(shortest, batch.offsets[s + 1] - batch.offsets[s]);
+    }
+    least_spread = std::min(least_spread, longest(batch) - shortest);
+  }
+  EXPECT_GT(least_spread, 20);
+  EXPECT_EQ(seen.size(), batches->sequences().slices.size());
+}
+
 TEST(Lines, MeetOthersInEachEpoch) {
   const auto batches = shuffled_lines(verses(3000), bytes(), {.block = 128, .batch_size = 16});
   const index updates = batches->updates_per_epoch();

@@ -32,6 +32,46 @@ TEST(LanguageModelLayers, NamesItsParametersInAFixedOrder) {
                   "blocks.0.feed_forward_norm.weight", "norm.weight"));
 }
 
+LanguageModelConfig encoder_config(std::string layers) {
+  LanguageModelConfig c = small_config();
+  c.kind = LanguageModelKind::kEncoder;
+  c.encoder = std::move(layers);
+  c.position = PositionKind::kNone;
+  return c;
+}
+
+TEST(LanguageModelLayers, NamesTheLayersOfAnEncoderByTheirPlace) {
+  EXPECT_THAT(
+      names(encoder_config("conv3:plain,rnn")),
+      testing::ElementsAre("embedding.tokens", "encoder.0.convolution.weight",
+                           "encoder.0.convolution.bias", "encoder.1.recurrent.weight_ih_l0",
+                           "encoder.1.recurrent.weight_hh_l0", "encoder.1.recurrent.bias_l0"));
+  EXPECT_THAT(names(encoder_config("ff+rnn")),
+              testing::ElementsAre(
+                  "embedding.tokens", "encoder.0.0.feed_forward.in.weight",
+                  "encoder.0.0.feed_forward.out.weight", "encoder.0.0.norm.weight",
+                  "encoder.0.1.recurrent.weight_ih_l0", "encoder.0.1.recurrent.weight_hh_l0",
+                  "encoder.0.1.recurrent.bias_l0", "encoder.0.join.weight", "norm.weight"));
+}
+
+// Spec L13, L14: the models of the book, with its vocabulary.
+TEST(LanguageModelLayers, AttentionRnnHasTheParametersOfTheBook) {
+  LanguageModelConfig c;
+  c.kind = LanguageModelKind::kAttentionRnn;
+  c.layers = c.heads = 1;
+  c.position = PositionKind::kNone;
+  c.tie = false;
+  c.bias = true;
+  c.vocabulary = 1071;
+  EXPECT_EQ(parameter_count(c), 308143);
+  c.heads = 4;
+  EXPECT_EQ(parameter_count(c), 374191);
+  c.vocabulary = 1078;
+  EXPECT_EQ(parameter_count(c), 375990);
+  c.heads = 1;
+  EXPECT_EQ(parameter_count(c), 309942);
+}
+
 TEST(LanguageModelLayers, HasAnOutputOfItsOwnUnlessTied) {
   const auto source = names(source_config());
   EXPECT_THAT(source, testing::Contains("output.weight"));

@@ -46,6 +46,19 @@ std::vector<Case> cases() {
   add("untied", [](auto& c) { c.tie = false, c.bias = true; });
   add("one layer", [](auto& c) { c.layers = 1; });
   add("deep", [](auto& c) { c.layers = 9, c.width = 32; });
+  const auto encoder = [&](const char* layers) {
+    add(layers, [=](auto& c) {
+      c.kind = LanguageModelKind::kEncoder;
+      c.encoder = layers;
+      c.position = PositionKind::kNone;
+    });
+  };
+  for (const char* layers :
+       {"rnn", "gru", "lstm", "sru", "lstm:layers=3", "conv3", "conv5:plain:gated", "attention",
+        "ff", "attention-rnn", "attention-rnn:heads=4", "conv3,attention:window=8,lstm",
+        "conv3+lstm"}) {
+    encoder(layers);
+  }
   return all;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "fovea/reference/gradcheck.h"
+#include "tests/model/forms.h"
 #include "tests/model/support.h"
 #include "tests/support/part_range.h"
 #include "tests/support/throws.h"
@@ -17,98 +18,6 @@ namespace fovea {
 namespace {
 
 using Logits = std::vector<float>;
-
-// Every choice that a configuration offers appears in one of these, or in forms_of_attention().
-std::vector<LanguageModelConfig> forms_of_blocks() {
-  std::vector<LanguageModelConfig> all(4, small_config());
-  all[1].position = PositionKind::kSinusoidal;
-  all[1].norm = NormKind::kRms;
-  all[1].activation = Activation::kSilu;
-  all[1].kv_heads = 1;
-  all[1].tie = false;
-  all[2].position = enum_from_name<PositionKind>("alibi");
-  all[2].norm_position = NormPosition::kPost;
-  all[2].ln_variant = LayerNormVariant::kUnbiased;
-  all[2].bias = true;
-  all[2].activation = Activation::kGeluTanh;
-  all[2].head_dim = 3;
-  all[3].position = PositionKind::kNone;
-  all[3].bias = true;
-  all[3].tie = false;
-  all[3].activation = Activation::kRelu;
-  return all;
-}
-
-std::vector<LanguageModelConfig> forms_of_attention() {
-  std::vector<LanguageModelConfig> all;
-  const auto add = [&](void (*change)(LanguageModelConfig&)) {
-    change(all.emplace_back(small_config()));
-  };
-  add([](LanguageModelConfig& c) {
-    c.position = enum_from_name<PositionKind>("t5");
-    c.t5_buckets = 4;
-    c.t5_max_distance = 6;
-    c.log_n_scale = true;
-    c.sink = true;
-  });
-  add([](LanguageModelConfig& c) {
-    c.position = enum_from_name<PositionKind>("shaw");
-    c.shaw_clip = 2;
-    c.softcap = 3;
-  });
-  add([](LanguageModelConfig& c) {
-    c.position = PositionKind::kRotary;
-    c.rope_base = 100;
-    c.kv_heads = 1;
-    c.window = "2";
-  });
-  add([](LanguageModelConfig& c) {
-    c.position = PositionKind::kRotary;
-    c.score = AttentionScoreKind::kCosine;
-    c.attention_norm = AttentionNormKind::kSigmoid;
-  });
-  add([](LanguageModelConfig& c) {
-    c.position = enum_from_name<PositionKind>("alibi");
-    c.score = AttentionScoreKind::kAdditive;
-    c.sink = true;
-    c.window = "3";
-  });
-  add([](LanguageModelConfig& c) { c.score = AttentionScoreKind::kConcat; });
-  add([](LanguageModelConfig& c) {
-    c.score = AttentionScoreKind::kL2;
-    c.attention_norm = AttentionNormKind::kNone;
-  });
-  add([](LanguageModelConfig& c) {
-    c.position_join = PositionJoin::kConcatenate;
-    c.position_max = 20;
-    c.qk_norm = true;
-    c.kv_heads = 1;
-  });
-  add([](LanguageModelConfig& c) {
-    c.position = PositionKind::kSinusoidal;
-    c.position_join = PositionJoin::kConcatenate;
-    c.sinusoid = SinusoidOrder::kCosSin;
-  });
-  add([](LanguageModelConfig& c) {
-    c.position = PositionKind::kRotary;
-    c.qk_norm = true;
-    c.softcap = 5;
-  });
-  return all;
-}
-
-std::vector<LanguageModelConfig> forms() {
-  std::vector<LanguageModelConfig> all = forms_of_blocks();
-  for (const LanguageModelConfig& c : forms_of_attention()) all.push_back(c);
-  // And every position that none of them has.
-  for (const auto& [position, name] : enum_names(PositionKind{})) {
-    const auto has = [&](const LanguageModelConfig& c) { return c.position == position; };
-    if (std::any_of(all.begin(), all.end(), has)) continue;
-    all.emplace_back(small_config()).position = position;
-  }
-  for (auto& c : all) c.dropout = 0.1;
-  return all;
-}
 
 class EveryModel : public testing::TestWithParam<LanguageModelConfig> {};
 
@@ -177,20 +86,41 @@ std::vector<LanguageModelConfig> forms_with_windows() {
   return all;
 }
 
+// From token `first` on, one at a time, the logits are those of the whole.
+void expect_goes_on(const LanguageModel& model, const OwnedBatch& text, index first,
+                    const Logits& whole, const std::string& what) {
+  const index V = model.config().vocabulary, end = static_cast<index>(text.ids.size());
+  LanguageModelDecoder decoder(Context(2), model);
+  decoder.append({text.ids.data(), first});
+  for (index n = first; n < end; ++n) {
+    const Logits next = to_vector(decoder.append({text.ids.data() + n, 1}));
+    const auto at = whole.begin() + n * V;
+    ASSERT_EQ(next, Logits(at, at + V)) << what << " " << n;
+  }
+}
+
 // Longer than a cache of its window, so that it drops rows: the same bits as with all of them.
 TEST(LanguageModelDecoder, WithAWindowDropsOldRowsWithoutATrace) {
   for (const LanguageModelConfig& c : forms_with_windows()) {
     const LanguageModel model(c, 1);
     const OwnedBatch text({690}, c.vocabulary);
-    const Logits whole = all_logits(model, text.ids);
-    LanguageModelDecoder decoder(Context(2), model);
-    decoder.append({text.ids.data(), 600});
-    for (index n = 600; n < 690; ++n) {
-      const Logits next = to_vector(decoder.append({text.ids.data() + n, 1}));
-      const auto at = whole.begin() + n * c.vocabulary;
-      ASSERT_EQ(next, Logits(at, at + c.vocabulary))
-          << to_string(c.position) << " " << to_string(c.score) << " " << c.window << " " << n;
-    }
+    expect_goes_on(model, text, 600, all_logits(model, text.ids),
+                   fmt::format("{} {} {}", to_string(c.position), to_string(c.score), c.window));
+  }
+}
+
+// What the layers carry has a fixed size: the bits of a whole that is longer than `block`.
+TEST(LanguageModelDecoder, CarriesAStateBeyondTheBlock) {
+  for (const char* layers : {"lstm", "conv3,gru", "sru:layers=2", "attention-rnn:window=4"}) {
+    LanguageModelConfig c = small_config();
+    c.kind = LanguageModelKind::kEncoder;
+    c.encoder = layers;
+    c.position = PositionKind::kNone;
+    LanguageModelConfig longer = c;
+    longer.block = 700;
+    const OwnedBatch text({600}, c.vocabulary);
+    const Logits whole = all_logits(LanguageModel(longer, 1), text.ids);
+    expect_goes_on(LanguageModel(c, 1), text, 500, whole, layers);
   }
 }
 
@@ -228,8 +158,9 @@ TEST_P(EveryModel, HasTheSameBitsForAnyNumberOfThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, EveryModel, testing::ValuesIn(forms()), [](const auto& test) {
-  std::string name = fmt::format("{}_{}_{}", test.index, to_string(test.param.position),
-                                 to_string(test.param.score));
+  const LanguageModelConfig& c = test.param;
+  std::string name = fmt::format("{}_{}_{}_{}", test.index, to_string(c.kind),
+                                 to_string(c.position), to_string(c.score));
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
@@ -256,7 +187,7 @@ TEST(LanguageModel, ShowsWhatItsHeadsLookAt) {
     EXPECT_NEAR(layer.entropy[0], even, 0.01);
   }
   std::vector<HeadStatistics> wrong(3);
-  EXPECT_THROWS(loss(wrong), kShape, "3 statistics for 2 layers");
+  EXPECT_THROWS(loss(wrong), kShape, "3 statistics for 2 attentions");
 }
 
 float loss_of(const LanguageModel& model, const OwnedBatch& batch) {

@@ -6,6 +6,7 @@
 
 #include "fovea/base/file.h"
 #include "fovea/text/word_list.h"
+#include "tests/support/shared_data.h"
 #include "tests/support/throws.h"
 #include "tests/task/tiny.h"
 
@@ -133,16 +134,6 @@ TEST(Prepare, TakesTheWordsOfAFile) {
   EXPECT_EQ(prepare_run(settings).settings.model.vocabulary, 7);
   std::ofstream(folder / "v.txt") << "moon\n";
   EXPECT_THROWS(prepare_run(settings), kInputFormat, "v.txt:1: expected <pad>, got 'moon'");
-}
-
-// The folder, beside the repository or above it; empty if there is none.
-std::filesystem::path shared_data(const std::string& name) {
-  std::filesystem::path folder = std::filesystem::current_path();
-  for (; folder != folder.root_path(); folder = folder.parent_path()) {
-    const std::filesystem::path data = folder / "shared" / "data" / name;
-    if (std::filesystem::exists(data)) return data;
-  }
-  return {};
 }
 
 // Spec T6, T7 (shared/data/little_prince/README.md): the vocabulary and the ids of the book's

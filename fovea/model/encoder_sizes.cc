@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/encoder_sizes.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "fovea/base/option.h"
+#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
+
+namespace fovea {
+
+namespace {
+
+using Kind = EncoderLayerKind;
+
+bool is_attending(Kind kind) { return kind == Kind::kAttention || kind == Kind::kTransformer; }
+
+// How a user calls the layer.
+std::string name_of(const EncoderLayerSpec& spec) {
+  constexpr std::string_view kCells[] = {"rnn", "gru", "lstm", "sru"};
+  switch (spec.kind) {
+    case Kind::kRecurrent:
+      return std::string(spec.bidirectional ? "bi" : "") +
+             std::string(kCells[static_cast<std::size_t>(spec.cell)]);
+    case Kind::kAttentionRnn:
+      return "attention-rnn";
+    case Kind::kConvolution:
+      return fmt::format("conv{}", spec.kernel);
+    case Kind::kAttention:
+      return "attention";
+    case Kind::kFeedForward:
+      return "ff";
+    case Kind::kTransformer:
+      return "transformer";
+  }
+  return "?";
+}
+
+void fill_attention(EncoderLayerSpec& spec, const LanguageModelConfig& c, index width) {
+  const bool own_heads = spec.heads > 0;
+  if (!own_heads) spec.heads = c.heads;
+  if (spec.kv_heads == 0) spec.kv_heads = own_heads ? spec.heads : c.kv_heads;
+  if (spec.heads % spec.kv_heads != 0) {
+    throw Error(ErrorCode::kShape,
+                fmt::format("--encoder: {}: {} heads are no multiple of {} kv-heads", name_of(spec),
+                            spec.heads, spec.kv_heads),
+                "each head of keys and values serves a group of heads");
+  }
+  if (spec.head_dim == 0 && !own_heads && width == c.width) spec.head_dim = c.head_dim;
+  if (spec.head_dim == 0) {
+    if (width % spec.heads != 0) {
+      throw Error(ErrorCode::kShape,
+                  fmt::format("--encoder: {}: its {} columns are not divisible by {} heads",
+                              name_of(spec), width, spec.heads),
+                  "choose heads= or head-dim= yourself");
+    }
+    spec.head_dim = width / spec.heads;
+  }
+  if (!spec.position)
+    spec.position = adds_position_rows(c.position) ? PositionKind::kNone : c.position;
+  if (adds_position_rows(*spec.position)) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--encoder: position={} belongs to the embeddings, not to a layer",
+                            to_string(*spec.position)),
+                "give it as --position");
+  }
+  if (!spec.window) spec.window = 0;
+}
+
+void fill_attention_rnn(EncoderLayerSpec& spec) {
+  if (spec.heads == 0) spec.heads = 1;
+  if (!spec.window) spec.window = 0;
+  if (spec.width % spec.heads != 0) {
+    throw Error(
+        ErrorCode::kShape,
+        fmt::format("attention-rnn: width {} is not divisible by {} heads", spec.width, spec.heads),
+        "make the width a multiple of the heads");
+  }
+}
+
+// The columns of the result of one layer.
+index width_after(const EncoderLayerSpec& spec, index in) {
+  if (is_attending(spec.kind) || spec.kind == Kind::kFeedForward) return in;
+  return spec.kind == Kind::kRecurrent && spec.bidirectional ? 2 * spec.width : spec.width;
+}
+
+void fill_residual(EncoderLayerSpec& spec, index in, index out) {
+  const bool usual = spec.kind == Kind::kAttention || spec.kind == Kind::kFeedForward ||
+                     (spec.kind == Kind::kConvolution && in == out);
+  if (!spec.residual) spec.residual = usual;
+  if (!*spec.residual || in == out) return;
+  throw Error(ErrorCode::kShape,
+              fmt::format("--encoder: {}:residual: a sum needs equal widths; {} columns become {}",
+                          name_of(spec), in, out),
+              "leave out residual, or choose an equal width");
+}
+
+void check_convolution(const EncoderLayerSpec& spec, const LanguageModelConfig& c) {
+  if (spec.kernel > 1 && spec.dilation > (c.block - 1) / (spec.kernel - 1)) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--encoder: {}:dilation={}: it sees further back than --block ({})",
+                            name_of(spec), spec.dilation, c.block),
+                "choose a smaller width or dilation, or a larger --block");
+  }
+  if (spec.gated && spec.activation) {
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("--encoder: {}: gated and activation= exclude each other", name_of(spec)),
+        "a gated linear unit has no other activation");
+  }
+}
+
+SizedLayer sized(EncoderLayerSpec spec, const LanguageModelConfig& c, index in) {
+  if (spec.bidirectional) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--encoder: {} reads backwards, too: a language model must not see the "
+                            "tokens that it predicts",
+                            name_of(spec)),
+                fmt::format("take {}", name_of(spec).substr(2)));
+  }
+  if (spec.kind == Kind::kConvolution) check_convolution(spec, c);
+  if (spec.width == 0) spec.width = c.width;
+  if (is_attending(spec.kind)) fill_attention(spec, c, in);
+  if (spec.kind == Kind::kAttentionRnn) fill_attention_rnn(spec);
+  if (spec.ff == 0) {
+    spec.ff = in == c.width ? c.ff : checked_product(4, in, "--encoder: ff: 4 x its width");
+  }
+  if (!spec.activation) {
+    spec.activation = spec.kind == Kind::kConvolution ? Activation::kRelu : c.activation;
+  }
+  const index out = width_after(spec, in);
+  fill_residual(spec, in, out);
+  return {spec, in, out};
+}
+
+SizedStage sized(const EncoderStage& stage, const LanguageModelConfig& c, index in) {
+  SizedStage result{.branches = {}, .in = in};
+  for (const EncoderLayerSpec& spec : stage) result.branches.push_back(sized(spec, c, in));
+  result.out = stage.size() == 1 ? result.branches[0].out : c.width;
+  return result;
+}
+
+std::vector<EncoderStage> transformer(const LanguageModelConfig& c) {
+  std::vector<EncoderStage> stages;
+  for (const index window : layer_windows(c)) {
+    stages.push_back({{.kind = Kind::kTransformer, .window = window}});
+  }
+  return stages;
+}
+
+std::vector<EncoderStage> recurrent(const LanguageModelConfig& c, RecurrentKind cell) {
+  return {{{.kind = Kind::kRecurrent, .cell = cell, .layers = c.layers}}};
+}
+
+// The one window of --window.
+index only_window(const LanguageModelConfig& c) {
+  LanguageModelConfig one = c;
+  one.layers = 1;
+  return layer_windows(one)[0];
+}
+
+std::vector<EncoderStage> stages_of(const LanguageModelConfig& c) {
+  switch (c.kind) {
+    case LanguageModelKind::kTransformer:
+      return transformer(c);
+    case LanguageModelKind::kAttentionRnn:
+      return {{{.kind = Kind::kAttentionRnn, .heads = c.heads, .window = only_window(c)}}};
+    case LanguageModelKind::kRnn:
+      return recurrent(c, RecurrentKind::kRnn);
+    case LanguageModelKind::kGru:
+      return recurrent(c, RecurrentKind::kGru);
+    case LanguageModelKind::kLstm:
+      return recurrent(c, RecurrentKind::kLstm);
+    case LanguageModelKind::kSru:
+      return recurrent(c, RecurrentKind::kSru);
+    case LanguageModelKind::kEncoder:
+      break;
+  }
+  return parse_encoder(c.encoder);
+}
+
+}  // namespace
+
+std::vector<SizedStage> sized_stages(const LanguageModelConfig& c) {
+  std::vector<SizedStage> result;
+  index in = c.width;
+  for (const EncoderStage& stage : stages_of(c)) {
+    result.push_back(sized(stage, c, in));
+    in = result.back().out;
+  }
+  return result;
+}
+
+index layer_count(const std::vector<SizedStage>& stages) {
+  index count = 0;
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches)
+      count += std::min(layer.spec.layers, kMostLayers + 1);
+  }
+  return count;
+}
+
+bool ends_with_norm(const LanguageModelConfig& c, const std::vector<SizedStage>& stages) {
+  if (c.norm_position != NormPosition::kPre) return false;
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches) {
+      if (layer.spec.kind == Kind::kTransformer || *layer.spec.residual) return true;
+    }
+  }
+  return false;
+}
+
+double matrix_values(const SizedLayer& layer) {
+  const EncoderLayerSpec& s = layer.spec;
+  const auto in = static_cast<double>(layer.in), out = static_cast<double>(layer.out),
+             width = static_cast<double>(s.width), layers = static_cast<double>(s.layers);
+  const double attention = 2 * in * static_cast<double>((s.heads + s.kv_heads) * s.head_dim);
+  const double feed_forward = 2 * in * static_cast<double>(s.ff);
+  switch (s.kind) {
+    case Kind::kTransformer:
+      return layers * (attention + feed_forward);
+    case Kind::kAttention:
+      return layers * attention;
+    case Kind::kFeedForward:
+      return layers * feed_forward;
+    case Kind::kConvolution: {
+      const double tap = (s.gated ? 2 : 1) * width * static_cast<double>(s.kernel);
+      return tap * (in + (layers - 1) * out);
+    }
+    case Kind::kAttentionRnn:
+      return width * (in + (layers - 1) * out) + layers * width * width * (s.heads > 1 ? 5 : 1);
+    case Kind::kRecurrent:
+      break;
+  }
+  constexpr double kGates[] = {1, 3, 4, 3};
+  const bool is_sru = s.cell == RecurrentKind::kSru;
+  const double highway = is_sru && layer.in != s.width ? width * in : 0;
+  const double columns = kGates[static_cast<std::size_t>(s.cell)] * width;
+  const double directions = s.bidirectional ? 2 : 1;
+  return directions *
+         (columns * (in + (layers - 1) * out + (is_sru ? 0 : layers * width)) + highway);
+}
+
+double score_columns(const SizedLayer& layer, index block) {
+  const EncoderLayerSpec& s = layer.spec;
+  const double keys = static_cast<double>(s.layers) * (static_cast<double>(block) + 1) / 2;
+  if (s.kind == Kind::kAttentionRnn) return keys * static_cast<double>(s.width);
+  return is_attending(s.kind) ? keys * static_cast<double>(s.heads * s.head_dim) : 0;
+}
+
+LanguageModelConfig config_of_layer(const LanguageModelConfig& config, const SizedLayer& layer) {
+  LanguageModelConfig c = config;
+  const EncoderLayerSpec& spec = layer.spec;
+  c.width = layer.in;
+  c.ff = spec.ff;
+  c.activation = *spec.activation;
+  if (!is_attending(spec.kind)) return c;
+  c.heads = spec.heads;
+  c.kv_heads = spec.kv_heads;
+  c.head_dim = spec.head_dim;
+  c.position = *spec.position;
+  return c;
+}
+
+Compat compat_of(const LanguageModelConfig& c) {
+  Compat compat;
+  AttentionRnnDefects& rnn = compat.attention_rnn;
+  const struct {
+    std::string_view name;
+    bool& on;
+    bool possible;
+  } rows[] = {
+      {"sum-weights", rnn.sum_weights, c.kind == LanguageModelKind::kAttentionRnn},
+      {"history-only", rnn.history_only, c.kind == LanguageModelKind::kAttentionRnn},
+      {"state-is-attention", rnn.state_is_attention, c.kind == LanguageModelKind::kAttentionRnn},
+      {"ln-unbiased", compat.ln_unbiased,
+       c.kind == LanguageModelKind::kTransformer && c.norm == NormKind::kLayer},
+  };
+  if (c.compat.empty()) return compat;
+  bool any = false;
+  for (const auto& row : rows) {
+    if (c.compat == "all") any |= row.on = row.possible;
+  }
+  if (c.compat != "all") {
+    for (const std::string_view word : parts_between(c.compat, ',')) {
+      const auto& row = choose(rows, word, "compat");
+      if (!row.possible) {
+        fail_option("compat", printable(word),
+                    fmt::format("a defect of --model {}", to_string(c.kind)));
+      }
+      any = row.on = true;
+    }
+  }
+  if (!any) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--compat: --model {} has no known defect", to_string(c.kind)),
+                "--model attention-rnn and --model transformer have some");
+  }
+  return compat;
+}
+
+}  // namespace fovea
