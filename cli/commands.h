@@ -17,6 +17,7 @@ int conformance_write(const Arguments& arguments);
 int conformance_check(const Arguments& arguments);
 int bench_attention(const Arguments& arguments);
 int bench_step(const Arguments& arguments);
+int reproduce(const Arguments& arguments);
 
 CommandSpec train_lm_spec();
 CommandSpec generate_spec();
@@ -28,5 +29,6 @@ CommandSpec conformance_write_spec();
 CommandSpec conformance_check_spec();
 CommandSpec bench_attention_spec();
 CommandSpec bench_step_spec();
+CommandSpec reproduce_spec();
 
 }  // namespace fovea::cli

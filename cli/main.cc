@@ -35,7 +35,8 @@ constexpr std::array kCommands = {Command{train_lm_spec, train_lm},
                                   Command{conformance_write_spec, conformance_write},
                                   Command{conformance_check_spec, conformance_check},
                                   Command{bench_attention_spec, bench_attention},
-                                  Command{bench_step_spec, bench_step}};
+                                  Command{bench_step_spec, bench_step},
+                                  Command{reproduce_spec, reproduce}};
 
 std::string overview() {
   std::string text =

@@ -7,6 +7,7 @@ these cheap substitutions (the last value of an option counts):
   generate         --max-tokens 20
   bench attention  one head, 64 tokens, one thread
   bench step       a model of one layer, two steps
+  reproduce        a run of each variant, a few updates
 """
 
 import json
@@ -22,7 +23,7 @@ from tensor_files import write
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("train lm", "generate", "eval", "inspect", "doctor", "attention", "conformance write",
-            "conformance check", "bench attention", "bench step")
+            "conformance check", "bench attention", "bench step", "reproduce")
 SMALL = ("--layers 1 --width 32 --heads 2 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
 
@@ -56,6 +57,8 @@ def cheaper(arguments):
         return [*arguments, "--max-tokens", "20"]
     if arguments[:2] == ["bench", "attention"]:
         return [*arguments, "--batch", "1", "--heads", "1", "--length", "64", "--threads", "1"]
+    if arguments[0] == "reproduce":
+        return [*arguments, "--share", "0.002", "--seeds", "1"]
     if arguments[:2] == ["bench", "step"]:
         return [*arguments, *SMALL[:10], "--steps", "2"]
     if arguments[:2] != ["train", "lm"] or "--dry-run" in arguments:
@@ -65,8 +68,9 @@ def cheaper(arguments):
         said = re.fullmatch(r"(\d+)00u", arguments[arguments.index("--stop-after") + 1])
         assert said, "a page shows a length that this test cannot shorten"
         stop = said[1] + "u"
+    small = SMALL[2:] if "--encoder" in arguments else SMALL  # its layers are what --encoder says
     resumes = any(argument.startswith("--resume") for argument in arguments)
-    return [*arguments, *([] if resumes else SMALL), "--stop-after", stop, "--threads", "2"]
+    return [*arguments, *([] if resumes else small), "--stop-after", stop, "--threads", "2"]
 
 
 class Pages(CommandTest):

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea reproduce: runs the published experiments again.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/signals.h"
+#include "cli/threads.h"
+#include "fovea/base/check.h"
+#include "fovea/base/file.h"
+#include "fovea/base/option.h"
+#include "fovea/base/words.h"
+#include "fovea/config/json.h"
+#include "fovea/task/reproduce/row.h"
+#include "fovea/train/run_lock.h"
+
+namespace fovea::cli {
+
+namespace {
+
+struct Experiment {
+  std::string_view name;
+  std::string_view summary;
+  void (*run)(const Context&, const ReproduceOptions&, const ReproduceObserver&);
+  bool is_prince;  // it has data, variants, and a script of PyTorch
+};
+
+constexpr std::array kExperiments = {
+    Experiment{"prince", "E4, E5, E6, E9: language models on The Little Prince", reproduce_prince,
+               true},
+    Experiment{"order", "P8: which of two tokens came first, with each kind of positions",
+               reproduce_order, false},
+    Experiment{"recall", "E12: a token at a distance of 10 to 500 tokens", reproduce_recall, false},
+    Experiment{"speed", "E13: time for a token of five kinds of layers", reproduce_speed, false},
+};
+
+constexpr std::string_view kExamples = R"(
+Runs that were interrupted go on where they were, if the same command is given again; what is timed
+(speed) begins anew. The folder of output has a folder for each run, a picture for each experiment,
+and all numbers in results.jsonl.
+
+Examples:
+  fovea reproduce order --seeds 1 -o order
+  fovea reproduce prince --data data -o prince
+  fovea reproduce prince --data data --compat --seeds 5 --json -o prince
+  fovea reproduce prince --data data --pytorch bench/sources.py --python venv/bin/python -o prince)";
+
+double number_of(const Arguments& arguments, std::string_view name, double otherwise) {
+  if (!arguments.has(name)) return otherwise;
+  const std::string text = arguments.text(name);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    fail_option(name, text, "a number");
+  }
+  return value;
+}
+
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\"'\"'") : std::string(1, c);
+  return text + "'";
+}
+
+// PyTorch's seconds for an epoch, as the script of bench/ prints them; nothing if it fails.
+std::optional<double> seconds_of_pytorch(const std::string& command) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  if (!pipe) return std::nullopt;
+  char line[64] = "";
+  double seconds = 0;
+  if (std::fgets(line, sizeof line, pipe.get()) == nullptr) return std::nullopt;
+  const std::string_view text = line;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc()) return std::nullopt;
+  return seconds;
+}
+
+std::function<std::optional<double>(std::string_view)> pytorch_of(const Arguments& arguments,
+                                                                  const Context& context) {
+  if (!arguments.has("pytorch")) return {};
+  const std::string begin =
+      fmt::format("{} {} --data {} --threads {} --epochs 2 --seconds --only ",
+                  quoted(arguments.text("python", "python3")), quoted(arguments.text("pytorch")),
+                  quoted(arguments.text("data")), context.threads());
+  // The script has these; each is timed once, for all its variants and seeds.
+  return [begin, known = std::map<std::string, std::optional<double>>()](
+             std::string_view experiment) mutable -> std::optional<double> {
+    if (!has_word("E4,E5,E9", ',', experiment)) return std::nullopt;
+    const auto [entry, is_new] = known.try_emplace(std::string(experiment));
+    if (is_new) {
+      note(fmt::format("{}: timing PyTorch", experiment));
+      entry->second = seconds_of_pytorch(begin + std::string(experiment));
+      if (!entry->second) warn(fmt::format("PyTorch gave no time for {}", experiment));
+    }
+    return entry->second;
+  };
+}
+
+ReproduceOptions options_of(const Arguments& arguments, const Context& context,
+                            const Experiment& experiment) {
+  ReproduceOptions options;
+  for (const std::string_view option : {"data", "compat", "fixed", "pytorch"}) {
+    if (experiment.is_prince || !arguments.has(option)) continue;
+    throw Error(ErrorCode::kUsage,
+                fmt::format("reproduce {}: --{} has no effect here", experiment.name, option),
+                "it belongs to reproduce prince");
+  }
+  if (experiment.is_prince && !arguments.has("data")) {
+    throw Error(
+        ErrorCode::kUsage, fmt::format("reproduce {}: no folder of data", experiment.name),
+        "say where the data lies: --data DIR; docs/commands/reproduce.md says what it holds");
+  }
+  options.data = arguments.text("data");
+  options.output = arguments.text("output", fmt::format("reproduce-{}", experiment.name));
+  if (arguments.on("compat") && arguments.on("fixed")) {
+    throw Error(ErrorCode::kUsage, "reproduce: --compat and --fixed exclude each other",
+                "without either, both variants are run");
+  }
+  if (arguments.on("compat")) options.variants = {ReproduceVariant::kCompat};
+  if (arguments.on("fixed")) options.variants = {ReproduceVariant::kFixed};
+  const double seeds = number_of(arguments, "seeds", 3);
+  require_option(seeds >= 1 && seeds <= 1000 && seeds == std::floor(seeds), "seeds", seeds,
+                 "a whole number in 1 to 1000");
+  options.seeds = static_cast<index>(seeds);
+  options.share = number_of(arguments, "share", 1);
+  require_option(options.share > 0 && options.share <= 1, "share", options.share,
+                 "above 0 and at most 1");
+  options.pytorch = pytorch_of(arguments, context);
+  return options;
+}
+
+// The rows of this call, for the table at its end, and the file of all rows.
+class Results {
+ public:
+  // Rows of earlier calls stay in the file until they are measured again.
+  explicit Results(std::filesystem::path file) : file_(std::move(file)) {
+    if (!std::filesystem::exists(file_)) return;
+    const std::string text = read_file(file_);
+    for (const std::string_view line : parts_between(text, '\n')) {
+      if (line.empty()) continue;
+      const JsonSource source{fmt::format("{}:{}", file_.string(), lines_.size() + 1),
+                              ErrorCode::kOutputExists};
+      lines_.emplace_back(name_of(parse_json(line, source)), std::string(line));
+    }
+  }
+
+  void add(const ReproduceRow& row) {
+    keep_line(json_of_row(row));
+    Cell& cell = cells_[{row.experiment, row.variant, row.metric}];
+    if (cell.rows++ == 0) order_.push_back({row.experiment, row.variant, row.metric});
+    if (row.ours) cell.ours.push_back(*row.ours);
+    if (row.published) cell.published = row.published;
+    if (row.seconds_per_epoch) cell.seconds.push_back(*row.seconds_per_epoch);
+    if (row.pytorch_seconds_per_epoch) cell.pytorch = row.pytorch_seconds_per_epoch;
+  }
+
+  void print_table() const {
+    print(fmt::format("{:<4} {:<40} {:<22} {:>9} {:>17} {:>8} {:>8}\n", "", "variant", "metric",
+                      "published", "ours", "s/epoch", "PyTorch"));
+    const auto number = [](const std::optional<double>& x) {
+      return x ? fmt::format("{:.4g}", *x) : std::string();
+    };
+    for (const auto& key : order_) {
+      const Cell& cell = cells_.at(key);
+      const auto& [experiment, variant, metric] = key;
+      const std::optional<double> seconds =
+          cell.seconds.empty() ? std::nullopt : std::optional(mean(cell.seconds));
+      print(fmt::format("{:<4} {:<40} {:<22} {:>9} {:>17} {:>8} {:>8}\n", experiment, variant,
+                        metric, number(cell.published), spread(cell.ours), number(seconds),
+                        number(cell.pytorch)));
+    }
+  }
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string>;
+  struct Cell {
+    int rows = 0;
+    std::vector<double> ours, seconds;
+    std::optional<double> published, pytorch;
+  };
+
+  static double mean(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  }
+
+  // The mean, and the standard deviation over the seeds.
+  static std::string spread(const std::vector<double>& values) {
+    if (values.empty()) return {};
+    const double m = mean(values);
+    if (values.size() == 1) return fmt::format("{:.4f}", m);
+    double square = 0;
+    for (const double v : values) square += (v - m) * (v - m);
+    return fmt::format("{:.4f} +- {:.4f}", m,
+                       std::sqrt(square / static_cast<double>(values.size() - 1)));
+  }
+
+  // What tells a row from others.
+  static std::string name_of(const Json& row) {
+    return fmt::format("{}/{}/{}/{}", row.at("experiment").text(), row.at("variant").text(),
+                       row.at("seed").whole(), row.at("metric").text());
+  }
+
+  void keep_line(const Json& row) {
+    const std::string name = name_of(row);
+    const auto known = std::find_if(lines_.begin(), lines_.end(),
+                                    [&](const auto& line) { return line.first == name; });
+    if (known == lines_.end()) {
+      lines_.emplace_back(name, row.line());
+    } else {
+      known->second = row.line();
+    }
+    std::string text;
+    for (const auto& line : lines_) text += line.second + "\n";
+    write_file_atomically(file_, text);
+  }
+
+  const std::filesystem::path file_;
+  std::vector<std::pair<std::string, std::string>> lines_;  // names and texts of rows
+  std::map<Key, Cell> cells_;
+  std::vector<Key> order_;
+};
+
+}  // namespace
+
+namespace {
+
+std::string list_of_experiments() {
+  std::string list = "\nExperiments:\n";
+  for (const Experiment& e : kExperiments) list += fmt::format("  {:<8} {}\n", e.name, e.summary);
+  return list;
+}
+
+}  // namespace
+
+CommandSpec reproduce_spec() {
+  CommandSpec spec{
+      .name = "reproduce",
+      .summary = "Runs the published experiments again, as published and corrected.",
+      .positionals = {{"EXPERIMENT", "prince, order, recall or speed"}},
+      .options =
+          {{"data", OptionKind::kValue, "DIR", "folder of the data of experiments", "Input", ""},
+           {"compat", OptionKind::kFlag, "", "only as published, with its defects", "Input", ""},
+           {"fixed", OptionKind::kFlag, "", "only corrected", "Input", ""},
+           {"seeds", OptionKind::kValue, "N", "runs of each variant [3]", "Input", ""},
+           {"share", OptionKind::kValue, "X", "this part of the epochs or updates, for a trial [1]",
+            "Input", ""},
+           {"pytorch", OptionKind::kValue, "FILE",
+            "time PyTorch, too, by this script (bench/sources.py)", "PyTorch", ""},
+           {"python", OptionKind::kValue, "PATH", "the Python that has PyTorch [python3]",
+            "PyTorch", ""},
+           {"output", OptionKind::kValue, "DIR", "folder of the results [reproduce-EXPERIMENT]",
+            "Run", "o"},
+           threads_option(),
+           {"json", OptionKind::kFlag, "", "print each number as a line of JSON", "Run", ""}},
+      .epilog = list_of_experiments() + std::string(kExamples)};
+  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
+  return spec;
+}
+
+int reproduce(const Arguments& arguments) {
+  set_messages_from(arguments);
+  const std::string name = arguments.text("EXPERIMENT");
+  const Experiment* const found = find_named(kExperiments, name);
+  if (found == nullptr) {
+    throw Error(ErrorCode::kUsage, fmt::format("reproduce: there is no experiment '{}'", name),
+                fmt::format("experiments are: {}", names_in(kExperiments)));
+  }
+  const Experiment& experiment = *found;
+  const Context context = context_of(arguments);
+  const ReproduceOptions options = options_of(arguments, context, experiment);
+  const bool json = arguments.on("json");
+  create_folders(options.output);
+  const RunLock lock(options.output);
+  Results results(options.output / "results.jsonl");
+  ReproduceObserver observer;
+  observer.begins = [](const std::string& what) { note(what); };
+  observer.stop = [] { return requested() == Request::kStop; };
+  observer.measured = [&](const ReproduceRow& row) {
+    results.add(row);
+    if (json) print(json_of_row(row).line() + "\n");
+  };
+  listen_to_signals();
+  try {
+    experiment.run(context, options, observer);
+  } catch (const ReproduceStopped&) {
+    say("stopped; the same command goes on from here");
+    return stop_status();
+  }
+  if (!json) results.print_table();
+  return 0;
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `fovea reproduce` measures, and where it goes.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/context.h"
+#include "fovea/base/types.h"
+#include "fovea/config/json.h"
+
+namespace fovea {
+
+/// As published, defects included, or corrected.
+enum class ReproduceVariant { kCompat, kFixed };
+
+constexpr std::string_view variant_name(ReproduceVariant variant) {
+  return variant == ReproduceVariant::kCompat ? "compat" : "fixed";
+}
+
+/// One number of one run.
+struct ReproduceRow {
+  std::string experiment;  ///< a row of the specification: E4
+  std::string variant;     ///< compat or fixed, and what else tells two runs apart
+  index seed = 0;
+  std::string metric;
+  std::optional<double> published = {};  ///< by the source
+  std::optional<double> ours = {};
+  std::vector<double> by_epoch = {};  ///< the metric after each epoch
+  std::optional<double> seconds_per_epoch = {};
+  std::optional<double> pytorch_seconds_per_epoch = {};
+};
+
+Json json_of_row(const ReproduceRow& row);
+
+struct ReproduceOptions {
+  std::filesystem::path data;    ///< laid out as docs/commands/reproduce.md says
+  std::filesystem::path output;  ///< of runs, which go on where they were, and of pictures
+  std::vector<ReproduceVariant> variants = {ReproduceVariant::kCompat, ReproduceVariant::kFixed};
+  index seeds = 3;
+  double share = 1;  ///< of the epochs and updates: below 1 for a trial
+  /// PyTorch's seconds for an epoch of an experiment, if PyTorch is there. May be null.
+  std::function<std::optional<double>(std::string_view experiment)> pytorch = {};
+};
+
+/// Receives what is measured, as soon as it is.
+struct ReproduceObserver {
+  std::function<void(const ReproduceRow&)> measured;
+  std::function<void(const std::string& what)> begins;  ///< a run, for people
+  std::function<bool()> stop;                           ///< after the current update
+};
+
+/// Thrown when observer.stop() was true: the next call goes on from there.
+struct ReproduceStopped {};
+
+/// The folder of a run. Trials have folders of their own: their schedules are others.
+inline std::filesystem::path run_folder(const ReproduceOptions& options, const std::string& name) {
+  return options.output /
+         (options.share < 1 ? fmt::format("{}-share{}", name, options.share) : name);
+}
+
+/// E4, E5, E6, E9: language models on The Little Prince (spec 1.6; Hands-on NLP, chapter 6).
+void reproduce_prince(const Context& context, const ReproduceOptions& options,
+                      const ReproduceObserver& observer);
+/// P8: which of two tokens came first, without positions and with each kind of them.
+void reproduce_order(const Context& context, const ReproduceOptions& options,
+                     const ReproduceObserver& observer);
+/// E12: what a model remembers of a token at a distance of 10 to 500 tokens.
+void reproduce_recall(const Context& context, const ReproduceOptions& options,
+                      const ReproduceObserver& observer);
+/// E13: the time for a token, forward and backward, of five kinds of layers at many lengths.
+void reproduce_speed(const Context& context, const ReproduceOptions& options,
+                     const ReproduceObserver& observer);
+
+}  // namespace fovea
