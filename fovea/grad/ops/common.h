@@ -41,27 +41,6 @@ inline bool reads_in_place(const Tape& tape, index rows) {
   return tape.mode() == TapeMode::kTrain && rows <= kRowsInPlace;
 }
 
-/// The weight in the layout that a product reads: the weight itself where that is as fast, and in
-/// training if the product has few rows. A parameter keeps its packed forms until it changes.
-template <class T>
-struct WeightPanels {
-  WeightPanels(const Tape& tape, Variable weight, Form form, index rows) {
-    const Rows<const T> values = weight.value<T>();
-    if (reads_in_place(tape, rows) || reads_well_in_place(values, form)) {
-      panels = panels_in_place(values, form);
-    } else if (Parameter* parameter = weight.parameter(); parameter != nullptr) {
-      panels = parameter->packed.get<T>(tape.context(), values, form, parameter->version).panels();
-    } else {
-      own.pack(tape.context(), values, form);
-      panels = own.panels();
-    }
-  }
-  WeightPanels(const WeightPanels&) = delete;
-
-  Panels<T> panels;
-  PackedMatrix<T> own;
-};
-
 /// dx += dy, or dx = dy.
 template <class T>
 void pass_on(const Context& context, Rows<const T> dy, const GradientOut<T>& dx) {

@@ -6,6 +6,7 @@
 
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
+#include "fovea/grad/ops/weight_panels.h"
 #include "fovea/kernel/sru.h"
 
 namespace fovea {
