@@ -2,18 +2,13 @@
 // fovea reproduce: runs the published experiments again.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
@@ -22,11 +17,9 @@
 #include "cli/signals.h"
 #include "cli/threads.h"
 #include "fovea/base/check.h"
-#include "fovea/base/file.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
-#include "fovea/config/json.h"
-#include "fovea/task/reproduce/row.h"
+#include "fovea/task/reproduce/results.h"
 #include "fovea/train/run_lock.h"
 
 namespace fovea::cli {
@@ -71,12 +64,6 @@ double number_of(const Arguments& arguments, std::string_view name, double other
   return value;
 }
 
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\"'\"'") : std::string(1, c);
-  return text + "'";
-}
-
 // PyTorch's seconds for an epoch, as the script of bench/ prints them; nothing if it fails.
 std::optional<double> seconds_of_pytorch(const std::string& command) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
@@ -93,10 +80,10 @@ std::optional<double> seconds_of_pytorch(const std::string& command) {
 std::function<std::optional<double>(std::string_view)> pytorch_of(const Arguments& arguments,
                                                                   const Context& context) {
   if (!arguments.has("pytorch")) return {};
-  const std::string begin =
-      fmt::format("{} {} --data {} --threads {} --epochs 2 --seconds --only ",
-                  quoted(arguments.text("python", "python3")), quoted(arguments.text("pytorch")),
-                  quoted(arguments.text("data")), context.threads());
+  const std::string begin = fmt::format("{} {} --data {} --threads {} --epochs 2 --seconds --only ",
+                                        shell_word(arguments.text("python", "python3")),
+                                        shell_word(arguments.text("pytorch")),
+                                        shell_word(arguments.text("data")), context.threads());
   // The script has these; each is timed once, for all its variants and seeds.
   return [begin, known = std::map<std::string, std::optional<double>>()](
              std::string_view experiment) mutable -> std::optional<double> {
@@ -143,101 +130,6 @@ ReproduceOptions options_of(const Arguments& arguments, const Context& context,
   options.pytorch = pytorch_of(arguments, context);
   return options;
 }
-
-// The rows of this call, for the table at its end, and the file of all rows.
-class Results {
- public:
-  // Rows of earlier calls stay in the file until they are measured again.
-  explicit Results(std::filesystem::path file) : file_(std::move(file)) {
-    if (!std::filesystem::exists(file_)) return;
-    const std::string text = read_file(file_);
-    for (const std::string_view line : parts_between(text, '\n')) {
-      if (line.empty()) continue;
-      const JsonSource source{fmt::format("{}:{}", file_.string(), lines_.size() + 1),
-                              ErrorCode::kOutputExists};
-      lines_.emplace_back(name_of(parse_json(line, source)), std::string(line));
-    }
-  }
-
-  void add(const ReproduceRow& row) {
-    keep_line(json_of_row(row));
-    Cell& cell = cells_[{row.experiment, row.variant, row.metric}];
-    if (cell.rows++ == 0) order_.push_back({row.experiment, row.variant, row.metric});
-    if (row.ours) cell.ours.push_back(*row.ours);
-    if (row.published) cell.published = row.published;
-    if (row.seconds_per_epoch) cell.seconds.push_back(*row.seconds_per_epoch);
-    if (row.pytorch_seconds_per_epoch) cell.pytorch = row.pytorch_seconds_per_epoch;
-  }
-
-  void print_table() const {
-    print(fmt::format("{:<4} {:<40} {:<22} {:>9} {:>17} {:>8} {:>8}\n", "", "variant", "metric",
-                      "published", "ours", "s/epoch", "PyTorch"));
-    const auto number = [](const std::optional<double>& x) {
-      return x ? fmt::format("{:.4g}", *x) : std::string();
-    };
-    for (const auto& key : order_) {
-      const Cell& cell = cells_.at(key);
-      const auto& [experiment, variant, metric] = key;
-      const std::optional<double> seconds =
-          cell.seconds.empty() ? std::nullopt : std::optional(mean(cell.seconds));
-      print(fmt::format("{:<4} {:<40} {:<22} {:>9} {:>17} {:>8} {:>8}\n", experiment, variant,
-                        metric, number(cell.published), spread(cell.ours), number(seconds),
-                        number(cell.pytorch)));
-    }
-  }
-
- private:
-  using Key = std::tuple<std::string, std::string, std::string>;
-  struct Cell {
-    int rows = 0;
-    std::vector<double> ours, seconds;
-    std::optional<double> published, pytorch;
-  };
-
-  static double mean(const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  }
-
-  // The mean, and the standard deviation over the seeds.
-  static std::string spread(const std::vector<double>& values) {
-    if (values.empty()) return {};
-    const double m = mean(values);
-    if (values.size() == 1) return fmt::format("{:.4f}", m);
-    double square = 0;
-    for (const double v : values) square += (v - m) * (v - m);
-    return fmt::format("{:.4f} +- {:.4f}", m,
-                       std::sqrt(square / static_cast<double>(values.size() - 1)));
-  }
-
-  // What tells a row from others.
-  static std::string name_of(const Json& row) {
-    return fmt::format("{}/{}/{}/{}", row.at("experiment").text(), row.at("variant").text(),
-                       row.at("seed").whole(), row.at("metric").text());
-  }
-
-  void keep_line(const Json& row) {
-    const std::string name = name_of(row);
-    const auto known = std::find_if(lines_.begin(), lines_.end(),
-                                    [&](const auto& line) { return line.first == name; });
-    if (known == lines_.end()) {
-      lines_.emplace_back(name, row.line());
-    } else {
-      known->second = row.line();
-    }
-    std::string text;
-    for (const auto& line : lines_) text += line.second + "\n";
-    write_file_atomically(file_, text);
-  }
-
-  const std::filesystem::path file_;
-  std::vector<std::pair<std::string, std::string>> lines_;  // names and texts of rows
-  std::map<Key, Cell> cells_;
-  std::vector<Key> order_;
-};
-
-}  // namespace
-
-namespace {
 
 std::string list_of_experiments() {
   std::string list = "\nExperiments:\n";
@@ -286,7 +178,7 @@ int reproduce(const Arguments& arguments) {
   const bool json = arguments.on("json");
   create_folders(options.output);
   const RunLock lock(options.output);
-  Results results(options.output / "results.jsonl");
+  ReproduceResults results(options.output / "results.jsonl");
   ReproduceObserver observer;
   observer.begins = [](const std::string& what) { note(what); };
   observer.stop = [] { return requested() == Request::kStop; };
@@ -301,7 +193,7 @@ int reproduce(const Arguments& arguments) {
     say("stopped; the same command goes on from here");
     return stop_status();
   }
-  if (!json) results.print_table();
+  if (!json) print(results.table());
   return 0;
 }
 

@@ -2,8 +2,6 @@
 // fovea train lm: trains a language model on text files.
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cctype>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,6 +20,7 @@
 #include "cli/training_log.h"
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
+#include "fovea/base/words.h"
 #include "fovea/task/language_model.h"
 #include "fovea/task/memory.h"
 #include "fovea/task/same_run.h"
@@ -52,18 +51,6 @@ the machine; any other gives the same bits again, for any number of threads.
 
 SIGINT, SIGTERM and SIGHUP save a checkpoint and stop, SIGUSR1 saves and goes on, SIGUSR2 saves and
 stops.)";
-
-// Quotes a word for the shell, so that a printed command can be pasted. It uses no backslash, which
-// would be escaped for the terminal.
-std::string shell_word(const std::string& text) {
-  const auto plain = [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("_./,:=+@%-").find(c) != std::string_view::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\"'\"'") : std::string(1, c);
-  return quoted + "'";
-}
 
 // What the command line asks for and, if a run is resumed, what it starts from.
 struct Job {

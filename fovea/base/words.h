@@ -2,6 +2,7 @@
 // Helpers for strings.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,5 +17,9 @@ std::vector<std::string_view> parts_between(std::string_view text, char separato
 
 /// Whether the text is one or more digits 0 to 9.
 bool is_all_digits(std::string_view text);
+
+/// The text as one word of a POSIX shell, in quotes where it needs them, so that a printed command
+/// can be pasted. It uses no backslash, which would be escaped for the terminal.
+std::string shell_word(std::string_view text);
 
 }  // namespace fovea

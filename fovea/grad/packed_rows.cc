@@ -40,4 +40,19 @@ PackedRows lay_out_rows(Tape& tape, index rows, Vec<const std::int32_t> offsets,
   return {offsets, samples, {positions, rows}, {names, rows}};
 }
 
+Vec<const std::int32_t> offsets_of(Tape& tape, std::string_view op, const PackedRows& rows,
+                                   index N) {
+  if (rows.offsets.empty()) {
+    auto* const whole = tape.saved<std::int32_t>(2);
+    whole[0] = 0;
+    whole[1] = static_cast<std::int32_t>(N);
+    return {whole, 2};
+  }
+  const std::int32_t last = rows.offsets[rows.count()];
+  check(rows.offsets[0] == 0 && last == N,
+        "{}: offsets must run from 0 to the {} rows; they run from {} to {}", op, N,
+        rows.offsets[0], last);
+  return rows.offsets;
+}
+
 }  // namespace fovea

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "fovea/base/view.h"
 
@@ -28,5 +29,10 @@ struct PackedRows {
 /// or none.
 PackedRows lay_out_rows(Tape& tape, index rows, Vec<const std::int32_t> offsets,
                         Vec<const std::uint64_t> samples, index first = 0);
+
+/// The offsets of `rows`, or of one sequence of all N rows if it has none. Throws Error(kShape),
+/// which names the op, unless they run from 0 to N.
+Vec<const std::int32_t> offsets_of(Tape& tape, std::string_view op, const PackedRows& rows,
+                                   index N);
 
 }  // namespace fovea

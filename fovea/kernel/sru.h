@@ -23,6 +23,15 @@ namespace fovea {
 /// The blocks of H columns of SruRun::gates.
 constexpr index sru_blocks(index in, index hidden) { return in == hidden ? 3 : 4; }
 
+/// Of any recurrent layer: the blocks of H rows of W_ih [blocks H, in].
+constexpr index input_blocks(RecurrentKind kind, index in, index hidden) {
+  return kind == RecurrentKind::kSru ? sru_blocks(in, hidden) : recurrent_gates(kind);
+}
+/// Of any recurrent layer: the blocks of H columns of the gates that it keeps for its backward.
+constexpr index gate_blocks(RecurrentKind kind, index in, index hidden) {
+  return kind == RecurrentKind::kSru ? sru_blocks(in, hidden) : recurrent_blocks(kind);
+}
+
 /// One direction of a layer. N rows, S sequences.
 template <class T>
 struct SruRun {

@@ -19,9 +19,17 @@
 #include <array>
 #include <cstdint>
 
+#include "fovea/kernel/convolution.h"
 #include "fovea/kernel/gemm.h"
 
 namespace fovea {
+
+/// Whether a convolution of `in` to `out` columns can be computed so, and faster than by windows.
+constexpr bool winograd_pays(const Window& window, index in, index out) {
+  // With fewer columns, what is saved in products is lost in making their operands.
+  constexpr index kLeastColumns = 64;
+  return window.width == 3 && window.dilation == 1 && in >= kLeastColumns && out >= kLeastColumns;
+}
 
 /// The rows of packed sequences as pairs: 0 and 1, 2 and 3, ... of each sequence. The last pair of
 /// an odd number of rows has one row.

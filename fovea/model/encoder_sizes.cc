@@ -5,8 +5,7 @@
 #include <string_view>
 
 #include "fovea/base/option.h"
-#include "fovea/base/printable.h"
-#include "fovea/base/words.h"
+#include "fovea/kernel/sru.h"
 
 namespace fovea {
 
@@ -16,35 +15,14 @@ using Kind = EncoderLayerKind;
 
 bool is_attending(Kind kind) { return kind == Kind::kAttention || kind == Kind::kTransformer; }
 
-// How a user calls the layer.
-std::string name_of(const EncoderLayerSpec& spec) {
-  constexpr std::string_view kCells[] = {"rnn", "gru", "lstm", "sru"};
-  switch (spec.kind) {
-    case Kind::kRecurrent:
-      return std::string(spec.bidirectional ? "bi" : "") +
-             std::string(kCells[static_cast<std::size_t>(spec.cell)]);
-    case Kind::kAttentionRnn:
-      return "attention-rnn";
-    case Kind::kConvolution:
-      return fmt::format("conv{}", spec.kernel);
-    case Kind::kAttention:
-      return "attention";
-    case Kind::kFeedForward:
-      return "ff";
-    case Kind::kTransformer:
-      return "transformer";
-  }
-  return "?";
-}
-
 void fill_attention(EncoderLayerSpec& spec, const LanguageModelConfig& c, index width) {
   const bool own_heads = spec.heads > 0;
   if (!own_heads) spec.heads = c.heads;
   if (spec.kv_heads == 0) spec.kv_heads = own_heads ? spec.heads : c.kv_heads;
   if (spec.heads % spec.kv_heads != 0) {
     throw Error(ErrorCode::kShape,
-                fmt::format("--encoder: {}: {} heads are no multiple of {} kv-heads", name_of(spec),
-                            spec.heads, spec.kv_heads),
+                fmt::format("--encoder: {}: {} heads are no multiple of {} kv-heads",
+                            layer_name(spec), spec.heads, spec.kv_heads),
                 "each head of keys and values serves a group of heads");
   }
   if (spec.head_dim == 0 && !own_heads && width == c.width) spec.head_dim = c.head_dim;
@@ -52,13 +30,14 @@ void fill_attention(EncoderLayerSpec& spec, const LanguageModelConfig& c, index 
     if (width % spec.heads != 0) {
       throw Error(ErrorCode::kShape,
                   fmt::format("--encoder: {}: its {} columns are not divisible by {} heads",
-                              name_of(spec), width, spec.heads),
+                              layer_name(spec), width, spec.heads),
                   "choose heads= or head-dim= yourself");
     }
     spec.head_dim = width / spec.heads;
   }
-  if (!spec.position)
+  if (!spec.position) {
     spec.position = adds_position_rows(c.position) ? PositionKind::kNone : c.position;
+  }
   if (adds_position_rows(*spec.position)) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--encoder: position={} belongs to the embeddings, not to a layer",
@@ -86,13 +65,13 @@ index width_after(const EncoderLayerSpec& spec, index in) {
 }
 
 void fill_residual(EncoderLayerSpec& spec, index in, index out) {
-  const bool usual = spec.kind == Kind::kAttention || spec.kind == Kind::kFeedForward ||
+  const bool usual = is_attending(spec.kind) || spec.kind == Kind::kFeedForward ||
                      (spec.kind == Kind::kConvolution && in == out);
   if (!spec.residual) spec.residual = usual;
   if (!*spec.residual || in == out) return;
   throw Error(ErrorCode::kShape,
               fmt::format("--encoder: {}:residual: a sum needs equal widths; {} columns become {}",
-                          name_of(spec), in, out),
+                          layer_name(spec), in, out),
               "leave out residual, or choose an equal width");
 }
 
@@ -100,13 +79,13 @@ void check_convolution(const EncoderLayerSpec& spec, const LanguageModelConfig& 
   if (spec.kernel > 1 && spec.dilation > (c.block - 1) / (spec.kernel - 1)) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--encoder: {}:dilation={}: it sees further back than --block ({})",
-                            name_of(spec), spec.dilation, c.block),
+                            layer_name(spec), spec.dilation, c.block),
                 "choose a smaller width or dilation, or a larger --block");
   }
   if (spec.gated && spec.activation) {
     throw Error(
         ErrorCode::kOptionValue,
-        fmt::format("--encoder: {}: gated and activation= exclude each other", name_of(spec)),
+        fmt::format("--encoder: {}: gated and activation= exclude each other", layer_name(spec)),
         "a gated linear unit has no other activation");
   }
 }
@@ -116,8 +95,8 @@ SizedLayer sized(EncoderLayerSpec spec, const LanguageModelConfig& c, index in) 
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--encoder: {} reads backwards, too: a language model must not see the "
                             "tokens that it predicts",
-                            name_of(spec)),
-                fmt::format("take {}", name_of(spec).substr(2)));
+                            layer_name(spec)),
+                fmt::format("take {}", layer_name(spec).substr(2)));
   }
   if (spec.kind == Kind::kConvolution) check_convolution(spec, c);
   if (spec.width == 0) spec.width = c.width;
@@ -195,8 +174,9 @@ std::vector<SizedStage> sized_stages(const LanguageModelConfig& c) {
 index layer_count(const std::vector<SizedStage>& stages) {
   index count = 0;
   for (const SizedStage& stage : stages) {
-    for (const SizedLayer& layer : stage.branches)
+    for (const SizedLayer& layer : stage.branches) {
       count += std::min(layer.spec.layers, kMostLayers + 1);
+    }
   }
   return count;
 }
@@ -205,7 +185,7 @@ bool ends_with_norm(const LanguageModelConfig& c, const std::vector<SizedStage>&
   if (c.norm_position != NormPosition::kPre) return false;
   for (const SizedStage& stage : stages) {
     for (const SizedLayer& layer : stage.branches) {
-      if (layer.spec.kind == Kind::kTransformer || *layer.spec.residual) return true;
+      if (*layer.spec.residual) return true;
     }
   }
   return false;
@@ -233,13 +213,13 @@ double matrix_values(const SizedLayer& layer) {
     case Kind::kRecurrent:
       break;
   }
-  constexpr double kGates[] = {1, 3, 4, 3};
-  const bool is_sru = s.cell == RecurrentKind::kSru;
-  const double highway = is_sru && layer.in != s.width ? width * in : 0;
-  const double columns = kGates[static_cast<std::size_t>(s.cell)] * width;
-  const double directions = s.bidirectional ? 2 : 1;
-  return directions *
-         (columns * (in + (layers - 1) * out + (is_sru ? 0 : layers * width)) + highway);
+  double columns = 0;  // of the products with the inputs and with the states, times their rows
+  for (index n = 0; n < s.layers; ++n) {
+    const index from = n == 0 ? layer.in : layer.out;
+    columns += static_cast<double>(input_blocks(s.cell, from, s.width)) * static_cast<double>(from);
+    if (s.cell != RecurrentKind::kSru) columns += recurrent_gates(s.cell) * width;
+  }
+  return (s.bidirectional ? 2 : 1) * width * columns;
 }
 
 double score_columns(const SizedLayer& layer, index block) {
@@ -261,43 +241,6 @@ LanguageModelConfig config_of_layer(const LanguageModelConfig& config, const Siz
   c.head_dim = spec.head_dim;
   c.position = *spec.position;
   return c;
-}
-
-Compat compat_of(const LanguageModelConfig& c) {
-  Compat compat;
-  AttentionRnnDefects& rnn = compat.attention_rnn;
-  const struct {
-    std::string_view name;
-    bool& on;
-    bool possible;
-  } rows[] = {
-      {"sum-weights", rnn.sum_weights, c.kind == LanguageModelKind::kAttentionRnn},
-      {"history-only", rnn.history_only, c.kind == LanguageModelKind::kAttentionRnn},
-      {"state-is-attention", rnn.state_is_attention, c.kind == LanguageModelKind::kAttentionRnn},
-      {"ln-unbiased", compat.ln_unbiased,
-       c.kind == LanguageModelKind::kTransformer && c.norm == NormKind::kLayer},
-  };
-  if (c.compat.empty()) return compat;
-  bool any = false;
-  for (const auto& row : rows) {
-    if (c.compat == "all") any |= row.on = row.possible;
-  }
-  if (c.compat != "all") {
-    for (const std::string_view word : parts_between(c.compat, ',')) {
-      const auto& row = choose(rows, word, "compat");
-      if (!row.possible) {
-        fail_option("compat", printable(word),
-                    fmt::format("a defect of --model {}", to_string(c.kind)));
-      }
-      any = row.on = true;
-    }
-  }
-  if (!any) {
-    throw Error(ErrorCode::kOptionValue,
-                fmt::format("--compat: --model {} has no known defect", to_string(c.kind)),
-                "--model attention-rnn and --model transformer have some");
-  }
-  return compat;
 }
 
 }  // namespace fovea

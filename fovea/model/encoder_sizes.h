@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "fovea/model/language_model_config.h"
-#include "fovea/nn/attention_rnn.h"
 #include "fovea/nn/encoder_spec.h"
 
 namespace fovea {
@@ -46,14 +45,5 @@ double score_columns(const SizedLayer& layer, index block);
 /// The configuration of a layer with attention or a feed-forward network: what its spec says counts
 /// more than what the model says.
 LanguageModelConfig config_of_layer(const LanguageModelConfig& config, const SizedLayer& layer);
-
-/// What --compat asks for.
-struct Compat {
-  AttentionRnnDefects attention_rnn{};
-  bool ln_unbiased = false;  ///< layer norm by std + eps (spec D18)
-};
-
-/// Throws kOptionValue for a name that is not known, or that the model has not.
-Compat compat_of(const LanguageModelConfig& config);
 
 }  // namespace fovea

@@ -8,6 +8,7 @@
 
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
+#include "fovea/model/compat.h"
 #include "fovea/model/encoder_sizes.h"
 #include "fovea/model/language_model_layers.h"
 

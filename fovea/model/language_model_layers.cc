@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fovea/attention/mask/band.h"
+#include "fovea/model/compat.h"
 #include "fovea/nn/encoder_layers.h"
 #include "fovea/parts/part_table.h"
 
@@ -219,8 +220,9 @@ index depth_of(const std::vector<SizedStage>& stages) {
   index sums = 0;
   for (const SizedStage& stage : stages) {
     for (const SizedLayer& layer : stage.branches) {
+      if (!*layer.spec.residual) continue;
       const bool two = layer.spec.kind == EncoderLayerKind::kTransformer;
-      sums += layer.spec.layers * (two ? 2 : *layer.spec.residual ? 1 : 0);
+      sums += layer.spec.layers * (two ? 2 : 1);
     }
   }
   return std::max<index>(1, (sums + 1) / 2);

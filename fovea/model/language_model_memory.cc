@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/kernel/gemm.h"
+#include "fovea/kernel/sru.h"
+#include "fovea/kernel/winograd.h"
 #include "fovea/model/encoder_sizes.h"
 #include "fovea/nn/kv_cache.h"
 
@@ -51,18 +54,6 @@ double residual_columns(const LanguageModelConfig& c, double columns) {
   return 2 * columns + (c.norm == NormKind::kLayer ? 2 : 1);
 }
 
-// Columns of the gates that a recurrent layer keeps, for each of its H (kernel/recurrent.h, sru.h).
-double gate_blocks(const SizedLayer& layer, double in) {
-  switch (layer.spec.cell) {
-    case RecurrentKind::kRnn:
-      return 1;
-    case RecurrentKind::kSru:
-      return in == static_cast<double>(layer.spec.width) ? 3 : 4;
-    default:
-      return 4;
-  }
-}
-
 // Rows that a recurrent layer keeps are an odd number of cache lines apart.
 double odd_lines(double columns) {
   constexpr double kLine = 64 / kFloat;
@@ -71,26 +62,29 @@ double odd_lines(double columns) {
 }
 
 // States and, in training, gates and, of LSTM and SRU, cells.
-double recurrent_columns(const SizedLayer& layer, double in, TapeMode mode) {
+double recurrent_columns(const SizedLayer& layer, index in, TapeMode mode) {
   const auto out = static_cast<double>(layer.out);
   if (mode == TapeMode::kInference) return out;
   const RecurrentKind cell = layer.spec.cell;
   const double cells = cell == RecurrentKind::kLstm ? 2 : cell == RecurrentKind::kSru ? 1 : 0;
-  return out + odd_lines(out * gate_blocks(layer, in)) + cells * odd_lines(out);
+  const auto gates = static_cast<double>(gate_blocks(cell, in, layer.spec.width));
+  return out + odd_lines(out * gates) + cells * odd_lines(out);
 }
 
-// The result and, if gated, its two halves. In training also what the products read: of width 3
-// four planes of half the rows and two sums of taps (kernel/winograd.h), else the rows between
-// zeros.
-double convolution_columns(const SizedLayer& layer, double in, const TapeLoad& load) {
+// The result and, if gated, its two halves. In training also what the products read: the rows
+// between zeros or, computed by pairs (kernel/winograd.h), four planes of half the rows and two
+// sums of taps.
+double convolution_columns(const SizedLayer& layer, index in, const TapeLoad& load) {
   const EncoderLayerSpec& s = layer.spec;
-  const auto out = static_cast<double>(layer.out);
+  const index made = layer.out * (s.gated ? 2 : 1);
+  const auto out = static_cast<double>(layer.out), read = static_cast<double>(in);
   const double result = s.gated ? 3 * out : out;
   if (load.mode == TapeMode::kInference) return result;
   const bool slope = !s.gated && *s.activation != Activation::kRelu;
-  const bool pairs = s.kernel == 3 && s.dilation == 1;
-  const double sums = 2 * in * out * (s.gated ? 2 : 1) / static_cast<double>(load.tokens);
-  return result + (slope ? out : 0) + (pairs ? 2 * in + sums : in);
+  const bool pairs = winograd_pays({.width = s.kernel, .dilation = s.dilation}, in, made);
+  const double sums = 2 * read * static_cast<double>(made) / static_cast<double>(load.tokens);
+  const double products = pairs ? 2 * read + sums : s.kernel > 1 ? read : 0;
+  return result + (slope ? out : 0) + products;
 }
 
 // States and their attention; with projections also q, k, v and the last one. In training also the
@@ -103,17 +97,16 @@ double attention_rnn_columns(const SizedLayer& layer, TapeMode mode) {
 }
 
 // What a tape keeps of one layer of the stage, for each token. `in` is the width that it reads.
-double layer_columns(const LanguageModelConfig& config, const SizedLayer& layer, double in,
+double layer_columns(const LanguageModelConfig& config, const SizedLayer& layer, index in,
                      const TapeLoad& load) {
   using enum EncoderLayerKind;
   const TapeMode mode = load.mode;
   const LanguageModelConfig c = config_of_layer(config, layer);
   const Widths w(c);
-  const double residual = *layer.spec.residual ? residual_columns(c, in) : 0;
+  const double residual = *layer.spec.residual ? residual_columns(c, static_cast<double>(in)) : 0;
   switch (layer.spec.kind) {
     case kTransformer:
-      return attention_columns(c, w, mode) + feed_forward_columns(c, w, mode) +
-             2 * residual_columns(c, w.model);
+      return attention_columns(c, w, mode) + feed_forward_columns(c, w, mode) + 2 * residual;
     case kAttention:
       return attention_columns(c, w, mode) + residual;
     case kFeedForward:
@@ -128,31 +121,51 @@ double layer_columns(const LanguageModelConfig& config, const SizedLayer& layer,
   return recurrent_columns(layer, in, mode) + residual;
 }
 
-// The gradients that exist at once while backward passes a layer. Buffers of one size are reused,
-// so each size counts as often as it is needed at the same time.
-double gradient_columns(const LanguageModelConfig& config, const SizedLayer& layer) {
+// The columns of each gradient that exists while backward passes a layer.
+std::vector<double> gradient_columns(const LanguageModelConfig& config, const SizedLayer& layer) {
   const LanguageModelConfig c = config_of_layer(config, layer);
   const Widths w(c);
+  const auto out = static_cast<double>(layer.out);
   switch (layer.spec.kind) {
     case EncoderLayerKind::kTransformer:
-      return 2 * w.model + w.queries + w.all + w.hidden;
+      return {w.model, w.model, w.queries, w.all, w.hidden};
     case EncoderLayerKind::kAttention:
-      return 2 * w.model + w.queries + w.all;
+      return {w.model, w.model, w.queries, w.all};
     case EncoderLayerKind::kFeedForward:
-      return 2 * w.model + w.hidden;
+      return {w.model, w.model, w.hidden};
     case EncoderLayerKind::kAttentionRnn:
-      if (layer.spec.heads > 1) return 5 * static_cast<double>(layer.out);
+      if (layer.spec.heads > 1) return {out, out, out, out, out};
       break;
     case EncoderLayerKind::kConvolution:
-      if (layer.spec.gated) return w.model + 2 * static_cast<double>(layer.out);
-      break;
+      if (!layer.spec.gated) break;
+      // The gradient of the result has gone when that of the input is made.
+      if (w.model == out) return {2 * out, out};
+      return {2 * out, out, w.model};
     default:
       break;
   }
   // The result and the input; the gradients of gates lie where the gates were. A residual sum hands
   // its gradient to both of its sides.
-  return w.model + static_cast<double>(layer.out) + (*layer.spec.residual ? w.model : 0);
+  if (*layer.spec.residual) return {w.model, w.model, out};
+  return {w.model, out};
 }
+
+// Memory of one size is used again, so of each size there is as much as the layer that needs most.
+class GradientColumns {
+ public:
+  void add_layer(const std::vector<double>& columns) {
+    std::map<double, int> counts;
+    for (const double one : columns) most_[one] = std::max(most_[one], ++counts[one]);
+  }
+  double sum() const {
+    double sum = 0;
+    for (const auto& [columns, count] : most_) sum += columns * count;
+    return sum;
+  }
+
+ private:
+  std::map<double, int> most_;
+};
 
 struct WeightShape {
   index out, in;
@@ -269,10 +282,11 @@ double activation_bytes(const LanguageModelConfig& config, const TapeLoad& load)
   const LanguageModelConfig c = resolve(config);
   const auto width = static_cast<double>(c.width);
   constexpr double kRowNames = 5;  // a position and the name of its dropout mask, in floats
-  double layers = 0, gradients = 0;
+  double layers = 0;
+  GradientColumns gradients;
   for_each_layer(c, [&](const SizedLayer& layer, index in) {
-    layers += layer_columns(c, layer, static_cast<double>(in), load);
-    gradients = std::max(gradients, gradient_columns(c, layer));
+    layers += layer_columns(c, layer, in, load);
+    gradients.add_layer(gradient_columns(c, layer));
   });
   double ends = width + kRowNames;  // embedding
   // e, p and [e; p], in training also the gradient of [e; p].
@@ -287,9 +301,12 @@ double activation_bytes(const LanguageModelConfig& config, const TapeLoad& load)
     ends += static_cast<double>(stage.out);
   }
   const auto last = static_cast<double>(stages.back().out);
-  if (ends_with_norm(c, stages)) ends += last + 2;
+  if (ends_with_norm(c, stages)) {
+    ends += last + 2;
+    gradients.add_layer({last, last});
+  }
   if (load.mode == TapeMode::kTrain) {
-    ends += last + gradients;  // the loss computes its gradient at once
+    ends += last + gradients.sum();  // the loss computes its gradient at once
     if (c.dropout > 0) ends += width;
   }
   return kFloat * static_cast<double>(load.tokens) * (layers + ends);

@@ -146,11 +146,6 @@ constexpr std::initializer_list<Kind> kActivated = {Kind::kConvolution, Kind::kF
 constexpr std::initializer_list<Kind> kMayBePlain = {Kind::kRecurrent, Kind::kConvolution,
                                                      Kind::kAttention, Kind::kFeedForward};
 
-template <index EncoderLayerSpec::*kMember>
-void set_number(EncoderLayerSpec& spec, const Parser& parser, const Piece& value) {
-  spec.*kMember = parser.number(value);
-}
-
 // A size that must not be 0.
 template <index EncoderLayerSpec::*kMember>
 void set_size(EncoderLayerSpec& spec, const Parser& parser, const Piece& value) {
@@ -267,5 +262,15 @@ EncoderLayerSpec Parser::layer(const Piece& text) const {
 }  // namespace
 
 std::vector<EncoderStage> parse_encoder(std::string_view text) { return Parser(text).encoder(); }
+
+std::string layer_name(const EncoderLayerSpec& spec) {
+  for (const LayerName& row : kLayers) {
+    const bool same_cell = row.cell == spec.cell && row.bidirectional == spec.bidirectional;
+    if (row.kind != spec.kind || (spec.kind == Kind::kRecurrent && !same_cell)) continue;
+    return spec.kind == Kind::kConvolution ? fmt::format("{}{}", row.name, spec.kernel)
+                                           : std::string(row.name);
+  }
+  fail(ErrorCode::kInternal, "encoder: a layer has no name");
+}
 
 }  // namespace fovea

@@ -58,4 +58,7 @@ using EncoderStage = std::vector<EncoderLayerSpec>;
 /// Throws kOptionValue, which says where in the text the error is, and lists what is possible.
 std::vector<EncoderStage> parse_encoder(std::string_view text);
 
+/// How the text calls the layer, without settings: "bilstm", "conv3".
+std::string layer_name(const EncoderLayerSpec& spec);
+
 }  // namespace fovea

@@ -8,14 +8,6 @@
 
 namespace fovea {
 
-namespace {
-
-index input_blocks(RecurrentKind kind, index in, index hidden) {
-  return kind == RecurrentKind::kSru ? sru_blocks(in, hidden) : recurrent_gates(kind);
-}
-
-}  // namespace
-
 RecurrentLayers::RecurrentLayers(const RecurrentLayersOptions& options, const ParameterScope& scope)
     : options_(options) {
   const auto& o = options_;

@@ -31,5 +31,13 @@ TEST(Words, OfDigits) {
   EXPECT_FALSE(is_all_digits("1e3"));
 }
 
+TEST(Words, OfAShell) {
+  EXPECT_EQ(shell_word("runs/a_1.txt"), "runs/a_1.txt");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("a b"), "'a b'");
+  EXPECT_EQ(shell_word("it's"), "'it'\"'\"'s'");
+  EXPECT_EQ(shell_word("狐狸"), "'狐狸'");
+}
+
 }  // namespace
 }  // namespace fovea

@@ -77,26 +77,6 @@ TEST(EncoderSizes, TheTextOfAnEncoderBelongsToTheModelEncoder) {
                 "--encoder belongs to --model encoder; it is --model lstm");
 }
 
-TEST(EncoderSizes, DefectsAreThoseOfTheModel) {
-  LanguageModelConfig c = config(LanguageModelKind::kAttentionRnn);
-  c.compat = "all";
-  EXPECT_EQ(compat_of(c).attention_rnn, (AttentionRnnDefects{true, true, true}));
-  EXPECT_FALSE(compat_of(c).ln_unbiased);
-  c.compat = "history-only";
-  EXPECT_EQ(compat_of(c).attention_rnn, (AttentionRnnDefects{false, true, false}));
-  c.compat = "ln-unbiased";
-  EXPECT_THROWS(compat_of(c), kOptionValue,
-                "'ln-unbiased' is not a defect of --model attention-rnn");
-  c.compat = "history";
-  EXPECT_THROWS(compat_of(c), kOptionValue, "expected one of: sum-weights, history-only");
-  c = config(LanguageModelKind::kLstm);
-  c.compat = "all";
-  EXPECT_THROWS(compat_of(c), kOptionValue, "--model lstm has no known defect");
-  c = small_config();
-  c.compat = "all";
-  EXPECT_TRUE(compat_of(c).ln_unbiased);
-}
-
 TEST(EncoderSizes, FlopsAreThoseOfTheMatrices) {
   const auto per_token = [](const LanguageModelConfig& c) { return flops_per_token(c); };
   const double output = 8 * 11;

@@ -54,9 +54,9 @@ std::vector<Case> cases() {
     });
   };
   for (const char* layers :
-       {"rnn", "gru", "lstm", "sru", "lstm:layers=3", "conv3", "conv5:plain:gated", "attention",
-        "ff", "attention-rnn", "attention-rnn:heads=4", "conv3,attention:window=8,lstm",
-        "conv3+lstm"}) {
+       {"rnn", "gru", "lstm", "sru", "lstm:layers=3", "conv3", "conv3:32,conv3:32,conv1",
+        "conv3:32:gated,conv1", "lstm:32,ff,lstm:64", "conv5:plain:gated", "attention", "ff",
+        "attention-rnn", "attention-rnn:heads=4", "conv3,attention:window=8,lstm", "conv3+lstm"}) {
     encoder(layers);
   }
   return all;

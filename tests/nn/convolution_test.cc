@@ -253,7 +253,7 @@ TEST(Convolution, NamesWhatDoesNotFit) {
                 "convolution: bias must be [1, 2]; it is [1, 3]");
   const Offsets offsets = {0, 3};
   EXPECT_THROWS(convolution(tape, matrix(4, 5), matrix(2, 15), {}, sequences(offsets), {}), kShape,
-                "convolution: offsets must run from 0 to the 4 rows of x; they run from 0 to 3");
+                "convolution: offsets must run from 0 to the 4 rows; they run from 0 to 3");
   EXPECT_THROWS(convolution(tape, matrix(4, 5), matrix(2, 15), {}, {}, {.dilation = 0}), kShape,
                 "width and dilation must be positive; they are 3 and 0");
   EXPECT_THROWS(glu(tape, matrix(4, 5)), kShape, "an even number of columns; it has 5");

@@ -274,7 +274,7 @@ void backward(Tape& tape, const Layer<T>& layer) {
 void check_weights(RecurrentKind kind, Variable x, index H, const RecurrentWeights& w) {
   const DType dtype = x.dtype();
   const bool is_sru = kind == RecurrentKind::kSru, is_gru = kind == RecurrentKind::kGru;
-  const index gates = is_sru ? sru_blocks(x.columns(), H) : recurrent_gates(kind);
+  const index gates = input_blocks(kind, x.columns(), H);
   check_operand("recurrent", "weight_ih", w.weight_ih, gates * H, x.columns(), dtype);
   check_operand("recurrent", "weight_hh", w.weight_hh, is_sru ? 2 : gates * H, H, dtype);
   check_vector("recurrent", "bias", w.bias, (is_sru ? 2 : gates) * H, dtype);
@@ -303,25 +303,11 @@ void check_call(Variable x, std::span<const RecurrentWeights> directions,
   }
 }
 
-Vec<const std::int32_t> offsets_of(Tape& tape, const PackedRows& rows, index N) {
-  if (!rows.offsets.empty()) {
-    const std::int32_t last = rows.offsets[rows.offsets.size - 1];
-    check(rows.offsets[0] == 0 && last == N,
-          "recurrent: offsets must run from 0 to the {} rows; they run from {} to {}", N,
-          rows.offsets[0], last);
-    return rows.offsets;
-  }
-  auto* const whole = tape.saved<std::int32_t>(2);
-  whole[0] = 0;
-  whole[1] = static_cast<std::int32_t>(N);
-  return {whole, 2};
-}
-
 template <class T, class Allocate>
 Kept<T> room_for(const Layer<T>& layer, Allocate&& allocate) {
   const index N = layer.N(), H = layer.H();
   const bool is_lstm = layer.kind == RecurrentKind::kLstm;
-  const index gates = layer.is_sru() ? layer.input_gates() : recurrent_blocks(layer.kind) * H;
+  const index gates = gate_blocks(layer.kind, layer.x.columns(), H) * H;
   const auto rows = [&](index columns) { return spread_rows<T>(N, columns, allocate); };
   return {.gates = rows(gates),
           .cells = is_lstm || layer.is_sru() ? rows(H) : Rows<T>(),
@@ -335,7 +321,7 @@ Variable recurrent(Tape& tape, Variable x, std::span<const RecurrentWeights> dir
   check_call(x, directions, options);
   const index H = directions[0].weight_hh.columns(), N = x.rows();
   const Variable y = tape.result(N, H * std::ssize(directions), x.dtype());
-  const Vec<const std::int32_t> offsets = offsets_of(tape, rows, N);
+  const Vec<const std::int32_t> offsets = offsets_of(tape, "recurrent", rows, N);
   if (options.state != nullptr) check_state(tape, *options.state, offsets.size - 1, H);
   std::array<Variable, 1 + 4 * kMostDirections> operands{x};
   with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {

@@ -7,9 +7,6 @@ namespace fovea {
 
 namespace {
 
-// With fewer columns, what is saved in products is lost in making their operands.
-constexpr index kLeastColumns = 64;
-
 // The four matrices that the products multiply by, [out, in].
 template <class T>
 Four<const T> factors(Rows<const T> taps, Rows<const T> u1, Rows<const T> u2) {
@@ -69,8 +66,8 @@ void backward(Tape& tape, const ConvolutionCall& call, const Kept<T>& kept) {
 }  // namespace
 
 bool uses_winograd(const Tape& tape, const ConvolutionCall& call) {
-  return call.window.width == 3 && call.window.dilation == 1 && call.x.columns() >= kLeastColumns &&
-         call.y.columns() >= kLeastColumns && tape.records({call.x, call.weight, call.bias});
+  return winograd_pays(call.window, call.x.columns(), call.y.columns()) &&
+         tape.records({call.x, call.weight, call.bias});
 }
 
 template <class T>

@@ -16,11 +16,6 @@ namespace fovea {
 
 namespace {
 
-template <class T>
-Vec<const T> view(const std::vector<T>& values) {
-  return {values.data(), static_cast<index>(values.size())};
-}
-
 // Problems, one after another. Only the last token of each has a target.
 struct Problems {
   Problems(const SyntheticTask& task, index count, Random random) {
@@ -35,7 +30,7 @@ struct Problems {
   }
 
   TokenBatch batch() const {
-    return {.ids = view(all), .targets = view(targets), .offsets = view(offsets), .samples = {}};
+    return {.ids = all, .targets = targets, .offsets = offsets, .samples = {}};
   }
 
   std::vector<token> all, targets, answers;

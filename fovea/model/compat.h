@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// --compat: the published models with their known defects, each by its name.
+#pragma once
+
+#include "fovea/model/language_model_config.h"
+#include "fovea/nn/attention_rnn.h"
+
+namespace fovea {
+
+/// What --compat asks for.
+struct Compat {
+  AttentionRnnDefects attention_rnn{};
+  bool ln_unbiased = false;  ///< layer norm by std + eps (spec D18)
+};
+
+/// Throws kOptionValue for a name that is not known, or that the model has not.
+Compat compat_of(const LanguageModelConfig& config);
+
+}  // namespace fovea

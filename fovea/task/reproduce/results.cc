@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/reproduce/results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "fovea/base/error.h"
+#include "fovea/base/file.h"
+#include "fovea/base/words.h"
+
+namespace fovea {
+
+namespace {
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::string spread(const std::vector<double>& values) {
+  if (values.empty()) return {};
+  const double m = mean(values);
+  if (values.size() == 1) return fmt::format("{:.4f}", m);
+  double square = 0;
+  for (const double v : values) square += (v - m) * (v - m);
+  return fmt::format("{:.4f} +- {:.4f}", m,
+                     std::sqrt(square / static_cast<double>(values.size() - 1)));
+}
+
+// What tells a row from others.
+std::string name_of(const Json& row) {
+  return fmt::format("{}/{}/{}/{}", row.at("experiment").text(), row.at("variant").text(),
+                     row.at("seed").whole(), row.at("metric").text());
+}
+
+}  // namespace
+
+ReproduceResults::ReproduceResults(std::filesystem::path file) : file_(std::move(file)) {
+  if (!std::filesystem::exists(file_)) return;
+  const std::string text = read_file(file_);
+  for (const std::string_view line : parts_between(text, '\n')) {
+    if (line.empty()) continue;
+    const std::string where = fmt::format("{}:{}", file_.string(), lines_.size() + 1);
+    try {
+      lines_.emplace_back(name_of(parse_json(line, {where, ErrorCode::kConfig})), line);
+    } catch (const Error& error) {
+      throw Error(
+          ErrorCode::kConfig,
+          fmt::format("{}: this line is no result of fovea reproduce: {}", where, error.what()),
+          "choose another folder with -o DIR, or move the file away");
+    }
+  }
+}
+
+void ReproduceResults::add(const ReproduceRow& row) {
+  keep_line(json_of_row(row));
+  const Key key{row.experiment, row.variant, row.metric};
+  const auto [entry, is_new] = cells_.try_emplace(key);
+  if (is_new) order_.push_back(key);
+  Cell& cell = entry->second;
+  if (row.ours) cell.ours.push_back(*row.ours);
+  if (row.published) cell.published = row.published;
+  if (row.seconds_per_epoch) cell.seconds.push_back(*row.seconds_per_epoch);
+  if (row.pytorch_seconds_per_epoch) cell.pytorch = row.pytorch_seconds_per_epoch;
+}
+
+std::string ReproduceResults::table() const {
+  constexpr std::string_view kLine = "{:<4} {:<40} {:<22} {:>9} {:>17} {:>8} {:>8}\n";
+  const auto number = [](const std::optional<double>& x) {
+    return x ? fmt::format("{:.4g}", *x) : std::string();
+  };
+  std::string text =
+      fmt::format(kLine, "", "variant", "metric", "published", "ours", "s/epoch", "PyTorch");
+  for (const Key& key : order_) {
+    const Cell& cell = cells_.at(key);
+    const auto& [experiment, variant, metric] = key;
+    const auto seconds = cell.seconds.empty() ? std::nullopt : std::optional(mean(cell.seconds));
+    text += fmt::format(kLine, experiment, variant, metric, number(cell.published),
+                        spread(cell.ours), number(seconds), number(cell.pytorch));
+  }
+  return text;
+}
+
+void ReproduceResults::keep_line(const Json& row) {
+  const std::string name = name_of(row);
+  const auto known = std::find_if(lines_.begin(), lines_.end(),
+                                  [&](const auto& line) { return line.first == name; });
+  if (known == lines_.end()) {
+    lines_.emplace_back(name, row.line());
+  } else {
+    known->second = row.line();
+  }
+  std::string text;
+  for (const auto& line : lines_) text += line.second + "\n";
+  write_file_atomically(file_, text);
+}
+
+}  // namespace fovea

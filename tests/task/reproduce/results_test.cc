@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/reproduce/results.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fovea/base/file.h"
+#include "tests/support/folder.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+ReproduceRow row(index seed, double ours) {
+  return {.experiment = "E4",
+          .variant = "compat",
+          .seed = seed,
+          .metric = "epoch_mean",
+          .published = 1.5,
+          .ours = ours};
+}
+
+TEST(ReproduceResults, TheTableHasMeanAndSpreadOverSeeds) {
+  const TestFolder folder;
+  ReproduceResults results(folder.path() / "results.jsonl");
+  results.add(row(1, 1));
+  results.add(row(2, 3));
+  EXPECT_THAT(results.table(),
+              testing::ContainsRegex("E4 +compat +epoch_mean +1.5 +2.0000 \\+- 1.4142"));
+}
+
+TEST(ReproduceResults, ARowTakesThePlaceOfTheEarlierOne) {
+  const TestFolder folder;
+  const auto file = folder.path() / "results.jsonl";
+  ReproduceResults(file).add(row(1, 1));
+  ReproduceResults(file).add(row(2, 3));
+  const std::string before = read_file(file);
+  ReproduceResults(file).add(row(1, 7));
+  EXPECT_EQ(read_file(file),
+            json_of_row(row(1, 7)).line() + "\n" + json_of_row(row(2, 3)).line() + "\n");
+  ReproduceResults(file).add(row(1, 1));
+  EXPECT_EQ(read_file(file), before);
+}
+
+TEST(ReproduceResults, AForeignFileIsAnErrorThatNamesTheLine) {
+  const TestFolder folder;
+  const auto file = folder.path() / "results.jsonl";
+  for (const char* line : {"notes", "{\"experiment\": \"E4\"}", "[]"}) {
+    write_file_atomically(file, json_of_row(row(1, 1)).line() + "\n" + line + "\n");
+    EXPECT_THROWS(ReproduceResults{file}, kConfig,
+                  "results.jsonl:2: this line is no result of fovea reproduce");
+  }
+}
+
+}  // namespace
+}  // namespace fovea
