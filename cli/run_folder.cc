@@ -194,7 +194,7 @@ Place place_of(const Arguments& arguments, const std::string& output) {
   if (!path.empty()) name_place(place, path);
   place.goes_back = overwrite && !place.checkpoint.empty();
   if (overwrite && !place.goes_back) {
-    throw Error(ErrorCode::kUsage, "train lm: --resume and --overwrite exclude each other",
+    throw Error(ErrorCode::kUsage, "--resume and --overwrite exclude each other",
                 "--resume goes on, --overwrite begins anew; together they go back to a checkpoint "
                 "that is named");
   }
@@ -244,6 +244,10 @@ bool RunFolder::remove_unsaved() const noexcept {
   }
 }
 
+std::string StoredRun::file(std::string_view name) const {
+  return checkpoint ? checkpoint->bytes(name) : read_model_file(folder, name);
+}
+
 StoredRun read_run(const Place& place) {
   check_run_folder(place.folder, FolderUse::kResume);
   StoredRun run;
@@ -255,13 +259,7 @@ StoredRun read_run(const Place& place) {
     run.checkpoint = std::move(newest.checkpoint);
     run.warnings = std::move(newest.warnings);
   }
-  const fs::path where = run.checkpoint ? run.checkpoint->path : place.folder;
-  const auto file = [&](std::string_view name) {
-    return run.checkpoint ? run.checkpoint->bytes(name) : read_model_file(place.folder, name);
-  };
-  run.settings = settings_from_text(file("config.json"), (where / "config.json").string());
-  run.tokenizer = make_tokenizer(
-      tokenizer_data_from_text(file("tokenizer.txt"), (where / "tokenizer.txt").string()));
+  run.folder = run.checkpoint ? run.checkpoint->path : place.folder;
   return run;
 }
 

@@ -3,15 +3,12 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/command_line.h"
 #include "fovea/base/file.h"
-#include "fovea/task/language_model_settings.h"
-#include "fovea/text/tokenizer.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/run_lock.h"
 
@@ -72,12 +69,16 @@ class RunFolder {
 };
 
 /// What a resumed run starts from: its newest intact checkpoint, or the one that was named; only
-/// settings and tokenizer if there is no checkpoint yet.
+/// the files of the model if there is no checkpoint yet.
 struct StoredRun {
-  LanguageModelSettings settings;
-  std::unique_ptr<Tokenizer> tokenizer;
+  std::filesystem::path folder;  ///< of the checkpoint, or of the run
   std::optional<Checkpoint> checkpoint;
   std::vector<std::string> warnings;  ///< about damaged checkpoints that were skipped
+
+  /// The contents of config.json and the like. Throws kModelDamaged, kModelMissing.
+  std::string file(std::string_view name) const;
+  /// Its path, for messages.
+  std::string path(std::string_view name) const { return (folder / name).string(); }
 };
 StoredRun read_run(const Place& place);
 

@@ -103,17 +103,11 @@ void require_fit(const MemoryForecast& memory) {
               "choose a smaller --batch-size, --block, --width or --layers");
 }
 
-void describe_run(const Context& context, const LanguageModelRun& run, const RunCost& cost,
-                  const MemoryForecast& memory) {
+void describe_run(const Context& context, const std::vector<std::string>& about_data,
+                  const RunCost& cost, const MemoryForecast& memory) {
   detail(fmt::format("{}, instruction set {}", counted(context.threads(), "thread"),
                      isa_name(current_isa())));
-  detail(fmt::format("text: {} bytes, vocabulary of {} tokens, {} an epoch", run.text_bytes,
-                     run.tokenizer->vocabulary_size(),
-                     counted(run.training->updates_per_epoch(), "update")));
-  detail(run.validation
-             ? fmt::format("validation: {} targets, {} batches",
-                           run.validation->sequences().target_count(), run.validation->size())
-             : "validation: none");
+  for (const std::string& line : about_data) detail(line);
   detail(fmt::format("model: {} parameters; about {} of {} will be used ({})", cost.parameters,
                      size_text(memory.bytes), size_text(memory.limit.bytes), memory.limit.reason));
 }
@@ -147,22 +141,22 @@ void print_forecast(const RunForecast& forecast, bool json) {
   print(fmt::format("estimated time    {} ({})\n", format_duration(time.seconds), time.basis));
 }
 
-void print_result(const TrainResult& result, index parameters, double seconds,
-                  const RunOptions& run) {
-  const Summary s = summary_of(result, parameters, seconds);
+void print_result(const FinishedRun& finished, const RunOptions& run) {
+  const Summary s = summary_of(finished.result, finished.parameters, finished.seconds);
   if (run.json) {
     print(to_json_line(s) + "\n");
     return;
   }
   // Updates and tokens are those of the whole run; the time is that of this process.
-  print(fmt::format("{}, {}; ", counted(s.steps, "update"), counted(s.tokens, "token")));
+  print(fmt::format("{}, {}; ", counted(s.steps, "update"), counted(s.tokens, finished.unit)));
   print(s.tokens_per_second > 0
-            ? fmt::format("{:.1f} s here, {:.0f} tokens/s\n", s.seconds, s.tokens_per_second)
+            ? fmt::format("{:.1f} s here, {:.0f} {}s/s\n", s.seconds, s.tokens_per_second,
+                          finished.unit)
             : "nothing was left to do: a longer --stop-after makes the run longer\n");
   if (std::isfinite(s.valid_loss)) print(fmt::format("validation loss {:.4f}; ", s.valid_loss));
   if (std::isfinite(s.best_valid_loss)) {
     print(fmt::format("best validation loss {:.4f}, at update {}; ", s.best_valid_loss,
-                      result.state.best_step));
+                      finished.result.state.best_step));
   }
   print(fmt::format("train loss {:.4f} ({})", s.train_loss, kWhatTrainLossIs));
   print(fmt::format("\nmodel: {}\n", run.output));

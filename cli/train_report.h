@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What train lm prints on stdout, and what it reports about a run before it begins.
+// What a training prints on stdout, and what it reports about a run before it begins.
 #pragma once
 
-#include <filesystem>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "cli/train_options.h"
+#include "cli/run_options.h"
 #include "fovea/base/machine.h"
-#include "fovea/task/language_model.h"
-#include "fovea/task/run_time.h"
+#include "fovea/task/training_task.h"
 
 namespace fovea::cli {
 
@@ -21,9 +21,9 @@ struct MemoryForecast {
 /// Throws kOutOfMemory if the run needs more memory than it may use.
 void require_fit(const MemoryForecast& memory);
 
-/// With --verbose: prints the machine, the data and the model.
-void describe_run(const Context& context, const LanguageModelRun& run, const RunCost& cost,
-                  const MemoryForecast& memory);
+/// With --verbose: prints the machine, these lines about the data, and the model.
+void describe_run(const Context& context, const std::vector<std::string>& about_data,
+                  const RunCost& cost, const MemoryForecast& memory);
 
 struct RunForecast {
   RunCost cost;
@@ -38,8 +38,12 @@ void print_forecast(const RunForecast& forecast, bool json);
 inline constexpr std::string_view kWhatTrainLossIs =
     "a mean over the updates before, while the weights changed";
 
-/// `seconds`: the run time of this process.
-void print_result(const TrainResult& result, index parameters, double seconds,
-                  const RunOptions& run);
+struct FinishedRun {
+  const TrainResult& result;
+  index parameters;
+  double seconds;         ///< of this process
+  std::string_view unit;  ///< what a target is: "token"
+};
+void print_result(const FinishedRun& finished, const RunOptions& run);
 
 }  // namespace fovea::cli

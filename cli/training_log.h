@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/train_options.h"
+#include "cli/run_options.h"
 #include "fovea/report/progress.h"
 #include "fovea/train/trainer.h"
 

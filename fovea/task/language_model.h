@@ -15,8 +15,8 @@
 #include "fovea/data/batcher.h"
 #include "fovea/model/language_model.h"
 #include "fovea/task/language_model_settings.h"
+#include "fovea/task/training_task.h"
 #include "fovea/text/tokenizer.h"
-#include "fovea/train/trainer.h"
 
 namespace fovea {
 
@@ -54,21 +54,8 @@ struct LanguageModelRun {
 LanguageModelRun prepare_run(LanguageModelSettings settings,
                              std::unique_ptr<Tokenizer> known = nullptr);
 
-/// The cost of a run, computed before it begins.
-struct RunCost {
-  index parameters = 0;
-  index updates = 0;  ///< 0: the run ends by hours
-  index tokens_per_update = 0;
-  double flops_per_update = 0;
-};
+/// What a run costs, computed before it begins.
 RunCost cost_of(const LanguageModelRun& run);
-
-/// Where a run begins.
-struct StartAt {
-  bool resume = false;  ///< from the newest intact checkpoint; from update 0 if there is none
-  std::optional<Checkpoint> checkpoint = {};  ///< from this one
-  Future future = Future::kSame;              ///< see Trainer::resume
-};
 
 /// Trains in `folder`, which exists. A new run writes config.json and its vocabulary first. Throws
 /// also what Trainer::resume does.

@@ -2,16 +2,9 @@
 // Estimates how long a training will take.
 #pragma once
 
-#include <string>
-
 #include "fovea/task/language_model.h"
 
 namespace fovea {
-
-struct RunTime {
-  double seconds = 0;  ///< of updates and evaluations; saves are not counted
-  std::string basis;   ///< how it was estimated, for people
-};
 
 /// The updates that are left after `done`, plus the evaluations, each counted as the number of
 /// updates that take as long.

@@ -37,13 +37,7 @@ TrainResult train_language_model(const Context& context, const LanguageModelRun&
                    .folder = folder,
                    .identity = run.identity,
                    .attachments = files});
-  if (start.checkpoint) {
-    trainer.resume(*start.checkpoint, start.future);
-    start.checkpoint.reset();  // it is as large as the model and its moments: freed before training
-  } else if (start.resume) {
-    trainer.resume();
-  }
-  return trainer.run();
+  return run_from(trainer, std::move(start));
 }
 
 }  // namespace fovea

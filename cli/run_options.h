@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all training commands have: how the process is run, and settings that come from options, the
+// environment and TOML by one list of fields.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "cli/output.h"
+#include "fovea/base/fields.h"
+#include "fovea/config/field.h"
+
+namespace fovea::cli {
+
+enum class ProgressKind { kAuto, kPlain, kNone };
+
+inline constexpr EnumName<ProgressKind> kProgressKindNames[] = {
+    {ProgressKind::kAuto, "auto"}, {ProgressKind::kPlain, "plain"}, {ProgressKind::kNone, "none"}};
+inline std::span<const EnumName<ProgressKind>> enum_names(ProgressKind) {
+  return kProgressKindNames;
+}
+
+struct RunOptions {
+  std::string output;
+  std::string preset;
+  int threads = 0;
+  bool json = false;
+  ProgressKind progress = ProgressKind::kAuto;
+  MessageOptions messages;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("output", output, "folder of the run and its model");
+    visit("preset", preset, "start from these settings instead of the defaults");
+    visit("threads", threads, "threads to work on; 0: all cores");
+    visit("json", json, "print the result as one JSON object");
+    visit("progress", progress, "how to show progress; auto: a bar on a terminal, else lines");
+    messages.visit_fields(visit);
+  }
+};
+
+/// The options of a training command. `fields` are all that a user can set, in the tables "text",
+/// "model", "recipe" and "run".
+std::vector<OptionSpec> training_options(const std::vector<Field>& fields);
+
+/// The placeholder of an option of a training, also where its type alone does not say what it must
+/// be.
+std::string placeholder_of(const OptionSpec& option);
+
+/// Sets fields from --config, then the environment, then the options. Returns the names of the
+/// fields that were set.
+std::vector<std::string> read_settings(const std::vector<Field>& fields,
+                                       const Arguments& arguments);
+
+/// The fields as TOML that --config can read. Throws kOptionValue for a text that is not UTF-8.
+std::string settings_toml(const std::vector<Field>& fields);
+
+/// So that a run can be resumed from any folder.
+void make_absolute(std::string& file);
+
+}  // namespace fovea::cli

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_training.h"
+
+#include <fmt/core.h>
+
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "cli/field_options.h"
+#include "cli/output.h"
+#include "cli/signals.h"
+#include "cli/threads.h"
+#include "cli/train_report.h"
+#include "cli/training_log.h"
+#include "fovea/base/check.h"
+#include "fovea/base/clock.h"
+#include "fovea/base/words.h"
+
+namespace fovea::cli {
+
+namespace {
+
+// What the command line asks for and, if a run is resumed, what it starts from.
+struct Job {
+  Training& training;
+  const Arguments& arguments;
+  double began = monotonic_seconds();
+  RunOptions options = {};
+  Place place = {};
+  std::optional<StoredRun> stored = {};
+  bool changed = false;  // whether options differ from those of the checkpoint
+
+  const StoredRun* stored_run() const { return stored ? &*stored : nullptr; }
+};
+
+void require_output(const Job& job) {
+  if (!job.place.folder.empty()) return;
+  throw Error(ErrorCode::kUsage, fmt::format("{}: no output folder", job.training.command()),
+              "say where the model goes: -o DIR");
+}
+
+// Reads the stored run, if one is resumed, and all settings.
+void settle(Job& job) {
+  if (job.place.use == FolderUse::kResume) {
+    require_output(job);
+    job.stored = read_run(job.place);
+  }
+  const auto changes = job.training.settle(job.arguments, job.options, job.stored_run());
+  check_log_is_apart(job.training.input_files(), {});
+  if (job.stored) {
+    for (const std::string& warning : job.stored->warnings) warn(warning);
+  }
+  for (const std::string& change : changes) warn(change);
+  job.changed = !changes.empty();
+}
+
+// Reads the data. Those of a run that is resumed may have been moved since it began.
+void prepare(Job& job) {
+  try {
+    for (const std::string& note : job.training.prepare(job.stored_run())) warn(note);
+  } catch (const Error& error) {
+    if (!job.stored || error.code() != ErrorCode::kMissingInput) throw;
+    throw error.with(error.code(), error.what(),
+                     "if the text was moved, say where it is: --train FILE");
+  }
+}
+
+MemoryForecast forecast_memory(const Context& context, const Job& job) {
+  index checkpoint_bytes = 0;
+  if (job.stored && job.stored->checkpoint) {
+    for (const NamedFile& file : job.stored->checkpoint->files) {
+      checkpoint_bytes += static_cast<index>(file.bytes.size());
+    }
+  }
+  return {job.training.memory(context, checkpoint_bytes), reachable_memory()};
+}
+
+// A run that fails before it has saved weights is removed, so that the same command can start
+// again. A run that diverged is kept: its metrics show how.
+TrainResult train_in(const RunFolder& folder, const std::function<TrainResult()>& train) {
+  try {
+    return train();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kDiverged || folder.remove_unsaved()) throw;
+    if (error.code() != ErrorCode::kDiskFull) throw;
+    throw Error(error.code(), error.what(), "free some space, then go on with --resume");
+  } catch (const std::exception&) {
+    folder.remove_unsaved();
+    throw;
+  }
+}
+
+int train(const Context& context, Job& job, const RunCost& cost, const RunFolder& run_folder) {
+  listen_to_signals();
+  StartAt start{.resume = job.place.use == FolderUse::kResume};
+  if (job.changed || job.place.goes_back) start.future = Future::kOther;
+  if (job.stored) start.checkpoint = std::exchange(job.stored->checkpoint, std::nullopt);
+  TrainingLog log(cost.updates, job.options.progress);
+  const TrainResult result = train_in(run_folder, [&] {
+    return job.training.train(context, job.place.folder, std::move(start), log);
+  });
+  log.finish();
+  const std::string folder = job.place.folder.string();
+  if (result.stopped) {
+    say(fmt::format("stopped after update {}; to go on: fovea {} --resume -o {}", result.state.step,
+                    job.training.command(), shell_word(folder)));
+  }
+  job.options.output = folder;
+  print_result({result, cost.parameters, monotonic_seconds() - job.began, job.training.unit()},
+               job.options);
+  return result.stopped ? stop_status() : 0;
+}
+
+int dump_config(Job& job) {
+  settle(job);
+  print(job.training.toml(job.options));
+  return 0;
+}
+
+int dry_run(const Context& context, Job& job) {
+  settle(job);
+  prepare(job);
+  const MemoryForecast memory = forecast_memory(context, job);
+  const RunCost cost = job.training.cost();
+  describe_run(context, job.training.description(), cost, memory);
+  RunState state;
+  if (job.stored && job.stored->checkpoint) {
+    state = state_of(*std::exchange(job.stored->checkpoint, std::nullopt));
+  }
+  print_forecast({cost, job.training.time(context, state), state.step, memory}, job.options.json);
+  return 0;
+}
+
+int run_job(const Context& context, Job& job) {
+  keep_requests();
+  const std::filesystem::path& folder = job.place.folder;
+  const FolderUse use = job.place.use;
+  require_output(job);
+  require_unlocked(folder);
+  check_run_folder(folder, use);
+  // A resumed run is locked before it is read. The folder of another run is not touched or created
+  // until all checks have passed.
+  std::optional<RunFolder> run_folder;
+  if (use == FolderUse::kResume) run_folder.emplace(folder, use);
+  settle(job);
+  if (job.stored) require_nothing_lost(job.place, *job.stored);
+  prepare(job);
+  const RunCost cost = job.training.cost();
+  const MemoryForecast memory = forecast_memory(context, job);
+  require_fit(memory);
+  describe_run(context, job.training.description(), cost, memory);
+  if (!run_folder) run_folder.emplace(folder, use);
+  run_folder->clear();
+  return train(context, job, cost, *run_folder);
+}
+
+}  // namespace
+
+int run_training(Training& training, const Arguments& arguments) {
+  Job job{training, arguments};
+  job.options = training.run_options(arguments);
+  MessageOptions messages = job.options.messages;
+  if (arguments.on("dump-config")) messages.log_file.clear();  // --dump-config writes no file
+  set_messages(messages, job.options.json ? ErrorFormat::kJson : ErrorFormat::kText);
+  job.place = place_of(arguments, job.options.output);
+  const std::string config = arguments.text("config");
+  check_log_is_apart({&config, 1}, job.place.folder);
+  warn_of_unread_variables(training.options());
+  const Context context = context_of(job.options.threads);
+  if (arguments.on("dump-config")) return dump_config(job);
+  if (arguments.on("dry-run")) return dry_run(context, job);
+  return run_job(context, job);
+}
+
+}  // namespace fovea::cli

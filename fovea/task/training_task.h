@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every training has beside its model and data: what it costs, and where it begins.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "fovea/train/checkpoint.h"
+#include "fovea/train/trainer.h"
+
+namespace fovea {
+
+/// The cost of a run, computed before it begins.
+struct RunCost {
+  index parameters = 0;
+  index updates = 0;  ///< 0: the run ends by hours
+  index tokens_per_update = 0;
+  double flops_per_update = 0;
+};
+
+struct RunTime {
+  double seconds = 0;  ///< of updates and evaluations; saves are not counted
+  std::string basis;   ///< how it was estimated, for people
+};
+
+/// Where a run begins.
+struct StartAt {
+  bool resume = false;  ///< from the newest intact checkpoint; from update 0 if there is none
+  std::optional<Checkpoint> checkpoint = {};  ///< from this one
+  Future future = Future::kSame;              ///< see Trainer::resume
+};
+
+/// Runs the trainer from there to its end. The checkpoint, as large as the model and its moments,
+/// is freed before training.
+inline TrainResult run_from(Trainer& trainer, StartAt start) {
+  if (start.checkpoint) {
+    trainer.resume(*start.checkpoint, start.future);
+    start.checkpoint.reset();
+  } else if (start.resume) {
+    trainer.resume();
+  }
+  return trainer.run();
+}
+
+}  // namespace fovea
