@@ -25,6 +25,12 @@ from torch import nn  # noqa: E402
 WIDTH, HEADS, HIDDEN, LENGTH = 128, 4, 512, 40
 
 
+def start_small(linear):
+    """As the weights of the RNN start: all matrices of the chapter's recurrent models, the output's too."""
+    nn.init.normal_(linear.weight, std=0.01)
+    nn.init.zeros_(linear.bias)
+
+
 class AttentionRnn(nn.Module):
     """A tanh RNN; each output is attention over the states before it (spec L13, D13, D14)."""
 
@@ -36,9 +42,8 @@ class AttentionRnn(nn.Module):
         self.b_h = nn.Parameter(torch.zeros(WIDTH))
         if heads > 1:
             self.q, self.k, self.v, self.c = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
-            for projection in (self.q, self.k, self.v, self.c):  # as the weights of the RNN
-                nn.init.normal_(projection.weight, std=0.01)
-                nn.init.zeros_(projection.bias)
+            for projection in (self.q, self.k, self.v, self.c):
+                start_small(projection)
 
     def attend(self, state, history):
         keys = torch.stack(history, dim=1)
@@ -107,6 +112,8 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.tokens, self.body = nn.Embedding(vocabulary, WIDTH), body
         self.output = nn.Linear(WIDTH, vocabulary)
+        if isinstance(body, AttentionRnn):
+            start_small(self.output)
 
     def forward(self, ids):
         return self.output(self.body(self.tokens(ids)))

@@ -40,8 +40,8 @@ inline std::span<const EnumName<LanguageModelKind>> enum_names(LanguageModelKind
 /// How parameters start.
 enum class InitScheme : std::uint8_t {
   kGpt2,    ///< matrices and tables normal(0, 0.02); recurrent layers as in PyTorch
-  kSource,  ///< as in the book: tables normal(0, 1), RNN and its attention normal(0, 0.01), else
-            ///< PyTorch's
+  kSource,  ///< as in the book: tables normal(0, 1); RNN, GRU, LSTM, their attention and the
+            ///< output above them normal(0, 0.01), biases there 0; else PyTorch's
 };
 
 inline constexpr EnumName<InitScheme> kInitSchemeNames[] = {{InitScheme::kGpt2, "gpt2"},

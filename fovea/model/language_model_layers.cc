@@ -39,15 +39,35 @@ BiasStart bias_start(const LanguageModelConfig& c) {
   return c.init == InitScheme::kSource ? BiasStart::kUniform : BiasStart::kZeros;
 }
 
-// The book's RNN, and the projections of its attention.
+// The book's recurrent networks, the projections of their attention, and the output above them.
 constexpr double kSourceRnnDeviation = 0.01;
 
-// Of recurrent layers; none: PyTorch's.
+// Of recurrent layers; none: PyTorch's. The book has no SRU.
 std::optional<Init> recurrent_init(const LanguageModelConfig& c, const EncoderLayerSpec& spec) {
-  const bool is_rnn =
-      spec.kind == EncoderLayerKind::kAttentionRnn || spec.cell == RecurrentKind::kRnn;
-  if (c.init == InitScheme::kSource && is_rnn) return Init::normal(kSourceRnnDeviation);
+  const bool in_book =
+      spec.kind == EncoderLayerKind::kAttentionRnn || spec.cell != RecurrentKind::kSru;
+  if (c.init == InitScheme::kSource && in_book) return Init::normal(kSourceRnnDeviation);
   return std::nullopt;
+}
+
+bool is_recurrent(const SizedLayer& layer) {
+  return layer.spec.kind == EncoderLayerKind::kRecurrent ||
+         layer.spec.kind == EncoderLayerKind::kAttentionRnn;
+}
+
+// The logits. The book's start from nearly nothing where they read a recurrent network; its
+// Transformer's do not.
+LinearOptions logits_options(const LanguageModelConfig& c, const SizedStage& last) {
+  LinearOptions o{.in = last.out,
+                  .out = c.vocabulary,
+                  .bias = biases(c),
+                  .weight = matrix_init(c, last.out),
+                  .bias_start = bias_start(c)};
+  if (c.init == InitScheme::kSource && std::ranges::all_of(last.branches, is_recurrent)) {
+    o.weight = Init::normal(kSourceRnnDeviation);
+    o.bias_start = BiasStart::kZeros;
+  }
+  return o;
 }
 
 AttentionVariant variant_of(const LanguageModelConfig& c) {
@@ -263,14 +283,7 @@ LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const Par
   encoder_ = make_encoder(c, stages, scope[scope_name(c)]);
   const index width = stages.back().out;
   if (ends_with_norm(c, stages)) norm_.emplace(norm_options(c, width), scope["norm"]);
-  if (!c.tie) {
-    output_.emplace(LinearOptions{.in = width,
-                                  .out = c.vocabulary,
-                                  .bias = biases(c),
-                                  .weight = matrix_init(c, width),
-                                  .bias_start = bias_start(c)},
-                    scope["output"]);
-  }
+  if (!c.tie) output_.emplace(logits_options(c, stages.back()), scope["output"]);
 }
 
 Variable LanguageModelLayers::hidden(Tape& tape, Vec<const std::int32_t> ids,
