@@ -72,6 +72,14 @@ void TrainingLog::evaluated(const EvaluationRecord& record) {
                    kWhatTrainLossIs));
 }
 
+void TrainingLog::measured(const MetricsRecord& record) {
+  std::string line = fmt::format("update {}:", record.step);
+  for (const MetricValue& one : record.values) {
+    line += fmt::format("{} {} {:.4f}", line.ends_with(':') ? "" : ",", one.name, one.value);
+  }
+  note(line + (record.is_best ? "; the best so far" : ""));
+}
+
 void TrainingLog::saved(index, const std::filesystem::path& checkpoint) {
   note(fmt::format("saved {}", escape_text(checkpoint.string())));
 }

@@ -24,6 +24,7 @@ class TrainingLog final : public TrainingObserver {
   void updated(const UpdateRecord& record, double fraction_done) override;
   void evaluation_begins(index step) override;
   void evaluated(const EvaluationRecord& record) override;
+  void measured(const MetricsRecord& record) override;
   void saved(index step, const std::filesystem::path& checkpoint) override;
   Request request() override;
 

@@ -75,6 +75,21 @@ Plot loss_plot(const LossCurves& losses) {
   return plot;
 }
 
+Plot metrics_plot(const MetricCurves& of) {
+  Plot plot{.title = "validation", .x_label = "updates", .y_label = "metrics of the whole set"};
+  for (std::size_t n = 0; n < of.metrics.size(); ++n) {
+    const auto& [name, points] = of.metrics[n];
+    const Ink ink = n == 0 ? Ink::kOrange : shade(n - 1, of.metrics.size() - 1);
+    plot.curves.push_back({name, points, ink, n == 0 ? Stroke::kSolid : Stroke::kDashed});
+    for (const PlotPoint& p : points) {
+      if (n > 0 || p.x != of.best) continue;
+      plot.ring = PlotRing{p, fmt::format("best {:.4f}", p.y)};
+      plot.subtitle = fmt::format("best {} {:.4f}, at update {:.0f}", name, p.y, p.x);
+    }
+  }
+  return plot;
+}
+
 Plot heads_plot(HeadCurves of) {
   Plot plot{.title = of.title,
             .subtitle = "bold: mean of a layer; thin: each head",

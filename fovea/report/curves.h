@@ -23,6 +23,18 @@ struct LossCurves {
 /// Curves without points are left out. The lowest validation loss is marked.
 Plot loss_plot(const LossCurves& losses);
 
+struct NamedCurve {
+  std::string name;
+  std::vector<PlotPoint> points = {};
+};
+
+/// Metrics of the validation set, such as accuracy, over updates.
+struct MetricCurves {
+  std::vector<NamedCurve> metrics = {};  ///< the first one chooses the best weights
+  double best = -1;                      ///< the update of the best weights; below 0: none
+};
+Plot metrics_plot(const MetricCurves& curves);
+
 /// A number of each head of each layer, over updates.
 struct HeadCurves {
   std::string title;

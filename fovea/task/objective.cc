@@ -80,11 +80,12 @@ void LanguageModelObjective::backward() {
   if (loss_.defined()) tape_.backward(loss_);
 }
 
-std::optional<double> LanguageModelObjective::validate(const std::function<bool()>& interrupted) {
+std::optional<Validation> LanguageModelObjective::validate(
+    const std::function<bool()>& interrupted) {
   loss_ = {};
   const std::optional<SetLoss> loss = loss_of(tape_, model_, *text_.validation, interrupted);
   if (!loss) return std::nullopt;
-  return loss->mean();
+  return Validation{.loss = loss->mean()};
 }
 
 }  // namespace fovea

@@ -45,7 +45,7 @@ class LanguageModelObjective final : public Objective {
   double forward(index batch) override;
   void backward() override;
   bool has_validation() const override { return text_.validation != nullptr; }
-  std::optional<double> validate(const std::function<bool()>& interrupted) override;
+  std::optional<Validation> validate(const std::function<bool()>& interrupted) override;
 
  private:
   const LanguageModel& model_;

@@ -26,6 +26,23 @@ Plot losses_of(const History& history) {
   return loss_plot(curves);
 }
 
+// Every metric over all evaluations.
+Plot metrics_of(const std::vector<MetricsRecord>& records) {
+  MetricCurves curves;
+  for (const MetricsRecord& record : records) {
+    for (const MetricValue& one : record.values) {
+      const auto is_same = [&](const NamedCurve& curve) { return curve.name == one.name; };
+      auto curve = std::find_if(curves.metrics.begin(), curves.metrics.end(), is_same);
+      if (curve == curves.metrics.end()) {
+        curve = curves.metrics.insert(curve, {.name = one.name, .points = {}});
+      }
+      curve->points.push_back({static_cast<double>(record.step), one.value});
+    }
+    if (record.is_best) curves.best = static_cast<double>(record.step);
+  }
+  return metrics_plot(curves);
+}
+
 bool have_one_shape(const HeadNumbers& a, const HeadNumbers& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const auto& x, const auto& y) { return x.size() == y.size(); });
@@ -56,6 +73,7 @@ Plot heads_of(const History& history, HeadNumbers AttentionRecord::*numbers, Hea
 
 std::string training_curves(const History& history) {
   std::vector<Plot> plots = {losses_of(history)};
+  if (!history.metrics().empty()) plots.push_back(metrics_of(history.metrics()));
   const auto add = [&](HeadNumbers AttentionRecord::*numbers, const HeadCurves& names) {
     const auto& records = history.attention();
     if (!records.empty() && !(records.back().*numbers).empty()) {

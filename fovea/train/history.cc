@@ -42,7 +42,27 @@ Record record_of(const Json& json, const JsonSource& source) {
   return record;
 }
 
+constexpr std::string_view kMetrics = "metrics";
 constexpr std::string_view kAttention = "attention";
+
+Json to_json_value(const MetricsRecord& record) {
+  Json::Object values;
+  for (const MetricValue& one : record.values) values.emplace_back(one.name, one.value);
+  Json::Object line;
+  line.emplace_back("kind", kMetrics);
+  line.emplace_back("step", record.step);
+  line.emplace_back("is_best", record.is_best);
+  line.emplace_back("values", std::move(values));
+  return line;
+}
+
+MetricsRecord metrics_record(const Json& line) {
+  MetricsRecord record{.step = line.at("step").whole(), .is_best = line.at("is_best").boolean()};
+  for (const auto& [name, value] : line.at("values").object()) {
+    record.values.push_back({name, value.number()});
+  }
+  return record;
+}
 
 Json to_json_value(const HeadNumbers& numbers) {
   Json::Array layers;
@@ -81,6 +101,8 @@ AttentionRecord attention_record(const Json& line) {
 void add_parsed(HistoryRecords& records, const Json& line, const JsonSource& source) {
   if (line.at("kind").text() == kAttention) {
     records.attention.push_back(attention_record(line));
+  } else if (line.at("kind").text() == kMetrics) {
+    records.metrics.push_back(metrics_record(line));
   } else if (line.at("kind").text() == EvaluationRecord().kind) {
     records.evaluations.push_back(record_of<EvaluationRecord>(line, source));
   } else {
@@ -147,6 +169,11 @@ void History::add(const UpdateRecord& record) {
 void History::add(const EvaluationRecord& record) {
   append(to_json_line(record) + "\n");
   records_.evaluations.push_back(record);
+}
+
+void History::add(const MetricsRecord& record) {
+  append(to_json_value(record).line() + "\n");
+  records_.metrics.push_back(record);
 }
 
 void History::add(const AttentionRecord& record) {

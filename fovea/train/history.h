@@ -64,6 +64,19 @@ struct EvaluationRecord {
   }
 };
 
+/// A number of an evaluation, such as "accuracy".
+struct MetricValue {
+  std::string name;
+  double value = 0;
+};
+
+/// Written after an evaluation that measures more than the loss.
+struct MetricsRecord {
+  index step = 0;  ///< updates so far
+  bool is_best = false;
+  std::vector<MetricValue> values = {};
+};
+
 /// A number for each head: [layers][heads].
 using HeadNumbers = std::vector<std::vector<double>>;
 
@@ -79,6 +92,7 @@ struct AttentionRecord {
 struct HistoryRecords {
   std::vector<UpdateRecord> updates;
   std::vector<EvaluationRecord> evaluations;
+  std::vector<MetricsRecord> metrics;
   std::vector<AttentionRecord> attention;
 };
 
@@ -100,12 +114,14 @@ class History {
 
   void add(const UpdateRecord& record);
   void add(const EvaluationRecord& record);
+  void add(const MetricsRecord& record);
   void add(const AttentionRecord& record);
   /// Flushes the file to the disk. Returns its length.
   index flush();
 
   const std::vector<UpdateRecord>& updates() const { return records_.updates; }
   const std::vector<EvaluationRecord>& evaluations() const { return records_.evaluations; }
+  const std::vector<MetricsRecord>& metrics() const { return records_.metrics; }
   const std::vector<AttentionRecord>& attention() const { return records_.attention; }
 
  private:

@@ -20,6 +20,7 @@ void check_options(const TrainOptions& o) {
   require_option(o.accumulate >= 1, "accumulate", o.accumulate, "at least 1");
   require_option(o.log_every >= 1, "log_every", o.log_every, "at least 1");
   require_option(o.observe_every >= 0, "observe_every", o.observe_every, "at least 0 (0: never)");
+  require_option(o.patience >= 0, "patience", o.patience, "at least 0 (0: never)");
   require_option(o.keep >= 1, "keep", o.keep, "at least 1");
   parse_length(o.stop_after, "--stop-after");
   to_updates(parse_length(o.eval_every, "--eval-every"), 1, "--eval-every");

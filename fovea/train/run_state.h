@@ -2,6 +2,7 @@
 // Identity and state of a run: all that is needed, besides tensors, to resume it exactly.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "fovea/base/types.h"
@@ -51,6 +52,9 @@ struct RunState {
   index best_step = -1;
   double best_valid_loss = 0;
 
+  double best_score = std::numeric_limits<double>::quiet_NaN();  ///< Validation::goodness
+  index worse_evaluations = 0;                                   ///< since the best one
+
   index metrics_bytes = 0;  ///< the length of metrics.jsonl at this step
 
   template <class Visitor>
@@ -65,6 +69,8 @@ struct RunState {
     visit("valid_loss", valid_loss, "its loss");
     visit("best_step", best_step, "step of the best evaluation; -1: none");
     visit("best_valid_loss", best_valid_loss, "its loss");
+    visit("best_score", best_score, "what made it the best: larger is better");
+    visit("worse_evaluations", worse_evaluations, "evaluations since the best one");
     visit("metrics_bytes", metrics_bytes, "length of metrics.jsonl");
   }
 };

@@ -96,6 +96,11 @@ bool Trainer::due(index every, index done_at) const {
   return state_.step > 0 && state_.step != done_at && (state_.step % every == 0 || finished());
 }
 
+bool Trainer::out_of_patience() const {
+  const index patience = setup_.options.patience;
+  return patience > 0 && state_.worse_evaluations >= patience;
+}
+
 void Trainer::take_requests() {
   const Request request = observer_.request();
   save_requested_ |= request == Request::kSave;
@@ -172,23 +177,37 @@ void Trainer::evaluate() {
     take_requests();
     return stop_requested_;
   };
-  const std::optional<double> loss = objective_.validate(interrupted);
-  if (!loss) return;
-  if (!std::isfinite(*loss)) stop_if_diverged(*loss, 0);
+  const std::optional<Validation> found = objective_.validate(interrupted);
+  if (!found) return;
+  if (!std::isfinite(found->loss)) stop_if_diverged(found->loss, 0);
   state_.evaluated_step = state_.step;
-  state_.valid_loss = *loss;
-  if (state_.best_step < 0 || *loss < state_.best_valid_loss) {
+  state_.valid_loss = found->loss;
+  ++state_.worse_evaluations;
+  if (state_.best_step < 0 || found->goodness() > state_.best_score) {
     state_.best_step = state_.step;
-    state_.best_valid_loss = *loss;
+    state_.best_valid_loss = found->loss;
+    state_.best_score = found->goodness();
+    state_.worse_evaluations = 0;
     write_model();
   }
   history_->add(EvaluationRecord{.step = state_.step,
                                  .train_loss = state_.recent_train_loss(),
-                                 .valid_loss = *loss,
+                                 .valid_loss = found->loss,
                                  .best_valid_loss = state_.best_valid_loss,
                                  .seconds = seconds()});
+  if (!found->metrics.empty()) {
+    history_->add(MetricsRecord{
+        .step = state_.step, .is_best = state_.best_step == state_.step, .values = found->metrics});
+  }
   draw_curve();
   observer_.evaluated(history_->evaluations().back());
+  if (!found->metrics.empty()) observer_.measured(history_->metrics().back());
+  if (out_of_patience()) {
+    observer_.noticed(fmt::format(
+        "the run ends early: the last {} evaluations were no better than that of update {} "
+        "(--patience)",
+        state_.worse_evaluations, state_.best_step));
+  }
 }
 
 }  // namespace fovea

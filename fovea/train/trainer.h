@@ -21,6 +21,16 @@
 
 namespace fovea {
 
+/// What an evaluation found.
+struct Validation {
+  double loss = 0;  ///< the exact mean over the validation set
+  /// The best weights are those with the largest score or, without one, with the lowest loss.
+  std::optional<double> score = {};
+  std::vector<MetricValue> metrics = {};  ///< other numbers, such as accuracy
+
+  double goodness() const { return score.value_or(-loss); }
+};
+
 /// What is trained. Its results depend only on the update's number and the parameters, so a run can
 /// go on from any step.
 class Objective {
@@ -45,8 +55,8 @@ class Objective {
   virtual void backward() = 0;
 
   virtual bool has_validation() const = 0;
-  /// The exact mean loss over the validation set; nothing if `interrupted` returned true meanwhile.
-  virtual std::optional<double> validate(const std::function<bool()>& interrupted) = 0;
+  /// Evaluates the whole validation set; nothing if `interrupted` returned true meanwhile.
+  virtual std::optional<Validation> validate(const std::function<bool()>& interrupted) = 0;
 };
 
 enum class Request { kNone, kSave, kStop };
@@ -63,6 +73,8 @@ class TrainingObserver {
   virtual void updated(const UpdateRecord&, double /*fraction_done*/) {}
   virtual void evaluation_begins(index /*step*/) {}
   virtual void evaluated(const EvaluationRecord&) {}
+  /// After evaluated(), if there are metrics.
+  virtual void measured(const MetricsRecord&) {}
   virtual void saved(index /*step*/, const std::filesystem::path& /*checkpoint*/) {}
   /// kSave asks for one checkpoint: return it once for each. kStop asks for a checkpoint and the
   /// end of the training.
@@ -98,8 +110,8 @@ enum class Future {
 
 /// Trains in a run folder and writes the files below. The caller holds the lock of the folder if
 /// another process could train there:
-///   model.safetensors   the parameters with the lowest validation loss; the last ones if there
-///                       is no validation. One rename replaces the file.
+///   model.safetensors   the parameters with the best validation (see Validation); the last ones
+///                       if there is none. One rename replaces the file.
 ///   metrics.jsonl       see History
 ///   loss.svg            the same as curves, redrawn after every evaluation and checkpoint
 ///   checkpoints/step-N  parameters, moments, state: a resumed run ends with the same bits as one
@@ -130,7 +142,8 @@ class Trainer {
 
  private:
   void look_at_the_clock();
-  bool finished() const { return fraction_done_ >= 1; }
+  bool finished() const { return fraction_done_ >= 1 || out_of_patience(); }
+  bool out_of_patience() const;
   double seconds() const;
   bool due(index every, index done_at) const;
   void take_requests();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Trainer's checkpoints: saving and resuming.
 #include <algorithm>
+#include <cmath>
 #include <new>
 #include <optional>
 #include <span>
@@ -46,6 +47,7 @@ void check_state(const RunState& state, const std::string& where) {
   require(state.tokens >= 0, "tokens", state.tokens, "at least 0");
   require(state.window_tokens >= 0, "window_tokens", state.window_tokens, "at least 0");
   require(state.metrics_bytes >= 0, "metrics_bytes", state.metrics_bytes, "at least 0");
+  require(state.worse_evaluations >= 0, "worse_evaluations", state.worse_evaluations, "at least 0");
   require(state.seconds >= 0, "seconds", state.seconds, "at least 0");
   const std::string before = fmt::format("-1 to step {}", state.step);
   const auto is_before = [&](index other) { return other >= -1 && other <= state.step; };
@@ -56,8 +58,12 @@ void check_state(const RunState& state, const std::string& where) {
 StateFile state_file_of(const Checkpoint& checkpoint) {
   const std::string where = checkpoint.path.string() + "/state.json";
   StateFile stored;
-  from_json(checkpoint.bytes(kStateFile), {where, ErrorCode::kModelDamaged}, stored);
+  from_json(checkpoint.bytes(kStateFile), {where, ErrorCode::kModelDamaged}, stored,
+            MissingKeys::kKeepTheirValue);
   check_state(stored.state, where);
+  // Checkpoints of before have no score: the lowest loss was the best.
+  RunState& state = stored.state;
+  if (std::isnan(state.best_score)) state.best_score = -state.best_valid_loss;
   return stored;
 }
 

@@ -68,7 +68,7 @@ class SmallNetwork final : public Objective {
 
   void backward() override { tape_.backward(loss_); }
   bool has_validation() const override { return false; }
-  std::optional<double> validate(const std::function<bool()>&) override { return std::nullopt; }
+  std::optional<Validation> validate(const std::function<bool()>&) override { return std::nullopt; }
 
  private:
   void add(const char* name, const Shape& shape, Decay decay) {

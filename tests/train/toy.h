@@ -38,10 +38,15 @@ class ToyObjective final : public Objective {
     for (index i = 0; i < 8; ++i) gradient[i] += static_cast<float>(difference(i, 0) / 8);
   }
   bool has_validation() const override { return validates; }
-  std::optional<double> validate(const std::function<bool()>& interrupted) override {
+  std::optional<Validation> validate(const std::function<bool()>& interrupted) override {
     if (interrupted()) return std::nullopt;
     ++validations;
-    return validation_loss ? validation_loss(update_ + 1) : loss(0);
+    Validation found{.loss = validation_loss ? validation_loss(update_ + 1) : loss(0)};
+    if (score) {
+      found.score = score(update_ + 1);
+      found.metrics = {{"accuracy", *found.score}};
+    }
+    return found;
   }
 
   const float* values() const { return weights_.value.data<float>(); }
@@ -52,6 +57,7 @@ class ToyObjective final : public Objective {
   int validations = 0;
   std::function<void(index update)> on_forward;
   std::function<double(index step)> validation_loss;
+  std::function<double(index step)> score;  // none: the loss chooses the best weights
 
  private:
   double difference(index i, double shift) const {
@@ -75,6 +81,7 @@ class ToyObserver : public TrainingObserver {
   void noticed(const std::string& what) override { notices.push_back(what); }
   void updated(const UpdateRecord& record, double) override { updates.push_back(record); }
   void evaluated(const EvaluationRecord& record) override { evaluations.push_back(record); }
+  void measured(const MetricsRecord& record) override { metrics.push_back(record); }
   void saved(index step, const std::filesystem::path&) override { saves.push_back(step); }
   Request request() override {
     const index step = updates.empty() ? 0 : updates.back().step;
@@ -89,6 +96,7 @@ class ToyObserver : public TrainingObserver {
   std::vector<std::string> notices;
   std::vector<UpdateRecord> updates;
   std::vector<EvaluationRecord> evaluations;
+  std::vector<MetricsRecord> metrics;
   std::vector<index> saves;
 };
 

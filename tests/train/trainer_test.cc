@@ -96,6 +96,36 @@ TEST_F(TrainerTest, KeepsTheBestModel) {
   EXPECT_NE(objective.values()[3], best);
 }
 
+// The largest score, not the lowest loss; the numbers are written and shown.
+TEST_F(TrainerTest, AScoreChoosesTheBestModel) {
+  objective.validation_loss = [](index step) { return static_cast<double>(step); };
+  objective.score = [](index step) { return step == 15 ? 0.75 : 0.5; };
+  const TrainResult result = run();
+  EXPECT_EQ(result.state.best_step, 15);
+  EXPECT_EQ(result.state.best_valid_loss, 15);
+  EXPECT_EQ(result.state.best_score, 0.75);
+  const HistoryRecords records = read_history(folder.path() / "metrics.jsonl");
+  ASSERT_EQ(records.metrics.size(), 4u);
+  EXPECT_EQ(records.metrics[2].step, 15);
+  EXPECT_TRUE(records.metrics[2].is_best);
+  EXPECT_FALSE(records.metrics[3].is_best);
+  ASSERT_EQ(records.metrics[2].values.size(), 1u);
+  EXPECT_EQ(records.metrics[2].values[0].name, "accuracy");
+  EXPECT_EQ(records.metrics[2].values[0].value, 0.75);
+  EXPECT_EQ(observer.metrics.size(), 4u);
+  EXPECT_THAT(read_file(folder.path() / "loss.svg"), testing::HasSubstr("best accuracy 0.7500"));
+}
+
+TEST_F(TrainerTest, EndsEarlyWithoutPatience) {
+  objective.validation_loss = [](index step) { return step == 10 ? 1.0 : 2.0; };
+  const TrainOptions options{.stop_after = "100u", .eval_every = "5u", .patience = 3};
+  const TrainResult result = run(options);
+  EXPECT_EQ(result.state.step, 25);
+  EXPECT_FALSE(result.stopped);
+  EXPECT_THAT(observer.notices, testing::Contains(testing::HasSubstr("ends early")));
+  EXPECT_EQ(observer.saves.back(), 25);
+}
+
 TEST_F(TrainerTest, WithoutValidationKeepsTheLastModel) {
   objective.validates = false;
   const TrainResult result = run({.stop_after = "13u"});

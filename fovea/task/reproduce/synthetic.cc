@@ -61,7 +61,7 @@ class SyntheticObjective final : public Objective {
   }
   void backward() override { tape_.backward(loss_); }
   bool has_validation() const override { return false; }
-  std::optional<double> validate(const std::function<bool()>&) override { return std::nullopt; }
+  std::optional<Validation> validate(const std::function<bool()>&) override { return std::nullopt; }
 
  private:
   const SyntheticTask& task_;
