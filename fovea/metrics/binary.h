@@ -40,7 +40,7 @@ struct BinaryReportOf {
 
   /// Calls f(NumberName, number) for "roc_auc", "average_precision", "log_loss", "brier", "ece".
   template <class Self, class F>
-  static void visit_numbers(Self& self, F&& f) {
+  static void visit_numbers(Self&& self, F&& f) {
     f(NumberName{"roc_auc"}, self.roc_auc);
     f(NumberName{"average_precision"}, self.average_precision);
     f(NumberName{"log_loss"}, self.log_loss);

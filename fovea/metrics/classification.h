@@ -47,7 +47,7 @@ struct ClassificationReportOf {
   /// Calls f(NumberName, number) for each number: "accuracy", "macro_precision", "macro_recall",
   /// "macro_f1", "weighted_...", "micro_..."; then "precision", "recall", "f1" of each class.
   template <class Self, class F>
-  static void visit_numbers(Self& self, F&& f) {
+  static void visit_numbers(Self&& self, F&& f) {
     f(NumberName{"accuracy"}, self.accuracy);
     detail::visit_scores(self.macro, {"macro_precision", "macro_recall", "macro_f1"}, f);
     detail::visit_scores(self.weighted, {"weighted_precision", "weighted_recall", "weighted_f1"},

@@ -28,7 +28,7 @@ struct MultilabelReportOf {
   /// "macro_precision", "macro_recall", "macro_f1", "weighted_...", "micro_...", "samples_...";
   /// then "precision", "recall", "f1" of each label.
   template <class Self, class F>
-  static void visit_numbers(Self& self, F&& f) {
+  static void visit_numbers(Self&& self, F&& f) {
     f(NumberName{"subset_accuracy"}, self.subset_accuracy);
     f(NumberName{"hamming_loss"}, self.hamming_loss);
     detail::visit_scores(self.macro, {"macro_precision", "macro_recall", "macro_f1"}, f);

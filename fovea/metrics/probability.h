@@ -26,7 +26,7 @@ struct ProbabilityReportOf {
 
   /// Calls f(NumberName, number) for "log_loss", "brier", "ece".
   template <class Self, class F>
-  static void visit_numbers(Self& self, F&& f) {
+  static void visit_numbers(Self&& self, F&& f) {
     f(NumberName{"log_loss"}, self.log_loss);
     f(NumberName{"brier"}, self.brier);
     f(NumberName{"ece"}, self.ece);

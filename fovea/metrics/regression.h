@@ -23,7 +23,7 @@ struct RegressionReportOf {
 
   /// Calls f(NumberName, number) for "mse", "mae", "r2", "pearson", "spearman".
   template <class Self, class F>
-  static void visit_numbers(Self& self, F&& f) {
+  static void visit_numbers(Self&& self, F&& f) {
     f(NumberName{"mse"}, self.mse);
     f(NumberName{"mae"}, self.mae);
     f(NumberName{"r2"}, self.r2);
