@@ -28,7 +28,7 @@ inline constexpr index kReliabilityBins = 15;  ///< Guo et al. 2017, table 1
 
 /// The confidence of a prediction is the largest of its K probabilities, and it is right if that
 /// belongs to the class truth[n] (Guo, Pleiss, Sun, Weinberger 2017, "On calibration of modern
-/// neural networks", eqs. 2, 3 and 5). probabilities [N, K]; truth [N] in [0, K).
+/// neural networks", section 2). probabilities [N, K]; truth [N] in [0, K).
 ///
 /// Throws Error(kShape) if the lengths differ, there are no examples, a label is outside of the
 /// range or bins < 1; Error(kOptionValue) unless each row holds probabilities that add up to 1. T:

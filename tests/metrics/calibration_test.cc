@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// golden_test.cc compares the errors with equation 5 of Guo et al.
+// golden_test.cc compares the errors with the formula of Guo et al.
 #include "fovea/metrics/calibration.h"
 
 #include <gmock/gmock.h>

@@ -66,7 +66,8 @@ def classification(seed, examples, classes, never_true, never_predicted, agreeme
     return prf(truth, predicted, average="macro", labels=labels), numbers
 
 
-def multilabel(seed, examples, labels, never_true, never_predicted, density, agreement):
+def multilabel(seed, examples, labels, never_true, never_predicted, *percents):
+    density, agreement = percents
     draws = Draws(seed)
     truth, predicted = np.zeros((examples, labels), int), np.zeros((examples, labels), int)
     for n in range(examples):
@@ -83,7 +84,7 @@ def multilabel(seed, examples, labels, never_true, never_predicted, density, agr
 
 
 def ece(confidence, right, bins):
-    """Equation 5 of Guo et al. 2017, as it is written: bin m is ((m - 1) / M, m / M], the first also has 0."""
+    """The formula of Guo et al. 2017, section 2, as it is written: bin m is ((m - 1) / M, m / M], the first also has 0."""
     total = 0.0
     for m in range(1, bins + 1):
         inside = [n for n, c in enumerate(confidence) if (m - 1) / bins < c <= m / bins or (m == 1 and c == 0)]
