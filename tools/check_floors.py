@@ -18,7 +18,7 @@ FLOORS = (
     ("base",),
     ("simd",),
     ("attention", "kernel"),
-    ("text", "report", "comm", "parts"),
+    ("text", "report", "comm", "parts", "metrics"),
     ("tensor", "config"),
     ("grad", "check"),
     ("nn", "data"),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Leads the links of docs/formulas.md to the lines where their symbols are defined.
+"""Leads the links of docs/formulas.md and docs/metrics.md to the lines where their symbols are defined.
 
 A link reads [`symbol`](../path#L12). Lines move when code changes; then run
 
-  tools/make_formula_links.py           writes the page again
+  tools/make_formula_links.py           writes the pages again
   tools/make_formula_links.py --check   exit status 1 if a link does not lead to its symbol
 """
 
@@ -14,7 +14,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PAGE = pathlib.Path("docs/formulas.md")
+PAGES = (pathlib.Path("docs/formulas.md"), pathlib.Path("docs/metrics.md"))
 LINK = re.compile(r"\[`(?P<symbol>[^`]+)`\]\(\.\./(?P<path>[\w/.-]+?)(?:#L\d+)?\)")
 
 
@@ -68,7 +68,7 @@ def linked(text):
         path, symbol = found["path"], found["symbol"]
         line = line_of(path, (ROOT / path).read_text(encoding="utf-8"), symbol)
         if line is None:
-            raise ValueError(f"{PAGE}: {path} has no {symbol}")
+            raise ValueError(f"{path} has no {symbol}")
         return f"[`{symbol}`](../{path}#L{line})"
     return LINK.sub(lead, text)
 
@@ -77,11 +77,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    text = (ROOT / PAGE).read_text(encoding="utf-8")
-    new = linked(text)
-    if options.check:
-        sys.exit(0 if new == text else f"{PAGE}: links do not lead to their lines: run tools/make_formula_links.py")
-    (ROOT / PAGE).write_text(new, encoding="utf-8")
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        new = linked(text)
+        if options.check and new != text:
+            sys.exit(f"{page}: links do not lead to their lines: run tools/make_formula_links.py")
+        if not options.check:
+            (ROOT / page).write_text(new, encoding="utf-8")
 
 
 if __name__ == "__main__":

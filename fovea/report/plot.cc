@@ -10,7 +10,6 @@
 #include "fovea/base/check.h"
 #include "fovea/report/axis.h"
 #include "fovea/report/svg.h"
-#include "fovea/report/terminal.h"
 
 namespace fovea {
 
@@ -20,17 +19,8 @@ constexpr double kWidth = 800, kHeight = 460;
 constexpr double kLeft = 68, kRight = 776, kTop = 104, kBottom = 408;
 
 // Colours differ in lightness as well as in hue, so that they can be told apart in grey print and
-// with common colour blindness. They are CSS rules, not attributes, so that a dark page can replace
-// them.
-constexpr std::string_view kStyle = R"(<style>
-.ground{fill:#fff}
-text{font:12px system-ui,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif;fill:#57606a}
-.title{font-size:17px;font-weight:600;fill:#1f2328}
-.name{fill:#1f2328}
-.halo{fill:#1f2328;stroke:#fff;stroke-width:4px;stroke-linejoin:round;paint-order:stroke}
-.grid{stroke:#e7eaee}
-.axis{stroke:#8c959f}
-.curve{fill:none;stroke-linejoin:round;stroke-linecap:round}
+// with common colour blindness.
+constexpr std::string_view kRules = R"(.curve{fill:none;stroke-linejoin:round;stroke-linecap:round}
 .faint{stroke-width:1;stroke-opacity:.38}
 .thin{stroke-width:1;stroke-opacity:.45}
 .dashed{stroke-width:1.8;stroke-dasharray:5 4;stroke-linecap:butt}
@@ -46,14 +36,8 @@ text{font:12px system-ui,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif;fil
 .dot{fill:#fff;stroke-width:1.8}
 .ring{fill:none;stroke:#1f2328;stroke-width:1.6}
 .mark{fill:#1f2328}
-@media (prefers-color-scheme:dark){
-.ground{fill:#0d1117}
-text{fill:#9198a1}
-.title,.name{fill:#f0f6fc}
-.halo{fill:#f0f6fc;stroke:#0d1117}
-.grid{stroke:#21262d}
-.axis{stroke:#6e7681}
-.faint{stroke-opacity:.5}
+)";
+constexpr std::string_view kDarkRules = R"(.faint{stroke-opacity:.5}
 .blue{stroke:#58a6ff}
 .orange{stroke:#ff9248}
 .i0{stroke:#b98ae0}
@@ -65,8 +49,6 @@ text{fill:#9198a1}
 .dot{fill:#0d1117}
 .ring{stroke:#f0f6fc}
 .mark{fill:#f0f6fc}
-}
-</style>
 )";
 
 std::string_view class_of(Ink ink) {
@@ -265,9 +247,6 @@ std::string axes(const Plot& plot, const Frame& frame) {
   return svg;
 }
 
-// About 6.6 pixels a column in the fonts above.
-double text_width(std::string_view text) { return 6.6 * static_cast<double>(display_width(text)); }
-
 std::string legend(const Plot& plot) {
   constexpr double kSample = 30, kY = 82;
   std::string svg;
@@ -323,15 +302,17 @@ std::string draw_svg(const Plot& plot) { return draw_page({&plot, 1}); }
 std::string draw_page(std::span<const Plot> plots) {
   check(!plots.empty(), "a page needs a plot");
   const double height = kHeight * static_cast<double>(plots.size());
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-      "height=\"{1}\" role=\"img\">\n<title>{2}</title>\n<desc>{3}</desc>\n",
-      kWidth, height, xml_text(plots.front().title), xml_text(plots.front().subtitle));
-  svg += kStyle;
+  const SvgPage page{.width = kWidth,
+                     .height = height,
+                     .title = plots.front().title,
+                     .description = plots.front().subtitle,
+                     .rules = kRules,
+                     .dark_rules = kDarkRules};
+  std::string svg = svg_head(page);
   svg += fmt::format(
       "<clipPath id=\"area\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n",
       kLeft - 4, kTop, kRight - kLeft + 8, kBottom - kTop + 4);
-  svg += fmt::format("<rect class=\"ground\" width=\"{}\" height=\"{}\"/>\n", kWidth, height);
+  svg += svg_ground(page);
   for (std::size_t n = 0; n < plots.size(); ++n) {
     const std::string body = body_of(plots[n]);
     svg += n == 0 ? body

@@ -6,9 +6,28 @@
 
 #include <cmath>
 
+#include "fovea/report/terminal.h"
+
 namespace fovea {
 
 namespace {
+
+// They are CSS rules, not attributes, so that a dark page can replace them.
+constexpr std::string_view kRules = R"(.ground{fill:#fff}
+text{font:12px system-ui,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif;fill:#57606a}
+.title{font-size:17px;font-weight:600;fill:#1f2328}
+.name{fill:#1f2328}
+.halo{fill:#1f2328;stroke:#fff;stroke-width:4px;stroke-linejoin:round;paint-order:stroke}
+.grid{stroke:#e7eaee}
+.axis{stroke:#8c959f}
+)";
+constexpr std::string_view kDarkRules = R"(.ground{fill:#0d1117}
+text{fill:#9198a1}
+.title,.name{fill:#f0f6fc}
+.halo{fill:#f0f6fc;stroke:#0d1117}
+.grid{stroke:#21262d}
+.axis{stroke:#6e7681}
+)";
 
 // The characters of XML 1.0 (fifth edition, production 2); c is a Unicode scalar value.
 bool is_xml_character(utf8proc_int32_t c) {
@@ -56,6 +75,22 @@ std::string xml_text(std::string_view text) {
 std::string coordinate(double value) {
   // Adding 0 turns a negative zero into a positive one.
   return fmt::format("{:g}", std::round(value * 10) / 10 + 0.0);
+}
+
+double text_width(std::string_view text) { return 6.6 * static_cast<double>(display_width(text)); }
+
+std::string svg_head(const SvgPage& page) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
+      "height=\"{1}\" role=\"img\">\n<title>{2}</title>\n<desc>{3}</desc>\n<style>\n{4}{5}"
+      "@media (prefers-color-scheme:dark){{\n{6}{7}}}\n</style>\n",
+      page.width, page.height, xml_text(page.title), xml_text(page.description), kRules, page.rules,
+      kDarkRules, page.dark_rules);
+}
+
+std::string svg_ground(const SvgPage& page) {
+  return fmt::format("<rect class=\"ground\" width=\"{}\" height=\"{}\"/>\n", page.width,
+                     page.height);
 }
 
 std::string svg_text(const SvgText& text) {

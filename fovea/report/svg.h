@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few SVG elements that plots use.
+// The few SVG elements that plots use, and the style that they share.
 #pragma once
 
 #include <string>
@@ -13,6 +13,22 @@ std::string xml_text(std::string_view text);
 
 /// A coordinate, rounded to a tenth of a pixel.
 std::string coordinate(double value);
+
+/// About the pixels that text takes in the font of plots; Chinese characters are twice as wide as
+/// letters.
+double text_width(std::string_view text);
+
+/// A file. Classes of every plot: ground, title, name, halo, grid, axis.
+struct SvgPage {
+  double width, height;
+  std::string_view title, description;
+  std::string_view rules = {};       ///< more CSS
+  std::string_view dark_rules = {};  ///< likewise, on a dark background
+};
+
+/// The begin of the file, up to its style; "</svg>\n" ends it.
+std::string svg_head(const SvgPage& page);
+std::string svg_ground(const SvgPage& page);
 
 enum class Anchor { kStart, kMiddle, kEnd };
 

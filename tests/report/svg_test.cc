@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <string>
 #include <string_view>
+
+#include "tests/report/xml.h"
 
 namespace fovea {
 namespace {
@@ -26,6 +29,29 @@ TEST(SvgElements, AreShortAndEscaped) {
             "<text x=\"1\" y=\"2.6\" class=\"title\" text-anchor=\"end\">a&lt;b</text>\n");
   EXPECT_EQ(svg_line({0, 1, 2, 3, "grid"}),
             "<line x1=\"0\" y1=\"1\" x2=\"2\" y2=\"3\" class=\"grid\"/>\n");
+}
+
+TEST(TextWidth, OfChineseIsTwice) {
+  EXPECT_NEAR(text_width("abcd"), 26.4, 1e-9);
+  EXPECT_NEAR(text_width("床前"), 26.4, 1e-9);
+}
+
+TEST(SvgPage, HasAStyleForLightAndDark) {
+  const SvgPage page{.width = 80,
+                     .height = 40,
+                     .title = "a<b",
+                     .description = "c&d",
+                     .rules = ".x{fill:#111}\n",
+                     .dark_rules = ".x{fill:#eee}\n"};
+  const std::string svg = svg_head(page) + svg_ground(page) + "</svg>\n";
+  EXPECT_EQ(xml_error(svg), "");
+  EXPECT_TRUE(
+      svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 80 40\" "
+                      "width=\"80\" height=\"40\" role=\"img\">\n"
+                      "<title>a&lt;b</title>\n<desc>c&amp;d</desc>\n<style>\n"));
+  EXPECT_LT(svg.find(".x{fill:#111}"), svg.find("@media"));
+  EXPECT_GT(svg.find(".x{fill:#eee}"), svg.find("@media"));
+  EXPECT_THAT(svg, testing::HasSubstr("<rect class=\"ground\" width=\"80\" height=\"40\"/>"));
 }
 
 }  // namespace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bootstrap percentile intervals (Efron 1979, "Bootstrap methods: another look at the jackknife";
+// Efron, Tibshirani 1993, "An introduction to the bootstrap", section 13.3).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "fovea/base/context.h"
+#include "fovea/base/view.h"
+
+namespace fovea {
+
+/// A number, and the interval that holds the given share of its values over the resamples.
+struct Interval {
+  double value = 0;  ///< on the examples themselves
+  double low = 0;    ///< NaN, like high, if no resample defines the number
+  double high = 0;
+  index undefined =
+      0;  ///< resamples that do not define it, such as one class for roc_auc; left out
+};
+
+struct BootstrapOptions {
+  index resamples = 1000;
+  double confidence = 0.95;
+  std::uint64_t seed = 0;
+};
+
+/// Writes the numbers of a resample in which cell i occurs times[i] times; NaN where they are not
+/// defined. Called from several threads at once.
+using ResampleNumbers = std::function<void(Vec<const index> times, Vec<double> numbers)>;
+
+/// Intervals of `count` numbers of a set of examples. The examples of a cell are alike for these
+/// numbers, and cells[i] is how many there are. (All ones if each example is a cell.) A resample
+/// draws as many examples as there are, with replacement.
+///
+/// The ends are the quantiles (1 - confidence) / 2 and (1 + confidence) / 2 over the resamples,
+/// interpolated linearly between order statistics (numpy.percentile's default). The same seed and
+/// examples give the same bits for any number of threads. The result does not depend on which
+/// numbers are asked for together.
+///
+/// Throws Error(kOptionValue) unless resamples >= 1 and 0 < confidence < 1, Error(kShape) without
+/// examples.
+std::vector<Interval> bootstrap(const Context& ctx, Vec<const index> cells, index count,
+                                const ResampleNumbers& numbers,
+                                const BootstrapOptions& options = {});
+
+/// The interval of the mean of one value for each example, such as its loss.
+Interval bootstrap_mean(const Context& ctx, Vec<const double> values,
+                        const BootstrapOptions& options = {});
+
+namespace detail {
+
+/// The intervals of all numbers of a report. Report<double> and Report<Interval> have the members
+/// visit_numbers(self, f), which calls f for each number, and take_sizes(other), which copies what
+/// is not a number. `report_of(times)` makes the report of a resample.
+template <template <class> class Report, class ReportOf>
+Report<Interval> report_intervals(const Context& ctx, Vec<const index> cells,
+                                  const ReportOf& report_of, const BootstrapOptions& options) {
+  using Numbers = Report<double>;
+  const Numbers whole = report_of(cells);
+  index count = 0;
+  Numbers::visit_numbers(whole, [&](auto&&, double) { ++count; });
+  const auto numbers = [&](Vec<const index> times, Vec<double> out) {
+    const Numbers report = report_of(times);
+    index next = 0;
+    Numbers::visit_numbers(report, [&](auto&&, double number) { out[next++] = number; });
+  };
+  const std::vector<Interval> intervals = bootstrap(ctx, cells, count, numbers, options);
+  Report<Interval> result;
+  result.take_sizes(whole);
+  auto next = intervals.begin();
+  Report<Interval>::visit_numbers(result, [&](auto&&, Interval& number) { number = *next++; });
+  return result;
+}
+
+}  // namespace detail
+}  // namespace fovea

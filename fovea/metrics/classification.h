@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// How well one class of K is predicted for each example.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fovea/metrics/bootstrap.h"
+#include "fovea/metrics/scores.h"
+
+namespace fovea {
+
+/// counts[t K + p]: how many examples of class t were predicted to be of class p.
+struct ConfusionMatrix {
+  index classes = 0;          ///< K
+  std::vector<index> counts;  ///< [K, K]
+
+  index at(index truth, index predicted) const {
+    return counts[static_cast<std::size_t>(truth * classes + predicted)];
+  }
+};
+
+/// truth, predicted [N]: labels in [0, classes). Throws Error(kShape) if the lengths differ, there
+/// are no examples, or a label is outside of the range.
+ConfusionMatrix confusion_matrix(Vec<const std::int32_t> truth, Vec<const std::int32_t> predicted,
+                                 index classes);
+
+/// What a class that has no example and is never predicted does to the macro average. (Its
+/// precision, recall and F1 are 0, and it changes no other average.)
+enum class AbsentClasses {
+  kLeftOut,  ///< the mean is over the classes that occur: scikit-learn's default
+  kAsZero,   ///< the mean is over all K: scikit-learn with labels=range(K)
+};
+
+/// Number is double, or Interval.
+template <class Number>
+struct ClassificationReportOf {
+  index examples = 0;
+  Number accuracy = {};
+  ScoresOf<Number> macro = {};     ///< mean over classes
+  ScoresOf<Number> weighted = {};  ///< mean over classes, weighted by their support
+  ScoresOf<Number> micro = {};     ///< of all decisions together: all three equal the accuracy
+  std::vector<ScoresOf<Number>> classes = {};  ///< [K]
+  std::vector<index> support = {};             ///< [K]: examples of each class
+  std::vector<index> predicted = {};           ///< [K]: how often each was predicted
+
+  /// Calls f(NumberName, number) for each number: "accuracy", "macro_precision", "macro_recall",
+  /// "macro_f1", "weighted_...", "micro_..."; then "precision", "recall", "f1" of each class.
+  template <class Self, class F>
+  static void visit_numbers(Self&& self, F&& f) {
+    f(NumberName{"accuracy"}, self.accuracy);
+    detail::visit_scores(self.macro, {"macro_precision", "macro_recall", "macro_f1"}, f);
+    detail::visit_scores(self.weighted, {"weighted_precision", "weighted_recall", "weighted_f1"},
+                         f);
+    detail::visit_scores(self.micro, {"micro_precision", "micro_recall", "micro_f1"}, f);
+    detail::visit_classes(self.classes, f);
+  }
+  template <class Other>
+  void take_sizes(const ClassificationReportOf<Other>& other) {
+    examples = other.examples;
+    classes.resize(other.classes.size());
+    support = other.support;
+    predicted = other.predicted;
+  }
+};
+using ClassificationReport = ClassificationReportOf<double>;
+using ClassificationIntervals = ClassificationReportOf<Interval>;
+
+/// Throws Error(kShape) unless there are examples, and classes^2 counts >= 0.
+ClassificationReport classification_report(const ConfusionMatrix& confusion,
+                                           AbsentClasses absent = AbsentClasses::kLeftOut);
+
+/// Bootstrap intervals of all numbers of the report. A resample draws counts of the cells of the
+/// matrix, not examples.
+ClassificationIntervals classification_intervals(const Context& ctx,
+                                                 const ConfusionMatrix& confusion,
+                                                 const BootstrapOptions& options = {},
+                                                 AbsentClasses absent = AbsentClasses::kLeftOut);
+
+}  // namespace fovea

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Precision, recall and F1, and what they are computed of. A division by zero gives 0, as in
+// scikit-learn with zero_division=0.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/view.h"
+
+namespace fovea {
+
+/// A number of a report: its name, and of which class or label it is; -1: of all.
+struct NumberName {
+  std::string_view name;
+  index label = -1;
+};
+
+/// Number is double, or Interval.
+template <class Number>
+struct ScoresOf {
+  Number precision = {}, recall = {}, f1 = {};
+};
+using Scores = ScoresOf<double>;
+
+namespace detail {
+
+/// Of one class: examples that have it and were given it; that have it; that were given it.
+struct Hits {
+  index both = 0, truth = 0, predicted = 0;
+};
+
+/// precision = both / predicted, recall = both / truth, f1 = 2 both / (truth + predicted).
+Scores scores_of(const Hits& hits);
+
+Hits sum_of(const std::vector<Hits>& classes);
+
+/// sum_k weights[k] classes[k] / sum_k weights[k]; zeros if the weights add up to 0.
+Scores mean_of(const std::vector<Scores>& classes, const std::vector<double>& weights);
+
+/// Calls f(NumberName, number) for the three numbers.
+template <class Self, class F>
+void visit_scores(Self& scores, const ScoresOf<std::string_view>& names, F&& f, index label = -1) {
+  f(NumberName{names.precision, label}, scores.precision);
+  f(NumberName{names.recall, label}, scores.recall);
+  f(NumberName{names.f1, label}, scores.f1);
+}
+
+/// Of each class, its three numbers.
+template <class Classes, class F>
+void visit_classes(Classes& classes, F&& f) {
+  index label = 0;
+  for (auto& scores : classes) visit_scores(scores, {"precision", "recall", "f1"}, f, label++);
+}
+
+}  // namespace detail
+}  // namespace fovea

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+
+#include "fovea/base/view.h"
+
+namespace fovea::detail {
+
+/// A sum in the order in which its terms come, with the rounding errors added up beside it
+/// (Neumaier 1974): its error does not grow with the number of terms.
+class Sum {
+ public:
+  void add(double term) {
+    const double next = sum_ + term;
+    lost_ += std::abs(sum_) >= std::abs(term) ? (sum_ - next) + term : (term - next) + sum_;
+    sum_ = next;
+  }
+  double value() const { return std::isfinite(sum_) ? sum_ + lost_ : sum_; }
+
+ private:
+  double sum_ = 0, lost_ = 0;
+};
+
+/// sum_n times[n] values[n] / sum_n times[n].
+inline double weighted_mean(Vec<const double> values, Vec<const index> times) {
+  Sum sum;
+  index count = 0;
+  for (index n = 0; n < values.size; ++n) {
+    sum.add(static_cast<double>(times[n]) * values[n]);
+    count += times[n];
+  }
+  return sum.value() / static_cast<double>(count);
+}
+
+}  // namespace fovea::detail

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws which classes are taken for which.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+struct ConfusionPlot {
+  std::string title;
+  std::string subtitle = {};
+  std::vector<std::string> labels = {};  ///< [K]: names of the classes
+  std::vector<index> counts = {};        ///< [K, K]: rows are true classes, columns predicted ones
+};
+
+inline constexpr index kMostConfusionClasses = 200;
+
+/// A matrix with the count in each cell, shaded by its share of the row: blue on the diagonal,
+/// orange beside it. At the right of a row, its recall and its number of examples. Beyond 60
+/// classes the cells have no numbers; every cell that is not empty has a tooltip. Long names are
+/// cut. One self-contained file, as draw_svg() makes.
+///
+/// Throws Error(kShape) unless there are 1 to 200 labels, and K^2 counts >= 0.
+std::string draw_confusion(const ConfusionPlot& plot);
+
+}  // namespace fovea

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/reliability_plot.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "fovea/base/check.h"
+#include "fovea/report/axis.h"
+#include "fovea/report/svg.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr double kWidth = 520, kHeight = 600;
+constexpr double kLeft = 68, kRight = 496, kTop = 104, kBottom = 440;  // the accuracies
+constexpr double kCountsTop = 462, kCountsBottom = 536;
+
+constexpr std::string_view kRules = R"(.accuracy{fill:#1f6fc4;fill-opacity:.8}
+.gap{fill:#d9570a;fill-opacity:.3;stroke:#d9570a;stroke-width:1}
+.count{fill:#8c959f;fill-opacity:.7}
+.perfect{stroke:#1f2328;stroke-width:1.4;stroke-dasharray:5 4}
+)";
+constexpr std::string_view kDarkRules = R"(.accuracy{fill:#58a6ff}
+.gap{fill:#ff9248;stroke:#ff9248}
+.count{fill:#6e7681}
+.perfect{stroke:#f0f6fc}
+)";
+
+double x_of(double confidence) { return kLeft + confidence * (kRight - kLeft); }
+double y_of(double accuracy) { return kBottom - accuracy * (kBottom - kTop); }
+
+bool is_share(double x) { return x >= 0 && x <= 1; }  // false for NaN
+
+void check_bars(const ReliabilityPlot& plot) {
+  for (const ReliabilityBar& bar : plot.bars) {
+    check(is_share(bar.low) && is_share(bar.high) && bar.low < bar.high &&
+              is_share(bar.confidence) && is_share(bar.accuracy) && bar.count >= 0,
+          "draw_reliability: the bar from {} to {} has confidence {}, accuracy {}, count {}; "
+          "shares must be in [0, 1], the count must not be negative",
+          bar.low, bar.high, bar.confidence, bar.accuracy, bar.count);
+  }
+}
+
+// A rectangle between two heights, as wide as the bin but for a pixel at each side.
+std::string rectangle(const ReliabilityBar& bar, double y1, double y2, std::string_view style) {
+  const double x = x_of(bar.low) + 1, width = x_of(bar.high) - x - 1;
+  return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"{}\"/>\n",
+                     coordinate(x), coordinate(std::min(y1, y2)), coordinate(std::max(width, 0.5)),
+                     coordinate(std::abs(y1 - y2)), style);
+}
+
+std::string axes(const ReliabilityPlot& plot, index largest) {
+  std::string svg;
+  for (const Tick& tick : axis_ticks(0, 1, 6)) {
+    const double y = y_of(tick.value), x = x_of(tick.value);
+    svg += svg_line({kLeft, y, kRight, y, "grid"});
+    svg += svg_text({kLeft - 9, y + 4, tick.label, "text", Anchor::kEnd});
+    svg += svg_line({x, kCountsBottom, x, kCountsBottom + 5, "axis"});
+    svg += svg_text({x, kCountsBottom + 20, tick.label, "text", Anchor::kMiddle});
+  }
+  svg += svg_line({kLeft, kCountsTop, kRight, kCountsTop, "grid"});
+  svg += svg_text({kLeft - 9, kCountsTop + 4, fmt::format("{}", largest), "text", Anchor::kEnd});
+  svg += svg_text({kLeft - 9, kCountsBottom + 4, "0", "text", Anchor::kEnd});
+  svg +=
+      svg_text({(kLeft + kRight) / 2, kCountsBottom + 42, plot.x_label, "text", Anchor::kMiddle});
+  const auto upright = [&](double y, std::string_view text) {
+    svg += fmt::format("<g transform=\"rotate(-90 18 {})\">\n{}</g>\n", coordinate(y),
+                       svg_text({18, y, text, "text", Anchor::kMiddle}));
+  };
+  upright((kTop + kBottom) / 2, plot.y_label);
+  upright((kCountsTop + kCountsBottom) / 2, "count");
+  return svg;
+}
+
+std::string legend() {
+  constexpr double kY = 82, kSize = 12;
+  std::string svg;
+  double x = kLeft;
+  const auto entry = [&](std::string_view style, std::string_view name) {
+    svg += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"{}\"/>\n",
+                       coordinate(x), coordinate(kY - kSize / 2), kSize, kSize, style);
+    svg += svg_text({x + kSize + 7, kY + 4, name, "name"});
+    x += kSize + 7 + text_width(name) + 22;
+  };
+  entry("accuracy", "right");
+  entry("gap", "gap to the confidence");
+  svg += svg_line({x, kY, x + 30, kY, "perfect"});
+  return svg + svg_text({x + 37, kY + 4, "perfect", "name"});
+}
+
+std::string bars(const ReliabilityPlot& plot, index largest) {
+  std::string svg;
+  for (const ReliabilityBar& bar : plot.bars) {
+    if (bar.count == 0) continue;
+    const double share = static_cast<double>(bar.count) / static_cast<double>(largest);
+    svg += fmt::format(
+        "<g><title>{:.4g} to {:.4g}: {} predictions, confidence {:.4f}, accuracy "
+        "{:.4f}</title>\n",
+        bar.low, bar.high, bar.count, bar.confidence, bar.accuracy);
+    svg += rectangle(bar, kBottom, y_of(bar.accuracy), "accuracy");
+    svg += rectangle(bar, y_of(bar.confidence), y_of(bar.accuracy), "gap");
+    svg += rectangle(bar, kCountsBottom, kCountsBottom - share * (kCountsBottom - kCountsTop),
+                     "count");
+    svg += "</g>\n";
+  }
+  return svg;
+}
+
+}  // namespace
+
+std::string draw_reliability(const ReliabilityPlot& plot) {
+  check_bars(plot);
+  index largest = 0;
+  for (const ReliabilityBar& bar : plot.bars) largest = std::max(largest, bar.count);
+  const SvgPage page{.width = kWidth,
+                     .height = kHeight,
+                     .title = plot.title,
+                     .description = plot.subtitle,
+                     .rules = kRules,
+                     .dark_rules = kDarkRules};
+  std::string svg = svg_head(page) + svg_ground(page);
+  svg += svg_text({kLeft, 34, plot.title, "title"}) + svg_text({kLeft, 54, plot.subtitle});
+  svg += axes(plot, largest) + legend() + bars(plot, largest);
+  svg += svg_line({x_of(0), y_of(0), x_of(1), y_of(1), "perfect"});
+  svg += svg_line({kLeft, kBottom, kRight, kBottom, "axis"});
+  svg += svg_line({kLeft, kCountsBottom, kRight, kCountsBottom, "axis"});
+  if (largest == 0) {
+    svg += svg_text({(kLeft + kRight) / 2, (kTop + kBottom) / 2, "nothing measured yet", "halo",
+                     Anchor::kMiddle});
+  }
+  return svg + "</svg>\n";
+}
+
+}  // namespace fovea
