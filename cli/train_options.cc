@@ -43,6 +43,7 @@ std::vector<std::string> read(TrainLmOptions& options, const Arguments& argument
 }
 
 void make_absolute(std::string& file) {
+  if (file == "-") return;  // standard input
   file = std::filesystem::absolute(file).lexically_normal().string();
 }
 
