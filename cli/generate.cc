@@ -5,10 +5,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,9 +15,9 @@
 #include "cli/output.h"
 #include "cli/threads.h"
 #include "fovea/base/clock.h"
-#include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/config/json.h"
+#include "fovea/text/compressed.h"
 
 namespace fovea::cli {
 
@@ -55,22 +51,6 @@ struct Sample {
   }
 };
 
-std::string read_standard_input() {
-  std::string text;
-  std::array<char, 65536> chunk;
-  while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), stdin)) {
-    if (text.size() + n > text.capacity()) {
-      const std::size_t grown = 2 * text.capacity() + chunk.size();
-      require_memory("standard input", static_cast<double>(grown), "give a shorter prompt");
-      text.reserve(grown);
-    }
-    text.append(chunk.data(), n);
-  }
-  if (std::ferror(stdin) == 0) return text;
-  throw Error(ErrorCode::kRead, fmt::format("standard input: {}", std::strerror(errno)),
-              "check where the input comes from");
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -89,7 +69,7 @@ std::vector<std::string> prompts_of(const Arguments& arguments, const TextsOptio
     throw Error(ErrorCode::kUsage, "generate: --each-line needs prompts on standard input",
                 "give - as the prompt: fovea generate DIR - --each-line < prompts.txt");
   }
-  std::string input = read_standard_input();
+  std::string input = read_whole(*open_text("-"), name_of_input("-"), "give a shorter prompt");
   if (texts.each_line) return lines_of(input);
   if (input.ends_with('\n')) input.pop_back();
   std::vector<std::string> prompts;

@@ -91,6 +91,7 @@ std::string settings_toml(const std::vector<Field>& fields) {
 }
 
 void make_absolute(std::string& file) {
+  if (file == "-") return;  // standard input
   file = std::filesystem::absolute(file).lexically_normal().string();
 }
 

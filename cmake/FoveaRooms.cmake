@@ -13,9 +13,10 @@ endif()
 
 find_package(ZLIB REQUIRED)
 find_library(FOVEA_UTF8PROC utf8proc REQUIRED)  # has no CMake package; looked for to say so early
+find_library(FOVEA_ZSTD zstd REQUIRED)  # nor has this one everywhere
 
 fovea_room(kernel LINK fovea_simd fovea_base)
-fovea_room(text LINK fovea_base utf8proc)
+fovea_room(text LINK fovea_base utf8proc ZLIB::ZLIB zstd)
 fovea_room(report LINK fovea_base utf8proc)
 fovea_room(parts LINK fovea_attention fovea_base)
 fovea_room(metrics LINK fovea_base)
@@ -23,7 +24,7 @@ fovea_room(tensor LINK fovea_base ZLIB::ZLIB)
 fovea_room(config LINK fovea_base)
 fovea_room(grad LINK fovea_tensor fovea_parts fovea_attention fovea_kernel fovea_simd fovea_base)
 fovea_room(nn LINK fovea_config fovea_grad fovea_parts fovea_tensor fovea_attention fovea_kernel fovea_base)
-fovea_room(data LINK fovea_text fovea_base)
+fovea_room(data LINK fovea_config fovea_text fovea_base)
 fovea_room(model LINK fovea_nn fovea_parts fovea_grad fovea_tensor fovea_attention fovea_kernel fovea_base)
 fovea_room(train LINK fovea_grad fovea_tensor fovea_config fovea_report fovea_kernel fovea_base)
 fovea_room(task LINK fovea_model fovea_parts fovea_train fovea_data fovea_text fovea_tensor fovea_config fovea_grad fovea_attention fovea_simd fovea_base)

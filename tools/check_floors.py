@@ -57,7 +57,8 @@ BORROWED = {
     r"hwy/.*": r"fovea/simd/.*",
     r"nlohmann/.*": r"fovea/(config/json|tensor/safetensors_header)\.cc",
     r"toml\+\+/.*": r"fovea/config/toml\.cc",
-    r"zlib\.h": r"fovea/tensor/(checksum|zip_member)\.cc",
+    r"zlib\.h": r"fovea/(tensor/(checksum|zip_member)|text/compressed)\.cc",
+    r"zstd.*\.h": r"fovea/text/compressed\.cc",
     r"CLI/.*": r"cli/command_line\.cc",
 }
 

@@ -21,7 +21,8 @@ nlohmann-json3-dev    reads and writes JSON
 libtomlplusplus-dev   reads configurations
 libutf8proc-dev       knows the width and kind of characters
 libxxhash-dev         checksums of models
-zlib1g-dev            reads .npz files
+zlib1g-dev            reads .npz files and .gz texts
+libzstd-dev           reads .zst texts
 libgtest-dev          tests
 libgmock-dev          tests
 pkgconf               a test asks it about fovea.pc

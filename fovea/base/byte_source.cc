@@ -32,28 +32,18 @@ std::string_view MemorySource::view(std::uint64_t begin, std::size_t bytes, std:
 }
 
 FileSource::FileSource(fs::path path) : path_(std::move(path)) {
-  // O_NONBLOCK: opening a FIFO must not wait for a writer.
-  fd_ = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd_ < 0) {
-    const bool missing = errno == ENOENT || errno == ENOTDIR;
-    throw Error(missing ? ErrorCode::kMissingInput : ErrorCode::kRead,
-                fmt::format("{}: cannot open: {}", path_.string(), std::strerror(errno)),
-                missing ? "check the path" : "check the permissions of the file");
-  }
+  mode_t mode = 0;
+  fd_ = open_to_read(path_, mode);
   struct stat status {};
-  const int error = ::fstat(fd_, &status) == 0 ? 0 : errno;
-  if (error == 0 && S_ISREG(status.st_mode)) {
+  if (S_ISREG(mode) && ::fstat(fd_, &status) == 0) {
     size_ = static_cast<std::uint64_t>(status.st_size);
     return;
   }
   ::close(fd_);  // the destructor does not run if the constructor throws
-  if (error != 0) {
-    fail(ErrorCode::kRead, "{}: cannot inspect: {}", path_.string(), std::strerror(error));
-  }
-  throw Error(ErrorCode::kNotARegularFile,
-              fmt::format("{}: expected a regular file, got {}", path_.string(),
-                          kind_of_file(status.st_mode)),
-              "name a regular file; save a stream to a file first");
+  throw Error(
+      ErrorCode::kNotARegularFile,
+      fmt::format("{}: expected a regular file, got {}", path_.string(), kind_of_file(mode)),
+      "name a regular file; save a stream to a file first");
 }
 
 FileSource::~FileSource() { ::close(fd_); }
@@ -72,6 +62,25 @@ void FileSource::read(std::uint64_t begin, std::span<char> to) const {
     begin += static_cast<std::uint64_t>(n);
     to = to.subspan(static_cast<std::size_t>(n));
   }
+}
+
+int open_to_read(const fs::path& path, mode_t& mode) {
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) {
+    const bool missing = errno == ENOENT || errno == ENOTDIR;
+    throw Error(missing ? ErrorCode::kMissingInput : ErrorCode::kRead,
+                fmt::format("{}: cannot open: {}", path.string(), std::strerror(errno)),
+                missing ? "check the path" : "check the permissions of the file");
+  }
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) {
+    const int error = errno;
+    ::close(fd);
+    fail(ErrorCode::kRead, "{}: cannot inspect: {}", path.string(), std::strerror(error));
+  }
+  mode = status.st_mode;
+  return fd;
 }
 
 std::string_view kind_of_file(mode_t mode) {

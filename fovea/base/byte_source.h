@@ -53,6 +53,10 @@ class FileSource : public ByteSource {
   std::uint64_t size_ = 0;
 };
 
+/// Opens a file to read from it, and returns its descriptor; a FIFO without a writer is opened,
+/// too. Sets `mode`. Throws kMissingInput, kRead.
+int open_to_read(const std::filesystem::path& path, mode_t& mode);
+
 /// "a directory", "a FIFO" or "a device or socket".
 std::string_view kind_of_file(mode_t mode);
 

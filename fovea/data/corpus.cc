@@ -2,20 +2,15 @@
 #include "fovea/data/corpus.h"
 
 #include <cmath>
-#include <filesystem>
 #include <limits>
-#include <system_error>
 
-#include "fovea/base/file.h"
-#include "fovea/base/machine.h"
 #include "fovea/base/option.h"
+#include "fovea/text/compressed.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
 
 namespace {
-
-constexpr std::string_view kLessText = "use less text, or a machine with more memory";
 
 void require_text(std::string_view text, const std::string& file) {
   require_utf8(text, file);
@@ -23,14 +18,6 @@ void require_text(std::string_view text, const std::string& file) {
   throw Error(ErrorCode::kEncoding,
               fmt::format("{}: expected text, got bytes of which a tenth or more are NUL", file),
               encoding_hint(text));
-}
-
-// Checks memory before reading: the memory limit of a container would kill the process.
-void require_memory_for(const std::string& file) {
-  std::error_code ignored;
-  const std::uintmax_t bytes = std::filesystem::file_size(file, ignored);
-  if (ignored) return;  // reading will report the error
-  require_memory(file, static_cast<double>(bytes), kLessText);
 }
 
 index count(std::string_view text, std::string_view part) {
@@ -70,15 +57,16 @@ std::string read_text(std::span<const std::string> files, TextEncoding encoding,
                       std::vector<std::string>* notes) {
   std::string all;
   for (const std::string& file : files) {
-    require_memory_for(file);
-    std::string text = read_file(file);
+    const std::string name = name_of_input(file);
+    std::string text = read_text_file(file);
     if (text.empty()) {
-      throw Error(ErrorCode::kEmptyInput, fmt::format("{}: the file is empty", file),
+      throw Error(ErrorCode::kEmptyInput,
+                  fmt::format("{} is empty", file == "-" ? name : name + ": the file"),
                   "name a file that holds text");
     }
     if (encoding == TextEncoding::kUtf8) {
-      require_text(text, file);
-      if (notes != nullptr) note_oddities(text, file, *notes);
+      require_text(text, name);
+      if (notes != nullptr) note_oddities(text, name, *notes);
     }
     if (all.empty()) {
       all = std::move(text);

@@ -39,8 +39,9 @@ struct Corpus {
 Corpus read_corpus(const CorpusOptions& options);
 
 /// The files joined, byte for byte, with a newline added after a file that does not end with one,
-/// if another follows. Appends to `notes`, unless null. Throws kMissingInput, kNotARegularFile,
-/// kRead, kEmptyInput, kEncoding; each names the file.
+/// if another follows. A file may be a pipe, or "-" for standard input, and is unpacked if it is
+/// gzip or Zstandard. Appends to `notes`, unless null. Throws kMissingInput, kNotARegularFile,
+/// kRead, kEmptyInput, kEncoding, kInputFormat (damaged), kOutOfMemory; each names the file.
 std::string read_text(std::span<const std::string> files, TextEncoding encoding,
                       std::vector<std::string>* notes = nullptr);
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 
+#include "fovea/base/byte_stream.h"
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/data/corpus.h"
@@ -45,7 +46,7 @@ TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loade
   require_token_memory(all, *loaded.tokenizer, loaded.settings.model.block);
   const EvaluationBatches set(
       data_kind(text.data).evaluation(all, *loaded.tokenizer, batches_of(loaded.settings).cut(),
-                                      files.size() == 1 ? files[0] : "test text"),
+                                      files.size() == 1 ? name_of_input(files[0]) : "test text"),
       text.batch_size);
   require_memory("the evaluation", evaluation_memory(context, loaded.settings.model, set),
                  "free some memory, or use a machine that has more");

@@ -2,6 +2,7 @@
 // Prepares a run from its options.
 #include <algorithm>
 
+#include "fovea/base/byte_stream.h"
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/config/json.h"
@@ -47,7 +48,8 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const TextOptions& options, std::stri
       .lower = options.lower, .marks = options.marks, .min_count = options.min_count};
   if (!options.vocabulary.empty()) {
     const std::string& file = options.vocabulary;
-    learn.words = words_of_list(read_text({&file, 1}, TextEncoding::kUtf8), file, options.marks);
+    learn.words = words_of_list(read_text({&file, 1}, TextEncoding::kUtf8), name_of_input(file),
+                                options.marks);
   }
   const TokenizerKind& kind = tokenizer_kind(options.tokenizer);
   return kind.make(kind.learn(text, "training text", learn));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guesses the encoding of text that is not UTF-8, for a hint, from its first megabyte.
 #include <algorithm>
+#include <utility>
 
 #include "fovea/base/check.h"
 #include "fovea/text/utf8.h"
@@ -19,6 +20,28 @@ constexpr std::string_view kBinary =
 std::string convert_from(std::string_view encoding) {
   return fmt::format("this looks like {0}; convert it with: iconv -f {0} -t UTF-8 FILE > NEW",
                      encoding);
+}
+
+// Of a file that another program has packed; empty if it is none. What open_text unpacks never
+// comes here.
+std::string packed_hint(std::string_view text) {
+  using namespace std::string_view_literals;
+  constexpr std::pair<std::string_view, std::string_view> kPackers[] = {
+      {"\xFD"
+       "7zXZ\0"sv,
+       "xz"},
+      {"BZh"sv, "bzip2"},
+      {"\x04\"M\x18"sv, "lz4"},
+      {"PK\x03\x04"sv, "zip"},
+  };
+  for (const auto& [magic, name] : kPackers) {
+    if (!text.starts_with(magic)) continue;
+    return fmt::format(
+        "this looks like a file packed with {}: unpack it, or pack the text with gzip or zstd, "
+        "which are read as they are",
+        name);
+  }
+  return {};
 }
 
 bool is_between(char c, Byte low, Byte high) {
@@ -111,6 +134,7 @@ bool looks_binary(std::string_view text) {
 std::string encoding_hint(std::string_view text) {
   using namespace std::string_view_literals;
   text = text.substr(0, kSample);
+  if (const std::string hint = packed_hint(text); !hint.empty()) return hint;
   if (text.starts_with("\xFF\xFE\0\0"sv) || text.starts_with("\0\0\xFE\xFF"sv)) {
     return convert_from("UTF-32");
   }

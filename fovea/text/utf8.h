@@ -88,7 +88,7 @@ std::string lower_text(std::string_view text);
 bool looks_binary(std::string_view text);
 
 /// A hint for text that is not UTF-8, in one sentence: which encoding it seems to have (UTF-16,
-/// UTF-32, GB18030, Windows-1252, binary, damaged UTF-8), and what to do.
+/// UTF-32, GB18030, Windows-1252, binary, damaged UTF-8, packed by xz or the like), and what to do.
 std::string encoding_hint(std::string_view text);
 
 /// Makes text safe for a terminal, in one line: control, bidirectional, private and unassigned

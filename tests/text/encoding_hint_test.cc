@@ -30,6 +30,15 @@ TEST(EncodingHint, KnowsUtf16And32) {
   EXPECT_THAT(encoding_hint("\0h\0e\0l\0l\0o\0\xE9"sv), HasSubstr("iconv -f UTF-16BE "));
 }
 
+TEST(EncodingHint, KnowsOtherPackers) {
+  EXPECT_THAT(encoding_hint("\xFD"
+                            "7zXZ\0\0\x04"sv),
+              HasSubstr("packed with xz: unpack it"));
+  EXPECT_THAT(encoding_hint("BZh91AY&SY\xE9"sv), HasSubstr("packed with bzip2"));
+  EXPECT_THAT(encoding_hint("PK\x03\x04\x14\0"sv), HasSubstr("packed with zip"));
+  EXPECT_THAT(encoding_hint("\x04\"M\x18\x64"sv), HasSubstr("packed with lz4"));
+}
+
 TEST(EncodingHint, KnowsLatinBinaryAndDamagedText) {
   EXPECT_THAT(encoding_hint("un caf\xE9 tr\xE8s serr\xE9"), HasSubstr("WINDOWS-1252"));
   EXPECT_THAT(encoding_hint("\x7F\x45LF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3E\xFF"sv),

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes that come one after another, from a file, a pipe or standard input. ByteSource is for files
+// in which a reader goes back and forth.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace fovea {
+
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  /// Puts the next bytes at the front of `to`, which must not be empty, and returns their number: 0
+  /// at the end, and only there. A pipe may give fewer than there is room for. Throws kRead.
+  virtual std::size_t read(std::span<char> to) = 0;
+  /// How many bytes will probably come; 0 if nothing is known.
+  virtual std::uint64_t size_hint() const { return 0; }
+};
+
+/// A text in memory that the caller keeps.
+class MemoryStream final : public ByteStream {
+ public:
+  explicit MemoryStream(std::string_view bytes) : bytes_(bytes) {}
+  std::size_t read(std::span<char> to) override;
+  std::uint64_t size_hint() const override { return bytes_.size(); }
+
+ private:
+  std::string_view bytes_;  // what has not been read
+};
+
+/// A regular file, a pipe, or, as "-", standard input. Opening one does not wait: a FIFO that
+/// nobody has opened to write to is an error.
+class FileStream final : public ByteStream {
+ public:
+  /// Throws kMissingInput, kNotARegularFile (a directory or device), kRead.
+  explicit FileStream(const std::string& file);
+  ~FileStream() override;
+  FileStream(const FileStream&) = delete;
+  FileStream& operator=(const FileStream&) = delete;
+
+  /// Also throws kNotARegularFile for a FIFO that nobody writes to.
+  std::size_t read(std::span<char> to) override;
+  std::uint64_t size_hint() const override { return size_; }
+
+ private:
+  std::string name_;
+  int fd_ = 0;
+  bool is_fifo_ = false;  // and nothing has come yet
+  std::uint64_t size_ = 0;
+};
+
+/// What messages call a file: "standard input" for "-", otherwise its path.
+std::string name_of_input(const std::string& file);
+
+/// All that the stream still has. It is never in memory twice. `name` and `hint` are those of the
+/// error where it would not fit. Throws kOutOfMemory, and what read() throws.
+std::string read_whole(ByteStream& stream, std::string_view name, std::string_view hint);
+
+}  // namespace fovea

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/data/table/columns.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <set>
+
+#include "fovea/base/check.h"
+#include "fovea/base/option.h"
+#include "fovea/base/words.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+using Names = std::span<const std::string_view>;
+
+// In the order in which they are taken.
+constexpr std::string_view kTextNames[] = {
+    "text", "sentence", "review",   "content",     "document",  "comment",  "tweet",      "message",
+    "body", "input",    "headline", "review_text", "utterance", "question", "description"};
+constexpr std::string_view kLabelNames[] = {
+    "label", "labels",   "sentiment", "class", "target",  "category", "y",    "rating", "score",
+    "stars", "polarity", "intent",    "topic", "emotion", "tag",      "tags", "output"};
+
+constexpr std::string_view kSayColumns =
+    "say which columns they are, by name or by number from 1: --label-column 1 --text-column 2";
+
+std::optional<std::size_t> find_usual(Names usual, Names names) {
+  for (const std::string_view wanted : usual) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i].size() < 20 && lower_text(names[i]) == wanted) return i;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string list_of(Names names) {
+  std::string list;
+  for (const std::string_view name : names.first(std::min<std::size_t>(names.size(), 12))) {
+    list += (list.empty() ? "" : ", ") + escape_text(name.substr(0, 60));
+  }
+  return list + (names.size() > 12 ? ", ..." : "");
+}
+
+bool is_number_of_column(std::string_view column) { return is_all_digits(column); }
+
+// Finds the columns of one file.
+class Finder {
+ public:
+  Finder(std::span<const std::vector<std::string>> records, const TableOptions& options,
+         std::string_view place)
+      : records_(records), options_(options), place_(place) {
+    for (const std::string& field : records_.front()) names_.push_back(trimmed(field));
+  }
+
+  Columns find() {
+    columns_.count = names_.size();
+    columns_.has_header = has_header();
+    text_ = said("text_column", options_.text_column);
+    label_ = said("label_column", options_.label_column);
+    if (columns_.has_header) {
+      find_by_name();
+    } else {
+      find_by_place();
+    }
+    require_found();
+    columns_.text = *text_;
+    columns_.label = label_;
+    columns_.text_name = name_of(*text_);
+    if (label_) columns_.label_name = name_of(*label_);
+    return columns_;
+  }
+
+ private:
+  bool has_header() const {
+    if (options_.header != HeaderRow::kAuto) return options_.header == HeaderRow::kYes;
+    for (const std::string& column : {options_.text_column, options_.label_column}) {
+      if (!column.empty() && !is_number_of_column(column)) return true;
+    }
+    const bool text = find_usual(kTextNames, names_).has_value();
+    const auto label = find_usual(kLabelNames, names_);
+    if (text && (label || !needs_labels(options_))) return true;
+    if (!text && !label) return false;
+    if (!text && names_[*label].size() < 4) return false;  // "y" alone is more often a label
+    const bool says_both = !options_.text_column.empty() && !options_.label_column.empty();
+    if (names_.size() < 2 || says_both) return text || (label && says_both);
+    // "text" beside "stars" may be a header, or the text "stars" with the label "text".
+    if (!std::all_of(names_.begin(), names_.end(), looks_like_name)) return false;
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{}: expected names of columns or a row, got what may be either: {}",
+                            place_, list_of(names_)),
+                "if these are names, say the column of the label, or else --header no: "
+                "--label-column NAME");
+  }
+
+  static bool looks_like_name(std::string_view field) {
+    return field.size() <= 40 && field.find(' ') == std::string_view::npos;
+  }
+
+  // The column that an option says, by number or by name.
+  std::optional<std::size_t> said(std::string_view option, const std::string& column) const {
+    if (column.empty()) return std::nullopt;
+    if (is_number_of_column(column)) {
+      std::size_t number = 0;
+      std::from_chars(column.data(), column.data() + column.size(), number);
+      if (number >= 1 && number <= names_.size()) return number - 1;
+      fail_option(option, column,
+                  fmt::format("a column of {}, which has {}", place_, names_.size()));
+    }
+    const auto found = std::find(names_.begin(), names_.end(), column);
+    if (columns_.has_header && found != names_.end()) {
+      require_single(column);
+      return static_cast<std::size_t>(found - names_.begin());
+    }
+    throw Error(ErrorCode::kOptionValue,
+                columns_.has_header
+                    ? fmt::format("{}: expected a column {} in {}, got: {}", option_name(option),
+                                  escape_text(column), place_, list_of(names_))
+                    : fmt::format("{}: {} is a name, and --header no says that {} has none",
+                                  option_name(option), escape_text(column), place_),
+                "name one of its columns, or give its number from 1");
+  }
+
+  void require_single(std::string_view name) const {
+    if (std::count(names_.begin(), names_.end(), name) == 1) return;
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{}: expected one column {}, got {}", place_, escape_text(name),
+                            std::count(names_.begin(), names_.end(), name)),
+                "rename one of them, or give its number from 1");
+  }
+
+  void find_by_name() {
+    const auto find_other = [&](Names usual, std::optional<std::size_t> taken) {
+      std::vector<std::string_view> names = names_;
+      if (taken) names[*taken] = {};
+      const auto found = find_usual(usual, names);
+      if (found) require_single(names_[*found]);
+      return found;
+    };
+    if (!text_) text_ = find_other(kTextNames, label_);
+    if (!label_) label_ = find_other(kLabelNames, text_);
+    const auto is_number_of_row = [](std::string_view name) {
+      return name.size() < 20 &&
+             has_word(",id,idx,index,uid,guid,unnamed: 0", ',', lower_text(name));
+    };
+    if (needs_labels(options_) && std::none_of(names_.begin(), names_.end(), is_number_of_row)) {
+      find_the_other_of_two();
+    }
+  }
+
+  void find_by_place() {
+    if (names_.size() == 1 && !text_ && !label_) text_ = 0;
+    if (names_.size() == 2 && !text_ && !label_) label_ = label_of_two();
+    find_the_other_of_two();
+  }
+
+  void find_the_other_of_two() {
+    if (names_.size() != 2) return;
+    if (text_ && !label_) label_ = 1 - *text_;
+    if (label_ && !text_) text_ = 1 - *label_;
+  }
+
+  std::size_t label_of_two() const {
+    std::size_t numbers[2] = {0, 0}, several[2] = {0, 0}, bytes[2] = {0, 0};
+    const std::string& between = options_.label_separator;
+    std::set<std::string_view> values[2];
+    for (const std::vector<std::string>& record : records_) {
+      if (record.size() != 2) continue;
+      for (const std::size_t i : {0, 1}) {
+        numbers[i] += number_of(record[i]) ? 1 : 0;
+        several[i] += !between.empty() && record[i].find(between) != std::string::npos ? 1 : 0;
+        bytes[i] += record[i].size();
+        values[i].insert(record[i]);
+      }
+    }
+    if (options_.labels == LabelUse::kNumbers && numbers[0] != numbers[1]) {
+      return numbers[0] > numbers[1] ? 0 : 1;
+    }
+    if (several[0] != several[1]) return several[0] > several[1] ? 0 : 1;
+    if (values[0].size() != values[1].size()) return values[0].size() < values[1].size() ? 0 : 1;
+    return bytes[0] <= bytes[1] ? 0 : 1;
+  }
+
+  void require_found() const {
+    if (text_ && label_ && *text_ == *label_) {
+      throw Error(ErrorCode::kOptionValue,
+                  fmt::format("--label-column: {} is the column of the text in {}",
+                              name_of(*label_), place_),
+                  "name two columns");
+    }
+    if (text_ && (label_ || !needs_labels(options_))) return;
+    const std::string_view missing = text_ ? "label" : label_ ? "text" : "text and label";
+    throw Error(ErrorCode::kInputFormat,
+                columns_.has_header
+                    ? fmt::format("{}: expected a column with the {}, got: {}", place_, missing,
+                                  list_of(names_))
+                    : fmt::format("{}: expected a label and a text, got {} columns without names",
+                                  place_, names_.size()),
+                names_.size() < 2 ? "say what stands between the columns: --format, or --separator"
+                                  : std::string(kSayColumns));
+  }
+
+  std::string name_of(std::size_t column) const {
+    return columns_.has_header ? std::string(names_[column]) : fmt::format("{}", column + 1);
+  }
+
+  std::span<const std::vector<std::string>> records_;
+  const TableOptions& options_;
+  std::string_view place_;
+  std::vector<std::string_view> names_;  // the first record
+  Columns columns_;
+  std::optional<std::size_t> text_, label_;
+};
+
+}  // namespace
+
+bool is_usual_text_name(std::string_view name) {
+  return find_usual(kTextNames, {&name, 1}).has_value();
+}
+
+bool is_usual_label_name(std::string_view name) {
+  return find_usual(kLabelNames, {&name, 1}).has_value();
+}
+
+std::optional<std::size_t> find_usual_text(Names names) { return find_usual(kTextNames, names); }
+
+std::optional<std::size_t> find_usual_label(Names names) { return find_usual(kLabelNames, names); }
+
+std::vector<std::string_view> parts_of_line(std::string_view line, char separator) {
+  std::vector<std::string_view> parts = parts_between(line, separator);
+  for (std::string_view& part : parts) {
+    part = trimmed(part);
+    if (part.size() > 1 && part.starts_with('"') && part.ends_with('"')) {
+      part = part.substr(1, part.size() - 2);
+    }
+  }
+  return parts;
+}
+
+char find_separator(std::string_view line, TableFormat format, const TableOptions& options) {
+  if (!options.separator.empty()) return options.separator[0];
+  if (format == TableFormat::kTsv) return '\t';
+  if (line.find(',') != std::string_view::npos) return ',';
+  for (const char other : {';', '\t', '|'}) {
+    const std::vector<std::string_view> parts = parts_of_line(line, other);
+    const bool has_name = std::any_of(parts.begin(), parts.end(), is_usual_text_name);
+    if (parts.size() > 1 && (needs_labels(options) || has_name)) return other;
+  }
+  return ',';
+}
+
+Columns find_columns(std::span<const std::vector<std::string>> records, const TableOptions& options,
+                     std::string_view place) {
+  return Finder(records, options, place).find();
+}
+
+std::optional<double> number_of(std::string_view label) {
+  label = trimmed(label);
+  if (label.starts_with("+-")) return std::nullopt;
+  if (label.starts_with('+')) label.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), value);
+  if (error != std::errc() || end != label.data() + label.size()) return std::nullopt;
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+}  // namespace fovea

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which columns of a table are its text and its label.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/data/table/delimited.h"
+#include "fovea/data/table/table_options.h"
+
+namespace fovea {
+
+/// What a label of fastText begins with.
+inline constexpr std::string_view kLabelPrefix = "__label__";
+
+struct Columns {
+  std::size_t text = 0;
+  std::optional<std::size_t> label;
+  std::size_t count = 0;    ///< fields of each row
+  bool has_header = false;  ///< the first row is none of the texts
+  std::string text_name;    ///< as the header has it, or the number from 1
+  std::string label_name;
+};
+
+/// Whether a column of this name (in any case of letters) usually holds the text, or the label.
+bool is_usual_text_name(std::string_view name);
+bool is_usual_label_name(std::string_view name);
+
+/// The first of `names` that usually is the text (or the label), in the order of the usual names.
+std::optional<std::size_t> find_usual_text(std::span<const std::string_view> names);
+std::optional<std::size_t> find_usual_label(std::span<const std::string_view> names);
+
+/// The fields of a line, without regard to quotes but for those around a whole field.
+std::vector<std::string_view> parts_of_line(std::string_view line, char separator);
+
+/// The character between the columns of a file that begins with this line: what the options or the
+/// format say; of CSV without a comma in it, a semicolon, tab or bar that is there.
+char find_separator(std::string_view line, TableFormat format, const TableOptions& options);
+
+/// Finds the columns. `records` are the first of the file, at least one; only the first counts
+/// unless there are two columns, no header, and none of them was said. Then the label is the one
+/// that is a number more often (LabelUse::kNumbers), or else has the separator of labels more
+/// often, or else has fewer different values, or else is shorter, or else is the first. Throws
+/// kOptionValue for a column that is not there, kInputFormat if the columns cannot be told; `place`
+/// (FILE:LINE) begins the message.
+Columns find_columns(std::span<const std::vector<std::string>> records, const TableOptions& options,
+                     std::string_view place);
+
+/// The number that a label is, or nothing. Blanks around it do not count.
+std::optional<double> number_of(std::string_view label);
+
+/// Without blanks and tabs at both ends.
+std::string_view trimmed(std::string_view text);
+
+}  // namespace fovea

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/data/table/labelled_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/base/machine.h"
+#include "fovea/data/table/columns.h"
+#include "fovea/data/table/line_reader.h"
+#include "fovea/data/table/row_source.h"
+#include "fovea/text/compressed.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::size_t kProblemsToKeep = 3;
+constexpr double kBetweenChecks = 64 << 20;  // bytes of rows
+
+bool is_blank(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t bytes = white_space_at_front(text);
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
+// Each label once; their number is small.
+void remove_repeated(std::vector<std::string>& labels) {
+  for (std::size_t i = 1; i < labels.size(); ++i) {
+    const auto here = labels.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(labels.begin(), here, *here) != here) {
+      labels.erase(here);
+      --i;
+    }
+  }
+}
+
+double bytes_of(const LabelledText& row) {
+  double bytes = sizeof(row) + static_cast<double>(row.text.capacity());
+  for (const std::string& label : row.labels) {
+    bytes += sizeof(label) + static_cast<double>(label.capacity());
+  }
+  return bytes + sizeof(double) * static_cast<double>(row.numbers.size());
+}
+
+}  // namespace
+
+LabelledReader::LabelledReader(const std::string& file, const TableOptions& options)
+    : LabelledReader(open_text(file), name_of_input(file), options) {}
+
+LabelledReader::LabelledReader(std::unique_ptr<ByteStream> stream, const std::string& name,
+                               const TableOptions& options)
+    : options_(options), name_(name) {
+  check_options(options_);
+  auto lines = std::make_unique<LineReader>(std::move(stream), name, options_.longest_row);
+  if (lines->is_empty()) {
+    throw Error(ErrorCode::kEmptyInput, fmt::format("{} is empty", name_),
+                "name a file that holds texts");
+  }
+  source_ = make_row_source(std::move(lines), options_, summary_);
+}
+
+LabelledReader::~LabelledReader() = default;
+
+bool LabelledReader::next(LabelledText& row) {
+  for (;;) {
+    try {
+      const bool found = source_->next(row);
+      summary_.empty_lines = source_->empty_lines();
+      if (!found) return false;
+      check_row(row);
+      ++summary_.rows;
+      return true;
+    } catch (const BadRow& error) {
+      if (options_.bad_rows == BadRows::kStop) throw;
+      ++summary_.bad_rows;
+      if (summary_.problems.size() < kProblemsToKeep) summary_.problems.emplace_back(error.what());
+    }
+  }
+}
+
+void LabelledReader::check_row(LabelledText& row) const {
+  const auto bad = [&](ErrorCode code, const std::string& what, std::string_view hint) {
+    throw BadRow(code, fmt::format("{}: {}", place(row), what), std::string(hint));
+  };
+  constexpr std::string_view kRemove =
+      "remove the row, or leave out all such rows: --bad-rows skip";
+  if (options_.empty_texts == EmptyTexts::kRefuse && is_blank(row.text)) {
+    bad(ErrorCode::kInputFormat, "expected a text, got none but white space", kRemove);
+  }
+  if (row.labels.empty() && needs_labels(options_)) {
+    bad(ErrorCode::kInputFormat, "expected a label, got none", kRemove);
+  }
+  remove_repeated(row.labels);
+  row.numbers.clear();
+  for (const std::string& label : row.labels) {
+    if (options_.encoding == TextEncoding::kAnyBytes && find_invalid_utf8(label)) {
+      bad(ErrorCode::kEncoding,
+          "expected a label in UTF-8, got " + escape_text(label.substr(0, 60)),
+          "write labels in UTF-8");
+    }
+    if (options_.labels != LabelUse::kNumbers) continue;
+    const auto value = number_of(label);
+    if (!value) {
+      bad(ErrorCode::kInputFormat,
+          "expected a number as label, got " + escape_text(label.substr(0, 60)), kRemove);
+    }
+    row.numbers.push_back(*value);
+  }
+}
+
+std::string LabelledReader::place(const LabelledText& row) const {
+  return fmt::format("{}:{}", name_, row.line);
+}
+
+std::vector<std::string> LabelledReader::notes() const {
+  std::vector<std::string> notes;
+  if (summary_.bad_rows == 0) return notes;
+  notes.push_back(fmt::format("{}: rows that cannot be read: {} of {}; they are left out", name_,
+                              summary_.bad_rows, summary_.bad_rows + summary_.rows));
+  for (const std::string& problem : summary_.problems) notes.push_back(problem);
+  return notes;
+}
+
+std::vector<LabelledText> read_labelled(std::span<const std::string> files,
+                                        const TableOptions& options,
+                                        std::vector<std::string>* notes) {
+  std::vector<LabelledText> rows;
+  double unchecked = 0;
+  for (const std::string& file : files) {
+    LabelledReader reader(file, options);
+    LabelledText row;
+    while (reader.next(row)) {
+      rows.push_back(row);  // a copy, which takes no more memory than it needs
+      unchecked += bytes_of(rows.back());
+      if (unchecked < kBetweenChecks) continue;
+      unchecked = 0;
+      // While the vector grows, there are two of it.
+      require_memory(file, kBetweenChecks + static_cast<double>(3 * sizeof(row) * rows.size()),
+                     "use less text, or a machine with more memory");
+    }
+    if (notes != nullptr) {
+      for (std::string& note : reader.notes()) notes->push_back(std::move(note));
+    }
+    if (reader.summary().rows > 0) continue;
+    throw Error(
+        ErrorCode::kEmptyInput,
+        fmt::format("{}: expected texts, got none in {} rows and {} empty lines",
+                    name_of_input(file), reader.summary().bad_rows, reader.summary().empty_lines),
+        reader.summary().problems.empty() ? "name a file that holds texts"
+                                          : "the first row: " + reader.summary().problems[0]);
+  }
+  return rows;
+}
+
+}  // namespace fovea

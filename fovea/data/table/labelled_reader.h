@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Labelled texts, one after another, from TSV, CSV, JSON lines, fastText files or plain lines,
+// packed or not.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fovea/base/byte_stream.h"
+#include "fovea/base/types.h"
+#include "fovea/data/table/table_options.h"
+
+namespace fovea {
+
+struct LabelledText {
+  std::string text;
+  std::vector<std::string> labels;  ///< each once, in the order of the file
+  std::vector<double> numbers;      ///< LabelUse::kNumbers: the value of each label
+  index line = 0;                   ///< of the file, from 1; a row of CSV may go on behind it
+};
+
+/// What has been found in a file.
+struct TableSummary {
+  TableFormat format = TableFormat::kAuto;
+  bool has_header = false;
+  std::string text_column;   ///< as its header or key says, or its number from 1; may be empty
+  std::string label_column;  ///< the same; empty if there are no labels
+  bool byte_order_mark = false;
+
+  // Of what has been read so far.
+  index rows = 0;                     ///< texts
+  index empty_lines = 0;              ///< that are no text
+  index bad_rows = 0;                 ///< left out, with BadRows::kSkip
+  std::vector<std::string> problems;  ///< the messages of the first three of these
+};
+
+/// How a format gives its rows (labelled_reader.cc makes them; see row_source.h).
+class RowSource;
+
+/// Takes memory for the longest row and a few pieces of the file.
+///
+/// What is wrong with one row is an error, or the row is counted and left out (options.bad_rows):
+/// too few or too many columns, a missing key, no label, a label that is no number, an empty text,
+/// text that is not UTF-8 or has a NUL, a line that is too long (but not in CSV), damaged JSON,
+/// text behind a closing quote. What makes all that follows uncertain is an error always: columns
+/// that cannot be told, a first row of TSV or CSV that is bad, a quote that is not closed, a
+/// damaged packed file.
+class LabelledReader {
+ public:
+  /// Opens a file, a pipe or, as "-", standard input, and reads as far as is needed to know the
+  /// format and the columns. Throws what open_text throws, kEmptyInput, kOptionValue, kInputFormat,
+  /// kEncoding.
+  LabelledReader(const std::string& file, const TableOptions& options);
+  /// The same for a stream that is called `name`; the suffix of the name counts.
+  LabelledReader(std::unique_ptr<ByteStream> stream, const std::string& name,
+                 const TableOptions& options);
+  ~LabelledReader();
+  LabelledReader(const LabelledReader&) = delete;
+  LabelledReader& operator=(const LabelledReader&) = delete;
+
+  /// The next row; false at the end. `row` keeps its memory from one call to the next. Throws as
+  /// said above; each message begins with FILE:LINE.
+  bool next(LabelledText& row);
+
+  const TableSummary& summary() const { return summary_; }
+  /// "FILE:LINE" of a row, for messages.
+  std::string place(const LabelledText& row) const;
+  /// What a user may want to know of the rows so far: rows that were left out and why.
+  std::vector<std::string> notes() const;
+
+ private:
+  void check_row(LabelledText& row) const;
+
+  TableOptions options_;
+  std::string name_;
+  TableSummary summary_;
+  std::unique_ptr<RowSource> source_;
+};
+
+/// All rows of some files. Appends the readers' notes to `notes`, unless null. Throws as the reader
+/// does, kEmptyInput for a file without a row, kOutOfMemory.
+std::vector<LabelledText> read_labelled(std::span<const std::string> files,
+                                        const TableOptions& options,
+                                        std::vector<std::string>* notes = nullptr);
+
+}  // namespace fovea

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lines of a stream, with their numbers. Lines end with LF alone: U+0085, U+2028 and a CR are
+// part of a line.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "fovea/base/byte_stream.h"
+#include "fovea/base/error.h"
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+/// An error in one row of a table: what stands behind it can still be read.
+class BadRow final : public Error {
+ public:
+  using Error::Error;
+};
+
+struct Line {
+  std::string_view text;  ///< without its LF; valid until the reader is asked for more
+  index number = 0;       ///< from 1
+  bool ended = true;      ///< by LF; false for the last line of a file that does not end with LF
+};
+
+/// A byte order mark at the beginning is left out. Memory: as much as the longest line, up to
+/// `longest` bytes, and a piece of 256 KiB.
+class LineReader {
+ public:
+  /// `name` begins each message.
+  LineReader(std::unique_ptr<ByteStream> stream, std::string name, std::size_t longest);
+
+  /// Returns false at the end. Throws BadRow(kInputFormat) for a line that is too long, and then
+  /// goes on behind it; and what the stream throws.
+  bool next(Line& line);
+
+  /// Whether there is nothing but a byte order mark. Only before the first next().
+  bool is_empty();
+  /// The first line that is not white space, as far as it is among the first 256 KiB; empty if
+  /// there is none. Waits for no more than that line. Only before the first next().
+  std::string_view peek_line();
+  /// The first 64 KiB; all, if there is less. Only before the first next().
+  std::string_view peek_sample();
+
+  /// "name:line", for messages.
+  std::string place(index line) const;
+  const std::string& name() const { return name_; }
+  bool had_byte_order_mark() const { return had_byte_order_mark_; }
+
+  /// Throws BadRow(kEncoding) unless the line is UTF-8 without NUL. Only for the line that next()
+  /// has given last: what stands behind it helps to guess its encoding.
+  void require_text(const Line& line) const;
+
+ private:
+  std::string_view unread() const { return {buffer_.data() + begin_, end_ - begin_}; }
+  bool fill();
+  void skip_byte_order_mark();
+  [[noreturn]] void fail_long_line();
+
+  std::unique_ptr<ByteStream> stream_;
+  std::string name_;
+  std::size_t longest_;
+  std::string buffer_;
+  std::size_t begin_ = 0, end_ = 0;  // of what is in the buffer and not read
+  index number_ = 0;
+  bool at_end_ = false;
+  bool started_ = false;
+  bool had_byte_order_mark_ = false;
+};
+
+}  // namespace fovea

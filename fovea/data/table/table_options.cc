@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/data/table/table_options.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "fovea/base/check.h"
+#include "fovea/base/option.h"
+#include "fovea/data/table/columns.h"
+#include "fovea/text/compressed.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::string_view kSayFormat =
+    "say the format: --format tsv, csv, jsonl or fasttext (see --help)";
+
+struct Suffix {
+  std::string_view suffix;
+  TableFormat format;
+};
+constexpr Suffix kSuffixes[] = {
+    {".tsv", TableFormat::kTsv},          {".tab", TableFormat::kTsv},
+    {".csv", TableFormat::kCsv},          {".jsonl", TableFormat::kJsonLines},
+    {".ndjson", TableFormat::kJsonLines}, {".json", TableFormat::kJsonLines},
+};
+
+bool names_columns(std::string_view line, char separator) {
+  const std::vector<std::string_view> fields = parts_of_line(line, separator);
+  return std::any_of(fields.begin(), fields.end(), is_usual_text_name);
+}
+
+}  // namespace
+
+void check_options(const TableOptions& options) {
+  const std::string& between = options.separator;
+  if (!between.empty() &&
+      (between.size() != 1 || static_cast<unsigned char>(between[0]) >= 0x80 || between == "\"" ||
+       between == "\n" || between == "\r" || between == std::string(1, '\0'))) {
+    fail_option("separator", escape_text(between), "one ASCII character, no quote or line end");
+  }
+  if (options.format == TableFormat::kLines && needs_labels(options)) {
+    throw Error(ErrorCode::kOptionValue, "--format lines: such a file has no labels",
+                "say a format that has labels: tsv, csv, jsonl or fasttext");
+  }
+  if (!options.text_column.empty() && options.text_column == options.label_column) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--label-column: {} is the column of the text",
+                            escape_text(options.label_column)),
+                "name two columns");
+  }
+}
+
+TableFormat find_format(std::string_view name, std::string_view line, const TableOptions& options) {
+  if (options.format != TableFormat::kAuto) return options.format;
+  const std::string lower = lower_text(without_compression_suffix(name));
+  const auto* known = std::find_if(std::begin(kSuffixes), std::end(kSuffixes),
+                                   [&](const Suffix& s) { return lower.ends_with(s.suffix); });
+  if (known != std::end(kSuffixes)) return known->format;
+  if (line.starts_with(kLabelPrefix)) return TableFormat::kFastText;
+  if (line.starts_with('{') && line.find("\":") != std::string_view::npos)
+    return TableFormat::kJsonLines;
+  if (names_columns(line, '\t')) return TableFormat::kTsv;
+  if (line.find(',') != std::string_view::npos && names_columns(line, ',')) {
+    return TableFormat::kCsv;
+  }
+  if (!needs_labels(options)) return TableFormat::kLines;
+  if (line.find('\t') != std::string_view::npos) return TableFormat::kTsv;
+  if (options.encoding == TextEncoding::kUtf8) require_utf8(line, name);  // it may be UTF-16
+  throw Error(ErrorCode::kInputFormat,
+              fmt::format("{}: expected labelled texts, got a first line that is neither JSON nor "
+                          "fastText and has no tab",
+                          name),
+              std::string(kSayFormat));
+}
+
+}  // namespace fovea

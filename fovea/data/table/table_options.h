@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a file of labelled texts is to be read.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "fovea/base/fields.h"
+#include "fovea/data/corpus.h"
+
+namespace fovea {
+
+enum class TableFormat {
+  kAuto,       ///< by the name, or else by the first line
+  kTsv,        ///< columns between tabs; quotes are ordinary characters
+  kCsv,        ///< RFC 4180: columns between commas (or what `separator` says), with quotes
+  kJsonLines,  ///< an object a line
+  kFastText,   ///< __label__a __label__b text
+  kLines,      ///< each line is a text without labels
+};
+inline constexpr EnumName<TableFormat> kTableFormatNames[] = {
+    {TableFormat::kAuto, "auto"},         {TableFormat::kTsv, "tsv"},
+    {TableFormat::kCsv, "csv"},           {TableFormat::kJsonLines, "jsonl"},
+    {TableFormat::kFastText, "fasttext"}, {TableFormat::kLines, "lines"}};
+inline std::span<const EnumName<TableFormat>> enum_names(TableFormat) { return kTableFormatNames; }
+
+/// Whether the first row of TSV or CSV names the columns.
+enum class HeaderRow {
+  kAuto,  ///< if a column is asked for by name, or the usual names stand there
+  kYes,
+  kNo,
+};
+inline constexpr EnumName<HeaderRow> kHeaderRowNames[] = {
+    {HeaderRow::kAuto, "auto"}, {HeaderRow::kYes, "yes"}, {HeaderRow::kNo, "no"}};
+inline std::span<const EnumName<HeaderRow>> enum_names(HeaderRow) { return kHeaderRowNames; }
+
+/// What is done about a row that cannot be read.
+enum class BadRows {
+  kStop,  ///< it is an error
+  kSkip,  ///< it is left out, and counted
+};
+inline constexpr EnumName<BadRows> kBadRowsNames[] = {{BadRows::kStop, "stop"},
+                                                      {BadRows::kSkip, "skip"}};
+inline std::span<const EnumName<BadRows>> enum_names(BadRows) { return kBadRowsNames; }
+
+enum class LabelUse {
+  kRequired,  ///< a row without a label is bad
+  kOptional,  ///< labels are read where they are; a file may have none
+  kNumbers,   ///< required, and each is a finite number
+};
+
+enum class EmptyTexts {
+  kRefuse,  ///< a row whose text is white space is bad
+  kKeep,    ///< it is a row; and so is an empty line of format kLines
+};
+
+struct TableOptions {
+  TableFormat format = TableFormat::kAuto;
+  std::string text_column = {};   ///< its name, or its number from 1; JSON: the key. Empty: found
+  std::string label_column = {};  ///< the same
+  HeaderRow header = HeaderRow::kAuto;
+  std::string separator = {};        ///< TSV, CSV: the character between columns. Empty: found
+  std::string label_separator = {};  ///< what stands between labels in a column; empty: one label
+  BadRows bad_rows = BadRows::kStop;
+
+  // What the caller makes of the rows, and users are not asked for.
+  LabelUse labels = LabelUse::kRequired;
+  EmptyTexts empty_texts = EmptyTexts::kRefuse;
+  TextEncoding encoding = TextEncoding::kUtf8;      ///< kAnyBytes: not for JSON; labels stay UTF-8
+  std::size_t longest_row = std::size_t{64} << 20;  ///< bytes
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("format", format, "format of the labelled texts; auto: by name or content");
+    visit("text_column", text_column, "column of the text: its name, or its number from 1");
+    visit("label_column", label_column, "column of the label: its name, or its number from 1");
+    visit("header", header, "whether the first row of TSV or CSV names the columns");
+    visit("separator", separator, "TSV, CSV: the character between columns");
+    visit("label_separator", label_separator, "what stands between several labels of a text");
+    visit("bad_rows", bad_rows, "rows that cannot be read: an error, or left out and counted");
+  }
+};
+
+/// Throws kOptionValue, which names the option, for what does not fit together.
+void check_options(const TableOptions& options);
+
+/// Whether a file has to have labels.
+inline bool needs_labels(const TableOptions& options) {
+  return options.labels != LabelUse::kOptional;
+}
+
+/// The format of a file of this name whose first line that is not blank begins like this. Throws
+/// kInputFormat if it cannot be told, kEncoding if that is why.
+TableFormat find_format(std::string_view name, std::string_view line, const TableOptions& options);
+
+}  // namespace fovea

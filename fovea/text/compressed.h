@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text in gzip (RFC 1952) or Zstandard (RFC 8878) files, unpacked while it is read. Which it is, is
+// seen from the first bytes, never from the name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "fovea/base/byte_stream.h"
+
+namespace fovea {
+
+enum class Compression { kNone, kGzip, kZstd };
+
+/// What a file that begins with these bytes is packed with.
+Compression compression_of(std::string_view begin);
+
+/// The bytes of `packed`, unpacked if they are packed; several members or frames are joined. It
+/// takes at most 128 MiB (the largest window) and a few pieces, whatever the text unpacks to. What
+/// is damaged, cut off, or followed by anything but zeros (gzip) throws kInputFormat when that
+/// place is reached; the message names `name` and the byte of the packed file.
+std::unique_ptr<ByteStream> unpacked(std::unique_ptr<ByteStream> packed, const std::string& name);
+
+/// Opens a file, a pipe or, as "-", standard input, and unpacks it. Throws as FileStream and
+/// unpacked do.
+std::unique_ptr<ByteStream> open_text(const std::string& file);
+
+/// The whole text of a file, which is never in memory twice. Throws as open_text and read_whole do.
+std::string read_text_file(const std::string& file);
+
+/// A name without ".gz" or ".zst" at its end.
+std::string_view without_compression_suffix(std::string_view name);
+
+}  // namespace fovea

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/base/byte_stream.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "fovea/base/file.h"
+#include "tests/support/folder.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+std::string some_bytes(std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * i / 977 % 251);
+  return bytes;
+}
+
+// Gives a few bytes at a time, and says that `hint` will come.
+class Trickle final : public ByteStream {
+ public:
+  Trickle(std::string_view bytes, std::size_t most, std::uint64_t hint)
+      : bytes_(bytes), most_(most), hint_(hint) {}
+  std::size_t read(std::span<char> to) override {
+    const std::size_t n = bytes_.copy(to.data(), std::min(most_, to.size()));
+    bytes_.remove_prefix(n);
+    return n;
+  }
+  std::uint64_t size_hint() const override { return hint_; }
+
+ private:
+  std::string_view bytes_;
+  std::size_t most_;
+  std::uint64_t hint_;
+};
+
+TEST(ByteStream, AFileAndATextGiveAllTheirBytes) {
+  const TestFolder folder;
+  for (const std::size_t size : {0u, 1u, 1000u, 700'000u}) {
+    const std::string bytes = some_bytes(size);
+    write_file_atomically(folder / "x", bytes);
+    FileStream file(folder / "x");
+    EXPECT_EQ(file.size_hint(), size);
+    EXPECT_EQ(read_whole(file, "x", ""), bytes);
+    MemoryStream memory(bytes);
+    EXPECT_EQ(read_whole(memory, "x", ""), bytes);
+    EXPECT_EQ(read_whole(memory, "x", ""), "") << "it has been read";
+  }
+}
+
+// A hint is a guess: too small, too large or none, the text is the same.
+TEST(ByteStream, TextsAreWholeWhateverWasExpected) {
+  const std::string bytes = some_bytes(3'000'000);
+  for (const std::uint64_t hint : {0u, 1u, 14u, 2'999'999u, 3'000'000u, 4'000'000u}) {
+    for (const std::size_t most : {7'919u, 10'000'000u}) {
+      Trickle stream(bytes, most, hint);
+      EXPECT_EQ(read_whole(stream, "x", ""), bytes) << hint;
+    }
+  }
+}
+
+TEST(ByteStream, WhatDoesNotFitIntoMemoryIsAnError) {
+  Trickle stream("x", 1, std::uint64_t{1} << 60);
+  EXPECT_THROWS(read_whole(stream, "bomb", "read less"), kOutOfMemory, "bomb would take 1.00 EiB");
+  Trickle huge("x", 1, ~std::uint64_t{1});
+  EXPECT_THROWS(read_whole(huge, "bomb", "read less"), kOutOfMemory, "bomb");
+}
+
+TEST(ByteStream, OnlyFilesAndPipesAreOpened) {
+  const TestFolder folder;
+  EXPECT_THROWS(FileStream(folder / "none"), kMissingInput, "none: cannot open");
+  EXPECT_THROWS(FileStream(folder.path()), kNotARegularFile,
+                "expected a regular file or a pipe, got a directory");
+  EXPECT_THROWS(FileStream("/dev/zero"), kNotARegularFile, "got a device or socket");
+}
+
+TEST(ByteStream, AFifoIsReadIfSomebodyWritesToIt) {
+  const TestFolder folder;
+  const std::string path = folder / "fifo";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::string to(10, ' ');
+  EXPECT_THROWS(FileStream(path).read(to), kNotARegularFile, "a FIFO that nobody writes to");
+  // The writer is there before the reader looks, and slower than the reader.
+  FileStream stream(path);
+  const int writer = ::open(path.c_str(), O_WRONLY);
+  ASSERT_GE(writer, 0);
+  std::thread thread([&] {
+    for (const char* word : {"one ", "two"}) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      EXPECT_GT(::write(writer, word, std::string_view(word).size()), 0);
+    }
+    ::close(writer);
+  });
+  EXPECT_EQ(read_whole(stream, path, ""), "one two");
+  thread.join();
+}
+
+TEST(ByteStream, StandardInputHasAName) {
+  EXPECT_EQ(name_of_input("-"), "standard input");
+  EXPECT_EQ(name_of_input("./-"), "./-");
+  EXPECT_EQ(name_of_input("a.txt"), "a.txt");
+}
+
+}  // namespace
+}  // namespace fovea

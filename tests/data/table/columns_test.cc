@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/data/table/columns.h"
+
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+using Records = std::vector<std::vector<std::string>>;
+
+const TableOptions kAny{.labels = LabelUse::kOptional};
+
+// "header text label", columns by number.
+std::string found(const Records& records, const TableOptions& options = {}) {
+  const Columns columns = find_columns(records, options, "f:1");
+  return std::string(columns.has_header ? "header " : "rows ") + std::to_string(columns.text + 1) +
+         " " + (columns.label ? std::to_string(*columns.label + 1) : "-");
+}
+
+TEST(Columns, UsualNamesAreAHeader) {
+  EXPECT_EQ(found({{"label", "text"}}), "header 2 1");
+  EXPECT_EQ(found({{"id", " Sentence ", "LABEL"}}), "header 2 3");
+  EXPECT_EQ(found({{"", "review", "sentiment", "title"}}), "header 2 3");
+  EXPECT_EQ(found({{"title", "content", "text", "class"}}), "header 3 4") << "text goes first";
+  EXPECT_EQ(found({{"id", "text"}}, kAny), "header 2 -");
+  EXPECT_EQ(found({{"text"}}, kAny), "header 1 -");
+  EXPECT_EQ(found({{"text", "target"}}, {.labels = LabelUse::kNumbers}), "header 1 2");
+}
+
+TEST(Columns, RowsWithoutNamesAreRows) {
+  EXPECT_EQ(found({{"1", "a good film"}}), "rows 2 1");
+  EXPECT_EQ(found({{"topic", "a text about something"}}), "rows 2 1");
+  EXPECT_EQ(found({{"some words"}}, kAny), "rows 1 -");
+  EXPECT_EQ(found({{"labels", "text"}}, {.header = HeaderRow::kNo}), "rows 1 2");
+  EXPECT_EQ(found({{"y", "words"}}), "rows 2 1");
+  EXPECT_EQ(found({{"foo", "text"}}, {.header = HeaderRow::kYes}), "header 2 1");
+}
+
+TEST(Columns, OfTwoTheLabelIsTheOneWithFewerValues) {
+  const Records texts_first = {{"bad", "x"}, {"good film", "y"}, {"a", "x"}};
+  EXPECT_EQ(found(texts_first), "rows 1 2");
+  EXPECT_EQ(found({{"longer", "x"}}), "rows 1 2") << "the shorter";
+  EXPECT_EQ(found({{"x", "y"}}), "rows 2 1") << "the first";
+  EXPECT_EQ(found({{"4.5", "ab"}, {"3", "ab"}}, {.labels = LabelUse::kNumbers}), "rows 2 1");
+  EXPECT_EQ(found({{"4.5", "ab"}, {"3", "ab"}}), "rows 1 2");
+  EXPECT_EQ(found({{"a|b", "one"}, {"b", "one"}}, {.label_separator = "|"}), "rows 2 1");
+}
+
+TEST(Columns, AreSaidByNameOrByNumber) {
+  EXPECT_EQ(found({{"a", "b", "c"}}, {.text_column = "c", .label_column = "a"}), "header 3 1");
+  EXPECT_EQ(found({{"a", "b", "c"}}, {.text_column = "2", .label_column = "3"}), "rows 2 3");
+  EXPECT_EQ(found({{"x", "text", "label"}}, {.text_column = "2", .label_column = "3"}),
+            "header 2 3");
+  EXPECT_EQ(found({{"a", "text", "c"}}, {.label_column = "a"}), "header 2 1");
+  EXPECT_EQ(found({{"a", "b"}}, {.label_column = "2"}), "rows 1 2");
+  EXPECT_EQ(found({{"text", "b"}}, {.label_column = "text"}), "header 2 1");
+  EXPECT_EQ(found({{"label", "text"}}, {.text_column = "1", .header = HeaderRow::kYes}),
+            "header 1 2");
+  const Columns columns = find_columns(Records{{"a", " text "}}, {.label_column = "a"}, "f:1");
+  EXPECT_EQ(columns.text_name, "text");
+  EXPECT_EQ(columns.label_name, "a");
+  EXPECT_EQ(columns.count, 2u);
+}
+
+TEST(Columns, ThatAreNotThereAreAnError) {
+  EXPECT_THROWS(found({{"a", "b"}}, {.text_column = "words"}), kOptionValue,
+                "--text-column: expected a column words in f:1, got: a, b");
+  EXPECT_THROWS(found({{"a", "b"}}, {.label_column = "3"}), kOptionValue, "--label-column: 3");
+  EXPECT_THROWS(found({{"a", "b"}}, {.label_column = "0"}), kOptionValue, "--label-column: 0");
+  EXPECT_THROWS(found({{"a", "b"}}, {.label_column = "99999999999999999999999"}), kOptionValue,
+                "--label-column: 999");
+  EXPECT_THROWS(found({{"a", "b"}}, {.text_column = "a", .header = HeaderRow::kNo}), kOptionValue,
+                "--text-column: a is a name, and --header no");
+  EXPECT_THROWS(found({{"text", "label", "c"}}, {.text_column = "1", .label_column = "text"}),
+                kOptionValue, "is the column of the text");
+}
+
+TEST(Columns, ThatCannotBeToldAreAnError) {
+  EXPECT_THROWS(found({{"3", "title", "some text"}}), kInputFormat,
+                "f:1: expected a label and a text, got 3 columns without names");
+  EXPECT_THROWS(found({{"words"}}), kInputFormat, "got 1 columns");
+  EXPECT_THROWS(found({{"id", "text", "label", "text"}}), kInputFormat,
+                "f:1: expected one column text, got 2");
+  EXPECT_THROWS(found({{"id", "text"}}, {.header = HeaderRow::kYes}), kInputFormat,
+                "f:1: expected a column with the label, got: id, text");
+  EXPECT_THROWS(found({{"text", "mood"}}), kInputFormat, "what may be either: text, mood");
+  EXPECT_EQ(found({{"text", "mood"}}, {.label_column = "mood"}), "header 1 2");
+  EXPECT_EQ(found({{"text", "mood"}}, {.header = HeaderRow::kNo}), "rows 2 1");
+  EXPECT_THROWS(found({{"label", "lyrics"}}), kInputFormat, "what may be either: label, lyrics");
+}
+
+TEST(Columns, SeparatorsOfCsvAreFound) {
+  const TableOptions labelled;
+  EXPECT_EQ(find_separator("a,b;c", TableFormat::kCsv, labelled), ',');
+  EXPECT_EQ(find_separator("label;text", TableFormat::kCsv, kAny), ';');
+  EXPECT_EQ(find_separator("a;b", TableFormat::kCsv, labelled), ';');
+  EXPECT_EQ(find_separator("a|b", TableFormat::kCsv, labelled), '|');
+  EXPECT_EQ(find_separator("one text; two", TableFormat::kCsv, kAny), ',');
+  EXPECT_EQ(find_separator("a,b", TableFormat::kTsv, labelled), '\t');
+  EXPECT_EQ(find_separator("a,b", TableFormat::kCsv, {.separator = "|"}), '|');
+}
+
+TEST(Columns, NumbersAreWholeLabels) {
+  EXPECT_EQ(number_of(" 4.5 "), 4.5);
+  EXPECT_EQ(number_of("+1e3"), 1000.0);
+  EXPECT_EQ(number_of("-0.25"), -0.25);
+  for (const char* text : {"", "x", "1 2", "1x", "nan", "inf", "1e999", "+-1", "++1", "0x10"}) {
+    EXPECT_FALSE(number_of(text).has_value()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/data/table/labelled_reader.h"
+
+#include <filesystem>
+#include <map>
+
+#include "fovea/base/file.h"
+#include "fovea/config/json.h"
+#include "tests/data/table/support.h"
+#include "tests/support/folder.h"
+#include "tests/support/packed.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+using namespace std::string_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(LabelledReader, SaysWhatItFound) {
+  TableSummary found;
+  rows_of("a.csv.gz", "\uFEFFid,review,stars\n\n1,x,5\n2,y,4\n", {}, &found);
+  EXPECT_EQ(found.format, TableFormat::kCsv);
+  EXPECT_TRUE(found.has_header && found.byte_order_mark);
+  EXPECT_EQ(found.text_column, "review");
+  EXPECT_EQ(found.label_column, "stars");
+  EXPECT_EQ(found.rows, 2);
+  EXPECT_EQ(found.empty_lines, 1);
+  EXPECT_EQ(found.bad_rows, 0);
+}
+
+TEST(LabelledReader, NumbersAreRead) {
+  const TableOptions numbers{.label_separator = ";", .labels = LabelUse::kNumbers};
+  const auto rows = rows_of("a.tsv", "4.5\tx\n-1;2e3\ty\n", numbers);
+  EXPECT_THAT(rows[0].numbers, ElementsAre(4.5));
+  EXPECT_THAT(rows[1].numbers, ElementsAre(-1, 2000));
+  EXPECT_THROWS(rows_of("a.tsv", "4.5\tx\ngood\ty\n", numbers), kInputFormat,
+                "a.tsv:2: expected a number as label, got good");
+}
+
+TEST(LabelledReader, BadRowsAreAnError) {
+  EXPECT_THROWS(read("a.tsv", "1\ta\n2\t \u3000\n"), kInputFormat,
+                "a.tsv:2: expected a text, got none but white space");
+  EXPECT_THROWS(read("a.tsv", "1\ta\n \tb\n"), kInputFormat, "a.tsv:2: expected a label, got none");
+  EXPECT_THROWS(read("a.txt", "__label__a b\nc\n"), kInputFormat, "a.txt:2: expected a label");
+  EXPECT_THROWS(read("a.jsonl", "{\"text\":\"a\",\"label\":1}\n{\"text\":\"b\",\"label\":null}\n"),
+                kInputFormat, "a.jsonl:2: expected a label");
+  EXPECT_THROWS(read("a.tsv", "1\ta\n2\tb\xFF\n"), kEncoding,
+                "a.tsv:2:4: expected UTF-8, got 0xFF");
+  EXPECT_THROWS(read("a.csv", "label,text\n1,\"b\n\xFF\"\n"), kEncoding, "a.csv:3:1");
+  EXPECT_THROWS(read("a.tsv", "1\ta\0b\n"s), kEncoding, "a.tsv:1:4: expected text, got a NUL");
+}
+
+TEST(LabelledReader, BadRowsAreLeftOutAndCounted) {
+  TableSummary found;
+  const TableOptions skip{.bad_rows = BadRows::kSkip, .longest_row = 1000};
+  const std::string long_text(300'000, 'x');
+  const auto rows = rows_of(
+      "a.tsv", "1\ta\n2\n\t \n3\tb\tc\n\tno label\n4\t\xFF\n5\t\n6\t" + long_text + "\n7\tgood\n",
+      skip, &found);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(written(rows[1]), "9:7|good");
+  EXPECT_EQ(found.bad_rows, 7);
+  EXPECT_THAT(found.problems,
+              ElementsAre(HasSubstr("a.tsv:2: expected 2"), HasSubstr("a.tsv:3: expected a text"),
+                          HasSubstr("a.tsv:4: expected 2")));
+  LabelledReader reader(std::make_unique<Drip>("1\ta\n2\n", 9), "a.tsv", skip);
+  LabelledText row;
+  while (reader.next(row)) {
+  }
+  EXPECT_THAT(reader.notes(),
+              ElementsAre("a.tsv: rows that cannot be read: 1 of 2; they are left out",
+                          HasSubstr("a.tsv:2: expected 2 columns")));
+}
+
+TEST(LabelledReader, WhatMakesAllUncertainIsAnErrorAlways) {
+  const TableOptions skip{.bad_rows = BadRows::kSkip};
+  EXPECT_THROWS(rows_of("a.csv", "label,text\n1,a\n2,\"b\n3,c\n", skip), kInputFormat,
+                "a.csv:3:3: the quote that opens here is not closed");
+  EXPECT_THROWS(rows_of("a.csv", "a,b,c\n1,a\n", skip), kInputFormat, "3 columns without names");
+  EXPECT_THROWS(rows_of("a.tsv", "1\t\xFF\n2\tb\n", skip), kEncoding, "a.tsv:1:3");
+}
+
+TEST(LabelledReader, EmptyFilesAreAnError) {
+  EXPECT_THROWS(rows_of("a.tsv", ""), kEmptyInput, "a.tsv is empty");
+  EXPECT_THROWS(rows_of("a.tsv", "\uFEFF"), kEmptyInput, "a.tsv is empty");
+  EXPECT_EQ(rows_of("a.tsv", "\n \n\n", {.labels = LabelUse::kOptional}).size(), 0u);
+}
+
+TEST(LabelledReader, AnyBytesAreKeptIfAsked) {
+  const TableOptions bytes{.encoding = TextEncoding::kAnyBytes};
+  EXPECT_THAT(read("a.tsv", "1\t\xFF\0x\n"s, bytes), ElementsAre("1:1|\xFF\0x"s));
+  EXPECT_THROWS(read("a.tsv", "1\ta\n\xFF\tb\n", bytes), kEncoding, "expected a label in UTF-8");
+}
+
+TEST(LabelledReader, Utf16IsNamed) {
+  for (const char* name : {"a.csv", "a.txt", "a.jsonl"}) {
+    const auto error = error_of([&] { read(name, "\xFF\xFEl\0a\0b\0e\0l\0,\0t\0\n\0"s); });
+    ASSERT_TRUE(error.has_value());
+    EXPECT_EQ(error->code(), ErrorCode::kEncoding) << error->what();
+    EXPECT_THAT(error->hint(), HasSubstr("UTF-16"));
+  }
+}
+
+TEST(LabelledReader, FilesMayBePacked) {
+  const TestFolder folder;
+  const std::string text = "1\tgood\n0\tbad\n";
+  write_file_atomically(folder / "a.tsv", text);
+  write_file_atomically(folder / "b.tsv.gz", gzip_of(text) + gzip_of("2\tnone\n"));
+  write_file_atomically(folder / "c.tsv.zst", zstd_of(text));
+  const std::vector<std::string> files = {folder / "a.tsv", folder / "b.tsv.gz",
+                                          folder / "c.tsv.zst"};
+  std::vector<std::string> notes;
+  const auto rows = read_labelled(files, {}, &notes);
+  ASSERT_EQ(rows.size(), 7u);
+  EXPECT_EQ(written(rows[4]), "3:2|none");
+  EXPECT_THAT(notes, ElementsAre());
+  write_file_atomically(folder / "d.tsv.gz", gzip_of(text).substr(0, 25));
+  const std::string cut = folder / "d.tsv.gz", none = folder / "e.tsv";
+  EXPECT_THROWS(read_labelled({&cut, 1}, {}), kInputFormat,
+                "d.tsv.gz: byte 25: the gzip data ends");
+  write_file_atomically(none, "label\ttext\n");
+  EXPECT_THROWS(read_labelled({&none, 1}, {}), kEmptyInput, "expected texts, got none");
+}
+
+// Rows, written in each format, come back.
+TEST(LabelledReader, RandomRowsComeBack) {
+  const std::vector<std::string_view> pieces = {
+      "a", "bc", " ", "\"", "'", ",", "\\", "\u0085", "\u4E2D", "\U0001F600", "{", "}", "__"};
+  const std::vector<std::string_view> lines = {"a", "\n", "\r\n", "\"", ",", "\t", "\u4E2D", "\r"};
+  Random random(11, RandomUse::kTest);
+  for (int trial = 0; trial < 200; ++trial) {
+    std::map<std::string, std::string> files;
+    files["a.tsv"] = "label\ttext\n";
+    files["a.csv"] = "text,id,label\r\n";
+    std::vector<std::string> expected, with_lines;
+    for (index n = 1 + random.below(12); n > 0; --n) {
+      const std::string label = random_text(random, 3, {"x", "\u00E9", "y"}) + "l";
+      const std::string text = "t" + random_text(random, 9, pieces) + ".";
+      expected.push_back(label + "|" + text);
+      files["a.tsv"] += label + "\t" + text + "\n";
+      files["a.jsonl"] += Json(Json::Object{{"text", text}, {"label", label}}).line() + "\n";
+      files["a.txt"] += "__label__" + label + " " + text + "\n";
+      const std::string more = text + random_text(random, 5, lines) + ".";
+      with_lines.push_back(label + "|" + more);
+      files["a.csv"] += csv_field(more, ',', random.below(2) == 0) + ",7," +
+                        csv_field(label, ',', random.below(2) == 0) + "\n";
+    }
+    for (const auto& [name, bytes] : files) {
+      std::vector<std::string> rows;
+      for (const std::string& row : read(name, bytes))
+        rows.push_back(row.substr(row.find(':') + 1));
+      ASSERT_EQ(rows, name == "a.csv" ? with_lines : expected) << name << "\n" << bytes;
+    }
+  }
+}
+
+// 25000 reviews of imdb, where its data pack lies beside the sources: shared/data/imdb.
+TEST(LabelledReader, ReadsTheWholeOfImdb) {
+  namespace fs = std::filesystem;
+  fs::path file;
+  for (fs::path folder = fs::path(__FILE__).parent_path();
+       folder != folder.parent_path() && !fs::exists(file); folder = folder.parent_path()) {
+    file = folder / "shared" / "data" / "imdb" / "train.tsv.zst";
+  }
+  if (!fs::exists(file)) {
+    GTEST_SKIP() << "skipped: shared/data/imdb/train.tsv.zst is in no folder above the sources";
+  }
+  LabelledReader reader(file.string(), {});
+  std::map<std::string, index> labels;
+  index bytes = 0, next_lines = 0, shortest = 1 << 20;
+  for (LabelledText row; reader.next(row);) {
+    ASSERT_EQ(row.labels.size(), 1u);
+    ++labels[row.labels[0]];
+    bytes += static_cast<index>(row.text.size());
+    shortest = std::min(shortest, static_cast<index>(row.text.size()));
+    for (std::size_t at = 0; (at = row.text.find("\u0085", at)) != std::string::npos; ++at) {
+      ++next_lines;
+    }
+  }
+  EXPECT_THAT(labels, ElementsAre(std::pair("0", 12500), std::pair("1", 12500)));
+  EXPECT_EQ(reader.summary().rows, 25000);
+  EXPECT_FALSE(reader.summary().has_header);
+  EXPECT_EQ(reader.summary().text_column, "2");
+  EXPECT_GT(next_lines, 700) << "U+0085 ends no line";
+  EXPECT_GE(shortest, 32);
+  std::printf("imdb: %lld bytes of text\n", static_cast<long long>(bytes));
+}
+
+}  // namespace
+}  // namespace fovea
