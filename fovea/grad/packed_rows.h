@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "fovea/base/view.h"
 
@@ -22,6 +23,11 @@ struct PackedRows {
 
   index count() const { return offsets.empty() ? 1 : offsets.size - 1; }
 };
+
+/// The offsets of packed sequences of these lengths: 0, the sums, the number of rows. Of a padded
+/// batch, mask::lengths_of() counts the lengths. Throws Error(kShape) for a negative length, or
+/// 2^31 rows.
+std::vector<std::int32_t> offsets_of(Vec<const std::int32_t> lengths);
 
 /// Offsets, positions and samples of `rows` rows, in the tape's memory; positions start at `first`.
 /// Throws Error(kShape) unless offsets run from 0 to `rows` and there is one sample per sequence,
