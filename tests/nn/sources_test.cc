@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 #include <type_traits>
 
 #include "fovea/attention/mask/band.h"
@@ -223,15 +226,34 @@ TEST(Sources, D16ABatchOfOneIsABatch) {
   }
 }
 
-// Multiplications and additions of products with weights, of a piece of work.
-double product_flops(const std::function<void(const Context&)>& work) {
+// Multiplications and additions of a piece of work.
+struct Flops {
+  double products = 0, attention = 0;
+};
+
+Flops flops_of(const std::function<void(const Context&)>& work) {
   Profile profile;
   work(Context(1).profiled(profile));
-  double flops = 0;
+  Flops flops;
   for (const Profile::Part& part : profile.parts()) {
-    if (!part.work.what.starts_with("attention")) flops += part.work.flops;
+    (part.work.what == "attention" ? flops.attention : flops.products) += part.work.flops;
   }
   return flops;
+}
+
+// Of the next row of a session, after n others.
+std::vector<Flops> flops_of_steps(const AttentionRnn& layer, std::span<const int> numbers) {
+  const auto x = noise(C);
+  const auto session = layer.begin(2000);
+  std::vector<Flops> all;
+  for (int n = 0; n <= numbers.back(); ++n) {
+    const Flops flops = flops_of([&](const Context& ctx) {
+      Tape t(ctx, TapeMode::kInference);
+      session->forward(t, t.constant(Rows<const float>(x.data(), 1, C)));
+    });
+    if (std::find(numbers.begin(), numbers.end(), n) != numbers.end()) all.push_back(flops);
+  }
+  return all;
 }
 
 // D17: keys and values are projected once, so products take n times as much for n tokens, and the
@@ -242,23 +264,30 @@ TEST(Sources, D17KeysAndValuesAreProjectedOnce) {
   const AttentionRnn layer({.in = C, .hidden = C, .heads = 2}, ParameterScope(set));
   const auto x = noise(1024 * C);
   const auto of_rows = [&](index n) {
-    return product_flops([&](const Context& ctx) {
-      Tape t(ctx, TapeMode::kInference);
-      layer.forward(t, t.constant(Rows<const float>(x.data(), n, C)), {}, nullptr);
-    });
+    return flops_of([&](const Context& ctx) {
+             Tape t(ctx, TapeMode::kInference);
+             layer.forward(t, t.constant(Rows<const float>(x.data(), n, C)), {}, nullptr);
+           })
+        .products;
   };
   EXPECT_GT(of_rows(1), 0);
   EXPECT_EQ(of_rows(1000), 1000 * of_rows(1));
-  const auto session = layer.begin(2000);
-  const auto of_next = [&] {
-    return product_flops([&](const Context& ctx) {
-      Tape t(ctx, TapeMode::kInference);
-      session->forward(t, t.constant(Rows<const float>(x.data(), 1, C)));
-    });
+  const auto steps = flops_of_steps(layer, std::array{0, 999});
+  EXPECT_EQ(steps[0].products, steps[1].products);
+}
+
+// Spec A21: a step takes O(W) with a window of W states, and O(n) without.
+TEST(Sources, A21AWindowBoundsTheCostOfAStep) {
+  const auto of_steps = [](index window) {
+    ParameterSet set({});
+    const AttentionRnn layer({.in = C, .hidden = C, .window = window}, ParameterScope(set));
+    return flops_of_steps(layer, std::array{99, 999});
   };
-  const double first = of_next();
-  for (int n = 0; n < 998; ++n) of_next();
-  EXPECT_EQ(of_next(), first);
+  const auto all = of_steps(0), some = of_steps(16);
+  EXPECT_EQ(all[1].attention, 10 * all[0].attention);
+  EXPECT_EQ(some[1].attention, some[0].attention);
+  EXPECT_GT(some[0].attention, 0);
+  EXPECT_LT(some[0].attention, 0.25 * all[0].attention);
 }
 
 // -----------------------------------------------------------------------------------------------
