@@ -38,8 +38,8 @@ index kept_by(const std::vector<float>& weights) {
 // of variance 1; the deviation of their variance is below .005.
 TEST(Sources, A4ScoresOfIndependentRowsHaveVarianceOne) {
   constexpr index kSequences = 1000, kHeads = 100, kPairs = kSequences * kHeads, D = 64;
+  Call<float> call({.B = kSequences, .H = kHeads, .G = kHeads, .D = D}, 21);
   const auto variance = [&](std::optional<double> scale) {
-    Call<float> call({.B = kSequences, .H = kHeads, .G = kHeads, .D = D}, 21);
     call.forward({.score = score::Dot{scale}});
     double sum = 0, squares = 0;
     for (const float s : call.lse) sum += double{s}, squares += double{s} * double{s};

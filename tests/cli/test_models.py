@@ -8,7 +8,7 @@ import time
 import forged
 from support import SMALL, CommandTest, words
 
-TINY = SMALL[2:]  # the layers are those of each model
+TINY = SMALL[4:]  # layers and heads are those of each model
 
 QUICK = ["--eval-every", "20u", "--save-every", "20u", "--lr", "1e-2"]
 MODELS = {
@@ -17,7 +17,7 @@ MODELS = {
     "lstm": ["--model", "lstm", "--no-tie", "--bias"],
     "sru": ["--model", "sru"],
     "attention-rnn": ["--model", "attention-rnn", "--heads", "2", "--window", "5"],
-    "defects": ["--model", "attention-rnn", "--compat"],
+    "defects": ["--model", "attention-rnn", "--heads", "2", "--compat"],
     "mixed": ["--model", "encoder", "--encoder", "conv3,attention:window=8,gru:residual"],
     "side-by-side": ["--model", "encoder", "--encoder", "conv3:gated+lstm+attention:position=alibi,transformer"],
 }
@@ -107,7 +107,7 @@ class Models(CommandTest):
         done = self.succeed("train", "lm", "--train", self.text, "-o", self.folder / "no", "--preset", "gpt2",
                             "--model", "lstm", "--dump-config")
         self.assertIn("heads = 4\n", done.stdout.decode())
-        self.assertIn('activation = "gelu"\n', done.stdout.decode())
+        self.assertIn("activation = 'gelu'\n", done.stdout.decode())
 
     def test_settings_that_were_written_are_read_again(self):
         for name, options in {"transformer": ["--layers", "2"], **MODELS}.items():
@@ -177,12 +177,13 @@ class Models(CommandTest):
     def test_twelve_layers_train(self):
         """Spec L18: pre-norm without a warm-up, post-norm with one."""
         deep = ["--layers", "12", "--heads", "2", "--width", "32", "--block", "16", "--batch-size", "8", "--lr", "2e-3",
-                "--stop-after", "200u", "--eval-every", "200u", "--save-every", "200u", "--json"]
+                "--stop-after", "500u", "--eval-every", "500u", "--save-every", "500u", "--json"]
         for position, warmup in (("pre", "0"), ("post", "100")):
             with self.subTest(position):
                 done = self.succeed("train", "lm", "--train", self.text, "-o", self.folder / position, *deep,
                                     "--norm-position", position, "--warmup", warmup)
-                self.assertLess(self.last_object(done)["valid_loss"], 2.0)  # 5.6 untrained
+                # 5.6 untrained; 2.85 is what post-norm without a warm-up ends with: it knows how often bytes occur.
+                self.assertLess(self.last_object(done)["valid_loss"], 2.2)
 
     def test_a_folder_of_another_model_is_not_resumed(self):
         model = self.folder / "model"

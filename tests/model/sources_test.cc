@@ -15,9 +15,9 @@ std::vector<float> logits_of(const LanguageModel& model, const TokenBatch& batch
   return to_vector(model.logits(tape, batch).value<float>());
 }
 
-// D13, D14, D15: --compat of the attention RNN reaches its layer. With `history-only` the logits do
-// not depend on the last token, with `sum-weights` they are others; `state-is-attention` changes
-// what is generated alone.
+// D13, D14, D15: --compat of the attention RNN reaches its layer: each of the first two changes the
+// logits, and with both they do not depend on the last token; `state-is-attention` changes what is
+// generated alone.
 TEST(Sources, D13ToD15CompatRepeatsTheDefects) {
   const OwnedBatch batch({6}, 11);
   const auto run = [&](std::string compat, std::int32_t last) {
@@ -35,7 +35,8 @@ TEST(Sources, D13ToD15CompatRepeatsTheDefects) {
   EXPECT_NE(run("", 3), run("", 4));
   EXPECT_NE(run("sum-weights", 3), run("sum-weights", 4));
   EXPECT_NE(run("sum-weights", 3), run("", 3));
-  EXPECT_EQ(run("history-only", 3), run("history-only", 4));
+  EXPECT_NE(run("history-only", 3), run("", 3));
+  EXPECT_EQ(run("sum-weights,history-only", 3), run("sum-weights,history-only", 4));
   EXPECT_EQ(run("all", 3), run("all", 4));
   EXPECT_EQ(run("state-is-attention", 3), run("", 3));
 }

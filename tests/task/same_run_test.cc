@@ -115,7 +115,7 @@ TEST_F(SameRun, KeepsItsTokensAndTheLengthOfItsLines) {
   EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.truncate = Truncate::kFront; })),
                 kConfig, "--truncate: the run began with end, given is front");
   EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.vocabulary = "/v.txt"; })),
-                kConfig, "--vocabulary: the run began with , given is /v.txt");
+                kConfig, "--vocabulary: the run began with none, given is /v.txt");
 }
 
 }  // namespace
