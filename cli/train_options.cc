@@ -21,6 +21,40 @@ std::vector<std::string> read(TrainLmOptions& options, const Arguments& argument
   return read_settings(settable_fields(options), arguments);
 }
 
+// Fields that a Transformer has for its attention, and for the rest of its layers.
+constexpr std::string_view kOfAttention[] = {
+    "kv_heads", "head_dim",   "qk_norm",         "score",     "attention_norm", "log_n_scale",
+    "softcap",  "t5_buckets", "t5_max_distance", "shaw_clip", "rope_base",      "sink"};
+constexpr std::string_view kOfBlocks[] = {"ff", "activation", "norm", "norm_position",
+                                          "ln_variant"};
+
+// What to do instead, if the field means nothing to the kind of model; else "".
+std::string_view hint_without_effect(std::string_view field, LanguageModelKind kind) {
+  using enum LanguageModelKind;
+  if (kind == kTransformer) return {};
+  if (kind == kEncoder) {
+    if (field == "layers") return "say it of a layer: --encoder lstm:layers=2";
+    return field == "window" ? "say it of a layer: --encoder attention:window=8" : "";
+  }
+  if (kind == kAttentionRnn && field == "layers") return "it has one layer";
+  const auto is_in = [&](const auto& names) {
+    return std::find(std::begin(names), std::end(names), field) != std::end(names);
+  };
+  const bool attends = kind == kAttentionRnn && (field == "heads" || field == "window");
+  if (is_in(kOfAttention) || (!attends && (field == "heads" || field == "window"))) {
+    return "it belongs to attention: --model transformer, or attention layers of --encoder";
+  }
+  if (is_in(kOfBlocks)) return "it belongs to --model transformer, or layers of --encoder";
+  return {};
+}
+
+[[noreturn]] void refuse_without_effect(std::string_view field, LanguageModelKind kind,
+                                        std::string_view hint) {
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("{} has no effect on --model {}", option_name(field), to_string(kind)),
+              std::string(hint));
+}
+
 }  // namespace
 
 std::vector<OptionSpec> train_lm_options() {
@@ -31,21 +65,28 @@ std::vector<OptionSpec> train_lm_options() {
 void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>& set) {
   if (model.kind == LanguageModelKind::kTransformer) return;
   const auto is_set = [&](std::string_view name) {
-    return std::find(set.begin(), set.end(), name) != set.end();
+    return std::find(set.begin(), set.end(), fmt::format("model.{}", name)) != set.end();
   };
   using enum LanguageModelKind;
-  const auto refuse = [&](std::string_view field, std::string_view hint) {
-    if (!is_set(fmt::format("model.{}", field))) return;
-    throw Error(ErrorCode::kOptionValue,
-                fmt::format("--{} has no effect on --model {}", field, to_string(model.kind)),
-                std::string(hint));
-  };
-  if (model.kind == kEncoder) refuse("layers", "say it of a layer: --encoder lstm:layers=2");
-  if (model.kind == kEncoder) refuse("window", "say it of a layer: --encoder attention:window=8");
-  if (model.kind == kAttentionRnn) refuse("layers", "it has one layer");
-  if (!is_set("model.position")) model.position = PositionKind::kNone;
-  if (!is_set("model.layers")) model.layers = 1;
-  if (model.kind == kAttentionRnn && !is_set("model.heads")) model.heads = 1;
+  if (!is_set("position")) model.position = PositionKind::kNone;
+  if (!is_set("layers")) model.layers = 1;
+  if (model.kind == kAttentionRnn && !is_set("heads")) model.heads = 1;
+  if (model.kind != kEncoder && model.position != PositionKind::kNone &&
+      !adds_position_rows(model.position)) {
+    refuse_without_effect(fmt::format("position {}", to_string(model.position)), model.kind,
+                          "it belongs to attention; take learned, sinusoidal or none");
+  }
+  LanguageModelConfig usual;
+  usual.layers = 1;
+  const std::vector<Field> theirs = fields_of(usual);
+  std::vector<Field> fields = fields_of(model);
+  for (std::size_t n = 0; n < fields.size(); ++n) {
+    const std::string_view hint = hint_without_effect(fields[n].name, model.kind);
+    const std::string value = value_text(theirs[n]);
+    if (hint.empty() || value_text(fields[n]) == value) continue;
+    if (is_set(fields[n].name)) refuse_without_effect(fields[n].name, model.kind, hint);
+    set_from_text(fields[n], value, fields[n].name);  // a preset's, of its Transformer
+  }
 }
 
 RunOptions run_options_of(const Arguments& arguments) {

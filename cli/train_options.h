@@ -22,8 +22,8 @@ struct TrainLmOptions {
 
 std::vector<OptionSpec> train_lm_options();
 /// A model that is no Transformer has no positions, one layer and, if it is an attention RNN, one
-/// head, unless `set`, the names of the fields that were given, has them. Throws kOptionValue for a
-/// field that has no effect on such a model.
+/// head, unless `set`, the names of the fields that were given, has them. A field that means
+/// nothing to the model keeps its default: throws kOptionValue if it was given another value.
 void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>& set);
 
 /// How this process is run, from --config, the environment and the options.

@@ -47,7 +47,11 @@ def rank(lines, at, name):
 
 
 def line_of(path, source, symbol):
-    """The number of the line that defines a symbol (of a test: its TEST), or None."""
+    """The number of the line that defines a symbol (of a test: its TEST, or the function of its class), or None."""
+    if path.startswith("tests/") and path.endswith(".py"):
+        suite, test = symbol.split(".")
+        found = re.search(rf"^class {suite}\b(?:(?!^class ).)*?^    def {test}\(", source, re.MULTILINE | re.DOTALL)
+        return source[:found.end()].count("\n") + 1 if found else None
     lines = code_of(source)
     if path.startswith("tests/"):
         suite, test = symbol.split(".")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/grad/packed_rows.h"
 
+#include <limits>
+
 #include "fovea/grad/tape.h"
 #include "fovea/kernel/dropout.h"
 
@@ -24,6 +26,17 @@ void check_offsets(index rows, Vec<const std::int32_t> offsets, Vec<const std::u
 }
 
 }  // namespace
+
+std::vector<std::int32_t> offsets_of(Vec<const std::int32_t> lengths) {
+  std::vector<std::int32_t> offsets{0};
+  for (const std::int32_t length : lengths) {
+    check(length >= 0, "sequences: a length is {}", length);
+    check(length <= std::numeric_limits<std::int32_t>::max() - offsets.back(),
+          "sequences: they have 2^31 rows or more");
+    offsets.push_back(offsets.back() + length);
+  }
+  return offsets;
+}
 
 PackedRows lay_out_rows(Tape& tape, index rows, Vec<const std::int32_t> offsets,
                         Vec<const std::uint64_t> samples, index first) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "fovea/base/view.h"
 
@@ -23,6 +24,11 @@ struct PackedRows {
 
   index count() const { return offsets.empty() ? 1 : offsets.size - 1; }
 };
+
+/// The offsets of packed sequences of these lengths: 0, the sums, the number of rows. Of a padded
+/// batch, mask::lengths_of() counts the lengths. Throws Error(kShape) for a negative length, or
+/// 2^31 rows.
+std::vector<std::int32_t> offsets_of(Vec<const std::int32_t> lengths);
 
 /// Offsets, positions and samples of `rows` rows, in the tape's memory; positions start at `first`.
 /// Throws Error(kShape) unless offsets run from 0 to `rows` and there is one sample per sequence,

@@ -70,9 +70,12 @@ class Parser {
   }
 
   [[noreturn]] void fail_at(const Piece& where, std::string_view what, std::string hint) const {
+    // UTF-8: bytes 10xxxxxx continue a character.
+    const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
+    const auto before = std::count_if(text_.begin(), text_.begin() + where.at, begins);
     throw Error(
         ErrorCode::kOptionValue,
-        fmt::format("--encoder: at character {} of {}: {}", where.at + 1, printable(text_), what),
+        fmt::format("--encoder: at character {} of {}: {}", before + 1, printable(text_), what),
         std::move(hint));
   }
 

@@ -16,10 +16,11 @@ namespace {
 [[noreturn]] void fail_changed(std::string_view field, const std::string& began,
                                const std::string& given) {
   const std::string option = option_name(field);
-  throw Error(
-      ErrorCode::kConfig,
-      fmt::format("cannot resume: {}: the run began with {}, given is {}", option, began, given),
-      fmt::format("leave {} out, or train into another folder", option));
+  const auto shown = [](const std::string& value) { return value.empty() ? "none" : value; };
+  throw Error(ErrorCode::kConfig,
+              fmt::format("cannot resume: {}: the run began with {}, given is {}", option,
+                          shown(began), shown(given)),
+              fmt::format("leave {} out, or train into another folder", option));
 }
 
 bool is_fixed(const Field& field, bool splits) {

@@ -24,7 +24,7 @@ from tensor_files import write
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("train lm", "generate", "eval", "inspect", "doctor", "attention", "conformance write",
             "conformance check", "bench attention", "bench step", "reproduce")
-SMALL = ("--layers 1 --width 32 --heads 2 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
+SMALL = ("--layers 1 --heads 2 --width 32 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
 
 def page_of(command):
@@ -68,7 +68,7 @@ def cheaper(arguments):
         said = re.fullmatch(r"(\d+)00u", arguments[arguments.index("--stop-after") + 1])
         assert said, "a page shows a length that this test cannot shorten"
         stop = said[1] + "u"
-    small = SMALL[2:] if "--encoder" in arguments else SMALL  # its layers are what --encoder says
+    small = SMALL[4:] if "--model" in arguments else SMALL  # a Transformer's layers and heads
     resumes = any(argument.startswith("--resume") for argument in arguments)
     return [*arguments, *([] if resumes else small), "--stop-after", stop, "--threads", "2"]
 

@@ -41,6 +41,15 @@ TEST(PackedRows, NumbersSequencesWithoutNames) {
   EXPECT_EQ(rows.rows[1].sample, 1);
 }
 
+TEST(PackedRows, OffsetsAreSumsOfLengths) {
+  const std::int32_t lengths[] = {2, 0, 3};
+  EXPECT_THAT(offsets_of(lengths), ElementsAre(0, 2, 2, 5));
+  EXPECT_THAT(offsets_of({}), ElementsAre(0));
+  const std::int32_t negative[] = {2, -1}, large[] = {2147483647, 1};
+  EXPECT_THROWS(offsets_of(negative), kShape, "a length is -1");
+  EXPECT_THROWS(offsets_of(large), kShape, "2^31 rows");
+}
+
 TEST(PackedRows, RefusesOffsetsThatDoNotCoverTheRows) {
   Tape tape{Context(1)};
   const std::int32_t offsets[] = {0, 3, 2, 5};

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fovea/base/random.h"
+#include "tests/support/encoder_text.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
@@ -82,11 +84,93 @@ TEST(EncoderSpec, SaysWhereAnErrorIs) {
       {"lstm: 3", "lstm has no setting ' 3'"},
       {"LSTM", "there is no layer 'LSTM'"},
       {"lstm\n", "there is no layer 'lstm\\x0a'"},
+      {"狐狸,lstm", "at character 1 of "},
+      {"lstm:狐狸=2:gated", "at character 6 of "},
+      {"conv狐狸,lstm", "there is no layer"},
+      {"lstm:residual,gru:狐", "at character 19 of "},
+      {"lstm:8,\xe7\x8b", "at character 8 of "},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.text);
     EXPECT_THROWS(parse_encoder(row.text), kOptionValue, row.words);
   }
+}
+
+// A random layer with settings that its kind has.
+class RandomSpec {
+ public:
+  explicit RandomSpec(std::uint64_t number) : random_(1, RandomUse::kTest, number) {}
+
+  std::vector<EncoderStage> encoder() {
+    std::vector<EncoderStage> stages(static_cast<std::size_t>(1 + random_.below(4)));
+    for (EncoderStage& stage : stages) {
+      for (index n = random_.below(3); n >= 0; --n) stage.push_back(layer());
+    }
+    return stages;
+  }
+
+ private:
+  bool maybe() { return random_.below(2) == 0; }
+  index size() { return maybe() ? 1 + random_.below(9) : 2147483647; }
+
+  template <class Enum>
+  Enum any() {
+    const auto names = enum_names(Enum{});
+    return names[static_cast<std::size_t>(random_.below(static_cast<index>(names.size())))].value;
+  }
+
+  EncoderLayerSpec layer() {
+    EncoderLayerSpec s;
+    s.kind = static_cast<Kind>(random_.below(6));
+    const bool convolution = s.kind == Kind::kConvolution, recurrent = s.kind == Kind::kRecurrent,
+               rnn = s.kind == Kind::kAttentionRnn, network = s.kind == Kind::kFeedForward,
+               transformer = s.kind == Kind::kTransformer,
+               attending = s.kind == Kind::kAttention || transformer;
+    if (recurrent) s.cell = static_cast<RecurrentKind>(random_.below(4)), s.bidirectional = maybe();
+    if (convolution) s.kernel = size(), s.dilation = size(), s.gated = maybe();
+    if ((convolution || recurrent || rnn) && maybe()) s.width = size();
+    if (maybe()) s.layers = size();
+    if ((rnn || attending) && maybe()) s.heads = size();
+    if ((rnn || attending) && maybe()) s.window = maybe() ? 0 : size();
+    if (attending && maybe()) s.kv_heads = size(), s.head_dim = size();
+    if (attending && maybe()) s.position = any<PositionKind>();
+    if ((network || transformer) && maybe()) s.ff = size();
+    if ((network || transformer || convolution) && maybe()) s.activation = any<Activation>();
+    if (!rnn && !transformer && maybe()) s.residual = maybe();
+    return s;
+  }
+
+  Random random_;
+};
+
+TEST(EncoderSpec, WhatIsWrittenIsReadAgain) {
+  for (std::uint64_t n = 0; n < 2000; ++n) {
+    const auto stages = RandomSpec(n).encoder();
+    const std::string text = text_of(stages);
+    SCOPED_TRACE(text);
+    ASSERT_EQ(parse_encoder(text), stages);
+  }
+}
+
+// Whatever one byte is made of another: it is read, or refused at a place inside of the text.
+TEST(EncoderSpec, SaysWhereWhateverIsWrong) {
+  constexpr std::string_view kBytes = ":,+=0a-\n\xff";
+  Random random(2, RandomUse::kTest);
+  index refused = 0;
+  for (std::uint64_t n = 0; n < 2000; ++n) {
+    std::string text = text_of(RandomSpec(n).encoder());
+    const auto at = static_cast<std::size_t>(random.below(static_cast<index>(text.size())));
+    text[at] = kBytes[static_cast<std::size_t>(random.below(static_cast<index>(kBytes.size())))];
+    SCOPED_TRACE(text);
+    const auto error = error_of([&] { parse_encoder(text); });
+    if (!error) continue;
+    ++refused;
+    index place = 0;
+    ASSERT_EQ(std::sscanf(error->what(), "--encoder: at character %td of", &place), 1);
+    EXPECT_TRUE(place >= 1 && place <= static_cast<index>(text.size()) + 1);
+    EXPECT_FALSE(error->hint().empty());
+  }
+  EXPECT_GT(refused, 1000);
 }
 
 TEST(EncoderSpec, HintsAtWhatIsMeant) {

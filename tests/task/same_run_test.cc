@@ -63,6 +63,8 @@ TEST_F(SameRun, SizesThatFollowAreTheSameSaidOrNot) {
 TEST_F(SameRun, NamesTheOptionAndBothValues) {
   EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.model.layers = 3; })), kConfig,
                 "cannot resume: --layers: the run began with 1, given is 3");
+  EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.model.compat = "all"; })), kConfig,
+                "--compat: the run began with none, given is all");
   EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.model.norm = NormKind::kRms; })),
                 kConfig, "--norm: the run began with layer, given is rms");
   EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.tokenizer = "byte"; })), kConfig,
@@ -113,7 +115,7 @@ TEST_F(SameRun, KeepsItsTokensAndTheLengthOfItsLines) {
   EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.truncate = Truncate::kFront; })),
                 kConfig, "--truncate: the run began with end, given is front");
   EXPECT_THROWS(require_same_run(began, with([](auto& s) { s.text.vocabulary = "/v.txt"; })),
-                kConfig, "--vocabulary: the run began with , given is /v.txt");
+                kConfig, "--vocabulary: the run began with none, given is /v.txt");
 }
 
 }  // namespace

@@ -90,6 +90,10 @@ T Call<T>::softmax_of() const {
         self.assertIsNone(line_of("fovea/x.cc", source, "softma"))
         self.assertEqual(line_of("tests/x_test.cc", "\nTEST(A, Bc) {", "A.Bc"), 2)
         self.assertIsNone(line_of("tests/x_test.cc", "TEST(A, Bc) {", "A.B"))
+        program = "class A(Test):\n    def test_b(self):\n        pass\n\n\nclass C(Test):\n    def test_b(self):\n"
+        self.assertEqual(line_of("tests/cli/test_x.py", program, "A.test_b"), 2)
+        self.assertEqual(line_of("tests/cli/test_x.py", program, "C.test_b"), 7)
+        self.assertIsNone(line_of("tests/cli/test_x.py", program + "    def test_c(self):\n", "A.test_c"))
 
 
 class Path(unittest.TestCase):
