@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "fovea/grad/packed_rows.h"
 #include "fovea/grad/tape.h"
 #include "fovea/kernel/gemm.h"
 
@@ -24,6 +25,23 @@ inline void check_operand(std::string_view op, std::string_view name, Variable x
 inline void check_vector(std::string_view op, std::string_view name, Variable x, index size,
                          DType dtype) {
   if (x.defined()) check_operand(op, name, x, 1, size, dtype);
+}
+
+/// The offsets of the sequences of x, also of one sequence that has none. Throws Error(kShape)
+/// unless they run from 0 to its rows.
+inline Vec<const std::int32_t> sequence_offsets(std::string_view op, Tape& tape, Variable x,
+                                                const PackedRows& rows) {
+  if (rows.offsets.empty()) {
+    auto* const whole = tape.saved<std::int32_t>(2);
+    whole[0] = 0;
+    whole[1] = static_cast<std::int32_t>(x.rows());
+    return {whole, 2};
+  }
+  const index S = rows.count();
+  check(rows.offsets[0] == 0 && rows.offsets[S] == x.rows(),
+        "{}: offsets must run from 0 to the {} rows of x; they run from {} to {}", op, x.rows(),
+        rows.offsets[0], rows.offsets[S]);
+  return rows.offsets;
 }
 
 /// The gradient of x for kernels that can only add to it: filled with zeros if nothing was written

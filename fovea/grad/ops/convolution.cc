@@ -4,7 +4,6 @@
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/convolution_call.h"
 #include "fovea/kernel/glu.h"
-#include "fovea/kernel/max_over_time.h"
 
 namespace fovea {
 
@@ -32,22 +31,6 @@ Window check_window(const ConvolutionOptions& o) {
   constexpr index kMostReach = index{1} << 31;  // rows are numbered by 32 bits
   check(reach < kMostReach, "convolution: a window of {} rows is too wide", reach + 1);
   return {o.width, o.padding, o.dilation};
-}
-
-// The offsets, also of one sequence that has none.
-Vec<const std::int32_t> offsets_of(std::string_view op, Tape& tape, Variable x,
-                                   const PackedRows& rows) {
-  if (rows.offsets.empty()) {
-    auto* const whole = tape.saved<std::int32_t>(2);
-    whole[0] = 0;
-    whole[1] = static_cast<std::int32_t>(x.rows());
-    return {whole, 2};
-  }
-  const index S = rows.count();
-  check(rows.offsets[0] == 0 && rows.offsets[S] == x.rows(),
-        "{}: offsets must run from 0 to the {} rows of x; they run from {} to {}", op, x.rows(),
-        rows.offsets[0], rows.offsets[S]);
-  return rows.offsets;
 }
 
 SpreadLayout lay_out(Tape& tape, const ConvolutionCall& call) {
@@ -174,8 +157,13 @@ Variable convolution(Tape& tape, Variable x, Variable weight, Variable bias, con
   check_vector("convolution", "bias", bias, out, x.dtype());
   check_state(tape, rows, options);
   const Variable y = tape.result(x.rows(), out, x.dtype());
-  const ConvolutionCall call{
-      x, weight, bias, y, window, options.activation, offsets_of("convolution", tape, x, rows)};
+  const ConvolutionCall call{x,
+                             weight,
+                             bias,
+                             y,
+                             window,
+                             options.activation,
+                             sequence_offsets("convolution", tape, x, rows)};
   if (x.rows() == 0 && options.state != nullptr) return y;
   with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
     if (uses_winograd(tape, call)) {
@@ -196,21 +184,6 @@ Variable glu(Tape& tape, Variable x) {
     tape.record(y, {x}, [=](Tape& t) {
       write_or_add(t.context(), t.gradient_for<T>(x), [&](Rows<T> dx) {
         glu_backward(t.context(), x.value<T>(), t.gradient_of<T>(y), dx);
-      });
-    });
-  });
-  return y;
-}
-
-Variable max_over_time(Tape& tape, Variable x, const PackedRows& rows) {
-  const Vec<const std::int32_t> offsets = offsets_of("max_over_time", tape, x, rows);
-  const Variable y = tape.result(rows.count(), x.columns(), x.dtype());
-  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
-    max_over_time_forward(tape.context(), x.value<T>(), offsets, y.value<T>());
-    tape.record(y, {x}, [=](Tape& t) {
-      write_or_add(t.context(), t.gradient_for<T>(x), [&](Rows<T> dx) {
-        max_over_time_backward<T>(t.context(),
-                                  {x.value<T>(), y.value<T>(), t.gradient_of<T>(y), offsets, dx});
       });
     });
   });
