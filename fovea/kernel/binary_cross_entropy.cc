@@ -33,9 +33,10 @@ void check_targets(const BinaryTargets<T>& targets, index N, index K) {
   for (index n = 0; n < N; ++n)
     for (index k = 0; k < K; ++k) {
       const auto y = static_cast<double>(targets.y[n][k]);
-      if (y >= 0 && y <= 1) continue;
+      if ((y >= 0 && y <= 1) || y == -1) continue;
       fail(ErrorCode::kOptionValue,
-           "binary_cross_entropy: targets[{}, {}] is {}; it must be in 0 to 1", n, k, y);
+           "binary_cross_entropy: targets[{}, {}] is {}; it must be in 0 to 1, or -1 to be ignored",
+           n, k, y);
     }
 }
 
@@ -53,6 +54,7 @@ LossAndSlope softplus(double z, double weight) {
 }
 
 LossAndSlope loss_of(double x, double y, const BinaryWeights& weights, index k) {
+  if (y == -1) return {0, 0};
   const double p = weights.ones.empty() ? 1 : weights.ones[k];
   const double q = weights.zeros.empty() ? 1 : weights.zeros[k];
   const double target = (1 - weights.smoothing) * y + weights.smoothing / 2;

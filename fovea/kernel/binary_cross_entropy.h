@@ -15,7 +15,7 @@ struct BinaryWeights {
   double smoothing = 0;          ///< e in [0, 1): a target y is taken as (1 - e) y + e / 2
 };
 
-/// The targets y [N,K], each in [0, 1].
+/// The targets y [N,K], each in [0, 1], or -1: that logit has no loss and no gradient.
 template <class T>
 struct BinaryTargets {
   Rows<const T> y = {};

@@ -109,6 +109,15 @@ TEST(BinaryCrossEntropy, HugeLogitsAreExact) {
   EXPECT_TRUE(std::isnan(fast(logits, y).total));
 }
 
+TEST(BinaryCrossEntropy, WithoutATargetThereIsNoLossAndNoGradient) {
+  Matrix<float> logits(1, 2, 3.0f), y(1, 2, -1.0f);
+  y.at(0, 1) = 1;
+  const auto r = fast(logits, y, {.smoothing = 0.1});
+  y.at(0, 0) = 1;
+  EXPECT_NEAR(2 * r.total, fast(logits, y, {.smoothing = 0.1}).total, 1e-6);
+  EXPECT_EQ(r.dlogits.at(0, 0), 0);
+}
+
 TEST(BinaryCrossEntropy, TheGradientMayReplaceTheLogitsOrBeLeftOut) {
   Random random(87, RandomUse::kTest);
   auto logits = Matrix<float>::random(random, 5, 6);
@@ -137,7 +146,7 @@ TEST(BinaryCrossEntropy, WhatIsOutOfRangeIsNamed) {
   EXPECT_THROWS(fast(logits, y, {.zeros = {negative, 1}}), kShape, "zeros must be [K=2]");
   EXPECT_THROWS(fast(logits, y, {.smoothing = 1}), kOptionValue, "smoothing is 1");
   y.at(1, 0) = 2;
-  EXPECT_THROWS(fast(logits, y), kOptionValue, "targets[1, 0] is 2; it must be in 0 to 1");
+  EXPECT_THROWS(fast(logits, y), kOptionValue, "targets[1, 0] is 2; it must be in 0 to 1, or -1");
 }
 
 }  // namespace
