@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layers that --model and --encoder ask for, and the defects of --compat.
+#pragma once
+
+#include <vector>
+
+#include "fovea/model/encoder_sizes.h"
+#include "fovea/model/language_model_config.h"
+
+namespace fovea {
+
+/// The stages of a resolved configuration. Throws kOptionValue or kShape.
+std::vector<SizedStage> sized_stages(const LanguageModelConfig& config);
+
+/// What the encoder of a resolved configuration is built from: with the defects of --compat.
+EncoderConfig encoder_of(const LanguageModelConfig& config);
+
+/// What --compat asks for.
+struct Compat {
+  AttentionRnnDefects attention_rnn{};
+  bool ln_unbiased = false;  ///< layer norm by std + eps (spec D18)
+};
+
+/// Throws kOptionValue for a name that is not known, or that the model has not.
+Compat compat_of(const LanguageModelConfig& config);
+
+}  // namespace fovea

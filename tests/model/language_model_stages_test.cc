@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/language_model_stages.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/model/encoder_support.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+TEST(LanguageModelStages, ATransformerIsItsLayers) {
+  LanguageModelConfig c = small_config();
+  c.window = "3,0";
+  const auto all = stages(c);
+  ASSERT_EQ(all.size(), 2);
+  EXPECT_EQ(all[0].branches[0].spec.window, 3);
+  EXPECT_EQ(all[1].branches[0].spec.window, 0);
+  EXPECT_EQ(all[1].branches[0].spec.head_dim, 4);
+  EXPECT_EQ(all[1].branches[0].spec.ff, 32);
+}
+
+TEST(LanguageModelStages, TheTextOfAnEncoderBelongsToTheModelEncoder) {
+  EXPECT_THROWS(resolve(config(LanguageModelKind::kEncoder)), kOptionValue, "no layers are given");
+  EXPECT_THROWS(resolve(config(LanguageModelKind::kLstm, "gru")), kOptionValue,
+                "--encoder belongs to --model encoder; it is --model lstm");
+}
+
+TEST(LanguageModelStages, DefectsAreThoseOfTheModel) {
+  LanguageModelConfig c = config(LanguageModelKind::kAttentionRnn);
+  c.compat = "all";
+  EXPECT_EQ(compat_of(c).attention_rnn, (AttentionRnnDefects{true, true, true}));
+  EXPECT_FALSE(compat_of(c).ln_unbiased);
+  c.compat = "history-only";
+  EXPECT_EQ(compat_of(c).attention_rnn, (AttentionRnnDefects{false, true, false}));
+  c.compat = "ln-unbiased";
+  EXPECT_THROWS(compat_of(c), kOptionValue,
+                "'ln-unbiased' is not a defect of --model attention-rnn");
+  c.compat = "history";
+  EXPECT_THROWS(compat_of(c), kOptionValue, "expected one of: sum-weights, history-only");
+  c = config(LanguageModelKind::kLstm);
+  c.compat = "all";
+  EXPECT_THROWS(compat_of(c), kOptionValue, "--model lstm has no known defect");
+  c = small_config();
+  c.compat = "all";
+  EXPECT_TRUE(compat_of(c).ln_unbiased);
+}
+
+}  // namespace
+}  // namespace fovea
