@@ -205,6 +205,56 @@ TEST(Classifier, WithoutAnEncoderIsABagOfWords) {
   for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(before[k], after[k], 1e-6);
 }
 
+// The published model in plain loops: heads of `D` columns side by side, no projection behind them.
+double published_by_formula(const Classifier& model, std::span<const std::int32_t> ids,
+                            double scale) {
+  constexpr index D = 3, H = 2, C = 4;
+  const auto parameter = [&](std::size_t n) { return model.parameters()[n]->value.rows<double>(); };
+  const auto table = parameter(0), qkv = parameter(1), output = parameter(2);
+  const auto T = static_cast<index>(ids.size());
+  const auto projected = [&](index row, index column) {
+    double sum = 0;
+    for (index c = 0; c < C; ++c)
+      sum += table[ids[static_cast<std::size_t>(row)]][c] * qkv[column][c];
+    return sum;
+  };
+  double logit = model.parameters()[3]->value.vec<double>()[0];
+  for (index h = 0; h < H; ++h)
+    for (index i = 0; i < T; ++i) {
+      std::vector<double> weights;
+      double total = 0;
+      for (index j = 0; j < T; ++j) {
+        double score = 0;
+        for (index d = h * D; d < (h + 1) * D; ++d)
+          score += projected(i, d) * projected(j, H * D + d);
+        total += weights.emplace_back(std::exp(scale * score));
+      }
+      for (index j = 0; j < T; ++j)
+        for (index d = h * D; d < (h + 1) * D; ++d) {
+          const double value = weights[static_cast<std::size_t>(j)] * projected(j, 2 * H * D + d);
+          logit += value / total / static_cast<double>(T) * output[0][d];
+        }
+    }
+  return logit;
+}
+
+TEST(Classifier, ThePublishedModelIsItsFormula) {
+  for (const bool scaled : {false, true}) {
+    ClassifierConfig c = classifier_config(Task::kBinary, "attention:head-dim=3:no-output:plain");
+    if (!scaled) c.encoder += ":scale=1";
+    const Classifier model(c, 1, DType::kFloat64);
+    for (Parameter* p : model.parameters()) {
+      Random random(4, RandomUse::kTest, p->value.size());
+      for (double& x : p->value.vec<double>()) x = random.uniform(-1, 1);
+    }
+    const OwnedTexts batch({6}, c);
+    Tape tape(Context(1), TapeMode::kInference);
+    EXPECT_NEAR(model.logits(tape, batch.texts()).value<double>()[0][0],
+                published_by_formula(model, batch.tokens.ids, scaled ? 1 / std::sqrt(3) : 1),
+                1e-13);
+  }
+}
+
 // What the published model averages over: with the padding as tokens, all 80 rows.
 TEST(Classifier, ThePublishedModelHasItsSizeAndItsWeights) {
   const Classifier model(published_config(), 1);
