@@ -23,6 +23,7 @@ COVERED_BY = {
     "fovea/attention/values": ("tests/attention/support/problem.cc", "a part of the random problems"),
     "fovea/kernel/gemm_tiles.cc": ("tests/kernel/gemm_test.cc", "the tiles are reached through gemm"),
     "fovea/kernel/recurrent_steps.cc": ("tests/kernel/recurrent_test.cc", "the steps are reached through recurrent"),
+    "fovea/model/encoder_memory.cc": ("tests/model/language_model_memory_test.cc", "compared with the tape there"),
     "fovea/reference/convolution.cc": ("tests/kernel/convolution_test.cc", "compared with the kernels there"),
     "fovea/reference/gemm.cc": ("tests/kernel/gemm_test.cc", "compared with gemm there"),
     "fovea/text/tokenizer": ("tests/text/tokenizer_test.cc", "loops over the table of tokenizers"),

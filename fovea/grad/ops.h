@@ -16,6 +16,7 @@
 #include "fovea/grad/packed_rows.h"
 #include "fovea/grad/tape.h"
 #include "fovea/kernel/activation.h"
+#include "fovea/kernel/binary_cross_entropy.h"
 #include "fovea/kernel/convolution.h"
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/kernel/norm.h"
@@ -60,9 +61,19 @@ Variable convolution(Tape& tape, Variable x, Variable weight, Variable bias, con
                      const ConvolutionOptions& options);
 /// a * sigmoid(b) for x = [a, b]: [N, 2C] -> [N, C] (Dauphin et al. 2017).
 Variable glu(Tape& tape, Variable x);
-/// The maximum of each column over the rows of each sequence -> [sequences, C]. Of equal rows the
-/// first gets the gradient; an empty sequence gives 0.
+
+// ---- one row for each sequence: ops/pooling.cc. An empty sequence gives zeros.
+
+/// The maximum of each column over the rows of each sequence: x [N, C] -> [sequences, C]. Of equal
+/// rows the first gets the gradient.
 Variable max_over_time(Tape& tape, Variable x, const PackedRows& rows);
+/// The mean of each column.
+Variable mean_over_time(Tape& tape, Variable x, const PackedRows& rows);
+/// The first row.
+Variable first_over_time(Tape& tape, Variable x, const PackedRows& rows);
+/// The sum over n of softmax_n(query . x_n / sqrt(C)) x_n: query [1, C]. It is attention() with one
+/// query for each sequence.
+Variable attention_over_time(Tape& tape, Variable x, Variable query, const PackedRows& rows);
 
 // ---- tables: ops/embedding.cc
 
@@ -194,13 +205,22 @@ Variable recurrent(Tape& tape, Variable x, std::span<const RecurrentWeights> dir
 
 /// Softmax of each row.
 Variable softmax(Tape& tape, Variable x);
-/// scale x the sum of -log softmax(logits[n])[targets[n]] over rows with a target -> [1, 1].
+/// scale x the sum of -log softmax(logits[n])[targets[n]] over rows with a target -> [1, 1]. The
+/// targets may have weights and a smoothing (kernel/cross_entropy.h): with scale 1 /
+/// weigh_targets() it is PyTorch's mean.
 Variable cross_entropy(Tape& tape, Variable logits, const Targets& targets, double scale = 1);
 /// As cross_entropy(linear(x, weight, bias)), without holding the logits of all rows at once. It
 /// computes its gradients together with the loss, so the gradient of its result in backward must be
 /// 1: pass any factor as `scale`.
 Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable bias,
                               const Targets& targets, double scale = 1);
+/// scale x the sum over all n and k of the loss of logit [n, k], whose target is in [0, 1]
+/// (kernel/binary_cross_entropy.h) -> [1, 1]. Targets [N, K] have no gradient. With scale 1 / (N K)
+/// it is PyTorch's mean.
+Variable binary_cross_entropy(Tape& tape, Variable logits, Variable targets,
+                              const BinaryWeights& weights = {}, double scale = 1);
+/// scale x the sum of (x - target)^2 over all elements -> [1, 1].
+Variable squared_error(Tape& tape, Variable x, Variable targets, double scale = 1);
 
 // ---- reductions: ops/reduce.cc
 

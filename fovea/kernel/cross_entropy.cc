@@ -61,9 +61,80 @@ T loss_of(T target_logit, T max, T sum) {
   return std::log(sum) - (target_logit - max);
 }
 
+double weight_of(const Targets& targets, index v) {
+  return targets.weights.empty() ? 1 : targets.weights[v];
+}
+
+// What smoothing gives to class v.
+double rest_of(const Targets& targets, index V, index v) {
+  return targets.smoothing / static_cast<double>(V) * weight_of(targets, v);
+}
+
+double sum_of_rests(const Targets& targets, index V) {
+  if (targets.smoothing == 0) return 0;
+  double sum = 0;
+  for (index v = 0; v < V; ++v) sum += rest_of(targets, V, v);
+  return sum;
+}
+
+// How much larger the logits of all classes are than that of the target, by the shares that
+// smoothing gives them.
+template <class T>
+double rest_of_loss(const Targets& targets, const T* logits, index V, T target_logit) {
+  if (targets.smoothing == 0) return 0;
+  double sum = 0;
+  for (index v = 0; v < V; ++v) {
+    const double share = rest_of(targets, V, v);
+    if (share > 0) sum += share * (static_cast<double>(logits[v]) - target_logit);
+  }
+  return sum;
+}
+
+void check_targets(const Targets& targets, index V) {
+  check_optional("cross_entropy", "weights", targets.weights, "V", V);
+  for (const double w : targets.weights) {
+    if (w >= 0 && w <= std::numeric_limits<double>::max()) continue;
+    fail(ErrorCode::kOptionValue,
+         "cross_entropy: the weight of a class is {}; it must be finite and at least 0", w);
+  }
+  if (targets.smoothing >= 0 && targets.smoothing < 1) return;
+  fail(ErrorCode::kOptionValue, "cross_entropy: smoothing is {}; it must be in [0, 1)",
+       targets.smoothing);
+}
+
+template <class T>
+using SoftmaxRowFunction = void (*)(const T*, index, T, T*, T&, T&);
+
+// A row of the call: `rests` is the sum of what smoothing gives to the classes.
+template <class T>
+struct LossRow {
+  const Targets& targets;
+  double scale, rests;
+  SoftmaxRowFunction<T> softmax;
+
+  // The loss of the row; dx, if not null, gets its gradient and may be the logits.
+  T run(const T* logits, index V, std::int32_t target, T* dx) const {
+    const double share = (1 - targets.smoothing) * weight_of(targets, target);
+    const double all = share + rests;
+    const T target_logit = logits[target];
+    const double rest = rest_of_loss(targets, logits, V, target_logit);
+    T max, sum;
+    softmax(logits, V, static_cast<T>(scale * all), dx, max, sum);
+    if (dx != nullptr) {
+      for (index v = 0; targets.smoothing > 0 && v < V; ++v) {
+        if (v != target) dx[v] -= static_cast<T>(scale * rest_of(targets, V, v));
+      }
+      dx[target] -= static_cast<T>(scale * (share + rest_of(targets, V, target)));
+    }
+    const double loss = loss_of(target_logit, max, sum);
+    return static_cast<T>(all == 0 ? 0 : std::isinf(loss) ? loss : all * loss - rest);
+  }
+};
+
 }  // namespace
 
 index count_targets(const Targets& targets, index V) {
+  check_targets(targets, V);
   index count = 0;
   for (index n = 0; n < targets.ids.size; ++n) {
     const std::int32_t id = targets.ids[n];
@@ -76,6 +147,15 @@ index count_targets(const Targets& targets, index V) {
   return count;
 }
 
+double weigh_targets(const Targets& targets, index V) {
+  count_targets(targets, V);
+  double sum = 0;
+  for (const std::int32_t id : targets.ids) {
+    if (id != targets.ignore) sum += weight_of(targets, id);
+  }
+  return sum;
+}
+
 template <class T>
 CrossEntropy cross_entropy(const Context& ctx, InRows<T> logits, const Targets& targets,
                            double scale, Vec<T> losses, Rows<T> dlogits) {
@@ -86,23 +166,19 @@ CrossEntropy cross_entropy(const Context& ctx, InRows<T> logits, const Targets& 
   const bool with_gradient = dlogits.data != nullptr;
   if (with_gradient) check_rows("cross_entropy", "dlogits", dlogits, N, V);
   CrossEntropy result{.total = 0, .count = count_targets(targets, V)};
-  const auto softmax = FOVEA_DISPATCH(SoftmaxRowKernel)().of<T>();
-  const T factor = static_cast<T>(scale);
+  const LossRow<T> row{targets, scale, sum_of_rests(targets, V),
+                       FOVEA_DISPATCH(SoftmaxRowKernel)().of<T>()};
   const ProfileScope scope(ctx, pass_over<T>("cross entropy", N, V, 2));
   ctx.for_ranges(N, kCost * static_cast<double>(V), [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {
       const std::int32_t target = targets.ids[n];
       T* const dx = with_gradient ? dlogits[n] : nullptr;
-      losses[n] = T{0};
-      if (target == targets.ignore) {
-        if (with_gradient) std::fill_n(dx, V, T{0});
+      if (target != targets.ignore) {
+        losses[n] = row.run(logits[n], V, target, dx);
         continue;
       }
-      const T target_logit = logits[n][target];
-      T max, sum;
-      softmax(logits[n], V, factor, dx, max, sum);
-      losses[n] = loss_of(target_logit, max, sum);
-      if (with_gradient) dx[target] -= factor;
+      losses[n] = T{0};
+      if (with_gradient) std::fill_n(dx, V, T{0});
     }
   });
   for (const T loss : losses) result.total += static_cast<double>(loss);

@@ -17,21 +17,30 @@ class PackedMatrix;
 struct Targets {
   Vec<const std::int32_t> ids = {};
   std::int32_t ignore = -1;
+  /// w [V] of the classes, at least 0; empty: all are 1.
+  Vec<const double> weights = {};
+  /// e in [0, 1): each class has the share e / V of the target, which keeps 1 - e (Szegedy et al.
+  /// 2016, "Rethinking the Inception architecture", section 7).
+  double smoothing = 0;
 };
 
 /// How many rows have a target. Throws Error(kShape), which names place and value, for a target
-/// that is neither `ignore` nor in [0, V).
+/// that is neither `ignore` nor in [0, V); kOptionValue for a weight or a smoothing out of range.
 index count_targets(const Targets& targets, index V);
+/// The sum over the rows with a target of w[target]: what PyTorch divides the mean by.
+double weigh_targets(const Targets& targets, index V);
 
 /// The sum of the rows' losses, in double in ascending order, and the number of rows with a target.
-/// The mean is total / count. If no row has a target, total, count and every gradient are 0.
+/// The mean is total / count, or total / weigh_targets(). If no row has a target, total, count and
+/// every gradient are 0.
 struct CrossEntropy {
   double total = 0;
   index count = 0;
 };
 
-/// losses[n] = log(sum_v exp(logits[n,v])) - logits[n, target[n]];
-/// dlogits[n,v] = scale * (softmax(logits[n])[v] - [v = target[n]]).
+/// losses[n] = sum_v a[v] (log(sum_u exp(logits[n,u])) - logits[n,v]);
+/// dlogits[n,v] = scale * (sum_u a[u] softmax(logits[n])[v] - a[v]),
+/// where a[v] = [v = target[n]], or (1 - e) w[v] [v = target[n]] + e w[v] / V as the targets say.
 ///
 /// logits [N,V]; losses [N] in nats, 0 where ignored; dlogits [N,V], may be logits, may be left out
 /// (default-made). A target whose logit is -inf has infinite loss.

@@ -109,7 +109,9 @@ void do_chunk(const Context& ctx, const LinearCrossEntropy<T>& a, const Weights<
   const bool want_gradient =
       chunk.dx.data != nullptr || a.dweight.data != nullptr || !a.dbias.empty();
   matmul(ctx, chunk.x, weights.transposed, chunk.logits, {.bias = a.bias});
-  cross_entropy(ctx, chunk.logits, {chunk.ids, a.targets.ignore}, a.scale, chunk.losses,
+  Targets targets = a.targets;
+  targets.ids = chunk.ids;
+  cross_entropy(ctx, chunk.logits, targets, a.scale, chunk.losses,
                 want_gradient ? chunk.logits : Rows<T>());
   if (chunk.dx.data != nullptr && a.dweight.data != nullptr) {
     run_together<T>(ctx, {ctx, chunk.logits, weights.plain, chunk.dx, {}},

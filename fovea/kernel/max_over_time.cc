@@ -58,34 +58,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "fovea/base/profile.h"
+#include "fovea/kernel/over_time.h"
 namespace fovea {
 namespace {
 
 HWY_EXPORT(ForwardKernel);
 HWY_EXPORT(BackwardKernel);
-
-constexpr index kStrip = 256;  // columns of one item
-
-// Calls f(sequence, first column, last column) for strips of the columns of each sequence.
-template <class F>
-void for_each_strip(const Context& ctx, index sequences, index rows, index columns, F&& f) {
-  if (sequences == 0) return;
-  const index strips = (columns + kStrip - 1) / kStrip;
-  const double values = static_cast<double>(rows) * static_cast<double>(columns);
-  const index items = sequences * strips;
-  ctx.for_ranges(items, values / static_cast<double>(items) + 1, [&](index begin, index end) {
-    for (index i = begin; i < end; ++i) {
-      const index column = i % strips * kStrip;
-      f(i / strips, column, std::min(columns, column + kStrip));
-    }
-  });
-}
-
-void check_offsets(Vec<const std::int32_t> offsets, index sequences, index rows) {
-  check(offsets.size == sequences + 1 && offsets[0] == 0 && offsets[sequences] == rows,
-        "max_over_time: {} sequences of {} rows need {} offsets from 0 to {}; got {}", sequences,
-        rows, sequences + 1, rows, offsets.size);
-}
 
 }  // namespace
 
@@ -93,10 +71,10 @@ template <class T>
 void max_over_time_forward(const Context& ctx, InRows<T> x, Vec<const std::int32_t> offsets,
                            Rows<T> y) {
   check_rows("max_over_time", "y", y, y.rows, x.columns);
-  check_offsets(offsets, y.rows, x.rows);
+  check_offsets("max_over_time", offsets, y.rows, x.rows);
   const auto forward = FOVEA_DISPATCH(ForwardKernel)().of<T>();
   const ProfileScope scope(ctx, pass_over<T>("max over time", x.rows, x.columns, 1));
-  for_each_strip(ctx, y.rows, x.rows, x.columns, [&](index s, index begin, index end) {
+  for_each_strip(ctx, offsets, x.columns, [&](index s, index begin, index end) {
     forward(x.slice(offsets[s], offsets[s + 1]).columns_slice(begin, end), y[s] + begin);
   });
 }
@@ -106,10 +84,10 @@ void max_over_time_backward(const Context& ctx, const MaxOverTimeBackward<T>& a)
   check_rows("max_over_time_backward", "y", a.y, a.y.rows, a.x.columns);
   check_rows("max_over_time_backward", "dy", a.dy, a.y.rows, a.x.columns);
   check_rows("max_over_time_backward", "dx", a.dx, a.x.rows, a.x.columns);
-  check_offsets(a.offsets, a.y.rows, a.x.rows);
+  check_offsets("max_over_time", a.offsets, a.y.rows, a.x.rows);
   const auto backward = FOVEA_DISPATCH(BackwardKernel)().of<T>();
   const ProfileScope scope(ctx, pass_over<T>("max over time backward", a.x.rows, a.x.columns, 2));
-  for_each_strip(ctx, a.y.rows, a.x.rows, a.x.columns, [&](index s, index begin, index end) {
+  for_each_strip(ctx, a.offsets, a.x.columns, [&](index s, index begin, index end) {
     const index first = a.offsets[s], last = a.offsets[s + 1];
     backward(a.x.slice(first, last).columns_slice(begin, end), a.y[s] + begin, a.dy[s] + begin,
              a.dx.slice(first, last).columns_slice(begin, end));

@@ -15,7 +15,7 @@ using Kind = EncoderLayerKind;
 
 bool is_attending(Kind kind) { return kind == Kind::kAttention || kind == Kind::kTransformer; }
 
-void fill_attention(EncoderLayerSpec& spec, const LanguageModelConfig& c, index width) {
+void fill_attention(EncoderLayerSpec& spec, const EncoderConfig& c, index width) {
   const bool own_heads = spec.heads > 0;
   if (!own_heads) spec.heads = c.heads;
   if (spec.kv_heads == 0) spec.kv_heads = own_heads ? spec.heads : c.kv_heads;
@@ -60,13 +60,14 @@ void fill_attention_rnn(EncoderLayerSpec& spec) {
 
 // The columns of the result of one layer.
 index width_after(const EncoderLayerSpec& spec, index in) {
+  if (spec.no_output) return spec.heads * spec.head_dim;
   if (is_attending(spec.kind) || spec.kind == Kind::kFeedForward) return in;
   return spec.kind == Kind::kRecurrent && spec.bidirectional ? 2 * spec.width : spec.width;
 }
 
 void fill_residual(EncoderLayerSpec& spec, index in, index out) {
-  const bool usual = is_attending(spec.kind) || spec.kind == Kind::kFeedForward ||
-                     (spec.kind == Kind::kConvolution && in == out);
+  const bool usual = in == out && (is_attending(spec.kind) || spec.kind == Kind::kFeedForward ||
+                                   spec.kind == Kind::kConvolution);
   if (!spec.residual) spec.residual = usual;
   if (!*spec.residual || in == out) return;
   throw Error(ErrorCode::kShape,
@@ -75,7 +76,7 @@ void fill_residual(EncoderLayerSpec& spec, index in, index out) {
               "leave out residual, or choose an equal width");
 }
 
-void check_convolution(const EncoderLayerSpec& spec, const LanguageModelConfig& c) {
+void check_convolution(const EncoderLayerSpec& spec, const EncoderConfig& c) {
   if (spec.kernel > 1 && spec.dilation > (c.block - 1) / (spec.kernel - 1)) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--encoder: {}:dilation={}: it sees further back than --block ({})",
@@ -90,8 +91,8 @@ void check_convolution(const EncoderLayerSpec& spec, const LanguageModelConfig& 
   }
 }
 
-SizedLayer sized(EncoderLayerSpec spec, const LanguageModelConfig& c, index in) {
-  if (spec.bidirectional) {
+SizedLayer sized(EncoderLayerSpec spec, const EncoderConfig& c, index in) {
+  if (spec.bidirectional && c.sight == Sight::kPast) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--encoder: {} reads backwards, too: a language model must not see the "
                             "tokens that it predicts",
@@ -113,95 +114,28 @@ SizedLayer sized(EncoderLayerSpec spec, const LanguageModelConfig& c, index in) 
   return {spec, in, out};
 }
 
-SizedStage sized(const EncoderStage& stage, const LanguageModelConfig& c, index in) {
+SizedStage sized(const EncoderStage& stage, const EncoderConfig& c, index in) {
   SizedStage result{.branches = {}, .in = in};
   for (const EncoderLayerSpec& spec : stage) result.branches.push_back(sized(spec, c, in));
   result.out = stage.size() == 1 ? result.branches[0].out : c.width;
   return result;
 }
 
-std::vector<EncoderStage> transformer(const LanguageModelConfig& c) {
-  std::vector<EncoderStage> stages;
-  for (const index window : layer_windows(c)) {
-    stages.push_back({{.kind = Kind::kTransformer, .window = window}});
-  }
-  return stages;
-}
-
-std::vector<EncoderStage> recurrent(const LanguageModelConfig& c, RecurrentKind cell) {
-  return {{{.kind = Kind::kRecurrent, .cell = cell, .layers = c.layers}}};
-}
-
-// The one window of --window.
-index only_window(const LanguageModelConfig& c) {
-  LanguageModelConfig one = c;
-  one.layers = 1;
-  return layer_windows(one)[0];
-}
-
-std::vector<EncoderStage> stages_of(const LanguageModelConfig& c) {
-  switch (c.kind) {
-    case LanguageModelKind::kTransformer:
-      return transformer(c);
-    case LanguageModelKind::kAttentionRnn:
-      return {{{.kind = Kind::kAttentionRnn, .heads = c.heads, .window = only_window(c)}}};
-    case LanguageModelKind::kRnn:
-      return recurrent(c, RecurrentKind::kRnn);
-    case LanguageModelKind::kGru:
-      return recurrent(c, RecurrentKind::kGru);
-    case LanguageModelKind::kLstm:
-      return recurrent(c, RecurrentKind::kLstm);
-    case LanguageModelKind::kSru:
-      return recurrent(c, RecurrentKind::kSru);
-    case LanguageModelKind::kEncoder:
-      break;
-  }
-  return parse_encoder(c.encoder);
-}
-
-}  // namespace
-
-std::vector<SizedStage> sized_stages(const LanguageModelConfig& c) {
-  std::vector<SizedStage> result;
-  index in = c.width;
-  for (const EncoderStage& stage : stages_of(c)) {
-    result.push_back(sized(stage, c, in));
-    in = result.back().out;
-  }
-  return result;
-}
-
-index layer_count(const std::vector<SizedStage>& stages) {
-  index count = 0;
-  for (const SizedStage& stage : stages) {
-    for (const SizedLayer& layer : stage.branches) {
-      count += std::min(layer.spec.layers, kMostLayers + 1);
-    }
-  }
-  return count;
-}
-
-bool ends_with_norm(const LanguageModelConfig& c, const std::vector<SizedStage>& stages) {
-  if (c.norm_position != NormPosition::kPre) return false;
-  for (const SizedStage& stage : stages) {
-    for (const SizedLayer& layer : stage.branches) {
-      if (*layer.spec.residual) return true;
-    }
-  }
-  return false;
-}
-
+// The values in the matrices of a layer's products, all its `layers` together: as many
+// multiply-adds for one token.
 double matrix_values(const SizedLayer& layer) {
   const EncoderLayerSpec& s = layer.spec;
   const auto in = static_cast<double>(layer.in), out = static_cast<double>(layer.out),
              width = static_cast<double>(s.width), layers = static_cast<double>(s.layers);
-  const double attention = 2 * in * static_cast<double>((s.heads + s.kv_heads) * s.head_dim);
+  const double head_columns = static_cast<double>((s.heads + s.kv_heads) * s.head_dim);
+  const double output = s.no_output ? static_cast<double>(s.heads * s.head_dim) : 0;
+  const double attention = in * (2 * head_columns - output);
   const double feed_forward = 2 * in * static_cast<double>(s.ff);
   switch (s.kind) {
     case Kind::kTransformer:
       return layers * (attention + feed_forward);
     case Kind::kAttention:
-      return layers * attention;
+      return attention / in * (in + (layers - 1) * out);
     case Kind::kFeedForward:
       return layers * feed_forward;
     case Kind::kConvolution: {
@@ -222,15 +156,83 @@ double matrix_values(const SizedLayer& layer) {
   return (s.bidirectional ? 2 : 1) * width * columns;
 }
 
-double score_columns(const SizedLayer& layer, index block) {
+// Keys that a query sees in the mean, times the columns of its heads; 0 without attention.
+double score_columns(const EncoderConfig& c, const SizedLayer& layer) {
   const EncoderLayerSpec& s = layer.spec;
-  const double keys = static_cast<double>(s.layers) * (static_cast<double>(block) + 1) / 2;
-  if (s.kind == Kind::kAttentionRnn) return keys * static_cast<double>(s.width);
-  return is_attending(s.kind) ? keys * static_cast<double>(s.heads * s.head_dim) : 0;
+  const auto block = static_cast<double>(c.block), layers = static_cast<double>(s.layers);
+  if (s.kind == Kind::kAttentionRnn) return layers * (block + 1) / 2 * static_cast<double>(s.width);
+  if (!is_attending(s.kind)) return 0;
+  const double keys = c.sight == Sight::kPast ? (block + 1) / 2 : block;
+  return layers * keys * static_cast<double>(s.heads * s.head_dim);
 }
 
-LanguageModelConfig config_of_layer(const LanguageModelConfig& config, const SizedLayer& layer) {
-  LanguageModelConfig c = config;
+}  // namespace
+
+std::vector<SizedStage> size_stages(const EncoderConfig& c, std::span<const EncoderStage> stages) {
+  std::vector<SizedStage> result;
+  index in = c.width;
+  for (const EncoderStage& stage : stages) {
+    result.push_back(sized(stage, c, in));
+    in = result.back().out;
+  }
+  return result;
+}
+
+index layer_count(const std::vector<SizedStage>& stages) {
+  index count = 0;
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches) {
+      count += std::min(layer.spec.layers, kMostLayers + 1);
+    }
+  }
+  return count;
+}
+
+void check_stages(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
+  if (layer_count(stages) > kMostLayers) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--encoder: it has {} layers", layer_count(stages)),
+                fmt::format("{} are the most", kMostLayers));
+  }
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches) {
+      if (layer.spec.head_dim > 0) check_attention(config_of_layer(c, layer));
+    }
+  }
+}
+
+index last_width(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
+  return stages.empty() ? c.width : stages.back().out;
+}
+
+bool ends_with_norm(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
+  if (c.norm_position != NormPosition::kPre) return false;
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches) {
+      if (*layer.spec.residual) return true;
+    }
+  }
+  return false;
+}
+
+double encoder_flops_per_token(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
+  double matrices = 0, scores = 0;
+  for (const SizedStage& stage : stages) {
+    double joined = 0;
+    for (const SizedLayer& layer : stage.branches) {
+      matrices += matrix_values(layer);
+      scores += score_columns(c, layer);
+      joined += static_cast<double>(layer.out);
+    }
+    if (stage.branches.size() > 1) matrices += joined * static_cast<double>(stage.out);
+  }
+  const auto C = static_cast<double>(c.width);
+  const double join = c.position_join == PositionJoin::kConcatenate ? 2 * C * C : 0;
+  return 6 * (matrices + join) + 14 * scores;
+}
+
+EncoderConfig config_of_layer(const EncoderConfig& config, const SizedLayer& layer) {
+  EncoderConfig c = config;
   const EncoderLayerSpec& spec = layer.spec;
   c.width = layer.in;
   c.ff = spec.ff;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a language model, with every size: what builds them, counts them and predicts their
+// The layers of an encoder, with every size: what builds them, counts them and predicts their
 // memory reads one list.
 #pragma once
 
+#include <span>
 #include <vector>
 
-#include "fovea/model/language_model_config.h"
+#include "fovea/model/encoder_config.h"
 #include "fovea/nn/encoder_spec.h"
 
 namespace fovea {
@@ -25,25 +26,31 @@ struct SizedStage {
   index out = 0;
 };
 
-/// The stages of a resolved configuration. Throws kOptionValue or kShape.
-std::vector<SizedStage> sized_stages(const LanguageModelConfig& config);
+/// The stages with the sizes of a resolved configuration. Throws kOptionValue or kShape.
+std::vector<SizedStage> size_stages(const EncoderConfig& config,
+                                    std::span<const EncoderStage> stages);
 
-/// How many layers they are; more than kMostLayers are an error of resolve().
+/// Throws kOptionValue or kShape if these are too many layers, or one with attention that does not
+/// fit together.
+void check_stages(const EncoderConfig& config, const std::vector<SizedStage>& stages);
+
+/// The columns of the result: the width of the model if there are no stages.
+index last_width(const EncoderConfig& config, const std::vector<SizedStage>& stages);
+
+/// How many layers they are, at most a little more than kMostLayers each.
 index layer_count(const std::vector<SizedStage>& stages);
 inline constexpr index kMostLayers = 65536;
 
 /// Whether the last norm of a pre-norm model is there: a residual sum needs it.
-bool ends_with_norm(const LanguageModelConfig& config, const std::vector<SizedStage>& stages);
+bool ends_with_norm(const EncoderConfig& config, const std::vector<SizedStage>& stages);
 
-/// The values in the matrices of a layer's products, all its `layers` together: as many
-/// multiply-adds for one token.
-double matrix_values(const SizedLayer& layer);
-/// Keys that a query of a sequence of `block` tokens sees in the mean, times the columns of its
-/// heads; 0 without attention. Windows are left out of it.
-double score_columns(const SizedLayer& layer, index block);
+/// FLOPs (multiplications and additions) of the matrix products for one token of a training step,
+/// forward and backward, in sequences of `block` tokens; the output layer is left out. Causal
+/// attention counts half of its scores; windows are left out of it.
+double encoder_flops_per_token(const EncoderConfig& config, const std::vector<SizedStage>& stages);
 
 /// The configuration of a layer with attention or a feed-forward network: what its spec says counts
 /// more than what the model says.
-LanguageModelConfig config_of_layer(const LanguageModelConfig& config, const SizedLayer& layer);
+EncoderConfig config_of_layer(const EncoderConfig& config, const SizedLayer& layer);
 
 }  // namespace fovea

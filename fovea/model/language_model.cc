@@ -16,23 +16,6 @@ void check_ids(std::string_view op, Vec<const std::int32_t> ids, index V) {
   }
 }
 
-PackedRows rows_of(Tape& tape, const TokenBatch& batch, index block) {
-  const PackedRows rows = lay_out_rows(tape, batch.ids.size, batch.offsets, batch.samples);
-  for (index s = 0; s < rows.count(); ++s) {
-    const index length = rows.offsets[s + 1] - rows.offsets[s];
-    check(length <= block, "language model: sequence {} has {} tokens; the model sees at most {}",
-          s, length, block);
-  }
-  return rows;
-}
-
-// The loss of an empty batch: an epoch of lines may end with one.
-Variable zero_loss(Tape& tape) {
-  const Variable loss = tape.result(1, 1, DType::kFloat32);
-  loss.value<float>()[0][0] = 0;
-  return loss;
-}
-
 }  // namespace
 
 LanguageModel::LanguageModel(const LanguageModelConfig& config, std::uint64_t seed, DType dtype)
@@ -48,9 +31,10 @@ Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
                              const LossOptions& options) const {
   check(batch.targets.size == batch.ids.size, "language model: {} targets for {} tokens",
         batch.targets.size, batch.ids.size);
-  const PackedRows rows = rows_of(tape, batch, config_.block);
+  const PackedRows rows = lay_out_texts(tape, batch.sequences(), config_.block);
   if (batch.ids.empty()) return zero_loss(tape);
-  const Variable x = layers_->hidden(tape, batch.ids, rows, options.dropout, options.attention);
+  const Variable x =
+      layers_->encoder().forward(tape, batch.ids, rows, options.dropout, options.attention);
   return linear_cross_entropy(tape, x, tape.parameter(layers_->output_weight()),
                               parameter_or_none(tape, layers_->output_bias()), {batch.targets},
                               options.scale);
@@ -58,8 +42,9 @@ Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
 
 Variable LanguageModel::logits(Tape& tape, const TokenBatch& batch,
                                const LossOptions& options) const {
-  const PackedRows rows = rows_of(tape, batch, config_.block);
-  return project(tape, layers_->hidden(tape, batch.ids, rows, options.dropout, options.attention));
+  const PackedRows rows = lay_out_texts(tape, batch.sequences(), config_.block);
+  return project(
+      tape, layers_->encoder().forward(tape, batch.ids, rows, options.dropout, options.attention));
 }
 
 Variable LanguageModel::project(Tape& tape, Variable x) const {
@@ -67,13 +52,13 @@ Variable LanguageModel::project(Tape& tape, Variable x) const {
                 parameter_or_none(tape, layers_->output_bias()));
 }
 
-index LanguageModel::attentions() const { return layers_->attentions(); }
+index LanguageModel::attentions() const { return layers_->encoder().attentions(); }
 
 LanguageModelDecoder::LanguageModelDecoder(const Context& context, const LanguageModel& model)
     : model_(model),
       tape_(context, TapeMode::kInference),
-      session_(model.layers_->begin(model.config().block)),
-      endless_(session_.endless() && !model.layers_->has_position_rows()) {}
+      session_(model.layers_->encoder().begin(model.config().block)),
+      endless_(session_.endless() && !model.layers_->encoder().has_position_rows()) {}
 
 index LanguageModelDecoder::window_start(index n, index block) {
   if (n <= block) return 0;
@@ -122,7 +107,7 @@ Vec<const float> LanguageModelDecoder::encode(Vec<const std::int32_t> ids) {
   // Rows of an endless model have no positions, which would overflow one day.
   const index first = endless_ ? 0 : encoded_;
   const PackedRows rows = lay_out_rows(tape_, ids.size, {offsets.data(), 2}, {}, first);
-  const Variable x = model_.layers_->hidden(tape_, ids, rows, session_);
+  const Variable x = model_.layers_->encoder().forward(tape_, ids, rows, session_);
   encoded_ += ids.size;
   const Rows<const float> last = x.value<float>().slice(ids.size - 1, ids.size);
   return model_.project(tape_, tape_.constant(last)).vec<float>();

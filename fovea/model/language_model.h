@@ -14,6 +14,7 @@
 #include "fovea/grad/packed_rows.h"
 #include "fovea/grad/tape.h"
 #include "fovea/model/language_model_config.h"
+#include "fovea/model/text_batch.h"
 #include "fovea/nn/encoder.h"
 #include "fovea/nn/module.h"
 
@@ -29,6 +30,8 @@ struct TokenBatch {
   Vec<const std::int32_t> offsets = {};  ///< [sequences + 1], from 0 to N
   /// [sequences] numbers that name the dropout masks; may be empty
   Vec<const std::uint64_t> samples = {};
+
+  TextRows sequences() const { return {ids, offsets, samples}; }
 };
 
 struct LossOptions {

@@ -3,17 +3,10 @@
 #pragma once
 
 #include "fovea/base/context.h"
-#include "fovea/grad/tape.h"
+#include "fovea/model/encoder_memory.h"
 #include "fovea/model/language_model_config.h"
 
 namespace fovea {
-
-/// The batch for which memory is predicted.
-struct TapeLoad {
-  index tokens = 0;
-  TapeMode mode = TapeMode::kTrain;
-  bool observes = false;  ///< what the heads look like (LossOptions::attention)
-};
 
 /// Bytes of the values that a tape keeps for a batch; in training also of the gradients that exist
 /// at the same time. From its second step on, a tape takes within 4 % of this.

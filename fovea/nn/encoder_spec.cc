@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <span>
@@ -92,6 +93,19 @@ class Parser {
     return parsed;
   }
 
+  // "0.5" of "scale=0.5".
+  double real(const Piece& value) const {
+    double parsed = 0;
+    const char* const end = value.text.data() + value.text.size();
+    const auto [stop, error] = std::from_chars(value.text.data(), end, parsed);
+    if (value.text.empty() || stop != end || error != std::errc() || !std::isfinite(parsed) ||
+        parsed <= 0) {
+      fail_at(value, fmt::format("{} is no number above 0", printable(value.text)),
+              "give a number above 0, such as 0.25");
+    }
+    return parsed;
+  }
+
   template <class Enum>
   Enum choice(const Piece& value) const {
     std::vector<std::string> names;
@@ -143,6 +157,7 @@ constexpr std::initializer_list<Kind> kConvolutions = {Kind::kConvolution};
 constexpr std::initializer_list<Kind> kHeaded = {Kind::kAttentionRnn, Kind::kAttention,
                                                  Kind::kTransformer};
 constexpr std::initializer_list<Kind> kAttending = {Kind::kAttention, Kind::kTransformer};
+constexpr std::initializer_list<Kind> kAttentions = {Kind::kAttention};
 constexpr std::initializer_list<Kind> kHidden = {Kind::kFeedForward, Kind::kTransformer};
 constexpr std::initializer_list<Kind> kActivated = {Kind::kConvolution, Kind::kFeedForward,
                                                     Kind::kTransformer};
@@ -165,6 +180,8 @@ const Setting kSettings[] = {
     {"kv-heads", kAttending, set_size<&EncoderLayerSpec::kv_heads>},
     {"head-dim", kAttending, set_size<&EncoderLayerSpec::head_dim>},
     {"window", kHeaded, [](auto& spec, auto& p, auto& v) { spec.window = p.number(v); }},
+    {"scale", kAttending, [](auto& spec, auto& p, auto& v) { spec.scale = p.real(v); }},
+    {"no-output", kAttentions, [](auto& spec, auto&, auto&) { spec.no_output = true; }, true},
     {"position", kAttending,
      [](auto& spec, auto& p, auto& v) { spec.position = p.template choice<PositionKind>(v); }},
     {"ff", kHidden, set_size<&EncoderLayerSpec::ff>},

@@ -27,7 +27,7 @@ enum class EncoderLayerKind : std::uint8_t {
   kRecurrent,     ///< rnn, gru, lstm, sru; bidirectional with "bi" before the name
   kAttentionRnn,  ///< attention-rnn: an RNN whose result is attention over its states (spec L13)
   kConvolution,   ///< conv3
-  kAttention,     ///< attention, in a residual connection
+  kAttention,     ///< attention, in a residual connection if that keeps the width
   kFeedForward,   ///< ff, in a residual connection
   kTransformer,   ///< transformer: attention, then ff
 };
@@ -47,6 +47,8 @@ struct EncoderLayerSpec {
   std::optional<index> window = {};  ///< 0: all keys
   std::optional<PositionKind> position = {};
   std::optional<Activation> activation = {};
+  std::optional<double> scale = {};   ///< of the scores; none: the usual one, 1 / sqrt(head_dim)
+  bool no_output = false;             ///< attention: the heads side by side, not projected
   std::optional<bool> residual = {};  ///< x + f(norm(x)) or norm(x + f(x)), instead of f(x)
 
   friend bool operator==(const EncoderLayerSpec&, const EncoderLayerSpec&) = default;

@@ -31,6 +31,13 @@ Init residual_init(index layers) {
   return Init::normal(kInitDeviation / std::sqrt(2.0 * static_cast<double>(layers)));
 }
 
+Init glorot_uniform_init(index inputs, index outputs) {
+  check(inputs > 0 && outputs > 0, "glorot_uniform_init: sizes must be positive; got {} and {}",
+        inputs, outputs);
+  const double bound = std::sqrt(6 / (static_cast<double>(inputs) + static_cast<double>(outputs)));
+  return Init::uniform(-bound, bound);
+}
+
 Init linear_uniform_init(index inputs) {
   check(inputs > 0, "linear_uniform_init: inputs must be positive; got {}", inputs);
   const double bound = 1 / std::sqrt(static_cast<double>(inputs));

@@ -31,6 +31,9 @@ Init residual_init(index layers);
 /// PyTorch's default for Linear: uniform in [-b, b], b = 1 / sqrt(inputs) (He et al. 2015 with a =
 /// sqrt 5).
 Init linear_uniform_init(index inputs);
+/// Keras' default for Dense: uniform in [-b, b], b = sqrt(6 / (inputs + outputs)) (Glorot, Bengio
+/// 2010, eq. 16).
+Init glorot_uniform_init(index inputs, index outputs);
 
 /// Fills a float32 or float64 tensor. Both types get the same numbers, up to rounding.
 void initialise(Tensor& tensor, const Init& init, Random random);

@@ -89,14 +89,35 @@ void max_over_time_backward(const MaxOverTimeBackward<T>& a) {
     }
 }
 
-#define FOVEA_INSTANTIATE(T)                                                            \
-  template void convolution_forward(const Convolution<T>&, Rows<T>);                    \
-  template void convolution_backward(const Convolution<T>&, Rows<const T>,              \
-                                     const ConvolutionGradients<T>&);                   \
-  template void glu_forward(Rows<const T>, Rows<T>);                                    \
-  template void glu_backward(Rows<const T>, Rows<const T>, Rows<T>);                    \
-  template void max_over_time_forward(Rows<const T>, Vec<const std::int32_t>, Rows<T>); \
-  template void max_over_time_backward(const MaxOverTimeBackward<T>&);
+template <class T>
+void mean_over_time_forward(InRows<T> x, Vec<const std::int32_t> offsets, Rows<T> y) {
+  for (index s = 0; s < y.rows; ++s)
+    for (index c = 0; c < y.columns; ++c) {
+      const index count = offsets[s + 1] - offsets[s];
+      T sum = 0;
+      for (index n = offsets[s]; n < offsets[s + 1]; ++n) sum += x[n][c];
+      y[s][c] = count == 0 ? T{0} : sum / static_cast<T>(count);
+    }
+}
+
+template <class T>
+void mean_over_time_backward(InRows<T> dy, Vec<const std::int32_t> offsets, Rows<T> dx) {
+  for (index s = 0; s < dy.rows; ++s)
+    for (index n = offsets[s]; n < offsets[s + 1]; ++n)
+      for (index c = 0; c < dy.columns; ++c)
+        dx[n][c] = dy[s][c] / static_cast<T>(offsets[s + 1] - offsets[s]);
+}
+
+#define FOVEA_INSTANTIATE(T)                                                             \
+  template void convolution_forward(const Convolution<T>&, Rows<T>);                     \
+  template void convolution_backward(const Convolution<T>&, Rows<const T>,               \
+                                     const ConvolutionGradients<T>&);                    \
+  template void glu_forward(Rows<const T>, Rows<T>);                                     \
+  template void glu_backward(Rows<const T>, Rows<const T>, Rows<T>);                     \
+  template void max_over_time_forward(Rows<const T>, Vec<const std::int32_t>, Rows<T>);  \
+  template void max_over_time_backward(const MaxOverTimeBackward<T>&);                   \
+  template void mean_over_time_forward(Rows<const T>, Vec<const std::int32_t>, Rows<T>); \
+  template void mean_over_time_backward(Rows<const T>, Vec<const std::int32_t>, Rows<T>);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution over time, gated linear units and the maximum over time as simple loops on one
-// thread: in double the reference of the kernels' tests, in float the plain implementation with
+// Convolution over time, gated linear units, and the maximum and mean over time as simple loops on
+// one thread: in double the reference of the kernels' tests, in float the plain implementation with
 // whose error the kernels' error is compared.
 #pragma once
 
@@ -38,5 +38,10 @@ template <class T>
 void max_over_time_forward(InRows<T> x, Vec<const std::int32_t> offsets, Rows<T> y);
 template <class T>
 void max_over_time_backward(const MaxOverTimeBackward<T>& a);
+
+template <class T>
+void mean_over_time_forward(InRows<T> x, Vec<const std::int32_t> offsets, Rows<T> y);
+template <class T>
+void mean_over_time_backward(InRows<T> dy, Vec<const std::int32_t> offsets, Rows<T> dx);
 
 }  // namespace fovea::reference

@@ -8,6 +8,7 @@
 
 #include "fovea/kernel/activation.h"
 #include "fovea/kernel/adamw.h"
+#include "fovea/kernel/binary_cross_entropy.h"
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/kernel/dropout.h"
 #include "fovea/kernel/embedding.h"
@@ -51,6 +52,9 @@ void dropout_forward(const DropoutMask& dropout, InRows<T> x, Rows<T> y);
 template <class T>
 CrossEntropy cross_entropy(InRows<T> logits, const Targets& targets, double scale, Vec<T> losses,
                            Rows<T> dlogits);
+template <class T>
+double binary_cross_entropy(InRows<T> logits, const BinaryTargets<T>& targets, double scale,
+                            Vec<T> losses, Rows<T> dlogits);
 template <class T>
 CrossEntropy linear_cross_entropy(const LinearCrossEntropy<T>& a);
 

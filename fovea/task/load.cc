@@ -7,7 +7,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/config/json.h"
-#include "fovea/model/encoder_sizes.h"
+#include "fovea/model/language_model_stages.h"
 #include "fovea/task/language_model.h"
 #include "fovea/task/memory.h"
 #include "fovea/train/model_folder.h"

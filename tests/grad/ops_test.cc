@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/grad/classifier_op_cases.h"
 #include "tests/grad/op_cases.h"
 #include "tests/isa.h"
 #include "tests/support/throws.h"
@@ -107,8 +108,10 @@ TEST_P(EveryOp, IsTheSameFunctionInFloat32OnEveryInstructionSet) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(kOpCases),
-                         [](const auto& c) { return std::string(c.param.name); });
+std::string name_of(const testing::TestParamInfo<OpCase>& c) { return std::string(c.param.name); }
+
+INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(kOpCases), name_of);
+INSTANTIATE_TEST_SUITE_P(ClassifierOps, EveryOp, testing::ValuesIn(kClassifierOpCases), name_of);
 
 const float kNumbers[] = {1, -2, 3, 4, 5, -6};
 
@@ -120,6 +123,7 @@ Variable numbers(Tape& tape, index rows, index columns) {
 // take the address of a function for a constant.)
 TEST(OpCases, EachHasAFormula) {
   for (const OpCase& c : kOpCases) EXPECT_TRUE(c.formula.exact != nullptr) << c.name;
+  for (const OpCase& c : kClassifierOpCases) EXPECT_TRUE(c.formula.exact != nullptr) << c.name;
 }
 
 TEST(Linear, NamesTheOperandInItsErrors) {
@@ -232,6 +236,24 @@ TEST(CrossEntropy, HasNoLossAndNoGradientWhereEveryTargetIsIgnored) {
   tape.backward(loss);
   EXPECT_EQ(loss.value<float>()[0][0], 0);
   EXPECT_THAT(to_vector(logits.gradient<float>()), testing::Each(0));
+}
+
+// A batch without sequences, and one of a single sequence that needs no offsets.
+TEST(OverTime, TakesOneSequenceOrNone) {
+  const std::int32_t zero[] = {0};
+  PackedRows none;
+  none.offsets = {zero, 1};
+  for (const auto pool : {max_over_time, mean_over_time, first_over_time}) {
+    Tape tape{Context(1)};
+    EXPECT_EQ(pool(tape, numbers(tape, 2, 3), {}).rows(), 1);
+    EXPECT_EQ(pool(tape, numbers(tape, 0, 3), none).rows(), 0);
+  }
+  Tape tape{Context(1)};
+  const Variable x = numbers(tape, 2, 3), query = numbers(tape, 1, 3);
+  EXPECT_EQ(attention_over_time(tape, x, query, {}).rows(), 1);
+  EXPECT_THROWS((attention_over_time(tape, x, numbers(tape, 1, 2), {})), kShape,
+                "attention_over_time: query must be [1, 3]; it is [1, 2]");
+  EXPECT_EQ(attention_over_time(tape, numbers(tape, 0, 3), query, none).rows(), 0);
 }
 
 TEST(Attention, NamesHeadsThatDoNotDivideTheColumns) {

@@ -81,6 +81,94 @@ TEST(CrossEntropy, ErrorIsAtMostTwiceThatOfThePlainFloat) {
   });
 }
 
+// Weights of the classes, and a smoothing.
+struct Weighted {
+  Weighted(Random& random, index N, index V) : ids(draw_targets(random, N, V, -1)) {
+    for (index v = 0; v < V; ++v) weights.push_back(v % 4 == 3 ? 0 : random.uniform(0.1, 2));
+  }
+  Targets targets(double smoothing) const {
+    return {{ids.data(), static_cast<index>(ids.size())}, -1, weights, smoothing};
+  }
+
+  std::vector<std::int32_t> ids;
+  std::vector<double> weights;
+};
+
+TEST(CrossEntropy, WeightedAndSmoothedErrorIsAtMostTwiceThatOfThePlainFloat) {
+  for_each_isa([] {
+    Random random(85, RandomUse::kTest);
+    for (const index V : kColumns)
+      for (const double smoothing : {0.0, 0.1}) {
+        const auto logits = Matrix<float>::random(random, 7, V, 5);
+        const Weighted weighted(random, 7, V);
+        const Targets targets = weighted.targets(smoothing);
+        const auto fast = fused(kContext, logits, targets, 0.5);
+        const auto slow = plain(logits, targets, 0.5);
+        const auto exact = plain(Matrix<double>(logits), targets, 0.5);
+        expect_no_worse(fast.losses, slow.losses, exact.losses, "losses");
+        expect_no_worse(fast.dlogits, slow.dlogits, exact.dlogits, "dlogits");
+      }
+  });
+}
+
+// cross_entropy(x, [2, 0, 1], weight=[1, .5, 3], label_smoothing=..) of PyTorch 2.13.
+TEST(CrossEntropy, WeightedAndSmoothedIsThatOfPyTorch) {
+  Matrix<double> x(3, 3);
+  const double logits[] = {1, -2, .5, 0, 3, -1, 2, 2, -4}, weights[] = {1, .5, 3};
+  for (index i = 0; i < 9; ++i) x.at(i / 3, i % 3) = logits[i];
+  const std::vector<std::int32_t> ids = {2, 0, 1};
+  Targets targets = targets_of(ids);
+  targets.weights = {weights, 3};
+  EXPECT_EQ(weigh_targets(targets, 3), 4.5);
+  EXPECT_NEAR(fused(kContext, x, targets).loss.total / 4.5, 1.4281927789804765, 1e-15);
+  targets.smoothing = 0.1;
+  const auto r = fused(kContext, x, targets, 1 / 4.5);
+  EXPECT_NEAR(r.loss.total / 4.5, 1.5942023875942768, 1e-15);
+  const double expected[] = {0.3749668934867223,   0.015333591757026513, -0.39030048524374883,
+                             -0.1965311288058802,  0.21475219173414767,  -0.018221062928267466,
+                             0.059176736463483544, -0.03711955983281276, -0.022057176630670788};
+  for (index i = 0; i < 9; ++i) EXPECT_NEAR(r.dlogits.at(i / 3, i % 3), expected[i], 1e-15);
+}
+
+TEST(CrossEntropy, WeightedAndSmoothedGradientIsThatOfTheLoss) {
+  Random random(86, RandomUse::kTest);
+  auto logits = Matrix<double>::random(random, 4, 5, 2);
+  const Weighted weighted(random, 4, 5);
+  const Targets targets = weighted.targets(0.3);
+  expect_gradient(
+      logits, fused(kContext, logits, targets).dlogits,
+      [&] { return fused(kContext, logits, targets).loss.total; }, "logits");
+}
+
+TEST(CrossEntropy, SmoothedLossOfHugeLogitsIsExact) {
+  for_each_isa([] {
+    Matrix<float> logits(2, 4, -1e4f);
+    logits.at(0, 1) = logits.at(1, 1) = 1e4f;
+    const std::vector<std::int32_t> ids = {1, 0};
+    Targets targets = targets_of(ids);
+    targets.smoothing = 0.1;
+    const auto r = fused(kContext, logits, targets);
+    EXPECT_NEAR(r.losses.at(0, 0), 0.075 * 2e4, 1e-3);
+    EXPECT_NEAR(r.losses.at(0, 1), 0.975 * 2e4, 1e-2);
+    logits.at(1, 0) = -HUGE_VALF;
+    EXPECT_EQ(fused(kContext, logits, targets).losses.at(0, 1), HUGE_VALF);
+  });
+}
+
+TEST(CrossEntropy, WeightsAndSmoothingOutOfRangeAreRefused) {
+  Matrix<float> logits(1, 2);
+  const std::vector<std::int32_t> ids = {1};
+  const double weights[] = {1, -1};
+  Targets targets = targets_of(ids);
+  targets.weights = {weights, 2};
+  EXPECT_THROWS(fused(kContext, logits, targets), kOptionValue, "the weight of a class is -1");
+  targets.weights = {weights, 1};
+  EXPECT_THROWS(fused(kContext, logits, targets), kShape, "weights must be [V=2]; it is [1]");
+  targets.weights = {};
+  targets.smoothing = 1;
+  EXPECT_THROWS(fused(kContext, logits, targets), kOptionValue, "smoothing is 1");
+}
+
 TEST(CrossEntropy, GradientIsThatOfTheLoss) {
   for_each_isa([] {
     Random random(81, RandomUse::kTest);

@@ -3,36 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/model/support.h"
+#include "tests/model/encoder_support.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
 namespace {
-
-LanguageModelConfig config(LanguageModelKind kind, std::string encoder = {}) {
-  LanguageModelConfig c = small_config();
-  c.kind = kind;
-  c.encoder = std::move(encoder);
-  c.position = PositionKind::kNone;
-  return c;
-}
-
-LanguageModelConfig encoder(std::string layers) {
-  return config(LanguageModelKind::kEncoder, std::move(layers));
-}
-
-std::vector<SizedStage> stages(const LanguageModelConfig& c) { return sized_stages(resolve(c)); }
-
-TEST(EncoderSizes, ATransformerIsItsLayers) {
-  LanguageModelConfig c = small_config();
-  c.window = "3,0";
-  const auto all = stages(c);
-  ASSERT_EQ(all.size(), 2);
-  EXPECT_EQ(all[0].branches[0].spec.window, 3);
-  EXPECT_EQ(all[1].branches[0].spec.window, 0);
-  EXPECT_EQ(all[1].branches[0].spec.head_dim, 4);
-  EXPECT_EQ(all[1].branches[0].spec.ff, 32);
-}
 
 TEST(EncoderSizes, WidthsGoFromStageToStage) {
   LanguageModelConfig c = encoder("lstm:6,attention:heads=3,conv3+gru:5,ff");
@@ -46,9 +21,31 @@ TEST(EncoderSizes, WidthsGoFromStageToStage) {
   EXPECT_EQ(all[3].branches[0].spec.ff, 32);
 }
 
-TEST(EncoderSizes, WhatReadsLaterTokensIsRefused) {
+TEST(EncoderSizes, WhatReadsLaterTokensIsRefusedWhereOnlyThePastMayBeSeen) {
   EXPECT_THROWS(resolve(encoder("bilstm")), kOptionValue,
                 "bilstm reads backwards, too: a language model must not see the tokens");
+  EncoderConfig c = encoder("bilstm:5");
+  c.sight = Sight::kWhole;
+  EXPECT_EQ(last_width(c, size_stages(c, parse_encoder(c.encoder))), 10);
+}
+
+// Heads that are not projected side by side: their own width, and a sum only if it is that of x.
+TEST(EncoderSizes, AttentionWithoutAnOutputProjectionHasTheWidthOfItsHeads) {
+  const auto all =
+      stages(encoder("attention:heads=2:head-dim=3:no-output:layers=2,attention:no-output,ff:plain,"
+                     "attention:heads=2:head-dim=4:no-output"));
+  EXPECT_EQ(all[0].out, 6);
+  EXPECT_EQ(all[0].branches[0].spec.residual, false);
+  EXPECT_EQ(all[1].out, 6);
+  EXPECT_EQ(all[1].branches[0].spec.residual, true);
+  EXPECT_EQ(all[3].out, 8);
+  EXPECT_THROWS(resolve(encoder("attention:head-dim=3:no-output:residual")), kShape,
+                "8 columns become 6");
+}
+
+TEST(EncoderSizes, WithoutStagesTheWidthIsThatOfTheEmbeddings) {
+  EXPECT_EQ(last_width(small_config(), {}), 8);
+  EXPECT_FALSE(ends_with_norm(small_config(), {}));
 }
 
 TEST(EncoderSizes, SizesThatDoNotFitAreRefused) {
@@ -71,19 +68,26 @@ TEST(EncoderSizes, SizesThatDoNotFitAreRefused) {
   EXPECT_THROWS(resolve(encoder("ff:layers=65537")), kOptionValue, "layers");
 }
 
-TEST(EncoderSizes, TheTextOfAnEncoderBelongsToTheModelEncoder) {
-  EXPECT_THROWS(resolve(config(LanguageModelKind::kEncoder)), kOptionValue, "no layers are given");
-  EXPECT_THROWS(resolve(config(LanguageModelKind::kLstm, "gru")), kOptionValue,
-                "--encoder belongs to --model encoder; it is --model lstm");
-}
-
 TEST(EncoderSizes, FlopsAreThoseOfTheMatrices) {
   const auto per_token = [](const LanguageModelConfig& c) { return flops_per_token(c); };
   const double output = 8 * 11;
   EXPECT_EQ(per_token(config(LanguageModelKind::kLstm)), 6 * (2 * 4 * 8 * 8 * 2 + output));
   EXPECT_EQ(per_token(encoder("conv3:gated")), 6 * (2 * 3 * 8 * 8 + output));
   EXPECT_EQ(per_token(encoder("conv1:4:plain,sru:8")), 6 * (8 * 4 + 4 * 4 * 8 + output));
+  const double scores = 14 * 4.5 * 8;  // 8 tokens see 4.5 keys in the mean
+  EXPECT_EQ(per_token(encoder("attention")), 6 * (4 * 8 * 8 + output) + scores);
+  EXPECT_EQ(per_token(encoder("attention:no-output")), 6 * (3 * 8 * 8 + output) + scores);
   EXPECT_EQ(per_token(encoder("ff:ff=5,ff:ff=5")), per_token(encoder("ff:ff=5:layers=2")));
+}
+
+TEST(EncoderSizes, WhoSeesTheWholeTextComputesAllScores) {
+  EncoderConfig c = resolve(encoder("attention"));
+  const auto per_token = [&] {
+    return encoder_flops_per_token(c, size_stages(c, parse_encoder(c.encoder)));
+  };
+  const double past = per_token();
+  c.sight = Sight::kWhole;
+  EXPECT_EQ(per_token() - past, 14 * 3.5 * 8);
 }
 
 }  // namespace

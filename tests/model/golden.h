@@ -2,34 +2,13 @@
 // Losses and gradients of small language models: made by make_golden.py, with PyTorch in float64.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
-#include "fovea/model/language_model_config.h"
+#include "tests/model/golden_form.h"
 
 namespace fovea::golden {
 
-/// The gradient of one parameter: its norm, its product with golden_values(projection number), its
-/// largest element.
-struct Gradient {
-  const char* name;
-  double norm, projection, largest;
-};
-
-struct Form {
-  const char* name;
-  LanguageModelConfig config;  ///< its sizes are those of every form
-  std::uint64_t step;          ///< of dropout
-  double loss;
-  double
-      plain_largest;  ///< of PyTorch in float32: the largest relative error of loss and gradients
-  double plain_norm;  ///< likewise: the norm of all errors of gradients over that of gradients
-  std::vector<Gradient> gradients;
-};
-
 inline const std::vector<Form> kForms = {
     {"Default",
-     {.heads = 2},
+     form([](LanguageModelConfig& c) { c.heads = 2; }),
      0u,
      4.2819494633068125,
      7.89e-07,
@@ -52,12 +31,14 @@ inline const std::vector<Form> kForms = {
          {"norm.weight", 0.33053947198144124, 0.017883137317828025, 0.221},
      }},
     {"RmsSharedKeys",
-     {.heads = 2,
-      .kv_heads = 1,
-      .position = enum_from_name<PositionKind>("sinusoidal"),
-      .norm = NormKind::kRms,
-      .activation = Activation::kSilu,
-      .tie = false},
+     form([](LanguageModelConfig& c) {
+       c.heads = 2;
+       c.kv_heads = 1;
+       c.position = enum_from_name<PositionKind>("sinusoidal");
+       c.norm = NormKind::kRms;
+       c.activation = Activation::kSilu;
+       c.tie = false;
+     }),
      0u,
      4.354041559817306,
      5.42e-07,
@@ -80,13 +61,15 @@ inline const std::vector<Form> kForms = {
          {"output.weight", 1.1289208635331496, -0.43004927568106643, 0.35},
      }},
     {"PostUnbiasedAlibi",
-     {.heads = 3,
-      .head_dim = 3,
-      .position = enum_from_name<PositionKind>("alibi"),
-      .norm_position = NormPosition::kPost,
-      .ln_variant = LayerNormVariant::kUnbiased,
-      .bias = true,
-      .activation = Activation::kGeluTanh},
+     form([](LanguageModelConfig& c) {
+       c.heads = 3;
+       c.head_dim = 3;
+       c.position = enum_from_name<PositionKind>("alibi");
+       c.norm_position = NormPosition::kPost;
+       c.ln_variant = LayerNormVariant::kUnbiased;
+       c.bias = true;
+       c.activation = Activation::kGeluTanh;
+     }),
      0u,
      4.729767204108208,
      4.11e-07,
@@ -119,12 +102,14 @@ inline const std::vector<Form> kForms = {
          {"blocks.1.feed_forward_norm.bias", 0.7535494491069497, -0.15898637791240514, 0.393},
      }},
     {"NoPositionsRelu",
-     {.heads = 2,
-      .ff = 5,
-      .position = enum_from_name<PositionKind>("none"),
-      .bias = true,
-      .activation = Activation::kRelu,
-      .tie = false},
+     form([](LanguageModelConfig& c) {
+       c.heads = 2;
+       c.ff = 5;
+       c.position = enum_from_name<PositionKind>("none");
+       c.bias = true;
+       c.activation = Activation::kRelu;
+       c.tie = false;
+     }),
      0u,
      4.808993218044003,
      4.90e-07,
@@ -161,12 +146,14 @@ inline const std::vector<Form> kForms = {
          {"output.bias", 0.4455197095454903, -0.026913557009463292, 0.274},
      }},
     {"Source",
-     {.heads = 2,
-      .norm_position = NormPosition::kPost,
-      .ln_variant = LayerNormVariant::kUnbiased,
-      .bias = true,
-      .activation = Activation::kRelu,
-      .tie = false},
+     form([](LanguageModelConfig& c) {
+       c.heads = 2;
+       c.norm_position = NormPosition::kPost;
+       c.ln_variant = LayerNormVariant::kUnbiased;
+       c.bias = true;
+       c.activation = Activation::kRelu;
+       c.tie = false;
+     }),
      0u,
      4.299507772129426,
      6.90e-07,
@@ -202,12 +189,14 @@ inline const std::vector<Form> kForms = {
          {"output.bias", 0.37389675048576393, 0.010222153298361647, 0.203},
      }},
     {"GroupedAlibi",
-     {.heads = 4,
-      .kv_heads = 2,
-      .ff = 12,
-      .position = enum_from_name<PositionKind>("alibi"),
-      .norm = NormKind::kRms,
-      .bias = true},
+     form([](LanguageModelConfig& c) {
+       c.heads = 4;
+       c.kv_heads = 2;
+       c.ff = 12;
+       c.position = enum_from_name<PositionKind>("alibi");
+       c.norm = NormKind::kRms;
+       c.bias = true;
+     }),
      0u,
      4.410139525699787,
      4.38e-07,
@@ -237,12 +226,14 @@ inline const std::vector<Form> kForms = {
          {"norm.weight", 0.8220029705922938, -0.3875910253879315, 0.769},
      }},
     {"PreUnbiased",
-     {.heads = 4,
-      .kv_heads = 2,
-      .position = enum_from_name<PositionKind>("sinusoidal"),
-      .embedding_scale = 1.5,
-      .ln_variant = LayerNormVariant::kUnbiased,
-      .activation = Activation::kGeluTanh},
+     form([](LanguageModelConfig& c) {
+       c.heads = 4;
+       c.kv_heads = 2;
+       c.position = enum_from_name<PositionKind>("sinusoidal");
+       c.embedding_scale = 1.5;
+       c.ln_variant = LayerNormVariant::kUnbiased;
+       c.activation = Activation::kGeluTanh;
+     }),
      0u,
      4.540108060383481,
      5.29e-07,
@@ -264,13 +255,15 @@ inline const std::vector<Form> kForms = {
          {"norm.weight", 0.6426096684415556, 0.3327460168509866, 0.479},
      }},
     {"PostRmsFewHeads",
-     {.heads = 1,
-      .head_dim = 5,
-      .position = enum_from_name<PositionKind>("none"),
-      .embedding_scale = 0.75,
-      .norm = NormKind::kRms,
-      .norm_position = NormPosition::kPost,
-      .activation = Activation::kSilu},
+     form([](LanguageModelConfig& c) {
+       c.heads = 1;
+       c.head_dim = 5;
+       c.position = enum_from_name<PositionKind>("none");
+       c.embedding_scale = 0.75;
+       c.norm = NormKind::kRms;
+       c.norm_position = NormPosition::kPost;
+       c.activation = Activation::kSilu;
+     }),
      0u,
      4.870392957344121,
      2.48e-07,
@@ -291,7 +284,10 @@ inline const std::vector<Form> kForms = {
          {"blocks.1.feed_forward_norm.weight", 0.697818070193176, 0.543957899996264, 0.329},
      }},
     {"Dropout",
-     {.heads = 2, .dropout = 0.25},
+     form([](LanguageModelConfig& c) {
+       c.heads = 2;
+       c.dropout = 0.25;
+     }),
      0u,
      4.899771016834288,
      1.23e-06,
@@ -314,7 +310,10 @@ inline const std::vector<Form> kForms = {
          {"norm.weight", 0.6284397910482571, 0.04246156024194814, 0.406},
      }},
     {"DropoutNextUpdate",
-     {.heads = 2, .dropout = 0.25},
+     form([](LanguageModelConfig& c) {
+       c.heads = 2;
+       c.dropout = 0.25;
+     }),
      1u,
      4.451130381907994,
      9.46e-07,
@@ -337,13 +336,15 @@ inline const std::vector<Form> kForms = {
          {"norm.weight", 0.39168484511923723, 0.03372152227795497, 0.246},
      }},
     {"PostDropoutAlibi",
-     {.heads = 4,
-      .kv_heads = 2,
-      .dropout = 0.5,
-      .position = enum_from_name<PositionKind>("alibi"),
-      .norm_position = NormPosition::kPost,
-      .bias = true,
-      .tie = false},
+     form([](LanguageModelConfig& c) {
+       c.heads = 4;
+       c.kv_heads = 2;
+       c.dropout = 0.5;
+       c.position = enum_from_name<PositionKind>("alibi");
+       c.norm_position = NormPosition::kPost;
+       c.bias = true;
+       c.tie = false;
+     }),
      4294967299u,
      4.323312694879043,
      1.17e-06,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/model/support.h"
+#include "tests/model/tape_bytes.h"
 
 namespace fovea {
 namespace {
@@ -55,23 +56,12 @@ std::vector<Case> cases() {
   };
   for (const char* layers :
        {"rnn", "gru", "lstm", "sru", "lstm:layers=3", "conv3", "conv3:32,conv3:32,conv1",
-        "conv3:32:gated,conv1", "lstm:32,ff,lstm:64", "conv5:plain:gated", "attention", "ff",
-        "attention-rnn", "attention-rnn:heads=4", "conv3,attention:window=8,lstm", "conv3+lstm"}) {
+        "conv3:32:gated,conv1", "lstm:32,ff,lstm:64", "conv5:plain:gated", "attention",
+        "attention:no-output:plain", "ff", "attention-rnn", "attention-rnn:heads=4",
+        "conv3,attention:window=8,lstm", "conv3+lstm"}) {
     encoder(layers);
   }
   return all;
-}
-
-// What is taken of a tape's one block: its size, but for what still fits.
-double bytes_used(Tape& tape) {
-  constexpr index kStep = 1024;
-  const std::size_t size = tape.capacity();
-  index left = -kStep;
-  while (tape.capacity() == size) {
-    tape.saved<std::byte>(kStep);
-    left += kStep;
-  }
-  return static_cast<double>(size) - static_cast<double>(left);
 }
 
 TEST(LanguageModelMemory, ActivationsAreThoseOfATape) {

@@ -238,7 +238,7 @@ def plain_errors(form, loss, gradients):
 
 
 def spelled(form):
-    """A form as a C++ initialiser; words as the library writes its enumerators."""
+    """A form as a C++ expression; words as the library writes its enumerators."""
     kinds = dict(norm="NormKind", norm_position="NormPosition", ln_variant="LayerNormVariant",
                  activation="Activation")
     given = {"heads": DEFAULTS["heads"], **form}
@@ -252,37 +252,17 @@ def spelled(form):
             value = f'enum_from_name<PositionKind>("{value}")'
         elif name in kinds:
             value = f"{kinds[name]}::k" + "".join(word.capitalize() for word in value.split("-"))
-        fields.append(f".{name} = {str(value).lower() if isinstance(value, bool) else value}")
-    return "{" + ", ".join(fields) + "}"
+        fields.append(f"c.{name} = {str(value).lower() if isinstance(value, bool) else value};")
+    return "form([](LanguageModelConfig& c) { " + " ".join(fields) + " })"
 
 
 HEAD = """// SPDX-License-Identifier: Apache-2.0
 // Losses and gradients of small language models: made by make_golden.py, with PyTorch in float64.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
-#include "fovea/model/language_model_config.h"
+#include "tests/model/golden_form.h"
 
 namespace fovea::golden {
-
-/// The gradient of one parameter: its norm, its product with golden_values(projection number), its
-/// largest element.
-struct Gradient {
-  const char* name;
-  double norm, projection, largest;
-};
-
-struct Form {
-  const char* name;
-  LanguageModelConfig config;  ///< its sizes are those of every form
-  std::uint64_t step;  ///< of dropout
-  double loss;
-  double plain_largest;  ///< of PyTorch in float32: the largest relative error of loss and gradients
-  double plain_norm;     ///< likewise: the norm of all errors of gradients over that of gradients
-  std::vector<Gradient> gradients;
-};
 
 """
 

@@ -41,13 +41,16 @@ TEST(EncoderSpec, ReadsLayersSideBySide) {
 TEST(EncoderSpec, ReadsChoices) {
   const auto stages = parse_encoder(
       "transformer:position=rotary:activation=silu:kv-heads=1:head-dim=4,"
-      "attention:plain,attention-rnn:heads=2:window=0");
+      "attention:plain:scale=0.5:no-output,attention-rnn:heads=2:window=0");
   const EncoderLayerSpec& layer = stages[0][0];
   EXPECT_EQ(layer.position, PositionKind::kRotary);
   EXPECT_EQ(layer.activation, Activation::kSilu);
   EXPECT_EQ(layer.kv_heads, 1);
   EXPECT_EQ(layer.head_dim, 4);
   EXPECT_EQ(stages[1][0].residual, false);
+  EXPECT_EQ(stages[1][0].scale, 0.5);
+  EXPECT_TRUE(stages[1][0].no_output);
+  EXPECT_FALSE(layer.scale || layer.no_output);
   EXPECT_EQ(stages[2][0].kind, Kind::kAttentionRnn);
   EXPECT_EQ(stages[2][0].window, 0);
 }
@@ -79,6 +82,13 @@ TEST(EncoderSpec, SaysWhereAnErrorIs) {
        "at character 19 of 'attention:heads=8:heads=4': 'heads' is given twice"},
       {"ff:plain:residual", "'residual' is given twice"},
       {"conv3:gated=1", "'gated' takes no value"},
+      {"attention:scale=0", "'0' is no number above 0"},
+      {"attention:scale=1e999", "'1e999' is no number above 0"},
+      {"attention:scale=nan", "'nan' is no number above 0"},
+      {"attention:scale=1x", "at character 17"},
+      {"attention:no-output=1", "'no-output' takes no value"},
+      {"transformer:no-output", "transformer has no setting 'no-output'"},
+      {"lstm:scale=1", "lstm has no setting 'scale'"},
       {"attention:position=nowhere", "'nowhere' is not known"},
       {"lstm:", "lstm has no setting ''"},
       {"lstm: 3", "lstm has no setting ' 3'"},

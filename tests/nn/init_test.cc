@@ -37,6 +37,12 @@ TEST(Init, UniformStaysWithinItsEnds) {
   EXPECT_GT(*high, 0.249);
 }
 
+TEST(Init, GlorotsBoundIsThatOfBothSizes) {
+  const Init init = glorot_uniform_init(40, 56);
+  EXPECT_DOUBLE_EQ(init.b, 0.25);
+  EXPECT_DOUBLE_EQ(init.a, -0.25);
+}
+
 TEST(Init, ResidualsShrinkWithTheRootOfTwiceTheLayers) {
   EXPECT_DOUBLE_EQ(residual_init(8).b, 0.02 / 4);
 }

@@ -62,11 +62,15 @@ TEST(Load, AModelIsNoLargerThanItsWeights) {
   const std::vector<NamedTensor> weights = read_model_weights(folder / "m").tensors;
   constexpr index kHuge = std::numeric_limits<std::int32_t>::max();
   using Config = LanguageModelConfig;
-  for (const auto& [member, size] :
-       {std::pair(&Config::width, index{1} << 21), std::pair(&Config::width, kHuge),
-        std::pair(&Config::layers, index{65536}), std::pair(&Config::ff, kHuge),
-        std::pair(&Config::head_dim, kHuge), std::pair(&Config::block, kHuge),
-        std::pair(&Config::heads, index{-2}), std::pair(&Config::layers, index{0})}) {
+  const std::pair<index Config::*, index> forgeries[] = {{&Config::width, index{1} << 21},
+                                                         {&Config::width, kHuge},
+                                                         {&Config::layers, 65536},
+                                                         {&Config::ff, kHuge},
+                                                         {&Config::head_dim, kHuge},
+                                                         {&Config::block, kHuge},
+                                                         {&Config::heads, -2},
+                                                         {&Config::layers, 0}};
+  for (const auto& [member, size] : forgeries) {
     LanguageModelSettings forged = run.settings;
     forged.model.*member = size;
     write_model_files(folder / "m",

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "fovea/grad/packed_rows.h"
 #include "fovea/grad/tape.h"
 #include "fovea/kernel/gemm.h"
 

@@ -4,7 +4,6 @@
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/convolution_call.h"
 #include "fovea/kernel/glu.h"
-#include "fovea/kernel/max_over_time.h"
 
 namespace fovea {
 
@@ -185,21 +184,6 @@ Variable glu(Tape& tape, Variable x) {
     tape.record(y, {x}, [=](Tape& t) {
       write_or_add(t.context(), t.gradient_for<T>(x), [&](Rows<T> dx) {
         glu_backward(t.context(), x.value<T>(), t.gradient_of<T>(y), dx);
-      });
-    });
-  });
-  return y;
-}
-
-Variable max_over_time(Tape& tape, Variable x, const PackedRows& rows) {
-  const Vec<const std::int32_t> offsets = offsets_of(tape, "max_over_time", rows, x.rows());
-  const Variable y = tape.result(rows.count(), x.columns(), x.dtype());
-  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
-    max_over_time_forward(tape.context(), x.value<T>(), offsets, y.value<T>());
-    tape.record(y, {x}, [=](Tape& t) {
-      write_or_add(t.context(), t.gradient_for<T>(x), [&](Rows<T> dx) {
-        max_over_time_backward<T>(t.context(),
-                                  {x.value<T>(), y.value<T>(), t.gradient_of<T>(y), offsets, dx});
       });
     });
   });

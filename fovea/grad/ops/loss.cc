@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
+#include "fovea/kernel/binary_cross_entropy.h"
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/kernel/gemm.h"
 #include "fovea/kernel/softmax.h"
@@ -39,6 +40,35 @@ Variable cross_entropy(Tape& tape, Variable logits, const Targets& targets, doub
     });
   });
   return loss;
+}
+
+Variable binary_cross_entropy(Tape& tape, Variable logits, Variable targets,
+                              const BinaryWeights& weights, double factor) {
+  const index N = logits.rows(), K = logits.columns();
+  check_operand("binary_cross_entropy", "targets", targets, N, K, logits.dtype());
+  check(!targets.needs_gradient(), "binary_cross_entropy: targets have no gradient");
+  const Variable loss = tape.result(1, 1, logits.dtype());
+  with_type(logits.dtype(), [&]<class T>(std::type_identity<T>) {
+    const bool records = tape.records({logits});
+    const Vec<T> losses{tape.saved<T>(N), N};
+    const Rows<T> saved = records ? Rows<T>(tape.saved<T>(N * K), N, K) : Rows<T>();
+    const BinaryTargets<T> wanted{targets.value<T>(), weights};
+    const double total =
+        binary_cross_entropy<T>(tape.context(), logits.value<T>(), wanted, factor, losses, saved);
+    loss.value<T>()[0][0] = static_cast<T>(factor * total);
+    tape.record(loss, {logits}, [=](Tape& t) {
+      write_or_add(t.context(), t.gradient_for<T>(logits), [&](Rows<T> dx) {
+        scale(t.context(), static_cast<double>(t.gradient_of<T>(loss)[0][0]), saved, dx);
+      });
+    });
+  });
+  return loss;
+}
+
+Variable squared_error(Tape& tape, Variable x, Variable targets, double factor) {
+  check_operand("squared_error", "targets", targets, x.rows(), x.columns(), x.dtype());
+  const Variable error = add(tape, x, scale(tape, targets, -1));
+  return scale(tape, sum(tape, multiply(tape, error, error)), factor);
 }
 
 Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable bias,

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <numeric>
+
+#include "fovea/grad/ops.h"
+#include "fovea/grad/ops/common.h"
+#include "fovea/kernel/max_over_time.h"
+#include "fovea/kernel/mean_over_time.h"
+
+namespace fovea {
+
+namespace {
+
+// Row offsets[s] to or from row s, or what stands for a row that is not there.
+template <class F, class G>
+void for_each_first(Vec<const std::int32_t> offsets, F&& copy, G&& without) {
+  for (index s = 0; s + 1 < offsets.size; ++s) {
+    offsets[s] < offsets[s + 1] ? copy(s, offsets[s]) : without(s);
+  }
+}
+
+// 0, 1, .., count - 1: the offsets of sequences of one row each.
+Vec<const std::int32_t> numbers(Tape& tape, index count) {
+  auto* const memory = tape.saved<std::int32_t>(count);
+  std::iota(memory, memory + count, 0);
+  return {memory, count};
+}
+
+}  // namespace
+
+Variable max_over_time(Tape& tape, Variable x, const PackedRows& rows) {
+  const Vec<const std::int32_t> offsets = offsets_of(tape, "max_over_time", rows, x.rows());
+  const Variable y = tape.result(rows.count(), x.columns(), x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    max_over_time_forward(tape.context(), x.value<T>(), offsets, y.value<T>());
+    tape.record(y, {x}, [=](Tape& t) {
+      write_or_add(t.context(), t.gradient_for<T>(x), [&](Rows<T> dx) {
+        max_over_time_backward<T>(t.context(),
+                                  {x.value<T>(), y.value<T>(), t.gradient_of<T>(y), offsets, dx});
+      });
+    });
+  });
+  return y;
+}
+
+Variable mean_over_time(Tape& tape, Variable x, const PackedRows& rows) {
+  const Vec<const std::int32_t> offsets = offsets_of(tape, "mean_over_time", rows, x.rows());
+  const Variable y = tape.result(rows.count(), x.columns(), x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    mean_over_time_forward(tape.context(), x.value<T>(), offsets, y.value<T>());
+    tape.record(y, {x}, [=](Tape& t) {
+      write_or_add(t.context(), t.gradient_for<T>(x), [&](Rows<T> dx) {
+        mean_over_time_backward(t.context(), t.gradient_of<T>(y), offsets, dx);
+      });
+    });
+  });
+  return y;
+}
+
+Variable first_over_time(Tape& tape, Variable x, const PackedRows& rows) {
+  const Vec<const std::int32_t> offsets = offsets_of(tape, "first_over_time", rows, x.rows());
+  const index C = x.columns();
+  const Variable y = tape.result(rows.count(), C, x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    const Rows<T> to = y.value<T>();
+    for_each_first(
+        offsets, [&](index s, index n) { std::copy_n(x.value<T>()[n], C, to[s]); },
+        [&](index s) { std::fill_n(to[s], C, T{0}); });
+    tape.record(y, {x}, [=](Tape& t) {
+      const GradientOut<T> dx = gradient_to_add_to<T>(t, x);
+      if (!dx) return;
+      const Rows<const T> dy = t.gradient_of<T>(y);
+      for_each_first(
+          offsets,
+          [&](index s, index n) {
+            accumulate<T>(t.context(), dy.slice(s, s + 1), dx.rows.slice(n, n + 1));
+          },
+          [](index) {});
+    });
+  });
+  return y;
+}
+
+Variable attention_over_time(Tape& tape, Variable x, Variable query, const PackedRows& rows) {
+  check_operand("attention_over_time", "query", query, 1, x.columns(), x.dtype());
+  PackedRows keys = rows, queries;
+  keys.offsets = offsets_of(tape, "attention_over_time", rows, x.rows());
+  const index S = keys.count();
+  queries.offsets = numbers(tape, S + 1);
+  auto* const zeros = tape.saved<std::int32_t>(S);
+  std::fill_n(zeros, S, 0);
+  const Variable q = embedding(tape, {query, {zeros, S}});  // the one row, S times
+  return attention(tape, {q, x, x, queries, keys}, {});
+}
+
+}  // namespace fovea

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/classifier_config.h"
+
+#include "fovea/base/option.h"
+#include "fovea/model/classifier_layers.h"
+
+namespace fovea {
+
+namespace {
+
+void check_classes(const ClassifierConfig& c) {
+  if (c.task == ClassifierTask::kBinary) {
+    require_option(c.classes == 2, "classes", c.classes, "2, as --task binary has");
+    return;
+  }
+  check_size("classes", c.classes, c.task == ClassifierTask::kSingleLabel ? 2 : 1);
+}
+
+}  // namespace
+
+ClassifierConfig resolve(ClassifierConfig c) {
+  resolve_encoder(c);
+  require_option(c.output_dropout >= 0 && c.output_dropout < 1, "dropout", c.output_dropout,
+                 "at least 0 and below 1");
+  check_classes(c);
+  check_stages(c, sized_stages(c));
+  return c;
+}
+
+std::vector<SizedStage> sized_stages(const ClassifierConfig& c) {
+  if (c.encoder.empty()) return {};
+  return size_stages(c, parse_encoder(c.encoder));
+}
+
+index logit_count(const ClassifierConfig& c) {
+  return c.task == ClassifierTask::kBinary ? 1 : c.classes;
+}
+
+index parameter_count(const ClassifierConfig& config) {
+  ParameterSet shapes({.memory = ParameterMemory::kShapesOnly});
+  const ClassifierLayers layers(resolve(config), ParameterScope(shapes));
+  return shapes.size();
+}
+
+double flops_per_token(const ClassifierConfig& config) {
+  const ClassifierConfig c = resolve(config);
+  return encoder_flops_per_token(c, sized_stages(c));
+}
+
+}  // namespace fovea

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configuration of a text classifier, its parameter count and its FLOPs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fovea/model/encoder_config.h"
+#include "fovea/model/encoder_sizes.h"
+#include "fovea/nn/pooling.h"
+
+namespace fovea {
+
+/// What a classifier says about a text.
+enum class ClassifierTask : std::uint8_t {
+  kSingleLabel,  ///< one of several classes: softmax
+  kBinary,       ///< one of two classes, by a single logit: sigmoid
+  kMultiLabel,   ///< any of several labels, each a question of its own: sigmoid
+  kRegression,   ///< numbers
+};
+
+inline constexpr EnumName<ClassifierTask> kClassifierTaskNames[] = {
+    {ClassifierTask::kSingleLabel, "single-label"},
+    {ClassifierTask::kBinary, "binary"},
+    {ClassifierTask::kMultiLabel, "multi-label"},
+    {ClassifierTask::kRegression, "regression"}};
+inline std::span<const EnumName<ClassifierTask>> enum_names(ClassifierTask) {
+  return kClassifierTaskNames;
+}
+
+/// Tokens -> embeddings (+ positions) -> encoder -> pooling -> dropout -> linear. Layers of the
+/// encoder see the whole text. Sizes given as 0 follow from the others; resolve() fills them in.
+struct ClassifierConfig : EncoderConfig {
+  ClassifierConfig() {
+    sight = Sight::kWhole;
+    position = PositionKind::kNone;
+    block = 512;
+  }
+
+  ClassifierTask task = ClassifierTask::kSingleLabel;
+  PoolingKind pooling = PoolingKind::kMean;
+  double output_dropout = 0;
+  index classes = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("task", task, "one class of several, one of two by a single logit, any labels, numbers");
+    visit("encoder", encoder,
+          "layers that read the tokens, such as conv3,attention:window=8,bilstm; none: the text is "
+          "a bag of its words");
+    visit("pooling", pooling, "how the rows of a text become one");
+    visit("init", init, "how parameters start: as in GPT-2, in the book's code, or in Keras");
+    visit_sizes(visit);
+    visit("dropout", output_dropout,
+          "probability of dropping a number of the pooled text in training");
+    visit("encoder_dropout", dropout,
+          "probability of dropping a weight or activation of the encoder in training");
+    visit_positions(visit);
+    visit_layers(visit);
+    visit("classes", classes, "number of classes, labels or numbers");
+    visit("vocabulary", vocabulary, "number of tokens");
+  }
+
+  friend bool operator==(const ClassifierConfig&, const ClassifierConfig&) = default;
+};
+
+/// The configuration with every size filled in. Throws kShape or kOptionValue that names the
+/// option, its value and the rule.
+ClassifierConfig resolve(ClassifierConfig config);
+
+/// The stages of a resolved configuration, none for a bag of words. Throws kOptionValue or kShape.
+std::vector<SizedStage> sized_stages(const ClassifierConfig& config);
+
+/// How many logits a text gets: 1 with kBinary, else the classes.
+index logit_count(const ClassifierConfig& config);
+
+/// The number of learned values. Allocates nothing.
+index parameter_count(const ClassifierConfig& config);
+
+/// FLOPs (multiplications and additions) of the matrix products for one token of a training step,
+/// forward and backward, in texts of `block` tokens. The output layer, which a text passes once, is
+/// left out.
+double flops_per_token(const ClassifierConfig& config);
+
+}  // namespace fovea

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/classifier_layers.h"
+
+#include <limits>
+#include <numeric>
+
+namespace fovea {
+
+namespace {
+
+// The number of the dropout mask of the pooled texts: no layer of the encoder counts so far.
+constexpr std::uint32_t kMask = std::numeric_limits<std::uint32_t>::max();
+
+// Every text as a sequence of one row.
+PackedRows one_row_each(Tape& tape, const TextRows& texts) {
+  auto* const offsets = tape.saved<std::int32_t>(texts.offsets.size);
+  std::iota(offsets, offsets + texts.offsets.size, 0);
+  return lay_out_rows(tape, texts.offsets.size - 1, {offsets, texts.offsets.size}, texts.samples);
+}
+
+LinearOptions output_options(const ClassifierConfig& c, index in) {
+  return {.in = in,
+          .out = logit_count(c),
+          .bias = Biases::kLearned,
+          .weight = matrix_init(c, in, logit_count(c)),
+          .bias_start = bias_start(c)};
+}
+
+}  // namespace
+
+ClassifierLayers::ClassifierLayers(const ClassifierConfig& c, const ParameterScope& scope)
+    : block_(c.block),
+      dropout_(c.output_dropout),
+      encoder_(c, sized_stages(c), scope),
+      pooling_(c.pooling, encoder_.width(), scope["pooling"]),
+      output_(output_options(c, encoder_.width()), scope["output"]) {}
+
+// What describes a text, a row each. Another source than the pooled encoder would stand beside it:
+// added, or joined by concat_columns().
+Variable ClassifierLayers::features(Tape& tape, const TextRows& texts, const DropoutKey& key,
+                                    std::span<HeadStatistics> seen) const {
+  const PackedRows rows = lay_out_texts(tape, texts, block_);
+  return pooling_.forward(tape, encoder_.forward(tape, texts.ids, rows, key, seen), rows);
+}
+
+Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts, const DropoutKey& key,
+                                  std::span<HeadStatistics> seen) const {
+  Variable x = features(tape, texts, key, seen);
+  if (dropout_ > 0 && tape.mode() == TapeMode::kTrain) {
+    x = dropout(tape, x, {dropout_, {key.seed, key.step, kMask}}, one_row_each(tape, texts));
+  }
+  return output_.forward(tape, x);
+}
+
+std::vector<double> ClassifierLayers::token_weights(Tape& tape, const TextRows& texts) const {
+  const PackedRows rows = lay_out_texts(tape, texts, block_);
+  return pooling_.weights(encoder_.forward(tape, texts.ids, rows, {}, {}), rows);
+}
+
+}  // namespace fovea

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layers of a text classifier. The memory of their parameters is elsewhere, so they can also be
+// built from shapes alone, to count parameters.
+#pragma once
+
+#include "fovea/model/classifier_config.h"
+#include "fovea/model/text_batch.h"
+#include "fovea/model/text_encoder.h"
+#include "fovea/nn/linear.h"
+#include "fovea/nn/pooling.h"
+
+namespace fovea {
+
+/// `config` must be resolved. Parameters, in this order: those of TextEncoder; pooling.query
+/// (attention); output.weight [logits, width], output.bias [logits].
+class ClassifierLayers {
+ public:
+  ClassifierLayers(const ClassifierConfig& config, const ParameterScope& scope);
+
+  /// The logits [sequences, logit_count()]. `seen` is empty, or has an element for each attention
+  /// of the encoder.
+  Variable logits(Tape& tape, const TextRows& texts, const DropoutKey& key,
+                  std::span<HeadStatistics> seen) const;
+  /// With attention as pooling: the weight of each token [N] in its text, for an inference tape.
+  std::vector<double> token_weights(Tape& tape, const TextRows& texts) const;
+
+  index attentions() const { return encoder_.attentions(); }
+
+ private:
+  Variable features(Tape& tape, const TextRows& texts, const DropoutKey& key,
+                    std::span<HeadStatistics> seen) const;
+
+  index block_;
+  double dropout_;
+  TextEncoder encoder_;
+  Pooling pooling_;
+  Linear output_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/encoder_config.h"
+
+#include <cmath>
+
+#include "fovea/base/option.h"
+
+namespace fovea {
+
+namespace {
+
+void check_sizes(const EncoderConfig& c) {
+  check_size("vocabulary", c.vocabulary, 1);
+  check_size("heads", c.heads, 1);
+  require_option(c.kv_heads >= 0 && c.kv_heads <= c.heads, "kv_heads", c.kv_heads,
+                 "0 (as many as --heads) to --heads ({})", c.heads);
+  check_size("head_dim", c.head_dim, 0);
+  check_size("width", c.width, 1);
+  check_size("ff", c.ff, 0);
+  check_size("block", c.block, 1);
+}
+
+// Rows of positions that are joined to the embeddings.
+void check_positions(const EncoderConfig& c) {
+  const index least = adds_position_rows(c.position) ? c.block : 1;
+  require_option(c.position_max == 0 || (c.position_max >= least && c.position_max <= kLargestSize),
+                 "position_max", c.position_max, "0 (as many as --block), or {} to {}", least,
+                 kLargestSize);
+  constexpr double kLargestScale = 1e6;
+  require_option(c.embedding_scale >= 0 && c.embedding_scale <= kLargestScale, "embedding_scale",
+                 c.embedding_scale, "in 0 (chosen by --position) to {}", kLargestScale);
+  if (c.position_join == PositionJoin::kConcatenate && !adds_position_rows(c.position)) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--position-join concat: --position {} has no rows to concatenate",
+                            to_string(c.position)),
+                "take --position learned or sinusoidal, or leave out --position-join");
+  }
+  if (c.position == PositionKind::kSinusoidal && c.width % 2 != 0) {
+    throw Error(ErrorCode::kShape,
+                fmt::format("--width: sinusoidal positions need an even one; it is {}", c.width),
+                "make --width even, or choose another --position");
+  }
+}
+
+// Sinusoids are as large as 1. Tokens start far smaller and would be lost beside them, so their
+// embeddings are multiplied by the square root of the width (Vaswani et al. 2017, 3.4).
+double embedding_scale(const EncoderConfig& c) {
+  const bool sinusoidal = c.position == PositionKind::kSinusoidal;
+  return sinusoidal ? std::sqrt(static_cast<double>(c.width)) : 1;
+}
+
+}  // namespace
+
+void check_size(std::string_view name, index value, index least, index most) {
+  require_option(value >= least && value <= most, name, value, "in {} to {}", least, most);
+}
+
+// Choices that exclude each other, and sizes that a choice needs.
+void check_attention(const EncoderConfig& c) {
+  check_size("t5_buckets", c.t5_buckets, 2);
+  check_size("t5_max_distance", c.t5_max_distance, 1);
+  if (part_tensor(c.position) == "t5") {
+    check_size("t5_buckets", c.t5_buckets, c.sight == Sight::kWhole ? 4 : 2);
+    require_option(c.t5_max_distance > c.t5_buckets / 2, "t5_max_distance", c.t5_max_distance,
+                   "above half of --t5-buckets ({}), for so many distances have a bucket each",
+                   c.t5_buckets);
+  }
+  check_size("shaw_clip", c.shaw_clip, 1);
+  require_option(c.rope_base > 0 && std::isfinite(c.rope_base), "rope_base", c.rope_base,
+                 "above 0");
+  require_option(c.softcap >= 0 && std::isfinite(c.softcap), "softcap", c.softcap,
+                 "above 0, or 0 (none)");
+  require_option(!c.log_n_scale || c.block > 1, "block", c.block,
+                 "at least 2 with --log-n-scale, whose logarithm it is");
+  if (c.sink && c.attention_norm != AttentionNormKind::kSoftmax) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--sink: a sink needs softmax; --attention-norm is {}",
+                            to_string(c.attention_norm)),
+                "leave out --sink, or take --attention-norm softmax");
+  }
+  if (part_tensor(c.position) == "shaw_k" && c.score == AttentionScoreKind::kConcat) {
+    throw Error(ErrorCode::kOptionValue, "--position shaw and --score concat exclude each other",
+                "shaw joins the keys of a product q.k, and w.[q; k] is none");
+  }
+  if (c.position == PositionKind::kRotary && c.head_dim % 2 != 0) {
+    throw Error(ErrorCode::kShape,
+                fmt::format("--head-dim: rotary positions need an even one; it is {}", c.head_dim),
+                "make --head-dim even (it is --width / --heads), or choose another --position");
+  }
+}
+
+void resolve_encoder(EncoderConfig& c) {
+  check_sizes(c);
+  require_option(c.dropout >= 0 && c.dropout < 1, "dropout", c.dropout, "at least 0 and below 1");
+  if (c.kv_heads == 0) c.kv_heads = c.heads;
+  if (c.heads % c.kv_heads != 0) {
+    throw Error(ErrorCode::kShape,
+                fmt::format("--heads: {} is not divisible by --kv-heads ({})", c.heads, c.kv_heads),
+                "make --heads a multiple of --kv-heads: each of those serves a group of heads");
+  }
+  if (c.ff == 0) c.ff = checked_product(4, c.width, "--ff: 4 x --width");
+  if (c.head_dim == 0 && c.width % c.heads == 0) c.head_dim = c.width / c.heads;
+  check_positions(c);
+  if (c.position_max == 0) c.position_max = c.block;
+  if (c.embedding_scale == 0) c.embedding_scale = embedding_scale(c);
+  check_attention(c);
+  check_size("ff", c.ff, 1);
+  checked_product(c.heads, c.head_dim, "--heads x --head-dim");
+}
+
+}  // namespace fovea

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model says about its embeddings and its encoder, whatever it is a model of. The
+// configuration of a model inherits this and lists the fields among its own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "fovea/base/fields.h"
+#include "fovea/base/types.h"
+#include "fovea/nn/attention_rnn.h"
+#include "fovea/nn/options.h"
+#include "fovea/parts/variant.h"
+
+namespace fovea {
+
+/// How parameters start.
+enum class InitScheme : std::uint8_t {
+  kGpt2,    ///< matrices and tables normal(0, 0.02); recurrent layers as in PyTorch
+  kSource,  ///< as in the book: tables normal(0, 1); RNN, GRU, LSTM, their attention and the
+            ///< output above them normal(0, 0.01), biases there 0; else PyTorch's
+  kKeras,   ///< tables uniform in +-0.05, matrices glorot_uniform_init(); convolutions and
+            ///< recurrent layers as in PyTorch
+};
+
+inline constexpr EnumName<InitScheme> kInitSchemeNames[] = {
+    {InitScheme::kGpt2, "gpt2"}, {InitScheme::kSource, "source"}, {InitScheme::kKeras, "keras"}};
+inline std::span<const EnumName<InitScheme>> enum_names(InitScheme) { return kInitSchemeNames; }
+
+/// Which rows of its sequence the result of a layer may depend on.
+enum class Sight : std::uint8_t {
+  kPast,   ///< its own and earlier ones, as what predicts the next token must
+  kWhole,  ///< all
+};
+
+/// Sizes given as 0 follow from the others; resolve_encoder() fills them in. Attention layers of
+/// any kind of model take what is said about attention.
+struct EncoderConfig {
+  // No fields: the kind of the model decides.
+  Sight sight = Sight::kPast;
+  AttentionRnnDefects attention_rnn_defects{};
+
+  std::string encoder = {};
+  InitScheme init = InitScheme::kGpt2;
+  index heads = 4;
+  index kv_heads = 0;
+  index head_dim = 0;
+  index width = 128;
+  index ff = 0;
+  index block = 64;
+  double dropout = 0;
+  PositionKind position = PositionKind::kLearned;
+  index position_max = 0;
+  PositionJoin position_join = PositionJoin::kAdd;
+  SinusoidOrder sinusoid = SinusoidOrder::kInterleaved;
+  double embedding_scale = 0;
+  index t5_buckets = 32;
+  index t5_max_distance = 128;
+  index shaw_clip = 16;
+  double rope_base = 10000;
+  bool qk_norm = false;
+  AttentionScoreKind score = AttentionScoreKind::kDot;
+  AttentionNormKind attention_norm = AttentionNormKind::kSoftmax;
+  bool log_n_scale = false;
+  double softcap = 0;
+  bool sink = false;
+  NormKind norm = NormKind::kLayer;
+  NormPosition norm_position = NormPosition::kPre;
+  LayerNormVariant ln_variant = LayerNormVariant::kStandard;
+  bool bias = false;
+  Activation activation = Activation::kGelu;
+  index vocabulary = 0;
+
+  friend bool operator==(const EncoderConfig&, const EncoderConfig&) = default;
+
+ protected:
+  // Parts of the list of fields.
+  template <class Visitor>
+  void visit_sizes(Visitor&& visit) {
+    visit("heads", heads, "attention heads per layer");
+    visit("kv_heads", kv_heads, "heads of keys and values, each shared by a group; 0: heads");
+    visit("head_dim", head_dim, "width of a head; 0: width / heads");
+    visit("width", width, "width of the model");
+    visit("ff", ff, "width of the feed-forward network; 0: 4 width");
+    visit("block", block, "context length: most tokens that the model sees at once");
+  }
+
+  template <class Visitor>
+  void visit_positions(Visitor&& visit) {
+    visit("position", position, "position encoding");
+    visit("position_max", position_max,
+          "position learned or sinusoidal: rows of the table; 0: block");
+    visit("position_join", position_join,
+          "add the row of the position to the embedding, or concatenate and project both");
+    visit("sinusoid", sinusoid, "position sinusoidal: order of sines and cosines");
+    visit("embedding_scale", embedding_scale,
+          "factor of token embeddings; 0: square root of width with position sinusoidal, "
+          "else 1");
+    visit("t5_buckets", t5_buckets, "position t5: buckets of distances, a learned bias each");
+    visit("t5_max_distance", t5_max_distance, "position t5: distances from here on share a bucket");
+    visit("shaw_clip", shaw_clip, "position shaw: distances from here on share a learned vector");
+    visit("rope_base", rope_base, "position rotary: base of the angles");
+  }
+
+  template <class Visitor>
+  void visit_layers(Visitor&& visit) {
+    visit("qk_norm", qk_norm,
+          "normalise queries and keys of each head (RMS) before their product, with learned gains");
+    visit("score", score, "how a query and a key become a score");
+    visit("attention_norm", attention_norm, "how scores become weights");
+    visit("log_n_scale", log_n_scale,
+          "factor log(n) / log(block) of the scores, n the keys that a query sees");
+    visit("softcap", softcap, "a score s becomes C tanh(s / C); 0: no cap");
+    visit("sink", sink, "a learned sink in every head: weight that goes to no key");
+    visit("norm", norm, "LayerNorm or RMSNorm");
+    visit("norm_position", norm_position, "normalise before or after each part of a layer");
+    visit("ln_variant", ln_variant, "LayerNorm: divide by sqrt(var + eps), or by std + eps");
+    visit("bias", bias, "biases in projections and norms");
+    visit("activation", activation, "activation of the feed-forward network");
+  }
+};
+
+/// The largest size of anything: ids, offsets and positions are int32.
+inline constexpr index kLargestSize = INT32_MAX;
+/// Throws kOptionValue unless the value is in `least` to `most`.
+void check_size(std::string_view name, index value, index least, index most = kLargestSize);
+
+/// Fills in every size, except head_dim where the heads do not divide the width. Throws kShape or
+/// kOptionValue that names the option, its value and the rule.
+void resolve_encoder(EncoderConfig& config);
+
+/// Throws as resolve_encoder() if what is said about attention does not fit together.
+void check_attention(const EncoderConfig& config);
+
+}  // namespace fovea

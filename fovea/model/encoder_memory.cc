@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/encoder_memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "fovea/kernel/gemm.h"
+#include "fovea/kernel/sru.h"
+#include "fovea/kernel/winograd.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr double kFloat = sizeof(float);
+
+// The widths of the values in one layer, as doubles, which cannot overflow when multiplied.
+struct Widths {
+  explicit Widths(const EncoderConfig& c)
+      : model(static_cast<double>(c.width)),
+        hidden(static_cast<double>(c.ff)),
+        queries(static_cast<double>(c.heads * c.head_dim)),
+        all(queries + 2 * static_cast<double>(c.kv_heads * c.head_dim)),
+        heads(static_cast<double>(c.heads)) {}
+
+  double model, hidden, queries, all, heads;
+};
+
+// What a tape keeps of attention for each token: q, k and v, and the heads' results; in training
+// also the log-sum-exp of each head, in two parts. QK-norm makes q and k anew, and keeps a number
+// for each head.
+double attention_columns(const EncoderConfig& c, const Widths& w, TapeMode mode) {
+  const double kv_heads = static_cast<double>(c.kv_heads);
+  const double qk_norm =
+      c.qk_norm ? w.queries + kv_heads * static_cast<double>(c.head_dim) + w.heads + kv_heads : 0;
+  return w.all + w.queries + qk_norm + (mode == TapeMode::kTrain ? 2 * w.heads : 0);
+}
+
+// Of a feed-forward network: both results and, in training, the derivative of the activation; for
+// ReLU it follows from the result.
+double feed_forward_columns(const EncoderConfig& c, const Widths& w, TapeMode mode) {
+  const bool slope = mode == TapeMode::kTrain && c.activation != Activation::kRelu;
+  return w.hidden * (slope ? 2 : 1) + w.model;
+}
+
+// Of a residual connection of `columns`: the norm and the sum. A layer norm also keeps two numbers
+// per row, an RMS norm one.
+double residual_columns(const EncoderConfig& c, double columns) {
+  return 2 * columns + (c.norm == NormKind::kLayer ? 2 : 1);
+}
+
+// Rows that a recurrent layer keeps are an odd number of cache lines apart.
+double odd_lines(double columns) {
+  constexpr double kLine = 64 / kFloat;
+  const double lines = std::ceil(columns / kLine);
+  return kLine * (std::fmod(lines, 2) == 0 ? lines + 1 : lines);
+}
+
+// States and, in training, gates and, of LSTM and SRU, cells.
+double recurrent_columns(const SizedLayer& layer, index in, TapeMode mode) {
+  const auto out = static_cast<double>(layer.out);
+  if (mode == TapeMode::kInference) return out;
+  const RecurrentKind cell = layer.spec.cell;
+  const double cells = cell == RecurrentKind::kLstm ? 2 : cell == RecurrentKind::kSru ? 1 : 0;
+  const auto H = static_cast<double>(layer.spec.width);
+  const double directions = layer.spec.bidirectional ? 2 : 1;
+  const auto gates = static_cast<double>(gate_blocks(cell, in, layer.spec.width));
+  return out + directions * (odd_lines(H * gates) + cells * odd_lines(H));
+}
+
+// The result and, if gated, its two halves. In training also what the products read: the rows
+// between zeros or, computed by pairs (kernel/winograd.h), four planes of half the rows and two
+// sums of taps.
+double convolution_columns(const SizedLayer& layer, index in, const TapeLoad& load) {
+  const EncoderLayerSpec& s = layer.spec;
+  const index made = layer.out * (s.gated ? 2 : 1);
+  const auto out = static_cast<double>(layer.out), read = static_cast<double>(in);
+  const double result = s.gated ? 3 * out : out;
+  if (load.mode == TapeMode::kInference) return result;
+  const bool slope = !s.gated && *s.activation != Activation::kRelu;
+  const bool pairs = winograd_pays({.width = s.kernel, .dilation = s.dilation}, in, made);
+  const double sums = 2 * read * static_cast<double>(made) / static_cast<double>(load.tokens);
+  const double products = pairs ? 2 * read + sums : s.kernel > 1 ? read : 0;
+  return result + (slope ? out : 0) + products;
+}
+
+// States and their attention; with projections also q, k, v and the last one. In training also the
+// gates, which are the states once more, and the log-sum-exp of each head in two parts.
+double attention_rnn_columns(const SizedLayer& layer, TapeMode mode) {
+  const auto H = static_cast<double>(layer.spec.width);
+  const double projected = layer.spec.heads > 1 ? 4 * H : 0;
+  const double trained = odd_lines(H) + 2 * static_cast<double>(layer.spec.heads);
+  return 2 * H + projected + (mode == TapeMode::kTrain ? trained : 0);
+}
+
+// What a tape keeps of one layer of the stage, for each token. `in` is the width that it reads.
+double layer_columns(const EncoderConfig& config, const SizedLayer& layer, index in,
+                     const TapeLoad& load) {
+  using enum EncoderLayerKind;
+  const TapeMode mode = load.mode;
+  const EncoderConfig c = config_of_layer(config, layer);
+  const Widths w(c);
+  const double residual = *layer.spec.residual ? residual_columns(c, static_cast<double>(in)) : 0;
+  switch (layer.spec.kind) {
+    case kTransformer:
+      return attention_columns(c, w, mode) + w.model + feed_forward_columns(c, w, mode) +
+             2 * residual;
+    case kAttention:
+      return attention_columns(c, w, mode) + (layer.spec.no_output ? 0 : w.model) + residual;
+    case kFeedForward:
+      return feed_forward_columns(c, w, mode) + residual;
+    case kConvolution:
+      return convolution_columns(layer, in, load) + residual;
+    case kAttentionRnn:
+      return attention_rnn_columns(layer, mode);
+    case kRecurrent:
+      break;
+  }
+  return recurrent_columns(layer, in, mode) + residual;
+}
+
+// The columns of each gradient that exists while backward passes a layer.
+std::vector<double> gradient_columns(const EncoderConfig& config, const SizedLayer& layer) {
+  const EncoderConfig c = config_of_layer(config, layer);
+  const Widths w(c);
+  const auto out = static_cast<double>(layer.out);
+  switch (layer.spec.kind) {
+    case EncoderLayerKind::kTransformer:
+      return {w.model, w.model, w.queries, w.all, w.hidden};
+    case EncoderLayerKind::kAttention:
+      if (layer.spec.no_output && !*layer.spec.residual) {  // that of x may lie where that of o was
+        if (w.model == w.queries) return {w.queries, w.all};
+        return {w.queries, w.all, w.model};
+      }
+      return {w.model, w.model, w.queries, w.all};
+    case EncoderLayerKind::kFeedForward:
+      return {w.model, w.model, w.hidden};
+    case EncoderLayerKind::kAttentionRnn:
+      if (layer.spec.heads > 1) return {out, out, out, out, out};
+      break;
+    case EncoderLayerKind::kConvolution:
+      if (!layer.spec.gated) break;
+      // The gradient of the result has gone when that of the input is made.
+      if (w.model == out) return {2 * out, out};
+      return {2 * out, out, w.model};
+    default:
+      break;
+  }
+  // The result and the input; the gradients of gates lie where the gates were. A residual sum hands
+  // its gradient to both of its sides.
+  if (*layer.spec.residual) return {w.model, w.model, out};
+  return {w.model, out};
+}
+
+// Memory of one size is used again, so of each size there is as much as the layer that needs most.
+class GradientColumns {
+ public:
+  void add_layer(const std::vector<double>& columns) {
+    std::map<double, int> counts;
+    for (const double one : columns) most_[one] = std::max(most_[one], ++counts[one]);
+  }
+  double sum() const {
+    double sum = 0;
+    for (const auto& [columns, count] : most_) sum += columns * count;
+    return sum;
+  }
+
+ private:
+  std::map<double, int> most_;
+};
+
+// The weights of the first layer of a stage; further ones read `out` columns.
+std::vector<WeightShape> weights_of_layer(const SizedLayer& layer, index in) {
+  using enum EncoderLayerKind;
+  const EncoderLayerSpec& s = layer.spec;
+  const index q = s.heads * s.head_dim, all = q + 2 * s.kv_heads * s.head_dim, H = s.width;
+  const std::vector<WeightShape> attention = {{all, in}, {in, q}};
+  const std::vector<WeightShape> network = {{s.ff, in}, {in, s.ff}};
+  switch (s.kind) {
+    case kTransformer:
+      return {attention[0], attention[1], network[0], network[1]};
+    case kAttention:
+      return s.no_output ? std::vector{attention[0]} : attention;
+    case kFeedForward:
+      return network;
+    case kConvolution:
+      return {{layer.out * (s.gated ? 2 : 1), s.kernel * in}};
+    case kAttentionRnn:
+      if (s.heads > 1) return {{H, in}, {H, H}, {3 * H, H}, {H, H}};
+      return {{H, in}, {H, H}};
+    case kRecurrent:
+      break;
+  }
+  const index gates = 4 * H * (s.bidirectional ? 2 : 1);
+  return {{gates, in}, {gates, H}};
+}
+
+// Calls f(layer, columns that it reads) for every layer.
+template <class F>
+void for_each_layer(const std::vector<SizedStage>& stages, F&& f) {
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches) {
+      for (index n = 0; n < layer.spec.layers; ++n) f(layer, n == 0 ? layer.in : layer.out);
+    }
+  }
+}
+
+// Panels have as many columns as the registers hold; the last one is padded.
+double packed_values(index rows, index columns, index lanes) {
+  const index panels = (columns + lanes - 1) / lanes;
+  return static_cast<double>(panels * lanes) * static_cast<double>(rows);
+}
+
+// Scratch memory of attention in one thread: the backward pass packs q and do of the heads that
+// share keys, and sums their dq, in rows of whole vectors. If threads share the keys of a head, two
+// of them do so.
+double attention_scratch(const EncoderConfig& c, const TapeLoad& load) {
+  if (load.mode == TapeMode::kInference) return 0;
+  constexpr index kVector = 16;
+  const index width = (c.head_dim + kVector - 1) / kVector * kVector;
+  const index T = std::min(c.block, load.tokens);
+  return kFloat * static_cast<double>(c.heads / c.kv_heads) * static_cast<double>(T) *
+         static_cast<double>(1 + 4 * width);
+}
+
+// The rows of q and k that a call makes for scores that are no plain dot products, in training with
+// their gradients. A cache holds up to `block` keys, whose rows are made at each step.
+double made_row_bytes(const EncoderConfig& c, const TapeLoad& load) {
+  const bool makes = c.position == PositionKind::kRotary ||
+                     c.score == AttentionScoreKind::kCosine ||
+                     c.score == AttentionScoreKind::kConcat;
+  if (!makes) return 0;
+  const bool infers = load.mode == TapeMode::kInference;
+  const index width = c.head_dim + (c.score == AttentionScoreKind::kConcat ? 1 : 0);
+  const index keys = infers ? std::max(load.tokens, c.block) : load.tokens;
+  const auto rows = static_cast<double>(load.tokens * c.heads + keys * c.kv_heads);
+  return kFloat * (infers ? 1 : 2) * rows * static_cast<double>(width);
+}
+
+// The numbers of each head and query that are observed. Without a norm, o is computed once more.
+double observed_bytes(const EncoderConfig& c, const TapeLoad& load) {
+  if (!load.observes) return 0;
+  constexpr index kNumbers = 3;
+  const bool again = c.attention_norm == AttentionNormKind::kNone;
+  return kFloat * static_cast<double>(load.tokens) *
+         static_cast<double>(c.heads * (kNumbers + (again ? c.head_dim : 0)));
+}
+
+// Of all layers and of the joins of those that lie side by side.
+double layer_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages,
+                     const TapeLoad& load) {
+  double columns = 0;
+  for_each_layer(stages, [&](const SizedLayer& layer, index in) {
+    columns += layer_columns(c, layer, in, load);
+  });
+  for (const SizedStage& stage : stages) {
+    if (stage.branches.size() == 1) continue;  // the results side by side, and their projection
+    const double copies = load.mode == TapeMode::kTrain ? 2 : 1;  // in training the gradient, too
+    for (const SizedLayer& layer : stage.branches) {
+      columns += copies * static_cast<double>(layer.out);
+    }
+    columns += static_cast<double>(stage.out);
+  }
+  return columns;
+}
+
+}  // namespace
+
+double encoder_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages,
+                       const TapeLoad& load) {
+  const auto width = static_cast<double>(c.width);
+  constexpr double kRowNames = 5;  // a position and the name of its dropout mask, in floats
+  double columns = width + kRowNames + layer_columns(c, stages, load);
+  // e, p and [e; p], in training also the gradient of [e; p].
+  if (c.position_join == PositionJoin::kConcatenate) {
+    columns += (load.mode == TapeMode::kTrain ? 6 : 4) * width;
+  }
+  if (ends_with_norm(c, stages)) columns += static_cast<double>(last_width(c, stages)) + 2;
+  if (load.mode == TapeMode::kTrain && c.dropout > 0) columns += width;
+  return columns;
+}
+
+double encoder_gradient_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
+  GradientColumns gradients;
+  gradients.add_layer({static_cast<double>(c.width)});
+  const auto last = static_cast<double>(last_width(c, stages));
+  if (ends_with_norm(c, stages)) gradients.add_layer({last, last});
+  for_each_layer(stages, [&](const SizedLayer& layer, index) {
+    gradients.add_layer(gradient_columns(c, layer));
+  });
+  return gradients.sum();
+}
+
+bool packs_weights(const TapeLoad& load) {
+  return load.mode == TapeMode::kInference || load.tokens > kRowsInPlace;
+}
+
+double packed_bytes(const WeightShape& w, const TapeLoad& load) {
+  if (!packs_weights(load)) return 0;
+  const index lanes = panels_in_place<float>({nullptr, 1, 1}).lanes;
+  const bool both =
+      load.mode == TapeMode::kTrain && !reads_well_in_place<float>({nullptr, w.out, w.in});
+  return kFloat *
+         (packed_values(w.in, w.out, lanes) + (both ? packed_values(w.out, w.in, lanes) : 0));
+}
+
+double encoder_packed_bytes(const EncoderConfig& c, const std::vector<SizedStage>& stages,
+                            const TapeLoad& load) {
+  double bytes = 0;
+  for_each_layer(stages, [&](const SizedLayer& layer, index in) {
+    for (const WeightShape& weight : weights_of_layer(layer, in)) {
+      bytes += packed_bytes(weight, load);
+    }
+  });
+  const bool joins = c.position_join == PositionJoin::kConcatenate;
+  return bytes + (joins ? packed_bytes({c.width, 2 * c.width}, load) : 0);
+}
+
+EncoderScratch encoder_scratch(const EncoderConfig& c, const std::vector<SizedStage>& stages,
+                               const TapeLoad& load) {
+  EncoderScratch scratch;
+  for_each_layer(stages, [&](const SizedLayer& layer, index) {
+    if (layer.spec.head_dim == 0) return;
+    const EncoderConfig own = config_of_layer(c, layer);
+    scratch.of_thread = std::max(scratch.of_thread, attention_scratch(own, load));
+    scratch.of_call =
+        std::max(scratch.of_call, made_row_bytes(own, load) + observed_bytes(own, load));
+  });
+  return scratch;
+}
+
+}  // namespace fovea

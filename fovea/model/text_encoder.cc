@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/text_encoder.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "fovea/attention/mask/band.h"
+#include "fovea/nn/encoder_layers.h"
+#include "fovea/parts/part_table.h"
+
+namespace fovea {
+
+Biases biases(const EncoderConfig& c) { return c.bias ? Biases::kLearned : Biases::kNone; }
+
+Init matrix_init(const EncoderConfig& c, index in, index out) {
+  if (c.init == InitScheme::kSource) return linear_uniform_init(in);
+  if (c.init == InitScheme::kKeras) return glorot_uniform_init(in, out);
+  return Init::normal(kInitDeviation);
+}
+
+BiasStart bias_start(const EncoderConfig& c) {
+  return c.init == InitScheme::kSource ? BiasStart::kUniform : BiasStart::kZeros;
+}
+
+namespace {
+
+NormOptions norm_options(const EncoderConfig& c, index width) {
+  return {.width = width, .kind = c.norm, .variant = c.ln_variant, .bias = biases(c)};
+}
+
+// Of recurrent layers; none: PyTorch's. The book has no SRU.
+std::optional<Init> recurrent_init(const EncoderConfig& c, const EncoderLayerSpec& spec) {
+  const bool in_book =
+      spec.kind == EncoderLayerKind::kAttentionRnn || spec.cell != RecurrentKind::kSru;
+  if (c.init == InitScheme::kSource && in_book) return Init::normal(kSourceRnnDeviation);
+  return std::nullopt;
+}
+
+AttentionVariant variant_of(const EncoderConfig& c) {
+  const bool rotary = c.position == PositionKind::kRotary;
+  return {.score = c.score,
+          .log_n_scale = c.log_n_scale ? static_cast<double>(c.block) : 0,
+          .softcap = c.softcap,
+          .t5_causal = c.sight == Sight::kPast,
+          .t5_max_distance = c.t5_max_distance,
+          .norm = c.attention_norm,
+          .rotary = rotary ? RotaryPairs::kHalves : RotaryPairs::kNone,
+          .rotary_base = c.rope_base};
+}
+
+// Of the axis that the tensor alone has.
+index own_size(const EncoderConfig& c, std::string_view tensor) {
+  if (tensor == "t5") return c.t5_buckets;
+  return tensor == "shaw_k" ? c.shaw_clip : 1;
+}
+
+std::vector<LayerPart> parts_of(const EncoderConfig& c) {
+  using Learning = LayerPart::Learning;
+  std::vector<LayerPart> parts;
+  for (const AttentionPart& row : attention_parts()) {
+    const bool is_position = &row == part_of(c.position);
+    if (is_position || row.score == c.score || (c.sink && row.tensor == "sink")) {
+      const bool published = row.start == PartStart::kSlopes;
+      parts.push_back(
+          {row.tensor, own_size(c, row.tensor), published ? Learning::kFixed : Learning::kLearned});
+    }
+  }
+  return parts;
+}
+
+ResidualOptions residual_options(const EncoderConfig& c, index width) {
+  return {.norm = norm_options(c, width), .position = c.norm_position, .dropout = c.dropout};
+}
+
+// How a projection to the model starts that ends in one of `depth` pairs of residual sums.
+Init output_init(const EncoderConfig& c, index in, index depth) {
+  return c.init == InitScheme::kGpt2 ? residual_init(depth) : matrix_init(c, in, c.width);
+}
+
+MultiHeadAttentionOptions attention_options(const EncoderConfig& c, const EncoderLayerSpec& spec,
+                                            index depth) {
+  MultiHeadAttentionOptions o;
+  o.width = c.width;
+  o.heads = c.heads;
+  o.kv_heads = c.kv_heads;
+  o.head_dim = c.head_dim;
+  o.bias = biases(c);
+  o.output = spec.no_output ? OutputProjection::kNone : OutputProjection::kLearned;
+  o.input_init = matrix_init(c, c.width, c.heads * c.head_dim);
+  o.output_init = output_init(c, c.heads * c.head_dim, depth);
+  o.bias_start = bias_start(c);
+  if (c.sight == Sight::kPast) {
+    o.mask = mask::Causal();
+    o.window = *spec.window;
+  } else if (*spec.window > 0) {
+    o.mask = mask::Window(*spec.window, *spec.window);
+  }
+  o.dropout = c.dropout;
+  o.qk_norm = c.qk_norm ? QkNorm::kRms : QkNorm::kNone;
+  o.variant = variant_of(c);
+  o.variant.scale = spec.scale;
+  o.parts = parts_of(c);
+  return o;
+}
+
+FeedForwardOptions feed_forward_options(const EncoderConfig& c, index depth) {
+  return {.width = c.width,
+          .hidden = c.ff,
+          .activation = c.activation,
+          .bias = biases(c),
+          .input_init = matrix_init(c, c.width, c.ff),
+          .output_init = output_init(c, c.ff, depth),
+          .bias_start = bias_start(c)};
+}
+
+RecurrentLayersOptions recurrent_options(const EncoderConfig& c, const SizedLayer& layer) {
+  const EncoderLayerSpec& spec = layer.spec;
+  return {.kind = spec.cell,
+          .in = layer.in,
+          .hidden = spec.width,
+          .layers = spec.layers,
+          .bidirectional = spec.bidirectional,
+          .dropout = c.dropout,
+          .weight = recurrent_init(c, spec)};
+}
+
+ConvolutionLayerOptions convolution_options(const EncoderConfig& c, const SizedLayer& layer) {
+  const EncoderLayerSpec& spec = layer.spec;
+  return {.in = layer.in,
+          .out = spec.width,
+          .width = spec.kernel,
+          .padding = c.sight == Sight::kPast ? Padding::kCausal : Padding::kSame,
+          .dilation = spec.dilation,
+          .activation = spec.gated ? Activation::kNone : *spec.activation,
+          .gated = spec.gated};
+}
+
+AttentionRnnOptions attention_rnn_options(const EncoderConfig& c, const SizedLayer& layer) {
+  const EncoderLayerSpec& spec = layer.spec;
+  const bool from_source = c.init == InitScheme::kSource;
+  return {.in = layer.in,
+          .hidden = spec.width,
+          .heads = spec.heads,
+          .window = *spec.window,
+          .defects = c.attention_rnn_defects,
+          .recurrent = recurrent_init(c, spec),
+          .linear = Init::normal(from_source ? kSourceRnnDeviation : kInitDeviation)};
+}
+
+// As many layers of a Transformer as have the residual sums of all layers: two each.
+index depth_of(const std::vector<SizedStage>& stages) {
+  index sums = 0;
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches) {
+      if (!*layer.spec.residual) continue;
+      const bool two = layer.spec.kind == EncoderLayerKind::kTransformer;
+      sums += layer.spec.layers * (two ? 2 : 1);
+    }
+  }
+  return std::max<index>(1, (sums + 1) / 2);
+}
+
+class EncoderBuilder {
+ public:
+  using NextScope = std::function<ParameterScope()>;
+
+  EncoderBuilder(const EncoderConfig& config, index depth) : config_(config), depth_(depth) {}
+
+  EncoderStageLayers stage(const SizedStage& stage, const NextScope& next_scope) const {
+    EncoderStageLayers layers;
+    if (stage.branches.size() == 1) {
+      layers.branches.push_back(branch(stage.branches[0], next_scope));
+      return layers;
+    }
+    const ParameterScope scope = next_scope();
+    index number = 0, columns = 0;
+    for (const SizedLayer& one : stage.branches) {
+      layers.branches.push_back(branch(one, [&] { return scope[number++]; }));
+      columns += one.out;
+    }
+    layers.join.emplace(LinearOptions{.in = columns,
+                                      .out = stage.out,
+                                      .bias = biases(config_),
+                                      .weight = matrix_init(config_, columns, stage.out),
+                                      .bias_start = bias_start(config_)},
+                        scope["join"]);
+    return layers;
+  }
+
+ private:
+  std::unique_ptr<EncoderLayer> layer(const SizedLayer& layer, const ParameterScope& scope) const {
+    using enum EncoderLayerKind;
+    const EncoderConfig c = config_of_layer(config_, layer);
+    const EncoderLayerSpec& spec = layer.spec;
+    const ResidualOptions sum = residual_options(config_, layer.in);
+    const ResidualIf residual = *spec.residual ? ResidualIf(sum) : std::nullopt;
+    switch (spec.kind) {
+      case kTransformer:
+        return block_layer(
+            {attention_options(c, spec, depth_), feed_forward_options(c, depth_), sum}, scope);
+      case kAttention:
+        return attention_layer(attention_options(c, spec, depth_), residual, scope);
+      case kFeedForward:
+        return feed_forward_layer(feed_forward_options(c, depth_), residual, scope);
+      case kConvolution:
+        return convolution_layer(convolution_options(c, layer), residual, scope);
+      case kAttentionRnn:
+        return attention_rnn_layer(attention_rnn_options(c, layer), scope);
+      case kRecurrent:
+        break;
+    }
+    return recurrent_layer(recurrent_options(c, layer), residual, scope);
+  }
+
+  // The layers of a branch, one after another; the cells of recurrent layers are one layer.
+  EncoderBranch branch(SizedLayer one, const NextScope& next_scope) const {
+    EncoderBranch result;
+    const bool is_one = one.spec.kind == EncoderLayerKind::kRecurrent;
+    const index count = is_one ? 1 : one.spec.layers;
+    for (index n = 0; n < count; ++n) {
+      result.push_back(layer(one, next_scope()));
+      one.in = one.out;
+    }
+    return result;
+  }
+
+  const EncoderConfig& config_;
+  index depth_;
+};
+
+Encoder make_encoder(const EncoderConfig& c, const std::vector<SizedStage>& stages,
+                     const ParameterScope& scope) {
+  const EncoderBuilder builder(c, depth_of(stages));
+  Encoder encoder;
+  index number = 0;
+  for (const SizedStage& stage : stages) {
+    encoder.add(builder.stage(stage, [&] { return scope[number++]; }));
+  }
+  return encoder;
+}
+
+Init table_init(const EncoderConfig& c) {
+  if (c.init == InitScheme::kKeras) return Init::uniform(-0.05, 0.05);
+  return Init::normal(c.init == InitScheme::kSource ? 1 : kInitDeviation);
+}
+
+EmbeddingOptions embedding_options(const EncoderConfig& c) {
+  return {.vocabulary = c.vocabulary,
+          .width = c.width,
+          .positions = c.position_max,
+          .position = c.position,
+          .join = c.position_join,
+          .sinusoid = c.sinusoid,
+          .scale = c.embedding_scale,
+          .init = table_init(c)};
+}
+
+}  // namespace
+
+TextEncoder::TextEncoder(const EncoderConfig& c, const std::vector<SizedStage>& stages,
+                         const ParameterScope& scope, std::string_view layers)
+    : dropout_(c.dropout),
+      width_(last_width(c, stages)),
+      embedding_(embedding_options(c), scope["embedding"]),
+      encoder_(make_encoder(c, stages, scope[layers])) {
+  if (ends_with_norm(c, stages)) norm_.emplace(norm_options(c, width_), scope["norm"]);
+}
+
+Variable TextEncoder::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
+                              const DropoutKey& key, std::span<HeadStatistics> seen) const {
+  Variable x = embedding_.forward(tape, ids, rows);
+  x = dropout(tape, x, {dropout_, {key.seed, key.step, 0}}, rows);
+  return finish(tape, encoder_.forward(tape, x, rows, key, seen));
+}
+
+Variable TextEncoder::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
+                              EncoderSession& session) const {
+  return finish(tape, session.forward(tape, embedding_.forward(tape, ids, rows)));
+}
+
+}  // namespace fovea

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Embeddings and the encoder that reads them: what every model of text begins with. The memory of
+// their parameters is elsewhere, so they can also be built from shapes alone, to count parameters.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "fovea/model/encoder_sizes.h"
+#include "fovea/nn/embedding.h"
+#include "fovea/nn/encoder.h"
+#include "fovea/nn/norm.h"
+
+namespace fovea {
+
+/// Parameters, in this order: embedding.*; LAYERS.N.* (LAYERS.N.B.* and LAYERS.N.join.* where
+/// layers lie side by side); norm.* (pre-norm models with residual sums). LAYERS is "encoder" or
+/// "blocks".
+class TextEncoder {
+ public:
+  /// `config` must be resolved.
+  TextEncoder(const EncoderConfig& config, const std::vector<SizedStage>& stages,
+              const ParameterScope& scope, std::string_view layers = "encoder");
+
+  /// The rows [N, width] of the tokens. `seen` is empty, or has an element for each of
+  /// attentions().
+  Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
+                   const DropoutKey& key, std::span<HeadStatistics> seen) const;
+  /// The same for the newest tokens of one sequence; the session has its earlier ones.
+  Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
+                   EncoderSession& session) const;
+
+  index width() const { return width_; }
+  /// The table of the tokens.
+  Parameter& tokens() const { return embedding_.tokens(); }
+  index attentions() const { return encoder_.attentions(); }
+  /// A sequence that begins. Its positions, and the keys of its attention, go to `capacity`.
+  EncoderSession begin(index capacity) const { return encoder_.begin(capacity); }
+  /// Whether the tokens have positions of their own, of which there are only so many.
+  bool has_position_rows() const { return embedding_.has_positions(); }
+
+ private:
+  Variable finish(Tape& tape, Variable x) const { return norm_ ? norm_->forward(tape, x) : x; }
+
+  double dropout_;
+  index width_;
+  Embedding embedding_;
+  Encoder encoder_;
+  std::optional<NormLayer> norm_;
+};
+
+/// How the book's recurrent networks, the projections of their attention and the output above them
+/// start.
+inline constexpr double kSourceRnnDeviation = 0.01;
+
+/// How a matrix [out, in] starts, and how the bias beside it.
+Init matrix_init(const EncoderConfig& config, index in, index out);
+BiasStart bias_start(const EncoderConfig& config);
+/// Whether the layers have biases.
+Biases biases(const EncoderConfig& config);
+
+}  // namespace fovea

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/nn/pooling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fovea {
+
+namespace {
+
+// The softmax of some scores, in place.
+void normalise(std::span<double> scores) {
+  double most = -std::numeric_limits<double>::infinity(), sum = 0;
+  for (const double score : scores) most = std::max(most, score);
+  for (double& score : scores) sum += score = std::exp(score - most);
+  for (double& score : scores) score /= sum;
+}
+
+}  // namespace
+
+Pooling::Pooling(PoolingKind kind, index width, const ParameterScope& scope)
+    : kind_(kind), width_(width) {
+  if (kind == PoolingKind::kAttention) {
+    query_ = &scope.add("query", {1, width}, Init::zeros(), Decay::kNo);
+  }
+}
+
+Variable Pooling::forward(Tape& tape, Variable x, const PackedRows& rows) const {
+  check(x.columns() == width_, "pooling: x must have {} columns; it has {}", width_, x.columns());
+  switch (kind_) {
+    case PoolingKind::kMean:
+      return mean_over_time(tape, x, rows);
+    case PoolingKind::kMax:
+      return max_over_time(tape, x, rows);
+    case PoolingKind::kFirst:
+      return first_over_time(tape, x, rows);
+    case PoolingKind::kAttention:
+      break;
+  }
+  return attention_over_time(tape, x, tape.parameter(*query_), rows);
+}
+
+std::vector<double> Pooling::weights(Variable x, const PackedRows& rows) const {
+  check(kind_ == PoolingKind::kAttention, "pooling: only attention has weights to look at");
+  check(x.columns() == width_, "pooling: x must have {} columns; it has {}", width_, x.columns());
+  const index N = x.rows();
+  std::vector<double> all(static_cast<std::size_t>(N));
+  const double scale = 1 / std::sqrt(static_cast<double>(width_));
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    const T* const query = query_->value.vec<T>().data;
+    for (index n = 0; n < N; ++n) {
+      const T* const row = x.value<T>()[n];
+      double sum = 0;
+      for (index c = 0; c < width_; ++c) sum += static_cast<double>(row[c]) * double{query[c]};
+      all[static_cast<std::size_t>(n)] = scale * sum;
+    }
+  });
+  for (index s = 0; s < rows.count(); ++s) {
+    const index begin = rows.offsets.empty() ? 0 : rows.offsets[s];
+    const index end = rows.offsets.empty() ? N : rows.offsets[s + 1];
+    normalise(std::span(all).subspan(static_cast<std::size_t>(begin),
+                                     static_cast<std::size_t>(end - begin)));
+  }
+  return all;
+}
+
+}  // namespace fovea

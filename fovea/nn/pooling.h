@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row for each sequence, from all of its rows (spec L15).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fovea/base/fields.h"
+#include "fovea/grad/ops.h"
+#include "fovea/nn/module.h"
+
+namespace fovea {
+
+enum class PoolingKind : std::uint8_t {
+  kMean,
+  kMax,        ///< of each column
+  kFirst,      ///< the first row
+  kAttention,  ///< the mean with weights softmax(query . x / sqrt(width)), the query learned
+};
+
+inline constexpr EnumName<PoolingKind> kPoolingKindNames[] = {
+    {PoolingKind::kMean, "mean"},
+    {PoolingKind::kMax, "max"},
+    {PoolingKind::kFirst, "first"},
+    {PoolingKind::kAttention, "attention"}};
+inline std::span<const EnumName<PoolingKind>> enum_names(PoolingKind) { return kPoolingKindNames; }
+
+/// Parameters: with kAttention query [1, width], zeros at the start, which is the mean (Yang et al.
+/// 2016, "Hierarchical attention networks for document classification", section 2.2, without the
+/// layer before the query).
+class Pooling {
+ public:
+  Pooling(PoolingKind kind, index width, const ParameterScope& scope);
+
+  /// x [N, width] -> [sequences, width]; an empty sequence gives zeros.
+  Variable forward(Tape& tape, Variable x, const PackedRows& rows) const;
+
+  /// kAttention: the weight of each row [N] in that of its sequence, to look at. Throws
+  /// Error(kShape) for another kind.
+  std::vector<double> weights(Variable x, const PackedRows& rows) const;
+
+ private:
+  PoolingKind kind_;
+  index width_;
+  Parameter* query_ = nullptr;
+};
+
+}  // namespace fovea

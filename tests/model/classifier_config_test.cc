@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/classifier_config.h"
+
+#include <gtest/gtest.h>
+
+#include "fovea/config/json.h"
+#include "tests/model/classifier_support.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+using Task = ClassifierTask;
+
+TEST(ClassifierConfig, KeepsItsFieldsInJson) {
+  ClassifierConfig c = published_config(), read;
+  c.dropout = 0.125;
+  from_json(to_json(c), {"test"}, read);
+  EXPECT_EQ(read, c);
+  EXPECT_EQ(read.sight, Sight::kWhole) << "no field, but what a classifier is";
+  EXPECT_NE(read, ClassifierConfig());
+}
+
+TEST(ClassifierConfig, TheLogitsAreThoseOfTheTask) {
+  EXPECT_EQ(logit_count(classifier_config(Task::kSingleLabel)), 3);
+  EXPECT_EQ(logit_count(classifier_config(Task::kBinary)), 1);
+  EXPECT_EQ(logit_count(classifier_config(Task::kMultiLabel)), 3);
+  EXPECT_EQ(logit_count(classifier_config(Task::kRegression)), 3);
+}
+
+// Spec L15: Embedding(20000, 128), Attention(8, 16), Dense(1). Sines and cosines learn nothing.
+TEST(ClassifierConfig, ThePublishedModelHas2609281Parameters) {
+  ClassifierConfig c = published_config();
+  EXPECT_EQ(parameter_count(c), 2609281);
+  c.position = PositionKind::kSinusoidal;
+  EXPECT_EQ(parameter_count(c), 2609281);
+  EXPECT_EQ(flops_per_token(c), 6 * 3 * 128 * 128 + 14 * 80 * 128);
+}
+
+TEST(ClassifierConfig, RefusesWhatDoesNotFit) {
+  const auto resolved = [](Task task, auto change) {
+    ClassifierConfig c = classifier_config(task);
+    change(c);
+    return resolve(c);
+  };
+  EXPECT_THROWS(resolved(Task::kBinary, [](auto& c) { c.classes = 3; }), kOptionValue,
+                "--classes: 3 is not 2, as --task binary has");
+  EXPECT_THROWS(resolved(Task::kSingleLabel, [](auto& c) { c.classes = 1; }), kOptionValue,
+                "--classes: 1 is not in 2 to");
+  EXPECT_THROWS(resolved(Task::kRegression, [](auto& c) { c.classes = 0; }), kOptionValue,
+                "--classes: 0 is not in 1 to");
+  EXPECT_THROWS(resolved(Task::kRegression, [](auto& c) { c.output_dropout = 1; }), kOptionValue,
+                "--dropout: 1 is not at least 0 and below 1");
+  EXPECT_THROWS(resolved(Task::kRegression, [](auto& c) { c.encoder = "lstn"; }), kOptionValue,
+                "there is no layer 'lstn'");
+  EXPECT_EQ(resolved(Task::kMultiLabel, [](auto& c) { c.encoder = "bilstm,ff"; }).head_dim, 2);
+}
+
+}  // namespace
+}  // namespace fovea

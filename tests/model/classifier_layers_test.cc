@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/classifier_layers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/model/classifier_support.h"
+
+namespace fovea {
+namespace {
+
+std::vector<std::string> names(const ClassifierConfig& config) {
+  ParameterSet set({.memory = ParameterMemory::kShapesOnly});
+  const ClassifierLayers layers(resolve(config), ParameterScope(set));
+  std::vector<std::string> all;
+  for (const Parameter* p : set.parameters()) all.push_back(p->name);
+  return all;
+}
+
+TEST(ClassifierLayers, NamesItsParametersInAFixedOrder) {
+  EXPECT_THAT(names(classifier_config()),
+              testing::ElementsAre("embedding.tokens", "output.weight", "output.bias"));
+  ClassifierConfig c = classifier_config(ClassifierTask::kBinary, "attention,gru");
+  c.position = PositionKind::kLearned;
+  c.pooling = PoolingKind::kAttention;
+  EXPECT_THAT(names(c),
+              testing::ElementsAre(
+                  "embedding.tokens", "embedding.positions", "encoder.0.attention.qkv.weight",
+                  "encoder.0.attention.out.weight", "encoder.0.norm.weight",
+                  "encoder.1.recurrent.weight_ih_l0", "encoder.1.recurrent.weight_hh_l0",
+                  "encoder.1.recurrent.bias_l0", "encoder.1.recurrent.bias_hn_l0", "norm.weight",
+                  "pooling.query", "output.weight", "output.bias"));
+  EXPECT_THAT(names(published_config()),
+              testing::ElementsAre("embedding.tokens", "encoder.0.attention.qkv.weight",
+                                   "output.weight", "output.bias"));
+}
+
+// Keras starts each of the three projections, [128, 128], and the table by itself.
+TEST(ClassifierLayers, ThePublishedModelStartsAsInKeras) {
+  ParameterSet set({.seed = 1});
+  const ClassifierLayers layers(resolve(published_config()), ParameterScope(set));
+  const double bounds[] = {0.05, std::sqrt(6.0 / 256), std::sqrt(6.0 / 129), 0};
+  for (std::size_t n = 0; n < 4; ++n) {
+    double most = 0;
+    for (const float x : set.parameters()[n]->value.vec<float>()) {
+      most = std::max(most, std::abs(double{x}));
+    }
+    EXPECT_LE(most, bounds[n] * 1.000001);
+    EXPECT_GE(most, bounds[n] * 0.95);
+  }
+}
+
+}  // namespace
+}  // namespace fovea

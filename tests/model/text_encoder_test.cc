@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/text_encoder.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/model/support.h"
+
+namespace fovea {
+namespace {
+
+constexpr index kLength = 9, kChanged = 4;
+
+struct Seen {
+  const char* encoder;
+  index before, after;  ///< the rows around it that a token changes
+};
+
+// The rows that change with one token in the middle.
+std::vector<index> rows_changed(const Seen& seen, Sight sight) {
+  EncoderConfig c;
+  c.encoder = seen.encoder;
+  c.sight = sight;
+  c.position = PositionKind::kNone;
+  c.width = 8;
+  c.heads = 2;
+  c.block = kLength;
+  c.vocabulary = 7;
+  c.init = InitScheme::kSource;
+  resolve_encoder(c);
+  const auto stages = size_stages(c, parse_encoder(c.encoder));
+  ParameterSet set({.seed = 1});
+  const TextEncoder encoder(c, stages, ParameterScope(set));
+  OwnedBatch batch({kLength}, 7);
+  const auto rows_of = [&] {
+    Tape tape(Context(1), TapeMode::kInference);
+    const TokenBatch view = batch.view();
+    const PackedRows rows = lay_out_texts(tape, view.sequences(), kLength);
+    return to_vector(encoder.forward(tape, view.ids, rows, {}, {}).value<float>());
+  };
+  const auto before = rows_of();
+  batch.ids[kChanged] = (batch.ids[kChanged] + 1) % 7;
+  const auto after = rows_of();
+  const index width = encoder.width();
+  std::vector<index> changed;
+  for (index n = 0; n < kLength; ++n) {
+    const auto row = [&](const auto& x) {
+      return std::vector<float>(x.begin() + n * width, x.begin() + (n + 1) * width);
+    };
+    if (row(before) != row(after)) changed.push_back(n);
+  }
+  return changed;
+}
+
+std::vector<index> from_to(index first, index last) {
+  std::vector<index> all;
+  for (index n = first; n <= last; ++n) all.push_back(n);
+  return all;
+}
+
+TEST(TextEncoder, SeesTheWholeTextOrThePast) {
+  const index all = kLength - 1;
+  const Seen rows[] = {{"ff", 0, 0},
+                       {"attention:plain", kChanged, all - kChanged},
+                       {"transformer", kChanged, all - kChanged},
+                       {"attention:window=2:no-output", 2, 2},
+                       {"attention:window=1:layers=2", 2, 2},
+                       {"transformer:window=3:position=alibi", 3, 3},
+                       {"attention:position=t5", kChanged, all - kChanged},
+                       {"conv3", 1, 1},
+                       {"conv5:gated", 2, 2},
+                       {"conv3+conv1", 1, 1},
+                       {"gru", 0, all - kChanged},
+                       {"bisru:4", kChanged, all - kChanged},
+                       {"attention-rnn", 0, all - kChanged}};
+  for (const Seen& row : rows) {
+    EXPECT_EQ(rows_changed(row, Sight::kWhole),
+              from_to(kChanged - row.before, kChanged + row.after))
+        << row.encoder;
+    if (std::string(row.encoder).starts_with("bi")) continue;
+    const auto past = rows_changed(row, Sight::kPast);
+    EXPECT_EQ(past.front(), kChanged) << row.encoder;
+  }
+}
+
+TEST(TextEncoder, WithoutLayersIsTheEmbeddings) {
+  EncoderConfig c;
+  c.vocabulary = 7;
+  c.position = PositionKind::kNone;
+  resolve_encoder(c);
+  ParameterSet set({.seed = 1});
+  const TextEncoder encoder(c, {}, ParameterScope(set));
+  EXPECT_EQ(encoder.width(), 128);
+  EXPECT_EQ(encoder.attentions(), 0);
+  ASSERT_EQ(set.parameters().size(), 1u);
+  const OwnedBatch batch({3}, 7);
+  Tape tape(Context(1), TapeMode::kInference);
+  const PackedRows rows = lay_out_texts(tape, batch.view().sequences(), 3);
+  const Variable x = encoder.forward(tape, batch.view().ids, rows, {}, {});
+  EXPECT_EQ(x.value<float>()[1][5], encoder.tokens().value.rows<float>()[batch.ids[1]][5]);
+}
+
+}  // namespace
+}  // namespace fovea
