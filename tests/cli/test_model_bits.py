@@ -23,6 +23,10 @@ def uneven_lines(lines=300):
 class ModelTest(ResumeTest):
     model = []
 
+    def setUp(self):
+        super().setUp()
+        self.text.write_text(uneven_lines())
+
     def arguments(self, output, *args):
         return ["train", "lm", "--train", self.text, "-o", output, *TINY, *self.model, *args]
 
@@ -45,11 +49,9 @@ class Bits(ModelTest):
                 self.assertEqual([other == weights[0] for other in weights], [True] * 4)
 
     def test_words_in_lines_of_all_lengths(self):
-        self.text.write_text(uneven_lines())
         self.expect_same_for_any_threads("--data", "lines", "--tokenizer", "word", "--min-count", "1")
 
     def test_a_stream_of_bytes(self):
-        self.text.write_text(uneven_lines())
         self.expect_same_for_any_threads("--data", "blocks", "--tokenizer", "byte")
 
 
@@ -60,7 +62,7 @@ class Kills(ModelTest):
     seed = 1
 
     def arguments(self, output, *args):
-        return super().arguments(output, "--data", "lines", "--eval-every", "4u", "--save-every", "3u", "--log-every",
+        return super().arguments(output, "--data", "lines", "--eval-every", "9u", "--save-every", "6u", "--log-every",
                                  "3", "--stop-after", "90u", *args)
 
     def run_until_killed(self, output, threads, seconds):
