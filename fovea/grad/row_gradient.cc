@@ -76,6 +76,7 @@ Rows<T> RowGradient::rows() {
 }
 
 Vec<const GradientRow> RowGradient::sorted() {
+  if (sorted_.size() == ids_.size()) return sorted_;
   sorted_.clear();
   for (const std::int32_t id : ids_) {
     sorted_.push_back({id, static_cast<std::int32_t>(sorted_.size())});
@@ -99,6 +100,7 @@ void RowGradient::add_to(Tensor& table) {
 void RowGradient::clear() {
   for (const std::int32_t id : ids_) place_[static_cast<std::size_t>(id)] = kNone;
   ids_.clear();
+  sorted_.clear();
 }
 
 template Rows<float> RowGradient::rows();
