@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "fovea/base/check.h"
-#include "fovea/kernel/elementwise.h"
 
 namespace fovea {
 
@@ -31,6 +31,7 @@ Vec<const std::int32_t> RowGradient::add(const Context& context, const Tensor& t
   const index V = rows_of(table), before = size();
   check(table.shape().axes() == 2, "gradient of rows: a table has two axes; it is {}",
         table.describe());
+  check(V <= std::numeric_limits<std::int32_t>::max(), "gradient of rows: {} rows are too many", V);
   if (place_.empty()) place_.assign(static_cast<std::size_t>(V), kNone);
   check(static_cast<index>(place_.size()) == V, "gradient of rows: the table had {} rows, now {}",
         place_.size(), V);
@@ -48,8 +49,11 @@ Vec<const std::int32_t> RowGradient::add(const Context& context, const Tensor& t
     places_.push_back(place);
   }
   reserve(table, size());
-  with_rows(memory_,
-            [&]<class T>(Rows<T> rows) { fill(context, T{0}, rows.slice(before, size())); });
+  with_rows(memory_, [&]<class T>(Rows<T> rows) {
+    context.for_ranges(
+        size() - before, static_cast<double>(rows.columns),
+        [&](index begin, index end) { std::fill(rows[before + begin], rows[before + end], T{0}); });
+  });
   return places_;
 }
 

@@ -88,11 +88,17 @@ struct Segment {
   index begin = 0, end = 0;
 };
 
+// A pass over the values with a gradient. Its shape is that of all values, the same in each update.
 template <class T>
-index values_of(std::span<const AdamWSlot<T>> slots) {
-  index values = 0;
-  for (const AdamWSlot<T>& slot : slots) values += slot.gradient.size;
-  return values;
+Work pass_over_slots(const char* what, std::span<const AdamWSlot<T>> slots, int times) {
+  index all = 0, read = 0;
+  for (const AdamWSlot<T>& slot : slots) {
+    all += slot.value.size;
+    read += slot.gradient.size;
+  }
+  Work work = pass_over<T>(what, all, 1, times);
+  work.bytes = pass_over<T>(what, read, 1, times).bytes;
+  return work;
 }
 
 template <class T>
@@ -233,7 +239,7 @@ void adamw(const Context& ctx, std::span<const AdamWSlot<T>> slots, const AdamWS
   const auto segments = runs_of(scratch, slots);
   const auto update = FOVEA_DISPATCH(UpdateKernel)().of<T>();
   constexpr int kRead = 4, kWritten = 3;  // the gradient is only read
-  const ProfileScope scope(ctx, pass_over<T>("AdamW", values_of(slots), 1, kRead + kWritten));
+  const ProfileScope scope(ctx, pass_over_slots<T>("AdamW", slots, kRead + kWritten));
   ctx.for_ranges(segments.size, kCost * static_cast<double>(kSegment), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
       const AdamWSlot<T>& slot = slots[segments[i].slot];
@@ -250,7 +256,7 @@ double global_norm(const Context& ctx, std::span<const AdamWSlot<T>> slots) {
   const auto segments = segments_of(scratch, slots);
   double* const partial = scratch.allocate<double>(std::max<index>(segments.size, 1));
   const auto squares = FOVEA_DISPATCH(SquaresKernel)().of<T>();
-  const ProfileScope scope(ctx, pass_over<T>("gradient norm", values_of(slots), 1, 1));
+  const ProfileScope scope(ctx, pass_over_slots<T>("gradient norm", slots, 1));
   ctx.for_ranges(segments.size, static_cast<double>(kSegment), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
       const Segment& segment = segments[i];

@@ -73,26 +73,20 @@ class Registers {
 
   // Updates [begin, end) of the history.
   HWY_INLINE void Make(const History& history, index begin, index end) {
-    constexpr index kBlock = History::kBlock;
     const auto* const updates = history.updates().data;
-    const auto* const blocks = history.blocks().data;
     while (begin < end) {
-      const index boundary = begin / kBlock * kBlock + kBlock;
-      if (begin + kBlock == boundary && boundary <= end) {
-        if (!MakeSettled(history, updates + begin, blocks[begin / kBlock])) {
-          MakeAll(history, updates + begin, kBlock);
-        }
-        begin = boundary;
-      } else {
-        const index next = std::min(boundary, end);
-        MakeAll(history, updates + begin, next - begin);
-        begin = next;
+      const index block = begin / History::kBlock;
+      const index next = std::min((block + 1) * History::kBlock, end), n = next - begin;
+      if (n < kWorthATry || !MakeSettled(history, updates + begin, n, history.blocks()[block])) {
+        MakeAll(history, updates + begin, n);
       }
+      begin = next;
     }
   }
 
  private:
   using Update = typename History::Update;
+  static constexpr index kWorthATry = 4;  // updates; a try takes about as long as one
 
   HWY_INLINE void MakeAll(const History& history, const Update* updates, index n) {
     const auto zero = hn::Zero(Tag<T>());
@@ -109,19 +103,20 @@ class Registers {
     }
   }
 
-  // A block without roots and divisions; false, and nothing is changed, where it needs them.
-  HWY_INLINE bool MakeSettled(const History& history, const Update* updates,
+  // n updates of a block without roots and divisions; false, and nothing is changed, where they
+  // need them.
+  HWY_INLINE bool MakeSettled(const History& history, const Update* updates, index n,
                               const typename History::Block& block) {
     Vector<T> x[kVectors], m[kVectors], v[kVectors], bound[kVectors];
     for (int k = 0; k < kVectors; ++k) x[k] = x_[k], m[k] = m_[k], v[k] = v_[k];
-    Decay(v, lanes_.Set(history.rate2()));
+    Decay(v, lanes_.Set(history.rate2()), n);
     for (int k = 0; k < kVectors; ++k) {
       const auto divisor =
           hn::MulAdd(hn::Sqrt(v[k]), lanes_.Set(block.root), lanes_.Set(history.epsilon()));
       bound[k] = hn::Div(hn::Mul(hn::Abs(m[k]), lanes_.Set(block.step_size)), divisor);
     }
     // Without weight decay x is the same before each update, so one shows all.
-    const index tried = block.decays ? History::kBlock : 1;
+    const index tried = block.decays ? n : 1;
     for (index u = 0; u < tried; ++u) {
       const auto shrink = lanes_.Set(updates[u].shrink);
       bool same = true;
@@ -133,18 +128,18 @@ class Registers {
       }
       if (!same) return false;
     }
-    Decay(m, lanes_.Set(history.rate1()));
+    Decay(m, lanes_.Set(history.rate1()), n);
     for (int k = 0; k < kVectors; ++k) x_[k] = x[k], m_[k] = m[k], v_[k] = v[k];
     return true;
   }
 
-  // What a block of updates leaves of moments.
-  static HWY_INLINE void Decay(Vector<T>* moments, Vector<T> rate) {
+  // What n updates leave of moments.
+  static HWY_INLINE void Decay(Vector<T>* moments, Vector<T> rate, index n) {
     bool same = true;
     for (int k = 0; k < kVectors; ++k)
       same &= SameBits<T>(AdamWDecay<T>(moments[k], rate), moments[k]);
     if (same) return;
-    for (index u = 0; u < History::kBlock; ++u)
+    for (index u = 0; u < n; ++u)
       for (int k = 0; k < kVectors; ++k) moments[k] = AdamWDecay<T>(moments[k], rate);
   }
 
@@ -210,15 +205,11 @@ void AdamWHistory<T>::add(const AdamWStep& step, double decay) {
   rate2_ = f.rate2;
   epsilon_ = f.epsilon;
   updates_.push_back({f.step_size, f.root, f.shrink});
-  if (size() % kBlock != 0) return;
-  Block block{0, f.root, false};
-  for (index i = size() - kBlock; i < size(); ++i) {
-    const Update& u = updates()[i];
-    block.step_size = std::max(block.step_size, std::abs(u.step_size));
-    block.root = std::min(block.root, u.root);
-    block.decays |= u.shrink != 0;
-  }
-  blocks_.push_back(block);
+  if (size() % kBlock == 1) blocks_.push_back({0, f.root, false});
+  Block& block = blocks_.back();
+  block.step_size = std::max(block.step_size, std::abs(f.step_size));
+  block.root = std::min(block.root, f.root);
+  block.decays |= f.shrink != 0;
 }
 
 template <class T>
@@ -239,7 +230,9 @@ void adamw_catch_up(const Context& ctx, const AdamWTable<T>& table, const AdamWH
   if (rows.empty()) return;
   const auto catch_up = FOVEA_DISPATCH(CatchUpRowKernel)().of<T>();
   const double of_row = static_cast<double>(missed) / static_cast<double>(rows.size);
-  const ProfileScope scope(ctx, pass_over<T>("AdamW of missed updates", rows.size, C, 6));
+  Work work = pass_over<T>("AdamW of missed updates", V, C, 6);  // the same in each update
+  work.bytes *= static_cast<double>(rows.size) / static_cast<double>(V);
+  const ProfileScope scope(ctx, work);
   const double cost = kCost * static_cast<double>(C) * (1 + of_row);
   ctx.for_ranges(rows.size, cost, [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {

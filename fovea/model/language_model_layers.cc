@@ -246,7 +246,8 @@ EmbeddingOptions embedding_options(const LanguageModelConfig& c) {
           .join = c.position_join,
           .sinusoid = c.sinusoid,
           .scale = c.embedding_scale,
-          .init = Init::normal(from_source ? 1 : kInitDeviation)};
+          .init = Init::normal(from_source ? 1 : kInitDeviation),
+          .row_use = c.tie ? RowUse::kDense : RowUse::kSparse};
 }
 
 std::string_view scope_name(const LanguageModelConfig& c) {
