@@ -115,7 +115,7 @@ class Registers {
           hn::MulAdd(hn::Sqrt(v[k]), lanes_.Set(block.root), lanes_.Set(history.epsilon()));
       bound[k] = hn::Div(hn::Mul(hn::Abs(m[k]), lanes_.Set(block.step_size)), divisor);
     }
-    // Without weight decay x is the same before each update, so one shows all.
+    // Without weight decay x - bound = x + bound is x itself, also in all further updates.
     const index tried = block.decays ? n : 1;
     for (index u = 0; u < tried; ++u) {
       const auto shrink = lanes_.Set(updates[u].shrink);
@@ -123,7 +123,7 @@ class Registers {
       for (int k = 0; k < kVectors; ++k) {
         const auto low = hn::Sub(x[k], hn::MulAdd(x[k], shrink, bound[k]));
         const auto high = hn::Sub(x[k], hn::MulAdd(x[k], shrink, hn::Neg(bound[k])));
-        same &= SameBits<T>(low, high) && (block.decays || SameBits<T>(low, x[k]));
+        same &= SameBits<T>(low, high);
         x[k] = low;
       }
       if (!same) return false;
