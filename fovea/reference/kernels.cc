@@ -197,6 +197,48 @@ void embedding_backward(Vec<const std::int32_t> ids, double scale, InRows<T> dy,
       dtable[ids[n]][c] += static_cast<T>(scale) * dy[n][c];
 }
 
+namespace {
+
+// Calls f(id) for each id of a bag that counts; returns how many do.
+template <class F>
+index for_each_id(const IdBags& bags, index b, F&& f) {
+  index count = 0;
+  for (index n = bags.offsets[b]; n < bags.offsets[b + 1]; ++n) {
+    if (bags.ids[n] == bags.padding) continue;
+    f(bags.ids[n]);
+    ++count;
+  }
+  return count;
+}
+
+template <class T>
+T factor_of(const IdBags& bags, index b) {
+  const index count = for_each_id(bags, b, [](std::int32_t) {});
+  return bags.mode == BagMode::kSum || count == 0 ? T{1} : T{1} / static_cast<T>(count);
+}
+
+}  // namespace
+
+template <class T>
+void embedding_bag_forward(InRows<T> table, const IdBags& bags, Rows<T> y) {
+  for (index b = 0; b < y.rows; ++b)
+    for (index c = 0; c < y.columns; ++c) {
+      T sum = 0;
+      for_each_id(bags, b, [&](std::int32_t id) { sum += table[id][c]; });
+      y[b][c] = sum * factor_of<T>(bags, b);
+    }
+}
+
+template <class T>
+void embedding_bag_backward(const IdBags& bags, InRows<T> dy, Rows<T> dtable) {
+  for (index b = 0; b < dy.rows; ++b)
+    for_each_id(bags, b, [&](std::int32_t id) {
+      for (index c = 0; c < dy.columns; ++c) {
+        dtable[id][c] += factor_of<T>(bags, b) * dy[b][c];
+      }
+    });
+}
+
 bool dropout_keeps(const DropoutMask& dropout, index n, index column) {
   const SampleRow at =
       dropout.rows.empty() ? SampleRow{0, static_cast<std::uint32_t>(n)} : dropout.rows[n];
@@ -347,6 +389,11 @@ template long double activate(Activation f, long double x);
 template float activate_gradient(Activation f, float x);
 template double activate_gradient(Activation f, double x);
 template long double activate_gradient(Activation f, long double x);
+template void embedding_bag_forward(Rows<const float> table, const IdBags& bags, Rows<float> y);
+template void embedding_bag_forward(Rows<const double> table, const IdBags& bags, Rows<double> y);
+template void embedding_bag_backward(const IdBags& bags, Rows<const float> dy, Rows<float> dtable);
+template void embedding_bag_backward(const IdBags& bags, Rows<const double> dy,
+                                     Rows<double> dtable);
 template void embedding_forward(const EmbeddingTable<float>& tokens,
                                 const EmbeddingTable<float>& positions, Rows<float> y);
 template void embedding_forward(const EmbeddingTable<double>& tokens,

@@ -43,6 +43,10 @@ void embedding_forward(const EmbeddingTable<std::type_identity_t<T>>& tokens,
 template <class T>
 void embedding_backward(Vec<const std::int32_t> ids, double scale, InRows<T> dy, Rows<T> dtable,
                         std::int32_t frozen = -1);
+template <class T>
+void embedding_bag_forward(InRows<T> table, const IdBags& bags, Rows<T> y);
+template <class T>
+void embedding_bag_backward(const IdBags& bags, InRows<T> dy, Rows<T> dtable);
 
 /// Whether element (n, column) is kept.
 bool dropout_keeps(const DropoutMask& dropout, index n, index column);

@@ -105,7 +105,9 @@ double training_memory(const Context& context, const LanguageModelRun& run,
   const double resuming = checkpoint_bytes > 0 ? held + model + 4 * values : 0;
   // A checkpoint is made in memory: values and both moments.
   const double saving = 3 * values;
-  const double running = held - static_cast<double>(checkpoint_bytes) + model + values +
+  const double gradients =
+      gradient_bytes(config, run.settings.recipe.accumulate * run.training->largest_batch());
+  const double running = held - static_cast<double>(checkpoint_bytes) + model + gradients +
                          kRounding * passes_bytes(context, run) + batch_bytes(run) +
                          history_bytes(run) + vocabulary_bytes(run) + saving;
   // Text and tokens existed together before this call, so the peak so far counts too. The system

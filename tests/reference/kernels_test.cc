@@ -62,6 +62,26 @@ TEST(Reference, EmbeddingByHand) {
   expect_near(dtable, {20, 56});
 }
 
+TEST(Reference, EmbeddingBagByHand) {
+  Matrix<double> table(3, 1), y(3, 1);
+  table.at(0, 0) = 5;
+  table.at(1, 0) = 7;
+  table.at(2, 0) = 100;
+  const std::vector<std::int32_t> ids = {1, 0, 2, 1, 1}, offsets = {0, 4, 4, 5};
+  IdBags bags{ids, offsets, BagMode::kSum, 2};
+  reference::embedding_bag_forward<double>(table.in(), bags, y.view());
+  expect_near(y, {19, 0, 7});
+  bags.mode = BagMode::kMean;
+  reference::embedding_bag_forward<double>(table.in(), bags, y.view());
+  expect_near(y, {19.0 / 3, 0, 7});
+  Matrix<double> dtable(3, 1), dy(3, 1);
+  dy.at(0, 0) = 3;
+  dy.at(1, 0) = 10;
+  dy.at(2, 0) = 2;
+  reference::embedding_bag_backward<double>(bags, dy.in(), dtable.view());
+  expect_near(dtable, {1, 4, 0});
+}
+
 TEST(Reference, CrossEntropyOfAProjectionByHand) {
   // One feature of 1, weights (0, ln 2, ln 5): the softmax is (1, 2, 5) / 8; the target is the
   // last.
