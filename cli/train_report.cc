@@ -65,7 +65,7 @@ struct Summary {
   void visit_fields(Visitor&& visit) {
     visit("train_loss", train_loss, "nats per target, mean since the previous evaluation");
     visit("valid_loss", valid_loss, "nats per target, the whole set, at the end");
-    visit("best_valid_loss", best_valid_loss, "the lowest of all evaluations");
+    visit("best_valid_loss", best_valid_loss, "of the best weights, which are kept");
     visit("steps", steps, "updates since the beginning of the run");
     visit("tokens", tokens, "targets trained since the beginning of the run");
     visit("tokens_per_second", tokens_per_second, "of this process, in its updates");
@@ -149,10 +149,10 @@ void print_result(const FinishedRun& finished, const RunOptions& run) {
   }
   // Updates and tokens are those of the whole run; the time is that of this process.
   print(fmt::format("{}, {}; ", counted(s.steps, "update"), counted(s.tokens, finished.unit)));
-  print(s.tokens_per_second > 0
-            ? fmt::format("{:.1f} s here, {:.0f} {}s/s\n", s.seconds, s.tokens_per_second,
-                          finished.unit)
-            : "nothing was left to do: a longer --stop-after makes the run longer\n");
+  print(s.tokens_per_second > 0 ? fmt::format("{:.1f} s here, {:.0f} {}s/s\n", s.seconds,
+                                              s.tokens_per_second, finished.unit)
+                                : "nothing was left to do: a longer --stop-after, or more "
+                                  "--patience, makes the run longer\n");
   if (std::isfinite(s.valid_loss)) print(fmt::format("validation loss {:.4f}; ", s.valid_loss));
   if (std::isfinite(s.best_valid_loss)) {
     print(fmt::format("best validation loss {:.4f}, at update {}; ", s.best_valid_loss,

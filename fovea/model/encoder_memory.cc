@@ -57,29 +57,41 @@ double odd_lines(double columns) {
   return kLine * (std::fmod(lines, 2) == 0 ? lines + 1 : lines);
 }
 
-// States and, in training, gates and, of LSTM and SRU, cells.
-double recurrent_columns(const SizedLayer& layer, index in, TapeMode mode) {
-  const auto out = static_cast<double>(layer.out);
-  if (mode == TapeMode::kInference) return out;
+// Gates and, of LSTM and SRU, cells.
+double gate_columns(const SizedLayer& layer) {
   const RecurrentKind cell = layer.spec.cell;
   const double cells = cell == RecurrentKind::kLstm ? 2 : cell == RecurrentKind::kSru ? 1 : 0;
   const auto H = static_cast<double>(layer.spec.width);
   const double directions = layer.spec.bidirectional ? 2 : 1;
-  const auto gates = static_cast<double>(gate_blocks(cell, in, layer.spec.width));
-  return out + directions * (odd_lines(H * gates) + cells * odd_lines(H));
+  const auto gates = static_cast<double>(gate_blocks(cell, layer.in, layer.spec.width));
+  return directions * (odd_lines(H * gates) + cells * odd_lines(H));
+}
+
+// States and, in training, what backward reads.
+double recurrent_columns(const SizedLayer& layer, TapeMode mode) {
+  return static_cast<double>(layer.out) + (mode == TapeMode::kTrain ? gate_columns(layer) : 0);
+}
+
+// The columns of the product of a convolution.
+index columns_made(const SizedLayer& layer) { return layer.out * (layer.spec.gated ? 2 : 1); }
+
+bool is_computed_by_pairs(const SizedLayer& layer, const TapeLoad& load) {
+  const EncoderLayerSpec& s = layer.spec;
+  return load.mode == TapeMode::kTrain &&
+         winograd_pays({.width = s.kernel, .dilation = s.dilation}, layer.in, columns_made(layer));
 }
 
 // The result and, if gated, its two halves. In training also what the products read: the rows
 // between zeros or, computed by pairs (kernel/winograd.h), four planes of half the rows and two
 // sums of taps.
-double convolution_columns(const SizedLayer& layer, index in, const TapeLoad& load) {
+double convolution_columns(const SizedLayer& layer, const TapeLoad& load) {
   const EncoderLayerSpec& s = layer.spec;
-  const index made = layer.out * (s.gated ? 2 : 1);
-  const auto out = static_cast<double>(layer.out), read = static_cast<double>(in);
+  const index made = columns_made(layer);
+  const auto out = static_cast<double>(layer.out), read = static_cast<double>(layer.in);
   const double result = s.gated ? 3 * out : out;
   if (load.mode == TapeMode::kInference) return result;
   const bool slope = !s.gated && *s.activation != Activation::kRelu;
-  const bool pairs = winograd_pays({.width = s.kernel, .dilation = s.dilation}, in, made);
+  const bool pairs = is_computed_by_pairs(layer, load);
   const double sums = 2 * read * static_cast<double>(made) / static_cast<double>(load.tokens);
   const double products = pairs ? 2 * read + sums : s.kernel > 1 ? read : 0;
   return result + (slope ? out : 0) + products;
@@ -94,14 +106,15 @@ double attention_rnn_columns(const SizedLayer& layer, TapeMode mode) {
   return 2 * H + projected + (mode == TapeMode::kTrain ? trained : 0);
 }
 
-// What a tape keeps of one layer of the stage, for each token. `in` is the width that it reads.
-double layer_columns(const EncoderConfig& config, const SizedLayer& layer, index in,
+// What a tape keeps of one layer, for each token. `number` is its number among those of its spec.
+double layer_columns(const EncoderConfig& config, const SizedLayer& layer, index number,
                      const TapeLoad& load) {
   using enum EncoderLayerKind;
   const TapeMode mode = load.mode;
   const EncoderConfig c = config_of_layer(config, layer);
   const Widths w(c);
-  const double residual = *layer.spec.residual ? residual_columns(c, static_cast<double>(in)) : 0;
+  const auto in = static_cast<double>(layer.in);
+  const double residual = *layer.spec.residual ? residual_columns(c, in) : 0;
   switch (layer.spec.kind) {
     case kTransformer:
       return attention_columns(c, w, mode) + w.model + feed_forward_columns(c, w, mode) +
@@ -111,13 +124,15 @@ double layer_columns(const EncoderConfig& config, const SizedLayer& layer, index
     case kFeedForward:
       return feed_forward_columns(c, w, mode) + residual;
     case kConvolution:
-      return convolution_columns(layer, in, load) + residual;
+      return convolution_columns(layer, load) + residual;
     case kAttentionRnn:
       return attention_rnn_columns(layer, mode);
     case kRecurrent:
       break;
   }
-  return recurrent_columns(layer, in, mode) + residual;
+  // Cells one above the other have one residual sum, and dropout between them.
+  const double dropped = mode == TapeMode::kTrain && config.dropout > 0 ? in : 0;
+  return recurrent_columns(layer, mode) + (number == 0 ? residual : dropped);
 }
 
 // The columns of each gradient that exists while backward passes a layer.
@@ -170,10 +185,10 @@ class GradientColumns {
   std::map<double, int> most_;
 };
 
-// The weights of the first layer of a stage; further ones read `out` columns.
-std::vector<WeightShape> weights_of_layer(const SizedLayer& layer, index in) {
+std::vector<WeightShape> weights_of_layer(const SizedLayer& layer) {
   using enum EncoderLayerKind;
   const EncoderLayerSpec& s = layer.spec;
+  const index in = layer.in;
   const index q = s.heads * s.head_dim, all = q + 2 * s.kv_heads * s.head_dim, H = s.width;
   const std::vector<WeightShape> attention = {{all, in}, {in, q}};
   const std::vector<WeightShape> network = {{s.ff, in}, {in, s.ff}};
@@ -196,12 +211,16 @@ std::vector<WeightShape> weights_of_layer(const SizedLayer& layer, index in) {
   return {{gates, in}, {gates, H}};
 }
 
-// Calls f(layer, columns that it reads) for every layer.
+// Calls f(layer, number among those of its spec) for every layer. All but the first of a spec read
+// the columns that it makes.
 template <class F>
 void for_each_layer(const std::vector<SizedStage>& stages, F&& f) {
   for (const SizedStage& stage : stages) {
-    for (const SizedLayer& layer : stage.branches) {
-      for (index n = 0; n < layer.spec.layers; ++n) f(layer, n == 0 ? layer.in : layer.out);
+    for (SizedLayer layer : stage.branches) {
+      for (index n = 0; n < layer.spec.layers; ++n) {
+        f(layer, n);
+        layer.in = layer.out;
+      }
     }
   }
 }
@@ -247,12 +266,54 @@ double observed_bytes(const EncoderConfig& c, const TapeLoad& load) {
          static_cast<double>(c.heads * (kNumbers + (again ? c.head_dim : 0)));
 }
 
+// Where nothing is recorded, gates and cells are of the call alone. Backward lists the states
+// before each row, whose product with the gradients of the gates is dW_hh; an SRU has none.
+double recurrent_scratch(const SizedLayer& layer, const TapeLoad& load) {
+  const bool infers = load.mode == TapeMode::kInference;
+  const bool is_sru = layer.spec.cell == RecurrentKind::kSru;
+  const double states = is_sru ? 0 : odd_lines(static_cast<double>(layer.spec.width));
+  return kFloat * static_cast<double>(load.tokens) * (infers ? gate_columns(layer) : states);
+}
+
+// The rows between zeros: of x where nothing is recorded, of dy in backward, which also turns the
+// taps, and packs them. By pairs it is four planes of half of dy and of the gradients of the taps.
+double convolution_scratch(const SizedLayer& layer, const TapeLoad& load) {
+  const auto tokens = static_cast<double>(load.tokens), in = static_cast<double>(layer.in),
+             made = static_cast<double>(columns_made(layer)),
+             width = static_cast<double>(layer.spec.kernel);
+  if (is_computed_by_pairs(layer, load)) return kFloat * (2 * tokens * made + 4 * made * in);
+  if (layer.spec.kernel == 1) return 0;
+  if (load.mode == TapeMode::kInference) return kFloat * tokens * in;
+  return kFloat * (tokens * made + 2 * width * made * in);
+}
+
+// Of a call of the layer. What it has beside its attention, it has not at the same time.
+double call_scratch(const EncoderConfig& c, const SizedLayer& layer, const TapeLoad& load) {
+  using enum EncoderLayerKind;
+  switch (layer.spec.kind) {
+    case kRecurrent:
+      return recurrent_scratch(layer, load);
+    case kConvolution:
+      return convolution_scratch(layer, load);
+    case kFeedForward:
+      return 0;
+    case kAttentionRnn:
+    case kAttention:
+    case kTransformer:
+      break;
+  }
+  const EncoderConfig own = config_of_layer(c, layer);
+  const double attention = made_row_bytes(own, load) + observed_bytes(own, load);
+  if (layer.spec.kind != kAttentionRnn) return attention;
+  return std::max(attention, recurrent_scratch(layer, load));
+}
+
 // Of all layers and of the joins of those that lie side by side.
 double layer_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages,
                      const TapeLoad& load) {
   double columns = 0;
-  for_each_layer(stages, [&](const SizedLayer& layer, index in) {
-    columns += layer_columns(c, layer, in, load);
+  for_each_layer(stages, [&](const SizedLayer& layer, index number) {
+    columns += layer_columns(c, layer, number, load);
   });
   for (const SizedStage& stage : stages) {
     if (stage.branches.size() == 1) continue;  // the results side by side, and their projection
@@ -308,11 +369,15 @@ double packed_bytes(const WeightShape& w, const TapeLoad& load) {
 double encoder_packed_bytes(const EncoderConfig& c, const std::vector<SizedStage>& stages,
                             const TapeLoad& load) {
   double bytes = 0;
-  for_each_layer(stages, [&](const SizedLayer& layer, index in) {
-    for (const WeightShape& weight : weights_of_layer(layer, in)) {
-      bytes += packed_bytes(weight, load);
-    }
+  for_each_layer(stages, [&](const SizedLayer& layer, index) {
+    for (const WeightShape& weight : weights_of_layer(layer)) bytes += packed_bytes(weight, load);
   });
+  for (const SizedStage& stage : stages) {
+    if (stage.branches.size() == 1) continue;
+    index joined = 0;
+    for (const SizedLayer& layer : stage.branches) joined += layer.out;
+    bytes += packed_bytes({stage.out, joined}, load);
+  }
   const bool joins = c.position_join == PositionJoin::kConcatenate;
   return bytes + (joins ? packed_bytes({c.width, 2 * c.width}, load) : 0);
 }
@@ -321,11 +386,10 @@ EncoderScratch encoder_scratch(const EncoderConfig& c, const std::vector<SizedSt
                                const TapeLoad& load) {
   EncoderScratch scratch;
   for_each_layer(stages, [&](const SizedLayer& layer, index) {
-    if (layer.spec.head_dim == 0) return;
-    const EncoderConfig own = config_of_layer(c, layer);
-    scratch.of_thread = std::max(scratch.of_thread, attention_scratch(own, load));
-    scratch.of_call =
-        std::max(scratch.of_call, made_row_bytes(own, load) + observed_bytes(own, load));
+    scratch.of_call = std::max(scratch.of_call, call_scratch(c, layer, load));
+    if (layer.spec.heads == 0) return;
+    const double attention = attention_scratch(config_of_layer(c, layer), load);
+    scratch.of_thread = std::max(scratch.of_thread, attention);
   });
   return scratch;
 }

@@ -35,7 +35,7 @@ double packed_bytes(const WeightShape& weight, const TapeLoad& load);
 double encoder_packed_bytes(const EncoderConfig& config, const std::vector<SizedStage>& stages,
                             const TapeLoad& load);
 
-/// Bytes of scratch memory that attention takes, of each thread and of a call. Sequences have
+/// Bytes of scratch memory that the layers take, of each thread and of a call. Sequences have
 /// `block` tokens.
 struct EncoderScratch {
   double of_thread = 0, of_call = 0;

@@ -237,6 +237,14 @@ EncoderConfig config_of_layer(const EncoderConfig& config, const SizedLayer& lay
   c.width = layer.in;
   c.ff = spec.ff;
   c.activation = *spec.activation;
+  if (spec.kind == Kind::kAttentionRnn) {
+    c.heads = c.kv_heads = spec.heads;
+    c.head_dim = spec.width / spec.heads;
+    c.position = PositionKind::kNone;
+    c.score = AttentionScoreKind::kDot;
+    c.attention_norm = c.attention_rnn_defects.sum_weights ? AttentionNormKind::kNone
+                                                           : AttentionNormKind::kSoftmax;
+  }
   if (!is_attending(spec.kind)) return c;
   c.heads = spec.heads;
   c.kv_heads = spec.kv_heads;

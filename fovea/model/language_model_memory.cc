@@ -55,8 +55,9 @@ double activation_bytes(const LanguageModelConfig& config, const TapeLoad& load)
 
 double packed_bytes(const LanguageModelConfig& config, const TapeLoad& load) {
   const LanguageModelConfig c = resolve(config);
-  return encoder_packed_bytes(c, sized_stages(c), load) +
-         packed_bytes(WeightShape{c.vocabulary, c.width}, load);
+  const std::vector<SizedStage> stages = sized_stages(c);
+  return encoder_packed_bytes(c, stages, load) +
+         packed_bytes(WeightShape{c.vocabulary, last_width(c, stages)}, load);
 }
 
 double scratch_bytes(const Context& context, const LanguageModelConfig& config,

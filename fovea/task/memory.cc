@@ -22,16 +22,19 @@ double tape_bytes(const Context& context, const LanguageModelConfig& config, con
   return activation_bytes(config, load) + scratch_bytes(context, config, load);
 }
 
-// One tape serves updates and evaluations in turn. Packed forms that only evaluations need are kept
+// One tape serves updates and evaluations in turn, and so does the scratch memory; neither is ever
+// the other. Packed forms that only evaluations need are kept
 // for the next evaluation.
 double passes_bytes(const Context& context, const LanguageModelRun& run) {
   const LanguageModelConfig& config = run.settings.model;
   const TapeLoad update{run.training->largest_batch(), TapeMode::kTrain,
                         run.settings.recipe.observe_every > 0};
-  const double trained = tape_bytes(context, config, update), packed = packed_bytes(config, update);
-  if (!run.validation) return trained + packed;
+  const double packed = packed_bytes(config, update);
+  if (!run.validation) return tape_bytes(context, config, update) + packed;
   const TapeLoad evaluation{run.validation->largest_batch(), TapeMode::kInference};
-  return std::max(trained, tape_bytes(context, config, evaluation)) +
+  const auto larger_of = [&](auto&& bytes) { return std::max(bytes(update), bytes(evaluation)); };
+  return larger_of([&](const TapeLoad& load) { return activation_bytes(config, load); }) +
+         larger_of([&](const TapeLoad& load) { return scratch_bytes(context, config, load); }) +
          std::max(packed, packed_bytes(config, evaluation));
 }
 

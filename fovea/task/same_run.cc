@@ -32,11 +32,11 @@ bool is_fixed(const Field& field, bool splits) {
 }
 
 // Whether a field affects updates. How often the run is evaluated, saved or logged does not, nor
-// does the end of the run, unless the schedule depends on it.
+// do --patience and the end of the run, unless the schedule depends on that.
 bool decides_updates(const Field& field, ScheduleKind schedule) {
-  constexpr std::array<std::string_view, 5> kWatching = {"recipe.eval_every", "recipe.save_every",
-                                                         "recipe.log_every", "recipe.observe_every",
-                                                         "recipe.keep"};
+  constexpr std::array<std::string_view, 6> kWatching = {
+      "recipe.eval_every",    "recipe.save_every", "recipe.log_every",
+      "recipe.observe_every", "recipe.patience",   "recipe.keep"};
   if (field.name == "text.batch_size") return true;
   if (field.name == "recipe.stop_after") {
     return schedule != ScheduleKind::kConstant && schedule != ScheduleKind::kInverseSqrt;

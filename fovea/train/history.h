@@ -59,7 +59,7 @@ struct EvaluationRecord {
     visit("step", step, "updates so far");
     visit("train_loss", train_loss, "mean over the targets of the last whole window");
     visit("valid_loss", valid_loss, "exact loss of the validation set");
-    visit("best_valid_loss", best_valid_loss, "the lowest so far");
+    visit("best_valid_loss", best_valid_loss, "of the best weights so far");
     visit("seconds", seconds, "time so far");
   }
 };

@@ -27,7 +27,7 @@ struct RunSummary {
     visit("train_loss", train_loss, "mean over the updates since the evaluation before");
     visit("valid_loss", valid_loss, "of the last evaluation");
     visit("valid_step", valid_step, "its update; -1: none yet");
-    visit("best_valid_loss", best_valid_loss, "the lowest of all evaluations");
+    visit("best_valid_loss", best_valid_loss, "of the best weights, which are kept");
     visit("best_step", best_step, "its update; -1: none yet");
   }
 };

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,7 +29,12 @@ struct Validation {
   std::optional<double> score = {};
   std::vector<MetricValue> metrics = {};  ///< other numbers, such as accuracy
 
-  double goodness() const { return score.value_or(-loss); }
+  /// A score that is not defined, such as a correlation with a constant, is the worst.
+  double goodness() const {
+    if (!score) return -loss;
+    constexpr double kWorst = std::numeric_limits<double>::lowest();  // which JSON can store
+    return *score > kWorst ? *score : kWorst;
+  }
 };
 
 /// What is trained. Its results depend only on the update's number and the parameters, so a run can

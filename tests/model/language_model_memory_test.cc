@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,13 +55,29 @@ std::vector<Case> cases() {
       c.position = PositionKind::kNone;
     });
   };
-  for (const char* layers :
-       {"rnn", "gru", "lstm", "sru", "lstm:layers=3", "conv3", "conv3:32,conv3:32,conv1",
-        "conv3:32:gated,conv1", "lstm:32,ff,lstm:64", "conv5:plain:gated", "attention",
-        "attention:no-output:plain", "ff", "attention-rnn", "attention-rnn:heads=4",
-        "conv3,attention:window=8,lstm", "conv3+lstm"}) {
+  for (const char* layers : {"rnn",
+                             "gru",
+                             "lstm",
+                             "sru",
+                             "lstm:layers=3",
+                             "conv3",
+                             "conv3:32,conv3:32,conv1",
+                             "conv3:32:gated,conv1",
+                             "lstm:32,ff,lstm:64",
+                             "conv5:plain:gated",
+                             "attention",
+                             "attention:no-output:plain",
+                             "ff",
+                             "attention-rnn",
+                             "attention-rnn:heads=4",
+                             "conv3,attention:window=8,lstm",
+                             "conv3+lstm",
+                             "gru:layers=3:residual",
+                             "lstm:layers=4",
+                             "sru:layers=3"}) {
     encoder(layers);
   }
+  for (Case& c : std::span(all).last(2)) c.config.dropout = 0.1;
   return all;
 }
 
@@ -127,6 +144,40 @@ TEST(LanguageModelMemory, ScratchGrowsWithThreadsAndVocabulary) {
   EXPECT_GT(scratch_bytes(Context(4), c, {384}), two);
   c.vocabulary = 30000;
   EXPECT_GT(scratch_bytes(Context(2), c, {384}), two + 4 * 29000 * 256);
+}
+
+// What is recorded lies on the tape; what is not, and what backward makes, is scratch memory.
+TEST(LanguageModelMemory, ScratchHoldsWhatLayersMakeBesideTheTape) {
+  LanguageModelConfig c = base();
+  c.kind = LanguageModelKind::kEncoder;
+  c.position = PositionKind::kNone;
+  c.vocabulary = 3;
+  constexpr index kTokens = 10000;
+  const auto floats = [&](const char* layers, TapeMode mode) {
+    c.encoder = "ff";
+    const double without = scratch_bytes(Context(1), c, {kTokens, mode});
+    c.encoder = layers;
+    return (scratch_bytes(Context(1), c, {kTokens, mode}) - without) / 4 / kTokens;
+  };
+  const double loss = 3 * 96 / double{kTokens} + 1;  // that of "ff" is the scratch of the loss
+  EXPECT_NEAR(floats("lstm", TapeMode::kTrain), 80 - loss, 1);
+  EXPECT_NEAR(floats("lstm", TapeMode::kInference), 272 + 2 * 80 - loss, 1);
+  EXPECT_NEAR(floats("conv5", TapeMode::kTrain), 64 + 2 * 5 * 64 * 64 / double{kTokens} - loss, 1);
+  EXPECT_NEAR(floats("conv5", TapeMode::kInference), 64 - loss, 1);
+  EXPECT_NEAR(floats("conv3", TapeMode::kTrain), 2 * 64 + 4 * 64 * 64 / double{kTokens} - loss, 1);
+  EXPECT_NEAR(floats("attention-rnn", TapeMode::kInference), 80 - loss, 1);
+}
+
+TEST(LanguageModelMemory, PackedFormsAreThoseOfJoinsAndOfTheLastLayer) {
+  LanguageModelConfig c = base();
+  c.kind = LanguageModelKind::kEncoder;
+  c.tie = false;
+  const auto packed = [&](const char* layers) {
+    c.encoder = layers;
+    return packed_bytes(c, {1000, TapeMode::kInference});
+  };
+  EXPECT_EQ(packed("ff+ff") - packed("ff,ff"), 4.0 * 2 * 64 * 64);  // the join
+  EXPECT_GT(packed("lstm:128") - packed("lstm:64"), 4.0 * 300 * 64);
 }
 
 TEST(LanguageModelMemory, CachesHoldKeysAndValues) {

@@ -42,6 +42,7 @@ TEST_F(SameRun, NamesTheOptionsThatDecideUpdatesAndHaveChanged) {
     given.text.batch_size = 9;
     given.recipe.stop_after = "9e";
     given.recipe.keep = 7;
+    given.recipe.patience = 3;
     return changed_options(checkpoint, given);
   };
   const auto batch = "--batch-size: the checkpoint has 4, given is 9";

@@ -56,6 +56,19 @@ TEST(RunSummary, OfARunIsWhatItHasReached) {
   }
 }
 
+TEST(RunSummary, OfEqualLossesTheFirstIsTheBest) {
+  const TestFolder folder;
+  write_model_files(folder / "run", {});
+  ToyObjective objective;
+  objective.validation_loss = [](index) { return 2.0; };
+  TrainingObserver silent;
+  const TrainOptions options{.stop_after = "15u", .eval_every = "5u"};
+  Trainer(Context(1), objective, silent,
+          {.options = options, .folder = folder / "run", .identity = {}, .attachments = {}})
+      .run();
+  EXPECT_EQ(run_summary(folder / "run").best_step, 5);
+}
+
 TEST(RunSummary, OfACheckpointIsWhereItStands) {
   const TestFolder folder;
   train(folder / "run");

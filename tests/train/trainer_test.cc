@@ -116,6 +116,14 @@ TEST_F(TrainerTest, AScoreChoosesTheBestModel) {
   EXPECT_THAT(read_file(folder.path() / "loss.svg"), testing::HasSubstr("best accuracy 0.7500"));
 }
 
+// Such as a correlation with constant predictions, which the first weights often give.
+TEST_F(TrainerTest, AScoreThatIsNotDefinedIsTheWorst) {
+  objective.score = [](index step) { return step == 15 ? 0.25 : NAN; };
+  const TrainResult result = run();
+  EXPECT_EQ(result.state.best_step, 15);
+  EXPECT_EQ(result.state.best_score, 0.25);
+}
+
 TEST_F(TrainerTest, EndsEarlyWithoutPatience) {
   objective.validation_loss = [](index step) { return step == 10 ? 1.0 : 2.0; };
   const TrainOptions options{.stop_after = "100u", .eval_every = "5u", .patience = 3};
