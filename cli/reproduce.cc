@@ -127,6 +127,8 @@ ReproduceOptions options_of(const Arguments& arguments, const Context& context,
   options.share = number_of(arguments, "share", 1);
   require_option(options.share > 0 && options.share <= 1, "share", options.share,
                  "above 0 and at most 1");
+  // Trials have a folder of their own, so that they take the place of no result.
+  if (options.share < 1) options.output /= fmt::format("share{}", options.share);
   options.pytorch = pytorch_of(arguments, context);
   return options;
 }
@@ -149,8 +151,8 @@ CommandSpec reproduce_spec() {
            {"compat", OptionKind::kFlag, "", "only as published, with its defects", "Input", ""},
            {"fixed", OptionKind::kFlag, "", "only corrected", "Input", ""},
            {"seeds", OptionKind::kValue, "N", "runs of each variant [3]", "Input", ""},
-           {"share", OptionKind::kValue, "X", "this part of the epochs or updates, for a trial [1]",
-            "Input", ""},
+           {"share", OptionKind::kValue, "X",
+            "this part of the epochs or updates, for a trial, in DIR/shareX [1]", "Input", ""},
            {"pytorch", OptionKind::kValue, "FILE",
             "time PyTorch, too, by this script (bench/sources.py)", "PyTorch", ""},
            {"python", OptionKind::kValue, "PATH", "the Python that has PyTorch [python3]",

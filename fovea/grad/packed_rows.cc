@@ -65,6 +65,10 @@ Vec<const std::int32_t> offsets_of(Tape& tape, std::string_view op, const Packed
   check(rows.offsets[0] == 0 && last == N,
         "{}: offsets must run from 0 to the {} rows; they run from {} to {}", op, N,
         rows.offsets[0], last);
+  for (index s = 0; s < rows.count(); ++s) {
+    check(rows.offsets[s] <= rows.offsets[s + 1], "{}: sequence {} has offsets {} and {}", op, s,
+          rows.offsets[s], rows.offsets[s + 1]);
+  }
   return rows.offsets;
 }
 

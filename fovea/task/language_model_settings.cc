@@ -152,6 +152,8 @@ void check_options(const LanguageModelSettings& s) {
   require_storable(s.text.valid, "valid");
   require_storable({s.text.vocabulary}, "vocabulary");
   check_text(s.text);
+  require_meaning(s.recipe.patience == 0 || !s.text.valid.empty() || s.text.valid_fraction > 0,
+                  "--patience", std::to_string(s.recipe.patience), "--valid-fraction");
 }
 
 }  // namespace fovea

@@ -82,6 +82,12 @@ TrainResult Trainer::run() {
                                .gradient_scale = clip_scale(norm, options.clip)});
     record({loss, lr, norm, monotonic_seconds() - begin, targets});
   }
+  if (out_of_patience()) {
+    observer_.noticed(fmt::format(
+        "the run ends early: the last {} evaluations were no better than that of update {} "
+        "(--patience)",
+        state_.worse_evaluations, state_.best_step));
+  }
   // The evaluation at the end is part of the run: if it was interrupted, the run counts as stopped.
   const bool evaluated = !objective_.has_validation() || state_.evaluated_step == state_.step;
   return {state_, !(finished() && evaluated), process_tokens_, process_step_seconds_};
@@ -202,12 +208,6 @@ void Trainer::evaluate() {
   draw_curve();
   observer_.evaluated(history_->evaluations().back());
   if (!found->metrics.empty()) observer_.measured(history_->metrics().back());
-  if (out_of_patience()) {
-    observer_.noticed(fmt::format(
-        "the run ends early: the last {} evaluations were no better than that of update {} "
-        "(--patience)",
-        state_.worse_evaluations, state_.best_step));
-  }
 }
 
 }  // namespace fovea

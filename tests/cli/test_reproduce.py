@@ -20,24 +20,25 @@ class Reproduce(CommandTest):
         for row in rows:
             self.assertEqual(list(row), FIELDS)
             self.assertTrue(0 <= row["ours"] <= 1)
-        kept = [json.loads(line) for line in (self.folder / "out/results.jsonl").read_text().splitlines()]
+        kept = [json.loads(line) for line in (self.folder / "out/share0.002/results.jsonl").read_text().splitlines()]
         self.assertEqual(kept, rows)
 
     def test_rows_of_earlier_calls_stay(self):
         out = self.folder / "out"
         self.succeed("reproduce", *QUICK, "-o", out)
-        before = (out / "results.jsonl").read_text()
+        results = out / "share0.002/results.jsonl"
+        before = results.read_text()
         self.succeed("reproduce", "order", "--share", "0.002", "--seeds", "2", "-o", out)
-        both = (out / "results.jsonl").read_text()
+        both = results.read_text()
         self.assertTrue(set(before.splitlines()) < set(both.splitlines()))
         self.succeed("reproduce", *QUICK, "-o", out)
-        self.assertEqual((out / "results.jsonl").read_text(), both)
+        self.assertEqual(results.read_text(), both)
 
     def test_a_file_of_something_else_is_kept(self):
-        out = self.folder / "out"
-        out.mkdir()
+        out = self.folder / "out/share0.002"
+        out.mkdir(parents=True)
         (out / "results.jsonl").write_text("my notes\n")
-        self.assert_error(self.run_fovea("reproduce", *QUICK, "-o", out), 2, "results.jsonl:1")
+        self.assert_error(self.run_fovea("reproduce", *QUICK, "-o", out.parent), 2, "results.jsonl:1")
         self.assertEqual((out / "results.jsonl").read_text(), "my notes\n")
 
     def test_a_table_ends_the_command(self):

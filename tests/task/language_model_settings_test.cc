@@ -68,6 +68,17 @@ TEST(LanguageModelSettings, PathsThatAreNotUtf8AreRefused) {
 }
 
 // An option that would have no effect is a misunderstanding.
+TEST(LanguageModelSettings, PatienceNeedsEvaluations) {
+  LanguageModelSettings settings;
+  settings.recipe.patience = 2;
+  EXPECT_NO_THROW(check_options(settings));
+  settings.text.valid_fraction = 0;
+  EXPECT_THROWS(check_options(settings), kOptionValue,
+                "--patience 2: has no effect without --valid-fraction");
+  settings.text.valid = {"valid.txt"};
+  EXPECT_NO_THROW(check_options(settings));
+}
+
 TEST(LanguageModelSettings, OptionsOfTextNeedWhatTheyAreOf) {
   const auto error = [](auto change) {
     LanguageModelSettings settings;

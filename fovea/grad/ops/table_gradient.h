@@ -50,6 +50,7 @@ void add_to_table(Tape& tape, Variable table, Vec<const std::int32_t> ids,
   if (!table.needs_gradient()) return;
   Parameter* const parameter = table.parameter();
   if (parameter != nullptr && parameter->row_use == RowUse::kSparse && !parameter->has_gradient) {
+    if (ids.empty()) return;
     RowGradient& gradient = parameter->row_gradient;
     const auto places = gradient.add(tape.context(), parameter->value, ids);
     const std::int32_t place = frozen ? gradient.place_of(*frozen) : -1;

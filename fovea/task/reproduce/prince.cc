@@ -156,7 +156,7 @@ class Prince {
     const std::string name =
         fmt::format("{}-{}-seed{}", run.model.experiment, run.variant, run.seed);
     if (observer_.begins) observer_.begins(fmt::format("{}: {} epochs", name, run.epochs));
-    const fs::path folder = run_folder(options_, name);
+    const fs::path folder = options_.output / name;
     const LanguageModelRun prepared = prepare_run(settings_of(run, text_));
     try {
       train(context_, prepared, folder, observer_);

@@ -44,7 +44,8 @@ struct ReproduceOptions {
   std::filesystem::path output;  ///< of runs, which go on where they were, and of pictures
   std::vector<ReproduceVariant> variants = {ReproduceVariant::kCompat, ReproduceVariant::kFixed};
   index seeds = 3;
-  double share = 1;  ///< of the epochs and updates: below 1 for a trial
+  /// Of the epochs and updates: below 1 for a trial, which needs an output folder of its own.
+  double share = 1;
   /// PyTorch's seconds for an epoch of an experiment, if PyTorch is there. May be null.
   std::function<std::optional<double>(std::string_view experiment)> pytorch = {};
 };
@@ -58,12 +59,6 @@ struct ReproduceObserver {
 
 /// Thrown when observer.stop() was true: the next call goes on from there.
 struct ReproduceStopped {};
-
-/// The folder of a run. Trials have folders of their own: their schedules are others.
-inline std::filesystem::path run_folder(const ReproduceOptions& options, const std::string& name) {
-  return options.output /
-         (options.share < 1 ? fmt::format("{}-share{}", name, options.share) : name);
-}
 
 /// E4, E5, E6, E9: language models on The Little Prince (spec 1.6; Hands-on NLP, chapter 6).
 void reproduce_prince(const Context& context, const ReproduceOptions& options,

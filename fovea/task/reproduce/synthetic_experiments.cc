@@ -79,7 +79,7 @@ double measure(const Context& context, const ReproduceOptions& options,
                const SyntheticRun& run, ReproduceRow row) {
   const std::string name = fmt::format("{}-{}-seed{}", row.experiment, row.variant, row.seed);
   if (observer.begins) observer.begins(fmt::format("{}: {} updates", name, run.updates));
-  row.ours = accuracy_after_training(context, task, run, run_folder(options, name), observer);
+  row.ours = accuracy_after_training(context, task, run, options.output / name, observer);
   observer.measured(row);
   return *row.ours;
 }
