@@ -244,6 +244,24 @@ bool RunFolder::remove_unsaved() const noexcept {
   }
 }
 
+namespace {
+
+// The run goes on with the files of its checkpoint, but the model in its folder stays unreadable.
+void warn_of_damage(const fs::path& folder, StoredRun& run) {
+  for (const std::string_view name : {"config.json", "tokenizer.txt"}) {
+    try {
+      read_model_file(folder, name);
+    } catch (const Error& error) {
+      run.warnings.push_back(
+          fmt::format("{}; the run goes on, but its model cannot be read until the file is put "
+                      "back: cp {} {}",
+                      error.what(), shell_word(run.path(name)), shell_word(folder.string() + "/")));
+    }
+  }
+}
+
+}  // namespace
+
 std::string StoredRun::file(std::string_view name) const {
   return checkpoint ? checkpoint->bytes(name) : read_model_file(folder, name);
 }
@@ -260,6 +278,7 @@ StoredRun read_run(const Place& place) {
     run.warnings = std::move(newest.warnings);
   }
   run.folder = run.checkpoint ? run.checkpoint->path : place.folder;
+  if (run.checkpoint) warn_of_damage(place.folder, run);
   return run;
 }
 

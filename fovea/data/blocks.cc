@@ -74,8 +74,9 @@ Sequences cut_blocks(std::string_view text, const Tokenizer& tokenizer, const Cu
   Sequences sequences{.stream = tokenizer.encode(text, name)};
   const auto tokens = static_cast<index>(sequences.stream.size());
   if (tokens < 2) {
-    fail_too_small(name, sequences.stream.size(), 2,
-                   "give more text, or let a larger part of it validate");
+    fail_too_small(
+        name, sequences.stream.size(), 2,
+        "give more text; of a text that is divided, --valid-fraction says how much validates");
   }
   sequences.slices.reserve(static_cast<std::size_t>((tokens - 2) / block + 1));
   for (index start = 0; start + 1 < tokens; start += block) {

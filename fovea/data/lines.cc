@@ -124,15 +124,15 @@ void append_line(Sequences& sequences, std::string_view line, const Tokenizer& t
 
 [[noreturn]] void fail_without_lines(const Sequences& sequences, std::string_view name) {
   const index single = sequences.single_lines;
-  throw Error(ErrorCode::kInputTooSmall,
-              single == 0
-                  ? fmt::format("the {} is too small: it has 0 lines that are not empty, and at "
+  throw Error(
+      ErrorCode::kInputTooSmall,
+      single == 0 ? fmt::format("the {} is too small: it has 0 lines that are not empty, and at "
                                 "least 1 is needed",
                                 name)
                   : fmt::format("the {} is too small: it has 0 lines of at least 2 tokens, and at "
                                 "least 1 is needed ({} of a single token predict nothing)",
                                 name, single),
-              "give more text, or let a larger part of it validate");
+      "give more text; of a text that is divided, --valid-fraction says how much validates");
 }
 
 }  // namespace

@@ -77,6 +77,7 @@ Plot loss_plot(const LossCurves& losses) {
 
 Plot metrics_plot(const MetricCurves& of) {
   Plot plot{.title = "validation", .x_label = "updates", .y_label = "metrics of the whole set"};
+  plot.cuts_peaks = false;
   for (std::size_t n = 0; n < of.metrics.size(); ++n) {
     const auto& [name, points] = of.metrics[n];
     const Ink ink = n == 0 ? Ink::kOrange : shade(n - 1, of.metrics.size() - 1);

@@ -133,7 +133,7 @@ Frame frame_of(const Plot& plot) {
   }
   if (clear < 3) frame.y.high = std::max(frame.y.high, faint.high);
   frame.y.low = std::min(frame.y.low, faint.low);
-  frame.y.high = highest_shown(plot, frame);
+  if (plot.cuts_peaks) frame.y.high = highest_shown(plot, frame);
   frame.y = widened(frame.y);
   if (frame.x.empty()) frame.x = {.low = 0, .high = 1};
   // Runs begin at 0: show it unless that squeezes the curves into a corner.

@@ -46,10 +46,11 @@ struct Plot {
   std::string y_label = {};
   std::vector<Curve> curves = {};
   std::optional<PlotRing> ring = std::nullopt;
+  bool cuts_peaks = true;  ///< whether values far above the later ones may be cut off: of losses
 };
 
-/// The range of the y axis follows the last three quarters of the curves. Much higher values before
-/// that are cut off at the top, and a mark there gives the highest value.
+/// With cuts_peaks, the range of the y axis follows the last three quarters of the curves. Much
+/// higher values before that are cut off at the top, and a mark there gives the highest value.
 ///
 /// The same plot gives the same bytes: UTF-8, well-formed XML 1.0 whatever the texts hold, without
 /// scripts or references. Long curves are thinned: of the points in each tenth of a pixel column,

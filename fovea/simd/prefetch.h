@@ -94,15 +94,21 @@ class LinesAhead {
   explicit LinesAhead(Rows<T> rows) {
     if (rows.rows == 0 || rows.columns == 0) return;
     constexpr index kSize = sizeof(T);
-    first_ = reinterpret_cast<const std::byte*>(rows.data);
-    stride_ = rows.stride * kSize;
-    rows_ = rows.rows;
-    bytes_ = rows.columns * kSize;
-    if (stride_ == bytes_) bytes_ *= std::exchange(rows_, 1);
+    now_ = {reinterpret_cast<const std::byte*>(rows.data), rows.rows, rows.columns * kSize,
+            rows.stride * kSize};
+    if (now_.stride == now_.bytes) now_.bytes *= std::exchange(now_.rows, 1);
     begin_row(0);
   }
 
-  bool is_empty() const { return first_ == nullptr; }
+  bool is_empty() const { return now_.first == nullptr; }
+
+  /// These lines, then the lines of `other`, and so on in turns.
+  LinesAhead then(const LinesAhead& other) const {
+    if (is_empty()) return other;
+    LinesAhead both = *this;
+    both.after_ = other.now_;
+    return both;
+  }
 
   /// What is left of a row. The caller keeps it in registers.
   struct Row {
@@ -117,19 +123,28 @@ class LinesAhead {
     detail::prefetch_line(row.next);
     row.next += detail::kCacheLine;
     if (row.next < row.end) return;
-    begin_row(number_ + 1 < rows_ ? number_ + 1 : 0);
+    if (number_ + 1 < now_.rows) {
+      begin_row(number_ + 1);
+    } else {
+      if (after_.first != nullptr) std::swap(now_, after_);
+      begin_row(0);
+    }
     row = row_;
   }
 
  private:
+  struct Piece {
+    const std::byte* first;
+    index rows, bytes, stride;
+  };
+
   void begin_row(index number) {
     number_ = number;
-    const std::byte* const begin = first_ + number * stride_;
-    row_ = {begin, begin + bytes_};
+    const std::byte* const begin = now_.first + number * now_.stride;
+    row_ = {begin, begin + now_.bytes};
   }
 
-  const std::byte* first_ = nullptr;
-  index rows_ = 0, bytes_ = 0, stride_ = 0;
+  Piece now_ = {}, after_ = {};
   index number_ = 0;
   Row row_ = {};
 };

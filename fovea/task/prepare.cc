@@ -31,6 +31,14 @@ RunIdentity identity_of(const LanguageModelSettings& s, const Corpus& corpus,
           .version = FOVEA_VERSION};
 }
 
+// The book's tables are 50 times as wide as GPT-2's, and its output has a matrix of its own.
+void note_wide_logits(LanguageModelRun& run) {
+  if (run.settings.model.init != InitScheme::kSource || !run.settings.model.tie) return;
+  run.notes.push_back(
+      "--init source starts token embeddings as normal(0, 1), and --tie makes the logits of them: "
+      "the first losses are huge (--no-tie is the book's)");
+}
+
 void note_warmup(LanguageModelRun& run) {
   const TrainOptions& recipe = run.settings.recipe;
   const index updates =
@@ -142,6 +150,7 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tok
   run.settings = std::move(settings);
   note_text(run);
   note_warmup(run);
+  note_wide_logits(run);
   return run;
 }
 

@@ -61,13 +61,12 @@ TEST(Prefetch, LeavesOutWhatIsTooMuch) {
   EXPECT_EQ(lines_of(prefetch), Prefetch::kMostPieces);
 }
 
-// The offset in bytes of each line that is asked for.
-std::vector<index> lines_ahead(Rows<const float> rows, int count) {
-  LinesAhead ahead(rows);
+// The offset in bytes from `first` of each line that is asked for.
+std::vector<index> lines_ahead(LinesAhead ahead, const float* first, int count) {
   std::vector<index> lines;
   for (int i = 0; i < count; ++i) {
     LinesAhead::Row row = ahead.row();
-    lines.push_back(row.next - reinterpret_cast<const std::byte*>(rows.data));
+    lines.push_back(row.next - reinterpret_cast<const std::byte*>(first));
     ahead.ask(row);
     ahead.continue_at(row);
   }
@@ -77,8 +76,22 @@ std::vector<index> lines_ahead(Rows<const float> rows, int count) {
 TEST(LinesAhead, AsksRowAfterRowAndThenAgain) {
   std::vector<float> values(400);
   const Rows<const float> apart(values.data(), 3, 17, 100), near(values.data(), 2, 32);
-  EXPECT_EQ(lines_ahead(apart, 8), (std::vector<index>{0, 64, 400, 464, 800, 864, 0, 64}));
-  EXPECT_EQ(lines_ahead(near, 5), (std::vector<index>{0, 64, 128, 192, 0}));
+  const float* const first = values.data();
+  EXPECT_EQ(lines_ahead(LinesAhead(apart), first, 8),
+            (std::vector<index>{0, 64, 400, 464, 800, 864, 0, 64}));
+  EXPECT_EQ(lines_ahead(LinesAhead(near), first, 5), (std::vector<index>{0, 64, 128, 192, 0}));
+}
+
+TEST(LinesAhead, AsksForTwoPiecesInTurns) {
+  std::vector<float> values(400);
+  const float* const first = values.data();
+  const LinesAhead apart(Rows<const float>(first, 2, 16, 100)), none;
+  const LinesAhead near(Rows<const float>(first + 200, 1, 32));
+  const std::vector<index> both{0, 400, 800, 864, 0, 400, 800}, one{0, 400, 0, 400};
+  EXPECT_EQ(lines_ahead(apart.then(near), first, 7), both);
+  EXPECT_EQ(lines_ahead(apart.then(none), first, 4), one);
+  EXPECT_EQ(lines_ahead(none.then(apart), first, 4), one);
+  EXPECT_TRUE(none.then(none).is_empty());
 }
 
 TEST(LinesAhead, OfNothingIsEmpty) {

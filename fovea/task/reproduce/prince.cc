@@ -92,6 +92,12 @@ void train(const Context& context, const LanguageModelRun& run, const fs::path& 
   const TrainResult result =
       train_language_model(context, run, folder, {.resume = began}, watching);
   if (result.stopped) throw ReproduceStopped();
+  const index updates = cost_of(run).updates;
+  if (result.state.step == updates) return;
+  throw Error(ErrorCode::kConfig,
+              fmt::format("{}: the run there went on to update {}; the experiment ends at {}",
+                          folder.string(), result.state.step, updates),
+              "remove that folder or choose another one with -o: the run is made again");
 }
 
 // The losses of a run after each epoch: the mean over its updates, the mean of the last 16 and the

@@ -121,7 +121,8 @@ void reproduce_recall(const Context& context, const ReproduceOptions& options,
   create_folders(options.output);
   Plot plot{.title = "E12: recall of a token",
             .x_label = "distance in tokens",
-            .y_label = "share of right answers, mean over seeds"};
+            .y_label = "share of right answers, mean over seeds",
+            .cuts_peaks = false};
   for (const RecallModel& model : kRecallModels) {
     Curve curve{.name = std::string(model.name), .ink = model.ink, .stroke = model.stroke};
     for (const index distance : {10, 30, 100, 200, 500}) {
