@@ -37,7 +37,7 @@ std::string placeholder_of(const OptionSpec& option) {
   if (option.name == "vocabulary") return "FILE";
   if (option.name == "window") return "N[,N...]";
   if (option.name == "encoder") return "LAYERS";
-  if (option.name == "compat") return "DEFECT[,DEFECT...]";
+  if (option.name == "compat") return "[=DEFECT,...]";
   if (option.name == "output") return "DIR";
   return option.placeholder == "TEXT" ? "LENGTH" : option.placeholder;
 }

@@ -13,7 +13,7 @@ namespace {
 [[noreturn]] void fail_too_small(std::string_view what, std::size_t tokens, index needed,
                                  std::string_view hint) {
   throw Error(ErrorCode::kInputTooSmall,
-              fmt::format("the {} is too small: it has {} tokens, and at least {} are needed", what,
+              fmt::format("{} is too small: it has {} tokens, and at least {} are needed", what,
                           tokens, needed),
               std::string(hint));
 }

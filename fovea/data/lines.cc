@@ -126,10 +126,10 @@ void append_line(Sequences& sequences, std::string_view line, const Tokenizer& t
   const index single = sequences.single_lines;
   throw Error(
       ErrorCode::kInputTooSmall,
-      single == 0 ? fmt::format("the {} is too small: it has 0 lines that are not empty, and at "
+      single == 0 ? fmt::format("{} is too small: it has 0 lines that are not empty, and at "
                                 "least 1 is needed",
                                 name)
-                  : fmt::format("the {} is too small: it has 0 lines of at least 2 tokens, and at "
+                  : fmt::format("{} is too small: it has 0 lines of at least 2 tokens, and at "
                                 "least 1 is needed ({} of a single token predict nothing)",
                                 name, single),
       "give more text; of a text that is divided, --valid-fraction says how much validates");

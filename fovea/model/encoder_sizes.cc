@@ -191,8 +191,8 @@ index layer_count(const std::vector<SizedStage>& stages) {
 void check_stages(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
   if (layer_count(stages) > kMostLayers) {
     throw Error(ErrorCode::kOptionValue,
-                fmt::format("--encoder: it has {} layers", layer_count(stages)),
-                fmt::format("{} are the most", kMostLayers));
+                fmt::format("--encoder: it has more than {} layers", kMostLayers),
+                "choose a smaller layers=");
   }
   for (const SizedStage& stage : stages) {
     for (const SizedLayer& layer : stage.branches) {

@@ -272,7 +272,10 @@ EncoderLayerSpec Parser::layer(const Piece& text) const {
   for (std::size_t n = 1; n < pieces.size(); ++n) {
     const std::string_view name = set(spec, pieces[0].text, pieces[n]);
     if (std::find(given.begin(), given.end(), name) != given.end()) {
-      fail_at(pieces[n], fmt::format("'{}' is given twice", name), "give it once");
+      fail_at(pieces[n],
+              name == "residual" ? "'residual' or 'plain' is said twice"
+                                 : fmt::format("'{}' is given twice", name),
+              "give it once");
     }
     given.push_back(name);
   }

@@ -137,7 +137,8 @@ Frame frame_of(const Plot& plot) {
   frame.y = widened(frame.y);
   if (frame.x.empty()) frame.x = {.low = 0, .high = 1};
   // Runs begin at 0: show it unless that squeezes the curves into a corner.
-  if (frame.x.low > 0 && frame.x.low < 0.5 * frame.x.high) frame.x.low = 0;
+  const bool in_corner = frame.x.low >= 0.5 * frame.x.high;
+  if (plot.begins_at_zero && frame.x.low > 0 && !in_corner) frame.x.low = 0;
   if (frame.x.high - frame.x.low < 1e-9 * std::max(1.0, std::abs(frame.x.high))) {
     frame.x = {.low = frame.x.low - 1, .high = frame.x.high + 1};
   }

@@ -46,6 +46,7 @@ struct Plot {
   std::string y_label = {};
   std::vector<Curve> curves = {};
   std::optional<PlotRing> ring = std::nullopt;
+  bool begins_at_zero = true;  ///< whether the x axis may: of runs
   bool cuts_peaks = true;  ///< whether values far above the later ones may be cut off: of losses
 };
 

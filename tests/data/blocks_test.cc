@@ -66,7 +66,7 @@ TEST(Blocks, EvaluationPredictsEveryTokenButTheFirstOnce) {
     }
     EXPECT_EQ(predicted, text.substr(1));
   }
-  expect_error(ErrorCode::kInputTooSmall, "the validation text is too small: it has 1 tokens",
+  expect_error(ErrorCode::kInputTooSmall, "validation text is too small: it has 1 tokens",
                [] { cut_blocks("a", bytes(), {.block = 8}, "validation text"); });
 }
 

@@ -72,7 +72,7 @@ TEST(Lines, WithoutMarksAreTheirTokens) {
   EXPECT_THAT(batch.ids, ElementsAre(2, 3, 6));
   EXPECT_THAT(batch.targets, ElementsAre(3, 4, 1));
   expect_error(ErrorCode::kInputTooSmall,
-               "the t is too small: it has 0 lines of at least 2 tokens, and at least 1 is needed "
+               "t is too small: it has 0 lines of at least 2 tokens, and at least 1 is needed "
                "(2 of a single token predict nothing)",
                [&] { cut_lines("1\n2\n \n", *tokenizer, {.block = 8}, "t"); });
 }
@@ -223,7 +223,7 @@ TEST(Lines, MeetOthersInEachEpoch) {
 }
 
 TEST(Lines, NeedOneThatIsNotEmpty) {
-  expect_error(ErrorCode::kInputTooSmall, "the training text is too small: it has 0 lines",
+  expect_error(ErrorCode::kInputTooSmall, "training text is too small: it has 0 lines",
                [] { shuffled_lines("\n\n\r\n", bytes(), {.block = 8, .batch_size = 4}); });
   const auto one = shuffled_lines("x", bytes(), {.block = 8, .batch_size = 4, .accumulate = 2});
   EXPECT_EQ(one->updates_per_epoch(), 1);

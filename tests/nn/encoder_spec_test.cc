@@ -80,7 +80,7 @@ TEST(EncoderSpec, SaysWhereAnErrorIs) {
       {"attention:heads=", "'heads' needs a value"},
       {"attention:heads=8:heads=4",
        "at character 19 of 'attention:heads=8:heads=4': 'heads' is given twice"},
-      {"ff:plain:residual", "'residual' is given twice"},
+      {"ff:plain:residual", "'residual' or 'plain' is said twice"},
       {"conv3:gated=1", "'gated' takes no value"},
       {"attention:scale=0", "'0' is no number above 0"},
       {"attention:scale=1e999", "'1e999' is no number above 0"},

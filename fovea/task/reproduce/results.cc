@@ -44,10 +44,11 @@ ReproduceResults::ReproduceResults(std::filesystem::path file) : file_(std::move
     try {
       lines_.emplace_back(name_of(parse_json(line, {where, ErrorCode::kConfig})), line);
     } catch (const Error& error) {
-      throw Error(
-          ErrorCode::kConfig,
-          fmt::format("{}: this line is no result of fovea reproduce: {}", where, error.what()),
-          "choose another folder with -o DIR, or move the file away");
+      std::string why = error.what();
+      if (why.starts_with(where)) why.erase(0, where.size() + 2);  // the place, and ": "
+      throw Error(ErrorCode::kConfig,
+                  fmt::format("{}: this line is no result of fovea reproduce: {}", where, why),
+                  "choose another folder with -o DIR, or move the file away");
     }
   }
 }

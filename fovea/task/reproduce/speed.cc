@@ -122,7 +122,8 @@ void reproduce_speed(const Context& context, const ReproduceOptions& options,
   const index rounds = std::max<index>(1, std::lround(options.share * 9));
   Plot plot{.title = "E13: time for a token, forward and backward, width 128",
             .x_label = "log2 of the tokens of a sequence",
-            .y_label = "nanoseconds for a token"};
+            .y_label = "nanoseconds for a token",
+            .begins_at_zero = false};
   for (const SpeedLayer& kind : kLayers) {
     plot.curves.push_back({.name = std::string(kind.name), .ink = kind.ink, .stroke = kind.stroke});
   }
