@@ -98,7 +98,7 @@ int train(const Context& context, Job& job, const RunCost& cost, const RunFolder
   StartAt start{.resume = job.place.use == FolderUse::kResume};
   if (job.changed || job.place.goes_back) start.future = Future::kOther;
   if (job.stored) start.checkpoint = std::exchange(job.stored->checkpoint, std::nullopt);
-  TrainingLog log(cost.updates, job.options.progress);
+  TrainingLog log(cost.updates, job.options.progress, job.training.unit());
   const TrainResult result = train_in(run_folder, [&] {
     return job.training.train(context, job.place.folder, std::move(start), log);
   });

@@ -73,14 +73,25 @@ ClassifierSettings::ClassifierSettings() {
   recipe.min_lr = 1e-4;
   recipe.beta2 = 0.999;
   recipe.weight_decay = 0.1;
-  recipe.stop_after = "10e";
-  recipe.eval_every = "1e";
-  recipe.save_every = "1e";
+  recipe.stop_after = recipe.eval_every = recipe.save_every = kAutoLength;
   recipe.patience = 3;
 }
 
+void resolve_lengths(TrainOptions& recipe, index updates_per_epoch) {
+  constexpr index kEpochs = 10, kFewestUpdates = 1000, kBetween = 50;
+  const auto longer = [&](index epochs, index updates) {
+    return epochs * updates_per_epoch < updates ? fmt::format("{}u", updates)
+                                                : fmt::format("{}e", epochs);
+  };
+  if (recipe.stop_after == kAutoLength) recipe.stop_after = longer(kEpochs, kFewestUpdates);
+  if (recipe.eval_every == kAutoLength) recipe.eval_every = longer(1, kBetween);
+  if (recipe.save_every == kAutoLength) recipe.save_every = longer(1, kBetween);
+}
+
 void check_options(const ClassifierSettings& s) {
-  check_options(s.recipe);
+  TrainOptions recipe = s.recipe;
+  resolve_lengths(recipe, 1);
+  check_options(recipe);
   check_options(s.text.table);
   for (const std::string& file : s.text.train) require_storable(file, "train");
   for (const std::string& file : s.text.valid) require_storable(file, "valid");

@@ -68,10 +68,9 @@ RunCost cost_of(const ClassifierRun& run) {
   RunCost cost;
   cost.parameters = parameter_count(run.settings.model);
   cost.updates = horizon.updates();
-  cost.tokens_per_update =
-      static_cast<index>(run.training->examples().stream.size()) / std::max<index>(per_epoch, 1);
-  cost.flops_per_update =
-      flops_per_token(run.settings.model) * static_cast<double>(cost.tokens_per_update);
+  cost.tokens_per_update = run.training->largest_batch() * run.settings.recipe.accumulate;
+  cost.flops_per_update = flops_per_token(run.settings.model) *
+                          tokens_in(run.training->examples()) / static_cast<double>(per_epoch);
   return cost;
 }
 

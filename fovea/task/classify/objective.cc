@@ -66,8 +66,8 @@ double found(const Validation& validation, std::string_view name, double otherwi
   return otherwise;
 }
 
-std::optional<double> score_of(const Validation& validation, ClassifierTask task,
-                               ClassifierMetric metric) {
+std::optional<double> metric_of(const Validation& validation, ClassifierTask task,
+                                ClassifierMetric metric) {
   using enum ClassifierMetric;
   if (metric == kAuto) {
     metric = task == ClassifierTask::kRegression   ? kRmse
@@ -136,7 +136,10 @@ Validation measure(const SetPredictions& predictions, const Examples& truth,
                               ? measure_labels(predictions, truth, config.classes)
                               : measure_classes(predictions, truth, config.classes);
   validation.loss = predictions.mean_loss();
-  validation.score = score_of(validation, config.task, metric);
+  validation.score = metric_of(validation, config.task, metric);
+  // Few texts have few different scores: of equal ones the lower loss is better.
+  constexpr double kTie = 1e-9, kMostLoss = 1e3;
+  if (validation.score) *validation.score -= kTie * std::min(validation.loss, kMostLoss);
   return validation;
 }
 

@@ -221,6 +221,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
   if (validates.examples.size() > 0) {
     run.validation.emplace(std::move(validates.examples), target, text.batch_size);
   }
+  resolve_lengths(settings.recipe, run.training->updates_per_epoch());
   run.settings = std::move(settings);
   note_rest(run, run.settings.text.max_length, std::move(trains.lengths),
             std::move(validates.lengths));

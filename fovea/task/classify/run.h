@@ -34,7 +34,7 @@ struct ClassifierRun {
 /// kInputTooSmall for texts whose labels cannot be learned.
 ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer> known = nullptr);
 
-/// What a run costs, computed before it begins. An update has its mean number of tokens.
+/// What a run costs, computed before it begins. The FLOPs are those of the mean update.
 RunCost cost_of(const ClassifierRun& run);
 
 /// Bytes of the values of a model.
