@@ -77,7 +77,7 @@ TEST(ChooseTokenizer, LooksAtTheTexts) {
   const auto chosen = [](std::string text) {
     std::vector<std::string> notes;
     TextTable table;
-    table.rows.push_back({.text = std::move(text)});
+    table.rows.emplace_back().text = std::move(text);
     const std::string name = choose_tokenizer(table, notes);
     return name + ": " + notes.at(0);
   };
