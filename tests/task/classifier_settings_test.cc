@@ -54,10 +54,10 @@ TEST(ClassifierSettings, RefuseWhatMeansNothing) {
 }
 
 TEST(ClassifierSettings, RefuseNumbersOutOfRange) {
-  refuse([](auto& s) { s.text.batch_size = 0; }, "--batch-size 0");
-  refuse([](auto& s) { s.text.max_length = -1; }, "--max-length -1");
-  refuse([](auto& s) { s.text.min_count = 0; }, "--min-count 0");
-  refuse([](auto& s) { s.text.valid_fraction = 1; }, "--valid-fraction 1");
+  refuse([](auto& s) { s.text.batch_size = 0; }, "--batch-size: 0");
+  refuse([](auto& s) { s.text.max_length = -1; }, "--max-length: -1");
+  refuse([](auto& s) { s.text.min_count = 0; }, "--min-count: 0");
+  refuse([](auto& s) { s.text.valid_fraction = 1; }, "--valid-fraction: 1");
   refuse([](auto& s) { s.recipe.stop_after = "soon"; }, "--stop-after");
   refuse([](auto& s) { s.text.train = {"\xFF"}; }, "--train");
   refuse([](auto& s) { s.text.table.label_column = "\xFF"; }, "--label-column");

@@ -31,6 +31,7 @@ void require_same_run(const ClassifierSettings& began, const ClassifierSettings&
   is.model.vocabulary = was.model.vocabulary;
   is.model.classes = was.model.classes;
   is.model.task = was.model.task;
+  is.model.block = was.model.block;
   is.model = resolve(is.model);
   const bool splits = was.text.valid.empty() && is.text.valid.empty();
   require_same_fields(fields_of(was), fields_of(is),

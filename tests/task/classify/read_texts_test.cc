@@ -42,7 +42,7 @@ TEST(ReadTexts, ValidatesOnOtherFiles) {
   const LabelledSet set = read_labelled_set(options, 1);
   EXPECT_THAT(set.validates, ElementsAre(false, false, true, true));
   EXPECT_THAT(place_of(set.table, 3), testing::EndsWith("v2.tsv:2"));
-  options.valid = {write_file(folder, "v.tsv", "a\tz\nc\tz\n")};
+  options.valid = {write_file(folder, "v.tsv", "a\tsome z\nc\tother z\n")};
   EXPECT_THROWS(read_labelled_set(options, 1), kInputFormat,
                 "v.tsv:2: the label c is that of no text to train on");
 }

@@ -15,8 +15,10 @@ TEST(SameClassifierRun, FixesModelAndTexts) {
   EXPECT_NO_THROW(require_same_run(began, given));
   given.recipe.lr = 1;
   EXPECT_THAT(changed_options(began, given), testing::ElementsAre(testing::HasSubstr("--lr")));
+  given = began;
   given.model.width = 16;
-  EXPECT_THROWS(require_same_run(began, given), kConfig, "--width");
+  given.model.head_dim = given.model.ff = 0;
+  EXPECT_THROWS(require_same_run(began, given), kConfig, "cannot resume");
   given = began;
   given.text.lower = false;
   EXPECT_THROWS(require_same_run(began, given), kConfig, "--lower");
@@ -25,8 +27,8 @@ TEST(SameClassifierRun, FixesModelAndTexts) {
   EXPECT_THROWS(require_same_run(began, given), kConfig, "--metric");
   EXPECT_NO_THROW(require_same_text(began, run.identity, run));
   write_file(folder, "reviews.tsv", tiny_reviews() + "good\tA film.\n");
-  EXPECT_THROWS(require_same_text(began, run.identity, prepare_run(tiny_classifier(folder))),
-                kConfig, "the text has changed");
+  EXPECT_THROWS(require_same_text(began, run.identity, prepare_run(began)), kConfig,
+                "the text has changed");
 }
 
 }  // namespace
