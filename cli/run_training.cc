@@ -58,7 +58,9 @@ void settle(Job& job) {
 // Reads the data. Those of a run that is resumed may have been moved since it began.
 void prepare(Job& job) {
   try {
-    for (const std::string& note : job.training.prepare(job.stored_run())) warn(note);
+    const std::vector<std::string> notes = job.training.prepare(job.stored_run());
+    for (const std::string& line : job.training.overview()) say(line);
+    for (const std::string& note : notes) warn(note);
   } catch (const Error& error) {
     if (!job.stored || error.code() != ErrorCode::kMissingInput) throw;
     throw error.with(error.code(), error.what(),
@@ -96,7 +98,7 @@ int train(const Context& context, Job& job, const RunCost& cost, const RunFolder
   StartAt start{.resume = job.place.use == FolderUse::kResume};
   if (job.changed || job.place.goes_back) start.future = Future::kOther;
   if (job.stored) start.checkpoint = std::exchange(job.stored->checkpoint, std::nullopt);
-  TrainingLog log(cost.updates, job.options.progress);
+  TrainingLog log(cost.updates, job.options.progress, job.training.unit());
   const TrainResult result = train_in(run_folder, [&] {
     return job.training.train(context, job.place.folder, std::move(start), log);
   });

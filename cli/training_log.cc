@@ -27,9 +27,10 @@ void TrainingLog::begins(const RunState& state) {
   const Terminal terminal = message_terminal();
   const ProgressStyle style = style_of(kind_, terminal);
   const auto show = [&](std::ostream& out, ProgressStyle how) {
-    shown_.emplace_back(out, ProgressOptions{.style = how, .terminal = terminal, .columns = [] {
-                                               return terminal_columns(STDERR_FILENO);
-                                             }});
+    shown_.emplace_back(
+        out, ProgressOptions{.style = how, .terminal = terminal, .unit = unit_, .columns = [] {
+                               return terminal_columns(STDERR_FILENO);
+                             }});
   };
   show(std::cerr, style);
   if (std::ostream* log = log_stream()) {

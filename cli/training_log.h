@@ -16,7 +16,9 @@ namespace fovea::cli {
 class TrainingLog final : public TrainingObserver {
  public:
   /// `updates` of the whole run; 0: not known.
-  TrainingLog(index updates, ProgressKind kind) : updates_(updates), kind_(kind) {}
+  /// `unit`: what a target is, such as "token".
+  TrainingLog(index updates, ProgressKind kind, std::string_view unit)
+      : updates_(updates), kind_(kind), unit_(unit) {}
   ~TrainingLog() override;
 
   void begins(const RunState& state) override;
@@ -35,6 +37,7 @@ class TrainingLog final : public TrainingObserver {
 
   const index updates_;
   const ProgressKind kind_;
+  const std::string unit_;
   std::vector<Progress> shown_;  // one on stderr, one in the log
   std::optional<ValidLoss> valid_;
 };

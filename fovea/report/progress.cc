@@ -150,8 +150,8 @@ std::string Progress::plain_line() const {
   std::string line = fmt::format("update {} ({}%): train loss {}", steps(*state_),
                                  percent(state_->fraction), number(state_->loss));
   if (state_->valid) line += ", " + valid_text(*state_->valid);
-  return line + fmt::format(", {} tokens/s, {}, {}", format_rate(state_->tokens_per_second),
-                            times(), ending());
+  return line + fmt::format(", {} {}s/s, {}, {}", format_rate(state_->tokens_per_second),
+                            options_.unit, times(), ending());
 }
 
 // Fields that do not fit beside a bar of the smallest width are left out, the least important
@@ -163,7 +163,8 @@ std::string Progress::bar_line() const {
   };
   std::vector<Field> fields = {{steps(*state_), 4}, {"loss " + number(state_->loss), 0}};
   if (state_->valid) fields.push_back({valid_text(*state_->valid), 2});
-  fields.push_back({fmt::format("{} tokens/s", format_rate(state_->tokens_per_second)), 3});
+  fields.push_back(
+      {fmt::format("{} {}s/s", format_rate(state_->tokens_per_second), options_.unit), 3});
   fields.push_back({times(), 5});
   fields.push_back({ending(), 1});
   if (!activity_.empty()) fields.push_back({activity_, 0});

@@ -22,7 +22,7 @@ from support import CommandTest, words
 from tensor_files import write
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("train lm", "generate", "eval", "inspect", "doctor", "attention", "conformance write",
+COMMANDS = ("train lm", "train classify", "generate", "eval", "inspect", "doctor", "attention", "conformance write",
             "conformance check", "bench attention", "bench step", "reproduce")
 SMALL = ("--layers 1 --heads 2 --width 32 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
@@ -198,6 +198,13 @@ class Pages(CommandTest):
         for name, seed in [("book.txt", 1), ("a.txt", 2), ("b.txt", 3), ("c.txt", 4), ("test.txt", 5)]:
             (self.folder / name).write_text(words(seed), encoding="utf-8")
         (self.folder / "names.txt").write_text("the cat\na dog\n", encoding="utf-8")
+        rows = [(i % 2, f"{('dull', 'fine')[i % 2]} film number {i % 5}") for i in range(40)]
+        (self.folder / "reviews.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows))
+        table = "".join(f"{text},{label}\n" for label, text in rows)
+        for name, header in (("a.csv", "body,stars\n"), ("b.csv", "body,stars\n"), ("grades.csv", "text,label\n")):
+            (self.folder / name).write_text(header + table)
+        (self.folder / "tags.jsonl").write_text("".join(
+            json.dumps({"text": text, "labels": text.split()[:1 + label]}) + "\n" for label, text in rows))
         for name in ("in.npz", "in.safetensors"):
             write(self.folder / name, problem(dtype="F32"))
 

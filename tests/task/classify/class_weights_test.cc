@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/classify/class_weights.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+using testing::DoubleEq;
+using testing::ElementsAre;
+
+const LabelSet kLabels({"good", "a=b", "bad"});  // in order: a=b, bad, good
+
+std::vector<double> weights(const std::string& option, bool multi_label = false) {
+  return class_weights(option, kLabels,
+                       {.counts = {10, 30, 60}, .texts = 100, .multi_label = multi_label});
+}
+
+TEST(ClassWeights, AreNoneBalancedOrSaid) {
+  EXPECT_TRUE(weights("none").empty());
+  EXPECT_THAT(weights("balanced"),
+              ElementsAre(DoubleEq(100.0 / 30), DoubleEq(100.0 / 90), DoubleEq(100.0 / 180)));
+  EXPECT_THAT(weights("balanced", true),
+              ElementsAre(DoubleEq(9), DoubleEq(70.0 / 30), DoubleEq(40.0 / 60)));
+  EXPECT_THAT(weights("a=b=2.5,good=.25"), ElementsAre(2.5, 1, 0.25));
+}
+
+TEST(ClassWeights, NameWhatIsWrong) {
+  EXPECT_THROWS(weights("fair"), kOptionValue, "--class-weights fair: expected LABEL=NUMBER");
+  EXPECT_THROWS(weights("ugly=1"), kOptionValue, "no text has the label ugly");
+  EXPECT_THROWS(weights("good=-1"), kOptionValue, "expected a number above 0, got '-1'");
+  EXPECT_THROWS(weights("good=1x"), kOptionValue, "got '1x'");
+  EXPECT_THROWS(weights("good=1,"), kOptionValue, "expected LABEL=NUMBER");
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/classify/objective.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+namespace fovea {
+namespace {
+
+Examples two_of(std::vector<std::int32_t> labels) {
+  return {.stream = {3, 4},
+          .starts = {0, 1, 2},
+          .labels = std::move(labels),
+          .label_starts = {0, 1, 2}};
+}
+
+double value_of(const Validation& validation, std::string_view name) {
+  for (const MetricValue& metric : validation.metrics) {
+    if (metric.name == name) return metric.value;
+  }
+  return -1;
+}
+
+TEST(Measure, OfClassesAndTheirScore) {
+  ClassifierConfig config;
+  config.task = ClassifierTask::kBinary;
+  config.classes = 2;
+  SetPredictions said{.loss = 3, .weight = 2, .values = {0.2f, 0.8f, 0.1f, 0.9f}};
+  const Examples truth = two_of({1, 0});
+  const Validation right = measure(said, truth, config, {}, ClassifierMetric::kAuto);
+  EXPECT_EQ(right.loss, 1.5);
+  EXPECT_EQ(value_of(right, "accuracy"), 0.5);
+  EXPECT_NEAR(value_of(right, "macro_f1"), 1.0 / 3, 1e-12);
+  EXPECT_NEAR(right.score.value(), 0.5, 1e-6);
+  EXPECT_FALSE(measure(said, truth, config, {}, ClassifierMetric::kLoss).score.has_value());
+  said.loss = 2;  // the same accuracy, a lower loss
+  EXPECT_GT(measure(said, truth, config, {}, ClassifierMetric::kAuto).score, right.score);
+}
+
+TEST(Measure, OfLabelsAndNumbers) {
+  ClassifierConfig config;
+  config.task = ClassifierTask::kMultiLabel;
+  config.classes = 2;
+  const SetPredictions said{.loss = 1, .weight = 4, .values = {0.5f, 0.8f, 0.9f, 0.1f}};
+  const Validation labels = measure(said, two_of({1, 0}), config, {}, ClassifierMetric::kAuto);
+  EXPECT_NEAR(value_of(labels, "micro_f1"), 0.8, 1e-12);
+  config.task = ClassifierTask::kRegression;
+  config.classes = 1;
+  Examples numbers = two_of({});
+  numbers.label_starts = {0, 0, 0};
+  numbers.numbers = {-1, 1};
+  const SetPredictions off{.loss = 1, .weight = 2, .values = {-1, 2}};
+  const Validation measured = measure(off, numbers, config, {100, 10}, ClassifierMetric::kAuto);
+  EXPECT_NEAR(value_of(measured, "rmse"), 10 / std::sqrt(2), 1e-9);
+  EXPECT_NEAR(value_of(measured, "pearson"), 1, 1e-9);
+  EXPECT_NEAR(measured.score.value(), -10 / std::sqrt(2), 1e-6);
+}
+
+TEST(ClassifierObjective, LossOfAnUpdateIsTheWeightedMean) {
+  ClassifierConfig config;
+  config.task = ClassifierTask::kBinary;
+  config.classes = 2;
+  config.vocabulary = 6;
+  config.width = 4;
+  config.block = 2;
+  const Classifier model(config, 1);
+  const std::vector<double> weights = {1, 3};
+  const NumberScale numbers;
+  const TargetShape target{TargetKind::kClass, 2};
+  ExampleTraining apart(two_of({1, 0}), target, {.batch_size = 1, .accumulate = 2, .seed = 1});
+  ExampleEvaluation all(two_of({1, 0}), target, 2);
+  const Context context(1);
+  ClassifierObjective objective(context, model,
+                                {.training = apart,
+                                 .validation = &all,
+                                 .class_weights = weights,
+                                 .numbers = numbers,
+                                 .accumulate = 2,
+                                 .seed = 1});
+  EXPECT_EQ(objective.begin_update(0), 2);
+  const double loss = objective.forward(0) + objective.forward(1);
+  EXPECT_NEAR(loss, objective.validate({}).value().loss, 1e-6);
+  EXPECT_FALSE(objective.validate([] { return true; }).has_value());
+}
+
+}  // namespace
+}  // namespace fovea

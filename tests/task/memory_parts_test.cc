@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/memory_parts.h"
+
+#include <gtest/gtest.h>
+
+namespace fovea {
+namespace {
+
+TEST(MemoryParts, OfTrainingAddUp) {
+  constexpr double kMany = 1e12;
+  EXPECT_GT(peak_of_training({.model = kMany, .values = kMany}, 0), 7 * kMany);
+  EXPECT_GT(peak_of_training({.passes = kMany, .records = kMany}, 0), 2 * kMany);
+}
+
+TEST(MemoryParts, OfRecordsGrowWithUpdatesAndHeads) {
+  TrainOptions recipe;
+  const double plain = record_bytes(recipe, 1000, {2, 4});
+  EXPECT_NEAR(record_bytes(recipe, 2000, {2, 4}), 2 * plain, 1);
+  recipe.observe_every = 10;
+  EXPECT_GT(record_bytes(recipe, 1000, {2, 4}), plain);
+  EXPECT_EQ(vocabulary_bytes(nullptr), 0);
+}
+
+}  // namespace
+}  // namespace fovea

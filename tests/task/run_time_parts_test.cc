@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/run_time_parts.h"
+
+#include <gmock/gmock.h>
+
+namespace fovea {
+namespace {
+
+TEST(RunTimeParts, ReckonWhatDoesNotFit) {
+  TrainOptions recipe;
+  const TimedRun run{.recipe = recipe,
+                     .cost = {.parameters = 10, .updates = 10, .flops_per_update = 1e9},
+                     .updates_to_come = [] { return 10.0; },
+                     .fits = [] { return false; },
+                     .with_objective = [](const auto&) { FAIL() << "it must not be made"; }};
+  const RunTime time = estimate_time(Context(1), run, {});
+  EXPECT_THAT(time.basis, testing::HasSubstr("GFLOP/s"));
+  EXPECT_GT(time.seconds, 0);
+  recipe.stop_after = "1h";
+  EXPECT_EQ(estimate_time(Context(1), run, {.seconds = 600}).seconds, 3000);
+}
+
+}  // namespace
+}  // namespace fovea
