@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/fields.h"
 #include "fovea/base/types.h"
 
 namespace fovea {
@@ -50,12 +51,22 @@ struct CountedWord {
   bool operator==(const CountedWord&) const = default;
 };
 
+/// What ends a word.
+enum class WordSplit {
+  kSpaces,       ///< white space
+  kPunctuation,  ///< that, and punctuation, each character of which is a word
+};
+inline constexpr EnumName<WordSplit> kWordSplitNames[] = {{WordSplit::kSpaces, "spaces"},
+                                                          {WordSplit::kPunctuation, "punctuation"}};
+inline std::span<const EnumName<WordSplit>> enum_names(WordSplit) { return kWordSplitNames; }
+
 /// The stored part of a tokenizer.
 struct TokenizerData {
   std::string kind;                       ///< a name in kTokenizers
   std::vector<char32_t> characters = {};  ///< kind char: the ids from kFirstLearnedToken on
   bool lower = false;                     ///< text is put into lower case first
   bool marks = true;                      ///< lines have a begin and an end token
+  WordSplit split = WordSplit::kSpaces;   ///< kind word: what ends one
   index unknown = 0;  ///< kind word: words of the training text that are not in the vocabulary
   std::vector<CountedWord> words = {};  ///< kind word: the ids behind special_words
 
@@ -75,7 +86,8 @@ struct TokenizerData {
 ///                                    checksum ...
 ///
 /// One line each, in this order, each ended by LF. The lines `lower` and `marks` are there only
-/// where they are true and false; they may be in a file of any kind. Words are UTF-8 and hold no
+/// where they are true and false; they may be in a file of any kind. Behind them stands
+/// `split punctuation` where words are split so. Words are UTF-8 and hold no
 /// white space; behind each stands its count. The checksum is FNV-1a (64 bits) of every byte before
 /// its line.
 std::string to_text(const TokenizerData& data);

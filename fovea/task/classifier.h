@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trains a text classifier on labelled texts, into a model folder, and loads one from such a
+// folder.
+//
+// A model folder holds config.json (with the labels), tokenizer.txt and model.safetensors, and
+// vocab.txt if its tokens are words; a run folder also the files of Trainer. A checkpoint is a
+// model folder, too.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/model/classifier.h"
+#include "fovea/task/classifier_settings.h"
+#include "fovea/text/tokenizer.h"
+
+namespace fovea {
+
+/// config.json: "kind" of a classifier.
+inline constexpr std::string_view kClassifierKind = "classifier";
+
+/// A model of numbers works with (number - center) / scale.
+struct NumberScale {
+  double center = 0;
+  double scale = 1;
+
+  double to_model(double number) const { return (number - center) / scale; }
+  double from_model(double value) const { return center + scale * value; }
+};
+
+/// What a classifier says besides its settings.
+struct ClassifierOutputs {
+  std::vector<std::string> labels = {};  ///< in the order of the logits; none for regression
+  NumberScale numbers = {};              ///< of regression
+};
+
+struct LoadedClassifier {
+  ClassifierSettings settings;
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::vector<std::string> labels;  ///< in the order of the logits; none for regression
+  NumberScale numbers;  ///< regression: Classifier::predictions are to_model() of the numbers
+  std::unique_ptr<Classifier> model;
+};
+
+/// Loads a model. Throws kModelMissing if there is none, kModelWrongKind for one of another kind,
+/// kModelDamaged if files are damaged or do not belong together, kOutOfMemory.
+LoadedClassifier load_classifier(const std::filesystem::path& folder);
+
+struct TextTokens {
+  std::vector<token> ids;  ///< at least one, and at most max_length
+  bool truncated = false;
+};
+
+/// The tokens of a text exactly as in training: in lower case if the tokenizer does that, without
+/// marks of begin and end, cut to options.max_length. A text without a token becomes one of
+/// padding. Throws kEncoding, in which `name` names the text.
+TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOptions& options,
+                          std::string_view text, std::string_view name);
+
+/// The text of config.json.
+std::string config_text(const ClassifierSettings& settings, const ClassifierOutputs& outputs);
+
+struct ClassifierConfigFile {
+  ClassifierSettings settings;
+  ClassifierOutputs outputs;
+};
+/// What config_text wrote; `name` is the file's name in errors. Throws kModelWrongKind,
+/// kModelDamaged.
+ClassifierConfigFile classifier_config_from_text(std::string_view text, const std::string& name);
+
+}  // namespace fovea

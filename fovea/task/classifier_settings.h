@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// All settings of training a text classifier, as one list of fields.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/types.h"
+#include "fovea/data/batcher.h"
+#include "fovea/data/table/table_options.h"
+#include "fovea/model/classifier_config.h"
+#include "fovea/train/options.h"
+
+namespace fovea {
+
+/// What says which weights are the best.
+enum class ClassifierMetric { kAuto, kLoss, kAccuracy, kMacroF1, kMicroF1, kRmse, kPearson };
+inline constexpr EnumName<ClassifierMetric> kClassifierMetricNames[] = {
+    {ClassifierMetric::kAuto, "auto"},         {ClassifierMetric::kLoss, "loss"},
+    {ClassifierMetric::kAccuracy, "accuracy"}, {ClassifierMetric::kMacroF1, "macro-f1"},
+    {ClassifierMetric::kMicroF1, "micro-f1"},  {ClassifierMetric::kRmse, "rmse"},
+    {ClassifierMetric::kPearson, "pearson"}};
+inline std::span<const EnumName<ClassifierMetric>> enum_names(ClassifierMetric) {
+  return kClassifierMetricNames;
+}
+
+/// The labelled texts, and how they become tokens. In the settings of a run that is prepared, and
+/// in those of a stored model, tokenizer and max_length are never "auto" and 0.
+struct ClassifierTextOptions {
+  std::vector<std::string> train;
+  std::vector<std::string> valid;
+  double valid_fraction = 0.1;
+  TableOptions table;
+  bool multi_label = false;
+  bool regression = false;
+  std::string class_weights = "none";
+  ClassifierMetric metric = ClassifierMetric::kAuto;
+  std::string tokenizer = "auto";
+  WordSplit words = WordSplit::kPunctuation;
+  bool lower = true;
+  index min_count = 2;
+  index max_length = 0;
+  Truncate truncate = Truncate::kEnd;
+  index batch_size = 32;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("train", train, "files of labelled texts to train on");
+    visit("valid", valid, "files of labelled texts to validate on");
+    visit("valid_fraction", valid_fraction,
+          "without --valid: this part of the texts, drawn at random, is for validation");
+    table.visit_fields(visit);
+    visit("multi_label", multi_label, "a text may have any number of labels");
+    visit("regression", regression, "the label is a number");
+    visit("class_weights", class_weights,
+          "how much a class counts: none, balanced, or LABEL=NUMBER,...");
+    visit("metric", metric, "which result of the validation says what weights are the best");
+    visit("tokenizer", tokenizer, "what a token is; auto: by the texts, word or char");
+    visit("words", words, "tokenizer word: what ends a word");
+    visit("lower", lower, "put the text into lower case; not for tokenizer byte");
+    visit("min_count", min_count, "tokenizer word: words seen less often are unknown");
+    visit(
+        "max_length", max_length,
+        "most tokens of a text; 0: of the longest text, but at most 4096, or 512 with an encoder");
+    visit("truncate", truncate, "the end of a longer text that is dropped");
+    visit("batch_size", batch_size, "texts per batch");
+  }
+};
+
+struct ClassifierSettings {
+  ClassifierSettings();
+
+  ClassifierTextOptions text;
+  ClassifierConfig model;
+  TrainOptions recipe;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("text", text, "what is read, and how it is cut");
+    visit("model", model, "what the model is made of");
+    visit("recipe", recipe, "how it is trained");
+  }
+};
+
+/// Throws kOptionValue, which names the option, for an invalid value of text or recipe.
+void check_options(const ClassifierSettings& settings);
+
+}  // namespace fovea
