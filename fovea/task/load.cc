@@ -89,7 +89,10 @@ LanguageModelSettings settings_from_text(std::string_view text, const std::strin
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: expected \"kind\": \"{}\", got {}", name, kKind,
                             kind == nullptr ? "none" : kind->line()),
-                "name the folder of a language model");
+                kind != nullptr && kind->line() == "\"classifier\""
+                    ? "fovea classify and fovea eval take a classifier; here, name the folder of a "
+                      "language model"
+                    : "name the folder of a language model");
   }
   Config config;
   config.settings.model.embedding_scale = 1;  // of models that were made before it was a setting

@@ -17,9 +17,9 @@ namespace fovea {
 
 namespace {
 
-constexpr double kCostOfText = 20000;      // to read it: about that of so many flops
-constexpr index kSmallestBatch = 1024;     // tokens: below that, products have too few rows
-constexpr index kBatchesOfThread = 4;      // so that no thread waits long for the last batch
+constexpr double kCostOfText = 20000;   // to read it: about that of so many flops
+constexpr index kSmallestBatch = 1024;  // tokens: below that, products have too few rows
+constexpr index kBatchesOfThread = 4;   // so that no thread waits long for the last batch
 
 index length_of(const TextTokens& text) { return static_cast<index>(text.ids.size()); }
 
@@ -64,7 +64,8 @@ TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& mod
       tapes_(std::make_unique<Tapes>(context)) {
   check(batch_tokens >= 1, "predictions: {} tokens a batch; expected at least 1", batch_tokens);
   const ClassifierConfig& config = model.model->config();
-  const index longest = std::max(batch_tokens, std::min(config.block, model.settings.text.max_length));
+  const index longest =
+      std::max(batch_tokens, std::min(config.block, model.settings.text.max_length));
   const TextLoad load{.texts = longest, .tape = {.tokens = longest, .mode = TapeMode::kInference}};
   require_memory("the predictions",
                  context.threads() * activation_bytes(config, load) + packed_bytes(config, load) +
@@ -95,8 +96,8 @@ void TextPredictor::make_tokens(std::span<const NamedText> texts) {
   read_.resize(texts.size());
   context_.for_ranges(count, kCostOfText, [&](index begin, index end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      read_[i] = tokens_of_text(*model_.tokenizer, model_.settings.text, texts[i].text,
-                                texts[i].name);
+      read_[i] =
+          tokens_of_text(*model_.tokenizer, model_.settings.text, texts[i].text, texts[i].name);
     }
   });
   texts_ += count;
