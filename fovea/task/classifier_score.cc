@@ -14,11 +14,15 @@ namespace {
 
 static_assert(kMostClassesOfMatrix == kMostConfusionClasses);
 
+void add(Json::Object& object, std::string_view name, Json value) {
+  object.push_back({std::string(name), std::move(value)});
+}
+
 Json json_of_interval(const Interval& interval) {
   Json::Object object;
-  object.emplace_back("value", interval.value);
-  object.emplace_back("low", interval.low);
-  object.emplace_back("high", interval.high);
+  add(object, "value", interval.value);
+  add(object, "low", interval.low);
+  add(object, "high", interval.high);
   return object;
 }
 
@@ -26,13 +30,13 @@ Json json_of_labels(const ClassifierScore& score) {
   Json::Array list;
   for (std::size_t k = 0; k < score.labels.size(); ++k) {
     Json::Object label;
-    label.emplace_back("label", score.labels[k]);
-    label.emplace_back("support", score.support()[k]);
-    label.emplace_back("predicted", score.predicted()[k]);
+    add(label, "label", score.labels[k]);
+    add(label, "support", score.support()[k]);
+    add(label, "predicted", score.predicted()[k]);
     const ScoresOf<Interval>& scores = score.by_label()[k];
-    label.emplace_back("precision", json_of_interval(scores.precision));
-    label.emplace_back("recall", json_of_interval(scores.recall));
-    label.emplace_back("f1", json_of_interval(scores.f1));
+    add(label, "precision", json_of_interval(scores.precision));
+    add(label, "recall", json_of_interval(scores.recall));
+    add(label, "f1", json_of_interval(scores.f1));
     list.emplace_back(std::move(label));
   }
   return list;
@@ -52,17 +56,17 @@ Json json_of_table(const ReliabilityTable& table) {
   Json::Array bins;
   for (const ReliabilityBin& bin : table.bins) {
     Json::Object object;
-    object.emplace_back("low", bin.low);
-    object.emplace_back("high", bin.high);
-    object.emplace_back("count", bin.count);
-    object.emplace_back("confidence", bin.confidence);
-    object.emplace_back("accuracy", bin.accuracy);
+    add(object, "low", bin.low);
+    add(object, "high", bin.high);
+    add(object, "count", bin.count);
+    add(object, "confidence", bin.confidence);
+    add(object, "accuracy", bin.accuracy);
     bins.emplace_back(std::move(object));
   }
   Json::Object object;
-  object.emplace_back("ece", table.ece);
-  object.emplace_back("mce", table.mce);
-  object.emplace_back("bins", std::move(bins));
+  add(object, "ece", table.ece);
+  add(object, "mce", table.mce);
+  add(object, "bins", std::move(bins));
   return object;
 }
 
@@ -72,20 +76,20 @@ Json::Array texts_of(const std::vector<std::string>& texts) {
 
 Json json_of_mistake(const Mistake& mistake, ClassifierTask task) {
   Json::Object object;
-  object.emplace_back("file", mistake.file);
-  object.emplace_back("line", mistake.line);
-  object.emplace_back("text", mistake.text);
-  object.emplace_back("loss", mistake.loss);
+  add(object, "file", mistake.file);
+  add(object, "line", mistake.line);
+  add(object, "text", mistake.text);
+  add(object, "loss", mistake.loss);
   if (task == ClassifierTask::kMultiLabel) {
-    object.emplace_back("labels", texts_of(mistake.truth));
-    object.emplace_back("predicted", texts_of(mistake.predicted));
+    add(object, "labels", texts_of(mistake.truth));
+    add(object, "predicted", texts_of(mistake.predicted));
     return object;
   }
-  object.emplace_back("label", mistake.truth.at(0));
-  object.emplace_back("predicted", mistake.predicted.at(0));
+  add(object, "label", mistake.truth.at(0));
+  add(object, "predicted", mistake.predicted.at(0));
   if (task == ClassifierTask::kRegression) return object;
-  object.emplace_back("label_probability", mistake.truth_probability);
-  object.emplace_back("probability", mistake.probability);
+  add(object, "label_probability", mistake.truth_probability);
+  add(object, "probability", mistake.probability);
   return object;
 }
 
@@ -112,24 +116,24 @@ ReliabilityPlot plot_of(const ClassifierScore& score) {
 
 Json json_of_score(const ClassifierScore& score) {
   Json::Object object;
-  object.emplace_back("task", std::string(to_string(score.task)));
-  object.emplace_back("examples", score.examples);
-  object.emplace_back("truncated", score.truncated);
-  object.emplace_back("confidence", score.confidence);
-  if (score.multilabel) object.emplace_back("threshold", score.threshold);
+  add(object, "task", std::string(to_string(score.task)));
+  add(object, "examples", score.examples);
+  add(object, "truncated", score.truncated);
+  add(object, "confidence", score.confidence);
+  if (score.multilabel) add(object, "threshold", score.threshold);
   score.visit_numbers([&](std::string_view name, const Interval& interval) {
-    object.emplace_back(std::string(name), json_of_interval(interval));
+    add(object, name, json_of_interval(interval));
   });
-  if (!score.numbers) object.emplace_back("labels", json_of_labels(score));
+  if (!score.numbers) add(object, "labels", json_of_labels(score));
   if (score.confusion && score.confusion->classes <= kMostClassesOfMatrix) {
-    object.emplace_back("confusion", json_of_matrix(*score.confusion));
+    add(object, "confusion", json_of_matrix(*score.confusion));
   }
-  if (score.reliability) object.emplace_back("reliability", json_of_table(*score.reliability));
+  if (score.reliability) add(object, "reliability", json_of_table(*score.reliability));
   Json::Array mistakes;
   for (const Mistake& mistake : score.mistakes) {
     mistakes.push_back(json_of_mistake(mistake, score.task));
   }
-  object.emplace_back("mistakes", std::move(mistakes));
+  add(object, "mistakes", std::move(mistakes));
   return object;
 }
 

@@ -15,7 +15,7 @@
 namespace fovea {
 
 struct ClassifierTestOptions {
-  TableOptions table;  ///< how the files are read; `labels` is not read
+  TableOptions table = {};  ///< how the files are read; `labels` is not read
   double threshold = 0.5;
   index mistakes = 0;  ///< how many of the worst to keep, with their texts
   BootstrapOptions bootstrap = {};

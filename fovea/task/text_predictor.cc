@@ -102,7 +102,7 @@ void TextPredictor::make_tokens(std::span<const NamedText> texts) {
   });
   texts_ += count;
   for (const TextTokens& text : read_) {
-    truncated_ += text.truncated ? 1 : 0;
+    truncated_ += text.truncated() ? 1 : 0;
     tokens_ += length_of(text);
   }
 }
