@@ -8,6 +8,7 @@ namespace fovea::cli {
 
 // Each returns the exit status of the process, or throws.
 int train_lm(const Arguments& arguments);
+int train_classify(const Arguments& arguments);
 int generate(const Arguments& arguments);
 int classify(const Arguments& arguments);
 int eval(const Arguments& arguments);
@@ -21,6 +22,7 @@ int bench_step(const Arguments& arguments);
 int reproduce(const Arguments& arguments);
 
 CommandSpec train_lm_spec();
+CommandSpec train_classify_spec();
 CommandSpec generate_spec();
 CommandSpec classify_spec();
 CommandSpec eval_spec();

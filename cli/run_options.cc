@@ -39,6 +39,10 @@ std::string placeholder_of(const OptionSpec& option) {
   if (option.name == "encoder") return "LAYERS";
   if (option.name == "compat") return "DEFECT[,DEFECT...]";
   if (option.name == "output") return "DIR";
+  if (option.name == "text-column" || option.name == "label-column") return "NAME|N";
+  if (option.name == "separator") return "CHARACTER";
+  if (option.name == "label-separator") return "TEXT";
+  if (option.name == "class-weights") return "none|balanced|LABEL=NUMBER,...";
   return option.placeholder == "TEXT" ? "LENGTH" : option.placeholder;
 }
 
@@ -88,6 +92,14 @@ std::string settings_toml(const std::vector<Field>& fields) {
         "rename the file or folder, or name it by a link whose path is UTF-8");
   }
   return toml_text(fields);
+}
+
+void let_min_lr_follow(TrainOptions& recipe, const std::vector<std::string>& set) {
+  const auto is_set = [&](std::string_view name) {
+    return std::find(set.begin(), set.end(), name) != set.end();
+  };
+  if (!is_set("recipe.lr") || is_set("recipe.min_lr")) return;
+  recipe.min_lr = recipe.schedule == ScheduleKind::kConstant ? recipe.lr : recipe.lr / 10;
 }
 
 void make_absolute(std::string& file) {

@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "fovea/base/fields.h"
 #include "fovea/config/field.h"
+#include "fovea/train/options.h"
 
 namespace fovea::cli {
 
@@ -57,6 +58,10 @@ std::vector<std::string> read_settings(const std::vector<Field>& fields,
 
 /// The fields as TOML that --config can read. Throws kOptionValue for a text that is not UTF-8.
 std::string settings_toml(const std::vector<Field>& fields);
+
+/// If a new run sets --lr but not --min-lr, min_lr follows lr. `set`: the names of the fields that
+/// were set.
+void let_min_lr_follow(TrainOptions& recipe, const std::vector<std::string>& set);
 
 /// So that a run can be resumed from any folder.
 void make_absolute(std::string& file);

@@ -58,7 +58,9 @@ void settle(Job& job) {
 // Reads the data. Those of a run that is resumed may have been moved since it began.
 void prepare(Job& job) {
   try {
-    for (const std::string& note : job.training.prepare(job.stored_run())) warn(note);
+    const std::vector<std::string> notes = job.training.prepare(job.stored_run());
+    for (const std::string& line : job.training.overview()) say(line);
+    for (const std::string& note : notes) warn(note);
   } catch (const Error& error) {
     if (!job.stored || error.code() != ErrorCode::kMissingInput) throw;
     throw error.with(error.code(), error.what(),

@@ -100,14 +100,7 @@ LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& 
   TrainLmOptions options{.settings = std::move(begin), .run = {}};
   if (!run.preset.empty()) apply_preset(run.preset, options.settings);
   const std::vector<std::string> set = read(options, arguments);
-  const auto is_set = [&](std::string_view name) {
-    return std::find(set.begin(), set.end(), name) != set.end();
-  };
-  // If a new run sets --lr but not --min-lr, min_lr follows lr. A resumed run keeps its min_lr.
-  TrainOptions& recipe = options.settings.recipe;
-  if (!arguments.has("resume") && is_set("recipe.lr") && !is_set("recipe.min_lr")) {
-    recipe.min_lr = recipe.schedule == ScheduleKind::kConstant ? recipe.lr : recipe.lr / 10;
-  }
+  if (!arguments.has("resume")) let_min_lr_follow(options.settings.recipe, set);
   if (!arguments.has("resume")) take_usual_sizes(options.settings.model, set);
   if (arguments.has("compat") && options.settings.model.compat.empty()) {
     options.settings.model.compat = "all";  // --compat without a list

@@ -1,85 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 // --data lines: each line is a sequence.
 #include <algorithm>
-#include <numeric>
-#include <span>
 
 #include "fovea/base/check.h"
-#include "fovea/base/random.h"
 #include "fovea/data/batcher.h"
+#include "fovea/data/epoch_order.h"
 
 namespace fovea {
 
 namespace {
-
-// Sequences of similar length share an update. Sorting within windows of shuffled sequences, and
-// not over the whole epoch, gives each epoch other updates.
-constexpr index kUpdatesPerWindow = 64;
-
-template <class T>
-void shuffle(std::span<T> values, Random& random) {
-  for (std::size_t i = values.size(); i > 1; --i) {
-    std::swap(values[i - 1], values[static_cast<std::size_t>(random.below(static_cast<index>(i)))]);
-  }
-}
 
 class ShuffledLines final : public TrainingBatches {
  public:
   ShuffledLines(Sequences sequences, const BatchOptions& options)
       : sequences_(std::move(sequences)),
         options_(options),
-        per_update_(options.batch_size * options.accumulate),
-        order_(sequences_.slices.size()),
-        updates_(static_cast<std::size_t>((size() + per_update_ - 1) / per_update_)) {}
+        order_({.size = static_cast<index>(sequences_.slices.size()),
+                .batch_size = options.batch_size,
+                .accumulate = options.accumulate,
+                .seed = options.seed,
+                .by_length = options.by_length}) {}
 
   Batch batch(index update, index number) override {
-    check(update >= 0 && number >= 0 && number < options_.accumulate,
-          "lines: there is no batch {} of {} in update {}", number, options_.accumulate, update);
-    arrange(update / updates_per_epoch());
-    const index group = updates_[static_cast<std::size_t>(update % updates_per_epoch())];
-    const index begin = group * per_update_ + number * options_.batch_size;
-    const index last = std::min(size(), (group + 1) * per_update_);
     Batch batch;
-    for (index i = begin; i < std::min(last, begin + options_.batch_size); ++i) {
-      const index sequence = order_[static_cast<std::size_t>(i)];
+    for (const index sequence :
+         order_.batch(update, number, [this](index i) { return length(i); })) {
       append(batch, sequences_.stream, sequences_.slices[static_cast<std::size_t>(sequence)],
              static_cast<std::uint64_t>(sequence));
     }
     return batch;
   }
 
-  index updates_per_epoch() const override { return static_cast<index>(updates_.size()); }
+  index updates_per_epoch() const override { return order_.updates_per_epoch(); }
   index largest_batch() const override { return sequences_.largest(options_.batch_size); }
   const Sequences& sequences() const override { return sequences_; }
 
  private:
-  index size() const { return static_cast<index>(sequences_.slices.size()); }
   index length(index sequence) const {
     return sequences_.slices[static_cast<std::size_t>(sequence)].targets;
   }
 
-  // Sets order_ and updates_ to those of an epoch. They depend on the seed and the epoch alone.
-  void arrange(index epoch) {
-    if (epoch == epoch_) return;
-    Random random(options_.seed, RandomUse::kBatches, static_cast<std::uint64_t>(epoch));
-    std::iota(order_.begin(), order_.end(), index{0});
-    shuffle(std::span(order_), random);
-    const index window = kUpdatesPerWindow * per_update_;
-    for (index begin = 0; options_.by_length && begin < size(); begin += window) {
-      std::stable_sort(order_.begin() + begin, order_.begin() + std::min(begin + window, size()),
-                       [&](index a, index b) { return length(a) < length(b); });
-    }
-    std::iota(updates_.begin(), updates_.end(), index{0});
-    shuffle(std::span(updates_), random);
-    epoch_ = epoch;
-  }
-
   Sequences sequences_;
   BatchOptions options_;
-  index per_update_;
-  index epoch_ = -1;            // the epoch of the two below
-  std::vector<index> order_;    // sequences
-  std::vector<index> updates_;  // groups of per_update_ in order_
+  EpochOrder order_;
 };
 
 // Appends the tokens of a line, between its marks if there are any. Returns how many these are: 0,

@@ -106,7 +106,13 @@ Variable Classifier::loss(Tape& tape, const LabelledTexts& batch,
   check_batch(config_, batch);
   check_options(config_, o);
   if (batch.texts.offsets.size <= 1) return zero_loss(tape);
-  const Variable x = logits(tape, batch.texts, o);
+  return loss_of(tape, logits(tape, batch.texts, o), batch, o);
+}
+
+Variable Classifier::loss_of(Tape& tape, Variable x, const LabelledTexts& batch,
+                             const ClassifierLossOptions& o) const {
+  check_batch(config_, batch);
+  check_options(config_, o);
   const DType dtype = x.dtype();
   const Vec<const double> weights = o.class_weights;
   switch (config_.task) {

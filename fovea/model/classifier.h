@@ -62,6 +62,9 @@ class Classifier {
   /// have at most `block` tokens.
   Variable loss(Tape& tape, const LabelledTexts& batch,
                 const ClassifierLossOptions& options = {}) const;
+  /// As loss(), of logits() that are there already.
+  Variable loss_of(Tape& tape, Variable logits, const LabelledTexts& batch,
+                   const ClassifierLossOptions& options = {}) const;
   /// What the sum of the losses is divided by for their mean, as PyTorch does: the sum of the
   /// weights of the known classes; the number of known labels; the number of numbers.
   double loss_weight(const LabelledTexts& batch, const ClassifierLossOptions& options = {}) const;

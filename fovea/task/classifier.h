@@ -51,7 +51,9 @@ LoadedClassifier load_classifier(const std::filesystem::path& folder);
 
 struct TextTokens {
   std::vector<token> ids;  ///< at least one, and at most max_length
-  bool truncated = false;
+  index length = 0;        ///< before they were cut
+
+  bool truncated() const { return length > static_cast<index>(ids.size()); }
 };
 
 /// The tokens of a text exactly as in training: in lower case if the tokenizer does that, without

@@ -6,17 +6,11 @@
 
 #include "fovea/base/machine.h"
 #include "fovea/model/language_model_memory.h"
-#include "fovea/report/plot.h"
-#include "fovea/train/history.h"
+#include "fovea/task/memory_parts.h"
 
 namespace fovea {
 
 namespace {
-
-// For code and tables of kernels that have not run yet, and for the rounding of the allocator.
-constexpr double kProcessBytes = 6 << 20;
-// Large buffers end inside a page of 2 MB, and the last block of an arena is not full.
-constexpr double kRounding = 1.02;
 
 double tape_bytes(const Context& context, const LanguageModelConfig& config, const TapeLoad& load) {
   return activation_bytes(config, load) + scratch_bytes(context, config, load);
@@ -39,37 +33,6 @@ double passes_bytes(const Context& context, const LanguageModelRun& run) {
 double batch_bytes(const LanguageModelRun& run) {
   return 2 * sizeof(token) * static_cast<double>(run.settings.recipe.accumulate) *
          static_cast<double>(run.training->largest_batch());
-}
-
-// While a vector of records grows it exists twice; a curve has two points for each record.
-double history_bytes(const LanguageModelRun& run) {
-  constexpr double kRecord = 2 * (sizeof(UpdateRecord) + 4 * sizeof(double));
-  const LanguageModelConfig& model = run.settings.model;
-  // Three numbers of each head in nested vectors, each also a point of a curve, with one more for
-  // the mean of each layer.
-  const auto layers = static_cast<double>(model.layers), heads = static_cast<double>(model.heads);
-  constexpr double kVector = sizeof(std::vector<double>) + 32;  // and what malloc adds
-  const double numbers = kVector + layers * (kVector + heads * sizeof(double));
-  const double record =
-      2 * sizeof(AttentionRecord) + 3 * (numbers + layers * (heads + 1) * sizeof(PlotPoint));
-  constexpr double kDrawnCurve = 8e3;  // most bytes of the text of a thin curve
-  const double drawing = 3 * layers * heads * kDrawnCurve;
-  const auto updates = static_cast<double>(cost_of(run).updates);
-  const auto every = static_cast<double>(run.settings.recipe.observe_every);
-  return kRecord * std::floor(updates / static_cast<double>(run.settings.recipe.log_every)) +
-         (every > 0 ? record * std::floor(updates / every) + drawing : 0);
-}
-
-// The files of the vocabulary are held by the run and by the trainer, and a checkpoint has copies
-// of both, which are copied once more while they are written.
-double vocabulary_bytes(const LanguageModelRun& run) {
-  constexpr double kCopies = 4, kFiles = 2, kCountDigits = 8;
-  double bytes = 0;
-  if (!run.tokenizer) return bytes;  // a run of random tokens
-  for (const CountedWord& word : run.tokenizer->data().words) {
-    bytes += kFiles * static_cast<double>(word.word.size()) + kCountDigits;
-  }
-  return kCopies * bytes;
 }
 
 }  // namespace
@@ -97,21 +60,14 @@ double model_memory(const LanguageModelConfig& config) {
 double training_memory(const Context& context, const LanguageModelRun& run,
                        index checkpoint_bytes) {
   const LanguageModelConfig& config = run.settings.model;
-  const double held = static_cast<double>(resident_memory_bytes()) + kProcessBytes;
-  const double values = 4 * static_cast<double>(parameter_count(config));
-  const double model = model_memory(config) + 2 * values;  // plus two moments
-  // The whole checkpoint is read into memory. Then the moments are copied from it, and the best
-  // model of the run is checked, which takes its file and its values.
-  const double resuming = checkpoint_bytes > 0 ? held + model + 4 * values : 0;
-  // A checkpoint is made in memory: values and both moments.
-  const double saving = 3 * values;
-  const double running = held - static_cast<double>(checkpoint_bytes) + model + values +
-                         kRounding * passes_bytes(context, run) + batch_bytes(run) +
-                         history_bytes(run) + vocabulary_bytes(run) + saving;
-  // Text and tokens existed together before this call, so the peak so far counts too. The system
-  // counts pages in lots, hence kLots.
-  constexpr double kLots = 1 << 20;
-  return std::max({static_cast<double>(peak_memory_bytes()) + kLots, resuming, running});
+  return peak_of_training({.model = model_memory(config),
+                           .values = 4 * static_cast<double>(parameter_count(config)),
+                           .passes = passes_bytes(context, run),
+                           .batches = batch_bytes(run),
+                           .records = record_bytes(run.settings.recipe, cost_of(run).updates,
+                                                   {config.layers, config.heads}) +
+                                      vocabulary_bytes(run.tokenizer.get())},
+                          checkpoint_bytes);
 }
 
 double evaluation_memory(const Context& context, const LanguageModelConfig& config,

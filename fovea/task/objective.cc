@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/objective.h"
 
+#include "fovea/task/attention_record.h"
+
 namespace fovea {
 
 namespace {
@@ -15,11 +17,6 @@ TokenBatch view(const Batch& batch) {
           .targets = view(batch.targets),
           .offsets = view(batch.offsets),
           .samples = view(batch.samples)};
-}
-
-std::vector<double> means(std::vector<double> sums, index count) {
-  for (double& value : sums) value /= static_cast<double>(count);
-  return sums;
 }
 
 }  // namespace
@@ -56,16 +53,7 @@ index LanguageModelObjective::begin_update(index update) {
   return targets;
 }
 
-AttentionRecord LanguageModelObjective::observed_attention() {
-  AttentionRecord record;
-  for (const HeadStatistics& layer : seen_) {
-    record.max_logit.push_back(layer.max_logit);
-    if (layer.entropy.empty()) continue;
-    record.entropy.push_back(means(layer.entropy, layer.queries));
-    record.distance.push_back(means(layer.distance, layer.queries));
-  }
-  return record;
-}
+AttentionRecord LanguageModelObjective::observed_attention() { return record_of(seen_); }
 
 double LanguageModelObjective::forward(index batch) {
   const Batch& chosen = batches_[static_cast<std::size_t>(batch)];

@@ -43,6 +43,37 @@ std::vector<CountedWord> list_of(SeenWords seen) {
   return words;
 }
 
+// Bytes of the word character at the front of valid UTF-8; 0 if another one is there, or none.
+std::size_t word_character_at_front(std::string_view text) {
+  if (text.empty()) return 0;
+  const DecodedCharacter c = decode_character(text);
+  return is_word_character(c.value) ? static_cast<std::size_t>(c.length) : 0;
+}
+
+// Bytes of an apostrophe at the front, straight or curved.
+std::size_t apostrophe_at_front(std::string_view text) {
+  constexpr std::string_view kCurved = "\u2019";
+  if (text.starts_with('\'')) return 1;
+  return text.starts_with(kCurved) ? kCurved.size() : 0;
+}
+
+// Bytes of the word at the front of a text that begins with no white space.
+std::size_t word_at_front(std::string_view text) {
+  std::size_t end = word_character_at_front(text);
+  if (end == 0) return static_cast<std::size_t>(decode_character(text).length);
+  for (;;) {
+    std::size_t next = word_character_at_front(text.substr(end));
+    if (next == 0) {
+      const std::size_t apostrophe = apostrophe_at_front(text.substr(end));
+      if (apostrophe == 0) return end;
+      next = word_character_at_front(text.substr(end + apostrophe));
+      if (next == 0) return end;
+      next += apostrophe;
+    }
+    end += next;
+  }
+}
+
 }  // namespace
 
 std::vector<char32_t> characters_by_frequency(std::string_view text, std::string_view name,
@@ -65,27 +96,31 @@ std::vector<char32_t> characters_by_frequency(std::string_view text, std::string
   return characters;
 }
 
-std::string_view take_word(std::string_view& text) {
+std::string_view take_word(std::string_view& text, WordSplit split) {
   while (const std::size_t space = white_space_at_front(text)) text.remove_prefix(space);
   std::size_t end = 0;
-  while (end < text.size() && white_space_at_front(text.substr(end)) == 0) ++end;
+  if (split == WordSplit::kPunctuation && !text.empty()) end = word_at_front(text);
+  while (split == WordSplit::kSpaces && end < text.size() &&
+         white_space_at_front(text.substr(end)) == 0)
+    ++end;
   const std::string_view word = text.substr(0, end);
   text.remove_prefix(end);
   return word;
 }
 
-index count_words(std::string_view text) {
+index count_words(std::string_view text, WordSplit split) {
   index words = 0;
-  while (!take_word(text).empty()) ++words;
+  while (!take_word(text, split).empty()) ++words;
   return words;
 }
 
 std::vector<CountedWord> distinct_words(std::string_view text, std::string_view name,
-                                        LetterCase letters) {
+                                        LetterCase letters, WordSplit split) {
   require_utf8(text, name);
   SeenWords seen;
   std::string lower;
-  for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {
+  for (std::string_view word = take_word(text, split); !word.empty();
+       word = take_word(text, split)) {
     if (letters == LetterCase::kLower) word = lower = lower_text(word);
     const auto found = seen.find(word);
     if (found != seen.end()) {

@@ -96,8 +96,9 @@ class StreamDecoder {
 struct LearnOptions {
   bool lower = false;
   bool marks = true;
-  index min_count = 2;                  ///< words that occur less often are unknown
-  std::vector<std::string> words = {};  ///< if any: these are the words, whatever their number
+  WordSplit split = WordSplit::kSpaces;  ///< what ends a word
+  index min_count = 2;                   ///< words that occur less often are unknown
+  std::vector<std::string> words = {};   ///< if any: these are the words, whatever their number
 };
 
 struct TokenizerKind {

@@ -162,6 +162,15 @@ bool is_white_space(char32_t c) {
          c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
+bool is_word_character(char32_t c) {
+  if (c < 0x80) {
+    return (c >= U'a' && c <= U'z') || (c >= U'A' && c <= U'Z') || (c >= U'0' && c <= U'9');
+  }
+  if (c == 0x200C || c == 0x200D) return true;
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NO;
+}
+
 std::size_t white_space_at_front(std::string_view text) {
   if (text.empty()) return 0;
   const auto lead = static_cast<Byte>(text.front());

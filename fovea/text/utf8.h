@@ -68,6 +68,10 @@ void require_utf8(std::string_view text, std::string_view name);
 /// U+200B and U+FEFF are not.
 bool is_white_space(char32_t c);
 
+/// Whether Unicode calls the character a letter, a mark or a number, or it joins such (U+200C and
+/// U+200D): what words are made of.
+bool is_word_character(char32_t c);
+
 /// Bytes of the white-space character at the front of valid UTF-8; 0 if another one is there, or
 /// none.
 std::size_t white_space_at_front(std::string_view text);

@@ -146,6 +146,14 @@ std::vector<CountedWord> parse_words(LineReader& reader, bool marks) {
   return words;
 }
 
+WordSplit parse_split(LineReader& reader) {
+  if (!reader.comes("split")) return WordSplit::kSpaces;
+  const std::string_view value = reader.value("split");
+  const std::string_view expected = to_string(WordSplit::kPunctuation);
+  if (value != expected) reader.damaged(fmt::format("'split {}'", expected), printable(value));
+  return WordSplit::kPunctuation;
+}
+
 // A line that is there only if the value differs from what files without it have.
 bool parse_switch(LineReader& reader, std::string_view key, bool without) {
   if (!reader.comes(key)) return without;
@@ -174,6 +182,7 @@ std::string to_text(const TokenizerData& data) {
   if (data.lower) text += "lower true\n";
   if (!data.marks) text += "marks false\n";
   if (data.kind == kWordKind) {
+    if (data.split != WordSplit::kSpaces) text += fmt::format("split {}\n", to_string(data.split));
     text += fmt::format("unknown {}\nwords {}\n", data.unknown, data.words.size());
     for (const CountedWord& word : data.words)
       text += fmt::format("{} {}\n", word.word, word.count);
@@ -193,6 +202,7 @@ TokenizerData tokenizer_data_from_text(std::string_view text, std::string_view n
   data.lower = parse_switch(reader, "lower", false);
   data.marks = parse_switch(reader, "marks", true);
   if (data.kind == kWordKind) {
+    data.split = parse_split(reader);
     data.unknown = parse_number(reader, "unknown", std::numeric_limits<index>::max());
     data.words = parse_words(reader, data.marks);
   } else {

@@ -16,6 +16,12 @@ namespace {
 
 LetterCase letters_of(bool lower) { return lower ? LetterCase::kLower : LetterCase::kKept; }
 
+// Whether valid UTF-8 is one word, and nothing else.
+bool is_one_word(std::string_view text, WordSplit split) {
+  std::string_view rest = text;
+  return !text.empty() && take_word(rest, split) == text;
+}
+
 class WordTokenizer final : public Tokenizer {
  public:
   explicit WordTokenizer(const TokenizerData& data)
@@ -23,7 +29,7 @@ class WordTokenizer final : public Tokenizer {
     ids_.reserve(data_.words.size());
     token id = first_;
     for (const auto& [word, count] : data_.words) {
-      const bool is_word = !find_invalid_utf8(word) && is_one_word(word) &&
+      const bool is_word = !find_invalid_utf8(word) && is_one_word(word, data_.split) &&
                            !is_special_word(word, data_.marks) && count >= 0;
       if (!is_word || !ids_.emplace(word, id++).second) {
         fail(ErrorCode::kModelDamaged, "word tokenizer: {} is listed twice or no word",
@@ -41,13 +47,14 @@ class WordTokenizer final : public Tokenizer {
   }
   std::string_view separator() const override { return " "; }
 
-  index token_count(std::string_view text) const override { return count_words(text); }
+  index token_count(std::string_view text) const override { return count_words(text, data_.split); }
 
   void append_tokens(std::vector<token>& ids, std::string_view text,
                      std::string_view name) const override {
     require_utf8(text, name);
     std::string lower;
-    for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {
+    for (std::string_view word = take_word(text, data_.split); !word.empty();
+         word = take_word(text, data_.split)) {
       if (data_.lower) word = lower = lower_text(word);
       const auto found = ids_.find(word);
       ids.push_back(found == ids_.end() ? kUnknownWord : found->second);
@@ -97,10 +104,12 @@ index occurrences(const std::vector<CountedWord>& words) {
 
 TokenizerData learn_words(std::string_view text, std::string_view name,
                           const LearnOptions& options) {
-  std::vector<CountedWord> found = distinct_words(text, name, letters_of(options.lower));
+  std::vector<CountedWord> found =
+      distinct_words(text, name, letters_of(options.lower), options.split);
   const index all = occurrences(found);
   TokenizerData data{.kind = std::string(kWordKind), .lower = options.lower};
   data.marks = options.marks;
+  data.split = options.split;
   if (options.words.empty()) {
     std::erase_if(
         found, [&](const CountedWord& word) { return is_special_word(word.word, options.marks); });

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/classify_options.h"
+
+#include <algorithm>
+#include <array>
+
+namespace fovea::cli {
+
+namespace {
+
+// The fields that a user can set: not what follows from the texts, and there are no presets.
+std::vector<Field> settable_fields(TrainClassifyOptions& options) {
+  constexpr std::array<std::string_view, 5> kFollows = {
+      "model.task", "model.classes", "model.vocabulary", "model.block", "run.preset"};
+  std::vector<Field> fields = fields_of(options);
+  std::erase_if(fields, [&](const Field& field) {
+    return std::find(kFollows.begin(), kFollows.end(), field.name) != kFollows.end();
+  });
+  return fields;
+}
+
+}  // namespace
+
+std::vector<OptionSpec> train_classify_options() {
+  TrainClassifyOptions defaults;
+  std::vector<OptionSpec> options = training_options(settable_fields(defaults));
+  for (OptionSpec& option : options) {
+    if (option.name == "tokenizer") option.placeholder = "auto|" + option.placeholder;
+  }
+  return options;
+}
+
+RunOptions classify_run_options(const Arguments& arguments) {
+  TrainClassifyOptions options;
+  read_settings(settable_fields(options), arguments);
+  return options.run;
+}
+
+ClassifierSettings classify_settings(ClassifierSettings begin, const Arguments& arguments) {
+  TrainClassifyOptions options{.settings = std::move(begin), .run = {}};
+  const std::vector<std::string> set = read_settings(settable_fields(options), arguments);
+  if (!arguments.has("resume")) let_min_lr_follow(options.settings.recipe, set);
+  ClassifierTextOptions& text = options.settings.text;
+  for (std::string& file : text.train) make_absolute(file);
+  for (std::string& file : text.valid) make_absolute(file);
+  return options.settings;
+}
+
+std::string config_toml(const ClassifierSettings& settings, const RunOptions& run) {
+  TrainClassifyOptions options{.settings = settings, .run = run};
+  return settings_toml(settable_fields(options));
+}
+
+}  // namespace fovea::cli

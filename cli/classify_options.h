@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// All options of train classify: the settings of the model and its recipe, and how this process is
+// run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/run_options.h"
+#include "fovea/task/classifier_settings.h"
+
+namespace fovea::cli {
+
+struct TrainClassifyOptions {
+  ClassifierSettings settings;
+  RunOptions run;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    settings.visit_fields(visit);
+    visit("run", run, "how this process is run");
+  }
+};
+
+std::vector<OptionSpec> train_classify_options();
+
+/// How this process is run, from --config, the environment and the options.
+RunOptions classify_run_options(const Arguments& arguments);
+
+/// `begin` (the defaults, or the settings of a resumed run), changed by --config, the environment
+/// and the options; later ones override earlier ones. Paths become absolute, so that a run can be
+/// resumed from any folder.
+ClassifierSettings classify_settings(ClassifierSettings begin, const Arguments& arguments);
+
+/// The settings as TOML that --config can read.
+std::string config_toml(const ClassifierSettings& settings, const RunOptions& run);
+
+}  // namespace fovea::cli

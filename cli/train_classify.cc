@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea train classify: trains a text classifier on labelled texts.
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/classify_options.h"
+#include "cli/commands.h"
+#include "cli/run_training.h"
+#include "fovea/base/error.h"
+#include "fovea/task/classify/run.h"
+#include "fovea/train/schedule_change.h"
+
+namespace fovea::cli {
+
+namespace {
+
+constexpr std::string_view kExamples = R"(Examples:
+  fovea train classify --train reviews.tsv -o model    labels and columns are found, the rest has defaults
+  fovea train classify --train a.csv --valid b.csv --text-column body --label-column stars -o model
+  fovea train classify --train tags.jsonl --multi-label --class-weights balanced -o model
+  fovea train classify --train grades.csv --regression -o model
+  fovea train classify --train reviews.tsv --encoder conv3,bilstm --pooling attention -o model
+  fovea train classify --resume -o model               go on after an interruption
+
+The texts come as TSV, CSV, JSON lines or fastText lines, packed by gzip or zstd or not, by their name or
+content. The labels are those of the texts to train on, in their natural order.
+
+A folder that is not empty is refused, unless
+  --resume     goes on at its newest whole checkpoint (or at the one that --resume=PATH names), with
+               the settings stored there; options given beside it count more
+  --overwrite  removes what an earlier run wrote there (nothing else) and begins anew; beside
+               --resume=CHECKPOINT, what came after that checkpoint
+
+Settings come, each counting more than those before it, from: defaults, --config, the environment
+(FOVEA_HEAD_DIM is --head-dim), options. A run that ends by hours depends on the speed of the machine;
+any other gives the same bits again, for any number of threads.
+
+SIGINT, SIGTERM and SIGHUP save a checkpoint and stop, SIGUSR1 saves and goes on, SIGUSR2 saves and
+stops.)";
+
+class ClassifierTraining final : public Training {
+ public:
+  std::string_view command() const override { return "train classify"; }
+  std::string_view unit() const override { return "text"; }
+  std::vector<OptionSpec> options() const override { return train_classify_options(); }
+  RunOptions run_options(const Arguments& arguments) const override {
+    return classify_run_options(arguments);
+  }
+
+  std::vector<std::string> settle(const Arguments& arguments, const RunOptions&,
+                                  const StoredRun* stored) override {
+    if (stored == nullptr) {
+      settings_ = classify_settings({}, arguments);
+      return {};
+    }
+    began_ = classifier_config_from_text(stored->file("config.json"), stored->path("config.json"))
+                 .settings;
+    settings_ = classify_settings(began_, arguments);
+    // What followed from the texts stays.
+    if (settings_.text.tokenizer == "auto") settings_.text.tokenizer = began_.text.tokenizer;
+    if (settings_.text.max_length == 0) settings_.text.max_length = began_.text.max_length;
+    require_same_run(began_, settings_);
+    return changed_options(began_, settings_);
+  }
+
+  std::vector<std::string> input_files() const override {
+    std::vector<std::string> files = settings_.text.train;
+    files.insert(files.end(), settings_.text.valid.begin(), settings_.text.valid.end());
+    return files;
+  }
+
+  std::string toml(const RunOptions& run) const override {
+    check_options(settings_);
+    return config_toml(settings_, run);
+  }
+
+  std::vector<std::string> prepare(const StoredRun* stored) override {
+    if (settings_.text.train.empty()) {
+      throw Error(ErrorCode::kUsage, "train classify: no texts to train on",
+                  "name a file: --train FILE");
+    }
+    std::unique_ptr<Tokenizer> known;
+    if (stored != nullptr) {
+      known = make_tokenizer(
+          tokenizer_data_from_text(stored->file("tokenizer.txt"), stored->path("tokenizer.txt")));
+    }
+    run_ = prepare_run(settings_, std::move(known));
+    std::vector<std::string> notes = run_.notes;
+    if (stored != nullptr && stored->checkpoint) {
+      require_same_text(began_, identity_of(*stored->checkpoint), run_);
+      const std::string jump = schedule_jump(state_of(*stored->checkpoint));
+      if (!jump.empty()) notes.push_back(jump);
+    }
+    return notes;
+  }
+
+  std::vector<std::string> overview() const override { return run_.overview; }
+  std::vector<std::string> description() const override {
+    const index updates = run_.training->updates_per_epoch();
+    return {fmt::format("texts: {} to train on, {} to validate on, at most {} tokens each",
+                        run_.training->examples().size(),
+                        run_.validation ? run_.validation->examples().size() : 0,
+                        run_.settings.text.max_length),
+            fmt::format("vocabulary of {} tokens, {} update{} an epoch",
+                        run_.tokenizer->vocabulary_size(), updates, updates == 1 ? "" : "s")};
+  }
+
+  RunCost cost() const override { return cost_of(run_); }
+  double memory(const Context& context, index checkpoint_bytes) const override {
+    return training_memory(context, run_, checkpoint_bytes);
+  }
+  RunTime time(const Context& context, const RunState& done) const override {
+    return estimate_run_time(context, run_, done);
+  }
+  TrainResult train(const Context& context, const std::filesystem::path& folder, StartAt start,
+                    TrainingObserver& observer) const override {
+    return train_classifier(context, run_, folder, std::move(start), observer);
+  }
+
+ private:
+  // What to say if changed options change the learning rate. Nothing of a run in epochs if the
+  // batch size changed: the number of updates of an old epoch is not known then.
+  std::string schedule_jump(const RunState& state) const {
+    const ClassifierSettings &was = began_, &is = run_.settings;
+    const bool same_epochs =
+        was.text.batch_size == is.text.batch_size && was.recipe.accumulate == is.recipe.accumulate;
+    if (!same_epochs && was.recipe.stop_after.ends_with('e')) return {};
+    return schedule_change(was.recipe, is.recipe, run_.training->updates_per_epoch(), state);
+  }
+
+  ClassifierSettings began_, settings_;  // of the stored run, and of this one
+  ClassifierRun run_;
+};
+
+}  // namespace
+
+CommandSpec train_classify_spec() {
+  return {.name = "train classify",
+          .summary = "Trains a classifier on labelled texts: classes, several labels, or numbers.",
+          .positionals = {},
+          .options = train_classify_options(),
+          .epilog = std::string(kExamples)};
+}
+
+int train_classify(const Arguments& arguments) {
+  ClassifierTraining training;
+  return run_training(training, arguments);
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which the items of a training set are seen. Each epoch shuffles them; then those of
+// 64 updates at a time are sorted by length, unless told otherwise, and cut into updates; then the
+// updates are shuffled.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "fovea/base/random.h"
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+struct EpochOrderOptions {
+  index size = 0;        ///< items
+  index batch_size = 0;  ///< items of a batch
+  index accumulate = 1;  ///< batches of an update
+  std::uint64_t seed = 0;
+  bool by_length = true;  ///< a batch holds items of about the same length
+};
+
+/// Shuffles by numbers of `random`.
+void shuffle(std::span<index> values, Random& random);
+
+/// A batch depends only on the seed and on its number. Only one thread at a time may call it.
+class EpochOrder {
+ public:
+  explicit EpochOrder(const EpochOrderOptions& options);
+
+  /// The items of batch number `number`, in [0, accumulate), of an update, both from 0. At the end
+  /// of an epoch a batch may have fewer, or none. The span lives until the next call.
+  std::span<const index> batch(index update, index number,
+                               const std::function<index(index)>& length);
+  index updates_per_epoch() const { return static_cast<index>(updates_.size()); }
+
+ private:
+  void arrange(index epoch, const std::function<index(index)>& length);
+
+  EpochOrderOptions options_;
+  index per_update_;
+  index epoch_ = -1;            // the epoch of the two below
+  std::vector<index> order_;    // items
+  std::vector<index> updates_;  // groups of per_update_ in order_
+};
+
+}  // namespace fovea

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/data/examples.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "fovea/base/check.h"
+
+namespace fovea {
+
+index Examples::length(index i) const {
+  return starts[static_cast<std::size_t>(i) + 1] - starts[static_cast<std::size_t>(i)];
+}
+
+std::span<const std::int32_t> Examples::labels_of(index i) const {
+  const auto begin = static_cast<std::size_t>(label_starts[static_cast<std::size_t>(i)]);
+  const auto end = static_cast<std::size_t>(label_starts[static_cast<std::size_t>(i) + 1]);
+  return std::span(labels).subspan(begin, end - begin);
+}
+
+index Examples::largest(index n) const {
+  std::vector<index> lengths(static_cast<std::size_t>(size()));
+  for (index i = 0; i < size(); ++i) lengths[static_cast<std::size_t>(i)] = length(i);
+  const auto middle = lengths.begin() + std::clamp<index>(n, 0, size());
+  std::partial_sort(lengths.begin(), middle, lengths.end(), std::greater<>());
+  return std::accumulate(lengths.begin(), middle, index{0});
+}
+
+void append(ExampleBatch& batch, const Examples& examples, index i, TargetShape target) {
+  check(i >= 0 && i < examples.size(), "batch: there is no text {} of {}", i, examples.size());
+  const index end = batch.tokens() + examples.length(i);
+  if (end > std::numeric_limits<std::int32_t>::max()) {
+    fail(ErrorCode::kOptionValue, "batch: {} tokens are more than a batch can hold", end);
+  }
+  const auto first = examples.stream.begin() + examples.starts[static_cast<std::size_t>(i)];
+  batch.ids.insert(batch.ids.end(), first, first + examples.length(i));
+  batch.offsets.push_back(static_cast<std::int32_t>(end));
+  batch.samples.push_back(static_cast<std::uint64_t>(i));
+  switch (target.kind) {
+    case TargetKind::kClass:
+      batch.labels.push_back(examples.labels_of(i)[0]);
+      return;
+    case TargetKind::kNumber:
+      batch.values.push_back(examples.numbers[static_cast<std::size_t>(i)]);
+      return;
+    case TargetKind::kLabels:
+      break;
+  }
+  const std::size_t row = batch.values.size();
+  batch.values.resize(row + static_cast<std::size_t>(target.columns));
+  for (const std::int32_t label : examples.labels_of(i)) {
+    batch.values[row + static_cast<std::size_t>(label)] = 1;
+  }
+}
+
+ExampleTraining::ExampleTraining(Examples examples, TargetShape target,
+                                 const EpochOrderOptions& order)
+    : examples_(std::move(examples)), target_(target), batch_size_(order.batch_size), order_([&] {
+        EpochOrderOptions sized = order;
+        sized.size = examples_.size();
+        return sized;
+      }()) {}
+
+ExampleBatch ExampleTraining::batch(index update, index number) {
+  ExampleBatch batch;
+  for (const index i : order_.batch(update, number, [&](index n) { return examples_.length(n); })) {
+    append(batch, examples_, i, target_);
+  }
+  return batch;
+}
+
+ExampleBatch ExampleEvaluation::operator[](index i) const {
+  check(i >= 0 && i < size(), "evaluation: there is no batch {} of {}", i, size());
+  ExampleBatch batch;
+  const index end = std::min(examples_.size(), (i + 1) * batch_size_);
+  for (index n = i * batch_size_; n < end; ++n) append(batch, examples_, n, target_);
+  return batch;
+}
+
+}  // namespace fovea

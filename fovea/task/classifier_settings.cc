@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/classifier_settings.h"
+
+#include <algorithm>
+
+#include "fovea/base/check.h"
+#include "fovea/base/option.h"
+#include "fovea/text/tokenizer.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+// config.json stores these, and JSON must be UTF-8.
+void require_storable(const std::string& text, std::string_view option) {
+  if (!find_invalid_utf8(text)) return;
+  throw Error(
+      ErrorCode::kOptionValue,
+      fmt::format("--{}: {}: not UTF-8, and a model cannot store it", option, escape_text(text)),
+      "write it in UTF-8; a file or folder can be renamed, or named by a link");
+}
+
+void require_together(bool ok, std::string_view options, std::string_view why,
+                      std::string_view hint) {
+  if (ok) return;
+  throw Error(ErrorCode::kOptionValue, fmt::format("{}: {}", options, why), std::string(hint));
+}
+
+void check_task(const ClassifierTextOptions& text) {
+  using enum ClassifierMetric;
+  require_together(!text.multi_label || !text.regression, "--multi-label, --regression",
+                   "a text has labels or a number, not both", "leave one of them out");
+  const bool of_numbers = text.metric == kRmse || text.metric == kPearson;
+  const bool of_classes =
+      text.metric == kAccuracy || text.metric == kMacroF1 || text.metric == kMicroF1;
+  const std::string metric = fmt::format("--metric {}", to_string(text.metric));
+  require_together(!of_numbers || text.regression, metric, "measured with --regression only",
+                   "choose accuracy, macro-f1, micro-f1 or loss");
+  require_together(!of_classes || !text.regression, metric, "not measured with --regression",
+                   "choose rmse, pearson or loss");
+  require_together(text.metric != kAccuracy || !text.multi_label, metric,
+                   "not measured with --multi-label", "choose micro-f1, macro-f1 or loss");
+  require_together(text.class_weights == "none" || !text.regression,
+                   "--class-weights, --regression", "numbers have no classes",
+                   "leave --class-weights out");
+}
+
+void check_text(const ClassifierTextOptions& text) {
+  if (text.tokenizer != "auto") tokenizer_kind(text.tokenizer);
+  const ClassifierTextOptions usual;
+  const bool words = text.tokenizer == "auto" || tokenizer_kind(text.tokenizer).has_words;
+  require_together(words || text.min_count == usual.min_count, "--min-count",
+                   "has no effect without --tokenizer word", "leave --min-count out");
+  require_together(words || text.words == usual.words, "--words",
+                   "has no effect without --tokenizer word", "leave --words out");
+  require_option(text.min_count >= 1, "min_count", text.min_count, "at least 1");
+  require_option(text.batch_size >= 1 && text.batch_size <= kLargestSize, "batch_size",
+                 text.batch_size, "in 1 to {}", kLargestSize);
+  require_option(text.max_length >= 0 && text.max_length <= kLargestSize, "max_length",
+                 text.max_length, "0 (of the longest text), or in 1 to {}", kLargestSize);
+  require_option(text.valid_fraction >= 0 && text.valid_fraction < 1, "valid_fraction",
+                 text.valid_fraction, "at least 0 (no validation) and below 1");
+}
+
+}  // namespace
+
+// Chosen by trials on reviews of films in English (docs/commands/train-classify.md).
+ClassifierSettings::ClassifierSettings() {
+  model.output_dropout = 0.5;
+  model.dropout = 0.1;
+  recipe.lr = 1e-3;
+  recipe.min_lr = 1e-4;
+  recipe.beta2 = 0.999;
+  recipe.weight_decay = 0.1;
+  recipe.stop_after = "10e";
+  recipe.eval_every = "1e";
+  recipe.save_every = "1e";
+  recipe.patience = 3;
+}
+
+void check_options(const ClassifierSettings& s) {
+  check_options(s.recipe);
+  check_options(s.text.table);
+  for (const std::string& file : s.text.train) require_storable(file, "train");
+  for (const std::string& file : s.text.valid) require_storable(file, "valid");
+  require_storable(s.text.table.text_column, "text-column");
+  require_storable(s.text.table.label_column, "label-column");
+  require_storable(s.text.table.separator, "separator");
+  require_storable(s.text.table.label_separator, "label-separator");
+  require_storable(s.text.class_weights, "class-weights");
+  check_task(s.text);
+  check_text(s.text);
+}
+
+}  // namespace fovea

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of a classifier, and what loading one takes.
+#include <algorithm>
+#include <string>
+
+#include "fovea/base/check.h"
+#include "fovea/config/json.h"
+#include "fovea/task/classifier.h"
+#include "fovea/task/classify/run.h"
+#include "fovea/task/load_parts.h"
+#include "fovea/train/model_folder.h"
+
+namespace fovea {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// config.json: the kind of the model, what it says, then all its settings.
+struct Config {
+  std::string kind{kClassifierKind};
+  ClassifierOutputs outputs = {};
+  ClassifierSettings settings = {};
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("kind", kind, "what the model does");
+    visit("labels", outputs.labels, "labels in the order of the outputs; none for numbers");
+    visit("center", outputs.numbers.center, "regression: this number is 0 to the model");
+    visit("scale", outputs.numbers.scale, "regression: what is 1 to the model");
+    settings.visit_fields(visit);
+  }
+};
+
+ModelSizes sizes_of(const ClassifierConfig& config) {
+  const ClassifierConfig c = resolve(config);
+  return {.layers = layer_count(sized_stages(c)),
+          .largest_matrix = static_cast<double>(c.width) * static_cast<double>(c.vocabulary),
+          .parameters = [c] { return parameter_count(c); },
+          .bytes = model_memory(c)};
+}
+
+void check_outputs(const LoadedClassifier& loaded, const fs::path& folder) {
+  const ClassifierConfig& model = loaded.settings.model;
+  const bool numbers = model.task == ClassifierTask::kRegression;
+  const index expected = numbers ? 0 : model.classes;
+  const auto held = static_cast<index>(loaded.labels.size());
+  const std::string file = (folder / "config.json").string();
+  if (held != expected) {
+    fail(ErrorCode::kModelDamaged, "{}: expected {} labels, got {}", file, expected, held);
+  }
+  if (loaded.settings.text.max_length < 1 || loaded.settings.text.max_length > model.block) {
+    fail(ErrorCode::kModelDamaged, "{}: expected a max_length in 1 to {}, got {}", file,
+         model.block, loaded.settings.text.max_length);
+  }
+  if (!(loaded.numbers.scale > 0)) {
+    fail(ErrorCode::kModelDamaged, "{}: expected a scale above 0, got {}", file,
+         loaded.numbers.scale);
+  }
+}
+
+}  // namespace
+
+std::string config_text(const ClassifierSettings& settings, const ClassifierOutputs& outputs) {
+  Config config{.outputs = outputs, .settings = settings};
+  return to_json(config);
+}
+
+ClassifierConfigFile classifier_config_from_text(std::string_view text, const std::string& name) {
+  require_model_kind(text, name, kClassifierKind, "a text classifier");
+  Config config;
+  from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
+  return {config.settings, config.outputs};
+}
+
+LoadedClassifier load_classifier(const fs::path& folder) {
+  ClassifierConfigFile file = classifier_config_from_text(read_model_file(folder, "config.json"),
+                                                          (folder / "config.json").string());
+  LoadedClassifier loaded{.settings = std::move(file.settings),
+                          .tokenizer = nullptr,
+                          .labels = std::move(file.outputs.labels),
+                          .numbers = file.outputs.numbers,
+                          .model = nullptr};
+  check_outputs(loaded, folder);
+  const ClassifierConfig& config = loaded.settings.model;
+  loaded.tokenizer = load_tokenizer(folder, config.vocabulary);
+  const Safetensors tensors = read_fitting_weights(folder, [&] { return sizes_of(config); });
+  loaded.model = std::make_unique<Classifier>(config, loaded.settings.recipe.seed);
+  restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());
+  return loaded;
+}
+
+TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOptions& options,
+                          std::string_view text, std::string_view name) {
+  TextTokens tokens{.ids = tokenizer.encode(text, name)};
+  if (tokens.ids.empty()) tokens.ids = {kPadToken};
+  const auto count = static_cast<index>(tokens.ids.size());
+  tokens.length = count;
+  if (options.max_length == 0 || count <= options.max_length) return tokens;
+  const index dropped = count - options.max_length;
+  const bool front = options.truncate == Truncate::kFront;
+  const auto first = front ? tokens.ids.begin() : tokens.ids.end() - dropped;
+  tokens.ids.erase(first, first + dropped);
+  return tokens;
+}
+
+}  // namespace fovea

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/classify/objective.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fovea/metrics/classification.h"
+#include "fovea/metrics/multilabel.h"
+#include "fovea/metrics/regression.h"
+#include "fovea/task/attention_record.h"
+
+namespace fovea {
+
+namespace {
+
+template <class T>
+Vec<const T> view(const std::vector<T>& values) {
+  return {values.data(), static_cast<index>(values.size())};
+}
+
+Validation measure_classes(const SetPredictions& predictions, const Examples& truth,
+                           index classes) {
+  std::vector<std::int32_t> expected, predicted;
+  for (index i = 0; i < truth.size(); ++i) {
+    expected.push_back(truth.labels_of(i)[0]);
+    const float* row = predictions.values.data() + i * classes;
+    predicted.push_back(static_cast<std::int32_t>(std::max_element(row, row + classes) - row));
+  }
+  const ClassificationReport report =
+      classification_report(confusion_matrix(view(expected), view(predicted), classes));
+  return {.metrics = {{"accuracy", report.accuracy}, {"macro_f1", report.macro.f1}}};
+}
+
+Validation measure_labels(const SetPredictions& predictions, const Examples& truth, index labels) {
+  std::vector<std::uint8_t> expected(predictions.values.size()), predicted(expected.size());
+  for (index i = 0; i < truth.size(); ++i) {
+    for (const std::int32_t label : truth.labels_of(i)) {
+      expected[static_cast<std::size_t>(i * labels + label)] = 1;
+    }
+  }
+  std::transform(predictions.values.begin(), predictions.values.end(), predicted.begin(),
+                 [](float p) { return p >= 0.5f ? 1 : 0; });
+  const auto rows = [&](const std::vector<std::uint8_t>& flags) {
+    return Rows<const std::uint8_t>{flags.data(), truth.size(), labels, labels};
+  };
+  const MultilabelReport report = multilabel_report(rows(expected), rows(predicted));
+  return {.metrics = {{"micro_f1", report.micro.f1}, {"macro_f1", report.macro.f1}}};
+}
+
+Validation measure_numbers(const SetPredictions& predictions, const Examples& truth,
+                           const NumberScale& numbers) {
+  std::vector<double> expected, predicted;
+  for (const float value : truth.numbers) expected.push_back(numbers.from_model(value));
+  for (const float value : predictions.values) predicted.push_back(numbers.from_model(value));
+  const RegressionReport report = regression_report(view(expected), view(predicted));
+  Validation validation{.metrics = {{"rmse", std::sqrt(report.mse)}}};
+  // There is none where all numbers are equal.
+  if (std::isfinite(report.pearson)) validation.metrics.push_back({"pearson", report.pearson});
+  return validation;
+}
+
+double found(const Validation& validation, std::string_view name, double otherwise) {
+  for (const MetricValue& metric : validation.metrics) {
+    if (metric.name == name) return metric.value;
+  }
+  return otherwise;
+}
+
+std::optional<double> score_of(const Validation& validation, ClassifierTask task,
+                               ClassifierMetric metric) {
+  using enum ClassifierMetric;
+  if (metric == kAuto) {
+    metric = task == ClassifierTask::kRegression   ? kRmse
+             : task == ClassifierTask::kMultiLabel ? kMicroF1
+                                                   : kAccuracy;
+  }
+  switch (metric) {
+    case kAuto:
+    case kLoss:
+      return std::nullopt;
+    case kAccuracy:
+      return found(validation, "accuracy", 0);
+    case kMacroF1:
+      return found(validation, "macro_f1", 0);
+    case kMicroF1:  // of one class each, it is the accuracy
+      return found(validation, "micro_f1", found(validation, "accuracy", 0));
+    case kRmse:
+      return -found(validation, "rmse", 0);
+    case kPearson:
+      return found(validation, "pearson", -1);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+LabelledTexts view_of(const ExampleBatch& batch, const ClassifierConfig& config) {
+  return {.texts = {.ids = view(batch.ids),
+                    .offsets = view(batch.offsets),
+                    .samples = view(batch.samples)},
+          .labels = view(batch.labels),
+          .values = batch.values.empty() ? Rows<const float>{}
+                                         : Rows<const float>{batch.values.data(), batch.size(),
+                                                             config.classes, config.classes}};
+}
+
+std::optional<SetPredictions> predict_set(Tape& tape, const Classifier& model,
+                                          const ExampleEvaluation& set,
+                                          const std::vector<double>& class_weights,
+                                          const std::function<bool()>& interrupted) {
+  const ClassifierLossOptions options{.class_weights = view(class_weights)};
+  SetPredictions all;
+  for (index i = 0; i < set.size(); ++i) {
+    if (interrupted && interrupted()) return std::nullopt;
+    const ExampleBatch batch = set[i];
+    const LabelledTexts texts = view_of(batch, model.config());
+    tape.reset(TapeMode::kInference);
+    const Variable logits = model.logits(tape, texts.texts);
+    all.loss += double{model.loss_of(tape, logits, texts, options).value<float>()[0][0]};
+    all.weight += model.loss_weight(texts, options);
+    const Variable predictions = model.predictions_of(tape, logits);
+    const Rows<const float> values = predictions.value<float>();
+    for (index s = 0; s < values.rows; ++s) {
+      all.values.insert(all.values.end(), values[s], values[s] + values.columns);
+    }
+  }
+  return all;
+}
+
+Validation measure(const SetPredictions& predictions, const Examples& truth,
+                   const ClassifierConfig& config, const NumberScale& numbers,
+                   ClassifierMetric metric) {
+  Validation validation = config.task == ClassifierTask::kRegression
+                              ? measure_numbers(predictions, truth, numbers)
+                          : config.task == ClassifierTask::kMultiLabel
+                              ? measure_labels(predictions, truth, config.classes)
+                              : measure_classes(predictions, truth, config.classes);
+  validation.loss = predictions.mean_loss();
+  validation.score = score_of(validation, config.task, metric);
+  return validation;
+}
+
+ClassifierObjective::ClassifierObjective(const Context& context, const Classifier& model,
+                                         ClassifierTexts texts)
+    : model_(model), texts_(texts), tape_(context) {}
+
+index ClassifierObjective::begin_update(index update) {
+  batches_.clear();
+  options_.class_weights = view(texts_.class_weights);
+  index texts = 0;
+  double weight = 0;
+  for (index number = 0; number < texts_.accumulate; ++number) {
+    batches_.push_back(texts_.training.batch(update, number));
+    const ExampleBatch& batch = batches_.back();
+    texts += batch.size();
+    if (batch.size() > 0) weight += model_.loss_weight(view_of(batch, model_.config()), options_);
+  }
+  options_.scale = 1 / weight;
+  options_.dropout.seed = texts_.seed;
+  options_.dropout.step = static_cast<std::uint64_t>(update);
+  seen_.assign(observes_ ? static_cast<std::size_t>(model_.attentions()) : 0, {});
+  options_.attention = seen_;
+  return texts;
+}
+
+AttentionRecord ClassifierObjective::observed_attention() { return record_of(seen_); }
+
+double ClassifierObjective::forward(index batch) {
+  const ExampleBatch& chosen = batches_[static_cast<std::size_t>(batch)];
+  tape_.reset(TapeMode::kTrain);
+  loss_ = {};
+  if (chosen.size() == 0) return 0;
+  loss_ = model_.loss(tape_, view_of(chosen, model_.config()), options_);
+  return double{loss_.value<float>()[0][0]};
+}
+
+void ClassifierObjective::backward() {
+  if (loss_.defined()) tape_.backward(loss_);
+}
+
+std::optional<Validation> ClassifierObjective::validate(const std::function<bool()>& interrupted) {
+  loss_ = {};
+  const auto predictions =
+      predict_set(tape_, model_, *texts_.validation, texts_.class_weights, interrupted);
+  if (!predictions) return std::nullopt;
+  return measure(*predictions, texts_.validation->examples(), model_.config(), texts_.numbers,
+                 texts_.metric);
+}
+
+}  // namespace fovea

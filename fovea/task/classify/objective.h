@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Objective of a text classifier: connects model and texts with the Trainer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "fovea/data/examples.h"
+#include "fovea/task/classifier.h"
+#include "fovea/train/trainer.h"
+
+namespace fovea {
+
+/// Texts for training and validation, and what is made of them. They must outlive the objective.
+struct ClassifierTexts {
+  ExampleTraining& training;
+  const ExampleEvaluation* validation;       ///< or null
+  const std::vector<double>& class_weights;  ///< [classes], or empty: all are 1
+  const NumberScale& numbers;                ///< of regression
+  ClassifierMetric metric = ClassifierMetric::kAuto;
+  index accumulate = 1;    ///< batches of an update
+  std::uint64_t seed = 0;  ///< of dropout
+};
+
+/// The views of a batch that the model takes. `columns`: of the values.
+LabelledTexts view_of(const ExampleBatch& batch, const ClassifierConfig& config);
+
+/// What the model says of a whole set.
+struct SetPredictions {
+  double loss = 0;            ///< summed, weighted
+  double weight = 0;          ///< what it is divided by for the mean
+  std::vector<float> values;  ///< [texts, classes], as Classifier::predictions
+
+  double mean_loss() const { return weight > 0 ? loss / weight : 0; }
+};
+
+/// Nothing if `interrupted` returns true between two batches. The order of summation is fixed.
+std::optional<SetPredictions> predict_set(Tape& tape, const Classifier& model,
+                                          const ExampleEvaluation& set,
+                                          const std::vector<double>& class_weights,
+                                          const std::function<bool()>& interrupted);
+
+/// Accuracy and macro F1; of several labels micro and macro F1; of numbers the root of the mean
+/// squared error, in their own unit, and Pearson's correlation where there is one. Then the score
+/// that `metric` chooses; none for the loss.
+Validation measure(const SetPredictions& predictions, const Examples& truth,
+                   const ClassifierConfig& config, const NumberScale& numbers,
+                   ClassifierMetric metric);
+
+class ClassifierObjective final : public Objective {
+ public:
+  ClassifierObjective(const Context& context, const Classifier& model, ClassifierTexts texts);
+
+  std::span<Parameter* const> parameters() override { return model_.parameters(); }
+  index updates_per_epoch() const override { return texts_.training.updates_per_epoch(); }
+  void observe_attention(bool observe) override { observes_ = observe; }
+  AttentionRecord observed_attention() override;
+  index begin_update(index update) override;
+  double forward(index batch) override;
+  void backward() override;
+  bool has_validation() const override { return texts_.validation != nullptr; }
+  std::optional<Validation> validate(const std::function<bool()>& interrupted) override;
+
+ private:
+  const Classifier& model_;
+  const ClassifierTexts texts_;
+  Tape tape_;  // for updates and, between them, for evaluations
+  std::vector<ExampleBatch> batches_;
+  ClassifierLossOptions options_;
+  bool observes_ = false;
+  std::vector<HeadStatistics> seen_;  // an attention each
+  Variable loss_;
+};
+
+}  // namespace fovea

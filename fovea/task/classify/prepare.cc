@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prepares a run from its options.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "fovea/base/check.h"
+#include "fovea/base/machine.h"
+#include "fovea/config/json.h"
+#include "fovea/simd/isa.h"
+#include "fovea/task/classify/class_weights.h"
+#include "fovea/task/classify/overview.h"
+#include "fovea/task/classify/read_texts.h"
+#include "fovea/task/classify/run.h"
+#include "fovea/tensor/checksum.h"
+
+namespace fovea {
+
+namespace {
+
+// The longest text that is read as a whole unless --max-length says more. The scores of attention
+// grow with the square of the length.
+constexpr index kLongestBag = 4096, kLongestOfEncoder = 512;
+
+constexpr std::string_view kLessText = "use less text, or a machine with more memory";
+
+ClassifierTask task_of(const ClassifierTextOptions& text, index labels) {
+  if (text.regression) return ClassifierTask::kRegression;
+  if (text.multi_label) return ClassifierTask::kMultiLabel;
+  return labels == 2 ? ClassifierTask::kBinary : ClassifierTask::kSingleLabel;
+}
+
+// Checks the sizes before any file is read.
+void check_sizes(const ClassifierSettings& settings) {
+  ClassifierConfig probe = settings.model;
+  probe.vocabulary = kFirstLearnedToken;
+  probe.classes = 2;
+  probe.task = ClassifierTask::kBinary;
+  if (settings.text.max_length > 0) probe.block = settings.text.max_length;
+  resolve(probe);
+}
+
+std::unique_ptr<Tokenizer> learn_tokenizer(const ClassifierTextOptions& options,
+                                           const LabelledSet& set) {
+  const TokenizerKind& kind = tokenizer_kind(options.tokenizer);
+  double bytes = 0;
+  for (const LabelledText& row : set.table.rows) bytes += static_cast<double>(row.text.size()) + 1;
+  require_memory("the texts as one", bytes, kLessText);
+  std::string all;
+  all.reserve(static_cast<std::size_t>(bytes));
+  for (std::size_t i = 0; i < set.table.rows.size(); ++i) {
+    if (!set.validates[i]) all.append(set.table.rows[i].text).append(1, '\n');
+  }
+  return kind.make(kind.learn(all, "training texts",
+                              {.lower = options.lower,
+                               .marks = false,
+                               .split = options.words,
+                               .min_count = options.min_count}));
+}
+
+// The examples of one half of the texts, and how long these were before they were cut.
+struct Half {
+  Examples examples = {};
+  std::vector<index> lengths = {};
+};
+
+struct HalfOf {
+  const LabelledSet& set;
+  const Tokenizer& tokenizer;
+  const ClassifierTextOptions& options;
+  const NumberScale& numbers;
+};
+
+Half make_half(const HalfOf& of, bool validates) {
+  Half half;
+  Examples& e = half.examples;
+  for (index i = 0; i < of.set.table.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (of.set.validates[at] != validates) continue;
+    const LabelledText& row = of.set.table.rows[at];
+    const TextTokens tokens =
+        tokens_of_text(of.tokenizer, of.options, row.text, place_of(of.set.table, i));
+    half.lengths.push_back(tokens.length);
+    if (tokens.truncated()) ++e.truncated;
+    e.stream.insert(e.stream.end(), tokens.ids.begin(), tokens.ids.end());
+    e.starts.push_back(static_cast<index>(e.stream.size()));
+    if (of.options.regression) {
+      e.numbers.push_back(static_cast<float>(of.numbers.to_model(row.numbers[0])));
+    } else {
+      for (const std::string& label : row.labels) e.labels.push_back(of.set.labels.find(label));
+    }
+    e.label_starts.push_back(static_cast<index>(e.labels.size()));
+  }
+  return half;
+}
+
+std::vector<double> numbers_to_train(const LabelledSet& set) {
+  std::vector<double> numbers;
+  for (std::size_t i = 0; i < set.table.rows.size(); ++i) {
+    if (!set.validates[i]) numbers.push_back(set.table.rows[i].numbers[0]);
+  }
+  return numbers;
+}
+
+// Mean and standard deviation, so that a model of any numbers begins near them.
+NumberScale scale_of(const std::vector<double>& numbers) {
+  const auto n = static_cast<double>(numbers.size());
+  double sum = 0, squares = 0;
+  for (const double number : numbers) sum += number;
+  const double mean = sum / n;
+  for (const double number : numbers) squares += (number - mean) * (number - mean);
+  const double deviation = std::sqrt(squares / n);
+  if (std::isfinite(mean) && std::isfinite(deviation) && deviation > 0) return {mean, deviation};
+  throw Error(ErrorCode::kInputFormat, "the numbers are too large for their mean and deviation",
+              "write them in a larger unit");
+}
+
+template <class T>
+std::string_view bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+std::string fingerprint(const Examples& e) {
+  return xxh3_128({bytes_of(e.stream), bytes_of(e.starts), bytes_of(e.labels),
+                   bytes_of(e.label_starts), bytes_of(e.numbers)});
+}
+
+LabelCounts count_labels(const Examples& e, const ClassifierTextOptions& options, index labels) {
+  LabelCounts found{.counts = std::vector<index>(static_cast<std::size_t>(labels)),
+                    .texts = e.size(),
+                    .multi_label = options.multi_label};
+  for (const std::int32_t label : e.labels) ++found.counts[static_cast<std::size_t>(label)];
+  return found;
+}
+
+void require_batch(const ClassifierSettings& s) {
+  constexpr index most = std::numeric_limits<std::int32_t>::max();
+  const index block = s.text.max_length, batch = s.text.batch_size;
+  if (block <= most / batch && s.recipe.accumulate <= most / (block * batch)) return;
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("--batch-size: {} x {} (--max-length) x {} (--accumulate) are too many "
+                          "tokens for one update",
+                          batch, block, s.recipe.accumulate),
+              "choose smaller sizes: an update holds fewer than 2^31 tokens");
+}
+
+void note_many_classes(ClassifierRun& run) {
+  const index classes = run.outputs.labels.empty() ? 0 : run.settings.model.classes;
+  const index texts = run.training->examples().size();
+  if (classes <= 20 || 4 * classes <= texts) return;
+  run.notes.push_back(fmt::format(
+      "{} classes for {} texts: if the labels are numbers, say --regression; if another column has "
+      "the labels, --label-column",
+      classes, texts));
+}
+
+void note_rest(ClassifierRun& run, index max_length, std::vector<index> trained,
+               std::vector<index> validated) {
+  const Examples& training = run.training->examples();
+  const Examples* validation = run.validation ? &run.validation->examples() : nullptr;
+  run.overview.push_back(length_line("training", {training, std::move(trained)}, max_length));
+  if (validation != nullptr) {
+    run.overview.push_back(
+        length_line("validation", {*validation, std::move(validated)}, max_length));
+  } else if (run.settings.recipe.patience > 0) {
+    run.notes.push_back("there is no validation, so --patience has no effect");
+  }
+  const token unknown = run.tokenizer->special().unknown;
+  const std::string line = unknown == kNoToken ? "" : unknown_line(training, validation, unknown);
+  if (!line.empty()) run.overview.push_back(line);
+  note_many_classes(run);
+}
+
+}  // namespace
+
+ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer> known) {
+  check_options(settings);
+  check_sizes(settings);
+  ClassifierTextOptions& text = settings.text;
+  LabelledSet set = read_labelled_set(text, settings.recipe.seed);
+  ClassifierRun run;
+  run.notes = std::move(set.notes);
+  if (text.tokenizer == "auto") text.tokenizer = choose_tokenizer(set.table, run.overview);
+  if (!tokenizer_kind(text.tokenizer).has_lower) text.lower = false;
+  run.tokenizer = known ? std::move(known) : learn_tokenizer(text, set);
+  run.outputs.labels = set.labels.names();
+  if (text.regression) run.outputs.numbers = scale_of(numbers_to_train(set));
+
+  // The longest text that is trained, cut to the default, says what the model can see.
+  const bool follows = text.max_length == 0;
+  if (follows) text.max_length = settings.model.encoder.empty() ? kLongestBag : kLongestOfEncoder;
+  const HalfOf of{set, *run.tokenizer, text, run.outputs.numbers};
+  Half trains = make_half(of, false);
+  if (follows) text.max_length = trains.examples.largest(1);
+  require_batch(settings);
+  Half validates = make_half(of, true);
+
+  const LabelCounts counts = count_labels(trains.examples, text, set.labels.size());
+  run.class_weights = class_weights(text.class_weights, set.labels, counts);
+  run.overview.push_back(text.regression ? number_line(numbers_to_train(set))
+                                         : balance_line(set.labels, counts));
+  settings.model.task = task_of(text, set.labels.size());
+  settings.model.classes = text.regression ? 1 : set.labels.size();
+  settings.model.vocabulary = run.tokenizer->vocabulary_size();
+  settings.model.block = text.max_length;
+  settings.model = resolve(settings.model);
+  run.identity = {.model = xxh3_128(to_json(settings.model)),
+                  .data = xxh3_128({fingerprint(trains.examples), fingerprint(validates.examples)}),
+                  .tokenizer = xxh3_128(to_text(run.tokenizer->data())),
+                  .isa = std::string(isa_name(current_isa())),
+                  .version = FOVEA_VERSION};
+  const TargetShape target{text.regression    ? TargetKind::kNumber
+                           : text.multi_label ? TargetKind::kLabels
+                                              : TargetKind::kClass,
+                           settings.model.classes};
+  run.training =
+      std::make_unique<ExampleTraining>(std::move(trains.examples), target,
+                                        EpochOrderOptions{.batch_size = text.batch_size,
+                                                          .accumulate = settings.recipe.accumulate,
+                                                          .seed = settings.recipe.seed});
+  if (validates.examples.size() > 0) {
+    run.validation.emplace(std::move(validates.examples), target, text.batch_size);
+  }
+  run.settings = std::move(settings);
+  note_rest(run, run.settings.text.max_length, std::move(trains.lengths),
+            std::move(validates.lengths));
+  return run;
+}
+
+}  // namespace fovea

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/classify/read_texts.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <unordered_set>
+
+#include "fovea/base/byte_stream.h"
+#include "fovea/base/check.h"
+#include "fovea/text/frequency.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr index kMostListed = 10;
+
+void read_into(TextTable& table, const std::vector<std::string>& files, const TableOptions& options,
+               std::vector<std::string>& notes) {
+  for (const std::string& file : files) {
+    std::vector<LabelledText> rows = read_labelled({&file, 1}, options, &notes);
+    std::move(rows.begin(), rows.end(), std::back_inserter(table.rows));
+    table.places.push_back(name_of_input(file));
+    table.ends.push_back(table.size());
+  }
+}
+
+void require_one_label(const TextTable& table, const ClassifierTextOptions& options) {
+  if (options.multi_label) return;
+  for (index i = 0; i < table.size(); ++i) {
+    const std::vector<std::string>& labels = table.rows[static_cast<std::size_t>(i)].labels;
+    if (labels.size() == 1) continue;
+    throw Error(
+        ErrorCode::kInputFormat,
+        fmt::format("{}: expected one {}, got {} ({}, {}{})", place_of(table, i),
+                    options.regression ? "number" : "label", labels.size(), escape_text(labels[0]),
+                    escape_text(labels[1]), labels.size() > 2 ? ", ..." : ""),
+        options.regression ? "keep one number a text"
+                           : "keep one label a text, or train for several: --multi-label");
+  }
+}
+
+// Texts with the same labels are a stratum; numbers are one all together.
+std::vector<index> strata_of(const TextTable& table, bool regression) {
+  std::vector<index> strata(table.rows.size());
+  if (regression) return strata;
+  std::map<std::vector<std::string>, index> found;
+  for (const LabelledText& row : table.rows) {
+    std::vector<std::string> labels = row.labels;
+    std::sort(labels.begin(), labels.end());
+    found.emplace(std::move(labels), 0);
+  }
+  index next = 0;
+  for (auto& [labels, stratum] : found) stratum = next++;
+  for (std::size_t i = 0; i < strata.size(); ++i) {
+    std::vector<std::string> labels = table.rows[i].labels;
+    std::sort(labels.begin(), labels.end());
+    strata[i] = found.at(labels);
+  }
+  return strata;
+}
+
+LabelSet labels_to_train(const LabelledSet& set) {
+  std::unordered_set<std::string> labels;
+  for (std::size_t i = 0; i < set.table.rows.size(); ++i) {
+    if (set.validates[i]) continue;
+    const std::vector<std::string>& found = set.table.rows[i].labels;
+    labels.insert(found.begin(), found.end());
+  }
+  return LabelSet({labels.begin(), labels.end()});
+}
+
+std::string listed(const LabelSet& labels) {
+  std::string list;
+  for (index i = 0; i < std::min(labels.size(), kMostListed); ++i) {
+    list += (i > 0 ? ", " : "") + escape_text(labels.names()[static_cast<std::size_t>(i)]);
+  }
+  return labels.size() > kMostListed ? list + ", ..." : list;
+}
+
+void require_known_labels(const LabelledSet& set) {
+  for (index i = 0; i < set.table.size(); ++i) {
+    if (!set.validates[static_cast<std::size_t>(i)]) continue;
+    for (const std::string& label : set.table.rows[static_cast<std::size_t>(i)].labels) {
+      if (set.labels.find(label) >= 0) continue;
+      throw Error(ErrorCode::kInputFormat,
+                  fmt::format("{}: the label {} is that of no text to train on",
+                              place_of(set.table, i), escape_text(label)),
+                  fmt::format("correct the label, or add such texts to --train; known are: {}",
+                              listed(set.labels)));
+    }
+  }
+}
+
+[[noreturn]] void fail_alike(const LabelledSet& set, std::string_view what) {
+  const auto texts = std::count(set.validates.begin(), set.validates.end(), false);
+  throw Error(ErrorCode::kInputTooSmall,
+              fmt::format("{}: {} text{} to train on, and {}", set.table.places[0], texts,
+                          texts == 1 ? "" : "s", what),
+              "add texts of other kinds, or say where the labels are: --label-column");
+}
+
+// There is nothing to learn where all texts are alike.
+void require_difference(const LabelledSet& set, const ClassifierTextOptions& options) {
+  const std::vector<LabelledText>& rows = set.table.rows;
+  if (!options.regression && !options.multi_label) {
+    if (set.labels.size() > 1) return;
+    fail_alike(set, fmt::format("every label is {}: at least two are needed", listed(set.labels)));
+  }
+  std::size_t first = 0;
+  while (first < rows.size() && set.validates[first]) ++first;
+  for (std::size_t i = first; i < rows.size(); ++i) {
+    const bool same = options.regression ? rows[i].numbers == rows[first].numbers
+                                         : rows[i].labels == rows[first].labels;
+    if (!set.validates[i] && !same) return;
+  }
+  if (options.regression) {
+    fail_alike(set, fmt::format("every number is {}", escape_text(rows[first].labels[0])));
+  }
+  fail_alike(set, set.labels.size() == 0 ? "none of them has a label"
+                                         : "all have the same labels: " + listed(set.labels));
+}
+
+bool is_cjk(char32_t c) {
+  return (c >= 0x2E80 && c <= 0x9FFF) || (c >= 0xF900 && c <= 0xFAFF) || c >= 0x20000;
+}
+
+}  // namespace
+
+std::string place_of(const TextTable& table, index i) {
+  const auto file = static_cast<std::size_t>(
+      std::upper_bound(table.ends.begin(), table.ends.end(), i) - table.ends.begin());
+  return fmt::format("{}:{}", table.places[file], table.rows[static_cast<std::size_t>(i)].line);
+}
+
+TableOptions table_options(const ClassifierTextOptions& options) {
+  TableOptions table = options.table;
+  if (options.regression) table.labels = LabelUse::kNumbers;
+  if (options.tokenizer == "byte") table.encoding = TextEncoding::kAnyBytes;
+  return table;
+}
+
+LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_t seed) {
+  if (options.train.empty()) {
+    throw Error(ErrorCode::kUsage, "no texts to train on", "name a file: --train FILE");
+  }
+  LabelledSet set;
+  const TableOptions table = table_options(options);
+  read_into(set.table, options.train, table, set.notes);
+  const auto trains = static_cast<std::size_t>(set.table.size());
+  if (options.valid.empty()) {
+    require_one_label(set.table, options);
+    set.validates =
+        draw_stratified(strata_of(set.table, options.regression), options.valid_fraction, seed);
+    if (options.valid_fraction > 0 &&
+        std::find(set.validates.begin(), set.validates.end(), true) == set.validates.end()) {
+      set.notes.push_back(fmt::format("no validation: {} texts are too few for --valid-fraction {}",
+                                      trains, options.valid_fraction));
+    }
+  } else {
+    read_into(set.table, options.valid, table, set.notes);
+    require_one_label(set.table, options);
+    set.validates.assign(set.table.rows.size(), true);
+    std::fill_n(set.validates.begin(), trains, false);
+  }
+  if (!options.regression) {
+    set.labels = labels_to_train(set);
+    require_known_labels(set);
+  }
+  require_difference(set, options);
+  return set;
+}
+
+std::string choose_tokenizer(const TextTable& table, std::vector<std::string>& notes) {
+  constexpr std::size_t kLookedAt = 1000;
+  constexpr double kLongWord = 20;
+  index characters = 0, cjk = 0, words = 0;
+  for (std::size_t i = 0; i < std::min(kLookedAt, table.rows.size()); ++i) {
+    std::string_view text = table.rows[i].text;
+    words += count_words(text);
+    while (!text.empty()) {
+      const DecodedCharacter c = decode_character(text);
+      text.remove_prefix(static_cast<std::size_t>(c.length));
+      if (is_white_space(c.value)) continue;
+      ++characters;
+      if (is_cjk(c.value)) ++cjk;
+    }
+  }
+  const auto all = static_cast<double>(std::max<index>(characters, 1));
+  const double share = static_cast<double>(cjk) / all;
+  const double length = all / static_cast<double>(std::max<index>(words, 1));
+  if (share > 0.5) {
+    notes.push_back(
+        fmt::format("--tokenizer char: {:.0f} % of the characters are Chinese or "
+                    "Japanese, whose words have no spaces between them",
+                    100 * share));
+    return "char";
+  }
+  if (length > kLongWord) {
+    notes.push_back(
+        fmt::format("--tokenizer char: the texts have few spaces: one in {:.0f} "
+                    "characters",
+                    length));
+    return "char";
+  }
+  notes.push_back(
+      fmt::format("--tokenizer word: the texts have spaces between words ({:.1f} "
+                  "characters a word)",
+                  length));
+  return std::string(kWordKind);
+}
+
+}  // namespace fovea

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The labelled texts of a run: read, checked, split into those to train on and those to validate.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fovea/data/label_set.h"
+#include "fovea/data/table/labelled_reader.h"
+#include "fovea/task/classifier_settings.h"
+
+namespace fovea {
+
+/// Rows of several files.
+struct TextTable {
+  std::vector<LabelledText> rows = {};
+  std::vector<std::string> places = {};  ///< names of the files
+  std::vector<index> ends = {};          ///< the number of rows up to the end of each file
+
+  index size() const { return static_cast<index>(rows.size()); }
+};
+
+struct LabelledSet {
+  TextTable table;                 ///< all texts: those of --train, then those of --valid
+  std::vector<bool> validates;     ///< [texts]
+  LabelSet labels;                 ///< of the texts to train on; none for regression
+  std::vector<std::string> notes;  ///< of the reader
+};
+
+/// "FILE:LINE" of row i.
+std::string place_of(const TextTable& table, index i);
+
+/// How the files are read: with what the settings make of labels and bytes.
+TableOptions table_options(const ClassifierTextOptions& options);
+
+/// Reads all files. Throws what LabelledReader throws; kUsage without a file to train on;
+/// kInputFormat, "FILE:LINE: ...", for several labels where one is asked for and for a label that
+/// no text to train on has; kInputTooSmall if all texts have the same label, labels or number.
+LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_t seed);
+
+/// "word" or "char": what suits the texts. Appends to `notes` which, and why.
+std::string choose_tokenizer(const TextTable& table, std::vector<std::string>& notes);
+
+}  // namespace fovea

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The training of a text classifier: preparing, what it costs, and training itself.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fovea/base/context.h"
+#include "fovea/data/examples.h"
+#include "fovea/task/classifier.h"
+#include "fovea/task/training_task.h"
+
+namespace fovea {
+
+/// A run that is ready to begin: the texts are read, the vocabulary and labels known, every size
+/// filled in.
+struct ClassifierRun {
+  ClassifierSettings settings;
+  ClassifierOutputs outputs;
+  std::vector<double> class_weights;  ///< [classes], or empty: all are 1
+  std::vector<std::string> overview;  ///< what the texts are, for people, a line each
+  std::vector<std::string> notes;     ///< what may be wrong with them
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<ExampleTraining> training;
+  std::optional<ExampleEvaluation> validation;
+  RunIdentity identity;
+};
+
+/// Checks all options, reads the texts, and learns the tokenizer unless `known` is given. Writes
+/// nothing. Throws kOptionValue, kUsage, what LabelledReader throws, and kInputFormat,
+/// kInputTooSmall for texts whose labels cannot be learned.
+ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer> known = nullptr);
+
+/// What a run costs, computed before it begins. An update has its mean number of tokens.
+RunCost cost_of(const ClassifierRun& run);
+
+/// Bytes of the values of a model.
+double model_memory(const ClassifierConfig& config);
+
+/// The most bytes that this process will have resident while it trains; see training_memory() of
+/// language models.
+double training_memory(const Context& context, const ClassifierRun& run,
+                       index checkpoint_bytes = 0);
+
+RunTime estimate_run_time(const Context& context, const ClassifierRun& run,
+                          const RunState& done = {});
+
+/// Throws kConfig, which names the option, if a run that began with these settings cannot go on
+/// with the given ones.
+void require_same_run(const ClassifierSettings& began, const ClassifierSettings& given);
+/// Which options differ and affect updates, a sentence each.
+std::vector<std::string> changed_options(const ClassifierSettings& checkpoint,
+                                         const ClassifierSettings& given);
+/// Throws kConfig if the texts differ from those with which the run began.
+void require_same_text(const ClassifierSettings& began, const RunIdentity& identity,
+                       const ClassifierRun& given);
+
+/// Trains in `folder`, which exists. A new run writes config.json and its vocabulary first. Throws
+/// also what Trainer::resume does.
+TrainResult train_classifier(const Context& context, const ClassifierRun& run,
+                             const std::filesystem::path& folder, StartAt start,
+                             TrainingObserver& observer);
+
+}  // namespace fovea

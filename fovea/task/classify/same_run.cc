@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a training of a classifier can go on with other settings or texts.
+#include <algorithm>
+#include <array>
+
+#include "fovea/task/classify/run.h"
+#include "fovea/task/same_fields.h"
+
+namespace fovea {
+
+namespace {
+
+bool is_fixed(const Field& field, bool splits) {
+  if (field.name == "text.valid_fraction") return splits;
+  constexpr std::array<std::string_view, 5> kFree = {"text.train", "text.valid", "text.batch_size",
+                                                     "text.class_weights", "text.bad_rows"};
+  return field.name.starts_with("model.") ||
+         (field.name.starts_with("text.") &&
+          std::find(kFree.begin(), kFree.end(), field.name) == kFree.end());
+}
+
+}  // namespace
+
+void require_same_run(const ClassifierSettings& began, const ClassifierSettings& given) {
+  ClassifierSettings was = began, is = given;
+  // What follows from the texts equals what followed from them.
+  if (is.text.tokenizer == "auto") is.text.tokenizer = was.text.tokenizer;
+  if (is.text.max_length == 0) is.text.max_length = was.text.max_length;
+  // A size given as 0 equals the size that follows from the others.
+  was.model = resolve(was.model);
+  is.model.vocabulary = was.model.vocabulary;
+  is.model.classes = was.model.classes;
+  is.model.task = was.model.task;
+  is.model = resolve(is.model);
+  const bool splits = was.text.valid.empty() && is.text.valid.empty();
+  require_same_fields(fields_of(was), fields_of(is),
+                      [&](const Field& field) { return is_fixed(field, splits); });
+}
+
+std::vector<std::string> changed_options(const ClassifierSettings& checkpoint,
+                                         const ClassifierSettings& given) {
+  ClassifierSettings was = checkpoint, is = given;
+  return changed_updates(fields_of(was), fields_of(is), given.recipe);
+}
+
+void require_same_text(const ClassifierSettings& began, const RunIdentity& identity,
+                       const ClassifierRun& given) {
+  const ClassifierTextOptions &was = began.text, &is = given.settings.text;
+  require_same_files({was.train, was.valid, identity.data},
+                     {is.train, is.valid, given.identity.data});
+}
+
+}  // namespace fovea

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of a model that are written before its first weights.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fovea/text/word_list.h"
+#include "fovea/train/checkpoint.h"
+
+namespace fovea {
+
+/// What a model folder and each checkpoint hold besides numbers.
+inline std::vector<NamedFile> first_files(const std::string& config,
+                                          const TokenizerData& tokenizer) {
+  std::vector<NamedFile> files = {{"config.json", config}, {"tokenizer.txt", to_text(tokenizer)}};
+  if (tokenizer.kind == kWordKind) {
+    files.push_back({std::string(kWordListName), word_list_text(tokenizer)});
+  }
+  return files;
+}
+
+}  // namespace fovea

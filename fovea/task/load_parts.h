@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What loading every kind of model has in common.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "fovea/tensor/safetensors.h"
+#include "fovea/text/tokenizer.h"
+
+namespace fovea {
+
+/// Throws kModelWrongKind unless the text of config.json, which is called `name`, says this kind;
+/// `called` is what people call it: "a language model".
+void require_model_kind(std::string_view text, const std::string& name, std::string_view kind,
+                        std::string_view called);
+
+/// The tokenizer of a model folder. Throws as read_model_file() does, and kModelDamaged if it has
+/// not `vocabulary` tokens.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder, index vocabulary);
+
+/// What the settings of a model say of its parameters, before memory is taken for them.
+struct ModelSizes {
+  index layers = 0;
+  double largest_matrix = 0;  ///< values, at least of any table or matrix that the settings name
+  std::function<index()> parameters;  ///< asked only if the above are possible
+  double bytes = 0;                   ///< of the model in memory
+};
+
+/// Reads the weights of a model folder. config.json may have been changed together with its
+/// checksum, so the sizes that it gives are compared with the weights. Throws as
+/// read_model_weights() does, kModelDamaged, kOutOfMemory.
+Safetensors read_fitting_weights(const std::filesystem::path& folder,
+                                 const std::function<ModelSizes()>& sizes);
+
+}  // namespace fovea

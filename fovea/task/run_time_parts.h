@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Estimates how long a run of any kind will take.
+#pragma once
+
+#include <functional>
+
+#include "fovea/base/context.h"
+#include "fovea/task/training_task.h"
+
+namespace fovea {
+
+struct TimedRun {
+  const TrainOptions& recipe;
+  RunCost cost = {};
+  /// Updates that are still to be done, evaluations counted as the updates that take as long.
+  std::function<double()> updates_to_come;
+  std::function<bool()> fits;  ///< whether the run fits into memory, so that updates can be tried
+  /// Calls the function with an objective of a new model.
+  std::function<void(const std::function<void(Objective&)>&)> with_objective;
+};
+
+/// What comes after `done`. Tries updates where these are short, else reckons from measured speeds.
+RunTime estimate_time(const Context& context, const TimedRun& run, const RunState& done);
+
+}  // namespace fovea

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/same_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "fovea/base/option.h"
+
+namespace fovea {
+
+namespace {
+
+[[noreturn]] void fail_changed(std::string_view field, const std::string& began,
+                               const std::string& given) {
+  const std::string option = option_name(field);
+  const auto shown = [](const std::string& value) { return value.empty() ? "none" : value; };
+  throw Error(ErrorCode::kConfig,
+              fmt::format("cannot resume: {}: the run began with {}, given is {}", option,
+                          shown(began), shown(given)),
+              fmt::format("leave {} out, or train into another folder", option));
+}
+
+bool decides_updates(const Field& field, ScheduleKind schedule) {
+  constexpr std::array<std::string_view, 5> kWatching = {"recipe.eval_every", "recipe.save_every",
+                                                         "recipe.log_every", "recipe.observe_every",
+                                                         "recipe.keep"};
+  if (field.name == "text.batch_size" || field.name == "text.class_weights") return true;
+  if (field.name == "recipe.stop_after") {
+    return schedule != ScheduleKind::kConstant && schedule != ScheduleKind::kInverseSqrt;
+  }
+  return field.name.starts_with("recipe.") &&
+         std::find(kWatching.begin(), kWatching.end(), field.name) == kWatching.end();
+}
+
+std::string list_of(const std::vector<std::string>& files) {
+  return files.empty() ? "no file" : fmt::format("{}", fmt::join(files, ", "));
+}
+
+}  // namespace
+
+void require_same_fields(const std::vector<Field>& before, const std::vector<Field>& now,
+                         const std::function<bool(const Field&)>& is_fixed) {
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (!is_fixed(before[i]) || value_text(before[i]) == value_text(now[i])) continue;
+    fail_changed(before[i].name, value_text(before[i]), value_text(now[i]));
+  }
+}
+
+std::vector<std::string> changed_updates(const std::vector<Field>& before,
+                                         const std::vector<Field>& now,
+                                         const TrainOptions& recipe) {
+  std::vector<std::string> changes;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const std::string old_value = value_text(before[i]), new_value = value_text(now[i]);
+    if (!decides_updates(before[i], recipe.schedule) || old_value == new_value) continue;
+    changes.push_back(fmt::format("{}: the checkpoint has {}, given is {}",
+                                  option_name(before[i].name), old_value, new_value));
+  }
+  return changes;
+}
+
+void require_same_files(const RunFiles& was, const RunFiles& is) {
+  if (was.fingerprint == is.fingerprint) return;
+  if (was.train != is.train) fail_changed("train", list_of(was.train), list_of(is.train));
+  if (was.valid != is.valid) fail_changed("valid", list_of(was.valid), list_of(is.valid));
+  std::vector<std::string> files = was.train;
+  files.insert(files.end(), was.valid.begin(), was.valid.end());
+  throw Error(ErrorCode::kConfig,
+              fmt::format("cannot resume: {}: the text has changed since the run began (its "
+                          "fingerprint was {}, now it is {})",
+                          list_of(files), was.fingerprint, is.fingerprint),
+              "restore the text, name where it is now with --train, or train into another folder");
+}
+
+}  // namespace fovea

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a run of any kind can go on with other settings or data.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "fovea/config/field.h"
+#include "fovea/train/options.h"
+
+namespace fovea {
+
+/// Throws kConfig, which names the option, for the first of these fields that is fixed and was
+/// changed. Both lists have the same fields.
+void require_same_fields(const std::vector<Field>& before, const std::vector<Field>& now,
+                         const std::function<bool(const Field&)>& is_fixed);
+
+/// What differs and affects updates, a sentence each. How often the run is evaluated, saved or
+/// logged does not, nor does the end of the run, unless the schedule (of `recipe`, now) depends on
+/// it.
+std::vector<std::string> changed_updates(const std::vector<Field>& before,
+                                         const std::vector<Field>& now, const TrainOptions& recipe);
+
+/// The data of a run.
+struct RunFiles {
+  const std::vector<std::string>& train;
+  const std::vector<std::string>& valid;
+  const std::string& fingerprint;
+};
+
+/// Throws kConfig if the data differ from those with which the run began.
+void require_same_files(const RunFiles& was, const RunFiles& is);
+
+}  // namespace fovea
