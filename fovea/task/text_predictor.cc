@@ -21,6 +21,27 @@ constexpr double kCostOfText = 20000;   // to read it: about that of so many flo
 constexpr index kSmallestBatch = 1024;  // tokens: below that, products have too few rows
 constexpr index kBatchesOfThread = 4;   // so that no thread waits long for the last batch
 
+// A word and the space behind it seldom have more bytes.
+constexpr std::size_t kBytesOfToken = 6;
+
+// As tokens_of_text. Of a text whose end is dropped, only so much is read as is needed: a text that
+// ends before a space has the same tokens as the whole has there.
+TextTokens read_tokens(const LoadedClassifier& model, const NamedText& text) {
+  const ClassifierTextOptions& options = model.settings.text;
+  const auto read = [&](std::string_view part) {
+    return tokens_of_text(*model.tokenizer, options, part, text.name);
+  };
+  if (options.truncate != Truncate::kEnd) return read(text.text);
+  for (auto bytes = kBytesOfToken * static_cast<std::size_t>(options.max_length);
+       bytes < text.text.size(); bytes *= 2) {
+    const std::size_t space = text.text.find(' ', bytes);
+    if (space == std::string_view::npos) break;
+    TextTokens tokens = read(text.text.substr(0, space));
+    if (tokens.truncated()) return tokens;
+  }
+  return read(text.text);
+}
+
 index length_of(const TextTokens& text) { return static_cast<index>(text.ids.size()); }
 
 }  // namespace

@@ -34,7 +34,8 @@ class TextPredictor {
 
   /// [texts, classes], valid until the next call: the probability of each class or label, or the
   /// numbers as the labelled texts had them. Throws kEncoding for a text that the tokenizer cannot
-  /// read, kModelDamaged for a prediction that is not finite.
+  /// read (behind what max_length drops it is not looked at), kModelDamaged for a prediction that
+  /// is not finite.
   Rows<const float> predict(std::span<const NamedText> texts);
 
   /// How many of all texts so far were longer than the model's max_length, and truncated.

@@ -117,6 +117,23 @@ TEST(TextPredictor, LongTextsAreTruncatedAndCounted) {
   EXPECT_EQ(predictor.tokens(), 2 * (20 + 20 + 1));
 }
 
+TEST(TextPredictor, WhatIsDroppedChangesNoBit) {
+  LoadedClassifier model = untrained_classifier(Task::kSingleLabel, {"a", "b"});
+  std::vector<std::string> texts;
+  for (int i = 0; i < 40; ++i) {
+    std::string text;
+    for (int n = 0; n < 400; ++n)
+      text += (n * (i + 3)) % 7 == 0 ? ' ' : static_cast<char>('a' + n % 8);
+    texts.push_back(text.substr(0, static_cast<std::size_t>(10 * i)));
+  }
+  for (const Truncate truncate : {Truncate::kEnd, Truncate::kFront}) {
+    model.settings.text.truncate = truncate;
+    TextPredictor predictor(Context(2), model);
+    EXPECT_EQ(copy_of(predictor.predict(named(texts))), one_by_one(model, texts));
+    EXPECT_EQ(predictor.truncated(), 37);
+  }
+}
+
 TEST(TextPredictor, APredictionThatIsNotFiniteIsAnError) {
   const LoadedClassifier model = untrained_classifier(Task::kSingleLabel, {"a", "b"});
   for (Parameter* parameter : model.model->parameters()) {
