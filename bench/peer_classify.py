@@ -41,10 +41,8 @@ def main():
             rows, columns = ids.shape
             x = self.qkv(self.table(ids))
             q, k, v = x.view(rows, columns, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-            mask = None
-            if lengths is not None:  # padded
-                kept = torch.arange(columns) < lengths[:, None]
-                mask = kept[:, None, None, :]
+            kept = None if lengths is None else torch.arange(columns) < lengths[:, None]  # padded
+            mask = None if lengths is None else kept[:, None, None, :]
             y = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
             y = y.transpose(1, 2).reshape(rows, columns, -1)
             if lengths is None:

@@ -117,8 +117,7 @@ void TextPredictor::make_tokens(std::span<const NamedText> texts) {
   read_.resize(texts.size());
   context_.for_ranges(count, kCostOfText, [&](index begin, index end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      read_[i] =
-          tokens_of_text(*model_.tokenizer, model_.settings.text, texts[i].text, texts[i].name);
+      read_[i] = read_tokens(model_, texts[i]);
     }
   });
   texts_ += count;
