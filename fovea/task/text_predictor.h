@@ -27,7 +27,7 @@ class TextPredictor {
   /// `batch_tokens`: a batch ends before it would have more tokens than this (a longer text is a
   /// batch of its own). `model` must outlive the predictor. Throws kOutOfMemory if there is no room
   /// for such batches.
-  TextPredictor(const Context& context, const LoadedClassifier& model, index batch_tokens = 8192);
+  TextPredictor(const Context& context, const LoadedClassifier& model, index batch_tokens = 2048);
   ~TextPredictor();
   TextPredictor(const TextPredictor&) = delete;
   TextPredictor& operator=(const TextPredictor&) = delete;
