@@ -10,6 +10,7 @@ namespace fovea::cli {
 int train_lm(const Arguments& arguments);
 int train_classify(const Arguments& arguments);
 int generate(const Arguments& arguments);
+int classify(const Arguments& arguments);
 int eval(const Arguments& arguments);
 int inspect(const Arguments& arguments);
 int doctor(const Arguments& arguments);
@@ -23,6 +24,7 @@ int reproduce(const Arguments& arguments);
 CommandSpec train_lm_spec();
 CommandSpec train_classify_spec();
 CommandSpec generate_spec();
+CommandSpec classify_spec();
 CommandSpec eval_spec();
 CommandSpec inspect_spec();
 CommandSpec doctor_spec();

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// fovea eval: how well a language model predicts a text.
+// fovea eval: how well a language model predicts a text, or a classifier its labels.
 #include <fmt/core.h>
 
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/commands.h"
+#include "cli/eval_classifier.h"
+#include "cli/field_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/threads.h"
@@ -14,6 +17,7 @@
 #include "fovea/config/json.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/evaluate.h"
+#include "fovea/task/model_kind.h"
 
 namespace fovea::cli {
 
@@ -46,29 +50,12 @@ void warn_of_what_was_left_out(const TextScore& score) {
   }
 }
 
-}  // namespace
-
-CommandSpec eval_spec() {
-  CommandSpec spec{.name = "eval",
-                   .summary = "Measures how well a language model predicts a text.",
-                   .positionals = {{"DIR", "folder of the model"}},
-                   .options = {{"test", OptionKind::kList, "FILE",
-                                "text files, joined in this order", "Options", ""},
-                               threads_option(),
-                               {"json", OptionKind::kFlag, "",
-                                "print the result as one JSON object", "Options", ""}},
-                   .epilog = R"(Example:
-  fovea eval model --test test.txt)"};
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-  return spec;
-}
-
-int eval(const Arguments& arguments) {
-  set_messages_from(arguments);
-  const std::vector<std::string> files = arguments.list("test");
-  check_log_is_apart(files, arguments.text("DIR"));
-  if (files.empty()) {
-    throw Error(ErrorCode::kUsage, "eval: no text to predict", "name a file: --test FILE");
+int eval_language_model(const Arguments& arguments, const std::vector<std::string>& files) {
+  for (const OptionSpec& option : classifier_test_options()) {
+    if (!arguments.has(option.name)) continue;
+    throw Error(ErrorCode::kUsage,
+                fmt::format("eval: --{} has no effect on a language model", option.name),
+                "leave it out; it belongs to classifiers");
   }
   const Context context = context_of(arguments);
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
@@ -80,6 +67,41 @@ int eval(const Arguments& arguments) {
   warn_of_what_was_left_out(score);
   print(arguments.on("json") ? to_json_line(score) + "\n" : line_of(score));
   return 0;
+}
+
+}  // namespace
+
+CommandSpec eval_spec() {
+  CommandSpec spec{.name = "eval",
+                   .summary = "Measures how well a model predicts a text, or the labels of texts.",
+                   .positionals = {{"DIR", "folder of the model"}},
+                   .options = {{"test", OptionKind::kList, "FILE",
+                                "text files, joined in this order; of a classifier, labelled texts",
+                                "Options", ""},
+                               threads_option(),
+                               {"json", OptionKind::kFlag, "",
+                                "print the result as one JSON object", "Options", ""}},
+                   .epilog = R"(Examples:
+  fovea eval model --test test.txt
+  fovea eval classifier --test test.tsv --errors 10 --plots plots)"};
+  for (OptionSpec& option : classifier_test_options()) spec.options.push_back(std::move(option));
+  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
+  return spec;
+}
+
+int eval(const Arguments& arguments) {
+  set_messages_from(arguments);
+  const std::vector<std::string> files = arguments.list("test");
+  const std::string folder = arguments.text("DIR");
+  check_log_is_apart(files, folder);
+  if (files.empty()) {
+    throw Error(ErrorCode::kUsage, "eval: no text to predict", "name a file: --test FILE");
+  }
+  if (kind_of_model(folder) == ModelKind::kLanguageModel) {
+    return eval_language_model(arguments, files);
+  }
+  warn_of_unread_variables(eval_spec().options);
+  return eval_classifier(arguments, files);
 }
 
 }  // namespace fovea::cli

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,10 @@
 #include "fovea/config/field.h"
 #include "fovea/config/json.h"
 #include "fovea/report/progress.h"
+#include "fovea/task/classifier.h"
 #include "fovea/task/language_model.h"
+#include "fovea/task/model_kind.h"
+#include "fovea/text/utf8.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/run_summary.h"
 #include "fovea/train/stop_after.h"
@@ -76,22 +80,37 @@ void print_files(const std::vector<CheckedFile>& files, bool json) {
   }
 }
 
+// What config.json says of each kind of model.
+struct LanguageModelFile {
+  static constexpr std::string_view kName = "language model", kKind = "language_model";
+  static LanguageModelSettings settings_of(const fs::path& folder) { return load_settings(folder); }
+};
+struct ClassifierFile {
+  static constexpr std::string_view kName = "classifier", kKind = kClassifierKind;
+  static ClassifierConfigFile read(const fs::path& folder) {
+    return classifier_config_from_text(read_model_file(folder, "config.json"),
+                                       (folder / "config.json").string());
+  }
+  static ClassifierSettings settings_of(const fs::path& folder) { return read(folder).settings; }
+};
+
 // The settings of the newest checkpoint that can be read, or else of the folder.
-LanguageModelSettings newest_settings(const fs::path& folder, std::vector<fs::path> checkpoints) {
+template <class File>
+auto newest_settings(const fs::path& folder, std::vector<fs::path> checkpoints) {
   for (; !checkpoints.empty(); checkpoints.pop_back()) {
     try {
-      return load_settings(checkpoints.back());
+      return File::settings_of(checkpoints.back());
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kOutOfMemory) throw;
       warn(error.what());
     }
   }
-  return load_settings(folder);
+  return File::settings_of(folder);
 }
 
 // Prints the settings with which a run began, and those that changed when it was resumed.
-void describe_settings(const fs::path& folder, LanguageModelSettings now) {
-  LanguageModelSettings began = load_settings(folder);
+template <class Settings>
+void describe_settings(Settings began, Settings now) {
   const std::vector<Field> before = fields_of(began), after = fields_of(now);
   for (std::size_t i = 0; i < before.size(); ++i) {
     const std::string was = value_text(before[i]), is = value_text(after[i]);
@@ -104,12 +123,14 @@ void describe_settings(const fs::path& folder, LanguageModelSettings now) {
 struct Model {
   fs::path folder;
   Safetensors weights;  // read first: it fails clearly if the folder is no model
+  ModelKind kind;
   std::vector<fs::path> checkpoints;
   RunSummary training;
 
   explicit Model(const fs::path& where)
       : folder(where),
         weights(read_model_weights(where)),
+        kind(kind_of_model(where)),
         checkpoints(checkpoints_in(where)),
         training(run_summary(where)) {}
 
@@ -153,13 +174,30 @@ void describe_training(const Model& model, const std::string& stop_after) {
   print(fmt::format("  last train loss {:.4f} ({})\n", run.train_loss, kWhatTrainLossIs));
 }
 
+// What a classifier says: its task and its labels.
+void describe_outputs(const fs::path& folder) {
+  const ClassifierConfigFile file = ClassifierFile::read(folder);
+  const ClassifierConfig& model = file.settings.model;
+  print(fmt::format("task: {}, {} {}, texts of at most {} tokens\n", to_string(model.task),
+                    model.classes,
+                    model.task == ClassifierTask::kMultiLabel   ? "labels"
+                    : model.task == ClassifierTask::kRegression ? "number"
+                                                                : "classes",
+                    file.settings.text.max_length));
+  for (const std::string& label : file.outputs.labels) {
+    print(fmt::format("  label {}\n", escape_text(label)));
+  }
+}
+
+template <class File>
 void describe(const Model& model) {
-  print(fmt::format("language model, {} parameters in {} tensors", model.parameters(),
+  print(fmt::format("{}, {} parameters in {} tensors", File::kName, model.parameters(),
                     model.weights.tensors.size()));
   print(model.step() < 0 ? "\n" : fmt::format(", of update {}\n", model.step()));
-  const LanguageModelSettings now = newest_settings(model.folder, model.checkpoints);
+  if constexpr (std::is_same_v<File, ClassifierFile>) describe_outputs(model.folder);
+  const auto now = newest_settings<File>(model.folder, model.checkpoints);
   describe_training(model, now.recipe.stop_after);
-  describe_settings(model.folder, now);
+  describe_settings(File::settings_of(model.folder), now);
   for (const NamedTensor& named : model.weights.tensors) {
     print(fmt::format("  {:<48} {}\n", named.name, named.tensor.describe()));
   }
@@ -177,18 +215,33 @@ Json json_of_tensor(const NamedTensor& named) {
   return object;
 }
 
+void add(Json::Object& object, std::string_view name, Json value) {
+  object.push_back({std::string(name), std::move(value)});
+}
+
+template <class File>
 void describe_as_json(const Model& model) {
   Json::Array tensors, checkpoints;
   for (const NamedTensor& named : model.weights.tensors) tensors.push_back(json_of_tensor(named));
   for (const fs::path& checkpoint : model.checkpoints) checkpoints.push_back(checkpoint.string());
   Json::Object object;
-  object.emplace_back("parameters", model.parameters());
-  object.emplace_back("step", model.step());
-  object.emplace_back("training", json_of(model.training));
-  object.emplace_back("settings", json_of(newest_settings(model.folder, model.checkpoints)));
-  object.emplace_back("tensors", std::move(tensors));
-  object.emplace_back("checkpoints", std::move(checkpoints));
+  add(object, "kind", File::kKind);
+  add(object, "parameters", model.parameters());
+  add(object, "step", model.step());
+  add(object, "training", json_of(model.training));
+  add(object, "settings", json_of(newest_settings<File>(model.folder, model.checkpoints)));
+  if constexpr (std::is_same_v<File, ClassifierFile>) {
+    const std::vector<std::string> labels = File::read(model.folder).outputs.labels;
+    add(object, "labels", Json::Array(labels.begin(), labels.end()));
+  }
+  add(object, "tensors", std::move(tensors));
+  add(object, "checkpoints", std::move(checkpoints));
   print(Json(std::move(object)).line() + "\n");
+}
+
+template <class File>
+void describe(const Model& model, bool json) {
+  json ? describe_as_json<File>(model) : describe<File>(model);
 }
 
 }  // namespace
@@ -210,7 +263,8 @@ int inspect(const Arguments& arguments) {
   const bool json = arguments.on("json");
   if (!arguments.on("verify")) {
     const Model model(folder);
-    json ? describe_as_json(model) : describe(model);
+    model.kind == ModelKind::kClassifier ? describe<ClassifierFile>(model, json)
+                                         : describe<LanguageModelFile>(model, json);
     return 0;
   }
   std::vector<CheckedFile> files;

@@ -29,6 +29,7 @@ struct Command {
 constexpr std::array kCommands = {Command{train_lm_spec, train_lm},
                                   Command{train_classify_spec, train_classify},
                                   Command{generate_spec, generate},
+                                  Command{classify_spec, classify},
                                   Command{eval_spec, eval},
                                   Command{inspect_spec, inspect},
                                   Command{doctor_spec, doctor},

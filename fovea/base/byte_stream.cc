@@ -76,6 +76,12 @@ class Parts {
   std::size_t size_ = 0;
 };
 
+// Whether a read would wait. At the end of a stream, and in a regular file, it would not.
+bool has_nothing_yet(int fd) {
+  pollfd wanted{.fd = fd, .events = POLLIN, .revents = 0};
+  return ::poll(&wanted, 1, 0) == 0;
+}
+
 }  // namespace
 
 std::size_t MemoryStream::read(std::span<char> to) {
@@ -107,6 +113,7 @@ FileStream::~FileStream() {
 }
 
 std::size_t FileStream::read(std::span<char> to) {
+  if (before_waiting_ && has_nothing_yet(fd_)) before_waiting_();
   for (;;) {
     const ssize_t n = ::read(fd_, to.data(), to.size());
     if (n < 0 && errno == EINTR) continue;

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace fovea {
 
@@ -42,6 +44,10 @@ class FileStream final : public ByteStream {
   FileStream(const FileStream&) = delete;
   FileStream& operator=(const FileStream&) = delete;
 
+  /// From now on read() calls this before it waits for bytes that have not come yet: a program can
+  /// then answer what it has read so far. read() throws what `call` throws.
+  void before_waiting(std::function<void()> call) { before_waiting_ = std::move(call); }
+
   /// Also throws kNotARegularFile for a FIFO that nobody writes to.
   std::size_t read(std::span<char> to) override;
   std::uint64_t size_hint() const override { return size_; }
@@ -51,6 +57,7 @@ class FileStream final : public ByteStream {
   int fd_ = 0;
   bool is_fifo_ = false;  // and nothing has come yet
   std::uint64_t size_ = 0;
+  std::function<void()> before_waiting_;
 };
 
 /// What messages call a file: "standard input" for "-", otherwise its path.

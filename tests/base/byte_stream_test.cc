@@ -101,6 +101,38 @@ TEST(ByteStream, AFifoIsReadIfSomebodyWritesToIt) {
   thread.join();
 }
 
+TEST(ByteStream, ThereIsACallBeforeAReadThatWaits) {
+  const TestFolder folder;
+  const std::string path = folder / "fifo";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  FileStream stream(path);
+  const int writer = ::open(path.c_str(), O_WRONLY);
+  ASSERT_GE(writer, 0);
+  int calls = 0;
+  stream.before_waiting([&] {
+    ++calls;
+    EXPECT_EQ(::write(writer, "two", 3), 3);
+  });
+  std::string to(10, ' ');
+  EXPECT_EQ(::write(writer, "one", 3), 3);
+  EXPECT_EQ(stream.read(to), 3U);
+  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(stream.read(to), 3U);
+  EXPECT_EQ(to.substr(0, 3), "two");
+  EXPECT_EQ(calls, 1);
+  ::close(writer);
+  EXPECT_EQ(stream.read(to), 0U);  // the end is no wait
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(ByteStream, AFileIsNeverWaitedFor) {
+  const TestFolder folder;
+  write_file_atomically(folder / "x", "text");
+  FileStream stream(folder / "x");
+  stream.before_waiting([] { ADD_FAILURE(); });
+  EXPECT_EQ(read_whole(stream, "x", ""), "text");
+}
+
 TEST(ByteStream, StandardInputHasAName) {
   EXPECT_EQ(name_of_input("-"), "standard input");
   EXPECT_EQ(name_of_input("./-"), "./-");

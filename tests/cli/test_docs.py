@@ -22,7 +22,8 @@ from support import CommandTest, words
 from tensor_files import write
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("train lm", "train classify", "generate", "eval", "inspect", "doctor", "attention", "conformance write",
+COMMANDS = ("train lm", "train classify", "generate", "classify", "eval", "inspect", "doctor", "attention",
+            "conformance write",
             "conformance check", "bench attention", "bench step", "reproduce")
 SMALL = ("--layers 1 --heads 2 --width 32 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
@@ -208,6 +209,14 @@ class Pages(CommandTest):
         for name in ("in.npz", "in.safetensors"):
             write(self.folder / name, problem(dtype="F32"))
 
+    def prepare_classifier(self, output):
+        self.prepare()
+        rows = [f"{'moon' in line}\t{line}" for line in words(6).splitlines()]
+        (self.folder / "reviews.tsv").write_text("\n".join(["label\ttext", *rows, ""]), encoding="utf-8")
+        (self.folder / "texts.txt").write_text(words(7, 30), encoding="utf-8")
+        self.run_here(["train", "classify", "--train", "reviews.tsv", "-o", output, "--stop-after", "20u",
+                       "--overwrite"])
+
     def toml_of(self, page):
         for block in re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
             (self.folder / "recipe.toml").write_text(block)
@@ -230,6 +239,8 @@ class Pages(CommandTest):
     def test_pages(self):
         for page in dict.fromkeys(map(page_of, COMMANDS)):
             with self.subTest(page=page.name):
+                if page.stem in ("classify", "eval"):
+                    self.prepare_classifier("model" if page.stem == "classify" else "classifier")
                 if page.stem in ("generate", "eval", "inspect"):
                     self.prepare()
                     self.run_here(cheaper("train lm --train book.txt --overwrite -o model".split()))

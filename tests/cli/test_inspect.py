@@ -43,7 +43,8 @@ class Inspect(CommandTest):
         done = self.succeed("inspect", self.model, "--json")
         self.assertEqual(len(done.stdout.splitlines()), 1)
         said = self.last_object(done)
-        self.assertEqual(list(said), ["parameters", "step", "training", "settings", "tensors", "checkpoints"])
+        self.assertEqual(list(said), ["kind", "parameters", "step", "training", "settings", "tensors",
+                                      "checkpoints"])
         self.assertEqual(list(said["training"]), ["step", "tokens", "seconds", "train_loss", "valid_loss", "valid_step",
                                                   "best_valid_loss", "best_step"])
         self.assertEqual((said["training"]["step"], said["training"]["valid_step"]), (300, 300))

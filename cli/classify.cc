@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea classify: says of each line of text what class, labels or number it has.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/field_options.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/table_options.h"
+#include "cli/threads.h"
+#include "fovea/base/clock.h"
+#include "fovea/data/table/labelled_reader.h"
+#include "fovea/simd/isa.h"
+#include "fovea/task/prediction_line.h"
+#include "fovea/task/text_predictor.h"
+#include "fovea/text/compressed.h"
+
+namespace fovea::cli {
+
+namespace {
+
+// Texts that wait for their answers: enough to sort by length, and few bytes.
+constexpr std::size_t kMostTexts = 8192;
+constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+
+// Stdout is a pipe, and its reader is gone.
+class NobodyReads final : public std::exception {};
+
+// Answers texts in their order, many at a time.
+class Answers {
+ public:
+  Answers(const Context& context, const LoadedClassifier& model, const PredictionChoice& choice,
+          bool json)
+      : model_(model), choice_(choice), json_(json), predictor_(context, model) {}
+
+  // Takes the text of the row.
+  void add(LabelledText& row, std::string name) {
+    bytes_ += row.text.size();
+    texts_.push_back(std::move(row.text));
+    names_.push_back(std::move(name));
+    if (texts_.size() >= kMostTexts || bytes_ >= kMostBytes) answer();
+  }
+
+  // Prints a line for each text. Throws NobodyReads.
+  void answer() {
+    if (texts_.empty()) return;
+    std::vector<NamedText> named;
+    for (std::size_t i = 0; i < texts_.size(); ++i) named.push_back({texts_[i], names_[i]});
+    const Rows<const float> found = predictor_.predict(named);
+    const ClassifierTask task = model_.model->config().task;
+    std::string lines;
+    for (index i = 0; i < found.rows; ++i) {
+      const Vec<const float> values{found[i], found.columns};
+      lines += (json_ ? prediction_json : prediction_text)(task, model_.labels, values, choice_);
+      lines += '\n';
+    }
+    texts_.clear();
+    names_.clear();
+    bytes_ = 0;
+    if (!print(lines)) throw NobodyReads();
+  }
+
+  const TextPredictor& predictor() const { return predictor_; }
+
+ private:
+  const LoadedClassifier& model_;
+  const PredictionChoice choice_;
+  const bool json_;
+  TextPredictor predictor_;
+  std::vector<std::string> texts_, names_;
+  std::size_t bytes_ = 0;
+};
+
+// Answers what stands before a row that cannot be read; the error comes behind it.
+void answer_all(LabelledReader& reader, Answers& answers) {
+  try {
+    for (LabelledText row; reader.next(row);) answers.add(row, reader.place(row));
+  } catch (const Error&) {
+    answers.answer();
+    throw;
+  }
+  answers.answer();
+  for (const std::string& note : reader.notes()) warn(note);
+}
+
+// What has been read is answered before more is waited for: a line that a person or a program
+// writes into a pipe is answered at once, and lines that come fast are answered together.
+void answer_file(const std::string& file, const TableOptions& options, Answers& answers) {
+  auto stream = std::make_unique<FileStream>(file);
+  stream->before_waiting([&] { answers.answer(); });
+  const std::string name = name_of_input(file);
+  std::unique_ptr<LabelledReader> reader;
+  try {
+    reader = std::make_unique<LabelledReader>(unpacked(std::move(stream), name), name, options);
+  } catch (const Error& error) {
+    // A pipe without lines has no answers; a file of that kind is a mistake.
+    if (error.code() == ErrorCode::kEmptyInput && file == "-") return;
+    throw;
+  }
+  answer_all(*reader, answers);
+}
+
+TableOptions plain_lines() {
+  return {.format = TableFormat::kLines,
+          .labels = LabelUse::kOptional,
+          .empty_texts = EmptyTexts::kKeep};
+}
+
+// Who names a column does not mean plain lines.
+void set_table(const Arguments& arguments, TableOptions& table) {
+  const std::vector<std::string> said = set_from_outside(text_table_flags(table), arguments);
+  const auto is_said = [&](std::string_view name) {
+    return std::find(said.begin(), said.end(), name) != said.end();
+  };
+  if (!is_said("format") && (is_said("text_column") || is_said("header") || is_said("separator"))) {
+    table.format = TableFormat::kAuto;
+  }
+  check_options(table);
+}
+
+void warn_of_truncated(const TextPredictor& predictor, const LoadedClassifier& model) {
+  if (predictor.truncated() == 0) return;
+  warn(fmt::format(
+      "texts longer than the model's --max-length ({} tokens): {} of {}; they are truncated, as in "
+      "training",
+      model.settings.text.max_length, predictor.truncated(), predictor.texts()));
+}
+
+}  // namespace
+
+CommandSpec classify_spec() {
+  PredictionChoice choice;
+  TableOptions table = plain_lines();
+  CommandSpec spec{.name = "classify",
+                   .summary = "Says what class, labels or number each line of text has.",
+                   .positionals = {{"DIR", "folder of the model"},
+                                   {"FILE", "texts; -, or none: standard input", false}},
+                   .options = options_of(flags_of(fields_of(choice)), "Output"),
+                   .epilog = R"(Examples:
+  fovea classify model texts.txt
+  echo "a wonderful film" | fovea classify model
+  fovea classify model texts.txt.zst --top 3 --json
+  fovea classify model reviews.tsv --text-column review
+
+Prints for each line LABEL, a tab and its probability, as soon as the line has been read.)"};
+  spec.options.push_back({"json", OptionKind::kFlag, "",
+                          "print each answer as a JSON object on a line of its own", "Output", ""});
+  for (OptionSpec& option : options_of(text_table_flags(table), "Input")) {
+    if (option.name == "format") {
+      option.help =
+          "format of the texts; auto: by name or content, as where a column is named [lines]";
+    }
+    spec.options.push_back(std::move(option));
+  }
+  spec.options.push_back(threads_option());
+  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
+  return spec;
+}
+
+int classify(const Arguments& arguments) {
+  set_messages_from(arguments);
+  const std::string file = arguments.text("FILE", "-");
+  check_log_is_apart({&file, 1}, arguments.text("DIR"));
+  warn_of_unread_variables(classify_spec().options);
+  PredictionChoice choice;
+  TableOptions table = plain_lines();
+  set_from_outside(flags_of(fields_of(choice)), arguments);
+  set_table(arguments, table);
+  check_options(choice);
+  const Context context = context_of(arguments);
+  const LoadedClassifier model = load_classifier(arguments.text("DIR"));
+  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  Answers answers(context, model, choice, arguments.on("json"));
+  const double began = monotonic_seconds();
+  try {
+    answer_file(file, table, answers);
+  } catch (const NobodyReads&) {
+    return 0;
+  }
+  const double seconds = monotonic_seconds() - began;
+  warn_of_truncated(answers.predictor(), model);
+  const TextPredictor& predictor = answers.predictor();
+  detail(fmt::format("{} texts, {} tokens in {:.2f} s ({:.0f} texts/s)", predictor.texts(),
+                     predictor.tokens(), seconds,
+                     static_cast<double>(predictor.texts()) / seconds));
+  return 0;
+}
+
+}  // namespace fovea::cli

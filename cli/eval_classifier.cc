@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/eval_classifier.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "cli/classifier_report.h"
+#include "cli/field_options.h"
+#include "cli/output.h"
+#include "cli/table_options.h"
+#include "cli/threads.h"
+#include "fovea/base/error.h"
+#include "fovea/base/file.h"
+#include "fovea/base/option.h"
+#include "fovea/simd/isa.h"
+#include "fovea/task/evaluate_classifier.h"
+
+namespace fovea::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TestOptions {
+  index errors = 0;
+  double threshold = 0.5;
+  std::string plots;
+  bool overwrite = false;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("errors", errors, "print this many of the worst mistakes, with their texts");
+    visit("threshold", threshold,
+          "models of several labels: the probability from which on a text has a label");
+    visit("plots", plots, "write confusion.svg and reliability.svg into this folder");
+    visit("overwrite", overwrite, "replace pictures that are there already");
+  }
+};
+
+std::vector<Flag> flags_of_test(TestOptions& options) {
+  std::vector<Flag> flags = flags_of(fields_of(options));
+  for (Flag& flag : flags) {
+    if (flag.name == "plots") flag.placeholder = "DIR";
+  }
+  return flags;
+}
+
+bool is_svg(const fs::path& path) {
+  constexpr std::string_view kBegin = "<svg";
+  std::string begin(kBegin.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == kBegin;
+}
+
+// Checks the folder before anything is computed.
+void check_pictures(const fs::path& folder, bool overwrite) {
+  if (folder.empty()) return;
+  std::error_code ignored;
+  const fs::file_status status = fs::status(folder, ignored);
+  if (fs::exists(status) && !fs::is_directory(status)) {
+    throw Error(ErrorCode::kWrite, fmt::format("--plots: {} is not a folder", folder.string()),
+                "choose another folder for the pictures");
+  }
+  for (const char* name : {"confusion.svg", "reliability.svg"}) {
+    const fs::path path = folder / name;
+    const fs::file_status found = fs::symlink_status(path, ignored);
+    if (!fs::exists(found)) continue;
+    if (!overwrite) {
+      throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", path.string()),
+                  "choose another folder, or say --overwrite");
+    }
+    if (!fs::is_regular_file(found) || !is_svg(path)) {
+      throw Error(ErrorCode::kOutputExists,
+                  fmt::format("{}: is no picture that fovea has written", path.string()),
+                  "choose another folder");
+    }
+  }
+}
+
+void write_pictures(const fs::path& folder, const ClassifierScore& score) {
+  if (folder.empty()) return;
+  const std::vector<ScorePicture> pictures = pictures_of(score);
+  if (score.confusion && pictures.size() < 2) {
+    note(fmt::format("confusion.svg: not drawn for more than {} classes", kMostClassesOfMatrix));
+  }
+  const std::vector<fs::path> made = create_folders(folder);
+  try {
+    for (const ScorePicture& picture : pictures) {
+      write_file_atomically(folder / picture.name, picture.svg);
+    }
+  } catch (...) {
+    remove_empty_folders(made);
+    throw;
+  }
+}
+
+void check_numbers(const TestOptions& options, const LoadedClassifier& model) {
+  if (model.model->config().task != ClassifierTask::kRegression || options.plots.empty()) return;
+  throw Error(ErrorCode::kUsage, "eval: --plots has no effect on a model of numbers",
+              "leave it out: there are no classes to confuse, and no probabilities");
+}
+
+}  // namespace
+
+std::vector<OptionSpec> classifier_test_options() {
+  TestOptions test;
+  TableOptions table;
+  std::vector<OptionSpec> options = said_or_not(options_of(flags_of_test(test), "Classifiers"));
+  for (OptionSpec& option : options_of(table_flags(table), "Labelled texts, of classifiers")) {
+    options.push_back(std::move(option));
+  }
+  return options;
+}
+
+int eval_classifier(const Arguments& arguments, const std::vector<std::string>& files) {
+  TestOptions options;
+  set_from_outside(flags_of_test(options), arguments);
+  check_pictures(options.plots, options.overwrite);
+  const Context context = context_of(arguments);
+  const LoadedClassifier model = load_classifier(arguments.text("DIR"));
+  check_numbers(options, model);
+  ClassifierTestOptions test{.table = model.settings.text.table,
+                             .threshold = options.threshold,
+                             .mistakes = options.errors};
+  set_from_outside(table_flags(test.table), arguments);
+  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  detail(fmt::format("model: {} parameters, vocabulary of {} tokens, {}",
+                     parameter_count(model.settings.model), model.settings.model.vocabulary,
+                     arguments.text("DIR")));
+  std::vector<std::string> notes;
+  const ClassifierScore score = evaluate_classifier(context, model, files, test, notes);
+  for (const std::string& note : notes) warn(note);
+  if (score.truncated > 0) {
+    warn(
+        fmt::format("texts longer than the model's --max-length ({} tokens): {} of {}; they are "
+                    "truncated, as in training",
+                    model.settings.text.max_length, score.truncated, score.examples));
+  }
+  write_pictures(options.plots, score);
+  print(arguments.on("json") ? json_of_score(score).line() + "\n" : report_of(score));
+  return 0;
+}
+
+}  // namespace fovea::cli

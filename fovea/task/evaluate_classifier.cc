@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/evaluate_classifier.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include "fovea/base/byte_stream.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/option.h"
+#include "fovea/config/suggest.h"
+#include "fovea/data/table/labelled_reader.h"
+#include "fovea/metrics/calibration.h"
+#include "fovea/metrics/predictions.h"
+#include "fovea/task/prediction_line.h"
+#include "fovea/task/text_predictor.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::size_t kMostTexts = 8192;
+constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr float kEpsilon = std::numeric_limits<float>::epsilon();  // as log_loss has it
+
+double loss_of(float p) { return -std::log(double{std::clamp(p, kEpsilon, 1 - kEpsilon)}); }
+
+template <class T>
+Vec<const T> view(const std::vector<T>& values) {
+  return {values.data(), static_cast<index>(values.size())};
+}
+
+// The labels of the model by name.
+class KnownLabels {
+ public:
+  explicit KnownLabels(const std::vector<std::string>& labels) : labels_(labels) {
+    for (std::size_t k = 0; k < labels.size(); ++k) {
+      numbers_.emplace(labels[k], static_cast<std::int32_t>(k));
+    }
+  }
+
+  // Throws kInputFormat, which begins with `place`.
+  std::int32_t number_of(const std::string& label, const std::string& place) const {
+    const auto found = numbers_.find(label);
+    if (found != numbers_.end()) return found->second;
+    std::string hint = did_you_mean(label, labels_);
+    if (hint.empty()) hint = "the labels of the model are: " + list();
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{}: expected a label that the model knows, got {}", place,
+                            escape_text(label.substr(0, 60))),
+                hint);
+  }
+
+ private:
+  std::string list() const {
+    std::string names;
+    for (const std::string& label : labels_) {
+      if (names.size() > 200) return names + ", ...";
+      names += (names.empty() ? "" : ", ") + escape_text(label);
+    }
+    return names;
+  }
+
+  const std::vector<std::string>& labels_;
+  std::unordered_map<std::string, std::int32_t> numbers_;
+};
+
+// The worst mistakes, of any number of texts.
+class Worst {
+ public:
+  explicit Worst(index most) : most_(static_cast<std::size_t>(most)) {}
+
+  bool wants(double loss) const {
+    return held_.size() < most_ || (most_ > 0 && loss > held_.front().mistake.loss);
+  }
+  void add(Mistake mistake) {
+    held_.push_back({std::move(mistake), number_++});
+    std::push_heap(held_.begin(), held_.end(), is_worse);
+    if (held_.size() <= most_) return;
+    std::pop_heap(held_.begin(), held_.end(), is_worse);
+    held_.pop_back();
+  }
+  std::vector<Mistake> take() {
+    std::sort(held_.begin(), held_.end(), is_worse);
+    std::vector<Mistake> mistakes;
+    for (Held& held : held_) mistakes.push_back(std::move(held.mistake));
+    return mistakes;
+  }
+
+ private:
+  struct Held {
+    Mistake mistake;
+    index number;
+  };
+  // Of equal ones, the first of the file is the worse.
+  static bool is_worse(const Held& a, const Held& b) {
+    if (a.mistake.loss != b.mistake.loss) return a.mistake.loss > b.mistake.loss;
+    return a.number < b.number;
+  }
+
+  std::size_t most_;
+  std::vector<Held> held_;  // a heap whose front is the least bad
+  index number_ = 0;
+};
+
+// Collects predictions and what is true.
+class Test {
+ public:
+  Test(const Context& context, const LoadedClassifier& model, const ClassifierTestOptions& options)
+      : context_(context),
+        model_(model),
+        options_(options),
+        task_(model.model->config().task),
+        known_(model.labels),
+        worst_(options.mistakes),
+        predictor_(context, model) {}
+
+  void read(const std::string& file, std::vector<std::string>& notes);
+  ClassifierScore score();
+
+ private:
+  struct Row {
+    LabelledText text;
+    std::string place;
+    std::vector<std::int32_t> labels;
+  };
+
+  TableOptions table() const;
+  void check_row(Row& row) const;
+  void predict(const std::string& file);
+  double keep_truth(const Row& row, Vec<const float> predicted);
+  bool is_wrong(const Row& row, Vec<const float> predicted) const;
+  Mistake mistake_of(const std::string& file, Row& row, Vec<const float> predicted) const;
+  Rows<const float> predictions() const;
+  void score_classes(ClassifierScore& score) const;
+  void score_labels(ClassifierScore& score) const;
+
+  const Context& context_;
+  const LoadedClassifier& model_;
+  const ClassifierTestOptions& options_;
+  const ClassifierTask task_;
+  const KnownLabels known_;
+  Worst worst_;
+  TextPredictor predictor_;
+  std::vector<Row> rows_;  // that wait to be predicted
+  std::size_t bytes_ = 0;
+
+  std::vector<float> predictions_;         // [N, classes]
+  std::vector<std::int32_t> truth_;        // [N] of one class
+  std::vector<std::uint8_t> truth_flags_;  // [N, labels] of several
+  std::vector<float> truth_numbers_;       // [N] of regression
+  std::vector<double> losses_;             // [N]
+};
+
+TableOptions Test::table() const {
+  TableOptions table = options_.table;
+  table.labels = task_ == ClassifierTask::kRegression ? LabelUse::kNumbers : LabelUse::kRequired;
+  return table;
+}
+
+void Test::read(const std::string& file, std::vector<std::string>& notes) {
+  const std::string name = name_of_input(file);
+  LabelledReader reader(file, table());
+  for (Row row; reader.next(row.text);) {
+    row.place = reader.place(row.text);
+    row.labels.clear();
+    check_row(row);
+    bytes_ += row.text.text.size();
+    rows_.push_back(row);
+    if (rows_.size() >= kMostTexts || bytes_ >= kMostBytes) predict(name);
+  }
+  predict(name);
+  for (std::string& note : reader.notes()) notes.push_back(std::move(note));
+  if (reader.summary().rows > 0) return;
+  throw Error(ErrorCode::kEmptyInput, fmt::format("{}: expected texts, got none", name),
+              "name a file that holds labelled texts");
+}
+
+void Test::check_row(Row& row) const {
+  const auto got = row.text.labels.size();
+  if (task_ != ClassifierTask::kMultiLabel && got != 1) {
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{}: expected one label, got {}", row.place, got),
+                "a text of this model has one label; write one, or test another model");
+  }
+  if (task_ == ClassifierTask::kRegression) return;
+  for (const std::string& label : row.text.labels) {
+    row.labels.push_back(known_.number_of(label, row.place));
+  }
+}
+
+void Test::predict(const std::string& file) {
+  if (rows_.empty()) return;
+  std::vector<NamedText> named;
+  for (const Row& row : rows_) named.push_back({row.text.text, row.place});
+  const Rows<const float> found = predictor_.predict(named);
+  require_memory("the predictions",
+                 3.0 * sizeof(float) * static_cast<double>(found.rows * found.columns),
+                 "test fewer texts at once, or use a machine with more memory");
+  predictions_.insert(predictions_.end(), found.data, found.data + found.rows * found.columns);
+  for (index n = 0; n < found.rows; ++n) {
+    Row& row = rows_[static_cast<std::size_t>(n)];
+    const Vec<const float> predicted{found[n], found.columns};
+    const double loss = keep_truth(row, predicted);
+    losses_.push_back(loss);
+    if (!worst_.wants(loss) || !is_wrong(row, predicted)) continue;
+    Mistake mistake = mistake_of(file, row, predicted);
+    mistake.loss = loss;
+    worst_.add(std::move(mistake));
+  }
+  rows_.clear();
+  bytes_ = 0;
+}
+
+// Returns the loss of the row.
+double Test::keep_truth(const Row& row, Vec<const float> predicted) {
+  if (task_ == ClassifierTask::kRegression) {
+    const double truth = row.text.numbers[0], error = truth - double{predicted[0]};
+    truth_numbers_.push_back(static_cast<float>(truth));
+    return error * error;
+  }
+  if (task_ != ClassifierTask::kMultiLabel) {
+    truth_.push_back(row.labels[0]);
+    return loss_of(predicted[row.labels[0]]);
+  }
+  const std::size_t begin = truth_flags_.size();
+  truth_flags_.resize(begin + static_cast<std::size_t>(predicted.size));
+  for (const std::int32_t k : row.labels) truth_flags_[begin + static_cast<std::size_t>(k)] = 1;
+  double loss = 0;
+  for (index k = 0; k < predicted.size; ++k) {
+    const bool has = truth_flags_[begin + static_cast<std::size_t>(k)] != 0;
+    loss += loss_of(has ? predicted[k] : 1 - predicted[k]);
+  }
+  return loss;
+}
+
+bool Test::is_wrong(const Row& row, Vec<const float> predicted) const {
+  if (task_ == ClassifierTask::kRegression) return true;
+  std::vector<index> chosen = chosen_labels(task_, predicted, {.threshold = options_.threshold});
+  std::vector<index> truth(row.labels.begin(), row.labels.end());
+  std::sort(chosen.begin(), chosen.end());
+  std::sort(truth.begin(), truth.end());
+  return chosen != truth;
+}
+
+Mistake Test::mistake_of(const std::string& file, Row& row, Vec<const float> predicted) const {
+  Mistake mistake{.file = file,
+                  .line = row.text.line,
+                  .text = row.text.text,
+                  .truth = row.text.labels,
+                  .predicted = {},
+                  .truth_probability = kNone,
+                  .probability = kNone};
+  if (task_ == ClassifierTask::kRegression) {
+    mistake.predicted.push_back(fmt::format("{}", predicted[0]));
+    return mistake;
+  }
+  const auto chosen = chosen_labels(task_, predicted, {.threshold = options_.threshold});
+  for (const index k : chosen) {
+    mistake.predicted.push_back(model_.labels[static_cast<std::size_t>(k)]);
+  }
+  if (task_ == ClassifierTask::kMultiLabel) return mistake;
+  mistake.truth_probability = double{predicted[row.labels[0]]};
+  mistake.probability = double{predicted[chosen[0]]};
+  return mistake;
+}
+
+Rows<const float> Test::predictions() const {
+  const index classes = model_.model->config().classes;
+  return {predictions_.data(), static_cast<index>(predictions_.size()) / classes, classes};
+}
+
+void Test::score_classes(ClassifierScore& score) const {
+  const Rows<const float> predicted = predictions();
+  const Vec<const std::int32_t> truth = view(truth_);
+  const std::vector<std::int32_t> chosen = most_likely_classes(predicted);
+  score.confusion = confusion_matrix(truth, view(chosen), predicted.columns);
+  score.classes = classification_intervals(context_, *score.confusion, options_.bootstrap);
+  score.probabilities = probability_intervals(context_, predicted, truth, options_.bootstrap);
+  score.reliability = reliability(predicted, truth);
+  if (predicted.columns != 2) return;
+  std::vector<float> second;
+  std::vector<std::uint8_t> has;
+  for (index n = 0; n < predicted.rows; ++n) {
+    second.push_back(std::clamp(predicted[n][1], 0.0f, 1.0f));
+    has.push_back(truth[n] == 1 ? 1 : 0);
+  }
+  score.second_class = binary_intervals(context_, view(second), view(has), options_.bootstrap);
+}
+
+void Test::score_labels(ClassifierScore& score) const {
+  const Rows<const float> predicted = predictions();
+  const std::vector<std::uint8_t> chosen = labels_above(predicted, options_.threshold);
+  score.multilabel =
+      multilabel_intervals(context_, {truth_flags_.data(), predicted.rows, predicted.columns},
+                           {chosen.data(), predicted.rows, predicted.columns}, options_.bootstrap);
+  score.loss = bootstrap_mean(context_, view(losses_), options_.bootstrap);
+  score.reliability = reliability(view(predictions_), view(truth_flags_));
+}
+
+ClassifierScore Test::score() {
+  ClassifierScore score{.task = task_,
+                        .labels = model_.labels,
+                        .examples = static_cast<index>(losses_.size()),
+                        .truncated = predictor_.truncated(),
+                        .confidence = options_.bootstrap.confidence,
+                        .threshold = options_.threshold};
+  if (task_ == ClassifierTask::kRegression) {
+    score.numbers = regression_intervals(context_, view(truth_numbers_), view(predictions_),
+                                         options_.bootstrap);
+  } else if (task_ == ClassifierTask::kMultiLabel) {
+    score_labels(score);
+  } else {
+    score_classes(score);
+  }
+  score.mistakes = worst_.take();
+  return score;
+}
+
+}  // namespace
+
+ClassifierScore evaluate_classifier(const Context& context, const LoadedClassifier& model,
+                                    std::span<const std::string> files,
+                                    const ClassifierTestOptions& options,
+                                    std::vector<std::string>& notes) {
+  check_options(options.table);
+  check_options(PredictionChoice{.threshold = options.threshold});
+  require_option(options.mistakes >= 0, "errors", options.mistakes, "at least 0");
+  Test test(context, model, options);
+  for (const std::string& file : files) test.read(file, notes);
+  return test.score();
+}
+
+}  // namespace fovea

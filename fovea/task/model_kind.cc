@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/model_kind.h"
+
+#include <fmt/core.h>
+
+#include "fovea/base/error.h"
+#include "fovea/config/json.h"
+#include "fovea/task/classifier.h"
+#include "fovea/train/model_folder.h"
+
+namespace fovea {
+
+ModelKind kind_of_model(const std::filesystem::path& folder) {
+  const std::string name = (folder / "config.json").string();
+  const Json json =
+      parse_json(read_model_file(folder, "config.json"), {name, ErrorCode::kModelDamaged});
+  const Json* kind = json.get_if<Json::Object>() == nullptr ? nullptr : json.find("kind");
+  const std::string text = kind == nullptr ? "none" : kind->line();
+  if (text == "\"language_model\"") return ModelKind::kLanguageModel;
+  if (text == fmt::format("\"{}\"", kClassifierKind)) return ModelKind::kClassifier;
+  throw Error(ErrorCode::kModelWrongKind,
+              fmt::format("{}: expected \"kind\": \"language_model\" or \"{}\", got {}", name,
+                          kClassifierKind, text),
+              "name the folder of a model that fovea train has written");
+}
+
+}  // namespace fovea

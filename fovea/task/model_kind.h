@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kind of model a folder holds, for commands that take several kinds.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace fovea {
+
+enum class ModelKind : std::uint8_t { kLanguageModel, kClassifier };
+
+/// Reads config.json of a model folder or a checkpoint. Throws kModelMissing, kModelDamaged, and
+/// kModelWrongKind for a kind that this version does not know.
+ModelKind kind_of_model(const std::filesystem::path& folder);
+
+}  // namespace fovea

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/prediction_line.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "fovea/base/option.h"
+#include "fovea/config/json.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+void check_options(const PredictionChoice& choice) {
+  require_option(choice.top >= 0, "top", choice.top, "at least 0");
+  require_option(choice.threshold >= 0 && choice.threshold <= 1, "threshold", choice.threshold,
+                 "in [0, 1]");
+}
+
+std::vector<index> chosen_labels(ClassifierTask task, Vec<const float> probabilities,
+                                 const PredictionChoice& choice) {
+  std::vector<index> order(static_cast<std::size_t>(probabilities.size));
+  std::iota(order.begin(), order.end(), index{0});
+  const auto above = [&](index a, index b) { return probabilities[a] > probabilities[b]; };
+  const bool any_number = task == ClassifierTask::kMultiLabel && choice.top == 0;
+  if (!any_number && choice.top <= 1) {
+    return {std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin()};
+  }
+  std::stable_sort(order.begin(), order.end(), above);
+  if (any_number) {
+    std::erase_if(order, [&](index k) { return !(probabilities[k] >= choice.threshold); });
+  } else {
+    order.resize(std::min(order.size(), static_cast<std::size_t>(choice.top)));
+  }
+  return order;
+}
+
+std::string prediction_text(ClassifierTask task, std::span<const std::string> labels,
+                            Vec<const float> values, const PredictionChoice& choice) {
+  std::string line;
+  const auto add = [&](const std::string& text) { line += (line.empty() ? "" : "\t") + text; };
+  if (task == ClassifierTask::kRegression) {
+    for (const float value : values) add(fmt::format("{}", value));
+    return line;
+  }
+  for (const index k : chosen_labels(task, values, choice)) {
+    const std::string& label = labels[static_cast<std::size_t>(k)];
+    add(fmt::format("{}\t{}", escape_text(label), values[k]));
+  }
+  return line;
+}
+
+std::string prediction_json(ClassifierTask task, std::span<const std::string> labels,
+                            Vec<const float> values, const PredictionChoice& choice) {
+  Json::Object object;
+  if (task == ClassifierTask::kRegression) {
+    if (values.size == 1) {
+      object.emplace_back("value", values[0]);
+    } else {
+      object.emplace_back("values", Json::Array(values.begin(), values.end()));
+    }
+    return Json(std::move(object)).line();
+  }
+  const std::vector<index> chosen = chosen_labels(task, values, choice);
+  Json::Array names;
+  Json::Object probabilities;
+  for (const index k : chosen) {
+    names.emplace_back(labels[static_cast<std::size_t>(k)]);
+    probabilities.emplace_back(labels[static_cast<std::size_t>(k)], values[k]);
+  }
+  if (task == ClassifierTask::kMultiLabel) {
+    object.emplace_back("labels", std::move(names));
+  } else {
+    object.emplace_back("label", std::move(names[0]));
+    object.emplace_back("probability", values[chosen[0]]);
+  }
+  object.emplace_back("probabilities", std::move(probabilities));
+  return Json(std::move(object)).line();
+}
+
+}  // namespace fovea

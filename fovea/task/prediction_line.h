@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a classifier says about a text, as a line.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fovea/base/view.h"
+#include "fovea/model/classifier_config.h"
+
+namespace fovea {
+
+/// What of the predictions is told.
+struct PredictionChoice {
+  index top = 0;
+  double threshold = 0.5;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("top", top,
+          "how many labels to print, the likeliest first; 0: one, or of a model of several labels "
+          "those above --threshold");
+    visit("threshold", threshold,
+          "models of several labels: the probability from which on a text has a label");
+  }
+};
+
+/// Throws kOptionValue unless top >= 0 and threshold is in [0, 1].
+void check_options(const PredictionChoice& choice);
+
+/// The labels that are told, the likeliest first; of equal ones, the first of the model.
+std::vector<index> chosen_labels(ClassifierTask task, Vec<const float> probabilities,
+                                 const PredictionChoice& choice);
+
+/// "LABEL<TAB>PROBABILITY" for each label that is told, with a tab between them; or the numbers.
+/// Control characters of labels are escaped, so it is one line, without its end. Numbers have the
+/// fewest digits that read back to the same bits.
+std::string prediction_text(ClassifierTask task, std::span<const std::string> labels,
+                            Vec<const float> values, const PredictionChoice& choice);
+
+/// The same as one JSON object: {"label": ..., "probability": ..., "probabilities": {...}} with the
+/// likeliest label and those that are told; of several labels {"labels": [...], "probabilities":
+/// {...}}; of one number {"value": ...}, else {"values": [...]}.
+std::string prediction_json(ClassifierTask task, std::span<const std::string> labels,
+                            Vec<const float> values, const PredictionChoice& choice);
+
+}  // namespace fovea

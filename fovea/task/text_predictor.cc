@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/text_predictor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/base/machine.h"
+#include "fovea/grad/tape.h"
+#include "fovea/model/classifier_memory.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr double kCostOfText = 20000;   // to read it: about that of so many flops
+constexpr index kSmallestBatch = 1024;  // tokens: below that, products have too few rows
+constexpr index kBatchesOfThread = 4;   // so that no thread waits long for the last batch
+
+// A word and the space behind it seldom have more bytes.
+constexpr std::size_t kBytesOfToken = 6;
+
+// As tokens_of_text. Of a text whose end is dropped, only so much is read as is needed: a text that
+// ends before a space has the same tokens as the whole has there.
+TextTokens read_tokens(const LoadedClassifier& model, const NamedText& text) {
+  const ClassifierTextOptions& options = model.settings.text;
+  const auto read = [&](std::string_view part) {
+    return tokens_of_text(*model.tokenizer, options, part, text.name);
+  };
+  if (options.truncate != Truncate::kEnd) return read(text.text);
+  for (auto bytes = kBytesOfToken * static_cast<std::size_t>(options.max_length);
+       bytes < text.text.size(); bytes *= 2) {
+    const std::size_t space = text.text.find(' ', bytes);
+    if (space == std::string_view::npos) break;
+    TextTokens tokens = read(text.text.substr(0, space));
+    if (tokens.truncated()) return tokens;
+  }
+  return read(text.text);
+}
+
+index length_of(const TextTokens& text) { return static_cast<index>(text.ids.size()); }
+
+}  // namespace
+
+// A tape is lent to one batch at a time. There are as many as batches ever ran at once.
+class TextPredictor::Tapes {
+ public:
+  explicit Tapes(const Context& context) : whole_(context, TapeMode::kInference) {}
+
+  /// The tape whose kernels use all threads.
+  Tape& whole() { return whole_; }
+
+  /// Calls f with a tape of one thread that nobody else uses.
+  template <class F>
+  void lend(F&& f) {
+    std::unique_ptr<Tape> tape = take();
+    f(*tape);
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(tape));
+  }
+
+ private:
+  std::unique_ptr<Tape> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return std::make_unique<Tape>(Context(1), TapeMode::kInference);
+    std::unique_ptr<Tape> tape = std::move(free_.back());
+    free_.pop_back();
+    return tape;
+  }
+
+  Tape whole_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Tape>> free_;
+};
+
+TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& model,
+                             index batch_tokens)
+    : context_(context),
+      model_(model),
+      batch_tokens_(batch_tokens),
+      tapes_(std::make_unique<Tapes>(context)) {
+  check(batch_tokens >= 1, "predictions: {} tokens a batch; expected at least 1", batch_tokens);
+  const ClassifierConfig& config = model.model->config();
+  const index longest =
+      std::max(batch_tokens, std::min(config.block, model.settings.text.max_length));
+  const TextLoad load{.texts = longest, .tape = {.tokens = longest, .mode = TapeMode::kInference}};
+  require_memory("the predictions",
+                 context.threads() * activation_bytes(config, load) + packed_bytes(config, load) +
+                     scratch_bytes(context, config, load),
+                 "use fewer threads (--threads), or a machine with more memory");
+}
+
+TextPredictor::~TextPredictor() = default;
+
+Rows<const float> TextPredictor::predict(std::span<const NamedText> texts) {
+  const index classes = model_.model->config().classes;
+  make_tokens(texts);
+  values_.resize(texts.size() * static_cast<std::size_t>(classes));
+  const std::vector<Batch> batches = make_batches();
+  if (batches.size() == 1) {
+    predict_batch(tapes_->whole(), batches[0]);
+  } else {
+    context_.for_each(static_cast<index>(batches.size()), [&](index b) {
+      tapes_->lend([&](Tape& tape) { predict_batch(tape, batches[static_cast<std::size_t>(b)]); });
+    });
+  }
+  require_finite(texts);
+  return {values_.data(), static_cast<index>(texts.size()), classes};
+}
+
+void TextPredictor::make_tokens(std::span<const NamedText> texts) {
+  const auto count = static_cast<index>(texts.size());
+  read_.resize(texts.size());
+  context_.for_ranges(count, kCostOfText, [&](index begin, index end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      read_[i] = read_tokens(model_, texts[i]);
+    }
+  });
+  texts_ += count;
+  for (const TextTokens& text : read_) {
+    truncated_ += text.truncated() ? 1 : 0;
+    tokens_ += length_of(text);
+  }
+}
+
+// The longest texts come first: a thread that takes one of them last would keep all waiting.
+std::vector<TextPredictor::Batch> TextPredictor::make_batches() {
+  order_.resize(read_.size());
+  std::iota(order_.begin(), order_.end(), index{0});
+  const auto length = [&](index text) { return length_of(read_[static_cast<std::size_t>(text)]); };
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](index a, index b) { return length(a) > length(b); });
+  index all = 0;
+  for (const TextTokens& text : read_) all += length_of(text);
+  const index share = all / (kBatchesOfThread * context_.threads());
+  const index most = std::clamp(share, std::min(kSmallestBatch, batch_tokens_), batch_tokens_);
+  std::vector<Batch> batches;
+  index tokens = 0;
+  for (index i = 0; i < static_cast<index>(order_.size()); ++i) {
+    const index more = length(order_[static_cast<std::size_t>(i)]);
+    if (batches.empty() || tokens + more > most) {
+      batches.push_back({i, i});
+      tokens = 0;
+    }
+    tokens += more;
+    batches.back().end = i + 1;
+  }
+  return batches;
+}
+
+void TextPredictor::predict_batch(Tape& tape, Batch batch) {
+  tape.reset(TapeMode::kInference);
+  const index count = batch.end - batch.begin;
+  const auto offsets = tape.saved<std::int32_t>(count + 1);
+  const auto text_at = [&](index i) {
+    return static_cast<std::size_t>(order_[static_cast<std::size_t>(batch.begin + i)]);
+  };
+  offsets[0] = 0;
+  for (index i = 0; i < count; ++i) {
+    offsets[i + 1] = offsets[i] + static_cast<std::int32_t>(read_[text_at(i)].ids.size());
+  }
+  const auto ids = tape.saved<std::int32_t>(offsets[count]);
+  for (index i = 0; i < count; ++i) {
+    std::copy(read_[text_at(i)].ids.begin(), read_[text_at(i)].ids.end(), ids + offsets[i]);
+  }
+  const TextRows rows{.ids = {ids, offsets[count]}, .offsets = {offsets, count + 1}};
+  const Rows<const float> found = model_.model->predictions(tape, rows).value<float>();
+  const bool numbers = model_.model->config().task == ClassifierTask::kRegression;
+  for (index i = 0; i < count; ++i) {
+    float* const to = values_.data() + text_at(i) * static_cast<std::size_t>(found.columns);
+    for (index k = 0; k < found.columns; ++k) {
+      const float value = found[i][k];
+      to[k] = numbers ? static_cast<float>(model_.numbers.from_model(value)) : value;
+    }
+  }
+}
+
+void TextPredictor::require_finite(std::span<const NamedText> texts) const {
+  const auto classes = static_cast<std::size_t>(model_.model->config().classes);
+  const auto bad = std::find_if_not(values_.begin(), values_.end(),
+                                    [](float value) { return std::isfinite(value); });
+  if (bad == values_.end()) return;
+  const std::string_view name =
+      texts[static_cast<std::size_t>(bad - values_.begin()) / classes].name;
+  throw Error(ErrorCode::kModelDamaged,
+              fmt::format("{}: the prediction is {}: expected a finite number", name,
+                          std::isnan(*bad) ? "NaN" : "infinite"),
+              "train the model again, or use an earlier checkpoint");
+}
+
+}  // namespace fovea

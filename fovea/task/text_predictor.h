@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a classifier says about many texts: fast, and with the same bits however they come.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/context.h"
+#include "fovea/base/view.h"
+#include "fovea/task/classifier.h"
+
+namespace fovea {
+
+/// A text, and what messages call it ("FILE:LINE").
+struct NamedText {
+  std::string_view text;
+  std::string_view name;
+};
+
+/// Cuts texts into batches of about the same length and gives each thread batches of its own. No
+/// bit of a prediction depends on the other texts, their order or the number of threads. Belongs to
+/// one thread; the memory of one call is kept for the next.
+class TextPredictor {
+ public:
+  /// `batch_tokens`: a batch ends before it would have more tokens than this (a longer text is a
+  /// batch of its own). `model` must outlive the predictor. Throws kOutOfMemory if there is no room
+  /// for such batches.
+  TextPredictor(const Context& context, const LoadedClassifier& model, index batch_tokens = 2048);
+  ~TextPredictor();
+  TextPredictor(const TextPredictor&) = delete;
+  TextPredictor& operator=(const TextPredictor&) = delete;
+
+  /// [texts, classes], valid until the next call: the probability of each class or label, or the
+  /// numbers as the labelled texts had them. Throws kEncoding for a text that the tokenizer cannot
+  /// read (behind what max_length drops it is not looked at), kModelDamaged for a prediction that
+  /// is not finite.
+  Rows<const float> predict(std::span<const NamedText> texts);
+
+  /// How many of all texts so far were longer than the model's max_length, and truncated.
+  index truncated() const { return truncated_; }
+  index texts() const { return texts_; }
+  index tokens() const { return tokens_; }  ///< that the model has read so far
+
+ private:
+  class Tapes;
+  struct Batch {
+    index begin, end;  // of order_
+  };
+
+  void make_tokens(std::span<const NamedText> texts);
+  std::vector<Batch> make_batches();
+  void predict_batch(Tape& tape, Batch batch);
+  void require_finite(std::span<const NamedText> texts) const;
+
+  const Context context_;
+  const LoadedClassifier& model_;
+  const index batch_tokens_;
+  std::unique_ptr<Tapes> tapes_;
+  std::vector<TextTokens> read_;  // of the texts of this call
+  std::vector<index> order_;      // the texts, by length
+  std::vector<float> values_;     // [texts, classes]
+  index truncated_ = 0, texts_ = 0, tokens_ = 0;
+};
+
+}  // namespace fovea

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/model_kind.h"
+
+#include "fovea/train/model_folder.h"
+#include "tests/support/folder.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+// What kind_of_model says of a folder with this config.json.
+ModelKind kind_of(const std::filesystem::path& folder, const std::string& config) {
+  std::filesystem::create_directories(folder);
+  write_model_files(folder, std::vector<NamedFile>{{"config.json", config}});
+  return kind_of_model(folder);
+}
+
+TEST(ModelKind, IsSaidByTheConfiguration) {
+  const TestFolder folder;
+  EXPECT_EQ(kind_of(folder / "a", R"({"kind":"language_model"})"), ModelKind::kLanguageModel);
+  EXPECT_EQ(kind_of(folder / "b", R"({"kind":"classifier"})"), ModelKind::kClassifier);
+}
+
+TEST(ModelKind, OthersAreErrors) {
+  const TestFolder folder;
+  EXPECT_THROWS(kind_of(folder / "a", R"({"kind":"tagger"})"), kModelWrongKind, "got \"tagger\"");
+  EXPECT_THROWS(kind_of(folder / "b", "{}"), kModelWrongKind, "got none");
+  EXPECT_THROWS(kind_of(folder / "c", "[]"), kModelWrongKind, "got none");
+  EXPECT_THROWS(kind_of(folder / "d", "{"), kModelDamaged, "config.json");
+  EXPECT_THROWS(kind_of_model(folder / "none"), kModelMissing, "none");
+}
+
+}  // namespace
+}  // namespace fovea
