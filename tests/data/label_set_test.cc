@@ -22,7 +22,9 @@ TEST(NaturalLess, IsAStrictOrder) {
   for (const std::string& a : all) {
     EXPECT_FALSE(natural_less(a, a)) << a;
     for (const std::string& b : all) {
-      if (a != b) EXPECT_NE(natural_less(a, b), natural_less(b, a)) << a << " " << b;
+      if (a != b) {
+        EXPECT_NE(natural_less(a, b), natural_less(b, a)) << a << " " << b;
+      }
       for (const std::string& c : all) {
         if (natural_less(a, b) && natural_less(b, c)) {
           EXPECT_TRUE(natural_less(a, c)) << a << " " << b << " " << c;
