@@ -19,6 +19,7 @@
 #include "fovea/kernel/binary_cross_entropy.h"
 #include "fovea/kernel/convolution.h"
 #include "fovea/kernel/cross_entropy.h"
+#include "fovea/kernel/embedding.h"
 #include "fovea/kernel/norm.h"
 #include "fovea/kernel/recurrent.h"
 #include "fovea/parts/variant.h"
@@ -87,6 +88,18 @@ struct TableRows {
 
 /// Rows of `tokens`, plus rows of `positions` if given, each times its scale -> [N, C].
 Variable embedding(Tape& tape, const TableRows& tokens, const TableRows& positions = {});
+
+/// Bags of rows of a table [V, C].
+struct TableBags {
+  Variable table;
+  Vec<const std::int32_t> ids;      ///< [N], each in [0, V); must outlive the step, as the offsets
+  Vec<const std::int32_t> offsets;  ///< [B + 1], from 0 to N: bag b is ids[offsets[b]] to the next
+  BagMode mode = BagMode::kSum;
+  std::optional<std::int32_t> padding{};  ///< an id that does not count
+};
+
+/// The sum or the mean of the rows of each bag -> [B, C] (kernel/embedding.h). ops/embedding_bag.cc
+Variable embedding_bag(Tape& tape, const TableBags& bags);
 
 // ---- norms: ops/norm.cc
 

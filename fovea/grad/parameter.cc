@@ -77,6 +77,10 @@ template const PackedGates<float>& PackedWeight::gates(const Context&, Rows<cons
 template const PackedGates<double>& PackedWeight::gates(const Context&, Rows<const double>,
                                                         RecurrentKind, std::uint64_t);
 
+void Parameter::gather_rows() {
+  if (!row_gradient.empty()) gradient_to_write();
+}
+
 const Tensor& Parameter::finished_gradient() {
   return has_gradient ? gradient : gradient_to_write();
 }
@@ -86,6 +90,8 @@ Tensor& Parameter::gradient_to_write() {
   if (!has_gradient) gradient.fill_zero();
   has_gradient = true;
   used_rows.reset();
+  row_gradient.add_to(gradient);
+  row_gradient.clear();
   return gradient;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fovea/grad/row_gradient.h"
 #include "fovea/kernel/gemm.h"
 #include "fovea/kernel/recurrent.h"
 #include "fovea/tensor/tensor.h"
@@ -43,10 +44,27 @@ class PackedWeight {
   std::unique_ptr<Forms> forms_;
 };
 
+/// How a step uses a table. kSparse: it reads few rows, by their ids. Then the gradient holds these
+/// rows alone, and the optimizer updates a row when it is read next. All bits are those of kDense.
+enum class RowUse { kDense, kSparse };
+
+/// Who knows the updates of a table that its rows have missed: the optimizer.
+class MissedUpdates {
+ public:
+  /// Makes those of the rows `ids` (repeats allowed), each in the table.
+  virtual void make(const Context& context, Vec<const std::int32_t> ids) = 0;
+  /// Makes those of all rows.
+  virtual void make_all() = 0;
+
+ protected:
+  ~MissedUpdates() = default;
+};
+
 /// A model owns it; its address must not change while a tape uses it. Not thread safe while it is
 /// trained.
 struct Parameter {
   std::string name;  ///< unique in its model: "blocks.0.attention.qkv.weight"
+  /// With RowUse::kSparse, while an optimizer exists: call catch_up() before you read it.
   Tensor value;
   /// Shape and type of `value`; without memory until the first backward. Read only: to write it,
   /// call gradient_to_write().
@@ -58,11 +76,24 @@ struct Parameter {
   /// table only the rows of the step's tokens are not zero, so only these need to be cleared for
   /// the next step.
   std::optional<std::vector<std::int32_t>> used_rows;
+  /// kSparse: the gradient, unless has_gradient says that all of it is in `gradient`.
+  RowGradient row_gradient;
+  RowUse row_use = RowUse::kDense;
+  MissedUpdates* missed = nullptr;  ///< set by the optimizer of a kSparse table
   PackedWeight packed;
 
+  /// Makes all updates of `value` that are due. Ops on the tape do so.
+  void catch_up() {
+    if (missed != nullptr) missed->make_all();
+  }
   /// Makes the gradient zero without writing memory: the next backward overwrites it. Without this
   /// call, the gradients of several backward passes add up.
-  void clear_gradient() { has_gradient = false; }
+  void clear_gradient() {
+    has_gradient = false;
+    row_gradient.clear();
+  }
+  /// Moves the gradient of rows to `gradient`, for who needs all of it.
+  void gather_rows();
   /// The gradient for the optimizer to read; zero if no backward has written it.
   const Tensor& finished_gradient();
   /// The same, for writing it outside of backward.

@@ -41,6 +41,17 @@ Variable Tape::leaf(void* data, index rows, index columns, index stride, DType d
 }
 
 Variable Tape::parameter(Parameter& parameter) {
+  parameter.catch_up();
+  return parameter_leaf(parameter);
+}
+
+Variable Tape::table(Parameter& parameter) {
+  const Variable x = parameter_leaf(parameter);
+  x.value_->table = parameter.missed != nullptr;
+  return x;
+}
+
+Variable Tape::parameter_leaf(Parameter& parameter) {
   Tensor& tensor = parameter.value;
   check(tensor.defined(), "tape: the parameter '{}' has no value", parameter.name);
   const index columns = columns_of(tensor.shape());
@@ -139,6 +150,7 @@ std::size_t Tape::contiguous_bytes(const Value& value) {
 Store Tape::open_gradient(Value& value) {
   reach_memory(value);
   if (value.parameter != nullptr) {
+    value.parameter->gather_rows();
     const bool add = value.parameter->has_gradient;
     value.parameter->has_gradient = value.written = true;
     value.parameter->used_rows.reset();
@@ -157,6 +169,7 @@ Store Tape::open_gradient(Value& value) {
 // backward never passes a leaf, so fill_missing_parts is not called for it. The parts of a leaf add
 // to zeros instead.
 Store Tape::add_to_leaf(Value& leaf) {
+  if (leaf.parameter != nullptr) leaf.parameter->gather_rows();
   if (leaf.parameter != nullptr ? !leaf.parameter->has_gradient : !leaf.written) {
     std::memset(leaf.gradient, 0, contiguous_bytes(leaf));
   }

@@ -41,7 +41,8 @@ struct TapeValue {
   index rows = 0, columns = 0;
   index stride = 0;
   DType dtype = DType::kFloat32;
-  bool leaf = false;  // no op of the tape made it
+  bool leaf = false;   // no op of the tape made it
+  bool table = false;  // only its rows may be read, by their ids
   bool needs_gradient = false;
   bool written = false;            // the gradient holds a (partial) sum
   Parameter* parameter = nullptr;  // the parameter to which memory and gradient belong, if any
@@ -72,6 +73,10 @@ class Variable {
   /// The single row of a vector.
   template <class T>
   Vec<T> vec() const;
+  /// [rows, columns], of which the rows `ids` may be read: also of Tape::table(). Each id must be
+  /// below rows() (Error kShape).
+  template <class T>
+  Rows<const T> rows_at(const Context& context, Vec<const std::int32_t> ids) const;
   /// After backward: the gradient of a leaf. Empty if the loss does not depend on it. (The memory
   /// of other gradients is reused as soon as backward has passed them.)
   template <class T>
@@ -139,6 +144,9 @@ class Tape {
   Variable input(Rows<const T> values);
   /// A parameter; its gradient goes to parameter.gradient. A tensor of one axis is a row.
   Variable parameter(Parameter& parameter);
+  /// The same for ops that read few of its rows, by their ids (embedding, embedding_bag): the other
+  /// rows of a RowUse::kSparse table may have missed updates. value() of it is an error.
+  Variable table(Parameter& parameter);
 
   /// Computes scale * d(loss) / d(leaf) for every leaf; `loss` is [1, 1]. Gradients of parameters
   /// are added to those of earlier passes unless cleared. Call it once between two resets: the
@@ -208,6 +216,7 @@ class Tape {
 
   Value* make_value(index rows, index columns, DType dtype);
   Variable leaf(void* data, index rows, index columns, index stride, DType dtype);
+  Variable parameter_leaf(Parameter& parameter);
   void push(Value* output, Run run, const void* closure);
   Store open_gradient(Value& value);
   void reach_memory(Value& value);
@@ -231,7 +240,15 @@ Rows<T> Variable::value() const {
   if (!defined()) return {};
   check(value_->dtype == kDTypeOf<T>, "tape: expected {} values; got {}", to_string(kDTypeOf<T>),
         to_string(value_->dtype));
+  check(!value_->table, "tape: of a table only the rows of a step are there to read");
   return {static_cast<T*>(value_->data), value_->rows, value_->columns, value_->stride};
+}
+
+template <class T>
+Rows<const T> Variable::rows_at(const Context& context, Vec<const std::int32_t> ids) const {
+  if (!value_->table) return value<T>();
+  value_->parameter->missed->make(context, ids);
+  return {static_cast<const T*>(value_->data), value_->rows, value_->columns, value_->stride};
 }
 
 template <class T>

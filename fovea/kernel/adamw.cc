@@ -6,31 +6,13 @@
 #include <type_traits>
 
 #include "fovea/base/memory.h"
-
-#ifndef FOVEA_KERNEL_ADAMW_SPANS_
-#define FOVEA_KERNEL_ADAMW_SPANS_
-namespace fovea {
-namespace {
-
-// The numbers of one step for one slot, each rounded once.
-struct AdamWFactors {
-  double gradient_scale;
-  double rate1;  // 1 - beta1: m += rate1 (g - m)
-  double rate2;  // 1 - beta2
-  double root;   // 1 / sqrt(1 - beta2^step)
-  double epsilon;
-  double step_size;  // lr / (1 - beta1^step)
-  double shrink;     // lr times this slot's weight decay
-};
-
-}  // namespace
-}  // namespace fovea
-#endif
+#include "fovea/kernel/adamw_factors.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/adamw.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
+#include "fovea/kernel/adamw-inl.h"
 #include "fovea/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -39,28 +21,19 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // Memory bandwidth limits the speed: value, gradient, m and v are read once; value, m and v are
-// written once. The moments are computed as m += (1 - beta) (g - m), because float rounds beta: 1 -
-// 0.999f is off by a relative 1e-5.
+// written once.
 template <class T>
-void Update(const AdamWFactors& f, const AdamWSlot<T>& slot, index first, index n) {
-  T* const value = slot.value.data + first;
-  const T* const gradient = slot.gradient.data + first;
-  T* const m = slot.m.data + first;
-  T* const v = slot.v.data + first;
-  const T gradient_scale = static_cast<T>(f.gradient_scale), rate1 = static_cast<T>(f.rate1),
-          rate2 = static_cast<T>(f.rate2), root = static_cast<T>(f.root),
-          epsilon = static_cast<T>(f.epsilon), step_size = static_cast<T>(f.step_size),
-          shrink = static_cast<T>(f.shrink);
-  ForEachLane<T>(n, [=](auto lanes, index i) {
-    const auto g = hn::Mul(lanes.Load(gradient + i), lanes.Set(gradient_scale));
-    const auto old_m = lanes.Load(m + i), old_v = lanes.Load(v + i), x = lanes.Load(value + i);
-    const auto new_m = hn::MulAdd(hn::Sub(g, old_m), lanes.Set(rate1), old_m);
-    const auto new_v = hn::MulAdd(hn::MulSub(g, g, old_v), lanes.Set(rate2), old_v);
-    const auto divisor = hn::MulAdd(hn::Sqrt(new_v), lanes.Set(root), lanes.Set(epsilon));
-    const auto adam = hn::Div(hn::Mul(new_m, lanes.Set(step_size)), divisor);
-    lanes.Store(hn::Sub(x, hn::MulAdd(x, lanes.Set(shrink), adam)), value + i);
-    lanes.Store(new_m, m + i);
-    lanes.Store(new_v, v + i);
+void Update(const detail::AdamWFactors<T>& f, const detail::AdamWRun<T>& run, index n) {
+  ForEachLane<T>(n, [f, run](auto lanes, index i) {
+    const AdamWVectors<T> factors{lanes.Set(f.rate1),     lanes.Set(f.rate2),
+                                  lanes.Set(f.root),      lanes.Set(f.epsilon),
+                                  lanes.Set(f.step_size), lanes.Set(f.shrink)};
+    const auto g = hn::Mul(lanes.Load(run.gradient + i), lanes.Set(f.gradient_scale));
+    auto x = lanes.Load(run.value + i), m = lanes.Load(run.m + i), v = lanes.Load(run.v + i);
+    AdamWUpdate<T>(g, factors, x, m, v);
+    lanes.Store(x, run.value + i);
+    lanes.Store(m, run.m + i);
+    lanes.Store(v, run.v + i);
   });
 }
 
@@ -107,39 +80,151 @@ HWY_EXPORT(SquaresKernel);
 // equally well over threads. A sum adds the sums of the segments.
 constexpr index kSegment = 4096;
 
+// Values [first, first + n) of a slot. Of a table: those of its rows number [begin, end).
 struct Segment {
   std::size_t slot;
   index first;
   index n;
+  index begin = 0, end = 0;
 };
 
+// A pass over the values with a gradient. Its shape is that of all values, the same in each update.
 template <class T>
-Vec<const Segment> segments_of(Scratch& scratch, std::span<const AdamWSlot<T>> slots) {
-  index count = 0;
-  for (const AdamWSlot<T>& slot : slots) count += (slot.gradient.size + kSegment - 1) / kSegment;
-  Segment* const segments = scratch.allocate<Segment>(std::max<index>(count, 1));
-  Segment* next = segments;
-  for (std::size_t s = 0; s < slots.size(); ++s)
-    for (index first = 0; first < slots[s].gradient.size; first += kSegment)
-      *next++ = {s, first, std::min(kSegment, slots[s].gradient.size - first)};
-  return {segments, count};
+Work pass_over_slots(const char* what, std::span<const AdamWSlot<T>> slots, int times) {
+  index all = 0, read = 0;
+  for (const AdamWSlot<T>& slot : slots) {
+    all += slot.value.size;
+    read += slot.gradient.size;
+  }
+  Work work = pass_over<T>(what, all, 1, times);
+  work.bytes = pass_over<T>(what, read, 1, times).bytes;
+  return work;
 }
 
 template <class T>
-index values_of(std::span<const AdamWSlot<T>> slots) {
-  index values = 0;
-  for (const AdamWSlot<T>& slot : slots) values += slot.gradient.size;
-  return values;
+void check_rows_of(const AdamWSlot<T>& slot, std::size_t s) {
+  const index V = slot.value.size / slot.columns;
+  check(slot.value.size == V * slot.columns && slot.gradient.size == slot.rows.size * slot.columns,
+        "adamw: slot {} has rows of {} columns; its value has size {}, the gradient of {} rows {}",
+        s, slot.columns, slot.value.size, slot.rows.size, slot.gradient.size);
+  for (index i = 0; i < slot.rows.size; ++i) {
+    const auto [row, place] = slot.rows[i];
+    const index before = i > 0 ? slot.rows[i - 1].row : -1;
+    check(row > before && row < V && place >= 0 && place < slot.rows.size,
+          "adamw: rows[{}] of slot {} is row {} at place {}; rows ascend and are below {}", i, s,
+          row, place, V);
+  }
 }
 
 template <class T>
 void check_slots(std::span<const AdamWSlot<T>> slots) {
   for (std::size_t s = 0; s < slots.size(); ++s) {
-    const auto& [value, gradient, m, v, decay] = slots[s];
-    check(gradient.size == value.size && m.size == value.size && v.size == value.size,
+    const AdamWSlot<T>& slot = slots[s];
+    const index size = slot.value.size;
+    const index gradient = slot.columns > 0 ? size : slot.gradient.size;
+    check(gradient == size && slot.m.size == size && slot.v.size == size,
           "adamw: value, gradient, m and v of slot {} must have one size; they have {}, {}, {}, {}",
-          s, value.size, gradient.size, m.size, v.size);
+          s, size, gradient, slot.m.size, slot.v.size);
+    if (slot.columns > 0) check_rows_of(slot, s);
   }
+}
+
+// Calls add(segment) for every segment that holds a row with a gradient, in ascending order. Of a
+// row that two segments share, each holds its part.
+template <class Add>
+void for_each_segment_with_rows(Vec<const GradientRow> rows, index columns, index size, Add&& add) {
+  Segment segment{.slot = 0, .first = -1, .n = 0};
+  for (index i = 0; i < rows.size; ++i) {
+    const index first = rows[i].row * columns, last = first + columns - 1;
+    for (index begin = first / kSegment * kSegment; begin <= last; begin += kSegment) {
+      if (begin != segment.first) {
+        if (segment.n > 0) add(segment);
+        segment = {0, begin, std::min(kSegment, size - begin), i, i};
+      }
+      segment.end = i + 1;
+    }
+  }
+  if (segment.n > 0) add(segment);
+}
+
+template <class T>
+Vec<const Segment> segments_of(Scratch& scratch, std::span<const AdamWSlot<T>> slots) {
+  index most = 0;
+  for (const AdamWSlot<T>& slot : slots) {
+    const bool whole = slot.columns == 0;
+    most += whole ? (slot.gradient.size + kSegment - 1) / kSegment
+                  : slot.rows.size * (slot.columns / kSegment + 2);
+  }
+  Segment* const segments = scratch.allocate<Segment>(std::max<index>(most, 1));
+  Segment* next = segments;
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    const AdamWSlot<T>& slot = slots[s];
+    if (slot.columns > 0) {
+      for_each_segment_with_rows(slot.rows, slot.columns, slot.value.size, [&](Segment segment) {
+        segment.slot = s;
+        *next++ = segment;
+      });
+      continue;
+    }
+    for (index first = 0; first < slot.gradient.size; first += kSegment)
+      *next++ = {s, first, std::min(kSegment, slot.gradient.size - first)};
+  }
+  return {segments, next - segments};
+}
+
+// The segments of an update: of a table, `first` and `n` count its rows with a gradient.
+template <class T>
+Vec<const Segment> runs_of(Scratch& scratch, std::span<const AdamWSlot<T>> slots) {
+  const auto at_once = [](const AdamWSlot<T>& slot) {
+    return slot.columns > 0 ? std::max<index>(kSegment / slot.columns, 1) : kSegment;
+  };
+  const auto size = [](const AdamWSlot<T>& slot) {
+    return slot.columns > 0 ? slot.rows.size : slot.gradient.size;
+  };
+  index count = 0;
+  for (const AdamWSlot<T>& slot : slots) count += (size(slot) + at_once(slot) - 1) / at_once(slot);
+  Segment* const runs = scratch.allocate<Segment>(std::max<index>(count, 1));
+  Segment* next = runs;
+  for (std::size_t s = 0; s < slots.size(); ++s)
+    for (index first = 0; first < size(slots[s]); first += at_once(slots[s]))
+      *next++ = {s, first, std::min(at_once(slots[s]), size(slots[s]) - first)};
+  return {runs, count};
+}
+
+// Calls f(run, n) for the values of a segment of runs_of.
+template <class T, class F>
+void for_each_run(const AdamWSlot<T>& slot, const Segment& segment, F&& f) {
+  const auto run = [&](index value, index gradient) {
+    return detail::AdamWRun<T>{slot.value.data + value, slot.gradient.data + gradient,
+                               slot.m.data + value, slot.v.data + value};
+  };
+  const index C = slot.columns;
+  if (C == 0) return f(run(segment.first, segment.first), segment.n);
+  for (index i = segment.first; i < segment.first + segment.n; ++i)
+    f(run(slot.rows[i].row * C, slot.rows[i].place * C), C);
+}
+
+// The sum of squares of a segment of a table, with the bits of the whole gradient. The values of a
+// sum take turns in its lanes, and zeros change nothing: where rows are whole turns, those without
+// gradient are left out; else they are written.
+template <class T, class Squares>
+double squares_of_rows(const AdamWSlot<T>& slot, const Segment& segment, Squares&& squares) {
+  constexpr index kTurn = 32;
+  const index C = slot.columns;
+  const bool whole_turns = C % kTurn == 0;
+  static_assert(kSegment % kTurn == 0);
+  Scratch scratch;
+  T* const values = scratch.allocate<T>(segment.n);
+  if (!whole_turns) std::fill_n(values, segment.n, T{0});
+  T* end = values;
+  for (index i = segment.begin; i < segment.end; ++i) {
+    const auto [row, place] = slot.rows[i];
+    const index first = std::max(row * C, segment.first);
+    const index last = std::min((row + 1) * C, segment.first + segment.n);
+    if (!whole_turns) end = values + (first - segment.first);
+    end = std::copy_n(slot.gradient.data + place * C + (first - row * C), last - first, end);
+  }
+  return squares(values, whole_turns ? end - values : segment.n);
 }
 
 }  // namespace
@@ -149,26 +234,18 @@ void adamw(const Context& ctx, std::span<const AdamWSlot<T>> slots, const AdamWS
   constexpr double kCost = 8;  // operations for one element
   check_slots(slots);
   if (step.step < 1) fail(ErrorCode::kOptionValue, "adamw: step must be >= 1; it is {}", step.step);
-  const AdamWOptions& o = step.options;
-  const double t = static_cast<double>(step.step);
-  const AdamWFactors common{.gradient_scale = step.gradient_scale,
-                            .rate1 = 1 - o.beta1,
-                            .rate2 = 1 - o.beta2,
-                            .root = 1 / std::sqrt(1 - std::pow(o.beta2, t)),
-                            .epsilon = o.epsilon,
-                            .step_size = o.lr / (1 - std::pow(o.beta1, t)),
-                            .shrink = o.lr * o.weight_decay};
+  const auto common = detail::adamw_factors(step);
   Scratch scratch;
-  const auto segments = segments_of(scratch, slots);
+  const auto segments = runs_of(scratch, slots);
   const auto update = FOVEA_DISPATCH(UpdateKernel)().of<T>();
   constexpr int kRead = 4, kWritten = 3;  // the gradient is only read
-  const ProfileScope scope(ctx, pass_over<T>("AdamW", values_of(slots), 1, kRead + kWritten));
+  const ProfileScope scope(ctx, pass_over_slots<T>("AdamW", slots, kRead + kWritten));
   ctx.for_ranges(segments.size, kCost * static_cast<double>(kSegment), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
-      const auto& [s, first, n] = segments[i];
-      AdamWFactors factors = common;
-      factors.shrink *= slots[s].decay;
-      update(factors, slots[s], first, n);
+      const AdamWSlot<T>& slot = slots[segments[i].slot];
+      const auto factors = detail::rounded<T>(common, slot.decay);
+      for_each_run(slot, segments[i],
+                   [&](const detail::AdamWRun<T>& run, index n) { update(factors, run, n); });
     }
   });
 }
@@ -179,11 +256,13 @@ double global_norm(const Context& ctx, std::span<const AdamWSlot<T>> slots) {
   const auto segments = segments_of(scratch, slots);
   double* const partial = scratch.allocate<double>(std::max<index>(segments.size, 1));
   const auto squares = FOVEA_DISPATCH(SquaresKernel)().of<T>();
-  const ProfileScope scope(ctx, pass_over<T>("gradient norm", values_of(slots), 1, 1));
+  const ProfileScope scope(ctx, pass_over_slots<T>("gradient norm", slots, 1));
   ctx.for_ranges(segments.size, static_cast<double>(kSegment), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
-      const auto& [s, first, n] = segments[i];
-      partial[i] = squares(slots[s].gradient.data + first, n);
+      const Segment& segment = segments[i];
+      const AdamWSlot<T>& slot = slots[segment.slot];
+      partial[i] = slot.columns > 0 ? squares_of_rows(slot, segment, squares)
+                                    : squares(slot.gradient.data + segment.first, segment.n);
     }
   });
   double sum = 0;

@@ -3,6 +3,7 @@
 // algorithm 2), and clipping by the global norm (Pascanu, Mikolov, Bengio 2013), spec T1 and T2.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "fovea/base/context.h"
@@ -18,8 +19,17 @@ struct AdamWOptions {
   double weight_decay = 0;
 };
 
+/// Row `row` of a table has its gradient in row `place` of a list.
+struct GradientRow {
+  std::int32_t row = 0, place = 0;
+};
+
 /// One parameter with its gradient and moments, all of one size. `decay` multiplies weight_decay:
 /// it is 0 for gains, biases and other parameters without decay.
+///
+/// With `columns` > 0 the parameter is a table of rows of so many columns, and `gradient` holds
+/// `rows` alone, [rows.size, columns], ascending by `row`: all others have a gradient of zero, are
+/// not touched, and are for adamw_catch_up (kernel/adamw_rows.h).
 template <class T>
 struct AdamWSlot {
   Vec<T> value = {};
@@ -27,6 +37,8 @@ struct AdamWSlot {
   Vec<T> m = {};
   Vec<T> v = {};
   double decay = 1;
+  Vec<const GradientRow> rows = {};
+  index columns = 0;
 };
 
 struct AdamWStep {
@@ -39,13 +51,14 @@ struct AdamWStep {
 ///   g = gradient_scale * gradient;  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
 ///   value -= lr (m / (1 - beta1^step) / (sqrt(v / (1 - beta2^step)) + epsilon)
 ///                + decay weight_decay value).
-/// Throws Error if the sizes of a slot disagree (kShape) or step < 1 (kOptionValue).
+/// Throws Error if the sizes of a slot disagree or its rows do not ascend within the table (kShape)
+/// or step < 1 (kOptionValue).
 template <class T>
 void adamw(const Context& ctx, std::span<const AdamWSlot<T>> slots, const AdamWStep& step);
 
 /// The square root of the sum of squares of all gradients, summed in double in a fixed order; the
 /// rest of a slot is not read. Inf or NaN if any gradient is (or if the sum overflows): then skip
-/// the update.
+/// the update. A slot with rows gives the bits of the whole gradient.
 template <class T>
 double global_norm(const Context& ctx, std::span<const AdamWSlot<T>> slots);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embeddings: rows of a table, chosen by id, for tokens and learned positions.
+// Embeddings: rows of a table, chosen by id, for tokens and learned positions; and sums of the rows
+// of bags of ids, as fastText has them (Joulin et al. 2016, arXiv:1607.01759).
 #pragma once
 
 #include <cstdint>
@@ -31,5 +32,28 @@ void embedding_forward(const Context& ctx, const EmbeddingTable<std::type_identi
 template <class T>
 void embedding_backward(const Context& ctx, Vec<const std::int32_t> ids, double scale, InRows<T> dy,
                         Rows<T> dtable, std::int32_t frozen = -1);
+
+/// What becomes of the rows of a bag; an empty bag gives 0.
+enum class BagMode { kSum, kMean };
+
+/// Bag b has the ids [offsets[b], offsets[b + 1]): offsets [B + 1] ascend from 0 to N.
+struct IdBags {
+  Vec<const std::int32_t> ids = {};
+  Vec<const std::int32_t> offsets = {};
+  BagMode mode = BagMode::kSum;
+  std::int32_t padding = -1;  ///< an id that does not count
+
+  index count() const { return offsets.size - 1; }
+};
+
+/// y[b] = f_b sum over the ids of bag b of table[id], in the order of the ids; f_b is 1, or 1 / the
+/// number of its ids (kMean). table [V,C], y [B,C]. Throws Error(kShape) for an id out of range or
+/// offsets that do not fit, before y is written.
+template <class T>
+void embedding_bag_forward(const Context& ctx, InRows<T> table, const IdBags& bags, Rows<T> y);
+
+/// dtable[id] += f_b dy[b] for every id, in the order of the ids. dy [B,C], dtable [V,C].
+template <class T>
+void embedding_bag_backward(const Context& ctx, const IdBags& bags, InRows<T> dy, Rows<T> dtable);
 
 }  // namespace fovea

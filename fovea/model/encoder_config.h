@@ -41,6 +41,7 @@ struct EncoderConfig {
   // No fields: the kind of the model decides.
   Sight sight = Sight::kPast;
   AttentionRnnDefects attention_rnn_defects{};
+  RowUse token_rows = RowUse::kSparse;  ///< kDense: the table of the tokens makes the logits, too
 
   std::string encoder = {};
   InitScheme init = InitScheme::kGpt2;

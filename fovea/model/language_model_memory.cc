@@ -67,6 +67,18 @@ double scratch_bytes(const Context& context, const LanguageModelConfig& config,
          std::max(layers.of_call, loss_scratch(c, load));
 }
 
+double gradient_bytes(const LanguageModelConfig& config, index tokens) {
+  const LanguageModelConfig c = resolve(config);
+  const double all = kFloat * static_cast<double>(parameter_count(c));
+  if (c.tie) return all;
+  // The gradient of the embeddings has the rows of an update, in memory that grows by half (the old
+  // one exists until it is copied). The optimizer has two numbers for each row of the table.
+  const auto rows = static_cast<double>(c.vocabulary);
+  const double used = std::min(rows, static_cast<double>(tokens));
+  const double held = std::min(rows, 1.5 * used) + used;
+  return all + kFloat * ((held - rows) * static_cast<double>(c.width) + 2 * rows);
+}
+
 double cache_bytes(const LanguageModelConfig& config, index tokens) {
   const LanguageModelConfig c = resolve(config);
   double values = 0;

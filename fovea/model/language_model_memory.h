@@ -22,6 +22,10 @@ double packed_bytes(const LanguageModelConfig& config, const TapeLoad& load);
 double scratch_bytes(const Context& context, const LanguageModelConfig& config,
                      const TapeLoad& load);
 
+/// Bytes of the gradients of an update of `tokens` tokens in training, and of what the optimizer
+/// keeps besides the moments.
+double gradient_bytes(const LanguageModelConfig& config, index tokens);
+
 /// Bytes of the keys and values that a decoder keeps for `tokens` tokens.
 double cache_bytes(const LanguageModelConfig& config, index tokens);
 

@@ -59,6 +59,7 @@ EncoderConfig encoder_of(const LanguageModelConfig& config) {
   const Compat compat = compat_of(config);
   encoder.attention_rnn_defects = compat.attention_rnn;
   if (compat.ln_unbiased) encoder.ln_variant = LayerNormVariant::kUnbiased;
+  encoder.token_rows = config.tie ? RowUse::kDense : RowUse::kSparse;
   return encoder;
 }
 

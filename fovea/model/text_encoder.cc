@@ -252,7 +252,8 @@ EmbeddingOptions embedding_options(const EncoderConfig& c) {
           .join = c.position_join,
           .sinusoid = c.sinusoid,
           .scale = c.embedding_scale,
-          .init = table_init(c)};
+          .init = table_init(c),
+          .row_use = c.token_rows};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ Embedding::Embedding(const EmbeddingOptions& options, const ParameterScope& scop
     : options_(options) {
   const auto& o = options_;
   tokens_ = &scope.add("tokens", {o.vocabulary, o.width}, o.init);
+  tokens_->row_use = o.row_use;
   if (!adds_position_rows(o.position)) {
     check(o.join == PositionJoin::kAdd, "embedding: there are no position rows to concatenate");
     return;
@@ -32,7 +33,7 @@ Variable Embedding::positions(Tape& tape) const {
 }
 
 Variable Embedding::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows) const {
-  const TableRows tokens{tape.parameter(*tokens_), ids, options_.padding, options_.scale};
+  const TableRows tokens{tape.table(*tokens_), ids, options_.padding, options_.scale};
   if (!adds_position_rows(options_.position)) return embedding(tape, tokens);
   const TableRows places{positions(tape), rows.positions};
   if (!join_) return embedding(tape, tokens, places);

@@ -22,6 +22,8 @@ struct EmbeddingOptions {
   double scale = 1;                          ///< of the token rows, before positions join them
   Init init = Init::normal(kInitDeviation);  ///< of both tables
   std::optional<std::int32_t> padding{};     ///< a token whose row is never trained (spec L11)
+  /// Of the tokens: kSparse if no other layer reads the table and a step reads few of its rows.
+  RowUse row_use = RowUse::kDense;
 };
 
 /// Parameters: tokens [V, C]; if learned, positions [positions, C], without weight decay; if

@@ -8,11 +8,10 @@
 
 #include "fovea/kernel/activation.h"
 #include "fovea/kernel/adamw.h"
-#include "fovea/kernel/binary_cross_entropy.h"
-#include "fovea/kernel/cross_entropy.h"
 #include "fovea/kernel/dropout.h"
 #include "fovea/kernel/embedding.h"
 #include "fovea/kernel/norm.h"
+#include "fovea/reference/losses.h"
 
 namespace fovea::reference {
 
@@ -43,20 +42,15 @@ void embedding_forward(const EmbeddingTable<std::type_identity_t<T>>& tokens,
 template <class T>
 void embedding_backward(Vec<const std::int32_t> ids, double scale, InRows<T> dy, Rows<T> dtable,
                         std::int32_t frozen = -1);
+template <class T>
+void embedding_bag_forward(InRows<T> table, const IdBags& bags, Rows<T> y);
+template <class T>
+void embedding_bag_backward(const IdBags& bags, InRows<T> dy, Rows<T> dtable);
 
 /// Whether element (n, column) is kept.
 bool dropout_keeps(const DropoutMask& dropout, index n, index column);
 template <class T>
 void dropout_forward(const DropoutMask& dropout, InRows<T> x, Rows<T> y);
-
-template <class T>
-CrossEntropy cross_entropy(InRows<T> logits, const Targets& targets, double scale, Vec<T> losses,
-                           Rows<T> dlogits);
-template <class T>
-double binary_cross_entropy(InRows<T> logits, const BinaryTargets<T>& targets, double scale,
-                            Vec<T> losses, Rows<T> dlogits);
-template <class T>
-CrossEntropy linear_cross_entropy(const LinearCrossEntropy<T>& a);
 
 template <class T>
 void adamw(std::span<const AdamWSlot<T>> slots, const AdamWStep& step);

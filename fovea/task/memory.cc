@@ -62,6 +62,8 @@ double training_memory(const Context& context, const LanguageModelRun& run,
   const LanguageModelConfig& config = run.settings.model;
   return peak_of_training({.model = model_memory(config),
                            .values = 4 * static_cast<double>(parameter_count(config)),
+                           .gradients = gradient_bytes(config, run.settings.recipe.accumulate *
+                                                                   run.training->largest_batch()),
                            .passes = passes_bytes(context, run),
                            .batches = batch_bytes(run),
                            .records = record_bytes(run.settings.recipe, cost_of(run).updates,

@@ -48,7 +48,7 @@ double peak_of_training(const TrainingBytes& bytes, index checkpoint_bytes) {
   const double resuming = checkpoint_bytes > 0 ? held + model + 4 * bytes.values : 0;
   // A checkpoint is made in memory: values and both moments.
   const double saving = 3 * bytes.values;
-  const double running = held - static_cast<double>(checkpoint_bytes) + model + bytes.values +
+  const double running = held - static_cast<double>(checkpoint_bytes) + model + bytes.gradients +
                          kRounding * bytes.passes + bytes.batches + bytes.records + saving;
   // Text and tokens existed together before this call, so the peak so far counts too. The system
   // counts pages in lots, hence kLots.

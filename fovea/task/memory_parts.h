@@ -14,11 +14,12 @@ inline constexpr double kRounding = 1.02;
 
 /// Bytes of the parts of a training.
 struct TrainingBytes {
-  double model = 0;    ///< values of the parameters, and fixed tables
-  double values = 0;   ///< values of the parameters alone
-  double passes = 0;   ///< tape, packed copies and scratch, at their largest
-  double batches = 0;  ///< of an update
-  double records = 0;  ///< history, and the files of the vocabulary
+  double model = 0;      ///< values of the parameters, and fixed tables
+  double values = 0;     ///< values of the parameters alone
+  double gradients = 0;  ///< of an update, and what the optimizer keeps besides the moments
+  double passes = 0;     ///< tape, packed copies and scratch, at their largest
+  double batches = 0;    ///< of an update
+  double records = 0;    ///< history, and the files of the vocabulary
 };
 
 /// The most bytes that this process will have resident while it trains. `checkpoint_bytes`: the

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "fovea/base/check.h"
 
@@ -41,27 +42,36 @@ void require_moments(const Tensor& m, const Tensor& v, const std::string& name) 
 
 Optimizer::Optimizer(std::span<Parameter* const> parameters) {
   for (Parameter* p : parameters) {
-    moments_.push_back({p, Tensor(p->value.shape()), Tensor(p->value.shape())});
+    Moments moments{p, Tensor(p->value.shape()), Tensor(p->value.shape()), nullptr};
+    if (p->row_use == RowUse::kSparse) {
+      moments.table = std::make_unique<TableUpdates>(*p, moments.m, moments.v);
+    }
+    moments_.push_back(std::move(moments));
   }
 }
 
-std::vector<AdamWSlot<float>> Optimizer::slots() {
-  std::vector<AdamWSlot<float>> slots;
-  slots.reserve(moments_.size());
-  for (auto& [p, m, v] : moments_) {
-    slots.push_back({p->value.vec<float>(), p->finished_gradient().vec<float>(), m.vec<float>(),
-                     v.vec<float>(), p->decay == Decay::kYes ? 1.0 : 0.0});
-  }
-  return slots;
+AdamWSlot<float> Optimizer::slot(Moments& moments) {
+  Parameter& p = *moments.parameter;
+  return {p.value.vec<float>(), p.finished_gradient().vec<float>(), moments.m.vec<float>(),
+          moments.v.vec<float>(), p.decay == Decay::kYes ? 1.0 : 0.0};
 }
 
 double Optimizer::gradient_norm(const Context& context) {
-  return global_norm<float>(context, slots());
+  slots_.clear();
+  for (Moments& moments : moments_) {
+    slots_.push_back(moments.table ? moments.table->slot() : slot(moments));
+  }
+  return global_norm<float>(context, slots_);
 }
 
 void Optimizer::step(const Context& context, const AdamWStep& step) {
-  adamw<float>(context, slots(), step);
-  for (auto& moments : moments_) {
+  slots_.clear();
+  for (Moments& moments : moments_) {
+    slots_.push_back(moments.table ? moments.table->begin(context, step) : slot(moments));
+  }
+  adamw<float>(context, slots_, step);
+  for (Moments& moments : moments_) {
+    if (moments.table) moments.table->updated(step);
     ++moments.parameter->version;
     moments.parameter->clear_gradient();
   }
@@ -69,7 +79,8 @@ void Optimizer::step(const Context& context, const AdamWStep& step) {
 
 std::vector<NamedTensor> Optimizer::state() const {
   std::vector<NamedTensor> state;
-  for (const auto& [p, m, v] : moments_) {
+  for (const auto& [p, m, v, table] : moments_) {
+    p->catch_up();
     state.push_back({p->name + ".m", m});
     state.push_back({p->name + ".v", v});
   }
@@ -77,7 +88,8 @@ std::vector<NamedTensor> Optimizer::state() const {
 }
 
 void Optimizer::restore(const Safetensors& state) {
-  for (auto& [p, m, v] : moments_) {
+  for (auto& [p, m, v, table] : moments_) {
+    p->catch_up();
     take(m, state, p->name + ".m", "optimizer.safetensors");
     take(v, state, p->name + ".v", "optimizer.safetensors");
     require_moments(m, v, p->name);
@@ -86,13 +98,17 @@ void Optimizer::restore(const Safetensors& state) {
 
 std::vector<NamedTensor> parameter_tensors(std::span<Parameter* const> parameters) {
   std::vector<NamedTensor> tensors;
-  for (const Parameter* p : parameters) tensors.push_back({p->name, p->value});
+  for (Parameter* p : parameters) {
+    p->catch_up();
+    tensors.push_back({p->name, p->value});
+  }
   return tensors;
 }
 
 void restore_parameters(std::span<Parameter* const> parameters, const Safetensors& tensors,
                         std::string_view where) {
   for (Parameter* p : parameters) {
+    p->catch_up();
     take(p->value, tensors, p->name, where);
     ++p->version;
   }

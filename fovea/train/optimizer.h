@@ -2,16 +2,22 @@
 // AdamW for the parameters of a model: calls the kernel and keeps the moments between updates.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "fovea/grad/parameter.h"
 #include "fovea/kernel/adamw.h"
 #include "fovea/tensor/safetensors.h"
+#include "fovea/train/table_updates.h"
 
 namespace fovea {
 
 /// The parameters must outlive the optimizer, and their addresses must not change. All are float32.
+///
+/// Of a RowUse::kSparse parameter, an update touches the rows with a gradient alone. Its other rows
+/// are behind until they are read: before you read its value yourself, call its catch_up(). What
+/// this class and the tape give is up to date.
 class Optimizer {
  public:
   /// Moments start at zero.
@@ -20,8 +26,8 @@ class Optimizer {
   /// The global norm of all gradients, before clipping; not finite if any gradient is not finite.
   double gradient_norm(const Context& context);
 
-  /// Update number `step` (from 1): every gradient is read, multiplied by `gradient_scale`, applied
-  /// and cleared. Weight decay applies only to parameters with Decay::kYes.
+  /// Update number `step.step` (from 1): every gradient is read, multiplied by `gradient_scale`,
+  /// applied and cleared. Weight decay applies only to parameters with Decay::kYes.
   void step(const Context& context, const AdamWStep& step);
 
   /// The moments as "NAME.m" and "NAME.v", sharing their memory.
@@ -30,13 +36,15 @@ class Optimizer {
   void restore(const Safetensors& state);
 
  private:
-  std::vector<AdamWSlot<float>> slots();
-
   struct Moments {
     Parameter* parameter;
     Tensor m, v;
+    std::unique_ptr<TableUpdates> table;  // of a kSparse parameter
   };
+  static AdamWSlot<float> slot(Moments& moments);
+
   std::vector<Moments> moments_;
+  std::vector<AdamWSlot<float>> slots_;
 };
 
 /// The values of the parameters by name, sharing their memory, as model.safetensors stores them.

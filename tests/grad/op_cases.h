@@ -167,6 +167,18 @@ inline constexpr OpCase kOpCases[] = {
        return embedding(t, {in[0], ids()}, {in[0], {kPlaces, 6}});
      },
      by<OfItself<EmbeddingFormula, 2>>},
+    {"embedding_bag_sum",
+     {{5, 3}},
+     [](Tape& t, Inputs in) {
+       return embedding_bag(t, {in[0], ids(), {kOffsets, 4}});
+     },
+     by<EmbeddingBagFormula<BagMode::kSum>>},
+    {"embedding_bag_mean",
+     {{5, 3}},
+     [](Tape& t, Inputs in) {
+       return embedding_bag(t, {in[0], ids(), {kOffsets, 4}, BagMode::kMean});
+     },
+     by<EmbeddingBagFormula<BagMode::kMean>>},
     {"layer_norm",
      {{6, 5}, {1, 5}, {1, 5}},
      [](Tape& t, Inputs in) { return layer_norm(t, in[0], in[1], in[2]); },

@@ -98,6 +98,19 @@ struct EmbeddingFormula {
   }
 };
 
+template <BagMode mode>
+struct EmbeddingBagFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index b, index c) {
+      T sum = T(0);
+      for (index n = kOffsets[b]; n < kOffsets[b + 1]; ++n) sum += in[0][kIds[n]][c];
+      const int count = std::max(1, kOffsets[b + 1] - kOffsets[b]);
+      return mode == BagMode::kSum ? sum : sum / T(count);
+    });
+  }
+};
+
 /// in: x, and gain and bias or neither.
 template <LayerNormVariant variant>
 struct LayerNormFormula {

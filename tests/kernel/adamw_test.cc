@@ -170,6 +170,90 @@ TEST(GlobalNorm, ShowsThatAGradientIsNotFinite) {
   });
 }
 
+// A table, its gradient as a whole, and the rows of it that are not zero, in any order.
+struct TableOfRows {
+  Matrix<float> value, m, v;
+  std::vector<float> whole, compact;
+  std::vector<GradientRow> rows;
+
+  TableOfRows(Random& random, index V, index C, index every)
+      : value(Matrix<float>::random(random, 1, V * C)),
+        m(Matrix<float>::random(random, 1, V * C, 0.1)),
+        v(1, V * C, 0.01F),
+        whole(static_cast<std::size_t>(V * C)) {
+    std::vector<std::int32_t> used;
+    for (std::int32_t row = 0; row < V; ++row)
+      if (random.below(every) == 0) used.push_back(row);
+    const auto n = static_cast<std::int32_t>(used.size());
+    compact.resize(used.size() * static_cast<std::size_t>(C));
+    for (std::int32_t i = 0; i < n; ++i) {
+      rows.push_back({used[static_cast<std::size_t>(i)], n - 1 - i});
+      for (index c = 0; c < C; ++c) {
+        const auto g = static_cast<float>(random.normal());
+        whole[static_cast<std::size_t>(rows.back().row * C + c)] = g;
+        compact[static_cast<std::size_t>(rows.back().place * C + c)] = g;
+      }
+    }
+  }
+  AdamWSlot<float> dense() { return {value.vec(), whole, m.vec(), v.vec()}; }
+  AdamWSlot<float> sparse(index C) { return {value.vec(), compact, m.vec(), v.vec(), 1, rows, C}; }
+};
+
+TEST(GlobalNorm, OfRowsHasTheBitsOfTheWhole) {
+  for_each_isa([] {
+    for (const index C : {1, 5, 32, 64, 100, 192, 640, 5000})
+      for (const index every : {1, 3, 40}) {
+        Random random(85, RandomUse::kTest, static_cast<std::uint64_t>(C));
+        TableOfRows one(random, 20000 / C + 7, C, every), two(random, 30, C, every);
+        const AdamWSlot<float> whole[] = {one.dense(), two.dense()};
+        const AdamWSlot<float> rows[] = {one.sparse(C), two.sparse(C)};
+        const AdamWSlot<float> mixed[] = {one.sparse(C), two.dense()};
+        const double norm = global_norm<float>(kContext, whole);
+        EXPECT_EQ(global_norm<float>(kContext, rows), norm) << C << " columns";
+        EXPECT_EQ(global_norm<float>(kContext, mixed), norm) << C << " columns";
+      }
+  });
+}
+
+TEST(AdamW, UpdatesTheRowsWithAGradientAsInTheWhole) {
+  for_each_isa([] {
+    for (const index C : {1, 33, 64, 5000}) {
+      Random random(86, RandomUse::kTest, static_cast<std::uint64_t>(C));
+      const index V = 20000 / C + 7;
+      TableOfRows dense(random, V, C, 3);
+      TableOfRows sparse = dense, start = dense;
+      const AdamWStep step{.options = {.weight_decay = 0.1}, .step = 3, .gradient_scale = 0.3};
+      const AdamWSlot<float> whole[] = {dense.dense()}, rows[] = {sparse.sparse(C)};
+      adamw<float>(kContext, whole, step);
+      adamw<float>(kContext, rows, step);
+      std::vector<bool> used(static_cast<std::size_t>(V));
+      for (const auto& [row, place] : dense.rows) used[static_cast<std::size_t>(row)] = true;
+      for (index i = 0; i < V * C; ++i) {
+        const TableOfRows& expected = used[static_cast<std::size_t>(i / C)] ? dense : start;
+        ASSERT_EQ(sparse.value.at(0, i), expected.value.at(0, i));
+        ASSERT_EQ(sparse.m.at(0, i), expected.m.at(0, i));
+        ASSERT_EQ(sparse.v.at(0, i), expected.v.at(0, i));
+      }
+    }
+  });
+}
+
+TEST(AdamW, SaysWhichRowDoesNotFit) {
+  Random random(87, RandomUse::kTest);
+  TableOfRows table(random, 10, 4, 1);
+  const auto run = [&] {
+    const AdamWSlot<float> slots[] = {table.sparse(4)};
+    adamw<float>(kContext, slots, {});
+  };
+  std::swap(table.rows[3], table.rows[4]);
+  EXPECT_THROWS(run(), kShape, "rows[4] of slot 0 is row 3");
+  std::swap(table.rows[3], table.rows[4]);
+  table.rows[9].row = 10;
+  EXPECT_THROWS(run(), kShape, "rows ascend and are below 10");
+  table.rows.pop_back();
+  EXPECT_THROWS(run(), kShape, "the gradient of 9 rows 40");
+}
+
 TEST(GlobalNorm, OfNothingIsZero) { EXPECT_EQ(global_norm<float>(kContext, {}), 0); }
 
 // Spec T2.

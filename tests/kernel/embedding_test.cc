@@ -111,5 +111,95 @@ TEST(Embedding, AnIdOutOfRangeIsNamedWithItsPlace) {
                 "embedding_backward: ids[1] is 4");
 }
 
+// Bags of 0 to 8 ids, of which some are the padding.
+struct RandomBags {
+  Ids ids;
+  std::vector<std::int32_t> offsets{0};
+
+  RandomBags(Random& random, index B, index V) {
+    for (index b = 0; b < B; ++b) offsets.push_back(offsets.back() + static_cast<int>(b % 9));
+    ids = Ids::random(random, offsets.back(), V);
+  }
+  IdBags view(BagMode mode, std::int32_t padding = -1) const {
+    return {ids.view(), offsets, mode, padding};
+  }
+};
+
+TEST(EmbeddingBag, IsTheSumOrTheMeanOfTheRows) {
+  for_each_isa([] {
+    Random random(55, RandomUse::kTest);
+    for (const index C : kColumns) {
+      const auto table = Matrix<float>::random(random, 11, C);
+      const RandomBags bags(random, 30, 11);
+      for (const BagMode mode : {BagMode::kSum, BagMode::kMean})
+        for (const std::int32_t padding : {-1, 3}) {
+          Matrix<float> y(30, C), plain(30, C);
+          embedding_bag_forward(kContext, table.in(), bags.view(mode, padding), y.view());
+          reference::embedding_bag_forward<float>(table.in(), bags.view(mode, padding),
+                                                  plain.view());
+          EXPECT_TRUE(y == plain) << "the same additions in the same order";
+        }
+    }
+  });
+}
+
+TEST(EmbeddingBag, GradientIsThatOfTheForward) {
+  for_each_isa([] {
+    Random random(56, RandomUse::kTest);
+    auto table = Matrix<double>::random(random, 5, 19);
+    const auto dy = Matrix<double>::random(random, 12, 19);
+    const RandomBags bags(random, 12, 5);
+    for (const BagMode mode : {BagMode::kSum, BagMode::kMean}) {
+      Matrix<double> dtable(5, 19);
+      embedding_bag_backward(kContext, bags.view(mode, 2), dy.in(), dtable.view());
+      EXPECT_EQ(dtable.at(2, 0), 0);
+      const auto loss = [&] {
+        Matrix<double> y(12, 19);
+        embedding_bag_forward(kContext, table.in(), bags.view(mode, 2), y.view());
+        return dot(y, dy);
+      };
+      expect_gradient(table, dtable, loss, "table");
+    }
+  });
+}
+
+TEST(EmbeddingBag, BackwardIsNoWorseThanThePlainOne) {
+  for_each_isa([] {
+    Random random(57, RandomUse::kTest);
+    const auto dy = Matrix<float>::random(random, 100, 70);
+    const RandomBags bags(random, 100, 7);
+    Matrix<float> fast(7, 70), plain(7, 70);
+    Matrix<double> exact(7, 70);
+    embedding_bag_backward(kContext, bags.view(BagMode::kMean), dy.in(), fast.view());
+    reference::embedding_bag_backward<float>(bags.view(BagMode::kMean), dy.in(), plain.view());
+    reference::embedding_bag_backward<double>(bags.view(BagMode::kMean), Matrix<double>(dy).in(),
+                                              exact.view());
+    expect_no_worse(fast, plain, exact, "dtable");
+  });
+}
+
+TEST(EmbeddingBag, SameBitsForAnyNumberOfThreads) {
+  Random random(58, RandomUse::kTest);
+  const auto table = Matrix<float>::random(random, 50, 300);
+  const RandomBags bags(random, 400, 50);
+  expect_same_for_threads([&](const Context& ctx) {
+    Matrix<float> y(400, 300), dtable(50, 300);
+    embedding_bag_forward(ctx, table.in(), bags.view(BagMode::kMean), y.view());
+    embedding_bag_backward(ctx, bags.view(BagMode::kMean), y.in(), dtable.view());
+    return std::pair(y, dtable);
+  });
+}
+
+TEST(EmbeddingBag, SaysWhatIsWrong) {
+  Matrix<float> table(4, 3), y(2, 3);
+  const auto run = [&](std::vector<std::int32_t> ids, std::vector<std::int32_t> offsets) {
+    embedding_bag_forward(kContext, table.in(), {ids, offsets}, y.view());
+  };
+  EXPECT_THROWS(run({0, 4}, {0, 1, 2}), kShape, "embedding_bag: ids[1] is 4");
+  EXPECT_THROWS(run({0, 1}, {0, 2}), kShape, "offsets must be [B + 1=3]; it is [2]");
+  EXPECT_THROWS(run({0, 1}, {0, 1, 1}), kShape, "offsets go from 0 to 1; expected 0 to 2");
+  EXPECT_THROWS(run({0, 1}, {0, 3, 2}), kShape, "offsets[1] is 3 and the next 2");
+}
+
 }  // namespace
 }  // namespace fovea

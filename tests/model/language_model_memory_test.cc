@@ -102,6 +102,25 @@ TEST(LanguageModelMemory, PackedFormsAreCopiesOfTheMatrices) {
   EXPECT_EQ(packed_bytes(c, {1000, TapeMode::kTrain}), one_wide + 4.0 * 3 * 64 * 4096);
 }
 
+TEST(LanguageModelMemory, GradientsOfATableOfItsOwnAreThoseOfTheRowsOfAnUpdate) {
+  LanguageModelConfig c = base();
+  c.vocabulary = 30000;
+  EXPECT_EQ(gradient_bytes(c, 384), 4.0 * static_cast<double>(parameter_count(c)));
+  c.tie = false;
+  const double all = 4.0 * static_cast<double>(parameter_count(c)), table = 4.0 * 30000 * 64;
+  EXPECT_EQ(gradient_bytes(c, 384), all - table + 4.0 * 2.5 * 384 * 64 + 8.0 * 30000);
+
+  const OwnedBatch batch({100, 284}, 30000);
+  c.block = 284;
+  const LanguageModel model(c, 1);
+  Tape tape(Context(2));
+  tape.backward(model.loss(tape, batch.view()));
+  Parameter& tokens = *model.parameters()[0];
+  EXPECT_FALSE(tokens.gradient.defined());
+  EXPECT_GT(tokens.row_gradient.size(), 100);
+  EXPECT_LE(tokens.row_gradient.size(), 384);
+}
+
 TEST(LanguageModelMemory, ScratchGrowsWithThreadsAndVocabulary) {
   LanguageModelConfig c = base();
   const double two = scratch_bytes(Context(2), c, {384});

@@ -114,6 +114,21 @@ TEST(Embedding, NeverTrainsThePaddingRow) {
               testing::ElementsAre(1, 1, 0, 0, 0, 0, 0, 0, 0, 0));
 }
 
+TEST(Embedding, OfRowsHasTheGradientOfTheForward) {
+  auto set = float64_set();
+  const Embedding layer(
+      {.vocabulary = 5, .width = 4, .positions = 3, .padding = 0, .row_use = RowUse::kSparse},
+      ParameterScope(set));
+  EXPECT_EQ(set.find("tokens")->row_use, RowUse::kSparse);
+  EXPECT_EQ(set.find("positions")->row_use, RowUse::kDense);
+  Tape tape{Context(1)};
+  tape.backward(sum(tape, forward(tape, layer)));
+  EXPECT_EQ(layer.tokens().row_gradient.size(), 2);
+  EXPECT_FALSE(layer.tokens().gradient.defined());
+  set.find("tokens")->clear_gradient();
+  EXPECT_THAT(to_vector(layer.tokens().finished_gradient().vec<double>()), testing::Each(0));
+}
+
 TEST(Embedding, RefusesAPositionBeyondItsTable) {
   ParameterSet set({});
   const Embedding layer({.vocabulary = 5, .width = 2, .positions = 1}, ParameterScope(set));

@@ -2,20 +2,10 @@
 // The reference against values that were not computed by it: by hand, or golden.
 #include "fovea/reference/kernels.h"
 
-#include "tests/kernel/support.h"
+#include "tests/reference/support.h"
 
 namespace fovea {
 namespace {
-
-Matrix<double> row(const std::vector<double>& values) {
-  Matrix<double> x(1, static_cast<index>(values.size()));
-  for (index c = 0; c < x.columns(); ++c) x.at(0, c) = values[static_cast<std::size_t>(c)];
-  return x;
-}
-
-void expect_near(const Matrix<double>& x, const std::vector<double>& expected) {
-  EXPECT_LE(largest_difference(x.values(), expected), 1e-12);
-}
 
 TEST(Reference, SoftmaxByHand) {
   const auto x = row({0, std::log(2), std::log(5)});
@@ -62,25 +52,24 @@ TEST(Reference, EmbeddingByHand) {
   expect_near(dtable, {20, 56});
 }
 
-TEST(Reference, CrossEntropyOfAProjectionByHand) {
-  // One feature of 1, weights (0, ln 2, ln 5): the softmax is (1, 2, 5) / 8; the target is the
-  // last.
-  const auto x = row({1});
-  Matrix<double> weight(3, 1), losses(1, 1), dx(1, 1), dweight(3, 1), dbias(1, 3);
-  weight.at(1, 0) = std::log(2);
-  weight.at(2, 0) = std::log(5);
-  const std::int32_t target = 2;
-  const auto result = reference::linear_cross_entropy<double>({.x = x.view(),
-                                                               .weight = weight.view(),
-                                                               .targets = {{&target, 1}},
-                                                               .losses = losses.vec(),
-                                                               .dx = dx.view(),
-                                                               .dweight = dweight.view(),
-                                                               .dbias = dbias.vec()});
-  EXPECT_NEAR(result.total, std::log(1.6), 1e-12);
-  expect_near(dbias, {0.125, 0.25, -0.375});
-  expect_near(dweight, {0.125, 0.25, -0.375});
-  expect_near(dx, {0.25 * std::log(2) - 0.375 * std::log(5)});
+TEST(Reference, EmbeddingBagByHand) {
+  Matrix<double> table(3, 1), y(3, 1);
+  table.at(0, 0) = 5;
+  table.at(1, 0) = 7;
+  table.at(2, 0) = 100;
+  const std::vector<std::int32_t> ids = {1, 0, 2, 1, 1}, offsets = {0, 4, 4, 5};
+  IdBags bags{ids, offsets, BagMode::kSum, 2};
+  reference::embedding_bag_forward<double>(table.in(), bags, y.view());
+  expect_near(y, {19, 0, 7});
+  bags.mode = BagMode::kMean;
+  reference::embedding_bag_forward<double>(table.in(), bags, y.view());
+  expect_near(y, {19.0 / 3, 0, 7});
+  Matrix<double> dtable(3, 1), dy(3, 1);
+  dy.at(0, 0) = 3;
+  dy.at(1, 0) = 10;
+  dy.at(2, 0) = 2;
+  reference::embedding_bag_backward<double>(bags, dy.in(), dtable.view());
+  expect_near(dtable, {1, 4, 0});
 }
 
 TEST(Reference, TheFirstStepOfAdamW) {
