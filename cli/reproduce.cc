@@ -30,16 +30,20 @@ struct Experiment {
   std::string_view name;
   std::string_view summary;
   void (*run)(const Context&, const ReproduceOptions&, const ReproduceObserver&);
-  bool is_prince;  // it has data, variants, and a script of PyTorch
+  std::string_view timed;  // by a script of PyTorch; if any are, it has data and variants
+
+  bool has_data() const { return !timed.empty(); }
 };
 
 constexpr std::array kExperiments = {
     Experiment{"prince", "E4, E5, E6, E9: language models on The Little Prince", reproduce_prince,
-               true},
+               "E4,E5,E9"},
+    Experiment{"imdb", "E1, E2, E3, P9: text classifiers on the reviews of IMDB", reproduce_imdb,
+               "E1,E2,E3,P9"},
     Experiment{"order", "P8: which of two tokens came first, with each kind of positions",
-               reproduce_order, false},
-    Experiment{"recall", "E12: a token at a distance of 10 to 500 tokens", reproduce_recall, false},
-    Experiment{"speed", "E13: time for a token of five kinds of layers", reproduce_speed, false},
+               reproduce_order, ""},
+    Experiment{"recall", "E12: a token at a distance of 10 to 500 tokens", reproduce_recall, ""},
+    Experiment{"speed", "E13: time for a token of five kinds of layers", reproduce_speed, ""},
 };
 
 constexpr std::string_view kExamples = R"(
@@ -50,6 +54,7 @@ and all numbers in results.jsonl.
 Examples:
   fovea reproduce order --seeds 1 -o order
   fovea reproduce prince --data data -o prince
+  fovea reproduce imdb --data data --seeds 1 -o imdb
   fovea reproduce prince --data data --compat --seeds 5 --json -o prince
   fovea reproduce prince --data data --pytorch bench/sources.py --python venv/bin/python -o prince)";
 
@@ -78,16 +83,17 @@ std::optional<double> seconds_of_pytorch(const std::string& command) {
 }
 
 std::function<std::optional<double>(std::string_view)> pytorch_of(const Arguments& arguments,
-                                                                  const Context& context) {
+                                                                  const Context& context,
+                                                                  std::string_view timed) {
   if (!arguments.has("pytorch")) return {};
   const std::string begin = fmt::format("{} {} --data {} --threads {} --epochs 2 --seconds --only ",
                                         shell_word(arguments.text("python", "python3")),
                                         shell_word(arguments.text("pytorch")),
                                         shell_word(arguments.text("data")), context.threads());
   // The script has these; each is timed once, for all its variants and seeds.
-  return [begin, known = std::map<std::string, std::optional<double>>()](
+  return [begin, timed, known = std::map<std::string, std::optional<double>>()](
              std::string_view experiment) mutable -> std::optional<double> {
-    if (!has_word("E4,E5,E9", ',', experiment)) return std::nullopt;
+    if (!has_word(timed, ',', experiment)) return std::nullopt;
     const auto [entry, is_new] = known.try_emplace(std::string(experiment));
     if (is_new) {
       note(fmt::format("{}: timing PyTorch", experiment));
@@ -102,12 +108,12 @@ ReproduceOptions options_of(const Arguments& arguments, const Context& context,
                             const Experiment& experiment) {
   ReproduceOptions options;
   for (const std::string_view option : {"data", "compat", "fixed", "pytorch"}) {
-    if (experiment.is_prince || !arguments.has(option)) continue;
+    if (experiment.has_data() || !arguments.has(option)) continue;
     throw Error(ErrorCode::kUsage,
                 fmt::format("reproduce {}: --{} has no effect here", experiment.name, option),
-                "it belongs to reproduce prince");
+                "it belongs to reproduce prince and imdb");
   }
-  if (experiment.is_prince && !arguments.has("data")) {
+  if (experiment.has_data() && !arguments.has("data")) {
     throw Error(
         ErrorCode::kUsage, fmt::format("reproduce {}: no folder of data", experiment.name),
         "say where the data lies: --data DIR; docs/commands/reproduce.md says what it holds");
@@ -129,7 +135,7 @@ ReproduceOptions options_of(const Arguments& arguments, const Context& context,
                  "above 0 and at most 1");
   // Trials have a folder of their own, so that they take the place of no result.
   if (options.share < 1) options.output /= fmt::format("share{}", options.share);
-  options.pytorch = pytorch_of(arguments, context);
+  options.pytorch = pytorch_of(arguments, context, experiment.timed);
   return options;
 }
 
@@ -145,16 +151,17 @@ CommandSpec reproduce_spec() {
   CommandSpec spec{
       .name = "reproduce",
       .summary = "Runs the published experiments again, as published and corrected.",
-      .positionals = {{"EXPERIMENT", "prince, order, recall or speed"}},
+      .positionals = {{"EXPERIMENT", "prince, imdb, order, recall or speed"}},
       .options =
           {{"data", OptionKind::kValue, "DIR", "folder of the data of experiments", "Input", ""},
            {"compat", OptionKind::kFlag, "", "only as published, with its defects", "Input", ""},
            {"fixed", OptionKind::kFlag, "", "only corrected", "Input", ""},
            {"seeds", OptionKind::kValue, "N", "runs of each variant [3]", "Input", ""},
            {"share", OptionKind::kValue, "X",
-            "this part of the epochs or updates, for a trial, in DIR/shareX [1]", "Input", ""},
+            "this part of the epochs, updates or reviews, for a trial, in DIR/shareX [1]", "Input",
+            ""},
            {"pytorch", OptionKind::kValue, "FILE",
-            "time PyTorch, too, by this script (bench/sources.py)", "PyTorch", ""},
+            "time PyTorch, too, by this script (bench/sources.py, bench/imdb.py)", "PyTorch", ""},
            {"python", OptionKind::kValue, "PATH", "the Python that has PyTorch [python3]",
             "PyTorch", ""},
            {"output", OptionKind::kValue, "DIR", "folder of the results [reproduce-EXPERIMENT]",

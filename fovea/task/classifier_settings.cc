@@ -65,7 +65,7 @@ void check_text(const ClassifierTextOptions& text) {
 
 }  // namespace
 
-// Chosen by trials on reviews of films in English (docs/commands/train-classify.md).
+// Tried once, on reviews of films in English (docs/commands/train-classify.md).
 ClassifierSettings::ClassifierSettings() {
   model.output_dropout = 0.5;
   model.dropout = 0.1;

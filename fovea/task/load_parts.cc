@@ -24,13 +24,13 @@ void check_weights(const std::function<ModelSizes()>& sizes_of, const Safetensor
   double bytes = 0;
   try {
     const ModelSizes sizes = sizes_of();
-    bytes = sizes.bytes;
     const bool possible =
         sizes.layers <= tensors && sizes.largest_matrix <= static_cast<double>(held);
     if (!possible || sizes.parameters() != held) {
       fail(ErrorCode::kModelDamaged, "such a model does not have the {} parameters of {}", held,
            kWeightsName);
     }
+    bytes = sizes.bytes();  // of a model that may have any number of layers: only now
   } catch (const Error& error) {
     fail(ErrorCode::kModelDamaged, "{}: {}", (folder / "config.json").string(), error.what());
   }

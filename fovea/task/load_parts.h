@@ -27,7 +27,7 @@ struct ModelSizes {
   index layers = 0;
   double largest_matrix = 0;  ///< values, at least of any table or matrix that the settings name
   std::function<index()> parameters;  ///< asked only if the above are possible
-  double bytes = 0;                   ///< of the model in memory
+  std::function<double()> bytes;      ///< of the model in memory; asked only then, too
 };
 
 /// Reads the weights of a model folder. config.json may have been changed together with its

@@ -45,6 +45,8 @@ struct TrainOptions {
   index patience = 0;
   index keep = 2;
   std::uint64_t seed = 1;
+  // No field: every run of the command has it, but those of published experiments.
+  double epsilon = 1e-8;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {

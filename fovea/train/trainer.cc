@@ -77,6 +77,7 @@ TrainResult Trainer::run() {
     optimizer_.step(context_, {.options = {.lr = lr,
                                            .beta1 = options.beta1,
                                            .beta2 = options.beta2,
+                                           .epsilon = options.epsilon,
                                            .weight_decay = options.weight_decay},
                                .step = state_.step + 1,
                                .gradient_scale = clip_scale(norm, options.clip)});

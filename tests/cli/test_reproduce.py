@@ -2,6 +2,7 @@
 """fovea reproduce: numbers as lines and as a table, runs that go on, data that is missing."""
 
 import json
+import pathlib
 import signal
 import time
 
@@ -65,6 +66,19 @@ class Reproduce(CommandTest):
         (self.folder / "little_prince/sentences.tok.txt").write_text("another text\n")
         self.assert_error(self.run_fovea("reproduce", "prince", "--data", self.folder, "-o", self.folder / "out"), 3,
                           "this is another file")
+
+    def test_a_trial_of_imdb_has_rows_without_published_numbers(self):
+        data = next((folder / "shared/data" for folder in pathlib.Path(__file__).resolve().parents
+                     if (folder / "shared/data/imdb").exists()), None)
+        if data is None:
+            self.skipTest("there is no shared/data/imdb above this folder")
+        done = self.succeed("reproduce", "imdb", "--data", data, "--compat", "--share", "0.002", "--seeds", "1", "--json",
+                            "-o", self.folder / "out")
+        rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        self.assertEqual({row["experiment"] for row in rows}, {"E1", "E2", "E3", "P9"})
+        self.assertEqual({row["published"] for row in rows}, {None})
+        for row in rows:
+            self.assertEqual(len(row["by_epoch"]), 5)
 
     def test_what_does_not_fit_is_refused(self):
         self.assert_error(self.run_fovea("reproduce", "prince"), 2, "no folder of data")

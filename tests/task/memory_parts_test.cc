@@ -8,7 +8,7 @@ namespace {
 
 TEST(MemoryParts, OfTrainingAddUp) {
   constexpr double kMany = 1e12;
-  EXPECT_GT(peak_of_training({.model = kMany, .values = kMany}, 0), 7 * kMany);
+  EXPECT_GT(peak_of_training({.model = kMany, .values = kMany, .gradients = kMany}, 0), 7 * kMany);
   EXPECT_GT(peak_of_training({.passes = kMany, .records = kMany}, 0), 2 * kMany);
 }
 

@@ -63,6 +63,9 @@ struct ReproduceStopped {};
 /// E4, E5, E6, E9: language models on The Little Prince (spec 1.6; Hands-on NLP, chapter 6).
 void reproduce_prince(const Context& context, const ReproduceOptions& options,
                       const ReproduceObserver& observer);
+/// E1, E2, E3, P9: text classifiers on the reviews of IMDB (spec L15).
+void reproduce_imdb(const Context& context, const ReproduceOptions& options,
+                    const ReproduceObserver& observer);
 /// P8: which of two tokens came first, without positions and with each kind of them.
 void reproduce_order(const Context& context, const ReproduceOptions& options,
                      const ReproduceObserver& observer);

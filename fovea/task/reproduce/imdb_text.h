@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reviews as Keras prepares them (text_to_word_sequence, datasets.imdb, pad_sequences): what the
+// published figures of E1 to E3 were measured on (spec T6).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "fovea/base/types.h"
+#include "fovea/text/vocabulary.h"
+
+namespace fovea {
+
+struct Reviews {
+  std::vector<std::string> texts;
+  std::vector<std::int32_t> labels;  ///< 1: positive, 0: negative
+};
+
+/// Reads lines of "LABEL TAB TEXT LF", packed or not. Only LF ends a line. Throws kInputFormat,
+/// "FILE:LINE: ...", for another line, and as read_text_file() does.
+Reviews read_reviews(const std::filesystem::path& file);
+
+/// The words of a text: in lower case, where each of !"#$%&()*+,-./:;<=>?@[\]^_`{|}~, TAB and LF is
+/// a space, between spaces. An apostrophe belongs to its word.
+std::vector<std::string> keras_words(std::string_view text);
+
+/// What the ids of Keras mean that are no words.
+inline constexpr token kKerasPad = 0, kKerasStart = 1, kKerasUnknown = 2;
+
+/// Words by their rank: the most frequent one has rank 1 and id 4; of equally frequent ones the one
+/// seen first.
+class KerasVocabulary {
+ public:
+  /// Words whose id would be `size` or more become kKerasUnknown.
+  KerasVocabulary(std::span<const std::string> texts, index size);
+
+  /// kKerasStart, then an id for each word.
+  std::vector<token> encode(std::string_view text) const;
+
+  index distinct_words() const { return static_cast<index>(ranks_.size()); }
+  index words() const { return words_; }  ///< of all texts
+  /// How often the rarest word that has an id of its own occurs; 0 without any.
+  index rarest_kept() const { return rarest_kept_; }
+
+ private:
+  index size_;
+  index words_ = 0, rarest_kept_ = 0;
+  std::unordered_map<std::string, index> ranks_;
+};
+
+/// The last `length` ids. With `pad`, shorter texts begin with kKerasPad and have `length` ids,
+/// too.
+std::vector<token> last_ids(std::span<const token> ids, index length, bool pad);
+
+}  // namespace fovea
