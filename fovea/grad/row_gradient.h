@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "fovea/base/context.h"
@@ -15,10 +16,12 @@ namespace fovea {
 /// depends on the ids alone.
 class RowGradient {
  public:
-  bool empty() const { return ids_.empty(); }
-  index size() const { return static_cast<index>(ids_.size()); }
+  bool empty() const { return size() == 0; }
+  index size() const { return state_ ? static_cast<index>(state_->ids.size()) : 0; }
   /// The row of the table that each of rows() is.
-  Vec<const std::int32_t> ids() const { return ids_; }
+  Vec<const std::int32_t> ids() const {
+    return state_ ? Vec<const std::int32_t>(state_->ids) : Vec<const std::int32_t>();
+  }
 
   /// The place of the row of each id in rows(), for a table like `table` [V,C]; rows that are new
   /// are zero. ids [N], each in [0, V) (kShape otherwise). The result is valid until the next call.
@@ -38,13 +41,18 @@ class RowGradient {
   void clear();
 
  private:
+  struct State {
+    std::vector<std::int32_t> place;   // of each row of the table, or -1
+    std::vector<std::int32_t> ids;     // of each place
+    std::vector<std::int32_t> places;  // the result of add
+    std::vector<GradientRow> sorted;
+    Tensor memory;  // [room, C]
+  };
+
   void reserve(const Tensor& table, index rows);
 
-  std::vector<std::int32_t> place_;   // of each row of the table, or -1
-  std::vector<std::int32_t> ids_;     // of each place
-  std::vector<std::int32_t> places_;  // the result of add
-  std::vector<GradientRow> sorted_;
-  Tensor memory_;  // [room, C]
+  // Most parameters are no tables, and a deep model has a million of them: theirs is one pointer.
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace fovea

@@ -46,7 +46,7 @@ ModelSizes sizes_of(const LanguageModelConfig& c) {
   return {.layers = layer_count(sized_stages(resolve(c))),
           .largest_matrix = largest_matrix(c),
           .parameters = [c] { return parameter_count(c); },
-          .bytes = [&c] { return model_memory(c); }};
+          .bytes = [c] { return model_memory(c); }};
 }
 
 }  // namespace

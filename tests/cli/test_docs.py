@@ -210,8 +210,6 @@ class Pages(CommandTest):
 
     def prepare_classifier(self, output):
         self.prepare()
-        rows = [f"{'moon' in line}\t{line}" for line in words(6).splitlines()]
-        (self.folder / "reviews.tsv").write_text("\n".join(["label\ttext", *rows, ""]), encoding="utf-8")
         (self.folder / "texts.txt").write_text(words(7, 30), encoding="utf-8")
         self.run_here(["train", "classify", "--train", "reviews.tsv", "-o", output, "--stop-after", "20u",
                        "--overwrite"])

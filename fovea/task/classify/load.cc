@@ -37,7 +37,7 @@ ModelSizes sizes_of(const ClassifierConfig& config) {
   return {.layers = layer_count(sized_stages(c)),
           .largest_matrix = static_cast<double>(c.width) * static_cast<double>(c.vocabulary),
           .parameters = [c] { return parameter_count(c); },
-          .bytes = [&c] { return model_memory(c); }};
+          .bytes = [c] { return model_memory(c); }};
 }
 
 void check_outputs(const LoadedClassifier& loaded, const fs::path& folder) {
