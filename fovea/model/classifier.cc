@@ -155,6 +155,17 @@ Variable Classifier::predictions(Tape& tape, const TextRows& texts) const {
   return predictions_of(tape, logits(tape, texts));
 }
 
+index Classifier::token_table_columns() const { return layers_->encoder().token_table_columns(); }
+
+Tensor Classifier::token_table(const Context& context) const {
+  return layers_->encoder().token_table(context);
+}
+
+Variable Classifier::predictions(Tape& tape, const TextRows& texts,
+                                 const Tensor& token_table) const {
+  return predictions_of(tape, layers_->logits(tape, texts, token_table));
+}
+
 Variable Classifier::predictions_of(Tape& tape, Variable logits) const {
   if (config_.task == Task::kRegression) return logits;
   if (config_.task == Task::kSingleLabel) return softmax(tape, logits);

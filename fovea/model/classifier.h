@@ -76,6 +76,14 @@ class Classifier {
   /// kBinary) or label; with kRegression the numbers. The bits of a text do not depend on the
   /// others.
   Variable predictions(Tape& tape, const TextRows& texts) const;
+  /// The columns of token_table(); 0 if the model has none.
+  index token_table_columns() const;
+  /// [vocabulary, token_table_columns()]: what the first step makes of every token, however the
+  /// texts are. Valid until a parameter changes. It pays where many more tokens are read than the
+  /// vocabulary has.
+  Tensor token_table(const Context& context) const;
+  /// As predictions(), with the same bits, by that table.
+  Variable predictions(Tape& tape, const TextRows& texts, const Tensor& token_table) const;
   /// As predictions(), of logits() that are there already.
   Variable predictions_of(Tape& tape, Variable logits) const;
 

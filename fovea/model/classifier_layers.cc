@@ -52,6 +52,13 @@ Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts, const Dropo
   return output_.forward(tape, x);
 }
 
+Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts,
+                                  const Tensor& token_table) const {
+  const PackedRows rows = lay_out_texts(tape, texts, block_);
+  const Variable x = encoder_.forward(tape, texts.ids, rows, token_table);
+  return output_.forward(tape, pooling_.forward(tape, x, rows));
+}
+
 std::vector<double> ClassifierLayers::token_weights(Tape& tape, const TextRows& texts) const {
   const PackedRows rows = lay_out_texts(tape, texts, block_);
   return pooling_.weights(encoder_.forward(tape, texts.ids, rows, {}, {}), rows);

@@ -21,6 +21,9 @@ class ClassifierLayers {
   /// of the encoder.
   Variable logits(Tape& tape, const TextRows& texts, const DropoutKey& key,
                   std::span<HeadStatistics> seen) const;
+  /// The same by TextEncoder::token_table(), for an inference tape.
+  Variable logits(Tape& tape, const TextRows& texts, const Tensor& token_table) const;
+  const TextEncoder& encoder() const { return encoder_; }
   /// With attention as pooling: the weight of each token [N] in its text, for an inference tape.
   std::vector<double> token_weights(Tape& tape, const TextRows& texts) const;
 

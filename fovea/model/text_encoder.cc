@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 #include "fovea/attention/mask/band.h"
 #include "fovea/nn/encoder_layers.h"
@@ -27,6 +28,9 @@ namespace {
 NormOptions norm_options(const EncoderConfig& c, index width) {
   return {.width = width, .kind = c.norm, .variant = c.ln_variant, .bias = biases(c)};
 }
+
+// Of a table of tokens, computed at once: they take little memory.
+constexpr index kTableRows = 4096;
 
 // Of recurrent layers; none: PyTorch's. The book has no SRU.
 std::optional<Init> recurrent_init(const EncoderConfig& c, const EncoderLayerSpec& spec) {
@@ -277,6 +281,42 @@ Variable TextEncoder::forward(Tape& tape, Vec<const std::int32_t> ids, const Pac
 Variable TextEncoder::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                               EncoderSession& session) const {
   return finish(tape, session.forward(tape, embedding_.forward(tape, ids, rows)));
+}
+
+index TextEncoder::token_table_columns() const {
+  return has_position_rows() ? 0 : encoder_.first_columns();
+}
+
+Tensor TextEncoder::token_table(const Context& context) const {
+  check(token_table_columns() > 0, "model: its first step is no table of tokens");
+  const Tensor& tokens = embedding_.tokens().value;
+  const index V = tokens.shape()[0];
+  Tensor table = Tensor::empty({V, token_table_columns()}, tokens.dtype());
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min(V, kTableRows)));
+  Tape tape(context, TapeMode::kInference);
+  for (index first = 0; first < V; first += kTableRows) {
+    const index count = std::min(kTableRows, V - first);
+    std::iota(ids.begin(), ids.begin() + count, static_cast<std::int32_t>(first));
+    tape.reset();
+    const Variable x = embedding_.forward(tape, {ids.data(), count}, {});
+    const Variable y = encoder_.first_step(tape, x);
+    with_type(tokens.dtype(), [&]<class T>(std::type_identity<T>) {
+      const Rows<const T> rows = y.value<T>();
+      for (index n = 0; n < count; ++n) {
+        std::copy_n(rows[n], rows.columns, table.rows<T>()[first + n]);
+      }
+    });
+  }
+  return table;
+}
+
+Variable TextEncoder::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
+                              const Tensor& token_table) const {
+  Variable stepped;
+  with_type(token_table.dtype(), [&]<class T>(std::type_identity<T>) {
+    stepped = embedding(tape, TableRows{tape.constant(token_table.rows<T>()), ids});
+  });
+  return finish(tape, encoder_.forward_from(tape, stepped, rows));
 }
 
 }  // namespace fovea

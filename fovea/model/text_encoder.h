@@ -32,6 +32,16 @@ class TextEncoder {
   Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                    EncoderSession& session) const;
 
+  /// What the model's first step makes of every token, however the texts are: the columns of
+  /// token_table(). 0 if there is no such step, or if it depends on the token's position.
+  index token_table_columns() const;
+  /// [vocabulary, token_table_columns()]. Valid until a parameter changes.
+  Tensor token_table(const Context& context) const;
+  /// forward() by that table, for an inference tape: with the same bits, and without the work of
+  /// the first step.
+  Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
+                   const Tensor& token_table) const;
+
   index width() const { return width_; }
   /// The table of the tokens.
   Parameter& tokens() const { return embedding_.tokens(); }

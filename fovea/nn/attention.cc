@@ -104,10 +104,20 @@ void MultiHeadAttention::add_part(const LayerPart& part, const ParameterScope& s
   parts_.push_back({number, &learned, {}});
 }
 
-MultiHeadAttention::Projected MultiHeadAttention::project(Tape& tape, Variable x) const {
+Variable MultiHeadAttention::first_step(Tape& tape, Variable x) const {
+  check(qkv_.has_value(), "attention: this is cross-attention, which needs a context");
+  return qkv_->forward(tape, x);
+}
+
+index MultiHeadAttention::first_columns() const {
+  const auto& o = options_;
+  return o.heads * o.head_dim + o.kv_heads * (o.head_dim + o.value_dim);
+}
+
+MultiHeadAttention::Projected MultiHeadAttention::split(Tape& tape, Variable stepped) const {
   const auto& o = options_;
   const std::array widths{o.heads * o.head_dim, o.kv_heads * o.head_dim, o.kv_heads * o.value_dim};
-  const auto qkv = split_columns(tape, qkv_->forward(tape, x), widths);
+  const auto qkv = split_columns(tape, stepped, widths);
   return {normalise_queries(tape, qkv[0]), normalise_keys(tape, qkv[1]), qkv[2]};
 }
 
@@ -122,8 +132,12 @@ Variable MultiHeadAttention::normalise_keys(Tape& tape, Variable k) const {
 
 Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& rows,
                                      const DropoutKey& key, HeadStatistics* seen) const {
-  check(qkv_.has_value(), "attention: this is cross-attention, which needs a context");
-  const auto [q, k, v] = project(tape, x);
+  return forward_from(tape, first_step(tape, x), rows, key, seen);
+}
+
+Variable MultiHeadAttention::forward_from(Tape& tape, Variable stepped, const PackedRows& rows,
+                                          const DropoutKey& key, HeadStatistics* seen) const {
+  const auto [q, k, v] = split(tape, stepped);
   AttentionOptions options = call_options(key);
   options.statistics = seen;
   return attend(tape, {q, k, v, rows, rows}, options);
@@ -132,7 +146,7 @@ Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& r
 Variable MultiHeadAttention::forward(Tape& tape, Variable x, KvCache& cache) const {
   check(qkv_.has_value(), "attention: cross-attention has no sequence that goes on");
   check(tape.mode() == TapeMode::kInference, "attention: a cache has no gradient");
-  const auto [q, k, v] = project(tape, x);
+  const auto [q, k, v] = split(tape, first_step(tape, x));
   cache.append(k, v);
   AttentionOptions options = call_options({});
   options.variant.rotary_first = cache.dropped();

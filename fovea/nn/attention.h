@@ -68,6 +68,13 @@ class MultiHeadAttention {
   /// projection. Adds to `seen` if it is given.
   Variable forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key = {},
                    HeadStatistics* seen = nullptr) const;
+  /// The first step of self-attention, which treats each row by itself: x [N, C] ->
+  /// [N, first_columns()], queries, keys and values side by side.
+  Variable first_step(Tape& tape, Variable x) const;
+  index first_columns() const;
+  /// forward() of rows that have had their first step.
+  Variable forward_from(Tape& tape, Variable stepped, const PackedRows& rows,
+                        const DropoutKey& key = {}, HeadStatistics* seen = nullptr) const;
   /// Self-attention for generation: x are the newest rows of one sequence. Their keys and values
   /// are appended to the cache.
   Variable forward(Tape& tape, Variable x, KvCache& cache) const;
@@ -93,7 +100,7 @@ class MultiHeadAttention {
 
   void add_projections(const ParameterScope& scope);
   void add_part(const LayerPart& part, const ParameterScope& scope);
-  Projected project(Tape& tape, Variable x) const;
+  Projected split(Tape& tape, Variable stepped) const;
   Variable normalise_queries(Tape& tape, Variable q) const;
   Variable normalise_keys(Tape& tape, Variable k) const;
   AttentionOptions call_options(const DropoutKey& key) const;

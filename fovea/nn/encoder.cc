@@ -33,16 +33,39 @@ Variable Encoder::forward(Tape& tape, Variable x, const PackedRows& rows, const 
                           std::span<HeadStatistics> seen) const {
   check(seen.empty() || static_cast<index>(seen.size()) == attentions_,
         "encoder: {} statistics for {} attentions", seen.size(), attentions_);
-  std::uint32_t number = 0;  // of the layer, for its dropout
+  return run(tape, x, {rows, {key.seed, key.step, 0}, seen}, nullptr);
+}
+
+index Encoder::first_columns() const {
+  const bool alone = !stages_.empty() && stages_[0].branches.size() == 1;
+  return alone ? stages_[0].branches[0][0]->first_columns() : 0;
+}
+
+Variable Encoder::first_step(Tape& tape, Variable x) const {
+  check(first_columns() > 0, "encoder: its first layer has no first step");
+  return stages_[0].branches[0][0]->first_step(tape, x);
+}
+
+Variable Encoder::forward_from(Tape& tape, Variable stepped, const PackedRows& rows) const {
+  check(tape.mode() == TapeMode::kInference,
+        "encoder: rows behind the first step have no gradient");
+  check(stepped.columns() == first_columns(), "encoder: {} columns behind the first step, not {}",
+        stepped.columns(), first_columns());
+  return run(tape, stepped, {rows}, stages_[0].branches[0][0].get());
+}
+
+Variable Encoder::run(Tape& tape, Variable x, EncoderCall call, const EncoderLayer* begun) const {
+  std::span<HeadStatistics> seen = call.seen;
   for (const EncoderStageLayers& stage : stages_) {
     std::vector<Variable> results;
     for (const EncoderBranch& branch : stage.branches) {
       Variable y = x;
       for (const auto& layer : branch) {
-        const auto n = seen.empty() ? 0 : static_cast<std::size_t>(layer->attentions());
-        y = layer->forward(tape, y, {rows, {key.seed, key.step, number}, seen.first(n)});
-        number += layer->depth();
-        seen = seen.subspan(n);
+        call.seen = seen.first(seen.empty() ? 0 : static_cast<std::size_t>(layer->attentions()));
+        y = layer.get() == begun ? layer->forward_from(tape, y, call)
+                                 : layer->forward(tape, y, call);
+        call.key.layer += layer->depth();  // the number of the next layer, for its dropout
+        seen = seen.subspan(call.seen.size());
       }
       results.push_back(y);
     }

@@ -32,11 +32,20 @@ class Encoder {
   /// `seen` is empty, or has an element for each of attentions().
   Variable forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,
                    std::span<HeadStatistics> seen) const;
+  /// The first step of the first layer, which treats each row by itself; first_columns() is 0 if it
+  /// has none, or if several branches read the rows.
+  index first_columns() const;
+  Variable first_step(Tape& tape, Variable x) const;
+  /// forward() of rows that have had their first step, for an inference tape.
+  Variable forward_from(Tape& tape, Variable stepped, const PackedRows& rows) const;
   /// Generation. The encoder must outlive the session.
   EncoderSession begin(index capacity) const;
 
  private:
   friend class EncoderSession;
+
+  // x has had the first step of this layer, if any.
+  Variable run(Tape& tape, Variable x, EncoderCall call, const EncoderLayer* begun) const;
 
   std::vector<EncoderStageLayers> stages_;
   index attentions_ = 0;

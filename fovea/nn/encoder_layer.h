@@ -50,6 +50,14 @@ class EncoderLayer {
   virtual std::uint32_t depth() const { return 1; }
   /// x [N, in] -> [N, width].
   virtual Variable forward(Tape& tape, Variable x, const EncoderCall& call) const = 0;
+  /// forward() in two steps, of which the first treats each row by itself. Its result for rows that
+  /// occur often, as those of tokens do, can be kept: it has first_columns() columns, or the layer
+  /// has no such step, and first_columns() is 0.
+  virtual index first_columns() const { return 0; }
+  virtual Variable first_step(Tape&, Variable x) const { return x; }
+  virtual Variable forward_from(Tape& tape, Variable stepped, const EncoderCall& call) const {
+    return forward(tape, stepped, call);
+  }
   /// Generation, if the layer is causal. `capacity` is the number of tokens after which a session
   /// that is not endless begins anew. The layer must outlive the session.
   virtual std::unique_ptr<LayerSession> begin(index capacity) const = 0;

@@ -98,7 +98,14 @@ class AttentionLayer final : public EncoderLayer {
   }
   index attentions() const override { return 1; }
   Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
-    return attention_.forward(tape, x, call.rows, key_inside(call.key), only(call.seen));
+    return forward_from(tape, first_step(tape, x), call);
+  }
+  index first_columns() const override { return attention_.first_columns(); }
+  Variable first_step(Tape& tape, Variable x) const override {
+    return attention_.first_step(tape, x);
+  }
+  Variable forward_from(Tape& tape, Variable stepped, const EncoderCall& call) const override {
+    return attention_.forward_from(tape, stepped, call.rows, key_inside(call.key), only(call.seen));
   }
   std::unique_ptr<LayerSession> begin(index capacity) const override {
     return std::make_unique<CachingSession<MultiHeadAttention>>(attention_,

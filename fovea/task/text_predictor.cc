@@ -21,6 +21,10 @@ constexpr double kCostOfText = 20000;   // to read it: about that of so many flo
 constexpr index kSmallestBatch = 1024;  // tokens: below that, products have too few rows
 constexpr index kBatchesOfThread = 4;   // so that no thread waits long for the last batch
 
+// Of the table of tokens: most bytes, and the share of the memory that is free.
+constexpr double kMostTableBytes = 256 << 20;
+constexpr double kTableShareOfMemory = 0.25;
+
 // A word and the space behind it seldom have more bytes.
 constexpr std::size_t kBytesOfToken = 6;
 
@@ -99,6 +103,7 @@ TextPredictor::~TextPredictor() = default;
 Rows<const float> TextPredictor::predict(std::span<const NamedText> texts) {
   const index classes = model_.model->config().classes;
   make_tokens(texts);
+  if (!table_.defined()) make_table();
   values_.resize(texts.size() * static_cast<std::size_t>(classes));
   const std::vector<Batch> batches = make_batches();
   if (batches.size() == 1) {
@@ -125,6 +130,16 @@ void TextPredictor::make_tokens(std::span<const NamedText> texts) {
     truncated_ += text.truncated() ? 1 : 0;
     tokens_ += length_of(text);
   }
+}
+
+// It pays from as many tokens on as it has rows.
+void TextPredictor::make_table() {
+  const Classifier& model = *model_.model;
+  const index rows = model.config().vocabulary, columns = model.token_table_columns();
+  const double bytes = static_cast<double>(rows) * static_cast<double>(columns) * sizeof(float);
+  if (columns == 0 || tokens_ < rows || bytes > kMostTableBytes) return;
+  if (bytes > kTableShareOfMemory * static_cast<double>(available_memory().bytes)) return;
+  table_ = model.token_table(context_);
 }
 
 // The longest texts come first: a thread that takes one of them last would keep all waiting.
@@ -168,8 +183,11 @@ void TextPredictor::predict_batch(Tape& tape, Batch batch) {
     std::copy(read_[text_at(i)].ids.begin(), read_[text_at(i)].ids.end(), ids + offsets[i]);
   }
   const TextRows rows{.ids = {ids, offsets[count]}, .offsets = {offsets, count + 1}};
-  const Rows<const float> found = model_.model->predictions(tape, rows).value<float>();
-  const bool numbers = model_.model->config().task == ClassifierTask::kRegression;
+  const Classifier& model = *model_.model;
+  const Variable y =
+      table_.defined() ? model.predictions(tape, rows, table_) : model.predictions(tape, rows);
+  const Rows<const float> found = y.value<float>();
+  const bool numbers = model.config().task == ClassifierTask::kRegression;
   for (index i = 0; i < count; ++i) {
     float* const to = values_.data() + text_at(i) * static_cast<std::size_t>(found.columns);
     for (index k = 0; k < found.columns; ++k) {

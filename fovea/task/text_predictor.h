@@ -49,6 +49,7 @@ class TextPredictor {
     index begin, end;  // of order_
   };
 
+  void make_table();
   void make_tokens(std::span<const NamedText> texts);
   std::vector<Batch> make_batches();
   void predict_batch(Tape& tape, Batch batch);
@@ -58,6 +59,7 @@ class TextPredictor {
   const LoadedClassifier& model_;
   const index batch_tokens_;
   std::unique_ptr<Tapes> tapes_;
+  Tensor table_;                  // Classifier::token_table, once it pays
   std::vector<TextTokens> read_;  // of the texts of this call
   std::vector<index> order_;      // the texts, by length
   std::vector<float> values_;     // [texts, classes]

@@ -2,6 +2,7 @@
 #include "fovea/text/frequency.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <string>
 #include <unordered_map>
@@ -57,9 +58,33 @@ std::size_t apostrophe_at_front(std::string_view text) {
   return text.starts_with(kCurved) ? kCurved.size() : 0;
 }
 
+// Whether it is a word character of ASCII, by byte.
+constexpr auto kAsciiWordBytes = [] {
+  std::array<bool, 256> is_word{};
+  for (std::size_t c = 0; c < 0x80; ++c) {
+    is_word[c] = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  }
+  return is_word;
+}();
+
+// Length of the run of ASCII word characters at the front.
+std::size_t ascii_word_run(std::string_view text) {
+  std::size_t n = 0;
+  while (n < text.size() && kAsciiWordBytes[static_cast<unsigned char>(text[n])]) ++n;
+  return n;
+}
+
+bool ascii_at(std::string_view text, std::size_t n) {
+  return n < text.size() && static_cast<unsigned char>(text[n]) < 0x80;
+}
+
 // Bytes of the word at the front of a text that begins with no white space.
 std::size_t word_at_front(std::string_view text) {
-  std::size_t end = word_character_at_front(text);
+  // Most words are ASCII, and end before ASCII.
+  std::size_t end = ascii_word_run(text);
+  if (end > 0 && ascii_at(text, end) && text[end] != '\'') return end;
+  if (end == 0 && ascii_at(text, 0)) return 1;
+  if (end == 0) end = word_character_at_front(text);
   if (end == 0) return static_cast<std::size_t>(decode_character(text).length);
   for (;;) {
     std::size_t next = word_character_at_front(text.substr(end));
@@ -72,6 +97,12 @@ std::size_t word_at_front(std::string_view text) {
     }
     end += next;
   }
+}
+
+// Whether white space may be at the front: nearly no other character needs a closer look.
+bool may_be_white_space(std::string_view text) {
+  const auto byte = text.empty() ? 'a' : static_cast<unsigned char>(text.front());
+  return byte <= ' ' || byte >= 0x80;
 }
 
 }  // namespace
@@ -97,7 +128,11 @@ std::vector<char32_t> characters_by_frequency(std::string_view text, std::string
 }
 
 std::string_view take_word(std::string_view& text, WordSplit split) {
-  while (const std::size_t space = white_space_at_front(text)) text.remove_prefix(space);
+  while (may_be_white_space(text)) {
+    const std::size_t space = white_space_at_front(text);
+    if (space == 0) break;
+    text.remove_prefix(space);
+  }
   std::size_t end = 0;
   if (split == WordSplit::kPunctuation && !text.empty()) end = word_at_front(text);
   while (split == WordSplit::kSpaces && end < text.size() &&

@@ -194,13 +194,24 @@ char32_t lower_character(char32_t c) {
 
 std::string lower_text(std::string_view text) {
   std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
+  append_lower(out, text);
+  return out;
+}
+
+void append_lower(std::string& out, std::string_view text) {
+  const std::size_t before = out.size();
+  out.resize(before + text.size());
+  std::size_t n = 0;
+  for (; n < text.size() && static_cast<Byte>(text[n]) < 0x80; ++n) {
+    const bool capital = text[n] >= 'A' && text[n] <= 'Z';
+    out[before + n] = static_cast<char>(text[n] + (capital ? 'a' - 'A' : 0));
+  }
+  out.resize(before + n);
+  for (text.remove_prefix(n); !text.empty();) {
     const DecodedCharacter c = decode_character(text);
     append_utf8(out, lower_character(c.value));
     text.remove_prefix(static_cast<std::size_t>(c.length));
   }
-  return out;
 }
 
 std::string escape_text(std::string_view text) {

@@ -86,6 +86,8 @@ char32_t lower_character(char32_t c);
 
 /// Valid UTF-8, each character by lower_character.
 std::string lower_text(std::string_view text);
+/// Appends the same.
+void append_lower(std::string& out, std::string_view text);
 
 /// Whether at least a tenth of the bytes are NUL. NUL is valid UTF-8, but such a text is probably
 /// UTF-16 or a binary file.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One token a word of the training text; any other word is the unknown one.
 #include <algorithm>
-#include <functional>
 #include <unordered_map>
 
 #include "fovea/base/check.h"
@@ -9,6 +8,7 @@
 #include "fovea/text/frequency.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/text/utf8.h"
+#include "fovea/text/word_table.h"
 
 namespace fovea {
 
@@ -25,13 +25,14 @@ bool is_one_word(std::string_view text, WordSplit split) {
 class WordTokenizer final : public Tokenizer {
  public:
   explicit WordTokenizer(const TokenizerData& data)
-      : data_(data), first_(static_cast<token>(special_words(data.marks).size())) {
-    ids_.reserve(data_.words.size());
+      : data_(data),
+        first_(static_cast<token>(special_words(data.marks).size())),
+        ids_(data_.words.size()) {
     token id = first_;
     for (const auto& [word, count] : data_.words) {
       const bool is_word = !find_invalid_utf8(word) && is_one_word(word, data_.split) &&
                            !is_special_word(word, data_.marks) && count >= 0;
-      if (!is_word || !ids_.emplace(word, id++).second) {
+      if (!is_word || !ids_.add(word, id++)) {
         fail(ErrorCode::kModelDamaged, "word tokenizer: {} is listed twice or no word",
              printable(word));
       }
@@ -55,9 +56,13 @@ class WordTokenizer final : public Tokenizer {
     std::string lower;
     for (std::string_view word = take_word(text, data_.split); !word.empty();
          word = take_word(text, data_.split)) {
-      if (data_.lower) word = lower = lower_text(word);
-      const auto found = ids_.find(word);
-      ids.push_back(found == ids_.end() ? kUnknownWord : found->second);
+      if (data_.lower) {
+        lower.clear();
+        append_lower(lower, word);
+        word = lower;
+      }
+      const token found = ids_.find(word);
+      ids.push_back(found == kNoToken ? kUnknownWord : found);
     }
   }
 
@@ -76,8 +81,8 @@ class WordTokenizer final : public Tokenizer {
   }
 
   const TokenizerData data_;
-  const token first_;                                // the id of the first word
-  std::unordered_map<std::string_view, token> ids_;  // parts of data_
+  const token first_;  // the id of the first word
+  WordTable ids_;      // of parts of data_
 };
 
 // The words of a list that was given, with their counts in the text; 0 where it has them not.
