@@ -2,6 +2,7 @@
 #include "fovea/kernel/embedding.h"
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 #include "fovea/base/memory.h"
@@ -116,7 +117,8 @@ T factor_of(const IdBags& bags, index b) {
   if (bags.mode == BagMode::kSum) return 1;
   index count = 0;
   for (const std::int32_t id : ids_of(bags, b)) count += id != bags.padding ? 1 : 0;
-  return T{1} / static_cast<T>(std::max<index>(count, 1));
+  const T n = static_cast<T>(std::max<index>(count, 1));
+  return T{1} / (bags.mode == BagMode::kRootMean ? std::sqrt(n) : n);
 }
 
 // An item of work owns the rows of a table whose number has the same remainder. It walks over all

@@ -33,8 +33,12 @@ template <class T>
 void embedding_backward(const Context& ctx, Vec<const std::int32_t> ids, double scale, InRows<T> dy,
                         Rows<T> dtable, std::int32_t frozen = -1);
 
-/// What becomes of the rows of a bag; an empty bag gives 0.
-enum class BagMode { kSum, kMean };
+/// What becomes of the n rows of a bag; an empty bag gives 0.
+enum class BagMode {
+  kSum,
+  kMean,
+  kRootMean,  ///< their sum / sqrt(n): rows that are independent keep their variance
+};
 
 /// Bag b has the ids [offsets[b], offsets[b + 1]): offsets [B + 1] ascend from 0 to N.
 struct IdBags {
@@ -46,9 +50,9 @@ struct IdBags {
   index count() const { return offsets.size - 1; }
 };
 
-/// y[b] = f_b sum over the ids of bag b of table[id], in the order of the ids; f_b is 1, or 1 / the
-/// number of its ids (kMean). table [V,C], y [B,C]. Throws Error(kShape) for an id out of range or
-/// offsets that do not fit, before y is written.
+/// y[b] = f_b sum over the ids of bag b of table[id], in the order of the ids; f_b is 1, or 1 / n
+/// or 1 / sqrt(n), n the number of its ids that count. table [V,C], y [B,C]. Throws Error(kShape)
+/// for an id out of range or offsets that do not fit, before y is written.
 template <class T>
 void embedding_bag_forward(const Context& ctx, InRows<T> table, const IdBags& bags, Rows<T> y);
 

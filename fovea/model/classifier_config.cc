@@ -3,6 +3,7 @@
 
 #include "fovea/base/option.h"
 #include "fovea/model/classifier_layers.h"
+#include "fovea/model/ngram_ids.h"
 
 namespace fovea {
 
@@ -16,12 +17,28 @@ void check_classes(const ClassifierConfig& c) {
   check_size("classes", c.classes, c.task == ClassifierTask::kSingleLabel ? 2 : 1);
 }
 
+void resolve_ngrams(ClassifierConfig& c) {
+  constexpr index kUsualLength = 2, kUsualWidth = 16, kUsualBuckets = 500000;
+  if (c.ngrams == 0) c.ngrams = c.encoder.empty() ? kUsualLength : 1;
+  check_size("ngrams", c.ngrams, 1, kLongestNgram);
+  if (c.ngrams == 1) {
+    require_option(c.ngram_width == 0, "ngram_width", c.ngram_width, "0 without --ngrams");
+    require_option(c.buckets == 0, "buckets", c.buckets, "0 without --ngrams");
+    return;
+  }
+  if (c.ngram_width == 0) c.ngram_width = kUsualWidth;
+  if (c.buckets == 0) c.buckets = kUsualBuckets;
+  check_size("ngram_width", c.ngram_width, 1);
+  check_size("buckets", c.buckets, 1);
+}
+
 }  // namespace
 
 ClassifierConfig resolve(ClassifierConfig c) {
   resolve_encoder(c);
   require_option(c.output_dropout >= 0 && c.output_dropout < 1, "dropout", c.output_dropout,
                  "at least 0 and below 1");
+  resolve_ngrams(c);
   check_classes(c);
   check_stages(c, sized_stages(c));
   return c;

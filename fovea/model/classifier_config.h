@@ -30,7 +30,9 @@ inline std::span<const EnumName<ClassifierTask>> enum_names(ClassifierTask) {
 }
 
 /// Tokens -> embeddings (+ positions) -> encoder -> pooling -> dropout -> linear. Layers of the
-/// encoder see the whole text. Sizes given as 0 follow from the others; resolve() fills them in.
+/// encoder see the whole text. Beside what is pooled stand the n-grams of the tokens, if asked for:
+/// rows of a table by their hash (model/ngram_ids.h), whose sum is divided by the root of their
+/// number. Sizes given as 0 follow from the others; resolve() fills them in.
 struct ClassifierConfig : EncoderConfig {
   ClassifierConfig() {
     sight = Sight::kWhole;
@@ -41,6 +43,9 @@ struct ClassifierConfig : EncoderConfig {
   ClassifierTask task = ClassifierTask::kSingleLabel;
   PoolingKind pooling = PoolingKind::kMean;
   double output_dropout = 0;
+  index ngrams = 1;
+  index ngram_width = 0;
+  index buckets = 0;
   index classes = 0;
 
   template <class Visitor>
@@ -50,6 +55,11 @@ struct ClassifierConfig : EncoderConfig {
           "layers that read the tokens, such as conv3,attention:window=8,bilstm; none: the text is "
           "a bag of its words");
     visit("pooling", pooling, "how the rows of a text become one");
+    visit("ngrams", ngrams,
+          "n-grams of 2 to N tokens are read, too; 1: none; 0: 2, or none with an encoder");
+    visit("ngram_width", ngram_width, "n-grams: width of their table; 0: 16");
+    visit("buckets", buckets,
+          "n-grams: rows of their table, into which they are hashed; 0: 500000");
     visit("init", init, "how parameters start: as in GPT-2, in the book's code, or in Keras");
     visit_sizes(visit);
     visit("dropout", output_dropout,

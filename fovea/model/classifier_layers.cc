@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "fovea/model/ngram_ids.h"
+
 namespace fovea {
 
 namespace {
@@ -26,21 +28,44 @@ LinearOptions output_options(const ClassifierConfig& c, index in) {
           .bias_start = bias_start(c)};
 }
 
+std::optional<EmbeddingBag> ngram_table(const ClassifierConfig& c, const ParameterScope& scope) {
+  if (c.ngrams == 1) return std::nullopt;
+  return std::optional<EmbeddingBag>(
+      std::in_place,
+      EmbeddingBagOptions{.rows = c.buckets, .width = c.ngram_width, .mode = BagMode::kRootMean},
+      scope);
+}
+
 }  // namespace
 
 ClassifierLayers::ClassifierLayers(const ClassifierConfig& c, const ParameterScope& scope)
     : block_(c.block),
+      longest_(c.ngrams),
+      buckets_(c.buckets),
       dropout_(c.output_dropout),
       encoder_(c, sized_stages(c), scope),
       pooling_(c.pooling, encoder_.width(), scope["pooling"]),
-      output_(output_options(c, encoder_.width()), scope["output"]) {}
+      ngrams_(ngram_table(c, scope["ngrams"])),
+      output_(output_options(c, encoder_.width() + c.ngram_width), scope["output"]) {}
 
-// What describes a text, a row each. Another source than the pooled encoder would stand beside it:
-// added, or joined by concat_columns().
+Variable ClassifierLayers::ngrams(Tape& tape, const TextRows& texts) const {
+  const index S = texts.offsets.size - 1;
+  auto* const offsets = tape.saved<std::int32_t>(S + 1);
+  const index count = ngram_offsets(texts.offsets, longest_, {offsets, S + 1});
+  auto* const ids = tape.saved<std::int32_t>(count);
+  hash_ngrams(tape.context(), {texts.ids, texts.offsets}, {longest_, buckets_}, {ids, count});
+  return ngrams_->forward(tape, {ids, count}, {offsets, S + 1});
+}
+
+// What describes a text, a row each: the pooled encoder and, beside it, the n-grams.
 Variable ClassifierLayers::features(Tape& tape, const TextRows& texts, const DropoutKey& key,
                                     std::span<HeadStatistics> seen) const {
   const PackedRows rows = lay_out_texts(tape, texts, block_);
-  return pooling_.forward(tape, encoder_.forward(tape, texts.ids, rows, key, seen), rows);
+  const Variable pooled =
+      pooling_.forward(tape, encoder_.forward(tape, texts.ids, rows, key, seen), rows);
+  if (!ngrams_) return pooled;
+  const Variable parts[] = {pooled, ngrams(tape, texts)};
+  return concat_columns(tape, parts);
 }
 
 Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts, const DropoutKey& key,

@@ -3,16 +3,20 @@
 // built from shapes alone, to count parameters.
 #pragma once
 
+#include <optional>
+
 #include "fovea/model/classifier_config.h"
 #include "fovea/model/text_batch.h"
 #include "fovea/model/text_encoder.h"
+#include "fovea/nn/embedding_bag.h"
 #include "fovea/nn/linear.h"
 #include "fovea/nn/pooling.h"
 
 namespace fovea {
 
 /// `config` must be resolved. Parameters, in this order: those of TextEncoder; pooling.query
-/// (attention); output.weight [logits, width], output.bias [logits].
+/// (attention); ngrams.weight [buckets, ngram_width], if there are n-grams; output.weight [logits,
+/// width + ngram_width], output.bias [logits].
 class ClassifierLayers {
  public:
   ClassifierLayers(const ClassifierConfig& config, const ParameterScope& scope);
@@ -33,10 +37,14 @@ class ClassifierLayers {
   Variable features(Tape& tape, const TextRows& texts, const DropoutKey& key,
                     std::span<HeadStatistics> seen) const;
 
+  Variable ngrams(Tape& tape, const TextRows& texts) const;
+
   index block_;
+  index longest_, buckets_;  // of the n-grams
   double dropout_;
   TextEncoder encoder_;
   Pooling pooling_;
+  std::optional<EmbeddingBag> ngrams_;
   Linear output_;
 };
 

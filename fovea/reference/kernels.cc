@@ -214,7 +214,9 @@ index for_each_id(const IdBags& bags, index b, F&& f) {
 template <class T>
 T factor_of(const IdBags& bags, index b) {
   const index count = for_each_id(bags, b, [](std::int32_t) {});
-  return bags.mode == BagMode::kSum || count == 0 ? T{1} : T{1} / static_cast<T>(count);
+  if (bags.mode == BagMode::kSum || count == 0) return 1;
+  const T n = static_cast<T>(count);
+  return bags.mode == BagMode::kMean ? T{1} / n : T{1} / std::sqrt(n);
 }
 
 }  // namespace

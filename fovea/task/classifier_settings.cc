@@ -69,6 +69,7 @@ void check_text(const ClassifierTextOptions& text) {
 ClassifierSettings::ClassifierSettings() {
   model.output_dropout = 0.5;
   model.dropout = 0.1;
+  model.ngrams = 0;
   recipe.lr = 1e-3;
   recipe.min_lr = 1e-4;
   recipe.beta2 = 0.999;

@@ -179,6 +179,12 @@ inline constexpr OpCase kOpCases[] = {
        return embedding_bag(t, {in[0], ids(), {kOffsets, 4}, BagMode::kMean});
      },
      by<EmbeddingBagFormula<BagMode::kMean>>},
+    {"embedding_bag_root_mean",
+     {{5, 3}},
+     [](Tape& t, Inputs in) {
+       return embedding_bag(t, {in[0], ids(), {kOffsets, 4}, BagMode::kRootMean});
+     },
+     by<EmbeddingBagFormula<BagMode::kRootMean>>},
     {"layer_norm",
      {{6, 5}, {1, 5}, {1, 5}},
      [](Tape& t, Inputs in) { return layer_norm(t, in[0], in[1], in[2]); },

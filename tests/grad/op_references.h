@@ -106,6 +106,7 @@ struct EmbeddingBagFormula {
       T sum = T(0);
       for (index n = kOffsets[b]; n < kOffsets[b + 1]; ++n) sum += in[0][kIds[n]][c];
       const int count = std::max(1, kOffsets[b + 1] - kOffsets[b]);
+      if (mode == BagMode::kRootMean) return sum / T(std::sqrt(count));
       return mode == BagMode::kSum ? sum : sum / T(count);
     });
   }

@@ -131,7 +131,7 @@ TEST(EmbeddingBag, IsTheSumOrTheMeanOfTheRows) {
     for (const index C : kColumns) {
       const auto table = Matrix<float>::random(random, 11, C);
       const RandomBags bags(random, 30, 11);
-      for (const BagMode mode : {BagMode::kSum, BagMode::kMean})
+      for (const BagMode mode : {BagMode::kSum, BagMode::kMean, BagMode::kRootMean})
         for (const std::int32_t padding : {-1, 3}) {
           Matrix<float> y(30, C), plain(30, C);
           embedding_bag_forward(kContext, table.in(), bags.view(mode, padding), y.view());
@@ -149,7 +149,7 @@ TEST(EmbeddingBag, GradientIsThatOfTheForward) {
     auto table = Matrix<double>::random(random, 5, 19);
     const auto dy = Matrix<double>::random(random, 12, 19);
     const RandomBags bags(random, 12, 5);
-    for (const BagMode mode : {BagMode::kSum, BagMode::kMean}) {
+    for (const BagMode mode : {BagMode::kSum, BagMode::kMean, BagMode::kRootMean}) {
       Matrix<double> dtable(5, 19);
       embedding_bag_backward(kContext, bags.view(mode, 2), dy.in(), dtable.view());
       EXPECT_EQ(dtable.at(2, 0), 0);

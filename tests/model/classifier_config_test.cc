@@ -56,5 +56,36 @@ TEST(ClassifierConfig, RefusesWhatDoesNotFit) {
   EXPECT_EQ(resolved(Task::kMultiLabel, [](auto& c) { c.encoder = "bilstm,ff"; }).head_dim, 2);
 }
 
+TEST(ClassifierConfig, NgramsFollowFromTheEncoderUnlessTheyAreSaid) {
+  ClassifierConfig c = classifier_config();
+  c.ngrams = 0;
+  EXPECT_EQ(resolve(c).ngrams, 2);
+  EXPECT_EQ(resolve(c).ngram_width, 16);
+  EXPECT_EQ(resolve(c).buckets, 500000);
+  EXPECT_EQ(resolve(resolve(c)), resolve(c));
+  EXPECT_EQ(parameter_count(c), 7 * 4 + 500000 * 16 + 3 * (4 + 16) + 3);
+  c.encoder = "gru";
+  EXPECT_EQ(resolve(c).ngrams, 1);
+  EXPECT_EQ(resolve(c).buckets, 0);
+  c.ngrams = 3;
+  EXPECT_EQ(resolve(c).ngrams, 3);
+}
+
+TEST(ClassifierConfig, SizesOfNgramsAreChecked) {
+  const auto with = [](index ngrams, index width, index buckets) {
+    ClassifierConfig c = classifier_config();
+    c.ngrams = ngrams;
+    c.ngram_width = width;
+    c.buckets = buckets;
+    return c;
+  };
+  EXPECT_THROWS(resolve(with(-1, 0, 0)), kOptionValue, "ngrams");
+  EXPECT_THROWS(resolve(with(17, 0, 0)), kOptionValue, "ngrams");
+  EXPECT_THROWS(resolve(with(2, -1, 0)), kOptionValue, "ngram-width");
+  EXPECT_THROWS(resolve(with(2, 0, -1)), kOptionValue, "buckets");
+  EXPECT_THROWS(resolve(with(1, 8, 0)), kOptionValue, "without --ngrams");
+  EXPECT_THROWS(resolve(with(1, 0, 8)), kOptionValue, "without --ngrams");
+}
+
 }  // namespace
 }  // namespace fovea

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fovea/model/ngram_ids.h"
 #include "tests/model/classifier_support.h"
 
 namespace fovea {
@@ -33,6 +34,10 @@ TEST(ClassifierLayers, NamesItsParametersInAFixedOrder) {
                   "encoder.1.recurrent.weight_ih_l0", "encoder.1.recurrent.weight_hh_l0",
                   "encoder.1.recurrent.bias_l0", "encoder.1.recurrent.bias_hn_l0", "norm.weight",
                   "pooling.query", "output.weight", "output.bias"));
+  c = classifier_config();
+  c.ngrams = 2;
+  EXPECT_THAT(names(c), testing::ElementsAre("embedding.tokens", "ngrams.weight", "output.weight",
+                                             "output.bias"));
   EXPECT_THAT(names(published_config()),
               testing::ElementsAre("embedding.tokens", "encoder.0.attention.qkv.weight",
                                    "output.weight", "output.bias"));
@@ -51,6 +56,34 @@ TEST(ClassifierLayers, ThePublishedModelStartsAsInKeras) {
     EXPECT_LE(most, bounds[n] * 1.000001);
     EXPECT_GE(most, bounds[n] * 0.95);
   }
+}
+
+// By hand: what output makes of the mean of the words, and of the sum of the two bigrams and the
+// trigram over sqrt(3).
+TEST(ClassifierLayers, NgramsStandBesideThePooledText) {
+  ClassifierConfig c = classifier_config(ClassifierTask::kBinary);
+  c.ngrams = 3;
+  c.ngram_width = 2;
+  c.buckets = 50;
+  const Classifier model(c, 1);
+  const std::vector<std::int32_t> ids = {4, 1, 5}, offsets = {0, 3};
+  std::vector<std::int32_t> rows(3);
+  hash_ngrams(Context(1), {ids, offsets}, {3, 50}, {rows.data(), 3});
+  const auto of = [&](std::size_t n) { return model.parameters()[n]->value.vec<float>(); };
+  const auto words = of(0), table = of(1), weight = of(2);
+  ASSERT_EQ(weight.size, 6);
+  double expected = of(3)[0];
+  for (const std::int32_t id : ids) {
+    for (index k = 0; k < 4; ++k) expected += double{weight[k]} * words[id * 4 + k] / 3;
+  }
+  for (const std::int32_t row : rows) {
+    for (index k = 0; k < 2; ++k) {
+      expected += double{weight[4 + k]} * table[row * 2 + k] / std::sqrt(3.0);
+    }
+  }
+  Tape tape(Context(1), TapeMode::kInference);
+  EXPECT_NEAR(model.logits(tape, {.ids = ids, .offsets = offsets}).value<float>()[0][0], expected,
+              1e-8);
 }
 
 }  // namespace

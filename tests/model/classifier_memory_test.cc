@@ -28,6 +28,13 @@ std::vector<ClassifierConfig> cases() {
         "conv3,attention:window=8", "conv5+bigru:32", "bisru:32"}) {
     all.push_back(base(encoder));
   }
+  for (const char* encoder : {"", "conv3"}) {
+    all.push_back(base(encoder));
+    all.back().ngrams = 3;
+    all.back().buckets = 1000;
+    all.back().ngram_width = 40;
+    all.back().output_dropout = encoder[0] == 0 ? 0.5 : 0;
+  }
   for (const auto& [pooling, name] : enum_names(PoolingKind{})) {
     all.push_back(base("transformer"));
     all.back().pooling = pooling;

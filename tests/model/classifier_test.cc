@@ -31,6 +31,11 @@ std::vector<ClassifierConfig> forms() {
       c.pooling = pooling;
       c.dropout = c.output_dropout = 0.2;
       c.t5_buckets = 4;
+      c.ngrams = static_cast<index>(1 + number % 3);  // forms of every task have some
+      if (c.ngrams > 1) {
+        c.ngram_width = 2;
+        c.buckets = 11;
+      }
       if (number % 2 == 0) c.position = PositionKind::kLearned;
       all.push_back(c);
     }

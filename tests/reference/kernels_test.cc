@@ -64,6 +64,10 @@ TEST(Reference, EmbeddingBagByHand) {
   bags.mode = BagMode::kMean;
   reference::embedding_bag_forward<double>(table.in(), bags, y.view());
   expect_near(y, {19.0 / 3, 0, 7});
+  bags.mode = BagMode::kRootMean;
+  reference::embedding_bag_forward<double>(table.in(), bags, y.view());
+  expect_near(y, {19 / std::sqrt(3.0), 0, 7});
+  bags.mode = BagMode::kMean;
   Matrix<double> dtable(3, 1), dy(3, 1);
   dy.at(0, 0) = 3;
   dy.at(1, 0) = 10;

@@ -60,6 +60,12 @@ double evaluation_updates(const ClassifierRun& run, const RunCost& cost, index d
   return static_cast<double>(evaluations) * tokens_in(run.validation->examples()) / (3 * of_update);
 }
 
+// Of a table of which an update uses few rows: the place of each row in the gradient, and how many
+// updates were made to it.
+double row_bytes(const ClassifierConfig& config) {
+  return 2 * sizeof(std::int32_t) * static_cast<double>(resolve(config).buckets);
+}
+
 }  // namespace
 
 RunCost cost_of(const ClassifierRun& run) {
@@ -91,7 +97,7 @@ double training_memory(const Context& context, const ClassifierRun& run, index c
   return peak_of_training(
       {.model = model_memory(config),
        .values = 4 * static_cast<double>(parameter_count(config)),
-       .gradients = 4 * static_cast<double>(parameter_count(config)),
+       .gradients = 4 * static_cast<double>(parameter_count(config)) + row_bytes(config),
        .passes = passes_bytes(context, run),
        .batches = batch_bytes(run),
        .records = record_bytes(run.settings.recipe, cost_of(run).updates, {layers, config.heads}) +

@@ -35,7 +35,9 @@ struct Config {
 ModelSizes sizes_of(const ClassifierConfig& config) {
   const ClassifierConfig c = resolve(config);
   return {.layers = layer_count(sized_stages(c)),
-          .largest_matrix = static_cast<double>(c.width) * static_cast<double>(c.vocabulary),
+          .largest_matrix =
+              std::max(static_cast<double>(c.width) * static_cast<double>(c.vocabulary),
+                       static_cast<double>(c.ngram_width) * static_cast<double>(c.buckets)),
           .parameters = [c] { return parameter_count(c); },
           .bytes = [c] { return model_memory(c); }};
 }
@@ -69,6 +71,7 @@ std::string config_text(const ClassifierSettings& settings, const ClassifierOutp
 ClassifierConfigFile classifier_config_from_text(std::string_view text, const std::string& name) {
   require_model_kind(text, name, kClassifierKind, "a text classifier");
   Config config;
+  config.settings.model.ngrams = 1;  // models of before there were n-grams do not say so
   from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
   return {config.settings, config.outputs};
 }
