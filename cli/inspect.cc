@@ -18,6 +18,7 @@
 #include "fovea/config/json.h"
 #include "fovea/report/progress.h"
 #include "fovea/task/classifier.h"
+#include "fovea/task/classify/vectors.h"
 #include "fovea/task/language_model.h"
 #include "fovea/task/model_kind.h"
 #include "fovea/text/utf8.h"
@@ -184,6 +185,10 @@ void describe_outputs(const fs::path& folder) {
                     : model.task == ClassifierTask::kRegression ? "number"
                                                                 : "classes",
                     file.settings.text.max_length));
+  if (const VectorCounts& vectors = file.outputs.vectors; vectors.words > 0) {
+    print(vectors_line(vectors, file.settings.text.embeddings) +
+          (model.freeze_embeddings ? "; the table is frozen\n" : "\n"));
+  }
   for (const std::string& label : file.outputs.labels) {
     print(fmt::format("  label {}\n", escape_text(label)));
   }
@@ -231,8 +236,9 @@ void describe_as_json(const Model& model) {
   add(object, "training", json_of(model.training));
   add(object, "settings", json_of(newest_settings<File>(model.folder, model.checkpoints)));
   if constexpr (std::is_same_v<File, ClassifierFile>) {
-    const std::vector<std::string> labels = File::read(model.folder).outputs.labels;
-    add(object, "labels", Json::Array(labels.begin(), labels.end()));
+    ClassifierOutputs outputs = File::read(model.folder).outputs;
+    add(object, "labels", Json::Array(outputs.labels.begin(), outputs.labels.end()));
+    add(object, "embeddings", json_of(outputs.vectors));
   }
   add(object, "tensors", std::move(tensors));
   add(object, "checkpoints", std::move(checkpoints));

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -107,11 +108,19 @@ std::function<std::optional<double>(std::string_view)> pytorch_of(const Argument
 ReproduceOptions options_of(const Arguments& arguments, const Context& context,
                             const Experiment& experiment) {
   ReproduceOptions options;
-  for (const std::string_view option : {"data", "compat", "fixed", "pytorch"}) {
+  for (const std::string_view option : {"data", "compat", "fixed", "pytorch", "python"}) {
     if (experiment.has_data() || !arguments.has(option)) continue;
     throw Error(ErrorCode::kUsage,
                 fmt::format("reproduce {}: --{} has no effect here", experiment.name, option),
                 "it belongs to reproduce prince and imdb");
+  }
+  if (arguments.has("python") && !arguments.has("pytorch")) {
+    throw Error(ErrorCode::kUsage, "reproduce: --python has no effect without --pytorch",
+                "name the script that times PyTorch: --pytorch bench/sources.py");
+  }
+  if (arguments.has("seeds") && experiment.name == "speed") {
+    throw Error(ErrorCode::kUsage, "reproduce speed: --seeds has no effect here",
+                "it is timed, and needs no seeds");
   }
   if (experiment.has_data() && !arguments.has("data")) {
     throw Error(
@@ -137,6 +146,16 @@ ReproduceOptions options_of(const Arguments& arguments, const Context& context,
   if (options.share < 1) options.output /= fmt::format("share{}", options.share);
   options.pytorch = pytorch_of(arguments, context, experiment.timed);
   return options;
+}
+
+// Results beside the files of a model would be mistaken for one run.
+void require_no_model(const std::filesystem::path& folder) {
+  for (const char* file : {"config.json", "model.safetensors"}) {
+    if (!std::filesystem::exists(folder / file)) continue;
+    throw Error(ErrorCode::kOutputExists,
+                fmt::format("{}: the folder holds a model ({})", folder.string(), file),
+                "choose another folder with -o DIR");
+  }
 }
 
 std::string list_of_experiments() {
@@ -185,9 +204,11 @@ int reproduce(const Arguments& arguments) {
   const Context context = context_of(arguments);
   const ReproduceOptions options = options_of(arguments, context, experiment);
   const bool json = arguments.on("json");
+  require_no_model(options.output);
   create_folders(options.output);
   const RunLock lock(options.output);
   ReproduceResults results(options.output / "results.jsonl");
+  for (const std::string& line : results.notes()) warn(line);
   ReproduceObserver observer;
   observer.begins = [](const std::string& what) { note(what); };
   observer.stop = [] { return requested() == Request::kStop; };

@@ -58,8 +58,10 @@ class ClassifierTraining final : public Training {
       settings_ = classify_settings({}, arguments);
       return {};
     }
-    began_ = classifier_config_from_text(stored->file("config.json"), stored->path("config.json"))
-                 .settings;
+    const ClassifierConfigFile file =
+        classifier_config_from_text(stored->file("config.json"), stored->path("config.json"));
+    began_ = file.settings;
+    vectors_ = file.outputs.vectors;
     settings_ = classify_settings(began_, arguments);
     // What followed from the texts stays.
     if (settings_.text.tokenizer == "auto") settings_.text.tokenizer = began_.text.tokenizer;
@@ -71,6 +73,7 @@ class ClassifierTraining final : public Training {
   std::vector<std::string> input_files() const override {
     std::vector<std::string> files = settings_.text.train;
     files.insert(files.end(), settings_.text.valid.begin(), settings_.text.valid.end());
+    if (!settings_.text.embeddings.empty()) files.push_back(settings_.text.embeddings);
     return files;
   }
 
@@ -89,7 +92,9 @@ class ClassifierTraining final : public Training {
       known = make_tokenizer(
           tokenizer_data_from_text(stored->file("tokenizer.txt"), stored->path("tokenizer.txt")));
     }
-    run_ = prepare_run(settings_, std::move(known));
+    const bool saved = stored != nullptr && stored->checkpoint;
+    run_ = prepare_run(settings_, std::move(known), saved ? RunWeights::kStored : RunWeights::kNew);
+    if (saved) run_.outputs.vectors = vectors_;
     std::vector<std::string> notes = run_.notes;
     if (stored != nullptr && stored->checkpoint) {
       require_same_text(began_, identity_of(*stored->checkpoint), run_);
@@ -134,6 +139,7 @@ class ClassifierTraining final : public Training {
   }
 
   ClassifierSettings began_, settings_;  // of the stored run, and of this one
+  VectorCounts vectors_;                 // of the stored run
   ClassifierRun run_;
 };
 

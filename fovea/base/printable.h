@@ -7,7 +7,7 @@
 namespace fovea {
 
 /// Makes a name from an untrusted file safe to print on a terminal: in quotes, at most 60 bytes of
-/// it, everything but printable ASCII written as \xNN.
+/// it. Control and format characters, and bytes that are not UTF-8, are written as \xNN.
 std::string printable(std::string_view name);
 
 }  // namespace fovea

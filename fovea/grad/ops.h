@@ -72,6 +72,8 @@ Variable max_over_time(Tape& tape, Variable x, const PackedRows& rows);
 Variable mean_over_time(Tape& tape, Variable x, const PackedRows& rows);
 /// The first row.
 Variable first_over_time(Tape& tape, Variable x, const PackedRows& rows);
+/// The last row.
+Variable last_over_time(Tape& tape, Variable x, const PackedRows& rows);
 /// The sum over n of softmax_n(query . x_n / sqrt(C)) x_n: query [1, C]. It is attention() with one
 /// query for each sequence.
 Variable attention_over_time(Tape& tape, Variable x, Variable query, const PackedRows& rows);

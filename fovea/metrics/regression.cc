@@ -76,9 +76,28 @@ double product(Vec<const double> x, Vec<const double> y, Vec<const index> times)
   return sum.value();
 }
 
+// Divided by the largest of them, whose squares would overflow, or vanish, if it is far from 1. By
+// a power of two, so that no bits are lost.
+void scale_to_one(std::vector<double>& x, Vec<const index> times) {
+  double most = 0;
+  for (std::size_t n = 0; n < x.size(); ++n) {
+    if (times[static_cast<index>(n)] != 0) most = std::max(most, std::abs(x[n]));
+  }
+  if (most == 0 || !std::isfinite(most)) return;
+  const int exponent = std::ilogb(most);
+  for (double& value : x) value = std::scalbn(value, -exponent);
+}
+
 double pearson(Vec<const double> x, Vec<const double> y, Vec<const index> times) {
   if (is_constant(x, times) || is_constant(y, times)) return kUndefined;
-  const std::vector<double> dx = centred(x, times), dy = centred(y, times);
+  const auto column = [&](Vec<const double> values) {
+    std::vector<double> all(values.begin(), values.end());
+    scale_to_one(all, times);
+    all = centred(all, times);
+    scale_to_one(all, times);
+    return all;
+  };
+  const std::vector<double> dx = column(x), dy = column(y);
   const double norms = std::sqrt(product(dx, dx, times)) * std::sqrt(product(dy, dy, times));
   return std::clamp(product(dx, dy, times) / norms, -1.0, 1.0);
 }

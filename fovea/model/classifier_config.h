@@ -66,6 +66,8 @@ struct ClassifierConfig : EncoderConfig {
           "probability of dropping a number of the pooled text in training");
     visit("encoder_dropout", dropout,
           "probability of dropping a weight or activation of the encoder in training");
+    visit("freeze_embeddings", freeze_embeddings,
+          "with --embeddings: the table of the tokens is not trained");
     visit_positions(visit);
     visit_layers(visit);
     visit("classes", classes, "number of classes, labels or numbers");
@@ -87,6 +89,9 @@ index logit_count(const ClassifierConfig& config);
 
 /// The number of learned values. Allocates nothing.
 index parameter_count(const ClassifierConfig& config);
+
+/// How many of them are frozen: the table of the tokens, or none. Of a resolved configuration.
+index frozen_count(const ClassifierConfig& config);
 
 /// FLOPs (multiplications and additions) of the matrix products for one token of a training step,
 /// forward and backward, in texts of `block` tokens. The output layer, which a text passes once, is

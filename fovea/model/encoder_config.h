@@ -41,6 +41,7 @@ struct EncoderConfig {
   // No fields: the kind of the model decides.
   Sight sight = Sight::kPast;
   AttentionRnnDefects attention_rnn_defects{};
+  bool freeze_embeddings = false;       ///< the table of the tokens is never trained
   RowUse token_rows = RowUse::kSparse;  ///< kDense: the table of the tokens makes the logits, too
 
   std::string encoder = {};

@@ -257,7 +257,8 @@ EmbeddingOptions embedding_options(const EncoderConfig& c) {
           .sinusoid = c.sinusoid,
           .scale = c.embedding_scale,
           .init = table_init(c),
-          .row_use = c.token_rows};
+          .row_use = c.token_rows,
+          .frozen = c.freeze_embeddings};
 }
 
 }  // namespace

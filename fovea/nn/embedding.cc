@@ -7,7 +7,8 @@ Embedding::Embedding(const EmbeddingOptions& options, const ParameterScope& scop
     : options_(options) {
   const auto& o = options_;
   tokens_ = &scope.add("tokens", {o.vocabulary, o.width}, o.init);
-  tokens_->row_use = o.row_use;
+  tokens_->row_use = o.frozen ? RowUse::kDense : o.row_use;
+  tokens_->frozen = o.frozen;
   if (!adds_position_rows(o.position)) {
     check(o.join == PositionJoin::kAdd, "embedding: there are no position rows to concatenate");
     return;
@@ -32,8 +33,18 @@ Variable Embedding::positions(Tape& tape) const {
   return table;
 }
 
+Variable Embedding::table(Tape& tape) const {
+  if (!tokens_->frozen) return tape.table(*tokens_);
+  Variable table;
+  with_type(tokens_->value.dtype(), [&]<class T>(std::type_identity<T>) {
+    const Tensor& rows = tokens_->value;
+    table = tape.constant(rows.rows<T>());
+  });
+  return table;
+}
+
 Variable Embedding::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows) const {
-  const TableRows tokens{tape.table(*tokens_), ids, options_.padding, options_.scale};
+  const TableRows tokens{table(tape), ids, options_.padding, options_.scale};
   if (!adds_position_rows(options_.position)) return embedding(tape, tokens);
   const TableRows places{positions(tape), rows.positions};
   if (!join_) return embedding(tape, tokens, places);

@@ -24,6 +24,7 @@ struct EmbeddingOptions {
   std::optional<std::int32_t> padding{};     ///< a token whose row is never trained (spec L11)
   /// Of the tokens: kSparse if no other layer reads the table and a step reads few of its rows.
   RowUse row_use = RowUse::kDense;
+  bool frozen = false;  ///< the table of the tokens is never trained
 };
 
 /// Parameters: tokens [V, C]; if learned, positions [positions, C], without weight decay; if
@@ -40,6 +41,7 @@ class Embedding {
 
  private:
   Variable positions(Tape& tape) const;
+  Variable table(Tape& tape) const;
 
   EmbeddingOptions options_;
   Parameter* tokens_;

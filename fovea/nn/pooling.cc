@@ -35,6 +35,8 @@ Variable Pooling::forward(Tape& tape, Variable x, const PackedRows& rows) const 
       return max_over_time(tape, x, rows);
     case PoolingKind::kFirst:
       return first_over_time(tape, x, rows);
+    case PoolingKind::kLast:
+      return last_over_time(tape, x, rows);
     case PoolingKind::kAttention:
       break;
   }

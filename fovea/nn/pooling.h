@@ -16,6 +16,7 @@ enum class PoolingKind : std::uint8_t {
   kMean,
   kMax,        ///< of each column
   kFirst,      ///< the first row
+  kLast,       ///< the last row, as of an LSTM of Keras
   kAttention,  ///< the mean with weights softmax(query . x / sqrt(width)), the query learned
 };
 
@@ -23,6 +24,7 @@ inline constexpr EnumName<PoolingKind> kPoolingKindNames[] = {
     {PoolingKind::kMean, "mean"},
     {PoolingKind::kMax, "max"},
     {PoolingKind::kFirst, "first"},
+    {PoolingKind::kLast, "last"},
     {PoolingKind::kAttention, "attention"}};
 inline std::span<const EnumName<PoolingKind>> enum_names(PoolingKind) { return kPoolingKindNames; }
 

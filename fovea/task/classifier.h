@@ -31,10 +31,25 @@ struct NumberScale {
   double from_model(double value) const { return center + scale * value; }
 };
 
+/// How many words of the vocabulary began with a vector of a file.
+struct VectorCounts {
+  index words = 0;  ///< of the vocabulary; 0: there was no file
+  index exact = 0;  ///< were found as they are spelled
+  index lower = 0;  ///< were found in other case
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("words", words, "words of the vocabulary; 0: no file of vectors");
+    visit("exact", exact, "of these, found as they are spelled");
+    visit("lower", lower, "of these, found in other case");
+  }
+};
+
 /// What a classifier says besides its settings.
 struct ClassifierOutputs {
   std::vector<std::string> labels = {};  ///< in the order of the logits; none for regression
   NumberScale numbers = {};              ///< of regression
+  VectorCounts vectors = {};             ///< of --embeddings
 };
 
 struct LoadedClassifier {

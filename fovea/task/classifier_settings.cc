@@ -54,6 +54,9 @@ void check_text(const ClassifierTextOptions& text) {
                    "has no effect without --tokenizer word", "leave --min-count out");
   require_together(words || text.words == usual.words, "--words",
                    "has no effect without --tokenizer word", "leave --words out");
+  require_together(text.embeddings.empty() || text.tokenizer != "byte",
+                   "--embeddings, --tokenizer byte", "bytes have no vectors",
+                   "choose --tokenizer word or char");
   require_option(text.min_count >= 1, "min_count", text.min_count, "at least 1");
   require_option(text.batch_size >= 1 && text.batch_size <= kLargestSize, "batch_size",
                  text.batch_size, "in 1 to {}", kLargestSize);
@@ -101,8 +104,12 @@ void check_options(const ClassifierSettings& s) {
   require_storable(s.text.table.separator, "separator");
   require_storable(s.text.table.label_separator, "label-separator");
   require_storable(s.text.class_weights, "class-weights");
+  require_storable(s.text.embeddings, "embeddings");
   check_task(s.text);
   check_text(s.text);
+  require_together(!s.model.freeze_embeddings || !s.text.embeddings.empty(), "--freeze-embeddings",
+                   "has no effect without --embeddings",
+                   "name a file of vectors: --embeddings FILE");
 }
 
 }  // namespace fovea

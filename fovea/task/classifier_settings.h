@@ -41,6 +41,7 @@ struct ClassifierTextOptions {
   WordSplit words = WordSplit::kPunctuation;
   bool lower = true;
   index min_count = 2;
+  std::string embeddings;
   index max_length = 0;
   Truncate truncate = Truncate::kEnd;
   index batch_size = 32;
@@ -61,6 +62,9 @@ struct ClassifierTextOptions {
     visit("words", words, "tokenizer word: what ends a word");
     visit("lower", lower, "put the text into lower case; not for tokenizer byte");
     visit("min_count", min_count, "tokenizer word: words seen less often are unknown");
+    visit("embeddings", embeddings,
+          "file of word vectors with which the rows of their words start: word2vec's text format, "
+          "fastText's .vec, or GloVe");
     visit(
         "max_length", max_length,
         "most tokens of a text; 0: of the longest text, but at most 4096, or 512 with an encoder");

@@ -160,7 +160,9 @@ class Test {
 
 TableOptions Test::table() const {
   TableOptions table = options_.table;
-  table.labels = task_ == ClassifierTask::kRegression ? LabelUse::kNumbers : LabelUse::kRequired;
+  table.labels = task_ == ClassifierTask::kRegression   ? LabelUse::kNumbers
+                 : task_ == ClassifierTask::kMultiLabel ? LabelUse::kAny
+                                                        : LabelUse::kRequired;
   return table;
 }
 

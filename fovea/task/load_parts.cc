@@ -52,10 +52,11 @@ void require_model_kind(std::string_view text, const std::string& name, std::str
   const Json json = parse_json(text, {name, ErrorCode::kModelDamaged});
   const Json* found = json.find("kind");
   if (found != nullptr && found->get_if<std::string>() != nullptr && found->text() == kind) return;
-  throw Error(ErrorCode::kModelWrongKind,
-              fmt::format("{}: expected \"kind\": \"{}\", got {}", name, kind,
-                          found == nullptr ? "none" : found->line()),
-              fmt::format("name the folder of {}", called));
+  throw Error(
+      ErrorCode::kModelWrongKind,
+      fmt::format("{}: expected \"kind\": \"{}\", got {}", name, kind,
+                  found == nullptr ? "none" : found->line()),
+      fmt::format("name the folder of {}; fovea inspect shows what a folder holds", called));
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& folder, index vocabulary) {

@@ -42,12 +42,12 @@ double vocabulary_bytes(const Tokenizer* tokenizer) {
 
 double peak_of_training(const TrainingBytes& bytes, index checkpoint_bytes) {
   const double held = static_cast<double>(resident_memory_bytes()) + kProcessBytes;
-  const double model = bytes.model + 2 * bytes.values;  // plus two moments
+  const double moments = 2 * (bytes.values - bytes.frozen), model = bytes.model + moments;
   // The whole checkpoint is read into memory. Then the moments are copied from it, and the best
   // model of the run is checked, which takes its file and its values.
-  const double resuming = checkpoint_bytes > 0 ? held + model + 4 * bytes.values : 0;
+  const double resuming = checkpoint_bytes > 0 ? held + model + moments + 2 * bytes.values : 0;
   // A checkpoint is made in memory: values and both moments.
-  const double saving = 3 * bytes.values;
+  const double saving = bytes.values + moments;
   const double running = held - static_cast<double>(checkpoint_bytes) + model + bytes.gradients +
                          kRounding * bytes.passes + bytes.batches + bytes.records + saving;
   // Text and tokens existed together before this call, so the peak so far counts too. The system

@@ -16,6 +16,7 @@ inline constexpr double kRounding = 1.02;
 struct TrainingBytes {
   double model = 0;      ///< values of the parameters, and fixed tables
   double values = 0;     ///< values of the parameters alone
+  double frozen = 0;     ///< of these, the values that are not trained and have no moments
   double gradients = 0;  ///< of an update, and what the optimizer keeps besides the moments
   double passes = 0;     ///< tape, packed copies and scratch, at their largest
   double batches = 0;    ///< of an update

@@ -6,6 +6,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
+#include "fovea/config/json.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/train/checkpoint.h"
 
@@ -24,6 +25,20 @@ constexpr std::string_view kManifestKey = "manifest";  // in the metadata of the
               std::move(hint));
 }
 
+// The command that goes on with the run in a folder, as far as its config.json tells.
+std::string training_of(const fs::path& folder) {
+  try {
+    const fs::path file = folder / "config.json";
+    const Json config = parse_json(read_file(file), {file.string(), ErrorCode::kModelDamaged});
+    const Json* kind = config.find("kind");
+    const bool classifies =
+        kind != nullptr && kind->get_if<std::string>() != nullptr && kind->text() == "classifier";
+    return classifies ? "train classify" : "train lm";
+  } catch (const Error&) {
+    return "train lm";
+  }
+}
+
 // A training saves its weights before its first checkpoint: if there is a checkpoint, missing
 // weights are lost and not yet to come.
 bool weights_are_to_come(const fs::path& folder) {
@@ -33,12 +48,14 @@ bool weights_are_to_come(const fs::path& folder) {
 [[noreturn]] void missing_weights(const fs::path& folder) {
   if (weights_are_to_come(folder)) {
     missing(folder, "no weights have been saved yet",
-            "the first evaluation or checkpoint of the training saves them; if it has ended, it "
-            "goes on with: fovea train lm --resume -o DIR");
+            fmt::format("the first evaluation or checkpoint of the training saves them; if it has "
+                        "ended, it goes on with: fovea {} --resume -o DIR",
+                        training_of(folder)));
   }
   missing(folder, fmt::format("{} is missing", kWeightsName),
-          "train lm --resume writes it again from the newest checkpoint; a checkpoint is a model "
-          "of its own, too: DIR/checkpoints/step-...");
+          fmt::format("{} --resume writes it again from the newest checkpoint; a checkpoint is a "
+                      "model of its own, too: DIR/checkpoints/step-...",
+                      training_of(folder)));
 }
 
 Manifest model_manifest(const fs::path& folder) {
@@ -64,8 +81,9 @@ Safetensors parsed_weights(const fs::path& folder, const Manifest& manifest) {
       belongs_to->second != xxh3_128(manifest_text(manifest))) {
     throw Error(ErrorCode::kModelDamaged,
                 fmt::format("{}: the weights belong to another model", path.string()),
-                "train lm --resume writes them again from the newest checkpoint; a checkpoint is a "
-                "model of its own, too: DIR/checkpoints/step-...");
+                fmt::format("{} --resume writes them again from the newest checkpoint; a "
+                            "checkpoint is a model of its own, too: DIR/checkpoints/step-...",
+                            training_of(folder)));
   }
   return weights;
 }

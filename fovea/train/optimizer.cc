@@ -42,6 +42,7 @@ void require_moments(const Tensor& m, const Tensor& v, const std::string& name) 
 
 Optimizer::Optimizer(std::span<Parameter* const> parameters) {
   for (Parameter* p : parameters) {
+    if (p->frozen) continue;
     Moments moments{p, Tensor(p->value.shape()), Tensor(p->value.shape()), nullptr};
     if (p->row_use == RowUse::kSparse) {
       moments.table = std::make_unique<TableUpdates>(*p, moments.m, moments.v);

@@ -91,7 +91,8 @@ void Trainer::write_in_folder(const std::function<void()>& write) const {
     throw Error(ErrorCode::kWrite,
                 fmt::format("{}: the folder of the run was moved or removed while it was at work",
                             setup_.folder.string()),
-                "train lm --resume -o DIR goes on from its last checkpoint, wherever it is now");
+                "the same command with --resume -o DIR goes on from its last checkpoint, wherever "
+                "it is now");
   };
   require_folder();
   try {

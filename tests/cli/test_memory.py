@@ -4,6 +4,7 @@
 tests/long/test_large_memory.py has larger models and a text of 200 MB.
 """
 
+import random
 import re
 import resource
 import subprocess
@@ -56,6 +57,18 @@ SHAPES = {
 }
 
 
+# Options of train classify; each text has up to 400 words of 40,000.
+CLASSIFIERS = {
+    "a bag": "--width 256 --batch-size 32",
+    "a bag, observed by attention": "--width 64 --batch-size 16 --pooling attention",
+    "LSTM, last": "--encoder lstm --pooling last --width 64 --batch-size 16 --max-length 256",
+    "attention": "--encoder attention --width 128 --batch-size 16 --max-length 256",
+    "convolutions": "--encoder conv3,conv3 --pooling max --width 128 --batch-size 16 --max-length 256",
+    "vectors": "--embeddings VECTORS",
+    "frozen vectors": "--embeddings VECTORS --freeze-embeddings",
+}
+
+
 class MemoryTest(CommandTest):
     def text_of(self, name):
         """The file of a text: of few words, of many, of as many characters as a vocabulary may have, or long."""
@@ -105,6 +118,27 @@ class Shapes(MemoryTest):
         done = self.succeed("train", "lm", "--resume", "-o", self.folder / "model", "--stop-after", "5u",
                             "--verbose", "--json")
         self.assert_foreseen(self.foreseen(done), self.last_object(done)["peak_memory_bytes"])
+
+
+class Classifiers(MemoryTest):
+    def texts(self):
+        rng, path = random.Random(1), self.folder / "texts.tsv"
+        rows = (" ".join(f"w{rng.randrange(40000)}" for _ in range(rng.randrange(20, 400))) for _ in range(1200))
+        path.write_text("".join(f"{'ab'[i % 2]}\t{row}\n" for i, row in enumerate(rows)))
+        vectors = self.folder / "words.vec"
+        row = " ".join(["0.5"] * 200)
+        vectors.write_text("".join(f"w{i} {row}\n" for i in range(20000)))
+        return path, vectors
+
+    def test_memory_is_foreseen(self):
+        path, vectors = self.texts()
+        for name, options in CLASSIFIERS.items():
+            with self.subTest(name):
+                done = self.succeed("train", "classify", "--train", path, "-o", self.folder / "model", "--overwrite",
+                                    *options.replace("VECTORS", str(vectors)).split(), "--min-count", "1",
+                                    "--stop-after", "4u", "--eval-every", "2u", "--save-every", "2u", "--warmup", "1",
+                                    "--verbose", "--json", timeout=1200)
+                self.assert_foreseen(self.foreseen(done), self.last_object(done)["peak_memory_bytes"])
 
 
 class TooMuch(MemoryTest):

@@ -42,6 +42,16 @@ class Reproduce(CommandTest):
         self.assert_error(self.run_fovea("reproduce", *QUICK, "-o", out.parent), 2, "results.jsonl:1")
         self.assertEqual((out / "results.jsonl").read_text(), "my notes\n")
 
+    def test_a_last_line_that_is_not_finished_is_dropped(self):
+        out = self.folder / "out"
+        first = self.succeed("reproduce", *QUICK, "--json", "-o", out).stdout
+        results = out / "share0.002/results.jsonl"
+        whole = results.read_text()
+        results.write_text(whole[:-20])
+        done = self.succeed("reproduce", *QUICK, "--json", "-o", out)
+        self.assertIn(b"the last line is not finished", done.stderr)
+        self.assertEqual((done.stdout, results.read_text()), (first, whole))
+
     def test_a_table_ends_the_command(self):
         lines = self.succeed("reproduce", *QUICK, "-o", self.folder / "out").stdout.decode().splitlines()
         self.assertRegex(lines[0], r"variant +metric +published +ours")
@@ -88,6 +98,13 @@ class Reproduce(CommandTest):
             self.assert_error(self.run_fovea("reproduce", "order", option, value), 2, option)
         for option in (["--compat"], ["--data", self.folder], ["--pytorch", "x"]):
             self.assert_error(self.run_fovea("reproduce", "order", *option), 2, f"{option[0]} has no effect here")
+        self.assert_error(self.run_fovea("reproduce", "speed", "--seeds", "2"), 2, "--seeds has no effect here")
+        self.assert_error(self.run_fovea("reproduce", "speed", "--python", "x"), 2, "--python has no effect")
+        self.assert_error(self.run_fovea("reproduce", "imdb", "--data", self.folder, "--python", "x"), 2,
+                          "--python has no effect without --pytorch")
+        (self.folder / "model").mkdir()
+        (self.folder / "model/config.json").write_text("{}")
+        self.assert_error(self.run_fovea("reproduce", "order", "-o", self.folder / "model"), 2, "holds a model")
         (self.folder / "file").write_text("")
         done = self.run_fovea("reproduce", *QUICK, "-o", self.folder / "file")
         self.assertEqual(done.returncode, 5, done.stderr)

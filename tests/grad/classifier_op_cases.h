@@ -25,6 +25,13 @@ struct FirstOverTimeFormula {
   }
 };
 
+struct LastOverTimeFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index s, index c) { return s == 1 ? T(0) : in[0][kOffsets[s + 1] - 1][c]; });
+  }
+};
+
 /// in: x, query.
 struct AttentionOverTimeFormula {
   template <class T>
@@ -121,6 +128,10 @@ inline constexpr OpCase kClassifierOpCases[] = {
      {{6, 5}},
      [](Tape& t, Inputs in) { return first_over_time(t, in[0], three_sequences(t)); },
      by<FirstOverTimeFormula>},
+    {"last_over_time",
+     {{6, 5}},
+     [](Tape& t, Inputs in) { return last_over_time(t, in[0], three_sequences(t)); },
+     by<LastOverTimeFormula>},
     {"attention_over_time",
      {{6, 5}, {1, 5}},
      [](Tape& t, Inputs in) { return attention_over_time(t, in[0], in[1], three_sequences(t)); },

@@ -243,7 +243,7 @@ TEST(OverTime, TakesOneSequenceOrNone) {
   const std::int32_t zero[] = {0};
   PackedRows none;
   none.offsets = {zero, 1};
-  for (const auto pool : {max_over_time, mean_over_time, first_over_time}) {
+  for (const auto pool : {max_over_time, mean_over_time, first_over_time, last_over_time}) {
     Tape tape{Context(1)};
     EXPECT_EQ(pool(tape, numbers(tape, 2, 3), {}).rows(), 1);
     EXPECT_EQ(pool(tape, numbers(tape, 0, 3), none).rows(), 0);

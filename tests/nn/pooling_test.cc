@@ -44,6 +44,7 @@ TEST(Pooling, IsWhatItsNameSays) {
   EXPECT_THAT(first_column(PoolingKind::kMean), testing::ElementsAre(5, 0, 15, 35));
   EXPECT_THAT(first_column(PoolingKind::kMax), testing::ElementsAre(10, 0, 15, 50));
   EXPECT_THAT(first_column(PoolingKind::kFirst), testing::ElementsAre(0, 0, 15, 20));
+  EXPECT_THAT(first_column(PoolingKind::kLast), testing::ElementsAre(10, 0, 15, 50));
   const auto fresh = first_column(PoolingKind::kAttention);
   for (std::size_t s = 0; s < 4; ++s) {
     EXPECT_NEAR(fresh[s], first_column(PoolingKind::kMean)[s], 1e-5) << "a query of zeros";

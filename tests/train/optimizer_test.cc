@@ -50,6 +50,21 @@ TEST(Optimizer, DecaysWhatShallDecay) {
   EXPECT_NEAR(model.gain.value.data<float>()[0], 1 - 0.1, 1e-5);
 }
 
+TEST(Optimizer, LeavesOutWhatIsFrozen) {
+  Model model;
+  model.weight.frozen = true;
+  Optimizer optimizer(model.parameters);
+  const std::vector<NamedTensor> state = optimizer.state();
+  ASSERT_EQ(state.size(), 2u);
+  EXPECT_EQ(state[0].name, "gain.m");
+  for (float& g : model.gain.gradient_to_write().vec<float>()) g = 1;
+  EXPECT_NEAR(optimizer.gradient_norm(kContext), std::sqrt(2.0), 1e-6);
+  optimizer.step(kContext, kStep);
+  EXPECT_EQ(model.weight.value.data<float>()[3], -4) << "no decay, either";
+  EXPECT_FALSE(model.weight.gradient.defined());
+  EXPECT_NE(model.gain.value.data<float>()[0], 1);
+}
+
 TEST(Optimizer, ClearsGradientsAndTellsThatValuesChanged) {
   Model model;
   Optimizer optimizer(model.parameters);

@@ -154,7 +154,9 @@ class Finder {
 
   void find_by_place() {
     if (names_.size() == 1 && !text_ && !label_) text_ = 0;
-    if (names_.size() == 2 && !text_ && !label_) label_ = label_of_two();
+    if (names_.size() == 2 && !text_ && !label_) {
+      label_ = options_.label_of_two ? *options_.label_of_two : label_of_two();
+    }
     find_the_other_of_two();
   }
 

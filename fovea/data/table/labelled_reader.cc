@@ -92,7 +92,8 @@ void LabelledReader::check_row(LabelledText& row) const {
   if (options_.empty_texts == EmptyTexts::kRefuse && is_blank(row.text)) {
     bad(ErrorCode::kInputFormat, "expected a text, got none but white space", kRemove);
   }
-  if (row.labels.empty() && needs_labels(options_)) {
+  const bool may_lack = options_.labels == LabelUse::kAny || !needs_labels(options_);
+  if (row.labels.empty() && !may_lack) {
     bad(ErrorCode::kInputFormat, "expected a label, got none", kRemove);
   }
   remove_repeated(row.labels);
@@ -128,11 +129,14 @@ std::vector<std::string> LabelledReader::notes() const {
 
 std::vector<LabelledText> read_labelled(std::span<const std::string> files,
                                         const TableOptions& options,
-                                        std::vector<std::string>* notes) {
+                                        std::vector<std::string>* notes,
+                                        std::optional<std::size_t>* label_of_two) {
   std::vector<LabelledText> rows;
   double unchecked = 0;
+  TableOptions same = options;
   for (const std::string& file : files) {
-    LabelledReader reader(file, options);
+    if (label_of_two != nullptr) same.label_of_two = *label_of_two;
+    LabelledReader reader(file, same);
     LabelledText row;
     while (reader.next(row)) {
       rows.push_back(row);  // a copy, which takes no more memory than it needs
@@ -146,6 +150,7 @@ std::vector<LabelledText> read_labelled(std::span<const std::string> files,
     if (notes != nullptr) {
       for (std::string& note : reader.notes()) notes->push_back(std::move(note));
     }
+    if (label_of_two != nullptr && !*label_of_two) *label_of_two = reader.summary().label_of_two;
     if (reader.summary().rows > 0) continue;
     throw Error(
         ErrorCode::kEmptyInput,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct TableSummary {
   std::string text_column;   ///< as its header or key says, or its number from 1; may be empty
   std::string label_column;  ///< the same; empty if there are no labels
   bool byte_order_mark = false;
+  std::optional<std::size_t> label_of_two;  ///< of two columns, which is the label
 
   // Of what has been read so far.
   index rows = 0;                     ///< texts
@@ -79,10 +81,13 @@ class LabelledReader {
   std::unique_ptr<RowSource> source_;
 };
 
-/// All rows of some files. Appends the readers' notes to `notes`, unless null. Throws as the reader
-/// does, kEmptyInput for a file without a row, kOutOfMemory.
+/// All rows of some files. `label_of_two`, unless null: which of two columns without names is the
+/// label, if that is known, else the reader's finding is put there. Appends the readers' notes to
+/// `notes`, unless null. Throws as the reader does, kEmptyInput for a file without a row,
+/// kOutOfMemory.
 std::vector<LabelledText> read_labelled(std::span<const std::string> files,
                                         const TableOptions& options,
-                                        std::vector<std::string>* notes = nullptr);
+                                        std::vector<std::string>* notes = nullptr,
+                                        std::optional<std::size_t>* label_of_two = nullptr);
 
 }  // namespace fovea

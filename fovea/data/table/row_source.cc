@@ -47,6 +47,7 @@ class DelimitedRows final : public RowSource {
     summary.has_header = columns_.has_header;
     summary.text_column = columns_.text_name;
     summary.label_column = columns_.label_name;
+    if (columns_.count == 2) summary.label_of_two = columns_.label;
   }
 
   bool next(LabelledText& row) override {
@@ -233,6 +234,7 @@ class JsonRows final : public LineRows {
     const auto* content = text.get_if<std::string>();
     if (content == nullptr) fail_kind("a text", summary_.text_column, text, row);
     row.text = *content;
+    if (summary_.label_column.empty()) find_label(object.object());
     if (summary_.label_column.empty()) return;
     if (needs_labels(options_)) value(object, summary_.label_column, row);
     if (const Json* label = object.find(summary_.label_column)) add_labels(*label, row);
@@ -261,9 +263,20 @@ class JsonRows final : public LineRows {
     }
   }
 
-  void find_keys(const Json::Object& members, const LabelledText& row) {
+  static std::vector<std::string_view> names_of(const Json::Object& members) {
     std::vector<std::string_view> names;
     for (const auto& [key, content] : members) names.emplace_back(key);
+    return names;
+  }
+
+  // Optional labels may be in later lines alone.
+  void find_label(const Json::Object& members) {
+    const std::vector<std::string_view> names = names_of(members);
+    if (const auto found = find_usual_label(names)) summary_.label_column = names[*found];
+  }
+
+  void find_keys(const Json::Object& members, const LabelledText& row) {
+    const std::vector<std::string_view> names = names_of(members);
     const auto find = [&](const std::string& said, const auto& find_usual) -> std::string {
       if (!said.empty()) return said;
       const auto found = find_usual(names);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,6 +48,7 @@ inline std::span<const EnumName<BadRows>> enum_names(BadRows) { return kBadRowsN
 
 enum class LabelUse {
   kRequired,  ///< a row without a label is bad
+  kAny,       ///< a file must have labels, but a row may have none: [] or nothing in its column
   kOptional,  ///< labels are read where they are; a file may have none
   kNumbers,   ///< required, and each is a finite number
 };
@@ -67,6 +69,8 @@ struct TableOptions {
 
   // What the caller makes of the rows, and users are not asked for.
   LabelUse labels = LabelUse::kRequired;
+  /// Which of two columns without names is the label; nothing: found.
+  std::optional<std::size_t> label_of_two = {};
   EmptyTexts empty_texts = EmptyTexts::kRefuse;
   TextEncoding encoding = TextEncoding::kUtf8;      ///< kAnyBytes: not for JSON; labels stay UTF-8
   std::size_t longest_row = std::size_t{64} << 20;  ///< bytes

@@ -10,11 +10,15 @@ namespace fovea {
 
 namespace {
 
-// Row offsets[s] to or from row s, or what stands for a row that is not there.
+enum class Row { kFirst, kLast };
+
+// The first or last row of each sequence to or from row s, or what stands for one that is not
+// there.
 template <class F, class G>
-void for_each_first(Vec<const std::int32_t> offsets, F&& copy, G&& without) {
+void for_each_row(Vec<const std::int32_t> offsets, Row row, F&& copy, G&& without) {
   for (index s = 0; s + 1 < offsets.size; ++s) {
-    offsets[s] < offsets[s + 1] ? copy(s, offsets[s]) : without(s);
+    const index first = offsets[s], end = offsets[s + 1];
+    first < end ? copy(s, row == Row::kFirst ? first : end - 1) : without(s);
   }
 }
 
@@ -23,6 +27,31 @@ Vec<const std::int32_t> numbers(Tape& tape, index count) {
   auto* const memory = tape.saved<std::int32_t>(count);
   std::iota(memory, memory + count, 0);
   return {memory, count};
+}
+
+Variable one_over_time(Tape& tape, Variable x, const PackedRows& rows, Row row) {
+  const char* const name = row == Row::kFirst ? "first_over_time" : "last_over_time";
+  const Vec<const std::int32_t> offsets = offsets_of(tape, name, rows, x.rows());
+  const index C = x.columns();
+  const Variable y = tape.result(rows.count(), C, x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    const Rows<T> to = y.value<T>();
+    for_each_row(
+        offsets, row, [&](index s, index n) { std::copy_n(x.value<T>()[n], C, to[s]); },
+        [&](index s) { std::fill_n(to[s], C, T{0}); });
+    tape.record(y, {x}, [=](Tape& t) {
+      const GradientOut<T> dx = gradient_to_add_to<T>(t, x);
+      if (!dx) return;
+      const Rows<const T> dy = t.gradient_of<T>(y);
+      for_each_row(
+          offsets, row,
+          [&](index s, index n) {
+            accumulate<T>(t.context(), dy.slice(s, s + 1), dx.rows.slice(n, n + 1));
+          },
+          [](index) {});
+    });
+  });
+  return y;
 }
 
 }  // namespace
@@ -57,27 +86,11 @@ Variable mean_over_time(Tape& tape, Variable x, const PackedRows& rows) {
 }
 
 Variable first_over_time(Tape& tape, Variable x, const PackedRows& rows) {
-  const Vec<const std::int32_t> offsets = offsets_of(tape, "first_over_time", rows, x.rows());
-  const index C = x.columns();
-  const Variable y = tape.result(rows.count(), C, x.dtype());
-  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
-    const Rows<T> to = y.value<T>();
-    for_each_first(
-        offsets, [&](index s, index n) { std::copy_n(x.value<T>()[n], C, to[s]); },
-        [&](index s) { std::fill_n(to[s], C, T{0}); });
-    tape.record(y, {x}, [=](Tape& t) {
-      const GradientOut<T> dx = gradient_to_add_to<T>(t, x);
-      if (!dx) return;
-      const Rows<const T> dy = t.gradient_of<T>(y);
-      for_each_first(
-          offsets,
-          [&](index s, index n) {
-            accumulate<T>(t.context(), dy.slice(s, s + 1), dx.rows.slice(n, n + 1));
-          },
-          [](index) {});
-    });
-  });
-  return y;
+  return one_over_time(tape, x, rows, Row::kFirst);
+}
+
+Variable last_over_time(Tape& tape, Variable x, const PackedRows& rows) {
+  return one_over_time(tape, x, rows, Row::kLast);
 }
 
 Variable attention_over_time(Tape& tape, Variable x, Variable query, const PackedRows& rows) {

@@ -13,9 +13,9 @@ namespace fovea {
 namespace {
 
 [[noreturn]] void fail_weights(const std::string& option, const std::string& what) {
-  throw Error(ErrorCode::kOptionValue,
-              fmt::format("--class-weights {}: {}", escape_text(option), what),
-              "write none, balanced, or such as good=1,bad=2.5");
+  throw Error(
+      ErrorCode::kOptionValue, fmt::format("--class-weights {}: {}", escape_text(option), what),
+      "write none, balanced, or such as good=1,bad=2.5; a label with a comma in double quotes");
 }
 
 std::vector<double> balanced(const LabelCounts& found) {
@@ -30,14 +30,37 @@ std::vector<double> balanced(const LabelCounts& found) {
   return weights;
 }
 
-void set_weight(std::vector<double>& weights, std::string_view part, const std::string& option,
-                const LabelSet& labels) {
-  const std::size_t equals = part.rfind('=');
-  if (equals == std::string_view::npos) {
-    fail_weights(option, fmt::format("expected LABEL=NUMBER, got {}", escape_text(part)));
+// Takes "LABEL=" off `rest`. A label with a comma stands in quotes, each quote in it twice.
+std::string take_label(std::string_view& rest, const std::string& option) {
+  std::string label;
+  std::size_t equals = std::string_view::npos;
+  if (rest.starts_with('"')) {
+    std::size_t at = 1;
+    for (; at < rest.size(); ++at) {
+      const bool quote = rest[at] == '"';
+      if (quote && rest.substr(at + 1, 1) != "\"") break;
+      label += rest[at];
+      if (quote) ++at;
+    }
+    if (rest.substr(std::min(at, rest.size())).starts_with("\"=")) equals = at + 1;
+  } else {
+    const std::string_view part = rest.substr(0, rest.find(','));
+    equals = part.rfind('=');
+    label = part.substr(0, equals);
   }
-  const std::string label(part.substr(0, equals));
-  const std::string_view digits = part.substr(equals + 1);
+  if (equals == std::string_view::npos) {
+    fail_weights(option, fmt::format("expected LABEL=NUMBER, got {}",
+                                     escape_text(rest.substr(0, rest.find(',')))));
+  }
+  rest.remove_prefix(equals + 1);
+  return label;
+}
+
+void set_weight(std::vector<double>& weights, std::string_view& rest, const std::string& option,
+                const LabelSet& labels) {
+  const std::string label = take_label(rest, option);
+  const std::string_view digits = rest.substr(0, rest.find(','));
+  rest.remove_prefix(digits.size());
   double weight = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), weight);
   if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(weight) ||
@@ -58,10 +81,9 @@ std::vector<double> class_weights(const std::string& option, const LabelSet& lab
   std::vector<double> weights(static_cast<std::size_t>(labels.size()), 1.0);
   std::string_view rest = option;
   while (true) {
-    const std::size_t comma = rest.find(',');
-    set_weight(weights, rest.substr(0, comma), option, labels);
-    if (comma == std::string_view::npos) return weights;
-    rest.remove_prefix(comma + 1);
+    set_weight(weights, rest, option, labels);
+    if (rest.empty()) return weights;
+    rest.remove_prefix(1);
   }
 }
 

@@ -19,7 +19,8 @@ struct LabelCounts {
 
 /// none: no weights. balanced: N / (K n_k) of class k of K with n_k of N texts; with several labels
 /// (N - n_k) / n_k, which counts texts with and without the label alike. LABEL=NUMBER,...: as said,
-/// and 1 of the others. Throws kOptionValue, which names what is wrong.
+/// and 1 of the others; a label with a comma stands in double quotes, and quotes in it twice.
+/// Throws kOptionValue, which names what is wrong.
 std::vector<double> class_weights(const std::string& option, const LabelSet& labels,
                                   const LabelCounts& found);
 

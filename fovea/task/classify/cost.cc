@@ -97,7 +97,9 @@ double training_memory(const Context& context, const ClassifierRun& run, index c
   return peak_of_training(
       {.model = model_memory(config),
        .values = 4 * static_cast<double>(parameter_count(config)),
-       .gradients = 4 * static_cast<double>(parameter_count(config)) + row_bytes(config),
+       .frozen = 4 * static_cast<double>(frozen_count(config)),
+       .gradients = 4 * static_cast<double>(parameter_count(config) - frozen_count(config)) +
+                    row_bytes(config),
        .passes = passes_bytes(context, run),
        .batches = batch_bytes(run),
        .records = record_bytes(run.settings.recipe, cost_of(run).updates, {layers, config.heads}) +

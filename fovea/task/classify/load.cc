@@ -28,6 +28,7 @@ struct Config {
     visit("labels", outputs.labels, "labels in the order of the outputs; none for numbers");
     visit("center", outputs.numbers.center, "regression: this number is 0 to the model");
     visit("scale", outputs.numbers.scale, "regression: what is 1 to the model");
+    visit("embeddings", outputs.vectors, "words that began with a vector of --embeddings");
     settings.visit_fields(visit);
   }
 };

@@ -12,6 +12,7 @@
 #include "fovea/task/classify/overview.h"
 #include "fovea/task/classify/read_texts.h"
 #include "fovea/task/classify/run.h"
+#include "fovea/task/classify/vectors.h"
 #include "fovea/tensor/checksum.h"
 
 namespace fovea {
@@ -36,6 +37,8 @@ void check_sizes(const ClassifierSettings& settings) {
   probe.vocabulary = kFirstLearnedToken;
   probe.classes = 2;
   probe.task = ClassifierTask::kBinary;
+  // That of the vectors, which is not known yet.
+  if (!settings.text.embeddings.empty() && probe.width == 0) probe.width = ClassifierConfig().width;
   if (settings.text.max_length > 0) probe.block = settings.text.max_length;
   resolve(probe);
 }
@@ -171,9 +174,20 @@ void note_rest(ClassifierRun& run, index max_length, std::vector<index> trained,
   note_many_classes(run);
 }
 
+void read_vectors(ClassifierRun& run, ClassifierSettings& settings) {
+  run.vectors = vectors_of_tokens(*run.tokenizer, settings);
+  run.notes.insert(run.notes.end(), run.vectors->notes.begin(), run.vectors->notes.end());
+  run.outputs.vectors = count_vectors(*run.tokenizer, *run.vectors);
+  const VectorCounts& found = run.outputs.vectors;
+  run.overview.push_back(vectors_line(found, settings.text.embeddings));
+  if (found.exact + found.lower > 0) return;
+  run.notes.push_back("no word has a vector: is the file of the same language and script?");
+}
+
 }  // namespace
 
-ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer> known) {
+ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer> known,
+                          RunWeights weights) {
   check_options(settings);
   check_sizes(settings);
   ClassifierTextOptions& text = settings.text;
@@ -183,6 +197,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
   if (text.tokenizer == "auto") text.tokenizer = choose_tokenizer(set.table, run.overview);
   if (!tokenizer_kind(text.tokenizer).has_lower) text.lower = false;
   run.tokenizer = known ? std::move(known) : learn_tokenizer(text, set);
+  if (!text.embeddings.empty() && weights == RunWeights::kNew) read_vectors(run, settings);
   run.outputs.labels = set.labels.names();
   if (text.regression) run.outputs.numbers = scale_of(numbers_to_train(set));
 

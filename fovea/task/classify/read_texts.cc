@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <unordered_set>
 
 #include "fovea/base/byte_stream.h"
@@ -18,9 +19,9 @@ namespace {
 constexpr index kMostListed = 10;
 
 void read_into(TextTable& table, const std::vector<std::string>& files, const TableOptions& options,
-               std::vector<std::string>& notes) {
+               std::optional<std::size_t>& label_of_two, std::vector<std::string>& notes) {
   for (const std::string& file : files) {
-    std::vector<LabelledText> rows = read_labelled({&file, 1}, options, &notes);
+    std::vector<LabelledText> rows = read_labelled({&file, 1}, options, &notes, &label_of_two);
     std::move(rows.begin(), rows.end(), std::back_inserter(table.rows));
     table.places.push_back(name_of_input(file));
     table.ends.push_back(table.size());
@@ -138,6 +139,7 @@ std::string place_of(const TextTable& table, index i) {
 TableOptions table_options(const ClassifierTextOptions& options) {
   TableOptions table = options.table;
   if (options.regression) table.labels = LabelUse::kNumbers;
+  if (options.multi_label) table.labels = LabelUse::kAny;
   if (options.tokenizer == "byte") table.encoding = TextEncoding::kAnyBytes;
   return table;
 }
@@ -148,7 +150,9 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
   }
   LabelledSet set;
   const TableOptions table = table_options(options);
-  read_into(set.table, options.train, table, set.notes);
+  // What was found for the texts to train on holds for the others.
+  std::optional<std::size_t> label_of_two;
+  read_into(set.table, options.train, table, label_of_two, set.notes);
   const auto trains = static_cast<std::size_t>(set.table.size());
   if (options.valid.empty()) {
     require_one_label(set.table, options);
@@ -160,7 +164,7 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
                                       trains, options.valid_fraction));
     }
   } else {
-    read_into(set.table, options.valid, table, set.notes);
+    read_into(set.table, options.valid, table, label_of_two, set.notes);
     require_one_label(set.table, options);
     set.validates.assign(set.table.rows.size(), true);
     std::fill_n(set.validates.begin(), trains, false);

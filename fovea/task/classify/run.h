@@ -10,6 +10,7 @@
 
 #include "fovea/base/context.h"
 #include "fovea/data/examples.h"
+#include "fovea/data/word_vectors.h"
 #include "fovea/task/classifier.h"
 #include "fovea/task/training_task.h"
 
@@ -26,13 +27,18 @@ struct ClassifierRun {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<ExampleTraining> training;
   std::optional<ExampleEvaluation> validation;
+  std::optional<WordVectors> vectors;  ///< [vocabulary], with which rows of its table start
   RunIdentity identity;
 };
 
+/// Where the weights of a run come from: kNew reads its file of word vectors, kStored does not.
+enum class RunWeights { kNew, kStored };
+
 /// Checks all options, reads the texts, and learns the tokenizer unless `known` is given. Writes
-/// nothing. Throws kOptionValue, kUsage, what LabelledReader throws, and kInputFormat,
-/// kInputTooSmall for texts whose labels cannot be learned.
-ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer> known = nullptr);
+/// nothing. Throws kOptionValue, kUsage, what LabelledReader and read_word_vectors throw, and
+/// kInputFormat, kInputTooSmall for texts whose labels cannot be learned.
+ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer> known = nullptr,
+                          RunWeights weights = RunWeights::kNew);
 
 /// What a run costs, computed before it begins. The FLOPs are those of the mean update.
 RunCost cost_of(const ClassifierRun& run);

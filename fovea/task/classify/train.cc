@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/run.h"
+#include "fovea/task/classify/vectors.h"
 #include "fovea/task/first_files.h"
 #include "fovea/train/model_folder.h"
 
@@ -14,6 +15,7 @@ TrainResult train_classifier(const Context& context, const ClassifierRun& run,
   if (!start.resume) write_model_files(folder, files);
   const TrainOptions& recipe = run.settings.recipe;
   const Classifier model(run.settings.model, recipe.seed);
+  if (run.vectors) start_with_vectors(model, *run.vectors);
   ClassifierObjective objective(context, model,
                                 {.training = *run.training,
                                  .validation = run.validation ? &*run.validation : nullptr,

@@ -84,6 +84,8 @@ ClassifierConfig config_of(const ImdbModel& model) {
   c.position = model.position;
   c.sinusoid = SinusoidOrder::kSinCos;
   c.embedding_scale = 1;
+  // Of an LSTM, Keras gives the last state.
+  if (c.encoder == "lstm") c.pooling = PoolingKind::kLast;
   c.output_dropout = .5;
   c.vocabulary = kWords;
   return resolve(c);

@@ -41,9 +41,14 @@ ReproduceResults::ReproduceResults(std::filesystem::path file) : file_(std::move
   for (const std::string_view line : parts_between(text, '\n')) {
     if (line.empty()) continue;
     const std::string where = fmt::format("{}:{}", file_.string(), lines_.size() + 1);
+    const bool unfinished = line.data() + line.size() == text.data() + text.size();
     try {
       lines_.emplace_back(name_of(parse_json(line, {where, ErrorCode::kConfig})), line);
     } catch (const Error& error) {
+      if (unfinished) {  // by a line end: its writing was cut off
+        notes_.push_back(fmt::format("{}: the last line is not finished; it is dropped", where));
+        continue;
+      }
       std::string why = error.what();
       if (why.starts_with(where)) why.erase(0, where.size() + 2);  // the place, and ": "
       throw Error(ErrorCode::kConfig,

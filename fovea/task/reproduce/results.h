@@ -15,9 +15,12 @@ namespace fovea {
 
 class ReproduceResults {
  public:
-  /// Rows of earlier calls stay in the file until they are measured again. Throws kConfig, which
-  /// names the line, if the file has others.
+  /// Rows of earlier calls stay in the file until they are measured again. A last line that is not
+  /// finished is dropped. Throws kConfig, which names the line, if the file has others.
   explicit ReproduceResults(std::filesystem::path file);
+
+  /// What was dropped, for people.
+  const std::vector<std::string>& notes() const { return notes_; }
 
   /// Takes the row into the table and into the file, in place of the one with its name.
   void add(const ReproduceRow& row);
@@ -36,6 +39,7 @@ class ReproduceResults {
 
   const std::filesystem::path file_;
   std::vector<std::pair<std::string, std::string>> lines_;  // names and texts of rows
+  std::vector<std::string> notes_;
   std::map<Key, Cell> cells_;
   std::vector<Key> order_;
 };

@@ -72,6 +72,11 @@ TEST(RowSource, Lines) {
               ElementsAre("1:|one", "2:|", "3:|  ", "4:|two"));
 }
 
+TEST(RowSource, OptionalLabelsMayBeginLater) {
+  EXPECT_THAT(read("a.jsonl", "{\"text\": \"x\"}\n{\"text\": \"y\", \"label\": 1}\n", kAny),
+              ElementsAre("1:|x", "2:1|y"));
+}
+
 TEST(RowSource, ReadsWhatPythonWrites) {
   const std::vector<LabelledText> expected = rows_of("a.csv", std::string(kPythonFiles[0].bytes));
   EXPECT_EQ(expected.size(), 25u);

@@ -27,6 +27,20 @@ TEST(ClassWeights, AreNoneBalancedOrSaid) {
   EXPECT_THAT(weights("a=b=2.5,good=.25"), ElementsAre(2.5, 1, 0.25));
 }
 
+TEST(ClassWeights, QuoteLabelsWithCommas) {
+  const LabelSet labels({"a, b", "say \"x\"=", "z"});
+  const auto said = [&](const std::string& option) {
+    return class_weights(option, labels, {.counts = {1, 1, 1}, .texts = 3});
+  };
+  EXPECT_THAT(said("\"a, b\"=2,z=3"), ElementsAre(2, 1, 3));
+  EXPECT_THAT(said("z=3,\"say \"\"x\"\"=\"=5"), ElementsAre(1, 5, 3));
+  EXPECT_THAT(said("say \"x\"==4"), ElementsAre(1, 4, 1)) << "not in quotes";
+  EXPECT_THROWS(said("\"a, b=2"), kOptionValue, "expected LABEL=NUMBER");
+  EXPECT_THROWS(said("\"a, b\" =2"), kOptionValue, "expected LABEL=NUMBER");
+  EXPECT_THROWS(said("\"a, b\"=2x"), kOptionValue, "expected a number above 0, got '2x'");
+  EXPECT_THROWS(said("\""), kOptionValue, "expected LABEL=NUMBER");
+}
+
 TEST(ClassWeights, NameWhatIsWrong) {
   EXPECT_THROWS(weights("fair"), kOptionValue, "--class-weights fair: expected LABEL=NUMBER");
   EXPECT_THROWS(weights("ugly=1"), kOptionValue, "no text has the label ugly");

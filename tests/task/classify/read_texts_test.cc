@@ -67,6 +67,36 @@ TEST(ReadTexts, RefusesWhatCannotBeLearned) {
   EXPECT_THROWS(read_labelled_set(numbers, 1), kInputTooSmall, "every number is 7");
 }
 
+TEST(ReadTexts, WhatWasFoundForTheTextsToTrainOnHoldsForTheOthers) {
+  const TestFolder folder;
+  ClassifierTextOptions options = options_of(folder, "a\tx y\na\tz u\nb\tw v\nb\tx v\n");
+  // Alone, this file's labels would be in the other column.
+  options.valid = {write_file(folder, "valid.tsv", "a\tsame\nb\tsame\n")};
+  const LabelledSet set = read_labelled_set(options, 1);
+  EXPECT_EQ(set.table.rows.back().text, "same");
+  EXPECT_THAT(set.table.rows.back().labels, ElementsAre("b"));
+}
+
+TEST(ReadTexts, OfSeveralLabelsThereMayBeNone) {
+  const TestFolder folder;
+  ClassifierTextOptions options = options_of(folder, "a\tx\nb\ty y\n\tz\n");
+  options.table.label_column = "1";
+  options.table.header = HeaderRow::kNo;
+  EXPECT_THROWS(read_labelled_set(options, 1), kInputFormat, ":3: expected a label, got none");
+  options.multi_label = true;
+  const LabelledSet set = read_labelled_set(options, 1);
+  EXPECT_TRUE(set.table.rows.at(2).labels.empty());
+  ClassifierTextOptions json = options;
+  json.train = {write_file(folder, "a.jsonl",
+                           "{\"text\": \"x\", \"labels\": [\"a\"]}\n"
+                           "{\"text\": \"y\", \"labels\": []}\n")};
+  json.table = {};
+  EXPECT_TRUE(read_labelled_set(json, 1).table.rows.at(1).labels.empty());
+  ClassifierTextOptions lines = json;
+  lines.train = {write_file(folder, "a.txt", "__label__a x\nno label here\n")};
+  EXPECT_EQ(read_labelled_set(lines, 1).table.rows.at(1).text, "no label here");
+}
+
 TEST(ReadTexts, SaysWhenThereIsNoValidation) {
   const TestFolder folder;
   const LabelledSet set = read_labelled_set(options_of(folder, "a\tx\nb\ty\n"), 1);

@@ -42,6 +42,19 @@ TEST(ReproduceResults, ARowTakesThePlaceOfTheEarlierOne) {
   EXPECT_EQ(read_file(file), before);
 }
 
+TEST(ReproduceResults, DropsALastLineThatIsNotFinished) {
+  const TestFolder folder;
+  const auto file = folder.path() / "results.jsonl";
+  const std::string first = json_of_row(row(1, 1)).line() + "\n";
+  write_file_atomically(file, first + json_of_row(row(2, 2)).line().substr(0, 20));
+  ReproduceResults results(file);
+  ASSERT_EQ(results.notes().size(), 1u);
+  EXPECT_THAT(results.notes()[0],
+              testing::HasSubstr("results.jsonl:2: the last line is not finish"));
+  results.add(row(3, 3));
+  EXPECT_EQ(read_file(file), first + json_of_row(row(3, 3)).line() + "\n");
+}
+
 TEST(ReproduceResults, AForeignFileIsAnErrorThatNamesTheLine) {
   const TestFolder folder;
   const auto file = folder.path() / "results.jsonl";

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/classify/vectors.h"
+
+#include <algorithm>
+
+#include "fovea/base/byte_stream.h"
+#include "fovea/base/check.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::string_view kTable = "embedding.tokens";
+
+Parameter& table_of(const Classifier& model) {
+  for (Parameter* p : model.parameters()) {
+    if (p->name == kTable) return *p;
+  }
+  fail(ErrorCode::kInternal, "classifier: it has no parameter '{}'", kTable);
+}
+
+double share(index part, index all) {
+  return all > 0 ? 100 * static_cast<double>(part) / static_cast<double>(all) : 0;
+}
+
+}  // namespace
+
+WordVectors vectors_of_tokens(const Tokenizer& tokenizer, ClassifierSettings& settings) {
+  std::vector<std::string> words(static_cast<std::size_t>(tokenizer.vocabulary_size()));
+  for (std::size_t id = 0; id < words.size(); ++id) {
+    const auto at = static_cast<token>(id);
+    if (tokenizer.occurs_in_learned_text(at)) tokenizer.append_bytes(words[id], at);
+  }
+  WordVectors vectors = read_word_vectors(settings.text.embeddings, words, settings.model.width);
+  settings.model.width = vectors.width;
+  return vectors;
+}
+
+VectorCounts count_vectors(const Tokenizer& tokenizer, const WordVectors& vectors) {
+  VectorCounts counts{.exact = vectors.count(VectorMatch::kExact),
+                      .lower = vectors.count(VectorMatch::kLower)};
+  for (token id = 0; id < tokenizer.vocabulary_size(); ++id) {
+    if (tokenizer.occurs_in_learned_text(id)) ++counts.words;
+  }
+  return counts;
+}
+
+std::string vectors_line(const VectorCounts& counts, const std::string& file) {
+  const index found = counts.exact + counts.lower;
+  return fmt::format(
+      "words with a vector of {}: {} of {} ({:.1f} %), {} as spelled and {} in other case",
+      name_of_input(file), found, counts.words, share(found, counts.words), counts.exact,
+      counts.lower);
+}
+
+void start_with_vectors(const Classifier& model, const WordVectors& vectors) {
+  Parameter& table = table_of(model);
+  const Rows<float> rows = table.value.rows<float>();
+  check(rows.rows == static_cast<index>(vectors.match.size()) && rows.columns == vectors.width,
+        "classifier: vectors [{}, {}] for a table {}", vectors.match.size(), vectors.width,
+        table.value.describe());
+  for (index id = 0; id < rows.rows; ++id) {
+    if (vectors.match[static_cast<std::size_t>(id)] == VectorMatch::kNone) continue;
+    std::copy_n(vectors.rows.data() + id * vectors.width, vectors.width, rows[id]);
+  }
+  ++table.version;
+}
+
+}  // namespace fovea
