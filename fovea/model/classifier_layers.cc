@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "fovea/model/frame_batch.h"
+
 namespace fovea {
 
 namespace {
@@ -26,21 +28,55 @@ LinearOptions output_options(const ClassifierConfig& c, index in) {
           .bias_start = bias_start(c)};
 }
 
+// A row of few numbers becomes one about as large.
+FrameEmbeddingOptions frame_options(const ClassifierConfig& c) {
+  const bool keras = c.init == InitScheme::kKeras;
+  return {
+      .features = c.features,
+      .joints = c.joints,
+      .width = c.width,
+      .positions = c.position_max,
+      .position = c.position,
+      .join = c.position_join,
+      .sinusoid = c.sinusoid,
+      .scale = c.embedding_scale,
+      .weight = keras ? glorot_uniform_init(c.features, c.width) : linear_uniform_init(c.features)};
+}
+
 }  // namespace
 
 ClassifierLayers::ClassifierLayers(const ClassifierConfig& c, const ParameterScope& scope)
     : block_(c.block),
+      joints_(c.joints),
+      frame_features_(c.features),
       dropout_(c.output_dropout),
+      frames_(c.features == 0
+                  ? std::nullopt
+                  : std::optional<FrameEmbedding>(std::in_place, frame_options(c), scope["input"])),
       encoder_(c, sized_stages(c), scope),
       pooling_(c.pooling, encoder_.width(), scope["pooling"]),
       output_(output_options(c, encoder_.width()), scope["output"]) {}
+
+ClassifierLayers::Encoded ClassifierLayers::encode(Tape& tape, const TextRows& texts,
+                                                   const DropoutKey& key,
+                                                   std::span<HeadStatistics> seen) const {
+  if (!frames_) {
+    const PackedRows rows = lay_out_texts(tape, texts, block_);
+    return {encoder_.forward(tape, texts.ids, rows, key, seen), rows};
+  }
+  const FrameShape shape{.block = block_, .joints = joints_, .features = frame_features_};
+  const FrameLayout layout = lay_out_frames(tape, texts, shape);
+  const Variable values = frame_values(tape, texts, shape, frames_->dtype());
+  const Variable x = frames_->forward(tape, values, layout.joints, layout.rows);
+  return {encoder_.forward(tape, x, layout.rows, key, seen), layout.samples};
+}
 
 // What describes a text, a row each. Another source than the pooled encoder would stand beside it:
 // added, or joined by concat_columns().
 Variable ClassifierLayers::features(Tape& tape, const TextRows& texts, const DropoutKey& key,
                                     std::span<HeadStatistics> seen) const {
-  const PackedRows rows = lay_out_texts(tape, texts, block_);
-  return pooling_.forward(tape, encoder_.forward(tape, texts.ids, rows, key, seen), rows);
+  const Encoded encoded = encode(tape, texts, key, seen);
+  return pooling_.forward(tape, encoded.x, encoded.texts);
 }
 
 Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts, const DropoutKey& key,
@@ -53,8 +89,8 @@ Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts, const Dropo
 }
 
 std::vector<double> ClassifierLayers::token_weights(Tape& tape, const TextRows& texts) const {
-  const PackedRows rows = lay_out_texts(tape, texts, block_);
-  return pooling_.weights(encoder_.forward(tape, texts.ids, rows, {}, {}), rows);
+  const Encoded encoded = encode(tape, texts, {}, {});
+  return pooling_.weights(encoded.x, encoded.texts);
 }
 
 }  // namespace fovea

@@ -3,15 +3,19 @@
 // built from shapes alone, to count parameters.
 #pragma once
 
+#include <optional>
+
 #include "fovea/model/classifier_config.h"
 #include "fovea/model/text_batch.h"
 #include "fovea/model/text_encoder.h"
+#include "fovea/nn/frame_embedding.h"
 #include "fovea/nn/linear.h"
 #include "fovea/nn/pooling.h"
 
 namespace fovea {
 
-/// `config` must be resolved. Parameters, in this order: those of TextEncoder; pooling.query
+/// `config` must be resolved. Parameters, in this order: with features input.* of
+/// FrameEmbedding; those of TextEncoder; pooling.query
 /// (attention); output.weight [logits, width], output.bias [logits].
 class ClassifierLayers {
  public:
@@ -22,16 +26,26 @@ class ClassifierLayers {
   Variable logits(Tape& tape, const TextRows& texts, const DropoutKey& key,
                   std::span<HeadStatistics> seen) const;
   /// With attention as pooling: the weight of each token [N] in its text, for an inference tape.
+  /// Of rows of numbers with joints [joints x N], as lay_out_frames() has them.
   std::vector<double> token_weights(Tape& tape, const TextRows& texts) const;
 
   index attentions() const { return encoder_.attentions(); }
 
  private:
+  // What is pooled, and which of its rows are those of a text.
+  struct Encoded {
+    Variable x;
+    PackedRows texts;
+  };
+
+  Encoded encode(Tape& tape, const TextRows& texts, const DropoutKey& key,
+                 std::span<HeadStatistics> seen) const;
   Variable features(Tape& tape, const TextRows& texts, const DropoutKey& key,
                     std::span<HeadStatistics> seen) const;
 
-  index block_;
+  index block_, joints_, frame_features_;
   double dropout_;
+  std::optional<FrameEmbedding> frames_;
   TextEncoder encoder_;
   Pooling pooling_;
   Linear output_;

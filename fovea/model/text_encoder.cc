@@ -188,7 +188,13 @@ class EncoderBuilder {
   }
 
  private:
-  std::unique_ptr<EncoderLayer> layer(const SizedLayer& layer, const ParameterScope& scope) const {
+  std::unique_ptr<EncoderLayer> layer(const SizedLayer& one, const ParameterScope& scope) const {
+    std::unique_ptr<EncoderLayer> made = layer_over_time(one, scope);
+    return one.spec.joints ? layer_across(std::move(made)) : std::move(made);
+  }
+
+  std::unique_ptr<EncoderLayer> layer_over_time(const SizedLayer& layer,
+                                                const ParameterScope& scope) const {
     using enum EncoderLayerKind;
     const EncoderConfig c = config_of_layer(config_, layer);
     const EncoderLayerSpec& spec = layer.spec;
@@ -262,21 +268,27 @@ TextEncoder::TextEncoder(const EncoderConfig& c, const std::vector<SizedStage>& 
                          const ParameterScope& scope, std::string_view layers)
     : dropout_(c.dropout),
       width_(last_width(c, stages)),
-      embedding_(embedding_options(c), scope["embedding"]),
+      embedding_(c.features > 0 ? std::nullopt
+                                : std::optional<Embedding>(std::in_place, embedding_options(c),
+                                                           scope["embedding"])),
       encoder_(make_encoder(c, stages, scope[layers])) {
   if (ends_with_norm(c, stages)) norm_.emplace(norm_options(c, width_), scope["norm"]);
 }
 
 Variable TextEncoder::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                               const DropoutKey& key, std::span<HeadStatistics> seen) const {
-  Variable x = embedding_.forward(tape, ids, rows);
+  return forward(tape, embedding_->forward(tape, ids, rows), rows, key, seen);
+}
+
+Variable TextEncoder::forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,
+                              std::span<HeadStatistics> seen) const {
   x = dropout(tape, x, {dropout_, {key.seed, key.step, 0}}, rows);
   return finish(tape, encoder_.forward(tape, x, rows, key, seen));
 }
 
 Variable TextEncoder::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                               EncoderSession& session) const {
-  return finish(tape, session.forward(tape, embedding_.forward(tape, ids, rows)));
+  return finish(tape, session.forward(tape, embedding_->forward(tape, ids, rows)));
 }
 
 }  // namespace fovea
