@@ -164,6 +164,7 @@ struct HeadStatistics {
   /// [M] with sees_keys, of the last call alone: the weight that each key receives, summed over
   /// the queries of its sequence and the heads
   std::vector<double> received = {};
+  bool is_across = false;  ///< set by a layer that attended along the other axis (RowsAcross)
 };
 
 /// The variant of attention; see attention/attention.h for the formula.

@@ -249,7 +249,10 @@ class AcrossLayer final : public EncoderLayer {
     const RowsAcross& across = *call.rows.across;
     const Variable there = embedding(tape, {.table = x, .ids = across.order});
     const Variable y = inner_->forward(tape, there, {across.rows, call.key, call.seen});
-    for (HeadStatistics& seen : call.seen) put_back(seen.received, across);
+    for (HeadStatistics& seen : call.seen) {
+      seen.is_across = true;
+      put_back(seen.received, across);
+    }
     return embedding(tape, {.table = y, .ids = across.back});
   }
   std::unique_ptr<LayerSession> begin(index) const override {
