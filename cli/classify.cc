@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,10 +17,13 @@
 #include "cli/table_options.h"
 #include "cli/threads.h"
 #include "fovea/base/clock.h"
+#include "fovea/base/option.h"
 #include "fovea/data/table/labelled_reader.h"
 #include "fovea/simd/isa.h"
+#include "fovea/task/frame_weights.h"
 #include "fovea/task/prediction_line.h"
 #include "fovea/task/text_predictor.h"
+#include "fovea/tensor/tensor_file.h"
 #include "fovea/text/compressed.h"
 
 namespace fovea::cli {
@@ -29,6 +33,7 @@ namespace {
 // Texts that wait for their answers: enough to sort by length, and few bytes.
 constexpr std::size_t kMostTexts = 8192;
 constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+constexpr index kMostSamples = 1024;  // of numbers
 
 // Stdout is a pipe, and its reader is gone.
 class NobodyReads final : public std::exception {};
@@ -39,6 +44,14 @@ class Answers {
   Answers(const Context& context, const LoadedClassifier& model, const PredictionChoice& choice,
           bool json)
       : model_(model), choice_(choice), json_(json), predictor_(context, model) {}
+
+  // Answers samples of numbers.
+  void answer(const FrameSet& set, const std::string& file) {
+    for (index begin = 0; begin < set.samples(); begin += kMostSamples) {
+      const index end = std::min(set.samples(), begin + kMostSamples);
+      print_all(predictor_.predict(set, begin, end, file));
+    }
+  }
 
   // Takes the text of the row.
   void add(LabelledText& row, std::string name) {
@@ -54,6 +67,16 @@ class Answers {
     std::vector<NamedText> named;
     for (std::size_t i = 0; i < texts_.size(); ++i) named.push_back({texts_[i], names_[i]});
     const Rows<const float> found = predictor_.predict(named);
+    texts_.clear();
+    names_.clear();
+    bytes_ = 0;
+    print_all(found);
+  }
+
+  const TextPredictor& predictor() const { return predictor_; }
+
+ private:
+  void print_all(Rows<const float> found) const {
     const ClassifierTask task = model_.model->config().task;
     std::string lines;
     for (index i = 0; i < found.rows; ++i) {
@@ -61,15 +84,9 @@ class Answers {
       lines += (json_ ? prediction_json : prediction_text)(task, model_.labels, values, choice_);
       lines += '\n';
     }
-    texts_.clear();
-    names_.clear();
-    bytes_ = 0;
     if (!print(lines)) throw NobodyReads();
   }
 
-  const TextPredictor& predictor() const { return predictor_; }
-
- private:
   const LoadedClassifier& model_;
   const PredictionChoice choice_;
   const bool json_;
@@ -93,6 +110,7 @@ void answer_all(LabelledReader& reader, Answers& answers) {
 // What has been read is answered before more is waited for: a line that a person or a program
 // writes into a pipe is answered at once, and lines that come fast are answered together.
 void answer_file(const std::string& file, const TableOptions& options, Answers& answers) {
+  require_no_npz(file);
   auto stream = std::make_unique<FileStream>(file);
   stream->before_waiting([&] { answers.answer(); });
   const std::string name = name_of_input(file);
@@ -107,6 +125,55 @@ void answer_file(const std::string& file, const TableOptions& options, Answers& 
   answer_all(*reader, answers);
 }
 
+// Samples of numbers. The weights come first: what cannot be written is no answer either.
+void answer_frames(const Context& context, const LoadedClassifier& model, const std::string& name,
+                   const std::string& weights, Answers& answers) {
+  const FrameFile file = read_frame_file(name, FrameLabels::kNone);
+  const FrameSet set = frames_of(model, file);
+  if (!weights.empty()) {
+    const std::vector<NamedTensor> arrays = frame_weights(context, model, set, file.steps());
+    check_tensor_sizes(weights, arrays);
+    write_tensors(weights, arrays);
+  }
+  answers.answer(set, name);
+}
+
+// Refuses what says nothing of the input of the model.
+void check_kind(const LoadedClassifier& model, const Arguments& arguments,
+                const std::vector<std::string>& said, const std::string& weights) {
+  if (!model.reads_frames()) {
+    if (weights.empty()) return;
+    throw Error(ErrorCode::kUsage, "classify: --weights: the model reads texts, not numbers",
+                "leave it out, or name a model that was trained with --input npz");
+  }
+  if (!said.empty()) {
+    throw Error(
+        ErrorCode::kUsage,
+        fmt::format("classify: {}: the model reads numbers, not texts", option_name(said[0])),
+        "leave it out");
+  }
+  if (arguments.text("FILE", "-") == "-") {
+    throw Error(ErrorCode::kUsage, "classify: the model reads numbers, and no file was named",
+                "name an .npz file: fovea classify DIR FILE.npz");
+  }
+}
+
+// The file of the weights must have a name that says its format, and be no file yet.
+std::string weights_file(const Arguments& arguments) {
+  const std::string file = arguments.text("weights", "");
+  if (file.empty()) return file;
+  if (!file.ends_with(".npz")) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("--weights: {}: expected a name that ends in .npz", file),
+                "write --weights weights.npz");
+  }
+  if (std::filesystem::exists(std::filesystem::symlink_status(file))) {
+    throw Error(ErrorCode::kOutputExists, fmt::format("--weights: {}: exists already", file),
+                "choose another name, or remove it first");
+  }
+  return file;
+}
+
 TableOptions plain_lines() {
   return {.format = TableFormat::kLines,
           .labels = LabelUse::kOptional,
@@ -114,7 +181,7 @@ TableOptions plain_lines() {
 }
 
 // Who names a column does not mean plain lines.
-void set_table(const Arguments& arguments, TableOptions& table) {
+std::vector<std::string> set_table(const Arguments& arguments, TableOptions& table) {
   const std::vector<std::string> said = set_from_outside(text_table_flags(table), arguments);
   const auto is_said = [&](std::string_view name) {
     return std::find(said.begin(), said.end(), name) != said.end();
@@ -123,6 +190,7 @@ void set_table(const Arguments& arguments, TableOptions& table) {
     table.format = TableFormat::kAuto;
   }
   check_options(table);
+  return said;
 }
 
 void warn_of_truncated(const TextPredictor& predictor, const LoadedClassifier& model) {
@@ -138,20 +206,28 @@ void warn_of_truncated(const TextPredictor& predictor, const LoadedClassifier& m
 CommandSpec classify_spec() {
   PredictionChoice choice;
   TableOptions table = plain_lines();
-  CommandSpec spec{.name = "classify",
-                   .summary = "Says what class, labels or number each line of text has.",
-                   .positionals = {{"DIR", "folder of the model"},
-                                   {"FILE", "texts; -, or none: standard input", false}},
-                   .options = options_of(flags_of(fields_of(choice)), "Output"),
-                   .epilog = R"(Examples:
+  CommandSpec spec{
+      .name = "classify",
+      .summary = "Says what class, labels or number each line of text has.",
+      .positionals = {{"DIR", "folder of the model"},
+                      {"FILE",
+                       "texts (-, or none: standard input), or an .npz of a model of numbers",
+                       false}},
+      .options = options_of(flags_of(fields_of(choice)), "Output"),
+      .epilog = R"(Examples:
   fovea classify model texts.txt
   echo "a wonderful film" | fovea classify model
   fovea classify model texts.txt.zst --top 3 --json
   fovea classify model reviews.tsv --text-column review
+  fovea classify gestures test.npz --weights weights.npz
 
 Prints for each line LABEL, a tab and its probability, as soon as the line has been read.)"};
   spec.options.push_back({"json", OptionKind::kFlag, "",
                           "print each answer as a JSON object on a line of its own", "Output", ""});
+  spec.options.push_back({"weights", OptionKind::kValue, "FILE",
+                          "models of numbers: write the weights of time steps and joints to this "
+                          ".npz file",
+                          "Output", ""});
   for (OptionSpec& option : options_of(text_table_flags(table), "Input")) {
     if (option.name == "format") {
       option.help =
@@ -172,15 +248,18 @@ int classify(const Arguments& arguments) {
   PredictionChoice choice;
   TableOptions table = plain_lines();
   set_from_outside(flags_of(fields_of(choice)), arguments);
-  set_table(arguments, table);
+  const std::vector<std::string> said = set_table(arguments, table);
   check_options(choice);
+  const std::string weights = weights_file(arguments);
   const Context context = context_of(arguments);
   const LoadedClassifier model = load_classifier(arguments.text("DIR"));
+  check_kind(model, arguments, said, weights);
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
   Answers answers(context, model, choice, arguments.on("json"));
   const double began = monotonic_seconds();
   try {
-    answer_file(file, table, answers);
+    model.reads_frames() ? answer_frames(context, model, file, weights, answers)
+                         : answer_file(file, table, answers);
   } catch (const NobodyReads&) {
     return 0;
   }

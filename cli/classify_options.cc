@@ -10,8 +10,9 @@ namespace {
 
 // The fields that a user can set: not what follows from the texts, and there are no presets.
 std::vector<Field> settable_fields(TrainClassifyOptions& options) {
-  constexpr std::array<std::string_view, 5> kFollows = {
-      "model.task", "model.classes", "model.vocabulary", "model.block", "run.preset"};
+  constexpr std::array<std::string_view, 7> kFollows = {
+      "model.task",     "model.classes", "model.vocabulary", "model.block",
+      "model.features", "model.joints",  "run.preset"};
   std::vector<Field> fields = fields_of(options);
   std::erase_if(fields, [&](const Field& field) {
     return std::find(kFollows.begin(), kFollows.end(), field.name) != kFollows.end();

@@ -25,6 +25,7 @@ constexpr std::string_view kExamples = R"(Examples:
   fovea train classify --train tags.jsonl --multi-label --class-weights balanced -o model
   fovea train classify --train grades.csv --regression -o model
   fovea train classify --train reviews.tsv --encoder conv3,bilstm --pooling attention -o model
+  fovea train classify --input npz --train gestures.npz --pooling attention -o model
   fovea train classify --resume -o model               go on after an interruption
 
 The texts come as TSV, CSV, JSON lines or fastText lines, packed by gzip or zstd or not, by their name or
@@ -88,7 +89,7 @@ class ClassifierTraining final : public Training {
                   "name a file: --train FILE");
     }
     std::unique_ptr<Tokenizer> known;
-    if (stored != nullptr) {
+    if (stored != nullptr && settings_.text.input == InputKind::kText) {
       known = make_tokenizer(
           tokenizer_data_from_text(stored->file("tokenizer.txt"), stored->path("tokenizer.txt")));
     }
@@ -107,6 +108,7 @@ class ClassifierTraining final : public Training {
   std::vector<std::string> overview() const override { return run_.overview; }
   std::vector<std::string> description() const override {
     const index updates = run_.training->updates_per_epoch();
+    if (run_.tokenizer == nullptr) return frame_description(updates);
     return {fmt::format("texts: {} to train on, {} to validate on, at most {} tokens each",
                         run_.training->examples().size(),
                         run_.validation ? run_.validation->examples().size() : 0,
@@ -128,6 +130,17 @@ class ClassifierTraining final : public Training {
   }
 
  private:
+  std::vector<std::string> frame_description(index updates) const {
+    const ClassifierConfig& model = run_.settings.model;
+    return {fmt::format("samples: {} to train on, {} to validate on, at most {} time steps each",
+                        run_.training->examples().size(),
+                        run_.validation ? run_.validation->examples().size() : 0,
+                        run_.settings.text.max_length),
+            fmt::format("{}{} features, {} update{} an epoch",
+                        model.joints > 0 ? fmt::format("{} joints of ", model.joints) : "",
+                        model.features, updates, updates == 1 ? "" : "s")};
+  }
+
   // What to say if changed options change the learning rate. Nothing of a run in epochs if the
   // batch size changed: the number of updates of an old epoch is not known then.
   std::string schedule_jump(const RunState& state) const {

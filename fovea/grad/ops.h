@@ -160,6 +160,13 @@ struct HeadStatistics {
   /// is NaN or has overflowed
   std::vector<double> max_logit = {};
   std::vector<double> distance = {};  ///< [H] sum over queries of the mean distance of their keys
+
+  /// Whether to see the keys, too. It takes a second pass over the scores.
+  bool sees_keys = false;
+  /// [M] with sees_keys, of the last call alone: the weight that each key receives, summed over
+  /// the queries of its sequence and the heads
+  std::vector<double> received = {};
+  bool is_across = false;  ///< set by a layer that attended along the other axis (RowsAcross)
 };
 
 /// The variant of attention; see attention/attention.h for the formula.

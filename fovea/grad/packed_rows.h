@@ -12,6 +12,7 @@ namespace fovea {
 
 class Tape;
 struct SampleRow;
+struct RowsAcross;
 
 /// Says which rows form a sequence. All members are views, which must outlive the step. If
 /// default-constructed, all rows are one sequence, number 0.
@@ -21,8 +22,17 @@ struct PackedRows {
       samples;  ///< [sequences] numbers that name dropout masks; empty: 0, 1, ..
   Vec<const std::int32_t> positions;  ///< [rows] positions, counted from each sequence's first row
   Vec<const SampleRow> rows;  ///< [rows] (sample, position): names the rows of dropout masks
+  /// Where rows lie on two axes (time and joints): the same rows along the other; else null
+  const RowsAcross* across = nullptr;
 
   index count() const { return offsets.empty() ? 1 : offsets.size - 1; }
+};
+
+/// The rows of some PackedRows as other sequences: each row lies in one of both kinds.
+struct RowsAcross {
+  PackedRows rows;
+  Vec<const std::int32_t> order;  ///< [rows] where row n of these stands among the others
+  Vec<const std::int32_t> back;   ///< [rows] where row n of the others stands among these
 };
 
 /// The offsets of packed sequences of these lengths: 0, the sums, the number of rows. Of a padded

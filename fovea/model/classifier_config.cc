@@ -19,8 +19,10 @@ void check_classes(const ClassifierConfig& c) {
 
 void resolve_ngrams(ClassifierConfig& c) {
   constexpr index kUsualLength = 2, kUsualWidth = 16, kUsualBuckets = 500000;
-  if (c.ngrams == 0) c.ngrams = c.encoder.empty() ? kUsualLength : 1;
+  const bool is_bag = c.encoder.empty() && c.features == 0;
+  if (c.ngrams == 0) c.ngrams = is_bag ? kUsualLength : 1;
   check_size("ngrams", c.ngrams, 1, kLongestNgram);
+  require_option(c.features == 0 || c.ngrams == 1, "ngrams", c.ngrams, "1 with --input npz");
   if (c.ngrams == 1) {
     require_option(c.ngram_width == 0, "ngram_width", c.ngram_width, "0 without --ngrams");
     require_option(c.buckets == 0, "buckets", c.buckets, "0 without --ngrams");

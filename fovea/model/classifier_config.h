@@ -29,10 +29,11 @@ inline std::span<const EnumName<ClassifierTask>> enum_names(ClassifierTask) {
   return kClassifierTaskNames;
 }
 
-/// Tokens -> embeddings (+ positions) -> encoder -> pooling -> dropout -> linear. Layers of the
-/// encoder see the whole text. Beside what is pooled stand the n-grams of the tokens, if asked for:
-/// rows of a table by their hash (model/ngram_ids.h), whose sum is divided by the root of their
-/// number. Sizes given as 0 follow from the others; resolve() fills them in.
+/// Tokens, or with `features` rows of numbers -> embeddings (+ positions) -> encoder -> pooling ->
+/// dropout -> linear. Layers of the encoder see the whole text. Beside what is pooled stand the
+/// n-grams of the tokens, if asked for: rows of a table by their hash (model/ngram_ids.h), whose
+/// sum is divided by the root of their number. Sizes given as 0 follow from the others; resolve()
+/// fills them in.
 struct ClassifierConfig : EncoderConfig {
   ClassifierConfig() {
     sight = Sight::kWhole;
@@ -72,6 +73,8 @@ struct ClassifierConfig : EncoderConfig {
     visit_layers(visit);
     visit("classes", classes, "number of classes, labels or numbers");
     visit("vocabulary", vocabulary, "number of tokens");
+    visit("features", features, "input npz: numbers of a time step, or of each of its joints");
+    visit("joints", joints, "input npz: joints of a time step; 0: none");
   }
 
   friend bool operator==(const ClassifierConfig&, const ClassifierConfig&) = default;

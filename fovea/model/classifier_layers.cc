@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "fovea/model/frame_batch.h"
 #include "fovea/model/ngram_ids.h"
 
 namespace fovea {
@@ -36,13 +37,33 @@ std::optional<EmbeddingBag> ngram_table(const ClassifierConfig& c, const Paramet
       scope);
 }
 
+// A row of few numbers becomes one about as large.
+FrameEmbeddingOptions frame_options(const ClassifierConfig& c) {
+  const bool keras = c.init == InitScheme::kKeras;
+  return {
+      .features = c.features,
+      .joints = c.joints,
+      .width = c.width,
+      .positions = c.position_max,
+      .position = c.position,
+      .join = c.position_join,
+      .sinusoid = c.sinusoid,
+      .scale = c.embedding_scale,
+      .weight = keras ? glorot_uniform_init(c.features, c.width) : linear_uniform_init(c.features)};
+}
+
 }  // namespace
 
 ClassifierLayers::ClassifierLayers(const ClassifierConfig& c, const ParameterScope& scope)
     : block_(c.block),
+      joints_(c.joints),
+      frame_features_(c.features),
       longest_(c.ngrams),
       buckets_(c.buckets),
       dropout_(c.output_dropout),
+      frames_(c.features == 0
+                  ? std::nullopt
+                  : std::optional<FrameEmbedding>(std::in_place, frame_options(c), scope["input"])),
       encoder_(c, sized_stages(c), scope),
       pooling_(c.pooling, encoder_.width(), scope["pooling"]),
       ngrams_(ngram_table(c, scope["ngrams"])),
@@ -57,15 +78,31 @@ Variable ClassifierLayers::ngrams(Tape& tape, const TextRows& texts) const {
   return ngrams_->forward(tape, {ids, count}, {offsets, S + 1});
 }
 
-// What describes a text, a row each: the pooled encoder and, beside it, the n-grams.
-Variable ClassifierLayers::features(Tape& tape, const TextRows& texts, const DropoutKey& key,
-                                    std::span<HeadStatistics> seen) const {
-  const PackedRows rows = lay_out_texts(tape, texts, block_);
-  const Variable pooled =
-      pooling_.forward(tape, encoder_.forward(tape, texts.ids, rows, key, seen), rows);
+ClassifierLayers::Encoded ClassifierLayers::encode(Tape& tape, const TextRows& texts,
+                                                   const DropoutKey& key,
+                                                   std::span<HeadStatistics> seen) const {
+  if (!frames_) {
+    const PackedRows rows = lay_out_texts(tape, texts, block_);
+    return {encoder_.forward(tape, texts.ids, rows, key, seen), rows};
+  }
+  const FrameShape shape{.block = block_, .joints = joints_, .features = frame_features_};
+  const FrameLayout layout = lay_out_frames(tape, texts, shape);
+  const Variable values = frame_values(tape, texts, shape, frames_->dtype());
+  const Variable x = frames_->forward(tape, values, layout.joints, layout.rows);
+  return {encoder_.forward(tape, x, layout.rows, key, seen), layout.samples};
+}
+
+Variable ClassifierLayers::with_ngrams(Tape& tape, Variable pooled, const TextRows& texts) const {
   if (!ngrams_) return pooled;
   const Variable parts[] = {pooled, ngrams(tape, texts)};
   return concat_columns(tape, parts);
+}
+
+// What describes a text, a row each: the pooled encoder and, beside it, the n-grams.
+Variable ClassifierLayers::features(Tape& tape, const TextRows& texts, const DropoutKey& key,
+                                    std::span<HeadStatistics> seen) const {
+  const Encoded encoded = encode(tape, texts, key, seen);
+  return with_ngrams(tape, pooling_.forward(tape, encoded.x, encoded.texts), texts);
 }
 
 Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts, const DropoutKey& key,
@@ -81,12 +118,12 @@ Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts,
                                   const Tensor& token_table) const {
   const PackedRows rows = lay_out_texts(tape, texts, block_);
   const Variable x = encoder_.forward(tape, texts.ids, rows, token_table);
-  return output_.forward(tape, pooling_.forward(tape, x, rows));
+  return output_.forward(tape, with_ngrams(tape, pooling_.forward(tape, x, rows), texts));
 }
 
 std::vector<double> ClassifierLayers::token_weights(Tape& tape, const TextRows& texts) const {
-  const PackedRows rows = lay_out_texts(tape, texts, block_);
-  return pooling_.weights(encoder_.forward(tape, texts.ids, rows, {}, {}), rows);
+  const Encoded encoded = encode(tape, texts, {}, {});
+  return pooling_.weights(encoded.x, encoded.texts);
 }
 
 }  // namespace fovea

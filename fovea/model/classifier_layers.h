@@ -9,14 +9,15 @@
 #include "fovea/model/text_batch.h"
 #include "fovea/model/text_encoder.h"
 #include "fovea/nn/embedding_bag.h"
+#include "fovea/nn/frame_embedding.h"
 #include "fovea/nn/linear.h"
 #include "fovea/nn/pooling.h"
 
 namespace fovea {
 
-/// `config` must be resolved. Parameters, in this order: those of TextEncoder; pooling.query
-/// (attention); ngrams.weight [buckets, ngram_width], if there are n-grams; output.weight [logits,
-/// width + ngram_width], output.bias [logits].
+/// `config` must be resolved. Parameters, in this order: with features input.* of FrameEmbedding;
+/// those of TextEncoder; pooling.query (attention); ngrams.weight [buckets, ngram_width], if there
+/// are n-grams; output.weight [logits, width + ngram_width], output.bias [logits].
 class ClassifierLayers {
  public:
   ClassifierLayers(const ClassifierConfig& config, const ParameterScope& scope);
@@ -29,19 +30,30 @@ class ClassifierLayers {
   Variable logits(Tape& tape, const TextRows& texts, const Tensor& token_table) const;
   const TextEncoder& encoder() const { return encoder_; }
   /// With attention as pooling: the weight of each token [N] in its text, for an inference tape.
+  /// Of rows of numbers with joints [joints x N], as lay_out_frames() has them.
   std::vector<double> token_weights(Tape& tape, const TextRows& texts) const;
 
   index attentions() const { return encoder_.attentions(); }
 
  private:
+  // What is pooled, and which of its rows are those of a text.
+  struct Encoded {
+    Variable x;
+    PackedRows texts;
+  };
+
+  Encoded encode(Tape& tape, const TextRows& texts, const DropoutKey& key,
+                 std::span<HeadStatistics> seen) const;
   Variable features(Tape& tape, const TextRows& texts, const DropoutKey& key,
                     std::span<HeadStatistics> seen) const;
 
   Variable ngrams(Tape& tape, const TextRows& texts) const;
+  Variable with_ngrams(Tape& tape, Variable pooled, const TextRows& texts) const;
 
-  index block_;
+  index block_, joints_, frame_features_;
   index longest_, buckets_;  // of the n-grams
   double dropout_;
+  std::optional<FrameEmbedding> frames_;
   TextEncoder encoder_;
   Pooling pooling_;
   std::optional<EmbeddingBag> ngrams_;

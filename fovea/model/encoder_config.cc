@@ -10,7 +10,9 @@ namespace fovea {
 namespace {
 
 void check_sizes(const EncoderConfig& c) {
-  check_size("vocabulary", c.vocabulary, 1);
+  check_size("features", c.features, 0);
+  check_size("joints", c.joints, 0);
+  check_size("vocabulary", c.vocabulary, c.features > 0 ? 0 : 1);
   check_size("heads", c.heads, 1);
   require_option(c.kv_heads >= 0 && c.kv_heads <= c.heads, "kv_heads", c.kv_heads,
                  "0 (as many as --heads) to --heads ({})", c.heads);
@@ -43,9 +45,10 @@ void check_positions(const EncoderConfig& c) {
 }
 
 // Sinusoids are as large as 1. Tokens start far smaller and would be lost beside them, so their
-// embeddings are multiplied by the square root of the width (Vaswani et al. 2017, 3.4).
+// embeddings are multiplied by the square root of the width (Vaswani et al. 2017, 3.4). Rows
+// projected from normalised numbers are about as large from the start.
 double embedding_scale(const EncoderConfig& c) {
-  const bool sinusoidal = c.position == PositionKind::kSinusoidal;
+  const bool sinusoidal = c.position == PositionKind::kSinusoidal && c.features == 0;
   return sinusoidal ? std::sqrt(static_cast<double>(c.width)) : 1;
 }
 

@@ -74,6 +74,9 @@ struct EncoderConfig {
   bool bias = false;
   Activation activation = Activation::kGelu;
   index vocabulary = 0;
+  /// Numbers of a time step, or of a joint of it, that stand in place of a token; 0: tokens.
+  index features = 0;
+  index joints = 0;  ///< of a time step; 0: it is one row
 
   friend bool operator==(const EncoderConfig&, const EncoderConfig&) = default;
 

@@ -91,7 +91,19 @@ void check_convolution(const EncoderLayerSpec& spec, const EncoderConfig& c) {
   }
 }
 
+// Joints have no order that a position could tell: their embeddings do.
+void check_joints(EncoderLayerSpec& spec, const EncoderConfig& c) {
+  if (!spec.joints) return;
+  if (c.joints == 0) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--encoder: {}:joints: the input has no joints", layer_name(spec)),
+                "with --input npz, x [sample, time, joints, features] has them");
+  }
+  if (!spec.position && is_attending(spec.kind)) spec.position = PositionKind::kNone;
+}
+
 SizedLayer sized(EncoderLayerSpec spec, const EncoderConfig& c, index in) {
+  check_joints(spec, c);
   if (spec.bidirectional && c.sight == Sight::kPast) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--encoder: {} reads backwards, too: a language model must not see the "

@@ -16,6 +16,9 @@ struct TextRows {
   Vec<const std::int32_t> offsets = {};  ///< [sequences + 1], from 0 to N
   /// [sequences] numbers that name the dropout masks; may be empty
   Vec<const std::uint64_t> samples = {};
+  /// [frames, joints * features] or [frames, features], if ids are numbers of these time steps
+  /// instead of tokens
+  Rows<const float> frames = {};
 };
 
 /// lay_out_rows() of these. Throws Error(kShape) if a sequence has more than `block` tokens.

@@ -192,7 +192,13 @@ class EncoderBuilder {
   }
 
  private:
-  std::unique_ptr<EncoderLayer> layer(const SizedLayer& layer, const ParameterScope& scope) const {
+  std::unique_ptr<EncoderLayer> layer(const SizedLayer& one, const ParameterScope& scope) const {
+    std::unique_ptr<EncoderLayer> made = layer_over_time(one, scope);
+    return one.spec.joints ? layer_across(std::move(made)) : std::move(made);
+  }
+
+  std::unique_ptr<EncoderLayer> layer_over_time(const SizedLayer& layer,
+                                                const ParameterScope& scope) const {
     using enum EncoderLayerKind;
     const EncoderConfig c = config_of_layer(config_, layer);
     const EncoderLayerSpec& spec = layer.spec;
@@ -267,30 +273,36 @@ TextEncoder::TextEncoder(const EncoderConfig& c, const std::vector<SizedStage>& 
                          const ParameterScope& scope, std::string_view layers)
     : dropout_(c.dropout),
       width_(last_width(c, stages)),
-      embedding_(embedding_options(c), scope["embedding"]),
+      embedding_(c.features > 0 ? std::nullopt
+                                : std::optional<Embedding>(std::in_place, embedding_options(c),
+                                                           scope["embedding"])),
       encoder_(make_encoder(c, stages, scope[layers])) {
   if (ends_with_norm(c, stages)) norm_.emplace(norm_options(c, width_), scope["norm"]);
 }
 
 Variable TextEncoder::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                               const DropoutKey& key, std::span<HeadStatistics> seen) const {
-  Variable x = embedding_.forward(tape, ids, rows);
+  return forward(tape, embedding_->forward(tape, ids, rows), rows, key, seen);
+}
+
+Variable TextEncoder::forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,
+                              std::span<HeadStatistics> seen) const {
   x = dropout(tape, x, {dropout_, {key.seed, key.step, 0}}, rows);
   return finish(tape, encoder_.forward(tape, x, rows, key, seen));
 }
 
 Variable TextEncoder::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                               EncoderSession& session) const {
-  return finish(tape, session.forward(tape, embedding_.forward(tape, ids, rows)));
+  return finish(tape, session.forward(tape, embedding_->forward(tape, ids, rows)));
 }
 
 index TextEncoder::token_table_columns() const {
-  return has_position_rows() ? 0 : encoder_.first_columns();
+  return !embedding_ || has_position_rows() ? 0 : encoder_.first_columns();
 }
 
 Tensor TextEncoder::token_table(const Context& context) const {
   check(token_table_columns() > 0, "model: its first step is no table of tokens");
-  const Tensor& tokens = embedding_.tokens().value;
+  const Tensor& tokens = embedding_->tokens().value;
   const index V = tokens.shape()[0];
   Tensor table = Tensor::empty({V, token_table_columns()}, tokens.dtype());
   std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min(V, kTableRows)));
@@ -299,7 +311,7 @@ Tensor TextEncoder::token_table(const Context& context) const {
     const index count = std::min(kTableRows, V - first);
     std::iota(ids.begin(), ids.begin() + count, static_cast<std::int32_t>(first));
     tape.reset();
-    const Variable x = embedding_.forward(tape, {ids.data(), count}, {});
+    const Variable x = embedding_->forward(tape, {ids.data(), count}, {});
     const Variable y = encoder_.first_step(tape, x);
     with_type(tokens.dtype(), [&]<class T>(std::type_identity<T>) {
       const Rows<const T> rows = y.value<T>();

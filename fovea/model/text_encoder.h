@@ -15,9 +15,9 @@
 
 namespace fovea {
 
-/// Parameters, in this order: embedding.*; LAYERS.N.* (LAYERS.N.B.* and LAYERS.N.join.* where
-/// layers lie side by side); norm.* (pre-norm models with residual sums). LAYERS is "encoder" or
-/// "blocks".
+/// Parameters, in this order: embedding.* (unless config.features > 0); LAYERS.N.* (LAYERS.N.B.*
+/// and LAYERS.N.join.* where layers lie side by side); norm.* (pre-norm models with residual sums).
+/// LAYERS is "encoder" or "blocks".
 class TextEncoder {
  public:
   /// `config` must be resolved.
@@ -41,22 +41,25 @@ class TextEncoder {
   /// the first step.
   Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                    const Tensor& token_table) const;
+  /// The same from rows [N, width] of embeddings.
+  Variable forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,
+                   std::span<HeadStatistics> seen) const;
 
   index width() const { return width_; }
   /// The table of the tokens.
-  Parameter& tokens() const { return embedding_.tokens(); }
+  Parameter& tokens() const { return embedding_->tokens(); }
   index attentions() const { return encoder_.attentions(); }
   /// A sequence that begins. Its positions, and the keys of its attention, go to `capacity`.
   EncoderSession begin(index capacity) const { return encoder_.begin(capacity); }
   /// Whether the tokens have positions of their own, of which there are only so many.
-  bool has_position_rows() const { return embedding_.has_positions(); }
+  bool has_position_rows() const { return embedding_->has_positions(); }
 
  private:
   Variable finish(Tape& tape, Variable x) const { return norm_ ? norm_->forward(tape, x) : x; }
 
   double dropout_;
   index width_;
-  Embedding embedding_;
+  std::optional<Embedding> embedding_;  // unless the configuration has features
   Encoder encoder_;
   std::optional<NormLayer> norm_;
 };

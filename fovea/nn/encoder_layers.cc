@@ -2,6 +2,9 @@
 #include "fovea/nn/encoder_layers.h"
 
 #include <utility>
+#include <vector>
+
+#include "fovea/base/check.h"
 
 namespace fovea {
 
@@ -240,7 +243,46 @@ std::unique_ptr<EncoderLayer> in_residual(std::unique_ptr<EncoderLayer> layer,
   return std::make_unique<ResidualLayer>(std::move(layer), *residual, scope);
 }
 
+// A layer over the other axis of the rows.
+class AcrossLayer final : public EncoderLayer {
+ public:
+  explicit AcrossLayer(std::unique_ptr<EncoderLayer> inner) : inner_(std::move(inner)) {}
+
+  index width() const override { return inner_->width(); }
+  index attentions() const override { return inner_->attentions(); }
+  std::uint32_t depth() const override { return inner_->depth(); }
+  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
+    check(call.rows.across != nullptr, "encoder: the rows have no other axis");
+    const RowsAcross& across = *call.rows.across;
+    const Variable there = embedding(tape, {.table = x, .ids = across.order});
+    const Variable y = inner_->forward(tape, there, {across.rows, call.key, call.seen});
+    for (HeadStatistics& seen : call.seen) {
+      seen.is_across = true;
+      put_back(seen.received, across);
+    }
+    return embedding(tape, {.table = y, .ids = across.back});
+  }
+  std::unique_ptr<LayerSession> begin(index) const override {
+    fail(ErrorCode::kInternal, "encoder: a layer over another axis does not generate");
+  }
+
+ private:
+  static void put_back(std::vector<double>& received, const RowsAcross& across) {
+    if (received.empty()) return;
+    const std::vector<double> there = received;
+    for (index n = 0; n < across.back.size; ++n) {
+      received[static_cast<std::size_t>(n)] = there[static_cast<std::size_t>(across.back[n])];
+    }
+  }
+
+  std::unique_ptr<EncoderLayer> inner_;
+};
+
 }  // namespace
+
+std::unique_ptr<EncoderLayer> layer_across(std::unique_ptr<EncoderLayer> layer) {
+  return std::make_unique<AcrossLayer>(std::move(layer));
+}
 
 std::unique_ptr<EncoderLayer> block_layer(const BlockOptions& options,
                                           const ParameterScope& scope) {

@@ -32,4 +32,8 @@ std::unique_ptr<EncoderLayer> convolution_layer(const ConvolutionLayerOptions& o
 std::unique_ptr<EncoderLayer> attention_rnn_layer(const AttentionRnnOptions& options,
                                                   const ParameterScope& scope);
 
+/// The layer along the other axis of its rows (PackedRows::across): the rows are put in that order,
+/// and back.
+std::unique_ptr<EncoderLayer> layer_across(std::unique_ptr<EncoderLayer> layer);
+
 }  // namespace fovea

@@ -184,6 +184,7 @@ const Setting kSettings[] = {
     {"no-output", kAttentions, [](auto& spec, auto&, auto&) { spec.no_output = true; }, true},
     {"position", kAttending,
      [](auto& spec, auto& p, auto& v) { spec.position = p.template choice<PositionKind>(v); }},
+    {"joints", kEvery, [](auto& spec, auto&, auto&) { spec.joints = true; }, true},
     {"ff", kHidden, set_size<&EncoderLayerSpec::ff>},
     {"activation", kActivated,
      [](auto& spec, auto& p, auto& v) { spec.activation = p.template choice<Activation>(v); }},

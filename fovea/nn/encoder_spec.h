@@ -49,6 +49,7 @@ struct EncoderLayerSpec {
   std::optional<Activation> activation = {};
   std::optional<double> scale = {};   ///< of the scores; none: the usual one, 1 / sqrt(head_dim)
   bool no_output = false;             ///< attention: the heads side by side, not projected
+  bool joints = false;                ///< over the joints of each time step, instead of over time
   std::optional<bool> residual = {};  ///< x + f(norm(x)) or norm(x + f(x)), instead of f(x)
 
   friend bool operator==(const EncoderLayerSpec&, const EncoderLayerSpec&) = default;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/data/frames.h"
 #include "fovea/model/classifier.h"
 #include "fovea/task/classifier_settings.h"
 #include "fovea/text/tokenizer.h"
@@ -50,20 +51,25 @@ struct ClassifierOutputs {
   std::vector<std::string> labels = {};  ///< in the order of the logits; none for regression
   NumberScale numbers = {};              ///< of regression
   VectorCounts vectors = {};             ///< of --embeddings
+  FrameScale frames = {};                ///< of input npz
 };
 
 struct LoadedClassifier {
   ClassifierSettings settings;
-  std::unique_ptr<Tokenizer> tokenizer;
-  std::vector<std::string> labels;  ///< in the order of the logits; none for regression
+  std::unique_ptr<Tokenizer> tokenizer;  ///< null with input npz
+  std::vector<std::string> labels;       ///< in the order of the logits; none for regression
   NumberScale numbers;  ///< regression: Classifier::predictions are to_model() of the numbers
+  FrameScale frames;    ///< input npz: what the model sees is normalised by this
   std::unique_ptr<Classifier> model;
+
+  bool reads_frames() const { return settings.text.input == InputKind::kNpz; }
 };
 
 /// Loads a model. Throws kModelMissing if there is none, kModelWrongKind for one of another kind,
 /// kModelDamaged if files are damaged or do not belong together, kOutOfMemory.
 LoadedClassifier load_classifier(const std::filesystem::path& folder);
 
+/// Of a sample of numbers, ids are the numbers of its time steps in a FrameSet.
 struct TextTokens {
   std::vector<token> ids;  ///< at least one, and at most max_length
   index length = 0;        ///< before they were cut
@@ -76,6 +82,13 @@ struct TextTokens {
 /// padding. Throws kEncoding, in which `name` names the text.
 TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOptions& options,
                           std::string_view text, std::string_view name);
+
+/// The time steps `first` to `first + length` of a FrameSet, cut to options.max_length.
+TextTokens tokens_of_frames(const ClassifierTextOptions& options, index first, index length);
+
+/// The samples of a file as the model sees them. Throws kInputFormat for other joints or features
+/// than those of the model.
+FrameSet frames_of(const LoadedClassifier& model, const FrameFile& file);
 
 /// The text of config.json.
 std::string config_text(const ClassifierSettings& settings, const ClassifierOutputs& outputs);

@@ -2,9 +2,11 @@
 #include "fovea/task/classifier_settings.h"
 
 #include <algorithm>
+#include <array>
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
+#include "fovea/config/field.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/text/utf8.h"
 
@@ -46,7 +48,25 @@ void check_task(const ClassifierTextOptions& text) {
                    "leave --class-weights out");
 }
 
+// What says how texts are read says nothing of numbers.
+void check_input(ClassifierTextOptions text) {
+  if (text.input == InputKind::kText) return;
+  ClassifierTextOptions usual;
+  constexpr std::array<std::string_view, 11> kOfTexts = {
+      "format",   "text_column", "label_column", "header", "separator", "label_separator",
+      "bad_rows", "tokenizer",   "words",        "lower",  "min_count"};
+  const std::vector<Field> given = fields_of(text), defaults = fields_of(usual);
+  for (std::size_t n = 0; n < given.size(); ++n) {
+    const std::string& name = given[n].name;
+    if (std::find(kOfTexts.begin(), kOfTexts.end(), name) == kOfTexts.end()) continue;
+    require_together(value_text(given[n]) == value_text(defaults[n]),
+                     fmt::format("{}, --input npz", option_name(name)), "numbers are no texts",
+                     "leave the first out");
+  }
+}
+
 void check_text(const ClassifierTextOptions& text) {
+  check_input(text);
   if (text.tokenizer != "auto") tokenizer_kind(text.tokenizer);
   const ClassifierTextOptions usual;
   const bool words = text.tokenizer == "auto" || tokenizer_kind(text.tokenizer).has_words;

@@ -26,12 +26,22 @@ inline std::span<const EnumName<ClassifierMetric>> enum_names(ClassifierMetric) 
   return kClassifierMetricNames;
 }
 
+/// What the files hold.
+enum class InputKind {
+  kText,  ///< labelled texts
+  kNpz,   ///< arrays of numbers over time (data/frame_file.h)
+};
+inline constexpr EnumName<InputKind> kInputKindNames[] = {{InputKind::kText, "text"},
+                                                          {InputKind::kNpz, "npz"}};
+inline std::span<const EnumName<InputKind>> enum_names(InputKind) { return kInputKindNames; }
+
 /// The labelled texts, and how they become tokens. In the settings of a run that is prepared, and
 /// in those of a stored model, tokenizer and max_length are never "auto" and 0.
 struct ClassifierTextOptions {
   std::vector<std::string> train;
   std::vector<std::string> valid;
   double valid_fraction = 0.1;
+  InputKind input = InputKind::kText;
   TableOptions table;
   bool multi_label = false;
   bool regression = false;
@@ -52,6 +62,7 @@ struct ClassifierTextOptions {
     visit("valid", valid, "files of labelled texts to validate on");
     visit("valid_fraction", valid_fraction,
           "without --valid: this part of the texts, drawn at random, is for validation");
+    visit("input", input, "what the files hold: labelled texts, or arrays of numbers over time");
     table.visit_fields(visit);
     visit("multi_label", multi_label, "a text may have any number of labels");
     visit("regression", regression, "the label is a number");

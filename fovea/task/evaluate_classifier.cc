@@ -122,6 +122,7 @@ class Test {
         predictor_(context, model) {}
 
   void read(const std::string& file, std::vector<std::string>& notes);
+  void read_frames(const std::string& file);
   ClassifierScore score();
 
  private:
@@ -134,6 +135,7 @@ class Test {
   TableOptions table() const;
   void check_row(Row& row) const;
   void predict(const std::string& file);
+  void keep(const std::string& file, Rows<const float> found);
   double keep_truth(const Row& row, Vec<const float> predicted);
   bool is_wrong(const Row& row, Vec<const float> predicted) const;
   Mistake mistake_of(const std::string& file, Row& row, Vec<const float> predicted) const;
@@ -167,6 +169,8 @@ TableOptions Test::table() const {
 }
 
 void Test::read(const std::string& file, std::vector<std::string>& notes) {
+  if (model_.reads_frames()) return read_frames(file);
+  require_no_npz(file);
   const std::string name = name_of_input(file);
   LabelledReader reader(file, table());
   for (Row row; reader.next(row.text);) {
@@ -182,6 +186,27 @@ void Test::read(const std::string& file, std::vector<std::string>& notes) {
   if (reader.summary().rows > 0) return;
   throw Error(ErrorCode::kEmptyInput, fmt::format("{}: expected texts, got none", name),
               "name a file that holds labelled texts");
+}
+
+void Test::read_frames(const std::string& name) {
+  const FrameLabels labels = task_ == ClassifierTask::kRegression   ? FrameLabels::kNumber
+                             : task_ == ClassifierTask::kMultiLabel ? FrameLabels::kSeveral
+                                                                    : FrameLabels::kClass;
+  FrameFile file = read_frame_file(name, labels);
+  const FrameSet set = frames_of(model_, file);
+  for (index s = 0; s < file.samples(); ++s) {
+    const auto at = static_cast<std::size_t>(s);
+    Row row{.text = {.text = fmt::format("sample {}, {} time steps", s, file.lengths[at]),
+                     .labels = std::move(file.labels[at]),
+                     .numbers = {},
+                     .line = s},
+            .place = place_of_sample(name, s),
+            .labels = {}};
+    if (!file.numbers.empty()) row.text.numbers = {file.numbers[at]};
+    check_row(row);
+    rows_.push_back(std::move(row));
+  }
+  keep(name, predictor_.predict(set, 0, set.samples(), name));
 }
 
 void Test::check_row(Row& row) const {
@@ -201,7 +226,11 @@ void Test::predict(const std::string& file) {
   if (rows_.empty()) return;
   std::vector<NamedText> named;
   for (const Row& row : rows_) named.push_back({row.text.text, row.place});
-  const Rows<const float> found = predictor_.predict(named);
+  keep(file, predictor_.predict(named));
+}
+
+// Keeps what was predicted of the rows, and forgets these.
+void Test::keep(const std::string& file, Rows<const float> found) {
   require_memory("the predictions",
                  3.0 * sizeof(float) * static_cast<double>(found.rows * found.columns),
                  "test fewer texts at once, or use a machine with more memory");

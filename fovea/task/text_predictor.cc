@@ -101,10 +101,30 @@ TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& mod
 TextPredictor::~TextPredictor() = default;
 
 Rows<const float> TextPredictor::predict(std::span<const NamedText> texts) {
-  const index classes = model_.model->config().classes;
   make_tokens(texts);
   if (!table_.defined()) make_table();
-  values_.resize(texts.size() * static_cast<std::size_t>(classes));
+  return predict_read([&](std::size_t n) { return std::string(texts[n].name); });
+}
+
+Rows<const float> TextPredictor::predict(const FrameSet& set, index begin, index end,
+                                         const std::string& file) {
+  frames_ = set.rows();
+  read_.clear();
+  for (index i = begin; i < end; ++i) {
+    const index first = set.starts[static_cast<std::size_t>(i)];
+    const index length = set.starts[static_cast<std::size_t>(i) + 1] - first;
+    read_.push_back(tokens_of_frames(model_.settings.text, first, length));
+  }
+  count_read();
+  return predict_read(
+      [&](std::size_t n) { return place_of_sample(file, begin + static_cast<index>(n)); });
+}
+
+// Of all texts that have been read.
+Rows<const float> TextPredictor::predict_read(const std::function<std::string(std::size_t)>& name) {
+  const index classes = model_.model->config().classes;
+  const auto count = static_cast<index>(read_.size());
+  values_.resize(read_.size() * static_cast<std::size_t>(classes));
   const std::vector<Batch> batches = make_batches();
   if (batches.size() == 1) {
     predict_batch(tapes_->whole(), batches[0]);
@@ -113,8 +133,8 @@ Rows<const float> TextPredictor::predict(std::span<const NamedText> texts) {
       tapes_->lend([&](Tape& tape) { predict_batch(tape, batches[static_cast<std::size_t>(b)]); });
     });
   }
-  require_finite(texts);
-  return {values_.data(), static_cast<index>(texts.size()), classes};
+  require_finite(name);
+  return {values_.data(), count, classes};
 }
 
 void TextPredictor::make_tokens(std::span<const NamedText> texts) {
@@ -125,7 +145,11 @@ void TextPredictor::make_tokens(std::span<const NamedText> texts) {
       read_[i] = read_tokens(model_, texts[i]);
     }
   });
-  texts_ += count;
+  count_read();
+}
+
+void TextPredictor::count_read() {
+  texts_ += static_cast<index>(read_.size());
   for (const TextTokens& text : read_) {
     truncated_ += text.truncated() ? 1 : 0;
     tokens_ += length_of(text);
@@ -182,7 +206,8 @@ void TextPredictor::predict_batch(Tape& tape, Batch batch) {
   for (index i = 0; i < count; ++i) {
     std::copy(read_[text_at(i)].ids.begin(), read_[text_at(i)].ids.end(), ids + offsets[i]);
   }
-  const TextRows rows{.ids = {ids, offsets[count]}, .offsets = {offsets, count + 1}};
+  const TextRows rows{
+      .ids = {ids, offsets[count]}, .offsets = {offsets, count + 1}, .frames = frames_};
   const Classifier& model = *model_.model;
   const Variable y =
       table_.defined() ? model.predictions(tape, rows, table_) : model.predictions(tape, rows);
@@ -197,15 +222,14 @@ void TextPredictor::predict_batch(Tape& tape, Batch batch) {
   }
 }
 
-void TextPredictor::require_finite(std::span<const NamedText> texts) const {
+void TextPredictor::require_finite(const std::function<std::string(std::size_t)>& name) const {
   const auto classes = static_cast<std::size_t>(model_.model->config().classes);
   const auto bad = std::find_if_not(values_.begin(), values_.end(),
                                     [](float value) { return std::isfinite(value); });
   if (bad == values_.end()) return;
-  const std::string_view name =
-      texts[static_cast<std::size_t>(bad - values_.begin()) / classes].name;
   throw Error(ErrorCode::kModelDamaged,
-              fmt::format("{}: the prediction is {}: expected a finite number", name,
+              fmt::format("{}: the prediction is {}: expected a finite number",
+                          name(static_cast<std::size_t>(bad - values_.begin()) / classes),
                           std::isnan(*bad) ? "NaN" : "infinite"),
               "train the model again, or use an earlier checkpoint");
 }

@@ -2,6 +2,7 @@
 // What a classifier says about many texts: fast, and with the same bits however they come.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,9 @@ class TextPredictor {
   /// read (behind what max_length drops it is not looked at), kModelDamaged for a prediction that
   /// is not finite.
   Rows<const float> predict(std::span<const NamedText> texts);
+  /// The same of samples `begin` to `end` of a set, which `file` names in errors, for a model of
+  /// numbers.
+  Rows<const float> predict(const FrameSet& set, index begin, index end, const std::string& file);
 
   /// How many of all texts so far were longer than the model's max_length, and truncated.
   index truncated() const { return truncated_; }
@@ -51,9 +55,11 @@ class TextPredictor {
 
   void make_table();
   void make_tokens(std::span<const NamedText> texts);
+  void count_read();
+  Rows<const float> predict_read(const std::function<std::string(std::size_t)>& name);
   std::vector<Batch> make_batches();
   void predict_batch(Tape& tape, Batch batch);
-  void require_finite(std::span<const NamedText> texts) const;
+  void require_finite(const std::function<std::string(std::size_t)>& name) const;
 
   const Context context_;
   const LoadedClassifier& model_;
@@ -61,6 +67,7 @@ class TextPredictor {
   std::unique_ptr<Tapes> tapes_;
   Tensor table_;                  // Classifier::token_table, once it pays
   std::vector<TextTokens> read_;  // of the texts of this call
+  Rows<const float> frames_;      // that they name, for a model of numbers
   std::vector<index> order_;      // the texts, by length
   std::vector<float> values_;     // [texts, classes]
   index truncated_ = 0, texts_ = 0, tokens_ = 0;

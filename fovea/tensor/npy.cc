@@ -43,7 +43,8 @@ constexpr NpyType kTypes[] = {{"<f4", DType::kFloat32}, {"<f8", DType::kFloat64}
 /// Reads {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }: keys in any order, each once.
 class HeaderReader {
  public:
-  HeaderReader(std::string_view text, std::string_view where) : rest_(text), where_(where) {}
+  HeaderReader(std::string_view text, std::string_view where, bool takes_texts = false)
+      : rest_(text), where_(where), takes_texts_(takes_texts) {}
 
   NpyHeader read() {
     expect('{');
@@ -58,7 +59,7 @@ class HeaderReader {
     if (!dtype_ || !order_seen_ || !shape_) {
       fail_header("a key missing: it needs descr, fortran_order and shape");
     }
-    return {.dtype = *dtype_, .shape = *shape_};
+    return {.dtype = *dtype_, .shape = text_width_ == 0 ? *shape_ : with_characters()};
   }
 
  private:
@@ -83,6 +84,12 @@ class HeaderReader {
       damaged(where_, "holds records; only plain numbers can be used");
     }
     const std::string_view descr = text();
+    if (takes_texts_ && descr.starts_with("<U")) return text_type(descr);
+    if (descr == "|O") {
+      damaged(where_, "holds objects; only plain numbers can be used",
+              "of rows of several lengths, make one array, filled up with zeros, and say how long "
+              "each is in an array of its own, such as lengths");
+    }
     const auto found = std::find_if(std::begin(kTypes), std::end(kTypes),
                                     [&](const NpyType& type) { return type.descr == descr; });
     if (found == std::end(kTypes)) {
@@ -93,6 +100,23 @@ class HeaderReader {
               "convert the array, such as x.astype(numpy.float32)");
     }
     return found->dtype;
+  }
+
+  // Characters are numbers of four bytes.
+  DType text_type(std::string_view descr) {
+    const char* const end = descr.data() + descr.size();
+    const auto [stop, error] = std::from_chars(descr.data() + 2, end, text_width_);
+    if (stop != end || error != std::errc() || text_width_ < 1) {
+      damaged(where_, fmt::format("holds values of type {}", printable(descr)));
+    }
+    return DType::kInt32;
+  }
+
+  Shape with_characters() const {
+    std::vector<index> sizes(shape_->begin(), shape_->end());
+    sizes.push_back(text_width_);
+    if (sizes.size() > Shape::kMaxAxes) damaged(where_, "has too many axes");
+    return Shape(std::span<const index>(sizes));
   }
 
   void require_c_order() {
@@ -170,6 +194,8 @@ class HeaderReader {
   }
 
   std::string_view rest_, where_;
+  bool takes_texts_;
+  index text_width_ = 0;  // characters; 0: numbers
   std::optional<DType> dtype_;
   std::optional<Shape> shape_;
   bool order_seen_ = false;
@@ -213,10 +239,13 @@ std::string shape_text(const Shape& shape) {
 
 }  // namespace
 
-NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t size, std::string_view where) {
+namespace {
+
+NpyHeader parse_header(std::string_view bytes, std::uint64_t size, std::string_view where,
+                       bool takes_texts) {
   std::string_view rest = bytes;
   const std::string_view text = take_header(rest, where);
-  NpyHeader header = HeaderReader(text, where).read();
+  NpyHeader header = HeaderReader(text, where, takes_texts).read();
   header.data_begin = bytes.size() - rest.size();
   const std::uint64_t follow = size - header.data_begin;
   const auto value = static_cast<std::uint64_t>(byte_size(header.dtype));
@@ -228,6 +257,20 @@ NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t size, std::stri
             "the file is damaged; restore it from a copy");
   }
   return header;
+}
+
+}  // namespace
+
+NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t size, std::string_view where) {
+  return parse_header(bytes, size, where, false);
+}
+
+std::optional<NpyHeader> parse_npy_text_header(std::string_view bytes, std::uint64_t size,
+                                               std::string_view where) {
+  std::string_view rest = bytes;
+  const std::string_view text = take_header(rest, where);
+  if (text.find("'<U") == std::string_view::npos) return std::nullopt;
+  return parse_header(bytes, size, where, true);
 }
 
 Tensor parse_npy(std::string_view bytes, std::string_view where) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,11 @@ inline constexpr std::size_t kMaxNpyHeaderBytes = 10012;
 /// trusted: it must have exactly its three keys, and the file exactly the bytes that its shape
 /// needs. `where` begins each message. Throws kInputFormat.
 NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t size, std::string_view where);
+
+/// As parse_npy_header, of an array of texts ("<U5"): int32, with the characters of a text as a
+/// last axis, 0 behind its end. Of an array of another type nothing. Throws as above.
+std::optional<NpyHeader> parse_npy_text_header(std::string_view bytes, std::uint64_t size,
+                                               std::string_view where);
 
 /// The array. Throws as above.
 Tensor parse_npy(std::string_view bytes, std::string_view where);

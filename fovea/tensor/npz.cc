@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/base/machine.h"
 #include "fovea/base/printable.h"
 #include "fovea/tensor/npy.h"
 #include "fovea/tensor/zip_member.h"
@@ -55,11 +56,21 @@ TensorInfo NpzSource::info(std::size_t n) const {
   return {names_[n], header.dtype, header.shape};
 }
 
-Tensor NpzSource::read(std::size_t n) const {
+Tensor NpzSource::read(std::size_t n) const { return read_as(n, false); }
+
+Tensor NpzSource::read_texts(std::size_t n) const { return read_as(n, true); }
+
+Tensor NpzSource::read_as(std::size_t n, bool texts) const {
   const ZipEntry& entry = entries_[n];
   ZipMemberReader member(file_, entry, where_);
   const std::string first = first_bytes(member, entry);
-  const NpyHeader header = parse_npy_header(first, entry.size, where_of(n));
+  const std::string where = where_of(n);
+  const std::optional<NpyHeader> found =
+      texts ? parse_npy_text_header(first, entry.size, where)
+            : std::optional(parse_npy_header(first, entry.size, where));
+  if (!found) return {};
+  const NpyHeader& header = *found;
+  require_memory(where, static_cast<double>(entry.size), "use smaller tensors");
   Tensor tensor = Tensor::empty(header.shape, header.dtype);
   const std::span<char> values(reinterpret_cast<char*>(tensor.bytes().data()),
                                tensor.bytes().size());

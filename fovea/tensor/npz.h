@@ -25,8 +25,11 @@ class NpzSource : public TensorSource {
   /// These throw kInputFormat as parse_npy_header and ZipMemberReader do.
   TensorInfo info(std::size_t n) const override;
   Tensor read(std::size_t n) const override;
+  /// An array of texts as numbers of characters (parse_npy_text_header); no memory: it is another.
+  Tensor read_texts(std::size_t n) const;
 
  private:
+  Tensor read_as(std::size_t n, bool texts) const;
   std::string where_of(std::size_t n) const;
 
   const ByteSource& file_;

@@ -136,16 +136,24 @@ void backward(Tape& tape, const Call& call, Variable o, RowView<const T> lse,
 template <class T>
 class HeadObservation {
  public:
-  HeadObservation(HeadStatistics* to, index heads, index queries, bool is_softmax)
-      : to_(to), heads_(heads), queries_(queries), is_softmax_(is_softmax) {}
+  HeadObservation(HeadStatistics* to, const Call& call, bool is_softmax)
+      : to_(to),
+        heads_(call.H()),
+        queries_(call.in.q.rows()),
+        keys_(call.in.k.rows()),
+        is_softmax_(is_softmax) {}
 
   Observe<T> observers() {
     if (to_ == nullptr) return {};
-    max_logit_ = room();
+    max_logit_ = room(queries_);
     Observe<T> observe = observe::Maximum<T>(max_logit_);
+    if (to_->sees_keys) {
+      received_ = room(keys_);
+      observe = observe + observe::ColumnMass<T>(received_);
+    }
     if (!is_softmax_) return observe;
-    entropy_ = room();
-    distance_ = room();
+    entropy_ = room(queries_);
+    distance_ = room(queries_);
     return observe + observe::Entropy<T>(entropy_) + observe::Distance<T>(distance_);
   }
 
@@ -156,14 +164,24 @@ class HeadObservation {
     // NaN stays NaN.
     fold(max_logit_, to_->max_logit, kLowest,
          [](double a, double b) { return std::isnan(a) || a >= b ? a : b; });
+    if (to_->sees_keys) sum_received();
     if (!is_softmax_) return;
     fold(entropy_, to_->entropy, 0, std::plus());
     fold(distance_, to_->distance, 0, std::plus());
   }
 
  private:
-  RowView<T> room() {
-    return RowView<T>::contiguous(scratch_.allocate<T>(heads_ * queries_), 1, heads_, queries_);
+  RowView<T> room(index rows) {
+    return RowView<T>::contiguous(scratch_.allocate<T>(heads_ * rows), 1, heads_, rows);
+  }
+
+  void sum_received() const {
+    to_->received.assign(static_cast<std::size_t>(keys_), 0);
+    for (index h = 0; h < heads_; ++h) {
+      for (index m = 0; m < keys_; ++m) {
+        to_->received[static_cast<std::size_t>(m)] += double{received_.at(0, h, m)};
+      }
+    }
   }
 
   template <class Combine>
@@ -177,9 +195,9 @@ class HeadObservation {
 
   Scratch scratch_;
   HeadStatistics* to_;
-  index heads_, queries_;
+  index heads_, queries_, keys_;
   bool is_softmax_;
-  RowView<T> entropy_, max_logit_, distance_;
+  RowView<T> entropy_, max_logit_, distance_, received_;
 };
 
 // q, k, v and the tensors of parts.
@@ -203,7 +221,7 @@ Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptio
       lse = RowView<T>::contiguous(tape.saved<T>(H * N), 1, H, N);
       lse_low = RowView<T>::contiguous(tape.saved<T>(H * N), 1, H, N);
     }
-    HeadObservation<T> observation(options.statistics, H, N, is_softmax);
+    HeadObservation<T> observation(options.statistics, call, is_softmax);
     Attention<T> forward = attention_of<T>(call, tape.mode());
     const AttentionInputs<T> inputs = inputs_of<T>(call);
     // An observer sees single scores, so without a norm the call would take other sums than those

@@ -76,6 +76,7 @@ RunCost cost_of(const ClassifierRun& run) {
   cost.updates = horizon.updates();
   cost.tokens_per_update = run.training->largest_batch() * run.settings.recipe.accumulate;
   cost.flops_per_update = flops_per_token(run.settings.model) *
+                          static_cast<double>(std::max<index>(run.settings.model.joints, 1)) *
                           tokens_in(run.training->examples()) / static_cast<double>(per_epoch);
   return cost;
 }
@@ -116,6 +117,7 @@ RunTime estimate_run_time(const Context& context, const ClassifierRun& run, cons
                                    .validation = nullptr,
                                    .class_weights = run.class_weights,
                                    .numbers = run.outputs.numbers,
+                                   .frames = run.frames.rows(),
                                    .accumulate = recipe.accumulate,
                                    .seed = recipe.seed});
     use(objective);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a classifier, and what loading one takes.
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
 #include <string>
 
 #include "fovea/base/check.h"
@@ -8,6 +11,7 @@
 #include "fovea/task/classifier.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/load_parts.h"
+#include "fovea/text/utf8.h"
 #include "fovea/train/model_folder.h"
 
 namespace fovea {
@@ -20,6 +24,7 @@ namespace fs = std::filesystem;
 struct Config {
   std::string kind{kClassifierKind};
   ClassifierOutputs outputs = {};
+  std::vector<std::string> feature_means = {}, feature_deviations = {};
   ClassifierSettings settings = {};
 
   template <class Visitor>
@@ -29,15 +34,40 @@ struct Config {
     visit("center", outputs.numbers.center, "regression: this number is 0 to the model");
     visit("scale", outputs.numbers.scale, "regression: what is 1 to the model");
     visit("embeddings", outputs.vectors, "words that began with a vector of --embeddings");
+    visit("feature_means", feature_means, "input npz: of each feature, which is 0 to the model");
+    visit("feature_deviations", feature_deviations, "input npz: what is 1 to the model");
     settings.visit_fields(visit);
   }
 };
+
+// Lists of a configuration hold texts. These have the fewest digits that read back to the number.
+std::vector<std::string> texts_of(const std::vector<double>& numbers) {
+  std::vector<std::string> texts;
+  for (const double number : numbers) texts.push_back(fmt::format("{}", number));
+  return texts;
+}
+
+std::vector<double> numbers_of(const std::vector<std::string>& texts, const std::string& name) {
+  std::vector<double> numbers;
+  for (const std::string& text : texts) {
+    double number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    if (stop != end || error != std::errc() || !std::isfinite(number)) {
+      fail(ErrorCode::kModelDamaged, "{}: expected numbers of features, got {}", name,
+           escape_text(text));
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
 
 ModelSizes sizes_of(const ClassifierConfig& config) {
   const ClassifierConfig c = resolve(config);
   return {.layers = layer_count(sized_stages(c)),
           .largest_matrix =
-              std::max(static_cast<double>(c.width) * static_cast<double>(c.vocabulary),
+              std::max(static_cast<double>(c.width) *
+                           static_cast<double>(std::max({c.vocabulary, c.features, c.joints})),
                        static_cast<double>(c.ngram_width) * static_cast<double>(c.buckets)),
           .parameters = [c] { return parameter_count(c); },
           .bytes = [c] { return model_memory(c); }};
@@ -56,6 +86,16 @@ void check_outputs(const LoadedClassifier& loaded, const fs::path& folder) {
     fail(ErrorCode::kModelDamaged, "{}: expected a max_length in 1 to {}, got {}", file,
          model.block, loaded.settings.text.max_length);
   }
+  const auto features = static_cast<std::size_t>(model.features);
+  const auto& [means, deviations] = loaded.frames;
+  const bool positive = std::all_of(deviations.begin(), deviations.end(),
+                                    [](double deviation) { return deviation > 0; });
+  if (means.size() != features || deviations.size() != features || !positive ||
+      loaded.reads_frames() != (features > 0)) {
+    fail(ErrorCode::kModelDamaged,
+         "{}: expected a mean and a deviation above 0 for each of {} features, got {} and {}", file,
+         features, means.size(), deviations.size());
+  }
   if (!(loaded.numbers.scale > 0)) {
     fail(ErrorCode::kModelDamaged, "{}: expected a scale above 0, got {}", file,
          loaded.numbers.scale);
@@ -65,7 +105,10 @@ void check_outputs(const LoadedClassifier& loaded, const fs::path& folder) {
 }  // namespace
 
 std::string config_text(const ClassifierSettings& settings, const ClassifierOutputs& outputs) {
-  Config config{.outputs = outputs, .settings = settings};
+  Config config{.outputs = outputs,
+                .feature_means = texts_of(outputs.frames.mean),
+                .feature_deviations = texts_of(outputs.frames.deviation),
+                .settings = settings};
   return to_json(config);
 }
 
@@ -74,6 +117,8 @@ ClassifierConfigFile classifier_config_from_text(std::string_view text, const st
   Config config;
   config.settings.model.ngrams = 1;  // models of before there were n-grams do not say so
   from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
+  config.outputs.frames = {numbers_of(config.feature_means, name),
+                           numbers_of(config.feature_deviations, name)};
   return {config.settings, config.outputs};
 }
 
@@ -84,27 +129,50 @@ LoadedClassifier load_classifier(const fs::path& folder) {
                           .tokenizer = nullptr,
                           .labels = std::move(file.outputs.labels),
                           .numbers = file.outputs.numbers,
+                          .frames = std::move(file.outputs.frames),
                           .model = nullptr};
   check_outputs(loaded, folder);
   const ClassifierConfig& config = loaded.settings.model;
-  loaded.tokenizer = load_tokenizer(folder, config.vocabulary);
+  if (!loaded.reads_frames()) loaded.tokenizer = load_tokenizer(folder, config.vocabulary);
   const Safetensors tensors = read_fitting_weights(folder, [&] { return sizes_of(config); });
   loaded.model = std::make_unique<Classifier>(config, loaded.settings.recipe.seed);
   restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());
   return loaded;
 }
 
+namespace {
+
+void cut(TextTokens& tokens, const ClassifierTextOptions& options) {
+  tokens.length = static_cast<index>(tokens.ids.size());
+  if (options.max_length == 0 || tokens.length <= options.max_length) return;
+  const index dropped = tokens.length - options.max_length;
+  const bool front = options.truncate == Truncate::kFront;
+  const auto first = front ? tokens.ids.begin() : tokens.ids.end() - dropped;
+  tokens.ids.erase(first, first + dropped);
+}
+
+}  // namespace
+
 TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOptions& options,
                           std::string_view text, std::string_view name) {
   TextTokens tokens{.ids = tokenizer.encode(text, name)};
   if (tokens.ids.empty()) tokens.ids = {kPadToken};
-  const auto count = static_cast<index>(tokens.ids.size());
-  tokens.length = count;
-  if (options.max_length == 0 || count <= options.max_length) return tokens;
-  const index dropped = count - options.max_length;
-  const bool front = options.truncate == Truncate::kFront;
-  const auto first = front ? tokens.ids.begin() : tokens.ids.end() - dropped;
-  tokens.ids.erase(first, first + dropped);
+  cut(tokens, options);
+  return tokens;
+}
+
+FrameSet frames_of(const LoadedClassifier& model, const FrameFile& file) {
+  const ClassifierConfig& config = model.model->config();
+  require_shape(file, config.joints, config.features, "the model");
+  FrameSet set;
+  append(set, file, model.frames);
+  return set;
+}
+
+TextTokens tokens_of_frames(const ClassifierTextOptions& options, index first, index length) {
+  TextTokens tokens{.ids = std::vector<token>(static_cast<std::size_t>(length))};
+  std::iota(tokens.ids.begin(), tokens.ids.end(), static_cast<token>(first));
+  cut(tokens, options);
   return tokens;
 }
 

@@ -94,10 +94,12 @@ std::optional<double> metric_of(const Validation& validation, ClassifierTask tas
 
 }  // namespace
 
-LabelledTexts view_of(const ExampleBatch& batch, const ClassifierConfig& config) {
+LabelledTexts view_of(const ExampleBatch& batch, const ClassifierConfig& config,
+                      Rows<const float> frames) {
   return {.texts = {.ids = view(batch.ids),
                     .offsets = view(batch.offsets),
-                    .samples = view(batch.samples)},
+                    .samples = view(batch.samples),
+                    .frames = frames},
           .labels = view(batch.labels),
           .values = batch.values.empty() ? Rows<const float>{}
                                          : Rows<const float>{batch.values.data(), batch.size(),
@@ -107,13 +109,14 @@ LabelledTexts view_of(const ExampleBatch& batch, const ClassifierConfig& config)
 std::optional<SetPredictions> predict_set(Tape& tape, const Classifier& model,
                                           const ExampleEvaluation& set,
                                           const std::vector<double>& class_weights,
-                                          const std::function<bool()>& interrupted) {
+                                          const std::function<bool()>& interrupted,
+                                          Rows<const float> frames) {
   const ClassifierLossOptions options{.class_weights = view(class_weights)};
   SetPredictions all;
   for (index i = 0; i < set.size(); ++i) {
     if (interrupted && interrupted()) return std::nullopt;
     const ExampleBatch batch = set[i];
-    const LabelledTexts texts = view_of(batch, model.config());
+    const LabelledTexts texts = view_of(batch, model.config(), frames);
     tape.reset(TapeMode::kInference);
     const Variable logits = model.logits(tape, texts.texts);
     all.loss += double{model.loss_of(tape, logits, texts, options).value<float>()[0][0]};
@@ -156,7 +159,8 @@ index ClassifierObjective::begin_update(index update) {
     batches_.push_back(texts_.training.batch(update, number));
     const ExampleBatch& batch = batches_.back();
     texts += batch.size();
-    if (batch.size() > 0) weight += model_.loss_weight(view_of(batch, model_.config()), options_);
+    if (batch.size() > 0)
+      weight += model_.loss_weight(view_of(batch, model_.config(), texts_.frames), options_);
   }
   options_.scale = 1 / weight;
   options_.dropout.seed = texts_.seed;
@@ -173,7 +177,7 @@ double ClassifierObjective::forward(index batch) {
   tape_.reset(TapeMode::kTrain);
   loss_ = {};
   if (chosen.size() == 0) return 0;
-  loss_ = model_.loss(tape_, view_of(chosen, model_.config()), options_);
+  loss_ = model_.loss(tape_, view_of(chosen, model_.config(), texts_.frames), options_);
   return double{loss_.value<float>()[0][0]};
 }
 
@@ -183,8 +187,8 @@ void ClassifierObjective::backward() {
 
 std::optional<Validation> ClassifierObjective::validate(const std::function<bool()>& interrupted) {
   loss_ = {};
-  const auto predictions =
-      predict_set(tape_, model_, *texts_.validation, texts_.class_weights, interrupted);
+  const auto predictions = predict_set(tape_, model_, *texts_.validation, texts_.class_weights,
+                                       interrupted, texts_.frames);
   if (!predictions) return std::nullopt;
   return measure(*predictions, texts_.validation->examples(), model_.config(), texts_.numbers,
                  texts_.metric);

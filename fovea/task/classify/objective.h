@@ -19,13 +19,15 @@ struct ClassifierTexts {
   const ExampleEvaluation* validation;       ///< or null
   const std::vector<double>& class_weights;  ///< [classes], or empty: all are 1
   const NumberScale& numbers;                ///< of regression
+  Rows<const float> frames = {};             ///< with input npz
   ClassifierMetric metric = ClassifierMetric::kAuto;
   index accumulate = 1;    ///< batches of an update
   std::uint64_t seed = 0;  ///< of dropout
 };
 
-/// The views of a batch that the model takes. `columns`: of the values.
-LabelledTexts view_of(const ExampleBatch& batch, const ClassifierConfig& config);
+/// The views of a batch that the model takes. `frames`: with input npz, what the ids name.
+LabelledTexts view_of(const ExampleBatch& batch, const ClassifierConfig& config,
+                      Rows<const float> frames = {});
 
 /// What the model says of a whole set.
 struct SetPredictions {
@@ -40,7 +42,8 @@ struct SetPredictions {
 std::optional<SetPredictions> predict_set(Tape& tape, const Classifier& model,
                                           const ExampleEvaluation& set,
                                           const std::vector<double>& class_weights,
-                                          const std::function<bool()>& interrupted);
+                                          const std::function<bool()>& interrupted,
+                                          Rows<const float> frames = {});
 
 /// Accuracy and macro F1; of several labels micro and macro F1; of numbers the root of the mean
 /// squared error, in their own unit, and Pearson's correlation where there is one. Then the score

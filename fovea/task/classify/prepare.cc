@@ -35,6 +35,7 @@ ClassifierTask task_of(const ClassifierTextOptions& text, index labels) {
 void check_sizes(const ClassifierSettings& settings) {
   ClassifierConfig probe = settings.model;
   probe.vocabulary = kFirstLearnedToken;
+  if (settings.text.input == InputKind::kNpz) probe.features = probe.joints = 1;
   probe.classes = 2;
   probe.task = ClassifierTask::kBinary;
   // That of the vectors, which is not known yet.
@@ -69,10 +70,20 @@ struct Half {
 
 struct HalfOf {
   const LabelledSet& set;
-  const Tokenizer& tokenizer;
+  const ClassifierRun& run;  // its tokenizer, or its frames
   const ClassifierTextOptions& options;
   const NumberScale& numbers;
 };
+
+TextTokens tokens_of_row(const HalfOf& of, index i) {
+  const auto at = static_cast<std::size_t>(i);
+  if (of.set.table.has_frames) {
+    const std::vector<index>& starts = of.run.frames.starts;
+    return tokens_of_frames(of.options, starts[at], starts[at + 1] - starts[at]);
+  }
+  return tokens_of_text(*of.run.tokenizer, of.options, of.set.table.rows[at].text,
+                        place_of(of.set.table, i));
+}
 
 Half make_half(const HalfOf& of, bool validates) {
   Half half;
@@ -81,8 +92,7 @@ Half make_half(const HalfOf& of, bool validates) {
     const auto at = static_cast<std::size_t>(i);
     if (of.set.validates[at] != validates) continue;
     const LabelledText& row = of.set.table.rows[at];
-    const TextTokens tokens =
-        tokens_of_text(of.tokenizer, of.options, row.text, place_of(of.set.table, i));
+    const TextTokens tokens = tokens_of_row(of, i);
     half.lengths.push_back(tokens.length);
     if (tokens.truncated()) ++e.truncated;
     e.stream.insert(e.stream.end(), tokens.ids.begin(), tokens.ids.end());
@@ -128,6 +138,34 @@ std::string fingerprint(const Examples& e) {
                    bytes_of(e.label_starts), bytes_of(e.numbers)});
 }
 
+// The samples as the model sees them; those to train on say how they are normalised.
+void take_frames(ClassifierRun& run, ClassifierSettings& settings, LabelledSet& set) {
+  run.outputs.frames = scale_of(set.frames, set.validates);
+  settings.model.features = set.frames[0].features;
+  settings.model.joints = set.frames[0].joints;
+  for (FrameFile& file : set.frames) {
+    append(run.frames, file, run.outputs.frames);
+    file.x = {};
+  }
+}
+
+// What the texts are made of: the tokenizer, which is learned unless it is known, or frames.
+void take_input(ClassifierRun& run, ClassifierSettings& settings, LabelledSet& set,
+                std::unique_ptr<Tokenizer> known) {
+  ClassifierTextOptions& text = settings.text;
+  if (set.table.has_frames) return take_frames(run, settings, set);
+  if (text.tokenizer == "auto") text.tokenizer = choose_tokenizer(set.table, run.overview);
+  if (!tokenizer_kind(text.tokenizer).has_lower) text.lower = false;
+  run.tokenizer = known ? std::move(known) : learn_tokenizer(text, set);
+  settings.model.vocabulary = run.tokenizer->vocabulary_size();
+}
+
+std::string data_fingerprint(const Examples& training, const Examples& validation,
+                             const FrameSet& frames) {
+  const std::string of_examples = xxh3_128({fingerprint(training), fingerprint(validation)});
+  return frames.values.empty() ? of_examples : xxh3_128({of_examples, bytes_of(frames.values)});
+}
+
 LabelCounts count_labels(const Examples& e, const ClassifierTextOptions& options, index labels) {
   LabelCounts found{.counts = std::vector<index>(static_cast<std::size_t>(labels)),
                     .texts = e.size(),
@@ -139,7 +177,11 @@ LabelCounts count_labels(const Examples& e, const ClassifierTextOptions& options
 void require_batch(const ClassifierSettings& s) {
   constexpr index most = std::numeric_limits<std::int32_t>::max();
   const index block = s.text.max_length, batch = s.text.batch_size;
-  if (block <= most / batch && s.recipe.accumulate <= most / (block * batch)) return;
+  const index rows = std::max<index>(s.model.joints, 1);
+  if (block <= most / batch && s.recipe.accumulate <= most / (block * batch) &&
+      block * batch * s.recipe.accumulate <= most / rows) {
+    return;
+  }
   throw Error(ErrorCode::kOptionValue,
               fmt::format("--batch-size: {} x {} (--max-length) x {} (--accumulate) are too many "
                           "tokens for one update",
@@ -168,7 +210,7 @@ void note_rest(ClassifierRun& run, index max_length, std::vector<index> trained,
   } else if (run.settings.recipe.patience > 0) {
     run.notes.push_back("there is no validation, so --patience has no effect");
   }
-  const token unknown = run.tokenizer->special().unknown;
+  const token unknown = run.tokenizer ? run.tokenizer->special().unknown : kNoToken;
   const std::string line = unknown == kNoToken ? "" : unknown_line(training, validation, unknown);
   if (!line.empty()) run.overview.push_back(line);
   note_many_classes(run);
@@ -194,9 +236,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
   LabelledSet set = read_labelled_set(text, settings.recipe.seed);
   ClassifierRun run;
   run.notes = std::move(set.notes);
-  if (text.tokenizer == "auto") text.tokenizer = choose_tokenizer(set.table, run.overview);
-  if (!tokenizer_kind(text.tokenizer).has_lower) text.lower = false;
-  run.tokenizer = known ? std::move(known) : learn_tokenizer(text, set);
+  take_input(run, settings, set, std::move(known));
   if (!text.embeddings.empty() && weights == RunWeights::kNew) read_vectors(run, settings);
   run.outputs.labels = set.labels.names();
   if (text.regression) run.outputs.numbers = scale_of(numbers_to_train(set));
@@ -204,7 +244,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
   // The longest text that is trained, cut to the default, says what the model can see.
   const bool follows = text.max_length == 0;
   if (follows) text.max_length = settings.model.encoder.empty() ? kLongestBag : kLongestOfEncoder;
-  const HalfOf of{set, *run.tokenizer, text, run.outputs.numbers};
+  const HalfOf of{set, run, text, run.outputs.numbers};
   Half trains = make_half(of, false);
   if (follows) text.max_length = trains.examples.largest(1);
   require_batch(settings);
@@ -216,12 +256,11 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
                                          : balance_line(set.labels, counts));
   settings.model.task = task_of(text, set.labels.size());
   settings.model.classes = text.regression ? 1 : set.labels.size();
-  settings.model.vocabulary = run.tokenizer->vocabulary_size();
   settings.model.block = text.max_length;
   settings.model = resolve(settings.model);
   run.identity = {.model = xxh3_128(to_json(settings.model)),
-                  .data = xxh3_128({fingerprint(trains.examples), fingerprint(validates.examples)}),
-                  .tokenizer = xxh3_128(to_text(run.tokenizer->data())),
+                  .data = data_fingerprint(trains.examples, validates.examples, run.frames),
+                  .tokenizer = run.tokenizer ? xxh3_128(to_text(run.tokenizer->data())) : "",
                   .isa = std::string(isa_name(current_isa())),
                   .version = FOVEA_VERSION};
   const TargetShape target{text.regression    ? TargetKind::kNumber

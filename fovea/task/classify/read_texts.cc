@@ -21,10 +21,37 @@ constexpr index kMostListed = 10;
 void read_into(TextTable& table, const std::vector<std::string>& files, const TableOptions& options,
                std::optional<std::size_t>& label_of_two, std::vector<std::string>& notes) {
   for (const std::string& file : files) {
+    require_no_npz(file);
     std::vector<LabelledText> rows = read_labelled({&file, 1}, options, &notes, &label_of_two);
     std::move(rows.begin(), rows.end(), std::back_inserter(table.rows));
     table.places.push_back(name_of_input(file));
     table.ends.push_back(table.size());
+  }
+}
+
+FrameLabels frame_labels(const ClassifierTextOptions& options) {
+  if (options.regression) return FrameLabels::kNumber;
+  return options.multi_label ? FrameLabels::kSeveral : FrameLabels::kClass;
+}
+
+void read_frames_into(LabelledSet& set, const std::vector<std::string>& files,
+                      const ClassifierTextOptions& options) {
+  set.table.has_frames = true;
+  for (const std::string& name : files) {
+    FrameFile file = read_frame_file(name, frame_labels(options));
+    if (!set.frames.empty()) {
+      const FrameFile& first = set.frames[0];
+      require_shape(file, first.joints, first.features, first.name);
+    }
+    for (index s = 0; s < file.samples(); ++s) {
+      const auto at = static_cast<std::size_t>(s);
+      LabelledText row{.text = {}, .labels = std::move(file.labels[at]), .numbers = {}, .line = s};
+      if (options.regression) row.numbers = {file.numbers[at]};
+      set.table.rows.push_back(std::move(row));
+    }
+    set.table.places.push_back(name);
+    set.table.ends.push_back(set.table.size());
+    set.frames.push_back(std::move(file));
   }
 }
 
@@ -98,9 +125,11 @@ void require_known_labels(const LabelledSet& set) {
 [[noreturn]] void fail_alike(const LabelledSet& set, std::string_view what) {
   const auto texts = std::count(set.validates.begin(), set.validates.end(), false);
   throw Error(ErrorCode::kInputTooSmall,
-              fmt::format("{}: {} text{} to train on, and {}", set.table.places[0], texts,
-                          texts == 1 ? "" : "s", what),
-              "add texts of other kinds, or say where the labels are: --label-column");
+              fmt::format("{}: {} {}{} to train on, and {}", set.table.places[0], texts,
+                          set.table.has_frames ? "sample" : "text", texts == 1 ? "" : "s", what),
+              set.table.has_frames
+                  ? "add samples of other kinds"
+                  : "add texts of other kinds, or say where the labels are: --label-column");
 }
 
 // There is nothing to learn where all texts are alike.
@@ -133,7 +162,9 @@ bool is_cjk(char32_t c) {
 std::string place_of(const TextTable& table, index i) {
   const auto file = static_cast<std::size_t>(
       std::upper_bound(table.ends.begin(), table.ends.end(), i) - table.ends.begin());
-  return fmt::format("{}:{}", table.places[file], table.rows[static_cast<std::size_t>(i)].line);
+  const index line = table.rows[static_cast<std::size_t>(i)].line;
+  return table.has_frames ? place_of_sample(table.places[file], line)
+                          : fmt::format("{}:{}", table.places[file], line);
 }
 
 TableOptions table_options(const ClassifierTextOptions& options) {
@@ -149,10 +180,13 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
     throw Error(ErrorCode::kUsage, "no texts to train on", "name a file: --train FILE");
   }
   LabelledSet set;
-  const TableOptions table = table_options(options);
   // What was found for the texts to train on holds for the others.
   std::optional<std::size_t> label_of_two;
-  read_into(set.table, options.train, table, label_of_two, set.notes);
+  const auto read = [&](const std::vector<std::string>& files) {
+    if (options.input == InputKind::kNpz) return read_frames_into(set, files, options);
+    read_into(set.table, files, table_options(options), label_of_two, set.notes);
+  };
+  read(options.train);
   const auto trains = static_cast<std::size_t>(set.table.size());
   if (options.valid.empty()) {
     require_one_label(set.table, options);
@@ -164,7 +198,7 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
                                       trains, options.valid_fraction));
     }
   } else {
-    read_into(set.table, options.valid, table, label_of_two, set.notes);
+    read(options.valid);
     require_one_label(set.table, options);
     set.validates.assign(set.table.rows.size(), true);
     std::fill_n(set.validates.begin(), trains, false);

@@ -5,17 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "fovea/data/frames.h"
 #include "fovea/data/label_set.h"
 #include "fovea/data/table/labelled_reader.h"
 #include "fovea/task/classifier_settings.h"
 
 namespace fovea {
 
-/// Rows of several files.
+/// Rows of several files: of texts, or samples of numbers, whose `line` is their number from 0.
 struct TextTable {
   std::vector<LabelledText> rows = {};
   std::vector<std::string> places = {};  ///< names of the files
   std::vector<index> ends = {};          ///< the number of rows up to the end of each file
+  bool has_frames = false;               ///< they are samples of numbers
 
   index size() const { return static_cast<index>(rows.size()); }
 };
@@ -23,11 +25,12 @@ struct TextTable {
 struct LabelledSet {
   TextTable table;                 ///< all texts: those of --train, then those of --valid
   std::vector<bool> validates;     ///< [texts]
+  std::vector<FrameFile> frames;   ///< with input npz: the files of the table
   LabelSet labels;                 ///< of the texts to train on; none for regression
   std::vector<std::string> notes;  ///< of the reader
 };
 
-/// "FILE:LINE" of row i.
+/// "FILE:LINE" of row i, "FILE: sample NUMBER" of a sample.
 std::string place_of(const TextTable& table, index i);
 
 /// How the files are read: with what the settings make of labels and bytes.

@@ -21,10 +21,11 @@ namespace fovea {
 struct ClassifierRun {
   ClassifierSettings settings;
   ClassifierOutputs outputs;
-  std::vector<double> class_weights;  ///< [classes], or empty: all are 1
-  std::vector<std::string> overview;  ///< what the texts are, for people, a line each
-  std::vector<std::string> notes;     ///< what may be wrong with them
-  std::unique_ptr<Tokenizer> tokenizer;
+  std::vector<double> class_weights;     ///< [classes], or empty: all are 1
+  std::vector<std::string> overview;     ///< what the texts are, for people, a line each
+  std::vector<std::string> notes;        ///< what may be wrong with them
+  std::unique_ptr<Tokenizer> tokenizer;  ///< null with input npz
+  FrameSet frames;                       ///< with input npz: all samples
   std::unique_ptr<ExampleTraining> training;
   std::optional<ExampleEvaluation> validation;
   std::optional<WordVectors> vectors;  ///< [vocabulary], with which rows of its table start

@@ -30,6 +30,8 @@ void require_same_run(const ClassifierSettings& began, const ClassifierSettings&
   was.model = resolve(was.model);
   is.model.vocabulary = was.model.vocabulary;
   is.model.classes = was.model.classes;
+  is.model.features = was.model.features;
+  is.model.joints = was.model.joints;
   is.model.task = was.model.task;
   is.model.block = was.model.block;
   is.model = resolve(is.model);

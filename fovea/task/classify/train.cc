@@ -10,8 +10,10 @@ namespace fovea {
 TrainResult train_classifier(const Context& context, const ClassifierRun& run,
                              const std::filesystem::path& folder, StartAt start,
                              TrainingObserver& observer) {
-  const std::vector<NamedFile> files =
-      first_files(config_text(run.settings, run.outputs), run.tokenizer->data());
+  const std::string config = config_text(run.settings, run.outputs);
+  const std::vector<NamedFile> files = run.tokenizer
+                                           ? first_files(config, run.tokenizer->data())
+                                           : std::vector<NamedFile>{{"config.json", config}};
   if (!start.resume) write_model_files(folder, files);
   const TrainOptions& recipe = run.settings.recipe;
   const Classifier model(run.settings.model, recipe.seed);
@@ -21,6 +23,7 @@ TrainResult train_classifier(const Context& context, const ClassifierRun& run,
                                  .validation = run.validation ? &*run.validation : nullptr,
                                  .class_weights = run.class_weights,
                                  .numbers = run.outputs.numbers,
+                                 .frames = run.frames.rows(),
                                  .metric = run.settings.text.metric,
                                  .accumulate = recipe.accumulate,
                                  .seed = recipe.seed});
