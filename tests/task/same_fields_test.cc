@@ -28,7 +28,8 @@ TEST(StoredModelFingerprint, IsOfTheFieldsThatStandThere) {
   const std::string older = R"({"kind": "x", "model": {"layers": 4, "softcap": 0.0}, "text": {}})";
   EXPECT_EQ(stored_model_fingerprint(older, "c"),
             xxh3_128("{\n  \"layers\": 4,\n  \"softcap\": 0.0\n}\n"));
-  EXPECT_THROWS(stored_model_fingerprint("{}", "c"), kModelDamaged, "c: the key 'model' is missing");
+  EXPECT_THROWS(stored_model_fingerprint("{}", "c"), kModelDamaged,
+                "c: the key 'model' is missing");
   EXPECT_THROWS(stored_model_fingerprint("[]", "c"), kModelDamaged, "c: ");
 }
 
