@@ -159,6 +159,12 @@ int run_job(const Context& context, Job& job) {
 
 }  // namespace
 
+std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored) {
+  if (stored == nullptr) return nullptr;
+  return make_tokenizer(
+      tokenizer_data_from_text(stored->file("tokenizer.txt"), stored->path("tokenizer.txt")));
+}
+
 int run_training(Training& training, const Arguments& arguments) {
   Job job{training, arguments};
   job.options = training.run_options(arguments);

@@ -4,13 +4,17 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/run_folder.h"
 #include "cli/run_options.h"
+#include "fovea/task/same_fields.h"
 #include "fovea/task/training_task.h"
+#include "fovea/text/tokenizer.h"
+#include "fovea/train/schedule_change.h"
 
 namespace fovea::cli {
 
@@ -51,6 +55,70 @@ class Training {
   virtual RunTime time(const Context& context, const RunState& done) const = 0;
   virtual TrainResult train(const Context& context, const std::filesystem::path& folder,
                             StartAt start, TrainingObserver& observer) const = 0;
+};
+
+/// The tokenizer of the stored run; null if there is none. Throws kModelDamaged, kModelMissing.
+std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored);
+
+/// What trainings of all kinds of model say alike of their settings and their data. `Run` is what
+/// prepare_run() makes of `Settings`.
+template <class Settings, class Run>
+class TrainingOf : public Training {
+ public:
+  std::vector<std::string> input_files() const override {
+    std::vector<std::string> files = settings_.text.train;
+    files.insert(files.end(), settings_.text.valid.begin(), settings_.text.valid.end());
+    return files;
+  }
+
+  std::string toml(const RunOptions& run) const override {
+    check_options(settings_);
+    return config_toml(settings_, run);
+  }
+
+  std::vector<std::string> prepare(const StoredRun* stored) override {
+    if (settings_.text.train.empty()) {
+      throw Error(ErrorCode::kUsage, std::string(command()) + ": no text to train on",
+                  "name a file: --train FILE");
+    }
+    run_ = make_run(stored);
+    std::vector<std::string> notes = run_.notes;
+    if (stored != nullptr && stored->checkpoint) {
+      require_same_text(began_, identity_of(*stored->checkpoint), run_);
+      run_.identity.model_before =
+          stored_model_fingerprint(stored->file("config.json"), stored->path("config.json"));
+      const std::string jump = schedule_jump(state_of(*stored->checkpoint));
+      if (!jump.empty()) notes.push_back(jump);
+    }
+    return notes;
+  }
+
+  RunCost cost() const override { return cost_of(run_); }
+  double memory(const Context& context, index checkpoint_bytes) const override {
+    return training_memory(context, run_, checkpoint_bytes);
+  }
+  RunTime time(const Context& context, const RunState& done) const override {
+    return estimate_run_time(context, run_, done);
+  }
+
+ protected:
+  virtual Run make_run(const StoredRun* stored) const {
+    return prepare_run(settings_, tokenizer_of(stored));
+  }
+
+  Settings began_, settings_;  // of the stored run, and of this one
+  Run run_;
+
+ private:
+  // What to say if changed options change the learning rate. Nothing of a run in epochs if the
+  // batch size changed: the number of updates of an old epoch is not known then.
+  std::string schedule_jump(const RunState& state) const {
+    const Settings &was = began_, &is = run_.settings;
+    const bool same_epochs =
+        was.text.batch_size == is.text.batch_size && was.recipe.accumulate == is.recipe.accumulate;
+    if (!same_epochs && was.recipe.stop_after.ends_with('e')) return {};
+    return schedule_change(was.recipe, is.recipe, run_.training->updates_per_epoch(), state);
+  }
 };
 
 /// The command itself. Returns the exit status.

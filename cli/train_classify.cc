@@ -2,7 +2,6 @@
 // fovea train classify: trains a text classifier on labelled texts.
 #include <fmt/core.h>
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,9 +10,7 @@
 #include "cli/classify_options.h"
 #include "cli/commands.h"
 #include "cli/run_training.h"
-#include "fovea/base/error.h"
 #include "fovea/task/classify/run.h"
-#include "fovea/train/schedule_change.h"
 
 namespace fovea::cli {
 
@@ -44,7 +41,7 @@ any other gives the same bits again, for any number of threads.
 SIGINT, SIGTERM and SIGHUP save a checkpoint and stop, SIGUSR1 saves and goes on, SIGUSR2 saves and
 stops.)";
 
-class ClassifierTraining final : public Training {
+class ClassifierTraining final : public TrainingOf<ClassifierSettings, ClassifierRun> {
  public:
   std::string_view command() const override { return "train classify"; }
   std::string_view unit() const override { return "text"; }
@@ -72,37 +69,9 @@ class ClassifierTraining final : public Training {
   }
 
   std::vector<std::string> input_files() const override {
-    std::vector<std::string> files = settings_.text.train;
-    files.insert(files.end(), settings_.text.valid.begin(), settings_.text.valid.end());
+    std::vector<std::string> files = TrainingOf::input_files();
     if (!settings_.text.embeddings.empty()) files.push_back(settings_.text.embeddings);
     return files;
-  }
-
-  std::string toml(const RunOptions& run) const override {
-    check_options(settings_);
-    return config_toml(settings_, run);
-  }
-
-  std::vector<std::string> prepare(const StoredRun* stored) override {
-    if (settings_.text.train.empty()) {
-      throw Error(ErrorCode::kUsage, "train classify: no texts to train on",
-                  "name a file: --train FILE");
-    }
-    std::unique_ptr<Tokenizer> known;
-    if (stored != nullptr && settings_.text.input == InputKind::kText) {
-      known = make_tokenizer(
-          tokenizer_data_from_text(stored->file("tokenizer.txt"), stored->path("tokenizer.txt")));
-    }
-    const bool saved = stored != nullptr && stored->checkpoint;
-    run_ = prepare_run(settings_, std::move(known), saved ? RunWeights::kStored : RunWeights::kNew);
-    if (saved) run_.outputs.vectors = vectors_;
-    std::vector<std::string> notes = run_.notes;
-    if (stored != nullptr && stored->checkpoint) {
-      require_same_text(began_, identity_of(*stored->checkpoint), run_);
-      const std::string jump = schedule_jump(state_of(*stored->checkpoint));
-      if (!jump.empty()) notes.push_back(jump);
-    }
-    return notes;
   }
 
   std::vector<std::string> overview() const override { return run_.overview; }
@@ -117,19 +86,23 @@ class ClassifierTraining final : public Training {
                         run_.tokenizer->vocabulary_size(), updates, updates == 1 ? "" : "s")};
   }
 
-  RunCost cost() const override { return cost_of(run_); }
-  double memory(const Context& context, index checkpoint_bytes) const override {
-    return training_memory(context, run_, checkpoint_bytes);
-  }
-  RunTime time(const Context& context, const RunState& done) const override {
-    return estimate_run_time(context, run_, done);
-  }
   TrainResult train(const Context& context, const std::filesystem::path& folder, StartAt start,
                     TrainingObserver& observer) const override {
     return train_classifier(context, run_, folder, std::move(start), observer);
   }
 
  private:
+  // Weights that are stored need no vectors of a file.
+  ClassifierRun make_run(const StoredRun* stored) const override {
+    std::unique_ptr<Tokenizer> known;
+    if (settings_.text.input == InputKind::kText) known = tokenizer_of(stored);
+    const bool saved = stored != nullptr && stored->checkpoint;
+    ClassifierRun run =
+        prepare_run(settings_, std::move(known), saved ? RunWeights::kStored : RunWeights::kNew);
+    if (saved) run.outputs.vectors = vectors_;
+    return run;
+  }
+
   std::vector<std::string> frame_description(index updates) const {
     const ClassifierConfig& model = run_.settings.model;
     return {fmt::format("samples: {} to train on, {} to validate on, at most {} time steps each",
@@ -141,19 +114,7 @@ class ClassifierTraining final : public Training {
                         model.features, updates, updates == 1 ? "" : "s")};
   }
 
-  // What to say if changed options change the learning rate. Nothing of a run in epochs if the
-  // batch size changed: the number of updates of an old epoch is not known then.
-  std::string schedule_jump(const RunState& state) const {
-    const ClassifierSettings &was = began_, &is = run_.settings;
-    const bool same_epochs =
-        was.text.batch_size == is.text.batch_size && was.recipe.accumulate == is.recipe.accumulate;
-    if (!same_epochs && was.recipe.stop_after.ends_with('e')) return {};
-    return schedule_change(was.recipe, is.recipe, run_.training->updates_per_epoch(), state);
-  }
-
-  ClassifierSettings began_, settings_;  // of the stored run, and of this one
-  VectorCounts vectors_;                 // of the stored run
-  ClassifierRun run_;
+  VectorCounts vectors_;  // of the stored run
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 // fovea train lm: trains a language model on text files.
 #include <fmt/core.h>
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,12 +10,10 @@
 #include "cli/commands.h"
 #include "cli/run_training.h"
 #include "cli/train_options.h"
-#include "fovea/base/error.h"
 #include "fovea/task/language_model.h"
 #include "fovea/task/memory.h"
 #include "fovea/task/run_time.h"
 #include "fovea/task/same_run.h"
-#include "fovea/train/schedule_change.h"
 
 namespace fovea::cli {
 
@@ -44,7 +41,7 @@ the machine; any other gives the same bits again, for any number of threads.
 SIGINT, SIGTERM and SIGHUP save a checkpoint and stop, SIGUSR1 saves and goes on, SIGUSR2 saves and
 stops.)";
 
-class LanguageModelTraining final : public Training {
+class LanguageModelTraining final : public TrainingOf<LanguageModelSettings, LanguageModelRun> {
  public:
   std::string_view command() const override { return "train lm"; }
   std::string_view unit() const override { return "token"; }
@@ -66,34 +63,9 @@ class LanguageModelTraining final : public Training {
   }
 
   std::vector<std::string> input_files() const override {
-    std::vector<std::string> files = settings_.text.train;
-    files.insert(files.end(), settings_.text.valid.begin(), settings_.text.valid.end());
+    std::vector<std::string> files = TrainingOf::input_files();
     files.push_back(settings_.text.vocabulary);
     return files;
-  }
-
-  std::string toml(const RunOptions& run) const override {
-    check_options(settings_);
-    return config_toml(settings_, run);
-  }
-
-  std::vector<std::string> prepare(const StoredRun* stored) override {
-    if (settings_.text.train.empty()) {
-      throw Error(ErrorCode::kUsage, "train lm: no training text", "name a file: --train FILE");
-    }
-    std::unique_ptr<Tokenizer> known;
-    if (stored != nullptr) {
-      known = make_tokenizer(
-          tokenizer_data_from_text(stored->file("tokenizer.txt"), stored->path("tokenizer.txt")));
-    }
-    run_ = prepare_run(settings_, std::move(known));
-    std::vector<std::string> notes = run_.notes;
-    if (stored != nullptr && stored->checkpoint) {
-      require_same_text(began_, identity_of(*stored->checkpoint), run_);
-      const std::string jump = schedule_jump(state_of(*stored->checkpoint));
-      if (!jump.empty()) notes.push_back(jump);
-    }
-    return notes;
   }
 
   std::vector<std::string> description() const override {
@@ -107,31 +79,10 @@ class LanguageModelTraining final : public Training {
                 : "validation: none"};
   }
 
-  RunCost cost() const override { return cost_of(run_); }
-  double memory(const Context& context, index checkpoint_bytes) const override {
-    return training_memory(context, run_, checkpoint_bytes);
-  }
-  RunTime time(const Context& context, const RunState& done) const override {
-    return estimate_run_time(context, run_, done);
-  }
   TrainResult train(const Context& context, const std::filesystem::path& folder, StartAt start,
                     TrainingObserver& observer) const override {
     return train_language_model(context, run_, folder, std::move(start), observer);
   }
-
- private:
-  // What to say if changed options change the learning rate. Nothing of a run in epochs if the
-  // batch size changed: the number of updates of an old epoch is not known then.
-  std::string schedule_jump(const RunState& state) const {
-    const LanguageModelSettings &was = began_, &is = run_.settings;
-    const bool same_epochs =
-        was.text.batch_size == is.text.batch_size && was.recipe.accumulate == is.recipe.accumulate;
-    if (!same_epochs && was.recipe.stop_after.ends_with('e')) return {};
-    return schedule_change(was.recipe, is.recipe, run_.training->updates_per_epoch(), state);
-  }
-
-  LanguageModelSettings began_, settings_;  // of the stored run, and of this one
-  LanguageModelRun run_;
 };
 
 }  // namespace

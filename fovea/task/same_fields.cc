@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <array>
 
+#include "fovea/base/check.h"
 #include "fovea/base/option.h"
+#include "fovea/config/json.h"
+#include "fovea/tensor/checksum.h"
 
 namespace fovea {
 
@@ -59,6 +62,13 @@ std::vector<std::string> changed_updates(const std::vector<Field>& before,
                                   option_name(before[i].name), old_value, new_value));
   }
   return changes;
+}
+
+std::string stored_model_fingerprint(std::string_view config, const std::string& name) {
+  const Json json = parse_json(config, {name, ErrorCode::kModelDamaged});
+  const Json* model = json.get_if<Json::Object>() != nullptr ? json.find("model") : nullptr;
+  if (model == nullptr) fail(ErrorCode::kModelDamaged, "{}: the key 'model' is missing", name);
+  return xxh3_128(model->pretty());
 }
 
 void require_same_files(const RunFiles& was, const RunFiles& is) {

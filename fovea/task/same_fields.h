@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fovea/config/field.h"
@@ -21,6 +22,12 @@ void require_same_fields(const std::vector<Field>& before, const std::vector<Fie
 /// it.
 std::vector<std::string> changed_updates(const std::vector<Field>& before,
                                          const std::vector<Field>& now, const TrainOptions& recipe);
+
+/// The fingerprint of the model in the text of a config.json, by the fields that stand there. A
+/// build of before knew fewer, and its run has this fingerprint: whether the values are those of
+/// the model that is trained now, require_same_fields says. `name` is for messages. Throws
+/// kModelDamaged.
+std::string stored_model_fingerprint(std::string_view config, const std::string& name);
 
 /// The data of a run.
 struct RunFiles {

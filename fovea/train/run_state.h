@@ -17,6 +17,9 @@ struct RunIdentity {
   std::string tokenizer;  ///< of tokenizer.txt
   std::string isa;        ///< the instruction set: another one rounds differently
   std::string version;    ///< of fovea
+  /// No field: the same model by the fields that the build knew which began the run, if it knew
+  /// fewer. A run with this fingerprint of its model is resumed, too.
+  std::string model_before = {};
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {

@@ -218,7 +218,8 @@ void Trainer::compare(const RunIdentity& stored) {
             is, was),
         fmt::format("give the {} that the run began with, or train into another folder", what));
   };
-  require(stored.model, now.model, "model configuration");
+  const bool known_before = !now.model_before.empty() && stored.model == now.model_before;
+  if (!known_before) require(stored.model, now.model, "model configuration");
   require(stored.data, now.data, "text");
   require(stored.tokenizer, now.tokenizer, "tokenizer");
   if (stored.isa != now.isa) {

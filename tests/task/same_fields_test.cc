@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include "fovea/config/json.h"
+#include "fovea/task/language_model.h"
+#include "fovea/tensor/checksum.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
@@ -15,6 +18,19 @@ TEST(SameFiles, NameWhatWasMoved) {
   EXPECT_THROWS(require_same_files({a, none, one}, {b, none, two}), kConfig, "--train");
   EXPECT_THROWS(require_same_files({a, none, one}, {a, b, two}), kConfig, "--valid");
   EXPECT_THROWS(require_same_files({a, none, one}, {a, none, two}), kConfig, "has changed");
+}
+
+TEST(StoredModelFingerprint, IsOfTheFieldsThatStandThere) {
+  const LanguageModelConfig model;
+  LanguageModelSettings settings;
+  settings.recipe.lr = 1;
+  EXPECT_EQ(stored_model_fingerprint(config_text(settings), "c"), xxh3_128(to_json(model)));
+  const std::string older = R"({"kind": "x", "model": {"layers": 4, "softcap": 0.0}, "text": {}})";
+  EXPECT_EQ(stored_model_fingerprint(older, "c"),
+            xxh3_128("{\n  \"layers\": 4,\n  \"softcap\": 0.0\n}\n"));
+  EXPECT_THROWS(stored_model_fingerprint("{}", "c"), kModelDamaged,
+                "c: the key 'model' is missing");
+  EXPECT_THROWS(stored_model_fingerprint("[]", "c"), kModelDamaged, "c: ");
 }
 
 }  // namespace

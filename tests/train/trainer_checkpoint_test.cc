@@ -181,6 +181,19 @@ TEST_F(TrainerCheckpoint, RefusesWhatIsNotTheSameRun) {
   }
 }
 
+TEST_F(TrainerCheckpoint, KnowsTheModelByAnEarlierFingerprint) {
+  begin(folder / "run");
+  process(folder / "run", false, 10);
+  identity.model = "the same model, with more fields";
+  identity.model_before = "m";
+  process(folder / "run", true, 12);
+  identity.model_before.clear();  // the checkpoint after it has the new one
+  process(folder / "run", true, 14);
+  identity.model_before = "another";
+  identity.model = "m";
+  EXPECT_THROWS(process(folder / "run", true, 1000), kConfig, "is not that of the run");
+}
+
 TEST_F(TrainerCheckpoint, SaysWhenBitsMayDiffer) {
   begin(folder / "run");
   process(folder / "run", false, 10);
