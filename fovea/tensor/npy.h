@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
