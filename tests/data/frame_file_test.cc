@@ -66,7 +66,7 @@ TEST_F(FrameFiles, SayWhatIsWrongAndWhere) {
   const auto lengths = [](std::int32_t n) { return array<std::int32_t>("lengths", {2}, {3, n}); };
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THROWS(read(write({array<float>("y", {1}, {1})})), kInputFormat,
-                "no array x; the file has y");
+                "no array x; the file has 'y'");
   EXPECT_THROWS(read(with({})), kInputFormat, "there is no array labels");
   EXPECT_THROWS(read(with({lengths(0)})), kInputFormat, "lengths: sample 1: expected 1 to 3");
   EXPECT_THROWS(read(with({lengths(4)})), kInputFormat, "got 4");

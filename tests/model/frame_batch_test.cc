@@ -95,6 +95,7 @@ ClassifierConfig frame_config(const char* encoder) {
   c.block = 4;
   c.features = kFeatures;
   c.joints = kJoints;
+  c.init = InitScheme::kKeras;
   c.position = PositionKind::kLearned;
   c.pooling = PoolingKind::kAttention;
   return c;
