@@ -4,6 +4,7 @@
 import math
 import random
 import unittest
+import zipfile
 
 from support import CommandTest  # isort: skip
 import tensor_files
@@ -111,6 +112,28 @@ class FramesTest(CommandTest):
             done = self.fit(small(labels=labels), name, "--overwrite")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.succeed("eval", self.folder / "model", "--test", self.folder / "bad.npz")
+
+    def test_labels_may_be_texts(self):
+        names = ["left", "r\u00fcck"]
+        data = "".join(names[n % 2].ljust(5, "\0") for n in range(40)).encode("utf-32-le")
+        path = self.write("texts.npz", small(labels=None))
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("labels.npy", self.numpy_array("<U5", data))
+        model = self.folder / "model"
+        run = ("train", "classify", "--input", "npz", "--train", path, "-o", model,
+               "--stop-after", "2u")
+        self.succeed(*run)
+        self.assertIn("label r\u00fcck", self.succeed("inspect", model).stdout.decode())
+        objects = self.write("objects.npz", small(labels=None))
+        with zipfile.ZipFile(objects, "a") as archive:
+            archive.writestr("labels.npy", self.numpy_array("|O", b"\0" * 320))
+        run = ("train", "classify", "--input", "npz", "--train", objects, "-o", self.folder / "m")
+        self.assert_error(self.run_fovea(*run), 3, "holds objects")
+
+    @staticmethod
+    def numpy_array(descr, data):
+        header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': (40,), }}\n".encode()
+        return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
 
     def test_bad_arrays(self):
         ones = [1] * 40
