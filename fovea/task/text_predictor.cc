@@ -91,7 +91,8 @@ TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& mod
   const ClassifierConfig& config = model.model->config();
   const index longest =
       std::max(batch_tokens, std::min(config.block, model.settings.text.max_length));
-  const TextLoad load{.texts = longest, .tape = {.tokens = longest, .mode = TapeMode::kInference}};
+  const index rows = longest * std::max<index>(config.joints, 1);
+  const TextLoad load{.texts = longest, .tape = {.tokens = rows, .mode = TapeMode::kInference}};
   require_memory("the predictions",
                  context.threads() * activation_bytes(config, load) + packed_bytes(config, load) +
                      scratch_bytes(context, config, load),

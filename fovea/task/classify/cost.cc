@@ -17,17 +17,23 @@ double tape_bytes(const Context& context, const ClassifierConfig& config, const 
   return activation_bytes(config, load) + scratch_bytes(context, config, load);
 }
 
+// The rows of a batch of so many tokens or time steps.
+index rows_of(const ClassifierConfig& config, index tokens) {
+  return tokens * std::max<index>(config.joints, 1);
+}
+
 // One tape serves updates and evaluations in turn. Packed forms that only evaluations need are kept
 // for the next evaluation.
 double passes_bytes(const Context& context, const ClassifierRun& run) {
   const ClassifierConfig& config = run.settings.model;
   const index texts = run.settings.text.batch_size;
-  const TextLoad update{
-      texts,
-      {run.training->largest_batch(), TapeMode::kTrain, run.settings.recipe.observe_every > 0}};
+  const TextLoad update{texts,
+                        {rows_of(config, run.training->largest_batch()), TapeMode::kTrain,
+                         run.settings.recipe.observe_every > 0}};
   const double trained = tape_bytes(context, config, update), packed = packed_bytes(config, update);
   if (!run.validation) return trained + packed;
-  const TextLoad evaluation{texts, {run.validation->largest_batch(), TapeMode::kInference}};
+  const TextLoad evaluation{
+      texts, {rows_of(config, run.validation->largest_batch()), TapeMode::kInference}};
   return std::max(trained, tape_bytes(context, config, evaluation)) +
          std::max(packed, packed_bytes(config, evaluation));
 }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/frame_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+LoadedClassifier model_of(const char* encoder, PoolingKind pooling) {
+  LoadedClassifier loaded;
+  ClassifierSettings& s = loaded.settings;
+  s.text.input = InputKind::kNpz;
+  s.text.max_length = s.model.block = 4;
+  s.text.truncate = Truncate::kFront;
+  s.model.encoder = encoder;
+  s.model.pooling = pooling;
+  s.model.classes = 3;
+  s.model.width = 8;
+  s.model.heads = 2;
+  s.model.features = 2;
+  s.model.joints = 3;
+  s.model.init = InitScheme::kSource;
+  loaded.frames = {{0, 0}, {1, 1}};
+  loaded.model = std::make_unique<Classifier>(s.model, 3);
+  return loaded;
+}
+
+// Samples of 2 and 5 time steps, the second cut to 4 in front.
+FrameSet two_samples() {
+  FrameSet set{.columns = 6, .values = std::vector<float>(7 * 6), .starts = {0, 2, 7}};
+  for (std::size_t n = 0; n < set.values.size(); ++n) {
+    set.values[n] = static_cast<float>(n * 37 % 11) / 5 - 1;
+  }
+  return set;
+}
+
+double sum_of(const NamedTensor& array, index begin, index end) {
+  const float* const values = array.tensor.data<float>();
+  return std::accumulate(values + begin, values + end, 0.0);
+}
+
+TEST(FrameWeights, SumToOneWhereASampleIs) {
+  const LoadedClassifier model = model_of("attention,attention:joints", PoolingKind::kAttention);
+  const auto arrays = frame_weights(Context(1), model, two_samples(), 5);
+  ASSERT_EQ(arrays.size(), 5U);
+  EXPECT_EQ(arrays[0].name, "attention_0");
+  EXPECT_EQ(arrays[2].name, "pooling");
+  EXPECT_EQ(arrays[0].tensor.shape(), Shape({2, 5, 3}));
+  EXPECT_NEAR(sum_of(arrays[0], 0, 15), 3, 1e-5);  // each joint over time
+  EXPECT_NEAR(sum_of(arrays[1], 0, 15), 2, 1e-5);  // each time step over its joints
+  EXPECT_NEAR(sum_of(arrays[1], 0, 3), 1, 1e-5);
+  EXPECT_NEAR(sum_of(arrays[2], 15, 30), 1, 1e-5);
+  EXPECT_EQ(sum_of(arrays[2], 6, 15), 0);   // beyond the first sample
+  EXPECT_EQ(sum_of(arrays[2], 15, 18), 0);  // what is cut in front
+  EXPECT_EQ(arrays[3].name, "time");
+  EXPECT_NEAR(sum_of(arrays[3], 5, 10), 1, 1e-5);
+  EXPECT_EQ(arrays[4].name, "joints");
+  EXPECT_NEAR(sum_of(arrays[4], 3, 6), 1, 1e-5);
+}
+
+TEST(FrameWeights, NeedAttention) {
+  EXPECT_THROWS(frame_weights(Context(1), model_of("conv3", PoolingKind::kMean), two_samples(), 5),
+                kUsage, "no attention");
+}
+
+}  // namespace
+}  // namespace fovea
