@@ -81,10 +81,21 @@ bool is_computed_by_pairs(const SizedLayer& layer, const TapeLoad& load) {
          winograd_pays({.width = s.kernel, .dilation = s.dilation}, layer.in, columns_made(layer));
 }
 
+// Rows of zeros that a convolution puts around the sequences, for each token. Layers that see the
+// whole text look to both sides.
+double gap_rows(const EncoderConfig& c, const EncoderLayerSpec& s, const TapeLoad& load) {
+  const index reach = (s.kernel - 1) * s.dilation;
+  const index gap = c.sight == Sight::kPast ? reach : (reach + 1) / 2;
+  const index least = (load.tokens + c.block - 1) / c.block;
+  const index sequences = std::max({load.sequences, least, index{1}});
+  return static_cast<double>(sequences + 1) * static_cast<double>(gap) /
+         static_cast<double>(std::max<index>(load.tokens, 1));
+}
+
 // The result and, if gated, its two halves. In training also what the products read: the rows
 // between zeros or, computed by pairs (kernel/winograd.h), four planes of half the rows and two
 // sums of taps.
-double convolution_columns(const SizedLayer& layer, const TapeLoad& load) {
+double convolution_columns(const EncoderConfig& c, const SizedLayer& layer, const TapeLoad& load) {
   const EncoderLayerSpec& s = layer.spec;
   const index made = columns_made(layer);
   const auto out = static_cast<double>(layer.out), read = static_cast<double>(layer.in);
@@ -93,7 +104,8 @@ double convolution_columns(const SizedLayer& layer, const TapeLoad& load) {
   const bool slope = !s.gated && *s.activation != Activation::kRelu;
   const bool pairs = is_computed_by_pairs(layer, load);
   const double sums = 2 * read * static_cast<double>(made) / static_cast<double>(load.tokens);
-  const double products = pairs ? 2 * read + sums : s.kernel > 1 ? read : 0;
+  const double spread = s.kernel > 1 ? read * (1 + gap_rows(c, s, load)) : 0;
+  const double products = pairs ? 2 * read + sums : spread;
   return result + (slope ? out : 0) + products;
 }
 
@@ -124,7 +136,7 @@ double layer_columns(const EncoderConfig& config, const SizedLayer& layer, index
     case kFeedForward:
       return feed_forward_columns(c, w, mode) + residual;
     case kConvolution:
-      return convolution_columns(layer, load) + residual;
+      return convolution_columns(c, layer, load) + residual;
     case kAttentionRnn:
       return attention_rnn_columns(layer, mode);
     case kRecurrent:
@@ -277,14 +289,15 @@ double recurrent_scratch(const SizedLayer& layer, const TapeLoad& load) {
 
 // The rows between zeros: of x where nothing is recorded, of dy in backward, which also turns the
 // taps, and packs them. By pairs it is four planes of half of dy and of the gradients of the taps.
-double convolution_scratch(const SizedLayer& layer, const TapeLoad& load) {
-  const auto tokens = static_cast<double>(load.tokens), in = static_cast<double>(layer.in),
-             made = static_cast<double>(columns_made(layer)),
-             width = static_cast<double>(layer.spec.kernel);
+double convolution_scratch(const EncoderConfig& c, const SizedLayer& layer, const TapeLoad& load) {
+  const double tokens = static_cast<double>(load.tokens),
+               spread = tokens * (1 + gap_rows(c, layer.spec, load)),
+               in = static_cast<double>(layer.in), made = static_cast<double>(columns_made(layer)),
+               width = static_cast<double>(layer.spec.kernel);
   if (is_computed_by_pairs(layer, load)) return kFloat * (2 * tokens * made + 4 * made * in);
   if (layer.spec.kernel == 1) return 0;
-  if (load.mode == TapeMode::kInference) return kFloat * tokens * in;
-  return kFloat * (tokens * made + 2 * width * made * in);
+  if (load.mode == TapeMode::kInference) return kFloat * spread * in;
+  return kFloat * (spread * made + 2 * width * made * in);
 }
 
 // Of a call of the layer. What it has beside its attention, it has not at the same time.
@@ -294,7 +307,7 @@ double call_scratch(const EncoderConfig& c, const SizedLayer& layer, const TapeL
     case kRecurrent:
       return recurrent_scratch(layer, load);
     case kConvolution:
-      return convolution_scratch(layer, load);
+      return convolution_scratch(c, layer, load);
     case kFeedForward:
       return 0;
     case kAttentionRnn:
@@ -308,6 +321,33 @@ double call_scratch(const EncoderConfig& c, const SizedLayer& layer, const TapeL
   return std::max(attention, recurrent_scratch(layer, load));
 }
 
+double joined_columns(const SizedStage& stage) {
+  double columns = 0;
+  for (const SizedLayer& layer : stage.branches) columns += static_cast<double>(layer.out);
+  return columns;
+}
+
+// Backward splits the gradient of the join, then passes the branches, the last one first: beside
+// its own gradients are those of the results of branches that it has not passed.
+void add_branches(const EncoderConfig& c, const SizedStage& stage, GradientColumns& gradients) {
+  const double joined = joined_columns(stage);
+  std::vector<double> waiting;
+  if (stage.branches.size() > 1) gradients.add_layer({static_cast<double>(stage.out), joined});
+  for (SizedLayer layer : stage.branches) {
+    const auto out = static_cast<double>(layer.out);
+    for (index n = 0; n < layer.spec.layers; ++n) {
+      std::vector<double> columns = gradient_columns(c, layer);
+      columns.insert(columns.end(), waiting.begin(), waiting.end());
+      gradients.add_layer(columns);
+      layer.in = layer.out;
+    }
+    waiting.push_back(out);
+  }
+  if (stage.branches.size() == 1) return;
+  waiting.push_back(joined);
+  gradients.add_layer(waiting);
+}
+
 // Of all layers and of the joins of those that lie side by side.
 double layer_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages,
                      const TapeLoad& load) {
@@ -316,12 +356,9 @@ double layer_columns(const EncoderConfig& c, const std::vector<SizedStage>& stag
     columns += layer_columns(c, layer, number, load);
   });
   for (const SizedStage& stage : stages) {
-    if (stage.branches.size() == 1) continue;  // the results side by side, and their projection
-    const double copies = load.mode == TapeMode::kTrain ? 2 : 1;  // in training the gradient, too
-    for (const SizedLayer& layer : stage.branches) {
-      columns += copies * static_cast<double>(layer.out);
-    }
-    columns += static_cast<double>(stage.out);
+    // The results side by side, and their projection.
+    if (stage.branches.size() > 1)
+      columns += joined_columns(stage) + static_cast<double>(stage.out);
   }
   return columns;
 }
@@ -347,9 +384,7 @@ double encoder_gradient_columns(const EncoderConfig& c, const std::vector<SizedS
   gradients.add_layer({static_cast<double>(c.width)});
   const auto last = static_cast<double>(last_width(c, stages));
   if (ends_with_norm(c, stages)) gradients.add_layer({last, last});
-  for_each_layer(stages, [&](const SizedLayer& layer, index) {
-    gradients.add_layer(gradient_columns(c, layer));
-  });
+  for (const SizedStage& stage : stages) add_branches(c, stage, gradients);
   return gradients.sum();
 }
 

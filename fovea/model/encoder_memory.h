@@ -15,6 +15,7 @@ struct TapeLoad {
   index tokens = 0;
   TapeMode mode = TapeMode::kTrain;
   bool observes = false;  ///< what the heads look like (LossOptions::attention)
+  index sequences = 0;    ///< at most; 0: each has `block` tokens
 };
 
 /// The numbers that a tape keeps for each token of what TextEncoder computes.

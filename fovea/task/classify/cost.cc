@@ -22,12 +22,13 @@ double tape_bytes(const Context& context, const ClassifierConfig& config, const 
 double passes_bytes(const Context& context, const ClassifierRun& run) {
   const ClassifierConfig& config = run.settings.model;
   const index texts = run.settings.text.batch_size;
-  const TextLoad update{
-      texts,
-      {run.training->largest_batch(), TapeMode::kTrain, run.settings.recipe.observe_every > 0}};
+  const TextLoad update{texts,
+                        {run.training->largest_batch(), TapeMode::kTrain,
+                         run.settings.recipe.observe_every > 0, texts}};
   const double trained = tape_bytes(context, config, update), packed = packed_bytes(config, update);
   if (!run.validation) return trained + packed;
-  const TextLoad evaluation{texts, {run.validation->largest_batch(), TapeMode::kInference}};
+  const TextLoad evaluation{texts,
+                            {run.validation->largest_batch(), TapeMode::kInference, false, texts}};
   return std::max(trained, tape_bytes(context, config, evaluation)) +
          std::max(packed, packed_bytes(config, evaluation));
 }
@@ -84,19 +85,15 @@ double model_memory(const ClassifierConfig& config) {
 
 double training_memory(const Context& context, const ClassifierRun& run, index checkpoint_bytes) {
   const ClassifierConfig& config = run.settings.model;
-  index layers = 0;
-  for (const SizedStage& stage : sized_stages(config)) {
-    for (const SizedLayer& layer : stage.branches) layers += layer.spec.layers;
-  }
-  return peak_of_training(
-      {.model = model_memory(config),
-       .values = 4 * static_cast<double>(parameter_count(config)),
-       .gradients = 4 * static_cast<double>(parameter_count(config)),
-       .passes = passes_bytes(context, run),
-       .batches = batch_bytes(run),
-       .records = record_bytes(run.settings.recipe, cost_of(run).updates, {layers, config.heads}) +
-                  vocabulary_bytes(run.tokenizer.get())},
-      checkpoint_bytes);
+  return peak_of_training({.model = model_memory(config),
+                           .values = 4 * static_cast<double>(parameter_count(config)),
+                           .gradients = 4 * static_cast<double>(parameter_count(config)),
+                           .passes = passes_bytes(context, run),
+                           .batches = batch_bytes(run),
+                           .records = record_bytes(run.settings.recipe, cost_of(run).updates,
+                                                   observed_heads(sized_stages(config))) +
+                                      vocabulary_bytes(run.tokenizer.get())},
+                          checkpoint_bytes);
 }
 
 RunTime estimate_run_time(const Context& context, const ClassifierRun& run, const RunState& done) {
