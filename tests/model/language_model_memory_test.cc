@@ -74,7 +74,6 @@ std::vector<Case> cases() {
                              "conv3+lstm",
                              "conv3+lstm+gru",
                              "conv3+lstm+gru+rnn",
-                             "lstm+lstm",
                              "ff+ff+ff",
                              "conv3:32+conv5:96",
                              "conv2:40+conv3:24+conv5:48,conv1",
