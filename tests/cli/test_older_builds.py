@@ -17,8 +17,8 @@ class OlderBuilds(ResumeTest):
     def older(self, **changes):
         output = self.folder / "older"
         shutil.rmtree(output, ignore_errors=True)
-        self.succeed(*self.arguments(output, "--schedule", "constant", "--stop-after", "30u"))
-        checkpoint = output / "checkpoints" / "step-000030"
+        self.succeed(*self.arguments(output, "--schedule", "constant", "--stop-after", "24u"))
+        checkpoint = output / "checkpoints" / "step-000024"
         model = json.loads((checkpoint / "config.json").read_bytes())["model"]
         for field in self.NEWER:
             del model[field]
@@ -32,7 +32,7 @@ class OlderBuilds(ResumeTest):
         straight = self.folder / "straight"
         self.succeed(*self.arguments(straight, "--schedule", "constant"))
         output = self.older()
-        self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "42u", "--save-every", "6u")
+        self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "48u", "--save-every", "6u")
         self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", f"{STEPS}u")
         self.assert_same(self.outcome(straight), self.outcome(output))
 
