@@ -34,7 +34,9 @@ class OlderBuilds(ResumeTest):
         output = self.older()
         self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "48u", "--save-every", "6u")
         self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", f"{STEPS}u")
-        self.assert_same(self.outcome(straight), self.outcome(output))
+        expected, found = self.outcome(straight), self.outcome(output)
+        for part in ["last", "weights", "optimizer", "metrics"]:
+            self.assertTrue(expected[part] == found[part], part)
 
     def test_keep_their_model(self):
         output = self.older()
