@@ -66,10 +66,9 @@ void TrainingLog::evaluation_begins(index) {
 void TrainingLog::evaluated(const EvaluationRecord& record) {
   valid_ = {record.valid_loss, record.step};
   for (Progress& progress : shown_) progress.validated(record.valid_loss);
-  const bool best = record.valid_loss == record.best_valid_loss;
   // kWhatTrainLossIs tells the reader that the two losses belong to different weights.
   note(fmt::format("update {}: validation loss {:.4f}{}; train loss {:.4f} ({})", record.step,
-                   record.valid_loss, best ? ", the best so far" : "", record.train_loss,
+                   record.valid_loss, record.is_best ? ", the best so far" : "", record.train_loss,
                    kWhatTrainLossIs));
 }
 

@@ -24,6 +24,7 @@ COVERED_BY = {
     "fovea/kernel/gemm_tiles.cc": ("tests/kernel/gemm_test.cc", "the tiles are reached through gemm"),
     "fovea/kernel/recurrent_steps.cc": ("tests/kernel/recurrent_test.cc", "the steps are reached through recurrent"),
     "fovea/model/encoder_memory.cc": ("tests/model/language_model_memory_test.cc", "compared with the tape there"),
+    "fovea/model/encoder_scratch.cc": ("tests/model/language_model_memory_test.cc", "what layers take beside the tape"),
     "fovea/reference/convolution.cc": ("tests/kernel/convolution_test.cc", "compared with the kernels there"),
     "fovea/reference/gemm.cc": ("tests/kernel/gemm_test.cc", "compared with gemm there"),
     "fovea/text/tokenizer": ("tests/text/tokenizer_test.cc", "loops over the table of tokenizers"),

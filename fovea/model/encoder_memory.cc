@@ -6,12 +6,12 @@
 #include <map>
 
 #include "fovea/kernel/gemm.h"
-#include "fovea/kernel/sru.h"
-#include "fovea/kernel/winograd.h"
 
 namespace fovea {
 
 namespace {
+
+using namespace detail;
 
 constexpr double kFloat = sizeof(float);
 
@@ -50,41 +50,15 @@ double residual_columns(const EncoderConfig& c, double columns) {
   return 2 * columns + (c.norm == NormKind::kLayer ? 2 : 1);
 }
 
-// Rows that a recurrent layer keeps are an odd number of cache lines apart.
-double odd_lines(double columns) {
-  constexpr double kLine = 64 / kFloat;
-  const double lines = std::ceil(columns / kLine);
-  return kLine * (std::fmod(lines, 2) == 0 ? lines + 1 : lines);
-}
-
-// Gates and, of LSTM and SRU, cells.
-double gate_columns(const SizedLayer& layer) {
-  const RecurrentKind cell = layer.spec.cell;
-  const double cells = cell == RecurrentKind::kLstm ? 2 : cell == RecurrentKind::kSru ? 1 : 0;
-  const auto H = static_cast<double>(layer.spec.width);
-  const double directions = layer.spec.bidirectional ? 2 : 1;
-  const auto gates = static_cast<double>(gate_blocks(cell, layer.in, layer.spec.width));
-  return directions * (odd_lines(H * gates) + cells * odd_lines(H));
-}
-
 // States and, in training, what backward reads.
 double recurrent_columns(const SizedLayer& layer, TapeMode mode) {
   return static_cast<double>(layer.out) + (mode == TapeMode::kTrain ? gate_columns(layer) : 0);
 }
 
-// The columns of the product of a convolution.
-index columns_made(const SizedLayer& layer) { return layer.out * (layer.spec.gated ? 2 : 1); }
-
-bool is_computed_by_pairs(const SizedLayer& layer, const TapeLoad& load) {
-  const EncoderLayerSpec& s = layer.spec;
-  return load.mode == TapeMode::kTrain &&
-         winograd_pays({.width = s.kernel, .dilation = s.dilation}, layer.in, columns_made(layer));
-}
-
 // The result and, if gated, its two halves. In training also what the products read: the rows
 // between zeros or, computed by pairs (kernel/winograd.h), four planes of half the rows and two
 // sums of taps.
-double convolution_columns(const SizedLayer& layer, const TapeLoad& load) {
+double convolution_columns(const EncoderConfig& c, const SizedLayer& layer, const TapeLoad& load) {
   const EncoderLayerSpec& s = layer.spec;
   const index made = columns_made(layer);
   const auto out = static_cast<double>(layer.out), read = static_cast<double>(layer.in);
@@ -93,7 +67,8 @@ double convolution_columns(const SizedLayer& layer, const TapeLoad& load) {
   const bool slope = !s.gated && *s.activation != Activation::kRelu;
   const bool pairs = is_computed_by_pairs(layer, load);
   const double sums = 2 * read * static_cast<double>(made) / static_cast<double>(load.tokens);
-  const double products = pairs ? 2 * read + sums : s.kernel > 1 ? read : 0;
+  const double spread = s.kernel > 1 ? read * (1 + gap_rows(c, s, load)) : 0;
+  const double products = pairs ? 2 * read + sums : spread;
   return result + (slope ? out : 0) + products;
 }
 
@@ -124,7 +99,7 @@ double layer_columns(const EncoderConfig& config, const SizedLayer& layer, index
     case kFeedForward:
       return feed_forward_columns(c, w, mode) + residual;
     case kConvolution:
-      return convolution_columns(layer, load) + residual;
+      return convolution_columns(c, layer, load) + residual;
     case kAttentionRnn:
       return attention_rnn_columns(layer, mode);
     case kRecurrent:
@@ -211,101 +186,37 @@ std::vector<WeightShape> weights_of_layer(const SizedLayer& layer) {
   return {{gates, in}, {gates, H}};
 }
 
-// Calls f(layer, number among those of its spec) for every layer. All but the first of a spec read
-// the columns that it makes.
-template <class F>
-void for_each_layer(const std::vector<SizedStage>& stages, F&& f) {
-  for (const SizedStage& stage : stages) {
-    for (SizedLayer layer : stage.branches) {
-      for (index n = 0; n < layer.spec.layers; ++n) {
-        f(layer, n);
-        layer.in = layer.out;
-      }
-    }
-  }
-}
-
 // Panels have as many columns as the registers hold; the last one is padded.
 double packed_values(index rows, index columns, index lanes) {
   const index panels = (columns + lanes - 1) / lanes;
   return static_cast<double>(panels * lanes) * static_cast<double>(rows);
 }
 
-// Scratch memory of attention in one thread: the backward pass packs q and do of the heads that
-// share keys, and sums their dq, in rows of whole vectors. If threads share the keys of a head, two
-// of them do so.
-double attention_scratch(const EncoderConfig& c, const TapeLoad& load) {
-  if (load.mode == TapeMode::kInference) return 0;
-  constexpr index kVector = 16;
-  const index width = (c.head_dim + kVector - 1) / kVector * kVector;
-  const index T = std::min(c.block, load.tokens);
-  return kFloat * static_cast<double>(c.heads / c.kv_heads) * static_cast<double>(T) *
-         static_cast<double>(1 + 4 * width);
+double joined_columns(const SizedStage& stage) {
+  double columns = 0;
+  for (const SizedLayer& layer : stage.branches) columns += static_cast<double>(layer.out);
+  return columns;
 }
 
-// The rows of q and k that a call makes for scores that are no plain dot products, in training with
-// their gradients. A cache holds up to `block` keys, whose rows are made at each step.
-double made_row_bytes(const EncoderConfig& c, const TapeLoad& load) {
-  const bool makes = c.position == PositionKind::kRotary ||
-                     c.score == AttentionScoreKind::kCosine ||
-                     c.score == AttentionScoreKind::kConcat;
-  if (!makes) return 0;
-  const bool infers = load.mode == TapeMode::kInference;
-  const index width = c.head_dim + (c.score == AttentionScoreKind::kConcat ? 1 : 0);
-  const index keys = infers ? std::max(load.tokens, c.block) : load.tokens;
-  const auto rows = static_cast<double>(load.tokens * c.heads + keys * c.kv_heads);
-  return kFloat * (infers ? 1 : 2) * rows * static_cast<double>(width);
-}
-
-// The numbers of each head and query that are observed. Without a norm, o is computed once more.
-double observed_bytes(const EncoderConfig& c, const TapeLoad& load) {
-  if (!load.observes) return 0;
-  constexpr index kNumbers = 3;
-  const bool again = c.attention_norm == AttentionNormKind::kNone;
-  return kFloat * static_cast<double>(load.tokens) *
-         static_cast<double>(c.heads * (kNumbers + (again ? c.head_dim : 0)));
-}
-
-// Where nothing is recorded, gates and cells are of the call alone. Backward lists the states
-// before each row, whose product with the gradients of the gates is dW_hh; an SRU has none.
-double recurrent_scratch(const SizedLayer& layer, const TapeLoad& load) {
-  const bool infers = load.mode == TapeMode::kInference;
-  const bool is_sru = layer.spec.cell == RecurrentKind::kSru;
-  const double states = is_sru ? 0 : odd_lines(static_cast<double>(layer.spec.width));
-  return kFloat * static_cast<double>(load.tokens) * (infers ? gate_columns(layer) : states);
-}
-
-// The rows between zeros: of x where nothing is recorded, of dy in backward, which also turns the
-// taps, and packs them. By pairs it is four planes of half of dy and of the gradients of the taps.
-double convolution_scratch(const SizedLayer& layer, const TapeLoad& load) {
-  const auto tokens = static_cast<double>(load.tokens), in = static_cast<double>(layer.in),
-             made = static_cast<double>(columns_made(layer)),
-             width = static_cast<double>(layer.spec.kernel);
-  if (is_computed_by_pairs(layer, load)) return kFloat * (2 * tokens * made + 4 * made * in);
-  if (layer.spec.kernel == 1) return 0;
-  if (load.mode == TapeMode::kInference) return kFloat * tokens * in;
-  return kFloat * (tokens * made + 2 * width * made * in);
-}
-
-// Of a call of the layer. What it has beside its attention, it has not at the same time.
-double call_scratch(const EncoderConfig& c, const SizedLayer& layer, const TapeLoad& load) {
-  using enum EncoderLayerKind;
-  switch (layer.spec.kind) {
-    case kRecurrent:
-      return recurrent_scratch(layer, load);
-    case kConvolution:
-      return convolution_scratch(layer, load);
-    case kFeedForward:
-      return 0;
-    case kAttentionRnn:
-    case kAttention:
-    case kTransformer:
-      break;
+// Backward splits the gradient of the join, then passes the branches, the last one first: beside
+// its own gradients are those of the results of branches that it has not passed.
+void add_branches(const EncoderConfig& c, const SizedStage& stage, GradientColumns& gradients) {
+  const double joined = joined_columns(stage);
+  std::vector<double> waiting;
+  if (stage.branches.size() > 1) gradients.add_layer({static_cast<double>(stage.out), joined});
+  for (SizedLayer layer : stage.branches) {
+    const auto out = static_cast<double>(layer.out);
+    for (index n = 0; n < layer.spec.layers; ++n) {
+      std::vector<double> columns = gradient_columns(c, layer);
+      columns.insert(columns.end(), waiting.begin(), waiting.end());
+      gradients.add_layer(columns);
+      layer.in = layer.out;
+    }
+    waiting.push_back(out);
   }
-  const EncoderConfig own = config_of_layer(c, layer);
-  const double attention = made_row_bytes(own, load) + observed_bytes(own, load);
-  if (layer.spec.kind != kAttentionRnn) return attention;
-  return std::max(attention, recurrent_scratch(layer, load));
+  if (stage.branches.size() == 1) return;
+  waiting.push_back(joined);
+  gradients.add_layer(waiting);
 }
 
 // Of all layers and of the joins of those that lie side by side.
@@ -316,12 +227,9 @@ double layer_columns(const EncoderConfig& c, const std::vector<SizedStage>& stag
     columns += layer_columns(c, layer, number, load);
   });
   for (const SizedStage& stage : stages) {
-    if (stage.branches.size() == 1) continue;  // the results side by side, and their projection
-    const double copies = load.mode == TapeMode::kTrain ? 2 : 1;  // in training the gradient, too
-    for (const SizedLayer& layer : stage.branches) {
-      columns += copies * static_cast<double>(layer.out);
-    }
-    columns += static_cast<double>(stage.out);
+    // The results side by side, and their projection.
+    if (stage.branches.size() > 1)
+      columns += joined_columns(stage) + static_cast<double>(stage.out);
   }
   return columns;
 }
@@ -347,9 +255,7 @@ double encoder_gradient_columns(const EncoderConfig& c, const std::vector<SizedS
   gradients.add_layer({static_cast<double>(c.width)});
   const auto last = static_cast<double>(last_width(c, stages));
   if (ends_with_norm(c, stages)) gradients.add_layer({last, last});
-  for_each_layer(stages, [&](const SizedLayer& layer, index) {
-    gradients.add_layer(gradient_columns(c, layer));
-  });
+  for (const SizedStage& stage : stages) add_branches(c, stage, gradients);
   return gradients.sum();
 }
 
@@ -380,18 +286,6 @@ double encoder_packed_bytes(const EncoderConfig& c, const std::vector<SizedStage
   }
   const bool joins = c.position_join == PositionJoin::kConcatenate;
   return bytes + (joins ? packed_bytes({c.width, 2 * c.width}, load) : 0);
-}
-
-EncoderScratch encoder_scratch(const EncoderConfig& c, const std::vector<SizedStage>& stages,
-                               const TapeLoad& load) {
-  EncoderScratch scratch;
-  for_each_layer(stages, [&](const SizedLayer& layer, index) {
-    scratch.of_call = std::max(scratch.of_call, call_scratch(c, layer, load));
-    if (layer.spec.heads == 0) return;
-    const double attention = attention_scratch(config_of_layer(c, layer), load);
-    scratch.of_thread = std::max(scratch.of_thread, attention);
-  });
-  return scratch;
 }
 
 }  // namespace fovea

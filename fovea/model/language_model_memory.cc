@@ -85,8 +85,10 @@ double cache_bytes(const LanguageModelConfig& config, index tokens) {
   double values = 0;
   for (const SizedStage& stage : sized_stages(c)) {
     for (const SizedLayer& layer : stage.branches) {
-      values += static_cast<double>(layer.spec.layers) *
-                cache_values(layer.spec, layer.in, c.block, tokens);
+      // All but the first read the columns that they make.
+      values += cache_values(layer.spec, layer.in, c.block, tokens) +
+                static_cast<double>(layer.spec.layers - 1) *
+                    cache_values(layer.spec, layer.out, c.block, tokens);
     }
   }
   return kFloat * values;

@@ -157,8 +157,10 @@ index depth_of(const std::vector<SizedStage>& stages) {
   for (const SizedStage& stage : stages) {
     for (const SizedLayer& layer : stage.branches) {
       if (!*layer.spec.residual) continue;
-      const bool two = layer.spec.kind == EncoderLayerKind::kTransformer;
-      sums += layer.spec.layers * (two ? 2 : 1);
+      const EncoderLayerKind kind = layer.spec.kind;
+      // Cells one above the other have one sum, whatever their number.
+      const index layers = kind == EncoderLayerKind::kRecurrent ? 1 : layer.spec.layers;
+      sums += layers * (kind == EncoderLayerKind::kTransformer ? 2 : 1);
     }
   }
   return std::max<index>(1, (sums + 1) / 2);

@@ -6,6 +6,7 @@
 
 #include "fovea/base/machine.h"
 #include "fovea/model/language_model_memory.h"
+#include "fovea/model/language_model_stages.h"
 #include "fovea/task/memory_parts.h"
 
 namespace fovea {
@@ -22,10 +23,11 @@ double tape_bytes(const Context& context, const LanguageModelConfig& config, con
 double passes_bytes(const Context& context, const LanguageModelRun& run) {
   const LanguageModelConfig& config = run.settings.model;
   const TapeLoad update{run.training->largest_batch(), TapeMode::kTrain,
-                        run.settings.recipe.observe_every > 0};
+                        run.settings.recipe.observe_every > 0, run.settings.text.batch_size};
   const double packed = packed_bytes(config, update);
   if (!run.validation) return tape_bytes(context, config, update) + packed;
-  const TapeLoad evaluation{run.validation->largest_batch(), TapeMode::kInference};
+  const TapeLoad evaluation{run.validation->largest_batch(), TapeMode::kInference, false,
+                            run.settings.text.batch_size};
   const auto larger_of = [&](auto&& bytes) { return std::max(bytes(update), bytes(evaluation)); };
   return larger_of([&](const TapeLoad& load) { return activation_bytes(config, load); }) +
          larger_of([&](const TapeLoad& load) { return scratch_bytes(context, config, load); }) +
@@ -70,7 +72,7 @@ double training_memory(const Context& context, const LanguageModelRun& run,
                            .passes = passes_bytes(context, run),
                            .batches = batch_bytes(run),
                            .records = record_bytes(run.settings.recipe, cost_of(run).updates,
-                                                   {config.layers, config.heads}) +
+                                                   observed_heads(sized_stages(resolve(config)))) +
                                       vocabulary_bytes(run.tokenizer.get())},
                           checkpoint_bytes);
 }

@@ -10,6 +10,18 @@
 
 namespace fovea {
 
+ObservedHeads observed_heads(const std::vector<SizedStage>& stages) {
+  ObservedHeads observed;
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches) {
+      if (layer.spec.heads == 0) continue;
+      observed.layers += layer.spec.layers;
+      observed.heads += layer.spec.layers * layer.spec.heads;
+    }
+  }
+  return observed;
+}
+
 // While a vector of records grows it exists twice; a curve has two points for each record.
 double record_bytes(const TrainOptions& recipe, index updates, ObservedHeads observed) {
   constexpr double kRecord = 2 * (sizeof(UpdateRecord) + 4 * sizeof(double));
@@ -18,11 +30,11 @@ double record_bytes(const TrainOptions& recipe, index updates, ObservedHeads obs
   const auto layers = static_cast<double>(observed.layers),
              heads = static_cast<double>(observed.heads);
   constexpr double kVector = sizeof(std::vector<double>) + 32;  // and what malloc adds
-  const double numbers = kVector + layers * (kVector + heads * sizeof(double));
+  const double numbers = kVector + layers * kVector + heads * sizeof(double);
   const double record =
-      2 * sizeof(AttentionRecord) + 3 * (numbers + layers * (heads + 1) * sizeof(PlotPoint));
+      2 * sizeof(AttentionRecord) + 3 * (numbers + (heads + layers) * sizeof(PlotPoint));
   constexpr double kDrawnCurve = 8e3;  // most bytes of the text of a thin curve
-  const double drawing = 3 * layers * heads * kDrawnCurve;
+  const double drawing = 3 * heads * kDrawnCurve;
   const auto all = static_cast<double>(updates), every = static_cast<double>(recipe.observe_every);
   return kRecord * std::floor(all / static_cast<double>(recipe.log_every)) +
          (every > 0 ? record * std::floor(all / every) + drawing : 0);

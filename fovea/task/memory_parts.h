@@ -2,6 +2,9 @@
 // The memory of every kind of training, from what its model and data take.
 #pragma once
 
+#include <vector>
+
+#include "fovea/model/encoder_sizes.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
 
@@ -30,8 +33,11 @@ double peak_of_training(const TrainingBytes& bytes, index checkpoint_bytes);
 /// How many heads of attention are observed.
 struct ObservedHeads {
   index layers = 0;
-  index heads = 0;  ///< of a layer
+  index heads = 0;  ///< of all these layers
 };
+
+/// Those of all layers with attention.
+ObservedHeads observed_heads(const std::vector<SizedStage>& stages);
 
 /// Bytes of the history of so many updates.
 double record_bytes(const TrainOptions& recipe, index updates, ObservedHeads observed);

@@ -42,6 +42,16 @@ Record record_of(const Json& json, const JsonSource& source) {
   return record;
 }
 
+// Lines of before do not say whether the weights were the best: their loss was that of the best.
+EvaluationRecord evaluation_record(const Json& line, const JsonSource& source,
+                                   const std::vector<EvaluationRecord>& before) {
+  auto record = record_of<EvaluationRecord>(line, source);
+  if (line.find("is_best") != nullptr) return record;
+  record.is_best = record.valid_loss == record.best_valid_loss &&
+                   (before.empty() || before.back().best_valid_loss != record.best_valid_loss);
+  return record;
+}
+
 constexpr std::string_view kMetrics = "metrics";
 constexpr std::string_view kAttention = "attention";
 
@@ -104,7 +114,7 @@ void add_parsed(HistoryRecords& records, const Json& line, const JsonSource& sou
   } else if (line.at("kind").text() == kMetrics) {
     records.metrics.push_back(metrics_record(line));
   } else if (line.at("kind").text() == EvaluationRecord().kind) {
-    records.evaluations.push_back(record_of<EvaluationRecord>(line, source));
+    records.evaluations.push_back(evaluation_record(line, source, records.evaluations));
   } else {
     records.updates.push_back(record_of<UpdateRecord>(line, source));
   }

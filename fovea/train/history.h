@@ -51,6 +51,7 @@ struct EvaluationRecord {
   double train_loss = 0;
   double valid_loss = 0;
   double best_valid_loss = 0;
+  bool is_best = false;
   double seconds = 0;
 
   template <class Visitor>
@@ -60,6 +61,7 @@ struct EvaluationRecord {
     visit("train_loss", train_loss, "mean over the targets of the last whole window");
     visit("valid_loss", valid_loss, "exact loss of the validation set");
     visit("best_valid_loss", best_valid_loss, "of the best weights so far");
+    visit("is_best", is_best, "whether these are the best weights so far");
     visit("seconds", seconds, "time so far");
   }
 };

@@ -53,11 +53,7 @@ void add_records(const HistoryRecords& records, RunSummary& summary) {
       summary.valid_step = record.step;
       summary.valid_loss = record.valid_loss;
     }
-    // What metrics chose need not have the lowest loss: best_valid_loss is that of the best
-    // weights. A later evaluation with the same loss is no better.
-    const bool is_best = record.valid_loss == record.best_valid_loss &&
-                         record.best_valid_loss != summary.best_valid_loss;
-    if (summary.best_step < 0 || is_best) {
+    if (record.is_best) {
       summary.best_step = record.step;
       summary.best_valid_loss = record.valid_loss;
     }

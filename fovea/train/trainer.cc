@@ -145,7 +145,12 @@ void Trainer::record(const Update& update) {
 
   const UpdateRecord described = describe(update);
   const bool at_end = finished();
-  if (state_.step % setup_.options.log_every == 0 || at_end) history_->add(described);
+  unlogged_.reset();
+  if (state_.step % setup_.options.log_every == 0 || at_end) {
+    history_->add(described);
+  } else {
+    unlogged_ = described;
+  }
   if (observed) {
     AttentionRecord attention = objective_.observed_attention();
     attention.step = state_.step;
@@ -190,21 +195,24 @@ void Trainer::evaluate() {
   state_.evaluated_step = state_.step;
   state_.valid_loss = found->loss;
   ++state_.worse_evaluations;
-  if (state_.best_step < 0 || found->goodness() > state_.best_score) {
+  const bool is_best = state_.best_step < 0 || found->goodness() > state_.best_score;
+  if (is_best) {
     state_.best_step = state_.step;
     state_.best_valid_loss = found->loss;
     state_.best_score = found->goodness();
     state_.worse_evaluations = 0;
     write_model();
   }
+  // The run ends here for want of patience, which its last update did not know.
+  if (finished() && unlogged_) history_->add(*std::exchange(unlogged_, std::nullopt));
   history_->add(EvaluationRecord{.step = state_.step,
                                  .train_loss = state_.recent_train_loss(),
                                  .valid_loss = found->loss,
                                  .best_valid_loss = state_.best_valid_loss,
+                                 .is_best = is_best,
                                  .seconds = seconds()});
   if (!found->metrics.empty()) {
-    history_->add(MetricsRecord{
-        .step = state_.step, .is_best = state_.best_step == state_.step, .values = found->metrics});
+    history_->add(MetricsRecord{.step = state_.step, .is_best = is_best, .values = found->metrics});
   }
   draw_curve();
   observer_.evaluated(history_->evaluations().back());

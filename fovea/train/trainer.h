@@ -179,7 +179,8 @@ class Trainer {
   Optimizer optimizer_;
   std::optional<History> history_;  // set by run() or resume()
   RunState state_;
-  std::array<double, 16> recent_{};  // loss of step s at s % 16
+  std::optional<UpdateRecord> unlogged_;  // the last update, where history_ does not have it
+  std::array<double, 16> recent_{};       // loss of step s at s % 16
 
   double started_;             // clock
   double seconds_before_ = 0;  // of earlier processes

@@ -14,7 +14,6 @@ import time
 import unittest
 from pathlib import Path
 
-import forged
 from support import FOVEA, CommandTest, words
 
 STEPS = 60
@@ -247,43 +246,6 @@ class Kill(ResumeTest):
             self.assertEqual([p for p in output.rglob("*.tmp*")], [])
             self.succeed("inspect", output, "--verify")
         self.assertGreater(kept, 0, "no kill came after a checkpoint: nothing was tested")
-
-
-class OlderBuilds(ResumeTest):
-    """Runs of builds that knew fewer fields of a model: what is missing has its default value."""
-
-    NEWER = ["model", "encoder", "compat", "init"]
-
-    def older(self, **changes):
-        output = self.folder / "older"
-        shutil.rmtree(output, ignore_errors=True)
-        self.succeed(*self.arguments(output, "--schedule", "constant", "--stop-after", "30u"))
-        checkpoint = output / "checkpoints" / "step-000030"
-        model = json.loads((checkpoint / "config.json").read_bytes())["model"]
-        for field in self.NEWER:
-            del model[field]
-        fingerprint = forged.xxh3_128((json.dumps(model, indent=2) + "\n").encode())
-        model.update(changes)
-        forged.forge_json(checkpoint, "config.json", lambda config: config.update(model=model))
-        forged.forge_json(checkpoint, "state.json", lambda state: state["identity"].update(model=fingerprint))
-        return output
-
-    def test_are_resumed_with_the_same_bits(self):
-        straight = self.folder / "straight"
-        self.succeed(*self.arguments(straight, "--schedule", "constant"))
-        output = self.older()
-        self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "42u", "--save-every", "6u")
-        self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", f"{STEPS}u")
-        self.assert_same(self.outcome(straight), self.outcome(output))
-
-    def test_keep_their_model(self):
-        output = self.older()
-        done = self.run_fovea("train", "lm", "--resume", "-o", output, "--init", "source")
-        self.assert_error(done, 2, "cannot resume", "--init", "gpt2", "source")
-
-    def test_a_configuration_without_its_fingerprint_is_refused(self):
-        done = self.run_fovea("train", "lm", "--resume", "-o", self.older(softcap=5.0), "--stop-after", "60u")
-        self.assert_error(done, 2, "cannot resume", "model configuration")
 
 
 class Resume(ResumeTest):

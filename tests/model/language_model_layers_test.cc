@@ -107,6 +107,24 @@ TEST(LanguageModelLayers, ProjectionsThatEndInAResidualSumStartSmaller) {
   }
 }
 
+// Recurrent layers one above the other end in one residual sum: with that of attention two.
+TEST(LanguageModelLayers, CellsOneAboveTheOtherCountAsOneResidualSum) {
+  LanguageModelConfig c = small_config();
+  c.kind = LanguageModelKind::kEncoder;
+  c.encoder = "attention,lstm:layers=4:residual";
+  c.position = PositionKind::kNone;
+  c.width = 64;
+  ParameterSet set({.seed = 1});
+  const LanguageModelLayers layers(resolve(c), ParameterScope(set));
+  int found = 0;
+  for (const Parameter* p : set.parameters()) {
+    if (!p->name.ends_with("out.weight")) continue;
+    expect_deviation(*p, 0.02 / std::sqrt(2));
+    ++found;
+  }
+  EXPECT_EQ(found, 1);
+}
+
 LanguageModelConfig from_the_book(LanguageModelKind kind) {
   LanguageModelConfig c = small_config();
   c.kind = kind;

@@ -72,6 +72,15 @@ std::vector<Case> cases() {
                              "attention-rnn:heads=4",
                              "conv3,attention:window=8,lstm",
                              "conv3+lstm",
+                             "conv3+lstm+gru",
+                             "conv3+lstm+gru+rnn",
+                             "ff+ff+ff",
+                             "conv3:32+conv5:96",
+                             "conv2:40+conv3:24+conv5:48,conv1",
+                             "attention+ff+conv3",
+                             "transformer,attention-rnn+lstm:32,ff",
+                             "conv3:dilation=8",
+                             "conv5:32:dilation=8:gated,conv1",
                              "gru:layers=3:residual",
                              "lstm:layers=4",
                              "sru:layers=3"}) {
@@ -162,8 +171,11 @@ TEST(LanguageModelMemory, ScratchHoldsWhatLayersMakeBesideTheTape) {
   const double loss = 3 * 96 / double{kTokens} + 1;  // that of "ff" is the scratch of the loss
   EXPECT_NEAR(floats("lstm", TapeMode::kTrain), 80 - loss, 1);
   EXPECT_NEAR(floats("lstm", TapeMode::kInference), 272 + 2 * 80 - loss, 1);
-  EXPECT_NEAR(floats("conv5", TapeMode::kTrain), 64 + 2 * 5 * 64 * 64 / double{kTokens} - loss, 1);
-  EXPECT_NEAR(floats("conv5", TapeMode::kInference), 64 - loss, 1);
+  // Of 209 sequences of 48 tokens, with four rows of zeros around each.
+  const double rows = 1 + 210 * 4 / double{kTokens};
+  EXPECT_NEAR(floats("conv5", TapeMode::kTrain),
+              64 * rows + 2 * 5 * 64 * 64 / double{kTokens} - loss, 1);
+  EXPECT_NEAR(floats("conv5", TapeMode::kInference), 64 * rows - loss, 1);
   EXPECT_NEAR(floats("conv3", TapeMode::kTrain), 2 * 64 + 4 * 64 * 64 / double{kTokens} - loss, 1);
   EXPECT_NEAR(floats("attention-rnn", TapeMode::kInference), 80 - loss, 1);
 }
@@ -184,6 +196,11 @@ TEST(LanguageModelMemory, CachesHoldKeysAndValues) {
   LanguageModelConfig c = base();
   c.kv_heads = 2;
   EXPECT_EQ(cache_bytes(c, 10), 4.0 * 2 * 3 * 10 * 2 * 16);
+  c.kind = LanguageModelKind::kEncoder;
+  c.position = PositionKind::kNone;
+  c.tie = false;
+  c.encoder = "conv3:32:layers=3";  // the first reads 64 columns, the others 32
+  EXPECT_EQ(cache_bytes(c, 10), 4.0 * 2 * (64 + 2 * 32));
 }
 
 }  // namespace

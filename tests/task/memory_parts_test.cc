@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fovea/model/language_model_stages.h"
+
 namespace fovea {
 namespace {
 
@@ -19,6 +21,17 @@ TEST(MemoryParts, OfRecordsGrowWithUpdatesAndHeads) {
   recipe.observe_every = 10;
   EXPECT_GT(record_bytes(recipe, 1000, {2, 4}), plain);
   EXPECT_EQ(vocabulary_bytes(nullptr), 0);
+}
+
+TEST(MemoryParts, ObservedHeadsAreThoseOfTheLayersWithAttention) {
+  LanguageModelConfig c;
+  c.kind = LanguageModelKind::kEncoder;
+  c.vocabulary = 3;
+  c.position = PositionKind::kNone;
+  c.encoder = "conv3,attention:heads=8:layers=2,lstm:layers=3,attention-rnn:heads=2";
+  const ObservedHeads heads = observed_heads(sized_stages(resolve(c)));
+  EXPECT_EQ(heads.layers, 3);
+  EXPECT_EQ(heads.heads, 18);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/train/history.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -98,6 +99,24 @@ TEST(History, CanBeReadWithoutChangingIt) {
   ASSERT_EQ(records.evaluations.size(), 1u);
   EXPECT_EQ(records.evaluations[0].valid_loss, 3);
   EXPECT_EQ(read_file(folder / "m.jsonl"), before);
+}
+
+TEST(History, KnowsTheBestOfLinesThatDoNotSayIt) {
+  const TestFolder folder;
+  std::ofstream file(folder / "m.jsonl");
+  for (const auto& [loss, best] : {std::pair{3, 3}, {2, 2}, {4, 2}, {2, 2}}) {
+    file << fmt::format(R"({{"kind":"evaluation","step":1,"valid_loss":{},"best_valid_loss":{}}})",
+                        loss, best)
+         << "\n";
+  }
+  file << R"({"kind":"evaluation","step":2,"valid_loss":2,"best_valid_loss":2,"is_best":true})"
+       << "\n";
+  file.close();
+  std::vector<bool> best;
+  for (const auto& record : read_history(folder / "m.jsonl").evaluations) {
+    best.push_back(record.is_best);
+  }
+  EXPECT_THAT(best, testing::ElementsAre(true, true, false, false, true));
 }
 
 TEST(History, DropsALineThatWasNotFinished) {

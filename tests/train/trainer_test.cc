@@ -134,6 +134,27 @@ TEST_F(TrainerTest, EndsEarlyWithoutPatience) {
   EXPECT_EQ(observer.saves.back(), 25);
 }
 
+TEST_F(TrainerTest, LogsTheUpdateAfterWhichPatienceEnds) {
+  objective.validation_loss = [](index step) { return step == 10 ? 1.0 : 2.0; };
+  const TrainResult result =
+      run({.stop_after = "100u", .eval_every = "5u", .log_every = 7, .patience = 3});
+  const HistoryRecords records = read_history(folder / "metrics.jsonl");
+  std::vector<index> logged;
+  for (const UpdateRecord& record : records.updates) logged.push_back(record.step);
+  EXPECT_THAT(logged, testing::ElementsAre(7, 14, 21, 25));
+  EXPECT_EQ(records.evaluations.back().step, 25);
+  EXPECT_GE(result.state.metrics_bytes,
+            static_cast<index>(std::filesystem::file_size(folder / "metrics.jsonl")));
+}
+
+TEST_F(TrainerTest, SaysWhichEvaluationsWereTheBest) {
+  objective.validation_loss = [](index step) { return step == 10 ? 1.0 : step == 5 ? 3 : 1; };
+  run({.stop_after = "20u", .eval_every = "5u"});
+  std::vector<bool> best;
+  for (const EvaluationRecord& record : observer.evaluations) best.push_back(record.is_best);
+  EXPECT_THAT(best, testing::ElementsAre(true, true, false, false));
+}
+
 TEST_F(TrainerTest, WithoutValidationKeepsTheLastModel) {
   objective.validates = false;
   const TrainResult result = run({.stop_after = "13u"});

@@ -29,11 +29,12 @@ double passes_bytes(const Context& context, const ClassifierRun& run) {
   const index texts = run.settings.text.batch_size;
   const TextLoad update{texts,
                         {rows_of(config, run.training->largest_batch()), TapeMode::kTrain,
-                         run.settings.recipe.observe_every > 0}};
+                         run.settings.recipe.observe_every > 0, texts}};
   const double trained = tape_bytes(context, config, update), packed = packed_bytes(config, update);
   if (!run.validation) return trained + packed;
   const TextLoad evaluation{
-      texts, {rows_of(config, run.validation->largest_batch()), TapeMode::kInference}};
+      texts,
+      {rows_of(config, run.validation->largest_batch()), TapeMode::kInference, false, texts}};
   return std::max(trained, tape_bytes(context, config, evaluation)) +
          std::max(packed, packed_bytes(config, evaluation));
 }
@@ -97,10 +98,6 @@ double model_memory(const ClassifierConfig& config) {
 
 double training_memory(const Context& context, const ClassifierRun& run, index checkpoint_bytes) {
   const ClassifierConfig& config = run.settings.model;
-  index layers = 0;
-  for (const SizedStage& stage : sized_stages(config)) {
-    for (const SizedLayer& layer : stage.branches) layers += layer.spec.layers;
-  }
   return peak_of_training(
       {.model = model_memory(config),
        .values = 4 * static_cast<double>(parameter_count(config)),
@@ -109,7 +106,8 @@ double training_memory(const Context& context, const ClassifierRun& run, index c
                     row_bytes(config),
        .passes = passes_bytes(context, run),
        .batches = batch_bytes(run),
-       .records = record_bytes(run.settings.recipe, cost_of(run).updates, {layers, config.heads}) +
+       .records = record_bytes(run.settings.recipe, cost_of(run).updates,
+                               observed_heads(sized_stages(config))) +
                   vocabulary_bytes(run.tokenizer.get())},
       checkpoint_bytes);
 }
