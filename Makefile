@@ -32,6 +32,7 @@ demo: ## Train a model on English and one on Chinese verse, and let them write
 	@tools/demo.sh
 
 test: build ## All fast tests
+	@tools/install_dependencies.sh test
 	@$(CTEST) --preset release --parallel $(CORES) --label-exclude 'long|slow'
 
 # The rooms that the sanitizers look at here are listed in CMakePresets.json.

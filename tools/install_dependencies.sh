@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing, and says which and why; silent when all are there.
 #
-#   tools/install_dependencies.sh [build] [demo] [tidy]     default: build
+#   tools/install_dependencies.sh [build] [demo] [test] [tidy]     default: build
 set -eu
 
 packages() {
@@ -32,12 +32,16 @@ bible-kjv             decodes the English text of the demo
 bible-kjv-text        the English text of the demo
 fortunes-zh           the Chinese verse of the demo
 END
+    test) cat <<'END' ;;
+fortunes-zh           the Chinese verse that a test tells from prose
+manpages-zh           the prose
+END
     tidy) cat <<'END' ;;
 clang-14              the second compiler, and libFuzzer
 libclang-rt-14-dev    libFuzzer and the sanitizers of clang
 clang-tidy-14         looks for mistakes
 END
-    *) echo "usage: tools/install_dependencies.sh [build] [demo] [tidy]" >&2; exit 2 ;;
+    *) echo "usage: tools/install_dependencies.sh [build] [demo] [test] [tidy]" >&2; exit 2 ;;
   esac
 }
 

@@ -60,7 +60,9 @@ struct ClassifierConfig : EncoderConfig {
           "n-grams of 2 to N tokens are read, too; 1: none; 0: 2, or none with an encoder");
     visit("ngram_width", ngram_width, "n-grams: width of their table; 0: 16");
     visit("buckets", buckets,
-          "n-grams: rows of their table, into which they are hashed; 0: 500000");
+          "n-grams: rows of their table, into which they are hashed; 0: as many as the training "
+          "texts "
+          "have n-grams, but at most 500000");
     visit("init", init, "how parameters start: as in GPT-2, in the book's code, or in Keras");
     visit_sizes(visit);
     visit("dropout", output_dropout,

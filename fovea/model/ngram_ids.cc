@@ -21,12 +21,6 @@ std::uint64_t mix(std::uint64_t h) {
   return h ^ (h >> 31);
 }
 
-index count_of(index tokens, index longest) {
-  index count = 0;
-  for (index n = 2; n <= std::min(tokens, longest); ++n) count += tokens - n + 1;
-  return count;
-}
-
 // Of one text. Those that end at a token are computed from its left neighbours, nearest first, so
 // the powers of the factor are known: h of n tokens is the sum of (id + 1) factor^k, k = 1 for the
 // last token.
@@ -45,12 +39,18 @@ void hash_text(Vec<const std::int32_t> ids, const NgramOptions& options, std::in
 
 }  // namespace
 
+index ngram_count(index tokens, index longest) {
+  index count = 0;
+  for (index n = 2; n <= std::min(tokens, longest); ++n) count += tokens - n + 1;
+  return count;
+}
+
 index ngram_offsets(Vec<const std::int32_t> offsets, index longest, Vec<std::int32_t> result) {
   check(offsets.size >= 1 && result.size == offsets.size,
         "n-grams: {} offsets for the n-grams of {}", result.size, offsets.size);
   index sum = result[0] = 0;
   for (index s = 0; s + 1 < offsets.size; ++s) {
-    sum += count_of(offsets[s + 1] - offsets[s], longest);
+    sum += ngram_count(offsets[s + 1] - offsets[s], longest);
     check(sum <= std::numeric_limits<std::int32_t>::max(),
           "n-grams: the batch has more than 2^31 - 1 of them");
     result[s + 1] = static_cast<std::int32_t>(sum);

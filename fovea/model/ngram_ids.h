@@ -22,8 +22,11 @@ struct NgramTexts {
   Vec<const std::int32_t> ids, offsets;
 };
 
+/// How many n-grams a text of so many tokens has: tokens - n + 1 for each n <= tokens.
+index ngram_count(index tokens, index longest);
+
 /// Where the n-grams of each text begin in the list of all, [texts + 1] as `offsets`; returns how
-/// many there are: L - n + 1 for each n <= L of a text of L tokens. Throws kShape if they are
+/// many there are. Throws kShape if they are
 /// beyond int32.
 index ngram_offsets(Vec<const std::int32_t> offsets, index longest, Vec<std::int32_t> result);
 

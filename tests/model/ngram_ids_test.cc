@@ -66,6 +66,13 @@ TEST(NgramIds, StayAsTheyWere) {
   EXPECT_THAT(rows_of({7, 8, 9}, {0, 3}, {3, 500000}), testing::ElementsAre(64702, 125341, 198006));
 }
 
+TEST(NgramIds, AreFewInShortTexts) {
+  for (const index tokens : {0, 1}) EXPECT_EQ(ngram_count(tokens, 3), 0);
+  EXPECT_EQ(ngram_count(2, 3), 1);
+  EXPECT_EQ(ngram_count(5, 2), 4);
+  EXPECT_EQ(ngram_count(5, 16), 4 + 3 + 2 + 1);
+}
+
 TEST(NgramIds, BeginWhereTheirTextBegins) {
   const Ids offsets = {0, 0, 1, 3, 8};
   Ids starts(5);

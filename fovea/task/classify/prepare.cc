@@ -7,6 +7,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/config/json.h"
+#include "fovea/model/ngram_ids.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/classify/class_weights.h"
 #include "fovea/task/classify/overview.h"
@@ -189,6 +190,19 @@ void require_batch(const ClassifierSettings& s) {
               "choose smaller sizes: an update holds fewer than 2^31 tokens");
 }
 
+// No more rows for n-grams than there can be of them: few texts make a small model.
+ClassifierConfig with_buckets(ClassifierConfig config, const Examples& training) {
+  const ClassifierConfig usual = resolve(config);
+  if (usual.ngrams == 1 || config.buckets != 0) return config;
+  index count = 0;
+  for (index i = 0; i < training.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    count += ngram_count(training.starts[at + 1] - training.starts[at], usual.ngrams);
+  }
+  config.buckets = std::clamp<index>(count, 1, usual.buckets);
+  return config;
+}
+
 void note_many_classes(ClassifierRun& run) {
   const index classes = run.outputs.labels.empty() ? 0 : run.settings.model.classes;
   const index texts = run.training->examples().size();
@@ -257,7 +271,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
   settings.model.task = task_of(text, set.labels.size());
   settings.model.classes = text.regression ? 1 : set.labels.size();
   settings.model.block = text.max_length;
-  settings.model = resolve(settings.model);
+  settings.model = resolve(with_buckets(settings.model, trains.examples));
   run.identity = {.model = xxh3_128(to_json(settings.model)),
                   .data = data_fingerprint(trains.examples, validates.examples, run.frames),
                   .tokenizer = run.tokenizer ? xxh3_128(to_text(run.tokenizer->data())) : "",

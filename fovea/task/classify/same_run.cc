@@ -34,6 +34,7 @@ void require_same_run(const ClassifierSettings& began, const ClassifierSettings&
   is.model.joints = was.model.joints;
   is.model.task = was.model.task;
   is.model.block = was.model.block;
+  if (is.model.ngrams != 1 && is.model.buckets == 0) is.model.buckets = was.model.buckets;
   is.model = resolve(is.model);
   const bool splits = was.text.valid.empty() && is.text.valid.empty();
   require_same_fields(fields_of(was), fields_of(is),

@@ -21,6 +21,34 @@ TEST(LoadClassifier, GivesBackWhatWasTrained) {
             safetensors_bytes(read_model_weights(folder / "model").tensors));
 }
 
+// Models of before there were n-grams have none of their settings.
+TEST(LoadClassifier, ReadsAnOldConfigAsAModelWithoutNgrams) {
+  const TestFolder folder;
+  ClassifierSettings settings = tiny_classifier(folder);
+  settings.model.ngrams = 1;
+  const LoadedClassifier loaded = load_classifier(trained(folder, settings));
+  std::string text = read_model_file(folder / "model", "config.json");
+  for (const char* line : {"\"ngrams\": 1,", "\"ngram_width\": 0,", "\"buckets\": 0,"}) {
+    const std::size_t at = text.find(line);
+    ASSERT_NE(at, std::string::npos) << line;
+    text.erase(at, std::string_view(line).size());
+  }
+  EXPECT_EQ(classifier_config_from_text(text, "c.json").settings.model, loaded.settings.model);
+  EXPECT_EQ(loaded.settings.model.ngrams, 1);
+}
+
+// 60 texts of 6 or 7 tokens: so few n-grams need no large table.
+TEST(LoadClassifier, FewTextsMakeASmallTable) {
+  const TestFolder folder;
+  const LoadedClassifier loaded = load_classifier(trained(folder, tiny_classifier(folder)));
+  const ClassifierConfig& model = loaded.settings.model;
+  EXPECT_EQ(model.ngrams, 2);
+  EXPECT_GT(model.buckets, 54 * 4);
+  EXPECT_LT(model.buckets, 60 * 7);
+  EXPECT_EQ(loaded.model->parameters()[1]->name, "ngrams.weight");
+  EXPECT_EQ(loaded.model->parameters()[1]->value.size(), model.buckets * 16);
+}
+
 TEST(LoadClassifier, RefusesOtherKindsAndWrongLabels) {
   EXPECT_THROWS(classifier_config_from_text(R"({"kind":"language_model"})", "c.json"),
                 kModelWrongKind, "c.json: expected \"kind\": \"classifier\"");

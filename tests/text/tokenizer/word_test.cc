@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fovea/base/random.h"
+#include "fovea/text/frequency.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/text/utf8.h"
 #include "tests/support/throws.h"
@@ -59,6 +60,27 @@ TEST(WordTokenizer, SplitsAtAnyWhiteSpace) {
   EXPECT_THAT(tokenizer->encode("a\tb\u00A0a\u3000\u2009b\r\n"), ElementsAre(2, 3, 2, 3));
   EXPECT_THAT(tokenizer->encode(" \n"), IsEmpty());
   EXPECT_EQ(tokenizer->token_count("a\tb\u00A0a\u3000\u2009b\r\n"), 4);
+}
+
+TEST(TakeWord, EndsAtPunctuation) {
+  const auto words = [](std::string_view text) {
+    std::vector<std::string> found;
+    while (true) {
+      const std::string_view word = take_word(text, WordSplit::kPunctuation);
+      if (word.empty()) return found;
+      const std::size_t first = word.find_first_not_of(" \t\n");
+      if (first != std::string_view::npos) found.emplace_back(word.substr(first));
+    }
+  };
+  EXPECT_THAT(words("Don't stop, now!"), ElementsAre("Don't", "stop", ",", "now", "!"));
+  EXPECT_THAT(words("'tis the 'end'"), ElementsAre("'", "tis", "the", "'", "end", "'"));
+  EXPECT_THAT(words("a<br />b 3.5 ..."),
+              ElementsAre("a", "<", "br", "/", ">", "b", "3", ".", "5", ".", ".", "."));
+  EXPECT_THAT(words("\u00C9t\u00E9\u2014e\u0301"),
+              ElementsAre("\u00C9t\u00E9", "\u2014", "e\u0301"));
+  EXPECT_THAT(words(" \n"), IsEmpty());
+  EXPECT_EQ(count_words("Don't stop, now!", WordSplit::kPunctuation), 5);
+  EXPECT_EQ(count_words("Don't stop, now!"), 3);
 }
 
 TEST(WordTokenizer, CanPutTextIntoLowerCase) {
