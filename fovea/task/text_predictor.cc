@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
 #include "fovea/grad/tape.h"
 #include "fovea/model/classifier_memory.h"
@@ -103,6 +104,7 @@ TextPredictor::~TextPredictor() = default;
 Rows<const float> TextPredictor::predict(std::span<const NamedText> texts) {
   const index classes = model_.model->config().classes;
   make_tokens(texts);
+  const double began = monotonic_seconds();
   if (!table_.defined()) make_table();
   values_.resize(texts.size() * static_cast<std::size_t>(classes));
   const std::vector<Batch> batches = make_batches();
@@ -113,6 +115,7 @@ Rows<const float> TextPredictor::predict(std::span<const NamedText> texts) {
       tapes_->lend([&](Tape& tape) { predict_batch(tape, batches[static_cast<std::size_t>(b)]); });
     });
   }
+  model_seconds_ += monotonic_seconds() - began;
   require_finite(texts);
   return {values_.data(), static_cast<index>(texts.size()), classes};
 }
