@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,45 +39,78 @@ constexpr index kMostSamples = 1024;  // of numbers
 // Stdout is a pipe, and its reader is gone.
 class NobodyReads final : public std::exception {};
 
-// Answers texts in their order, many at a time.
+// Texts and what messages call them.
+struct Texts {
+  std::vector<std::string> texts = {}, names = {};
+  std::size_t bytes = 0;
+
+  bool are_many() const { return texts.size() >= kMostTexts || bytes >= kMostBytes; }
+};
+
+// Answers texts in their order, many at a time. With several threads, texts are answered while
+// the next ones are read.
 class Answers {
  public:
   Answers(const Context& context, const LoadedClassifier& model, const PredictionChoice& choice,
           bool json)
-      : model_(model), choice_(choice), json_(json), predictor_(context, model) {}
+      : model_(model),
+        choice_(choice),
+        json_(json),
+        launch_(context.threads() > 1 ? std::launch::async : std::launch::deferred),
+        predictor_(context, model) {}
+  ~Answers() {
+    if (lines_.valid()) lines_.wait();
+  }
+  Answers(const Answers&) = delete;
+  Answers& operator=(const Answers&) = delete;
 
-  // Answers samples of numbers.
+  // Answers samples of numbers. Throws NobodyReads.
   void answer(const FrameSet& set, const std::string& file) {
     for (index begin = 0; begin < set.samples(); begin += kMostSamples) {
       const index end = std::min(set.samples(), begin + kMostSamples);
-      print_all(predictor_.predict(set, begin, end, file));
+      if (!print(lines_of(predictor_.predict(set, begin, end, file)))) throw NobodyReads();
     }
   }
 
-  // Takes the text of the row.
+  // Takes the text of the row. Throws NobodyReads.
   void add(LabelledText& row, std::string name) {
-    bytes_ += row.text.size();
-    texts_.push_back(std::move(row.text));
-    names_.push_back(std::move(name));
-    if (texts_.size() >= kMostTexts || bytes_ >= kMostBytes) answer();
+    next_.bytes += row.text.size();
+    next_.texts.push_back(std::move(row.text));
+    next_.names.push_back(std::move(name));
+    if (next_.are_many()) begin();
   }
 
-  // Prints a line for each text. Throws NobodyReads.
+  // Prints a line for each text that is not answered yet. Throws NobodyReads.
   void answer() {
-    if (texts_.empty()) return;
-    std::vector<NamedText> named;
-    for (std::size_t i = 0; i < texts_.size(); ++i) named.push_back({texts_[i], names_[i]});
-    const Rows<const float> found = predictor_.predict(named);
-    texts_.clear();
-    names_.clear();
-    bytes_ = 0;
-    print_all(found);
+    begin();
+    finish();
   }
 
   const TextPredictor& predictor() const { return predictor_; }
 
  private:
-  void print_all(Rows<const float> found) const {
+  // Waits for the lines of earlier texts, and begins with those of the next.
+  void begin() {
+    finish();
+    if (next_.texts.empty()) return;
+    lines_ =
+        std::async(launch_, [this, texts = std::exchange(next_, {})] { return said_of(texts); });
+    if (launch_ == std::launch::deferred) finish();
+  }
+
+  void finish() {
+    if (lines_.valid() && !print(lines_.get())) throw NobodyReads();
+  }
+
+  std::string said_of(const Texts& texts) {
+    std::vector<NamedText> named;
+    for (std::size_t i = 0; i < texts.texts.size(); ++i) {
+      named.push_back({texts.texts[i], texts.names[i]});
+    }
+    return lines_of(predictor_.predict(named));
+  }
+
+  std::string lines_of(Rows<const float> found) const {
     const ClassifierTask task = model_.model->config().task;
     std::string lines;
     for (index i = 0; i < found.rows; ++i) {
@@ -84,15 +118,16 @@ class Answers {
       lines += (json_ ? prediction_json : prediction_text)(task, model_.labels, values, choice_);
       lines += '\n';
     }
-    if (!print(lines)) throw NobodyReads();
+    return lines;
   }
 
   const LoadedClassifier& model_;
   const PredictionChoice choice_;
   const bool json_;
+  const std::launch launch_;
   TextPredictor predictor_;
-  std::vector<std::string> texts_, names_;
-  std::size_t bytes_ = 0;
+  Texts next_;
+  std::future<std::string> lines_;  // of the texts before
 };
 
 // Answers what stands before a row that cannot be read; the error comes behind it.
@@ -195,10 +230,11 @@ std::vector<std::string> set_table(const Arguments& arguments, TableOptions& tab
 
 void warn_of_truncated(const TextPredictor& predictor, const LoadedClassifier& model) {
   if (predictor.truncated() == 0) return;
-  warn(fmt::format(
-      "texts longer than the model's --max-length ({} tokens): {} of {}; they are truncated, as in "
-      "training",
-      model.settings.text.max_length, predictor.truncated(), predictor.texts()));
+  warn(
+      fmt::format("texts longer than the model's --max-length ({} tokens): {} of {}; they are "
+                  "truncated, as in "
+                  "training",
+                  model.settings.text.max_length, predictor.truncated(), predictor.texts()));
 }
 
 }  // namespace
@@ -266,9 +302,9 @@ int classify(const Arguments& arguments) {
   const double seconds = monotonic_seconds() - began;
   warn_of_truncated(answers.predictor(), model);
   const TextPredictor& predictor = answers.predictor();
-  detail(fmt::format("{} texts, {} tokens in {:.2f} s ({:.0f} texts/s)", predictor.texts(),
-                     predictor.tokens(), seconds,
-                     static_cast<double>(predictor.texts()) / seconds));
+  detail(fmt::format("{} texts, {} tokens in {:.3f} s ({:.0f} texts/s); the model: {:.3f} s",
+                     predictor.texts(), predictor.tokens(), seconds,
+                     static_cast<double>(predictor.texts()) / seconds, predictor.model_seconds()));
   return 0;
 }
 

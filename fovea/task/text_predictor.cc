@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
 #include "fovea/grad/tape.h"
 #include "fovea/model/classifier_memory.h"
@@ -123,6 +124,7 @@ Rows<const float> TextPredictor::predict(const FrameSet& set, index begin, index
 
 // Of all texts that have been read.
 Rows<const float> TextPredictor::predict_read(const std::function<std::string(std::size_t)>& name) {
+  const double began = monotonic_seconds();
   const index classes = model_.model->config().classes;
   const auto count = static_cast<index>(read_.size());
   values_.resize(read_.size() * static_cast<std::size_t>(classes));
@@ -134,6 +136,7 @@ Rows<const float> TextPredictor::predict_read(const std::function<std::string(st
       tapes_->lend([&](Tape& tape) { predict_batch(tape, batches[static_cast<std::size_t>(b)]); });
     });
   }
+  model_seconds_ += monotonic_seconds() - began;
   require_finite(name);
   return {values_.data(), count, classes};
 }

@@ -46,6 +46,8 @@ class TextPredictor {
   index truncated() const { return truncated_; }
   index texts() const { return texts_; }
   index tokens() const { return tokens_; }  ///< that the model has read so far
+  /// Of all calls so far, without reading the texts into tokens.
+  double model_seconds() const { return model_seconds_; }
 
  private:
   class Tapes;
@@ -71,6 +73,7 @@ class TextPredictor {
   std::vector<index> order_;      // the texts, by length
   std::vector<float> values_;     // [texts, classes]
   index truncated_ = 0, texts_ = 0, tokens_ = 0;
+  double model_seconds_ = 0;
 };
 
 }  // namespace fovea
