@@ -50,13 +50,15 @@ struct ClassifierOutputs {
   std::vector<std::string> labels = {};  ///< in the order of the logits; none for regression
   NumberScale numbers = {};              ///< of regression
   VectorCounts vectors = {};             ///< of --embeddings
+  index label_of_two = 0;  ///< the label's column, 1 or 2, in training texts of two; 0: others
 };
 
 struct LoadedClassifier {
   ClassifierSettings settings;
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<std::string> labels;  ///< in the order of the logits; none for regression
-  NumberScale numbers;  ///< regression: Classifier::predictions are to_model() of the numbers
+  NumberScale numbers;     ///< regression: Classifier::predictions are to_model() of the numbers
+  index label_of_two = 0;  ///< as in ClassifierOutputs
   std::unique_ptr<Classifier> model;
 };
 

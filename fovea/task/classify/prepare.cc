@@ -199,6 +199,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
   run.tokenizer = known ? std::move(known) : learn_tokenizer(text, set);
   if (!text.embeddings.empty() && weights == RunWeights::kNew) read_vectors(run, settings);
   run.outputs.labels = set.labels.names();
+  if (set.label_of_two) run.outputs.label_of_two = static_cast<index>(*set.label_of_two) + 1;
   if (text.regression) run.outputs.numbers = scale_of(numbers_to_train(set));
 
   // The longest text that is trained, cut to the default, says what the model can see.

@@ -151,8 +151,7 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
   LabelledSet set;
   const TableOptions table = table_options(options);
   // What was found for the texts to train on holds for the others.
-  std::optional<std::size_t> label_of_two;
-  read_into(set.table, options.train, table, label_of_two, set.notes);
+  read_into(set.table, options.train, table, set.label_of_two, set.notes);
   const auto trains = static_cast<std::size_t>(set.table.size());
   if (options.valid.empty()) {
     require_one_label(set.table, options);
@@ -164,7 +163,7 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
                                       trains, options.valid_fraction));
     }
   } else {
-    read_into(set.table, options.valid, table, label_of_two, set.notes);
+    read_into(set.table, options.valid, table, set.label_of_two, set.notes);
     require_one_label(set.table, options);
     set.validates.assign(set.table.rows.size(), true);
     std::fill_n(set.validates.begin(), trains, false);
