@@ -139,7 +139,7 @@ class Runs(ClassifyTest):
         # Alone, this file would have its labels in the second column.
         test = self.write("test.tsv", "good\tgreat actors\nbad\tgreat actors\n")
         found = self.last_object(self.succeed("eval", model, "--test", test, "--json"))
-        self.assertEqual(found["loss"] > 0, True)
+        self.assertEqual(found["examples"], 2)
 
     def test_several_labels_may_be_none(self):
         rows = [{"text": text, "labels": [label] if label == "good" else []} for label, text in reviews()]

@@ -47,6 +47,17 @@ double batch_bytes(const ClassifierRun& run) {
   return ids + values + texts * (columns * (3 * sizeof(float) + 2) + 2 * sizeof(double));
 }
 
+// As gradient_bytes() of language models whose table of tokens makes no logits.
+double gradient_bytes(const ClassifierConfig& c, index tokens) {
+  const auto all = static_cast<double>(parameter_count(c)),
+             rows = static_cast<double>(c.vocabulary);
+  const double table = rows * static_cast<double>(c.width);
+  if (c.freeze_embeddings) return 4 * (all - table);
+  const double used = std::min(rows, static_cast<double>(tokens));
+  const double held = std::min(rows, 1.5 * used) + used;
+  return 4 * (all - table + held * static_cast<double>(c.width) + 2 * rows);
+}
+
 double tokens_in(const Examples& examples) { return static_cast<double>(examples.stream.size()); }
 
 // Forward alone is a third of forward and backward.
@@ -92,7 +103,8 @@ double training_memory(const Context& context, const ClassifierRun& run, index c
       {.model = model_memory(config),
        .values = 4 * static_cast<double>(parameter_count(config)),
        .frozen = 4 * static_cast<double>(frozen_count(config)),
-       .gradients = 4 * static_cast<double>(parameter_count(config) - frozen_count(config)),
+       .gradients =
+           gradient_bytes(config, run.settings.recipe.accumulate * run.training->largest_batch()),
        .passes = passes_bytes(context, run),
        .batches = batch_bytes(run),
        .records = record_bytes(run.settings.recipe, cost_of(run).updates, {layers, config.heads}) +
