@@ -52,14 +52,16 @@ struct ClassifierOutputs {
   NumberScale numbers = {};              ///< of regression
   VectorCounts vectors = {};             ///< of --embeddings
   FrameScale frames = {};                ///< of input npz
+  index label_of_two = 0;  ///< the label's column, 1 or 2, in training texts of two; 0: others
 };
 
 struct LoadedClassifier {
   ClassifierSettings settings;
   std::unique_ptr<Tokenizer> tokenizer;  ///< null with input npz
   std::vector<std::string> labels;       ///< in the order of the logits; none for regression
-  NumberScale numbers;  ///< regression: Classifier::predictions are to_model() of the numbers
-  FrameScale frames;    ///< input npz: what the model sees is normalised by this
+  NumberScale numbers;     ///< regression: Classifier::predictions are to_model() of the numbers
+  FrameScale frames;       ///< input npz: what the model sees is normalised by this
+  index label_of_two = 0;  ///< as in ClassifierOutputs
   std::unique_ptr<Classifier> model;
 
   bool reads_frames() const { return settings.text.input == InputKind::kNpz; }

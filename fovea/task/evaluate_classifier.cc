@@ -165,6 +165,9 @@ TableOptions Test::table() const {
   table.labels = task_ == ClassifierTask::kRegression   ? LabelUse::kNumbers
                  : task_ == ClassifierTask::kMultiLabel ? LabelUse::kAny
                                                         : LabelUse::kRequired;
+  if (model_.label_of_two > 0) {
+    table.label_of_two = static_cast<std::size_t>(model_.label_of_two) - 1;
+  }
   return table;
 }
 

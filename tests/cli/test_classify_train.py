@@ -133,6 +133,22 @@ class Runs(ClassifyTest):
         dry = self.last_object(self.succeed("train", "classify", "-c", recipe, "--dry-run", "--json"))
         self.assertEqual(dry["updates"], 1000)
 
+    def test_columns_found_in_training_hold_for_eval(self):
+        model = self.folder / "model"
+        self.fit(self.tsv())
+        # Alone, this file would have its labels in the second column.
+        test = self.write("test.tsv", "good\tgreat actors\nbad\tgreat actors\n")
+        found = self.last_object(self.succeed("eval", model, "--test", test, "--json"))
+        self.assertEqual(found["examples"], 2)
+
+    def test_several_labels_may_be_none(self):
+        rows = [{"text": text, "labels": [label] if label == "good" else []} for label, text in reviews()]
+        file = self.write("tags.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        self.fit(file, "--multi-label")
+        self.assertEqual(self.config()["labels"], ["good"])
+        self.assertEqual(self.best("micro_f1"), 1)
+        self.succeed("eval", self.folder / "model", "--test", file)
+
     def test_other_texts_are_noticed(self):
         file = self.tsv()
         self.fit(file)

@@ -54,6 +54,24 @@ double batch_bytes(const ClassifierRun& run) {
   return ids + values + texts * (columns * (3 * sizeof(float) + 2) + 2 * sizeof(double));
 }
 
+// The gradient of a table of which an update uses some rows: their values, which grow by half, and
+// the place of each row in them.
+double table_gradient_bytes(index rows, index width, index used) {
+  const auto V = static_cast<double>(rows), U = std::min(V, static_cast<double>(used));
+  const double held = std::min(V, 1.5 * U) + U;
+  return 4 * (held * static_cast<double>(width) + 2 * V);
+}
+
+// Of an update of so many tokens.
+double gradient_bytes(const ClassifierConfig& c, index tokens) {
+  const double tables = static_cast<double>(c.vocabulary) * static_cast<double>(c.width) +
+                        static_cast<double>(c.buckets) * static_cast<double>(c.ngram_width);
+  const double of_tokens =
+      c.freeze_embeddings ? 0 : table_gradient_bytes(c.vocabulary, c.width, tokens);
+  return 4 * (static_cast<double>(parameter_count(c)) - tables) + of_tokens +
+         table_gradient_bytes(c.buckets, c.ngram_width, (c.ngrams - 1) * tokens);
+}
+
 double tokens_in(const Examples& examples) { return static_cast<double>(examples.stream.size()); }
 
 // Forward alone is a third of forward and backward.
@@ -65,12 +83,6 @@ double evaluation_updates(const ClassifierRun& run, const RunCost& cost, index d
   const index evaluations = std::max<index>((cost.updates + every - 1) / every - done / every, 0);
   const double of_update = tokens_in(run.training->examples()) / static_cast<double>(per_epoch);
   return static_cast<double>(evaluations) * tokens_in(run.validation->examples()) / (3 * of_update);
-}
-
-// Of a table of which an update uses few rows: the place of each row in the gradient, and how many
-// updates were made to it.
-double row_bytes(const ClassifierConfig& config) {
-  return 2 * sizeof(std::int32_t) * static_cast<double>(resolve(config).buckets);
 }
 
 }  // namespace
@@ -98,18 +110,17 @@ double model_memory(const ClassifierConfig& config) {
 
 double training_memory(const Context& context, const ClassifierRun& run, index checkpoint_bytes) {
   const ClassifierConfig& config = run.settings.model;
-  return peak_of_training(
-      {.model = model_memory(config),
-       .values = 4 * static_cast<double>(parameter_count(config)),
-       .frozen = 4 * static_cast<double>(frozen_count(config)),
-       .gradients = 4 * static_cast<double>(parameter_count(config) - frozen_count(config)) +
-                    row_bytes(config),
-       .passes = passes_bytes(context, run),
-       .batches = batch_bytes(run),
-       .records = record_bytes(run.settings.recipe, cost_of(run).updates,
-                               observed_heads(sized_stages(config))) +
-                  vocabulary_bytes(run.tokenizer.get())},
-      checkpoint_bytes);
+  return peak_of_training({.model = model_memory(config),
+                           .values = 4 * static_cast<double>(parameter_count(config)),
+                           .frozen = 4 * static_cast<double>(frozen_count(config)),
+                           .gradients = gradient_bytes(config, run.settings.recipe.accumulate *
+                                                                   run.training->largest_batch()),
+                           .passes = passes_bytes(context, run),
+                           .batches = batch_bytes(run),
+                           .records = record_bytes(run.settings.recipe, cost_of(run).updates,
+                                                   observed_heads(sized_stages(config))) +
+                                      vocabulary_bytes(run.tokenizer.get())},
+                          checkpoint_bytes);
 }
 
 RunTime estimate_run_time(const Context& context, const ClassifierRun& run, const RunState& done) {

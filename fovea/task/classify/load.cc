@@ -33,6 +33,8 @@ struct Config {
     visit("labels", outputs.labels, "labels in the order of the outputs; none for numbers");
     visit("center", outputs.numbers.center, "regression: this number is 0 to the model");
     visit("scale", outputs.numbers.scale, "regression: what is 1 to the model");
+    visit("label_of_two", outputs.label_of_two,
+          "column of the label, 1 or 2, in texts to train on of two columns; 0: of others");
     visit("embeddings", outputs.vectors, "words that began with a vector of --embeddings");
     visit("feature_means", feature_means, "input npz: of each feature, which is 0 to the model");
     visit("feature_deviations", feature_deviations, "input npz: what is 1 to the model");
@@ -96,6 +98,10 @@ void check_outputs(const LoadedClassifier& loaded, const fs::path& folder) {
          "{}: expected a mean and a deviation above 0 for each of {} features, got {} and {}", file,
          features, means.size(), deviations.size());
   }
+  if (loaded.label_of_two < 0 || loaded.label_of_two > 2) {
+    fail(ErrorCode::kModelDamaged, "{}: expected a label_of_two in 0 to 2, got {}", file,
+         loaded.label_of_two);
+  }
   if (!(loaded.numbers.scale > 0)) {
     fail(ErrorCode::kModelDamaged, "{}: expected a scale above 0, got {}", file,
          loaded.numbers.scale);
@@ -130,6 +136,7 @@ LoadedClassifier load_classifier(const fs::path& folder) {
                           .labels = std::move(file.outputs.labels),
                           .numbers = file.outputs.numbers,
                           .frames = std::move(file.outputs.frames),
+                          .label_of_two = file.outputs.label_of_two,
                           .model = nullptr};
   check_outputs(loaded, folder);
   const ClassifierConfig& config = loaded.settings.model;

@@ -253,6 +253,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
   take_input(run, settings, set, std::move(known));
   if (!text.embeddings.empty() && weights == RunWeights::kNew) read_vectors(run, settings);
   run.outputs.labels = set.labels.names();
+  if (set.label_of_two) run.outputs.label_of_two = static_cast<index>(*set.label_of_two) + 1;
   if (text.regression) run.outputs.numbers = scale_of(numbers_to_train(set));
 
   // The longest text that is trained, cut to the default, says what the model can see.

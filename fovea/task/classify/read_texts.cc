@@ -181,10 +181,9 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
   }
   LabelledSet set;
   // What was found for the texts to train on holds for the others.
-  std::optional<std::size_t> label_of_two;
   const auto read = [&](const std::vector<std::string>& files) {
     if (options.input == InputKind::kNpz) return read_frames_into(set, files, options);
-    read_into(set.table, files, table_options(options), label_of_two, set.notes);
+    read_into(set.table, files, table_options(options), set.label_of_two, set.notes);
   };
   read(options.train);
   const auto trains = static_cast<std::size_t>(set.table.size());

@@ -2,6 +2,7 @@
 // The labelled texts of a run: read, checked, split into those to train on and those to validate.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,12 @@ struct TextTable {
 };
 
 struct LabelledSet {
-  TextTable table;                 ///< all texts: those of --train, then those of --valid
-  std::vector<bool> validates;     ///< [texts]
-  std::vector<FrameFile> frames;   ///< with input npz: the files of the table
-  LabelSet labels;                 ///< of the texts to train on; none for regression
-  std::vector<std::string> notes;  ///< of the reader
+  TextTable table;                          ///< all texts: those of --train, then those of --valid
+  std::vector<bool> validates;              ///< [texts]
+  std::vector<FrameFile> frames;            ///< with input npz: the files of the table
+  LabelSet labels;                          ///< of the texts to train on; none for regression
+  std::vector<std::string> notes;           ///< of the reader
+  std::optional<std::size_t> label_of_two;  ///< of two columns, the one of the label
 };
 
 /// "FILE:LINE" of row i, "FILE: sample NUMBER" of a sample.
