@@ -6,9 +6,14 @@
 
 TRAIN and TEST are labelled texts (TSV, label first, without a header; TEST packed by zstd), such as those of
 IMDB. The model is the published one of Su 2018: width 128, 8 heads of 16, the first 80 tokens of a text; its
-weights are those after one update, for time does not depend on them. fovea is the whole command: it reads,
-unpacks, cuts into words, computes and prints. PyTorch gets ids that lie in memory, in batches of texts of
-about the same length, and the size of batch that is fastest for it; only the model is timed.
+weights are those after one update, for time does not depend on them. fovea is the whole command, from the
+loaded model on: it reads, unpacks, cuts into words, computes and prints. PyTorch takes batches of texts of about
+the same length, in the size that is fastest for it; it is timed twice: the model alone, with ids that lie in
+memory, and the whole, as a script of Python that reads the file and finds the ids in a dict. Three ratios:
+
+  command / model   the whole of fovea against the model alone of PyTorch: fovea does more (the target)
+  command / script  the same work on both sides
+  model / model     without reading and words on both sides (fovea's reading of the next texts goes on beside)
 """
 import argparse
 import json
@@ -45,10 +50,10 @@ def seconds_of_fovea(options, model):
                "--threads", options.threads]
     done = subprocess.run(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8",
                           env=common.environment(options.threads), preexec_fn=common.pin(options.threads))
-    found = re.search(r"(\d+) texts, (\d+) tokens in ([\d.]+) s", done.stderr)
+    found = re.search(r"(\d+) texts, (\d+) tokens in ([\d.]+) s .*; the model: ([\d.]+) s", done.stderr)
     if done.returncode != 0 or not found:
         sys.exit(done.stderr)
-    return float(found[3]), int(found[1]), int(found[2])
+    return float(found[3]), float(found[4]), int(found[1]), int(found[2])
 
 
 def main():
@@ -64,26 +69,54 @@ def main():
         for worker in workers.values():
             print("PyTorch:", worker.ask(what="prepare", model=str(model), test=options.test, longest=LONGEST,
                                          vocabulary=vocabulary, width=WIDTH, heads=HEADS))
-        ours, theirs = [], {(name, size): [] for name in workers for size in SIZES}
-        for _ in range(options.rounds):
-            seconds, texts, tokens = seconds_of_fovea(options, model)
-            ours.append(seconds)
-            for name, size in theirs:
-                theirs[name, size].append(workers[name].ask(what="measure", size=size)["seconds"])
+        found = rounds(options, model, workers)
         for worker in workers.values():
             worker.close()
-    median = statistics.median(ours)
-    result = {"machine": common.machine(options), "build": common.build(), "texts": texts, "tokens": tokens,
-              "fovea": ours, "PyTorch": {f"{name} {size}": s for (name, size), s in theirs.items()}}
-    print(f"fovea     {median:8.3f} s  {texts / median:10.0f} texts/s  {tokens / median:12.0f} tokens/s")
-    for (name, size), seconds in theirs.items():
-        peer = statistics.median(seconds)
-        print(f"PyTorch {name}, batches of {size}: {peer:8.3f} s  {texts / peer:10.0f} texts/s  {peer / median:.2f}")
-    if theirs:
-        result["ratio"] = min(map(statistics.median, theirs.values())) / median
-        print(f"ratio {result['ratio']:.2f}, target {TARGET}")
+    result = {"machine": common.machine(options), "build": common.build(), **found, "ratios": ratios(found)}
+    tell(result)
     if options.output:
         pathlib.Path(options.output).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def rounds(options, model, workers):
+    """The seconds of all, in turns."""
+    found = {"command": [], "model": [], "PyTorch model": {}, "PyTorch script": {}}
+    for _ in range(options.rounds):
+        command, alone, found["texts"], found["tokens"] = seconds_of_fovea(options, model)
+        found["command"].append(command)
+        found["model"].append(alone)
+        for name, worker in workers.items():
+            for size in SIZES:
+                for what, section in (("measure", "PyTorch model"), ("measure all", "PyTorch script")):
+                    seconds = worker.ask(what=what, size=size)["seconds"]
+                    found[section].setdefault(f"{name}, batches of {size}", []).append(seconds)
+    return found
+
+
+def fastest(variants):
+    return min(map(statistics.median, variants.values()))
+
+
+def ratios(found):
+    if not found["PyTorch model"]:
+        return {}
+    command, model = statistics.median(found["command"]), statistics.median(found["model"])
+    return {"command / model": fastest(found["PyTorch model"]) / command,
+            "command / script": fastest(found["PyTorch script"]) / command,
+            "model / model": fastest(found["PyTorch model"]) / model}
+
+
+def tell(result):
+    print(result["machine"])
+    for name in ("command", "model"):
+        seconds = statistics.median(result[name])
+        print(f"fovea {name}: {seconds:.3f} s  {result['texts'] / seconds:.0f} texts/s")
+    for section in ("PyTorch model", "PyTorch script"):
+        for name, seconds in result[section].items():
+            peer = statistics.median(seconds)
+            print(f"{section}, {name}: {peer:.3f} s  {result['texts'] / peer:.0f} texts/s")
+    for name, ratio in result["ratios"].items():
+        print(f"{name}: {ratio:.2f}" + f" (target {TARGET})" * (name == "command / model"))
 
 
 if __name__ == "__main__":

@@ -29,6 +29,54 @@ def ids_of(words, test, longest):
     return ids
 
 
+def answers_of(torch, published):
+    """What the worker can be asked."""
+    state = {}
+
+    def prepare(model, test, longest, vocabulary, width, heads):
+        torch.manual_seed(1)
+        state.update(words=words_of(model), test=test, longest=longest)
+        state["ids"] = sorted(ids_of(state["words"], test, longest), key=len)
+        state["model"] = published(vocabulary, width, heads).eval()
+        return {"texts": len(state["ids"]), "tokens": sum(map(len, state["ids"]))}
+
+    def batches_of(ids, size):
+        for begin in range(0, len(ids), size):
+            texts = ids[begin:begin + size]
+            lengths = torch.tensor([len(text) for text in texts])
+            padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(text) for text in texts], batch_first=True)
+            yield padded, None if lengths.min() == lengths.max() else lengths
+
+    def measure(size):
+        """The seconds of the model alone, by ids that are ready."""
+        batches = list(batches_of(state["ids"], size))
+        with torch.inference_mode():
+            state["model"](*batches[0])
+            begin = time.perf_counter()
+            for batch in batches:
+                state["model"](*batch)
+            return {"seconds": time.perf_counter() - begin}
+
+    def measure_all(size):
+        """The seconds of all that `fovea classify` does: unpack, cut, look up, compute, write the lines."""
+        begin = time.perf_counter()
+        ids = ids_of(state["words"], state["test"], state["longest"])
+        order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+        answers = [None] * len(ids)
+        with torch.inference_mode():
+            done = 0
+            for batch in batches_of([ids[i] for i in order], size):
+                best, classes = state["model"](*batch).max(-1)
+                for value, label in zip(best.tolist(), classes.tolist()):
+                    answers[order[done]] = f"{label}\t{value:.4f}\n"
+                    done += 1
+        with open(os.devnull, "w", encoding="utf-8") as out:
+            out.write("".join(answers))
+        return {"seconds": time.perf_counter() - begin}
+
+    return {"prepare": prepare, "measure": measure, "measure all": measure_all}
+
+
 def main():
     try:
         import torch
@@ -61,51 +109,10 @@ def main():
                 y = (y * kept[:, :, None]).sum(1) / lengths[:, None]
             return self.output(y).softmax(-1)
 
-    state = {}
-
-    def prepare(model, test, longest, vocabulary, width, heads):
-        torch.manual_seed(1)
-        state.update(words=words_of(model), test=test, longest=longest)
-        state["ids"] = sorted(ids_of(state["words"], test, longest), key=len)
-        state["model"] = Published(vocabulary, width, heads).eval()
-        return {"texts": len(state["ids"]), "tokens": sum(map(len, state["ids"]))}
-
-    def batches_of(ids, size):
-        for begin in range(0, len(ids), size):
-            texts = ids[begin:begin + size]
-            lengths = torch.tensor([len(text) for text in texts])
-            padded = nn.utils.rnn.pad_sequence([torch.tensor(text) for text in texts], batch_first=True)
-            yield padded, None if lengths.min() == lengths.max() else lengths
-
-    def measure(size):
-        """The seconds of the model alone, by ids that are ready."""
-        batches = list(batches_of(state["ids"], size))
-        with torch.inference_mode():
-            state["model"](*batches[0])
-            begin = time.perf_counter()
-            for batch in batches:
-                state["model"](*batch)
-            return {"seconds": time.perf_counter() - begin}
-
-    def measure_all(size):
-        """The seconds of all that `fovea classify` does: unpack, cut, look up, compute, write the lines."""
-        begin = time.perf_counter()
-        ids = ids_of(state["words"], state["test"], state["longest"])
-        order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
-        answers = [None] * len(ids)
-        with torch.inference_mode():
-            done = 0
-            for batch in batches_of([ids[i] for i in order], size):
-                best, classes = state["model"](*batch).max(-1)
-                for value, label in zip(best.tolist(), classes.tolist()):
-                    answers[order[done]] = f"{label}\t{value:.4f}\n"
-                    done += 1
-        with open(os.devnull, "w", encoding="utf-8") as out:
-            out.write("".join(answers))
-        return {"seconds": time.perf_counter() - begin}
+    answers = answers_of(torch, Published)
 
     def answer(what, **question):
-        return {"prepare": prepare, "measure": measure, "measure all": measure_all}[what](**question)
+        return answers[what](**question)
 
     common.serve({"ready": torch.__version__}, answer)
 
