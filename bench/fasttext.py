@@ -126,6 +126,7 @@ def main():
         folder = pathlib.Path(name)
         rows = rows_of(options.train)
         settings, result["tried"] = tuned(options, folder, rows)
+        random.Random(1).shuffle(rows)  # fastText reads them in their order, and those of IMDB are sorted by label
         write_fasttext(folder / "train", rows)
         write_fasttext(folder / "test", rows_of(options.test))
         found = {f"fastText {settings}": run_fasttext(options, settings, folder / "train", folder / "test")}

@@ -163,8 +163,8 @@ struct HeadStatistics {
 
   /// Whether to see the keys, too. It takes a second pass over the scores.
   bool sees_keys = false;
-  /// [M] with sees_keys, of the last call alone: the weight that each key receives, summed over
-  /// the queries of its sequence and the heads
+  /// [H, M] with sees_keys, of the last call alone: the weight that each key receives, summed over
+  /// the queries of its sequence
   std::vector<double> received = {};
   bool is_across = false;  ///< set by a layer that attended along the other axis (RowsAcross)
 };

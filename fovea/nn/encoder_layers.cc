@@ -268,10 +268,11 @@ class AcrossLayer final : public EncoderLayer {
 
  private:
   static void put_back(std::vector<double>& received, const RowsAcross& across) {
-    if (received.empty()) return;
     const std::vector<double> there = received;
-    for (index n = 0; n < across.back.size; ++n) {
-      received[static_cast<std::size_t>(n)] = there[static_cast<std::size_t>(across.back[n])];
+    const auto rows = static_cast<std::size_t>(across.back.size);
+    for (std::size_t n = 0; n < there.size(); ++n) {
+      const auto row = static_cast<std::size_t>(across.back[static_cast<index>(n % rows)]);
+      received[n] = there[n - n % rows + row];
     }
   }
 

@@ -15,6 +15,13 @@ namespace fovea {
 
 namespace {
 
+// [M] the weights [H, M] that keys received, summed over the heads.
+std::vector<double> over_heads(const std::vector<double>& received, index M) {
+  std::vector<double> sums(static_cast<std::size_t>(M));
+  for (std::size_t n = 0; n < received.size(); ++n) sums[n % sums.size()] += received[n];
+  return sums;
+}
+
 // The arrays of all samples, which are filled one sample after another.
 class Weights {
  public:
@@ -52,7 +59,8 @@ class Weights {
     model_.model->logits(tape, rows, {.attention = seen});
     for (index n = 0; n < attentions_; ++n) {
       const HeadStatistics& one = seen[static_cast<std::size_t>(n)];
-      put(arrays_[static_cast<std::size_t>(n)].tensor, {sample, skipped, length}, one.received);
+      put(arrays_[static_cast<std::size_t>(n)].tensor, {sample, skipped, length},
+          over_heads(one.received, length * row_size()));
       normalise(arrays_[static_cast<std::size_t>(n)].tensor, {sample, skipped, length}, one);
     }
     if (pools_) {

@@ -140,7 +140,10 @@ TEST(FrameClassifier, OnlyLayersOverJointsConnectThem) {
     std::vector<HeadStatistics> seen(static_cast<std::size_t>(model.attentions()));
     for (HeadStatistics& one : seen) one.sees_keys = true;
     model.logits(tape, samples.rows(), {.attention = seen});
-    return seen[0].received;
+    const std::vector<double>& received = seen[0].received;  // [2, rows]
+    std::vector<double> sums(received.begin(), received.begin() + received.size() / 2);
+    for (std::size_t n = 0; n < sums.size(); ++n) sums[n] += received[n + sums.size()];
+    return sums;
   };
   const Samples samples;
   Samples changed = samples;

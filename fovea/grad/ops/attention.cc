@@ -164,7 +164,7 @@ class HeadObservation {
     // NaN stays NaN.
     fold(max_logit_, to_->max_logit, kLowest,
          [](double a, double b) { return std::isnan(a) || a >= b ? a : b; });
-    if (to_->sees_keys) sum_received();
+    if (to_->sees_keys) keep_received();
     if (!is_softmax_) return;
     fold(entropy_, to_->entropy, 0, std::plus());
     fold(distance_, to_->distance, 0, std::plus());
@@ -175,12 +175,10 @@ class HeadObservation {
     return RowView<T>::contiguous(scratch_.allocate<T>(heads_ * rows), 1, heads_, rows);
   }
 
-  void sum_received() const {
-    to_->received.assign(static_cast<std::size_t>(keys_), 0);
+  void keep_received() const {
+    to_->received.clear();
     for (index h = 0; h < heads_; ++h) {
-      for (index m = 0; m < keys_; ++m) {
-        to_->received[static_cast<std::size_t>(m)] += double{received_.at(0, h, m)};
-      }
+      for (index m = 0; m < keys_; ++m) to_->received.push_back(double{received_.at(0, h, m)});
     }
   }
 

@@ -14,6 +14,7 @@
 #include "fovea/simd/isa.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/reproduce/data_file.h"
+#include "fovea/task/reproduce/imdb_attention.h"
 #include "fovea/task/reproduce/imdb_text.h"
 #include "fovea/task/reproduce/row.h"
 #include "fovea/task/reproduce/stop_when_asked.h"
@@ -250,6 +251,7 @@ class Imdb {
     };
     padded_ = sets(true);
     packed_ = sets(false);
+    shown_ = choose_review(test, vocabulary);
   }
 
   void run() {
@@ -298,6 +300,11 @@ class Imdb {
     Trainer trainer(context_, objective, watching, setup_of(model.config(), sets, seed, folder));
     if (began) trainer.resume();
     if (trainer.run().stopped) throw ReproduceStopped();
+    if (seed == 1 && model.attentions() == 1) {
+      const std::string name = fmt::format("{}-{}", chosen.experiment, chosen.variant);
+      write_file_atomically(options_.output / (name + "-attention.svg"),
+                            draw_review_attention(context_, model, shown_, name));
+    }
   }
 
   void report(const ImdbModel& model, index seed, const ImdbEpochs& epochs) {
@@ -345,6 +352,7 @@ class Imdb {
   const ReproduceOptions& options_;
   const ReproduceObserver& observer_;
   ReviewSets padded_, packed_;
+  ShownReview shown_;
   Plot plot_;
 };
 

@@ -41,7 +41,9 @@ TEST(ReproduceImdb, RunsEveryModelAndGoesOn) {
                                          "E3 compat-lstm", "E3 fixed-lstm", "P9 compat-learned",
                                          "P9 fixed-learned"}));
   EXPECT_EQ(whole.rows.size(), 5 * runs.size());
-  for (const char* name : {"E1.svg", "E2.svg", "E3.svg", "P9.svg"}) {
+  for (const char* name :
+       {"E1.svg", "E2.svg", "E3.svg", "P9.svg", "E1-compat-unscaled-attention.svg",
+        "E2-fixed-attention.svg", "P9-fixed-learned-attention.svg"}) {
     EXPECT_TRUE(std::filesystem::exists(options.output / name)) << name;
   }
 

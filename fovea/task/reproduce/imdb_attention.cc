@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/reproduce/imdb_attention.h"
+
+#include <fmt/core.h>
+
+#include <array>
+
+#include "fovea/base/check.h"
+#include "fovea/grad/tape.h"
+#include "fovea/report/heat_map.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::size_t kFewestWords = 30, kMostWords = 60;
+
+}  // namespace
+
+ShownReview choose_review(const Reviews& reviews, const KerasVocabulary& vocabulary) {
+  check(!reviews.texts.empty(), "reviews: there are none to show");
+  std::size_t chosen = 0;
+  for (std::size_t i = 0; i < reviews.texts.size(); ++i) {
+    const std::size_t words = keras_words(reviews.texts[i]).size();
+    if (reviews.labels[i] != 1 || words < kFewestWords || words > kMostWords) continue;
+    chosen = i;
+    break;
+  }
+  ShownReview review{vocabulary.encode(reviews.texts[chosen]), keras_words(reviews.texts[chosen])};
+  review.words.insert(review.words.begin(), "(start)");
+  return review;
+}
+
+std::string draw_review_attention(const Context& context, const Classifier& model,
+                                  const ShownReview& review, std::string_view title) {
+  const auto M = static_cast<index>(review.ids.size());
+  check(model.attentions() == 1 && review.words.size() == review.ids.size(),
+        "a heat map of a review: expected one attention and a word for each id; got {}, {} and {}",
+        model.attentions(), review.words.size(), review.ids.size());
+  const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(M)};
+  HeadStatistics seen{.sees_keys = true};
+  Tape tape(context, TapeMode::kInference);
+  model.logits(tape, {.ids = {review.ids.data(), M}, .offsets = {offsets.data(), 2}},
+               {.attention = {&seen, 1}});
+  HeatMap map{.title = std::string(title),
+              .subtitle = "mean weight of each word over the queries of a review, for each head",
+              .columns = review.words,
+              .values = seen.received};
+  for (double& weight : map.values) weight /= static_cast<double>(M);
+  for (index head = 1; head <= model.config().heads; ++head) {
+    map.rows.push_back(fmt::format("head {}", head));
+  }
+  return draw_heat_map(map);
+}
+
+}  // namespace fovea

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trained classifier of IMDB looks at: a heat map of one review.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/context.h"
+#include "fovea/model/classifier.h"
+#include "fovea/task/reproduce/imdb_text.h"
+
+namespace fovea {
+
+/// A review that is short enough to be read below a picture.
+struct ShownReview {
+  std::vector<token> ids;
+  std::vector<std::string> words;  ///< of the ids
+};
+
+/// The first positive review of 30 to 60 words, or the first of all.
+ShownReview choose_review(const Reviews& reviews, const KerasVocabulary& vocabulary);
+
+/// An SVG: for each head of the model's only attention the mean weight of each word over all
+/// queries of the review. The classifier pools by the mean, so that is how much of the pooled value
+/// comes from that word.
+std::string draw_review_attention(const Context& context, const Classifier& model,
+                                  const ShownReview& review, std::string_view title);
+
+}  // namespace fovea
