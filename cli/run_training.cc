@@ -68,14 +68,18 @@ void prepare(Job& job) {
   }
 }
 
-MemoryForecast forecast_memory(const Context& context, const Job& job) {
-  index checkpoint_bytes = 0;
-  if (job.stored && job.stored->checkpoint) {
-    for (const NamedFile& file : job.stored->checkpoint->files) {
-      checkpoint_bytes += static_cast<index>(file.bytes.size());
-    }
+// Of the checkpoint that is held now.
+index checkpoint_bytes(const Job& job) {
+  index bytes = 0;
+  if (!job.stored || !job.stored->checkpoint) return bytes;
+  for (const NamedFile& file : job.stored->checkpoint->files) {
+    bytes += static_cast<index>(file.bytes.size());
   }
-  return {job.training.memory(context, checkpoint_bytes), reachable_memory()};
+  return bytes;
+}
+
+MemoryForecast forecast_memory(const Context& context, const Job& job) {
+  return {job.training.memory(context, checkpoint_bytes(job)), reachable_memory()};
 }
 
 // A run that fails before it has saved weights is removed, so that the same command can start
@@ -150,7 +154,9 @@ int run_job(const Context& context, Job& job) {
   prepare(job);
   const RunCost cost = job.training.cost();
   const MemoryForecast memory = forecast_memory(context, job);
-  require_fit(memory);
+  if (!memory.fits()) {
+    fail_fit(memory, job.training.largest_option(context, checkpoint_bytes(job)));
+  }
   describe_run(context, job.training.description(), cost, memory);
   if (!run_folder) run_folder.emplace(folder, use);
   run_folder->clear();

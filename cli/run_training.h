@@ -52,6 +52,9 @@ class Training {
   virtual RunCost cost() const = 0;
   /// Bytes at the peak; `checkpoint_bytes` of what is held now are freed before.
   virtual double memory(const Context& context, index checkpoint_bytes) const = 0;
+  /// The option without which the run would need less than half of that memory; "" if there is none
+  /// but those of the size of model and batch.
+  virtual std::string_view largest_option(const Context& context, index checkpoint_bytes) = 0;
   virtual RunTime time(const Context& context, const RunState& done) const = 0;
   virtual TrainResult train(const Context& context, const std::filesystem::path& folder,
                             StartAt start, TrainingObserver& observer) const = 0;
@@ -96,6 +99,20 @@ class TrainingOf : public Training {
   RunCost cost() const override { return cost_of(run_); }
   double memory(const Context& context, index checkpoint_bytes) const override {
     return training_memory(context, run_, checkpoint_bytes);
+  }
+  std::string_view largest_option(const Context& context, index checkpoint_bytes) override {
+    const double all = memory(context, checkpoint_bytes);
+    const auto takes_half = [&](auto change) {
+      Settings given = run_.settings;
+      change(run_.settings);
+      const double rest = memory(context, checkpoint_bytes);
+      run_.settings = std::move(given);
+      return rest < all / 2;
+    };
+    if (takes_half([](Settings& s) { s.recipe.observe_every = 0; })) return "--observe-every";
+    if (takes_half([](Settings& s) { s.model.position_max = 0; })) return "--position-max";
+    if (takes_half([](Settings& s) { s.model.shaw_clip = 1; })) return "--shaw-clip";
+    return {};
   }
   RunTime time(const Context& context, const RunState& done) const override {
     return estimate_run_time(context, run_, done);

@@ -95,12 +95,14 @@ Summary summary_of(const TrainResult& result, index parameters, double seconds) 
 
 }  // namespace
 
-void require_fit(const MemoryForecast& memory) {
-  if (memory.fits()) return;
+void fail_fit(const MemoryForecast& memory, std::string_view largest_option) {
+  const bool rarely = largest_option == "--observe-every";
   throw Error(ErrorCode::kOutOfMemory,
               fmt::format("training would take {}; {} are available ({})", size_text(memory.bytes),
                           size_text(memory.limit.bytes), memory.limit.reason),
-              "choose a smaller --batch-size, --block, --width or --layers");
+              largest_option.empty() ? "choose a smaller --batch-size, --block, --width or --layers"
+                                     : fmt::format("choose a {} {}, which takes most of it",
+                                                   rarely ? "larger" : "smaller", largest_option));
 }
 
 void describe_run(const Context& context, const std::vector<std::string>& about_data,

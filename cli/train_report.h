@@ -18,8 +18,9 @@ struct MemoryForecast {
   bool fits() const { return bytes <= static_cast<double>(limit.bytes); }
 };
 
-/// Throws kOutOfMemory if the run needs more memory than it may use.
-void require_fit(const MemoryForecast& memory);
+/// Throws kOutOfMemory: the run needs more memory than it may use, most of it for this option, or
+/// "" if model and batch are large.
+[[noreturn]] void fail_fit(const MemoryForecast& memory, std::string_view largest_option);
 
 /// With --verbose: prints the machine, these lines about the data, and the model.
 void describe_run(const Context& context, const std::vector<std::string>& about_data,

@@ -15,10 +15,13 @@ std::string option_name(std::string_view field) {
 }
 
 void fail_option(std::string_view field, std::string_view value, std::string_view rule,
-                 ErrorCode code) {
+                 ErrorCode code, Hint hint) {
   const std::string option = option_name(field);
   throw Error(code, fmt::format("{}: {} is not {}", option, value, rule),
-              fmt::format("{} must be {}", option, rule));
+              hint.text.empty() ? fmt::format("--help says what {} is for, and what it is if left "
+                                              "out",
+                                              option)
+                                : std::string(hint.text));
 }
 
 std::vector<index> parse_numbers(std::string_view text, char between) {

@@ -17,16 +17,24 @@ namespace fovea {
 /// "--head-dim" for the field "head_dim", or for "model.head_dim".
 std::string option_name(std::string_view field);
 
-/// Throws `code`: "--head-dim: -1 is not `rule`", with the hint "--head-dim must be `rule`".
+/// Throws `code`: "--head-dim: -1 is not `rule`". Without a hint of its own, the hint names --help,
+/// which says what the option is for.
 [[noreturn]] void fail_option(std::string_view field, std::string_view value, std::string_view rule,
-                              ErrorCode code = ErrorCode::kOptionValue);
+                              ErrorCode code = ErrorCode::kOptionValue, Hint hint = {});
 
 /// Throws kOptionValue as above unless `ok` and the value is finite. `rule` is a format string.
 template <class Number, class... Args>
+void require_option(bool ok, Hint hint, std::string_view field, Number value,
+                    fmt::format_string<Args...> rule, Args&&... args) {
+  if (ok && std::isfinite(static_cast<double>(value))) return;
+  fail_option(field, fmt::format("{}", value), fmt::format(rule, std::forward<Args>(args)...),
+              ErrorCode::kOptionValue, hint);
+}
+
+template <class Number, class... Args>
 void require_option(bool ok, std::string_view field, Number value, fmt::format_string<Args...> rule,
                     Args&&... args) {
-  if (ok && std::isfinite(static_cast<double>(value))) return;
-  fail_option(field, fmt::format("{}", value), fmt::format(rule, std::forward<Args>(args)...));
+  require_option(ok, Hint{}, field, value, rule, std::forward<Args>(args)...);
 }
 
 /// Throws kOptionValue: "--data: expected one of: blocks, lines; got 'words'".

@@ -79,7 +79,12 @@ std::optional<std::vector<std::string>> texts_of(const toml::array& array) {
 
 bool set_value(Field& field, const toml::node& value) {
   if (const auto* flag = value.as_boolean()) return set_bool(field, flag->get());
-  if (const auto* whole = value.as_integer()) return set_number(field, std::int64_t{whole->get()});
+  if (const auto* whole = value.as_integer()) {
+    // Texts such as windows (64 or 64,0) may be one number.
+    return set_number(field, std::int64_t{whole->get()}) ||
+           (std::holds_alternative<std::string*>(field.target) &&
+            set_text(field, std::to_string(whole->get())));
+  }
   if (const auto* real = value.as_floating_point()) return set_number(field, real->get());
   if (const auto* text = value.as_string()) {
     if (text->get().find('\0') != std::string::npos) return false;  // would end a path

@@ -59,6 +59,7 @@ class EvaluationBatches {
   Batch operator[](index i) const;
   /// The number of tokens of the largest batch.
   index largest_batch() const { return sequences_.largest(batch_size_); }
+  index batch_size() const { return batch_size_; }
   const Sequences& sequences() const { return sequences_; }
 
  private:

@@ -22,10 +22,14 @@ void resolve_ngrams(ClassifierConfig& c) {
   const bool is_bag = c.encoder.empty() && c.features == 0;
   if (c.ngrams == 0) c.ngrams = is_bag ? kUsualLength : 1;
   check_size("ngrams", c.ngrams, 1, kLongestNgram);
-  require_option(c.features == 0 || c.ngrams == 1, "ngrams", c.ngrams, "1 with --input npz");
+  require_option(c.features == 0 || c.ngrams == 1,
+                 Hint{"leave --ngrams out: numbers have no tokens"}, "ngrams", c.ngrams,
+                 "1 with --input npz");
   if (c.ngrams == 1) {
-    require_option(c.ngram_width == 0, "ngram_width", c.ngram_width, "0 without --ngrams");
-    require_option(c.buckets == 0, "buckets", c.buckets, "0 without --ngrams");
+    require_option(c.ngram_width == 0, Hint{"leave it out, or add --ngrams 2"}, "ngram_width",
+                   c.ngram_width, "0 without --ngrams");
+    require_option(c.buckets == 0, Hint{"leave it out, or add --ngrams 2"}, "buckets", c.buckets,
+                   "0 without --ngrams");
     return;
   }
   if (c.ngram_width == 0) c.ngram_width = kUsualWidth;

@@ -2,6 +2,7 @@
 #include "fovea/model/encoder_config.h"
 
 #include <cmath>
+#include <limits>
 
 #include "fovea/base/option.h"
 
@@ -14,7 +15,8 @@ void check_sizes(const EncoderConfig& c) {
   check_size("joints", c.joints, 0);
   check_size("vocabulary", c.vocabulary, c.features > 0 ? 0 : 1);
   check_size("heads", c.heads, 1);
-  require_option(c.kv_heads >= 0 && c.kv_heads <= c.heads, "kv_heads", c.kv_heads,
+  require_option(c.kv_heads >= 0 && c.kv_heads <= c.heads,
+                 Hint{"leave --kv-heads out, or choose more --heads"}, "kv_heads", c.kv_heads,
                  "0 (as many as --heads) to --heads ({})", c.heads);
   check_size("head_dim", c.head_dim, 0);
   check_size("width", c.width, 1);
@@ -26,8 +28,8 @@ void check_sizes(const EncoderConfig& c) {
 void check_positions(const EncoderConfig& c) {
   const index least = adds_position_rows(c.position) ? c.block : 1;
   require_option(c.position_max == 0 || (c.position_max >= least && c.position_max <= kLargestSize),
-                 "position_max", c.position_max, "0 (as many as --block), or {} to {}", least,
-                 kLargestSize);
+                 Hint{"leave --position-max out, or choose a smaller --block"}, "position_max",
+                 c.position_max, "0 (as many as --block), or {} to {}", least, kLargestSize);
   constexpr double kLargestScale = 1e6;
   require_option(c.embedding_scale >= 0 && c.embedding_scale <= kLargestScale, "embedding_scale",
                  c.embedding_scale, "in 0 (chosen by --position) to {}", kLargestScale);
@@ -64,16 +66,21 @@ void check_attention(const EncoderConfig& c) {
   check_size("t5_max_distance", c.t5_max_distance, 1);
   if (part_tensor(c.position) == "t5") {
     check_size("t5_buckets", c.t5_buckets, c.sight == Sight::kWhole ? 4 : 2);
-    require_option(c.t5_max_distance > c.t5_buckets / 2, "t5_max_distance", c.t5_max_distance,
+    require_option(c.t5_max_distance > c.t5_buckets / 2,
+                   Hint{"choose fewer --t5-buckets, or a larger --t5-max-distance"},
+                   "t5_max_distance", c.t5_max_distance,
                    "above half of --t5-buckets ({}), for so many distances have a bucket each",
                    c.t5_buckets);
   }
   check_size("shaw_clip", c.shaw_clip, 1);
   require_option(c.rope_base > 0 && std::isfinite(c.rope_base), "rope_base", c.rope_base,
                  "above 0");
-  require_option(c.softcap >= 0 && std::isfinite(c.softcap), "softcap", c.softcap,
-                 "above 0, or 0 (none)");
-  require_option(!c.log_n_scale || c.block > 1, "block", c.block,
+  // Models compute in float32, where a smaller cap is 0.
+  using Floats = std::numeric_limits<float>;
+  require_option(c.softcap == 0 || (c.softcap >= Floats::min() && c.softcap <= Floats::max()),
+                 "softcap", c.softcap, "0 (none), or in {} to {}", Floats::min(), Floats::max());
+  require_option(!c.log_n_scale || c.block > 1,
+                 Hint{"leave --log-n-scale out, or choose a larger --block"}, "block", c.block,
                  "at least 2 with --log-n-scale, whose logarithm it is");
   if (c.sink && c.attention_norm != AttentionNormKind::kSoftmax) {
     throw Error(ErrorCode::kOptionValue,
@@ -83,7 +90,8 @@ void check_attention(const EncoderConfig& c) {
   }
   if (part_tensor(c.position) == "shaw_k" && c.score == AttentionScoreKind::kConcat) {
     throw Error(ErrorCode::kOptionValue, "--position shaw and --score concat exclude each other",
-                "shaw joins the keys of a product q.k, and w.[q; k] is none");
+                "choose another --position or another --score: shaw joins the keys of a product "
+                "q.k, and w.[q; k] is none");
   }
   if (c.position == PositionKind::kRotary && c.head_dim % 2 != 0) {
     throw Error(ErrorCode::kShape,

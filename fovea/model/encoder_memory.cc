@@ -252,7 +252,9 @@ double encoder_columns(const EncoderConfig& c, const std::vector<SizedStage>& st
 
 double encoder_gradient_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
   GradientColumns gradients;
-  gradients.add_layer({static_cast<double>(c.width)});
+  // Dropout behind the embedding makes one gradient from another.
+  const auto width = static_cast<double>(c.width);
+  gradients.add_layer(c.dropout > 0 ? std::vector{width, width} : std::vector{width});
   const auto last = static_cast<double>(last_width(c, stages));
   if (ends_with_norm(c, stages)) gradients.add_layer({last, last});
   for (const SizedStage& stage : stages) add_branches(c, stage, gradients);

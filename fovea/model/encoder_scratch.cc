@@ -45,7 +45,8 @@ double gap_rows(const EncoderConfig& c, const EncoderLayerSpec& s, const TapeLoa
   const index reach = (s.kernel - 1) * s.dilation;
   const index gap = c.sight == Sight::kPast ? reach : (reach + 1) / 2;
   const index least = (load.tokens + c.block - 1) / c.block;
-  const index sequences = std::max({load.sequences, least, index{1}});
+  const index most = std::min(load.sequences, load.tokens);  // each has a token
+  const index sequences = std::max({most, least, index{1}});
   return static_cast<double>(sequences + 1) * static_cast<double>(gap) /
          static_cast<double>(std::max<index>(load.tokens, 1));
 }

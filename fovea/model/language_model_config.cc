@@ -47,13 +47,16 @@ std::vector<index> layer_windows(const LanguageModelConfig& c) {
   if (c.window.empty()) return std::vector<index>(layers, 0);
   std::vector<index> windows = parse_numbers(c.window, ',');
   if (windows.empty()) {
-    fail_option("window", printable(c.window), "whole numbers, such as 64 or 64,0");
+    fail_option("window", printable(c.window), "whole numbers, such as 64 or 64,0",
+                ErrorCode::kOptionValue, Hint{"write digits, with a comma between layers"});
   }
   for (const index window : windows) check_size("window", window, 0);
   if (windows.size() == 1) windows.resize(layers, windows[0]);
   if (windows.size() != layers) {
     fail_option("window", printable(c.window),
-                fmt::format("one number, or one for each of the {} layers", layers));
+                fmt::format("one number, or one for each of the {} layers", layers),
+                ErrorCode::kOptionValue,
+                Hint{"a layer with the window 0 sees all; --layers says how many there are"});
   }
   return windows;
 }

@@ -65,7 +65,7 @@ class Parser {
     std::vector<EncoderStage> stages;
     for (const Piece& stage : split({text_, 0}, ',')) {
       stages.emplace_back();
-      for (const Piece& one : split(stage, '+')) stages.back().push_back(layer(one));
+      for (const Piece& one : split(stage, '+')) stages.back().push_back(layer(trimmed(one)));
     }
     return stages;
   }
@@ -88,7 +88,7 @@ class Parser {
     constexpr index kMost = std::numeric_limits<std::int32_t>::max();
     if (value.text.empty() || stop != end || error != std::errc() || parsed < 0 || parsed > kMost) {
       fail_at(value, fmt::format("{} is no number in 0 to {}", printable(value.text), kMost),
-              "give a whole number");
+              "write digits alone, such as 8");
     }
     return parsed;
   }
@@ -101,7 +101,7 @@ class Parser {
     if (value.text.empty() || stop != end || error != std::errc() || !std::isfinite(parsed) ||
         parsed <= 0) {
       fail_at(value, fmt::format("{} is no number above 0", printable(value.text)),
-              "give a number above 0, such as 0.25");
+              "write it as 0.25 or 1e-2, for example");
     }
     return parsed;
   }
@@ -118,6 +118,14 @@ class Parser {
   }
 
  private:
+  // Without blanks at its ends; of blanks alone nothing stays, at their end.
+  static Piece trimmed(Piece piece) {
+    const std::size_t begin = std::min(piece.text.find_first_not_of(' '), piece.text.size());
+    piece.text.remove_prefix(begin);
+    piece.text = piece.text.substr(0, piece.text.find_last_not_of(' ') + 1);  // npos + 1 is 0
+    return {piece.text, piece.at + begin};
+  }
+
   static std::vector<Piece> split(const Piece& whole, char between) {
     std::vector<Piece> pieces;
     std::size_t begin = 0;
@@ -168,7 +176,8 @@ constexpr std::initializer_list<Kind> kMayBePlain = {Kind::kRecurrent, Kind::kCo
 template <index EncoderLayerSpec::*kMember>
 void set_size(EncoderLayerSpec& spec, const Parser& parser, const Piece& value) {
   spec.*kMember = parser.number(value);
-  if (spec.*kMember == 0) parser.fail_at(value, "it must be at least 1", "give a number above 0");
+  if (spec.*kMember == 0)
+    parser.fail_at(value, "it must be at least 1", "leave it out to have its usual value");
 }
 
 const Setting kSettings[] = {
@@ -276,7 +285,7 @@ EncoderLayerSpec Parser::layer(const Piece& text) const {
       fail_at(pieces[n],
               name == "residual" ? "'residual' or 'plain' is said twice"
                                  : fmt::format("'{}' is given twice", name),
-              "give it once");
+              "remove one of the two");
     }
     given.push_back(name);
   }

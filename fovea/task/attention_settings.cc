@@ -49,7 +49,8 @@ std::optional<double> parse_scale(std::string_view text) {
   if (text == "auto") return std::nullopt;
   double scale = 0;
   if (!parse(text, scale) || !std::isfinite(scale)) {
-    fail_option("scale", printable(text), "a finite number, or auto");
+    fail_option("scale", printable(text), "a finite number, or auto", ErrorCode::kOptionValue,
+                Hint{"auto is 1 / sqrt(D); write a number as 0.125 or 1e-2"});
   }
   return scale;
 }
@@ -58,7 +59,9 @@ Reach parse_window(std::string_view text) {
   if (text.empty()) return {};
   const std::vector<index> sides = parse_numbers(text, ',');
   if (sides.size() != 2 || sides[0] < kOpen || sides[1] < kOpen) {
-    fail_option("window", printable(text), "L,R: two whole numbers, each at least 0, or -1 (open)");
+    fail_option("window", printable(text), "L,R: two whole numbers, each at least 0, or -1 (open)",
+                ErrorCode::kOptionValue,
+                Hint{"8,0 sees 8 keys before the query and none behind it; 8,-1 all behind it"});
   }
   return {sides[0], sides[1]};
 }
@@ -69,7 +72,8 @@ std::vector<ObserveWish> parse_observe(std::string_view text) {
     const std::size_t equals = std::min(item.find('='), item.size());
     const std::string name(item.substr(0, equals));
     if (find_named(wishes, name) != nullptr) {
-      fail_option("observe", printable(text), "names, each once");
+      fail_option("observe", printable(text), "names, each once", ErrorCode::kOptionValue,
+                  Hint{fmt::format("name {} once", name)});
     }
     wishes.push_back({name, std::string(item.substr(std::min(equals + 1, item.size())))});
   }
@@ -86,7 +90,8 @@ void check_settings(const AttentionSettings& settings) {
                  "at least 0 and less than 1");
   if (!settings.t5_bidirectional || !settings.t5_causal) return;
   throw Error(ErrorCode::kUsage, "--t5-bidirectional and --t5-causal exclude each other",
-              "choose one");
+              "leave one out: the first is for keys on both sides, the second for those before the "
+              "query");
 }
 
 }  // namespace fovea

@@ -79,7 +79,7 @@ double training_memory(const Context& context, const LanguageModelRun& run,
 
 double evaluation_memory(const Context& context, const LanguageModelConfig& config,
                          const EvaluationBatches& set) {
-  const TapeLoad load{set.largest_batch(), TapeMode::kInference};
+  const TapeLoad load{set.largest_batch(), TapeMode::kInference, false, set.batch_size()};
   return kProcessBytes +
          kRounding * (tape_bytes(context, config, load) + packed_bytes(config, load));
 }

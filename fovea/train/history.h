@@ -120,6 +120,7 @@ class History {
   void add(const AttentionRecord& record);
   /// Flushes the file to the disk. Returns its length.
   index flush();
+  index bytes() const { return bytes_; }  ///< the length of the file
 
   const std::vector<UpdateRecord>& updates() const { return records_.updates; }
   const std::vector<EvaluationRecord>& evaluations() const { return records_.evaluations; }

@@ -68,6 +68,17 @@ Manifest model_manifest(const fs::path& folder) {
   return read_manifest(folder);
 }
 
+// A folder or FIFO in place of the weights is damage of the model, as --verify says: the user has
+// named the model, not that file.
+Safetensors read_weights(const fs::path& path) {
+  try {
+    return read_safetensors(path, ChecksumRule::kRequired);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotARegularFile) throw;
+    fail(ErrorCode::kModelDamaged, "{}", error.what());
+  }
+}
+
 Safetensors parsed_weights(const fs::path& folder, const Manifest& manifest) {
   const fs::path path = folder / kWeightsName;
   if (const ManifestEntry* entry = manifest.find(kWeightsName)) {
@@ -75,7 +86,7 @@ Safetensors parsed_weights(const fs::path& folder, const Manifest& manifest) {
   }
   std::error_code ignored;
   if (!fs::exists(path, ignored)) missing_weights(folder);
-  Safetensors weights = read_safetensors(path, ChecksumRule::kRequired);
+  Safetensors weights = read_weights(path);
   const auto belongs_to = weights.metadata.find(std::string(kManifestKey));
   if (belongs_to == weights.metadata.end() ||
       belongs_to->second != xxh3_128(manifest_text(manifest))) {

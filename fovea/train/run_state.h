@@ -59,6 +59,9 @@ struct RunState {
   index worse_evaluations = 0;                                   ///< since the best one
 
   index metrics_bytes = 0;  ///< the length of metrics.jsonl at this step
+  /// If patience ended the run at this step: that length without the line that only an end has; or
+  /// -1.
+  index metrics_bytes_to_go_on = -1;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -75,6 +78,8 @@ struct RunState {
     visit("best_score", best_score, "what made it the best: larger is better");
     visit("worse_evaluations", worse_evaluations, "evaluations since the best one");
     visit("metrics_bytes", metrics_bytes, "length of metrics.jsonl");
+    visit("metrics_bytes_to_go_on", metrics_bytes_to_go_on,
+          "what of it a run keeps that ended and goes on; -1: all");
   }
 };
 

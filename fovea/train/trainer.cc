@@ -183,6 +183,14 @@ UpdateRecord Trainer::describe(const Update& update) const {
           .seconds_left = share > 0 ? std::max(0.0, 1 - fraction_done_) * here / share : 0};
 }
 
+// The run ends here for want of patience, which its last update did not know. A run that is resumed
+// with more patience drops the line.
+void Trainer::log_last_update() {
+  if (!finished() || !unlogged_) return;
+  state_.metrics_bytes_to_go_on = history_->bytes();
+  history_->add(*std::exchange(unlogged_, std::nullopt));
+}
+
 void Trainer::evaluate() {
   observer_.evaluation_begins(state_.step);
   const auto interrupted = [&] {
@@ -203,8 +211,6 @@ void Trainer::evaluate() {
     state_.worse_evaluations = 0;
     write_model();
   }
-  // The run ends here for want of patience, which its last update did not know.
-  if (finished() && unlogged_) history_->add(*std::exchange(unlogged_, std::nullopt));
   history_->add(EvaluationRecord{.step = state_.step,
                                  .train_loss = state_.recent_train_loss(),
                                  .valid_loss = found->loss,
@@ -214,6 +220,7 @@ void Trainer::evaluate() {
   if (!found->metrics.empty()) {
     history_->add(MetricsRecord{.step = state_.step, .is_best = is_best, .values = found->metrics});
   }
+  log_last_update();
   draw_curve();
   observer_.evaluated(history_->evaluations().back());
   if (!found->metrics.empty()) observer_.measured(history_->metrics().back());

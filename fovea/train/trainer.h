@@ -154,6 +154,8 @@ class Trainer {
   bool due(index every, index done_at) const;
   void take_requests();
   void evaluate();
+  void log_last_update();
+  void reopen_history();
   void save();
   void write_model();
   void draw_curve();

@@ -47,6 +47,8 @@ void check_state(const RunState& state, const std::string& where) {
   require(state.tokens >= 0, "tokens", state.tokens, "at least 0");
   require(state.window_tokens >= 0, "window_tokens", state.window_tokens, "at least 0");
   require(state.metrics_bytes >= 0, "metrics_bytes", state.metrics_bytes, "at least 0");
+  require(state.metrics_bytes_to_go_on >= -1 && state.metrics_bytes_to_go_on <= state.metrics_bytes,
+          "metrics_bytes_to_go_on", state.metrics_bytes_to_go_on, "-1 to metrics_bytes");
   require(state.worse_evaluations >= 0, "worse_evaluations", state.worse_evaluations, "at least 0");
   require(state.seconds >= 0, "seconds", state.seconds, "at least 0");
   const std::string before = fmt::format("-1 to step {}", state.step);
@@ -188,11 +190,24 @@ void Trainer::resume(const Checkpoint& checkpoint, Future future) {
   if (future == Future::kOther) {
     remove_checkpoints_after(checkpoints_of(setup_.folder), state_.step);
   }
-  history_.emplace(setup_.folder / "metrics.jsonl", state_.metrics_bytes);
+  reopen_history();
   for (const std::string& warning :
        prune_checkpoints(checkpoints_of(setup_.folder), state_.step, setup_.options.keep)) {
     observer_.noticed(warning);
   }
+}
+
+// A run that ended for want of patience and goes on drops the line that it has for its end alone.
+// If it went on before and was killed, that line is gone, and others stand in its place.
+void Trainer::reopen_history() {
+  const std::filesystem::path file = setup_.folder / "metrics.jsonl";
+  const index to_go_on = state_.metrics_bytes_to_go_on;
+  history_.emplace(file, state_.metrics_bytes);
+  if (to_go_on < 0) return;
+  const std::vector<UpdateRecord>& updates = history_->updates();
+  const bool has_line = !updates.empty() && updates.back().step == state_.step;
+  if (!finished() || !has_line) history_.emplace(file, to_go_on);
+  if (!finished()) state_.metrics_bytes_to_go_on = -1;
 }
 
 // The best model is written before any checkpoint that records it. So a model that is older than

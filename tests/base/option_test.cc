@@ -24,7 +24,17 @@ TEST(Option, SaysValueAndRule) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::kOptionValue);
   EXPECT_STREQ(error->what(), "--kv-heads: 8 is not at most --heads (4)");
-  EXPECT_EQ(error->hint(), "--kv-heads must be at most --heads (4)");
+  EXPECT_EQ(error->hint(), "--help says what --kv-heads is for, and what it is if left out");
+}
+
+TEST(Option, MayHaveAHintOfItsOwn) {
+  const auto error = error_of([] {
+    require_option(false, Hint{"choose more --heads"}, "kv_heads", std::int64_t{8}, "at most {}",
+                   4);
+  });
+  ASSERT_TRUE(error);
+  EXPECT_STREQ(error->what(), "--kv-heads: 8 is not at most 4");
+  EXPECT_EQ(error->hint(), "choose more --heads");
 }
 
 TEST(Option, WhatIsNotFiniteIsNeverFine) {

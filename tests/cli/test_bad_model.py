@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models and runs that are damaged, of another kind, or not what is to be resumed; divergence."""
 
+import os
 import shutil
 import unittest
 
@@ -45,6 +46,14 @@ class BadModel(CommandTest):
         for size in [0, 5, 8, 100, len(whole) // 2, len(whole) - 1]:
             path.write_bytes(whole[:size])
             self.assert_error(self.run_fovea("generate", self.model, "the"), 4)
+
+    def test_weights_that_are_no_file(self):
+        path = self.model / "model.safetensors"
+        for make, kind in [(os.mkfifo, "FIFO"), (os.mkdir, "directory")]:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            make(path)
+            self.assert_all_refuse("E0401", "model.safetensors", kind)
+            self.assert_error(self.run_fovea("inspect", self.model, "--verify"), 4, "E0401", kind)
 
     def test_weights_of_another_model(self):
         other = self.folder / "other"

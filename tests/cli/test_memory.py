@@ -156,6 +156,17 @@ class TooMuch(MemoryTest):
         self.assert_error(done, 6, "training would take", "ulimit -v")
         self.assertFalse((self.folder / "model").exists())
 
+    def test_the_hint_names_the_option_that_takes_most(self):
+        for options, hint in [
+                (["--width", "1024", "--layers", "12"], "choose a smaller --batch-size, --block, --width or --layers"),
+                (["--position-max", "2000000"], "choose a smaller --position-max, which takes most of it"),
+                (["--position", "shaw", "--shaw-clip", "1000000"], "choose a smaller --shaw-clip, which takes"),
+                (["--observe-every", "1", "--stop-after", "10000000u"], "choose a larger --observe-every, which")]:
+            with self.subTest(options=options):
+                done = self.limited(700, "train", "lm", "--train", self.text, "-o", self.folder / "model", "--threads",
+                                    "1", *options)
+                self.assert_error(done, 6, "E0601", "training would take", "hint: " + hint)
+
     def test_text(self):
         path = self.text_of("long")
         size = path.stat().st_size // MIB + 1

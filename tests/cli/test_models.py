@@ -118,6 +118,15 @@ class Models(CommandTest):
                 again = self.succeed("train", "lm", "--config", self.folder / "all.toml", "--dump-config").stdout
                 self.assertEqual(again, dumped)
 
+    def test_blanks_in_an_encoder_and_a_number_as_window(self):
+        model = self.folder / "blanks"
+        self.train(model, *QUICK, "--stop-after", "4u", "--model", "encoder", "--encoder", "conv3 + gru, ff", "--width", "16")
+        self.succeed("train", "lm", "--resume", "-o", model, "--stop-after", "6u")
+        config = self.folder / "window.toml"
+        config.write_text("[model]\nwindow = 8\n")
+        dumped = self.succeed("train", "lm", "--train", self.text, "-c", config, "--dump-config").stdout.decode()
+        self.assertIn("window = '8'\n", dumped)
+
     def test_bad_input_leaves_an_earlier_run_as_it_was(self):
         model = self.folder / "model"
         self.train(model, *MODELS["mixed"], *QUICK, "--stop-after", "20u")

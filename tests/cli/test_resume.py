@@ -346,6 +346,18 @@ class Resume(ResumeTest):
         self.assertRegex(said, r"recipe\.seed +1, since it was resumed 7\n")
         self.assertRegex(said, r"recipe\.lr +0\.001\n")
 
+    def test_more_patience_goes_on_as_if_the_run_had_never_ended(self):
+        steady = ["--lr", "0.3", "--schedule", "constant", "--eval-every", "2u", "--log-every", "7", "--keep", "60"]
+        straight, output = self.folder / "straight", self.folder / "ended"
+        self.succeed(*self.arguments(straight, *steady))
+        said = self.succeed(*self.arguments(output, *steady, "--patience", "2")).stderr.decode()
+        end = int(re.search(r"the run ends early.*", said) and max((output / "checkpoints").glob("step-*")).name[5:])
+        lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+        self.assertIn(end, [r["step"] for r in lines if r["kind"] == "update"], "an end is written")
+        self.assertNotEqual(end % 7, 0, "choose another seed")
+        self.succeed("train", "lm", "--resume", "-o", output, "--patience", "0")
+        self.assert_same(self.outcome(straight), self.outcome(output))
+
     def test_path_may_be_the_folder_of_the_run(self):
         output = self.folder / "run"
         self.succeed(*self.arguments(output, "--stop-after", "12u"))

@@ -57,6 +57,13 @@ TEST(Toml, WritesLargeSeedsAsTextsAndReadsThem) {
   EXPECT_EQ(read(text).seed, UINT64_MAX);
 }
 
+TEST(Toml, ATextMayBeAWholeNumber) {
+  EXPECT_EQ(read("stop_after = 500").stop_after, "500");
+  EXPECT_EQ(read("stop_after = -1").stop_after, "-1");
+  EXPECT_THROWS(read("stop_after = 1.5"), kConfig, "'stop_after': expected a text; got '1.5'");
+  EXPECT_THROWS(read("curve = 1"), kConfig, "'curve': expected one of");
+}
+
 TEST(Toml, SaysWhereAndWhat) {
   EXPECT_THROWS(read("\n\nlr = "), kConfig, "run.toml:3:");
   EXPECT_THROWS(read("lr = 1\nwidht = 3"), kConfig, "run.toml:2:1: unknown key 'widht'");

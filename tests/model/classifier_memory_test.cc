@@ -25,8 +25,12 @@ std::vector<ClassifierConfig> cases() {
   std::vector<ClassifierConfig> all;
   for (const char* encoder :
        {"", "attention:no-output:plain", "attention", "transformer:layers=2", "bilstm:32",
-        "conv3,attention:window=8", "conv5+bigru:32", "bisru:32"}) {
+        "conv3,attention:window=8", "conv5+bigru:32", "bisru:32", "conv3:48+conv3:40"}) {
     all.push_back(base(encoder));
+  }
+  for (const char* encoder : {"conv3:48+conv3:40", "conv3:48"}) {
+    all.push_back(base(encoder));
+    all.back().dropout = 0.1;
   }
   for (const char* encoder : {"", "conv3"}) {
     all.push_back(base(encoder));

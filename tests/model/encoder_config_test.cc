@@ -43,6 +43,16 @@ TEST(EncoderConfig, BucketsBothWaysNeedTwiceAsMany) {
                 kOptionValue, "--t5-buckets: 3 is not in 4 to");
 }
 
+// Models compute in float32.
+TEST(EncoderConfig, ACapIsANumberOfFloat32) {
+  EXPECT_NO_THROW(resolved([](auto& c) { c.softcap = 1e-30; }));
+  EXPECT_NO_THROW(resolved([](auto& c) { c.softcap = 1e30; }));
+  EXPECT_THROWS(resolved([](auto& c) { c.softcap = 1e-50; }), kOptionValue,
+                "--softcap: 1e-50 is not 0 (none), or in 1.1754944e-38 to 3.4028235e+38");
+  EXPECT_THROWS(resolved([](auto& c) { c.softcap = 1e50; }), kOptionValue, "--softcap: 1e+50");
+  EXPECT_THROWS(resolved([](auto& c) { c.softcap = -1; }), kOptionValue, "--softcap: -1");
+}
+
 TEST(EncoderConfig, RefusesWhatDoesNotFit) {
   EXPECT_THROWS(resolved([](auto& c) { c.vocabulary = 0; }), kOptionValue, "--vocabulary");
   EXPECT_THROWS(resolved([](auto& c) { c.dropout = 1; }), kOptionValue, "--dropout");

@@ -29,6 +29,40 @@ LanguageModelConfig base() {
   return c;
 }
 
+constexpr const char* kEncoders[] = {"rnn",
+                                     "gru",
+                                     "lstm",
+                                     "sru",
+                                     "lstm:layers=3",
+                                     "conv3",
+                                     "conv3:32,conv3:32,conv1",
+                                     "conv3:32:gated,conv1",
+                                     "lstm:32,ff,lstm:64",
+                                     "conv5:plain:gated",
+                                     "attention",
+                                     "attention:no-output:plain",
+                                     "ff",
+                                     "attention-rnn",
+                                     "attention-rnn:heads=4",
+                                     "conv3,attention:window=8,lstm",
+                                     "conv3+lstm",
+                                     "conv3+lstm+gru",
+                                     "conv3+lstm+gru+rnn",
+                                     "ff+ff+ff",
+                                     "conv3:32+conv5:96",
+                                     "conv3:48+conv3:40",
+                                     "conv2:40+conv3:24+conv5:48,conv1",
+                                     "attention+ff+conv3",
+                                     "transformer,attention-rnn+lstm:32,ff",
+                                     "conv3:dilation=8",
+                                     "conv5:32:dilation=8:gated,conv1",
+                                     "gru:layers=3:residual",
+                                     "conv3:48+conv3:40",
+                                     "conv3:48",
+                                     "gru:40,conv3:24",
+                                     "lstm:layers=4",
+                                     "sru:layers=3"};
+
 std::vector<Case> cases() {
   std::vector<Case> all = {{"base", base()}, {"source", source_config(), 8, 40}};
   const auto add = [&](const std::string& name, auto change) {
@@ -55,38 +89,8 @@ std::vector<Case> cases() {
       c.position = PositionKind::kNone;
     });
   };
-  for (const char* layers : {"rnn",
-                             "gru",
-                             "lstm",
-                             "sru",
-                             "lstm:layers=3",
-                             "conv3",
-                             "conv3:32,conv3:32,conv1",
-                             "conv3:32:gated,conv1",
-                             "lstm:32,ff,lstm:64",
-                             "conv5:plain:gated",
-                             "attention",
-                             "attention:no-output:plain",
-                             "ff",
-                             "attention-rnn",
-                             "attention-rnn:heads=4",
-                             "conv3,attention:window=8,lstm",
-                             "conv3+lstm",
-                             "conv3+lstm+gru",
-                             "conv3+lstm+gru+rnn",
-                             "ff+ff+ff",
-                             "conv3:32+conv5:96",
-                             "conv2:40+conv3:24+conv5:48,conv1",
-                             "attention+ff+conv3",
-                             "transformer,attention-rnn+lstm:32,ff",
-                             "conv3:dilation=8",
-                             "conv5:32:dilation=8:gated,conv1",
-                             "gru:layers=3:residual",
-                             "lstm:layers=4",
-                             "sru:layers=3"}) {
-    encoder(layers);
-  }
-  for (Case& c : std::span(all).last(2)) c.config.dropout = 0.1;
+  for (const char* layers : kEncoders) encoder(layers);
+  for (Case& c : std::span(all).last(5)) c.config.dropout = 0.1;
   return all;
 }
 

@@ -38,6 +38,12 @@ TEST(EncoderSpec, ReadsLayersSideBySide) {
   EXPECT_EQ(stages[1][0].ff, 9);
 }
 
+TEST(EncoderSpec, BlanksMayStandAroundCommasAndPlusSigns) {
+  const auto tight = parse_encoder("conv3+gru:9,lstm:4,ff");
+  EXPECT_EQ(parse_encoder("conv3 + gru:9, lstm:4, ff"), tight);
+  EXPECT_EQ(parse_encoder("  conv3  +gru:9 ,lstm:4 , ff "), tight);
+}
+
 TEST(EncoderSpec, ReadsChoices) {
   const auto stages = parse_encoder(
       "transformer:position=rotary:activation=silu:kv-heads=1:head-dim=4,"
@@ -92,6 +98,13 @@ TEST(EncoderSpec, SaysWhereAnErrorIs) {
       {"attention:position=nowhere", "'nowhere' is not known"},
       {"lstm:", "lstm has no setting ''"},
       {"lstm: 3", "lstm has no setting ' 3'"},
+      {"lstm :3", "at character 1 of 'lstm :3': there is no layer 'lstm '"},
+      {" ", "at character 2 of ' ': a layer is missing"},
+      {"conv3, lstn", "at character 8 of 'conv3, lstn': there is no layer 'lstn'"},
+      {"conv3 + ff, attention:haeds=8", "at character 23 of"},
+      {"gru, ,ff", "at character 6 of 'gru, ,ff': a layer is missing"},
+      {"conv 3", "there is no layer 'conv 3'"},
+      {"lstm\t,gru", "there is no layer 'lstm\\x09'"},
       {"LSTM", "there is no layer 'LSTM'"},
       {"lstm\n", "there is no layer 'lstm\\x0a'"},
       {"狐狸,lstm", "at character 1 of "},
@@ -164,7 +177,7 @@ TEST(EncoderSpec, WhatIsWrittenIsReadAgain) {
 
 // Whatever one byte is made of another: it is read, or refused at a place inside of the text.
 TEST(EncoderSpec, SaysWhereWhateverIsWrong) {
-  constexpr std::string_view kBytes = ":,+=0a-\n\xff";
+  constexpr std::string_view kBytes = ":,+=0a- \n\xff";
   Random random(2, RandomUse::kTest);
   index refused = 0;
   for (std::uint64_t n = 0; n < 2000; ++n) {
@@ -181,6 +194,15 @@ TEST(EncoderSpec, SaysWhereWhateverIsWrong) {
     EXPECT_FALSE(error->hint().empty());
   }
   EXPECT_GT(refused, 1000);
+}
+
+// A hint says what the message has not said.
+TEST(EncoderSpec, HintsSayWhatToDo) {
+  const auto hint = [](const char* text) { return error_of([&] { parse_encoder(text); })->hint(); };
+  EXPECT_EQ(hint("lstm:width=x"), "write digits alone, such as 8");
+  EXPECT_EQ(hint("lstm:layers=0"), "leave it out to have its usual value");
+  EXPECT_EQ(hint("lstm:8:width=8"), "remove one of the two");
+  EXPECT_EQ(hint("attention:scale=0"), "write it as 0.25 or 1e-2, for example");
 }
 
 TEST(EncoderSpec, HintsAtWhatIsMeant) {

@@ -75,5 +75,25 @@ TEST_F(MemoryTest, OfEvaluationAndGeneration) {
   EXPECT_GT(evaluation_memory(context, c, set), 2000.0 * 8 * 4 * 13 * 512);
 }
 
+// A convolution puts rows of zeros around each sequence, however short it is.
+TEST_F(MemoryTest, OfEvaluationCountsTheSequencesOfABatch) {
+  settings.model.kind = LanguageModelKind::kEncoder;
+  settings.model.encoder = "conv3:dilation=100";
+  settings.model.width = 256;
+  settings.model.block = 1000;
+  settings.model.vocabulary = 300;
+  const LanguageModelConfig c = resolve(settings.model);
+  const std::vector<token> stream(1001, 65);
+  std::vector<Slice> pairs;
+  for (index begin = 0; begin < 1000; begin += 2) pairs.push_back({begin, 2});
+  const auto bytes = [&](const std::vector<Slice>& slices, index batch_size) {
+    return evaluation_memory(Context(1), c, EvaluationBatches({stream, slices}, batch_size));
+  };
+  const double one = bytes({{0, 1000}}, 1), short_ones = bytes(pairs, 500);
+  EXPECT_GT(short_ones, one + 4.0 * 499 * 200 * 256);
+  EXPECT_LT(short_ones, one + 1.2 * 4.0 * 501 * 200 * 256);
+  EXPECT_EQ(bytes(pairs, 1 << 20), bytes(pairs, 1000)) << "each sequence has a token";
+}
+
 }  // namespace
 }  // namespace fovea

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/train/model_folder.h"
 
+#include <sys/stat.h>
+
 #include <fstream>
 
 #include "fovea/base/file.h"
@@ -134,6 +136,19 @@ TEST_F(ModelFolderTest, WeightsOfAnotherModelAreFound) {
                 fs::copy_options::overwrite_existing);
   EXPECT_THROWS(read_model_weights(folder_), kModelDamaged, "the weights belong to another model");
   EXPECT_THAT(problems()[3], HasSubstr("belong to another model"));
+}
+
+TEST_F(ModelFolderTest, WeightsThatAreNoFileAreDamage) {
+  write_model(folder_, "{}\n", 5);
+  const fs::path path = folder_ / kWeightsName;
+  fs::remove(path);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THROWS(read_model_weights(folder_), kModelDamaged, "expected a regular file, got a FIFO");
+  fs::remove(path);
+  fs::create_directory(path);
+  EXPECT_THROWS(read_model_weights(folder_), kModelDamaged,
+                "model.safetensors: expected a regular");
+  EXPECT_THAT(problems().back(), HasSubstr("expected a regular file"));
 }
 
 TEST_F(ModelFolderTest, BeginningAgainLeavesNothingOfTheOldModel) {

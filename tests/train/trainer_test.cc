@@ -147,6 +147,53 @@ TEST_F(TrainerTest, LogsTheUpdateAfterWhichPatienceEnds) {
             static_cast<index>(std::filesystem::file_size(folder / "metrics.jsonl")));
 }
 
+// The line of the update after which patience ended is that of an end: a run that goes on has none.
+TEST_F(TrainerTest, GoesOnWithMorePatienceAsIfItHadNeverEnded) {
+  objective.validation_loss = [](index step) { return step == 10 ? 1.0 : 2.0; };
+  const auto lines = [&](const std::filesystem::path& run) {
+    std::string all;
+    const HistoryRecords records = read_history(run / "metrics.jsonl");
+    for (const UpdateRecord& one : records.updates) all += fmt::format("{} ", one.step);
+    for (const EvaluationRecord& one : records.evaluations) all += fmt::format("{}! ", one.step);
+    return all;
+  };
+  TrainOptions options{.stop_after = "40u", .eval_every = "5u", .log_every = 7, .patience = 3};
+  EXPECT_EQ(run(options).state.step, 25);
+  const std::string ended = lines(folder.path());
+  EXPECT_EQ(ended, "7 14 21 25 5! 10! 15! 20! 25! ");
+  const auto go_on = [&](Request request) {
+    ToyObjective anew;
+    anew.validation_loss = objective.validation_loss;
+    ToyObserver last;
+    last.wanted = request;
+    Trainer trainer(Context(1), anew, last, toy_setup(folder.path(), options));
+    trainer.resume();
+    return trainer.run();
+  };
+  EXPECT_EQ(go_on(Request::kNone).state.step, 25);  // it has ended
+  EXPECT_EQ(lines(folder.path()), ended);
+  options.patience = 0;
+  EXPECT_EQ(go_on(Request::kNone).state.metrics_bytes_to_go_on, -1);
+  EXPECT_EQ(lines(folder.path()), "7 14 21 28 35 40 5! 10! 15! 20! 25! 30! 35! 40! ");
+}
+
+// As if it was killed after it had written a few more lines, then resumed as it was begun.
+TEST_F(TrainerTest, AnEndOfPatienceKeepsNoLineOfALongerRunThatWasKilled) {
+  objective.validation_loss = [](index step) { return step == 10 ? 1.0 : 2.0; };
+  const TrainOptions options{
+      .stop_after = "40u", .eval_every = "5u", .log_every = 7, .patience = 3};
+  const TrainResult ended = run(options);
+  const auto file = folder / "metrics.jsonl";
+  std::filesystem::resize_file(file,
+                               static_cast<std::uintmax_t>(ended.state.metrics_bytes_to_go_on));
+  write_file_durably(file, read_file(file) + "{\"kind\":\"update\",\"step\":28}\n");
+  ToyObjective anew;
+  Trainer trainer(Context(1), anew, observer, toy_setup(folder.path(), options));
+  trainer.resume();
+  EXPECT_EQ(trainer.history().updates().back().step, 21);
+  EXPECT_EQ(trainer.history().evaluations().back().step, 25);
+}
+
 TEST_F(TrainerTest, SaysWhichEvaluationsWereTheBest) {
   objective.validation_loss = [](index step) { return step == 10 ? 1.0 : step == 5 ? 3 : 1; };
   run({.stop_after = "20u", .eval_every = "5u"});
