@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/data/frame_file.h"
 #include "fovea/report/terminal.h"
 #include "fovea/text/utf8.h"
 
@@ -72,7 +73,8 @@ void add_labels(std::string& report, const ClassifierScore& score) {
   const index widest = std::max(widest_of(score), display_width(name));
   report +=
       fmt::format("\n{}  {:>8}  {:>9}  {:>9}  {:>6}  {:>6}   {:.0f} % of F1\n", left(name, widest),
-                  "texts", "predicted", "precision", "recall", "F1", 100 * score.confidence);
+                  std::string(words_of(score.input).entry) + "s", "predicted", "precision",
+                  "recall", "F1", 100 * score.confidence);
   for (std::size_t k = 0; k < score.labels.size(); ++k) {
     const ScoresOf<Interval>& scores = score.by_label()[k];
     report += fmt::format("{}  {:>8}  {:>9}  {:>9.4f}  {:>6.4f}  {:>6.4f}   {} to {}\n",
@@ -147,6 +149,12 @@ std::string joined(const std::vector<std::string>& labels) {
   return text.empty() ? "none" : text;
 }
 
+std::string place_of(const ClassifierScore& score, const Mistake& m) {
+  const std::string file = escape_text(m.file);
+  return score.input == InputKind::kNpz ? place_of_sample(file, m.line)
+                                        : fmt::format("{}:{}", file, m.line);
+}
+
 void add_mistakes(std::string& report, const ClassifierScore& score) {
   if (score.mistakes.empty()) return;
   report += "\nworst mistakes\n";
@@ -155,7 +163,7 @@ void add_mistakes(std::string& report, const ClassifierScore& score) {
   };
   for (const Mistake& m : score.mistakes) {
     report += fmt::format(
-        "{}:{}  true {}{}, predicted {}{}, loss {:.4f}\n    {}\n", escape_text(m.file), m.line,
+        "{}  true {}{}, predicted {}{}, loss {:.4f}\n    {}\n", place_of(score, m),
         joined(m.truth), probability(m.truth_probability), joined(m.predicted),
         probability(m.probability), m.loss, fit_columns(escape_text(m.text), kTextColumns));
   }
@@ -164,7 +172,7 @@ void add_mistakes(std::string& report, const ClassifierScore& score) {
 }  // namespace
 
 std::string report_of(const ClassifierScore& score) {
-  std::string report = fmt::format("{} texts", score.examples);
+  std::string report = fmt::format("{} {}s", score.examples, words_of(score.input).entry);
   if (!score.labels.empty()) {
     report += fmt::format(", {} {}", score.labels.size(), score.classes ? "classes" : "labels");
   }

@@ -230,11 +230,11 @@ std::vector<std::string> set_table(const Arguments& arguments, TableOptions& tab
 
 void warn_of_truncated(const TextPredictor& predictor, const LoadedClassifier& model) {
   if (predictor.truncated() == 0) return;
-  warn(
-      fmt::format("texts longer than the model's --max-length ({} tokens): {} of {}; they are "
-                  "truncated, as in "
-                  "training",
-                  model.settings.text.max_length, predictor.truncated(), predictor.texts()));
+  const InputWords words = words_of(model.settings.text.input);
+  warn(fmt::format("{}s longer than the model's --max-length ({} {}s): {} of {}; they are "
+                   "truncated, as in training",
+                   words.entry, model.settings.text.max_length, words.row, predictor.truncated(),
+                   predictor.texts()));
 }
 
 }  // namespace
@@ -302,9 +302,11 @@ int classify(const Arguments& arguments) {
   const double seconds = monotonic_seconds() - began;
   warn_of_truncated(answers.predictor(), model);
   const TextPredictor& predictor = answers.predictor();
-  detail(fmt::format("{} texts, {} tokens in {:.3f} s ({:.0f} texts/s); the model: {:.3f} s",
-                     predictor.texts(), predictor.tokens(), seconds,
-                     static_cast<double>(predictor.texts()) / seconds, predictor.model_seconds()));
+  const InputWords words = words_of(model.settings.text.input);
+  detail(fmt::format("{} {}s, {} {}s in {:.3f} s ({:.0f} {}s/s); the model: {:.3f} s",
+                     predictor.texts(), words.entry, predictor.tokens(), words.row, seconds,
+                     static_cast<double>(predictor.texts()) / seconds, words.entry,
+                     predictor.model_seconds()));
   return 0;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/classify_options.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -35,6 +37,24 @@ RunOptions classify_run_options(const Arguments& arguments) {
   TrainClassifyOptions options;
   read_settings(settable_fields(options), arguments);
   return options.run;
+}
+
+ClassifierSettings classify_defaults(const Arguments& arguments) {
+  TrainClassifyOptions options;
+  read_settings(settable_fields(options), arguments);
+  return ClassifierSettings(options.settings.text.input);
+}
+
+std::vector<std::string> defaults_of_npz() {
+  TrainClassifyOptions texts, numbers{.settings = ClassifierSettings(InputKind::kNpz), .run = {}};
+  const std::vector<Flag> usual = flags_of(settable_fields(texts)),
+                          other = flags_of(settable_fields(numbers));
+  std::vector<std::string> changed;
+  for (std::size_t n = 0; n < usual.size(); ++n) {
+    if (usual[n].name == "input" || usual[n].default_text == other[n].default_text) continue;
+    changed.push_back(fmt::format("--{} {}", other[n].name, other[n].default_text));
+  }
+  return changed;
 }
 
 ClassifierSettings classify_settings(ClassifierSettings begin, const Arguments& arguments) {

@@ -27,6 +27,12 @@ std::vector<OptionSpec> train_classify_options();
 /// How this process is run, from --config, the environment and the options.
 RunOptions classify_run_options(const Arguments& arguments);
 
+/// The defaults of the input that these name.
+ClassifierSettings classify_defaults(const Arguments& arguments);
+
+/// The options whose defaults --input npz changes, with these: "--pooling attention".
+std::vector<std::string> defaults_of_npz();
+
 /// `begin` (the defaults, or the settings of a resumed run), changed by --config, the environment
 /// and the options; later ones override earlier ones. Paths become absolute, so that a run can be
 /// resumed from any folder.

@@ -129,17 +129,20 @@ int eval_classifier(const Arguments& arguments, const std::vector<std::string>& 
                              .mistakes = options.errors};
   set_from_outside(table_flags(test.table), arguments);
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
-  detail(fmt::format("model: {} parameters, vocabulary of {} tokens, {}",
-                     parameter_count(model.settings.model), model.settings.model.vocabulary,
+  detail(fmt::format("model: {} parameters, {}, {}", parameter_count(model.settings.model),
+                     model.reads_frames()
+                         ? fmt::format("{} features", model.settings.model.features)
+                         : fmt::format("vocabulary of {} tokens", model.settings.model.vocabulary),
                      arguments.text("DIR")));
   std::vector<std::string> notes;
   const ClassifierScore score = evaluate_classifier(context, model, files, test, notes);
   for (const std::string& note : notes) warn(note);
   if (score.truncated > 0) {
-    warn(
-        fmt::format("texts longer than the model's --max-length ({} tokens): {} of {}; they are "
-                    "truncated, as in training",
-                    model.settings.text.max_length, score.truncated, score.examples));
+    const InputWords words = words_of(score.input);
+    warn(fmt::format("{}s longer than the model's --max-length ({} {}s): {} of {}; they are "
+                     "truncated, as in training",
+                     words.entry, model.settings.text.max_length, words.row, score.truncated,
+                     score.examples));
   }
   write_pictures(options.plots, score);
   print(arguments.on("json") ? json_of_score(score).line() + "\n" : report_of(score));

@@ -179,12 +179,13 @@ void describe_training(const Model& model, const std::string& stop_after) {
 void describe_outputs(const fs::path& folder) {
   const ClassifierConfigFile file = ClassifierFile::read(folder);
   const ClassifierConfig& model = file.settings.model;
-  print(fmt::format("task: {}, {} {}, texts of at most {} tokens\n", to_string(model.task),
+  const InputWords words = words_of(file.settings.text.input);
+  print(fmt::format("task: {}, {} {}, {}s of at most {} {}s\n", to_string(model.task),
                     model.classes,
                     model.task == ClassifierTask::kMultiLabel   ? "labels"
                     : model.task == ClassifierTask::kRegression ? "number"
                                                                 : "classes",
-                    file.settings.text.max_length));
+                    words.entry, file.settings.text.max_length, words.row));
   if (const VectorCounts& vectors = file.outputs.vectors; vectors.words > 0) {
     print(vectors_line(vectors, file.settings.text.embeddings) +
           (model.freeze_embeddings ? "; the table is frozen\n" : "\n"));

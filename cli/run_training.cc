@@ -64,7 +64,7 @@ void prepare(Job& job) {
   } catch (const Error& error) {
     if (!job.stored || error.code() != ErrorCode::kMissingInput) throw;
     throw error.with(error.code(), error.what(),
-                     "if the text was moved, say where it is: --train FILE");
+                     "if the file was moved, say where it is: --train FILE");
   }
 }
 
@@ -134,7 +134,9 @@ int dry_run(const Context& context, Job& job) {
   if (job.stored && job.stored->checkpoint) {
     state = state_of(*std::exchange(job.stored->checkpoint, std::nullopt));
   }
-  print_forecast({cost, job.training.time(context, state), state.step, memory}, job.options.json);
+  print_forecast(
+      {cost, job.training.time(context, state), state.step, memory, job.training.row()},
+      job.options.json);
   return 0;
 }
 

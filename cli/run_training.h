@@ -26,8 +26,10 @@ class Training {
 
   /// "train lm"
   virtual std::string_view command() const = 0;
-  /// What a target is: "token".
+  /// What a target is, once the settings are known: "token".
   virtual std::string_view unit() const = 0;
+  /// What an update reads.
+  virtual std::string_view row() const { return "token"; }
   virtual std::vector<OptionSpec> options() const = 0;
   /// How the process is run, from --config, the environment and the options.
   virtual RunOptions run_options(const Arguments& arguments) const = 0;

@@ -22,7 +22,7 @@ constexpr std::string_view kExamples = R"(Examples:
   fovea train classify --train tags.jsonl --multi-label --class-weights balanced -o model
   fovea train classify --train grades.csv --regression -o model
   fovea train classify --train reviews.tsv --encoder conv3,bilstm --pooling attention -o model
-  fovea train classify --input npz --train gestures.npz --pooling attention -o model
+  fovea train classify --input npz --train gestures.npz -o model
   fovea train classify --resume -o model               go on after an interruption
 
 The texts come as TSV, CSV, JSON lines or fastText lines, packed by gzip or zstd or not, by their name or
@@ -41,10 +41,26 @@ any other gives the same bits again, for any number of threads.
 SIGINT, SIGTERM and SIGHUP save a checkpoint and stop, SIGUSR1 saves and goes on, SIGUSR2 saves and
 stops.)";
 
+// The options in lines.
+std::string epilog() {
+  constexpr std::size_t kColumns = 100;
+  std::string text(kExamples), line = "With --input npz other defaults hold:";
+  text += "\n\n";
+  for (const std::string& option : defaults_of_npz()) {
+    if (line.size() + 1 + option.size() > kColumns) {
+      text += line + "\n";
+      line = " ";
+    }
+    line += " " + option;
+  }
+  return text + line;
+}
+
 class ClassifierTraining final : public TrainingOf<ClassifierSettings, ClassifierRun> {
  public:
   std::string_view command() const override { return "train classify"; }
-  std::string_view unit() const override { return "text"; }
+  std::string_view unit() const override { return words_of(settings_.text.input).entry; }
+  std::string_view row() const override { return words_of(settings_.text.input).row; }
   std::vector<OptionSpec> options() const override { return train_classify_options(); }
   RunOptions run_options(const Arguments& arguments) const override {
     return classify_run_options(arguments);
@@ -53,7 +69,7 @@ class ClassifierTraining final : public TrainingOf<ClassifierSettings, Classifie
   std::vector<std::string> settle(const Arguments& arguments, const RunOptions&,
                                   const StoredRun* stored) override {
     if (stored == nullptr) {
-      settings_ = classify_settings({}, arguments);
+      settings_ = classify_settings(classify_defaults(arguments), arguments);
       return {};
     }
     const ClassifierConfigFile file =
@@ -124,7 +140,7 @@ CommandSpec train_classify_spec() {
           .summary = "Trains a classifier on labelled texts: classes, several labels, or numbers.",
           .positionals = {},
           .options = train_classify_options(),
-          .epilog = std::string(kExamples)};
+          .epilog = epilog()};
 }
 
 int train_classify(const Arguments& arguments) {

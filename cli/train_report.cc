@@ -115,7 +115,7 @@ void describe_run(const Context& context, const std::vector<std::string>& about_
 }
 
 void print_forecast(const RunForecast& forecast, bool json) {
-  const auto& [cost, time, done, memory] = forecast;
+  const auto& [cost, time, done, memory, row] = forecast;
   const DryRun dry{.parameters = cost.parameters,
                    .updates = cost.updates,
                    .tokens_per_update = cost.tokens_per_update,
@@ -134,7 +134,7 @@ void print_forecast(const RunForecast& forecast, bool json) {
   print(fmt::format("updates           {}{}\n",
                     dry.updates > 0 ? std::to_string(dry.updates) : "until the time is up",
                     done > 0 ? fmt::format("; {} are done", done) : ""));
-  print(fmt::format("tokens an update  {}\n", dry.tokens_per_update));
+  print(fmt::format("{:<18}{}\n", fmt::format("{}s an update", row), dry.tokens_per_update));
   print(fmt::format("FLOPs an update   {:.4g}\n", dry.flops_per_update));
   if (dry.updates > 0) print(fmt::format("FLOPs             {:.4g}\n", dry.flops));
   print(fmt::format("predicted memory  {} of {} ({})\n", size_text(memory.bytes),

@@ -31,6 +31,7 @@ struct RunForecast {
   RunTime time;
   index done;  ///< updates done so far
   MemoryForecast memory;
+  std::string_view row = "token";  ///< what an update reads
 };
 void print_forecast(const RunForecast& forecast, bool json);
 

@@ -10,9 +10,7 @@
 
 #include "fovea/base/byte_source.h"
 #include "fovea/base/check.h"
-#include "fovea/base/printable.h"
-#include "fovea/tensor/npz.h"
-#include "fovea/text/utf8.h"
+#include "fovea/data/npz_arrays.h"
 
 namespace fovea {
 
@@ -24,38 +22,7 @@ constexpr std::string_view kArchive = "PK";  // the first bytes of a .zip
   throw Error(ErrorCode::kInputFormat, fmt::format("{}: {}", where, what), hint);
 }
 
-// The arrays of a file by name.
-class Arrays {
- public:
-  Arrays(const ByteSource& file, const std::string& name) : name_(name), source_(file, name) {}
-
-  bool has(std::string_view array) const { return place(array) < source_.names().size(); }
-
-  std::size_t required(std::string_view array, const std::string& hint) const {
-    if (has(array)) return place(array);
-    std::string names;
-    for (const std::string& one : source_.names()) {
-      if (names.size() < 200) names += (names.empty() ? "" : ", ") + printable(one);
-    }
-    bad(name_,
-        fmt::format("there is no array {}; the file has {}", array, names.empty() ? "none" : names),
-        hint);
-  }
-
-  const NpzSource& source() const { return source_; }
-  std::string where(std::string_view array) const { return fmt::format("{}: {}", name_, array); }
-
- private:
-  std::size_t place(std::string_view array) const {
-    const auto& names = source_.names();
-    return static_cast<std::size_t>(std::find(names.begin(), names.end(), array) - names.begin());
-  }
-
-  const std::string& name_;
-  NpzSource source_;
-};
-
-void read_values(FrameFile& file, const Arrays& arrays) {
+void read_values(FrameFile& file, const NpzArrays& arrays) {
   const std::string shapes = "x is [sample, time, features] or [sample, time, joints, features]";
   const std::size_t n = arrays.required("x", "numpy.savez(FILE, x=..., labels=...): " + shapes);
   const TensorInfo info = arrays.source().info(n);
@@ -99,7 +66,7 @@ void require_one_each(const FrameFile& file, const Shape& shape, const std::stri
       "give each sample one entry");
 }
 
-void read_lengths(FrameFile& file, const Arrays& arrays) {
+void read_lengths(FrameFile& file, const NpzArrays& arrays) {
   if (!arrays.has("lengths")) {
     file.lengths.assign(static_cast<std::size_t>(file.samples()), file.steps());
     return;
@@ -147,31 +114,19 @@ void require_finite(const FrameFile& file) {
   }
 }
 
-std::string text_of(const std::int32_t* characters, index width, const std::string& where,
-                    index sample) {
-  std::string text;
-  for (index c = 0; c < width && characters[c] != 0; ++c) {
-    const std::int32_t code = characters[c];
-    if (code < 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
-      bad(where, fmt::format("sample {}: {} is no character", sample, code),
-          "write the file again, with numpy.savez");
-    }
-    append_utf8(text, static_cast<char32_t>(code));
-  }
-  if (text.empty()) {
-    bad(where, fmt::format("sample {}: the label is empty", sample), "give each sample a label");
-  }
-  return text;
-}
-
-void read_classes(FrameFile& file, const Arrays& arrays, std::size_t n, const std::string& where) {
+void read_classes(FrameFile& file, const NpzArrays& arrays, std::size_t n, const std::string& where) {
   const Tensor texts = arrays.source().read_texts(n);
   if (texts.defined()) {
     const Shape& shape = texts.shape();
     require_one_each(file, Shape(std::vector<index>(shape.begin(), shape.end() - 1)), where);
     const index width = shape[shape.axes() - 1];
     for (index s = 0; s < shape[0]; ++s) {
-      file.labels.push_back({text_of(texts.data<std::int32_t>() + s * width, width, where, s)});
+      const std::string place = fmt::format("{}: sample {}", where, s);
+      file.labels.push_back(
+          {text_of_characters(texts.data<std::int32_t>() + s * width, width, place)});
+      if (file.labels.back()[0].empty()) {
+        bad(place, "the label is empty", "give each sample a label");
+      }
     }
     return;
   }
@@ -186,7 +141,7 @@ void read_classes(FrameFile& file, const Arrays& arrays, std::size_t n, const st
   }
 }
 
-void read_flags(FrameFile& file, const Arrays& arrays, std::size_t n, const std::string& where) {
+void read_flags(FrameFile& file, const NpzArrays& arrays, std::size_t n, const std::string& where) {
   const TensorInfo info = arrays.source().info(n);
   if (info.shape.axes() != 2 || info.shape[0] != file.samples() || info.shape[1] == 0) {
     bad(where,
@@ -210,7 +165,7 @@ void read_flags(FrameFile& file, const Arrays& arrays, std::size_t n, const std:
   }
 }
 
-void read_numbers(FrameFile& file, const Arrays& arrays, std::size_t n, const std::string& where) {
+void read_numbers(FrameFile& file, const NpzArrays& arrays, std::size_t n, const std::string& where) {
   require_one_each(file, arrays.source().info(n).shape, where);
   const Tensor numbers = arrays.source().read(n).to(DType::kFloat64);
   for (const double number : numbers.vec<double>()) {
@@ -224,7 +179,7 @@ void read_numbers(FrameFile& file, const Arrays& arrays, std::size_t n, const st
   }
 }
 
-void read_labels(FrameFile& file, const Arrays& arrays, FrameLabels labels) {
+void read_labels(FrameFile& file, const NpzArrays& arrays, FrameLabels labels) {
   if (labels == FrameLabels::kNone) return;
   const std::size_t n = arrays.required("labels", "numpy.savez(FILE, x=..., labels=...)");
   const std::string where = arrays.where("labels");
@@ -250,7 +205,7 @@ FrameFile read_frame_file(const std::string& file, FrameLabels labels) {
                 "write it again, with numpy.savez");
   }
   FrameFile read{.name = file, .x = {}, .lengths = {}, .labels = {}, .numbers = {}};
-  const Arrays arrays(source, read.name);
+  const NpzArrays arrays(source, read.name);
   read_values(read, arrays);
   read_lengths(read, arrays);
   read.x.dtype() == DType::kFloat32 ? require_finite<float>(read) : require_finite<double>(read);

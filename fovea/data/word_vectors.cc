@@ -6,12 +6,12 @@
 #include <cmath>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "fovea/base/check.h"
-#include "fovea/base/machine.h"
+#include "fovea/data/npz_vectors.h"
 #include "fovea/data/table/line_reader.h"
+#include "fovea/data/vector_table.h"
 #include "fovea/text/compressed.h"
 #include "fovea/text/utf8.h"
 
@@ -20,7 +20,6 @@ namespace fovea {
 namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{4} << 20;
-constexpr index kWidest = 1 << 16;
 constexpr std::string_view kBlanks = " \t";
 constexpr std::string_view kFormatHint =
     "give text: a word and its numbers on each line, with or without a first line \"COUNT WIDTH\"";
@@ -92,39 +91,10 @@ std::string_view other_format(std::string_view begin) {
   return binary && find_invalid_utf8(rest) ? "word2vec's binary format" : std::string_view();
 }
 
-// Which of the wanted words are spelled so.
-class WantedWords {
- public:
-  explicit WantedWords(std::span<const std::string> words) {
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      if (words[i].empty()) continue;
-      exact_.emplace(words[i], static_cast<index>(i));
-      lower_[lower_text(words[i])].push_back(static_cast<index>(i));
-    }
-  }
-
-  // -1: none
-  index find(const std::string& word) const {
-    const auto found = exact_.find(word);
-    return found == exact_.end() ? -1 : found->second;
-  }
-  std::span<const index> find_lower(const std::string& word) const {
-    const auto found = lower_.find(lower_text(word));
-    if (found == lower_.end()) return {};
-    return found->second;
-  }
-
- private:
-  std::unordered_map<std::string, index> exact_;
-  std::unordered_map<std::string, std::vector<index>> lower_;
-};
-
 class VectorReader {
  public:
   VectorReader(LineReader& lines, std::span<const std::string> words, index width)
-      : lines_(lines), wanted_(words), words_(static_cast<index>(words.size())) {
-    found_.width = width;
-  }
+      : lines_(lines), table_(words, width) {}
 
   WordVectors read() {
     Line line;
@@ -146,12 +116,12 @@ class VectorReader {
                   "the file is cut off or was changed: get it again, or correct its first line");
     }
     if (vectors == 0) fail_empty();
-    if (repeated_ > 0) {
-      found_.notes.push_back(fmt::format(
+    if (table_.repeated() > 0) {
+      table_.note(fmt::format(
           "{}: words that occur again: {}, the first on line {}; their first vectors count",
-          lines_.name(), repeated_, first_repeated_));
+          lines_.name(), table_.repeated(), first_repeated_));
     }
-    return std::move(found_);
+    return table_.take();
   }
 
  private:
@@ -175,29 +145,19 @@ class VectorReader {
   // Once the width is known.
   void begin(const Line& line, index width) {
     lines_.require_text(line);
-    if (width < 1 || width > kWidest) {
+    if (width < 1 || width > kWidestVector) {
       throw Error(ErrorCode::kInputFormat,
                   fmt::format("{}: expected vectors of 1 to {} numbers, got {}",
-                              lines_.place(line.number), kWidest, width),
+                              lines_.place(line.number), kWidestVector, width),
                   std::string(kFormatHint));
     }
-    if (found_.width > 0 && found_.width != width) {
-      throw Error(ErrorCode::kOptionValue,
-                  fmt::format("--width {}: {} has vectors of {} numbers", found_.width,
-                              lines_.name(), width),
-                  fmt::format("leave --width out, or say {}", width));
-    }
-    found_.width = width;
-    const double bytes = static_cast<double>(words_) * static_cast<double>(width) * sizeof(float);
-    require_memory("the vectors of the words", bytes, "take narrower vectors, or fewer words");
-    found_.rows.resize(static_cast<std::size_t>(words_ * width));
-    found_.match.resize(static_cast<std::size_t>(words_));
+    table_.begin(width, lines_.name());
   }
 
   [[noreturn]] void fail_columns(const Line& line, index columns) const {
     throw Error(ErrorCode::kInputFormat,
                 fmt::format("{}: expected a word and {} numbers, got {} columns",
-                            lines_.place(line.number), found_.width, columns),
+                            lines_.place(line.number), table_.width(), columns),
                 "the file is cut off or damaged, or has vectors of several widths");
   }
 
@@ -205,10 +165,10 @@ class VectorReader {
   // whose other columns are all numbers has too many of these.
   void require_width(const Line& line, std::string_view text) const {
     const index columns = count_fields(text);
-    if (columns == found_.width + 1) return;
-    if (columns <= found_.width) fail_columns(line, columns);
+    if (columns == table_.width() + 1) return;
+    if (columns <= table_.width()) fail_columns(line, columns);
     take_field(text);
-    for (index n = columns - 1; n > found_.width; --n) {
+    for (index n = columns - 1; n > table_.width(); --n) {
       if (!number_in<double>(take_field(text))) return;
     }
     fail_columns(line, columns);
@@ -217,27 +177,16 @@ class VectorReader {
   void take(const Line& line) {
     std::string_view text = trim(line.text);
     require_width(line, text);
-    if (count_fields(text) != found_.width + 1) return;  // of several words: no token is that
+    if (count_fields(text) != table_.width() + 1) return;  // of several words: no token is that
     word_ = take_field(text);
     if (find_invalid_utf8(word_)) lines_.require_text(line);
-    const index exact = wanted_.find(word_);
-    if (exact >= 0) {
-      if (match(exact) == VectorMatch::kExact) {
-        if (repeated_++ == 0) first_repeated_ = line.number;
-      } else {
-        store(line, text, exact, VectorMatch::kExact);
-      }
-    }
-    for (const index word : wanted_.find_lower(word_)) {
-      if (match(word) == VectorMatch::kNone) store(line, text, word, VectorMatch::kLower);
-    }
+    const index repeated = table_.repeated();
+    table_.take(word_, [&](std::span<float> row) { read_row(line, text, row); });
+    if (repeated == 0 && table_.repeated() > 0) first_repeated_ = line.number;
   }
 
-  VectorMatch match(index word) const { return found_.match[static_cast<std::size_t>(word)]; }
-
-  void store(const Line& line, std::string_view numbers, index word, VectorMatch match) {
-    float* const row = found_.rows.data() + word * found_.width;
-    for (index n = 0; n < found_.width; ++n) {
+  void read_row(const Line& line, std::string_view numbers, std::span<float> row) const {
+    for (std::size_t n = 0; n < row.size(); ++n) {
       const std::string_view field = take_field(numbers);
       const auto number = number_in<double>(field);
       row[n] = number ? static_cast<float>(*number) : 0;
@@ -248,22 +197,15 @@ class VectorReader {
                               lines_.place(line.number), n + 2, escape_text(field.substr(0, 40))),
                   "the file is damaged, or its words and numbers are not parted by spaces");
     }
-    found_.match[static_cast<std::size_t>(word)] = match;
   }
 
   LineReader& lines_;
-  const WantedWords wanted_;
-  const index words_;
-  WordVectors found_;
+  VectorTable table_;
   std::string word_;
-  index repeated_ = 0, first_repeated_ = 0;
+  index first_repeated_ = 0;
 };
 
 }  // namespace
-
-index WordVectors::count(VectorMatch wanted) const {
-  return std::count(match.begin(), match.end(), wanted);
-}
 
 WordVectors read_word_vectors(std::unique_ptr<ByteStream> stream, const std::string& name,
                               std::span<const std::string> words, index width) {
@@ -271,7 +213,7 @@ WordVectors read_word_vectors(std::unique_ptr<ByteStream> stream, const std::str
   if (const std::string_view format = other_format(lines.peek_sample()); !format.empty()) {
     throw Error(ErrorCode::kInputFormat,
                 fmt::format("{}:1: expected vectors as text, got {}", name, format),
-                "write them as text; in Python by gensim: KeyedVectors.load_word2vec_format(FILE, "
+                "write them as text, or as NAME.npz of words and vectors; in Python by gensim: KeyedVectors.load_word2vec_format(FILE, "
                 "binary=True).save_word2vec_format(NAME)");
   }
   return VectorReader(lines, words, width).read();
@@ -279,6 +221,7 @@ WordVectors read_word_vectors(std::unique_ptr<ByteStream> stream, const std::str
 
 WordVectors read_word_vectors(const std::string& file, std::span<const std::string> words,
                               index width) {
+  if (file.ends_with(".npz")) return read_npz_vectors(file, words, width);
   return read_word_vectors(open_text(file), name_of_input(file), words, width);
 }
 

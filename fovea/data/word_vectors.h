@@ -5,34 +5,18 @@
 //     2 3              the number of vectors and their width; GloVe's files lack this line
 //     the .1 -.2 3e-1
 //     Paris 1 0 .5
+//
+// A file whose name ends in .npz holds arrays (data/npz_vectors.h).
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "fovea/base/byte_stream.h"
-#include "fovea/base/types.h"
+#include "fovea/data/vector_table.h"
 
 namespace fovea {
-
-/// How a word was found.
-enum class VectorMatch : std::uint8_t {
-  kNone,
-  kLower,  ///< the file has it in other case; of several such words the first counts
-  kExact,
-};
-
-struct WordVectors {
-  index width = 0;
-  std::vector<float> rows;         ///< [words, width]; of words that were not found 0
-  std::vector<VectorMatch> match;  ///< [words]
-  std::vector<std::string> notes;  ///< what may be wrong with the file
-
-  index count(VectorMatch match) const;
-};
 
 /// Reads the vectors of `words`; an empty word has none. The file is read once, line by line, so it
 /// may have any length or be a pipe; only vectors of words in `words` are kept. Of a word that
@@ -42,7 +26,7 @@ struct WordVectors {
 /// `width`: which the vectors must have (kOptionValue, which names --width); 0: any.
 /// Throws kEmptyInput; kEncoding; kInputFormat, "FILE:LINE: ...", for another number of columns,
 /// for what is no finite number, a line of more than 4 MiB, a header that gives another number of
-/// vectors, and binary files; kOutOfMemory; and what open_text throws.
+/// vectors, and binary files; kOutOfMemory; and what open_text and read_npz_vectors throw.
 WordVectors read_word_vectors(const std::string& file, std::span<const std::string> words,
                               index width = 0);
 /// The same from a stream. `name` begins messages.

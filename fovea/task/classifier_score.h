@@ -12,7 +12,7 @@
 #include "fovea/metrics/multilabel.h"
 #include "fovea/metrics/probability.h"
 #include "fovea/metrics/regression.h"
-#include "fovea/model/classifier_config.h"
+#include "fovea/task/classifier_settings.h"
 
 namespace fovea {
 
@@ -33,6 +33,7 @@ struct Mistake {
 /// What is known of the test set; what the kind of the classifier does not have is empty.
 struct ClassifierScore {
   ClassifierTask task = ClassifierTask::kSingleLabel;
+  InputKind input = InputKind::kText;
   std::vector<std::string> labels = {};
   index examples = 0;
   index truncated = 0;  ///< texts longer than the model's max_length

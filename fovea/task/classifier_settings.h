@@ -35,6 +35,13 @@ inline constexpr EnumName<InputKind> kInputKindNames[] = {{InputKind::kText, "te
                                                           {InputKind::kNpz, "npz"}};
 inline std::span<const EnumName<InputKind>> enum_names(InputKind) { return kInputKindNames; }
 
+/// What people call an entry of the files, and a row of it.
+struct InputWords {
+  std::string_view entry;  ///< "text", "sample"
+  std::string_view row;    ///< "token", "time step"
+};
+InputWords words_of(InputKind input);
+
 /// The labelled texts, and how they become tokens. In the settings of a run that is prepared, and
 /// in those of a stored model, tokenizer and max_length are never "auto" and 0.
 struct ClassifierTextOptions {
@@ -85,7 +92,9 @@ struct ClassifierTextOptions {
 };
 
 struct ClassifierSettings {
-  ClassifierSettings();
+  ClassifierSettings() : ClassifierSettings(InputKind::kText) {}
+  /// The defaults of this input.
+  explicit ClassifierSettings(InputKind input);
 
   ClassifierTextOptions text;
   ClassifierConfig model;

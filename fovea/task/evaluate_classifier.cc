@@ -199,7 +199,7 @@ void Test::read_frames(const std::string& name) {
   const FrameSet set = frames_of(model_, file);
   for (index s = 0; s < file.samples(); ++s) {
     const auto at = static_cast<std::size_t>(s);
-    Row row{.text = {.text = fmt::format("sample {}, {} time steps", s, file.lengths[at]),
+    Row row{.text = {.text = fmt::format("{} time steps", file.lengths[at]),
                      .labels = std::move(file.labels[at]),
                      .numbers = {},
                      .line = s},
@@ -217,7 +217,7 @@ void Test::check_row(Row& row) const {
   if (task_ != ClassifierTask::kMultiLabel && got != 1) {
     throw Error(ErrorCode::kInputFormat,
                 fmt::format("{}: expected one label, got {}", row.place, got),
-                "a text of this model has one label; write one, or test another model");
+                "the model knows one label each; write one, or test another model");
   }
   if (task_ == ClassifierTask::kRegression) return;
   for (const std::string& label : row.text.labels) {
@@ -236,7 +236,7 @@ void Test::predict(const std::string& file) {
 void Test::keep(const std::string& file, Rows<const float> found) {
   require_memory("the predictions",
                  3.0 * sizeof(float) * static_cast<double>(found.rows * found.columns),
-                 "test fewer texts at once, or use a machine with more memory");
+                 "test less at once, or use a machine with more memory");
   predictions_.insert(predictions_.end(), found.data, found.data + found.rows * found.columns);
   for (index n = 0; n < found.rows; ++n) {
     Row& row = rows_[static_cast<std::size_t>(n)];
@@ -340,6 +340,7 @@ void Test::score_labels(ClassifierScore& score) const {
 
 ClassifierScore Test::score() {
   ClassifierScore score{.task = task_,
+                        .input = model_.settings.text.input,
                         .labels = model_.labels,
                         .examples = static_cast<index>(losses_.size()),
                         .truncated = predictor_.truncated(),

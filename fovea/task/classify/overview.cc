@@ -26,14 +26,15 @@ std::string share_of_unknown(const Examples& examples, token unknown) {
 
 }  // namespace
 
-std::string length_line(std::string_view name, SetOverview set, index max_length) {
+std::string length_line(std::string_view name, SetOverview set, index max_length,
+                        InputWords words) {
   std::vector<index>& lengths = set.lengths;
   std::sort(lengths.begin(), lengths.end());
   const std::size_t n = lengths.size();
   const index truncated = set.examples.truncated;
-  std::string line = fmt::format("{}: {} text{}; tokens: median {}, 90 % at most {}, longest {}",
-                                 name, n, n == 1 ? "" : "s", lengths[(n - 1) / 2],
-                                 lengths[(9 * (n - 1)) / 10], lengths.back());
+  std::string line = fmt::format("{}: {} {}{}; {}s: median {}, 90 % at most {}, longest {}", name,
+                                 n, words.entry, n == 1 ? "" : "s", words.row,
+                                 lengths[(n - 1) / 2], lengths[(9 * (n - 1)) / 10], lengths.back());
   return truncated == 0 ? line : line + fmt::format("; cut to {}: {}", max_length, truncated);
 }
 

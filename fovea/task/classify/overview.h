@@ -7,6 +7,7 @@
 
 #include "fovea/data/examples.h"
 #include "fovea/data/label_set.h"
+#include "fovea/task/classifier_settings.h"
 #include "fovea/task/classify/class_weights.h"
 
 namespace fovea {
@@ -18,7 +19,9 @@ struct SetOverview {
 };
 
 /// "NAME: 900 texts; tokens: median 12, 90 % at most 40, longest 97; cut to 64: 3".
-std::string length_line(std::string_view name, SetOverview set, index max_length);
+/// With `words` of numbers samples and time steps.
+std::string length_line(std::string_view name, SetOverview set, index max_length,
+                        InputWords words = words_of(InputKind::kText));
 
 /// The labels with their counts and shares, the most frequent first, at most ten.
 std::string balance_line(const LabelSet& labels, const LabelCounts& found);

@@ -185,9 +185,9 @@ void require_batch(const ClassifierSettings& s) {
   }
   throw Error(ErrorCode::kOptionValue,
               fmt::format("--batch-size: {} x {} (--max-length) x {} (--accumulate) are too many "
-                          "tokens for one update",
-                          batch, block, s.recipe.accumulate),
-              "choose smaller sizes: an update holds fewer than 2^31 tokens");
+                          "{}s for one update",
+                          batch, block, s.recipe.accumulate, words_of(s.text.input).row),
+              "choose smaller sizes: an update holds fewer than 2^31 tokens, or rows of joints");
 }
 
 // No more rows for n-grams than there can be of them: few texts make a small model.
@@ -208,19 +208,21 @@ void note_many_classes(ClassifierRun& run) {
   const index texts = run.training->examples().size();
   if (classes <= 20 || 4 * classes <= texts) return;
   run.notes.push_back(fmt::format(
-      "{} classes for {} texts: if the labels are numbers, say --regression; if another column has "
-      "the labels, --label-column",
-      classes, texts));
+      "{} classes for {} {}s: if the labels are numbers, say --regression{}", classes, texts,
+      words_of(run.settings.text.input).entry,
+      run.tokenizer ? "; if another column has the labels, --label-column" : ""));
 }
 
 void note_rest(ClassifierRun& run, index max_length, std::vector<index> trained,
                std::vector<index> validated) {
   const Examples& training = run.training->examples();
   const Examples* validation = run.validation ? &run.validation->examples() : nullptr;
-  run.overview.push_back(length_line("training", {training, std::move(trained)}, max_length));
+  const InputWords words = words_of(run.settings.text.input);
+  run.overview.push_back(
+      length_line("training", {training, std::move(trained)}, max_length, words));
   if (validation != nullptr) {
     run.overview.push_back(
-        length_line("validation", {*validation, std::move(validated)}, max_length));
+        length_line("validation", {*validation, std::move(validated)}, max_length, words));
   } else if (run.settings.recipe.patience > 0) {
     run.notes.push_back("there is no validation, so --patience has no effect");
   }

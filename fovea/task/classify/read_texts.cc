@@ -55,6 +55,10 @@ void read_frames_into(LabelledSet& set, const std::vector<std::string>& files,
   }
 }
 
+std::string_view entry_of(const TextTable& table) {
+  return words_of(table.has_frames ? InputKind::kNpz : InputKind::kText).entry;
+}
+
 void require_one_label(const TextTable& table, const ClassifierTextOptions& options) {
   if (options.multi_label) return;
   for (index i = 0; i < table.size(); ++i) {
@@ -65,8 +69,8 @@ void require_one_label(const TextTable& table, const ClassifierTextOptions& opti
         fmt::format("{}: expected one {}, got {} ({}, {}{})", place_of(table, i),
                     options.regression ? "number" : "label", labels.size(), escape_text(labels[0]),
                     escape_text(labels[1]), labels.size() > 2 ? ", ..." : ""),
-        options.regression ? "keep one number a text"
-                           : "keep one label a text, or train for several: --multi-label");
+        options.regression ? "keep one number each"
+                           : "keep one label each, or train for several: --multi-label");
   }
 }
 
@@ -114,10 +118,10 @@ void require_known_labels(const LabelledSet& set) {
     for (const std::string& label : set.table.rows[static_cast<std::size_t>(i)].labels) {
       if (set.labels.find(label) >= 0) continue;
       throw Error(ErrorCode::kInputFormat,
-                  fmt::format("{}: the label {} is that of no text to train on",
-                              place_of(set.table, i), escape_text(label)),
-                  fmt::format("correct the label, or add such texts to --train; known are: {}",
-                              listed(set.labels)));
+                  fmt::format("{}: the label {} is that of no {} to train on",
+                              place_of(set.table, i), escape_text(label), entry_of(set.table)),
+                  fmt::format("correct the label, or add such {}s to --train; known are: {}",
+                              entry_of(set.table), listed(set.labels)));
     }
   }
 }
@@ -126,7 +130,7 @@ void require_known_labels(const LabelledSet& set) {
   const auto texts = std::count(set.validates.begin(), set.validates.end(), false);
   throw Error(ErrorCode::kInputTooSmall,
               fmt::format("{}: {} {}{} to train on, and {}", set.table.places[0], texts,
-                          set.table.has_frames ? "sample" : "text", texts == 1 ? "" : "s", what),
+                          entry_of(set.table), texts == 1 ? "" : "s", what),
               set.table.has_frames
                   ? "add samples of other kinds"
                   : "add texts of other kinds, or say where the labels are: --label-column");
@@ -177,7 +181,9 @@ TableOptions table_options(const ClassifierTextOptions& options) {
 
 LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_t seed) {
   if (options.train.empty()) {
-    throw Error(ErrorCode::kUsage, "no texts to train on", "name a file: --train FILE");
+    throw Error(ErrorCode::kUsage,
+                fmt::format("no {}s to train on", words_of(options.input).entry),
+                "name a file: --train FILE");
   }
   LabelledSet set;
   // What was found for the texts to train on holds for the others.
@@ -193,8 +199,8 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
         draw_stratified(strata_of(set.table, options.regression), options.valid_fraction, seed);
     if (options.valid_fraction > 0 &&
         std::find(set.validates.begin(), set.validates.end(), true) == set.validates.end()) {
-      set.notes.push_back(fmt::format("no validation: {} texts are too few for --valid-fraction {}",
-                                      trains, options.valid_fraction));
+      set.notes.push_back(fmt::format("no validation: {} {}s are too few for --valid-fraction {}",
+                                      trains, entry_of(set.table), options.valid_fraction));
     }
   } else {
     read(options.valid);
