@@ -86,11 +86,27 @@ def rounds(options, model, workers):
         found["command"].append(command)
         found["model"].append(alone)
         for name, worker in workers.items():
-            for size in SIZES:
-                for what, section in (("measure", "PyTorch model"), ("measure all", "PyTorch script")):
-                    seconds = worker.ask(what=what, size=size)["seconds"]
-                    found[section].setdefault(f"{name}, batches of {size}", []).append(seconds)
+            measure_torch(name, worker, found)
+        print("round:", {key: value if isinstance(value, int) else last(value) for key, value in found.items()},
+              flush=True)
     return found
+
+
+def measure_torch(name, worker, found):
+    """The model in every size; the script in the size in which the model was fastest in the first round."""
+    model, script = found["PyTorch model"], found["PyTorch script"]
+    for size in SIZES:
+        model.setdefault(f"{name}, batches of {size}", []).append(worker.ask(what="measure", size=size)["seconds"])
+    best = min(SIZES, key=lambda size: model[f"{name}, batches of {size}"][0])
+    seconds = worker.ask(what="measure all", size=best)["seconds"]
+    script.setdefault(f"{name}, batches of {best}", []).append(seconds)
+
+
+def last(found):
+    """Of a list of rounds, or of a dict of such lists."""
+    if isinstance(found, dict):
+        return {name: last(rounds) for name, rounds in found.items()}
+    return round(found[-1], 3)
 
 
 def fastest(variants):

@@ -5,7 +5,7 @@ E3 (an LSTM), on windows of 80 tokens, padding included, batches of 32. `fovea r
 epoch with it; the time does not depend on which tokens there are, so it makes its own.
 
     python3 bench/imdb.py --only E1 --seconds
-    python3 bench/imdb.py --only E1 --steps 300 --against build/release/cli/fovea --data DIR
+    python3 bench/imdb.py --only E1 E2 --steps 300 --against build/release/cli/fovea --data DIR
 
 --against measures in turns with fovea: both in processes of their own, a round each after the other.
 """
@@ -75,9 +75,9 @@ class Classifier(nn.Module):
 
 
 class Training:
-    def __init__(self, options):
+    def __init__(self, only, options):
         torch.manual_seed(options.seed)
-        self.model = Classifier(options.only, None if options.scaled else 1.0)
+        self.model = Classifier(only, None if options.scaled else 1.0)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3, eps=1e-7, fused=True)
         self.forward = torch.compile(self.model) if options.compile else self.model
         # Frequent words are frequent, as in texts: rank r occurs about 1 / r as often as rank 1.
@@ -102,24 +102,39 @@ class Training:
 
 
 def milliseconds_of_fovea(options):
-    """Of an update, from a trial with `steps` updates an epoch; all five epochs are in the median."""
+    """Of an update of each experiment, from a trial with `steps` updates an epoch: the median of five epochs."""
     with tempfile.TemporaryDirectory() as folder:
         command = [options.against, "reproduce", "imdb", "--data", str(options.data), "--compat", "--seeds", "1",
                    "--share", str(options.steps * BATCH / REVIEWS), "--threads", str(options.threads), "--json",
                    "-q", "-o", folder]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-    for line in done.stdout.splitlines():
-        row = json.loads(line)
-        scaled = row["variant"] == "compat-scaled"
-        if row["experiment"] == options.only and (scaled == options.scaled or options.only in ("E3", "P9")):
-            return 1000 * row["seconds_per_epoch"] / options.steps
-    raise SystemExit("fovea printed no time")
+    found = {}
+    for row in map(json.loads, done.stdout.splitlines()):
+        scaled, name = row["variant"] == "compat-scaled", row["experiment"]
+        if row["seconds_per_epoch"] and (scaled == options.scaled or name in ("E3", "P9")):
+            found[name] = 1000 * row["seconds_per_epoch"] / options.steps
+    if not found.keys() >= set(options.only):
+        raise SystemExit(f"fovea printed no time: {done.stdout}")
+    return found
+
+
+def measure_in_turns(options, trainings):
+    ratios = {name: [] for name in trainings}
+    for number in range(1, options.rounds + 1):
+        ours = milliseconds_of_fovea(options)
+        for name, training in trainings.items():
+            theirs = 1000 * training.steps(options.steps) / options.steps
+            ratios[name].append(theirs / ours[name])
+            print(f"round {number}: {name}: fovea {ours[name]:.2f} ms, PyTorch {theirs:.2f} ms an update, "
+                  f"{ratios[name][-1]:.2f} times", flush=True)
+    for name, all_rounds in ratios.items():
+        print(f"{name}, median: {statistics.median(all_rounds):.2f} times as fast as PyTorch")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=pathlib.Path, help="folder of the data, for --against")
-    parser.add_argument("--only", choices=["E1", "E2", "E3", "P9"], required=True)
+    parser.add_argument("--only", nargs="+", choices=["E1", "E2", "E3", "P9"], required=True)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--steps", type=int, default=200, help="updates of a round of --against")
     parser.add_argument("--rounds", type=int, default=3)
@@ -131,23 +146,17 @@ def main():
     parser.add_argument("--against", help="the command fovea: measure in turns with it")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    training = Training(options)
-    training.steps(20)  # warm up, and compile
+    trainings = {name: Training(name, options) for name in options.only}
+    for training in trainings.values():
+        training.steps(20)  # warm up, and compile
     if options.against:
-        ratios = []
-        for number in range(1, options.rounds + 1):
-            ours = milliseconds_of_fovea(options)
-            theirs = 1000 * training.steps(options.steps) / options.steps
-            ratios.append(theirs / ours)
-            print(f"round {number}: fovea {ours:.2f} ms, PyTorch {theirs:.2f} ms an update, {ratios[-1]:.2f} times",
-                  flush=True)
-        print(f"median: {statistics.median(ratios):.2f} times as fast as PyTorch")
-        return
+        return measure_in_turns(options, trainings)
     updates = math.ceil(REVIEWS / BATCH)
-    seconds = [training.steps(updates) for _ in range(options.epochs)]
-    print(statistics.median(seconds) if options.seconds else
-          f"{options.only}: {statistics.median(seconds):.2f} s an epoch, "
-          f"{sum(p.numel() for p in training.model.parameters())} parameters")
+    for name, training in trainings.items():
+        seconds = [training.steps(updates) for _ in range(options.epochs)]
+        print(statistics.median(seconds) if options.seconds else
+              f"{name}: {statistics.median(seconds):.2f} s an epoch, "
+              f"{sum(p.numel() for p in training.model.parameters())} parameters")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ constexpr double kCostOfText = 20000;   // to read it: about that of so many flo
 constexpr index kSmallestBatch = 1024;  // tokens: below that, products have too few rows
 constexpr index kBatchesOfThread = 4;   // so that no thread waits long for the last batch
 
-// Of the table of tokens: most bytes, and the share of the memory that is free.
+// Of the table of tokens: most bytes, and the share of the memory that batches leave. To fill it
+// takes a batch beside.
 constexpr double kMostTableBytes = 256 << 20;
 constexpr double kTableShareOfMemory = 0.25;
 
@@ -93,10 +94,11 @@ TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& mod
   const index longest =
       std::max(batch_tokens, std::min(config.block, model.settings.text.max_length));
   const index rows = longest * std::max<index>(config.joints, 1);
-  const TextLoad load{.texts = longest, .tape = {.tokens = rows, .mode = TapeMode::kInference}};
-  require_memory("the predictions",
-                 context.threads() * activation_bytes(config, load) + packed_bytes(config, load) +
-                     scratch_bytes(context, config, load),
+  const TextLoad load{.texts = longest,
+                      .tape = {.tokens = rows, .mode = TapeMode::kInference, .sequences = rows}};
+  batch_bytes_ = context.threads() * activation_bytes(config, load) + packed_bytes(config, load) +
+                 scratch_bytes(context, config, load);
+  require_memory("the predictions", batch_bytes_,
                  "use fewer threads (--threads), or a machine with more memory");
 }
 
@@ -160,13 +162,18 @@ void TextPredictor::count_read() {
   }
 }
 
-// It pays from as many tokens on as it has rows.
+bool has_room_for_table(double table, double batches, double memory) {
+  return table <= kMostTableBytes && table <= kTableShareOfMemory * (memory - batches);
+}
+
+// It pays from as many tokens on as it has rows. Batches go before it.
 void TextPredictor::make_table() {
   const Classifier& model = *model_.model;
   const index rows = model.config().vocabulary, columns = model.token_table_columns();
   const double bytes = static_cast<double>(rows) * static_cast<double>(columns) * sizeof(float);
-  if (columns == 0 || tokens_ < rows || bytes > kMostTableBytes) return;
-  if (bytes > kTableShareOfMemory * static_cast<double>(available_memory().bytes)) return;
+  if (columns == 0 || tokens_ < rows) return;
+  const auto memory = static_cast<double>(available_memory().bytes);
+  if (!has_room_for_table(bytes, batch_bytes_, memory)) return;
   table_ = model.token_table(context_);
 }
 

@@ -20,6 +20,10 @@ struct NamedText {
   std::string_view name;
 };
 
+/// Whether a table of tokens may take `table` bytes, with so much memory left in all and `batches`
+/// of it for the batches: at most 256 MiB, and a quarter of what they leave.
+bool has_room_for_table(double table, double batches, double memory);
+
 /// Cuts texts into batches of about the same length and gives each thread batches of its own. No
 /// bit of a prediction depends on the other texts, their order or the number of threads. Belongs to
 /// one thread; the memory of one call is kept for the next.
@@ -48,6 +52,8 @@ class TextPredictor {
   index tokens() const { return tokens_; }  ///< that the model has read so far
   /// Of all calls so far, without reading the texts into tokens.
   double model_seconds() const { return model_seconds_; }
+  /// Whether texts are read by Classifier::token_table() by now, which changes no bit.
+  bool uses_table() const { return table_.defined(); }
 
  private:
   class Tapes;
@@ -66,6 +72,7 @@ class TextPredictor {
   const Context context_;
   const LoadedClassifier& model_;
   const index batch_tokens_;
+  double batch_bytes_ = 0;  // that batches take, most
   std::unique_ptr<Tapes> tapes_;
   Tensor table_;                  // Classifier::token_table, once it pays
   std::vector<TextTokens> read_;  // of the texts of this call

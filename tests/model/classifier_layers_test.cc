@@ -86,5 +86,31 @@ TEST(ClassifierLayers, NgramsStandBesideThePooledText) {
               1e-8);
 }
 
+// With n-grams and without, for every pooling.
+TEST(ClassifierLayers, ATableOfTokensGivesTheBitsOfTheForward) {
+  for (const auto& [pooling, name] : enum_names(PoolingKind{})) {
+    for (const index ngrams : {1, 3}) {
+      SCOPED_TRACE(fmt::format("{} pooling, {} n-grams", name, ngrams));
+      ClassifierConfig c =
+          classifier_config(ClassifierTask::kSingleLabel, "attention:plain:no-output");
+      c.pooling = pooling;
+      c.ngrams = ngrams;
+      if (ngrams > 1) {
+        c.ngram_width = 2;
+        c.buckets = 11;
+      }
+      const Classifier model(c, 1);
+      const OwnedTexts batch({3, 0, 8, 1}, c);
+      Tape tape(Context(2), TapeMode::kInference);
+      const auto plain = to_vector(model.predictions(tape, batch.texts()).value<float>());
+      ASSERT_EQ(model.token_table_columns(), 12);
+      const Tensor table = model.token_table(Context(1));
+      const auto found = to_vector(model.predictions(tape, batch.texts(), table).value<float>());
+      EXPECT_EQ(found, plain);
+      EXPECT_NE(found[0], found[6]);  // texts of 3 and 8 tokens
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fovea

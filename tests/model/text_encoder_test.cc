@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "tests/isa.h"
 #include "tests/model/support.h"
+#include "tests/support/throws.h"
 
 namespace fovea {
 namespace {
@@ -83,6 +86,65 @@ TEST(TextEncoder, SeesTheWholeTextOrThePast) {
     const auto past = rows_changed(row, Sight::kPast);
     EXPECT_EQ(past.front(), kChanged) << row.encoder;
   }
+}
+
+EncoderConfig plain_config(const char* encoder) {
+  EncoderConfig c;
+  c.encoder = encoder;
+  c.position = PositionKind::kNone;
+  c.width = 8;
+  c.heads = 2;
+  c.block = kLength;
+  c.vocabulary = 4099;  // more than are put into the table at a time
+  c.init = InitScheme::kSource;
+  resolve_encoder(c);
+  return c;
+}
+
+TEST(TextEncoder, ATableOfTokensGivesTheBitsOfTheForward) {
+  for (const char* const kind :
+       {"attention:plain", "attention:plain:no-output,gru", "attention:plain:position=alibi"}) {
+    SCOPED_TRACE(kind);
+    const EncoderConfig c = plain_config(kind);
+    ParameterSet set({.seed = 1});
+    const TextEncoder encoder(c, size_stages(c, parse_encoder(c.encoder)), ParameterScope(set));
+    ASSERT_EQ(encoder.token_table_columns(), 24);
+    OwnedBatch batch({kLength, 0, 1, 5}, c.vocabulary);
+    batch.ids[2] = 0;
+    batch.ids[3] = 4098;
+    for_each_isa([&] {
+      const Tensor table = encoder.token_table(Context(2));
+      const auto rows_of = [&](const std::function<Variable(Tape&, const PackedRows&)>& f) {
+        Tape tape(Context(2), TapeMode::kInference);
+        const PackedRows rows = lay_out_texts(tape, batch.view().sequences(), kLength);
+        return to_vector(f(tape, rows).value<float>());
+      };
+      const Vec<const std::int32_t> ids = batch.view().ids;
+      EXPECT_EQ(
+          rows_of([&](Tape& t, const PackedRows& r) { return encoder.forward(t, ids, r, table); }),
+          rows_of(
+              [&](Tape& t, const PackedRows& r) { return encoder.forward(t, ids, r, {}, {}); }));
+    });
+  }
+}
+
+// Positions that are added to the rows of tokens, and first layers of which no step is a token's.
+TEST(TextEncoder, HasNoTableOfTokensWhereTheFirstStepIsNotTheirs) {
+  for (const char* const kind : {"", "gru", "transformer", "attention:plain+gru:8"}) {
+    const EncoderConfig c = plain_config(kind);
+    ParameterSet set({.seed = 1});
+    const auto specs =
+        c.encoder.empty() ? std::vector<SizedStage>{} : size_stages(c, parse_encoder(c.encoder));
+    const TextEncoder encoder(c, specs, ParameterScope(set));
+    EXPECT_EQ(encoder.token_table_columns(), 0) << kind;
+    EXPECT_THROWS(encoder.token_table(Context(1)), kInternal, "no table of tokens");
+  }
+  EncoderConfig c = plain_config("attention:plain");
+  c.position = PositionKind::kLearned;
+  c.position_max = kLength;
+  ParameterSet set({.seed = 1});
+  const TextEncoder encoder(c, size_stages(c, parse_encoder(c.encoder)), ParameterScope(set));
+  EXPECT_EQ(encoder.token_table_columns(), 0);
 }
 
 TEST(TextEncoder, WithoutLayersIsTheEmbeddings) {

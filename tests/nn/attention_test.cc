@@ -9,6 +9,7 @@
 
 #include "fovea/attention/mask/band.h"
 #include "fovea/parts/part_table.h"
+#include "tests/isa.h"
 #include "tests/nn/attention_support.h"
 #include "tests/support/throws.h"
 
@@ -114,6 +115,49 @@ TEST(MultiHeadAttention, CausalRowsNeverSeeLaterOnes) {
   const auto after = output_of([&](Tape& t) { return self(t, layer, x); });
   EXPECT_TRUE(std::equal(before.begin(), before.begin() + 4 * C, after.begin()));
   EXPECT_NE(before[4 * C], after[4 * C]);
+}
+
+// On every instruction set, of sequences side by side: what is kept of the first step changes no
+// bit.
+void expect_bits_of_two_steps(const Options& o) {
+  ParameterSet set({});
+  const MultiHeadAttention layer(o, ParameterScope(set));
+  randomise(set);
+  const auto x = noise(N * C);
+  const auto input = [&](Tape& t) { return t.constant(Rows<const float>(x.data(), N, C)); };
+  const auto packed = [](Tape& t) { return lay_out_rows(t, N, {kOffsets, 3}, {}); };
+  for_each_isa([&] {
+    const auto kept = output_of([&](Tape& t) { return layer.first_step(t, input(t)); });
+    ASSERT_EQ(static_cast<index>(kept.size()), N * layer.first_columns());
+    EXPECT_EQ(output_of([&](Tape& t) {
+                const Rows<const float> stepped(kept.data(), N, layer.first_columns());
+                return layer.forward_from(t, t.constant(stepped), packed(t));
+              }),
+              output_of([&](Tape& t) { return layer.forward(t, input(t), packed(t)); }));
+  });
+}
+
+TEST(MultiHeadAttention, ItsFirstStepCanBeKept) {
+  Options o = options(2);
+  expect_bits_of_two_steps(o);
+  o.output = OutputProjection::kNone;
+  o.value_dim = 5;
+  expect_bits_of_two_steps(o);
+  o = options(3);
+  o.kv_heads = 1;
+  o.mask = mask::Causal();
+  o.parts = {{"t5", 4}, {"sink"}};
+  expect_bits_of_two_steps(o);
+  o = options(2, 4);
+  o.variant = {.score = AttentionScoreKind::kCosine, .rotary = RotaryPairs::kHalves};
+  expect_bits_of_two_steps(o);
+  o.context = 4;
+  ParameterSet set({});
+  const MultiHeadAttention cross(o, ParameterScope(set));
+  Tape tape(Context(1), TapeMode::kInference);
+  const auto x = noise(N * C);
+  EXPECT_THROWS(cross.first_step(tape, tape.constant(Rows<const float>(x.data(), N, C))), kInternal,
+                "this is cross-attention");
 }
 
 void expect_bits_of_the_whole(const Options& o) {

@@ -93,6 +93,45 @@ TEST(Encoder, CountsTheAttentionsThatCanBeSeen) {
                 "1 statistics for 2 attentions");
 }
 
+TEST(Encoder, ItsFirstStepCanBeKept) {
+  ParameterSet set({});
+  const ParameterScope scope(set);
+  MultiHeadAttentionOptions attention;
+  attention.width = C;
+  attention.heads = 2;
+  Encoder encoder;
+  encoder.add(one(attention_layer(attention, {}, scope["a"])));
+  encoder.add(one(network(scope["b"])));
+  encoder.add(one(attention_layer(attention, {}, scope["c"])));
+  randomise(set);
+  const auto x = noise(N * C);
+  const auto packed = [](Tape& t) { return lay_out_rows(t, N, {kOffsets, 3}, {}); };
+  ASSERT_EQ(encoder.first_columns(), 3 * C);
+  const auto kept = output_of([&](Tape& t) { return encoder.first_step(t, input(t, x)); });
+  const Rows<const float> stepped(kept.data(), N, 3 * C);
+  EXPECT_EQ(
+      output_of([&](Tape& t) { return encoder.forward_from(t, t.constant(stepped), packed(t)); }),
+      output_of([&](Tape& t) { return encoder.forward(t, input(t, x), packed(t), {}, {}); }));
+  Tape tape(Context(1), TapeMode::kInference);
+  EXPECT_THROWS(encoder.forward_from(tape, input(tape, x), packed(tape)), kInternal,
+                "4 columns behind the first step, not 12");
+  Tape trains(Context(1));
+  EXPECT_THROWS(encoder.forward_from(trains, trains.constant(stepped), packed(trains)), kInternal,
+                "rows behind the first step have no gradient");
+}
+
+// With a norm or a residual sum before it, beside another branch, or where the first layer is no
+// attention.
+TEST(Encoder, HasAFirstStepOnlyWhereItsFirstLayerStandsAlone) {
+  ParameterSet set({});
+  const Encoder encoder = encoder_of(ParameterScope(set));
+  EXPECT_EQ(encoder.first_columns(), 0);
+  const auto x = noise(N * C);
+  Tape tape(Context(1), TapeMode::kInference);
+  EXPECT_THROWS(encoder.first_step(tape, input(tape, x)), kInternal, "has no first step");
+  EXPECT_EQ(Encoder().first_columns(), 0);
+}
+
 TEST(Encoder, RefusesAStageThatDoesNotFitTogether) {
   ParameterSet set({});
   Encoder encoder;

@@ -76,6 +76,36 @@ INSTANTIATE_TEST_SUITE_P(Encoders, EveryEncoder,
                          testing::Values("", "attention", "conv3,bilstm", "transformer:layers=2",
                                          "gru:layers=2"));
 
+// From as many tokens on as the table has rows; what is said before and behind has the same bits.
+TEST(TextPredictor, ATableOfTokensIsMadeOnceItPays) {
+  const LoadedClassifier model =
+      untrained_classifier(Task::kSingleLabel, {"a", "b"}, "attention:plain:no-output");
+  ASSERT_GT(model.model->token_table_columns(), 0);
+  const index rows = model.model->config().vocabulary;
+  TextPredictor predictor(Context(2), model);
+  const std::vector<std::string> texts = some_texts(20), few = {"abcab"};
+  EXPECT_EQ(copy_of(predictor.predict(named(few))), one_by_one(model, few));
+  ASSERT_LT(predictor.tokens(), rows);
+  EXPECT_FALSE(predictor.uses_table());
+  EXPECT_EQ(copy_of(predictor.predict(named(texts))), one_by_one(model, texts));
+  ASSERT_GE(predictor.tokens(), rows);
+  EXPECT_TRUE(predictor.uses_table());
+  EXPECT_EQ(copy_of(predictor.predict(named(few))), one_by_one(model, few));
+
+  const LoadedClassifier without = untrained_classifier(Task::kSingleLabel, {"a", "b"}, "gru");
+  TextPredictor other(Context(2), without);
+  other.predict(named(texts));
+  EXPECT_FALSE(other.uses_table());
+}
+
+TEST(TextPredictor, ATableOfTokensLeavesTheBatchesTheirMemory) {
+  constexpr double kMiB = 1 << 20;
+  EXPECT_TRUE(has_room_for_table(256 * kMiB, 100 * kMiB, 1124 * kMiB));
+  EXPECT_FALSE(has_room_for_table(256 * kMiB, 101 * kMiB, 1124 * kMiB));
+  EXPECT_FALSE(has_room_for_table(256 * kMiB + 1, 0, 1e15));
+  EXPECT_FALSE(has_room_for_table(1, 100 * kMiB, 50 * kMiB));
+}
+
 TEST(TextPredictor, EveryTaskIsAnswered) {
   const std::vector<std::string> texts = some_texts(20);
   for (const Task task : {Task::kBinary, Task::kMultiLabel, Task::kRegression}) {
