@@ -71,11 +71,11 @@ class Learns(NgramTest):
 class Runs(NgramTest):
     def test_threads_and_resuming_give_the_same_bits(self):
         file = self.texts()
-        options = ("--ngrams", "3", "--buckets", "50000")
+        options = ("--ngrams", "3", "--buckets", "50000", "--keep", "10")  # all settings are in the manifest
         self.fit(file, *options, "--threads", "1", output="one")
         self.fit(file, *options, "--threads", "2", output="two")
         self.assertEqual(self.weights("one"), self.weights("two"))
-        self.fit(file, *options, "--keep", "10", output="again")
+        self.fit(file, *options, output="again")
         self.succeed("train", "classify", "--resume=" + str(self.folder / "again/checkpoints/step-000100"), "-o",
                      self.folder / "again", "--overwrite", "--progress", "none")
         self.assertEqual(self.weights("again"), self.weights("one"))
