@@ -71,10 +71,9 @@ void add_numbers(std::string& report, const ClassifierScore& score) {
 void add_labels(std::string& report, const ClassifierScore& score) {
   const std::string_view name = score.classes ? "class" : "label";
   const index widest = std::max(widest_of(score), display_width(name));
-  report +=
-      fmt::format("\n{}  {:>8}  {:>9}  {:>9}  {:>6}  {:>6}   {:.0f} % of F1\n", left(name, widest),
-                  std::string(words_of(score.input).entry) + "s", "predicted", "precision",
-                  "recall", "F1", 100 * score.confidence);
+  report += fmt::format("\n{}  {:>8}  {:>9}  {:>9}  {:>6}  {:>6}   {:.0f} % of F1\n",
+                        left(name, widest), std::string(words_of(score.input).entry) + "s",
+                        "predicted", "precision", "recall", "F1", 100 * score.confidence);
   for (std::size_t k = 0; k < score.labels.size(); ++k) {
     const ScoresOf<Interval>& scores = score.by_label()[k];
     report += fmt::format("{}  {:>8}  {:>9}  {:>9.4f}  {:>6.4f}  {:>6.4f}   {} to {}\n",
@@ -162,10 +161,10 @@ void add_mistakes(std::string& report, const ClassifierScore& score) {
     return std::isnan(p) ? std::string() : fmt::format(" ({:.4f})", p);
   };
   for (const Mistake& m : score.mistakes) {
-    report += fmt::format(
-        "{}  true {}{}, predicted {}{}, loss {:.4f}\n    {}\n", place_of(score, m),
-        joined(m.truth), probability(m.truth_probability), joined(m.predicted),
-        probability(m.probability), m.loss, fit_columns(escape_text(m.text), kTextColumns));
+    report += fmt::format("{}  true {}{}, predicted {}{}, loss {:.4f}\n    {}\n",
+                          place_of(score, m), joined(m.truth), probability(m.truth_probability),
+                          joined(m.predicted), probability(m.probability), m.loss,
+                          fit_columns(escape_text(m.text), kTextColumns));
   }
 }
 

@@ -231,10 +231,11 @@ std::vector<std::string> set_table(const Arguments& arguments, TableOptions& tab
 void warn_of_truncated(const TextPredictor& predictor, const LoadedClassifier& model) {
   if (predictor.truncated() == 0) return;
   const InputWords words = words_of(model.settings.text.input);
-  warn(fmt::format("{}s longer than the model's --max-length ({} {}s): {} of {}; they are "
-                   "truncated, as in training",
-                   words.entry, model.settings.text.max_length, words.row, predictor.truncated(),
-                   predictor.texts()));
+  warn(
+      fmt::format("{}s longer than the model's --max-length ({} {}s): {} of {}; they are "
+                  "truncated, as in training",
+                  words.entry, model.settings.text.max_length, words.row, predictor.truncated(),
+                  predictor.texts()));
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "fovea/config/flags.h"
+
 namespace fovea::cli {
 
 namespace {

@@ -139,10 +139,10 @@ int eval_classifier(const Arguments& arguments, const std::vector<std::string>& 
   for (const std::string& note : notes) warn(note);
   if (score.truncated > 0) {
     const InputWords words = words_of(score.input);
-    warn(fmt::format("{}s longer than the model's --max-length ({} {}s): {} of {}; they are "
-                     "truncated, as in training",
-                     words.entry, model.settings.text.max_length, words.row, score.truncated,
-                     score.examples));
+    warn(fmt::format(
+        "{}s longer than the model's --max-length ({} {}s): {} of {}; they are "
+        "truncated, as in training",
+        words.entry, model.settings.text.max_length, words.row, score.truncated, score.examples));
   }
   write_pictures(options.plots, score);
   print(arguments.on("json") ? json_of_score(score).line() + "\n" : report_of(score));

@@ -134,9 +134,8 @@ int dry_run(const Context& context, Job& job) {
   if (job.stored && job.stored->checkpoint) {
     state = state_of(*std::exchange(job.stored->checkpoint, std::nullopt));
   }
-  print_forecast(
-      {cost, job.training.time(context, state), state.step, memory, job.training.row()},
-      job.options.json);
+  print_forecast({cost, job.training.time(context, state), state.step, memory, job.training.row()},
+                 job.options.json);
   return 0;
 }
 

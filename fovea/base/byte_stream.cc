@@ -60,9 +60,10 @@ class Parts {
 
  private:
   void add_part(std::uint64_t bytes) {
-    // Without this check the memory limit of a container would kill the process. A part more than
-    // the first is copied in the end.
-    const double more = static_cast<double>(bytes) * (parts_.empty() ? 1 : 2);
+    // Without this check the memory limit of a container would kill the process. Several parts are
+    // copied in the end.
+    const double copied = parts_.empty() ? 0 : static_cast<double>(size_ + bytes);
+    const double more = static_cast<double>(bytes) + copied;
     if (more > static_cast<double>(kPiece) &&
         more > static_cast<double>(available_memory().bytes)) {
       require_memory(name_, static_cast<double>(size_) + more, hint_);

@@ -114,7 +114,8 @@ void require_finite(const FrameFile& file) {
   }
 }
 
-void read_classes(FrameFile& file, const NpzArrays& arrays, std::size_t n, const std::string& where) {
+void read_classes(FrameFile& file, const NpzArrays& arrays, std::size_t n,
+                  const std::string& where) {
   const Tensor texts = arrays.source().read_texts(n);
   if (texts.defined()) {
     const Shape& shape = texts.shape();
@@ -165,7 +166,8 @@ void read_flags(FrameFile& file, const NpzArrays& arrays, std::size_t n, const s
   }
 }
 
-void read_numbers(FrameFile& file, const NpzArrays& arrays, std::size_t n, const std::string& where) {
+void read_numbers(FrameFile& file, const NpzArrays& arrays, std::size_t n,
+                  const std::string& where) {
   require_one_each(file, arrays.source().info(n).shape, where);
   const Tensor numbers = arrays.source().read(n).to(DType::kFloat64);
   for (const double number : numbers.vec<double>()) {

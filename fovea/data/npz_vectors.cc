@@ -55,26 +55,24 @@ Tensor read_values(const NpzArrays& arrays, index words) {
                            to_string(info.shape)));
   }
   if (info.shape[1] < 1 || info.shape[1] > kWidestVector) {
-    bad(where, fmt::format("expected vectors of 1 to {} numbers, got {}", kWidestVector,
-                           info.shape[1]));
+    bad(where,
+        fmt::format("expected vectors of 1 to {} numbers, got {}", kWidestVector, info.shape[1]));
   }
   return arrays.source().read(n);
 }
 
 template <class T>
 void require_finite(std::span<const T> row, const std::string& where, const std::string& word) {
-  const auto found = std::find_if_not(row.begin(), row.end(), [](T value) {
-    return std::isfinite(static_cast<float>(value));
-  });
+  const auto found = std::find_if_not(
+      row.begin(), row.end(), [](T value) { return std::isfinite(static_cast<float>(value)); });
   if (found == row.end()) return;
-  throw Error(
-      ErrorCode::kInputFormat,
-      fmt::format("{}: word {}, number {}: expected a finite number, got {}", where,
-                  printable(word), found - row.begin(),
-                  std::isnan(*found)   ? "NaN"
-                  : std::isinf(*found) ? "infinity"
-                                       : fmt::format("{}, too large for float32", *found)),
-      "correct the vector, or leave the word out");
+  throw Error(ErrorCode::kInputFormat,
+              fmt::format("{}: word {}, number {}: expected a finite number, got {}", where,
+                          printable(word), found - row.begin(),
+                          std::isnan(*found)   ? "NaN"
+                          : std::isinf(*found) ? "infinity"
+                                               : fmt::format("{}, too large for float32", *found)),
+              "correct the vector, or leave the word out");
 }
 
 template <class T>

@@ -38,8 +38,7 @@ void VectorTable::begin(index width, const std::string& name) {
   found_.match.resize(static_cast<std::size_t>(words_));
 }
 
-void VectorTable::take(const std::string& word,
-                       const std::function<void(std::span<float>)>& fill) {
+void VectorTable::take(const std::string& word, const std::function<void(std::span<float>)>& fill) {
   if (const auto found = exact_.find(word); found != exact_.end()) {
     const bool again = found_.match[static_cast<std::size_t>(found->second)] == VectorMatch::kExact;
     if (again) ++repeated_;

@@ -213,7 +213,8 @@ WordVectors read_word_vectors(std::unique_ptr<ByteStream> stream, const std::str
   if (const std::string_view format = other_format(lines.peek_sample()); !format.empty()) {
     throw Error(ErrorCode::kInputFormat,
                 fmt::format("{}:1: expected vectors as text, got {}", name, format),
-                "write them as text, or as NAME.npz of words and vectors; in Python by gensim: KeyedVectors.load_word2vec_format(FILE, "
+                "write them as text, or as NAME.npz of words and vectors; in Python by gensim: "
+                "KeyedVectors.load_word2vec_format(FILE, "
                 "binary=True).save_word2vec_format(NAME)");
   }
   return VectorReader(lines, words, width).read();

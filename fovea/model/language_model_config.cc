@@ -75,10 +75,27 @@ LanguageModelConfig resolve(LanguageModelConfig c) {
   return c;
 }
 
-index parameter_count(const LanguageModelConfig& config) {
+namespace {
+
+index count_by_shapes(const LanguageModelConfig& resolved) {
   ParameterSet shapes({.memory = ParameterMemory::kShapesOnly});
-  const LanguageModelLayers layers(resolve(config), ParameterScope(shapes));
+  const LanguageModelLayers layers(resolved, ParameterScope(shapes));
   return shapes.size();
+}
+
+}  // namespace
+
+// All layers of a Transformer are alike, so one and two of them say what any number has: to make
+// tens of thousands would take hundreds of megabytes.
+index parameter_count(const LanguageModelConfig& config) {
+  LanguageModelConfig c = resolve(config);
+  const index layers = c.layers;
+  if (c.kind != LanguageModelKind::kTransformer || layers <= 2) return count_by_shapes(c);
+  c.window.clear();  // it may list the layers, and changes no shape
+  c.layers = 1;
+  const index one = count_by_shapes(c);
+  c.layers = 2;
+  return one + (layers - 1) * (count_by_shapes(c) - one);
 }
 
 double flops_per_token(const LanguageModelConfig& config) {

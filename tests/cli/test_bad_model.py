@@ -53,7 +53,9 @@ class BadModel(CommandTest):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
             make(path)
             self.assert_all_refuse("E0401", "model.safetensors", kind)
-            self.assert_error(self.run_fovea("inspect", self.model, "--verify"), 4, "E0401", kind)
+            done = self.run_fovea("inspect", self.model, "--verify")
+            self.assert_error(done, 4, "E0401")
+            self.assertIn(f"DAMAGED  {path}", done.stdout.decode())
 
     def test_weights_of_another_model(self):
         other = self.folder / "other"

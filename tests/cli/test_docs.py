@@ -57,6 +57,8 @@ def cheaper(arguments):
         return [*arguments, "--max-tokens", "20"]
     if arguments[:2] == ["bench", "attention"]:
         return [*arguments, "--batch", "1", "--heads", "1", "--length", "64", "--threads", "1"]
+    if arguments[:2] == ["reproduce", "speed"]:
+        return [*arguments, "--share", "0.002"]
     if arguments[0] == "reproduce":
         return [*arguments, "--share", "0.002", "--seeds", "1"]
     if arguments[:2] == ["bench", "step"]:
@@ -200,6 +202,7 @@ class Pages(CommandTest):
         (self.folder / "names.txt").write_text("the cat\na dog\n", encoding="utf-8")
         rows = [(i % 2, f"{('dull', 'fine')[i % 2]} film number {i % 5}") for i in range(40)]
         (self.folder / "reviews.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows))
+        (self.folder / "glove.6B.100d.txt").write_text("film 0.1 -0.2 0.3\nfine 1 0.5 -1\n")
         table = "".join(f"{text},{label}\n" for label, text in rows)
         for name, header in (("a.csv", "body,stars\n"), ("b.csv", "body,stars\n"), ("grades.csv", "text,label\n")):
             (self.folder / name).write_text(header + table)

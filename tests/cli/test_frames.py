@@ -167,7 +167,7 @@ class FramesTest(CommandTest):
         self.assert_error(self.run_fovea(*text), 3, "text.txt")
 
     def test_a_model_of_numbers_reads_its_own_kind(self):
-        self.assertEqual(self.fit(small()).returncode, 0)
+        self.assertEqual(self.fit(small(), "--encoder", "gru", "--pooling", "mean").returncode, 0)
         model = self.folder / "model"
         self.assert_error(self.run_fovea("classify", model, self.text), 3, "text.txt")
         self.assert_error(self.run_fovea("classify", model), 2, "no file was named")

@@ -9,8 +9,9 @@ namespace fovea {
 namespace {
 
 TEST(NpzArrays, AreFoundByName) {
-  const std::string bytes = npz_bytes(std::vector<NamedTensor>{
-      {"b", Tensor::of<float>({1}, {2})}, {"a", Tensor::of<float>({1}, {1})}});
+  const float one[] = {1}, two[] = {2};
+  const std::string bytes = npz_bytes(std::vector<NamedTensor>{{"b", Tensor::of<float>({1}, two)},
+                                                               {"a", Tensor::of<float>({1}, one)}});
   const MemorySource file(bytes);
   const NpzArrays arrays(file, "f.npz");
   EXPECT_TRUE(arrays.has("a"));

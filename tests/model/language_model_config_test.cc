@@ -39,6 +39,23 @@ TEST(LanguageModelConfig, Gpt2HasItsParameters) {
   EXPECT_EQ(parameter_count(c), 124439808);
 }
 
+TEST(LanguageModelConfig, CountsTheParametersOfTheModelThatIsMade) {
+  LanguageModelConfig bare = small_config(), windows = small_config();
+  bare.tie = bare.qk_norm = bare.bias = true;
+  bare.position = PositionKind::kLearned;
+  windows.layers = 5;
+  windows.window = "0,2,2,0,1";
+  windows.tie = false;
+  for (LanguageModelConfig c : {bare, windows}) {
+    for (const index layers : {1, 2, 3, 5}) {
+      if (c.window.empty()) c.layers = layers;
+      index count = 0;
+      for (const Parameter* p : LanguageModel(c, 1).parameters()) count += p->value.size();
+      EXPECT_EQ(parameter_count(c), count) << c.layers;
+    }
+  }
+}
+
 TEST(LanguageModelConfig, FillsInWhatFollows) {
   const LanguageModelConfig c = resolve(small_config());
   EXPECT_EQ(c.kv_heads, 2);

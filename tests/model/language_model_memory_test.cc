@@ -57,9 +57,7 @@ constexpr const char* kEncoders[] = {"rnn",
                                      "conv3:dilation=8",
                                      "conv5:32:dilation=8:gated,conv1",
                                      "gru:layers=3:residual",
-                                     "conv3:48+conv3:40",
-                                     "conv3:48",
-                                     "gru:40,conv3:24",
+                                     "gru:40,conv3:24,conv1",
                                      "lstm:layers=4",
                                      "sru:layers=3"};
 

@@ -137,7 +137,7 @@ TEST(TextEncoder, HasNoTableOfTokensWhereTheFirstStepIsNotTheirs) {
         c.encoder.empty() ? std::vector<SizedStage>{} : size_stages(c, parse_encoder(c.encoder));
     const TextEncoder encoder(c, specs, ParameterScope(set));
     EXPECT_EQ(encoder.token_table_columns(), 0) << kind;
-    EXPECT_THROWS(encoder.token_table(Context(1)), kInternal, "no table of tokens");
+    EXPECT_THROWS(encoder.token_table(Context(1)), kShape, "no table of tokens");
   }
   EncoderConfig c = plain_config("attention:plain");
   c.position = PositionKind::kLearned;

@@ -113,10 +113,10 @@ TEST(Encoder, ItsFirstStepCanBeKept) {
       output_of([&](Tape& t) { return encoder.forward_from(t, t.constant(stepped), packed(t)); }),
       output_of([&](Tape& t) { return encoder.forward(t, input(t, x), packed(t), {}, {}); }));
   Tape tape(Context(1), TapeMode::kInference);
-  EXPECT_THROWS(encoder.forward_from(tape, input(tape, x), packed(tape)), kInternal,
+  EXPECT_THROWS(encoder.forward_from(tape, input(tape, x), packed(tape)), kShape,
                 "4 columns behind the first step, not 12");
   Tape trains(Context(1));
-  EXPECT_THROWS(encoder.forward_from(trains, trains.constant(stepped), packed(trains)), kInternal,
+  EXPECT_THROWS(encoder.forward_from(trains, trains.constant(stepped), packed(trains)), kShape,
                 "rows behind the first step have no gradient");
 }
 
@@ -128,7 +128,7 @@ TEST(Encoder, HasAFirstStepOnlyWhereItsFirstLayerStandsAlone) {
   EXPECT_EQ(encoder.first_columns(), 0);
   const auto x = noise(N * C);
   Tape tape(Context(1), TapeMode::kInference);
-  EXPECT_THROWS(encoder.first_step(tape, input(tape, x)), kInternal, "has no first step");
+  EXPECT_THROWS(encoder.first_step(tape, input(tape, x)), kShape, "has no first step");
   EXPECT_EQ(Encoder().first_columns(), 0);
 }
 

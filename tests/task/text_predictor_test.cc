@@ -83,7 +83,7 @@ TEST(TextPredictor, ATableOfTokensIsMadeOnceItPays) {
   ASSERT_GT(model.model->token_table_columns(), 0);
   const index rows = model.model->config().vocabulary;
   TextPredictor predictor(Context(2), model);
-  const std::vector<std::string> texts = some_texts(20), few = {"abcab"};
+  const std::vector<std::string> texts = some_texts(60), few = {"abcab"};
   EXPECT_EQ(copy_of(predictor.predict(named(few))), one_by_one(model, few));
   ASSERT_LT(predictor.tokens(), rows);
   EXPECT_FALSE(predictor.uses_table());

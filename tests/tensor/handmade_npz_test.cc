@@ -207,11 +207,12 @@ std::vector<Handmade> types_and_shapes() {
       {"2 values of 4 bytes; 0 bytes follow", shaped("(2,)", 0)},
       {"1 values of 4 bytes; 8 bytes follow", shaped("()")},
       {"0 values of 4 bytes; 8 bytes follow", shaped("(0,)")},
+      {"holds objects; only plain numbers can be used", typed("'|O'", 8)},
       {"holds records", typed("[('a', '<f4')]", 8)},
       {"no text where one should be", typed("('<f4', (2,))", 16)},
   };
   for (const char* type :
-       {">f4", "<f2",     "<f16", "<i2", "|i1", "<u2", "<u4", "<u8",  "<c8", "|O",     "|S4",
+       {">f4", "<f2",     "<f16", "<i2", "|i1", "<u2", "<u4", "<u8",  "<c8", "|S4",
         "<U4", "<M8[ns]", "|V4",  "=f4", "f4",  "<F4", "",    "<f4 ", ">i8", "float32"}) {
     files.push_back(
         {fmt::format("holds values of type '{}'", type), typed(fmt::format("'{}'", type), 8)});

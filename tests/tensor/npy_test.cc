@@ -98,7 +98,7 @@ TEST(Npy, HeadersThatCannotBeAreNamed) {
   refused("{'descr': [('a', '<f4')], ", "holds records");
   refused("{'descr': '>f4', ", "holds values of type '>f4'");
   refused("{'descr': '<f2', ", "holds values of type '<f2'");
-  refused("{'descr': '|O', ", "holds values of type '|O'");
+  refused("{'descr': '|O', ", "holds objects; only plain numbers can be used");
   refused("{'descr", "a text without end");
   refused("[]", "no '{' where one should be");
   EXPECT_THROWS(parse(array("{}", 0, 4)), kInputFormat, "is of version 4.0");

@@ -35,7 +35,7 @@ TEST(TrainOptions, NamesTheOptionThatIsOutOfRange) {
 TEST(TrainOptions, EveryErrorSaysWhatToDo) {
   const auto error = error_of([] { check_options({.keep = 0}); });
   ASSERT_TRUE(error);
-  EXPECT_EQ(error->hint(), "--keep must be at least 1");
+  EXPECT_EQ(error->hint(), "--help says what --keep is for, and what it is if left out");
 }
 
 }  // namespace

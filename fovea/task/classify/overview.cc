@@ -33,8 +33,8 @@ std::string length_line(std::string_view name, SetOverview set, index max_length
   const std::size_t n = lengths.size();
   const index truncated = set.examples.truncated;
   std::string line = fmt::format("{}: {} {}{}; {}s: median {}, 90 % at most {}, longest {}", name,
-                                 n, words.entry, n == 1 ? "" : "s", words.row,
-                                 lengths[(n - 1) / 2], lengths[(9 * (n - 1)) / 10], lengths.back());
+                                 n, words.entry, n == 1 ? "" : "s", words.row, lengths[(n - 1) / 2],
+                                 lengths[(9 * (n - 1)) / 10], lengths.back());
   return truncated == 0 ? line : line + fmt::format("; cut to {}: {}", max_length, truncated);
 }
 

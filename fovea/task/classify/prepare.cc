@@ -207,10 +207,10 @@ void note_many_classes(ClassifierRun& run) {
   const index classes = run.outputs.labels.empty() ? 0 : run.settings.model.classes;
   const index texts = run.training->examples().size();
   if (classes <= 20 || 4 * classes <= texts) return;
-  run.notes.push_back(fmt::format(
-      "{} classes for {} {}s: if the labels are numbers, say --regression{}", classes, texts,
-      words_of(run.settings.text.input).entry,
-      run.tokenizer ? "; if another column has the labels, --label-column" : ""));
+  run.notes.push_back(
+      fmt::format("{} classes for {} {}s: if the labels are numbers, say --regression{}", classes,
+                  texts, words_of(run.settings.text.input).entry,
+                  run.tokenizer ? "; if another column has the labels, --label-column" : ""));
 }
 
 void note_rest(ClassifierRun& run, index max_length, std::vector<index> trained,

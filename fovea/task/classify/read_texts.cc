@@ -181,8 +181,7 @@ TableOptions table_options(const ClassifierTextOptions& options) {
 
 LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_t seed) {
   if (options.train.empty()) {
-    throw Error(ErrorCode::kUsage,
-                fmt::format("no {}s to train on", words_of(options.input).entry),
+    throw Error(ErrorCode::kUsage, fmt::format("no {}s to train on", words_of(options.input).entry),
                 "name a file: --train FILE");
   }
   LabelledSet set;

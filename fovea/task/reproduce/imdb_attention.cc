@@ -47,7 +47,8 @@ std::string draw_review_attention(const Context& context, const Classifier& mode
               .columns = review.words,
               .values = seen.received};
   for (double& weight : map.values) weight /= static_cast<double>(M);
-  for (index head = 1; head <= model.config().heads; ++head) {
+  const auto heads = static_cast<index>(map.values.size()) / M;
+  for (index head = 1; head <= heads; ++head) {
     map.rows.push_back(fmt::format("head {}", head));
   }
   return draw_heat_map(map);

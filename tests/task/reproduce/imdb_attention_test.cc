@@ -42,8 +42,9 @@ TEST(ImdbAttention, DrawsTheMeanWeightsOfEachHead) {
   config.task = ClassifierTask::kBinary;
   config.classes = 2;
   config.encoder = "attention:heads=2:plain:no-output";
-  config.width = 8;
-  config.heads = 2;
+  config.width = 64;
+  config.heads = 4;  // not those of the layer
+  config.init = InitScheme::kSource;
   config.vocabulary = 100;
   const Classifier model(config, 1);
   const std::string svg = draw_review_attention(Context(2), model, review, "E1");
