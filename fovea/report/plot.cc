@@ -23,6 +23,7 @@ constexpr double kLeft = 68, kRight = 776, kTop = 104, kBottom = 408;
 constexpr std::string_view kRules = R"(.curve{fill:none;stroke-linejoin:round;stroke-linecap:round}
 .faint{stroke-width:1;stroke-opacity:.38}
 .thin{stroke-width:1;stroke-opacity:.45}
+.bar{stroke-width:1.2;stroke-opacity:.7}
 .dashed{stroke-width:1.8;stroke-dasharray:5 4;stroke-linecap:butt}
 .solid{stroke-width:2.6}
 .blue{stroke:#1f6fc4}
@@ -118,6 +119,13 @@ double highest_shown(const Plot& plot, const Frame& all) {
   return std::min(all.y.high, high + (high - all.y.low));
 }
 
+// Of a point of the curve.
+double spread_at(const Curve& curve, const PlotPoint& point) {
+  if (curve.spread.empty()) return 0;
+  const double spread = curve.spread[static_cast<std::size_t>(&point - curve.points.data())];
+  return spread < kHuge ? spread : 0;  // also NaN
+}
+
 Frame frame_of(const Plot& plot) {
   Frame frame{.x = {}, .y = {}};
   Range faint;
@@ -127,7 +135,12 @@ Frame frame_of(const Plot& plot) {
       if (!frame.shows(p)) continue;
       frame.x.include(p.x);
       const bool is_faint = curve.stroke == Stroke::kFaint;
-      (is_faint ? faint : frame.y).include(p.y);
+      Range& range = is_faint ? faint : frame.y;
+      range.include(p.y);
+      if (const double spread = spread_at(curve, p); spread > 0) {
+        range.include(p.y - spread);
+        range.include(p.y + spread);
+      }
       clear += is_faint ? 0 : 1;
     }
   }
@@ -190,6 +203,21 @@ std::string path_of(const Curve& curve, const Frame& frame) {
   return path;
 }
 
+std::string bars(const Curve& curve, const Frame& frame) {
+  constexpr double kHalf = 5;  // of the ends
+  std::string svg;
+  for (const PlotPoint& p : curve.points) {
+    const double spread = spread_at(curve, p);
+    if (!frame.shows(p) || !(spread > 0)) continue;
+    const PlotPoint low = frame.pixel({p.x, p.y - spread}), high = frame.pixel({p.x, p.y + spread});
+    svg += fmt::format(
+        "<path class=\"curve bar {0}\" d=\"M{1} {2}L{3} {2}M{4} {2}L{4} {5}M{1} {5}L{3} {5}\"/>\n",
+        class_of(curve.ink), coordinate(low.x - kHalf), coordinate(low.y),
+        coordinate(low.x + kHalf), coordinate(low.x), coordinate(high.y));
+  }
+  return svg;
+}
+
 // Draws no dots on a dense curve: they would hide it.
 std::string dots(const Curve& curve, const Frame& frame, const Plot& plot) {
   constexpr std::size_t kMostDots = 60;
@@ -217,7 +245,7 @@ std::string curves(const Plot& plot, const Frame& frame) {
     empty = false;
     svg += fmt::format("<path class=\"curve {} {}\" d=\"{}\"><title>{}</title></path>\n",
                        class_of(curve.stroke), class_of(curve.ink), path, xml_text(curve.name));
-    svg += dots(curve, frame, plot);
+    svg += bars(curve, frame) + dots(curve, frame, plot);
   }
   if (empty) {
     svg += svg_text({(kLeft + kRight) / 2, (kTop + kBottom) / 2, "nothing measured yet", "halo",

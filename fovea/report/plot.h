@@ -31,6 +31,8 @@ struct Curve {
   std::vector<PlotPoint> points = {};  ///< x ascending; where y is not finite, the curve is broken
   Ink ink = Ink::kBlue;
   Stroke stroke = Stroke::kSolid;
+  /// If not empty, of each point: how far a bar reaches up and down from it.
+  std::vector<double> spread = {};
 };
 
 /// A ring drawn around one point, with a label beside it ("best 1.8712").

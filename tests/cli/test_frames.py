@@ -179,7 +179,7 @@ class FramesTest(CommandTest):
         self.assert_error(self.run_fovea("eval", model, "--test", other), 3,
                           "other.npz: sample 0: expected a label that the model knows, got 5")
         good = self.folder / "bad.npz"
-        self.assert_error(self.run_fovea("classify", model, good, "--weights", "w.npz"), 2,
+        self.assert_error(self.run_fovea("classify", model, good, "--weights", self.folder / "w.npz"), 2,
                           "no attention")
         taken = self.write("taken.npz", small())
         self.assert_error(self.run_fovea("classify", model, good, "--weights", taken), 2,

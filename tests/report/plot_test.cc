@@ -65,6 +65,22 @@ TEST(Plot, IsWellFormedAndSelfContained) {
   EXPECT_EQ(svg, draw_svg(loss_plot(example())));
 }
 
+TEST(Plot, BarsShowTheSpreadOfAPoint) {
+  Plot plot{.title = "spread", .curves = {{.name = "a", .points = {{1, 2}, {2, 4}, {3, 4}}}}};
+  EXPECT_EQ(count(draw_svg(plot), "class=\"curve bar"), 0);
+  plot.curves[0].spread = {1, 0, std::nan("")};
+  const std::string svg = draw_svg(plot);
+  EXPECT_EQ(xml_error(svg), "");
+  EXPECT_EQ(count(svg, "class=\"curve bar"), 1);
+  const std::vector<PlotPoint> ends = points_of(svg, "bar blue");
+  const std::vector<PlotPoint> points = points_of(svg, "solid blue");
+  ASSERT_EQ(ends.size(), 6u);
+  EXPECT_NEAR(ends[2].x, points[0].x, 0.01);
+  EXPECT_NEAR(points[0].y - ends[5].y, ends[0].y - points[0].y, 0.2);
+  // From 1 on, half as far below 2 as 4 is above it.
+  EXPECT_NEAR(ends[0].y - points[0].y, (points[0].y - points[1].y) / 2, 0.2);
+}
+
 TEST(Plot, IsWellFormedWhateverTheTextsHold) {
   Random random(8, RandomUse::kTest);
   for (int round = 0; round < 1000; ++round) {

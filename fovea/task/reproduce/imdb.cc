@@ -17,6 +17,7 @@
 #include "fovea/task/reproduce/imdb_attention.h"
 #include "fovea/task/reproduce/imdb_text.h"
 #include "fovea/task/reproduce/row.h"
+#include "fovea/task/reproduce/seed_curves.h"
 #include "fovea/task/reproduce/stop_when_asked.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/train/history.h"
@@ -45,12 +46,13 @@ constexpr index kWords = 20000, kLength = 80, kEpochs = 5;
 constexpr std::string_view kUnscaled = "attention:heads=8:head-dim=16:scale=1:no-output:plain";
 constexpr std::string_view kScaled = "attention:heads=8:head-dim=16:no-output:plain";
 
-// By the source, after the last epoch, but for the best accuracy.
+// By the source, after the last epoch, but for the best accuracy and that after each.
 struct Published {
   double best_accuracy, accuracy, loss, train_accuracy, train_loss;
+  std::array<double, kEpochs> by_epoch;
 };
-constexpr Published kE1{.8430, .7925, .9310, .9730, .0750};
-constexpr Published kE2{.8447, .8178, .8095, .9947, .0182};
+constexpr Published kE1{.8430, .7925, .9310, .9730, .0750, {.8430, .8284, .8137, .8009, .7925}};
+constexpr Published kE2{.8447, .8178, .8095, .9947, .0182, {.8413, .8447, .8313, .8243, .8178}};
 
 struct ImdbModel {
   std::string_view experiment;
@@ -285,7 +287,7 @@ class Imdb {
     }
     const ImdbEpochs epochs = epochs_of(read_history(folder / "metrics.jsonl"));
     report(model, seed, epochs);
-    if (seed == 1) draw(model, epochs);
+    draw(model, epochs);
   }
 
   void train(const ImdbModel& chosen, index seed, const fs::path& folder) {
@@ -332,20 +334,15 @@ class Imdb {
     measured("train_loss", epochs.train_loss, epochs.train_loss.back(), &Published::train_loss);
   }
 
-  // One picture an experiment, with the first seed of every variant.
+  // One picture for each experiment, anew after each run.
   void draw(const ImdbModel& model, const ImdbEpochs& epochs) {
-    const std::string experiment(model.experiment);
-    if (plot_.title != experiment) {
-      plot_ = {.title = experiment, .x_label = "training epoch", .y_label = "accuracy on the test"};
+    if (model.published != nullptr && options_.share == 1) {
+      const auto& published = model.published->by_epoch;
+      curves_.publish(model.experiment, {published.begin(), published.end()});
     }
-    constexpr std::array kInks = {Ink::kBlue, Ink::kOrange, Ink::kShade3};
-    Curve curve{.name = std::string(model.variant),
-                .ink = kInks[plot_.curves.size() % kInks.size()]};
-    for (const double accuracy : epochs.accuracy) {
-      curve.points.push_back({static_cast<double>(curve.points.size() + 1), accuracy});
-    }
-    plot_.curves.push_back(std::move(curve));
-    write_file_atomically(options_.output / fmt::format("{}.svg", experiment), draw_svg(plot_));
+    curves_.add(model.experiment, model.variant, epochs.accuracy);
+    write_file_atomically(options_.output / fmt::format("{}.svg", model.experiment),
+                          draw_svg(curves_.plot(model.experiment)));
   }
 
   const Context& context_;
@@ -353,7 +350,7 @@ class Imdb {
   const ReproduceObserver& observer_;
   ReviewSets padded_, packed_;
   ShownReview shown_;
-  Plot plot_;
+  SeedCurves curves_{"accuracy on the test set"};
 };
 
 }  // namespace

@@ -2,29 +2,20 @@
 #include "fovea/task/reproduce/results.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
 #include "fovea/base/words.h"
+#include "fovea/metrics/spread.h"
 
 namespace fovea {
 
 namespace {
 
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 std::string spread(const std::vector<double>& values) {
   if (values.empty()) return {};
-  const double m = mean(values);
-  if (values.size() == 1) return fmt::format("{:.4f}", m);
-  double square = 0;
-  for (const double v : values) square += (v - m) * (v - m);
-  return fmt::format("{:.4f} +- {:.4f}", m,
-                     std::sqrt(square / static_cast<double>(values.size() - 1)));
+  if (values.size() == 1) return fmt::format("{:.4f}", values[0]);
+  return fmt::format("{:.4f} +- {:.4f}", mean(values), sample_deviation(values));
 }
 
 // What tells a row from others.
