@@ -82,7 +82,7 @@ struct ClassifierTextOptions {
     visit("min_count", min_count, "tokenizer word: words seen less often are unknown");
     visit("embeddings", embeddings,
           "file of word vectors with which the rows of their words start: word2vec's text format, "
-          "fastText's .vec, or GloVe");
+          "fastText's .vec, GloVe, or .npz");
     visit(
         "max_length", max_length,
         "most tokens of a text; 0: of the longest text, but at most 4096, or 512 with an encoder");

@@ -307,10 +307,12 @@ TEST(MatmulAtB, BitsDoNotDependOnThreads) {
     };
     const auto one = run(1);
     const index before = Context::items_run_by_helpers();
-    for (const int threads : {2, 3, 8}) {
-      for (int repeat = 0; repeat < 3; ++repeat) ASSERT_EQ(run(threads), one) << threads;
+    const auto helped = [&] { return Context::items_run_by_helpers() > before; };
+    // On a busy machine this thread may have done all before another wakes up.
+    for (int round = 0; round < 3 || (!helped() && round < 100); ++round) {
+      for (const int threads : {2, 3, 8}) ASSERT_EQ(run(threads), one) << threads;
     }
-    EXPECT_GT(Context::items_run_by_helpers(), before) << "no other thread took part";
+    EXPECT_TRUE(helped()) << "no other thread took part";
   });
 }
 

@@ -50,7 +50,8 @@ TEST(LanguageModelConfig, CountsTheParametersOfTheModelThatIsMade) {
     for (const index layers : {1, 2, 3, 5}) {
       if (c.window.empty()) c.layers = layers;
       index count = 0;
-      for (const Parameter* p : LanguageModel(c, 1).parameters()) count += p->value.size();
+      const LanguageModel model(c, 1);
+      for (const Parameter* p : model.parameters()) count += p->value.size();
       EXPECT_EQ(parameter_count(c), count) << c.layers;
     }
   }
