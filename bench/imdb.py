@@ -7,7 +7,8 @@ epoch with it; the time does not depend on which tokens there are, so it makes i
     python3 bench/imdb.py --only E1 --seconds
     python3 bench/imdb.py --only E1 E2 --steps 300 --against build/release/cli/fovea --data DIR
 
---against measures in turns with fovea: both in processes of their own, a round each after the other.
+--against measures in turns with fovea: both in processes of their own, a round each after the other. --unlocked
+gives PyTorch's library MKL its fastest kernels on AMD.
 """
 import argparse
 import json
@@ -24,6 +25,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
+
+import common  # noqa: E402
 
 WORDS, LENGTH, WIDTH, HEADS, BATCH, REVIEWS = 20000, 80, 128, 8, 32, 25000
 
@@ -131,6 +134,13 @@ def measure_in_turns(options, trainings):
         print(f"{name}, median: {statistics.median(all_rounds):.2f} times as fast as PyTorch")
 
 
+def run_again_unlocked():
+    """MKL asks as soon as it is loaded, so a new process is needed."""
+    arguments = [argument for argument in sys.argv if argument != "--unlocked"]
+    environment = {**os.environ, **common.unlocked_mkl()}
+    sys.exit(subprocess.run([sys.executable, *arguments], env=environment, check=False).returncode)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=pathlib.Path, help="folder of the data, for --against")
@@ -144,7 +154,10 @@ def main():
     parser.add_argument("--compile", action="store_true", help="by torch.compile")
     parser.add_argument("--seconds", action="store_true", help="print the median seconds of an epoch alone")
     parser.add_argument("--against", help="the command fovea: measure in turns with it")
+    parser.add_argument("--unlocked", action="store_true", help="PyTorch with MKL's fastest kernels")
     options = parser.parse_args()
+    if options.unlocked:
+        return run_again_unlocked()
     torch.set_num_threads(options.threads)
     trainings = {name: Training(name, options) for name in options.only}
     for training in trainings.values():
