@@ -63,6 +63,8 @@ def cheaper(arguments):
         return [*arguments, "--share", "0.002", "--seeds", "1"]
     if arguments[:2] == ["bench", "step"]:
         return [*arguments, *SMALL[:10], "--steps", "2"]
+    if arguments[:2] == ["train", "classify"] and "--buckets" in arguments:
+        return [*arguments, "--buckets", "1000"]
     if arguments[:2] != ["train", "lm"] or "--dry-run" in arguments:
         return arguments
     stop = "20u"
