@@ -156,7 +156,8 @@ int run_job(const Context& context, Job& job) {
   const RunCost cost = job.training.cost();
   const MemoryForecast memory = forecast_memory(context, job);
   if (!memory.fits()) {
-    fail_fit(memory, job.training.largest_option(context, checkpoint_bytes(job)));
+    fail_fit(memory, job.training.largest_option(context, checkpoint_bytes(job)),
+             job.training.sizes());
   }
   describe_run(context, job.training.description(), cost, memory);
   if (!run_folder) run_folder.emplace(folder, use);

@@ -57,6 +57,8 @@ class Training {
   /// The option without which the run would need less than half of that memory; "" if there is none
   /// but those of the size of model and batch.
   virtual std::string_view largest_option(const Context& context, index checkpoint_bytes) = 0;
+  /// The options of the size of model and batch, as a list in words.
+  virtual std::string_view sizes() const = 0;
   virtual RunTime time(const Context& context, const RunState& done) const = 0;
   virtual TrainResult train(const Context& context, const std::filesystem::path& folder,
                             StartAt start, TrainingObserver& observer) const = 0;

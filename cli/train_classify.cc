@@ -61,6 +61,9 @@ class ClassifierTraining final : public TrainingOf<ClassifierSettings, Classifie
   std::string_view command() const override { return "train classify"; }
   std::string_view unit() const override { return words_of(settings_.text.input).entry; }
   std::string_view row() const override { return words_of(settings_.text.input).row; }
+  std::string_view sizes() const override {
+    return "--batch-size, --max-length, --width or --buckets";
+  }
   std::vector<OptionSpec> options() const override { return train_classify_options(); }
   RunOptions run_options(const Arguments& arguments) const override {
     return classify_run_options(arguments);

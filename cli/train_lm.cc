@@ -45,6 +45,7 @@ class LanguageModelTraining final : public TrainingOf<LanguageModelSettings, Lan
  public:
   std::string_view command() const override { return "train lm"; }
   std::string_view unit() const override { return "token"; }
+  std::string_view sizes() const override { return "--batch-size, --block, --width or --layers"; }
   std::vector<OptionSpec> options() const override { return train_lm_options(); }
   RunOptions run_options(const Arguments& arguments) const override {
     return run_options_of(arguments);

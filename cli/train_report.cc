@@ -95,12 +95,13 @@ Summary summary_of(const TrainResult& result, index parameters, double seconds) 
 
 }  // namespace
 
-void fail_fit(const MemoryForecast& memory, std::string_view largest_option) {
+void fail_fit(const MemoryForecast& memory, std::string_view largest_option,
+              std::string_view sizes) {
   const bool rarely = largest_option == "--observe-every";
   throw Error(ErrorCode::kOutOfMemory,
               fmt::format("training would take {}; {} are available ({})", size_text(memory.bytes),
                           size_text(memory.limit.bytes), memory.limit.reason),
-              largest_option.empty() ? "choose a smaller --batch-size, --block, --width or --layers"
+              largest_option.empty() ? fmt::format("choose a smaller {}", sizes)
                                      : fmt::format("choose a {} {}, which takes most of it",
                                                    rarely ? "larger" : "smaller", largest_option));
 }

@@ -20,7 +20,9 @@ struct MemoryForecast {
 
 /// Throws kOutOfMemory: the run needs more memory than it may use, most of it for this option, or
 /// "" if model and batch are large.
-[[noreturn]] void fail_fit(const MemoryForecast& memory, std::string_view largest_option);
+/// `sizes`: the options of that.
+[[noreturn]] void fail_fit(const MemoryForecast& memory, std::string_view largest_option,
+                           std::string_view sizes);
 
 /// With --verbose: prints the machine, these lines about the data, and the model.
 void describe_run(const Context& context, const std::vector<std::string>& about_data,

@@ -169,6 +169,14 @@ class TooMuch(MemoryTest):
                 self.assert_error(done, 6, "E0601", "training would take")
                 self.assertIn("\nhint: " + hint, done.stderr.decode())
 
+    def test_a_classifier(self):
+        path = self.folder / "texts.tsv"
+        path.write_text("a\tgood film\nb\tbad film\n" * 20)
+        done = self.limited(700, "train", "classify", "--train", path, "-o", self.folder / "model", "--threads", "1",
+                            "--width", "20000000")
+        self.assert_error(done, 6, "training would take")
+        self.assertIn("hint: choose a smaller --batch-size, --max-length, --width or --buckets\n", done.stderr.decode())
+
     def test_text(self):
         path = self.text_of("long")
         size = path.stat().st_size // MIB + 1

@@ -13,9 +13,8 @@ namespace fovea {
 namespace {
 
 constexpr std::string_view kCloseIt =
-    "close the quote, and write a quote inside of quotes twice; a file in which quotes are "
-    "ordinary "
-    "characters is --format tsv";
+    "close the quote, and write a quote inside of quotes twice; where quotes are ordinary "
+    "characters, say --format tsv";
 
 void remove_cr(std::string_view& text) {
   if (text.ends_with('\r')) text.remove_suffix(1);
