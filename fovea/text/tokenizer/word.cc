@@ -127,8 +127,8 @@ TokenizerData learn_words(std::string_view text, std::string_view name,
   if (known == 0) {
     throw Error(ErrorCode::kInputTooSmall,
                 options.words.empty()
-                    ? fmt::format("{}: too small: none of {} words occurs {} times", name, all,
-                                  options.min_count)
+                    ? fmt::format("{} is too small: none of its {} words occurs {} times", name,
+                                  all, options.min_count)
                     : fmt::format("the {} has none of the words of the vocabulary", name),
                 "give more text, or a smaller --min-count");
   }
