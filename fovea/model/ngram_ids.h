@@ -26,8 +26,7 @@ struct NgramTexts {
 index ngram_count(index tokens, index longest);
 
 /// Where the n-grams of each text begin in the list of all, [texts + 1] as `offsets`; returns how
-/// many there are. Throws kShape if they are
-/// beyond int32.
+/// many there are. Throws kShape if they are beyond int32.
 index ngram_offsets(Vec<const std::int32_t> offsets, index longest, Vec<std::int32_t> result);
 
 /// The row of each n-gram, text by text; in a text by the place of their last token, shorter ones
