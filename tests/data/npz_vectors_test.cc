@@ -100,13 +100,13 @@ TEST_F(NpzVectors, WhatIsWrongIsNamed) {
 TEST_F(NpzVectors, EveryNumberIsFinite) {
   const std::string words = texts({U"x", U"y"}, "(2,)");
   const double infinite = std::numeric_limits<double>::infinity();
-  for (const auto& [bad, named] : {std::pair{std::nan(""), "got NaN"},
-                                   {-infinite, "got infinity"},
-                                   {1e300, "got 1e+300, too large for float32"}}) {
-    EXPECT_THROWS(
-        read(words, numbers<double>({2, 2}, {1, 2, 3, bad})), kInputFormat,
-        fmt::format("vectors[1]: word 'y', number 1: expected a finite number, {}", named));
-  }
+  const auto expect_named = [&](double bad, std::string_view got) {
+    EXPECT_THROWS(read(words, numbers<double>({2, 2}, {1, 2, 3, bad})), kInputFormat,
+                  fmt::format("vectors[1]: word 'y', number 1: expected a finite number, {}", got));
+  };
+  expect_named(std::nan(""), "got NaN");
+  expect_named(-infinite, "got infinity");
+  expect_named(1e300, "got 1e+300, too large for float32");
 }
 
 }  // namespace

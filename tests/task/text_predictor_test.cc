@@ -25,7 +25,9 @@ std::vector<std::string> some_texts(int count) {
 }
 
 std::vector<NamedText> named(const std::vector<std::string>& texts) {
-  return {texts.begin(), texts.end()};
+  std::vector<NamedText> all;
+  for (const std::string& text : texts) all.push_back({.text = text, .name = {}});
+  return all;
 }
 
 std::vector<float> copy_of(Rows<const float> rows) {

@@ -98,16 +98,17 @@ TEST(RowSource, RowsOfOtherColumnsAreBad) {
 
 TEST(RowSource, BadJsonIsNamed) {
   const std::string good = "{\"text\": \"t\", \"label\": 1}\n";
-  for (const auto& [line, what] :
-       {std::pair{"{\"text\": \"t\"}", "a.jsonl:2: expected the key label, got text"},
-        {"{\"text\": 5, \"label\": 1}", "a.jsonl:2: expected a text as text, got a whole number"},
-        {"{\"text\": \"t\", \"label\": {}}", "expected a text, a number or a list as label"},
-        {"{\"text\": \"t\", \"label\": [[1]]}", "expected a label as the list, got a list"},
-        {"{\"text\": \"t\", ", "a.jsonl:2: no valid JSON at byte"},
-        {"[1]", "a.jsonl:2: expected an object as the line, got a list"},
-        {"{\"text\": \"t\", \"text\": \"u\"}", "is there twice"}}) {
+  const auto expect_named = [&](const std::string& line, std::string_view what) {
     EXPECT_THROWS(read("a.jsonl", good + line + "\n"), kInputFormat, what);
-  }
+  };
+  expect_named("{\"text\": \"t\"}", "a.jsonl:2: expected the key label, got text");
+  expect_named("{\"text\": 5, \"label\": 1}",
+               "a.jsonl:2: expected a text as text, got a whole number");
+  expect_named("{\"text\": \"t\", \"label\": {}}", "expected a text, a number or a list as label");
+  expect_named("{\"text\": \"t\", \"label\": [[1]]}", "expected a label as the list, got a list");
+  expect_named("{\"text\": \"t\", ", "a.jsonl:2: no valid JSON at byte");
+  expect_named("[1]", "a.jsonl:2: expected an object as the line, got a list");
+  expect_named("{\"text\": \"t\", \"text\": \"u\"}", "is there twice");
   EXPECT_THROWS(read("a.jsonl", "{\"words\": \"t\", \"n\": 1}\n"), kOptionValue,
                 "a.jsonl:1: expected a key of the text, got words, n");
   const auto array = error_of([] { read("a.json", "[\n{\"text\": 1}\n]"); });
