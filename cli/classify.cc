@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/classifier_use.h"
 #include "cli/commands.h"
 #include "cli/field_options.h"
 #include "cli/messages.h"
@@ -89,12 +90,13 @@ class Answers {
   const TextPredictor& predictor() const { return predictor_; }
 
  private:
-  // Waits for the lines of earlier texts, and begins with those of the next.
+  // Waits for the lines of earlier texts, and begins with those of the next. After an error of
+  // the earlier ones, the next have no answers: none is left out between two others.
   void begin() {
+    Texts texts = std::exchange(next_, {});
     finish();
-    if (next_.texts.empty()) return;
-    lines_ =
-        std::async(launch_, [this, texts = std::exchange(next_, {})] { return said_of(texts); });
+    if (texts.texts.empty()) return;
+    lines_ = std::async(launch_, [this, texts = std::move(texts)] { return said_of(texts); });
     if (launch_ == std::launch::deferred) finish();
   }
 
@@ -111,11 +113,11 @@ class Answers {
   }
 
   std::string lines_of(Rows<const float> found) const {
-    const ClassifierTask task = model_.model->config().task;
+    const ClassifierAnswers answers{model_.model->config().task, model_.labels, model_.numbers};
     std::string lines;
     for (index i = 0; i < found.rows; ++i) {
       const Vec<const float> values{found[i], found.columns};
-      lines += (json_ ? prediction_json : prediction_text)(task, model_.labels, values, choice_);
+      lines += (json_ ? prediction_json : prediction_text)(answers, values, choice_);
       lines += '\n';
     }
     return lines;
@@ -173,24 +175,11 @@ void answer_frames(const Context& context, const LoadedClassifier& model, const 
   answers.answer(set, name);
 }
 
-// Refuses what says nothing of the input of the model.
-void check_kind(const LoadedClassifier& model, const Arguments& arguments,
-                const std::vector<std::string>& said, const std::string& weights) {
-  if (!model.reads_frames()) {
-    if (weights.empty()) return;
-    throw Error(ErrorCode::kUsage, "classify: --weights: the model reads texts, not numbers",
-                "leave it out, or name a model that was trained with --input npz");
-  }
-  if (!said.empty()) {
-    throw Error(
-        ErrorCode::kUsage,
-        fmt::format("classify: {}: the model reads numbers, not texts", option_name(said[0])),
-        "leave it out");
-  }
-  if (arguments.text("FILE", "-") == "-") {
-    throw Error(ErrorCode::kUsage, "classify: the model reads numbers, and no file was named",
-                "name an .npz file: fovea classify DIR FILE.npz");
-  }
+// Numbers come from a file that is named.
+void require_file(const LoadedClassifier& model, const std::string& file) {
+  if (!model.reads_frames() || file != "-") return;
+  throw Error(ErrorCode::kUsage, "classify: the model reads numbers, and no file was named",
+              "name an .npz file: fovea classify DIR FILE.npz");
 }
 
 // The file of the weights must have a name that says its format, and be no file yet.
@@ -215,27 +204,18 @@ TableOptions plain_lines() {
           .empty_texts = EmptyTexts::kKeep};
 }
 
-// Who names a column does not mean plain lines.
-std::vector<std::string> set_table(const Arguments& arguments, TableOptions& table) {
+// Who names a column, or a table by its file's name, does not mean plain lines.
+std::vector<std::string> set_table(const Arguments& arguments, const std::string& file,
+                                   TableOptions& table) {
   const std::vector<std::string> said = set_from_outside(text_table_flags(table), arguments);
   const auto is_said = [&](std::string_view name) {
     return std::find(said.begin(), said.end(), name) != said.end();
   };
-  if (!is_said("format") && (is_said("text_column") || is_said("header") || is_said("separator"))) {
-    table.format = TableFormat::kAuto;
-  }
+  const bool names_table = is_said("text_column") || is_said("header") || is_said("separator") ||
+                           format_of_name(file).has_value();
+  if (!is_said("format") && names_table) table.format = TableFormat::kAuto;
   check_options(table);
   return said;
-}
-
-void warn_of_truncated(const TextPredictor& predictor, const LoadedClassifier& model) {
-  if (predictor.truncated() == 0) return;
-  const InputWords words = words_of(model.settings.text.input);
-  warn(
-      fmt::format("{}s longer than the model's --max-length ({} {}s): {} of {}; they are "
-                  "truncated, as in training",
-                  words.entry, model.settings.text.max_length, words.row, predictor.truncated(),
-                  predictor.texts()));
 }
 
 }  // namespace
@@ -268,7 +248,9 @@ Prints for each line LABEL, a tab and its probability, as soon as the line has b
   for (OptionSpec& option : options_of(text_table_flags(table), "Input")) {
     if (option.name == "format") {
       option.help =
-          "format of the texts; auto: by name or content, as where a column is named [lines]";
+          "format of the texts; auto: by name or content [auto where a column is named, or FILE "
+          "ends "
+          "in .tsv, .csv, .jsonl or the like; else lines]";
     }
     spec.options.push_back(std::move(option));
   }
@@ -284,13 +266,17 @@ int classify(const Arguments& arguments) {
   warn_of_unread_variables(classify_spec().options);
   PredictionChoice choice;
   TableOptions table = plain_lines();
-  set_from_outside(flags_of(fields_of(choice)), arguments);
-  const std::vector<std::string> said = set_table(arguments, table);
+  std::vector<std::string> said = set_from_outside(flags_of(fields_of(choice)), arguments);
+  for (std::string& name : set_table(arguments, file, table)) said.push_back(std::move(name));
   check_options(choice);
   const std::string weights = weights_file(arguments);
+  if (!weights.empty()) said.emplace_back("weights");
   const Context context = context_of(arguments);
   const LoadedClassifier model = load_classifier(arguments.text("DIR"));
-  check_kind(model, arguments, said, weights);
+  require_effect("classify", said, model);
+  require_file(model, file);
+  table.encoding = encoding_of(model.settings.text);
+  if (model.label_of_two > 0) table.label_of_two = static_cast<std::size_t>(model.label_of_two) - 1;
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
   Answers answers(context, model, choice, arguments.on("json"));
   const double began = monotonic_seconds();
@@ -301,8 +287,8 @@ int classify(const Arguments& arguments) {
     return 0;
   }
   const double seconds = monotonic_seconds() - began;
-  warn_of_truncated(answers.predictor(), model);
   const TextPredictor& predictor = answers.predictor();
+  warn_of_truncated(model, predictor.truncated(), predictor.texts());
   const InputWords words = words_of(model.settings.text.input);
   detail(fmt::format("{} {}s, {} {}s in {:.3f} s ({:.0f} {}s/s); the model: {:.3f} s",
                      predictor.texts(), words.entry, predictor.tokens(), words.row, seconds,

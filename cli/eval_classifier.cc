@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/classifier_report.h"
+#include "cli/classifier_use.h"
 #include "cli/field_options.h"
 #include "cli/output.h"
 #include "cli/table_options.h"
@@ -99,12 +100,6 @@ void write_pictures(const fs::path& folder, const ClassifierScore& score) {
   }
 }
 
-void check_numbers(const TestOptions& options, const LoadedClassifier& model) {
-  if (model.model->config().task != ClassifierTask::kRegression || options.plots.empty()) return;
-  throw Error(ErrorCode::kUsage, "eval: --plots has no effect on a model of numbers",
-              "leave it out: there are no classes to confuse, and no probabilities");
-}
-
 }  // namespace
 
 std::vector<OptionSpec> classifier_test_options() {
@@ -119,15 +114,17 @@ std::vector<OptionSpec> classifier_test_options() {
 
 int eval_classifier(const Arguments& arguments, const std::vector<std::string>& files) {
   TestOptions options;
-  set_from_outside(flags_of_test(options), arguments);
+  std::vector<std::string> said = set_from_outside(flags_of_test(options), arguments);
   check_pictures(options.plots, options.overwrite);
   const Context context = context_of(arguments);
   const LoadedClassifier model = load_classifier(arguments.text("DIR"));
-  check_numbers(options, model);
   ClassifierTestOptions test{.table = model.settings.text.table,
                              .threshold = options.threshold,
                              .mistakes = options.errors};
-  set_from_outside(table_flags(test.table), arguments);
+  for (std::string& name : set_from_outside(table_flags(test.table), arguments)) {
+    said.push_back(std::move(name));
+  }
+  require_effect("eval", said, model);
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
   detail(fmt::format("model: {} parameters, {}, {}", parameter_count(model.settings.model),
                      model.reads_frames()
@@ -137,13 +134,7 @@ int eval_classifier(const Arguments& arguments, const std::vector<std::string>& 
   std::vector<std::string> notes;
   const ClassifierScore score = evaluate_classifier(context, model, files, test, notes);
   for (const std::string& note : notes) warn(note);
-  if (score.truncated > 0) {
-    const InputWords words = words_of(score.input);
-    warn(fmt::format(
-        "{}s longer than the model's --max-length ({} {}s): {} of {}; they are "
-        "truncated, as in training",
-        words.entry, model.settings.text.max_length, words.row, score.truncated, score.examples));
-  }
+  warn_of_truncated(model, score.truncated, score.examples);
   write_pictures(options.plots, score);
   print(arguments.on("json") ? json_of_score(score).line() + "\n" : report_of(score));
   return 0;

@@ -85,6 +85,7 @@ void print_files(const std::vector<CheckedFile>& files, bool json) {
 struct LanguageModelFile {
   static constexpr std::string_view kName = "language model", kKind = "language_model";
   static LanguageModelSettings settings_of(const fs::path& folder) { return load_settings(folder); }
+  static std::string targets_of(const LanguageModelSettings&) { return "target tokens"; }
 };
 struct ClassifierFile {
   static constexpr std::string_view kName = "classifier", kKind = kClassifierKind;
@@ -93,6 +94,9 @@ struct ClassifierFile {
                                        (folder / "config.json").string());
   }
   static ClassifierSettings settings_of(const fs::path& folder) { return read(folder).settings; }
+  static std::string targets_of(const ClassifierSettings& settings) {
+    return std::string(words_of(settings.text.input).entry) + "s";
+  }
 };
 
 // The settings of the newest checkpoint that can be read, or else of the folder.
@@ -159,18 +163,20 @@ std::string how_far(index step, const std::string& stop_after) {
                      std::floor(100 * static_cast<double>(step) / length.value));
 }
 
-void describe_training(const Model& model, const std::string& stop_after) {
+void describe_training(const Model& model, const std::string& stop_after,
+                       std::string_view targets) {
   const RunSummary& run = model.training;
   if (run.step == 0) return;
-  print(fmt::format("training: {}, {} target tokens, {}\n", how_far(run.step, stop_after),
-                    run.tokens, format_duration(run.seconds)));
+  print(fmt::format("training: {}, {} {}, {}\n", how_far(run.step, stop_after), run.tokens, targets,
+                    format_duration(run.seconds)));
   if (run.best_step >= 0) {
-    print(fmt::format("  best validation loss {:.4f}, at update {}\n", run.best_valid_loss,
+    print(fmt::format("  {}, at update {}\n",
+                      validation_text("best", run.best_valid_loss, run.best_valid_metrics),
                       run.best_step));
   }
   if (run.valid_step >= 0) {
-    print(fmt::format("  last validation loss {:.4f}, at update {}\n", run.valid_loss,
-                      run.valid_step));
+    print(fmt::format("  {}, at update {}\n",
+                      validation_text("last", run.valid_loss, run.valid_metrics), run.valid_step));
   }
   print(fmt::format("  last train loss {:.4f} ({})\n", run.train_loss, kWhatTrainLossIs));
 }
@@ -202,7 +208,7 @@ void describe(const Model& model) {
   print(model.step() < 0 ? "\n" : fmt::format(", of update {}\n", model.step()));
   if constexpr (std::is_same_v<File, ClassifierFile>) describe_outputs(model.folder);
   const auto now = newest_settings<File>(model.folder, model.checkpoints);
-  describe_training(model, now.recipe.stop_after);
+  describe_training(model, now.recipe.stop_after, File::targets_of(now));
   describe_settings(File::settings_of(model.folder), now);
   for (const NamedTensor& named : model.weights.tensors) {
     print(fmt::format("  {:<48} {}\n", named.name, named.tensor.describe()));
@@ -234,7 +240,9 @@ void describe_as_json(const Model& model) {
   add(object, "kind", File::kKind);
   add(object, "parameters", model.parameters());
   add(object, "step", model.step());
-  add(object, "training", json_of(model.training));
+  Json::Object training = json_of(model.training).object();
+  add_metrics(training, model.training);
+  add(object, "training", std::move(training));
   add(object, "settings", json_of(newest_settings<File>(model.folder, model.checkpoints)));
   if constexpr (std::is_same_v<File, ClassifierFile>) {
     ClassifierOutputs outputs = File::read(model.folder).outputs;

@@ -11,6 +11,7 @@
 #include "fovea/base/file.h"
 #include "fovea/base/folder.h"
 #include "fovea/base/words.h"
+#include "fovea/task/classifier.h"
 #include "fovea/task/language_model.h"
 #include "fovea/text/word_list.h"
 #include "fovea/train/checkpoint.h"
@@ -63,12 +64,22 @@ bool is_from_tokenizer(const std::string& list, const fs::path& folder) {
   return list == word_list_text(tokenizer_data_from_text(read_file(tokenizer), tokenizer.string()));
 }
 
+// Throws if a config.json is that of no kind of model that is trained in a folder.
+void require_config(const std::string& text, const std::string& name) {
+  try {
+    settings_from_text(text, name);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kModelWrongKind) throw;
+    classifier_config_from_text(text, name);
+  }
+}
+
 // Whether a file of kEarlyFiles has contents that fovea can read.
 bool is_from_fovea(const fs::path& file) {
   try {
     const std::string text = read_file(file);
     if (file.filename() == "config.json") {
-      settings_from_text(text, file.string());
+      require_config(text, file.string());
     } else if (file.filename() == kWordListName) {
       return is_from_tokenizer(text, file.parent_path());
     } else {

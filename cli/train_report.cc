@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cli/output.h"
 #include "fovea/base/check.h"
@@ -144,10 +145,34 @@ void print_forecast(const RunForecast& forecast, bool json) {
   print(fmt::format("estimated time    {} ({})\n", format_duration(time.seconds), time.basis));
 }
 
+std::string validation_text(std::string_view which, double loss,
+                            const std::vector<MetricValue>& metrics) {
+  if (metrics.empty()) return fmt::format("{} validation loss {:.4f}", which, loss);
+  std::string text = fmt::format("{} weights: validation", which);
+  for (const MetricValue& metric : metrics) {
+    text += fmt::format(" {} {:.4f},", metric.name, metric.value);
+  }
+  return text + fmt::format(" loss {:.4f}", loss);
+}
+
+void add_metrics(Json::Object& object, const RunSummary& run) {
+  const auto add = [&](std::string name, const std::vector<MetricValue>& metrics) {
+    if (metrics.empty()) return;
+    Json::Object values;
+    for (const MetricValue& metric : metrics) values.emplace_back(metric.name, metric.value);
+    object.emplace_back(std::move(name), std::move(values));
+  };
+  add("valid_metrics", run.valid_metrics);
+  add("best_valid_metrics", run.best_valid_metrics);
+}
+
 void print_result(const FinishedRun& finished, const RunOptions& run) {
   const Summary s = summary_of(finished.result, finished.parameters, finished.seconds);
+  const RunSummary stored = run_summary(run.output);
   if (run.json) {
-    print(to_json_line(s) + "\n");
+    Json::Object object = json_of(s).object();
+    add_metrics(object, stored);
+    print(Json(std::move(object)).line() + "\n");
     return;
   }
   // Updates and tokens are those of the whole run; the time is that of this process.
@@ -158,7 +183,8 @@ void print_result(const FinishedRun& finished, const RunOptions& run) {
                                   "--patience, makes the run longer\n");
   if (std::isfinite(s.valid_loss)) print(fmt::format("validation loss {:.4f}; ", s.valid_loss));
   if (std::isfinite(s.best_valid_loss)) {
-    print(fmt::format("best validation loss {:.4f}, at update {}; ", s.best_valid_loss,
+    print(fmt::format("{}, at update {}; ",
+                      validation_text("best", s.best_valid_loss, stored.best_valid_metrics),
                       finished.result.state.best_step));
   }
   print(fmt::format("train loss {:.4f} ({})", s.train_loss, kWhatTrainLossIs));

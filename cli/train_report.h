@@ -8,7 +8,9 @@
 
 #include "cli/run_options.h"
 #include "fovea/base/machine.h"
+#include "fovea/config/json.h"
 #include "fovea/task/training_task.h"
+#include "fovea/train/run_summary.h"
 
 namespace fovea::cli {
 
@@ -42,12 +44,21 @@ void print_forecast(const RunForecast& forecast, bool json);
 inline constexpr std::string_view kWhatTrainLossIs =
     "a mean over the updates before, while the weights changed";
 
+/// Of the "best" or the "last" weights: "best validation loss 0.2500", or, if more was measured,
+/// "best weights: validation accuracy 0.9000, macro_f1 0.8990, loss 0.2500".
+std::string validation_text(std::string_view which, double loss,
+                            const std::vector<MetricValue>& metrics);
+
+/// Adds the metrics as "valid_metrics" and "best_valid_metrics" if there are any.
+void add_metrics(Json::Object& object, const RunSummary& run);
+
 struct FinishedRun {
   const TrainResult& result;
   index parameters;
   double seconds;         ///< of this process
   std::string_view unit;  ///< what a target is: "token"
 };
+/// `run.output` is the folder of the run.
 void print_result(const FinishedRun& finished, const RunOptions& run);
 
 }  // namespace fovea::cli

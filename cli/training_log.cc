@@ -68,8 +68,8 @@ void TrainingLog::evaluated(const EvaluationRecord& record) {
   for (Progress& progress : shown_) progress.validated(record.valid_loss);
   // kWhatTrainLossIs tells the reader that the two losses belong to different weights.
   note(fmt::format("update {}: validation loss {:.4f}{}; train loss {:.4f} ({})", record.step,
-                   record.valid_loss, record.is_best ? ", the best so far" : "", record.train_loss,
-                   kWhatTrainLossIs));
+                   record.valid_loss, record.is_best ? ", of the best weights so far" : "",
+                   record.train_loss, kWhatTrainLossIs));
 }
 
 void TrainingLog::measured(const MetricsRecord& record) {
@@ -77,7 +77,7 @@ void TrainingLog::measured(const MetricsRecord& record) {
   for (const MetricValue& one : record.values) {
     line += fmt::format("{} {} {:.4f}", line.ends_with(':') ? "" : ",", one.name, one.value);
   }
-  note(line + (record.is_best ? "; the best so far" : ""));
+  note(line);
 }
 
 void TrainingLog::saved(index, const std::filesystem::path& checkpoint) {

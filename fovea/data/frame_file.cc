@@ -75,7 +75,7 @@ void read_lengths(FrameFile& file, const NpzArrays& arrays) {
   const std::size_t n = arrays.required("lengths", "");
   const TensorInfo info = arrays.source().info(n);
   if (!is_whole(info.dtype)) {
-    bad(where, fmt::format("expected int32 or int64, got {}", to_string(info.dtype)),
+    bad(where, fmt::format("expected int32, int64 or uint8, got {}", to_string(info.dtype)),
         "save lengths.astype(numpy.int32)");
   }
   require_one_each(file, info.shape, where);
@@ -171,9 +171,10 @@ void read_numbers(FrameFile& file, const NpzArrays& arrays, std::size_t n,
   require_one_each(file, arrays.source().info(n).shape, where);
   const Tensor numbers = arrays.source().read(n).to(DType::kFloat64);
   for (const double number : numbers.vec<double>()) {
-    if (!std::isfinite(number)) {
+    if (!std::isfinite(static_cast<float>(number))) {
       bad(where,
-          fmt::format("sample {}: expected a finite number, got {}", file.numbers.size(), number),
+          fmt::format("sample {}: expected a finite number, got {}{}", file.numbers.size(), number,
+                      std::isfinite(number) ? ", too large for float32" : ""),
           "correct it, or leave the sample out");
     }
     file.numbers.push_back(number);
@@ -216,7 +217,9 @@ FrameFile read_frame_file(const std::string& file, FrameLabels labels) {
 }
 
 void require_no_npz(const std::string& file) {
-  if (!file.ends_with(".npz")) return;
+  // A FIFO of that name is not opened: its writer would wait for a second reader.
+  std::error_code ignored;
+  if (!file.ends_with(".npz") || !std::filesystem::is_regular_file(file, ignored)) return;
   std::string begin(kArchive.size(), '\0');
   std::ifstream(file, std::ios::binary)
       .read(begin.data(), static_cast<std::streamsize>(begin.size()));

@@ -2,7 +2,7 @@
 // Samples of numbers over time from an .npz file, with what is known about them.
 //
 //   x        float32, float64: [sample, time, features], or [sample, time, joints, features]
-//   lengths  int32, int64: [sample], the time steps of each; without it, all of x
+//   lengths  int32, int64, uint8: [sample], the time steps of each; without it, all of x
 //   labels   [sample] of whole numbers or texts, the class; [sample, labels] of 0 and 1, several
 //            labels; [sample] of any numbers, to be predicted themselves
 //

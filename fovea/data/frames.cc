@@ -29,6 +29,18 @@ void for_each_number(const FrameFile& file, index sample, F&& f) {
   file.x.dtype() == DType::kFloat32 ? visit(file.x.data<float>()) : visit(file.x.data<double>());
 }
 
+[[noreturn]] void fail_far(const FrameFile& file, index sample, index feature, double value,
+                           const FrameScale& scale) {
+  const auto at = static_cast<std::size_t>(feature);
+  throw Error(
+      ErrorCode::kInputFormat,
+      fmt::format("{}: x: feature {}: expected numbers like those of the training (mean {}, "
+                  "standard deviation {}), got {}, too far from them for float32",
+                  place_of_sample(file.name, sample), feature, scale.mean[at], scale.deviation[at],
+                  value),
+      "correct it, or shorten the sample by lengths");
+}
+
 std::string axes_text(index joints, index features) {
   return joints > 0 ? fmt::format("[sample, time, {}, {}]", joints, features)
                     : fmt::format("[sample, time, {}]", features);
@@ -87,7 +99,9 @@ void append(FrameSet& set, const FrameFile& file, const FrameScale& scale) {
   for (index s = 0; s < file.samples(); ++s) {
     for_each_number(file, s, [&](index c, double value) {
       const auto at = static_cast<std::size_t>(c);
-      set.values.push_back(static_cast<float>((value - scale.mean[at]) / scale.deviation[at]));
+      const auto normalised = static_cast<float>((value - scale.mean[at]) / scale.deviation[at]);
+      if (!std::isfinite(normalised)) fail_far(file, s, c, value, scale);
+      set.values.push_back(normalised);
     });
     set.starts.push_back(set.starts.back() + file.lengths[static_cast<std::size_t>(s)]);
   }

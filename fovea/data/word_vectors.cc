@@ -53,6 +53,7 @@ std::string_view take_field(std::string_view& text) {
 template <class T>
 std::optional<T> number_in(std::string_view text) {
   T value{};
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   // Of a number too small for a double nothing is left; one too large is refused as infinite.
   const bool small =

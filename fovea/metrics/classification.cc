@@ -2,6 +2,7 @@
 #include "fovea/metrics/classification.h"
 
 #include "fovea/base/check.h"
+#include "fovea/base/machine.h"
 #include "fovea/metrics/inputs.h"
 
 namespace fovea {
@@ -76,6 +77,8 @@ ConfusionMatrix confusion_matrix(Vec<const std::int32_t> truth, Vec<const std::i
   detail::check_labels(kWhat, "true", truth, classes);
   detail::check_labels(kWhat, "predicted", predicted, classes);
   const index cells = checked_product(classes, classes, "confusion_matrix: classes^2");
+  require_memory(fmt::format("the confusion matrix of {} classes", classes),
+                 sizeof(index) * static_cast<double>(cells), "use fewer classes");
   ConfusionMatrix confusion{classes, std::vector<index>(static_cast<std::size_t>(cells))};
   for (index n = 0; n < truth.size; ++n) {
     ++confusion.counts[static_cast<std::size_t>(truth[n] * classes + predicted[n])];

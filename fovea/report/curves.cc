@@ -27,14 +27,6 @@ std::vector<PlotPoint> broken_after(const std::vector<PlotPoint>& running,
   return points;
 }
 
-PlotPoint lowest(const std::vector<PlotPoint>& points) {
-  PlotPoint best{0, std::numeric_limits<double>::infinity()};
-  for (const PlotPoint& p : points) {
-    if (p.y < best.y) best = p;
-  }
-  return best;
-}
-
 // The mean of curves at each point of the first, over those that are finite there. A curve may end
 // earlier.
 std::vector<PlotPoint> mean_of(const std::vector<const std::vector<PlotPoint>*>& curves) {
@@ -57,7 +49,8 @@ Ink shade(std::size_t group, std::size_t groups) {
 }  // namespace
 
 Plot loss_plot(const LossCurves& losses) {
-  Plot plot{.title = losses.title, .x_label = "updates", .y_label = "loss, nats per token"};
+  Plot plot{
+      .title = losses.title, .x_label = "updates", .y_label = fmt::format("loss, {}", losses.unit)};
   const auto add = [&](std::string name, const std::vector<PlotPoint>& points, Ink ink,
                        Stroke stroke) {
     if (!points.empty()) plot.curves.push_back({std::move(name), points, ink, stroke});
@@ -67,10 +60,11 @@ Plot loss_plot(const LossCurves& losses) {
       Stroke::kDashed);
   add("train: exact mean of interval", losses.interval_mean, Ink::kBlue, Stroke::kSolid);
   add("validation", losses.validation, Ink::kOrange, Stroke::kSolid);
-  const PlotPoint best = lowest(losses.validation);
-  if (std::isfinite(best.y)) {
-    plot.ring = PlotRing{best, fmt::format("best {:.4f}", best.y)};
-    plot.subtitle = fmt::format("lowest validation loss {:.4f}, at update {:.0f}", best.y, best.x);
+  for (const PlotPoint& p : losses.validation) {
+    if (p.x != losses.best || !std::isfinite(p.y)) continue;
+    plot.ring = PlotRing{p, fmt::format("best {:.4f}", p.y)};
+    plot.subtitle =
+        fmt::format("validation loss of the best weights {:.4f}, at update {:.0f}", p.y, p.x);
   }
   return plot;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fovea/report/plot.h"
@@ -18,9 +19,11 @@ struct LossCurves {
   std::vector<PlotPoint> running_mean = {};   ///< over the interval so far; restarts with each
   std::vector<PlotPoint> interval_mean = {};  ///< exact, over all targets of a finished interval
   std::vector<PlotPoint> validation = {};     ///< exact, with the weights of that update
+  double best = -1;                           ///< the update of the best weights; below 0: none
+  std::string_view unit = "nats per token";
 };
 
-/// Curves without points are left out. The lowest validation loss is marked.
+/// Curves without points are left out. The validation loss of the best weights is marked.
 Plot loss_plot(const LossCurves& losses);
 
 struct NamedCurve {

@@ -30,6 +30,10 @@ struct NumberScale {
 
   double to_model(double number) const { return (number - center) / scale; }
   double from_model(double value) const { return center + scale * value; }
+
+  /// The significant digits with which a number is told: as float32 has them in units of the
+  /// scale, 9, and so many more as the number is larger than the scale; at most 17.
+  int digits(double number) const;
 };
 
 /// How many words of the vocabulary began with a vector of a file.
@@ -78,6 +82,9 @@ struct TextTokens {
 
   bool truncated() const { return length > static_cast<index>(ids.size()); }
 };
+
+/// How the texts of such a model are encoded: tokenizer byte reads any bytes, all others UTF-8.
+TextEncoding encoding_of(const ClassifierTextOptions& options);
 
 /// The tokens of a text exactly as in training: in lower case if the tokenizer does that, without
 /// marks of begin and end, cut to options.max_length. A text without a token becomes one of

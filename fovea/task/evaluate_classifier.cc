@@ -51,10 +51,10 @@ class KnownLabels {
     if (found != numbers_.end()) return found->second;
     std::string hint = did_you_mean(label, labels_);
     if (hint.empty()) hint = "the labels of the model are: " + list();
-    throw Error(ErrorCode::kInputFormat,
-                fmt::format("{}: expected a label that the model knows, got {}", place,
-                            escape_text(label.substr(0, 60))),
-                hint);
+    throw Error(
+        ErrorCode::kInputFormat,
+        fmt::format("{}: expected a label that the model knows, got {}", place, excerpt(label)),
+        hint);
   }
 
  private:
@@ -62,7 +62,7 @@ class KnownLabels {
     std::string names;
     for (const std::string& label : labels_) {
       if (names.size() > 200) return names + ", ...";
-      names += (names.empty() ? "" : ", ") + escape_text(label);
+      names += (names.empty() ? "" : ", ") + excerpt(label);
     }
     return names;
   }
@@ -153,11 +153,11 @@ class Test {
   std::vector<Row> rows_;  // that wait to be predicted
   std::size_t bytes_ = 0;
 
-  std::vector<float> predictions_;         // [N, classes]
-  std::vector<std::int32_t> truth_;        // [N] of one class
-  std::vector<std::uint8_t> truth_flags_;  // [N, labels] of several
-  std::vector<float> truth_numbers_;       // [N] of regression
-  std::vector<double> losses_;             // [N]
+  std::vector<float> predictions_;                         // [N, classes]
+  std::vector<std::int32_t> truth_;                        // [N] of one class
+  std::vector<std::uint8_t> truth_flags_;                  // [N, labels] of several
+  std::vector<double> truth_numbers_, predicted_numbers_;  // [N] of regression
+  std::vector<double> losses_;                             // [N]
 };
 
 TableOptions Test::table() const {
@@ -165,6 +165,7 @@ TableOptions Test::table() const {
   table.labels = task_ == ClassifierTask::kRegression   ? LabelUse::kNumbers
                  : task_ == ClassifierTask::kMultiLabel ? LabelUse::kAny
                                                         : LabelUse::kRequired;
+  table.encoding = encoding_of(model_.settings.text);
   if (model_.label_of_two > 0) {
     table.label_of_two = static_cast<std::size_t>(model_.label_of_two) - 1;
   }
@@ -255,9 +256,10 @@ void Test::keep(const std::string& file, Rows<const float> found) {
 // Returns the loss of the row.
 double Test::keep_truth(const Row& row, Vec<const float> predicted) {
   if (task_ == ClassifierTask::kRegression) {
-    const double truth = row.text.numbers[0], error = truth - double{predicted[0]};
-    truth_numbers_.push_back(static_cast<float>(truth));
-    return error * error;
+    const double truth = row.text.numbers[0], number = model_.numbers.from_model(predicted[0]);
+    truth_numbers_.push_back(truth);
+    predicted_numbers_.push_back(number);
+    return (truth - number) * (truth - number);
   }
   if (task_ != ClassifierTask::kMultiLabel) {
     truth_.push_back(row.labels[0]);
@@ -275,7 +277,9 @@ double Test::keep_truth(const Row& row, Vec<const float> predicted) {
 }
 
 bool Test::is_wrong(const Row& row, Vec<const float> predicted) const {
-  if (task_ == ClassifierTask::kRegression) return true;
+  if (task_ == ClassifierTask::kRegression) {
+    return row.text.numbers[0] != model_.numbers.from_model(predicted[0]);
+  }
   std::vector<index> chosen = chosen_labels(task_, predicted, {.threshold = options_.threshold});
   std::vector<index> truth(row.labels.begin(), row.labels.end());
   std::sort(chosen.begin(), chosen.end());
@@ -292,7 +296,7 @@ Mistake Test::mistake_of(const std::string& file, Row& row, Vec<const float> pre
                   .truth_probability = kNone,
                   .probability = kNone};
   if (task_ == ClassifierTask::kRegression) {
-    mistake.predicted.push_back(fmt::format("{}", predicted[0]));
+    mistake.predicted.push_back(number_text(predicted[0], model_.numbers));
     return mistake;
   }
   const auto chosen = chosen_labels(task_, predicted, {.threshold = options_.threshold});
@@ -347,7 +351,7 @@ ClassifierScore Test::score() {
                         .confidence = options_.bootstrap.confidence,
                         .threshold = options_.threshold};
   if (task_ == ClassifierTask::kRegression) {
-    score.numbers = regression_intervals(context_, view(truth_numbers_), view(predictions_),
+    score.numbers = regression_intervals(context_, view(truth_numbers_), view(predicted_numbers_),
                                          options_.bootstrap);
   } else if (task_ == ClassifierTask::kMultiLabel) {
     score_labels(score);

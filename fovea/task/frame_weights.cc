@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -68,12 +69,13 @@ class Weights {
       put(arrays_.back().tensor, {sample, skipped, length},
           model_.model->token_weights(tape, rows));
     }
+    choose_shares(seen);
     sum_up(sample);
   }
 
   std::vector<NamedTensor> take() {
-    arrays_.push_back(std::move(time_));
-    if (joints_ > 0) arrays_.push_back(std::move(by_joint_));
+    if (of_time_) arrays_.push_back(std::move(time_));
+    if (of_joints_) arrays_.push_back(std::move(by_joint_));
     return std::move(arrays_);
   }
 
@@ -108,29 +110,45 @@ class Weights {
     }
   }
 
-  // The shares of time steps and joints in the last array.
+  // Which arrays say something of time steps and of joints: the pooling of both; else the last
+  // attention over time steps, and the last over joints. The weights of an attention over joints
+  // are the same in sum for each time step, and the other way around.
+  void choose_shares(std::span<const HeadStatistics> seen) {
+    if (pools_) {
+      of_time_ = static_cast<std::size_t>(attentions_);
+      if (joints_ > 0) of_joints_ = of_time_;
+      return;
+    }
+    for (std::size_t n = 0; n < seen.size(); ++n) (seen[n].is_across ? of_joints_ : of_time_) = n;
+  }
+
   void sum_up(index sample) {
-    const Tensor& of = arrays_.back().tensor;
-    const index J = row_size(), steps = of.shape()[1];
-    const float* const weights = of.data<float>() + sample * steps * J;
+    const index J = row_size();
+    if (of_time_) {
+      add_shares(arrays_[*of_time_].tensor, sample, time_.tensor, [J](index n) { return n / J; });
+    }
+    if (of_joints_) {
+      add_shares(arrays_[*of_joints_].tensor, sample, by_joint_.tensor,
+                 [J](index n) { return n % J; });
+    }
+  }
+
+  // The sums of a sample's weights over those that belong to each entry of `to`, as shares of all.
+  template <class EntryOf>
+  static void add_shares(const Tensor& of, index sample, Tensor& to, EntryOf entry_of) {
+    const index size = of.size() / of.shape()[0], entries = to.shape()[1];
+    const float* const weights = of.data<float>() + sample * size;
+    std::vector<double> sums(static_cast<std::size_t>(entries));
     double all = 0;
-    std::vector<double> over_time(static_cast<std::size_t>(steps)),
-        over_joints(static_cast<std::size_t>(J));
-    for (index n = 0; n < steps * J; ++n) {
+    for (index n = 0; n < size; ++n) {
       const double weight = weights[n];
       all += weight;
-      over_time[static_cast<std::size_t>(n / J)] += weight;
-      over_joints[static_cast<std::size_t>(n % J)] += weight;
+      sums[static_cast<std::size_t>(entry_of(n))] += weight;
     }
     if (!(all > 0)) return;
-    float* const time = time_.tensor.data<float>() + sample * steps;
-    for (index t = 0; t < steps; ++t) {
-      time[t] = static_cast<float>(over_time[static_cast<std::size_t>(t)] / all);
-    }
-    if (joints_ == 0) return;
-    float* const joints = by_joint_.tensor.data<float>() + sample * J;
-    for (index j = 0; j < J; ++j) {
-      joints[j] = static_cast<float>(over_joints[static_cast<std::size_t>(j)] / all);
+    float* const shares = to.data<float>() + sample * entries;
+    for (index n = 0; n < entries; ++n) {
+      shares[n] = static_cast<float>(sums[static_cast<std::size_t>(n)] / all);
     }
   }
 
@@ -138,6 +156,7 @@ class Weights {
   index joints_, attentions_;
   bool pools_;
   std::vector<NamedTensor> arrays_;
+  std::optional<std::size_t> of_time_, of_joints_;  // which of the arrays
   NamedTensor time_, by_joint_;
 };
 

@@ -21,8 +21,9 @@ namespace fovea {
 ///                of a sample over time, with joints of each joint over time, or, with :joints in
 ///                --encoder, of the joints of a time step
 ///   time         [samples, steps]  the share of each time step in `pooling`, or else in the last
-///                attention, summed over joints
-///   joints       [samples, joints] the share of each joint, likewise
+///                attention over time; absent if there is neither
+///   joints       [samples, joints] the share of each joint in `pooling`, or else in the last
+///                attention over joints; absent if there is neither
 ///
 /// The bits of a sample do not depend on the others. Throws kUsage for a model without attention.
 std::vector<NamedTensor> frame_weights(const Context& context, const LoadedClassifier& model,

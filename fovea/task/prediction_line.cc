@@ -37,40 +37,50 @@ std::vector<index> chosen_labels(ClassifierTask task, Vec<const float> probabili
   return order;
 }
 
-std::string prediction_text(ClassifierTask task, std::span<const std::string> labels,
-                            Vec<const float> values, const PredictionChoice& choice) {
+std::string number_text(float value, const NumberScale& numbers) {
+  const double number = numbers.from_model(value);
+  return fmt::format("{:.{}g}", number, numbers.digits(number));
+}
+
+std::string prediction_text(const ClassifierAnswers& answers, Vec<const float> values,
+                            const PredictionChoice& choice) {
   std::string line;
   const auto add = [&](const std::string& text) { line += (line.empty() ? "" : "\t") + text; };
-  if (task == ClassifierTask::kRegression) {
-    for (const float value : values) add(fmt::format("{}", value));
+  if (answers.task == ClassifierTask::kRegression) {
+    for (const float value : values) add(number_text(value, answers.numbers));
     return line;
   }
-  for (const index k : chosen_labels(task, values, choice)) {
-    const std::string& label = labels[static_cast<std::size_t>(k)];
+  for (const index k : chosen_labels(answers.task, values, choice)) {
+    const std::string& label = answers.labels[static_cast<std::size_t>(k)];
     add(fmt::format("{}\t{}", escape_text(label), values[k]));
   }
   return line;
 }
 
-std::string prediction_json(ClassifierTask task, std::span<const std::string> labels,
-                            Vec<const float> values, const PredictionChoice& choice) {
+std::string prediction_json(const ClassifierAnswers& answers, Vec<const float> values,
+                            const PredictionChoice& choice) {
   Json::Object object;
-  if (task == ClassifierTask::kRegression) {
-    if (values.size == 1) {
-      object.emplace_back("value", values[0]);
+  if (answers.task == ClassifierTask::kRegression) {
+    // The same digits as in the text.
+    Json::Array numbers;
+    for (const float value : values) {
+      numbers.emplace_back(std::stod(number_text(value, answers.numbers)));
+    }
+    if (numbers.size() == 1) {
+      object.emplace_back("value", std::move(numbers[0]));
     } else {
-      object.emplace_back("values", Json::Array(values.begin(), values.end()));
+      object.emplace_back("values", std::move(numbers));
     }
     return Json(std::move(object)).line();
   }
-  const std::vector<index> chosen = chosen_labels(task, values, choice);
+  const std::vector<index> chosen = chosen_labels(answers.task, values, choice);
   Json::Array names;
   Json::Object probabilities;
   for (const index k : chosen) {
-    names.emplace_back(labels[static_cast<std::size_t>(k)]);
-    probabilities.emplace_back(labels[static_cast<std::size_t>(k)], values[k]);
+    names.emplace_back(answers.labels[static_cast<std::size_t>(k)]);
+    probabilities.emplace_back(answers.labels[static_cast<std::size_t>(k)], values[k]);
   }
-  if (task == ClassifierTask::kMultiLabel) {
+  if (answers.task == ClassifierTask::kMultiLabel) {
     object.emplace_back("labels", std::move(names));
   } else {
     object.emplace_back("label", std::move(names[0]));

@@ -8,6 +8,7 @@
 
 #include "fovea/base/view.h"
 #include "fovea/model/classifier_config.h"
+#include "fovea/task/classifier.h"
 
 namespace fovea {
 
@@ -26,6 +27,13 @@ struct PredictionChoice {
   }
 };
 
+/// What the values of a model stand for.
+struct ClassifierAnswers {
+  ClassifierTask task;
+  std::span<const std::string> labels = {};  ///< in the order of the values; none for regression
+  NumberScale numbers = {};                  ///< of regression
+};
+
 /// Throws kOptionValue unless top >= 0 and threshold is in [0, 1].
 void check_options(const PredictionChoice& choice);
 
@@ -33,16 +41,19 @@ void check_options(const PredictionChoice& choice);
 std::vector<index> chosen_labels(ClassifierTask task, Vec<const float> probabilities,
                                  const PredictionChoice& choice);
 
+/// The number that a value of the model stands for, with as many digits as the value has.
+std::string number_text(float value, const NumberScale& numbers);
+
 /// "LABEL<TAB>PROBABILITY" for each label that is told, with a tab between them; or the numbers.
-/// Control characters of labels are escaped, so it is one line, without its end. Numbers have the
-/// fewest digits that read back to the same bits.
-std::string prediction_text(ClassifierTask task, std::span<const std::string> labels,
-                            Vec<const float> values, const PredictionChoice& choice);
+/// Control characters of labels are escaped, so it is one line, without its end. Probabilities have
+/// the fewest digits that read back to the same bits. `values`: as TextPredictor gives them.
+std::string prediction_text(const ClassifierAnswers& answers, Vec<const float> values,
+                            const PredictionChoice& choice);
 
 /// The same as one JSON object: {"label": ..., "probability": ..., "probabilities": {...}} with the
 /// likeliest label and those that are told; of several labels {"labels": [...], "probabilities":
 /// {...}}; of one number {"value": ...}, else {"values": [...]}.
-std::string prediction_json(ClassifierTask task, std::span<const std::string> labels,
-                            Vec<const float> values, const PredictionChoice& choice);
+std::string prediction_json(const ClassifierAnswers& answers, Vec<const float> values,
+                            const PredictionChoice& choice);
 
 }  // namespace fovea

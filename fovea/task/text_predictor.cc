@@ -223,13 +223,9 @@ void TextPredictor::predict_batch(Tape& tape, Batch batch) {
   const Variable y =
       table_.defined() ? model.predictions(tape, rows, table_) : model.predictions(tape, rows);
   const Rows<const float> found = y.value<float>();
-  const bool numbers = model.config().task == ClassifierTask::kRegression;
   for (index i = 0; i < count; ++i) {
-    float* const to = values_.data() + text_at(i) * static_cast<std::size_t>(found.columns);
-    for (index k = 0; k < found.columns; ++k) {
-      const float value = found[i][k];
-      to[k] = numbers ? static_cast<float>(model_.numbers.from_model(value)) : value;
-    }
+    std::copy_n(found[i], found.columns,
+                values_.data() + text_at(i) * static_cast<std::size_t>(found.columns));
   }
 }
 

@@ -37,10 +37,10 @@ class TextPredictor {
   TextPredictor(const TextPredictor&) = delete;
   TextPredictor& operator=(const TextPredictor&) = delete;
 
-  /// [texts, classes], valid until the next call: the probability of each class or label, or the
-  /// numbers as the labelled texts had them. Throws kEncoding for a text that the tokenizer cannot
-  /// read (behind what max_length drops it is not looked at), kModelDamaged for a prediction that
-  /// is not finite.
+  /// [texts, classes], valid until the next call: the probability of each class or label, or
+  /// numbers in the model's unit, of which LoadedClassifier::numbers makes those of the texts.
+  /// Throws kEncoding for a text that the tokenizer cannot read (behind what max_length drops it is
+  /// not looked at), kModelDamaged for a prediction that is not finite.
   Rows<const float> predict(std::span<const NamedText> texts);
   /// The same of samples `begin` to `end` of a set, which `file` names in errors, for a model of
   /// numbers.

@@ -78,6 +78,14 @@ class HeaderReader {
     }
   }
 
+  // From a type such as "<i2": byte order, kind, bytes.
+  static std::string_view conversion_of(std::string_view descr) {
+    const char kind = descr.size() > 1 ? descr[1] : ' ';
+    if (kind == 'i' || kind == 'u') return "convert the array: x.astype(numpy.int64)";
+    if (kind == 'S') return "save texts as numpy.array(x, dtype=str)";
+    return "convert the array: x.astype(numpy.float32)";
+  }
+
   DType type() {
     skip_blanks();
     if (rest_.starts_with('[')) {
@@ -88,7 +96,8 @@ class HeaderReader {
     if (descr == "|O") {
       damaged(where_, "holds objects; only plain numbers can be used",
               "of rows of several lengths, make one array, filled up with zeros, and say how long "
-              "each is in an array of its own, such as lengths");
+              "each is in an array of its own, such as lengths; of texts, make "
+              "numpy.array(x, dtype=str)");
     }
     const auto found = std::find_if(std::begin(kTypes), std::end(kTypes),
                                     [&](const NpyType& type) { return type.descr == descr; });
@@ -97,7 +106,7 @@ class HeaderReader {
               fmt::format("holds values of type {}; only float32, float64, int32, int64, uint8 and "
                           "bool can be used, little-endian",
                           printable(descr)),
-              "convert the array, such as x.astype(numpy.float32)");
+              std::string(conversion_of(descr)));
     }
     return found->dtype;
   }
@@ -116,7 +125,15 @@ class HeaderReader {
     std::vector<index> sizes(shape_->begin(), shape_->end());
     sizes.push_back(text_width_);
     if (sizes.size() > Shape::kMaxAxes) damaged(where_, "has too many axes");
-    return Shape(std::span<const index>(sizes));
+    return counted(sizes);
+  }
+
+  Shape counted(std::span<const index> sizes) const {
+    try {
+      return Shape(sizes);
+    } catch (const Error&) {
+      damaged(where_, "has more values than can be counted");
+    }
   }
 
   void require_c_order() {
@@ -141,11 +158,7 @@ class HeaderReader {
       damaged(where_,
               fmt::format("has {} axes; at most {} can be used", sizes.size(), Shape::kMaxAxes));
     }
-    try {
-      return Shape(std::span<const index>(sizes));
-    } catch (const Error&) {
-      damaged(where_, "has more values than can be counted");
-    }
+    return counted(sizes);
   }
 
   index number() {

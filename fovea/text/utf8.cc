@@ -237,4 +237,13 @@ std::string escape_text(std::string_view text) {
   return out;
 }
 
+std::string excerpt(std::string_view text) {
+  constexpr std::size_t kCharacters = 60;
+  std::size_t end = 0;
+  for (std::size_t n = 0; n < kCharacters && end < text.size(); ++n) {
+    end += static_cast<std::size_t>(decode_character(text.substr(end)).length);
+  }
+  return escape_text(text.substr(0, end)) + (end < text.size() ? "..." : "");
+}
+
 }  // namespace fovea

@@ -102,4 +102,7 @@ std::string encoding_hint(std::string_view text);
 /// it is, so text that is escaped already is not escaped twice.
 std::string escape_text(std::string_view text);
 
+/// The same of the first 60 characters at most; "..." stands for the rest. For messages.
+std::string excerpt(std::string_view text);
+
 }  // namespace fovea

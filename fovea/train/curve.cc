@@ -11,8 +11,9 @@ namespace fovea {
 
 namespace {
 
-Plot losses_of(const History& history) {
+Plot losses_of(const History& history, std::string_view unit) {
   LossCurves curves;
+  curves.unit = unit;
   for (const UpdateRecord& record : history.updates()) {
     const double x = static_cast<double>(record.step);
     curves.last_batch.push_back({x, record.loss});
@@ -22,6 +23,7 @@ Plot losses_of(const History& history) {
     const double x = static_cast<double>(record.step);
     curves.interval_mean.push_back({x, record.train_loss});
     curves.validation.push_back({x, record.valid_loss});
+    if (record.is_best) curves.best = x;
   }
   return loss_plot(curves);
 }
@@ -71,8 +73,8 @@ Plot heads_of(const History& history, HeadNumbers AttentionRecord::*numbers, Hea
 
 }  // namespace
 
-std::string training_curves(const History& history) {
-  std::vector<Plot> plots = {losses_of(history)};
+std::string training_curves(const History& history, std::string_view loss_unit) {
+  std::vector<Plot> plots = {losses_of(history, loss_unit)};
   if (!history.metrics().empty()) plots.push_back(metrics_of(history.metrics()));
   const auto add = [&](HeadNumbers AttentionRecord::*numbers, const HeadCurves& names) {
     const auto& records = history.attention();

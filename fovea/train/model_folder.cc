@@ -42,7 +42,10 @@ std::string training_of(const fs::path& folder) {
 // A training saves its weights before its first checkpoint: if there is a checkpoint, missing
 // weights are lost and not yet to come.
 bool weights_are_to_come(const fs::path& folder) {
-  return !fs::exists(folder / kWeightsName) && checkpoint_steps(checkpoints_of(folder)).empty();
+  // A link that leads nowhere, or to itself, is a file that is damaged and not to come.
+  std::error_code ignored;
+  return fs::symlink_status(folder / kWeightsName, ignored).type() == fs::file_type::not_found &&
+         checkpoint_steps(checkpoints_of(folder)).empty();
 }
 
 [[noreturn]] void missing_weights(const fs::path& folder) {

@@ -58,6 +58,10 @@ void add_records(const HistoryRecords& records, RunSummary& summary) {
       summary.best_valid_loss = record.valid_loss;
     }
   }
+  for (const MetricsRecord& record : records.metrics) {
+    if (record.step == summary.valid_step) summary.valid_metrics = record.values;
+    if (record.step == summary.best_step) summary.best_valid_metrics = record.values;
+  }
 }
 
 }  // namespace

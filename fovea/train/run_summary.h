@@ -4,8 +4,10 @@
 
 #include <filesystem>
 #include <limits>
+#include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/train/history.h"
 
 namespace fovea {
 
@@ -18,6 +20,8 @@ struct RunSummary {
   index valid_step = -1;
   double best_valid_loss = std::numeric_limits<double>::quiet_NaN();
   index best_step = -1;
+  /// What the evaluations measured besides the loss, if anything: no fields.
+  std::vector<MetricValue> valid_metrics = {}, best_valid_metrics = {};
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {

@@ -57,6 +57,8 @@ TrainResult Trainer::run() {
   const TrainOptions& options = setup_.options;
   if (!history_) history_.emplace(setup_.folder / "metrics.jsonl");
   observer_.begins(state_);
+  // A kill between the last checkpoint and its picture.
+  if (state_.step > 0 && !std::filesystem::exists(setup_.folder / kCurvesName)) draw_curve();
   for (;;) {
     const double lr = learning_rate(options, horizon_, state_.step, seconds());
     take_requests();

@@ -46,6 +46,8 @@ class Objective {
   /// Their addresses and order must not change.
   virtual std::span<Parameter* const> parameters() = 0;
   virtual index updates_per_epoch() const = 0;
+  /// What the loss is measured in, as its plot says it.
+  virtual std::string_view loss_unit() const { return "nats per token"; }
 
   /// Whether the attention of the next update is observed. Called before begin_update.
   virtual void observe_attention(bool /*observe*/) {}

@@ -113,8 +113,10 @@ void Trainer::write_model() {
 }
 
 void Trainer::draw_curve() {
-  write_in_folder(
-      [&] { write_file_atomically(setup_.folder / "loss.svg", training_curves(*history_)); });
+  write_in_folder([&] {
+    write_file_atomically(setup_.folder / kCurvesName,
+                          training_curves(*history_, objective_.loss_unit()));
+  });
 }
 
 // The model is written first: a run that finds the checkpoint of the last step does nothing more.

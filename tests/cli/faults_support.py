@@ -23,6 +23,7 @@ KINDS = {"kill": CHANGES, "full": NEED_ROOM, "error": CHANGES | {"open", "read",
 
 
 class FaultsTest(CommandTest):
+    kind = "lm"  # of the model
     settings = []  # of the training
     updates = 1  # from one save to the next
 
@@ -36,7 +37,7 @@ class FaultsTest(CommandTest):
 
     def command(self, output, *args):
         # One thread: each run makes the same calls in the same order.
-        return ["train", "lm", "--train", self.text, "-o", output, *self.settings, "--threads", "1", *args]
+        return ["train", self.kind, "--train", self.text, "-o", output, *self.settings, "--threads", "1", *args]
 
     def faulty(self, output, command, at=0, kind=""):
         """Runs the command; calls below the folder around `output` are counted."""

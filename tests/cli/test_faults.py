@@ -16,5 +16,16 @@ class Faults(BeginningAndSaving, FaultsTest):
         self.text.write_text(words(lines=8), encoding="utf-8")
 
 
+class ClassifierFaults(BeginningAndSaving, FaultsTest):
+    kind = "classify"
+    settings = ["--format", "fasttext", "--valid-fraction", "0", "--ngrams", "0", "--width", "4", "--batch-size", "4", "--tokenizer", "word",
+                "--min-count", "1", "--schedule", "constant", "--eval-every", "1u", "--save-every", "1u", "--log-every", "1"]
+
+    def setUp(self):
+        super().setUp()
+        lines = words(lines=8).splitlines()
+        self.text.write_text("".join(f"__label__{i % 2} {line}\n" for i, line in enumerate(lines)), encoding="utf-8")
+
+
 if __name__ == "__main__":
     unittest.main()

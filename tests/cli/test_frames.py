@@ -142,7 +142,7 @@ class FramesTest(CommandTest):
             ({"labels": Tensor("I64", (40,), ones)}, "every label is 1"),
             ({"labels": Tensor("I64", (39,), ones[1:])}, "labels: expected [40]"),
             ({"lengths": Tensor("I32", (40,), [0] + ones[1:])}, "sample 0: expected 1 to 6"),
-            ({"lengths": Tensor("F32", (40,), ones)}, "lengths: expected int32 or int64"),
+            ({"lengths": Tensor("F32", (40,), ones)}, "lengths: expected int32, int64 or uint8"),
             ({"x": Tensor("F32", (40, 2), ones + ones)}, "x: expected 3 or 4 axes"),
             ({"x": Tensor("I32", (40, 1, 1), ones)}, "x: expected float32 or float64, got int32"),
             ({"x": Tensor("F64", (40, 1, 1), [math.inf] + ones[1:])},

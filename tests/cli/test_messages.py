@@ -51,7 +51,7 @@ class Messages(CommandTest):
     def test_train_and_validation_loss_say_of_which_weights_they_are(self):
         done = self.train(self.model, *RUN)
         said = done.stderr.decode()
-        self.assertRegex(said, r"(?m)^update 20: validation loss \d\.\d{4}, the best so far; train loss \d\.\d{4} "
+        self.assertRegex(said, r"(?m)^update 20: validation loss \d\.\d{4}, of the best weights so far; train loss \d\.\d{4} "
                                r"\(a mean over the updates before, while the weights changed\)$")
         self.assertRegex(said, r"(?m)^update 40/40 \(100%\): train loss \d\.\d{4}, valid \d\.\d{4} at update 40, ")
         self.assertRegex(done.stdout.decode(), r"(?m)^validation loss \d\.\d{4}; best validation loss \d\.\d{4}, at update "

@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const fovea::FuzzFile file(fovea::text_of(data, size));
   fovea::allow_refusal([&] {
     const fovea::History history(file.path(), static_cast<fovea::index>(size));
-    fovea::training_curves(history);
+    fovea::training_curves(history, "nats per token");
   });
   return 0;
 }

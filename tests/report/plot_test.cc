@@ -20,6 +20,7 @@ using testing::Not;
 
 LossCurves example() {
   LossCurves losses{.title = "tiny <shakespeare>"};
+  losses.best = 750;
   for (int i = 1; i <= 1000; ++i) {
     const double loss = 1.5 + 2.5 * std::exp(-i / 150.0);
     losses.last_batch.push_back({static_cast<double>(i), loss + 0.05 * std::sin(i)});
@@ -118,7 +119,7 @@ TEST(Plot, MarksTheBest) {
   ASSERT_TRUE(plot.ring.has_value());
   EXPECT_EQ(plot.ring->point.x, 750);
   EXPECT_EQ(plot.ring->label, "best 1.4000");
-  EXPECT_EQ(plot.subtitle, "lowest validation loss 1.4000, at update 750");
+  EXPECT_EQ(plot.subtitle, "validation loss of the best weights 1.4000, at update 750");
   const std::string svg = draw_svg(plot);
   EXPECT_EQ(count(svg, "class=\"ring\""), 1);
 }

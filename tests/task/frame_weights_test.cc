@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-LoadedClassifier model_of(const char* encoder, PoolingKind pooling) {
+LoadedClassifier model_of(const std::string& encoder, PoolingKind pooling) {
   LoadedClassifier loaded;
   ClassifierSettings& s = loaded.settings;
   s.text.input = InputKind::kNpz;
@@ -60,6 +60,34 @@ TEST(FrameWeights, SumToOneWhereASampleIs) {
   EXPECT_NEAR(sum_of(arrays[3], 5, 10), 1, 1e-5);
   EXPECT_EQ(arrays[4].name, "joints");
   EXPECT_NEAR(sum_of(arrays[4], 3, 6), 1, 1e-5);
+}
+
+// An attention over joints says nothing of time, and the other way around, whichever comes last.
+TEST(FrameWeights, SharesAreThoseOfTheirOwnAxis) {
+  for (const std::string encoder : {"attention,attention:joints", "attention:joints,attention"}) {
+    const auto arrays =
+        frame_weights(Context(1), model_of(encoder, PoolingKind::kMean), two_samples(), 5);
+    ASSERT_EQ(arrays.size(), 4U);
+    const std::size_t over_time = encoder.ends_with("joints") ? 0 : 1;
+    EXPECT_EQ(arrays[2].name, "time");
+    EXPECT_EQ(arrays[3].name, "joints");
+    for (index t = 0; t < 2; ++t) {
+      EXPECT_NEAR(sum_of(arrays[2], t, t + 1), sum_of(arrays[over_time], 3 * t, 3 * t + 3) / 3,
+                  1e-6);
+    }
+    for (index j = 0; j < 3; ++j) {
+      const NamedTensor& of = arrays[1 - over_time];
+      const double all = sum_of(of, j, j + 1) + sum_of(of, 3 + j, 4 + j);
+      EXPECT_NEAR(sum_of(arrays[3], j, j + 1), all / 2, 1e-6);
+    }
+  }
+  const auto only = [](const std::string& encoder) {
+    return frame_weights(Context(1), model_of(encoder, PoolingKind::kMean), two_samples(), 5)
+        .back()
+        .name;
+  };
+  EXPECT_EQ(only("attention"), "time");
+  EXPECT_EQ(only("attention:joints"), "joints");
 }
 
 TEST(FrameWeights, NeedAttention) {

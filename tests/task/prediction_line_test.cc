@@ -36,25 +36,25 @@ TEST(PredictionLine, OfSeveralLabelsThoseAboveTheThreshold) {
 }
 
 TEST(PredictionLine, IsOneLine) {
-  EXPECT_EQ(prediction_text(Task::kSingleLabel, kLabels, kThree, {}), "tab\\there\t0.75");
-  EXPECT_EQ(prediction_text(Task::kMultiLabel, kLabels, kThree, {}), "tab\\there\t0.75\t好\t0.5");
-  EXPECT_EQ(prediction_text(Task::kMultiLabel, kLabels, kThree, {.threshold = 1}), "");
-  EXPECT_EQ(prediction_text(Task::kRegression, {}, kThree, {}), "0.25\t0.5\t0.75");
+  EXPECT_EQ(prediction_text({Task::kSingleLabel, kLabels}, kThree, {}), "tab\\there\t0.75");
+  EXPECT_EQ(prediction_text({Task::kMultiLabel, kLabels}, kThree, {}), "tab\\there\t0.75\t好\t0.5");
+  EXPECT_EQ(prediction_text({Task::kMultiLabel, kLabels}, kThree, {.threshold = 1}), "");
+  EXPECT_EQ(prediction_text({Task::kRegression}, kThree, {}), "0.25\t0.5\t0.75");
 }
 
 TEST(PredictionLine, NumbersReadBackToTheSameBits) {
   constexpr float third[] = {1.0f / 3};
-  EXPECT_EQ(std::stof(prediction_text(Task::kRegression, {}, {third, 1}, {})), third[0]);
+  EXPECT_EQ(std::stof(prediction_text({Task::kRegression}, {third, 1}, {})), third[0]);
 }
 
 TEST(PredictionLine, IsAnObject) {
   EXPECT_EQ(
-      prediction_json(Task::kSingleLabel, kLabels, kThree, {.top = 2}),
+      prediction_json({Task::kSingleLabel, kLabels}, kThree, {.top = 2}),
       R"({"label":"tab\there","probability":0.75,"probabilities":{"tab\there":0.75,"好":0.5}})");
-  EXPECT_EQ(prediction_json(Task::kMultiLabel, kLabels, kThree, {.threshold = 0.6}),
+  EXPECT_EQ(prediction_json({Task::kMultiLabel, kLabels}, kThree, {.threshold = 0.6}),
             R"({"labels":["tab\there"],"probabilities":{"tab\there":0.75}})");
-  EXPECT_EQ(prediction_json(Task::kRegression, {}, {kValues, 1}, {}), R"({"value":0.25})");
-  EXPECT_EQ(prediction_json(Task::kRegression, {}, {kValues, 2}, {}), R"({"values":[0.25,0.5]})");
+  EXPECT_EQ(prediction_json({Task::kRegression}, {kValues, 1}, {}), R"({"value":0.25})");
+  EXPECT_EQ(prediction_json({Task::kRegression}, {kValues, 2}, {}), R"({"values":[0.25,0.5]})");
 }
 
 TEST(PredictionLine, OptionsAreChecked) {

@@ -41,7 +41,7 @@ std::optional<std::size_t> find_usual(Names usual, Names names) {
 std::string list_of(Names names) {
   std::string list;
   for (const std::string_view name : names.first(std::min<std::size_t>(names.size(), 12))) {
-    list += (list.empty() ? "" : ", ") + escape_text(name.substr(0, 60));
+    list += (list.empty() ? "" : ", ") + excerpt(name);
   }
   return list + (names.size() > 12 ? ", ..." : "");
 }

@@ -47,7 +47,7 @@ bool RecordReader::next(Record& record) {
   problem_.reset();
   for (;;) {
     if (!next_line()) return false;
-    if (!line_.text.empty() && line_.text != "\r") break;
+    if (line_.text.find_first_not_of(" \r") != std::string_view::npos) break;
     ++empty_lines_;
   }
   record.line = line_.number;
@@ -84,9 +84,8 @@ void RecordReader::split_quoted(Record& record) {
   ends_.clear();
   std::string_view rest = line_.text;
   for (;;) {
-    const auto column = static_cast<index>(rest.data() - line_.text.data());
     if (rest.starts_with('"')) {
-      take_quoted(rest, column);
+      take_quoted(rest);
     } else {
       take_plain(rest);
     }
@@ -102,21 +101,22 @@ void RecordReader::split_quoted(Record& record) {
 }
 
 // Leaves `rest` at a separator, or empty at the end of the record.
-void RecordReader::take_quoted(std::string_view& rest, index column) {
+void RecordReader::take_quoted(std::string_view& rest) {
   const index opened = line_.number;
-  const index character =
-      1 + count_characters(line_.text.substr(0, static_cast<std::size_t>(column)));
+  const auto column = static_cast<std::size_t>(rest.data() - line_.text.data());
+  std::optional<index> character;  // counted only where the line of the quote is left
   rest.remove_prefix(1);
   for (;;) {
     const std::size_t quote = rest.find('"');
     row_ += rest.substr(0, quote);
     if (quote == std::string_view::npos) {
       const bool too_long = row_.size() > longest_;
+      if (!character) character = 1 + count_characters(line_.text.substr(0, column));
       if (line_.ended) row_ += '\n';
       if (too_long || !next_line()) {
         throw Error(ErrorCode::kInputFormat,
                     fmt::format("{}:{}: the quote that opens here is not closed {}",
-                                lines_.place(opened), character,
+                                lines_.place(opened), *character,
                                 too_long ? fmt::format("within {}", size_text(longest_))
                                          : "by the end of the file"),
                     std::string(kCloseIt));

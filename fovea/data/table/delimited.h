@@ -43,7 +43,7 @@ class RecordReader {
   bool next_line();
   void split(Record& record) const;
   void split_quoted(Record& record);
-  void take_quoted(std::string_view& rest, index column);
+  void take_quoted(std::string_view& rest);
   void take_plain(std::string_view& rest);
   void note(std::string_view what, std::string_view rest, std::string_view hint);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/data/table/labelled_reader.h"
 
-#include <algorithm>
+#include <cmath>
+#include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -28,15 +30,11 @@ bool is_blank(std::string_view text) {
   return true;
 }
 
-// Each label once; their number is small.
+// Each label once, where it is first.
 void remove_repeated(std::vector<std::string>& labels) {
-  for (std::size_t i = 1; i < labels.size(); ++i) {
-    const auto here = labels.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::find(labels.begin(), here, *here) != here) {
-      labels.erase(here);
-      --i;
-    }
-  }
+  if (labels.size() < 2) return;
+  std::unordered_set<std::string> known;
+  std::erase_if(labels, [&](const std::string& label) { return !known.insert(label).second; });
 }
 
 double bytes_of(const LabelledText& row) {
@@ -100,15 +98,18 @@ void LabelledReader::check_row(LabelledText& row) const {
   row.numbers.clear();
   for (const std::string& label : row.labels) {
     if (options_.encoding == TextEncoding::kAnyBytes && find_invalid_utf8(label)) {
-      bad(ErrorCode::kEncoding,
-          "expected a label in UTF-8, got " + escape_text(label.substr(0, 60)),
+      bad(ErrorCode::kEncoding, "expected a label in UTF-8, got " + excerpt(label),
           "write labels in UTF-8");
     }
     if (options_.labels != LabelUse::kNumbers) continue;
     const auto value = number_of(label);
     if (!value) {
+      bad(ErrorCode::kInputFormat, "expected a number as label, got " + excerpt(label), kRemove);
+    }
+    if (!std::isfinite(static_cast<float>(*value))) {
       bad(ErrorCode::kInputFormat,
-          "expected a number as label, got " + escape_text(label.substr(0, 60)), kRemove);
+          fmt::format("expected a number as label, got {}, too large for float32", *value),
+          "write the numbers in a larger unit, or remove the row");
     }
     row.numbers.push_back(*value);
   }

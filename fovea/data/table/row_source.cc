@@ -233,6 +233,7 @@ class JsonRows final : public LineRows {
     const Json& text = value(object, summary_.text_column, row);
     const auto* content = text.get_if<std::string>();
     if (content == nullptr) fail_kind("a text", summary_.text_column, text, row);
+    require_no_nul(*content, summary_.text_column, row);
     row.text = *content;
     if (summary_.label_column.empty()) find_label(object.object());
     if (summary_.label_column.empty()) return;
@@ -244,8 +245,17 @@ class JsonRows final : public LineRows {
     if (const Json* found = object.find(key)) return *found;
     throw BadRow(ErrorCode::kInputFormat,
                  fmt::format("{}: expected the key {}, got {}", lines_->place(row.line),
-                             escape_text(key), keys_of(object.object())),
+                             excerpt(key), keys_of(object.object())),
                  "add the key, or remove the line");
+  }
+
+  // JSON writes it as \u0000.
+  void require_no_nul(std::string_view text, std::string_view key, const LabelledText& row) const {
+    if (text.find('\0') == std::string_view::npos) return;
+    throw BadRow(ErrorCode::kEncoding,
+                 fmt::format("{}: expected text as {}, got a NUL character",
+                             lines_->place(row.line), excerpt(key)),
+                 "remove the NUL characters (\\u0000), or the line");
   }
 
   void add_labels(const Json& label, LabelledText& row) const {
@@ -255,6 +265,7 @@ class JsonRows final : public LineRows {
         add_labels(one, row);
       }
     } else if (const auto* text = label.get_if<std::string>()) {
+      require_no_nul(*text, summary_.label_column, row);
       split_labels(*text, options_.label_separator, row);
     } else if (label.get_if<Json::Object>() != nullptr) {
       fail_kind("a text, a number or a list", summary_.label_column, label, row);
@@ -298,7 +309,7 @@ class JsonRows final : public LineRows {
     std::string keys;
     for (const auto& [key, content] : members) {
       if (keys.size() > 200) return keys + ", ...";
-      keys += (keys.empty() ? "" : ", ") + escape_text(key);
+      keys += (keys.empty() ? "" : ", ") + excerpt(key);
     }
     return keys.empty() ? "no keys" : keys;
   }
@@ -307,7 +318,7 @@ class JsonRows final : public LineRows {
                               const LabelledText& row) const {
     throw BadRow(ErrorCode::kInputFormat,
                  fmt::format("{}: expected {} as {}, got {}", lines_->place(row.line), expected,
-                             escape_text(of), got.kind()),
+                             excerpt(of), got.kind()),
                  got.get_if<Json::Array>() != nullptr && of == "the line"
                      ? "write one object a line: jq -c '.[]' FILE > NEW"
                      : "write one JSON object a line");
@@ -323,8 +334,7 @@ std::unique_ptr<RowSource> make_row_source(std::unique_ptr<LineReader> lines,
                                            const TableOptions& options, TableSummary& summary) {
   const std::string line(lines->peek_line());
   summary.byte_order_mark = lines->had_byte_order_mark();
-  const bool is_blank = line.empty() && options.format == TableFormat::kAuto;
-  summary.format = is_blank ? TableFormat::kLines : find_format(lines->name(), line, options);
+  summary.format = find_format(lines->name(), line, options);
   switch (summary.format) {
     case TableFormat::kJsonLines:
       return std::make_unique<JsonRows>(std::move(lines), options, summary);

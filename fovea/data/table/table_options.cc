@@ -53,12 +53,18 @@ void check_options(const TableOptions& options) {
   }
 }
 
+std::optional<TableFormat> format_of_name(std::string_view name) {
+  const std::string lower = lower_text(without_compression_suffix(name));
+  for (const Suffix& known : kSuffixes) {
+    if (lower.ends_with(known.suffix)) return known.format;
+  }
+  return std::nullopt;
+}
+
 TableFormat find_format(std::string_view name, std::string_view line, const TableOptions& options) {
   if (options.format != TableFormat::kAuto) return options.format;
-  const std::string lower = lower_text(without_compression_suffix(name));
-  const auto* known = std::find_if(std::begin(kSuffixes), std::end(kSuffixes),
-                                   [&](const Suffix& s) { return lower.ends_with(s.suffix); });
-  if (known != std::end(kSuffixes)) return known->format;
+  if (const auto known = format_of_name(name)) return *known;
+  if (line.empty()) return TableFormat::kLines;
   if (line.starts_with(kLabelPrefix)) return TableFormat::kFastText;
   if (line.starts_with('{') && line.find("\":") != std::string_view::npos)
     return TableFormat::kJsonLines;

@@ -95,6 +95,8 @@ inline bool needs_labels(const TableOptions& options) {
   return options.labels != LabelUse::kOptional;
 }
 
+/// The format that the name of a file says by its end: .tsv, .csv.gz, .jsonl and the like.
+std::optional<TableFormat> format_of_name(std::string_view name);
 /// The format of a file of this name whose first line that is not blank begins like this. Throws
 /// kInputFormat if it cannot be told, kEncoding if that is why.
 TableFormat find_format(std::string_view name, std::string_view line, const TableOptions& options);

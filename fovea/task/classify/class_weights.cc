@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/classify/class_weights.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 #include "fovea/base/check.h"
@@ -69,7 +71,11 @@ void set_weight(std::vector<double>& weights, std::string_view& rest, const std:
   }
   const std::int32_t id = labels.find(label);
   if (id < 0) fail_weights(option, fmt::format("no text has the label {}", escape_text(label)));
-  weights[static_cast<std::size_t>(id)] = weight;
+  double& known = weights[static_cast<std::size_t>(id)];
+  if (!std::isnan(known)) {
+    fail_weights(option, fmt::format("the label {} has two weights", escape_text(label)));
+  }
+  known = weight;
 }
 
 }  // namespace
@@ -78,13 +84,15 @@ std::vector<double> class_weights(const std::string& option, const LabelSet& lab
                                   const LabelCounts& found) {
   if (option == "none") return {};
   if (option == "balanced") return balanced(found);
-  std::vector<double> weights(static_cast<std::size_t>(labels.size()), 1.0);
-  std::string_view rest = option;
-  while (true) {
+  constexpr double kNotSaid = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> weights(static_cast<std::size_t>(labels.size()), kNotSaid);
+  for (std::string_view rest = option;; rest.remove_prefix(1)) {
     set_weight(weights, rest, option, labels);
-    if (rest.empty()) return weights;
-    rest.remove_prefix(1);
+    if (rest.empty()) break;
   }
+  std::replace_if(
+      weights.begin(), weights.end(), [](double w) { return std::isnan(w); }, 1.0);
+  return weights;
 }
 
 }  // namespace fovea

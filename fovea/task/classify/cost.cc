@@ -39,7 +39,8 @@ double passes_bytes(const Context& context, const ClassifierRun& run) {
          std::max(packed, packed_bytes(config, evaluation));
 }
 
-// Ids and targets of an update's batches, and the predictions of the validation set.
+// Ids and targets of an update's batches, and the predictions of the validation set
+// with their confusion matrix.
 double batch_bytes(const ClassifierRun& run) {
   const ClassifierConfig& config = run.settings.model;
   const auto columns = static_cast<double>(config.classes);
@@ -51,7 +52,10 @@ double batch_bytes(const ClassifierRun& run) {
   if (!run.validation) return ids + values;
   // A vector that grows exists twice; flags of what is true and predicted come beside it.
   const auto texts = static_cast<double>(run.validation->examples().size());
-  return ids + values + texts * (columns * (3 * sizeof(float) + 2) + 2 * sizeof(double));
+  const bool has_matrix = config.task == ClassifierTask::kSingleLabel;
+  const double confusion = has_matrix ? sizeof(index) * columns * columns : 0;
+  return ids + values + confusion +
+         texts * (columns * (3 * sizeof(float) + 2) + 2 * sizeof(double));
 }
 
 // The gradient of a table of which an update uses some rows: their values, which grow by half, and
@@ -108,6 +112,11 @@ double model_memory(const ClassifierConfig& config) {
   return 4 * (static_cast<double>(parameter_count(config)) + table);
 }
 
+// The word vectors that rows of the table start with stay in the run.
+double vector_bytes(const ClassifierRun& run) {
+  return run.vectors ? sizeof(float) * static_cast<double>(run.vectors->rows.size()) : 0;
+}
+
 double training_memory(const Context& context, const ClassifierRun& run, index checkpoint_bytes) {
   const ClassifierConfig& config = run.settings.model;
   return peak_of_training({.model = model_memory(config),
@@ -119,7 +128,7 @@ double training_memory(const Context& context, const ClassifierRun& run, index c
                            .batches = batch_bytes(run),
                            .records = record_bytes(run.settings.recipe, cost_of(run).updates,
                                                    observed_heads(sized_stages(config))) +
-                                      vocabulary_bytes(run.tokenizer.get())},
+                                      vocabulary_bytes(run.tokenizer.get()) + vector_bytes(run)},
                           checkpoint_bytes);
 }
 

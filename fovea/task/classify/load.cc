@@ -160,6 +160,16 @@ void cut(TextTokens& tokens, const ClassifierTextOptions& options) {
 
 }  // namespace
 
+int NumberScale::digits(double number) const {
+  constexpr double kFewest = 9, kMost = 17;
+  const double larger = std::floor(std::log10(std::abs(number))) - std::floor(std::log10(scale));
+  return static_cast<int>(std::clamp(kFewest + larger, kFewest, kMost));  // 0: minus infinity
+}
+
+TextEncoding encoding_of(const ClassifierTextOptions& options) {
+  return options.tokenizer == "byte" ? TextEncoding::kAnyBytes : TextEncoding::kUtf8;
+}
+
 TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOptions& options,
                           std::string_view text, std::string_view name) {
   TextTokens tokens{.ids = tokenizer.encode(text, name)};

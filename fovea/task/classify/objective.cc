@@ -170,6 +170,12 @@ index ClassifierObjective::begin_update(index update) {
   return texts;
 }
 
+std::string_view ClassifierObjective::loss_unit() const {
+  const ClassifierConfig& config = model_.config();
+  if (config.task == ClassifierTask::kRegression) return "squared error of the normalised numbers";
+  return config.features > 0 ? "nats per sample" : "nats per text";
+}
+
 AttentionRecord ClassifierObjective::observed_attention() { return record_of(seen_); }
 
 double ClassifierObjective::forward(index batch) {

@@ -59,6 +59,7 @@ class ClassifierObjective final : public Objective {
 
   std::span<Parameter* const> parameters() override { return model_.parameters(); }
   index updates_per_epoch() const override { return texts_.training.updates_per_epoch(); }
+  std::string_view loss_unit() const override;
   void observe_attention(bool observe) override { observes_ = observe; }
   AttentionRecord observed_attention() override;
   index begin_update(index update) override;

@@ -52,14 +52,10 @@ std::string balance_line(const LabelSet& labels, const LabelCounts& found) {
   return order.size() > kMostListed ? line + ", ..." : line;
 }
 
-std::string number_line(const std::vector<double>& numbers) {
-  const auto n = static_cast<double>(numbers.size());
-  const double mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / n;
-  double squares = 0;
-  for (const double number : numbers) squares += (number - mean) * (number - mean);
+std::string number_line(const std::vector<double>& numbers, const NumberScale& scale) {
   const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
-  return fmt::format("numbers: {:g} to {:g}, mean {:.4g}, standard deviation {:.4g}", *least, *most,
-                     mean, std::sqrt(squares / n));
+  return fmt::format("numbers: {} to {}, mean {:.{}g}, standard deviation {:.4g}", *least, *most,
+                     scale.center, scale.digits(scale.center), scale.scale);
 }
 
 std::string unknown_line(const Examples& training, const Examples* validation, token unknown) {

@@ -7,6 +7,7 @@
 
 #include "fovea/data/examples.h"
 #include "fovea/data/label_set.h"
+#include "fovea/task/classifier.h"
 #include "fovea/task/classifier_settings.h"
 #include "fovea/task/classify/class_weights.h"
 
@@ -27,7 +28,7 @@ std::string length_line(std::string_view name, SetOverview set, index max_length
 std::string balance_line(const LabelSet& labels, const LabelCounts& found);
 
 /// "numbers: 1 to 10, mean 5.5, standard deviation 3".
-std::string number_line(const std::vector<double>& numbers);
+std::string number_line(const std::vector<double>& numbers, const NumberScale& scale);
 
 /// The share of unknown words; empty if there are none.
 std::string unknown_line(const Examples& training, const Examples* validation, token unknown);

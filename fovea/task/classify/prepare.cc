@@ -119,14 +119,19 @@ std::vector<double> numbers_to_train(const LabelledSet& set) {
 // Mean and standard deviation, so that a model of any numbers begins near them.
 NumberScale scale_of(const std::vector<double>& numbers) {
   const auto n = static_cast<double>(numbers.size());
-  double sum = 0, squares = 0;
+  double sum = 0, largest = 0, squares = 0;
   for (const double number : numbers) sum += number;
   const double mean = sum / n;
-  for (const double number : numbers) squares += (number - mean) * (number - mean);
-  const double deviation = std::sqrt(squares / n);
-  if (std::isfinite(mean) && std::isfinite(deviation) && deviation > 0) return {mean, deviation};
-  throw Error(ErrorCode::kInputFormat, "the numbers are too large for their mean and deviation",
-              "write them in a larger unit");
+  for (const double number : numbers) largest = std::max(largest, std::abs(number - mean));
+  // In units of the largest, no square is too small for a double.
+  for (const double number : numbers) squares += std::pow((number - mean) / largest, 2);
+  const double deviation = largest * std::sqrt(squares / n);
+  if (deviation >= std::numeric_limits<float>::min()) return {mean, deviation};
+  throw Error(
+      ErrorCode::kInputFormat,
+      fmt::format("the numbers differ too little for float32: they have a standard deviation of {}",
+                  deviation),
+      "write them in a smaller unit");
 }
 
 template <class T>
@@ -155,7 +160,7 @@ void take_input(ClassifierRun& run, ClassifierSettings& settings, LabelledSet& s
                 std::unique_ptr<Tokenizer> known) {
   ClassifierTextOptions& text = settings.text;
   if (set.table.has_frames) return take_frames(run, settings, set);
-  if (text.tokenizer == "auto") text.tokenizer = choose_tokenizer(set.table, run.overview);
+  if (text.tokenizer == "auto") text.tokenizer = choose_tokenizer(set, run.overview);
   if (!tokenizer_kind(text.tokenizer).has_lower) text.lower = false;
   run.tokenizer = known ? std::move(known) : learn_tokenizer(text, set);
   settings.model.vocabulary = run.tokenizer->vocabulary_size();
@@ -269,7 +274,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
 
   const LabelCounts counts = count_labels(trains.examples, text, set.labels.size());
   run.class_weights = class_weights(text.class_weights, set.labels, counts);
-  run.overview.push_back(text.regression ? number_line(numbers_to_train(set))
+  run.overview.push_back(text.regression ? number_line(numbers_to_train(set), run.outputs.numbers)
                                          : balance_line(set.labels, counts));
   settings.model.task = task_of(text, set.labels.size());
   settings.model.classes = text.regression ? 1 : set.labels.size();

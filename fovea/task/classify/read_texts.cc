@@ -5,10 +5,12 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_set>
 
 #include "fovea/base/byte_stream.h"
 #include "fovea/base/check.h"
+#include "fovea/task/classifier.h"
 #include "fovea/text/frequency.h"
 #include "fovea/text/utf8.h"
 
@@ -67,29 +69,27 @@ void require_one_label(const TextTable& table, const ClassifierTextOptions& opti
     throw Error(
         ErrorCode::kInputFormat,
         fmt::format("{}: expected one {}, got {} ({}, {}{})", place_of(table, i),
-                    options.regression ? "number" : "label", labels.size(), escape_text(labels[0]),
-                    escape_text(labels[1]), labels.size() > 2 ? ", ..." : ""),
+                    options.regression ? "number" : "label", labels.size(), excerpt(labels[0]),
+                    excerpt(labels[1]), labels.size() > 2 ? ", ..." : ""),
         options.regression ? "keep one number each"
                            : "keep one label each, or train for several: --multi-label");
   }
+}
+
+std::set<std::string_view> set_of(const std::vector<std::string>& labels) {
+  return {labels.begin(), labels.end()};
 }
 
 // Texts with the same labels are a stratum; numbers are one all together.
 std::vector<index> strata_of(const TextTable& table, bool regression) {
   std::vector<index> strata(table.rows.size());
   if (regression) return strata;
-  std::map<std::vector<std::string>, index> found;
-  for (const LabelledText& row : table.rows) {
-    std::vector<std::string> labels = row.labels;
-    std::sort(labels.begin(), labels.end());
-    found.emplace(std::move(labels), 0);
-  }
+  std::map<std::set<std::string_view>, index> found;
+  for (const LabelledText& row : table.rows) found.emplace(set_of(row.labels), 0);
   index next = 0;
   for (auto& [labels, stratum] : found) stratum = next++;
   for (std::size_t i = 0; i < strata.size(); ++i) {
-    std::vector<std::string> labels = table.rows[i].labels;
-    std::sort(labels.begin(), labels.end());
-    strata[i] = found.at(labels);
+    strata[i] = found.at(set_of(table.rows[i].labels));
   }
   return strata;
 }
@@ -107,7 +107,7 @@ LabelSet labels_to_train(const LabelledSet& set) {
 std::string listed(const LabelSet& labels) {
   std::string list;
   for (index i = 0; i < std::min(labels.size(), kMostListed); ++i) {
-    list += (i > 0 ? ", " : "") + escape_text(labels.names()[static_cast<std::size_t>(i)]);
+    list += (i > 0 ? ", " : "") + excerpt(labels.names()[static_cast<std::size_t>(i)]);
   }
   return labels.size() > kMostListed ? list + ", ..." : list;
 }
@@ -119,7 +119,7 @@ void require_known_labels(const LabelledSet& set) {
       if (set.labels.find(label) >= 0) continue;
       throw Error(ErrorCode::kInputFormat,
                   fmt::format("{}: the label {} is that of no {} to train on",
-                              place_of(set.table, i), escape_text(label), entry_of(set.table)),
+                              place_of(set.table, i), excerpt(label), entry_of(set.table)),
                   fmt::format("correct the label, or add such {}s to --train; known are: {}",
                               entry_of(set.table), listed(set.labels)));
     }
@@ -147,11 +147,11 @@ void require_difference(const LabelledSet& set, const ClassifierTextOptions& opt
   while (first < rows.size() && set.validates[first]) ++first;
   for (std::size_t i = first; i < rows.size(); ++i) {
     const bool same = options.regression ? rows[i].numbers == rows[first].numbers
-                                         : rows[i].labels == rows[first].labels;
+                                         : set_of(rows[i].labels) == set_of(rows[first].labels);
     if (!set.validates[i] && !same) return;
   }
   if (options.regression) {
-    fail_alike(set, fmt::format("every number is {}", escape_text(rows[first].labels[0])));
+    fail_alike(set, fmt::format("every number is {}", excerpt(rows[first].labels[0])));
   }
   fail_alike(set, set.labels.size() == 0 ? "none of them has a label"
                                          : "all have the same labels: " + listed(set.labels));
@@ -175,7 +175,7 @@ TableOptions table_options(const ClassifierTextOptions& options) {
   TableOptions table = options.table;
   if (options.regression) table.labels = LabelUse::kNumbers;
   if (options.multi_label) table.labels = LabelUse::kAny;
-  if (options.tokenizer == "byte") table.encoding = TextEncoding::kAnyBytes;
+  table.encoding = encoding_of(options);
   return table;
 }
 
@@ -215,12 +215,18 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
   return set;
 }
 
-std::string choose_tokenizer(const TextTable& table, std::vector<std::string>& notes) {
+std::string choose_tokenizer(const LabelledSet& set, std::vector<std::string>& notes) {
   constexpr std::size_t kLookedAt = 1000;
   constexpr double kLongWord = 20;
   index characters = 0, cjk = 0, words = 0;
-  for (std::size_t i = 0; i < std::min(kLookedAt, table.rows.size()); ++i) {
-    std::string_view text = table.rows[i].text;
+  std::vector<std::size_t> trained;
+  for (std::size_t i = 0; i < set.table.rows.size(); ++i) {
+    if (!set.validates[i]) trained.push_back(i);
+  }
+  // At even distances: files are often sorted by label or by source.
+  const std::size_t looked_at = std::min(kLookedAt, trained.size());
+  for (std::size_t n = 0; n < looked_at; ++n) {
+    std::string_view text = set.table.rows[trained[n * trained.size() / looked_at]].text;
     words += count_words(text);
     while (!text.empty()) {
       const DecodedCharacter c = decode_character(text);

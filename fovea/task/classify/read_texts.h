@@ -44,6 +44,6 @@ TableOptions table_options(const ClassifierTextOptions& options);
 LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_t seed);
 
 /// "word" or "char": what suits the texts. Appends to `notes` which, and why.
-std::string choose_tokenizer(const TextTable& table, std::vector<std::string>& notes);
+std::string choose_tokenizer(const LabelledSet& set, std::vector<std::string>& notes);
 
 }  // namespace fovea

@@ -8,6 +8,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
+#include "fovea/base/folder.h"
 #include "fovea/base/median.h"
 #include "fovea/config/json.h"
 #include "fovea/report/plot.h"
@@ -285,9 +286,9 @@ class Imdb {
         return;  // and go on with the other runs
       }
     }
-    const ImdbEpochs epochs = epochs_of(read_history(folder / "metrics.jsonl"));
-    report(model, seed, epochs);
-    draw(model, epochs);
+    report(model, seed, epochs_of(read_history(folder / "metrics.jsonl")));
+    draw_curves(model.experiment);
+    if (seed == 1) draw_attention(model, folder);
   }
 
   void train(const ImdbModel& chosen, index seed, const fs::path& folder) {
@@ -302,11 +303,17 @@ class Imdb {
     Trainer trainer(context_, objective, watching, setup_of(model.config(), sets, seed, folder));
     if (began) trainer.resume();
     if (trainer.run().stopped) throw ReproduceStopped();
-    if (seed == 1 && model.attentions() == 1) {
-      const std::string name = fmt::format("{}-{}", chosen.experiment, chosen.variant);
-      write_file_atomically(options_.output / (name + "-attention.svg"),
-                            draw_review_attention(context_, model, shown_, name));
-    }
+  }
+
+  // What the weights with the best accuracy look at in a review. A picture that is there stays.
+  void draw_attention(const ImdbModel& chosen, const fs::path& folder) {
+    const std::string name = fmt::format("{}-{}", chosen.experiment, chosen.variant);
+    const fs::path picture = options_.output / (name + "-attention.svg");
+    const Classifier model(config_of(chosen), 1);
+    if (model.attentions() != 1 || fs::exists(picture)) return;
+    restore_parameters(model.parameters(), read_model_weights(folder), folder.string());
+    const ShownReview window = window_of(shown_, kLength, chosen.compat);
+    write_file_atomically(picture, draw_review_attention(context_, model, window, name));
   }
 
   void report(const ImdbModel& model, index seed, const ImdbEpochs& epochs) {
@@ -334,15 +341,27 @@ class Imdb {
     measured("train_loss", epochs.train_loss, epochs.train_loss.back(), &Published::train_loss);
   }
 
-  // One picture for each experiment, anew after each run.
-  void draw(const ImdbModel& model, const ImdbEpochs& epochs) {
-    if (model.published != nullptr && options_.share == 1) {
-      const auto& published = model.published->by_epoch;
-      curves_.publish(model.experiment, {published.begin(), published.end()});
+  // One picture for each experiment, anew after each run: of all runs in the folder, also those of
+  // earlier calls.
+  void draw_curves(std::string_view experiment) const {
+    SeedCurves curves("accuracy on the test set");
+    const std::vector<std::string> names = names_in(options_.output);
+    for (const ImdbModel& model : kModels) {
+      if (model.experiment != experiment) continue;
+      if (model.published != nullptr && options_.share == 1) {
+        const auto& published = model.published->by_epoch;
+        curves.publish(experiment, {published.begin(), published.end()});
+      }
+      const std::string begin = fmt::format("{}-{}-seed", experiment, model.variant);
+      for (const std::string& name : names) {
+        if (!name.starts_with(begin)) continue;
+        const ImdbEpochs epochs = epochs_of(read_history(options_.output / name / "metrics.jsonl"));
+        if (epochs.accuracy.size() != kEpochs) continue;  // not finished, or diverged
+        curves.add(experiment, model.variant, epochs.accuracy);
+      }
     }
-    curves_.add(model.experiment, model.variant, epochs.accuracy);
-    write_file_atomically(options_.output / fmt::format("{}.svg", model.experiment),
-                          draw_svg(curves_.plot(model.experiment)));
+    write_file_atomically(options_.output / fmt::format("{}.svg", experiment),
+                          draw_svg(curves.plot(experiment)));
   }
 
   const Context& context_;
@@ -350,7 +369,6 @@ class Imdb {
   const ReproduceObserver& observer_;
   ReviewSets padded_, packed_;
   ShownReview shown_;
-  SeedCurves curves_{"accuracy on the test set"};
 };
 
 }  // namespace

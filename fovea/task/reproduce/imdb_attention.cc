@@ -3,7 +3,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "fovea/base/check.h"
 #include "fovea/grad/tape.h"
@@ -31,12 +33,21 @@ ShownReview choose_review(const Reviews& reviews, const KerasVocabulary& vocabul
   return review;
 }
 
+ShownReview window_of(const ShownReview& review, index length, bool pad) {
+  ShownReview window{.ids = last_ids(review.ids, length, pad), .words = review.words};
+  const auto kept = static_cast<std::ptrdiff_t>(std::min(review.ids.size(), window.ids.size()));
+  window.words.erase(window.words.begin(), window.words.end() - kept);
+  window.padding = static_cast<index>(window.ids.size()) - kept;
+  return window;
+}
+
 std::string draw_review_attention(const Context& context, const Classifier& model,
                                   const ShownReview& review, std::string_view title) {
   const auto M = static_cast<index>(review.ids.size());
-  check(model.attentions() == 1 && review.words.size() == review.ids.size(),
-        "a heat map of a review: expected one attention and a word for each id; got {}, {} and {}",
-        model.attentions(), review.words.size(), review.ids.size());
+  const index P = review.padding, words = M - P;
+  check(model.attentions() == 1 && static_cast<index>(review.words.size()) == words,
+        "a heat map of a review: expected one attention and a word for each of {} ids; got {}, {}",
+        words, model.attentions(), review.words.size());
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(M)};
   HeadStatistics seen{.sees_keys = true};
   Tape tape(context, TapeMode::kInference);
@@ -45,12 +56,16 @@ std::string draw_review_attention(const Context& context, const Classifier& mode
   HeatMap map{.title = std::string(title),
               .subtitle = "mean weight of each word over the queries of a review, for each head",
               .columns = review.words,
-              .values = seen.received};
-  for (double& weight : map.values) weight /= static_cast<double>(M);
-  const auto heads = static_cast<index>(map.values.size()) / M;
-  for (index head = 1; head <= heads; ++head) {
-    map.rows.push_back(fmt::format("head {}", head));
+              .values = {}};
+  if (P > 0) map.columns.insert(map.columns.begin(), "(padding)");
+  const auto heads = static_cast<index>(seen.received.size()) / M;
+  for (index head = 0; head < heads; ++head) {
+    map.rows.push_back(fmt::format("head {}", head + 1));
+    const double* const weights = seen.received.data() + head * M;
+    if (P > 0) map.values.push_back(std::accumulate(weights, weights + P, 0.0));
+    map.values.insert(map.values.end(), weights + P, weights + M);
   }
+  for (double& weight : map.values) weight /= static_cast<double>(M);
   return draw_heat_map(map);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "fovea/metrics/spread.h"
 
@@ -43,10 +44,15 @@ Plot SeedCurves::plot(std::string_view experiment) const {
             .cuts_peaks = false};
   const auto found = experiments_.find(experiment);
   if (found == experiments_.end()) return plot;
-  std::size_t most = 0;
+  std::size_t most = 0, fewest = std::numeric_limits<std::size_t>::max();
   for (const Variant& variant : found->second.variants) {
-    Curve curve{.name = variant.name, .ink = kInks[plot.curves.size() % kInks.size()]};
     most = std::max(most, variant.seeds.size());
+    fewest = std::min(fewest, variant.seeds.size());
+  }
+  for (const Variant& variant : found->second.variants) {
+    const std::size_t seeds = variant.seeds.size();
+    Curve curve{.name = most == fewest ? variant.name : fmt::format("{} ({})", variant.name, seeds),
+                .ink = kInks[plot.curves.size() % kInks.size()]};
     for (std::size_t epoch = 0; epoch < variant.seeds[0].size(); ++epoch) {
       std::vector<double> values;
       for (const std::vector<double>& seed : variant.seeds) values.push_back(seed[epoch]);
@@ -55,9 +61,10 @@ Plot SeedCurves::plot(std::string_view experiment) const {
     }
     plot.curves.push_back(std::move(curve));
   }
-  plot.subtitle = most > 1
-                      ? fmt::format("mean of {} seeds, and a standard deviation up and down", most)
-                      : "one seed";
+  const std::string seeds =
+      most == fewest ? std::to_string(most) : fmt::format("{} to {}", fewest, most);
+  plot.subtitle =
+      most > 1 ? "mean of " + seeds + " seeds, and a standard deviation up and down" : "one seed";
   if (found->second.published.empty()) return plot;
   Curve published{.name = "published", .ink = Ink::kShade0, .stroke = Stroke::kDashed};
   for (std::size_t epoch = 0; epoch < found->second.published.size(); ++epoch) {

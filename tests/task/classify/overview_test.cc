@@ -31,7 +31,9 @@ TEST(Overview, ListsTenLabels) {
 }
 
 TEST(Overview, SaysWhatNumbersAndUnknownWordsThereAre) {
-  EXPECT_EQ(number_line({1, 3}), "numbers: 1 to 3, mean 2, standard deviation 1");
+  EXPECT_EQ(number_line({1, 3}, {2, 1}), "numbers: 1 to 3, mean 2, standard deviation 1");
+  EXPECT_EQ(number_line({1.7e9, 1.7e9 + 10}, {1.7e9 + 5, 5}),
+            "numbers: 1700000000 to 1700000010, mean 1700000005, standard deviation 5");
   const Examples known{.stream = {2, 3}, .starts = {0, 2}};
   const Examples half{.stream = {1, 3}, .starts = {0, 2}};
   EXPECT_EQ(unknown_line(known, &known, 1), "");

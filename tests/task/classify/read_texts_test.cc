@@ -106,15 +106,39 @@ TEST(ReadTexts, SaysWhenThereIsNoValidation) {
 TEST(ChooseTokenizer, LooksAtTheTexts) {
   const auto chosen = [](std::string text) {
     std::vector<std::string> notes;
-    TextTable table;
-    table.rows.emplace_back().text = std::move(text);
-    const std::string name = choose_tokenizer(table, notes);
+    LabelledSet set;
+    set.table.rows.emplace_back().text = std::move(text);
+    set.validates = {false};
+    const std::string name = choose_tokenizer(set, notes);
     return name + ": " + notes.at(0);
   };
   EXPECT_THAT(chosen("a film as it is, 电影"), HasSubstr("word: --tokenizer word: the texts have"));
   EXPECT_THAT(chosen("这部电影 is good"), HasSubstr("word"));
   EXPECT_THAT(chosen("这部电影太差了 ok"), HasSubstr("char: --tokenizer char: 78 %"));
   EXPECT_THAT(chosen("ภาพยนตร์เรื่องนี้ดีมากสนุกตื่นเต้นเร้าใจ"), HasSubstr("have few spaces"));
+}
+
+// The texts to train on, from the first to the last, and no others.
+TEST(ChooseTokenizer, LooksAtTheWholeFile) {
+  LabelledSet set;
+  for (int i = 0; i < 5000; ++i) {
+    set.table.rows.emplace_back().text = i < 1100 ? "a film" : "这部电影太差了";
+    set.validates.push_back(false);
+  }
+  std::vector<std::string> notes;
+  EXPECT_EQ(choose_tokenizer(set, notes), "char");
+  std::fill(set.validates.begin() + 1100, set.validates.end(), true);
+  EXPECT_EQ(choose_tokenizer(set, notes), "word");
+}
+
+TEST(ReadTexts, TheSameLabelsInAnotherOrderAreNoDifference) {
+  const TestFolder folder;
+  ClassifierTextOptions options;
+  options.multi_label = true;
+  options.train = {write_file(folder, "a.jsonl", R"({"text": "x", "label": ["a", "b"]}
+{"text": "y", "label": ["b", "a", "b"]}
+)")};
+  EXPECT_THROWS(read_labelled_set(options, 1), kInputTooSmall, "all have the same labels: a, b");
 }
 
 }  // namespace

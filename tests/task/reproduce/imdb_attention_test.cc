@@ -31,6 +31,18 @@ TEST(ImdbAttention, ChoosesAReviewThatCanBeReadBelowAPicture) {
   EXPECT_THROWS(choose_review({}, KerasVocabulary(few.texts, 100)), kShape, "none to show");
 }
 
+TEST(ImdbAttention, TheWindowIsWhatTheModelReads) {
+  const ShownReview review{.ids = {1, 7, 8}, .words = {"(start)", "good", "film"}};
+  const ShownReview padded = window_of(review, 5, true);
+  EXPECT_THAT(padded.ids, testing::ElementsAre(kKerasPad, kKerasPad, 1, 7, 8));
+  EXPECT_EQ(padded.padding, 2);
+  EXPECT_EQ(padded.words, review.words);
+  const ShownReview cut = window_of(review, 2, true);
+  EXPECT_THAT(cut.ids, testing::ElementsAre(7, 8));
+  EXPECT_THAT(cut.words, testing::ElementsAre("good", "film"));
+  EXPECT_EQ(window_of(review, 5, false).padding, 0);
+}
+
 // Weights of a query sum to 1, so those of the words of a head do.
 TEST(ImdbAttention, DrawsTheMeanWeightsOfEachHead) {
   const Reviews all = reviews();

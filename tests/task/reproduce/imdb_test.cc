@@ -5,6 +5,7 @@
 #include <set>
 
 #include "fovea/base/check.h"
+#include "fovea/base/file.h"
 #include "tests/support/folder.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/throws.h"
@@ -60,9 +61,15 @@ TEST(ReproduceImdb, RunsEveryModelAndGoesOn) {
     EXPECT_EQ(rest.rows[i].by_epoch, whole.rows[i].by_epoch) << rest.rows[i].variant;
   }
   // Nothing is left to train: nobody is asked whether to stop.
+  // A picture that a kill has left out is drawn now, and the same.
+  const auto picture = stopped.output / "E1-compat-unscaled-attention.svg";
+  const std::string drawn = read_file(picture);
+  EXPECT_THAT(drawn, testing::HasSubstr("(padding)"));
+  std::filesystem::remove(picture);
   Measured again;
   reproduce_imdb(Context(2), stopped, again.observer());
   EXPECT_EQ(again.asked, 0);
+  EXPECT_EQ(read_file(picture), drawn);
   EXPECT_EQ(again.rows.size(), whole.rows.size());
 }
 
