@@ -25,7 +25,8 @@ import time
 
 import common
 
-FLAGS = "--ngrams 3 --buckets 2000000 --stop-after 4e"
+FLAGS = ("--ngrams 3 --buckets 2000000 --ngram-width 32 --width 128 --min-count 1 --dropout 0.9 --lr 0.002 "
+         "--stop-after 10e --patience 0")
 WORD = re.compile(r"\w+(?:'\w+)*|[^\w\s]")
 FIRST = {"lr": 0.5, "epoch": 10, "wordNgrams": 2, "dim": 100, "minCount": 1}
 # Each is tried with the best of those before.

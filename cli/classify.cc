@@ -248,9 +248,9 @@ Prints for each line LABEL, a tab and its probability, as soon as the line has b
   for (OptionSpec& option : options_of(text_table_flags(table), "Input")) {
     if (option.name == "format") {
       option.help =
-          "format of the texts; auto: by name or content [auto where a column is named, or FILE "
-          "ends "
-          "in .tsv, .csv, .jsonl or the like; else lines]";
+          "format of the texts; auto: by name or content. Not said: auto where a column is named "
+          "or "
+          "FILE ends in .tsv, .csv, .jsonl or the like, else lines";
     }
     spec.options.push_back(std::move(option));
   }

@@ -62,7 +62,7 @@ inline constexpr std::array kErrorCodes = {
     ErrorCodeInfo{ErrorCode::kEmptyInput, "E0302", 3, "an input file is empty",
                   "name a regular file of the kind that the command's --help names"},
     ErrorCodeInfo{ErrorCode::kNotARegularFile, "E0303", 3,
-                  "an input is a directory, FIFO or device",
+                  "an input that must be a regular file is a directory, FIFO or device",
                   "name a regular file of the kind that the command's --help names"},
     ErrorCodeInfo{ErrorCode::kEncoding, "E0304", 3, "text that is not valid UTF-8",
                   "convert the file to UTF-8, or use --tokenizer byte"},
