@@ -59,7 +59,7 @@ void settle(Job& job) {
 void prepare(Job& job) {
   try {
     const std::vector<std::string> notes = job.training.prepare(job.stored_run());
-    for (const std::string& line : job.training.overview()) say(line);
+    for (const std::string& line : job.training.overview()) note(line);
     for (const std::string& note : notes) warn(note);
   } catch (const Error& error) {
     if (!job.stored || error.code() != ErrorCode::kMissingInput) throw;

@@ -47,7 +47,7 @@ class Training {
   /// Reads the data. Returns what a user may want to know. Throws if they are not those of the
   /// stored run.
   virtual std::vector<std::string> prepare(const StoredRun* stored) = 0;
-  /// What is said before the training in any case, a line each.
+  /// What the data are, a line each: said before the training, but not with --quiet.
   virtual std::vector<std::string> overview() const { return {}; }
   /// For --verbose: the data and the model, a line each.
   virtual std::vector<std::string> description() const = 0;

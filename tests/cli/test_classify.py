@@ -72,6 +72,42 @@ class Classify(ClassifyTest):
         as_json = "".join(json.dumps({"text": text}) + "\n" for _, text in self.rows)
         self.assertEqual(self.answers(self.model, "--format", "jsonl", stdin=as_json.encode()), expected)
 
+    def test_a_table_by_its_name(self):
+        expected = self.answers(self.model, self.texts)
+        self.assertEqual(self.answers(self.model, self.test), expected)
+        self.assertEqual(len(self.answers(self.model, self.test, "--format", "lines").splitlines()),
+                         len(self.rows) + 1)
+
+    def test_any_bytes_for_a_model_of_bytes(self):
+        file = self.folder / "bytes.tsv"
+        file.write_bytes(b"".join(b"%d\tfilm \xff%d\n" % (i % 2, i % 2) for i in range(60)))
+        model = self.train_classifier("bytes", file, "--tokenizer", "byte")
+        self.assertEqual(len(self.answers(model, file).splitlines()), 60)
+        self.assertIn("60 texts", self.succeed("eval", model, "--test", file).stdout.decode())
+
+    def test_options_without_effect(self):
+        self.fails(2, "--threshold has no effect", "classify", self.model, self.texts, "--threshold", 0.9)
+        self.fails(2, "--threshold has no effect", "eval", self.model, "--test", self.test, "--threshold", 0.9)
+        self.fails(2, "--weights has no effect", "classify", self.model, self.texts, "--weights",
+                   self.folder / "w.npz")
+
+    def test_a_fifo_is_no_archive(self):
+        fifo = self.folder / "x.npz"
+        os.mkfifo(fifo)
+        self.fails(3, "a FIFO that nobody writes to", "classify", self.model, fifo)
+
+    def test_output_that_does_not_wait(self):
+        read, write = os.pipe()
+        os.set_blocking(write, False)
+        big = self.folder / "big.txt"
+        big.write_bytes(self.texts.read_bytes() * 100)
+        process = subprocess.Popen([FOVEA, "classify", self.model, big], stdout=write, env=self.environment())
+        os.close(write)
+        with os.fdopen(read, "rb") as lines:
+            select.select([], [], [], 0.5)  # the pipe becomes full
+            self.assertEqual(len(lines.read().splitlines()), 100 * len(self.rows))
+        self.assertEqual(process.wait(60), 0)
+
     def test_json_has_the_likeliest_labels(self):
         plain = self.answers(self.model, self.texts, "--top", 3).splitlines()
         for line, text in zip(self.answers(self.model, self.texts, "--top", 3, "--json").splitlines(), plain):

@@ -63,6 +63,13 @@ class Inspect(CommandTest):
         self.assertEqual((alone["training"]["step"], alone["training"]["best_valid_loss"]), (0, None))
         self.assertNotIn(b"training:", self.succeed("inspect", bare).stdout)
 
+    def test_inspect_verify_of_weights_that_lead_to_themselves(self):
+        model = self.folder / "loop"
+        shutil.copytree(self.model, model)
+        (model / "model.safetensors").unlink()
+        (model / "model.safetensors").symlink_to("model.safetensors")
+        self.assert_error(self.run_fovea("inspect", model, "--verify"), 4, "damaged files: 1")
+
     def test_inspect_verify_as_json(self):
         files = self.last_object(self.succeed("inspect", self.model, "--verify", "--json"))["files"]
         self.assertGreater(len(files), 6)

@@ -39,6 +39,13 @@ TEST(Frames, AreNormalisedByWhatIsTrained) {
   EXPECT_EQ(set.samples(), 4);
 }
 
+TEST(Frames, NamesWhatIsTooFarFromTheTraining) {
+  FrameSet set;
+  EXPECT_THROWS(append(set, file_of({1, 5, 99, 99, 3, 3e38, 5, 5}), {{0, 0}, {1, 1e-3}}),
+                kInputFormat,
+                "a.npz: sample 1: x: feature 1: expected numbers like those of the training");
+}
+
 TEST(Frames, HaveTheShapeOfTheModel) {
   const FrameFile file = file_of(std::vector<double>(8));
   require_shape(file, 0, 2, "the model");

@@ -56,6 +56,11 @@ TEST(WordVectors, TinyNumbersAreZero) {
   EXPECT_THAT(vectors_of("a 1e-400 1e-50\n", {"a"}).rows, ElementsAre(0, 0));
 }
 
+TEST(WordVectors, ASignMayBePlus) {
+  EXPECT_THAT(vectors_of("a +1.5 -2\n", {"a"}).rows, ElementsAre(1.5, -2));
+  EXPECT_THROWS(vectors_of("a 1 +-2\n", {"a"}), kInputFormat, "got '+-2'");
+}
+
 TEST(WordVectors, RefusesWrongColumnsByLine) {
   EXPECT_THROWS(vectors_of("a 1 2\nb 1\n", {}), kInputFormat,
                 "f:2: expected a word and 2 numbers, got 2 columns");

@@ -159,6 +159,15 @@ TEST(EscapeText, ShowsWhatCannotBeSeen) {
   EXPECT_EQ(escape_text("👩\u200D👧"), "👩\u200D👧");
 }
 
+TEST(Excerpt, EndsWithACharacter) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "好";
+  EXPECT_EQ(excerpt(text), text);
+  EXPECT_EQ(excerpt(text + "x"), text + "...");
+  EXPECT_EQ(excerpt("a\n\xFF"), "a\\n\\xFF");
+  EXPECT_EQ(excerpt(""), "");
+}
+
 TEST(WhiteSpace, IsFoundAtBothEnds) {
   EXPECT_EQ(white_space_at_front(" a"), 1u);
   EXPECT_EQ(white_space_at_front("\u00A0a"), 2u);

@@ -88,6 +88,18 @@ TEST(LabelledReader, EmptyFilesAreAnError) {
   EXPECT_EQ(rows_of("a.tsv", "\n \n\n", {.labels = LabelUse::kOptional}).size(), 0u);
 }
 
+// The first line that is not blank may be far away.
+TEST(LabelledReader, BlankLinesHideNoTable) {
+  const std::string blanks(300000, '\n');
+  EXPECT_THAT(read("a.tsv", blanks + "text\tlabel\nt\t1\n"), ElementsAre("300002:1|t"));
+}
+
+TEST(LabelledReader, NumbersFitIntoFloat32) {
+  const TableOptions numbers{.labels = LabelUse::kNumbers};
+  EXPECT_THROWS(rows_of("a.tsv", "1\tx\n1e39\ty\n", numbers), kInputFormat,
+                "a.tsv:2: expected a number as label, got 1e+39, too large for float32");
+}
+
 TEST(LabelledReader, AnyBytesAreKeptIfAsked) {
   const TableOptions bytes{.encoding = TextEncoding::kAnyBytes};
   EXPECT_THAT(read("a.tsv", "1\t\xFF\0x\n"s, bytes), ElementsAre("1:1|\xFF\0x"s));

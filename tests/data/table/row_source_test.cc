@@ -109,6 +109,10 @@ TEST(RowSource, BadJsonIsNamed) {
   expect_named("{\"text\": \"t\", ", "a.jsonl:2: no valid JSON at byte");
   expect_named("[1]", "a.jsonl:2: expected an object as the line, got a list");
   expect_named("{\"text\": \"t\", \"text\": \"u\"}", "is there twice");
+  expect_named("{\"text\": \"t\", \"" + std::string(5000, 'k') + "\": 1}",
+               "a.jsonl:2: expected the key label, got text, " + std::string(60, 'k') + "...");
+  EXPECT_THROWS(read("a.jsonl", good + "{\"text\": \"t\", \"label\": \"a\\u0000\"}\n"), kEncoding,
+                "a.jsonl:2: expected text as label, got a NUL character");
   EXPECT_THROWS(read("a.jsonl", "{\"words\": \"t\", \"n\": 1}\n"), kOptionValue,
                 "a.jsonl:1: expected a key of the text, got words, n");
   const auto array = error_of([] { read("a.json", "[\n{\"text\": 1}\n]"); });

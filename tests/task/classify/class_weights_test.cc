@@ -46,6 +46,7 @@ TEST(ClassWeights, NameWhatIsWrong) {
   EXPECT_THROWS(weights("ugly=1"), kOptionValue, "no text has the label ugly");
   EXPECT_THROWS(weights("good=-1"), kOptionValue, "expected a number above 0, got '-1'");
   EXPECT_THROWS(weights("good=1x"), kOptionValue, "got '1x'");
+  EXPECT_THROWS(weights("good=1,good=7"), kOptionValue, "the label good has two weights");
   EXPECT_THROWS(weights("good=1,"), kOptionValue, "expected LABEL=NUMBER");
 }
 
