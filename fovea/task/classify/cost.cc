@@ -112,11 +112,6 @@ double model_memory(const ClassifierConfig& config) {
   return 4 * (static_cast<double>(parameter_count(config)) + table);
 }
 
-// The word vectors that rows of the table start with stay in the run.
-double vector_bytes(const ClassifierRun& run) {
-  return run.vectors ? sizeof(float) * static_cast<double>(run.vectors->rows.size()) : 0;
-}
-
 double training_memory(const Context& context, const ClassifierRun& run, index checkpoint_bytes) {
   const ClassifierConfig& config = run.settings.model;
   return peak_of_training({.model = model_memory(config),
@@ -128,7 +123,7 @@ double training_memory(const Context& context, const ClassifierRun& run, index c
                            .batches = batch_bytes(run),
                            .records = record_bytes(run.settings.recipe, cost_of(run).updates,
                                                    observed_heads(sized_stages(config))) +
-                                      vocabulary_bytes(run.tokenizer.get()) + vector_bytes(run)},
+                                      vocabulary_bytes(run.tokenizer.get())},
                           checkpoint_bytes);
 }
 
