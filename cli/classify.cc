@@ -32,9 +32,6 @@ namespace fovea::cli {
 
 namespace {
 
-// Texts that wait for their answers: enough to sort by length, and few bytes.
-constexpr std::size_t kMostTexts = 8192;
-constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 constexpr index kMostSamples = 1024;  // of numbers
 
 // Stdout is a pipe, and its reader is gone.
@@ -45,7 +42,9 @@ struct Texts {
   std::vector<std::string> texts = {}, names = {};
   std::size_t bytes = 0;
 
-  bool are_many() const { return texts.size() >= kMostTexts || bytes >= kMostBytes; }
+  bool are_many() const {
+    return texts.size() >= TextPredictor::kTextsAtOnce || bytes >= TextPredictor::kBytesAtOnce;
+  }
 };
 
 // Answers texts in their order, many at a time. With several threads, texts are answered while

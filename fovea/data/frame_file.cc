@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 
 #include "fovea/base/byte_source.h"
 #include "fovea/base/check.h"
+#include "fovea/base/float32.h"
 #include "fovea/data/npz_arrays.h"
 
 namespace fovea {
@@ -98,18 +98,15 @@ void require_finite(const FrameFile& file) {
   for (index s = 0; s < file.samples(); ++s) {
     const T* const sample = values + s * file.steps() * frame;
     const index count = file.lengths[static_cast<std::size_t>(s)] * frame;
-    const T* const found = std::find_if_not(
-        sample, sample + count, [](T value) { return std::isfinite(static_cast<float>(value)); });
+    const T* const found =
+        std::find_if_not(sample, sample + count, [](T value) { return is_finite_float32(value); });
     if (found == sample + count) continue;
     const index at = found - sample;
     const std::string joint =
         file.joints > 0 ? fmt::format(", joint {}", at % frame / F) : std::string();
     bad(fmt::format("{}: x: sample {}, time step {}{}, feature {}", file.name, s, at / frame, joint,
                     at % F),
-        fmt::format("expected a finite number, got {}",
-                    std::isnan(*found)   ? "NaN"
-                    : std::isinf(*found) ? "infinity"
-                                         : fmt::format("{}, too large for float32", *found)),
+        fmt::format("expected a finite number, got {}", why_not_float32(*found)),
         "correct it, or shorten the sample by lengths");
   }
 }
@@ -171,10 +168,10 @@ void read_numbers(FrameFile& file, const NpzArrays& arrays, std::size_t n,
   require_one_each(file, arrays.source().info(n).shape, where);
   const Tensor numbers = arrays.source().read(n).to(DType::kFloat64);
   for (const double number : numbers.vec<double>()) {
-    if (!std::isfinite(static_cast<float>(number))) {
+    if (!is_finite_float32(number)) {
       bad(where,
-          fmt::format("sample {}: expected a finite number, got {}{}", file.numbers.size(), number,
-                      std::isfinite(number) ? ", too large for float32" : ""),
+          fmt::format("sample {}: expected a finite number, got {}", file.numbers.size(),
+                      why_not_float32(number)),
           "correct it, or leave the sample out");
     }
     file.numbers.push_back(number);

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include "fovea/base/byte_source.h"
 #include "fovea/base/error.h"
+#include "fovea/base/float32.h"
 #include "fovea/base/printable.h"
 #include "fovea/data/npz_arrays.h"
 
@@ -63,15 +63,12 @@ Tensor read_values(const NpzArrays& arrays, index words) {
 
 template <class T>
 void require_finite(std::span<const T> row, const std::string& where, const std::string& word) {
-  const auto found = std::find_if_not(
-      row.begin(), row.end(), [](T value) { return std::isfinite(static_cast<float>(value)); });
+  const auto found =
+      std::find_if_not(row.begin(), row.end(), [](T value) { return is_finite_float32(value); });
   if (found == row.end()) return;
   throw Error(ErrorCode::kInputFormat,
               fmt::format("{}: word {}, number {}: expected a finite number, got {}", where,
-                          printable(word), found - row.begin(),
-                          std::isnan(*found)   ? "NaN"
-                          : std::isinf(*found) ? "infinity"
-                                               : fmt::format("{}, too large for float32", *found)),
+                          printable(word), found - row.begin(), why_not_float32(*found)),
               "correct the vector, or leave the word out");
 }
 

@@ -24,8 +24,6 @@ namespace fovea {
 
 namespace {
 
-constexpr std::size_t kMostTexts = 8192;
-constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr float kEpsilon = std::numeric_limits<float>::epsilon();  // as log_loss has it
 
@@ -183,7 +181,8 @@ void Test::read(const std::string& file, std::vector<std::string>& notes) {
     check_row(row);
     bytes_ += row.text.text.size();
     rows_.push_back(row);
-    if (rows_.size() >= kMostTexts || bytes_ >= kMostBytes) predict(name);
+    const bool many = rows_.size() >= TextPredictor::kTextsAtOnce;
+    if (many || bytes_ >= TextPredictor::kBytesAtOnce) predict(name);
   }
   predict(name);
   for (std::string& note : reader.notes()) notes.push_back(std::move(note));

@@ -29,6 +29,10 @@ bool has_room_for_table(double table, double batches, double memory);
 /// one thread; the memory of one call is kept for the next.
 class TextPredictor {
  public:
+  /// How many texts or bytes of text are well read before they are predicted: enough to sort them
+  /// by length, and little memory.
+  static constexpr std::size_t kTextsAtOnce = 8192, kBytesAtOnce = std::size_t{4} << 20;
+
   /// `batch_tokens`: a batch ends before it would have more tokens than this (a longer text is a
   /// batch of its own). `model` must outlive the predictor. Throws kOutOfMemory if there is no room
   /// for such batches.

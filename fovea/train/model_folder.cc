@@ -6,7 +6,6 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
-#include "fovea/config/json.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/train/checkpoint.h"
 
@@ -18,25 +17,14 @@ namespace {
 
 constexpr std::string_view kKind = "model";
 constexpr std::string_view kManifestKey = "manifest";  // in the metadata of the weights
+constexpr std::string_view kWriteAgain =
+    "the training's command with --resume writes the weights again from the newest checkpoint; a "
+    "checkpoint is a model of its own, too: DIR/checkpoints/step-...";
 
 [[noreturn]] void missing(const fs::path& folder, std::string_view what,
                           std::string hint = "name a folder that fovea train has written") {
   throw Error(ErrorCode::kModelMissing, fmt::format("{}: {}", folder.string(), what),
               std::move(hint));
-}
-
-// The command that goes on with the run in a folder, as far as its config.json tells.
-std::string training_of(const fs::path& folder) {
-  try {
-    const fs::path file = folder / "config.json";
-    const Json config = parse_json(read_file(file), {file.string(), ErrorCode::kModelDamaged});
-    const Json* kind = config.find("kind");
-    const bool classifies =
-        kind != nullptr && kind->get_if<std::string>() != nullptr && kind->text() == "classifier";
-    return classifies ? "train classify" : "train lm";
-  } catch (const Error&) {
-    return "train lm";
-  }
 }
 
 // A training saves its weights before its first checkpoint: if there is a checkpoint, missing
@@ -51,14 +39,10 @@ bool weights_are_to_come(const fs::path& folder) {
 [[noreturn]] void missing_weights(const fs::path& folder) {
   if (weights_are_to_come(folder)) {
     missing(folder, "no weights have been saved yet",
-            fmt::format("the first evaluation or checkpoint of the training saves them; if it has "
-                        "ended, it goes on with: fovea {} --resume -o DIR",
-                        training_of(folder)));
+            "the first evaluation or checkpoint of the training saves them; if it has ended, the "
+            "same command with --resume goes on");
   }
-  missing(folder, fmt::format("{} is missing", kWeightsName),
-          fmt::format("{} --resume writes it again from the newest checkpoint; a checkpoint is a "
-                      "model of its own, too: DIR/checkpoints/step-...",
-                      training_of(folder)));
+  missing(folder, fmt::format("{} is missing", kWeightsName), std::string(kWriteAgain));
 }
 
 Manifest model_manifest(const fs::path& folder) {
@@ -95,9 +79,7 @@ Safetensors parsed_weights(const fs::path& folder, const Manifest& manifest) {
       belongs_to->second != xxh3_128(manifest_text(manifest))) {
     throw Error(ErrorCode::kModelDamaged,
                 fmt::format("{}: the weights belong to another model", path.string()),
-                fmt::format("{} --resume writes them again from the newest checkpoint; a "
-                            "checkpoint is a model of its own, too: DIR/checkpoints/step-...",
-                            training_of(folder)));
+                std::string(kWriteAgain));
   }
   return weights;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/data/table/labelled_reader.h"
 
-#include <cmath>
 #include <string>
 #include <unordered_set>
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/base/float32.h"
 #include "fovea/base/machine.h"
 #include "fovea/data/table/columns.h"
 #include "fovea/data/table/line_reader.h"
@@ -106,9 +106,8 @@ void LabelledReader::check_row(LabelledText& row) const {
     if (!value) {
       bad(ErrorCode::kInputFormat, "expected a number as label, got " + excerpt(label), kRemove);
     }
-    if (!std::isfinite(static_cast<float>(*value))) {
-      bad(ErrorCode::kInputFormat,
-          fmt::format("expected a number as label, got {}, too large for float32", *value),
+    if (!is_finite_float32(*value)) {
+      bad(ErrorCode::kInputFormat, "expected a number as label, got " + why_not_float32(*value),
           "write the numbers in a larger unit, or remove the row");
     }
     row.numbers.push_back(*value);
