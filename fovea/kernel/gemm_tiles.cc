@@ -2,6 +2,7 @@
 #include "fovea/kernel/gemm_tiles.h"
 
 #include <algorithm>
+#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/gemm_tiles.cc"
@@ -21,9 +22,12 @@
 // product asks for what it reads next (docs/DESIGN.md says why).
 //
 // In A^T B the sum runs over the rows of both, which are in the right order already: values of A
-// for six rows of C side by side, and vectors of B. If rows are so far apart that they conflict in
-// the sets of the caches, kDepth of them are first copied closer together. Copying always was
-// measured 2 % slower at widths of 384, and 10 to 20 % at widths of 128.
+// for six rows of C side by side, and vectors of B. With panels of 64 columns they are read in
+// place; if rows are so far apart that they conflict in the sets of the caches, kDepth of them are
+// first copied closer together. Copying always was measured 2 % slower at widths of 384, and 10 to
+// 20 % at widths of 128. A panel of 16 columns (AVX2) is a cache line of each row, and its rows
+// conflict at nearly every width: there both operands are always copied, A to strips of six
+// columns. On Zen 3 that takes .6 to .75 of the time, from widths of 128 on.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
@@ -31,6 +35,9 @@ namespace {
 
 template <class T>
 inline constexpr index kDepth = 1536 / static_cast<index>(sizeof(T));
+
+/// Whether a panel of B is a cache line wide or less.
+inline constexpr bool kIsNarrow = kBlockVectors == 2;
 
 /// Cuts [0, n) into equal parts of at most `most`, at least one; calls f(begin, end).
 template <class F>
@@ -224,15 +231,62 @@ bool CopiesRows(index stride) {
   return stride % kPage == 0 || (stride > kFarApart<T> && stride % (2 * kLine) != kLine);
 }
 
+/// The distance of two strips of `depth` rows: an odd number of cache lines more, so that the lines
+/// that are written in turns fall into different sets.
+template <class T>
+index StripStride(index depth) {
+  constexpr index kLine = kAlignment / sizeof(T);
+  const index lines = (depth * kBlockRows + kLine - 1) / kLine;
+  return (lines | 1) * kLine;
+}
+
+/// Rows of A as the product reads them: a strip of kBlockRows columns after the other, each [depth,
+/// kBlockRows].
+template <class T>
+void PackStrips(Rows<const T> rows, T* to) {
+  const index stride = StripStride<T>(rows.rows), whole = rows.columns / kBlockRows;
+  const index rest = rows.columns % kBlockRows;
+  for (index k = 0; k < rows.rows; ++k, to += kBlockRows) {
+    const T* from = rows[k];
+    T* strip = to;
+    for (index i = 0; i < whole; ++i, from += kBlockRows, strip += stride) {
+      std::memcpy(strip, from, kBlockRows * sizeof(T));
+    }
+    std::copy_n(from, rest, strip);
+  }
+}
+
+/// The values of strips of at most kDepth rows.
+template <class T>
+index StripsSize(index columns) {
+  return (columns + kBlockRows - 1) / kBlockRows * StripStride<T>(kDepth<T>);
+}
+
+/// The product with one panel of B. A is read from `strips` if there are any.
+template <Into kInto, class T>
+void MultiplyAtBPanel(const TileOperands<T>& o, const T* strips) {
+  if (strips == nullptr) return ProductAhead<kInto>(o);
+  const index rows = o.c.rows, stride = StripStride<T>(o.b.rows);
+  for (index row = 0; row < rows; row += kBlockRows, strips += stride) {
+    TileOperands<T> strip = o;
+    strip.a = {strips, 1, kBlockRows};
+    strip.c = o.c.slice(row, std::min<index>(rows, row + kBlockRows));
+    ProductAhead<kInto>(strip);
+  }
+}
+
 template <class T>
 void MultiplyAtBTile(const AtBTile<T>& t) {
   constexpr index kWidth = kPanelLanes<T>;
   const index rows = t.c.rows, columns = t.c.columns;
   const bool is_ragged = columns % kLanes<T> != 0;
-  const bool copies_a = CopiesRows<T>(t.a.stride);
-  const bool copies_b = is_ragged || CopiesRows<T>(t.b.stride);
+  const bool in_strips = kIsNarrow && columns > kWidth;
+  const bool copies_a = !in_strips && CopiesRows<T>(t.a.stride);
+  const bool copies_b =
+      is_ragged || (kIsNarrow && rows > 2 * kBlockRows) || CopiesRows<T>(t.b.stride);
   const index a_depth = copies_a ? RoundUpToLanes<T>(rows) : t.a.stride;
   Scratch scratch;
+  T* const strips = in_strips ? scratch.template allocate<T>(StripsSize<T>(rows)) : nullptr;
   T* const a = copies_a ? scratch.template allocate<T>(a_depth * kDepth<T>) : nullptr;
   T* const b = copies_b ? scratch.template allocate<T>(kWidth * kDepth<T>) : nullptr;
   // If whole vectors would go beyond the end of a row, C is summed in a buffer.
@@ -254,6 +308,7 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
   };
   ForEachPart(t.a.rows, kDepth<T>, [&](index begin, index end) {
     const auto rows_of_a = t.a.slice(begin, end), rows_of_b = t.b.slice(begin, end);
+    if (in_strips) PackStrips(rows_of_a, strips);
     if (copies_a) CopyColumns(rows_of_a, a, a_depth);
     for (index first = 0; first < columns; first += kWidth) {
       const index width = std::min(kWidth, columns - first);
@@ -267,9 +322,9 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
                               .c = {c.data + first, rows, lanes, c.stride},
                               .ahead = &ahead};
       if (begin > 0 || t.store == Store::kAdd) {
-        ProductAhead<Into::kAdd>(o);
+        MultiplyAtBPanel<Into::kAdd>(o, strips);
       } else {
-        ProductAhead<Into::kOverwrite>(o);
+        MultiplyAtBPanel<Into::kOverwrite>(o, strips);
       }
     }
   });
