@@ -162,6 +162,8 @@ function draw() {
   const map = byId('map');
   if (map.dataset.texts !== shown.map.queryText + ' ' + shown.map.keyText) buildMap();
   map.style.setProperty('--cell', state.cell + 'px');
+  map.lastChild.style.width = shown.keys.length * state.cell + 'px';
+  map.lastChild.style.height = shown.queries.length * state.cell + 'px';
   map.classList.toggle('small', state.cell < 11);
   drawPixels();
   legend();
