@@ -121,7 +121,7 @@ void write_all(const std::string& folder) {
   crossed.maps.push_back(map_of(uniform, 4, 2, 3, false));
   crossed.maps.back().key_text = 1;
   crossed.maps.back().name = "cross-attention";
-  for (float& weight : crossed.maps.back().weights) weight = 30 * weight - 8;
+  for (float& weight : crossed.maps.back().weights) weight = 30 * weight - 16;
   crossed.rows_sum_to_one = crossed.has_entropies = false;
   write(folder + "/signed", crossed);
 

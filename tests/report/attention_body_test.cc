@@ -62,18 +62,5 @@ TEST(AttentionBody, SpeaksChinese) {
   EXPECT_THAT(body, Not(HasSubstr("Attention")));
 }
 
-TEST(VisibleToken, ShowsWhatCannotBeSeen) {
-  EXPECT_EQ(visible("cat"), "cat");
-  EXPECT_EQ(visible(" a b "), "\u2423a b\u2423");
-  EXPECT_EQ(visible("  "), "\u2423\u2423");
-  EXPECT_EQ(visible(""), "\u2205");
-  EXPECT_EQ(visible("\n\t\x7F"), "\u240A\u2409\u2421");
-  EXPECT_EQ(visible("\u202Eabc\u2066"), "[U+202E]abc[U+2066]");
-  EXPECT_EQ(visible("\xFFz"), "\uFFFDz");
-  const std::string family = "\U0001F469\u200D\U0001F467";
-  EXPECT_EQ(visible(family), family);
-  EXPECT_EQ(visible("\u05E9\u05DC\u05D5\u05DD"), "\u05E9\u05DC\u05D5\u05DD");
-}
-
 }  // namespace
 }  // namespace fovea

@@ -97,12 +97,13 @@ function paint(canvas, pixelOf) {
 
 function drawPixels() {
   const heat = colour('--heat'), negative = colour('--negative');
-  const ground = {[MASKED]: colour('--masked'), [MISSING]: colour('--missing')};
+  const ground = colour('--ground'), missing = colour('--missing');
   paint(byId('weights'), cell => [shown.values[cell] < 0 ? negative : heat,
     Math.round(255 * shadeOf(cell))]);
+  // Below them; where it is clear, the stripes of masked cells show.
   paint(byId('grounds'), cell => {
     const kind = shown.kinds[cell];
-    return kind === STORED ? [heat, 0] : [ground[kind], 255];
+    return kind === MASKED ? [ground, 0] : [kind === MISSING ? missing : ground, 255];
   });
   byId('weights').dataset.top = shown.top / unit;
   byId('weights').dataset.shading = state.shading;
@@ -243,7 +244,7 @@ function strongestOf(row) {
     const line = element('tr'), head = element('th'), bar = element('td', undefined, 'bar');
     const {token, place} = nameOf(shown.map.keyText, key);
     head.scope = 'row';
-    head.append(element('bdi', cut(token, 24)));
+    head.append(element('bdi', cut(token, 40)));
     if (token !== String(place)) head.append(element('span', ' ' + place, 'quiet'));
     const span = element('span');
     span.style.width = 100 * Math.min(1, size(key) / shown.top) + '%';
@@ -301,7 +302,7 @@ function begin() {
   fill('shading', ['largest', 'one', 'root'].map(name => [name, say(name)]),
     value => { state.shading = value; });
   const {keyText} = page.maps[0], keys = page.texts[keyText].tokens.length;
-  state.cell = Math.max(12, Math.min(28, Math.floor(680 / keys)));
+  state.cell = Math.max(12, Math.min(40, Math.floor(640 / keys)));
   byId('cell').value = state.cell;
   byId('cell').addEventListener('input', () => {
     state.cell = Number(byId('cell').value);
