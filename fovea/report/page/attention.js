@@ -74,36 +74,34 @@ function shadeOf(cell) {
   return state.shading === 'root' ? Math.sqrt(share) : share;
 }
 
-// A colour of the style sheet as [red, green, blue].
+// A colour of the style sheet as a clear pixel: its bytes are red, green, blue, alpha.
 function colour(name) {
   const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  return [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
+  const [red, green, blue] = [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
+  return red | green << 8 | blue << 16;
 }
+
+const OPAQUE = 255 << 24;
 
 function paint(canvas, pixelOf) {
   const width = shown.keys.length, height = shown.queries.length;
   canvas.width = width;
   canvas.height = height;
   const context = canvas.getContext('2d', {willReadFrequently: true});
-  const image = context.createImageData(width, height);
-  for (let cell = 0; cell < width * height; ++cell) {
-    const [rgb, alpha] = pixelOf(cell);
-    if (alpha === 0) continue;
-    image.data.set(rgb, 4 * cell);
-    image.data[4 * cell + 3] = alpha;
-  }
+  const image = context.createImageData(width, height), pixels = new Uint32Array(image.data.buffer);
+  for (let cell = 0; cell < pixels.length; ++cell) pixels[cell] = pixelOf(cell);
   context.putImageData(image, 0, 0);
 }
 
 function drawPixels() {
   const heat = colour('--heat'), negative = colour('--negative');
   const ground = colour('--ground'), missing = colour('--missing');
-  paint(byId('weights'), cell => [shown.values[cell] < 0 ? negative : heat,
-    Math.round(255 * shadeOf(cell))]);
+  paint(byId('weights'), cell =>
+    (shown.values[cell] < 0 ? negative : heat) | Math.round(255 * shadeOf(cell)) << 24);
   // Below them; where it is clear, the stripes of masked cells show.
   paint(byId('grounds'), cell => {
     const kind = shown.kinds[cell];
-    return kind === MASKED ? [ground, 0] : [kind === MISSING ? missing : ground, 255];
+    return kind === MASKED ? ground : (kind === MISSING ? missing : ground) | OPAQUE;
   });
   byId('weights').dataset.top = shown.top / unit;
   byId('weights').dataset.shading = state.shading;
