@@ -156,14 +156,18 @@ function legend() {
   byId('legend').replaceChildren(...parts);
 }
 
-function draw() {
-  choose();
+function resize() {
   const map = byId('map');
-  if (map.dataset.texts !== shown.map.queryText + ' ' + shown.map.keyText) buildMap();
   map.style.setProperty('--cell', state.cell + 'px');
   map.lastChild.style.width = shown.keys.length * state.cell + 'px';
   map.lastChild.style.height = shown.queries.length * state.cell + 'px';
   map.classList.toggle('small', state.cell < 11);
+}
+
+function draw() {
+  choose();
+  if (byId('map').dataset.texts !== shown.map.queryText + ' ' + shown.map.keyText) buildMap();
+  resize();
   drawPixels();
   legend();
   drawLines(shown, shadeOf);
@@ -305,7 +309,8 @@ function begin() {
   byId('cell').value = state.cell;
   byId('cell').addEventListener('input', () => {
     state.cell = Number(byId('cell').value);
-    draw();
+    resize();
+    moveTo(state.row, state.column);
   });
   byId('map').addEventListener('keydown', onKey);
   document.addEventListener('scheme', drawPixels);
