@@ -11,7 +11,7 @@ const jsonOf = id => JSON.parse(byId(id).textContent);
 const began = performance.now();
 const page = jsonOf('page'), masks = jsonOf('masks');
 const unit = 10 ** page.decimals;
-const state = {map: 0, head: 0, shading: 'largest', cell: 16, row: 0, column: 0};
+const state = {map: 0, head: 0, shading: 'root', cell: 16, row: 0, column: 0};
 let shown = null;  // {map, queries, keys, values, kinds, top}
 let layer = null;  // {index, data, heads: those read so far}
 
@@ -141,7 +141,7 @@ function pointAt(event, stack) {
 }
 
 function legend() {
-  const scale = element('span', undefined, 'scale');
+  const scale = element('span', undefined, 'scale ' + state.shading);
   const ends = element('span', undefined, 'ends');
   ends.append(element('span', '0'), scale, element('span', numberText(shown.top)));
   const parts = [ends];
@@ -302,7 +302,7 @@ function begin() {
   });
   fill('head', [], value => { state.head = Number(value); });
   fillHeads();
-  fill('shading', ['largest', 'one', 'root'].map(name => [name, say(name)]),
+  fill('shading', ['root', 'largest', 'one'].map(name => [name, say(name)]),
     value => { state.shading = value; });
   const {keyText} = page.maps[0], keys = page.texts[keyText].tokens.length;
   state.cell = Math.max(12, Math.min(40, Math.floor(640 / keys)));
