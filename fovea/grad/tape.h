@@ -29,6 +29,7 @@ namespace fovea {
 
 enum class TapeMode {
   kTrain,      ///< ops record their gradients
+  kInputs,     ///< those of inputs alone: parameters are constants, and dropout does nothing
   kInference,  ///< values only, nothing is recorded; dropout does nothing
 };
 
