@@ -87,6 +87,7 @@ std::string names_downwards(const TerminalMap& map, index left, const Terminal& 
     names.push_back(letters_of(name, terminal));
     lines = std::max(lines, names.back().size());
   }
+  if (lines == 0 && !map.side.empty()) return spaces(left) + "  " + map.side_name + "\n";
   std::string text;
   for (std::size_t line = 0; line < lines; ++line) {
     std::string row = spaces(left);
@@ -161,7 +162,7 @@ std::string draw_terminal_map(const TerminalMap& map, const Terminal& terminal) 
     row.erase(row.find_last_not_of(' ') + 1);
     text += row + "\n";
   }
-  return text + scale_of(map, left, terminal);
+  return C == 0 ? text : text + scale_of(map, left, terminal);
 }
 
 }  // namespace fovea

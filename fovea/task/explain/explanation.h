@@ -61,6 +61,11 @@ struct ExplainedLayer {
   std::vector<double> largest = {};   ///< [heads] largest weight
 };
 
+/// The same in the languages of pages.
+struct Words {
+  std::string english, chinese;
+};
+
 struct ExplainedLabel {
   std::string label;
   double probability = 0;
@@ -69,7 +74,7 @@ struct ExplainedLabel {
 /// The saliency of each token.
 struct Saliency {
   SaliencyMethod method = SaliencyMethod::kNone;
-  std::string of = {};             ///< what is explained: "the logit of \"good\""
+  Words of = {};                   ///< what is explained: "the logit of \"good\""
   std::vector<float> values = {};  ///< [T]; empty: none
 };
 
@@ -83,12 +88,14 @@ struct Explanation {
   std::vector<ExplainedLabel> prediction = {};
   std::string number = {};  ///< what a regression says
   Saliency saliency = {};
-  std::vector<std::string> notes = {};  ///< what to know of the saliency
+  std::vector<Words> notes = {};  ///< what to know of the text and of the saliency
 };
 
 /// What everyone who shows attention weights has to say beside them.
 inline constexpr std::string_view kWeightsAreNoExplanation =
     "Attention weights are no explanation by themselves: they say where a head looked, not what "
     "decided.";
+inline constexpr std::string_view kWeightsAreNoExplanationZh =
+    "注意力权重本身不是解释：它说明一个头看了哪里，而不说明是什么决定了结果。";
 
 }  // namespace fovea
