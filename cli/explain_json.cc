@@ -59,12 +59,13 @@ std::string head_of(const Explanation& explanation) {
   const Saliency& saliency = explanation.saliency;
   if (!saliency.values.empty()) {
     object.emplace_back("saliency", Json::Object{{"method", to_string(saliency.method)},
-                                                 {"of", saliency.of},
+                                                 {"of", saliency.of.english},
                                                  {"source", source_of(saliency.method)},
                                                  {"values", numbers(saliency.values)}});
   }
   if (!explanation.pooling.empty()) object.emplace_back("pooling", numbers(explanation.pooling));
-  Json::Array notes(explanation.notes.begin(), explanation.notes.end());
+  Json::Array notes;
+  for (const Words& note : explanation.notes) notes.emplace_back(note.english);
   notes.emplace_back(kWeightsAreNoExplanation);
   object.emplace_back("notes", std::move(notes));
   std::string line = Json(std::move(object)).line();

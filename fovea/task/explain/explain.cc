@@ -49,9 +49,10 @@ std::vector<index> descending(Vec<const float> values) {
 
 void note_rollout(const std::vector<SizedStage>& stages, Explanation& explanation) {
   if (!has_other_mixing(stages)) return;
-  explanation.notes.emplace_back(
-      "Rollout follows attention and residual sums alone; the recurrent layers or convolutions of "
-      "the model mix tokens, too.");
+  explanation.notes.push_back(
+      {"Rollout follows attention and residual sums alone; the recurrent layers or convolutions of "
+       "the model mix tokens, too.",
+       "Rollout 只沿注意力和残差连接追踪；模型的循环层或卷积层也会混合词元。"});
 }
 
 // ---- classifiers
@@ -60,7 +61,7 @@ void note_rollout(const std::vector<SizedStage>& stages, Explanation& explanatio
 struct Logit {
   index column = 0;
   float sign = 1;
-  std::string name;
+  Words name;
 };
 
 index label_number(const LoadedClassifier& model, const std::string& label) {
@@ -81,11 +82,12 @@ index label_number(const LoadedClassifier& model, const std::string& label) {
 Logit logit_of(const LoadedClassifier& model, const std::string& target, index likeliest) {
   const ClassifierTask task = model.model->config().task;
   if (task == ClassifierTask::kRegression && target.empty()) {
-    return {.name = "the number, in units of its standard deviation"};
+    return {
+        .name = {"the number, in units of its standard deviation", "预测值（以其标准差为单位）"}};
   }
   const index label = target.empty() ? likeliest : label_number(model, target);
-  const std::string name =
-      fmt::format("the logit of {}", quoted(model.labels[static_cast<std::size_t>(label)]));
+  const std::string quotes = quoted(model.labels[static_cast<std::size_t>(label)]);
+  const Words name{"the logit of " + quotes, quotes + " 的 logit"};
   if (task != ClassifierTask::kBinary) return {label, 1, name};
   return {0, label == 1 ? 1.0F : -1.0F, name};  // one logit says both
 }
@@ -138,10 +140,13 @@ void add_saliency(Tape& tape, const LoadedClassifier& model, const ObservedText&
   if (options.saliency == SaliencyMethod::kRollout) {
     saliency.values =
         rollout_of(text, explanation, pooled_from(config.pooling, explanation, text.tokens));
-    saliency.of = fmt::format("the pooled text ({})", to_string(config.pooling));
+    const std::string_view pooling = to_string(config.pooling);
+    saliency.of = {fmt::format("the pooled text ({})", pooling),
+                   fmt::format("池化后的文本（{}）", pooling)};
     note_rollout(sized_stages(config), explanation);
     if (config.pooling == PoolingKind::kMax) {
-      explanation.notes.emplace_back("Rollout takes the maximum over the rows as their mean.");
+      explanation.notes.push_back({"Rollout takes the maximum over the rows as their mean.",
+                                   "Rollout 把各行的最大值当作平均值处理。"});
     }
     return;
   }
@@ -152,9 +157,10 @@ void add_saliency(Tape& tape, const LoadedClassifier& model, const ObservedText&
   saliency.values =
       gradient_times_input(tape, text, [&](Variable logits) { return pick(tape, logits, logit); });
   if (config.ngrams != 1) {
-    explanation.notes.emplace_back(
-        "The model reads n-grams, too: what they add to the logit belongs to no single token, and "
-        "is left out of the saliency.");
+    explanation.notes.push_back(
+        {"The model reads n-grams, too: what they add to the logit belongs to no single token, and "
+         "is left out of the saliency.",
+         "模型还读取 n-gram：它们对 logit 的贡献不属于单个词元，不计入显著性。"});
   }
 }
 
@@ -216,14 +222,15 @@ void add_saliency(Tape& tape, const LoadedLanguageModel& model, const ObservedTe
     std::vector<double> last(static_cast<std::size_t>(text.tokens));
     last.back() = 1;
     saliency.values = rollout_of(text, explanation, last);
-    saliency.of = "the last row, which predicts the next token";
+    saliency.of = {"the last row, which predicts the next token", "预测下一个词元的最后一行"};
     note_rollout(sized_stages(model.model->config()), explanation);
     return;
   }
   std::vector<std::int32_t> targets(static_cast<std::size_t>(text.tokens), -1);
   targets.back() = target;
-  saliency.of =
-      fmt::format("the log-probability of {} as next token", quoted(name_of_token(model, target)));
+  const std::string quotes = quoted(name_of_token(model, target));
+  saliency.of = {fmt::format("the log-probability of {} as next token", quotes),
+                 fmt::format("下一个词元为 {} 的对数概率", quotes)};
   saliency.values = gradient_times_input(tape, text, [&](Variable logits) {
     return scale(tape, cross_entropy(tape, logits, {.ids = {targets.data(), text.tokens}}), -1);
   });

@@ -123,8 +123,10 @@ void note_unknown(const Tokenizer& tokenizer, std::span<const token> ids,
   const auto count = unknown == kNoToken ? 0 : std::count(ids.begin(), ids.end(), unknown);
   if (count == 0) return;
   explanation.notes.push_back(
-      fmt::format("{} of {} tokens are words that the model does not know; it reads each as <unk>.",
-                  count, ids.size()));
+      {fmt::format(
+           "{} of {} tokens are words that the model does not know; it reads each as <unk>.", count,
+           ids.size()),
+       fmt::format("{1} 个词元中有 {0} 个是模型不认识的词，都读作 <unk>。", count, ids.size())});
 }
 
 }  // namespace fovea

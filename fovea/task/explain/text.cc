@@ -122,7 +122,7 @@ class ExplanationText {
                       columns_);
     }
     text += "\n" + saliency_words();
-    for (const std::string& note : explanation_.notes) text += wrapped(note, columns_);
+    for (const Words& note : explanation_.notes) text += wrapped(note.english, columns_);
     return text + wrapped(kWeightsAreNoExplanation, columns_);
   }
 
@@ -269,7 +269,7 @@ class ExplanationText {
     const bool rollout = saliency.method == SaliencyMethod::kRollout;
     return wrapped(
         fmt::format(
-            "{} of {} ({}){}", rollout ? "Rollout" : "Gradient x input", saliency.of,
+            "{} of {} ({}){}", rollout ? "Rollout" : "Gradient x input", saliency.of.english,
             source_of(saliency.method),
             rollout ? "."
                     : ": to first order, what it would lose if the token's embedding became 0."),
