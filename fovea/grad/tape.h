@@ -29,8 +29,8 @@ namespace fovea {
 
 enum class TapeMode {
   kTrain,      ///< ops record their gradients
-  kInputs,     ///< those of inputs alone: parameters are constants, and dropout does nothing
   kInference,  ///< values only, nothing is recorded; dropout does nothing
+  kInputs,     ///< gradients of inputs alone: parameters are constants, dropout does nothing
 };
 
 namespace detail {
