@@ -15,9 +15,9 @@ namespace fovea {
 struct MultiHeadDemo {
   static constexpr index kBatch = 6, kLength = 3, kWidth = 8, kHeads = 2;
 
-  std::array<index, 3> shape{};  ///< of the output
-  std::vector<float> output;     ///< [B, n, d]
-  std::vector<float> weights;    ///< [h, n, n] of the first sentence
+  std::array<index, 3> shape{};     ///< of the output
+  std::vector<float> output = {};   ///< [B, n, d]
+  std::vector<float> weights = {};  ///< [h, n, n] of the first sentence
 };
 
 MultiHeadDemo multi_head_demo(const Context& context);
@@ -29,8 +29,8 @@ struct PaddingDemo {
   static constexpr index kBatch = 2, kLength = 5, kWidth = 64;
 
   std::array<index, 3> shape{};        ///< of the output
-  std::vector<float> output;           ///< [B, n, d]
-  std::vector<float> weights;          ///< [B, n, n]
+  std::vector<float> output = {};      ///< [B, n, d]
+  std::vector<float> weights = {};     ///< [B, n, n]
   bool padding_has_no_effect = false;  ///< the same bits with NaN in the padding of K and V
 };
 

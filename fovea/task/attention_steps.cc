@@ -85,11 +85,11 @@ class MatrixText {
     std::string text;
     for (index begin = 0; begin < C; begin += fit) {
       const index end = std::min(C, begin + fit);
-      text += "   " + spaces(left_);
+      text += spaces(3 + left_);
       for (index c = begin; c < end; ++c) text += right(names[static_cast<std::size_t>(c)]);
       text += "\n";
       for (std::size_t r = 0; r < rows_.size(); ++r) {
-        text += "   " + rows_[r] + spaces(left_ - display_width(rows_[r]));
+        text += spaces(3) + rows_[r] + spaces(left_ - display_width(rows_[r]));
         for (index c = begin; c < end; ++c) {
           const double value = values[r * names.size() + static_cast<std::size_t>(c)];
           text += right(fmt::format(fmt::runtime(format), value == 0 ? 0.0 : value));

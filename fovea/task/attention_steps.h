@@ -16,13 +16,13 @@ struct AttentionSteps {
   static constexpr index kWidth = 4;  ///< d
 
   std::vector<std::string> queries,
-      keys;                     ///< the characters; those of the keys are the values, too
-  std::vector<double> q;        ///< [T, d]
-  std::vector<double> k;        ///< [S, d]; V = K
-  std::vector<double> scores;   ///< [T, S] Q K^T
-  std::vector<double> scaled;   ///< [T, S] the same / sqrt(d)
-  std::vector<double> weights;  ///< [T, S] softmax of each row
-  std::vector<double> output;   ///< [T, d]
+      keys;                          ///< the characters; those of the keys are the values, too
+  std::vector<double> q = {};        ///< [T, d]
+  std::vector<double> k = {};        ///< [S, d]; V = K
+  std::vector<double> scores = {};   ///< [T, S] Q K^T
+  std::vector<double> scaled = {};   ///< [T, S] the same / sqrt(d)
+  std::vector<double> weights = {};  ///< [T, S] softmax of each row
+  std::vector<double> output = {};   ///< [T, d]
 };
 
 /// Most characters of each text.

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kMostNextTokens = 5;
 
-std::string quoted(std::string_view text) { return fmt::format("\"{}\"", escape_text(text)); }
+std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", escape_text(text)); }
 
 void require_attention(bool has_attention) {
   if (has_attention) return;
@@ -86,7 +86,7 @@ Logit logit_of(const LoadedClassifier& model, const std::string& target, index l
         .name = {"the number, in units of its standard deviation", "预测值（以其标准差为单位）"}};
   }
   const index label = target.empty() ? likeliest : label_number(model, target);
-  const std::string quotes = quoted(model.labels[static_cast<std::size_t>(label)]);
+  const std::string quotes = in_quotes(model.labels[static_cast<std::size_t>(label)]);
   const Words name{"the logit of " + quotes, quotes + " 的 logit"};
   if (task != ClassifierTask::kBinary) return {label, 1, name};
   return {0, label == 1 ? 1.0F : -1.0F, name};  // one logit says both
@@ -228,7 +228,7 @@ void add_saliency(Tape& tape, const LoadedLanguageModel& model, const ObservedTe
   }
   std::vector<std::int32_t> targets(static_cast<std::size_t>(text.tokens), -1);
   targets.back() = target;
-  const std::string quotes = quoted(name_of_token(model, target));
+  const std::string quotes = in_quotes(name_of_token(model, target));
   saliency.of = {fmt::format("the log-probability of {} as next token", quotes),
                  fmt::format("下一个词元为 {} 的对数概率", quotes)};
   saliency.values = gradient_times_input(tape, text, [&](Variable logits) {

@@ -35,7 +35,7 @@ std::string_view source_of(SaliencyMethod method);
 /// What is explained.
 struct ExplainOptions {
   SaliencyMethod saliency = SaliencyMethod::kGradientInput;
-  std::string target;
+  std::string target = {};
   bool truncate = false;
 
   template <class Visitor>
@@ -95,7 +95,5 @@ struct Explanation {
 inline constexpr std::string_view kWeightsAreNoExplanation =
     "Attention weights are no explanation by themselves: they say where a head looked, not what "
     "decided.";
-inline constexpr std::string_view kWeightsAreNoExplanationZh =
-    "注意力权重本身不是解释：它说明一个头看了哪里，而不说明是什么决定了结果。";
 
 }  // namespace fovea

@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "fovea/task/explain/text.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -18,6 +17,11 @@ std::string text_in(PageLanguage language, std::string_view english, std::string
 
 std::string text_in(PageLanguage language, const Words& words) {
   return text_in(language, words.english, words.chinese);
+}
+
+// The page shows any text safely; a token of bytes may be none.
+std::string as_text(const std::string& token) {
+  return find_invalid_utf8(token) ? escape_text(token) : token;
 }
 
 std::vector<float> floats(const std::vector<double>& values) {
@@ -75,20 +79,19 @@ void add_facts(const Explanation& explanation, std::string_view model, Attention
 
 AttentionPage page_of(const Explanation& explanation, std::string_view model,
                       PageLanguage language) {
-  AttentionPage page{.language = language};
-  page.title = text_in(language, "What the model looked at", "模型看了哪里");
+  AttentionPage page{.language = language,
+                     .title = text_in(language, "What the model looked at", "模型看了哪里")};
   add_facts(explanation, model, page);
   PageText text{.name = text_in(language, "text", "文本")};
-  for (const std::string& token : explanation.tokens) text.tokens.push_back(shown_token(token));
+  for (const std::string& token : explanation.tokens) text.tokens.push_back(as_text(token));
   page.texts.push_back(std::move(text));
   for (const ExplainedLayer& layer : explanation.layers) page.maps.push_back(map_of(layer));
   add_pooling(explanation, page);
   add_saliency(explanation, page);
   for (const auto& [label, probability] : explanation.prediction) {
-    page.prediction.push_back({shown_token(label), probability});
+    page.prediction.push_back({as_text(label), probability});
   }
   for (const Words& note : explanation.notes) page.notes.push_back(text_in(language, note));
-  page.notes.push_back(text_in(language, kWeightsAreNoExplanation, kWeightsAreNoExplanationZh));
   return page;
 }
 

@@ -112,16 +112,20 @@ class ExplanationText {
   std::string text() {
     choose_window();
     std::string text = prediction() + counts();
-    if (!explanation_.layers.empty()) text += "\n" + heads() + "\n" + layer_map();
-    if (!explanation_.pooling.empty()) text += "\n" + pooling();
-    if (explanation_.layers.empty() && has_saliency()) text += "\n" + saliency_list();
+    const auto add = [&](const std::string& part) { text += '\n' + part; };
+    if (!explanation_.layers.empty()) {
+      add(heads());
+      add(layer_map());
+    }
+    if (!explanation_.pooling.empty()) add(pooling());
+    if (explanation_.layers.empty() && has_saliency()) add(saliency_list());
     if (window_.end - window_.begin < tokens_) {
       text += wrapped(fmt::format("Shown: tokens {} to {} of {}. --tokens A-B shows others, --page "
                                   "FILE all of them.",
                                   window_.begin + 1, window_.end, tokens_),
                       columns_);
     }
-    text += "\n" + saliency_words();
+    add(saliency_words());
     for (const Words& note : explanation_.notes) text += wrapped(note.english, columns_);
     return text + wrapped(kWeightsAreNoExplanation, columns_);
   }

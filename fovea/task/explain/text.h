@@ -14,7 +14,7 @@ namespace fovea {
 struct ExplainView {
   index layer = 0;
   index head = 0;
-  std::string tokens;
+  std::string tokens = {};
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
