@@ -100,7 +100,8 @@ void print_json(const Explanation& explanation, const ExplainView& view) {
     bool first_head = true;
     for (index head = 1; head <= layer.heads; ++head) {
       if (view.head > 0 && head != view.head) continue;
-      text += (first_head ? "" : ",") + head_json(layer, head, explanation.tokens.size());
+      if (!first_head) text += ",";
+      text += head_json(layer, head, explanation.tokens.size());
       first_head = false;
       if (!print(text)) return;
       text.clear();

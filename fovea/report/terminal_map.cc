@@ -51,7 +51,7 @@ std::size_t level_of(double share, std::size_t levels) {
   return std::min(levels - 1, static_cast<std::size_t>(std::max(0.0, at)));
 }
 
-// A cell of a value that is not 0, by its share of the largest.
+// A cell of a value that is not 0, by the root of its share of the largest.
 std::string cell(double share, bool negative, const Terminal& terminal) {
   if (terminal.color) {
     const int color = negative ? kNegative[level_of(share, kNegative.size())]
@@ -66,7 +66,8 @@ std::string cell(double share, bool negative, const Terminal& terminal) {
 
 std::string cell_of(float value, double largest, const Terminal& terminal) {
   if (value == 0) return spaces(kCell);
-  const double share = largest > 0 ? std::abs(double{value}) / largest : 0;
+  // By the square root, or every row but the first ones of a causal map would be dark.
+  const double share = largest > 0 ? std::sqrt(std::abs(double{value}) / largest) : 0;
   return cell(share, value < 0, terminal);
 }
 
@@ -112,9 +113,16 @@ std::string bar_of(double share, const Terminal& terminal) {
   return bar + std::string(kEighths[static_cast<std::size_t>(eighths % 8)]);
 }
 
+// Three digits of the largest, and as many places of all others.
+std::string number_beside(float value, double largest) {
+  if (largest > 0 && (largest < 1e-3 || largest >= 1e4)) return fmt::format("{:+.1e}", value);
+  const int places = largest > 0 ? 2 - static_cast<int>(std::floor(std::log10(largest))) : 0;
+  return fmt::format("{:+.{}f}", value, std::clamp(places, 0, 5));
+}
+
 std::string side_of(float value, double largest, const Terminal& terminal) {
   const std::string bar = bar_of(largest > 0 ? std::abs(double{value}) / largest : 0, terminal);
-  const std::string number = fmt::format("  {:>+8.3g} ", value);
+  const std::string number = fmt::format("  {:>8} ", number_beside(value, largest));
   if (!terminal.color || bar.empty()) return number + bar;
   return fmt::format("{}\x1b[38;5;{}m{}{}", number, value < 0 ? 160 : 37, bar, kPlain);
 }
@@ -127,7 +135,7 @@ std::string scale_of(const TerminalMap& map, index left, const Terminal& termina
   for (std::size_t n = 0; n < levels; ++n) {
     text += cell((static_cast<double>(n) + 0.5) / static_cast<double>(levels), false, terminal);
   }
-  return text + fmt::format(" {:.3g}\n", map.largest);
+  return text + fmt::format(" {:.3g} (shaded by the square root)\n", map.largest);
 }
 
 void check_map(const TerminalMap& map) {

@@ -113,7 +113,7 @@ std::string demo_text(const MultiHeadDemo& demo) {
   };
   const std::string rows = fmt::format("[{}, {}, {}]", B, n, d);
   step("x", rows, "B sentences of n tokens, d random numbers each");
-  step("Q, K, V", rows, "x W_Q + b_Q, x W_K + b_K, x W_V + b_V: three matrices of their own");
+  step("Q, K, V", rows, "x W_Q + b_Q and so on: each has its own matrix");
   step("heads", fmt::format("[{}, {}, {}, {}]", B, h, n, D), "the columns, d / h for each head");
   step("scores", fmt::format("[{}, {}, {}, {}]", B, h, n, n),
        fmt::format("Q K^T / sqrt({}) in each head", D));
@@ -179,8 +179,8 @@ std::string demo_text(const PaddingDemo& demo) {
   }
   text += fmt::format(
       "\nWith NaN in the padding of K and V: {}.\n"
-      "The mask is that of the keys alone, so the padded queries have outputs, too. With the\n"
-      "lengths of both (query_lengths, key_lengths) they are 0.\n",
+      "The mask is that of the keys alone, so the padded queries have outputs, too.\n"
+      "With the lengths of both (query_lengths, key_lengths) they are 0.\n",
       demo.padding_has_no_effect ? "the same bits" : "other bits");
   return text + fmt::format("\n{}\n", shape_text(demo.shape));
 }

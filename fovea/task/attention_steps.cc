@@ -150,10 +150,10 @@ std::string steps_text(const AttentionSteps& steps, index columns) {
   const std::vector<std::string> numbers = {"1", "2", "3", "4"};
   const MatrixText queries(steps.queries, columns), keys(steps.keys, columns);
   std::string text = fmt::format(
-      "Scaled dot-product attention:  softmax(Q K^T / sqrt(d)) V   (Vaswani et al. 2017, eq. 1)\n"
-      "{} queries, {} keys, d = {}. The values are the keys: V = K.\n"
-      "A layer first multiplies by the matrices that it learned, W_Q, W_K and W_V; here there are\n"
-      "none, so that every number can be checked by hand.\n",
+      "Scaled dot-product attention:  softmax(Q K^T / sqrt(d)) V\n"
+      "(Vaswani et al. 2017, eq. 1). Queries: {}, keys: {}, width d = {}, V = K.\n"
+      "A layer first multiplies by the matrices W_Q, W_K and W_V that it learned. There\n"
+      "are none here, so that every number can be checked by hand.\n",
       T, S, d);
   text +=
       "\n1. Embeddings. Number i of a character with code point c is\n"

@@ -43,7 +43,7 @@ class Explain(CommandTest):
         lines = cls.models / "lines.txt"
         lines.write_text("你是人，我是猫。今天很好 😀\nthe cat sees the moon\n" * 60, encoding="utf-8")
         env = {k: v for k, v in os.environ.items() if not k.startswith("FOVEA_")}
-        small = ["--stop-after", "60u", "--width", "16", "--heads", "2", "--threads", "2", "-q"]
+        small = ["--stop-after", "150u", "--lr", "0.01", "--width", "16", "--heads", "2", "--threads", "2", "-q"]
         for args in (["train", "classify", "--train", reviews, "--encoder", "attention,transformer", "-o",
                       cls.models / "reviews", *small],
                      ["train", "lm", "--train", lines, "--layers", "2", "--block", "24", "-o", cls.models / "lm", *small]):
@@ -129,7 +129,7 @@ class Explain(CommandTest):
         def shown(env, *args):
             master, slave = pty.openpty()
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 70, 0, 0))
-            process = subprocess.Popen([FOVEA, "explain", str(self.models / "lm"), "the cat sees the", *args],
+            process = subprocess.Popen([FOVEA, "explain", str(self.models / "lm"), "the cat sees the moon", *args],
                                        stdout=slave, stderr=subprocess.DEVNULL,
                                        env=self.environment({"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **env}))
             os.close(slave)
@@ -189,7 +189,7 @@ class Explain(CommandTest):
                 (2, (), "no model was named"), (2, (lm, "the", "--layer", 3), "--layer"), (2, (lm, "the", "--head", 9), "--head"),
                 (2, (lm, "the", "--target", "moon"), "4 tokens"), (2, (reviews, "a", "--target", "fair"), "no label fair"),
                 (2, (lm, "the", "--saliency", "magic"), "--saliency"), (2, (reviews, "a", "--truncate"), "no effect"),
-                (4, (self.folder / "none", "a"), "none"), (4, (self.folder, "a"), "config.json"),
+                (4, (self.folder / "none", "a"), "none"), (4, (self.folder, "a"), "no model"),
                 (2, ("--q", "a"), "belong together"), (2, (lm, "--q", "a", "--kv", "b"), "belong together"),
                 (3, ("--q", "", "--kv", "b"), "--q: the text is empty"), (3, ("--q", "a", "--kv", b"\xff"), "--kv"),
                 (2, ("--q", "a", "--kv", "b" * 65), "at most 64"), (2, ("--q", "a", "--kv", "b", "--head", 1), "no effect")):
@@ -204,7 +204,7 @@ class Explain(CommandTest):
         self.succeed("train", "classify", "--train", self.models / "reviews.tsv", "--stop-after", "5u", "-o", plain, "-q")
         self.assert_error(self.run_fovea("explain", plain, "a film"), 4, "no attention")
         moves = self.folder / "moves.npz"
-        write(moves, {"x": Tensor("F32", (20, 4, 2), [math.sin(i) for i in range(160)]),
+        write(moves, {"x": Tensor("F32", (20, 16, 2), [math.sin(i) for i in range(640)]),
                       "labels": Tensor("I64", (20,), [0, 1] * 10)})
         numbers = self.folder / "numbers"
         self.succeed("train", "classify", "--input", "npz", "--train", moves, "--stop-after", "5u", "-o", numbers, "-q")

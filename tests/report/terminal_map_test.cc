@@ -32,17 +32,18 @@ TEST(TerminalMap, IsBlocksOrLettersWithoutColour) {
   const TerminalMap map = small_map();
   EXPECT_THAT(
       lines_of(draw_terminal_map(map, {.unicode = true})),
-      ElementsAre("     a", "     b \u4f60", "1 ab   \u2588\u2588", "2 \u4f60 --\u00b7\u00b7",
-                  "     0 \u00b7\u00b7\u2591\u2591\u2592\u2592\u2593\u2593\u2588\u2588 1"));
+      ElementsAre("     a", "     b \u4f60", "1 ab   \u2588\u2588", "2 \u4f60 --\u2591\u2591",
+                  "     0 \u00b7\u00b7\u2591\u2591\u2592\u2592\u2593\u2593\u2588\u2588 1 (shaded "
+                  "by the square root)"));
   EXPECT_THAT(lines_of(draw_terminal_map(map, {})),
-              ElementsAre("     a", "     b \u4f60", "1 ab   @@", "2 \u4f60 --..",
-                          "     0 ..::--==++**##%%@@ 1"));
+              ElementsAre("     a", "     b \u4f60", "1 ab   @@", "2 \u4f60 --::",
+                          "     0 ..::--==++**##%%@@ 1 (shaded by the square root)"));
 }
 
 TEST(TerminalMap, ColoursGetLighterAndNegativeOnesAreRed) {
   const std::string text = draw_terminal_map(small_map(), {.color = true});
   EXPECT_THAT(text, HasSubstr("1 ab   \x1b[48;5;229m  \x1b[0m\n"));
-  EXPECT_THAT(text, HasSubstr("2 \u4f60 \x1b[48;5;124m  \x1b[0m\x1b[48;5;18m  \x1b[0m\n"));
+  EXPECT_THAT(text, HasSubstr("2 \u4f60 \x1b[48;5;160m  \x1b[0m\x1b[48;5;25m  \x1b[0m\n"));
 }
 
 TEST(TerminalMap, HasNumbersAndBarsBesideTheRows) {
@@ -52,13 +53,13 @@ TEST(TerminalMap, HasNumbersAndBarsBesideTheRows) {
   map.side_name = "saliency";
   const auto lines = lines_of(draw_terminal_map(map, {}));
   EXPECT_EQ(lines[1], "     b \u4f60  saliency");
-  EXPECT_EQ(lines[2], "1 ab   @@     -0.25 #########");
-  EXPECT_EQ(lines[3], "2 \u4f60 --..    +0.125 #####");
+  EXPECT_EQ(lines[2], "1 ab   @@    -0.250 #########");
+  EXPECT_EQ(lines[3], "2 \u4f60 --::    +0.125 #####");
   map.values.clear();
   map.columns.clear();
   EXPECT_THAT(
       lines_of(draw_terminal_map(map, {})),
-      ElementsAre("       saliency", "1 ab      -0.25 #########", "2 \u4f60     +0.125 #####"));
+      ElementsAre("       saliency", "1 ab     -0.250 #########", "2 \u4f60     +0.125 #####"));
 }
 
 TEST(TerminalMap, CutsNamesAndFitsItsColumns) {

@@ -260,7 +260,8 @@ Explanation explain_text(const Context& context, const LoadedClassifier& model,
   const bool pools = config.pooling == PoolingKind::kAttention;
   require_attention(pools || model.model->attentions() > 0);
   const TextTokens tokens = tokens_of_text(*model.tokenizer, model.settings.text, text, "text");
-  require_tokens(tokens.length > 0);
+  // A text without a token became one of padding, which no text has.
+  require_tokens(tokens.ids.size() > 1 || tokens.ids[0] != kPadToken);
   const auto T = static_cast<index>(tokens.ids.size());
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};
   const TextRows rows{.ids = {tokens.ids.data(), T}, .offsets = {offsets.data(), 2}};

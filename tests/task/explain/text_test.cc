@@ -84,7 +84,7 @@ TEST(ExplanationText, ShowsPoolingAndSaliencyWithoutALayer) {
   e.cut = 2;
   const std::string text = text_of(e);
   for (const char* part : {"number: 3.5\n", "tokens: 3 (2 more were cut)\n", "attention as pooling",
-                           "1 pooled @@", "A note.\n", "+0.5 #########"}) {
+                           "1 pooled @@", "A note.\n", "+0.500 #########"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }
