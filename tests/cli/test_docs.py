@@ -243,7 +243,11 @@ class Pages(CommandTest):
             with self.subTest(page=page.name):
                 if page.stem in ("classify", "eval"):
                     self.prepare_classifier("model" if page.stem == "classify" else "classifier")
-                if page.stem in ("generate", "eval", "inspect"):
+                if page.stem == "explain":
+                    self.prepare()
+                    self.run_here("train classify --train reviews.tsv --encoder attention --stop-after 20u --overwrite "
+                                  "-o reviews".split())
+                if page.stem in ("generate", "explain", "eval", "inspect"):
                     self.prepare()
                     self.run_here(cheaper("train lm --train book.txt --overwrite -o model".split()))
                 self.assertGreater(self.run_page(page), 0)

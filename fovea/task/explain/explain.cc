@@ -154,8 +154,8 @@ void add_saliency(Tape& tape, const LoadedClassifier& model, const ObservedText&
       explanation.prediction.empty() ? 0 : label_number(model, explanation.prediction[0].label);
   const Logit logit = logit_of(model, options.target, likeliest);
   saliency.of = logit.name;
-  saliency.values =
-      gradient_times_input(tape, text, [&](Variable logits) { return pick(tape, logits, logit); });
+  saliency.values = gradient_saliency(tape, text, options.saliency,
+                                      [&](Variable logits) { return pick(tape, logits, logit); });
   if (config.ngrams != 1) {
     explanation.notes.push_back(
         {"The model reads n-grams, too: what they add to the logit belongs to no single token, and "
@@ -231,7 +231,7 @@ void add_saliency(Tape& tape, const LoadedLanguageModel& model, const ObservedTe
   const std::string quotes = in_quotes(name_of_token(model, target));
   saliency.of = {fmt::format("the log-probability of {} as next token", quotes),
                  fmt::format("下一个词元为 {} 的对数概率", quotes)};
-  saliency.values = gradient_times_input(tape, text, [&](Variable logits) {
+  saliency.values = gradient_saliency(tape, text, options.saliency, [&](Variable logits) {
     return scale(tape, cross_entropy(tape, logits, {.ids = {targets.data(), text.tokens}}), -1);
   });
 }
@@ -242,6 +242,8 @@ std::string_view source_of(SaliencyMethod method) {
   switch (method) {
     case SaliencyMethod::kGradientInput:
       return "Simonyan et al. 2013, arXiv:1312.6034; Shrikumar et al. 2016, arXiv:1605.01713";
+    case SaliencyMethod::kGradient:
+      return "Simonyan et al. 2013, arXiv:1312.6034";
     case SaliencyMethod::kRollout:
       return "Abnar & Zuidema 2020, arXiv:2005.00928";
     case SaliencyMethod::kNone:

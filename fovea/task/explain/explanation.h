@@ -17,12 +17,14 @@ namespace fovea {
 /// How much each token counts.
 enum class SaliencyMethod : std::uint8_t {
   kGradientInput,  ///< the gradient of what is explained, times the token's embedding
+  kGradient,       ///< the length of that gradient alone
   kRollout,        ///< attention and residual sums followed from the result to the tokens
   kNone,
 };
 
 inline constexpr EnumName<SaliencyMethod> kSaliencyMethodNames[] = {
     {SaliencyMethod::kGradientInput, "gradient-input"},
+    {SaliencyMethod::kGradient, "gradient"},
     {SaliencyMethod::kRollout, "rollout"},
     {SaliencyMethod::kNone, "none"}};
 inline std::span<const EnumName<SaliencyMethod>> enum_names(SaliencyMethod) {
@@ -42,9 +44,9 @@ struct ExplainOptions {
   void visit_fields(Visitor&& visit) {
     visit("saliency", saliency,
           "how much each token counts: gradient x input (Simonyan et al. 2013; Shrikumar et al. "
-          "2016), attention rollout (Abnar & Zuidema 2020), or none");
+          "2016), the length of the gradient, attention rollout (Abnar & Zuidema 2020), or none");
     visit("target", target,
-          "gradient-input explains this label or, of a language model, this next token; empty: the "
+          "the gradient is that of this label or, of a language model, this next token; empty: the "
           "most probable");
     visit("truncate", truncate,
           "language models: of a text longer than the model's block, keep the last tokens");

@@ -70,8 +70,9 @@ Variable observe_layers(Tape& tape, const ObservedText& text, Explanation& expla
   return logits;
 }
 
-std::vector<float> gradient_times_input(Tape& tape, const ObservedText& text,
-                                        const std::function<Variable(Variable logits)>& of) {
+std::vector<float> gradient_saliency(Tape& tape, const ObservedText& text, SaliencyMethod method,
+                                     const std::function<Variable(Variable logits)>& of) {
+  const bool length = method == SaliencyMethod::kGradient;
   tape.reset(TapeMode::kInputs);
   Variable inputs;
   tape.backward(of(text.logits(tape, {}, &inputs)));
@@ -80,8 +81,8 @@ std::vector<float> gradient_times_input(Tape& tape, const ObservedText& text,
     const Rows<const T> x = inputs.value<T>(), dx = inputs.gradient<T>();
     for (index t = 0; t < dx.rows; ++t) {
       double sum = 0;
-      for (index c = 0; c < x.columns; ++c) sum += double{x[t][c]} * double{dx[t][c]};
-      saliency[static_cast<std::size_t>(t)] = static_cast<float>(sum);
+      for (index c = 0; c < x.columns; ++c) sum += double{(length ? dx : x)[t][c]} * dx[t][c];
+      saliency[static_cast<std::size_t>(t)] = static_cast<float>(length ? std::sqrt(sum) : sum);
     }
   });
   return saliency;

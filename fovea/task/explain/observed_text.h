@@ -32,9 +32,9 @@ void require_explain_memory(const ObservedText& text);
 Variable observe_layers(Tape& tape, const ObservedText& text, Explanation& explanation);
 
 /// [tokens] the gradient of what `of` makes of the logits, times the inputs, summed over their
-/// columns in double.
-std::vector<float> gradient_times_input(Tape& tape, const ObservedText& text,
-                                        const std::function<Variable(Variable logits)>& of);
+/// columns; with kGradient the length of the gradient. In double.
+std::vector<float> gradient_saliency(Tape& tape, const ObservedText& text, SaliencyMethod method,
+                                     const std::function<Variable(Variable logits)>& of);
 
 /// The rollout from the mixture `result` [tokens] of the last rows. Throws kOptionValue for layers
 /// that are not one after another, or whose weights do not sum to 1.

@@ -37,6 +37,12 @@ AttentionMap map_of(const ExplainedLayer& layer) {
           .largest = floats(layer.largest)};
 }
 
+Words name_of(SaliencyMethod method) {
+  if (method == SaliencyMethod::kRollout) return {"attention rollout", "注意力 rollout"};
+  if (method == SaliencyMethod::kGradient) return {"length of the gradient", "梯度的长度"};
+  return {"gradient x input", "梯度 × 输入"};
+}
+
 // Attention as pooling has one query, which is no token.
 void add_pooling(const Explanation& explanation, AttentionPage& page) {
   if (explanation.pooling.empty()) return;
@@ -52,10 +58,8 @@ void add_pooling(const Explanation& explanation, AttentionPage& page) {
 void add_saliency(const Explanation& explanation, AttentionPage& page) {
   const Saliency& saliency = explanation.saliency;
   if (saliency.values.empty()) return;
-  const bool rollout = saliency.method == SaliencyMethod::kRollout;
   const std::string of = text_in(page.language, saliency.of);
-  const std::string name = rollout ? text_in(page.language, "attention rollout", "注意力 rollout")
-                                   : text_in(page.language, "gradient x input", "梯度 × 输入");
+  const std::string name = text_in(page.language, name_of(saliency.method));
   page.saliency.push_back({.name = fmt::format("{}: {}", name, of),
                            .source = std::string(source_of(saliency.method)),
                            .values = saliency.values});

@@ -97,6 +97,21 @@ double largest_of(const std::vector<float>& values) {
   return largest;
 }
 
+std::string side_name_of(SaliencyMethod method) {
+  if (method == SaliencyMethod::kRollout) return "rollout";
+  return method == SaliencyMethod::kGradient ? "length of gradient" : "gradient x input";
+}
+
+// With places for what is explained, and the source.
+std::string_view sentence_of(SaliencyMethod method) {
+  if (method == SaliencyMethod::kRollout) return "Rollout of {} ({}).";
+  if (method == SaliencyMethod::kGradient) {
+    return "Length of the gradient of {} ({}): how fast it changes with the token's embedding.";
+  }
+  return "Gradient x input of {} ({}): to first order, what it would lose if the token's embedding "
+         "became 0.";
+}
+
 class ExplanationText {
  public:
   ExplanationText(const Explanation& explanation, const ExplainView& view, const Terminal& terminal,
@@ -226,7 +241,7 @@ class ExplanationText {
     const Saliency& saliency = explanation_.saliency;
     map.side.assign(saliency.values.begin() + window_.begin, saliency.values.begin() + window_.end);
     map.largest_side = largest_of(saliency.values);
-    map.side_name = saliency.method == SaliencyMethod::kRollout ? "rollout" : "gradient x input";
+    map.side_name = side_name_of(saliency.method);
   }
 
   std::string layer_map() const {
@@ -270,14 +285,9 @@ class ExplanationText {
   std::string saliency_words() const {
     const Saliency& saliency = explanation_.saliency;
     if (!has_saliency()) return "";
-    const bool rollout = saliency.method == SaliencyMethod::kRollout;
-    return wrapped(
-        fmt::format(
-            "{} of {} ({}){}", rollout ? "Rollout" : "Gradient x input", saliency.of.english,
-            source_of(saliency.method),
-            rollout ? "."
-                    : ": to first order, what it would lose if the token's embedding became 0."),
-        columns_);
+    return wrapped(fmt::format(fmt::runtime(sentence_of(saliency.method)), saliency.of.english,
+                               source_of(saliency.method)),
+                   columns_);
   }
 
   const Explanation& explanation_;

@@ -35,11 +35,14 @@ void expect_saliency(const ObservedText& text, Parameter& table,
     return of(tape, text.logits(tape, {}, nullptr)).value<double>()[0][0];
   };
   const std::vector<float> saliency =
-      gradient_times_input(tape, text, [&](Variable logits) { return of(tape, logits); });
+      gradient_saliency(tape, text, SaliencyMethod::kGradientInput,
+                        [&](Variable logits) { return of(tape, logits); });
+  const std::vector<float> lengths = gradient_saliency(
+      tape, text, SaliencyMethod::kGradient, [&](Variable logits) { return of(tape, logits); });
   const Rows<double> rows = table.value.rows<double>();
   double largest = 0;
   for (index t = 0; t < kTokens; ++t) {
-    double wanted = 0;
+    double wanted = 0, square = 0;
     for (index c = 0; c < rows.columns; ++c) {
       double& e = rows[kIds[t]][c];
       const double kept = e, step = 1e-5;
@@ -48,10 +51,14 @@ void expect_saliency(const ObservedText& text, Parameter& table,
       e = kept - step;
       const double below = value();
       e = kept;
-      wanted += kept * (above - below) / (2 * step);
+      const double slope = (above - below) / (2 * step);
+      wanted += kept * slope;
+      square += slope * slope;
     }
     largest = std::max(largest, std::abs(wanted));
     EXPECT_NEAR(saliency[static_cast<std::size_t>(t)], wanted, 1e-6 * std::max(1.0, largest));
+    EXPECT_NEAR(lengths[static_cast<std::size_t>(t)], std::sqrt(square),
+                1e-6 * std::max(1.0, std::sqrt(square)));
   }
   EXPECT_GT(largest, 1e-4);
 }
