@@ -68,7 +68,7 @@ std::string view_of(const AttentionPage& page, const Words& say) {
   const std::string layer = page.maps_are.empty() ? say(words::kLayer) : html_text(page.maps_are);
   return fmt::format(
       "<section class=\"panel\" id=\"view\">\n<h2>{}</h2>\n<div class=\"controls screen-only\">\n"
-      "{}{}{}<label>{}<input type=\"range\" id=\"cell\" min=\"2\" max=\"40\"></label>\n</div>\n"
+      "{}{}{}<label>{}<input type=\"range\" id=\"cell\" min=\"2\" max=\"40\"/></label>\n</div>\n"
       "<p class=\"reading\" id=\"reading\"></p>\n"
       "<p class=\"visually-hidden\" id=\"live\" aria-live=\"polite\"></p>\n"
       "<div class=\"views\">\n<figure>\n<div class=\"scroll map\" id=\"map\" tabindex=\"0\" "
@@ -191,7 +191,8 @@ std::string reading_of(const AttentionPage& page, const WeightDigits& digits, co
                                 ? say.format(words::kDigits, digits.decimals)
                                 : say.format(words::kRounded, std::pow(10.0, -digits.decimals));
   const std::string_view gap = Phrase{" ", ""}.in(page.language);  // between sentences
-  html += fmt::format("<li>{}{}{}{}{}</li>\n<li>{}</li>\n<li>{}</li>\n", say(words::kColourMeans),
+  html += fmt::format("<li>{}{}{}{}{}</li>\n<li>{}</li>\n<li>{}</li>\n",
+                      say(page.has_entropies ? words::kColourMeans : words::kFactorMeans),
                       sum.empty() ? "" : gap, sum, gap, exact, say(words::kMaskedMeans),
                       say(words::kConclude));
   if (!page.saliency.empty()) {

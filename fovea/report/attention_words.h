@@ -85,6 +85,10 @@ inline constexpr Phrase kColourMeans = {
     "the "
     "output of the query.",
     "格子颜色越重，权重越大：它是该键的值在查询输出中所占的份额。"};
+inline constexpr Phrase kFactorMeans = {
+    "The stronger the colour of a cell, the farther its weight is from 0: the factor of that key's "
+    "value in the output of the query.",
+    "格子颜色越重，权重离 0 越远：它是该键的值在查询输出中的系数。"};
 inline constexpr Phrase kRowSum = {"The weights of a row add up to 1.", "每一行的权重之和为 1。"};
 inline constexpr Phrase kMaskedMeans = {
     "A striped cell is masked: the query may not look there, and the weight is exactly 0.",

@@ -129,6 +129,7 @@ class Page:
     def media(self, scheme="light", medium="screen"):
         self.call("Emulation.setEmulatedMedia", media=medium,
                   features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # it is told
 
     def size(self, width, height):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)

@@ -35,24 +35,29 @@ const Tensor& at(const std::vector<NamedTensor>& tensors, std::string_view name)
       ->tensor;
 }
 
+AttentionSizes sizes_of(index B, index T, index S, index H) {
+  AttentionSizes sizes{};
+  sizes.B = B, sizes.T = T, sizes.S = S, sizes.H = H;
+  return sizes;
+}
+
 TEST(ChoosePageRows, TakesAllThatFits) {
-  const PageRows all = choose_page_rows({.B = 2, .T = 3, .S = 5, .H = 4}, 120);
+  const PageRows all = choose_page_rows(sizes_of(2, 3, 5, 4), 120);
   EXPECT_EQ(all.sequences, 2);
   EXPECT_THAT(all.rows, ElementsAre(0, 1, 2));
-  EXPECT_EQ(choose_page_rows({.B = 2, .T = 3, .S = 5, .H = 4}, 119).sequences, 1);
+  EXPECT_EQ(choose_page_rows(sizes_of(2, 3, 5, 4), 119).sequences, 1);
 }
 
 TEST(ChoosePageRows, SpacesRowsEvenlyAndEndsWithTheLast) {
-  const PageRows some = choose_page_rows({.B = 2, .T = 100, .S = 10, .H = 1}, 40);
+  const PageRows some = choose_page_rows(sizes_of(2, 100, 10, 1), 40);
   EXPECT_EQ(some.sequences, 1);
   EXPECT_THAT(some.rows, ElementsAre(24, 49, 74, 99));
-  EXPECT_THAT(choose_page_rows({.B = 2, .T = 100, .S = 10, .H = 1}, 1).rows, ElementsAre(99));
+  EXPECT_THAT(choose_page_rows(sizes_of(2, 100, 10, 1), 1).rows, ElementsAre(99));
 }
 
 TEST(ChoosePageRows, RefusesWhatAPageCannotShow) {
-  EXPECT_THROWS(choose_page_rows({.B = 1, .T = 1, .S = kMostPageKeys + 1, .H = 1}), kShape,
-                "32769 keys");
-  EXPECT_THROWS(choose_page_rows({.B = 1, .T = 0, .S = 1, .H = 1}), kShape, "at least one");
+  EXPECT_THROWS(choose_page_rows(sizes_of(1, 1, kMostPageKeys + 1, 1)), kShape, "32769 keys");
+  EXPECT_THROWS(choose_page_rows(sizes_of(1, 0, 1, 1)), kShape, "at least one");
 }
 
 TEST(CallPage, ShowsTheWeightsOfTheCall) {

@@ -245,6 +245,7 @@ function strongestOf(row) {
     head.append(element('bdi', cut(token, 40)));
     if (token !== String(place)) head.append(element('span', ' ' + place, 'quiet'));
     const span = element('span');
+    if (shown.values[begin + key] < 0) span.className = 'negative';
     span.style.width = 100 * Math.min(1, size(key) / shown.top) + '%';
     bar.append(span);
     line.append(head, element('td', numberText(shown.values[begin + key])), bar);
