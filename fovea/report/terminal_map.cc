@@ -25,7 +25,7 @@ constexpr std::array kHeat = {17, 18, 19, 25, 31, 37, 43, 79, 115, 151, 187, 229
 constexpr std::array kNegative = {52, 88, 124, 160, 196};
 constexpr std::array<std::string_view, 5> kBlocks = {"\u00b7", "\u2591", "\u2592", "\u2593",
                                                      "\u2588"};
-constexpr std::array<std::string_view, 9> kLetters = {".", ":", "-", "=", "+", "*", "#", "%", "@"};
+constexpr std::array<std::string_view, 8> kLetters = {".", ":", "=", "+", "*", "#", "%", "@"};
 constexpr std::array<std::string_view, 8> kEighths = {"",       "\u258f", "\u258e", "\u258d",
                                                       "\u258c", "\u258b", "\u258a", "\u2589"};
 

@@ -36,8 +36,8 @@ TEST(TerminalMap, IsBlocksOrLettersWithoutColour) {
                   "     0 \u00b7\u00b7\u2591\u2591\u2592\u2592\u2593\u2593\u2588\u2588 1 (shaded "
                   "by the square root)"));
   EXPECT_THAT(lines_of(draw_terminal_map(map, {})),
-              ElementsAre("     a", "     b \u4f60", "1 ab   @@", "2 \u4f60 --::",
-                          "     0 ..::--==++**##%%@@ 1 (shaded by the square root)"));
+              ElementsAre("     a", "     b \u4f60", "1 ab   @@", "2 \u4f60 --==",
+                          "     0 ..::==++**##%%@@ 1 (shaded by the square root)"));
 }
 
 TEST(TerminalMap, ColoursGetLighterAndNegativeOnesAreRed) {
@@ -54,7 +54,7 @@ TEST(TerminalMap, HasNumbersAndBarsBesideTheRows) {
   const auto lines = lines_of(draw_terminal_map(map, {}));
   EXPECT_EQ(lines[1], "     b \u4f60  saliency");
   EXPECT_EQ(lines[2], "1 ab   @@    -0.250 #########");
-  EXPECT_EQ(lines[3], "2 \u4f60 --::    +0.125 #####");
+  EXPECT_EQ(lines[3], "2 \u4f60 --==    +0.125 #####");
   map.values.clear();
   map.columns.clear();
   EXPECT_THAT(
