@@ -177,8 +177,10 @@ Attention weights are no explanation by themselves: they say where a head looked
        "Steps", ""});
   add(threads_option());
   for (OptionSpec& option : message_options()) {
-    if (option.name == "color")
-      option.help = "colours of the map and of messages; auto: on a terminal";
+    if (option.name == "color") {
+      option.help.replace(0, std::string_view("colours on stderr").size(),
+                          "colours of the map and of messages");
+    }
     add(std::move(option));
   }
   for (OptionSpec& option : spec.options) {

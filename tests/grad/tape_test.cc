@@ -70,7 +70,8 @@ TEST(Tape, InModeInputsParametersAreConstantsAndDropoutDoesNothing) {
   const auto gradient = [&](TapeMode mode, double dropped) {
     Tape tape(Context(1), mode);
     const Variable x = matrix(tape);
-    const Variable y = linear(tape, dropout(tape, x, {.p = dropped, .key = {}}, {}), tape.parameter(p));
+    const Variable y =
+        linear(tape, dropout(tape, x, {.p = dropped, .key = {}}, {}), tape.parameter(p));
     tape.backward(sum(tape, y));
     return gradient_of(x);
   };
