@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <string>
 
 #include "fovea/text/utf8.h"
@@ -28,8 +29,10 @@ std::vector<float> floats(const std::vector<double>& values) {
   return {values.begin(), values.end()};
 }
 
-AttentionMap map_of(const ExplainedLayer& layer) {
-  return {.name = layer.name,
+AttentionMap map_of(const ExplainedLayer& layer, PageLanguage language) {
+  constexpr std::string_view kLayer = "layer ";
+  const std::string rest = layer.name.substr(std::min(kLayer.size(), layer.name.size()));
+  return {.name = text_in(language, kLayer, "层 ") + rest,
           .heads = layer.heads,
           .weights = layer.weights,
           .entropy = floats(layer.entropy),
@@ -89,7 +92,8 @@ AttentionPage page_of(const Explanation& explanation, std::string_view model,
   PageText text{.name = text_in(language, "text", "文本")};
   for (const std::string& token : explanation.tokens) text.tokens.push_back(as_text(token));
   page.texts.push_back(std::move(text));
-  for (const ExplainedLayer& layer : explanation.layers) page.maps.push_back(map_of(layer));
+  for (const ExplainedLayer& layer : explanation.layers)
+    page.maps.push_back(map_of(layer, language));
   add_pooling(explanation, page);
   add_saliency(explanation, page);
   for (const auto& [label, probability] : explanation.prediction) {

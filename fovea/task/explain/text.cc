@@ -181,11 +181,21 @@ class ExplanationText {
     return fmt::format("tokens: {} ({} more were cut)\n", tokens_, explanation_.cut);
   }
 
-  // The first of the largest weights of one head: "5 film -> 4 fine".
-  std::string strongest(const ExplainedLayer& layer, index head) const {
-    const auto count = static_cast<std::ptrdiff_t>(tokens_ * tokens_);
-    const auto begin = layer.weights.begin() + (head - 1) * count;
-    const index at = std::max_element(begin, begin + count) - begin;
+  // Where the largest weight of a head is, the first of equal ones. Rows that keep one key alone,
+  // as the first of a causal map, count only if there are no others.
+  index strongest(const float* weights) const {
+    index best = -1, any = 0;
+    for (index n = 0; n < tokens_ * tokens_; ++n) {
+      if (weights[n] > weights[any]) any = n;
+      const float* const row = weights + n / tokens_ * tokens_;
+      const bool alone = std::count(row, row + tokens_, 0.0F) >= tokens_ - 1;
+      if (!alone && (best < 0 || weights[n] > weights[best])) best = n;
+    }
+    return best < 0 ? any : best;
+  }
+
+  // "5 film -> 4 fine"
+  std::string pair_of(index at) const {
     const auto name = [&](index token) {
       return fmt::format("{} {}", token + 1,
                          fit_columns(names_[static_cast<std::size_t>(token)], kPairName));
@@ -198,8 +208,10 @@ class ExplanationText {
     const auto number = [&](const std::vector<double>& values) {
       return values.empty() ? std::string("-") : fmt::format("{:.2f}", values[at]);
     };
+    const float* const weights = layer.weights.data() + (head - 1) * tokens_ * tokens_;
+    const index largest = strongest(weights);
     return fmt::format("{} {:>4} {:>8} {:>9} {:>8.3f}  {}\n", name, head, number(layer.entropy),
-                       number(layer.distance), layer.largest[at], strongest(layer, head));
+                       number(layer.distance), weights[largest], pair_of(largest));
   }
 
   // Every head; of many, those of the layer that is shown.

@@ -47,6 +47,7 @@ TEST(ExplanationPage, HasEveryPart) {
 TEST(ExplanationPage, IsChineseWhenAsked) {
   const AttentionPage page = page_of(explanation(), "reviews", PageLanguage::kChinese);
   EXPECT_EQ(page.title, "模型看了哪里");
+  EXPECT_EQ(page.maps[0].name, "层 1 (attention)");
   EXPECT_EQ(page.notes[0], "一条说明。");
   EXPECT_THAT(page.saliency[0].name, HasSubstr("\"good\" 的 logit"));
   Explanation plain = explanation();

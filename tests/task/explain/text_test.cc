@@ -53,6 +53,14 @@ TEST(ExplanationText, SaysPredictionHeadsMapAndWhatNotToConclude) {
   }
 }
 
+// The first row of a causal map has one key, and so the weight 1.
+TEST(ExplanationText, TheLargestWeightIsOfAQueryWithAChoice) {
+  Explanation e = small();
+  e.layers = {layer_of("layer 1 (attention)", 3, 1)};
+  e.layers[0].weights = {1, 0, 0, .25F, .75F, 0, .125F, .5F, .375F};
+  EXPECT_THAT(text_of(e), HasSubstr("0.750  2 \u4f60 -> 2 \u4f60"));
+}
+
 TEST(ExplanationText, ShowsTheLayerAndHeadThatAreAskedFor) {
   const std::string text = text_of(small(), {.layer = 1, .head = 2});
   EXPECT_THAT(text, HasSubstr("layer 1 (attention), head 2"));
