@@ -181,12 +181,20 @@ void check_log_is_apart(std::span<const std::string> files, const std::filesyste
 
 void close_log() { messages().log_file.close(); }
 
-Terminal message_terminal() {
-  Terminal terminal = inspect_terminal(STDERR_FILENO);
+namespace {
+
+Terminal terminal_of(int descriptor) {
+  Terminal terminal = inspect_terminal(descriptor);
   const Coloring wished = messages().options.color;
   if (wished != Coloring::kAuto) terminal.color = wished == Coloring::kAlways;
   return terminal;
 }
+
+}  // namespace
+
+Terminal message_terminal() { return terminal_of(STDERR_FILENO); }
+Terminal result_terminal() { return terminal_of(STDOUT_FILENO); }
+int result_columns() { return terminal_columns(STDOUT_FILENO); }
 
 std::ostream* log_stream() { return messages().log_file.is_open() ? &messages().log : nullptr; }
 

@@ -47,8 +47,11 @@ void check_log_is_apart(std::span<const std::string> files, const std::filesyste
 /// printed when the write failed.)
 void close_log();
 
-/// The terminal of stderr, with colours as --color says.
+/// The terminal of stderr, and that of stdout, with colours as --color says.
 Terminal message_terminal();
+Terminal result_terminal();
+/// Columns of the terminal of stdout; 80 if it is none.
+int result_columns();
 /// The stream of the log, or nullptr.
 std::ostream* log_stream();
 bool quiet();

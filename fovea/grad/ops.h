@@ -167,6 +167,12 @@ struct HeadStatistics {
   /// the queries of its sequence
   std::vector<double> received = {};
   bool is_across = false;  ///< set by a layer that attended along the other axis (RowsAcross)
+
+  /// Whether to keep the weights, too: H N M numbers.
+  bool keeps_weights = false;
+  /// [H, N, M] with keeps_weights, of the last call alone: row by row, 0 where masked and in
+  /// columns of other sequences
+  std::vector<float> weights = {};
 };
 
 /// The variant of attention; see attention/attention.h for the formula.

@@ -58,7 +58,7 @@ Variable Tape::parameter_leaf(Parameter& parameter) {
   const index rows = columns == 0 ? 0 : tensor.size() / columns;
   const Variable x = leaf(tensor.bytes().data(), rows, columns, columns, tensor.dtype());
   x.value_->parameter = &parameter;
-  x.value_->needs_gradient = true;
+  x.value_->needs_gradient = mode_ == TapeMode::kTrain;
   return x;
 }
 
@@ -103,7 +103,8 @@ void Tape::push(Value* output, Run run, const void* closure) {
 }
 
 void Tape::backward(Variable loss, double scale) {
-  check(mode_ == TapeMode::kTrain, "backward: the tape is in inference mode, nothing was recorded");
+  check(mode_ != TapeMode::kInference,
+        "backward: the tape is in inference mode, nothing was recorded");
   check(loss.defined() && loss.rows() == 1 && loss.columns() == 1,
         "backward: the loss must be one number");
   check(!walked_, "backward: this recording has been walked already; reset() begins another");

@@ -30,6 +30,7 @@ namespace fovea {
 enum class TapeMode {
   kTrain,      ///< ops record their gradients
   kInference,  ///< values only, nothing is recorded; dropout does nothing
+  kInputs,     ///< gradients of inputs alone: parameters are constants, dropout does nothing
 };
 
 namespace detail {

@@ -39,6 +39,9 @@ struct ClassifierLossOptions {
   DropoutKey dropout{};  ///< seed and step of this update's masks; `layer` is not read
   /// If not empty: [attentions()], to which the forward adds what each attention looks like.
   std::span<HeadStatistics> attention{};
+  /// If given: becomes what the model reads, as an input of the tape, for its gradient. The rows of
+  /// the tokens before positions join them; of numbers, these.
+  Variable* inputs = nullptr;
 };
 
 /// Only the optimizer and checkpoints change the parameters. All functions are const; several

@@ -52,6 +52,14 @@ FrameEmbeddingOptions frame_options(const ClassifierConfig& c) {
       .weight = keras ? glorot_uniform_init(c.features, c.width) : linear_uniform_init(c.features)};
 }
 
+// The same values as an input, whose gradient is kept.
+Variable as_input(Tape& tape, Variable x) {
+  Variable input;
+  with_type(x.dtype(),
+            [&]<class T>(std::type_identity<T>) { input = tape.input<T>(x.value<T>()); });
+  return input;
+}
+
 }  // namespace
 
 ClassifierLayers::ClassifierLayers(const ClassifierConfig& c, const ParameterScope& scope)
@@ -80,16 +88,17 @@ Variable ClassifierLayers::ngrams(Tape& tape, const TextRows& texts) const {
 
 ClassifierLayers::Encoded ClassifierLayers::encode(Tape& tape, const TextRows& texts,
                                                    const DropoutKey& key,
-                                                   std::span<HeadStatistics> seen) const {
+                                                   const ClassifierView& view) const {
   if (!frames_) {
     const PackedRows rows = lay_out_texts(tape, texts, block_);
-    return {encoder_.forward(tape, texts.ids, rows, key, seen), rows};
+    return {encoder_.forward(tape, texts.ids, rows, key, view.attention, view.inputs), rows};
   }
   const FrameShape shape{.block = block_, .joints = joints_, .features = frame_features_};
   const FrameLayout layout = lay_out_frames(tape, texts, shape);
-  const Variable values = frame_values(tape, texts, shape, frames_->dtype());
+  Variable values = frame_values(tape, texts, shape, frames_->dtype());
+  if (view.inputs != nullptr) values = *view.inputs = as_input(tape, values);
   const Variable x = frames_->forward(tape, values, layout.joints, layout.rows);
-  return {encoder_.forward(tape, x, layout.rows, key, seen), layout.samples};
+  return {encoder_.forward(tape, x, layout.rows, key, view.attention), layout.samples};
 }
 
 Variable ClassifierLayers::with_ngrams(Tape& tape, Variable pooled, const TextRows& texts) const {
@@ -100,14 +109,14 @@ Variable ClassifierLayers::with_ngrams(Tape& tape, Variable pooled, const TextRo
 
 // What describes a text, a row each: the pooled encoder and, beside it, the n-grams.
 Variable ClassifierLayers::features(Tape& tape, const TextRows& texts, const DropoutKey& key,
-                                    std::span<HeadStatistics> seen) const {
-  const Encoded encoded = encode(tape, texts, key, seen);
+                                    const ClassifierView& view) const {
+  const Encoded encoded = encode(tape, texts, key, view);
   return with_ngrams(tape, pooling_.forward(tape, encoded.x, encoded.texts), texts);
 }
 
 Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts, const DropoutKey& key,
-                                  std::span<HeadStatistics> seen) const {
-  Variable x = features(tape, texts, key, seen);
+                                  const ClassifierView& view) const {
+  Variable x = features(tape, texts, key, view);
   if (dropout_ > 0 && tape.mode() == TapeMode::kTrain) {
     x = dropout(tape, x, {dropout_, {key.seed, key.step, kMask}}, one_row_each(tape, texts));
   }

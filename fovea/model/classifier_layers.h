@@ -15,6 +15,12 @@
 
 namespace fovea {
 
+/// What is seen of a forward: see ClassifierLossOptions.
+struct ClassifierView {
+  std::span<HeadStatistics> attention = {};
+  Variable* inputs = nullptr;
+};
+
 /// `config` must be resolved. Parameters, in this order: with features input.* of FrameEmbedding;
 /// those of TextEncoder; pooling.query (attention); ngrams.weight [buckets, ngram_width], if there
 /// are n-grams; output.weight [logits, width + ngram_width], output.bias [logits].
@@ -22,10 +28,9 @@ class ClassifierLayers {
  public:
   ClassifierLayers(const ClassifierConfig& config, const ParameterScope& scope);
 
-  /// The logits [sequences, logit_count()]. `seen` is empty, or has an element for each attention
-  /// of the encoder.
+  /// The logits [sequences, logit_count()].
   Variable logits(Tape& tape, const TextRows& texts, const DropoutKey& key,
-                  std::span<HeadStatistics> seen) const;
+                  const ClassifierView& view) const;
   /// The same by TextEncoder::token_table(), for an inference tape.
   Variable logits(Tape& tape, const TextRows& texts, const Tensor& token_table) const;
   const TextEncoder& encoder() const { return encoder_; }
@@ -43,9 +48,9 @@ class ClassifierLayers {
   };
 
   Encoded encode(Tape& tape, const TextRows& texts, const DropoutKey& key,
-                 std::span<HeadStatistics> seen) const;
+                 const ClassifierView& view) const;
   Variable features(Tape& tape, const TextRows& texts, const DropoutKey& key,
-                    std::span<HeadStatistics> seen) const;
+                    const ClassifierView& view) const;
 
   Variable ngrams(Tape& tape, const TextRows& texts) const;
   Variable with_ngrams(Tape& tape, Variable pooled, const TextRows& texts) const;

@@ -33,8 +33,8 @@ Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
         batch.targets.size, batch.ids.size);
   const PackedRows rows = lay_out_texts(tape, batch.sequences(), config_.block);
   if (batch.ids.empty()) return zero_loss(tape);
-  const Variable x =
-      layers_->encoder().forward(tape, batch.ids, rows, options.dropout, options.attention);
+  const Variable x = layers_->encoder().forward(tape, batch.ids, rows, options.dropout,
+                                                options.attention, options.inputs);
   return linear_cross_entropy(tape, x, tape.parameter(layers_->output_weight()),
                               parameter_or_none(tape, layers_->output_bias()), {batch.targets},
                               options.scale);
@@ -43,8 +43,8 @@ Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
 Variable LanguageModel::logits(Tape& tape, const TokenBatch& batch,
                                const LossOptions& options) const {
   const PackedRows rows = lay_out_texts(tape, batch.sequences(), config_.block);
-  return project(
-      tape, layers_->encoder().forward(tape, batch.ids, rows, options.dropout, options.attention));
+  return project(tape, layers_->encoder().forward(tape, batch.ids, rows, options.dropout,
+                                                  options.attention, options.inputs));
 }
 
 Variable LanguageModel::project(Tape& tape, Variable x) const {

@@ -39,6 +39,9 @@ struct LossOptions {
   DropoutKey dropout{};  ///< seed and step of this update's masks; `layer` is not read
   /// If not empty: [attentions()], to which the forward adds what each attention looks like.
   std::span<HeadStatistics> attention{};
+  /// If given: becomes the rows of the tokens before positions join them, as an input of the tape,
+  /// for its gradient.
+  Variable* inputs = nullptr;
 };
 
 /// Only the optimizer and checkpoints change the parameters. All functions are const; several

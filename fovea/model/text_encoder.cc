@@ -283,8 +283,9 @@ TextEncoder::TextEncoder(const EncoderConfig& c, const std::vector<SizedStage>& 
 }
 
 Variable TextEncoder::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
-                              const DropoutKey& key, std::span<HeadStatistics> seen) const {
-  return forward(tape, embedding_->forward(tape, ids, rows), rows, key, seen);
+                              const DropoutKey& key, std::span<HeadStatistics> seen,
+                              Variable* inputs) const {
+  return forward(tape, embedding_->forward(tape, ids, rows, inputs), rows, key, seen);
 }
 
 Variable TextEncoder::forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,

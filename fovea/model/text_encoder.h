@@ -25,9 +25,10 @@ class TextEncoder {
               const ParameterScope& scope, std::string_view layers = "encoder");
 
   /// The rows [N, width] of the tokens. `seen` is empty, or has an element for each of
-  /// attentions().
+  /// attentions(); `inputs` as Embedding::forward() has it.
   Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
-                   const DropoutKey& key, std::span<HeadStatistics> seen) const;
+                   const DropoutKey& key, std::span<HeadStatistics> seen,
+                   Variable* inputs = nullptr) const;
   /// The same for the newest tokens of one sequence; the session has its earlier ones.
   Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                    EncoderSession& session) const;

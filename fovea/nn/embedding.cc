@@ -43,8 +43,21 @@ Variable Embedding::table(Tape& tape) const {
   return table;
 }
 
-Variable Embedding::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows) const {
+Variable Embedding::from_inputs(Tape& tape, const TableRows& tokens, const PackedRows& rows,
+                                Variable& inputs) const {
+  const Variable values = embedding(tape, tokens);
+  with_type(values.dtype(),
+            [&]<class T>(std::type_identity<T>) { inputs = tape.input<T>(values.value<T>()); });
+  if (!adds_position_rows(options_.position)) return inputs;
+  const TableRows places{positions(tape), rows.positions};
+  const Variable joined = join_positions(tape, inputs, places, options_.join);
+  return join_ ? join_->forward(tape, joined) : joined;
+}
+
+Variable Embedding::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
+                            Variable* inputs) const {
   const TableRows tokens{table(tape), ids, options_.padding, options_.scale};
+  if (inputs != nullptr) return from_inputs(tape, tokens, rows, *inputs);
   if (!adds_position_rows(options_.position)) return embedding(tape, tokens);
   const TableRows places{positions(tape), rows.positions};
   if (!join_) return embedding(tape, tokens, places);

@@ -33,8 +33,11 @@ class Embedding {
  public:
   Embedding(const EmbeddingOptions& options, const ParameterScope& scope);
 
-  /// One row for each id. Ids and positions out of range are errors.
-  Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows) const;
+  /// One row for each id. Ids and positions out of range are errors. `inputs`, if given, becomes
+  /// the rows of the tokens times their scale, before positions join them, as an input of the tape:
+  /// the gradient ends there.
+  Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
+                   Variable* inputs = nullptr) const;
 
   Parameter& tokens() const { return *tokens_; }
   bool has_positions() const { return adds_position_rows(options_.position); }
@@ -42,6 +45,8 @@ class Embedding {
  private:
   Variable positions(Tape& tape) const;
   Variable table(Tape& tape) const;
+  Variable from_inputs(Tape& tape, const TableRows& tokens, const PackedRows& rows,
+                       Variable& inputs) const;
 
   EmbeddingOptions options_;
   Parameter* tokens_;

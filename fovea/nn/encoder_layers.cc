@@ -259,6 +259,7 @@ class AcrossLayer final : public EncoderLayer {
     for (HeadStatistics& seen : call.seen) {
       seen.is_across = true;
       put_back(seen.received, across);
+      put_weights_back(seen.weights, across);
     }
     return embedding(tape, {.table = y, .ids = across.back});
   }
@@ -273,6 +274,18 @@ class AcrossLayer final : public EncoderLayer {
     for (std::size_t n = 0; n < there.size(); ++n) {
       const auto row = static_cast<std::size_t>(across.back[static_cast<index>(n % rows)]);
       received[n] = there[n - n % rows + row];
+    }
+  }
+
+  // Of [H, N, N] both the rows and the columns.
+  static void put_weights_back(std::vector<float>& weights, const RowsAcross& across) {
+    const std::vector<float> there = weights;
+    const auto rows = static_cast<std::size_t>(across.back.size);
+    for (std::size_t n = 0; n < there.size(); ++n) {
+      const std::size_t head = n / (rows * rows), query = n / rows % rows;
+      const auto from = static_cast<std::size_t>(across.back[static_cast<index>(query)]);
+      const auto column = static_cast<std::size_t>(across.back[static_cast<index>(n % rows)]);
+      weights[n] = there[(head * rows + from) * rows + column];
     }
   }
 

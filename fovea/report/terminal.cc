@@ -71,6 +71,17 @@ index display_width(std::string_view text) {
   return columns;
 }
 
+std::vector<std::string> glyphs_of(std::string_view text) {
+  std::vector<std::string> glyphs;
+  while (!text.empty()) {
+    const Glyph glyph = first_glyph(text);
+    if (glyph.columns > 0 || glyphs.empty()) glyphs.emplace_back();
+    glyphs.back() += text.substr(0, glyph.bytes);
+    text.remove_prefix(glyph.bytes);
+  }
+  return glyphs;
+}
+
 std::string fit_columns(std::string_view text, index columns) {
   if (display_width(text) <= columns) return std::string(text);
   constexpr std::string_view kDots = "...";

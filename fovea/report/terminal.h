@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fovea/base/types.h"
 
@@ -31,6 +32,10 @@ int terminal_columns(int descriptor);
 /// Columns that UTF-8 text takes: 2 for wide characters, 0 for combining ones and controls. Bytes
 /// that are not UTF-8 count 1 each.
 index display_width(std::string_view text);
+
+/// The characters of UTF-8 text as they stand on a terminal: each with the combining ones behind
+/// it.
+std::vector<std::string> glyphs_of(std::string_view text);
 
 /// The text, or as much of it as fits into `columns` with "..." at its end.
 std::string fit_columns(std::string_view text, index columns);

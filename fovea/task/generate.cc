@@ -15,22 +15,6 @@ namespace {
 
 constexpr std::string_view kLines = "lines";
 
-std::vector<token> first_tokens(const LoadedLanguageModel& loaded, std::string_view prompt) {
-  const Tokenizer& tokenizer = *loaded.tokenizer;
-  std::vector<token> tokens;
-  if (loaded.settings.text.data == kLines) {
-    if (tokenizer.special().begin != kNoToken) tokens.push_back(tokenizer.special().begin);
-  } else if (prompt.empty()) {
-    prompt = "\n";
-  }
-  tokenizer.append_tokens(tokens, prompt, "prompt");
-  if (!tokens.empty()) return tokens;
-  throw Error(
-      ErrorCode::kInputTooSmall,
-      "the prompt holds no token, and the text of this model begins with one",
-      "give a prompt of at least one word; a model of --data lines with --marks needs none");
-}
-
 // The tokens that were never a target in training, in ascending order: their logits mean nothing.
 std::vector<token> never_trained(const LoadedLanguageModel& loaded) {
   const bool lines = loaded.settings.text.data == kLines;
@@ -50,6 +34,22 @@ std::span<const token> seen_by_model(const std::vector<token>& tokens, index blo
 
 }  // namespace
 
+std::vector<token> prompt_tokens(const LoadedLanguageModel& loaded, std::string_view prompt) {
+  const Tokenizer& tokenizer = *loaded.tokenizer;
+  std::vector<token> tokens;
+  if (loaded.settings.text.data == kLines) {
+    if (tokenizer.special().begin != kNoToken) tokens.push_back(tokenizer.special().begin);
+  } else if (prompt.empty()) {
+    prompt = "\n";
+  }
+  tokenizer.append_tokens(tokens, prompt, "prompt");
+  if (!tokens.empty()) return tokens;
+  throw Error(
+      ErrorCode::kInputTooSmall,
+      "the prompt holds no token, and the text of this model begins with one",
+      "give a prompt of at least one word; a model of --data lines with --marks needs none");
+}
+
 void require_generation_memory(const Context& context, const LoadedLanguageModel& loaded,
                                std::string_view prompt, const SamplingOptions& options) {
   // The prompt's tokens exist up to three times: encoded, with those before, and as the first
@@ -57,7 +57,7 @@ void require_generation_memory(const Context& context, const LoadedLanguageModel
   require_memory("the tokens of the prompt",
                  3.0 * sizeof(token) * static_cast<double>(loaded.tokenizer->token_count(prompt)),
                  "give a shorter prompt, or use a machine with more memory");
-  const auto tokens = static_cast<index>(first_tokens(loaded, prompt).size());
+  const auto tokens = static_cast<index>(prompt_tokens(loaded, prompt).size());
   require_memory(
       "the text", generation_memory(context, loaded.settings.model, tokens, options.max_tokens),
       "give a shorter prompt or a smaller --max-tokens, or use a machine with more memory");
@@ -76,7 +76,7 @@ index generate_text(const Context& context, const LoadedLanguageModel& loaded,
   check_options(options);
   const std::vector<token> ruled_out = never_trained(loaded);
   require_generation_memory(context, loaded, prompt, options);
-  std::vector<token> tokens = first_tokens(loaded, prompt);
+  std::vector<token> tokens = prompt_tokens(loaded, prompt);
   std::vector<token> next = tokens;
   LanguageModelDecoder decoder(context, *loaded.model);
   StreamDecoder text(*loaded.tokenizer, prompt);

@@ -15,6 +15,11 @@ namespace fovea {
 void require_generation_memory(const Context& context, const LoadedLanguageModel& loaded,
                                std::string_view prompt, const SamplingOptions& options);
 
+/// The tokens with which a model begins: those of the prompt, behind the mark of a line if the
+/// model knows lines; for an empty prompt those of a newline if not. Throws kInputTooSmall if there
+/// are none, kEncoding.
+std::vector<token> prompt_tokens(const LoadedLanguageModel& loaded, std::string_view prompt);
+
 /// The words of a prompt that the model does not know: it reads them all as the same unknown word.
 index unknown_words(const LoadedLanguageModel& loaded, std::string_view prompt);
 

@@ -22,7 +22,7 @@ from support import CommandTest, words
 from tensor_files import write
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("train lm", "train classify", "generate", "classify", "eval", "inspect", "doctor", "attention",
+COMMANDS = ("train lm", "train classify", "generate", "classify", "explain", "demo", "eval", "inspect", "doctor", "attention",
             "conformance write", "conformance check", "bench attention", "bench step", "reproduce")
 SMALL = ("--layers 1 --heads 2 --width 32 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
@@ -243,7 +243,11 @@ class Pages(CommandTest):
             with self.subTest(page=page.name):
                 if page.stem in ("classify", "eval"):
                     self.prepare_classifier("model" if page.stem == "classify" else "classifier")
-                if page.stem in ("generate", "eval", "inspect"):
+                if page.stem == "explain":
+                    self.prepare()
+                    self.run_here("train classify --train reviews.tsv --encoder attention --stop-after 20u --overwrite "
+                                  "-o reviews".split())
+                if page.stem in ("generate", "explain", "eval", "inspect"):
                     self.prepare()
                     self.run_here(cheaper("train lm --train book.txt --overwrite -o model".split()))
                 self.assertGreater(self.run_page(page), 0)

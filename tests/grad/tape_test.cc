@@ -63,6 +63,25 @@ TEST(Tape, RecordsNothingInInference) {
   EXPECT_THROWS(tape.backward(y), kShape, "inference mode");
 }
 
+// The gradient of an input, as in training, and none of the parameters.
+TEST(Tape, InModeInputsParametersAreConstantsAndDropoutDoesNothing) {
+  Parameter p = make_parameter({2, 5});
+  p.value = p.value.reshape({1, 2});
+  const auto gradient = [&](TapeMode mode, double dropped) {
+    Tape tape(Context(1), mode);
+    const Variable x = matrix(tape);
+    const Variable y =
+        linear(tape, dropout(tape, x, {.p = dropped, .key = {}}, {}), tape.parameter(p));
+    tape.backward(sum(tape, y));
+    return gradient_of(x);
+  };
+  EXPECT_THAT(gradient(TapeMode::kInputs, 0.9), ElementsAre(2, 5, 2, 5));
+  EXPECT_FALSE(p.gradient.defined());
+  EXPECT_FALSE(p.has_gradient);
+  EXPECT_THAT(gradient(TapeMode::kTrain, 0), ElementsAre(2, 5, 2, 5));
+  EXPECT_TRUE(p.has_gradient);
+}
+
 TEST(Tape, RefusesALossThatIsNotOneNumber) {
   Tape tape{Context(1)};
   EXPECT_THROWS(tape.backward(matrix(tape)), kShape, "the loss must be one number");

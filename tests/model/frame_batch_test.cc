@@ -159,6 +159,27 @@ TEST(FrameClassifier, OnlyLayersOverJointsConnectThem) {
   EXPECT_NEAR(over_joints[0] + over_joints[2] + over_joints[4], 6, 1e-5);
 }
 
+// Along either axis the kept weights are those of the rows as they lie, whose columns sum to what
+// the keys received.
+TEST(FrameClassifier, KeptWeightsLieAsTheRows) {
+  for (const char* encoder : {"attention", "attention:joints"}) {
+    const Samples samples;
+    const Classifier model(frame_config(encoder), 1);
+    Tape tape(Context(1), TapeMode::kInference);
+    HeadStatistics seen{.sees_keys = true, .keeps_weights = true};
+    model.logits(tape, samples.rows(), {.attention = {&seen, 1}});
+    const std::size_t rows = seen.received.size() / 2;
+    ASSERT_EQ(seen.weights.size(), 2 * rows * rows);
+    for (std::size_t n = 0; n < seen.received.size(); ++n) {
+      double sum = 0;
+      for (std::size_t i = 0; i < rows; ++i) {
+        sum += double{seen.weights[(n / rows * rows + i) * rows + n % rows]};
+      }
+      EXPECT_NEAR(sum, seen.received[n], 1e-5) << encoder << n;
+    }
+  }
+}
+
 TEST(FrameClassifier, TextsHaveNoJoints) {
   ClassifierConfig c = frame_config("attention:joints");
   c.joints = 0;

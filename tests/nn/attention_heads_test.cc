@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fovea/attention/mask/band.h"
+#include "fovea/attention/reference.h"
 #include "tests/nn/attention_support.h"
 
 namespace fovea {
@@ -140,6 +141,44 @@ TEST(MultiHeadAttention, SeesTheEntropyOfItsHeads) {
   EXPECT_EQ(less.max_logit.size(), 2u);
 }
 
+// The weights before dropout, against the plain definition in double, whatever the norm.
+TEST(MultiHeadAttention, KeepsTheWeightsOfItsHeads) {
+  for (const auto& [norm, name] : enum_names(AttentionNormKind())) {
+    ParameterSet set({});
+    Options o = options(2);
+    o.mask = mask::Causal();
+    o.variant.norm = norm;
+    o.dropout = 0.5;
+    const MultiHeadAttention layer(o, ParameterScope(set));
+    randomise(set);
+    const auto x = noise(N * C);
+    HeadStatistics seen{.keeps_weights = true};
+    Tape tape(Context(2), TapeMode::kTrain);
+    const Variable in = tape.constant(Rows<const float>(x.data(), N, C));
+    layer.forward(tape, in, whole(tape), {}, &seen);
+    const Variable qkv = linear(tape, in, tape.parameter(*set.find("qkv.weight")),
+                                tape.parameter(*set.find("qkv.bias")));
+    const auto rows = to_vector(qkv.value<float>());
+    const std::vector<double> wide(rows.begin(), rows.end());
+    const auto head_view = [&](index first) {
+      return View<const double>{wide.data() + first, 1, N, 2, C / 2, 3 * C * N, 3 * C, C / 2};
+    };
+    Attention<double> plain{.mask = mask::Causal()};
+    if (norm == AttentionNormKind::kSigmoid) plain.norm = norm::Sigmoid{};
+    if (norm == AttentionNormKind::kNone) plain.norm = norm::None{};
+    std::vector<double> y(N * C), weights(2 * N * N);
+    attention_reference_forward<double>(
+        plain, {head_view(0), head_view(C), head_view(2 * C)},
+        {.o = View<double>::contiguous(y.data(), 1, N, 2, C / 2),
+         .weights = ScoreView<double>::contiguous(weights.data(), 1, 2, N, N)});
+    ASSERT_EQ(seen.weights.size(), weights.size()) << name;
+    for (std::size_t n = 0; n < weights.size(); ++n) {
+      EXPECT_NEAR(seen.weights[n], weights[n], 1e-6 * std::max(1.0, std::abs(weights[n]))) << name;
+    }
+    EXPECT_EQ(seen.weights[1], 0) << name;  // masked
+  }
+}
+
 // Long enough for linear attention, which has no norm.
 TEST(MultiHeadAttention, SeeingItsHeadsChangesNoBit) {
   for (const auto& [norm, name] : enum_names(AttentionNormKind())) {
@@ -160,6 +199,10 @@ TEST(MultiHeadAttention, SeeingItsHeadsChangesNoBit) {
     HeadStatistics seen;
     EXPECT_EQ(y(&seen), y(nullptr)) << name;
     EXPECT_EQ(seen.queries, kRows);
+    EXPECT_TRUE(seen.weights.empty());
+    HeadStatistics kept{.keeps_weights = true};
+    EXPECT_EQ(y(&kept), y(nullptr)) << name;
+    EXPECT_EQ(kept.weights.size(), std::size_t{2 * kRows * kRows});
     ASSERT_EQ(seen.max_logit.size(), 2u);
     EXPECT_TRUE(std::isfinite(seen.max_logit[1])) << name;
   }

@@ -104,6 +104,32 @@ TEST(Embedding, HasSinusoidsInTheOrderAskedFor) {
               testing::ElementsAre(near(c0), near(c1), near(s0), near(s1)));
 }
 
+// The same rows, and the gradient of each token's row by itself, although two are the same token.
+TEST(Embedding, GivesItsTokenRowsAsInputs) {
+  for (const PositionJoin join : {PositionJoin::kAdd, PositionJoin::kConcatenate}) {
+    ParameterSet set({});
+    const EmbeddingOptions options{
+        .vocabulary = 5, .width = 2, .positions = 2, .join = join, .scale = 3};
+    const Embedding layer(options, ParameterScope(set));
+    Tape tape(Context(1), TapeMode::kInputs);
+    Variable inputs;
+    const Variable y =
+        layer.forward(tape, {kIds, 3}, lay_out_rows(tape, 3, {kOffsets, 3}, {}), &inputs);
+    EXPECT_EQ(to_vector(y.value<float>()),
+              output_of([&](Tape& other) { return forward(other, layer); }));
+    const auto tokens = set.find("tokens")->value.vec<float>();
+    EXPECT_EQ(inputs.value<float>()[0][1], 3 * tokens[9]);
+    const float kFactors[] = {1, 1, 0, 0, 2, 2};
+    const Variable factors = tape.constant(Rows<const float>(kFactors, 3, 2));
+    tape.backward(sum(tape, multiply(tape, y, factors)));
+    const Rows<const float> dx = inputs.gradient<float>();
+    EXPECT_EQ(dx[1][0], 0);
+    EXPECT_NE(dx[0][0], 0);
+    EXPECT_EQ(dx[2][0], 2 * dx[0][0]);
+    EXPECT_FALSE(set.find("tokens")->gradient.defined());
+  }
+}
+
 TEST(Embedding, NeverTrainsThePaddingRow) {
   ParameterSet set({});
   const Embedding layer({.vocabulary = 5, .width = 2, .positions = 2, .padding = 4},

@@ -86,5 +86,12 @@ TEST(FitColumns, CutsBetweenCharacters) {
   }
 }
 
+TEST(Glyphs, AreCharactersWithTheirCombiningOnes) {
+  EXPECT_THAT(glyphs_of("ae\u0301\u4f60"), testing::ElementsAre("a", "e\u0301", "\u4f60"));
+  EXPECT_THAT(glyphs_of("\u0301b"), testing::ElementsAre("\u0301", "b"));
+  EXPECT_THAT(glyphs_of("\xff!"), testing::ElementsAre("\xff", "!"));
+  EXPECT_THAT(glyphs_of(""), testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace fovea

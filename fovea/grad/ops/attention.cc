@@ -151,6 +151,11 @@ class HeadObservation {
       received_ = room(keys_);
       observe = observe + observe::ColumnMass<T>(received_);
     }
+    if (to_->keeps_weights) {
+      weights_ = ScoreView<T>::contiguous(scratch_.allocate<T>(heads_ * queries_ * keys_), 1,
+                                          heads_, queries_, keys_);
+      observe = observe + observe::SelectedRows<T>(0, queries_, weights_);
+    }
     if (!is_softmax_) return observe;
     entropy_ = room(queries_);
     distance_ = room(queries_);
@@ -165,6 +170,9 @@ class HeadObservation {
     fold(max_logit_, to_->max_logit, kLowest,
          [](double a, double b) { return std::isnan(a) || a >= b ? a : b; });
     if (to_->sees_keys) keep_received();
+    if (to_->keeps_weights) {
+      to_->weights.assign(weights_.data, weights_.data + heads_ * queries_ * keys_);
+    }
     if (!is_softmax_) return;
     fold(entropy_, to_->entropy, 0, std::plus());
     fold(distance_, to_->distance, 0, std::plus());
@@ -196,6 +204,7 @@ class HeadObservation {
   index heads_, queries_, keys_;
   bool is_softmax_;
   RowView<T> entropy_, max_logit_, distance_, received_;
+  ScoreView<T> weights_;
 };
 
 // q, k, v and the tensors of parts.

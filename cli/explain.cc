@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea explain: what a trained model looked at in a text, or attention step by step.
+#include "fovea/task/explain/explain.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/explain_json.h"
+#include "cli/field_options.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/threads.h"
+#include "fovea/base/file.h"
+#include "fovea/base/machine.h"
+#include "fovea/report/attention_page.h"
+#include "fovea/simd/isa.h"
+#include "fovea/task/attention_steps.h"
+#include "fovea/task/explain/page.h"
+#include "fovea/task/explain/text.h"
+#include "fovea/task/model_kind.h"
+#include "fovea/text/compressed.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The page, and its language.
+struct PageOptions {
+  std::string page;
+  PageLanguage lang = PageLanguage::kEnglish;
+  bool overwrite = false;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("page", page, "also write a page for a browser to this file, with every layer and head");
+    visit("lang", lang, "language of the page");
+    visit("overwrite", overwrite, "replace the page");
+  }
+};
+
+// Checked before anything is computed.
+void check_page(const std::string& page, bool overwrite) {
+  if (page.empty()) return;
+  const fs::path path(page);
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (!fs::is_directory(folder)) {
+    throw Error(ErrorCode::kWrite, fmt::format("--page: {}: no such folder", folder.string()),
+                "make the folder, or choose another file");
+  }
+  if (fs::is_directory(path)) {
+    throw Error(ErrorCode::kWrite, fmt::format("--page: {}: is a folder", page),
+                "name a file in it");
+  }
+  if (!fs::exists(fs::symlink_status(path)) || overwrite) return;
+  throw Error(ErrorCode::kOutputExists, fmt::format("--page: {}: exists already", page),
+              "choose another file, or say --overwrite");
+}
+
+// A newline at the end, as in a file or from echo, is not part of the text.
+std::string text_of(const Arguments& arguments) {
+  if (!arguments.has("TEXT")) {
+    throw Error(ErrorCode::kUsage, "explain: no text was given",
+                "fovea explain DIR \"a text\"; -: read it from standard input");
+  }
+  const std::string text = arguments.text("TEXT");
+  if (text != "-") return text;
+  std::string input = read_whole(*open_text("-"), name_of_input("-"), "give a shorter text");
+  if (input.ends_with('\n')) input.pop_back();
+  return input;
+}
+
+Explanation explain_model(const Context& context, const fs::path& folder, std::string_view text,
+                          const ExplainOptions& options) {
+  if (kind_of_model(folder) == ModelKind::kClassifier) {
+    if (options.truncate) {
+      throw Error(ErrorCode::kUsage,
+                  "explain: --truncate has no effect: a classifier cuts texts as "
+                  "in training",
+                  "leave it out");
+    }
+    return explain_text(context, load_classifier(folder), text, options);
+  }
+  return explain_text(context, load_language_model(folder), text, options);
+}
+
+void write_page(const Explanation& explanation, const PageOptions& page, std::string_view folder) {
+  write_file_atomically(page.page, draw_attention_page(page_of(explanation, folder, page.lang)));
+  note(fmt::format("wrote {}", page.page));
+}
+
+// With --q and --kv there is no model.
+int explain_steps(const Arguments& arguments) {
+  if (!arguments.has("q") || !arguments.has("kv") || arguments.has("DIR")) {
+    throw Error(ErrorCode::kUsage, "explain: --q and --kv belong together, without a model",
+                "fovea explain --q TEXT --kv TEXT, or fovea explain DIR TEXT");
+  }
+  for (const std::string_view option :
+       {"layer", "head", "tokens", "page", "overwrite", "saliency", "target", "truncate", "lang"}) {
+    if (!arguments.has(option)) continue;
+    throw Error(ErrorCode::kUsage,
+                fmt::format("explain: --{} has no effect with --q and --kv", option),
+                "leave it out");
+  }
+  const AttentionSteps steps =
+      attention_steps(context_of(arguments), arguments.text("q"), arguments.text("kv"));
+  print(arguments.on("json") ? json_of_steps(steps) : steps_text(steps, result_columns()));
+  return 0;
+}
+
+int explain_folder(const Arguments& arguments) {
+  ExplainOptions options;
+  ExplainView view;
+  PageOptions page;
+  set_from_outside(flags_of(fields_of(options)), arguments);
+  set_from_outside(flags_of(fields_of(view)), arguments);
+  set_from_outside(flags_of(fields_of(page)), arguments);
+  const fs::path folder = arguments.text("DIR");
+  check_log_is_apart({&page.page, 1}, folder);
+  check_page(page.page, page.overwrite);
+  const Context context = context_of(arguments);
+  const Explanation explanation = explain_model(context, folder, text_of(arguments), options);
+  check_view(view, explanation);
+  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  if (explanation.cut > 0) {
+    warn(fmt::format("the text is longer than the model reads: {} of {} tokens were cut",
+                     explanation.cut,
+                     explanation.cut + static_cast<index>(explanation.tokens.size())));
+  }
+  if (!page.page.empty()) write_page(explanation, page, folder.string());
+  if (arguments.on("json")) {
+    print_json(explanation, view);
+  } else {
+    print(explanation_text(explanation, view, result_terminal(), result_columns()));
+  }
+  return 0;
+}
+
+}  // namespace
+
+CommandSpec explain_spec() {
+  ExplainOptions options;
+  ExplainView view;
+  PageOptions page;
+  CommandSpec spec{
+      .name = "explain",
+      .summary = "Shows what a model looked at in a text, or attention step by step.",
+      .positionals = {{"DIR", "folder of a language model or a text classifier", false},
+                      {"TEXT", "the text; -: read it from standard input", false}},
+      .options = said_or_not(options_of(flags_of(fields_of(options)), "Saliency")),
+      .epilog = R"(Examples:
+  fovea explain reviews "a wonderful film"
+  fovea explain reviews "a wonderful film" --target neg --layer 1 --head 2
+  fovea explain model "Once upon a" --saliency rollout --page page.html
+  fovea explain model - --json < text.txt
+  fovea explain --q 是 --kv 你人
+
+Prints the prediction, what the weights of every head are like, and a heat map of the weights before
+dropout with the saliency of each token beside it. With --q and --kv: embeddings, scores, weights and
+output of scaled dot-product attention on the characters of two texts.
+Attention weights are no explanation by themselves: they say where a head looked, not what decided.)"};
+  const auto add = [&](OptionSpec option) { spec.options.push_back(std::move(option)); };
+  for (OptionSpec& option : options_of(flags_of(fields_of(view)), "View")) add(std::move(option));
+  for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(page)), "Page"))) {
+    add(std::move(option));
+  }
+  add({"json", OptionKind::kFlag, "", "print everything as one JSON object", "View", ""});
+  add({"q", OptionKind::kValue, "TEXT", "without a model: the characters that are queries", "Steps",
+       ""});
+  add({"kv", OptionKind::kValue, "TEXT", "without a model: the characters that are keys and values",
+       "Steps", ""});
+  add(threads_option());
+  for (OptionSpec& option : message_options()) {
+    if (option.name == "color") {
+      option.help.replace(0, std::string_view("colours on stderr").size(),
+                          "colours of the map and of messages");
+    }
+    add(std::move(option));
+  }
+  for (OptionSpec& option : spec.options) {
+    if (option.name == "page") option.placeholder = "FILE";
+    if (option.name == "tokens") option.placeholder = "A-B";
+    if (option.name == "page" || option.name == "overwrite") option.environment.clear();
+  }
+  return spec;
+}
+
+int explain(const Arguments& arguments) {
+  set_messages_from(arguments);
+  warn_of_unread_variables(explain_spec().options);
+  if (arguments.has("q") || arguments.has("kv")) return explain_steps(arguments);
+  if (!arguments.has("DIR")) {
+    throw Error(ErrorCode::kUsage, "explain: no model was named",
+                "fovea explain DIR TEXT, or without a model fovea explain --q TEXT --kv TEXT");
+  }
+  return explain_folder(arguments);
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/explain_json.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+#include <vector>
+
+#include "cli/output.h"
+#include "fovea/config/json.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea::cli {
+
+namespace {
+
+template <class T>
+Json numbers(const std::vector<T>& values) {
+  return Json(Json::Array(values.begin(), values.end()));
+}
+
+// A token may be a byte that is no text.
+Json text(std::string_view token) {
+  return find_invalid_utf8(token) ? Json(escape_text(token)) : Json(token);
+}
+
+Json texts(const std::vector<std::string>& tokens) {
+  Json::Array array;
+  for (const std::string& token : tokens) array.push_back(text(token));
+  return Json(std::move(array));
+}
+
+template <class T>
+Json matrix(const T* values, std::size_t rows, std::size_t columns) {
+  Json::Array array;
+  for (std::size_t r = 0; r < rows; ++r) {
+    array.emplace_back(Json::Array(values + r * columns, values + (r + 1) * columns));
+  }
+  return Json(std::move(array));
+}
+
+Json prediction_of(const Explanation& explanation) {
+  Json::Array array;
+  for (const auto& [label, probability] : explanation.prediction) {
+    array.emplace_back(Json::Object{{"label", text(label)}, {"probability", probability}});
+  }
+  return Json(std::move(array));
+}
+
+// All but the layers, without the brace at the end.
+std::string head_of(const Explanation& explanation) {
+  Json::Object object{
+      {"kind", explanation.kind}, {"tokens", texts(explanation.tokens)}, {"cut", explanation.cut}};
+  if (explanation.prediction.empty()) {
+    object.emplace_back("number", explanation.number);
+  } else {
+    object.emplace_back("prediction", prediction_of(explanation));
+  }
+  const Saliency& saliency = explanation.saliency;
+  if (!saliency.values.empty()) {
+    object.emplace_back("saliency", Json::Object{{"method", to_string(saliency.method)},
+                                                 {"of", saliency.of.english},
+                                                 {"source", source_of(saliency.method)},
+                                                 {"values", numbers(saliency.values)}});
+  }
+  if (!explanation.pooling.empty()) object.emplace_back("pooling", numbers(explanation.pooling));
+  Json::Array notes;
+  for (const Words& note : explanation.notes) notes.emplace_back(note.english);
+  notes.emplace_back(kWeightsAreNoExplanation);
+  object.emplace_back("notes", std::move(notes));
+  std::string line = Json(std::move(object)).line();
+  line.pop_back();
+  return line;
+}
+
+std::string head_json(const ExplainedLayer& layer, index head, std::size_t tokens) {
+  const auto at = static_cast<std::size_t>(head - 1);
+  Json::Object object{{"head", head}};
+  if (!layer.entropy.empty()) {
+    object.emplace_back("entropy", layer.entropy[at]);
+    object.emplace_back("distance", layer.distance[at]);
+  }
+  object.emplace_back("largest", layer.largest[at]);
+  object.emplace_back("weights",
+                      matrix(layer.weights.data() + at * tokens * tokens, tokens, tokens));
+  return Json(std::move(object)).line();
+}
+
+}  // namespace
+
+void print_json(const Explanation& explanation, const ExplainView& view) {
+  if (!print(head_of(explanation) + ",\"layers\":[")) return;
+  bool first_layer = true;
+  for (std::size_t n = 0; n < explanation.layers.size(); ++n) {
+    const ExplainedLayer& layer = explanation.layers[n];
+    if (view.layer > 0 && static_cast<index>(n) + 1 != view.layer) continue;
+    std::string text = fmt::format("{}{{\"layer\":{},\"name\":{},\"heads\":[",
+                                   first_layer ? "" : ",", n + 1, Json(layer.name).line());
+    first_layer = false;
+    bool first_head = true;
+    for (index head = 1; head <= layer.heads; ++head) {
+      if (view.head > 0 && head != view.head) continue;
+      if (!first_head) text += ",";
+      text += head_json(layer, head, explanation.tokens.size());
+      first_head = false;
+      if (!print(text)) return;
+      text.clear();
+    }
+    if (!print(text + "]}")) return;
+  }
+  print("]}\n");
+}
+
+std::string json_of_steps(const AttentionSteps& steps) {
+  const std::size_t T = steps.queries.size(), S = steps.keys.size(), d = AttentionSteps::kWidth;
+  return Json(Json::Object{{"queries", texts(steps.queries)},
+                           {"keys", texts(steps.keys)},
+                           {"q", matrix(steps.q.data(), T, d)},
+                           {"k", matrix(steps.k.data(), S, d)},
+                           {"v", matrix(steps.k.data(), S, d)},
+                           {"scores", matrix(steps.scores.data(), T, S)},
+                           {"scaled", matrix(steps.scaled.data(), T, S)},
+                           {"weights", matrix(steps.weights.data(), T, S)},
+                           {"output", matrix(steps.output.data(), T, d)}})
+             .line() +
+         "\n";
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/attention_steps.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "fovea/attention/attention.h"
+#include "fovea/report/terminal.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::array<int, 4> kModuli = {19, 23, 29, 31};
+constexpr index kNumber = 10;  // columns of a number
+
+struct Characters {
+  std::vector<std::string> names;
+  std::vector<double> rows;  // [characters, kWidth]
+};
+
+Characters read(std::string_view text, std::string_view option) {
+  require_utf8(text, option);
+  const index count = count_characters(text);
+  if (count == 0) {
+    throw Error(ErrorCode::kInputTooSmall, fmt::format("{}: the text is empty", option),
+                "give at least one character");
+  }
+  if (count > kMostStepCharacters) {
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("{}: {} characters; expected at most {}", option, count, kMostStepCharacters),
+        "give a shorter text");
+  }
+  Characters characters;
+  while (!text.empty()) {
+    const DecodedCharacter c = decode_character(text);
+    const std::string_view bytes = text.substr(0, static_cast<std::size_t>(c.length));
+    characters.names.push_back(bytes == " " ? "' '" : escape_text(bytes));
+    const std::vector<double> row = step_embedding(c.value);
+    characters.rows.insert(characters.rows.end(), row.begin(), row.end());
+    text.remove_prefix(bytes.size());
+  }
+  return characters;
+}
+
+View<const double> view_of(const std::vector<double>& rows, index width) {
+  return View<const double>::contiguous(rows.data(), 1, static_cast<index>(rows.size()) / width, 1,
+                                        width);
+}
+
+// What the operator makes of q, k and v, of width Dv.
+std::vector<double> attend(const Context& context, const Attention<double>& attention,
+                           const AttentionSteps& steps, const std::vector<double>& v, index Dv,
+                           std::vector<double>* weights = nullptr) {
+  const auto T = static_cast<index>(steps.queries.size());
+  const auto S = static_cast<index>(steps.keys.size());
+  std::vector<double> o(static_cast<std::size_t>(T * Dv));
+  AttentionOutputs<double> out{.o = View<double>::contiguous(o.data(), 1, T, 1, Dv)};
+  if (weights != nullptr) {
+    weights->resize(static_cast<std::size_t>(T * S));
+    out.weights = ScoreView<double>::contiguous(weights->data(), 1, 1, T, S);
+  }
+  attention_forward<double>(
+      context, attention,
+      {view_of(steps.q, steps.kWidth), view_of(steps.k, steps.kWidth), view_of(v, Dv)}, out);
+  return o;
+}
+
+// A matrix with names of its rows and columns, in blocks of columns that fit.
+class MatrixText {
+ public:
+  MatrixText(const std::vector<std::string>& rows, index columns) : rows_(rows), width_(columns) {
+    for (const std::string& row : rows) left_ = std::max(left_, display_width(row));
+  }
+
+  std::string operator()(const std::vector<std::string>& names, const std::vector<double>& values,
+                         std::string_view format) const {
+    const auto C = static_cast<index>(names.size());
+    const index fit = std::max<index>(1, (width_ - left_ - 3) / kNumber);
+    std::string text;
+    for (index begin = 0; begin < C; begin += fit) {
+      const index end = std::min(C, begin + fit);
+      text += spaces(3 + left_);
+      for (index c = begin; c < end; ++c) text += right(names[static_cast<std::size_t>(c)]);
+      text += "\n";
+      for (std::size_t r = 0; r < rows_.size(); ++r) {
+        text += spaces(3) + rows_[r] + spaces(left_ - display_width(rows_[r]));
+        for (index c = begin; c < end; ++c) {
+          const double value = values[r * names.size() + static_cast<std::size_t>(c)];
+          text += right(fmt::format(fmt::runtime(format), value == 0 ? 0.0 : value));
+        }
+        text += "\n";
+      }
+    }
+    return text;
+  }
+
+ private:
+  static std::string spaces(index n) {
+    return std::string(static_cast<std::size_t>(std::max<index>(0, n)), ' ');
+  }
+  static std::string right(const std::string& text) {
+    return spaces(kNumber - display_width(text)) + text;
+  }
+
+  const std::vector<std::string>& rows_;
+  index width_, left_ = 0;
+};
+
+std::string heading(std::string_view text, std::size_t rows, std::size_t columns) {
+  return fmt::format("\n{}   [{}, {}]\n", text, rows, columns);
+}
+
+}  // namespace
+
+std::vector<double> step_embedding(char32_t character) {
+  std::vector<double> row;
+  for (const int m : kModuli) {
+    const int residue = static_cast<int>(character % static_cast<char32_t>(m));
+    row.push_back(static_cast<double>(residue - (m - 1) / 2) / 10);
+  }
+  return row;
+}
+
+AttentionSteps attention_steps(const Context& context, std::string_view query_text,
+                               std::string_view key_text) {
+  Characters q = read(query_text, "--q"), k = read(key_text, "--kv");
+  AttentionSteps steps{.queries = std::move(q.names), .keys = std::move(k.names)};
+  steps.q = std::move(q.rows);
+  steps.k = std::move(k.rows);
+  const std::size_t S = steps.keys.size();
+  std::vector<double> identity(S * S);
+  for (std::size_t s = 0; s < S; ++s) identity[s * S + s] = 1;
+  Attention<double> product{.norm = norm::None{}};
+  product.score = score::Dot{.scale = 1.0};
+  steps.scores = attend(context, product, steps, identity, static_cast<index>(S));
+  product.score = score::Dot{};
+  steps.scaled = attend(context, product, steps, identity, static_cast<index>(S));
+  steps.output = attend(context, {}, steps, steps.k, AttentionSteps::kWidth, &steps.weights);
+  return steps;
+}
+
+std::string steps_text(const AttentionSteps& steps, index columns) {
+  const std::size_t T = steps.queries.size(), S = steps.keys.size(), d = AttentionSteps::kWidth;
+  const std::vector<std::string> numbers = {"1", "2", "3", "4"};
+  const MatrixText queries(steps.queries, columns), keys(steps.keys, columns);
+  std::string text = fmt::format(
+      "Scaled dot-product attention:  softmax(Q K^T / sqrt(d)) V\n"
+      "(Vaswani et al. 2017, eq. 1). Queries: {}, keys: {}, width d = {}, V = K.\n"
+      "A layer first multiplies by the matrices W_Q, W_K and W_V that it learned. There\n"
+      "are none here, so that every number can be checked by hand.\n",
+      T, S, d);
+  text +=
+      "\n1. Embeddings. Number i of a character with code point c is\n"
+      "   ((c mod m) - (m - 1) / 2) / 10,  m = 19, 23, 29, 31. (A model learns them.)\n";
+  text += heading("   Q, a row for each query", T, d) + queries(numbers, steps.q, "{:.1f}");
+  text += heading("   K = V, a row for each key", S, d) + keys(numbers, steps.k, "{:.1f}");
+  text += heading("2. Scores  Q K^T: the dot product of each query with each key", T, S) +
+          queries(steps.keys, steps.scores, "{:.4f}");
+  text += heading("3. Scaled scores  Q K^T / sqrt(d) = Q K^T / 2", T, S) +
+          queries(steps.keys, steps.scaled, "{:.4f}");
+  text += heading("4. Weights  P = softmax of each row: exp(s) / sum of exp(s)", T, S) +
+          queries(steps.keys, steps.weights, "{:.4f}");
+  text += heading("5. Output  P V: the mean of the values with these weights", T, d) +
+          queries(numbers, steps.output, "{:.4f}");
+  return text;
+}
+
+}  // namespace fovea

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model looked at in one text: numbers, for whoever shows them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/fields.h"
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+/// How much each token counts.
+enum class SaliencyMethod : std::uint8_t {
+  kGradientInput,  ///< the gradient of what is explained, times the token's embedding
+  kGradient,       ///< the length of that gradient alone
+  kRollout,        ///< attention and residual sums followed from the result to the tokens
+  kNone,
+};
+
+inline constexpr EnumName<SaliencyMethod> kSaliencyMethodNames[] = {
+    {SaliencyMethod::kGradientInput, "gradient-input"},
+    {SaliencyMethod::kGradient, "gradient"},
+    {SaliencyMethod::kRollout, "rollout"},
+    {SaliencyMethod::kNone, "none"}};
+inline std::span<const EnumName<SaliencyMethod>> enum_names(SaliencyMethod) {
+  return kSaliencyMethodNames;
+}
+
+/// Where a method comes from.
+std::string_view source_of(SaliencyMethod method);
+
+/// What is explained.
+struct ExplainOptions {
+  SaliencyMethod saliency = SaliencyMethod::kGradientInput;
+  std::string target = {};
+  bool truncate = false;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("saliency", saliency,
+          "how much each token counts: gradient x input (Simonyan et al. 2013; Shrikumar et al. "
+          "2016), the length of the gradient, attention rollout (Abnar & Zuidema 2020), or none");
+    visit("target", target,
+          "the gradient is that of this label or, of a language model, this next token; empty: the "
+          "most probable");
+    visit("truncate", truncate,
+          "language models: of a text longer than the model's block, keep the last tokens");
+  }
+};
+
+/// The heads of one attention over the tokens, [T] of them.
+struct ExplainedLayer {
+  std::string name;  ///< "layer 1 (transformer)"
+  index heads = 0;
+  std::vector<float> weights = {};    ///< [heads, T, T] before dropout; exactly 0 where masked
+  std::vector<double> entropy = {};   ///< [heads] mean over the queries, in nats; softmax only
+  std::vector<double> distance = {};  ///< [heads] mean of |query - key| over the weights; as above
+  std::vector<double> largest = {};   ///< [heads] largest weight
+};
+
+/// The same in the languages of pages.
+struct Words {
+  std::string english, chinese;
+};
+
+struct ExplainedLabel {
+  std::string label;
+  double probability = 0;
+};
+
+/// The saliency of each token.
+struct Saliency {
+  SaliencyMethod method = SaliencyMethod::kNone;
+  Words of = {};                   ///< what is explained: "the logit of \"good\""
+  std::vector<float> values = {};  ///< [T]; empty: none
+};
+
+struct Explanation {
+  std::string kind;                 ///< "text classifier", "language model"
+  std::vector<std::string> tokens;  ///< the bytes of each; "<s>" and the like for special ones
+  index cut = 0;                    ///< tokens of the text that the model did not read
+  std::vector<ExplainedLayer> layers = {};
+  std::vector<float> pooling = {};  ///< [T] the weights of attention as pooling; empty: another one
+  /// The most probable labels or next tokens first; none for regression.
+  std::vector<ExplainedLabel> prediction = {};
+  std::string number = {};  ///< what a regression says
+  Saliency saliency = {};
+  std::vector<Words> notes = {};  ///< what to know of the text and of the saliency
+};
+
+/// What everyone who shows attention weights has to say beside them.
+inline constexpr std::string_view kWeightsAreNoExplanation =
+    "Attention weights are no explanation by themselves: they say where a head looked, not what "
+    "decided.";
+
+}  // namespace fovea

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/explain/layers.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace fovea {
+
+namespace {
+
+using Kind = EncoderLayerKind;
+
+bool has_attention(Kind kind) {
+  return kind == Kind::kTransformer || kind == Kind::kAttention || kind == Kind::kAttentionRnn;
+}
+
+bool mixes_otherwise(const SizedLayer& layer) {
+  const Kind kind = layer.spec.kind;
+  return kind == Kind::kRecurrent || kind == Kind::kConvolution || kind == Kind::kAttentionRnn;
+}
+
+}  // namespace
+
+std::vector<AttentionLayerName> attention_layers(const std::vector<SizedStage>& stages) {
+  std::vector<AttentionLayerName> layers;
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches) {
+      if (!has_attention(layer.spec.kind)) continue;
+      for (index n = 0; n < layer.spec.layers; ++n) {
+        layers.push_back(
+            {.name = fmt::format("layer {} ({})", layers.size() + 1, layer_name(layer.spec)),
+             .heads = layer.spec.heads,
+             .residual = layer.spec.residual.value_or(false),
+             .side_by_side = stage.branches.size() > 1});
+      }
+    }
+  }
+  return layers;
+}
+
+bool has_other_mixing(const std::vector<SizedStage>& stages) {
+  return std::any_of(stages.begin(), stages.end(), [](const SizedStage& stage) {
+    return std::any_of(stage.branches.begin(), stage.branches.end(), mixes_otherwise);
+  });
+}
+
+}  // namespace fovea

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// One text in a model of any kind: its weights, its logits and the gradient of its inputs.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "fovea/grad/ops.h"
+#include "fovea/task/explain/explanation.h"
+#include "fovea/task/explain/layers.h"
+#include "fovea/text/tokenizer.h"
+
+namespace fovea {
+
+/// A model with a text of `tokens` tokens.
+struct ObservedText {
+  /// The logits of the text. `seen` is empty or has an element for each layer; `inputs` may be null
+  /// (LossOptions::inputs).
+  std::function<Variable(Tape& tape, std::span<HeadStatistics> seen, Variable* inputs)> logits;
+  std::vector<AttentionLayerName> layers;
+  index tokens = 0;
+  double tape_bytes = 0;  ///< that a tape takes for the text, with gradients
+};
+
+/// Throws kOutOfMemory unless there is memory for the weights and a tape.
+void require_explain_memory(const ObservedText& text);
+
+/// Fills in the layers; returns the logits, valid until the tape's reset. Throws kModelDamaged if
+/// one is not finite.
+Variable observe_layers(Tape& tape, const ObservedText& text, Explanation& explanation);
+
+/// [tokens] the gradient of what `of` makes of the logits, times the inputs, summed over their
+/// columns; with kGradient the length of the gradient. In double.
+std::vector<float> gradient_saliency(Tape& tape, const ObservedText& text, SaliencyMethod method,
+                                     const std::function<Variable(Variable logits)>& of);
+
+/// The rollout from the mixture `result` [tokens] of the last rows. Throws kOptionValue for layers
+/// that are not one after another, or whose weights do not sum to 1.
+std::vector<float> rollout_of(const ObservedText& text, const Explanation& explanation,
+                              std::span<const double> result);
+
+/// The bytes of each token, and a name for special ones.
+std::vector<std::string> token_texts(const Tokenizer& tokenizer, std::span<const token> ids);
+
+/// Adds what is to be said of unknown words.
+void note_unknown(const Tokenizer& tokenizer, std::span<const token> ids, Explanation& explanation);
+
+}  // namespace fovea

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/explain/page.h"
+
+#include <gmock/gmock.h>
+
+namespace fovea {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+
+Explanation explanation() {
+  return {.kind = "text classifier",
+          .tokens = {"</script>", "\u4f60"},
+          .layers = {{.name = "layer 1 (attention)",
+                      .heads = 1,
+                      .weights = {1, 0, .25F, .75F},
+                      .entropy = {.5},
+                      .distance = {.25},
+                      .largest = {1}}},
+          .pooling = {.5F, .5F},
+          .prediction = {{"good", .75}},
+          .saliency = {.method = SaliencyMethod::kGradientInput,
+                       .of = {"the logit of \"good\"", "\"good\" 的 logit"},
+                       .values = {1, -1}},
+          .notes = {{"A note.", "一条说明。"}}};
+}
+
+TEST(ExplanationPage, HasEveryPart) {
+  const AttentionPage page = page_of(explanation(), "reviews", PageLanguage::kEnglish);
+  ASSERT_THAT(page.maps, SizeIs(2));
+  EXPECT_THAT(page.maps[0].weights, ElementsAre(1, 0, .25F, .75F));
+  EXPECT_THAT(page.maps[0].entropy, ElementsAre(.5F));
+  EXPECT_EQ(page.maps[1].query_text, 1U);
+  EXPECT_FALSE(page.maps[1].has_distances);
+  ASSERT_THAT(page.saliency, SizeIs(1));
+  EXPECT_EQ(page.saliency[0].name, "gradient x input: the logit of \"good\"");
+  EXPECT_EQ(page.prediction[0].label, "good");
+  EXPECT_EQ(page.notes[0], "A note.");
+  const std::string html = draw_attention_page(page);
+  EXPECT_THAT(html, Not(HasSubstr("\"</script>")));
+  EXPECT_THAT(html, HasSubstr("no explanation by themselves"));
+}
+
+TEST(ExplanationPage, IsChineseWhenAsked) {
+  const AttentionPage page = page_of(explanation(), "reviews", PageLanguage::kChinese);
+  EXPECT_EQ(page.title, "模型看了哪里");
+  EXPECT_EQ(page.maps[0].name, "层 1 (attention)");
+  EXPECT_EQ(page.notes[0], "一条说明。");
+  EXPECT_THAT(page.saliency[0].name, HasSubstr("\"good\" 的 logit"));
+  Explanation plain = explanation();
+  plain.saliency.values.clear();
+  plain.pooling.clear();
+  EXPECT_THAT(page_of(plain, "m", PageLanguage::kChinese).saliency, SizeIs(0));
+}
+
+}  // namespace
+}  // namespace fovea
