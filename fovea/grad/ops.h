@@ -18,6 +18,7 @@
 #include "fovea/kernel/activation.h"
 #include "fovea/kernel/binary_cross_entropy.h"
 #include "fovea/kernel/convolution.h"
+#include "fovea/kernel/crf.h"
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/kernel/embedding.h"
 #include "fovea/kernel/norm.h"
@@ -249,6 +250,20 @@ Variable binary_cross_entropy(Tape& tape, Variable logits, Variable targets,
                               const BinaryWeights& weights = {}, double scale = 1);
 /// scale x the sum of (x - target)^2 over all elements -> [1, 1].
 Variable squared_error(Tape& tape, Variable x, Variable targets, double scale = 1);
+
+// ---- conditional random fields: ops/crf.cc
+
+/// The scores of a linear chain (kernel/crf.h), and which paths there are.
+struct CrfVariables {
+  Variable transitions;     ///< [K, K]
+  Variable start, end;      ///< [K] each
+  CrfAllowed allowed = {};  ///< read at once, as the tags
+};
+
+/// scale x the sum over sequences of -log p(tags of the sequence) -> [1, 1]: emissions [N, K], tags
+/// [N]. Error(kOptionValue) for tags that are not allowed.
+Variable crf_loss(Tape& tape, Variable emissions, const CrfVariables& scores,
+                  Vec<const std::int32_t> tags, const PackedRows& rows, double scale = 1);
 
 // ---- reductions: ops/reduce.cc
 

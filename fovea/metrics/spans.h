@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// How well spans are found, such as names: those of the truth and those that were predicted, which
+// are the same if they begin, end and have a type alike (Tjong Kim Sang, De Meulder 2003,
+// "Introduction to the CoNLL-2003 shared task", section 4: conlleval; seqeval).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fovea/metrics/bootstrap.h"
+#include "fovea/metrics/classification.h"
+#include "fovea/metrics/scores.h"
+#include "fovea/metrics/tag_scheme.h"
+
+namespace fovea {
+
+/// What one sentence adds to the report.
+struct SentenceSpans {
+  std::vector<TagSpan> truth = {}, predicted = {};  ///< ascending, types in [0, types)
+  index tokens = 0, right_tokens = 0;               ///< tokens; those whose tag is right
+};
+
+/// Number is double, or Interval.
+template <class Number>
+struct SpanReportOf {
+  index sentences = 0, tokens = 0;
+  Number accuracy = {};         ///< share of the tokens whose tag is right
+  Number exact = {};            ///< share of the sentences whose spans are all right, and no others
+  ScoresOf<Number> micro = {};  ///< of all spans together: conlleval's
+  ScoresOf<Number> macro = {};  ///< mean over the types that occur or are predicted
+  ScoresOf<Number> weighted = {};            ///< mean over types, weighted by their support
+  std::vector<ScoresOf<Number>> types = {};  ///< [types]
+  std::vector<index> support = {};           ///< [types]: spans of the truth
+  std::vector<index> predicted = {};         ///< [types]
+  std::vector<index> right = {};             ///< [types]
+
+  /// Calls f(NumberName, number) for each number: "accuracy", "exact", "micro_precision", ...,
+  /// "macro_...", "weighted_..."; then "precision", "recall", "f1" of each type.
+  template <class Self, class F>
+  static void visit_numbers(Self&& self, F&& f) {
+    f(NumberName{"accuracy"}, self.accuracy);
+    f(NumberName{"exact"}, self.exact);
+    detail::visit_scores(self.micro, {"micro_precision", "micro_recall", "micro_f1"}, f);
+    detail::visit_scores(self.macro, {"macro_precision", "macro_recall", "macro_f1"}, f);
+    detail::visit_scores(self.weighted, {"weighted_precision", "weighted_recall", "weighted_f1"},
+                         f);
+    detail::visit_classes(self.types, f);
+  }
+  template <class Other>
+  void take_sizes(const SpanReportOf<Other>& other) {
+    sentences = other.sentences;
+    tokens = other.tokens;
+    types.resize(other.types.size());
+    support = other.support;
+    predicted = other.predicted;
+    right = other.right;
+  }
+};
+using SpanReport = SpanReportOf<double>;
+using SpanIntervals = SpanReportOf<Interval>;
+
+/// Throws Error(kShape) without sentences, for spans out of order, or a type outside of [0, types).
+SpanReport span_report(std::span<const SentenceSpans> sentences, index types);
+
+/// Bootstrap intervals of all numbers of the report, over sentences.
+SpanIntervals span_intervals(const Context& ctx, std::span<const SentenceSpans> sentences,
+                             index types, const BootstrapOptions& options = {});
+
+/// Of which type spans were, and which type was predicted for the same tokens: [types + 1, types +
+/// 1], true types in rows. The last row counts predicted spans that no span of the truth has the
+/// ends of, the last column spans of the truth that no predicted one has.
+ConfusionMatrix type_confusion(std::span<const SentenceSpans> sentences, index types);
+
+}  // namespace fovea
