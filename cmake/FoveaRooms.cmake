@@ -18,6 +18,7 @@ find_library(FOVEA_ZSTD zstd REQUIRED)  # nor has this one everywhere
 fovea_room(kernel LINK fovea_simd fovea_base)
 fovea_room(text LINK fovea_base utf8proc ZLIB::ZLIB zstd)
 fovea_room(report LINK fovea_base utf8proc)
+fovea_page_files(fovea_report ${PROJECT_SOURCE_DIR}/fovea/report/page)
 fovea_room(parts LINK fovea_attention fovea_base)
 fovea_room(metrics LINK fovea_base)
 fovea_room(tensor LINK fovea_base ZLIB::ZLIB)

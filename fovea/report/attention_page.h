@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A page that shows attention weights: layers, heads, a heat map, lines between tokens.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fovea/base/types.h"
+#include "fovea/report/html.h"
+
+namespace fovea {
+
+/// The weights of the heads of one layer.
+struct AttentionMap {
+  std::string name;  ///< such as "layer 1"
+  index heads = 0;
+  /// Numbers of texts of the page: what the rows and the columns are. The sizes are theirs.
+  std::size_t query_text = 0, key_text = 0;
+  /// [heads, queries, keys], before dropout, finite. Exactly 0 says that the key is masked.
+  std::vector<float> weights = {};
+  /// Of each head, means over the queries. If empty, the page computes them from `weights`; give
+  /// them if the page shows only some of the queries.
+  std::vector<float> entropy = {};   ///< in nats
+  std::vector<float> distance = {};  ///< sum of w |p - j|
+  std::vector<float> largest = {};   ///< the largest weight (no mean)
+  /// Whether keys and queries lie in the same sequence, so that a distance means something.
+  bool has_distances = true;
+};
+
+/// The tokens of one sequence, in order, as a reader should see them (any bytes are safe).
+struct PageText {
+  std::string name;  ///< such as "text", or "source"
+  std::vector<std::string> tokens = {};
+  /// The position of each token; empty: 0, 1, 2 ... Give it if rows are left out.
+  std::vector<index> positions = {};
+};
+
+/// A number for each token, shown beside the tokens as a strip.
+struct TokenValues {
+  std::string name;    ///< such as "gradient x input"
+  std::string source;  ///< where it comes from, such as "Shrikumar et al. 2016, arXiv:1605.01713"
+  std::size_t text = 0;
+  std::vector<float> values = {};  ///< finite; negative ones get another colour
+};
+
+struct LabelProbability {
+  std::string label;
+  double probability = 0;
+};
+
+struct AttentionPage {
+  PageLanguage language = PageLanguage::kEnglish;
+  std::string title;
+  std::vector<std::pair<std::string, std::string>> facts = {};  ///< name and value, in the language
+  std::vector<PageText> texts = {};
+  std::vector<AttentionMap> maps = {};  ///< at least one
+  std::vector<TokenValues> saliency = {};
+  std::vector<LabelProbability> prediction = {};  ///< most probable first
+  /// Lines of the plan's tiles, as picture_of_tiles() makes them: '.' '#' '/'.
+  std::vector<std::string> tiles = {};
+  /// Plain sentences in the language, shown above the map: what is left out, which rows are shown.
+  std::vector<std::string> notes = {};
+};
+
+/// One HTML file of at most 8 MB. Weights are stored in decimal digits: as many of 6, 5 or 4 as fit
+/// into 1 MB, otherwise 4 (of the largest weight, if that is above 1). If 8 MB do not hold them,
+/// only the strongest weights of each row are kept, and the page says so.
+///
+/// Throws Error(kShape) that names the map if a size does not agree or a number is not finite.
+std::string draw_attention_page(const AttentionPage& page);
+
+/// The same, with another limit than 8 MB for the weights; for tests.
+std::string draw_attention_page(const AttentionPage& page, std::size_t most_bytes);
+
+}  // namespace fovea

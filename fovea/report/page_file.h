@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace fovea {
+
+/// The text of a file of fovea/report/page, such as "page.css"; cmake/FoveaPage.cmake compiles them
+/// in. Empty if there is none of that name.
+std::string_view page_file(std::string_view name);
+
+}  // namespace fovea
