@@ -109,8 +109,8 @@ std::optional<Validation> LanguageModelObjective::validate(
 std::optional<Validation> LanguageModelObjective::validate_training(
     const std::function<bool()>& interrupted) {
   loss_ = {};
-  const std::optional<SetLoss> loss =
-      loss_of(tape_, model_, text_.training.sequences(), text_.validation->batch_size(), interrupted);
+  const std::optional<SetLoss> loss = loss_of(tape_, model_, text_.training.sequences(),
+                                              text_.validation->batch_size(), interrupted);
   if (!loss) return std::nullopt;
   return Validation{.loss = loss->mean()};
 }

@@ -137,6 +137,7 @@ class History {
   const std::vector<UpdateRecord>& updates() const { return records_.updates; }
   const std::vector<EvaluationRecord>& evaluations() const { return records_.evaluations; }
   const std::vector<MetricsRecord>& metrics() const { return records_.metrics; }
+  const std::vector<TrainingRecord>& training() const { return records_.training; }
   const std::vector<AttentionRecord>& attention() const { return records_.attention; }
 
  private:

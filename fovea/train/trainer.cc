@@ -243,8 +243,7 @@ void Trainer::evaluate() {
 void Trainer::evaluate_training(const std::function<bool()>& interrupted) {
   const std::optional<Validation> found = objective_.validate_training(interrupted);
   if (!found) return;
-  history_->add(
-      TrainingRecord{.step = state_.step, .loss = found->loss, .values = found->metrics});
+  history_->add(TrainingRecord{.step = state_.step, .loss = found->loss, .values = found->metrics});
 }
 
 }  // namespace fovea

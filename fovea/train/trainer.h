@@ -66,7 +66,8 @@ class Objective {
   /// Evaluates the whole validation set; nothing if `interrupted` returned true meanwhile.
   virtual std::optional<Validation> validate(const std::function<bool()>& interrupted) = 0;
   /// Measures the whole training set in the same way; nothing if it cannot, or was interrupted.
-  virtual std::optional<Validation> validate_training(const std::function<bool()>& /*interrupted*/) {
+  virtual std::optional<Validation> validate_training(
+      const std::function<bool()>& /*interrupted*/) {
     return std::nullopt;
   }
 };

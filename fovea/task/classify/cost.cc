@@ -51,8 +51,7 @@ double batch_bytes(const ClassifierRun& run) {
       static_cast<double>(run.settings.recipe.accumulate * run.settings.text.batch_size);
   if (!run.validation) return ids + values;
   // A vector that grows exists twice; flags of what is true and predicted come beside it.
-  const index trained =
-      run.settings.recipe.evaluate_training ? run.training->examples().size() : 0;
+  const index trained = run.settings.recipe.evaluate_training ? run.training->examples().size() : 0;
   const auto texts = static_cast<double>(std::max(run.validation->examples().size(), trained));
   const bool has_matrix = config.task == ClassifierTask::kSingleLabel;
   const double confusion = has_matrix ? sizeof(index) * columns * columns : 0;
