@@ -53,6 +53,10 @@ struct LabelProbability {
 struct AttentionPage {
   PageLanguage language = PageLanguage::kEnglish;
   std::string title;
+  std::string maps_are =
+      {};  ///< what a map is, in the language, such as "Sequence"; empty: "Layer"
+  bool rows_sum_to_one =
+      true;  ///< whether they come from a softmax, so that entropy means something
   std::vector<std::pair<std::string, std::string>> facts = {};  ///< name and value, in the language
   std::vector<PageText> texts = {};
   std::vector<AttentionMap> maps = {};  ///< at least one
@@ -64,14 +68,16 @@ struct AttentionPage {
   std::vector<std::string> notes = {};
 };
 
-/// One HTML file of at most 8 MB. Weights are stored in decimal digits: as many of 6, 5 or 4 as fit
-/// into 1 MB, otherwise 4 (of the largest weight, if that is above 1). If 8 MB do not hold them,
-/// only the strongest weights of each row are kept, and the page says so.
+/// Bytes of a page: up to the first, a weight has 6 or 5 decimals instead of 4; above the second,
+/// a page keeps only the strongest weights of each row, and says so.
+struct PageLimits {
+  std::size_t fine = 1'000'000, most = 8'000'000;
+};
+
+/// One HTML file. If the largest weight is 10 or more, its first digits count instead of decimals.
+/// (Weights that do not fit into `most` with one weight a row make a larger page.)
 ///
 /// Throws Error(kShape) that names the map if a size does not agree or a number is not finite.
-std::string draw_attention_page(const AttentionPage& page);
-
-/// The same, with another limit than 8 MB for the weights; for tests.
-std::string draw_attention_page(const AttentionPage& page, std::size_t most_bytes);
+std::string draw_attention_page(const AttentionPage& page, const PageLimits& limits = {});
 
 }  // namespace fovea

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/attention_body.h"
+
+#include <fmt/core.h>
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "fovea/report/attention_words.h"
+#include "fovea/report/head_statistics.h"
+
+namespace fovea {
+
+namespace {
+
+namespace words = attention_words;
+
+// Characters that take no room and turn the direction of writing or hide: their names are shown.
+bool is_hidden(utf8proc_int32_t c) {
+  return (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0x200B ||
+         c == 0x200E || c == 0x200F || c == 0x061C || c == 0xFEFF || c == 0xAD ||
+         (c >= 0x80 && c < 0xA0) || (c >= 0x2028 && c <= 0x2029);
+}
+
+// The text of one language, escaped.
+class Words {
+ public:
+  explicit Words(PageLanguage language) : language_(language) {}
+  std::string operator()(const Phrase& phrase) const { return html_text(phrase.in(language_)); }
+  template <class... Args>
+  std::string format(const Phrase& phrase, const Args&... args) const {
+    return html_text(fmt::format(fmt::runtime(phrase.in(language_)), args...));
+  }
+
+ private:
+  PageLanguage language_;
+};
+
+std::string bdi(std::string_view text) { return fmt::format("<bdi>{}</bdi>", html_text(text)); }
+
+std::string facts_of(const AttentionPage& page) {
+  if (page.facts.empty()) return "";
+  std::string html = "<dl class=\"facts\">\n";
+  for (const auto& [name, value] : page.facts) {
+    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", html_text(name), bdi(value));
+  }
+  return html + "</dl>\n";
+}
+
+std::string prediction_of(const AttentionPage& page, const Words& say) {
+  if (page.prediction.empty()) return "";
+  std::string html =
+      fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n<table class=\"numbers prediction\">\n",
+                  say(words::kPrediction));
+  for (const auto& [label, probability] : page.prediction) {
+    html += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td>{:.4f}</td><td class=\"bar\" aria-hidden=\"true\">"
+        "<span style=\"width:{:.1f}%\"></span></td></tr>\n",
+        bdi(label), probability, 100 * std::clamp(probability, 0.0, 1.0));
+  }
+  return html + "</table>\n</section>\n";
+}
+
+std::string select_of(std::string_view id, const std::string& label) {
+  return fmt::format("<label>{}<select id=\"{}\"></select></label>\n", label, id);
+}
+
+// What the scripts fill.
+std::string view_of(const AttentionPage& page, const Words& say) {
+  const std::string layer = page.maps_are.empty() ? say(words::kLayer) : html_text(page.maps_are);
+  return fmt::format(
+      "<section class=\"panel\" id=\"view\">\n<h2>{}</h2>\n<div class=\"controls screen-only\">\n"
+      "{}{}{}<label>{}<input type=\"range\" id=\"cell\" min=\"2\" max=\"32\"></label>\n</div>\n"
+      "<p class=\"reading\" id=\"reading\"></p>\n"
+      "<p class=\"visually-hidden\" id=\"live\" aria-live=\"polite\"></p>\n"
+      "<div class=\"views\">\n<figure>\n<div class=\"scroll map\" id=\"map\" tabindex=\"0\" "
+      "role=\"application\" aria-label=\"{}\"></div>\n<figcaption><div class=\"legend\" "
+      "id=\"legend\"></div><span class=\"screen-only\">{}</span></figcaption>\n</figure>\n"
+      "<div class=\"aside\">\n<figure>\n<div class=\"scroll lines\" id=\"lines\" tabindex=\"0\" "
+      "role=\"region\" aria-label=\"{}\"></div>\n<figcaption id=\"lines-caption\"></figcaption>\n"
+      "</figure>\n<h3>{}</h3>\n<table class=\"numbers\" id=\"row\"></table>\n</div>\n</div>\n"
+      "</section>\n",
+      say(words::kWeights), select_of("layer", layer), select_of("head", say(words::kHead)),
+      select_of("shading", say(words::kShading)), say(words::kCell), say(words::kMap),
+      say(words::kKeys), say(words::kLines), say(words::kStrongest));
+}
+
+std::string saliency_of(const AttentionPage& page, const Words& say) {
+  if (page.saliency.empty()) return "";
+  std::string html = fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n", say(words::kSaliency));
+  for (const TokenValues& saliency : page.saliency) {
+    html += fmt::format("<h3>{}</h3>\n<p class=\"quiet\">{}</p>\n<div class=\"strip\">\n",
+                        html_text(saliency.name), say.format(words::kSource, saliency.source));
+    float largest = 0;
+    for (const float value : saliency.values) largest = std::max(largest, std::abs(value));
+    const std::vector<std::string>& tokens = page.texts[saliency.text].tokens;
+    for (std::size_t token = 0; token < tokens.size(); ++token) {
+      const float value = saliency.values[token];
+      html += fmt::format(
+          "<span class=\"{}\" style=\"--share:{:.3f}\">{}<small>{:.3g}</small></span>\n",
+          value < 0 ? "token below" : "token", largest > 0 ? std::abs(value) / largest : 0,
+          bdi(visible(tokens[token])), value);
+    }
+    html += "</div>\n";
+  }
+  return html + "</section>\n";
+}
+
+struct Statistic {
+  Phrase name, meaning;
+  std::vector<float> HeadMeans::*values;
+};
+
+std::string table_of(const AttentionPage& page, const std::vector<HeadMeans>& means,
+                     const Statistic& statistic, const Words& say) {
+  index heads = 0;
+  float largest = 0;
+  for (const AttentionMap& map : page.maps) heads = std::max(heads, map.heads);
+  for (const HeadMeans& of : means) {
+    for (const float value : of.*statistic.values) largest = std::max(largest, std::abs(value));
+  }
+  std::string html = fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">"
+      "<table class=\"numbers heads\">\n<caption><b>{0}</b> {1}</caption>\n<thead><tr><td></td>",
+      say(statistic.name), say(statistic.meaning));
+  for (index head = 1; head <= heads; ++head) {
+    html += fmt::format("<th scope=\"col\">{}</th>", head);
+  }
+  html += "</tr></thead>\n<tbody>\n";
+  for (std::size_t map = 0; map < page.maps.size(); ++map) {
+    html += fmt::format("<tr><th scope=\"row\">{}</th>", bdi(page.maps[map].name));
+    for (const float value : means[map].*statistic.values) {
+      html += fmt::format("<td style=\"--share:{:.3f}\">{:.3g}</td>",
+                          largest > 0 ? std::abs(value) / largest : 0, value);
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody>\n</table></div>\n";
+}
+
+std::string statistics_of(const AttentionPage& page, const Words& say) {
+  std::vector<HeadMeans> means;
+  for (const AttentionMap& map : page.maps) means.push_back(head_means(page, map));
+  const bool has_distances = std::all_of(page.maps.begin(), page.maps.end(),
+                                         [](const AttentionMap& map) { return map.has_distances; });
+  std::string html =
+      fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n", say(words::kStatistics));
+  if (page.rows_sum_to_one) {
+    html +=
+        table_of(page, means, {words::kEntropy, words::kEntropyMeans, &HeadMeans::entropy}, say);
+    if (has_distances) {
+      html += table_of(page, means, {words::kDistance, words::kDistanceMeans, &HeadMeans::distance},
+                       say);
+    }
+  }
+  html += table_of(page, means, {words::kLargest, words::kLargestMeans, &HeadMeans::largest}, say);
+  return html + "</section>\n";
+}
+
+std::string tiles_of(const AttentionPage& page, const Words& say) {
+  if (page.tiles.empty()) return "";
+  constexpr int kTile = 14;
+  const auto rows = static_cast<int>(page.tiles.size());
+  const auto columns = static_cast<int>(page.tiles.front().size());
+  std::string html = fmt::format(
+      "<section class=\"panel\">\n<h2>{0}</h2>\n<div class=\"scroll\" tabindex=\"0\" "
+      "role=\"region\" aria-label=\"{0}\"><svg class=\"tiles\" role=\"img\" aria-label=\"{1}\" "
+      "width=\"{2}\" height=\"{3}\" viewBox=\"0 0 {2} {3}\">\n<defs><pattern id=\"stripes\" "
+      "width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+      "<rect width=\"2\" height=\"4\"/></pattern></defs>\n",
+      say(words::kTiles), say(words::kTilesMean), columns * kTile + 1, rows * kTile + 1);
+  for (int row = 0; row < rows; ++row) {
+    for (int column = 0; column < columns; ++column) {
+      const char tile = page.tiles[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
+      html += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
+                          tile == '#'   ? "whole"
+                          : tile == '/' ? "part"
+                                        : "none",
+                          column * kTile + 1.5, row * kTile + 1.5, kTile - 2, kTile - 2);
+    }
+  }
+  return html + fmt::format("</svg></div>\n<p class=\"quiet\">{}</p>\n</section>\n",
+                            say(words::kTilesMean));
+}
+
+std::string reading_of(const AttentionPage& page, const WeightDigits& digits, const Words& say) {
+  std::string html = fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n<ul>\n<li>{}</li>\n",
+                                 say(words::kReading), say(words::kRowMeans));
+  const std::string sum = page.rows_sum_to_one ? say(words::kRowSum) : "";
+  const std::string exact = digits.decimals > 0
+                                ? say.format(words::kDigits, digits.decimals)
+                                : say.format(words::kRounded, std::pow(10.0, -digits.decimals));
+  html += fmt::format("<li>{} {} {}</li>\n<li>{}</li>\n<li>{}</li>\n", say(words::kColourMeans),
+                      sum, exact, say(words::kMaskedMeans), say(words::kConclude));
+  if (!page.saliency.empty()) {
+    html += fmt::format("<li>{}</li>\n", say(words::kSaliencyMeans));
+  }
+  return html + "</ul>\n</section>\n";
+}
+
+}  // namespace
+
+std::string visible(std::string_view token) {
+  if (token.empty()) return "\u2205";
+  std::string out;
+  const std::size_t first = token.find_first_not_of(' '), last = token.find_last_not_of(' ');
+  for (std::size_t at = 0; at < token.size();) {
+    utf8proc_int32_t c = 0;
+    const auto n = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(token.data() + at),
+                                    static_cast<utf8proc_ssize_t>(token.size() - at), &c);
+    const auto bytes = n > 0 ? static_cast<std::size_t>(n) : 1;
+    if (n <= 0) {
+      out += "\uFFFD";
+    } else if (c == ' ' && (first == std::string_view::npos || at < first || at > last)) {
+      out += "\u2423";
+    } else if (c < 0x20 || c == 0x7F) {  // pictures of controls
+      char picture[4];
+      const auto size = utf8proc_encode_char(c == 0x7F ? 0x2421 : 0x2400 + c,
+                                             reinterpret_cast<utf8proc_uint8_t*>(picture));
+      out.append(picture, static_cast<std::size_t>(size));
+    } else if (is_hidden(c)) {
+      out += fmt::format("[U+{:04X}]", c);
+    } else {
+      out += token.substr(at, bytes);
+    }
+    at += bytes;
+  }
+  return out;
+}
+
+std::string attention_body(const AttentionPage& page, const WeightDigits& digits,
+                           const PageLimits& limits) {
+  const Words say(page.language);
+  std::string html = facts_of(page);
+  html += fmt::format("<p class=\"note\">{}</p>\n", say(words::kWarning));
+  for (const std::string& note : page.notes) {
+    html += fmt::format("<p class=\"note\">{}</p>\n", html_text(note));
+  }
+  if (digits.strongest > 0) {
+    html += fmt::format(
+        "<p class=\"note\">{}</p>\n",
+        say.format(words::kCut, digits.strongest, static_cast<double>(limits.most) / 1e6));
+  }
+  return html + prediction_of(page, say) + view_of(page, say) + saliency_of(page, say) +
+         statistics_of(page, say) + tiles_of(page, say) + reading_of(page, digits, say);
+}
+
+}  // namespace fovea

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/attention_data.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace fovea {
+
+namespace {
+
+constexpr index kSampledRows = 24;       // of each head
+constexpr double kBase64 = 8.0 / 6;      // characters for a byte
+constexpr double kEstimateSlack = 0.97;  // what is left for rows that are not sampled
+constexpr int kMostDecimals = 6, kFewestDecimals = 4;
+
+double estimate_bytes(const AttentionPage& page, const WeightDigits& digits) {
+  double bits = 0;
+  for (const AttentionMap& map : page.maps) {
+    for (index head = 0; head < map.heads; ++head) {
+      const HeadWeights weights = head_of(page, map, head);
+      bits += estimate_bits(weights, digits, std::max<index>(1, weights.queries / kSampledRows));
+    }
+  }
+  return bits / 8 * kBase64;
+}
+
+index most_keys(const AttentionPage& page) {
+  std::size_t most = 1;
+  for (const AttentionMap& map : page.maps) {
+    most = std::max(most, page.texts[map.key_text].tokens.size());
+  }
+  return static_cast<index>(most);
+}
+
+}  // namespace
+
+HeadWeights head_of(const AttentionPage& page, const AttentionMap& map, index head) {
+  const auto queries = static_cast<index>(page.texts[map.query_text].tokens.size());
+  const auto keys = static_cast<index>(page.texts[map.key_text].tokens.size());
+  const auto size = static_cast<std::size_t>(queries * keys);
+  return {std::span(map.weights).subspan(size * static_cast<std::size_t>(head), size), queries,
+          keys};
+}
+
+WeightDigits choose_digits(const AttentionPage& page, const PageLimits& limits) {
+  WeightDigits digits;
+  float largest = 0;
+  for (const AttentionMap& map : page.maps) {
+    for (const float weight : map.weights) {
+      largest = std::max(largest, std::abs(weight));
+      digits.negative = digits.negative || weight < 0;
+    }
+  }
+  // A softmax may give 1.0000001.
+  const int before = largest > 1.01F ? static_cast<int>(std::ceil(std::log10(largest))) : 0;
+  for (int decimals = kMostDecimals; decimals >= kFewestDecimals; --decimals) {
+    digits.decimals = decimals - before;
+    const std::size_t room = decimals == kFewestDecimals ? limits.most : limits.fine;
+    if (estimate_bytes(page, digits) <= kEstimateSlack * static_cast<double>(room)) return digits;
+  }
+  index some = 1, too_many = most_keys(page);
+  while (some + 1 < too_many) {
+    digits.strongest = (some + too_many) / 2;
+    const double bytes = estimate_bytes(page, digits);
+    (bytes <= kEstimateSlack * static_cast<double>(limits.most) ? some : too_many) =
+        digits.strongest;
+  }
+  digits.strongest = some;
+  return digits;
+}
+
+CodedMasks code_masks(const AttentionPage& page) {
+  CodedMasks masks;
+  std::map<std::string, std::size_t> numbers;
+  std::string json;
+  for (const AttentionMap& map : page.maps) {
+    for (index head = 0; head < map.heads; ++head) {
+      const std::string code = code_mask(head_of(page, map, head));
+      const auto [found, is_new] = numbers.try_emplace(code, numbers.size());
+      if (is_new) json += fmt::format("{}\"{}\"", json.empty() ? "" : ",\n", base64(code));
+      masks.of_heads.push_back(found->second);
+    }
+  }
+  masks.data = {"masks", "[" + json + "]"};
+  return masks;
+}
+
+std::vector<PageData> code_maps(const AttentionPage& page, const WeightDigits& digits,
+                                const CodedMasks& masks) {
+  std::vector<PageData> data;
+  auto mask = masks.of_heads.begin();
+  for (const AttentionMap& map : page.maps) {
+    std::string of_heads, heads;
+    for (index head = 0; head < map.heads; ++head) {
+      const std::string_view comma = head == 0 ? "" : ",\n";
+      of_heads += fmt::format("{}{}", head == 0 ? "" : ",", *mask++);
+      heads +=
+          fmt::format("{}\"{}\"", comma, base64(code_weights(head_of(page, map, head), digits)));
+    }
+    data.push_back({fmt::format("map-{}", data.size()),
+                    fmt::format("{{\"masks\":[{}],\n\"heads\":[{}]}}", of_heads, heads)});
+  }
+  return data;
+}
+
+}  // namespace fovea

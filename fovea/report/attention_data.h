@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weights of an attention page, for its scripts.
+#pragma once
+
+#include <vector>
+
+#include "fovea/report/attention_page.h"
+#include "fovea/report/weight_code.h"
+
+namespace fovea {
+
+/// Head `head` of a map.
+HeadWeights head_of(const AttentionPage& page, const AttentionMap& map, index head);
+
+/// The decimals and the strongest weights of the page, so that its weights take at most `fine` or
+/// `most` bytes.
+WeightDigits choose_digits(const AttentionPage& page, const PageLimits& limits);
+
+/// The masks of all heads; the same mask is stored once.
+struct CodedMasks {
+  PageData data;                      ///< `masks`
+  std::vector<std::size_t> of_heads;  ///< the number of each head's mask, map after map
+};
+CodedMasks code_masks(const AttentionPage& page);
+
+/// What the scripts read: `map-N` for each map.
+std::vector<PageData> code_maps(const AttentionPage& page, const WeightDigits& digits,
+                                const CodedMasks& masks);
+
+}  // namespace fovea

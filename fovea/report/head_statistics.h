@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the weights of each head of a map look like, in three numbers.
+#pragma once
+
+#include <vector>
+
+#include "fovea/report/attention_page.h"
+
+namespace fovea {
+
+/// Of each head; the means are over the queries that keep a key.
+struct HeadMeans {
+  std::vector<float> entropy;   ///< - sum of w log w, in nats
+  std::vector<float> distance;  ///< sum of w |p - j|
+  std::vector<float> largest;   ///< the weight farthest from 0
+};
+
+/// What the map gives, and the rest from its weights.
+HeadMeans head_means(const AttentionPage& page, const AttentionMap& map);
+
+}  // namespace fovea

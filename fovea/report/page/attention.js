@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// The attention page: controls, heat map, the chosen cell. weights.js reads, lines.js draws lines.
+//
+// The heat map's canvas (#weights) has one pixel for each cell. Its alpha is 255 times the shade:
+// |w| / top, or the square root of that if data-shading is "root"; data-top says top. So
+// w = top * alpha / 255, or top * (alpha / 255)^2.
+'use strict';
+
+const byId = id => document.getElementById(id);
+const jsonOf = id => JSON.parse(byId(id).textContent);
+const began = performance.now();
+const page = jsonOf('page'), masks = jsonOf('masks');
+const unit = 10 ** page.decimals;
+const state = {map: 0, head: 0, shading: 'largest', cell: 16, row: 0, column: 0};
+let shown = null;  // {map, queries, keys, values, kinds, top}
+let layer = null;  // {index, data, heads: those read so far}
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+function say(name, ...values) {
+  return page.words[name].replace(/\{(\d)\}/g, (_, n) => values[n]);
+}
+
+// The digits that the page has; a mean of heads has them, too.
+function numberText(value) {
+  return (value / unit).toFixed(Math.max(0, page.decimals));
+}
+
+function cut(token, most) {
+  const characters = Array.from(token);
+  return characters.length <= most ? token : characters.slice(0, most).join('') + '\u2026';
+}
+
+function nameOf(text, token) {
+  const {tokens, positions} = page.texts[text];
+  return {token: cut(tokens[token], 100), place: positions.length ? positions[token] : token};
+}
+
+function headOf(number) {
+  const {queryText, keyText} = page.maps[layer.index];
+  const queries = page.texts[queryText].tokens.length, keys = page.texts[keyText].tokens.length;
+  if (!layer.heads[number]) {
+    const mask = masks[layer.data.masks[number]];
+    layer.heads[number] =
+      readHead(layer.data.heads[number], readMask(mask, queries, keys), queries, keys, page);
+  }
+  return layer.heads[number];
+}
+
+function choose() {
+  if (!layer || layer.index !== state.map) {
+    layer = {index: state.map, data: jsonOf('map-' + state.map), heads: []};
+  }
+  const map = page.maps[state.map];
+  state.head = Math.min(state.head, map.heads - 1);
+  const weights = state.head >= 0 ? headOf(state.head)
+    : meanOfHeads(Array.from({length: map.heads}, (_, head) => headOf(head)));
+  let top = 0;
+  for (const value of weights.values) top = Math.max(top, Math.abs(value));
+  shown = {map, queries: page.texts[map.queryText].tokens, keys: page.texts[map.keyText].tokens,
+    values: weights.values, kinds: weights.kinds,
+    top: state.shading === 'one' ? unit : top || unit};
+  state.row = Math.min(state.row, shown.queries.length - 1);
+  state.column = Math.min(state.column, shown.keys.length - 1);
+}
+
+function shadeOf(cell) {
+  const share = Math.min(1, Math.abs(shown.values[cell]) / shown.top);
+  return state.shading === 'root' ? Math.sqrt(share) : share;
+}
+
+// A colour of the style sheet as [red, green, blue].
+function colour(name) {
+  const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  return [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
+}
+
+function paint(canvas, pixelOf) {
+  const width = shown.keys.length, height = shown.queries.length;
+  canvas.width = width;
+  canvas.height = height;
+  const context = canvas.getContext('2d', {willReadFrequently: true});
+  const image = context.createImageData(width, height);
+  for (let cell = 0; cell < width * height; ++cell) {
+    const [rgb, alpha] = pixelOf(cell);
+    if (alpha === 0) continue;
+    image.data.set(rgb, 4 * cell);
+    image.data[4 * cell + 3] = alpha;
+  }
+  context.putImageData(image, 0, 0);
+}
+
+function drawPixels() {
+  const heat = colour('--heat'), negative = colour('--negative');
+  const ground = {[MASKED]: colour('--masked'), [MISSING]: colour('--missing')};
+  paint(byId('weights'), cell => [shown.values[cell] < 0 ? negative : heat,
+    Math.round(255 * shadeOf(cell))]);
+  paint(byId('grounds'), cell => {
+    const kind = shown.kinds[cell];
+    return kind === STORED ? [heat, 0] : [ground[kind], 255];
+  });
+  byId('weights').dataset.top = shown.top / unit;
+  byId('weights').dataset.shading = state.shading;
+}
+
+function labels(names, className) {
+  const made = element('div', undefined, className);
+  if (names.length <= 2048) {
+    for (const name of names) made.append(element('bdi', cut(name, 24)));
+  }
+  return made;
+}
+
+// The parts of the map; they change with the layer's texts alone.
+function buildMap() {
+  const map = byId('map'), stack = element('div', undefined, 'stack');
+  for (const id of ['grounds', 'weights']) {
+    const canvas = element('canvas');
+    canvas.id = id;
+    stack.append(canvas);
+  }
+  const cursor = element('div', undefined, 'cursor');
+  cursor.id = 'cursor';
+  stack.append(cursor);
+  stack.addEventListener('pointermove', event => pointAt(event, stack));
+  stack.addEventListener('pointerdown', event => pointAt(event, stack));
+  const corner = element('div', undefined, 'corner');
+  corner.append(element('span', say('key') + ' \u2192'), element('span', say('query') + ' \u2193'));
+  map.replaceChildren(corner, labels(shown.keys, 'columns'), labels(shown.queries, 'rows'), stack);
+  map.dataset.texts = shown.map.queryText + ' ' + shown.map.keyText;
+}
+
+function pointAt(event, stack) {
+  const box = stack.getBoundingClientRect();
+  moveTo(Math.floor((event.clientY - box.top) / state.cell),
+    Math.floor((event.clientX - box.left) / state.cell));
+}
+
+function legend() {
+  const scale = element('span', undefined, 'scale');
+  const ends = element('span', undefined, 'ends');
+  ends.append(element('span', '0'), scale, element('span', numberText(shown.top)));
+  const parts = [ends];
+  const swatch = (className, text) => {
+    const part = element('span', text, 'swatch');
+    part.prepend(element('i', undefined, className));
+    parts.push(part);
+  };
+  if (page.negative) swatch('negative', say('negative'));
+  if (shown.kinds.includes(MASKED)) swatch('masked', say('legendMasked'));
+  if (shown.kinds.includes(MISSING)) swatch('missing', say('legendMissing'));
+  byId('legend').replaceChildren(...parts);
+}
+
+function draw() {
+  choose();
+  const map = byId('map');
+  if (map.dataset.texts !== shown.map.queryText + ' ' + shown.map.keyText) buildMap();
+  map.style.setProperty('--cell', state.cell + 'px');
+  map.classList.toggle('small', state.cell < 11);
+  drawPixels();
+  legend();
+  drawLines(shown, shadeOf);
+  markHead();
+  moveTo(state.row, state.column);
+}
+
+// The cell of the head in each table of statistics.
+function markHead() {
+  for (const table of document.querySelectorAll('table.heads')) {
+    table.querySelectorAll('.chosen').forEach(cell => cell.classList.remove('chosen'));
+    table.tBodies[0].rows[state.map].cells[state.head + 1].classList.add('chosen');
+  }
+}
+
+// The smallest weight that is stored of this row: what is left out is no larger.
+function smallestOf(row) {
+  let smallest = Infinity;
+  for (let cell = row * shown.keys.length; cell < (row + 1) * shown.keys.length; ++cell) {
+    const value = Math.abs(shown.values[cell]);
+    if (value > 0 && value < smallest) smallest = value;
+  }
+  return smallest;
+}
+
+function describe(row, column) {
+  const cell = row * shown.keys.length + column, kind = shown.kinds[cell];
+  const query = nameOf(shown.map.queryText, row), key = nameOf(shown.map.keyText, column);
+  const value = kind === MASKED ? say('masked')
+    : kind === MISSING ? say('missing', numberText(smallestOf(row)))
+    : numberText(shown.values[cell]);
+  const name = ({token, place}) => token === String(place) ? token : `\u201c${token}\u201d (${place})`;
+  const sentence = kind === MASKED ? say('isMasked', name(query), name(key))
+    : say(kind === MISSING ? 'isMissing' : 'weight', name(query), name(key),
+      kind === MISSING ? numberText(smallestOf(row)) : value);
+  return {query, key, value, sentence};
+}
+
+function tokenParts(word, {token, place}) {
+  const parts = [element('span', word + ' ', 'quiet'), element('bdi', token, 'token-name')];
+  if (token !== String(place)) parts.push(element('span', ' ' + place, 'quiet'));
+  return parts;
+}
+
+// Chooses a cell, and says what it is.
+function moveTo(row, column) {
+  row = Math.max(0, Math.min(row, shown.queries.length - 1));
+  column = Math.max(0, Math.min(column, shown.keys.length - 1));
+  const isNewRow = row !== state.row || !byId('row').hasChildNodes();
+  state.row = row;
+  state.column = column;
+  const said = describe(row, column);
+  byId('reading').replaceChildren(element('b', said.value),
+    ...tokenParts(say('query'), said.query), element('span', ' \u2192 ', 'quiet'),
+    ...tokenParts(say('key'), said.key));
+  const cursor = byId('cursor');
+  cursor.style.transform = `translate(${column * state.cell}px, ${row * state.cell}px)`;
+  const map = byId('map');
+  map.querySelectorAll('bdi.on').forEach(label => label.classList.remove('on'));
+  map.querySelector('.rows').children[row]?.classList.add('on');
+  map.querySelector('.columns').children[column]?.classList.add('on');
+  if (isNewRow) strongestOf(row);
+  markLines(shown, shadeOf, row, column, isNewRow);
+  return said.sentence;
+}
+
+// The table of the strongest keys of a query.
+function strongestOf(row) {
+  const begin = row * shown.keys.length, order = [];
+  for (let key = 0; key < shown.keys.length; ++key) {
+    if (shown.values[begin + key] !== 0) order.push(key);
+  }
+  const size = key => Math.abs(shown.values[begin + key]);
+  order.sort((a, b) => size(b) - size(a) || a - b);
+  byId('row').replaceChildren(...order.slice(0, 8).map(key => {
+    const line = element('tr'), head = element('th'), bar = element('td', undefined, 'bar');
+    const {token, place} = nameOf(shown.map.keyText, key);
+    head.scope = 'row';
+    head.append(element('bdi', cut(token, 24)));
+    if (token !== String(place)) head.append(element('span', ' ' + place, 'quiet'));
+    const span = element('span');
+    span.style.width = 100 * Math.min(1, size(key) / shown.top) + '%';
+    bar.append(span);
+    line.append(head, element('td', numberText(shown.values[begin + key])), bar);
+    return line;
+  }));
+}
+
+const STEPS = {
+  ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
+  PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -1e6], End: [0, 1e6],
+};
+
+function onKey(event) {
+  const step = STEPS[event.key];
+  if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  byId('live').textContent = moveTo(state.row + step[0], state.column + step[1]);
+  byId('cursor').scrollIntoView({block: 'nearest', inline: 'nearest'});
+}
+
+function fill(id, options, changed) {
+  const control = byId(id);
+  for (const [value, text] of options) {
+    const option = element('option', text);
+    option.value = value;
+    control.append(option);
+  }
+  control.addEventListener('change', () => {
+    changed(control.value);
+    draw();
+  });
+}
+
+function fillHeads() {
+  const select = byId('head'), {heads} = page.maps[state.map];
+  const options = Array.from({length: heads}, (_, head) => [head, say('head', head + 1)]);
+  if (heads > 1) options.push([-1, say('mean')]);
+  select.replaceChildren(...options.map(([value, text]) => {
+    const option = element('option', text);
+    option.value = value;
+    return option;
+  }));
+  select.value = String(Math.min(state.head, heads - 1));
+}
+
+function begin() {
+  fill('layer', page.maps.map((map, n) => [n, map.name]), value => {
+    state.map = Number(value);
+    fillHeads();
+  });
+  fill('head', [], value => { state.head = Number(value); });
+  fillHeads();
+  fill('shading', ['largest', 'one', 'root'].map(name => [name, say(name)]),
+    value => { state.shading = value; });
+  const {keyText} = page.maps[0], keys = page.texts[keyText].tokens.length;
+  state.cell = Math.max(12, Math.min(28, Math.floor(680 / keys)));
+  byId('cell').value = state.cell;
+  byId('cell').addEventListener('input', () => {
+    state.cell = Number(byId('cell').value);
+    draw();
+  });
+  byId('map').addEventListener('keydown', onKey);
+  document.addEventListener('scheme', drawPixels);
+  matchMedia('print').addEventListener('change', drawPixels);
+  draw();
+  document.documentElement.dataset.ready = (performance.now() - began).toFixed(1);
+}
+
+begin();
