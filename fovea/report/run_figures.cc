@@ -39,8 +39,8 @@ constexpr Phrase kResumedMark = {"Dotted vertical lines: the run was resumed the
 
 struct Figure {
   std::string id;
-  std::string heading, subtitle = {};
-  Plot plot;
+  std::string heading = {}, subtitle = {};
+  Plot plot = {};
   std::vector<Series> series = {};
   std::vector<std::string> words = {};  ///< below the plot, HTML
 };
@@ -132,7 +132,7 @@ std::string losses_of_one_run(const RunReport& run, std::size_t place, const Fig
 
 // One curve for each run.
 struct Comparison {
-  std::string id, heading, subtitle;
+  std::string id, heading, subtitle = {};
   PlotPlace place = PlotPlace::kHalf;
   bool cuts_peaks = false;
 };

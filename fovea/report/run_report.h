@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/types.h"
 #include "fovea/report/confusion_plot.h"
 #include "fovea/report/curves.h"
 #include "fovea/report/html.h"
@@ -25,7 +26,7 @@ struct ReportNumber {
 
 /// What `fovea eval` found.
 struct ReportEvaluation {
-  std::string source;  ///< the file that says it
+  std::string source = {};  ///< the file that says it
   double confidence = 0.95;
   std::vector<ReportNumber> numbers = {};
   std::optional<ConfusionPlot> confusion = {};
@@ -49,8 +50,8 @@ inline constexpr std::string_view kDataFingerprint = "fingerprint of the data";
 /// Names and values may hold anything: the page shows them as text.
 struct RunReport {
   std::string name;  ///< no two runs of a page have the same
-  Phrase kind;       ///< "text classifier"
-  Phrase unit;       ///< of losses: runs of one unit share a plot
+  Phrase kind = {};  ///< "text classifier"
+  Phrase unit = {};  ///< of losses: runs of one unit share a plot
   bool is_running = false;
   index updates = 0, targets = 0;
   double seconds = 0;
@@ -71,8 +72,8 @@ struct RunReport {
 
 struct RunPageOptions {
   PageLanguage language = PageLanguage::kEnglish;
-  std::string made;     ///< when: UTC
-  std::string version;  ///< of fovea
+  std::string made = {};     ///< when: UTC
+  std::string version = {};  ///< of fovea
 };
 
 inline constexpr std::size_t kMostPageBytes = 8'000'000;

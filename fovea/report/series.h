@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fovea/base/types.h"
 #include "fovea/report/plot.h"
 
 namespace fovea {
@@ -18,7 +19,7 @@ struct SeriesPoint {
 };
 
 struct Series {
-  std::string name;
+  std::string name = {};
   std::vector<SeriesPoint> points = {};
   index measurements = 0;
 

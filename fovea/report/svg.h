@@ -21,7 +21,7 @@ double text_width(std::string_view text);
 /// A file. Classes of every plot: ground, title, name, halo, grid, axis.
 struct SvgPage {
   double width, height;
-  std::string_view title, description;
+  std::string_view title = {}, description = {};
   std::string_view rules = {};       ///< more CSS
   std::string_view dark_rules = {};  ///< likewise, on a dark background
   double top = 0;                    ///< inside a page: what is above is cut off, such as titles

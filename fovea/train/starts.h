@@ -17,11 +17,11 @@ inline constexpr std::string_view kStartsName = "starts.jsonl";
 /// each process; they change nothing of its results.
 struct ProcessStart {
   index step = 0;
-  std::string time;
-  std::string processor;
+  std::string time = {};
+  std::string processor = {};
   int threads = 0;
-  std::string isa, version;
-  std::string model, data, tokenizer;
+  std::string isa = {}, version = {};
+  std::string model = {}, data = {}, tokenizer = {};
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
