@@ -16,11 +16,13 @@
 #include "cli/threads.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/error.h"
+#include "fovea/base/file.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
 #include "fovea/config/json.h"
 #include "fovea/parts/part_table.h"
+#include "fovea/report/attention_page.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/attention_parts.h"
 #include "fovea/task/run_attention.h"
@@ -72,6 +74,15 @@ struct Written {
   }
 };
 
+struct PageWritten {
+  std::string page;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("page", page, "the HTML file");
+  }
+};
+
 AttentionSettings settings_of(const Arguments& arguments) {
   AttentionSettings settings;
   const std::vector<Field> fields = fields_of(settings);
@@ -88,31 +99,54 @@ AttentionSettings settings_of(const Arguments& arguments) {
   return settings;
 }
 
-// Checks the output before anything is computed.
-void check_output(const fs::path& output, const fs::path& input, bool overwrite) {
-  check_tensor_path(output);
+// Checks an output, of the option --NAME, before anything is computed.
+void check_output(const fs::path& output, std::string_view name, const fs::path& input,
+                  bool overwrite) {
   const fs::path folder = output.has_parent_path() ? output.parent_path() : fs::path(".");
   if (!fs::is_directory(folder)) {
     throw Error(ErrorCode::kWrite, fmt::format("{}: no such folder", folder.string()),
-                "make the folder, or choose another --output");
+                fmt::format("make the folder, or choose another --{}", name));
   }
   if (!fs::exists(output)) return;
   if (fs::exists(input) && fs::equivalent(output, input)) {
     throw Error(ErrorCode::kUsage, fmt::format("attention: {} is IN", output.string()),
-                "choose another --output");
+                fmt::format("choose another --{}", name));
   }
   if (overwrite) return;
   throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", output.string()),
               "choose another file, or say --overwrite");
 }
 
-// --log-file must not be OUT: the log is created before OUT is checked.
-void check_log(const Arguments& arguments) {
-  const std::string log = arguments.text("log-file"), output = arguments.text("output");
+bool is_same_place(const fs::path& a, const fs::path& b) {
   const auto place = [](const fs::path& path) { return fs::absolute(path).lexically_normal(); };
-  if (log.empty() || output.empty() || place(log) != place(output)) return;
-  throw Error(ErrorCode::kUsage, fmt::format("attention: --log-file {} is OUT", log),
-              "choose another file for one of them");
+  return !a.empty() && !b.empty() && place(a) == place(b);
+}
+
+// --log-file must be no output: the log is created before those are checked.
+void check_log(const Arguments& arguments) {
+  const std::string log = arguments.text("log-file"), page = arguments.text("page");
+  const auto refuse = [](std::string_view option, const std::string& path, std::string_view what) {
+    throw Error(ErrorCode::kUsage, fmt::format("attention: --{} {} is {}", option, path, what),
+                "choose another file for one of them");
+  };
+  if (is_same_place(log, arguments.text("output"))) refuse("log-file", log, "OUT");
+  if (is_same_place(log, page)) refuse("log-file", log, "the page");
+  if (is_same_place(page, arguments.text("output"))) refuse("page", page, "OUT");
+}
+
+void check_outputs(const Arguments& arguments) {
+  const std::string output = arguments.text("output"), page = arguments.text("page");
+  if (!arguments.on("plan") && output.empty() && page.empty()) {
+    throw Error(ErrorCode::kUsage, "attention: nowhere to write to",
+                "name a file: --output OUT or --page FILE; or ask for --plan");
+  }
+  if (!output.empty()) check_tensor_path(output);
+  for (const std::string name : {"output", "page"}) {
+    const std::string path = arguments.text(name);
+    if (!path.empty()) {
+      check_output(path, name, arguments.text("IN"), arguments.on("overwrite"));
+    }
+  }
 }
 
 void check_sizes(const std::string& output, std::span<const NamedTensor> results) {
@@ -165,6 +199,25 @@ Written write(const Context& context, const AttentionSettings& settings,
   return written;
 }
 
+PageLanguage language_of(const Arguments& arguments) {
+  if (!arguments.has("lang")) return PageLanguage::kEnglish;
+  try {
+    return enum_from_name<PageLanguage>(arguments.text("lang"));
+  } catch (const Error& error) {
+    throw error.with(ErrorCode::kOptionValue, fmt::format("--lang: {}", error.what()),
+                     "en: English, zh: Chinese");
+  }
+}
+
+PageWritten write_page(const Context& context, const AttentionSettings& settings,
+                       const AttentionTensors& tensors, const std::string& path,
+                       PageLanguage language) {
+  const AttentionPage page = page_attention(context, settings, tensors, language);
+  write_file_atomically(path, draw_attention_page(page));
+  note(fmt::format("wrote {}", path));
+  return {path};
+}
+
 // The placeholder of a value whose type alone does not say what it must be.
 std::string placeholder_of(const OptionSpec& option) {
   if (option.name == "causal") return "[=" + option.placeholder + "]";
@@ -213,8 +266,11 @@ Examples:
   }
   const auto add = [&](OptionSpec option) { spec.options.push_back(std::move(option)); };
   add({"output", OptionKind::kValue, "OUT", "file to write: .safetensors or .npz", "Run", "o"});
-  add({"overwrite", OptionKind::kFlag, "", "replace OUT", "Run", ""});
-  add({"plan", OptionKind::kFlag, "", "print tiles, FLOPs and memory; without --output, only that",
+  add({"page", OptionKind::kValue, "FILE", "HTML file to write: the weights as a heat map", "Run",
+       ""});
+  add({"lang", OptionKind::kValue, "en|zh", "language of the page", "Run", ""});
+  add({"overwrite", OptionKind::kFlag, "", "replace OUT and the page", "Run", ""});
+  add({"plan", OptionKind::kFlag, "", "print tiles, FLOPs and memory; without an output, only that",
        "Run", ""});
   add({"isa", OptionKind::kValue, "NAME",
        "instruction set to compute with: scalar, or one that fovea doctor names", "Run", ""});
@@ -230,11 +286,9 @@ int attention(const Arguments& arguments) {
   warn_of_unread_variables(attention_spec().options);
   const AttentionSettings settings = settings_of(arguments);
   const std::string input = arguments.text("IN"), output = arguments.text("output");
-  if (!arguments.on("plan") && output.empty()) {
-    throw Error(ErrorCode::kUsage, "attention: nowhere to write to",
-                "name a file: --output OUT; or ask for --plan");
-  }
-  if (!output.empty()) check_output(output, input, arguments.on("overwrite"));
+  const std::string page = arguments.text("page");
+  const PageLanguage language = language_of(arguments);
+  check_outputs(arguments);
   if (arguments.has("isa")) pin_isa(isa_from_name(arguments.text("isa")));
   const Context context = context_of(arguments);
   const AttentionTensors tensors = read_attention_tensors(settings, TensorFile(input), input);
@@ -249,6 +303,7 @@ int attention(const Arguments& arguments) {
     if (!arguments.on("json")) print_plan(plan);
   }
   if (!output.empty()) add(json_of(write(context, settings, tensors, output)));
+  if (!page.empty()) add(json_of(write_page(context, settings, tensors, page, language)));
   if (arguments.on("json")) print(Json(std::move(object)).line() + "\n");
   return 0;
 }

@@ -35,6 +35,7 @@ END
     test) cat <<'END' ;;
 fortunes-zh           the Chinese verse that a test tells from prose
 manpages-zh           the prose
+chromium              opens the HTML pages
 END
     tidy) cat <<'END' ;;
 clang-14              the second compiler, and libFuzzer

@@ -2,7 +2,6 @@
 #include "fovea/report/attention_body.h"
 
 #include <fmt/core.h>
-#include <utf8proc.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,8 @@
 
 #include "fovea/report/attention_words.h"
 #include "fovea/report/head_statistics.h"
+#include "fovea/report/terminal.h"
+#include "fovea/report/token_text.h"
 
 namespace fovea {
 
@@ -17,12 +18,7 @@ namespace {
 
 namespace words = attention_words;
 
-// Characters that take no room and turn the direction of writing or hide: their names are shown.
-bool is_hidden(utf8proc_int32_t c) {
-  return (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0x200B ||
-         c == 0x200E || c == 0x200F || c == 0x061C || c == 0xFEFF || c == 0xAD ||
-         (c >= 0x80 && c < 0xA0) || (c >= 0x2028 && c <= 0x2029);
-}
+constexpr index kLongestToken = 40;  // columns of a terminal
 
 // The text of one language, escaped.
 class Words {
@@ -72,7 +68,7 @@ std::string view_of(const AttentionPage& page, const Words& say) {
   const std::string layer = page.maps_are.empty() ? say(words::kLayer) : html_text(page.maps_are);
   return fmt::format(
       "<section class=\"panel\" id=\"view\">\n<h2>{}</h2>\n<div class=\"controls screen-only\">\n"
-      "{}{}{}<label>{}<input type=\"range\" id=\"cell\" min=\"2\" max=\"32\"></label>\n</div>\n"
+      "{}{}{}<label>{}<input type=\"range\" id=\"cell\" min=\"2\" max=\"40\"/></label>\n</div>\n"
       "<p class=\"reading\" id=\"reading\"></p>\n"
       "<p class=\"visually-hidden\" id=\"live\" aria-live=\"polite\"></p>\n"
       "<div class=\"views\">\n<figure>\n<div class=\"scroll map\" id=\"map\" tabindex=\"0\" "
@@ -80,7 +76,8 @@ std::string view_of(const AttentionPage& page, const Words& say) {
       "id=\"legend\"></div><span class=\"screen-only\">{}</span></figcaption>\n</figure>\n"
       "<div class=\"aside\">\n<figure>\n<div class=\"scroll lines\" id=\"lines\" tabindex=\"0\" "
       "role=\"region\" aria-label=\"{}\"></div>\n<figcaption id=\"lines-caption\"></figcaption>\n"
-      "</figure>\n<h3>{}</h3>\n<table class=\"numbers\" id=\"row\"></table>\n</div>\n</div>\n"
+      "</figure>\n<div><h3>{}</h3>\n<table class=\"numbers\" id=\"row\"></table></div>\n</div>\n"
+      "</div>\n"
       "</section>\n",
       say(words::kWeights), select_of("layer", layer), select_of("head", say(words::kHead)),
       select_of("shading", say(words::kShading)), say(words::kCell), say(words::kMap),
@@ -101,7 +98,7 @@ std::string saliency_of(const AttentionPage& page, const Words& say) {
       html += fmt::format(
           "<span class=\"{}\" style=\"--share:{:.3f}\">{}<small>{:.3g}</small></span>\n",
           value < 0 ? "token below" : "token", largest > 0 ? std::abs(value) / largest : 0,
-          bdi(visible(tokens[token])), value);
+          bdi(fit_columns(visible(tokens[token]), kLongestToken)), value);
     }
     html += "</div>\n";
   }
@@ -122,8 +119,8 @@ std::string table_of(const AttentionPage& page, const std::vector<HeadMeans>& me
     for (const float value : of.*statistic.values) largest = std::max(largest, std::abs(value));
   }
   std::string html = fmt::format(
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">"
-      "<table class=\"numbers heads\">\n<caption><b>{0}</b> {1}</caption>\n<thead><tr><td></td>",
+      "<div><h3>{0}</h3>\n<p class=\"quiet\">{1}</p>\n<div class=\"scroll\" tabindex=\"0\" "
+      "role=\"region\" aria-label=\"{0}\"><table class=\"numbers heads\">\n<thead><tr><td></td>",
       say(statistic.name), say(statistic.meaning));
   for (index head = 1; head <= heads; ++head) {
     html += fmt::format("<th scope=\"col\">{}</th>", head);
@@ -137,7 +134,7 @@ std::string table_of(const AttentionPage& page, const std::vector<HeadMeans>& me
     }
     html += "</tr>\n";
   }
-  return html + "</tbody>\n</table></div>\n";
+  return html + "</tbody>\n</table></div></div>\n";
 }
 
 std::string statistics_of(const AttentionPage& page, const Words& say) {
@@ -146,7 +143,8 @@ std::string statistics_of(const AttentionPage& page, const Words& say) {
   const bool has_distances = std::all_of(page.maps.begin(), page.maps.end(),
                                          [](const AttentionMap& map) { return map.has_distances; });
   std::string html =
-      fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n", say(words::kStatistics));
+      fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n<div class=\"statistics\">\n",
+                  say(words::kStatistics));
   if (page.rows_sum_to_one) {
     html +=
         table_of(page, means, {words::kEntropy, words::kEntropyMeans, &HeadMeans::entropy}, say);
@@ -156,7 +154,7 @@ std::string statistics_of(const AttentionPage& page, const Words& say) {
     }
   }
   html += table_of(page, means, {words::kLargest, words::kLargestMeans, &HeadMeans::largest}, say);
-  return html + "</section>\n";
+  return html + "</div>\n</section>\n";
 }
 
 std::string tiles_of(const AttentionPage& page, const Words& say) {
@@ -192,8 +190,11 @@ std::string reading_of(const AttentionPage& page, const WeightDigits& digits, co
   const std::string exact = digits.decimals > 0
                                 ? say.format(words::kDigits, digits.decimals)
                                 : say.format(words::kRounded, std::pow(10.0, -digits.decimals));
-  html += fmt::format("<li>{} {} {}</li>\n<li>{}</li>\n<li>{}</li>\n", say(words::kColourMeans),
-                      sum, exact, say(words::kMaskedMeans), say(words::kConclude));
+  const std::string_view gap = Phrase{" ", ""}.in(page.language);  // between sentences
+  html += fmt::format("<li>{}{}{}{}{}</li>\n<li>{}</li>\n<li>{}</li>\n",
+                      say(page.has_entropies ? words::kColourMeans : words::kFactorMeans),
+                      sum.empty() ? "" : gap, sum, gap, exact, say(words::kMaskedMeans),
+                      say(words::kConclude));
   if (!page.saliency.empty()) {
     html += fmt::format("<li>{}</li>\n", say(words::kSaliencyMeans));
   }
@@ -201,34 +202,6 @@ std::string reading_of(const AttentionPage& page, const WeightDigits& digits, co
 }
 
 }  // namespace
-
-std::string visible(std::string_view token) {
-  if (token.empty()) return "\u2205";
-  std::string out;
-  const std::size_t first = token.find_first_not_of(' '), last = token.find_last_not_of(' ');
-  for (std::size_t at = 0; at < token.size();) {
-    utf8proc_int32_t c = 0;
-    const auto n = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(token.data() + at),
-                                    static_cast<utf8proc_ssize_t>(token.size() - at), &c);
-    const auto bytes = n > 0 ? static_cast<std::size_t>(n) : 1;
-    if (n <= 0) {
-      out += "\uFFFD";
-    } else if (c == ' ' && (first == std::string_view::npos || at < first || at > last)) {
-      out += "\u2423";
-    } else if (c < 0x20 || c == 0x7F) {  // pictures of controls
-      char picture[4];
-      const auto size = utf8proc_encode_char(c == 0x7F ? 0x2421 : 0x2400 + c,
-                                             reinterpret_cast<utf8proc_uint8_t*>(picture));
-      out.append(picture, static_cast<std::size_t>(size));
-    } else if (is_hidden(c)) {
-      out += fmt::format("[U+{:04X}]", c);
-    } else {
-      out += token.substr(at, bytes);
-    }
-    at += bytes;
-  }
-  return out;
-}
 
 std::string attention_body(const AttentionPage& page, const WeightDigits& digits,
                            const PageLimits& limits) {

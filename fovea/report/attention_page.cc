@@ -13,6 +13,7 @@
 #include "fovea/report/attention_data.h"
 #include "fovea/report/attention_words.h"
 #include "fovea/report/page_file.h"
+#include "fovea/report/token_text.h"
 
 namespace fovea {
 

@@ -14,7 +14,7 @@ namespace fovea {
 
 /// The weights of the heads of one layer.
 struct AttentionMap {
-  std::string name;  ///< such as "layer 1"
+  std::string name = {};  ///< such as "layer 1"
   index heads = 0;
   /// Numbers of texts of the page: what the rows and the columns are. The sizes are theirs.
   std::size_t query_text = 0, key_text = 0;
@@ -53,10 +53,10 @@ struct LabelProbability {
 struct AttentionPage {
   PageLanguage language = PageLanguage::kEnglish;
   std::string title;
-  std::string maps_are =
-      {};  ///< what a map is, in the language, such as "Sequence"; empty: "Layer"
-  bool rows_sum_to_one =
-      true;  ///< whether they come from a softmax, so that entropy means something
+  /// What a map is, in the language, such as "Sequence"; empty: "Layer".
+  std::string maps_are = {};
+  bool rows_sum_to_one = true;  ///< whether the weights of a query add up to 1
+  bool has_entropies = true;    ///< whether they come from a softmax
   std::vector<std::pair<std::string, std::string>> facts = {};  ///< name and value, in the language
   std::vector<PageText> texts = {};
   std::vector<AttentionMap> maps = {};  ///< at least one

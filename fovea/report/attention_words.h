@@ -85,10 +85,14 @@ inline constexpr Phrase kColourMeans = {
     "the "
     "output of the query.",
     "格子颜色越重，权重越大：它是该键的值在查询输出中所占的份额。"};
+inline constexpr Phrase kFactorMeans = {
+    "The stronger the colour of a cell, the farther its weight is from 0: the factor of that key's "
+    "value in the output of the query.",
+    "格子颜色越重，权重离 0 越远：它是该键的值在查询输出中的系数。"};
 inline constexpr Phrase kRowSum = {"The weights of a row add up to 1.", "每一行的权重之和为 1。"};
 inline constexpr Phrase kMaskedMeans = {
-    "A grey cell is masked: the query may not look there, and the weight is exactly 0.",
-    "灰色格子被掩盖：查询不能看那里，权重恰好为 0。"};
+    "A striped cell is masked: the query may not look there, and the weight is exactly 0.",
+    "斜纹格子被掩盖：查询不能看那里，权重恰好为 0。"};
 inline constexpr Phrase kDigits = {"Weights are given to {} decimals, before dropout.",
                                    "权重保留 {} 位小数，为 dropout 之前的值。"};
 inline constexpr Phrase kRounded = {"Weights are rounded to a multiple of {}, before dropout.",

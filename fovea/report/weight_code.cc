@@ -148,7 +148,7 @@ class Row {
 };
 
 void put_number(std::string& to, std::size_t number) {
-  for (; number >= 128; number >>= 7) to += static_cast<char>(number & 127 | 128);
+  for (; number >= 128; number >>= 7) to += static_cast<char>((number & 127) | 128);
   to += static_cast<char>(number);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/run_attention.h"
 
+#include <filesystem>
 #include <utility>
 #include <variant>
 
@@ -11,6 +12,7 @@
 #include "fovea/base/check.h"
 #include "fovea/task/attention_call.h"
 #include "fovea/task/attention_parts.h"
+#include "fovea/task/call_page.h"
 
 namespace fovea {
 
@@ -121,6 +123,24 @@ std::vector<NamedTensor> run_attention(const Context& context, const AttentionSe
   return with_call(settings, tensors, [&]<class T>(AttentionCall<T> call) {
     return run<T>(context, std::move(call), accept);
   });
+}
+
+AttentionPage page_attention(const Context& context, const AttentionSettings& settings,
+                             const AttentionTensors& tensors, PageLanguage language) {
+  AttentionSettings forward_alone = settings;
+  forward_alone.observe.clear();
+  forward_alone.backward = false;
+  const std::string name = std::filesystem::path(tensors.where()).filename().string();
+  constexpr Phrase kTitle = {"Attention of {}", "{} 的注意力"};
+  AttentionPage page = with_call(forward_alone, tensors, [&]<class T>(AttentionCall<T> call) {
+    CallPage<T> observed(call, language);
+    const auto& [q, k, v] = call.in;
+    const AttentionOutputs<T> outputs{.o = call.view_out("o", q.length, q.heads, v.width)};
+    forward(context, call, outputs);
+    return observed.page(fmt::format(fmt::runtime(kTitle.in(language)), name));
+  });
+  page.tiles = picture_attention(settings, tensors);
+  return page;
 }
 
 std::vector<NamedTensor> run_plain_float32(const AttentionSettings& settings,

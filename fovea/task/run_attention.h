@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fovea/attention/attention.h"
+#include "fovea/report/attention_page.h"
 #include "fovea/task/attention_settings.h"
 #include "fovea/task/attention_tensors.h"
 
@@ -38,6 +39,13 @@ using AcceptResults = std::function<void(std::span<const NamedTensor>)>;
 std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,
                                        const AttentionTensors& tensors,
                                        const AcceptResults& accept = {});
+
+/// What a page shows of the call: its weights, or those of some rows, and the kept tiles. Computes
+/// the forward, without what settings.observe asks for. Throws as run_attention does, kShape for
+/// more than kMostPageKeys keys and for a call without rows, kInputFormat for weights that are not
+/// finite.
+AttentionPage page_attention(const Context& context, const AttentionSettings& settings,
+                             const AttentionTensors& tensors, PageLanguage language);
 
 /// The definition as plain loops in float32: tolerances are derived from its error. Throws as
 /// run_attention does, but without the name of the file.

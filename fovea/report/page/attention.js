@@ -74,35 +74,34 @@ function shadeOf(cell) {
   return state.shading === 'root' ? Math.sqrt(share) : share;
 }
 
-// A colour of the style sheet as [red, green, blue].
+// A colour of the style sheet as a clear pixel: its bytes are red, green, blue, alpha.
 function colour(name) {
   const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  return [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
+  const [red, green, blue] = [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
+  return red | green << 8 | blue << 16;
 }
+
+const OPAQUE = 255 << 24;
 
 function paint(canvas, pixelOf) {
   const width = shown.keys.length, height = shown.queries.length;
   canvas.width = width;
   canvas.height = height;
   const context = canvas.getContext('2d', {willReadFrequently: true});
-  const image = context.createImageData(width, height);
-  for (let cell = 0; cell < width * height; ++cell) {
-    const [rgb, alpha] = pixelOf(cell);
-    if (alpha === 0) continue;
-    image.data.set(rgb, 4 * cell);
-    image.data[4 * cell + 3] = alpha;
-  }
+  const image = context.createImageData(width, height), pixels = new Uint32Array(image.data.buffer);
+  for (let cell = 0; cell < pixels.length; ++cell) pixels[cell] = pixelOf(cell);
   context.putImageData(image, 0, 0);
 }
 
 function drawPixels() {
   const heat = colour('--heat'), negative = colour('--negative');
-  const ground = {[MASKED]: colour('--masked'), [MISSING]: colour('--missing')};
-  paint(byId('weights'), cell => [shown.values[cell] < 0 ? negative : heat,
-    Math.round(255 * shadeOf(cell))]);
+  const ground = colour('--ground'), missing = colour('--missing');
+  paint(byId('weights'), cell =>
+    (shown.values[cell] < 0 ? negative : heat) | Math.round(255 * shadeOf(cell)) << 24);
+  // Below them; where it is clear, the stripes of masked cells show.
   paint(byId('grounds'), cell => {
     const kind = shown.kinds[cell];
-    return kind === STORED ? [heat, 0] : [ground[kind], 255];
+    return kind === MASKED ? ground : (kind === MISSING ? missing : ground) | OPAQUE;
   });
   byId('weights').dataset.top = shown.top / unit;
   byId('weights').dataset.shading = state.shading;
@@ -162,6 +161,8 @@ function draw() {
   const map = byId('map');
   if (map.dataset.texts !== shown.map.queryText + ' ' + shown.map.keyText) buildMap();
   map.style.setProperty('--cell', state.cell + 'px');
+  map.lastChild.style.width = shown.keys.length * state.cell + 'px';
+  map.lastChild.style.height = shown.queries.length * state.cell + 'px';
   map.classList.toggle('small', state.cell < 11);
   drawPixels();
   legend();
@@ -241,9 +242,10 @@ function strongestOf(row) {
     const line = element('tr'), head = element('th'), bar = element('td', undefined, 'bar');
     const {token, place} = nameOf(shown.map.keyText, key);
     head.scope = 'row';
-    head.append(element('bdi', cut(token, 24)));
+    head.append(element('bdi', cut(token, 40)));
     if (token !== String(place)) head.append(element('span', ' ' + place, 'quiet'));
     const span = element('span');
+    if (shown.values[begin + key] < 0) span.className = 'negative';
     span.style.width = 100 * Math.min(1, size(key) / shown.top) + '%';
     bar.append(span);
     line.append(head, element('td', numberText(shown.values[begin + key])), bar);
@@ -299,7 +301,7 @@ function begin() {
   fill('shading', ['largest', 'one', 'root'].map(name => [name, say(name)]),
     value => { state.shading = value; });
   const {keyText} = page.maps[0], keys = page.texts[keyText].tokens.length;
-  state.cell = Math.max(12, Math.min(28, Math.floor(680 / keys)));
+  state.cell = Math.max(12, Math.min(40, Math.floor(640 / keys)));
   byId('cell').value = state.cell;
   byId('cell').addEventListener('input', () => {
     state.cell = Number(byId('cell').value);

@@ -31,7 +31,7 @@ function line(map, shadeOf, cell) {
   return svg('path', {
     d: `M0 ${from}C${middle} ${from} ${middle} ${to} ${WIDTH} ${to}`,
     class: map.values[cell] < 0 ? 'negative' : '',
-    opacity: Math.max(.06, shade).toFixed(3), 'stroke-width': (.6 + 2.6 * shade).toFixed(2),
+    opacity: Math.max(.1, shade).toFixed(3), 'stroke-width': (.6 + 2.6 * shade).toFixed(2),
   });
 }
 
@@ -70,6 +70,8 @@ function markLines(map, shadeOf, row, column, isNewRow) {
     cells.sort((a, b) => Math.abs(map.values[b]) - Math.abs(map.values[a]));
     chosen.replaceChildren(
       ...cells.slice(0, MOST_OF_QUERY).map(cell => line(map, shadeOf, cell)));
+    const box = byId('lines');
+    if (!box.matches(':hover')) box.scrollTop = ROW * (row + .5) - box.clientHeight / 2;
   }
   byId('lines').querySelectorAll('bdi.on').forEach(token => token.classList.remove('on'));
   queries.children[row].classList.add('on');

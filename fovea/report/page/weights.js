@@ -24,10 +24,13 @@ class BitReader {
     return bit;
   }
 
+  // Up to 25 bits.
   take(count) {
-    let value = 0;
-    for (let i = 0; i < count; ++i) value = value << 1 | this.bit();
-    return value;
+    const {bytes} = this, byte = this.at >> 3;
+    const word = bytes[byte] << 24 | bytes[byte + 1] << 16 | bytes[byte + 2] << 8 | bytes[byte + 3];
+    const value = (word << (this.at & 7)) >>> (32 - count);
+    this.at += count;
+    return count === 0 ? 0 : value;
   }
 
   rice(k) {

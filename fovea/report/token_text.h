@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fovea {
+
+/// A token as it can be seen: spaces at its ends and ends of lines have signs, control characters
+/// and those that turn the direction of writing or take no room are named ("[U+202E]"), bytes that
+/// are not UTF-8 are U+FFFD, and an empty token is U+2205.
+std::string visible(std::string_view token);
+
+}  // namespace fovea

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/attention_body.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/report/xml.h"
+
+namespace fovea {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+AttentionPage small() {
+  AttentionPage page{.title = "small"};
+  page.facts = {{"Model", "<tiny>"}};
+  page.texts = {{"text", {"<a>", "b"}}};
+  page.maps = {{.name = "layer 1", .heads = 2, .weights = {1, 0, .5F, .5F, 1, 0, .25F, .75F}}};
+  page.saliency = {{"gradient", "Someone 2016", 0, {.5F, -.25F}}};
+  page.prediction = {{"good", .75}};
+  page.tiles = {"#.", "/#"};
+  page.notes = {"rows 1 & 2"};
+  return page;
+}
+
+TEST(AttentionBody, SaysWhatIsKnownWithoutScripts) {
+  const std::string body = attention_body(small(), {}, {});
+  EXPECT_EQ(xml_error("<main>" + body + "</main>"), "");
+  for (const char* part :
+       {"<dt>Model</dt><dd><bdi>&lt;tiny&gt;</bdi></dd>", "are no explanation by themselves",
+        "rows 1 &amp; 2", "<bdi>good</bdi></th><td>0.7500</td>", "Source: Someone 2016",
+        "class=\"token below\" style=\"--share:0.500\"><bdi>b</bdi><small>-0.25</small>",
+        "<td style=\"--share:1.000\">1</td>", "Entropy, in nats", "class=\"part\"",
+        "given to 4 decimals", "add up to 1", "1902.10186"}) {
+    EXPECT_THAT(body, HasSubstr(part));
+  }
+}
+
+TEST(AttentionBody, LeavesOutWhatThereIsNot) {
+  AttentionPage page = small();
+  page.saliency.clear(), page.prediction.clear(), page.tiles.clear();
+  page.has_entropies = page.rows_sum_to_one = false;
+  const std::string body = attention_body(page, {.decimals = -1}, {});
+  EXPECT_EQ(xml_error("<main>" + body + "</main>"), "");
+  for (const char* part : {"Saliency", "What the model says", "svg", "Entropy", "add up to 1"}) {
+    EXPECT_THAT(body, Not(HasSubstr(part)));
+  }
+  EXPECT_THAT(body, HasSubstr("a multiple of 10"));
+}
+
+TEST(AttentionBody, SaysWhatWasCut) {
+  EXPECT_THAT(attention_body(small(), {.strongest = 17}, {}),
+              HasSubstr("To stay below 8 MB, this page keeps only the 17 largest weights"));
+}
+
+TEST(AttentionBody, SpeaksChinese) {
+  AttentionPage page = small();
+  page.language = PageLanguage::kChinese;
+  const std::string body = attention_body(page, {.strongest = 17}, {});
+  EXPECT_THAT(body, HasSubstr("注意力权重本身不是解释"));
+  EXPECT_THAT(body, HasSubstr("不超过 8 MB，本页每行只保存最大的 17 个权重"));
+  EXPECT_THAT(body, Not(HasSubstr("Attention")));
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/token_text.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace fovea {
+namespace {
+
+TEST(TokenText, ShowsWhatCannotBeSeen) {
+  EXPECT_EQ(visible("cat"), "cat");
+  EXPECT_EQ(visible(" a b "), "\u2423a b\u2423");
+  EXPECT_EQ(visible("  "), "\u2423\u2423");
+  EXPECT_EQ(visible(""), "\u2205");
+  EXPECT_EQ(visible("\n\t\x7F"), "\u21B5\u21E5[U+007F]");
+  EXPECT_EQ(visible("\u202Eabc\u2066"), "[U+202E]abc[U+2066]");
+  EXPECT_EQ(visible("\xFFz"), "\uFFFDz");
+  const std::string family = "\U0001F469\u200D\U0001F467";
+  EXPECT_EQ(visible(family), family);
+  EXPECT_EQ(visible("\u05E9\u05DC\u05D5\u05DD"), "\u05E9\u05DC\u05D5\u05DD");
+}
+
+}  // namespace
+}  // namespace fovea
