@@ -23,7 +23,7 @@ from tensor_files import write
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("train lm", "train classify", "generate", "classify", "eval", "inspect", "doctor", "attention",
-            "conformance write", "conformance check", "bench attention", "bench step", "reproduce")
+            "conformance write", "conformance check", "bench attention", "bench step", "reproduce", "report")
 SMALL = ("--layers 1 --heads 2 --width 32 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
 
@@ -243,7 +243,7 @@ class Pages(CommandTest):
             with self.subTest(page=page.name):
                 if page.stem in ("classify", "eval"):
                     self.prepare_classifier("model" if page.stem == "classify" else "classifier")
-                if page.stem in ("generate", "eval", "inspect"):
+                if page.stem in ("generate", "eval", "inspect", "report"):
                     self.prepare()
                     self.run_here(cheaper("train lm --train book.txt --overwrite -o model".split()))
                 self.assertGreater(self.run_page(page), 0)
