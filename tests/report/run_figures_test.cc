@@ -39,8 +39,9 @@ TEST(LossFigures, OfOneRunTellItsMeansApart) {
   const RunReport run = example("a");
   const std::string html = loss_figures({.runs = {&run}, .places = {0}}, {});
   EXPECT_EQ(xml_error(inside(html)), "");
-  for (const char* name : {"training: batch of one update", "running mean of the interval so far",
-                           "mean of a whole interval", "training: whole set", "validation: whole"}) {
+  for (const char* name :
+       {"training: batch of one update", "running mean of the interval so far",
+        "mean of a whole interval", "training: whole set", "validation: whole"}) {
     EXPECT_THAT(html, HasSubstr(name));
   }
   EXPECT_THAT(html, HasSubstr("best 1.0500"));

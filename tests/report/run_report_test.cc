@@ -73,10 +73,10 @@ TEST(RunPage, HostileNamesStayText) {
   RunReport run = run_of(hostile, 5);
   run.settings = {{hostile, hostile, hostile + "2"}};
   run.metrics = {{hostile, {{5, 1}}}};
-  run.evaluation = ReportEvaluation{
-      .source = hostile,
-      .numbers = {{hostile, 1}},
-      .confusion = ConfusionPlot{.title = "", .labels = {hostile}, .counts = {5}}};
+  run.evaluation =
+      ReportEvaluation{.source = hostile,
+                       .numbers = {{hostile, 1}},
+                       .confusion = ConfusionPlot{.title = "", .labels = {hostile}, .counts = {5}}};
   const std::string page = draw_run_page({&run, 1}, {.made = hostile, .version = hostile});
   EXPECT_EQ(xml_error(main_of(page)), "");
   EXPECT_THAT(page, Not(HasSubstr("<img")));

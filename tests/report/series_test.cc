@@ -52,7 +52,8 @@ TEST(Series, GroupsCoverALongCurve) {
 
 TEST(Series, LeavesOutWhatIsNotFinite) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const std::vector<PlotPoint> points = {{1, nan}, {2, 4}, {3, INFINITY}, {4, 6}, {5, nan}, {6, nan}};
+  const std::vector<PlotPoint> points = {{1, nan}, {2, 4},   {3, INFINITY},
+                                         {4, 6},   {5, nan}, {6, nan}};
   const Series series = series_of("loss", points, 2);
   ASSERT_EQ(series.points.size(), 2u);
   EXPECT_EQ(series.points[0].mean, 4);

@@ -46,8 +46,8 @@ class XmlReader {
         problem_ = "control character";
       if (run[i] != '&') continue;
       const std::string_view entity = run.substr(i, run.find(';', i) - i + 1);
-      static const std::set<std::string_view> kKnown = {"&amp;", "&lt;", "&gt;", "&quot;",
-                                                        "&apos;", "&#39;"};
+      static const std::set<std::string_view> kKnown = {"&amp;",  "&lt;",   "&gt;",
+                                                        "&quot;", "&apos;", "&#39;"};
       if (kKnown.count(entity) == 0) problem_ = "bad entity";
     }
   }

@@ -57,9 +57,9 @@ TEST(Starts, OfARunAreThoseOfItsProcesses) {
   const auto train = [&](const char* stop_after, bool resume) {
     ToyObjective objective;
     TrainingObserver silent;
-    Trainer trainer(Context(1), objective, silent,
-                    toy_setup(folder.path(), {.schedule = ScheduleKind::kConstant,
-                                              .stop_after = stop_after}));
+    Trainer trainer(
+        Context(1), objective, silent,
+        toy_setup(folder.path(), {.schedule = ScheduleKind::kConstant, .stop_after = stop_after}));
     if (resume) trainer.resume();
     trainer.run();
   };
