@@ -43,6 +43,7 @@ struct Figure {
   Plot plot = {};
   std::vector<Series> series = {};
   std::vector<std::string> words = {};  ///< below the plot, HTML
+  bool has_legend = true;
 };
 
 std::string legend_of(const Plot& plot) {
@@ -75,8 +76,8 @@ std::string html_of(Figure figure, PageLanguage language) {
       "<figure{}>\n<figcaption><b>{}</b>{}</figcaption>\n", wide ? " class=\"wide\"" : "",
       html_text(figure.heading),
       figure.subtitle.empty() ? "" : fmt::format("<span>{}</span>", html_text(figure.subtitle)));
-  html += legend_of(figure.plot) + "<div class=\"picture plot\">\n" +
-          draw_inline(figure.plot, figure.id) + "</div>\n";
+  if (figure.has_legend) html += legend_of(figure.plot);
+  html += "<div class=\"picture plot\">\n" + draw_inline(figure.plot, figure.id) + "</div>\n";
   for (const std::string& words : figure.words) html += fmt::format("<p>{}</p>\n", words);
   return html + points_table(figure.series, language) + "</figure>\n";
 }
@@ -152,6 +153,7 @@ std::string compared(const RunGroup& group, const Comparison& what, const Figure
               stroke_of_run(place));
   }
   if (figure.plot.curves.empty()) return {};
+  figure.has_legend = group.runs.size() > 1;
   return html_of(std::move(figure), style.language);
 }
 

@@ -19,6 +19,7 @@ namespace fovea {
 namespace {
 
 constexpr Phrase kTitle = {"Training report", "训练报告"};
+constexpr Phrase kState = {"The run", "本次训练"};
 constexpr Phrase kOf = {"{} runs", "{} 次训练"};
 constexpr Phrase kMade = {"Made by fovea {} on {}.", "由 fovea {} 于 {} 生成。"};
 constexpr Phrase kGoesOn = {
@@ -81,10 +82,13 @@ constexpr Term kTerms[] = {
       "每个样本恰好一次，使用该次更新后的权重，关闭 dropout。只有这样测得的训练集与验证集数值"
       "才可相互比较：两者之差反映模型对训练数据的死记硬背。"}},
     {{"Best", "最佳"},
-     {"The weights that are kept: those with the best validation. They were chosen by this set, so "
+     {"The weights that are kept: those with the best validation (of a classifier by its metric, "
+      "so "
+      "their loss need not be the lowest). They were chosen by this set, so "
       "its "
       "number is a little too good. Test on texts that were not used to choose.",
-      "保留下来的权重，即验证结果最好的那一次。既然是用验证集挑选的，该数值会略微偏好；"
+      "保留下来的权重，即验证结果最好的那一次（分类器按所选指标判断，因此其损失未必最低）。既然是用"
+      "验证集挑选的，该数值会略微偏好；"
       "请用未参与挑选的文本来测试。"}},
     {{"Between runs", "训练之间"},
      {"A difference as small as that of two seeds says nothing about settings. Repeat with other "
@@ -202,7 +206,8 @@ std::string body_of(std::span<const RunReport> runs, const RunPageOptions& optio
     many = paragraph("quiet", fmt::format(fmt::runtime(kTooMany.in(language)), kMostRunsInDetail)) +
            paragraph("quiet", kManyColours.in(language));
   }
-  html += panel(fmt::format(fmt::runtime(kOf.in(language)), runs.size()),
+  html += panel(runs.size() == 1 ? std::string(kState.in(language))
+                                 : fmt::format(fmt::runtime(kOf.in(language)), runs.size()),
                 summary_table(runs, language) + many);
   html += losses(runs, style);
   html += panel(kMetrics.in(language), figures(metric_figures(runs, style)));

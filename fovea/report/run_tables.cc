@@ -23,6 +23,8 @@ constexpr Phrase kUpdates = {"updates", "更新次数"}, kRun = {"run", "训练"
 constexpr Phrase kAllPoints = {"Numbers of this figure", "本图的全部数值"};
 constexpr Phrase kCounts = {"Counts", "计数"}, kBins = {"Bins", "分箱数据"};
 constexpr Phrase kSame = {"Settings that all runs share", "所有训练相同的设置"};
+constexpr Phrase kAll = {"All settings", "全部设置"};
+constexpr std::string_view kWords = "numbers words";
 constexpr Phrase kSetting = {"setting", "设置"}, kNumber = {"number", "指标"};
 constexpr Phrase kWhat = {"what", "项目"};
 constexpr Phrase kResumedWith = {"since it was resumed", "恢复训练后"};
@@ -42,11 +44,12 @@ std::string text_cell(std::string_view html) {
 }
 
 // `name` is for readers of the screen; the region can be scrolled by keyboard.
-std::string table(std::string_view name, std::string_view head, std::string_view rows) {
+std::string table(std::string_view name, std::string_view head, std::string_view rows,
+                  std::string_view style = "numbers") {
   return fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table "
-      "class=\"numbers\">\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
-      name, head, rows);
+      "class=\"{}\">\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
+      name, style, head, rows);
 }
 
 std::string folded(std::string_view summary, std::string_view html) {
@@ -205,7 +208,7 @@ std::string facts_table(std::span<const RunReport> runs, std::vector<ReportFact>
   }
   if (rows.empty()) return {};
   return table(kWhat.in(language), head_cell(kWhat.in(language)) + names_of(runs),
-               rows_of(rows, true) + rows_of(rows, false));
+               rows_of(rows, true) + rows_of(rows, false), kWords);
 }
 
 std::string settings_table(std::span<const RunReport> runs, PageLanguage language) {
@@ -213,10 +216,10 @@ std::string settings_table(std::span<const RunReport> runs, PageLanguage languag
   const std::string head = head_cell(kSetting.in(language)) + names_of(runs);
   const std::string differing = rows_of(rows, true), same = rows_of(rows, false);
   std::string html;
-  if (!differing.empty()) html += table(kSetting.in(language), head, differing);
+  if (!differing.empty()) html += table(kSetting.in(language), head, differing, kWords);
   if (same.empty()) return html;
-  const std::string shared = table(kSetting.in(language), head, same);
-  return html + folded(runs.size() > 1 ? kSame.in(language) : kSetting.in(language), shared);
+  const std::string shared = table(kSetting.in(language), head, same, kWords);
+  return html + folded(runs.size() > 1 ? kSame.in(language) : kAll.in(language), shared);
 }
 
 std::string evaluations_table(std::span<const RunReport> runs, PageLanguage language) {

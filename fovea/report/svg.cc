@@ -109,8 +109,8 @@ std::string svg_head(const SvgPage& page) {
 
 std::string svg_inline_head(const SvgPage& page) {
   return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {} {} {}\" role=\"img\" "
-      "aria-label=\"{}\">\n",
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {0} {1} {2}\" width=\"{1}\" "
+      "height=\"{2}\" role=\"img\" aria-label=\"{3}\">\n",
       page.top, page.width, page.height - page.top, xml_text(page.title));
 }
 
