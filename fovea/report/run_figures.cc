@@ -111,7 +111,6 @@ std::string losses_of_one_run(const RunReport& run, std::size_t place, const Fig
   };
   Figure figure{.id = fmt::format("loss-{}", place),
                 .heading = std::string(kLoss.in(style.language)),
-                .subtitle = std::string(run.unit.in(style.language)),
                 .plot = {.title = "", .place = PlotPlace::kWide}};
   const LossCurves& losses = run.losses;
   add_curve(figure, of(kBatch, losses.last_batch), Ink::kBlue, Stroke::kFaint);

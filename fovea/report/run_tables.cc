@@ -189,7 +189,7 @@ std::string summary_table(std::span<const RunReport> runs, PageLanguage language
             cell(number_cell(validation.empty() ? kNone : validation.back().y)) +
             cell(best_metric(run)) + "</tr>\n";
   }
-  return table(kRun.in(language), head, body);
+  return table(kRun.in(language), head, body, "numbers runs");
 }
 
 std::string facts_table(std::span<const RunReport> runs, std::vector<ReportFact> RunReport::*facts,
