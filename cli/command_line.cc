@@ -58,6 +58,9 @@ struct Parser {
     for (const PositionalSpec& spec : command.positionals) {
       positionals.push_back(app.add_option(spec.name, spec.help));
       positionals.back()->required(spec.required)->type_name("");
+      if (!spec.is_list) continue;
+      positionals.back()->type_size(1)->expected(1, CLI::detail::expected_max_vector_size);
+      positionals.back()->allow_extra_args();
     }
     for (const OptionSpec& spec : command.options) {
       options.push_back(add_option(app, spec));

@@ -32,6 +32,7 @@ struct PositionalSpec {
   std::string name;  ///< "DIR"
   std::string help;
   bool required = true;
+  bool is_list = false;  ///< takes all that stand there
 };
 
 struct CommandSpec {

@@ -22,6 +22,7 @@ int conformance_check(const Arguments& arguments);
 int bench_attention(const Arguments& arguments);
 int bench_step(const Arguments& arguments);
 int reproduce(const Arguments& arguments);
+int report(const Arguments& arguments);
 
 CommandSpec train_lm_spec();
 CommandSpec train_classify_spec();
@@ -38,5 +39,6 @@ CommandSpec conformance_check_spec();
 CommandSpec bench_attention_spec();
 CommandSpec bench_step_spec();
 CommandSpec reproduce_spec();
+CommandSpec report_spec();
 
 }  // namespace fovea::cli

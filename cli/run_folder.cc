@@ -13,9 +13,11 @@
 #include "fovea/base/words.h"
 #include "fovea/task/classifier.h"
 #include "fovea/task/language_model.h"
+#include "fovea/task/report/live_page.h"
 #include "fovea/text/word_list.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
+#include "fovea/train/starts.h"
 
 namespace fovea::cli {
 
@@ -25,9 +27,9 @@ namespace fs = std::filesystem;
 
 // In the order of removal. The manifest goes last: until then the folder can be recognised as a
 // run.
-constexpr std::array<std::string_view, 7> kOurFiles = {
-    "model.safetensors", "metrics.jsonl", "loss.svg",   "config.json",
-    kWordListName,       "tokenizer.txt", kManifestName};
+constexpr std::array<std::string_view, 9> kOurFiles = {
+    "model.safetensors", "metrics.jsonl", kStartsName,     "loss.svg",   kReportName,
+    "config.json",       kWordListName,   "tokenizer.txt", kManifestName};
 // The files that a new run writes before the manifest.
 constexpr std::array<std::string_view, 3> kEarlyFiles = {"config.json", "tokenizer.txt",
                                                          kWordListName};

@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "fovea/base/fields.h"
 #include "fovea/config/field.h"
+#include "fovea/report/html.h"
 #include "fovea/train/options.h"
 
 namespace fovea::cli {
@@ -30,6 +31,8 @@ struct RunOptions {
   int threads = 0;
   bool json = false;
   ProgressKind progress = ProgressKind::kAuto;
+  bool report = false;
+  PageLanguage lang = PageLanguage::kEnglish;
   MessageOptions messages;
 
   template <class Visitor>
@@ -39,6 +42,8 @@ struct RunOptions {
     visit("threads", threads, "threads to work on; 0: all cores");
     visit("json", json, "print the result as one JSON object");
     visit("progress", progress, "how to show progress; auto: a bar on a terminal, else lines");
+    visit("report", report, "keep a page of the run up to date: DIR/report.html");
+    visit("lang", lang, "language of that page");
     messages.visit_fields(visit);
   }
 };

@@ -16,6 +16,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/words.h"
+#include "fovea/task/report/live_page.h"
 
 namespace fovea::cli {
 
@@ -33,6 +34,13 @@ struct Job {
 
   const StoredRun* stored_run() const { return stored ? &*stored : nullptr; }
 };
+
+void check_page(const Job& job) {
+  if (!job.arguments.has("lang") || job.options.report) return;
+  throw Error(ErrorCode::kUsage,
+              fmt::format("{}: --lang has no effect without --report", job.training.command()),
+              "it is the language of the page: add --report");
+}
 
 void require_output(const Job& job) {
   if (!job.place.folder.empty()) return;
@@ -97,15 +105,29 @@ TrainResult train_in(const RunFolder& folder, const std::function<TrainResult()>
   }
 }
 
+TrainResult train_observed(const Context& context, const Job& job, StartAt start,
+                           TrainingObserver& log) {
+  const std::filesystem::path& folder = job.place.folder;
+  if (!job.options.report) return job.training.train(context, folder, std::move(start), log);
+  LivePage page(log, folder, job.options.lang);
+  try {
+    TrainResult result = job.training.train(context, folder, std::move(start), page);
+    page.finish();
+    return result;
+  } catch (...) {
+    page.finish();
+    throw;
+  }
+}
+
 int train(const Context& context, Job& job, const RunCost& cost, const RunFolder& run_folder) {
   listen_to_signals();
   StartAt start{.resume = job.place.use == FolderUse::kResume};
   if (job.changed || job.place.goes_back) start.future = Future::kOther;
   if (job.stored) start.checkpoint = std::exchange(job.stored->checkpoint, std::nullopt);
   TrainingLog log(cost.updates, job.options.progress, job.training.unit());
-  const TrainResult result = train_in(run_folder, [&] {
-    return job.training.train(context, job.place.folder, std::move(start), log);
-  });
+  const TrainResult result =
+      train_in(run_folder, [&] { return train_observed(context, job, std::move(start), log); });
   log.finish();
   const std::string folder = job.place.folder.string();
   if (result.stopped) {
@@ -182,6 +204,7 @@ int run_training(Training& training, const Arguments& arguments) {
   job.place = place_of(arguments, job.options.output);
   const std::string config = arguments.text("config");
   check_log_is_apart({&config, 1}, job.place.folder);
+  check_page(job);
   warn_of_unread_variables(training.options());
   const Context context = context_of(job.options.threads);
   if (arguments.on("dump-config")) return dump_config(job);

@@ -90,6 +90,12 @@ class TrainingOf : public Training {
     }
     run_ = make_run(stored);
     std::vector<std::string> notes = run_.notes;
+    if (run_.settings.recipe.evaluate_training && !run_.validation) {
+      throw Error(
+          ErrorCode::kUsage,
+          std::string(command()) + ": --evaluate-training has no effect without a validation",
+          "hold back a part of the data, by --valid or --valid-fraction");
+    }
     if (stored != nullptr && stored->checkpoint) {
       require_same_text(began_, identity_of(*stored->checkpoint), run_);
       run_.identity.model_before =

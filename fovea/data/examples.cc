@@ -71,12 +71,17 @@ ExampleBatch ExampleTraining::batch(index update, index number) {
   return batch;
 }
 
+ExampleBatch batch_in_order(const Examples& examples, TargetShape target, index batch_size,
+                            index i) {
+  ExampleBatch batch;
+  const index end = std::min(examples.size(), (i + 1) * batch_size);
+  for (index n = i * batch_size; n < end; ++n) append(batch, examples, n, target);
+  return batch;
+}
+
 ExampleBatch ExampleEvaluation::operator[](index i) const {
   check(i >= 0 && i < size(), "evaluation: there is no batch {} of {}", i, size());
-  ExampleBatch batch;
-  const index end = std::min(examples_.size(), (i + 1) * batch_size_);
-  for (index n = i * batch_size_; n < end; ++n) append(batch, examples_, n, target_);
-  return batch;
+  return batch_in_order(examples_, target_, batch_size_, i);
 }
 
 }  // namespace fovea

@@ -54,6 +54,10 @@ struct TargetShape {
 /// Adds text i. Throws kOptionValue if the batch would have 2^31 tokens or more.
 void append(ExampleBatch& batch, const Examples& examples, index i, TargetShape target);
 
+/// Batch i of all texts in order, `batch_size` at a time.
+ExampleBatch batch_in_order(const Examples& examples, TargetShape target, index batch_size,
+                            index i);
+
 /// The batches of a training.
 class ExampleTraining {
  public:
@@ -64,6 +68,7 @@ class ExampleTraining {
   index updates_per_epoch() const { return order_.updates_per_epoch(); }
   index largest_batch() const { return examples_.largest(batch_size_); }
   index batch_size() const { return batch_size_; }
+  TargetShape target() const { return target_; }
   const Examples& examples() const { return examples_; }
 
  private:
@@ -83,6 +88,7 @@ class ExampleEvaluation {
   ExampleBatch operator[](index i) const;
   index largest_batch() const { return examples_.largest(batch_size_); }
   index batch_size() const { return batch_size_; }
+  TargetShape target() const { return target_; }
   const Examples& examples() const { return examples_; }
 
  private:

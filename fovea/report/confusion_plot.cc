@@ -30,6 +30,9 @@ constexpr std::string_view kDarkRules = R"(.right{fill:#58a6ff}
 .head{fill:#f0f6fc}
 )";
 
+constexpr Phrase kRecall = {"recall", "召回率"}, kCount = {"count", "数量"};
+constexpr Phrase kPredicted = {"predicted", "预测"}, kTrue = {"true", "真实"};
+
 constexpr double kTop = 92, kMargin = 28;
 constexpr index kLongestName = 24;      // columns
 constexpr index kMostWithNumbers = 60;  // classes
@@ -171,18 +174,24 @@ std::string grid(const Layout& at) {
   return svg;
 }
 
-std::string frame(const Layout& at) {
+std::string frame(const Layout& at, PageLanguage language) {
   const double right = at.left + at.side, middle = kTop + at.side / 2;
   std::string svg =
       fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"frame\"/>\n",
                   coordinate(at.left), coordinate(kTop), coordinate(at.side), coordinate(at.side));
-  svg += svg_text({right + 50, kTop - 8, "recall", "text", Anchor::kEnd});
-  svg += svg_text({right + 104, kTop - 8, "count", "text", Anchor::kEnd});
-  svg += svg_text({at.left + at.side / 2, kTop + at.side + at.below + 20, "predicted", "head",
-                   Anchor::kMiddle});
+  svg += svg_text({right + 50, kTop - 8, kRecall.in(language), "text", Anchor::kEnd});
+  svg += svg_text({right + 104, kTop - 8, kCount.in(language), "text", Anchor::kEnd});
+  svg += svg_text({at.left + at.side / 2, kTop + at.side + at.below + 20, kPredicted.in(language),
+                   "head", Anchor::kMiddle});
   svg += fmt::format("<g transform=\"rotate(-90 18 {0})\">\n{1}</g>\n", coordinate(middle),
-                     svg_text({18, middle, "true", "head", Anchor::kMiddle}));
+                     svg_text({18, middle, kTrue.in(language), "head", Anchor::kMiddle}));
   return svg;
+}
+
+std::string matrix(const ConfusionPlot& plot, const Layout& at) {
+  std::string svg = grid(at);
+  for (index t = 0; t < at.K; ++t) svg += row_of(plot, at, t);
+  return svg + frame(at, plot.language) + column_names(at) + "</svg>\n";
 }
 
 }  // namespace
@@ -197,11 +206,22 @@ std::string draw_confusion(const ConfusionPlot& plot) {
                      .description = plot.subtitle,
                      .rules = kRules,
                      .dark_rules = kDarkRules};
-  std::string svg = svg_head(page) + svg_ground(page);
-  svg += svg_text({kMargin, 34, plot.title, "title"}) + svg_text({kMargin, 54, plot.subtitle});
-  svg += grid(at);
-  for (index t = 0; t < at.K; ++t) svg += row_of(plot, at, t);
-  return svg + frame(at) + column_names(at) + "</svg>\n";
+  return svg_head(page) + svg_ground(page) + svg_text({kMargin, 34, plot.title, "title"}) +
+         svg_text({kMargin, 54, plot.subtitle}) + matrix(plot, at);
 }
+
+std::string draw_inline(const ConfusionPlot& plot) {
+  check_plot(plot);
+  const Layout at = layout_of(plot);
+  return svg_inline_head({.width = std::ceil(at.width()),
+                          .height = std::ceil(at.height()),
+                          .title = plot.title,
+                          .description = plot.subtitle,
+                          .top = kTop - 26}) +
+         matrix(plot, at);
+}
+
+std::string_view confusion_rules() { return kRules; }
+std::string_view confusion_dark_rules() { return kDarkRules; }
 
 }  // namespace fovea

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/report/html.h"
 
 namespace fovea {
 
@@ -14,6 +16,7 @@ struct ConfusionPlot {
   std::string subtitle = {};
   std::vector<std::string> labels = {};  ///< [K]: names of the classes
   std::vector<index> counts = {};        ///< [K, K]: rows are true classes, columns predicted ones
+  PageLanguage language = PageLanguage::kEnglish;  ///< of the words beside the matrix
 };
 
 inline constexpr index kMostConfusionClasses = 200;
@@ -25,5 +28,10 @@ inline constexpr index kMostConfusionClasses = 200;
 ///
 /// Throws Error(kShape) unless there are 1 to 200 labels, and K^2 counts >= 0.
 std::string draw_confusion(const ConfusionPlot& plot);
+
+/// The same without its title, inside an HTML page whose style has confusion_rules().
+std::string draw_inline(const ConfusionPlot& plot);
+std::string_view confusion_rules();
+std::string_view confusion_dark_rules();
 
 }  // namespace fovea

@@ -59,6 +59,7 @@ Plot loss_plot(const LossCurves& losses) {
   add("train: running mean", broken_after(losses.running_mean, losses.interval_mean), Ink::kBlue,
       Stroke::kDashed);
   add("train: exact mean of interval", losses.interval_mean, Ink::kBlue, Stroke::kSolid);
+  add("train: whole set", losses.training, Ink::kShade2, Stroke::kSolid);
   add("validation", losses.validation, Ink::kOrange, Stroke::kSolid);
   for (const PlotPoint& p : losses.validation) {
     if (p.x != losses.best || !std::isfinite(p.y)) continue;
@@ -100,14 +101,14 @@ Plot heads_plot(HeadCurves of) {
     }
     if (members.empty()) continue;
     // Only the first says "layers", so that all fit into the legend.
-    const std::string_view word = group > 0 ? "" : layers > groups ? "layers " : "layer ";
+    const std::string word = group > 0 ? "" : (layers > groups ? of.layers : of.layer) + " ";
     const std::string name = end - first == 1 ? fmt::format("{}{}", word, first)
                                               : fmt::format("{}{}-{}", word, first, end - 1);
     means.push_back({name, mean_of(members), shade(group, groups), Stroke::kSolid});
     for (std::size_t l = first; l < end; ++l) {
       for (std::size_t h = 0; h < of.heads[l].size(); ++h) {
-        plot.curves.push_back({fmt::format("layer {}, head {}", l, h), std::move(of.heads[l][h]),
-                               shade(group, groups), Stroke::kThin});
+        plot.curves.push_back({fmt::format("{} {}, {} {}", of.layer, l, of.head, h),
+                               std::move(of.heads[l][h]), shade(group, groups), Stroke::kThin});
       }
     }
   }

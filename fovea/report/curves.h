@@ -18,7 +18,8 @@ struct LossCurves {
   std::vector<PlotPoint> last_batch = {};     ///< of each update alone
   std::vector<PlotPoint> running_mean = {};   ///< over the interval so far; restarts with each
   std::vector<PlotPoint> interval_mean = {};  ///< exact, over all targets of a finished interval
-  std::vector<PlotPoint> validation = {};     ///< exact, with the weights of that update
+  std::vector<PlotPoint> training = {};       ///< exact, with the weights of that update
+  std::vector<PlotPoint> validation = {};     ///< likewise
   double best = -1;                           ///< the update of the best weights; below 0: none
   std::string_view unit = "nats per token";
 };
@@ -42,7 +43,8 @@ Plot metrics_plot(const MetricCurves& curves);
 struct HeadCurves {
   std::string title;
   std::string y_label;
-  std::vector<std::vector<std::vector<PlotPoint>>> heads = {};  ///< [layers][heads]
+  std::vector<std::vector<std::vector<PlotPoint>>> heads = {};    ///< [layers][heads]
+  std::string layer = "layer", layers = "layers", head = "head";  ///< the words for them
 };
 
 /// A thin curve for each head, and a bold one for the mean of each layer. With more layers than

@@ -131,8 +131,12 @@ std::string draw_html(const HtmlPage& page) {
   html += fmt::format(
       "<body>\n<header>\n<h1><bdi>{}</bdi></h1>\n<button type=\"button\" id=\"scheme\" "
       "aria-label=\"{}\" title=\"{}\"><span aria-hidden=\"true\"></span></button>\n</header>\n"
-      "<noscript><p class=\"note\">{}</p></noscript>\n<main>\n{}</main>\n",
-      title, scheme, scheme, kNoScript.in(page.language), page.body);
+      "{}<main>\n{}</main>\n",
+      title, scheme, scheme,
+      page.scripts.empty() ? ""
+                           : fmt::format("<noscript><p class=\"note\">{}</p></noscript>\n",
+                                         kNoScript.in(page.language)),
+      page.body);
   for (const PageData& data : page.data) {
     html += fmt::format("<script type=\"application/json\" id=\"{}\">", data.id);
     html += data.json;

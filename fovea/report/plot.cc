@@ -9,57 +9,34 @@
 
 #include "fovea/base/check.h"
 #include "fovea/report/axis.h"
+#include "fovea/report/plot_style.h"
 #include "fovea/report/svg.h"
 
 namespace fovea {
 
 namespace {
 
-constexpr double kWidth = 800, kHeight = 460;
-constexpr double kLeft = 68, kRight = 776, kTop = 104, kBottom = 408;
+constexpr Phrase kNothing = {"nothing measured yet", "尚无测量值"};
+constexpr Phrase kUpTo = {"up to", "最高"};
 
-// Colours differ in lightness as well as in hue, so that they can be told apart in grey print and
-// with common colour blindness.
-constexpr std::string_view kRules = R"(.curve{fill:none;stroke-linejoin:round;stroke-linecap:round}
-.faint{stroke-width:1;stroke-opacity:.38}
-.thin{stroke-width:1;stroke-opacity:.45}
-.bar{stroke-width:1.2;stroke-opacity:.7}
-.dashed{stroke-width:1.8;stroke-dasharray:5 4;stroke-linecap:butt}
-.solid{stroke-width:2.6}
-.blue{stroke:#1f6fc4}
-.orange{stroke:#d9570a}
-.i0{stroke:#5e2a84}
-.i1{stroke:#3b5fb0}
-.i2{stroke:#17808c}
-.i3{stroke:#2a9d4f}
-.i4{stroke:#8f9a10}
-.i5{stroke:#d9570a}
-.dot{fill:#fff;stroke-width:1.8}
-.ring{fill:none;stroke:#1f2328;stroke-width:1.6}
-.mark{fill:#1f2328}
-)";
-constexpr std::string_view kDarkRules = R"(.faint{stroke-opacity:.5}
-.blue{stroke:#58a6ff}
-.orange{stroke:#ff9248}
-.i0{stroke:#b98ae0}
-.i1{stroke:#7f9ff0}
-.i2{stroke:#4fc3cf}
-.i3{stroke:#5fd08f}
-.i4{stroke:#c8d84a}
-.i5{stroke:#ff9248}
-.dot{fill:#0d1117}
-.ring{stroke:#f0f6fc}
-.mark{fill:#f0f6fc}
-)";
+// The picture, and the rectangle in it that the axes enclose.
+struct Area {
+  double width, height;
+  double left, right, top, bottom;
 
-std::string_view class_of(Ink ink) {
-  constexpr std::string_view kNames[] = {"blue", "orange", "i0", "i1", "i2", "i3", "i4", "i5"};
-  return kNames[static_cast<std::size_t>(ink)];
-}
+  double center_x() const { return (left + right) / 2; }
+  double center_y() const { return (top + bottom) / 2; }
+};
 
-std::string_view class_of(Stroke stroke) {
-  constexpr std::string_view kNames[] = {"faint", "thin", "dashed", "solid"};
-  return kNames[static_cast<std::size_t>(stroke)];
+Area area_of(PlotPlace place) {
+  switch (place) {
+    case PlotPlace::kWide:
+      return {980, 316, 62, 964, 14, 264};
+    case PlotPlace::kHalf:
+      return {480, 226, 58, 466, 14, 176};
+    default:
+      return {800, 460, 68, 776, 104, 408};
+  }
 }
 
 struct Range {
@@ -78,14 +55,15 @@ constexpr double kHuge = 1e300;
 
 // From values to pixels.
 struct Frame {
-  Range x, y;
+  Area area;
+  Range x = {}, y = {};
 
   bool shows(PlotPoint p) const {
     return std::abs(p.x) < kHuge && std::abs(p.y) < kHuge;  // false for NaN
   }
   PlotPoint pixel(PlotPoint p) const {
-    return {kLeft + (p.x - x.low) / (x.high - x.low) * (kRight - kLeft),
-            kBottom - (p.y - y.low) / (y.high - y.low) * (kBottom - kTop)};
+    return {area.left + (p.x - x.low) / (x.high - x.low) * (area.right - area.left),
+            area.bottom - (p.y - y.low) / (y.high - y.low) * (area.bottom - area.top)};
   }
 };
 
@@ -127,7 +105,7 @@ double spread_at(const Curve& curve, const PlotPoint& point) {
 }
 
 Frame frame_of(const Plot& plot) {
-  Frame frame{.x = {}, .y = {}};
+  Frame frame{.area = area_of(plot.place)};
   Range faint;
   int clear = 0;
   for (const Curve& curve : plot.curves) {
@@ -236,9 +214,28 @@ std::string dots(const Curve& curve, const Frame& frame, const Plot& plot) {
   return svg;
 }
 
-std::string curves(const Plot& plot, const Frame& frame) {
-  std::string svg = "<g clip-path=\"url(#area)\">\n";
+// Between the lowest and the highest of what each point stands for.
+std::string band(const Curve& curve, const Frame& frame) {
+  std::string there, back;
+  for (std::size_t n = 0; n < std::min(curve.low.size(), curve.high.size()); ++n) {
+    const double x = curve.points[n].x;
+    if (!frame.shows({x, curve.low[n]}) || !frame.shows({x, curve.high[n]})) continue;
+    const PlotPoint low = frame.pixel({x, curve.low[n]}), high = frame.pixel({x, curve.high[n]});
+    // Coordinates far outside are drawn at the edge.
+    const auto y = [&](double value) {
+      return coordinate(std::clamp(value, frame.area.top - 9, frame.area.bottom + 9));
+    };
+    there += fmt::format("{}{} {}", there.empty() ? "M" : "L", coordinate(high.x), y(high.y));
+    back.insert(0, fmt::format("L{} {}", coordinate(low.x), y(low.y)));
+  }
+  if (there.empty()) return {};
+  return fmt::format("<path class=\"band {}\" d=\"{}{}z\"/>\n", class_of(curve.ink), there, back);
+}
+
+std::string curves(const Plot& plot, const Frame& frame, std::string_view id) {
+  std::string svg = fmt::format("<g clip-path=\"url(#{})\">\n", id);
   bool empty = true;
+  for (const Curve& curve : plot.curves) svg += band(curve, frame);
   for (const Curve& curve : plot.curves) {
     const std::string path = path_of(curve, frame);
     if (path.empty()) continue;
@@ -248,38 +245,52 @@ std::string curves(const Plot& plot, const Frame& frame) {
     svg += bars(curve, frame) + dots(curve, frame, plot);
   }
   if (empty) {
-    svg += svg_text({(kLeft + kRight) / 2, (kTop + kBottom) / 2, "nothing measured yet", "halo",
-                     Anchor::kMiddle});
+    svg += svg_text({frame.area.center_x(), frame.area.center_y(), kNothing.in(plot.language),
+                     "halo", Anchor::kMiddle});
   }
   return svg + "</g>\n";
 }
 
 std::string axes(const Plot& plot, const Frame& frame) {
+  const Area& at = frame.area;
+  const bool small = plot.place == PlotPlace::kHalf;
   std::string svg;
-  for (const Tick& tick : axis_ticks(frame.y.low, frame.y.high, 8)) {
+  for (const Tick& tick : axis_ticks(frame.y.low, frame.y.high, small ? 5 : 8)) {
     const double y = frame.pixel({frame.x.low, tick.value}).y;
-    svg += svg_line({kLeft, y, kRight, y, "grid"});
-    svg += svg_text({kLeft - 9, y + 4, tick.label, "text", Anchor::kEnd});
+    svg += svg_line({at.left, y, at.right, y, "grid"});
+    svg += svg_text({at.left - 9, y + 4, tick.label, "text", Anchor::kEnd});
   }
   // Updates are whole numbers: there are no more ticks than updates.
-  const int most = static_cast<int>(std::min(frame.x.high - frame.x.low, 10.0)) + 1;
+  const double updates = frame.x.high - frame.x.low;
+  const int most = static_cast<int>(std::min(updates, small ? 6.0 : 10.0)) + 1;
   for (const Tick& tick : axis_ticks(frame.x.low, frame.x.high, most)) {
     const double x = frame.pixel({tick.value, frame.y.low}).x;
-    svg += svg_line({x, kBottom, x, kBottom + 5, "axis"});
-    svg += svg_text({x, kBottom + 20, tick.label, "text", Anchor::kMiddle});
+    svg += svg_line({x, at.bottom, x, at.bottom + 5, "axis"});
+    svg += svg_text({x, at.bottom + 20, tick.label, "text", Anchor::kMiddle});
   }
-  svg += svg_line({kLeft, kBottom, kRight, kBottom, "axis"});
-  svg += svg_text({(kLeft + kRight) / 2, kBottom + 42, plot.x_label, "text", Anchor::kMiddle});
-  svg += fmt::format("<g transform=\"rotate(-90 18 {0})\">\n{1}</g>\n",
-                     coordinate((kTop + kBottom) / 2),
-                     svg_text({18, (kTop + kBottom) / 2, plot.y_label, "text", Anchor::kMiddle}));
+  svg += svg_line({at.left, at.bottom, at.right, at.bottom, "axis"});
+  svg += svg_text({at.center_x(), at.bottom + 42, plot.x_label, "text", Anchor::kMiddle});
+  if (plot.y_label.empty()) return svg;
+  svg += fmt::format("<g transform=\"rotate(-90 18 {0})\">\n{1}</g>\n", coordinate(at.center_y()),
+                     svg_text({18, at.center_y(), plot.y_label, "text", Anchor::kMiddle}));
   return svg;
 }
 
-std::string legend(const Plot& plot) {
+std::string marks(const Plot& plot, const Frame& frame) {
+  std::string svg;
+  for (const PlotMark& mark : plot.marks) {
+    if (!(mark.x >= frame.x.low && mark.x <= frame.x.high)) continue;
+    const double x = frame.pixel({mark.x, frame.y.low}).x;
+    const std::string line = svg_line({x, frame.area.top, x, frame.area.bottom, "resumed"});
+    svg += fmt::format("<g><title>{}</title>\n{}</g>\n", xml_text(mark.label), line);
+  }
+  return svg;
+}
+
+std::string legend(const Plot& plot, const Area& area) {
   constexpr double kSample = 30, kY = 82;
   std::string svg;
-  double x = kLeft;
+  double x = area.left;
   for (const Curve& curve : plot.curves) {
     if (curve.stroke == Stroke::kThin) continue;
     svg += fmt::format("<path class=\"curve {} {}\" d=\"M{} {}h{}\"/>\n", class_of(curve.stroke),
@@ -294,8 +305,8 @@ std::string ring(const Plot& plot, const Frame& frame) {
   if (!plot.ring || !frame.shows(plot.ring->point)) return {};
   const PlotPoint at = frame.pixel(plot.ring->point);
   const double half = text_width(plot.ring->label) / 2;
-  const double x = std::clamp(at.x, kLeft + half, kRight - half);
-  const double y = at.y - 14 < kTop + 24 ? at.y + 24 : at.y - 14;
+  const double x = std::clamp(at.x, frame.area.left + half, frame.area.right - half);
+  const double y = at.y - 14 < frame.area.top + 24 ? at.y + 24 : at.y - 14;
   return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"6.5\" class=\"ring\"/>\n", coordinate(at.x),
                      coordinate(at.y)) +
          svg_text({x, y, plot.ring->label, "halo", Anchor::kMiddle});
@@ -304,24 +315,38 @@ std::string ring(const Plot& plot, const Frame& frame) {
 // Marks where the curves leave the plot at the top, with their highest value.
 std::string mark_above(const Plot& plot, const Frame& frame) {
   PlotPoint highest{frame.x.low, frame.y.high};
+  const auto see = [&](PlotPoint p) {
+    if (frame.shows(p) && p.y > highest.y) highest = p;
+  };
   for (const Curve& curve : plot.curves) {
-    for (const PlotPoint& p : curve.points) {
-      if (frame.shows(p) && p.y > highest.y) highest = p;
-    }
+    for (const PlotPoint& p : curve.points) see(p);
+    for (std::size_t n = 0; n < curve.high.size(); ++n) see({curve.points[n].x, curve.high[n]});
   }
   if (!(highest.y > frame.y.high)) return {};
-  const std::string label = fmt::format("up to {:.4g}", highest.y);
-  const double x = std::clamp(frame.pixel(highest).x, kLeft + 5, kRight - 12 - text_width(label));
+  const Area& at = frame.area;
+  const std::string label = fmt::format("{} {:.4g}", kUpTo.in(plot.language), highest.y);
+  const double x =
+      std::clamp(frame.pixel(highest).x, at.left + 5, at.right - 12 - text_width(label));
   return fmt::format("<path class=\"mark\" d=\"M{} {}l5 9h-10z\"/>\n", coordinate(x),
-                     coordinate(kTop + 2)) +
-         svg_text({x + 9, kTop + 11, label, "halo"});
+                     coordinate(at.top + 2)) +
+         svg_text({x + 9, at.top + 11, label, "halo"});
+}
+
+std::string inside_axes(const Plot& plot, const Frame& frame, std::string_view id) {
+  return marks(plot, frame) + curves(plot, frame, id) + mark_above(plot, frame) + ring(plot, frame);
 }
 
 std::string body_of(const Plot& plot) {
   const Frame frame = frame_of(plot);
-  return svg_text({kLeft, 34, plot.title, "title"}) + svg_text({kLeft, 54, plot.subtitle}) +
-         axes(plot, frame) + legend(plot) + curves(plot, frame) + mark_above(plot, frame) +
-         ring(plot, frame);
+  return svg_text({frame.area.left, 34, plot.title, "title"}) +
+         svg_text({frame.area.left, 54, plot.subtitle}) + axes(plot, frame) +
+         legend(plot, frame.area) + inside_axes(plot, frame, "area");
+}
+
+std::string clip_path(const Area& area, std::string_view id) {
+  return fmt::format(
+      "<clipPath id=\"{}\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n", id,
+      area.left - 4, area.top, area.right - area.left + 8, area.bottom - area.top + 4);
 }
 
 }  // namespace
@@ -330,25 +355,38 @@ std::string draw_svg(const Plot& plot) { return draw_page({&plot, 1}); }
 
 std::string draw_page(std::span<const Plot> plots) {
   check(!plots.empty(), "a page needs a plot");
-  const double height = kHeight * static_cast<double>(plots.size());
-  const SvgPage page{.width = kWidth,
-                     .height = height,
+  const Area area = area_of(PlotPlace::kFile);
+  const SvgPage page{.width = area.width,
+                     .height = area.height * static_cast<double>(plots.size()),
                      .title = plots.front().title,
                      .description = plots.front().subtitle,
-                     .rules = kRules,
-                     .dark_rules = kDarkRules};
-  std::string svg = svg_head(page);
-  svg += fmt::format(
-      "<clipPath id=\"area\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n",
-      kLeft - 4, kTop, kRight - kLeft + 8, kBottom - kTop + 4);
-  svg += svg_ground(page);
+                     .rules = plot_rules(),
+                     .dark_rules = plot_dark_rules()};
+  std::string svg = svg_head(page) + clip_path(area, "area") + svg_ground(page);
   for (std::size_t n = 0; n < plots.size(); ++n) {
     const std::string body = body_of(plots[n]);
-    svg += n == 0 ? body
-                  : fmt::format("<g transform=\"translate(0 {})\">\n<title>{}</title>\n{}</g>\n",
-                                kHeight * static_cast<double>(n), xml_text(plots[n].title), body);
+    svg += n == 0
+               ? body
+               : fmt::format("<g transform=\"translate(0 {})\">\n<title>{}</title>\n{}</g>\n",
+                             area.height * static_cast<double>(n), xml_text(plots[n].title), body);
   }
   return svg + "</svg>\n";
+}
+
+std::string draw_inline(const Plot& plot, std::string_view id) {
+  const Frame frame = frame_of(plot);
+  const std::string clip = fmt::format("{}-area", id);
+  return svg_inline_head(
+             {.width = frame.area.width, .height = frame.area.height, .title = plot.title}) +
+         clip_path(frame.area, clip) + axes(plot, frame) + inside_axes(plot, frame, clip) +
+         "</svg>\n";
+}
+
+std::string draw_sample(const Curve& curve) {
+  return fmt::format(
+      "<svg class=\"sample\" viewBox=\"0 0 30 8\" width=\"30\" height=\"8\" "
+      "aria-hidden=\"true\"><path class=\"curve {} {}\" d=\"M1 4h28\"/></svg>",
+      class_of(curve.stroke), class_of(curve.ink));
 }
 
 }  // namespace fovea

@@ -8,22 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/report/html.h"
+#include "fovea/report/plot_style.h"
+
 namespace fovea {
 
 struct PlotPoint {
   double x, y;
-};
-
-/// kShade0 to kShade5 are for what has an order, such as layers.
-enum class Ink { kBlue, kOrange, kShade0, kShade1, kShade2, kShade3, kShade4, kShade5 };
-inline constexpr int kShades = 6;
-
-/// How a curve is drawn. The strokes can be told apart without colour.
-enum class Stroke {
-  kFaint,  ///< thin and pale, for noisy data; it does not affect the range of the y axis
-  kThin,   ///< one of many, such as a head of a layer; not in the legend, its name is a tooltip
-  kDashed,
-  kSolid,  ///< bold, with a dot at each point; a tooltip gives its values
 };
 
 struct Curve {
@@ -33,6 +24,8 @@ struct Curve {
   Stroke stroke = Stroke::kSolid;
   /// If not empty, of each point: how far a bar reaches up and down from it.
   std::vector<double> spread = {};
+  /// If not empty, of each point: the lowest and the highest of what it stands for, as a pale band.
+  std::vector<double> low = {}, high = {};
 };
 
 /// A ring drawn around one point, with a label beside it ("best 1.8712").
@@ -41,6 +34,16 @@ struct PlotRing {
   std::string label;
 };
 
+/// A vertical line across the plot.
+struct PlotMark {
+  double x;
+  std::string label;  ///< a tooltip
+};
+
+/// Where a plot stands: as a file, with its title and a legend; or in an HTML page, which has both
+/// beside it, as wide as the page or half as wide.
+enum class PlotPlace { kFile, kWide, kHalf };
+
 struct Plot {
   std::string title;
   std::string subtitle = {};
@@ -48,6 +51,9 @@ struct Plot {
   std::string y_label = {};
   std::vector<Curve> curves = {};
   std::optional<PlotRing> ring = std::nullopt;
+  std::vector<PlotMark> marks = {};
+  PageLanguage language = PageLanguage::kEnglish;  ///< of what the plot says by itself
+  PlotPlace place = PlotPlace::kFile;
   bool begins_at_zero = true;  ///< whether the x axis may: of runs
   bool cuts_peaks = true;  ///< whether values far above the later ones may be cut off: of losses
 };
@@ -59,6 +65,12 @@ struct Plot {
 /// scripts or references. Long curves are thinned: of the points in each tenth of a pixel column,
 /// only the lowest and the highest are kept.
 std::string draw_svg(const Plot& plot);
+
+/// The plot inside an HTML page whose style has plot_rules(). `id`, unlike that of any other
+/// element, is part of its names.
+std::string draw_inline(const Plot& plot, std::string_view id);
+/// A short stretch of a curve, for a legend in such a page.
+std::string draw_sample(const Curve& curve);
 
 /// Several plots, one below another, as one file. Throws Error(kShape) without any.
 std::string draw_page(std::span<const Plot> plots);

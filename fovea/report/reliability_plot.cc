@@ -29,6 +29,11 @@ constexpr std::string_view kDarkRules = R"(.accuracy{fill:#58a6ff}
 .perfect{stroke:#f0f6fc}
 )";
 
+constexpr Phrase kCount = {"count", "数量"}, kAreRight = {"right", "正确"};
+constexpr Phrase kGap = {"gap to the confidence", "与置信度的差距"};
+constexpr Phrase kPerfect = {"perfect", "完美校准"};
+constexpr Phrase kNothing = {"nothing measured yet", "尚无测量值"};
+
 double x_of(double confidence) { return kLeft + confidence * (kRight - kLeft); }
 double y_of(double accuracy) { return kBottom - accuracy * (kBottom - kTop); }
 
@@ -71,11 +76,11 @@ std::string axes(const ReliabilityPlot& plot, index largest) {
                        svg_text({18, y, text, "text", Anchor::kMiddle}));
   };
   upright((kTop + kBottom) / 2, plot.y_label);
-  upright((kCountsTop + kCountsBottom) / 2, "count");
+  upright((kCountsTop + kCountsBottom) / 2, kCount.in(plot.language));
   return svg;
 }
 
-std::string legend() {
+std::string legend(PageLanguage language) {
   constexpr double kY = 82, kSize = 12;
   std::string svg;
   double x = kLeft;
@@ -85,10 +90,10 @@ std::string legend() {
     svg += svg_text({x + kSize + 7, kY + 4, name, "name"});
     x += kSize + 7 + text_width(name) + 22;
   };
-  entry("accuracy", "right");
-  entry("gap", "gap to the confidence");
+  entry("accuracy", kAreRight.in(language));
+  entry("gap", kGap.in(language));
   svg += svg_line({x, kY, x + 30, kY, "perfect"});
-  return svg + svg_text({x + 37, kY + 4, "perfect", "name"});
+  return svg + svg_text({x + 37, kY + 4, kPerfect.in(language), "name"});
 }
 
 std::string bars(const ReliabilityPlot& plot, index largest) {
@@ -109,29 +114,51 @@ std::string bars(const ReliabilityPlot& plot, index largest) {
   return svg;
 }
 
+index largest_of(const ReliabilityPlot& plot) {
+  index largest = 0;
+  for (const ReliabilityBar& bar : plot.bars) largest = std::max(largest, bar.count);
+  return largest;
+}
+
+std::string body_of(const ReliabilityPlot& plot) {
+  const index largest = largest_of(plot);
+  std::string svg = axes(plot, largest) + legend(plot.language) + bars(plot, largest);
+  svg += svg_line({x_of(0), y_of(0), x_of(1), y_of(1), "perfect"});
+  svg += svg_line({kLeft, kBottom, kRight, kBottom, "axis"});
+  svg += svg_line({kLeft, kCountsBottom, kRight, kCountsBottom, "axis"});
+  if (largest == 0) {
+    svg += svg_text({(kLeft + kRight) / 2, (kTop + kBottom) / 2, kNothing.in(plot.language), "halo",
+                     Anchor::kMiddle});
+  }
+  return svg + "</svg>\n";
+}
+
 }  // namespace
 
 std::string draw_reliability(const ReliabilityPlot& plot) {
   check_bars(plot);
-  index largest = 0;
-  for (const ReliabilityBar& bar : plot.bars) largest = std::max(largest, bar.count);
   const SvgPage page{.width = kWidth,
                      .height = kHeight,
                      .title = plot.title,
                      .description = plot.subtitle,
                      .rules = kRules,
                      .dark_rules = kDarkRules};
-  std::string svg = svg_head(page) + svg_ground(page);
-  svg += svg_text({kLeft, 34, plot.title, "title"}) + svg_text({kLeft, 54, plot.subtitle});
-  svg += axes(plot, largest) + legend() + bars(plot, largest);
-  svg += svg_line({x_of(0), y_of(0), x_of(1), y_of(1), "perfect"});
-  svg += svg_line({kLeft, kBottom, kRight, kBottom, "axis"});
-  svg += svg_line({kLeft, kCountsBottom, kRight, kCountsBottom, "axis"});
-  if (largest == 0) {
-    svg += svg_text({(kLeft + kRight) / 2, (kTop + kBottom) / 2, "nothing measured yet", "halo",
-                     Anchor::kMiddle});
-  }
-  return svg + "</svg>\n";
+  return svg_head(page) + svg_ground(page) + svg_text({kLeft, 34, plot.title, "title"}) +
+         svg_text({kLeft, 54, plot.subtitle}) + body_of(plot);
 }
+
+std::string draw_inline(const ReliabilityPlot& plot) {
+  check_bars(plot);
+  constexpr double kTitles = 64;
+  return svg_inline_head({.width = kWidth,
+                          .height = kHeight,
+                          .title = plot.title,
+                          .description = plot.subtitle,
+                          .top = kTitles}) +
+         body_of(plot);
+}
+
+std::string_view reliability_rules() { return kRules; }
+std::string_view reliability_dark_rules() { return kDarkRules; }
 
 }  // namespace fovea

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/report/html.h"
 
 namespace fovea {
 
@@ -23,6 +25,7 @@ struct ReliabilityPlot {
   std::string x_label = "confidence";
   std::string y_label = "accuracy";
   std::vector<ReliabilityBar> bars = {};
+  PageLanguage language = PageLanguage::kEnglish;  ///< of the other words
 };
 
 /// A bar for the accuracy of each bin, the gap to its confidence, the diagonal of perfect
@@ -30,5 +33,10 @@ struct ReliabilityPlot {
 /// draw_svg() makes. Throws Error(kShape) if the numbers of a bar are not finite or outside of [0,
 /// 1], or its count is negative.
 std::string draw_reliability(const ReliabilityPlot& plot);
+
+/// The same without its title, inside an HTML page whose style has reliability_rules().
+std::string draw_inline(const ReliabilityPlot& plot);
+std::string_view reliability_rules();
+std::string_view reliability_dark_rules();
 
 }  // namespace fovea

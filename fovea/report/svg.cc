@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "fovea/report/terminal.h"
@@ -43,6 +44,24 @@ std::string_view anchor_name(Anchor anchor) {
     default:
       return "start";
   }
+}
+
+// Puts the prefix before each selector; a rule is a line.
+std::string scoped(std::string_view rules, std::string_view prefix) {
+  std::string out;
+  while (!rules.empty()) {
+    const std::size_t end = std::min(rules.find('\n'), rules.size() - 1) + 1;
+    const std::string_view rule = rules.substr(0, end), names = rule.substr(0, rule.find('{'));
+    for (std::size_t begin = 0; begin <= names.size();) {
+      const std::size_t comma = std::min(names.find(',', begin), names.size());
+      out +=
+          fmt::format("{}{} {}", begin > 0 ? "," : "", prefix, names.substr(begin, comma - begin));
+      begin = comma + 1;
+    }
+    out += rule.substr(names.size());
+    rules.remove_prefix(end);
+  }
+  return out;
 }
 
 }  // namespace
@@ -86,6 +105,20 @@ std::string svg_head(const SvgPage& page) {
       "@media (prefers-color-scheme:dark){{\n{6}{7}}}\n</style>\n",
       page.width, page.height, xml_text(page.title), xml_text(page.description), kRules, page.rules,
       kDarkRules, page.dark_rules);
+}
+
+std::string svg_inline_head(const SvgPage& page) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {0} {1} {2}\" width=\"{1}\" "
+      "height=\"{2}\" role=\"img\" aria-label=\"{3}\">\n",
+      page.top, page.width, page.height - page.top, xml_text(page.title));
+}
+
+std::string scoped_rules(std::string_view rules, std::string_view prefix) {
+  return scoped(kRules, prefix) + scoped(rules, prefix);
+}
+std::string scoped_dark_rules(std::string_view dark_rules, std::string_view prefix) {
+  return scoped(kDarkRules, prefix) + scoped(dark_rules, prefix);
 }
 
 std::string svg_ground(const SvgPage& page) {

@@ -21,14 +21,23 @@ double text_width(std::string_view text);
 /// A file. Classes of every plot: ground, title, name, halo, grid, axis.
 struct SvgPage {
   double width, height;
-  std::string_view title, description;
+  std::string_view title = {}, description = {};
   std::string_view rules = {};       ///< more CSS
   std::string_view dark_rules = {};  ///< likewise, on a dark background
+  double top = 0;                    ///< inside a page: what is above is cut off, such as titles
 };
 
 /// The begin of the file, up to its style; "</svg>\n" ends it.
 std::string svg_head(const SvgPage& page);
 std::string svg_ground(const SvgPage& page);
+
+/// The begin of a picture inside an HTML page: its size, title and name, and no style, which the
+/// page has once for all (scoped_rules). "</svg>\n" ends it.
+std::string svg_inline_head(const SvgPage& page);
+/// The CSS of pictures, those of every plot and `rules`, for what is inside of `prefix` alone. Each
+/// rule stands on a line of its own.
+std::string scoped_rules(std::string_view rules, std::string_view prefix);
+std::string scoped_dark_rules(std::string_view dark_rules, std::string_view prefix);
 
 enum class Anchor { kStart, kMiddle, kEnd };
 

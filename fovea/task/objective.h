@@ -23,6 +23,10 @@ struct SetLoss {
 /// between two batches. The order of summation is fixed.
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const EvaluationBatches& set,
                                const std::function<bool()>& interrupted);
+/// The same of a text to train on. Random blocks are cut as a text to validate on is: one after
+/// another, `block` targets each.
+std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const Sequences& sequences,
+                               index batch_size, const std::function<bool()>& interrupted);
 
 /// The batches for training and validation. They must outlive the objective.
 struct LanguageModelText {
@@ -46,6 +50,7 @@ class LanguageModelObjective final : public Objective {
   void backward() override;
   bool has_validation() const override { return text_.validation != nullptr; }
   std::optional<Validation> validate(const std::function<bool()>& interrupted) override;
+  std::optional<Validation> validate_training(const std::function<bool()>& interrupted) override;
 
  private:
   const LanguageModel& model_;

@@ -19,7 +19,10 @@ double evaluation_updates(const LanguageModelRun& run, const RunCost& cost, inde
   const index every = to_updates(parse_length(recipe.eval_every, "--eval-every"),
                                  run.training->updates_per_epoch(), "--eval-every");
   const index evaluations = std::max<index>((cost.updates + every - 1) / every - done / every, 0);
-  const auto targets = static_cast<double>(run.validation->sequences().target_count());
+  auto targets = static_cast<double>(run.validation->sequences().target_count());
+  if (recipe.evaluate_training) {
+    targets += static_cast<double>(run.training->sequences().stream.size());
+  }
   return static_cast<double>(evaluations) * targets /
          static_cast<double>(3 * cost.tokens_per_update);
 }

@@ -26,9 +26,9 @@ namespace {
 }
 
 bool decides_updates(const Field& field, ScheduleKind schedule) {
-  constexpr std::array<std::string_view, 6> kWatching = {
-      "recipe.eval_every",    "recipe.save_every", "recipe.log_every",
-      "recipe.observe_every", "recipe.patience",   "recipe.keep"};
+  constexpr std::array<std::string_view, 7> kWatching = {
+      "recipe.eval_every",        "recipe.save_every", "recipe.log_every", "recipe.observe_every",
+      "recipe.evaluate_training", "recipe.patience",   "recipe.keep"};
   if (field.name == "text.batch_size" || field.name == "text.class_weights") return true;
   if (field.name == "recipe.stop_after") {
     return schedule != ScheduleKind::kConstant && schedule != ScheduleKind::kInverseSqrt;

@@ -25,6 +25,9 @@ Plot losses_of(const History& history, std::string_view unit) {
     curves.validation.push_back({x, record.valid_loss});
     if (record.is_best) curves.best = x;
   }
+  for (const TrainingRecord& record : history.training()) {
+    curves.training.push_back({static_cast<double>(record.step), record.loss});
+  }
   return loss_plot(curves);
 }
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -26,12 +25,20 @@ namespace {
                                            : "check the path and its permissions");
 }
 
+std::string text_of(const std::filesystem::path& file) {
+  return std::filesystem::exists(file) ? read_file(file) : "";
+}
+
+// Up to the end of a line.
+void keep_whole_lines(std::string& text) {
+  text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
+}
+
 // The first `bytes` bytes of a file that may be shorter or missing, up to the end of a line.
 std::string whole_lines(const std::filesystem::path& file, index bytes) {
-  if (!std::filesystem::exists(file)) return "";
-  std::string text = read_file(file);
+  std::string text = text_of(file);
   text.resize(std::min(text.size(), static_cast<std::size_t>(bytes)));
-  text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
+  keep_whole_lines(text);
   return text;
 }
 
@@ -53,25 +60,49 @@ EvaluationRecord evaluation_record(const Json& line, const JsonSource& source,
 }
 
 constexpr std::string_view kMetrics = "metrics";
+constexpr std::string_view kTraining = "training";
 constexpr std::string_view kAttention = "attention";
 
+Json::Object object_of(const std::vector<MetricValue>& values) {
+  Json::Object object;
+  for (const MetricValue& one : values) object.emplace_back(one.name, one.value);
+  return object;
+}
+
+std::vector<MetricValue> values_of(const Json& object) {
+  std::vector<MetricValue> values;
+  for (const auto& [name, value] : object.object()) values.push_back({name, value.number()});
+  return values;
+}
+
 Json to_json_value(const MetricsRecord& record) {
-  Json::Object values;
-  for (const MetricValue& one : record.values) values.emplace_back(one.name, one.value);
   Json::Object line;
   line.emplace_back("kind", kMetrics);
   line.emplace_back("step", record.step);
   line.emplace_back("is_best", record.is_best);
-  line.emplace_back("values", std::move(values));
+  line.emplace_back("values", object_of(record.values));
   return line;
 }
 
 MetricsRecord metrics_record(const Json& line) {
-  MetricsRecord record{.step = line.at("step").whole(), .is_best = line.at("is_best").boolean()};
-  for (const auto& [name, value] : line.at("values").object()) {
-    record.values.push_back({name, value.number()});
-  }
-  return record;
+  return {.step = line.at("step").whole(),
+          .is_best = line.at("is_best").boolean(),
+          .values = values_of(line.at("values"))};
+}
+
+Json to_json_value(const TrainingRecord& record) {
+  Json::Object line;
+  line.emplace_back("kind", kTraining);
+  line.emplace_back("step", record.step);
+  line.emplace_back("loss", record.loss);
+  line.emplace_back("values", object_of(record.values));
+  return line;
+}
+
+TrainingRecord training_record(const Json& line) {
+  return {.step = line.at("step").whole(),
+          .loss = line.at("loss").number(),
+          .values = values_of(line.at("values"))};
 }
 
 Json to_json_value(const HeadNumbers& numbers) {
@@ -113,6 +144,8 @@ void add_parsed(HistoryRecords& records, const Json& line, const JsonSource& sou
     records.attention.push_back(attention_record(line));
   } else if (line.at("kind").text() == kMetrics) {
     records.metrics.push_back(metrics_record(line));
+  } else if (line.at("kind").text() == kTraining) {
+    records.training.push_back(training_record(line));
   } else if (line.at("kind").text() == EvaluationRecord().kind) {
     records.evaluations.push_back(evaluation_record(line, source, records.evaluations));
   } else {
@@ -130,6 +163,7 @@ HistoryRecords parse(const std::string& text, const std::filesystem::path& file)
       const Json line = parse_json(std::string_view(text).substr(begin, end - begin), source);
       add_parsed(records, line, source);
     } catch (const Error&) {
+      ++records.unreadable;
     }
     begin = end + 1;
   }
@@ -139,7 +173,12 @@ HistoryRecords parse(const std::string& text, const std::filesystem::path& file)
 }  // namespace
 
 HistoryRecords read_history(const std::filesystem::path& file) {
-  return parse(whole_lines(file, std::numeric_limits<index>::max()), file);
+  std::string text = text_of(file);
+  const std::size_t size = text.size();
+  keep_whole_lines(text);
+  HistoryRecords records = parse(text, file);
+  records.torn = text.size() < size;
+  return records;
 }
 
 History::History(std::filesystem::path file) : file_(std::move(file)) { open(O_TRUNC); }
@@ -184,6 +223,11 @@ void History::add(const EvaluationRecord& record) {
 void History::add(const MetricsRecord& record) {
   append(to_json_value(record).line() + "\n");
   records_.metrics.push_back(record);
+}
+
+void History::add(const TrainingRecord& record) {
+  append(to_json_value(record).line() + "\n");
+  records_.training.push_back(record);
 }
 
 void History::add(const AttentionRecord& record) {

@@ -79,6 +79,14 @@ struct MetricsRecord {
   std::vector<MetricValue> values = {};
 };
 
+/// Written after an evaluation, if it was asked for (TrainOptions::evaluate_training): the whole
+/// training set with the weights of this step, without dropout, measured as the validation set is.
+struct TrainingRecord {
+  index step = 0;  ///< updates so far
+  double loss = 0;
+  std::vector<MetricValue> values = {};
+};
+
 /// A number for each head: [layers][heads].
 using HeadNumbers = std::vector<std::vector<double>>;
 
@@ -95,7 +103,10 @@ struct HistoryRecords {
   std::vector<UpdateRecord> updates;
   std::vector<EvaluationRecord> evaluations;
   std::vector<MetricsRecord> metrics;
+  std::vector<TrainingRecord> training;
   std::vector<AttentionRecord> attention;
+  index unreadable = 0;  ///< lines that were left out, without an incomplete last one
+  bool torn = false;     ///< whether the last line is incomplete: it is being written, or was cut
 };
 
 /// Reads metrics.jsonl; returns no records if there is no such file. A line that is incomplete or
@@ -117,6 +128,7 @@ class History {
   void add(const UpdateRecord& record);
   void add(const EvaluationRecord& record);
   void add(const MetricsRecord& record);
+  void add(const TrainingRecord& record);
   void add(const AttentionRecord& record);
   /// Flushes the file to the disk. Returns its length.
   index flush();
@@ -125,6 +137,7 @@ class History {
   const std::vector<UpdateRecord>& updates() const { return records_.updates; }
   const std::vector<EvaluationRecord>& evaluations() const { return records_.evaluations; }
   const std::vector<MetricsRecord>& metrics() const { return records_.metrics; }
+  const std::vector<TrainingRecord>& training() const { return records_.training; }
   const std::vector<AttentionRecord>& attention() const { return records_.attention; }
 
  private:

@@ -42,6 +42,7 @@ struct TrainOptions {
   std::string save_every = "500u";
   index log_every = 10;
   index observe_every = 0;
+  bool evaluate_training = false;
   index patience = 0;
   index keep = 2;
   std::uint64_t seed = 1;
@@ -67,6 +68,8 @@ struct TrainOptions {
     visit("log_every", log_every, "write metrics every N updates");
     visit("observe_every", observe_every,
           "write entropy, largest score and distance of each head every N updates; 0: never");
+    visit("evaluate_training", evaluate_training,
+          "at each validation also measure the whole training set, with the same weights");
     visit("patience", patience,
           "end the run after this many evaluations in a row without a better one; 0: never");
     visit("keep", keep, "how many checkpoints to keep");

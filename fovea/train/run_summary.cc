@@ -68,8 +68,12 @@ void add_records(const HistoryRecords& records, RunSummary& summary) {
 
 RunSummary run_summary(const fs::path& folder) {
   if (read_manifest(folder).kind == "checkpoint") return summary_of_checkpoint(folder);
+  return run_summary(folder, read_history(folder / "metrics.jsonl"));
+}
+
+RunSummary run_summary(const fs::path& folder, const HistoryRecords& records) {
   RunSummary summary = summary_of_checkpoints(checkpoints_of(folder));
-  add_records(read_history(folder / "metrics.jsonl"), summary);
+  add_records(records, summary);
   return summary;
 }
 

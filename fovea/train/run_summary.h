@@ -40,5 +40,7 @@ struct RunSummary {
 /// checkpoint, whichever is at a later step. A model without either gives a summary of step 0.
 /// Throws kModelDamaged for a checkpoint that cannot be read.
 RunSummary run_summary(const std::filesystem::path& folder);
+/// The same of a run's folder whose records have been read.
+RunSummary run_summary(const std::filesystem::path& folder, const HistoryRecords& records);
 
 }  // namespace fovea

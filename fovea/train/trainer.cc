@@ -13,6 +13,7 @@
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/curve.h"
 #include "fovea/train/schedule.h"
+#include "fovea/train/starts.h"
 
 namespace fovea {
 
@@ -65,6 +66,7 @@ TrainResult Trainer::run() {
     if (objective_.has_validation() && due(eval_every_, state_.evaluated_step)) evaluate();
     if (due(save_every_, saved_step_) || save_requested_ || stop_requested_) save();
     if (finished() || stop_requested_) break;
+    record_start();
 
     const double begin = monotonic_seconds();
     objective_.observe_attention(observes_next());
@@ -94,6 +96,14 @@ TrainResult Trainer::run() {
   // The evaluation at the end is part of the run: if it was interrupted, the run counts as stopped.
   const bool evaluated = !objective_.has_validation() || state_.evaluated_step == state_.step;
   return {state_, !(finished() && evaluated), process_tokens_, process_step_seconds_};
+}
+
+// A process that finds nothing to do leaves no trace.
+void Trainer::record_start() {
+  if (std::exchange(start_recorded_, true)) return;
+  write_in_folder([&] {
+    append_start(setup_.folder, start_of_process(state_.step, context_.threads(), setup_.identity));
+  });
 }
 
 double Trainer::seconds() const { return seconds_before_ + monotonic_seconds() - started_; }
@@ -222,10 +232,18 @@ void Trainer::evaluate() {
   if (!found->metrics.empty()) {
     history_->add(MetricsRecord{.step = state_.step, .is_best = is_best, .values = found->metrics});
   }
+  if (setup_.options.evaluate_training) evaluate_training(interrupted);
   log_last_update();
   draw_curve();
   observer_.evaluated(history_->evaluations().back());
   if (!found->metrics.empty()) observer_.measured(history_->metrics().back());
+}
+
+// Decides nothing: whether it is done or interrupted, the run goes on with the same bits.
+void Trainer::evaluate_training(const std::function<bool()>& interrupted) {
+  const std::optional<Validation> found = objective_.validate_training(interrupted);
+  if (!found) return;
+  history_->add(TrainingRecord{.step = state_.step, .loss = found->loss, .values = found->metrics});
 }
 
 }  // namespace fovea

@@ -65,6 +65,11 @@ class Objective {
   virtual bool has_validation() const = 0;
   /// Evaluates the whole validation set; nothing if `interrupted` returned true meanwhile.
   virtual std::optional<Validation> validate(const std::function<bool()>& interrupted) = 0;
+  /// Measures the whole training set in the same way; nothing if it cannot, or was interrupted.
+  virtual std::optional<Validation> validate_training(
+      const std::function<bool()>& /*interrupted*/) {
+    return std::nullopt;
+  }
 };
 
 enum class Request { kNone, kSave, kStop };
@@ -122,6 +127,7 @@ enum class Future {
 ///                       if there is none. One rename replaces the file.
 ///   metrics.jsonl       see History
 ///   loss.svg            the same as curves, redrawn after every evaluation and checkpoint
+///   starts.jsonl        see ProcessStart
 ///   checkpoints/step-N  parameters, moments, state: a resumed run ends with the same bits as one
 ///                       that was never interrupted
 class Trainer {
@@ -156,6 +162,8 @@ class Trainer {
   bool due(index every, index done_at) const;
   void take_requests();
   void evaluate();
+  void evaluate_training(const std::function<bool()>& interrupted);
+  void record_start();
   void log_last_update();
   void reopen_history();
   void save();
@@ -191,6 +199,7 @@ class Trainer {
   double fraction_done_ = 0;   // when this step began; constant during the step
   double first_fraction_ = 0;
   index saved_step_ = -1;
+  bool start_recorded_ = false;
   bool save_requested_ = false, stop_requested_ = false;
   index process_tokens_ = 0;
   double process_step_seconds_ = 0;

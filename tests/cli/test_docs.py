@@ -23,7 +23,7 @@ from tensor_files import write
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("train lm", "train classify", "generate", "classify", "explain", "demo", "eval", "inspect", "doctor", "attention",
-            "conformance write", "conformance check", "bench attention", "bench step", "reproduce")
+            "conformance write", "conformance check", "bench attention", "bench step", "reproduce", "report")
 SMALL = ("--layers 1 --heads 2 --width 32 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
 
@@ -247,7 +247,7 @@ class Pages(CommandTest):
                     self.prepare()
                     self.run_here("train classify --train reviews.tsv --encoder attention --stop-after 20u --overwrite "
                                   "-o reviews".split())
-                if page.stem in ("generate", "explain", "eval", "inspect"):
+                if page.stem in ("generate", "explain", "eval", "inspect", "report"):
                     self.prepare()
                     self.run_here(cheaper("train lm --train book.txt --overwrite -o model".split()))
                 self.assertGreater(self.run_page(page), 0)

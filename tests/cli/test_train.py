@@ -61,7 +61,7 @@ class Train(CommandTest):
         self.train(self.model, "--stop-after", "40u", "--eval-every", "20u", "--log-every", "5")
         self.assertEqual({p.name for p in self.model.iterdir()},
                          {"MANIFEST.json", "config.json", "tokenizer.txt", "model.safetensors",
-                          "metrics.jsonl", "loss.svg", "checkpoints"})
+                          "metrics.jsonl", "starts.jsonl", "loss.svg", "checkpoints"})
         records = [json.loads(line) for line in (self.model / "metrics.jsonl").read_text().splitlines()]
         updates = [r for r in records if r["kind"] == "update"]
         evaluations = [r for r in records if r["kind"] == "evaluation"]

@@ -116,8 +116,9 @@ class Page:
 
     def press(self, key, modifiers=0):
         for kind in ("keyDown", "keyUp"):
+            typed = {"text": "\r"} if key == "Enter" and kind == "keyDown" else {}  # what a summary waits for
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key],
-                      modifiers=modifiers)
+                      modifiers=modifiers, **typed)
 
     def point(self, x, y):
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)

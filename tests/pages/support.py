@@ -60,7 +60,7 @@ class PageTest(unittest.TestCase):
         self.assertGreaterEqual(len(named), least, named)
         controls = self.page.run("""(() => {
           const all = document.querySelectorAll('button, select, input, a[href], summary, [tabindex]');
-          window.controls = Array.from(all).filter(c => c.getClientRects().length && c.tabIndex >= 0);
+          window.controls = Array.from(all).filter(c => c.checkVisibility() && c.tabIndex >= 0);
           document.activeElement.blur();
           return window.controls.length; })()""")
         reached = set()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A strict reader of the part of XML 1.0 that plots are written in: elements with attributes in
-// double quotes, text, the five named entities. It accepts nothing that XML forbids.
+// double quotes, text, the five named entities and &#39;. It accepts nothing that XML forbids.
 #pragma once
 
 #include <cctype>
@@ -46,8 +46,8 @@ class XmlReader {
         problem_ = "control character";
       if (run[i] != '&') continue;
       const std::string_view entity = run.substr(i, run.find(';', i) - i + 1);
-      static const std::set<std::string_view> kKnown = {"&amp;", "&lt;", "&gt;", "&quot;",
-                                                        "&apos;"};
+      static const std::set<std::string_view> kKnown = {"&amp;",  "&lt;",   "&gt;",
+                                                        "&quot;", "&apos;", "&#39;"};
       if (kKnown.count(entity) == 0) problem_ = "bad entity";
     }
   }

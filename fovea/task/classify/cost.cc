@@ -51,7 +51,8 @@ double batch_bytes(const ClassifierRun& run) {
       static_cast<double>(run.settings.recipe.accumulate * run.settings.text.batch_size);
   if (!run.validation) return ids + values;
   // A vector that grows exists twice; flags of what is true and predicted come beside it.
-  const auto texts = static_cast<double>(run.validation->examples().size());
+  const index trained = run.settings.recipe.evaluate_training ? run.training->examples().size() : 0;
+  const auto texts = static_cast<double>(std::max(run.validation->examples().size(), trained));
   const bool has_matrix = config.task == ClassifierTask::kSingleLabel;
   const double confusion = has_matrix ? sizeof(index) * columns * columns : 0;
   return ids + values + confusion +
@@ -86,7 +87,9 @@ double evaluation_updates(const ClassifierRun& run, const RunCost& cost, index d
                                  per_epoch, "--eval-every");
   const index evaluations = std::max<index>((cost.updates + every - 1) / every - done / every, 0);
   const double of_update = tokens_in(run.training->examples()) / static_cast<double>(per_epoch);
-  return static_cast<double>(evaluations) * tokens_in(run.validation->examples()) / (3 * of_update);
+  double tokens = tokens_in(run.validation->examples());
+  if (run.settings.recipe.evaluate_training) tokens += tokens_in(run.training->examples());
+  return static_cast<double>(evaluations) * tokens / (3 * of_update);
 }
 
 }  // namespace

@@ -107,15 +107,15 @@ LabelledTexts view_of(const ExampleBatch& batch, const ClassifierConfig& config,
 }
 
 std::optional<SetPredictions> predict_set(Tape& tape, const Classifier& model,
-                                          const ExampleEvaluation& set,
+                                          const ExampleSet& set,
                                           const std::vector<double>& class_weights,
                                           const std::function<bool()>& interrupted,
                                           Rows<const float> frames) {
   const ClassifierLossOptions options{.class_weights = view(class_weights)};
   SetPredictions all;
-  for (index i = 0; i < set.size(); ++i) {
+  for (index i = 0; i * set.batch_size < set.examples.size(); ++i) {
     if (interrupted && interrupted()) return std::nullopt;
-    const ExampleBatch batch = set[i];
+    const ExampleBatch batch = batch_in_order(set.examples, set.target, set.batch_size, i);
     const LabelledTexts texts = view_of(batch, model.config(), frames);
     tape.reset(TapeMode::kInference);
     const Variable logits = model.logits(tape, texts.texts);
@@ -170,8 +170,7 @@ index ClassifierObjective::begin_update(index update) {
   return texts;
 }
 
-std::string_view ClassifierObjective::loss_unit() const {
-  const ClassifierConfig& config = model_.config();
+std::string_view loss_unit_of(const ClassifierConfig& config) {
   if (config.task == ClassifierTask::kRegression) return "squared error of the normalised numbers";
   return config.features > 0 ? "nats per sample" : "nats per text";
 }
@@ -191,13 +190,13 @@ void ClassifierObjective::backward() {
   if (loss_.defined()) tape_.backward(loss_);
 }
 
-std::optional<Validation> ClassifierObjective::validate(const std::function<bool()>& interrupted) {
+std::optional<Validation> ClassifierObjective::measure_set(
+    const ExampleSet& set, const std::function<bool()>& interrupted) {
   loss_ = {};
-  const auto predictions = predict_set(tape_, model_, *texts_.validation, texts_.class_weights,
-                                       interrupted, texts_.frames);
+  const auto predictions =
+      predict_set(tape_, model_, set, texts_.class_weights, interrupted, texts_.frames);
   if (!predictions) return std::nullopt;
-  return measure(*predictions, texts_.validation->examples(), model_.config(), texts_.numbers,
-                 texts_.metric);
+  return measure(*predictions, set.examples, model_.config(), texts_.numbers, texts_.metric);
 }
 
 }  // namespace fovea

@@ -38,9 +38,21 @@ struct SetPredictions {
   double mean_loss() const { return weight > 0 ? loss / weight : 0; }
 };
 
+/// Texts in order, `batch_size` at a time. They must outlive the view.
+struct ExampleSet {
+  const Examples& examples;
+  TargetShape target;
+  index batch_size;
+
+  ExampleSet(const ExampleEvaluation& set)
+      : examples(set.examples()), target(set.target()), batch_size(set.batch_size()) {}
+  explicit ExampleSet(const ExampleTraining& set)
+      : examples(set.examples()), target(set.target()), batch_size(set.batch_size()) {}
+};
+
 /// Nothing if `interrupted` returns true between two batches. The order of summation is fixed.
 std::optional<SetPredictions> predict_set(Tape& tape, const Classifier& model,
-                                          const ExampleEvaluation& set,
+                                          const ExampleSet& set,
                                           const std::vector<double>& class_weights,
                                           const std::function<bool()>& interrupted,
                                           Rows<const float> frames = {});
@@ -53,22 +65,33 @@ Validation measure(const SetPredictions& predictions, const Examples& truth,
                    const ClassifierConfig& config, const NumberScale& numbers,
                    ClassifierMetric metric);
 
+/// What the loss of such a model is measured in.
+std::string_view loss_unit_of(const ClassifierConfig& config);
+
 class ClassifierObjective final : public Objective {
  public:
   ClassifierObjective(const Context& context, const Classifier& model, ClassifierTexts texts);
 
   std::span<Parameter* const> parameters() override { return model_.parameters(); }
   index updates_per_epoch() const override { return texts_.training.updates_per_epoch(); }
-  std::string_view loss_unit() const override;
+  std::string_view loss_unit() const override { return loss_unit_of(model_.config()); }
   void observe_attention(bool observe) override { observes_ = observe; }
   AttentionRecord observed_attention() override;
   index begin_update(index update) override;
   double forward(index batch) override;
   void backward() override;
   bool has_validation() const override { return texts_.validation != nullptr; }
-  std::optional<Validation> validate(const std::function<bool()>& interrupted) override;
+  std::optional<Validation> validate(const std::function<bool()>& interrupted) override {
+    return measure_set(*texts_.validation, interrupted);
+  }
+  std::optional<Validation> validate_training(const std::function<bool()>& interrupted) override {
+    return measure_set(ExampleSet(texts_.training), interrupted);
+  }
 
  private:
+  std::optional<Validation> measure_set(const ExampleSet& set,
+                                        const std::function<bool()>& interrupted);
+
   const Classifier& model_;
   const ClassifierTexts texts_;
   Tape tape_;  // for updates and, between them, for evaluations

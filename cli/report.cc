@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea report: a page about training runs, side by side.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/field_options.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/version.h"
+#include "fovea/base/error.h"
+#include "fovea/base/file.h"
+#include "fovea/base/size_text.h"
+#include "fovea/report/run_report.h"
+#include "fovea/task/report/collect.h"
+#include "fovea/task/report/evaluation.h"
+#include "fovea/text/utf8.h"
+#include "fovea/train/starts.h"
+
+namespace fovea::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PageOptions {
+  std::string output = "report.html";
+  PageLanguage lang = PageLanguage::kEnglish;
+  bool overwrite = false;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("output", output, "the page");
+    visit("lang", lang, "language of the page");
+    visit("overwrite", overwrite, "replace a page that is there already");
+  }
+};
+
+std::vector<OptionSpec> page_options() {
+  PageOptions page;
+  std::vector<OptionSpec> options = said_or_not(options_of(flags_of(fields_of(page)), "Page"));
+  also_called(options, "output", "o");
+  for (OptionSpec& option : options) {
+    if (option.name == "output") option.placeholder = "FILE";
+  }
+  return options;
+}
+
+bool is_page(const fs::path& path) {
+  constexpr std::string_view kBegin = "<!DOCTYPE html>";
+  std::string begin(kBegin.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == kBegin;
+}
+
+// Before anything is read.
+void check_output(const fs::path& output, bool overwrite) {
+  std::error_code ignored;
+  const fs::file_status found = fs::status(output, ignored);
+  if (fs::is_directory(found)) {
+    throw Error(ErrorCode::kWrite, fmt::format("{}: is a folder", output.string()),
+                "name a file: -o report.html");
+  }
+  if (!fs::exists(fs::symlink_status(output, ignored))) return;
+  if (!overwrite) {
+    throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", output.string()),
+                "choose another file, or say --overwrite");
+  }
+  if (fs::is_regular_file(found) && is_page(output)) return;
+  throw Error(ErrorCode::kOutputExists,
+              fmt::format("{}: is no page that fovea has written", output.string()),
+              "choose another file");
+}
+
+void require_different(const std::vector<std::string>& folders) {
+  for (auto one = folders.begin(); one != folders.end(); ++one) {
+    const auto same = std::find_if(folders.begin(), one, [&](const std::string& before) {
+      std::error_code error;
+      return before == *one || (fs::equivalent(before, *one, error) && !error);
+    });
+    if (same == one) continue;
+    throw Error(ErrorCode::kUsage,
+                fmt::format("report: {} and {} are the same folder", *same, *one),
+                "name each run once");
+  }
+}
+
+std::vector<RunReport> read_runs(const std::vector<std::string>& folders,
+                                 const std::vector<std::string>& evaluations) {
+  std::vector<RunReport> runs;
+  for (std::size_t n = 0; n < folders.size(); ++n) {
+    runs.push_back(report_of_run(folders[n], folders[n]));
+    RunReport& run = runs.back();
+    for (const Phrase& note : run.notes) {
+      warn(fmt::format("{}: {}", run.name, note.english));
+    }
+    if (!evaluations.empty()) run.evaluation = read_evaluation(evaluations[n]);
+  }
+  return runs;
+}
+
+}  // namespace
+
+CommandSpec report_spec() {
+  CommandSpec spec{
+      .name = "report",
+      .summary = "Makes a page of training runs: curves, metrics, settings, side by side.",
+      .positionals = {{.name = "DIR", .help = "folders of runs", .is_list = true}},
+      .options = {{"eval", OptionKind::kList, "FILE",
+                   "what fovea eval --json printed, a file for each folder, in their order", "Page",
+                   ""}},
+      .epilog = R"(Examples:
+  fovea report model -o report.html
+  fovea report small large --lang zh -o compared.html
+  fovea eval model --test test.tsv --json > test.json
+  fovea report model --eval test.json -o tested.html
+
+The page needs no network. fovea train ... --report keeps one in the folder of the run.)"};
+  for (OptionSpec& option : page_options()) spec.options.push_back(std::move(option));
+  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
+  return spec;
+}
+
+int report(const Arguments& arguments) {
+  set_messages_from(arguments);
+  PageOptions options;
+  set_from_outside(flags_of(fields_of(options)), arguments);
+  const std::vector<std::string> folders = arguments.list("DIR");
+  const std::vector<std::string> evaluations = arguments.list("eval");
+  if (!evaluations.empty() && evaluations.size() != folders.size()) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("report: there are {} folders and {} files of --eval", folders.size(),
+                            evaluations.size()),
+                "give a file for each folder, in the same order, or none");
+  }
+  check_output(options.output, options.overwrite);
+  require_different(folders);
+  const std::vector<RunReport> runs = read_runs(folders, evaluations);
+  const std::string page =
+      draw_run_page(runs, {.language = options.lang, .made = utc_time(), .version = kVersion});
+  write_file_atomically(options.output, page);
+  note(fmt::format("{}: {} run{}, {}", escape_text(options.output), runs.size(),
+                   runs.size() == 1 ? "" : "s", size_text(static_cast<double>(page.size()))));
+  return 0;
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/run_figures.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "fovea/report/run_tables.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr Phrase kUpdates = {"updates", "更新次数"};
+constexpr Phrase kBatch = {"training: batch of one update", "训练：单次更新的批次"};
+constexpr Phrase kRunning = {"training: running mean of the interval so far",
+                             "训练：区间内至今的运行平均"};
+constexpr Phrase kWindow = {"training: mean of a whole interval", "训练：整个区间的平均"};
+constexpr Phrase kExact = {"training: whole set, weights of that update",
+                           "训练：整个训练集，用该次更新后的权重"};
+constexpr Phrase kValidation = {"validation: whole set, weights of that update",
+                                "验证：整个验证集，用该次更新后的权重"};
+constexpr Phrase kLoss = {"Loss", "损失"};
+constexpr Phrase kValidationLoss = {"Validation loss", "验证损失"};
+constexpr Phrase kTrainingLoss = {"Training loss, running mean of the interval so far",
+                                  "训练损失：区间内至今的运行平均"};
+constexpr Phrase kExactLoss = {"Training loss, whole set, weights of that update",
+                               "训练损失：整个训练集，用该次更新后的权重"};
+constexpr Phrase kBest = {"best", "最佳"};
+constexpr Phrase kThinned = {
+    "Long curves are thinned: the line is the mean of up to {} measurements in a row, the band "
+    "reaches from the lowest to the highest of them.",
+    "较长的曲线经过归并：线是每组连续测量（最多 {} 个）的平均值，色带从其中最低值延伸到最高值。"};
+constexpr Phrase kResumed = {"resumed after update {:.0f}", "在第 {:.0f} 次更新之后恢复训练"};
+constexpr Phrase kResumedMark = {"Dotted vertical lines: the run was resumed there.",
+                                 "竖直虚线：训练曾在此处中断并恢复。"};
+
+struct Figure {
+  std::string id;
+  std::string heading = {}, subtitle = {};
+  Plot plot = {};
+  std::vector<Series> series = {};
+  std::vector<std::string> words = {};  ///< below the plot, HTML
+  bool has_legend = true;
+};
+
+std::string legend_of(const Plot& plot) {
+  std::string html;
+  for (const Curve& curve : plot.curves) {
+    if (curve.stroke == Stroke::kThin) continue;
+    html += fmt::format("<li>{}<bdi>{}</bdi></li>\n", draw_sample(curve), html_text(curve.name));
+  }
+  return html.empty() ? html : fmt::format("<ul class=\"legend\">\n{}</ul>\n", html);
+}
+
+// How many measurements a point of a thinned curve stands for; 1 if none is thinned.
+index largest_group(const std::vector<Series>& series) {
+  index largest = 1;
+  for (const Series& one : series) {
+    for (const SeriesPoint& p : one.points) largest = std::max(largest, p.count);
+  }
+  return largest;
+}
+
+std::string html_of(Figure figure, PageLanguage language) {
+  figure.plot.language = language;
+  figure.plot.title = figure.heading;
+  if (figure.plot.x_label.empty()) figure.plot.x_label = kUpdates.in(language);
+  if (const index group = largest_group(figure.series); group > 1) {
+    figure.words.push_back(fmt::format(fmt::runtime(kThinned.in(language)), group));
+  }
+  const bool wide = figure.plot.place == PlotPlace::kWide;
+  std::string html = fmt::format(
+      "<figure{}>\n<figcaption><b>{}</b>{}</figcaption>\n", wide ? " class=\"wide\"" : "",
+      html_text(figure.heading),
+      figure.subtitle.empty() ? "" : fmt::format("<span>{}</span>", html_text(figure.subtitle)));
+  if (figure.has_legend) html += legend_of(figure.plot);
+  html += "<div class=\"picture plot\">\n" + draw_inline(figure.plot, figure.id) + "</div>\n";
+  for (const std::string& words : figure.words) html += fmt::format("<p>{}</p>\n", words);
+  return html + points_table(figure.series, language) + "</figure>\n";
+}
+
+void add_curve(Figure& figure, Series series, Ink ink, Stroke stroke) {
+  if (series.points.empty()) return;
+  figure.plot.curves.push_back(curve_of(series, ink, stroke));
+  figure.series.push_back(std::move(series));
+}
+
+void add_resumes(Figure& figure, const RunReport& run, PageLanguage language) {
+  for (const double x : run.resumed) {
+    figure.plot.marks.push_back({x, fmt::format(fmt::runtime(kResumed.in(language)), x)});
+  }
+  if (!run.resumed.empty()) figure.words.emplace_back(kResumedMark.in(language));
+}
+
+// A running mean starts again after each interval: a curve is broken there.
+std::vector<PlotPoint> broken(const LossCurves& losses) {
+  for (const Curve& curve :
+       loss_plot({.running_mean = losses.running_mean, .interval_mean = losses.interval_mean})
+           .curves) {
+    if (curve.stroke == Stroke::kDashed) return curve.points;
+  }
+  return {};
+}
+
+std::string losses_of_one_run(const RunReport& run, std::size_t place, const FigureStyle& style) {
+  const auto of = [&](const Phrase& name, const std::vector<PlotPoint>& points) {
+    return series_of(std::string(name.in(style.language)), points, style.most_points);
+  };
+  Figure figure{.id = fmt::format("loss-{}", place),
+                .heading = std::string(kLoss.in(style.language)),
+                .plot = {.title = "", .place = PlotPlace::kWide}};
+  const LossCurves& losses = run.losses;
+  add_curve(figure, of(kBatch, losses.last_batch), Ink::kBlue, Stroke::kFaint);
+  const bool is_long = static_cast<index>(losses.running_mean.size()) > style.most_points;
+  add_curve(figure, of(kRunning, losses.running_mean), Ink::kBlue, Stroke::kDashed);
+  if (!is_long && !losses.running_mean.empty()) {
+    figure.plot.curves.back().points = broken(losses);
+  }
+  add_curve(figure, of(kWindow, losses.interval_mean), Ink::kRun5, Stroke::kDotted);
+  add_curve(figure, of(kExact, losses.training), Ink::kBlue, Stroke::kSolid);
+  add_curve(figure, of(kValidation, losses.validation), Ink::kOrange, Stroke::kSolid);
+  for (const PlotPoint& p : losses.validation) {
+    if (p.x != losses.best || !std::isfinite(p.y)) continue;
+    figure.plot.ring = PlotRing{p, fmt::format("{} {:.4f}", kBest.in(style.language), p.y)};
+  }
+  add_resumes(figure, run, style.language);
+  return html_of(std::move(figure), style.language);
+}
+
+// One curve for each run.
+struct Comparison {
+  std::string id, heading, subtitle = {};
+  PlotPlace place = PlotPlace::kHalf;
+  bool cuts_peaks = false;
+};
+
+template <class PointsOf>
+std::string compared(const RunGroup& group, const Comparison& what, const FigureStyle& style,
+                     PointsOf&& points_of) {
+  Figure figure{.id = what.id,
+                .heading = what.heading,
+                .subtitle = what.subtitle,
+                .plot = {.title = "", .place = what.place, .cuts_peaks = what.cuts_peaks}};
+  for (std::size_t r = 0; r < group.runs.size(); ++r) {
+    const std::vector<PlotPoint>* points = points_of(*group.runs[r]);
+    if (points == nullptr) continue;
+    const std::size_t place = group.places[r];
+    add_curve(figure, series_of(group.runs[r]->name, *points, style.most_points), ink_of_run(place),
+              stroke_of_run(place));
+  }
+  if (figure.plot.curves.empty()) return {};
+  figure.has_legend = group.runs.size() > 1;
+  return html_of(std::move(figure), style.language);
+}
+
+RunGroup all_of(std::span<const RunReport> runs) {
+  RunGroup all;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    all.runs.push_back(&runs[r]);
+    all.places.push_back(r);
+  }
+  return all;
+}
+
+const std::vector<PlotPoint>* points_named(const std::vector<NamedCurve>& curves,
+                                           std::string_view name) {
+  for (const NamedCurve& curve : curves) {
+    if (curve.name == name) return &curve.points;
+  }
+  return nullptr;
+}
+
+// In the order in which they first occur.
+std::vector<std::string> metric_names(std::span<const RunReport> runs) {
+  std::vector<std::string> names;
+  for (const RunReport& run : runs) {
+    for (const NamedCurve& curve : run.metrics) {
+      if (std::find(names.begin(), names.end(), curve.name) == names.end()) {
+        names.push_back(curve.name);
+      }
+    }
+  }
+  return names;
+}
+
+std::string metric_of_one_run(const RunReport& run, const std::string& name, std::size_t n,
+                              const FigureStyle& style) {
+  Figure figure{.id = fmt::format("metric-{}", n),
+                .heading = name,
+                .plot = {.title = "", .place = PlotPlace::kHalf, .cuts_peaks = false}};
+  const auto add = [&](const Phrase& of, const std::vector<NamedCurve>& curves, Ink ink) {
+    const std::vector<PlotPoint>* points = points_named(curves, name);
+    if (points == nullptr) return;
+    add_curve(figure, series_of(std::string(of.in(style.language)), *points, style.most_points),
+              ink, Stroke::kSolid);
+  };
+  add(kExact, run.training_metrics, Ink::kBlue);
+  add(kValidation, run.metrics, Ink::kOrange);
+  for (const PlotPoint& p : *points_named(run.metrics, name)) {
+    if (n > 0 || p.x != run.losses.best || !std::isfinite(p.y)) continue;
+    figure.plot.ring = PlotRing{p, fmt::format("{} {:.4f}", kBest.in(style.language), p.y)};
+  }
+  return html_of(std::move(figure), style.language);
+}
+
+}  // namespace
+
+std::vector<RunGroup> groups_by_unit(std::span<const RunReport> runs) {
+  std::vector<RunGroup> groups;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    auto at = std::find_if(groups.begin(), groups.end(), [&](const RunGroup& group) {
+      return group.runs.front()->unit.english == runs[r].unit.english;
+    });
+    if (at == groups.end()) at = groups.insert(at, RunGroup{});
+    at->runs.push_back(&runs[r]);
+    at->places.push_back(r);
+  }
+  return groups;
+}
+
+std::string loss_figures(const RunGroup& group, const FigureStyle& style) {
+  if (group.runs.size() == 1) {
+    return losses_of_one_run(*group.runs.front(), group.places.front(), style);
+  }
+  const Phrase& unit = group.runs.front()->unit;
+  std::string html;
+  const auto add = [&](std::string_view id, const Phrase& heading,
+                       std::vector<PlotPoint> LossCurves::*points) {
+    html += compared(group,
+                     {.id = fmt::format("{}-{}", id, group.places.front()),
+                      .heading = std::string(heading.in(style.language)),
+                      .subtitle = std::string(unit.in(style.language)),
+                      .place = PlotPlace::kWide,
+                      .cuts_peaks = true},
+                     style, [&](const RunReport& run) { return &(run.losses.*points); });
+  };
+  add("validation", kValidationLoss, &LossCurves::validation);
+  add("training", kTrainingLoss, &LossCurves::running_mean);
+  add("exact", kExactLoss, &LossCurves::training);
+  return html;
+}
+
+std::string metric_figures(std::span<const RunReport> runs, const FigureStyle& style) {
+  constexpr Phrase kOfTraining = {"whole training set", "整个训练集"};
+  constexpr Phrase kOfValidation = {"validation set", "验证集"};
+  std::string html;
+  const std::vector<std::string> names = metric_names(runs);
+  for (std::size_t n = 0; n < names.size(); ++n) {
+    if (runs.size() == 1) {
+      html += metric_of_one_run(runs.front(), names[n], n, style);
+      continue;
+    }
+    const auto add = [&](std::string_view id, const Phrase& of,
+                         std::vector<NamedCurve> RunReport::*curves) {
+      html += compared(all_of(runs),
+                       {.id = fmt::format("{}-{}", id, n),
+                        .heading = names[n],
+                        .subtitle = std::string(of.in(style.language))},
+                       style,
+                       [&](const RunReport& run) { return points_named(run.*curves, names[n]); });
+    };
+    add("metric", kOfValidation, &RunReport::metrics);
+    add("training-metric", kOfTraining, &RunReport::training_metrics);
+  }
+  return html;
+}
+
+std::string course_figures(std::span<const RunReport> runs, const FigureStyle& style) {
+  constexpr Phrase kRate = {"Learning rate", "学习率"};
+  constexpr Phrase kNorm = {"Norm of the gradient, before clipping", "梯度范数（裁剪之前）"};
+  constexpr Phrase kSpeed = {"Speed", "速度"};
+  constexpr Phrase kPerSecond = {"targets per second, of each process", "每秒目标数，按进程计"};
+  std::string html;
+  const auto add = [&](std::string_view id, const Phrase& heading, const Phrase& subtitle,
+                       std::vector<PlotPoint> RunReport::*points) {
+    html += compared(all_of(runs),
+                     {.id = std::string(id),
+                      .heading = std::string(heading.in(style.language)),
+                      .subtitle = std::string(subtitle.in(style.language)),
+                      .cuts_peaks = true},
+                     style, [&](const RunReport& run) { return &(run.*points); });
+  };
+  add("rate", kRate, {}, &RunReport::lr);
+  add("norm", kNorm, {}, &RunReport::gradient_norm);
+  add("speed", kSpeed, kPerSecond, &RunReport::speed);
+  return html;
+}
+
+std::string mistake_figures(const RunReport& run, PageLanguage language) {
+  constexpr Phrase kConfusion = {"Who was taken for whom", "混淆矩阵：谁被认成了谁"};
+  constexpr Phrase kCalibration = {"Calibration", "校准"};
+  constexpr Phrase kConfidence = {"confidence", "置信度"}, kAccuracy = {"accuracy", "准确率"};
+  constexpr Phrase kProbability = {"probability", "概率"};
+  constexpr Phrase kHave = {"share that has the label", "确有该标签的比例"};
+  if (!run.evaluation) return {};
+  std::string html;
+  const auto add = [&](const Phrase& heading, std::string_view style, std::string_view picture,
+                       std::string_view table) {
+    html += fmt::format(
+        "<figure>\n<figcaption><b>{}</b><span><bdi>{}</bdi></span></figcaption>\n<div "
+        "class=\"picture {}\">\n{}</div>\n{}</figure>\n",
+        heading.in(language), html_text(run.name), style, picture, table);
+  };
+  if (const auto& confusion = run.evaluation->confusion) {
+    ConfusionPlot plot = *confusion;
+    plot.title = kConfusion.in(language);
+    plot.language = language;
+    add(kConfusion, "matrix", draw_inline(plot), confusion_table(plot, language));
+  }
+  if (const auto& reliability = run.evaluation->reliability) {
+    ReliabilityPlot plot = *reliability;
+    plot.title = kCalibration.in(language);
+    plot.language = language;
+    const bool decisions = run.evaluation->of_decisions;
+    plot.x_label = (decisions ? kProbability : kConfidence).in(language);
+    plot.y_label = (decisions ? kHave : kAccuracy).in(language);
+    add(kCalibration, "calibration", draw_inline(plot), calibration_table(plot, language));
+  }
+  return html;
+}
+
+std::string head_figures(const RunReport& run, std::size_t n, const FigureStyle& style) {
+  constexpr Phrase kEntropy = {"Entropy of the weights, nats", "权重的熵（奈特）"};
+  constexpr Phrase kLargest = {"Largest score", "最大分数"};
+  constexpr Phrase kDistance = {"Distance from the query to what it looks at, tokens",
+                                "查询到其所关注位置的平均距离（词元）"};
+  constexpr Phrase kLayer = {"layer", "层"}, kLayers = {"layers", "层"}, kHead = {"head", "头"};
+  constexpr Phrase kMeans = {"bold: mean of a layer; thin: each head",
+                             "粗线：层平均；细线：各个头"};
+  std::string html;
+  const auto add = [&](std::string_view id, const Phrase& heading,
+                       std::vector<std::vector<std::vector<PlotPoint>>> RunReport::*numbers) {
+    const auto word = [&](const Phrase& phrase) { return std::string(phrase.in(style.language)); };
+    HeadCurves heads{.title = "",
+                     .y_label = "",
+                     .heads = run.*numbers,
+                     .layer = word(kLayer),
+                     .layers = word(kLayers),
+                     .head = word(kHead)};
+    Figure figure{.id = fmt::format("{}-{}", id, n),
+                  .heading = std::string(heading.in(style.language)),
+                  .subtitle = std::string(kMeans.in(style.language)),
+                  .plot = {.title = ""}};
+    std::size_t count = 0;
+    for (const auto& layer : heads.heads) count += layer.size();
+    if (count == 0) return;
+    const index most = std::clamp<index>(20 * style.most_points / static_cast<index>(count), 20,
+                                         style.most_points);
+    for (std::size_t l = 0; l < heads.heads.size(); ++l) {
+      for (std::size_t h = 0; h < heads.heads[l].size(); ++h) {
+        Series series = series_of(fmt::format("{} {}, {} {}", heads.layer, l, heads.head, h),
+                                  heads.heads[l][h], most);
+        heads.heads[l][h] = curve_of(series, Ink::kBlue, Stroke::kThin).points;
+        figure.series.push_back(std::move(series));
+      }
+    }
+    figure.plot = heads_plot(std::move(heads));
+    figure.plot.subtitle.clear();
+    figure.plot.x_label.clear();
+    figure.plot.place = PlotPlace::kHalf;
+    html += html_of(std::move(figure), style.language);
+  };
+  add("entropy", kEntropy, &RunReport::entropy);
+  add("score", kLargest, &RunReport::max_logit);
+  add("distance", kDistance, &RunReport::distance);
+  return html;
+}
+
+}  // namespace fovea

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of the page of training runs, as HTML: a plot, its legend, what it says, its numbers.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fovea/report/run_report.h"
+#include "fovea/report/series.h"
+
+namespace fovea {
+
+/// What is the same for all figures of a page.
+struct FigureStyle {
+  PageLanguage language = PageLanguage::kEnglish;
+  index most_points = 1000;  ///< of a curve, before it is thinned
+};
+
+/// Runs whose losses have the same unit, and the place of each among all runs, which is its colour.
+struct RunGroup {
+  std::vector<const RunReport*> runs;
+  std::vector<std::size_t> places;
+};
+std::vector<RunGroup> groups_by_unit(std::span<const RunReport> runs);
+
+/// One run: all its losses in one plot. Several: a plot for each kind of loss.
+std::string loss_figures(const RunGroup& group, const FigureStyle& style);
+/// A plot for each metric.
+std::string metric_figures(std::span<const RunReport> runs, const FigureStyle& style);
+/// Learning rate, norm of the gradient, speed.
+std::string course_figures(std::span<const RunReport> runs, const FigureStyle& style);
+/// Entropy, largest score and distance of each head of a run, the n-th one of the page.
+std::string head_figures(const RunReport& run, std::size_t n, const FigureStyle& style);
+/// Confusion and calibration of a run's evaluation.
+std::string mistake_figures(const RunReport& run, PageLanguage language);
+
+}  // namespace fovea

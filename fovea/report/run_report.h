@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// A page about training runs: what they were, their curves and their mistakes. It needs no script.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/types.h"
+#include "fovea/report/confusion_plot.h"
+#include "fovea/report/curves.h"
+#include "fovea/report/html.h"
+#include "fovea/report/reliability_plot.h"
+
+namespace fovea {
+
+/// A number of an evaluation, and its interval where there is one.
+struct ReportNumber {
+  std::string name;
+  double value = 0;
+  double low = std::numeric_limits<double>::quiet_NaN(), high = low;
+};
+
+/// What `fovea eval` found.
+struct ReportEvaluation {
+  std::string source = {};  ///< the file that says it
+  double confidence = 0.95;
+  std::vector<ReportNumber> numbers = {};
+  std::optional<ConfusionPlot> confusion = {};
+  std::optional<ReliabilityPlot> reliability = {};
+  bool of_decisions = false;  ///< the calibration: of each label, not of the likeliest class
+};
+
+/// A setting as the run began and, if it was resumed with another value, now.
+struct ReportSetting {
+  std::string name, began, now;
+};
+
+/// Something that is known of a run. Those of the same name stand in one row of a table.
+struct ReportFact {
+  Phrase name;
+  std::string value;
+};
+/// The name of the fact by which runs on different data are known.
+inline constexpr std::string_view kDataFingerprint = "fingerprint of the data";
+
+/// Names and values may hold anything: the page shows them as text.
+struct RunReport {
+  std::string name;  ///< no two runs of a page have the same
+  Phrase kind = {};  ///< "text classifier"
+  Phrase unit = {};  ///< of losses: runs of one unit share a plot
+  bool is_running = false;
+  index updates = 0, targets = 0;
+  double seconds = 0;
+
+  LossCurves losses = {};
+  std::vector<NamedCurve> metrics = {};  ///< of the validation set; the first is the chosen
+  std::vector<NamedCurve> training_metrics = {};  ///< of the whole training set
+  std::vector<PlotPoint> lr = {}, gradient_norm = {}, speed = {};
+  std::vector<double> resumed = {};  ///< after which updates
+  /// [layers][heads]; empty: not observed
+  std::vector<std::vector<std::vector<PlotPoint>>> entropy = {}, max_logit = {}, distance = {};
+
+  std::vector<ReportFact> environment = {}, data = {};
+  std::vector<ReportSetting> settings = {};
+  std::vector<Phrase> notes = {};  ///< what a reader should know, such as a damaged line
+  std::optional<ReportEvaluation> evaluation = {};
+};
+
+struct RunPageOptions {
+  PageLanguage language = PageLanguage::kEnglish;
+  std::string made = {};     ///< when: UTC
+  std::string version = {};  ///< of fovea
+};
+
+inline constexpr std::size_t kMostPageBytes = 8'000'000;
+/// Of more runs than this, confusion, calibration and heads are left out, which the page says.
+inline constexpr std::size_t kMostRunsInDetail = 8;
+
+/// The page, an HTML file: at most kMostPageBytes, unless settings and names alone take more. Every
+/// point of a curve stands in a table, too. Long curves are thinned (see Series), which the page
+/// says. Throws Error(kShape) without any run.
+std::string draw_run_page(std::span<const RunReport> runs, const RunPageOptions& options);
+
+}  // namespace fovea

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/run_tables.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "fovea/report/progress.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::string_view kDash = "–";
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr Phrase kGoing = {"in training", "训练中"};
+
+constexpr Phrase kUpdates = {"updates", "更新次数"}, kRun = {"run", "训练"};
+constexpr Phrase kAllPoints = {"Numbers of this figure", "本图的全部数值"};
+constexpr Phrase kCounts = {"Counts", "计数"}, kBins = {"Bins", "分箱数据"};
+constexpr Phrase kSame = {"Settings that all runs share", "所有训练相同的设置"};
+constexpr Phrase kAll = {"All settings", "全部设置"};
+constexpr std::string_view kWords = "numbers words";
+constexpr Phrase kSetting = {"setting", "设置"}, kNumber = {"number", "指标"};
+constexpr Phrase kWhat = {"what", "项目"};
+constexpr Phrase kResumedWith = {"since it was resumed", "恢复训练后"};
+constexpr Phrase kInterval = {"interval", "区间"};
+
+std::string bdi(std::string_view text) { return fmt::format("<bdi>{}</bdi>", html_text(text)); }
+
+std::string head_cell(std::string_view html) {
+  return fmt::format("<th scope=\"col\">{}</th>", html);
+}
+std::string row_name(std::string_view html) {
+  return fmt::format("<th scope=\"row\">{}</th>", html);
+}
+std::string cell(std::string_view html) { return fmt::format("<td>{}</td>", html); }
+std::string text_cell(std::string_view html) {
+  return fmt::format("<td class=\"text\">{}</td>", html);
+}
+
+// `name` is for readers of the screen; the region can be scrolled by keyboard.
+std::string table(std::string_view name, std::string_view head, std::string_view rows,
+                  std::string_view style = "numbers") {
+  return fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table "
+      "class=\"{}\">\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
+      name, style, head, rows);
+}
+
+std::string folded(std::string_view summary, std::string_view html) {
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", summary, html);
+}
+
+std::string updates_cell(double first, double last) {
+  return first == last ? fmt::format("{:.0f}", last) : fmt::format("{:.0f}–{:.0f}", first, last);
+}
+
+std::string point_cell(const SeriesPoint& p) {
+  if (p.count == 1) return cell(number_cell(p.mean));
+  return cell(
+      fmt::format("{} [{}, {}]", number_cell(p.mean), number_cell(p.low), number_cell(p.high)));
+}
+
+std::string names_of(std::span<const RunReport> runs) {
+  std::string cells;
+  for (const RunReport& run : runs) cells += head_cell(bdi(run.name));
+  return cells;
+}
+
+std::string setting_html(const ReportSetting& setting, PageLanguage language) {
+  std::string html = bdi(setting.began.empty() ? kDash : std::string_view(setting.began));
+  if (setting.now != setting.began) {
+    html += fmt::format(" <span class=\"quiet\">({}: {})</span>", kResumedWith.in(language),
+                        bdi(setting.now));
+  }
+  return html;
+}
+
+// A row of the settings: the cell of each run, and whether they are all the same.
+struct SettingRow {
+  std::vector<std::string> cells;
+  bool differs() const {
+    return std::any_of(cells.begin(), cells.end(),
+                       [&](const std::string& one) { return one != cells.front(); });
+  }
+};
+
+std::string rows_of(const std::vector<std::pair<std::string, SettingRow>>& rows, bool differing) {
+  std::string html;
+  for (const auto& [name, row] : rows) {
+    if (row.differs() != differing) continue;
+    html += differing ? "<tr class=\"differs\">" : "<tr>";
+    html += row_name(html_text(name));
+    for (const std::string& one : row.cells) html += text_cell(one.empty() ? kDash : one);
+    html += "</tr>\n";
+  }
+  return html;
+}
+
+// In the order in which settings first occur; a run without a setting has an empty cell.
+std::vector<std::pair<std::string, SettingRow>> settings_of(std::span<const RunReport> runs,
+                                                            PageLanguage language) {
+  std::vector<std::pair<std::string, SettingRow>> rows;
+  std::map<std::string, std::size_t, std::less<>> places;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    for (const ReportSetting& setting : runs[r].settings) {
+      const auto [at, is_new] = places.try_emplace(setting.name, rows.size());
+      if (is_new) rows.push_back({setting.name, {std::vector<std::string>(runs.size())}});
+      rows[at->second].second.cells[r] = setting_html(setting, language);
+    }
+  }
+  return rows;
+}
+
+// Of the weights that are kept.
+std::string best_metric(const RunReport& run) {
+  if (run.metrics.empty()) return std::string(kDash);
+  for (const PlotPoint& p : run.metrics.front().points) {
+    if (p.x == run.losses.best) {
+      return fmt::format("{} {}", html_text(run.metrics.front().name), number_cell(p.y));
+    }
+  }
+  return std::string(kDash);
+}
+
+}  // namespace
+
+std::string number_cell(double value) {
+  return std::isnan(value) ? std::string(kDash) : fmt::format("{:.6g}", value);
+}
+
+std::string points_table(std::span<const Series> series, PageLanguage language) {
+  // Rows by what they stand for: (last, first) update.
+  std::map<std::pair<double, double>, std::vector<const SeriesPoint*>> rows;
+  std::string head = head_cell(kUpdates.in(language));
+  for (std::size_t s = 0; s < series.size(); ++s) {
+    head += head_cell(bdi(series[s].name));
+    for (const SeriesPoint& p : series[s].points) {
+      auto& row = rows.try_emplace({p.last, p.first}, series.size(), nullptr).first->second;
+      row[s] = &p;
+    }
+  }
+  if (rows.empty()) return {};
+  std::string body;
+  for (const auto& [updates, points] : rows) {
+    body += "<tr>" + row_name(updates_cell(updates.second, updates.first));
+    for (const SeriesPoint* p : points) body += p == nullptr ? "<td></td>" : point_cell(*p);
+    body += "</tr>\n";
+  }
+  const std::string_view name = kAllPoints.in(language);
+  return folded(name, table(name, head, body));
+}
+
+std::string summary_table(std::span<const RunReport> runs, PageLanguage language) {
+  constexpr Phrase kHeads[] = {{"run", "训练"},
+                               {"model", "模型"},
+                               {"updates", "更新次数"},
+                               {"targets", "目标数"},
+                               {"time", "用时"},
+                               {"best validation loss", "最佳验证损失"},
+                               {"at update", "所在更新"},
+                               {"last validation loss", "最后验证损失"},
+                               {"best metric", "最佳指标"}};
+  std::string head, body;
+  for (const Phrase& name : kHeads) head += head_cell(name.in(language));
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const RunReport& run = runs[r];
+    const auto& validation = run.losses.validation;
+    const auto best = std::find_if(validation.begin(), validation.end(),
+                                   [&](const PlotPoint& p) { return p.x == run.losses.best; });
+    std::string name = bdi(run.name);
+    if (runs.size() > 1) {
+      name =
+          draw_sample({.name = "", .ink = ink_of_run(r), .stroke = stroke_of_run(r)}) + " " + name;
+    }
+    if (run.is_running) {
+      name += fmt::format(" <span class=\"going\">{}</span>", kGoing.in(language));
+    }
+    body += "<tr>" + row_name(name) + text_cell(run.kind.in(language)) +
+            cell(std::to_string(run.updates)) + cell(std::to_string(run.targets)) +
+            cell(format_duration(run.seconds)) +
+            cell(number_cell(best == validation.end() ? kNone : best->y)) +
+            cell(best == validation.end() ? std::string(kDash) : fmt::format("{:.0f}", best->x)) +
+            cell(number_cell(validation.empty() ? kNone : validation.back().y)) +
+            cell(best_metric(run)) + "</tr>\n";
+  }
+  return table(kRun.in(language), head, body, "numbers runs");
+}
+
+std::string facts_table(std::span<const RunReport> runs, std::vector<ReportFact> RunReport::*facts,
+                        PageLanguage language) {
+  std::vector<std::pair<std::string, SettingRow>> rows;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    for (const ReportFact& fact : runs[r].*facts) {
+      const std::string name(fact.name.in(language));
+      auto at = std::find_if(rows.begin(), rows.end(),
+                             [&](const auto& row) { return row.first == name; });
+      if (at == rows.end()) {
+        at = rows.insert(at, {name, {std::vector<std::string>(runs.size())}});
+      }
+      at->second.cells[r] = bdi(fact.value);
+    }
+  }
+  if (rows.empty()) return {};
+  return table(kWhat.in(language), head_cell(kWhat.in(language)) + names_of(runs),
+               rows_of(rows, true) + rows_of(rows, false), kWords);
+}
+
+std::string settings_table(std::span<const RunReport> runs, PageLanguage language) {
+  const auto rows = settings_of(runs, language);
+  const std::string head = head_cell(kSetting.in(language)) + names_of(runs);
+  const std::string differing = rows_of(rows, true), same = rows_of(rows, false);
+  std::string html;
+  if (!differing.empty()) html += table(kSetting.in(language), head, differing, kWords);
+  if (same.empty()) return html;
+  const std::string shared = table(kSetting.in(language), head, same, kWords);
+  return html + folded(runs.size() > 1 ? kSame.in(language) : kAll.in(language), shared);
+}
+
+std::string evaluations_table(std::span<const RunReport> runs, PageLanguage language) {
+  std::vector<std::string> names;
+  for (const RunReport& run : runs) {
+    if (!run.evaluation) continue;
+    for (const ReportNumber& number : run.evaluation->numbers) {
+      if (std::find(names.begin(), names.end(), number.name) == names.end()) {
+        names.push_back(number.name);
+      }
+    }
+  }
+  std::string head = head_cell(kNumber.in(language));
+  for (const RunReport& run : runs) {
+    if (!run.evaluation) continue;
+    head += head_cell(bdi(run.name)) +
+            head_cell(
+                fmt::format("{:g} % {}", 100 * run.evaluation->confidence, kInterval.in(language)));
+  }
+  std::string body;
+  for (const std::string& name : names) {
+    body += "<tr>" + row_name(html_text(name));
+    for (const RunReport& run : runs) {
+      if (!run.evaluation) continue;
+      const auto& numbers = run.evaluation->numbers;
+      const auto at = std::find_if(numbers.begin(), numbers.end(),
+                                   [&](const ReportNumber& one) { return one.name == name; });
+      if (at == numbers.end()) {
+        body += "<td></td><td></td>";
+        continue;
+      }
+      body += cell(number_cell(at->value));
+      body += cell(std::isnan(at->low) ? std::string(kDash)
+                                       : fmt::format("{:.4f}–{:.4f}", at->low, at->high));
+    }
+    body += "</tr>\n";
+  }
+  return names.empty() ? "" : table(kNumber.in(language), head, body);
+}
+
+std::string confusion_table(const ConfusionPlot& plot, PageLanguage language) {
+  std::string head = head_cell(""), body;
+  for (const std::string& label : plot.labels) head += head_cell(bdi(label));
+  const std::size_t K = plot.labels.size();
+  for (std::size_t t = 0; t < K; ++t) {
+    body += "<tr>" + row_name(bdi(plot.labels[t]));
+    for (std::size_t p = 0; p < K; ++p) body += cell(std::to_string(plot.counts[t * K + p]));
+    body += "</tr>\n";
+  }
+  return folded(kCounts.in(language), table(kCounts.in(language), head, body));
+}
+
+std::string calibration_table(const ReliabilityPlot& plot, PageLanguage language) {
+  constexpr Phrase kFrom = {"from", "自"}, kTo = {"to", "至"}, kCount = {"count", "数量"};
+  std::string head, body;
+  for (const Phrase& name : {kFrom, kTo, kCount}) head += head_cell(name.in(language));
+  head += head_cell(html_text(plot.x_label)) + head_cell(html_text(plot.y_label));
+  for (const ReliabilityBar& bar : plot.bars) {
+    if (bar.count == 0) continue;
+    body += "<tr>" + row_name(number_cell(bar.low)) + cell(number_cell(bar.high)) +
+            cell(std::to_string(bar.count)) + cell(number_cell(bar.confidence)) +
+            cell(number_cell(bar.accuracy)) + "</tr>\n";
+  }
+  return folded(kBins.in(language), table(kBins.in(language), head, body));
+}
+
+}  // namespace fovea

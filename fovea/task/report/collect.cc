@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/report/collect.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "fovea/config/json.h"
+#include "fovea/task/classifier.h"
+#include "fovea/task/classify/objective.h"
+#include "fovea/task/model_kind.h"
+#include "fovea/text/utf8.h"
+#include "fovea/train/checkpoint.h"
+#include "fovea/train/model_folder.h"
+#include "fovea/train/run_lock.h"
+#include "fovea/train/run_summary.h"
+#include "fovea/train/starts.h"
+#include "fovea/train/trainer.h"
+
+namespace fovea {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// What losses are measured in: see Objective::loss_unit.
+constexpr Phrase kUnits[] = {
+    {"nats per token", "奈特/词元"},
+    {"nats per text", "奈特/文本"},
+    {"nats per sample", "奈特/样本"},
+    {"squared error of the normalised numbers", "归一化数值的平方误差"},
+};
+
+Phrase unit_of(const fs::path& folder, ModelKind kind) {
+  if (kind == ModelKind::kLanguageModel) return kUnits[0];
+  const std::string where = (folder / "config.json").string();
+  const ClassifierConfigFile file =
+      classifier_config_from_text(read_model_file(folder, "config.json"), where);
+  const std::string_view unit = loss_unit_of(file.settings.model);
+  for (const Phrase& known : kUnits) {
+    if (known.english == unit) return known;
+  }
+  return {unit, unit};
+}
+
+std::string text_of(const Json& value) {
+  const auto* text = value.get_if<std::string>();
+  return text != nullptr ? *text : value.line();
+}
+
+// "recipe.lr" and so on, of a folder whose config.json can be read.
+std::vector<ReportSetting> settings_of(const fs::path& folder) {
+  const std::string name = (folder / "config.json").string();
+  const Json config =
+      parse_json(read_model_file(folder, "config.json"), {name, ErrorCode::kModelDamaged});
+  std::vector<ReportSetting> settings;
+  for (const auto& [table, fields] : config.object()) {
+    if (fields.get_if<Json::Object>() == nullptr) continue;
+    for (const auto& [field, value] : fields.object()) {
+      const std::string text = escape_text(text_of(value));
+      settings.push_back({escape_text(table + "." + field), text, text});
+    }
+  }
+  return settings;
+}
+
+// Adds what a run has been resumed with: the settings of its newest checkpoint that can be read.
+void add_changes(const fs::path& folder, std::vector<ReportSetting>& settings) {
+  const fs::path all = checkpoints_of(folder);
+  std::vector<index> steps = checkpoint_steps(all);
+  for (; !steps.empty(); steps.pop_back()) {
+    try {
+      for (const ReportSetting& now : settings_of(checkpoint_path(all, steps.back()))) {
+        for (ReportSetting& one : settings) {
+          if (one.name == now.name) one.now = now.began;
+        }
+      }
+      return;
+    } catch (const Error&) {  // damaged: `fovea inspect --verify` says so
+    }
+  }
+}
+
+bool is_locked(const fs::path& folder) {
+  try {
+    require_unlocked(folder);
+    return false;
+  } catch (const Error& error) {
+    return error.code() == ErrorCode::kOutputExists;
+  }
+}
+
+void add(std::vector<NamedCurve>& curves, const MetricValue& metric, index step) {
+  const std::string name = escape_text(metric.name);
+  auto curve = std::find_if(curves.begin(), curves.end(),
+                            [&](const NamedCurve& one) { return one.name == name; });
+  if (curve == curves.end()) curve = curves.insert(curve, {.name = name, .points = {}});
+  curve->points.push_back({static_cast<double>(step), metric.value});
+}
+
+void add_curves(const HistoryRecords& records, RunReport& report) {
+  LossCurves& losses = report.losses;
+  for (const UpdateRecord& one : records.updates) {
+    const auto x = static_cast<double>(one.step);
+    losses.last_batch.push_back({x, one.loss});
+    losses.running_mean.push_back({x, one.running_loss});
+    report.lr.push_back({x, one.lr});
+    report.gradient_norm.push_back({x, one.gradient_norm});
+    report.speed.push_back({x, one.tokens_per_second});
+  }
+  for (const EvaluationRecord& one : records.evaluations) {
+    const auto x = static_cast<double>(one.step);
+    losses.interval_mean.push_back({x, one.train_loss});
+    losses.validation.push_back({x, one.valid_loss});
+    if (one.is_best) losses.best = x;
+  }
+  for (const TrainingRecord& one : records.training) {
+    losses.training.push_back({static_cast<double>(one.step), one.loss});
+    for (const MetricValue& metric : one.values) add(report.training_metrics, metric, one.step);
+  }
+  for (const MetricsRecord& one : records.metrics) {
+    for (const MetricValue& metric : one.values) add(report.metrics, metric, one.step);
+  }
+}
+
+// Records of another shape than the last one are not of this model, and are left out.
+std::vector<std::vector<std::vector<PlotPoint>>> heads_of(
+    const std::vector<AttentionRecord>& records, HeadNumbers AttentionRecord::*numbers) {
+  std::vector<std::vector<std::vector<PlotPoint>>> heads;
+  if (records.empty()) return heads;
+  const HeadNumbers& last = records.back().*numbers;
+  for (const std::vector<double>& layer : last) heads.emplace_back(layer.size());
+  for (const AttentionRecord& record : records) {
+    const HeadNumbers& layers = record.*numbers;
+    const bool same = std::equal(layers.begin(), layers.end(), last.begin(), last.end(),
+                                 [](auto& a, auto& b) { return a.size() == b.size(); });
+    if (!same) continue;
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      for (std::size_t h = 0; h < layers[l].size(); ++h) {
+        heads[l][h].push_back({static_cast<double>(record.step), layers[l][h]});
+      }
+    }
+  }
+  return heads;
+}
+
+void add_heads(const std::vector<AttentionRecord>& records, RunReport& report) {
+  report.entropy = heads_of(records, &AttentionRecord::entropy);
+  report.max_logit = heads_of(records, &AttentionRecord::max_logit);
+  report.distance = heads_of(records, &AttentionRecord::distance);
+}
+
+void add_note(RunReport& report, std::string_view english, std::string_view chinese) {
+  report.notes.push_back({english, chinese});
+}
+
+void add_notes(const HistoryRecords& records, RunReport& report) {
+  if (records.updates.empty() && records.evaluations.empty()) {
+    add_note(report,
+             "there is no history (metrics.jsonl): a copied model, or a run that has just begun",
+             "没有历史记录（metrics.jsonl）：可能是复制来的模型，或刚刚开始的训练");
+  }
+  if (records.unreadable > 0) {
+    add_note(report, "some lines of metrics.jsonl cannot be read; they are left out",
+             "metrics.jsonl 中有些行无法读取，已略去");
+  }
+  if (records.torn && !report.is_running) {
+    add_note(
+        report,
+        "the last line of metrics.jsonl is incomplete, as after a run that was killed; it is left "
+        "out",
+        "metrics.jsonl 的最后一行不完整（训练被强行终止时会这样），已略去");
+  }
+}
+
+// The identity that the newest checkpoint holds: of runs of builds that recorded no starts.
+RunIdentity identity_in(const fs::path& folder) {
+  const fs::path all = checkpoints_of(folder);
+  std::vector<index> steps = checkpoint_steps(all);
+  for (; !steps.empty(); steps.pop_back()) {
+    try {
+      const fs::path path = checkpoint_path(all, steps.back());
+      return identity_of({.step = steps.back(),
+                          .path = path,
+                          .files = {{"state.json", read_model_file(path, "state.json")}}});
+    } catch (const Error&) {  // damaged: `fovea inspect --verify` says so
+    }
+  }
+  return {};
+}
+
+void add_facts(const fs::path& folder, RunReport& report) {
+  const auto add_fact = [](std::vector<ReportFact>& facts, Phrase name, const std::string& value) {
+    if (!value.empty()) facts.push_back({name, escape_text(value)});
+  };
+  const std::vector<ProcessStart> starts = read_starts(folder);
+  for (const ProcessStart& start : starts) {
+    if (start.step > 0) report.resumed.push_back(static_cast<double>(start.step));
+  }
+  ProcessStart last;
+  if (!starts.empty()) {
+    last = starts.back();
+  } else {
+    const RunIdentity identity = identity_in(folder);
+    last = {.isa = identity.isa,
+            .version = identity.version,
+            .model = identity.model,
+            .data = identity.data,
+            .tokenizer = identity.tokenizer};
+  }
+  auto& machine = report.environment;
+  add_fact(machine, {"begun, UTC", "开始时间（UTC）"}, starts.empty() ? "" : starts.front().time);
+  add_fact(machine, {"last resumed, UTC", "最近一次恢复（UTC）"},
+           starts.size() > 1 ? last.time : "");
+  add_fact(machine, {"processes", "进程数"}, starts.empty() ? "" : std::to_string(starts.size()));
+  add_fact(machine, {"processor", "处理器"}, last.processor);
+  add_fact(machine, {"threads", "线程数"}, last.threads > 0 ? std::to_string(last.threads) : "");
+  add_fact(machine, {"instruction set", "指令集"}, last.isa);
+  add_fact(machine, {"version of fovea", "fovea 版本"}, last.version);
+  add_fact(report.data, {kDataFingerprint, "数据指纹"}, last.data);
+  add_fact(report.data, {"fingerprint of the tokenizer", "分词器指纹"}, last.tokenizer);
+  add_fact(report.data, {"fingerprint of the model's configuration", "模型配置指纹"}, last.model);
+}
+
+}  // namespace
+
+RunReport report_of_run(const fs::path& folder, const std::string& name) {
+  const ModelKind kind = kind_of_model(folder);
+  RunReport report{.name = escape_text(name),
+                   .kind = kind == ModelKind::kLanguageModel ? Phrase{"language model", "语言模型"}
+                                                             : Phrase{"classifier", "分类器"},
+                   .unit = unit_of(folder, kind),
+                   .is_running = is_locked(folder)};
+  report.settings = settings_of(folder);
+  add_changes(folder, report.settings);
+  const HistoryRecords records = read_history(folder / "metrics.jsonl");
+  const bool is_checkpoint = read_manifest(folder).kind == "checkpoint";
+  const RunSummary summary = is_checkpoint ? run_summary(folder) : run_summary(folder, records);
+  report.updates = summary.step;
+  report.targets = summary.tokens;
+  report.seconds = summary.seconds;
+  add_curves(records, report);
+  add_heads(records.attention, report);
+  add_notes(records, report);
+  add_facts(folder, report);
+  return report;
+}
+
+}  // namespace fovea

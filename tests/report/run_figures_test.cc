@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/run_figures.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/report/xml.h"
+
+namespace fovea {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+RunReport example(std::string name, std::string_view unit = "nats per text") {
+  RunReport run{.name = std::move(name), .kind = {"classifier", "分类器"}, .unit = {unit, unit}};
+  for (int i = 1; i <= 40; ++i) {
+    const PlotPoint p{static_cast<double>(i), 1.0 / i};
+    run.losses.last_batch.push_back(p);
+    run.losses.running_mean.push_back(p);
+    run.lr.push_back(p);
+    run.gradient_norm.push_back(p);
+    run.speed.push_back(p);
+    if (i % 10 != 0) continue;
+    run.losses.interval_mean.push_back(p);
+    run.losses.training.push_back({p.x, p.y / 2});
+    run.losses.validation.push_back({p.x, p.y + 1});
+  }
+  run.losses.best = 20;
+  run.metrics = {{"accuracy", {{10, 0.5}, {20, 0.75}}}};
+  run.training_metrics = {{"accuracy", {{10, 0.625}, {20, 0.875}}}};
+  return run;
+}
+
+std::string inside(const std::string& figures) { return "<div>" + figures + "</div>"; }
+
+TEST(LossFigures, OfOneRunTellItsMeansApart) {
+  const RunReport run = example("a");
+  const std::string html = loss_figures({.runs = {&run}, .places = {0}}, {});
+  EXPECT_EQ(xml_error(inside(html)), "");
+  for (const char* name :
+       {"training: batch of one update", "running mean of the interval so far",
+        "mean of a whole interval", "training: whole set", "validation: whole"}) {
+    EXPECT_THAT(html, HasSubstr(name));
+  }
+  EXPECT_THAT(html, HasSubstr("best 1.0500"));
+}
+
+TEST(LossFigures, OfSeveralRunsHaveACurveForEach) {
+  const RunReport a = example("a"), b = example("b");
+  const std::string html = loss_figures({.runs = {&a, &b}, .places = {0, 3}}, {});
+  EXPECT_EQ(xml_error(inside(html)), "");
+  EXPECT_THAT(html, HasSubstr("Validation loss"));
+  EXPECT_THAT(html, HasSubstr("class=\"curve solid r0\""));
+  EXPECT_THAT(html, HasSubstr("class=\"curve solid r3\""));
+}
+
+TEST(LossFigures, RunsOfDifferentUnitsAreApart) {
+  const std::vector<RunReport> runs = {example("a"), example("b", "nats per token"), example("c")};
+  const std::vector<RunGroup> groups = groups_by_unit(runs);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_THAT(groups[0].places, testing::ElementsAre(0, 2));
+  EXPECT_THAT(groups[1].places, testing::ElementsAre(1));
+}
+
+TEST(Figures, MarkWhereARunWasResumed) {
+  RunReport run = example("a");
+  EXPECT_THAT(loss_figures({.runs = {&run}, .places = {0}}, {}), Not(HasSubstr("resumed")));
+  run.resumed = {15};
+  const std::string html = loss_figures({.runs = {&run}, .places = {0}}, {});
+  EXPECT_THAT(html, HasSubstr("resumed after update 15"));
+  EXPECT_THAT(loss_figures({.runs = {&run}, .places = {0}}, {.language = PageLanguage::kChinese}),
+              HasSubstr("在第 15 次更新之后恢复训练"));
+}
+
+TEST(Figures, SayThatTheyAreThinned) {
+  const RunReport run = example("a");
+  const std::string html = course_figures({&run, 1}, {.most_points = 10});
+  EXPECT_EQ(xml_error(inside(html)), "");
+  EXPECT_THAT(html, HasSubstr("the mean of up to 4 measurements in a row"));
+  EXPECT_THAT(html, HasSubstr("class=\"band r0\""));
+  EXPECT_THAT(course_figures({&run, 1}, {}), Not(HasSubstr("measurements in a row")));
+}
+
+TEST(MetricFigures, ShowTrainingAndValidationOfOneRunTogether) {
+  const RunReport run = example("a");
+  const std::string html = metric_figures({&run, 1}, {});
+  EXPECT_EQ(xml_error(inside(html)), "");
+  EXPECT_THAT(html, HasSubstr("<td>0.875</td><td>0.75</td>"));
+  EXPECT_THAT(html, HasSubstr("best 0.7500"));
+}
+
+TEST(HeadFigures, HaveACurveForEachHead) {
+  RunReport run = example("a");
+  EXPECT_EQ(head_figures(run, 0, {}), "");
+  run.entropy = {{{{1, 2}, {2, 1}}, {{1, 3}, {2, 2}}}};
+  const std::string html = head_figures(run, 0, {});
+  EXPECT_EQ(xml_error(inside(html)), "");
+  EXPECT_THAT(html, HasSubstr("layer 0, head 1"));
+  EXPECT_THAT(html, Not(HasSubstr("Largest score")));
+}
+
+TEST(MistakeFigures, AreThoseOfTheEvaluation) {
+  RunReport run = example("a");
+  EXPECT_EQ(mistake_figures(run, PageLanguage::kEnglish), "");
+  run.evaluation = ReportEvaluation{
+      .confusion = ConfusionPlot{.title = "", .labels = {"x", "y"}, .counts = {5, 1, 0, 7}},
+      .reliability = ReliabilityPlot{.title = "", .bars = {{0.5, 1, 4, 0.75, 0.5}}}};
+  const std::string html = mistake_figures(run, PageLanguage::kChinese);
+  EXPECT_EQ(xml_error(inside(html)), "");
+  EXPECT_THAT(html, HasSubstr("召回率"));
+  EXPECT_THAT(html, HasSubstr("完美校准"));
+}
+
+}  // namespace
+}  // namespace fovea

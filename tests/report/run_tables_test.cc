@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/report/run_tables.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/report/xml.h"
+
+namespace fovea {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr PageLanguage kEnglish = PageLanguage::kEnglish;
+
+TEST(PointsTable, HasEveryPoint) {
+  const std::vector<PlotPoint> losses = {{10, 1.25}, {20, NAN}, {30, 0.75}};
+  const std::vector<PlotPoint> others = {{15, 4}, {30, 5e-7}};
+  const Series series[] = {series_of("a<b>", losses, 10), series_of("other", others, 10)};
+  const std::string html = points_table(series, kEnglish);
+  EXPECT_EQ(xml_error(html), "");
+  EXPECT_THAT(html, HasSubstr("<bdi>a&lt;b&gt;</bdi>"));
+  EXPECT_THAT(html, HasSubstr("<th scope=\"row\">10</th><td>1.25</td><td></td>"));
+  EXPECT_THAT(html, HasSubstr("<th scope=\"row\">15</th><td></td><td>4</td>"));
+  EXPECT_THAT(html, HasSubstr("<th scope=\"row\">20</th><td>–</td><td></td>"));
+  EXPECT_THAT(html, HasSubstr("<th scope=\"row\">30</th><td>0.75</td><td>5e-07</td>"));
+  EXPECT_EQ(points_table({}, kEnglish), "");
+}
+
+TEST(PointsTable, OfGroupsHasMeanLowestAndHighest) {
+  const std::vector<PlotPoint> losses = {{1, 1}, {2, 2}, {3, 6}, {4, 4}};
+  const Series series[] = {series_of("loss", losses, 2)};
+  const std::string html = points_table(series, kEnglish);
+  EXPECT_THAT(html, HasSubstr("<th scope=\"row\">1–2</th><td>1.5 [1, 2]</td>"));
+  EXPECT_THAT(html, HasSubstr("<th scope=\"row\">3–4</th><td>5 [4, 6]</td>"));
+}
+
+std::vector<RunReport> two_runs() {
+  RunReport a{.name = "a", .kind = {"classifier", "分类器"}, .unit = {"nats", "奈特"}};
+  a.settings = {{"recipe.lr", "0.1", "0.1"}, {"model.width", "8", "8"}};
+  a.losses.validation = {{5, 2}, {10, 1.5}};
+  a.losses.best = 10;
+  a.metrics = {{"accuracy", {{5, 0.5}, {10, 0.75}}}};
+  RunReport b = a;
+  b.name = "b";
+  b.is_running = true;
+  b.settings = {{"recipe.lr", "0.2", "0.3"}, {"model.width", "8", "8"}, {"text.x", "<b>", "<b>"}};
+  return {a, b};
+}
+
+TEST(SettingsTable, HighlightsWhatDiffers) {
+  const std::string html = settings_table(two_runs(), kEnglish);
+  const std::size_t same = html.find("<details>");
+  ASSERT_NE(same, std::string::npos);
+  const std::string differing = html.substr(0, same);
+  EXPECT_THAT(differing, HasSubstr("<tr class=\"differs\"><th scope=\"row\">recipe.lr</th>"));
+  EXPECT_THAT(differing, HasSubstr("since it was resumed: <bdi>0.3</bdi>"));
+  EXPECT_THAT(differing, HasSubstr("text.x"));
+  EXPECT_THAT(differing, HasSubstr("&lt;b&gt;"));
+  EXPECT_THAT(differing, Not(HasSubstr("model.width")));
+  EXPECT_THAT(html.substr(same), HasSubstr("model.width"));
+}
+
+TEST(SummaryTable, SaysWhatWasReached) {
+  const std::string html = summary_table(two_runs(), kEnglish);
+  EXPECT_EQ(xml_error(html), "");
+  EXPECT_THAT(html, HasSubstr("<td>1.5</td><td>10</td><td>1.5</td><td>accuracy 0.75</td>"));
+  EXPECT_THAT(html, HasSubstr("in training"));
+  EXPECT_THAT(summary_table(two_runs(), PageLanguage::kChinese), HasSubstr("分类器"));
+}
+
+TEST(FactsTable, HasARowForEachNameAndADashForWhatIsUnknown) {
+  std::vector<RunReport> runs = two_runs();
+  runs[0].environment = {{{"threads", "线程数"}, "2"}};
+  runs[1].environment = {{{"threads", "线程数"}, "4"}, {{"processor", "处理器"}, "A & B"}};
+  const std::string html = facts_table(runs, &RunReport::environment, kEnglish);
+  EXPECT_THAT(html, HasSubstr("<bdi>2</bdi></td><td class=\"text\"><bdi>4</bdi>"));
+  EXPECT_THAT(html, HasSubstr("–</td><td class=\"text\"><bdi>A &amp; B</bdi>"));
+  EXPECT_EQ(facts_table(runs, &RunReport::data, kEnglish), "");
+}
+
+TEST(EvaluationsTable, HasIntervals) {
+  std::vector<RunReport> runs = two_runs();
+  runs[1].evaluation = ReportEvaluation{.numbers = {{"accuracy", 0.9, 0.85, 0.95}, {"loss", 0.5}}};
+  const std::string html = evaluations_table(runs, kEnglish);
+  EXPECT_THAT(html, HasSubstr("95 % interval"));
+  EXPECT_THAT(html, HasSubstr("<td>0.9</td><td>0.8500–0.9500</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>0.5</td><td>–</td>"));
+  EXPECT_EQ(evaluations_table(two_runs(), kEnglish), "");
+}
+
+TEST(MistakeTables, HaveEveryCount) {
+  const std::string counts =
+      confusion_table({.title = "", .labels = {"x", "y"}, .counts = {5, 1, 0, 7}}, kEnglish);
+  EXPECT_EQ(xml_error(counts), "");
+  EXPECT_THAT(counts, HasSubstr("<td>5</td><td>1</td>"));
+  EXPECT_THAT(counts, HasSubstr("<td>0</td><td>7</td>"));
+  const std::string bins = calibration_table(
+      {.title = "", .bars = {{0, 0.5, 0, 0, 0}, {0.5, 1, 4, 0.75, 0.5}}}, kEnglish);
+  EXPECT_THAT(bins, HasSubstr("<th scope=\"row\">0.5</th><td>1</td><td>4</td><td>0.75</td>"));
+  EXPECT_THAT(bins, Not(HasSubstr("<td>0</td>")));
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/report/evaluation.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/throws.h"
+#include "tests/task/classify/tiny.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kClassifier = R"({"task":"binary","examples":4,"truncated":0,
+  "confidence":0.95,"accuracy":{"value":0.75,"low":0.3,"high":0.95},
+  "loss":{"value":0.5,"low":null,"high":null},
+  "labels":[{"label":"x"},{"label":"\u202ey"}],"confusion":[[1,1],[0,2]],
+  "reliability":{"ece":0.1,"mce":0.2,"bins":[
+    {"low":0,"high":0.5,"count":0,"confidence":0,"accuracy":0},
+    {"low":0.5,"high":1,"count":4,"confidence":0.8,"accuracy":0.75}]},"mistakes":[]})";
+
+TEST(ReadEvaluation, OfAClassifier) {
+  const TestFolder folder;
+  const ReportEvaluation found = read_evaluation(write_file(folder, "eval.json", kClassifier));
+  ASSERT_EQ(found.numbers.size(), 2u);
+  EXPECT_EQ(found.numbers[0].name, "accuracy");
+  EXPECT_EQ(found.numbers[0].low, 0.3);
+  ASSERT_TRUE(found.confusion.has_value());
+  EXPECT_THAT(found.confusion->counts, testing::ElementsAre(1, 1, 0, 2));
+  EXPECT_EQ(found.confusion->labels[1], "\\u{202E}y");
+  ASSERT_TRUE(found.reliability.has_value());
+  EXPECT_EQ(found.reliability->bars[1].accuracy, 0.75);
+  EXPECT_FALSE(found.of_decisions);
+}
+
+TEST(ReadEvaluation, OfALanguageModel) {
+  const TestFolder folder;
+  const ReportEvaluation found = read_evaluation(write_file(
+      folder, "eval.json", R"({"loss":1.5,"perplexity":4.48,"bits_per_byte":null,"tokens":9})"));
+  ASSERT_EQ(found.numbers.size(), 3u);
+  EXPECT_EQ(found.numbers[1].value, 4.48);
+  EXPECT_FALSE(found.confusion.has_value());
+}
+
+TEST(ReadEvaluation, RefusesOtherFiles) {
+  const TestFolder folder;
+  const auto read = [&](std::string text) {
+    return read_evaluation(write_file(folder, "eval.json", text));
+  };
+  const auto changed = [](std::string_view from, std::string_view to) {
+    std::string text = kClassifier;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  EXPECT_THROWS(read_evaluation(folder / "none.json"), kMissingInput, "none.json");
+  EXPECT_THROWS(read(""), kInputFormat, "not an evaluation of fovea");
+  EXPECT_THROWS(read("[]"), kInputFormat, "not an evaluation of fovea");
+  EXPECT_THROWS(read("{}"), kInputFormat, "loss");
+  EXPECT_THROWS(read(changed("[1,1],", "")), kInputFormat, "rows for 2 labels");
+  EXPECT_THROWS(read(changed("[1,1]", "[1]")), kInputFormat, "another length");
+  EXPECT_THROWS(read(changed("[1,1]", "[1,-1]")), kInputFormat, "negative");
+  EXPECT_THROWS(read(changed("\"confidence\":0.8", "\"confidence\":8")), kInputFormat, "outside");
+  EXPECT_THROWS(read(changed("\"task\":\"binary\"", "\"task\":3")), kInputFormat, "task");
+}
+
+}  // namespace
+}  // namespace fovea
