@@ -9,8 +9,10 @@ namespace fovea::cli {
 // Each returns the exit status of the process, or throws.
 int train_lm(const Arguments& arguments);
 int train_classify(const Arguments& arguments);
+int train_tag(const Arguments& arguments);
 int generate(const Arguments& arguments);
 int classify(const Arguments& arguments);
+int tag(const Arguments& arguments);
 int eval(const Arguments& arguments);
 int inspect(const Arguments& arguments);
 int doctor(const Arguments& arguments);
@@ -23,8 +25,10 @@ int reproduce(const Arguments& arguments);
 
 CommandSpec train_lm_spec();
 CommandSpec train_classify_spec();
+CommandSpec train_tag_spec();
 CommandSpec generate_spec();
 CommandSpec classify_spec();
+CommandSpec tag_spec();
 CommandSpec eval_spec();
 CommandSpec inspect_spec();
 CommandSpec doctor_spec();
