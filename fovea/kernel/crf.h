@@ -55,7 +55,7 @@ struct CrfTargets {
 /// Where the gradients of a loss go; default-made: left out, all together.
 template <class T>
 struct CrfGradient {
-  Rows<T> emissions = {};    ///< [N, K]; may be the emissions themselves
+  Rows<T> emissions = {};    ///< [N, K]
   Rows<T> transitions = {};  ///< [K, K]; exactly 0 where not allowed
   Vec<T> start = {};         ///< [K]
   Vec<T> end = {};           ///< [K]

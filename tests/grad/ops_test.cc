@@ -12,6 +12,7 @@
 
 #include "tests/grad/classifier_op_cases.h"
 #include "tests/grad/op_cases.h"
+#include "tests/grad/tagger_op_cases.h"
 #include "tests/isa.h"
 #include "tests/support/throws.h"
 #include "tests/support/vectors.h"
@@ -112,6 +113,7 @@ std::string name_of(const testing::TestParamInfo<OpCase>& c) { return std::strin
 
 INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(kOpCases), name_of);
 INSTANTIATE_TEST_SUITE_P(ClassifierOps, EveryOp, testing::ValuesIn(kClassifierOpCases), name_of);
+INSTANTIATE_TEST_SUITE_P(TaggerOps, EveryOp, testing::ValuesIn(kTaggerOpCases), name_of);
 
 const float kNumbers[] = {1, -2, 3, 4, 5, -6};
 
@@ -124,6 +126,7 @@ Variable numbers(Tape& tape, index rows, index columns) {
 TEST(OpCases, EachHasAFormula) {
   for (const OpCase& c : kOpCases) EXPECT_TRUE(c.formula.exact != nullptr) << c.name;
   for (const OpCase& c : kClassifierOpCases) EXPECT_TRUE(c.formula.exact != nullptr) << c.name;
+  for (const OpCase& c : kTaggerOpCases) EXPECT_TRUE(c.formula.exact != nullptr) << c.name;
 }
 
 TEST(Linear, NamesTheOperandInItsErrors) {
@@ -254,6 +257,21 @@ TEST(OverTime, TakesOneSequenceOrNone) {
   EXPECT_THROWS((attention_over_time(tape, x, numbers(tape, 1, 2), {})), kShape,
                 "attention_over_time: query must be [1, 3]; it is [1, 2]");
   EXPECT_EQ(attention_over_time(tape, numbers(tape, 0, 3), query, none).rows(), 0);
+}
+
+TEST(CrfLoss, NamesTheOperandInItsErrors) {
+  Tape tape{Context(1)};
+  const Variable x = numbers(tape, 2, 3), row = numbers(tape, 1, 3);
+  const std::int32_t tags[] = {0, 1};
+  EXPECT_THROWS((crf_loss(tape, x, {numbers(tape, 3, 2), row, row}, {tags, 2}, {})), kShape,
+                "crf_loss: transitions must be [3, 3]; it is [3, 2]");
+  const float square[9] = {};
+  const Variable transitions = tape.input(Rows<const float>(square, 3, 3));
+  EXPECT_THROWS((crf_loss(tape, x, {transitions, row, {}}, {tags, 2}, {})), kShape,
+                "crf_loss: end is missing");
+  EXPECT_THROWS((crf_loss(tape, x, {transitions, row, row}, {tags, 1}, {})), kShape,
+                "tags must be [N=2]; it is [1]");
+  EXPECT_GT((crf_loss(tape, x, {transitions, row, row}, {tags, 2}, {}).value<float>()[0][0]), 0);
 }
 
 TEST(Attention, NamesHeadsThatDoNotDivideTheColumns) {

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/crf.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "fovea/base/memory.h"
+#include "fovea/base/profile.h"
+#include "fovea/kernel/crf_chain.h"
+#include "fovea/kernel/crf_checks.h"
+
+namespace fovea {
+
+namespace {
+
+using detail::CrfChain;
+using detail::CrfMatrix;
+using detail::CrfPull;
+using detail::CrfSteps;
+using detail::CrfTable;
+using detail::kNoExponent;
+using detail::Scaled;
+
+// Parts of the batch whose gradients of the scores are summed by themselves: many enough for
+// threads, few enough that adding their K^2 sums costs little.
+constexpr index kMostChunks = 16;
+constexpr double kCost = 8;  // operations for one transition of one row
+
+template <class T>
+Scaled<T> allocate_scaled(Scratch& scratch, index n) {
+  return {scratch.allocate<T>(n), scratch.allocate<T>(n)};
+}
+
+/// exp(scores) [n], 0 where `allows` says no; 0 up to the stride.
+template <class T, class Allows>
+void split_row(const CrfSteps<T>& steps, const CrfTable<T>& t, const T* scores, Scaled<T> to,
+               Allows&& allows) {
+  // to.e first holds the scores that count.
+  for (index k = 0; k < t.tags; ++k) {
+    to.e[k] = allows(k) ? scores[k] : -std::numeric_limits<T>::infinity();
+  }
+  steps.split(to.e, t.tags, to);
+  std::fill(to.m + t.tags, to.m + t.stride, T{0});
+  std::fill(to.e + t.tags, to.e + t.stride, kNoExponent<T>);
+}
+
+template <class T>
+CrfMatrix<T> allocate_matrix(Scratch& scratch, const CrfTable<T>& t) {
+  const index n = t.tags * t.stride;
+  return {allocate_scaled<T>(scratch, n), scratch.allocate<T>(n)};
+}
+
+/// The backward matrix is the other's transpose.
+template <class T>
+void transpose(const CrfTable<T>& t, const CrfMatrix<T>& from, const CrfMatrix<T>& to) {
+  const index P = t.stride;
+  for (index b = 0; b < t.tags; ++b) {
+    for (index a = 0; a < P; ++a) {
+      const index at = a * P + b;
+      const bool inside = a < t.tags;
+      to.parts.m[b * P + a] = inside ? from.parts.m[at] : T{0};
+      to.parts.e[b * P + a] = inside ? from.parts.e[at] : kNoExponent<T>;
+      to.plain[b * P + a] = inside ? from.plain[at] : T{0};
+    }
+  }
+}
+
+template <class T>
+CrfTable<T> make_table(Scratch& scratch, const CrfSteps<T>& steps, const CrfScores<T>& scores) {
+  const index K = scores.start.size, P = (K + steps.lanes - 1) / steps.lanes * steps.lanes;
+  CrfTable<T> t{
+      .tags = K, .stride = P, .forward = {}, .backward = {}, .start = {}, .end = {}, .top = 0};
+  t.start = allocate_scaled<T>(scratch, P);
+  t.end = allocate_scaled<T>(scratch, P);
+  t.forward = allocate_matrix(scratch, t);
+  t.backward = allocate_matrix(scratch, t);
+  const CrfAllowed& allowed = scores.allowed;
+  split_row(steps, t, scores.start.data, t.start,
+            [&](index k) { return detail::may_start(allowed, k); });
+  split_row(steps, t, scores.end.data, t.end, [&](index k) { return detail::may_end(allowed, k); });
+  T top = kNoExponent<T>;
+  for (index a = 0; a < K; ++a) {
+    const Scaled<T> row = t.forward.parts.row(a, P);
+    split_row(steps, t, scores.transitions[a], row,
+              [&](index b) { return detail::may_follow(allowed, K, a, b); });
+    top = std::max(top, *std::max_element(row.e, row.e + K));
+  }
+  if (top > kNoExponent<T>) {
+    for (index i = 0; i < K * P; ++i) t.forward.parts.e[i] -= top;
+    t.top = double{top};
+  }
+  steps.join({t.forward.parts.m, t.forward.parts.e}, K * P, t.forward.plain);
+  transpose(t, t.forward, t.backward);
+  return t;
+}
+
+/// s(y) of a sequence. Throws what crf_loss says of its tags.
+template <class T>
+double score_of_tags(const CrfScores<T>& scores, const CrfRows<T>& rows,
+                     Vec<const std::int32_t> tags, index s) {
+  const index K = scores.start.size, first = rows.offsets[s], last = rows.offsets[s + 1];
+  double score = 0;
+  for (index n = first; n < last; ++n) {
+    const index tag = tags[n];
+    check(tag >= 0 && tag < K, "crf_loss: sequence {}, row {}: tag {} is not one of the {} tags", s,
+          n - first, tag, K);
+    const auto refuse = [&](const std::string& what) {
+      fail(ErrorCode::kOptionValue,
+           Hint{"repair tags that break their scheme first, or allow what they do"},
+           "crf_loss: sequence {}, row {}: tag {} may not {}", s, n - first, tag, what);
+    };
+    if (n == first) {
+      if (!detail::may_start(scores.allowed, tag)) refuse("be the first");
+      score += double{scores.start[tag]};
+    } else {
+      const index before = tags[n - 1];
+      if (!detail::may_follow(scores.allowed, K, before, tag)) {
+        refuse(fmt::format("follow tag {}", before));
+      }
+      score += double{scores.transitions[before][tag]};
+    }
+    if (n + 1 == last && !detail::may_end(scores.allowed, tag)) refuse("be the last");
+    score += double{rows.emissions[n][tag]};
+  }
+  return first == last ? 0 : score + double{scores.end[tags[last - 1]]};
+}
+
+/// The walk along sequence s, with room for it.
+template <class T>
+CrfChain<T> chain_of(Scratch& scratch, const CrfTable<T>& t, const CrfRows<T>& rows, index s) {
+  const Rows<const T> x = rows.emissions.slice(rows.offsets[s], rows.offsets[s + 1]);
+  return {&t, x, allocate_scaled<T>(scratch, x.rows * t.stride),
+          scratch.allocate<T>(detail::kCrfBuffers * t.stride)};
+}
+
+/// The work of a batch, and its range of threads: f(s) for each sequence that has rows.
+template <class T, class F>
+void for_each_sequence(const Context& ctx, const CrfRows<T>& rows, F&& f) {
+  const index S = detail::crf_sequences(rows), N = rows.emissions.rows, K = rows.emissions.columns;
+  if (S == 0) return;
+  const double cost = kCost * static_cast<double>(N) / static_cast<double>(S) *
+                      static_cast<double>(K) * static_cast<double>(K);
+  ctx.for_ranges(S, cost, [&](index begin, index end) {
+    for (index s = begin; s < end; ++s) {
+      if (rows.offsets[s] < rows.offsets[s + 1]) f(s);
+    }
+  });
+}
+
+/// Sums of a part of the batch: [K, stride], [K], [K].
+template <class T>
+struct Sums {
+  T *pairs, *start, *end;
+  index size;
+};
+
+template <class T>
+Sums<T> allocate_sums(Scratch& scratch, const CrfTable<T>& t, index parts) {
+  const index size = (t.tags + 2) * t.stride;
+  T* const all = scratch.allocate<T>(parts * size);
+  std::fill_n(all, parts * size, T{0});
+  return {all, all + t.tags * t.stride, all + (t.tags + 1) * t.stride, size};
+}
+template <class T>
+Sums<T> part_of(const Sums<T>& all, index part) {
+  const index by = part * all.size;
+  return {all.pairs + by, all.start + by, all.end + by, all.size};
+}
+
+/// What is in the tags is taken from what is expected.
+template <class T>
+struct LossGradient {
+  const CrfTable<T>& table;
+  const CrfRows<T>& rows;
+  const CrfTargets& targets;
+  const CrfGradient<T>& out;
+
+  /// Of sequence s; `chain` has gone forward.
+  void pull(const CrfSteps<T>& steps, const CrfChain<T>& chain, index s,
+            const Sums<T>& sums) const {
+    const index first = rows.offsets[s], last = rows.offsets[s + 1], K = table.tags;
+    const Rows<T> p = out.emissions.slice(first, last);
+    steps.backward(chain, CrfPull<T>{p, sums.pairs});
+    const std::int32_t* const tags = targets.tags.data + first;
+    const index length = last - first;
+    for (index k = 0; k < K; ++k) {
+      sums.start[k] += p[0][k];
+      sums.end[k] += p[length - 1][k];
+    }
+    sums.start[tags[0]] -= T{1};
+    sums.end[tags[length - 1]] -= T{1};
+    const T factor = static_cast<T>(targets.scale);
+    for (index n = 0; n < length; ++n) {
+      p[n][tags[n]] -= T{1};
+      for (index k = 0; k < K; ++k) p[n][k] *= factor;
+      if (n > 0) sums.pairs[tags[n - 1] * table.stride + tags[n]] -= T{1};
+    }
+  }
+
+  /// The sums of all parts, in ascending order.
+  void add_up(const Sums<T>& all, index parts) const {
+    const index K = table.tags;
+    const double factor = targets.scale;
+    for (index a = 0; a < K + 2; ++a) {
+      T* const to = a < K ? out.transitions[a] : a == K ? out.start.data : out.end.data;
+      for (index b = 0; b < K; ++b) {
+        double sum = 0;
+        for (index part = 0; part < parts; ++part) {
+          sum += double{all.pairs[part * all.size + a * table.stride + b]};
+        }
+        to[b] = static_cast<T>(factor * sum);
+      }
+    }
+  }
+};
+
+template <class T>
+void check_gradient(const CrfGradient<T>& gradient, index N, index K) {
+  check_rows("crf_loss", "the gradient of emissions", gradient.emissions, N, K);
+  check_rows("crf_loss", "the gradient of transitions", gradient.transitions, K, K);
+  check_vec("crf_loss", "the gradient of start", gradient.start, "K", K);
+  check_vec("crf_loss", "the gradient of end", gradient.end, "K", K);
+}
+
+}  // namespace
+
+template <class T>
+void crf_log_partition(const Context& ctx, const CrfScores<T>& scores, const CrfRows<T>& rows,
+                       Vec<double> log_partition) {
+  detail::check_crf("crf_log_partition", scores, rows);
+  check_vec("crf_log_partition", "log_partition", log_partition, "S", detail::crf_sequences(rows));
+  const ProfileScope scope(
+      ctx, pass_over<T>("crf partition", rows.emissions.rows, rows.emissions.columns, 1));
+  const CrfSteps<T> steps = detail::crf_steps<T>();
+  Scratch scratch;
+  const CrfTable<T> table = make_table(scratch, steps, scores);
+  std::fill(log_partition.begin(), log_partition.end(), 0.0);
+  for_each_sequence(ctx, rows, [&](index s) {
+    Scratch own;
+    log_partition[s] = steps.forward(chain_of(own, table, rows, s));
+  });
+}
+
+template <class T>
+double crf_loss(const Context& ctx, const CrfScores<T>& scores, const CrfRows<T>& rows,
+                const CrfTargets& targets, Vec<double> losses, const CrfGradient<T>& gradient) {
+  const index N = rows.emissions.rows, K = rows.emissions.columns;
+  detail::check_crf("crf_loss", scores, rows);
+  const index S = detail::crf_sequences(rows);
+  check_vec("crf_loss", "tags", targets.tags, "N", N);
+  check_vec("crf_loss", "losses", losses, "S", S);
+  const bool with_gradient =
+      gradient.emissions.data != nullptr || gradient.transitions.data != nullptr;
+  if (with_gradient) check_gradient(gradient, N, K);
+  const ProfileScope scope(ctx, pass_over<T>("crf loss", N, K, with_gradient ? 2 : 1));
+  const CrfSteps<T> steps = detail::crf_steps<T>();
+  Scratch scratch;
+  const CrfTable<T> table = make_table(scratch, steps, scores);
+  const LossGradient<T> pull{table, rows, targets, gradient};
+  const index chunks = std::min(S, kMostChunks);
+  const Sums<T> sums = allocate_sums(scratch, table, with_gradient ? chunks : 0);
+  ctx.for_each(chunks, [&](index chunk) {
+    for (index s = chunk * S / chunks; s < (chunk + 1) * S / chunks; ++s) {
+      losses[s] = 0;
+      if (rows.offsets[s] == rows.offsets[s + 1]) continue;
+      const double score = score_of_tags(scores, rows, targets.tags, s);
+      Scratch own;
+      const CrfChain<T> chain = chain_of(own, table, rows, s);
+      const double loss = steps.forward(chain) - score;
+      losses[s] = loss < 0 ? 0 : loss;  // it is not; but both are rounded
+      if (with_gradient) pull.pull(steps, chain, s, part_of(sums, chunk));
+    }
+  });
+  if (with_gradient) pull.add_up(sums, chunks);
+  double total = 0;
+  for (const double loss : losses) total += loss;
+  return total;
+}
+
+template <class T>
+void crf_marginals(const Context& ctx, const CrfScores<T>& scores, const CrfRows<T>& rows,
+                   Rows<T> marginals) {
+  const index N = rows.emissions.rows, K = rows.emissions.columns;
+  detail::check_crf("crf_marginals", scores, rows);
+  check_rows("crf_marginals", "marginals", marginals, N, K);
+  const ProfileScope scope(ctx, pass_over<T>("crf marginals", N, K, 2));
+  const CrfSteps<T> steps = detail::crf_steps<T>();
+  Scratch scratch;
+  const CrfTable<T> table = make_table(scratch, steps, scores);
+  for_each_sequence(ctx, rows, [&](index s) {
+    Scratch own;
+    const CrfChain<T> chain = chain_of(own, table, rows, s);
+    const double log_z = steps.forward(chain);
+    if (!std::isfinite(log_z)) {
+      detail::fail_without_path("crf_marginals", s, std::isnan(log_z) || log_z > 0);
+    }
+    steps.backward(chain, {marginals.slice(rows.offsets[s], rows.offsets[s + 1])});
+  });
+}
+
+#define FOVEA_INSTANTIATE(T)                                                              \
+  template void crf_log_partition(const Context&, const CrfScores<T>&, const CrfRows<T>&, \
+                                  Vec<double>);                                           \
+  template double crf_loss(const Context&, const CrfScores<T>&, const CrfRows<T>&,        \
+                           const CrfTargets&, Vec<double>, const CrfGradient<T>&);        \
+  template void crf_marginals(const Context&, const CrfScores<T>&, const CrfRows<T>&, Rows<T>);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
+
+}  // namespace fovea

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recursions of a CRF along one sequence: crf.cc hands out sequences, crf_chain.cc walks along
+// one on the current instruction set. Nothing outside crf needs this header.
+//
+// A sum of exp(scores) overflows and underflows, and sums of logarithms take an exponential and a
+// logarithm for each of K^2 numbers of a step. So numbers here are pairs m 2^e, with m of type T
+// near 1 and e a whole number of type T: as exact as T, in a range that no scores leave, and
+// multiplied without either function. 0 is m = 0, e = kNoExponent<T>.
+#pragma once
+
+#include <cstdint>
+
+#include "fovea/base/view.h"
+
+namespace fovea::detail {
+
+/// Far below the exponent of any number, and four of them can be added.
+template <class T>
+inline constexpr T kNoExponent = static_cast<T>(-1e37);
+
+/// The numbers m 2^e of a row, or of rows `stride` apart.
+template <class T>
+struct Scaled {
+  T* m = nullptr;
+  T* e = nullptr;
+
+  Scaled row(index r, index stride) const { return {m + r * stride, e + r * stride}; }
+};
+
+/// exp(transitions) of a call in one direction, divided by 2^top so that the largest exponent is 0.
+/// [K, stride]; rows are whole vectors, what is beyond K is 0.
+template <class T>
+struct CrfMatrix {
+  Scaled<T> parts;
+  T* plain;  ///< m 2^e; 0 where that is tiny
+};
+
+/// What all sequences of a call share. K tags.
+template <class T>
+struct CrfTable {
+  index tags, stride;     ///< stride: K rounded up to whole vectors
+  CrfMatrix<T> forward;   ///< [a][b]: from a to b
+  CrfMatrix<T> backward;  ///< [b][a]
+  Scaled<T> start, end;   ///< [stride]
+  double top;
+};
+
+/// One sequence, T >= 1 rows.
+template <class T>
+struct CrfChain {
+  const CrfTable<T>* table;
+  Rows<const T> x;  ///< [T, K]
+  Scaled<T> alpha;  ///< [T, stride]: sums over the paths up to each row, each row's largest e is 0
+  T* buffer;        ///< [kCrfBuffers<T> stride]
+};
+inline constexpr index kCrfBuffers = 20;
+
+/// What the way back gives, beside the marginals.
+template <class T>
+struct CrfPull {
+  Rows<T> marginals;  ///< [T, K], or no data
+  /// [K, stride]; what is expected of each pair is added, or null
+  T* pairs = nullptr;
+};
+
+template <class T>
+struct CrfSteps {
+  index lanes;  ///< of a vector
+  /// to = exp(x), n numbers; x = -infinity gives 0.
+  void (*split)(const T* x, index n, Scaled<T> to);
+  /// plain = m 2^e, 0 where that is tiny; n numbers, whole vectors.
+  void (*join)(Scaled<const T> from, index n, T* plain);
+  /// Fills alpha and returns log Z.
+  double (*forward)(const CrfChain<T>&);
+  /// After forward.
+  void (*backward)(const CrfChain<T>&, const CrfPull<T>&);
+};
+
+template <class T>
+CrfSteps<T> crf_steps();
+
+}  // namespace fovea::detail

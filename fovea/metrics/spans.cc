@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/metrics/spans.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "fovea/base/check.h"
+
+namespace fovea {
+
+namespace {
+
+using detail::Hits;
+
+/// The spans of one type in one sentence.
+struct TypeHits {
+  std::size_t type;
+  Hits hits;
+};
+
+struct Sentence {
+  std::vector<TypeHits> hits;  // of the types that it has
+  index tokens = 0, right_tokens = 0;
+  bool is_exact = false;
+};
+
+struct Sentences {
+  std::size_t types = 0;
+  std::vector<Sentence> all;
+};
+
+void check_spans(const std::vector<TagSpan>& spans, std::string_view which, index sentence,
+                 index types) {
+  index end = 0;
+  for (const TagSpan& span : spans) {
+    check(span.begin >= end && span.begin < span.end,
+          "span_report: sentence {}: the {} span from {} to {} is out of order", sentence, which,
+          span.begin, span.end);
+    check(span.type >= 0 && span.type < types,
+          "span_report: sentence {}: the type {} of a {} span is not one of the {} types", sentence,
+          span.type, which, types);
+    end = span.end;
+  }
+}
+
+Sentence sentence_of(const SentenceSpans& spans) {
+  Sentence sentence{.hits = {}, .tokens = spans.tokens, .right_tokens = spans.right_tokens};
+  sentence.is_exact = spans.truth == spans.predicted;
+  const auto hits_of = [&](const TagSpan& span) -> Hits& {
+    const auto type = static_cast<std::size_t>(span.type);
+    const auto at = std::find_if(sentence.hits.begin(), sentence.hits.end(),
+                                 [&](const TypeHits& t) { return t.type == type; });
+    if (at != sentence.hits.end()) return at->hits;
+    sentence.hits.push_back({type, {}});
+    return sentence.hits.back().hits;
+  };
+  for (const TagSpan& span : spans.truth) ++hits_of(span).truth;
+  for (const TagSpan& span : spans.predicted) {
+    Hits& hits = hits_of(span);
+    ++hits.predicted;
+    if (std::binary_search(spans.truth.begin(), spans.truth.end(), span)) ++hits.both;
+  }
+  return sentence;
+}
+
+void check_sentences(std::span<const SentenceSpans> sentences, index types) {
+  check(!sentences.empty(), Hint{"give at least one sentence"},
+        "span_report: there are no sentences");
+  check(types >= 0, "span_report: the number of types is {}", types);
+  index number = 0;
+  for (const SentenceSpans& spans : sentences) {
+    check_spans(spans.truth, "true", number, types);
+    check_spans(spans.predicted, "predicted", number, types);
+    check(spans.right_tokens >= 0 && spans.right_tokens <= spans.tokens,
+          "span_report: sentence {}: {} of {} tokens are right", number, spans.right_tokens,
+          spans.tokens);
+    ++number;
+  }
+}
+
+Sentences sentences_of(std::span<const SentenceSpans> sentences, index types) {
+  check_sentences(sentences, types);
+  Sentences result{.types = static_cast<std::size_t>(types), .all = {}};
+  for (const SentenceSpans& spans : sentences) result.all.push_back(sentence_of(spans));
+  return result;
+}
+
+/// NaN if there is nothing.
+double share(index part, index whole) {
+  return whole == 0 ? std::numeric_limits<double>::quiet_NaN()
+                    : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+SpanReport report_of(const Sentences& sentences, Vec<const index> times) {
+  std::vector<Hits> types(sentences.types);
+  SpanReport report;
+  index right_tokens = 0, exact = 0;
+  for (index i = 0; i < times.size; ++i) {
+    const index n = times[i];
+    if (n == 0) continue;
+    const Sentence& sentence = sentences.all[static_cast<std::size_t>(i)];
+    for (const TypeHits& own : sentence.hits) {
+      types[own.type].truth += n * own.hits.truth;
+      types[own.type].predicted += n * own.hits.predicted;
+      types[own.type].both += n * own.hits.both;
+    }
+    report.sentences += n;
+    report.tokens += n * sentence.tokens;
+    right_tokens += n * sentence.right_tokens;
+    exact += sentence.is_exact ? n : 0;
+  }
+  report.accuracy = share(right_tokens, report.tokens);
+  report.exact = share(exact, report.sentences);
+  std::vector<double> occurs, support;
+  for (const Hits& hits : types) {
+    report.types.push_back(detail::scores_of(hits));
+    report.support.push_back(hits.truth);
+    report.predicted.push_back(hits.predicted);
+    report.right.push_back(hits.both);
+    occurs.push_back(hits.truth + hits.predicted > 0 ? 1 : 0);
+    support.push_back(static_cast<double>(hits.truth));
+  }
+  report.micro = detail::scores_of(detail::sum_of(types));
+  report.macro = detail::mean_of(report.types, occurs);
+  report.weighted = detail::mean_of(report.types, support);
+  return report;
+}
+
+}  // namespace
+
+SpanReport span_report(std::span<const SentenceSpans> sentences, index types) {
+  const Sentences all = sentences_of(sentences, types);
+  const std::vector<index> once(all.all.size(), 1);
+  return report_of(all, once);
+}
+
+SpanIntervals span_intervals(const Context& ctx, std::span<const SentenceSpans> sentences,
+                             index types, const BootstrapOptions& options) {
+  const Sentences all = sentences_of(sentences, types);
+  const std::vector<index> cells(all.all.size(), 1);
+  const auto of_resample = [&](Vec<const index> times) { return report_of(all, times); };
+  return detail::report_intervals<SpanReportOf>(ctx, cells, of_resample, options);
+}
+
+ConfusionMatrix type_confusion(std::span<const SentenceSpans> sentences, index types) {
+  check_sentences(sentences, types);
+  const index K = types + 1;
+  const auto cells = static_cast<std::size_t>(checked_product(K, K, "type_confusion: types^2"));
+  ConfusionMatrix confusion{K, std::vector<index>(cells)};
+  const auto count = [&](index truth, index predicted) {
+    ++confusion.counts[static_cast<std::size_t>(truth * K + predicted)];
+  };
+  const auto type_at = [](const std::vector<TagSpan>& spans,
+                          const TagSpan& place) -> std::optional<index> {
+    const auto at =
+        std::lower_bound(spans.begin(), spans.end(), TagSpan{place.begin, place.end, 0});
+    if (at == spans.end() || at->begin != place.begin || at->end != place.end) return std::nullopt;
+    return at->type;
+  };
+  for (const SentenceSpans& spans : sentences) {
+    for (const TagSpan& span : spans.truth) {
+      count(span.type, type_at(spans.predicted, span).value_or(types));
+    }
+    for (const TagSpan& span : spans.predicted) {
+      if (!type_at(spans.truth, span)) count(types, span.type);
+    }
+  }
+  return confusion;
+}
+
+}  // namespace fovea

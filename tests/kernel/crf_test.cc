@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/crf.h"
+
+#include <numeric>
+
+#include "fovea/reference/crf.h"
+#include "tests/kernel/crf_problem.h"
+
+namespace fovea {
+namespace {
+
+const Context kContext(2);
+
+template <class T>
+struct Result {
+  double total = 0;
+  std::vector<double> losses;
+  Matrix<T> emissions, transitions, start, end;
+
+  bool operator==(const Result&) const = default;
+  CrfGradient<T> gradient() {
+    return {emissions.view(), transitions.view(), start.vec(), end.vec()};
+  }
+};
+
+template <class T>
+Result<T> room_for(const CrfProblem<T>& p) {
+  const index N = p.emissions.rows(), K = p.K();
+  return {0,
+          std::vector<double>(static_cast<std::size_t>(p.sequences())),
+          Matrix<T>(N, K),
+          Matrix<T>(K, K),
+          Matrix<T>(1, K),
+          Matrix<T>(1, K)};
+}
+
+template <class T>
+Result<T> fast(const CrfProblem<T>& p, double scale = 1, const Context& ctx = kContext) {
+  Result<T> r = room_for(p);
+  r.total = crf_loss<T>(ctx, p.scores(), p.rows(), {p.tags, scale}, r.losses, r.gradient());
+  return r;
+}
+
+template <class T>
+Result<T> plain(const CrfProblem<T>& p, double scale = 1) {
+  Result<T> r = room_for(p);
+  r.total = reference::crf_loss<T>(p.scores(), p.rows(), {p.tags, scale}, r.losses, r.gradient());
+  return r;
+}
+
+template <class T>
+Matrix<T> fast_marginals(const CrfProblem<T>& p, const Context& ctx = kContext) {
+  Matrix<T> y(p.emissions.rows(), p.K());
+  crf_marginals<T>(ctx, p.scores(), p.rows(), y.view());
+  return y;
+}
+
+template <class T>
+Matrix<T> plain_marginals(const CrfProblem<T>& p) {
+  Matrix<T> y(p.emissions.rows(), p.K());
+  reference::crf_marginals<T>(p.scores(), p.rows(), y.view());
+  return y;
+}
+
+template <class T>
+std::vector<double> fast_partition(const CrfProblem<T>& p, const Context& ctx = kContext) {
+  std::vector<double> z(static_cast<std::size_t>(p.sequences()));
+  crf_log_partition<T>(ctx, p.scores(), p.rows(), z);
+  return z;
+}
+
+/// log Z and the marginals of each sequence, path by path.
+struct BruteForce {
+  std::vector<double> log_z;
+  Matrix<double> marginals;
+};
+BruteForce brute_force(const CrfProblem<double>& p) {
+  BruteForce b{{}, Matrix<double>(p.emissions.rows(), p.K())};
+  for (index s = 0; s < p.sequences(); ++s) {
+    const auto paths = p.all_paths(s);
+    double sum = 0;
+    for (const CrfPath& path : paths) sum += std::exp(path.score - paths[0].score);
+    b.log_z.push_back(paths[0].score + std::log(sum));
+    for (const CrfPath& path : paths) {
+      const double weight = std::exp(path.score - b.log_z.back());
+      for (std::size_t n = 0; n < path.tags.size(); ++n) {
+        b.marginals.at(p.offsets[static_cast<std::size_t>(s)] + static_cast<index>(n),
+                       path.tags[n]) += weight;
+      }
+    }
+  }
+  return b;
+}
+
+TEST(Crf, IsThatOfAllPathsOneByOne) {
+  for (const double forbidden : {0.0, 0.4}) {
+    for (const double deviation : {1.0, 10.0}) {
+      const auto p = random_crf<double>(1, {.deviation = deviation, .forbidden = forbidden});
+      const BruteForce exact = brute_force(p);
+      const double bound = 1e-12 * std::max(1.0, deviation);
+      EXPECT_LE(largest_difference(plain_marginals(p).values(), exact.marginals.values()), bound);
+      const auto losses = plain(p).losses;
+      for_each_isa([&] {
+        EXPECT_LE(largest_difference(fast_partition(p), exact.log_z), bound);
+        EXPECT_LE(largest_difference(fast_marginals(p).values(), exact.marginals.values()), bound);
+        EXPECT_LE(largest_difference(fast(p).losses, losses), bound);
+      });
+    }
+  }
+}
+
+void expect_close(const CrfProblem<float>& p) {
+  const auto exact = plain(p.as<double>(), 0.5);
+  const auto ours = fast(p, 0.5), loops = plain(p, 0.5);
+  expect_no_worse(ours.emissions, loops.emissions, exact.emissions, "emissions");
+  expect_no_worse(ours.transitions, loops.transitions, exact.transitions, "transitions");
+  expect_no_worse(ours.start, loops.start, exact.start, "start");
+  expect_no_worse(ours.end, loops.end, exact.end, "end");
+  const double scale = std::max(1.0, largest(fast_partition(p)));
+  const double error = largest_difference(loops.losses, exact.losses);
+  EXPECT_LE(largest_difference(ours.losses, exact.losses), 2 * error + 4 * scale * 0x1p-23);
+  expect_no_worse(fast_marginals(p), plain_marginals(p), plain_marginals(p.as<double>()),
+                  "marginals");
+}
+
+TEST(Crf, ErrorIsAtMostTwiceThatOfThePlainFloat) {
+  for_each_isa([] {
+    for (const double deviation : {1.0, 10.0, 100.0})
+      for (const double forbidden : {0.0, 0.5})
+        for (const index K : {1, 2, 7, 8, 9, 17, 40}) {
+          SCOPED_TRACE(testing::Message() << K << " tags, " << deviation << ", " << forbidden);
+          expect_close(random_crf<float>(2, {.tags = K,
+                                             .lengths = {9, 0, 1, 40, 2, 17},
+                                             .deviation = deviation,
+                                             .forbidden = forbidden}));
+        }
+  });
+}
+
+TEST(Crf, Of500Tags) {
+  for_each_isa([] {
+    expect_close(
+        random_crf<float>(3, {.tags = 500, .lengths = {4, 1}, .deviation = 3, .forbidden = 0.9}));
+  });
+}
+
+TEST(Crf, GradientIsThatOfTheLoss) {
+  auto p = random_crf<double>(4, {.tags = 3, .lengths = {3, 1, 2}, .forbidden = 0.3});
+  const auto r = fast(p, 0.7);
+  const auto loss = [&] { return 0.7 * fast(p).total; };
+  expect_gradient(p.emissions, r.emissions, loss, "emissions");
+  expect_gradient(p.transitions, r.transitions, loss, "transitions");
+  expect_gradient(p.start, r.start, loss, "start");
+  expect_gradient(p.end, r.end, loss, "end");
+}
+
+// Scores of deviation 100 over 10,000 rows add up to more than a float can tell apart.
+TEST(Crf, IsStableOverTenThousandRows) {
+  for (const double deviation : {1.0, 100.0}) {
+    const CrfShape shape{.tags = 9, .lengths = {10000}, .deviation = deviation, .forbidden = 0.3};
+    const auto p = random_crf<float>(5, shape);
+    const auto exact = plain(p.as<double>());
+    const auto z = fast_partition(p.as<double>());
+    for_each_isa([&] {
+      EXPECT_NEAR(fast_partition(p)[0], z[0], 1e-8 * std::abs(z[0]));
+      const auto ours = fast(p);
+      EXPECT_LE(largest_difference(ours.emissions.values(), exact.emissions.values()), 1e-4);
+      EXPECT_LE(largest_difference(ours.transitions.values(), exact.transitions.values()), 1e-2);
+      const auto rows = fast_marginals(p);
+      for (index n = 0; n < 10000; ++n) {
+        double sum = 0;
+        for (index k = 0; k < 9; ++k) sum += double{rows.at(n, k)};
+        ASSERT_NEAR(sum, 1, 1e-6) << n;
+      }
+    });
+  }
+}
+
+// All weight is on tags from which nothing allowed leads on, many orders of magnitude above the
+// one path that there is.
+TEST(Crf, APathHasAllTheProbabilityHoweverUnlikelyItsTags) {
+  for_each_isa([] {
+    for (const float odds : {10.0f, 100.0f, 300.0f, 3000.0f}) {
+      CrfProblem<float> p{Matrix<float>(2, 2), Matrix<float>(1, 2), Matrix<float>(1, 2),
+                          Matrix<float>(20, 2)};
+      p.may_follow = {1, 0, 0, 1};  // each tag follows itself
+      p.may_end = {0, 1};
+      p.offsets = {0, 20};
+      p.tags.assign(20, 1);
+      for (index n = 0; n < 20; ++n) p.emissions.at(n, 0) = odds;
+      const auto r = fast(p);
+      EXPECT_EQ(r.total, 0) << odds;
+      EXPECT_THAT(r.emissions.values(), testing::Each(0));
+      EXPECT_THAT(r.transitions.values(), testing::Each(0));
+      EXPECT_THAT(fast_marginals(p).values(), testing::Contains(1).Times(20));
+    }
+  });
+}
+
+TEST(Crf, WhatIsForbiddenHasNoProbabilityAndNoGradientAtAll) {
+  for_each_isa([] {
+    auto p = random_crf<float>(6, {.tags = 9, .lengths = {12, 5, 1}, .forbidden = 0.6});
+    const index K = p.K();
+    for (index a = 0; a < K; ++a) {
+      for (index b = 0; b < K; ++b) {
+        if (!p.follows(a, b)) p.transitions.at(a, b) = std::numeric_limits<float>::quiet_NaN();
+      }
+    }
+    const auto r = fast(p);
+    const auto marginals = fast_marginals(p);
+    EXPECT_TRUE(std::isfinite(r.total));
+    for (index a = 0; a < K; ++a) {
+      for (index b = 0; b < K; ++b) {
+        EXPECT_TRUE(std::isfinite(r.transitions.at(a, b)));
+        if (!p.follows(a, b)) {
+          EXPECT_EQ(r.transitions.at(a, b), 0);
+        }
+      }
+      if (!p.allowed(p.may_start, a)) {
+        EXPECT_EQ(marginals.at(0, a), 0);
+        EXPECT_EQ(r.start.at(0, a), 0);
+      }
+      if (!p.allowed(p.may_end, a)) {
+        EXPECT_EQ(marginals.at(11, a), 0);
+        EXPECT_EQ(r.end.at(0, a), 0);
+      }
+    }
+  });
+}
+
+TEST(Crf, OneTagIsCertain) {
+  const auto p = random_crf<float>(7, {.tags = 1, .lengths = {5, 1, 0}, .deviation = 50});
+  const auto r = fast(p);
+  EXPECT_LE(r.total, 1e-4);
+  EXPECT_THAT(r.emissions.values(), testing::Each(0));
+  EXPECT_THAT(fast_marginals(p).values(), testing::Each(1));
+  EXPECT_EQ(fast_partition(p)[2], 0);
+}
+
+TEST(Crf, NothingIsDoneForNoSequences) {
+  auto p = random_crf<float>(8, {.tags = 3, .lengths = {}});
+  EXPECT_EQ(fast(p).total, 0);
+  EXPECT_THAT(fast(p).transitions.values(), testing::Each(0));
+  p = random_crf<float>(8, {.tags = 3, .lengths = {0, 0}});
+  EXPECT_EQ(fast(p).total, 0);
+}
+
+TEST(Crf, NaNReachesTheLossOfItsSequenceAlone) {
+  for_each_isa([] {
+    auto p = random_crf<float>(9, {.lengths = {5, 5, 5}});
+    const auto before = fast(p).losses;
+    p.emissions.at(7, 2) = std::numeric_limits<float>::quiet_NaN();
+    const auto r = fast(p);
+    EXPECT_EQ(r.losses[0], before[0]);
+    EXPECT_TRUE(std::isnan(r.losses[1]));
+    EXPECT_EQ(r.losses[2], before[2]);
+    p.emissions.at(7, 2) = std::numeric_limits<float>::infinity();
+    EXPECT_FALSE(std::isfinite(fast(p).losses[1]));
+    EXPECT_THROWS(fast_marginals(p), kOptionValue, "sequence 1 is NaN or infinite");
+  });
+}
+
+TEST(Crf, ASequenceHasTheSameBitsInAnyBatch) {
+  for_each_isa([] {
+    const auto p = random_crf<float>(10, {.tags = 11, .lengths = {7, 30, 1, 7}, .deviation = 20});
+    const auto whole = fast(p);
+    for (index s = 0; s < p.sequences(); ++s) {
+      auto alone = p;
+      const index first = p.offsets[static_cast<std::size_t>(s)], n = p.length(s);
+      alone.offsets = {0, static_cast<std::int32_t>(n)};
+      alone.emissions = Matrix<float>(n, 11);
+      alone.tags.assign(p.tags.begin() + first, p.tags.begin() + first + n);
+      for (index i = 0; i < n; ++i)
+        for (index k = 0; k < 11; ++k) alone.emissions.at(i, k) = p.emissions.at(first + i, k);
+      const auto r = fast(alone);
+      EXPECT_EQ(r.losses[0], whole.losses[static_cast<std::size_t>(s)]);
+      for (index i = 0; i < n; ++i)
+        for (index k = 0; k < 11; ++k) {
+          ASSERT_EQ(r.emissions.at(i, k), whole.emissions.at(first + i, k));
+        }
+    }
+  });
+}
+
+TEST(Crf, SameBitsForAnyNumberOfThreads) {
+  std::vector<std::int32_t> lengths(67);
+  std::iota(lengths.begin(), lengths.end(), 0);
+  const auto p = random_crf<float>(11, {.tags = 13, .lengths = lengths, .forbidden = 0.2});
+  expect_same_for_threads([&](const Context& ctx) { return fast(p, 0.1, ctx); });
+  expect_same_for_threads([&](const Context& ctx) { return fast_marginals(p, ctx); });
+  expect_same_for_threads([&](const Context& ctx) { return fast_partition(p, ctx); });
+}
+
+TEST(Crf, TheGradientMayBeLeftOut) {
+  const auto p = random_crf<float>(12, {});
+  std::vector<double> losses(6);
+  EXPECT_EQ(crf_loss<float>(kContext, p.scores(), p.rows(), {p.tags}, losses), fast(p).total);
+}
+
+TEST(Crf, TagsThatAreNotAllowedAreNamed) {
+  auto p = random_crf<float>(13, {.tags = 3, .lengths = {2, 0, 3}});
+  p.tags = {0, 1, 2, 0, 1};
+  p.may_follow = {1, 1, 1, 1, 1, 1, 0, 1, 1};
+  EXPECT_THROWS(fast(p), kOptionValue, "crf_loss: sequence 2, row 1: tag 0 may not follow tag 2");
+  p.may_follow.clear();
+  p.may_start = {0, 1, 1};
+  EXPECT_THROWS(fast(p), kOptionValue, "crf_loss: sequence 0, row 0: tag 0 may not be the first");
+  p.may_start.clear();
+  p.may_end = {1, 0, 1};
+  EXPECT_THROWS(fast(p), kOptionValue, "crf_loss: sequence 0, row 1: tag 1 may not be the last");
+  p.may_end.clear();
+  p.tags[3] = 3;
+  EXPECT_THROWS(fast(p), kShape, "crf_loss: sequence 2, row 1: tag 3 is not one of the 3 tags");
+}
+
+TEST(Crf, ASequenceWithoutAPathIsNamed) {
+  auto p = random_crf<float>(14, {.tags = 2, .lengths = {1, 2}});
+  p.may_start = {1, 0};
+  p.may_end = {0, 1};
+  EXPECT_EQ(fast_partition(p)[0], -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isfinite(fast_partition(p)[1]));
+  EXPECT_THROWS(fast_marginals(p), kOptionValue, "sequence 0 has no path that is allowed");
+}
+
+TEST(Crf, NamesTheShapesInItsErrors) {
+  auto p = random_crf<float>(15, {.tags = 3, .lengths = {2, 2}});
+  const auto with = [&](auto&& change) {
+    auto other = p;
+    change(other);
+    return fast(other);
+  };
+  EXPECT_THROWS(with([](auto& o) { o.transitions = Matrix<float>(3, 2); }), kShape,
+                "crf_loss: transitions must be [3, 3]; it is [3, 2]");
+  EXPECT_THROWS(with([](auto& o) { o.may_start = {1}; }), kShape,
+                "allowed.start must be [K=3]; it is [1]");
+  EXPECT_THROWS(with([](auto& o) { o.tags.pop_back(); }), kShape, "tags must be [N=4]; it is [3]");
+  EXPECT_THROWS(with([](auto& o) { o.offsets.back() = 3; }), kShape,
+                "offsets must run from 0 to the 4 rows");
+  EXPECT_THROWS(with([](auto& o) { o.offsets[1] = 5; }), kShape, "sequence 1 has offsets 5 and 4");
+}
+
+}  // namespace
+}  // namespace fovea
