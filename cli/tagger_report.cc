@@ -98,7 +98,8 @@ void add_confusion(std::string& report, const TaggerScore& score) {
 std::string in_context(const TaggedMistake& m) {
   std::string text;
   for (std::size_t w = 0; w < m.words.size(); ++w) {
-    text += (w > 0 ? " " : "") + escape_text(m.words[w]);
+    if (w > 0) text += ' ';
+    text += escape_text(m.words[w]);
     if (m.truth[w] == m.predicted[w]) continue;
     text += fmt::format(" [{}, not {}]", escape_text(m.truth[w]), escape_text(m.predicted[w]));
   }
@@ -111,7 +112,8 @@ std::string in_words(const std::vector<std::string>& characters,
   std::string text;
   for (std::size_t c = 0; c < characters.size(); ++c) {
     const bool begins = tags[c].starts_with('B') || tags[c].starts_with('S');
-    text += (c > 0 && begins ? " " : "") + escape_text(characters[c]);
+    if (c > 0 && begins) text += ' ';
+    text += escape_text(characters[c]);
   }
   return fit_columns(text, kTextColumns);
 }

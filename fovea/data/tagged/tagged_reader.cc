@@ -158,11 +158,11 @@ std::string with_columns(const TaggedSentence& sentence,
     if (carriage) kept.remove_suffix(1);
     const bool blanks =
         kept.find('\t') == std::string_view::npos && kept.find(' ') != std::string_view::npos;
-    while (line.has_columns && blanks && kept.ends_with(' ')) kept.remove_suffix(1);
     text += kept;
     for (const std::vector<std::string>& column : columns) {
       if (!line.has_columns) break;
-      text += blanks ? ' ' : '\t';
+      if (!blanks) text += '\t';
+      if (blanks && !text.ends_with(' ')) text += ' ';
       text += line.word < 0 ? other : std::string_view(column[static_cast<std::size_t>(line.word)]);
     }
     if (carriage) text += '\r';
