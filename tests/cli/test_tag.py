@@ -99,7 +99,8 @@ class Tags(ModelsTest):
         process.stdin.flush()
         self.assertEqual(process.stdout.readline(), b"Ada\tB-person\n")
         process.stdin.close()
-        process.communicate()
+        process.stdout.close()
+        self.assertEqual(process.wait(), 0)
         done = self.fails(3, "standard input:4: expected 1 columns, as in line 1, got 2", "tag", self.tagger,
                           stdin=b"Ada\nsaw\n\nRome x\n")
         self.assertEqual(done.stdout, b"Ada\tB-person\nsaw\tO\n\n")
@@ -175,8 +176,8 @@ class Scores(ModelsTest):
     def test_bad_files(self):
         self.fails(3, "t.conll:2: expected a tag of the scheme bio, got NOUN", "eval", self.tagger, "--test",
                    self.write("t.conll", "Ada\tB-person\nsaw\tNOUN\n"))
-        self.fails(3, "got 1 column", "eval", self.tagger, "--test", self.write("u.conll", "a O\n"), "--tag-column", 2,
-                   "--word-column", 3)
+        self.fails(3, "u.conll:1: expected the word in column 3, got 2 columns", "eval", self.tagger, "--test",
+                   self.write("u.conll", "a O\n"), "--tag-column", 2, "--word-column", 3)
         self.fails(2, "--errors", "eval", self.tagger, "--test", self.made / "a.conll", "--errors", -1)
 
     def test_options_of_others(self):

@@ -15,11 +15,16 @@ Vec<const T> view(const std::vector<T>& values) {
   return {values.data(), static_cast<index>(values.size())};
 }
 
+// Words in a row whose tag the model does not know are a span of a type that it never predicts:
+// one that is not found.
 std::vector<ParsedTag> parsed(const TagSet& tags, std::span<const std::int32_t> numbers) {
+  const auto unknown = static_cast<std::int32_t>(tags.types().size());
   std::vector<ParsedTag> all;
-  for (const std::int32_t tag : numbers) {
-    // A tag that the model does not know marks no span: what it would mark counts as not found.
-    all.push_back(tag < 0 ? ParsedTag{} : tags.parsed(tag));
+  for (std::size_t w = 0; w < numbers.size(); ++w) {
+    const bool goes_on = w > 0 && numbers[w - 1] < 0;
+    all.push_back(numbers[w] >= 0
+                      ? tags.parsed(numbers[w])
+                      : ParsedTag{goes_on ? TagPart::kInside : TagPart::kBegin, unknown});
   }
   return all;
 }
@@ -34,7 +39,7 @@ double span_f1(const SetTags& found, const TaggedWords& truth, const TagSet& tag
     };
     sentences.push_back({.truth = spans(truth.tags), .predicted = spans(found.tags)});
   }
-  return span_report(sentences, tags.types().size()).micro.f1;
+  return span_report(sentences, tags.types().size() + 1).micro.f1;
 }
 
 double accuracy(const SetTags& found, const TaggedWords& truth) {
