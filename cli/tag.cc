@@ -263,6 +263,10 @@ int tag(const Arguments& arguments) {
   }
   require_effect(model, said, way);
   way.format = format_of(name_of_input(file), table);
+  if (way.format == TaggedFormat::kWords && !way.output.text) {
+    way.output.text = true;
+    way.output.words = WordSplit::kSpaces;
+  }
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
   Answers answers(context, model, way);
   const double began = monotonic_seconds();

@@ -25,7 +25,11 @@ std::vector<Field> settable_fields(TrainTagOptions& options) {
 
 std::vector<OptionSpec> train_tag_options() {
   TrainTagOptions defaults;
-  return training_options(settable_fields(defaults));
+  std::vector<OptionSpec> options = training_options(settable_fields(defaults));
+  for (OptionSpec& option : options) {
+    if (option.name == "embeddings") option.placeholder = "FILE";
+  }
+  return options;
 }
 
 RunOptions tag_run_options(const Arguments& arguments) {

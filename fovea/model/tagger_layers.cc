@@ -92,6 +92,7 @@ Variable CharacterLayers::forward(Tape& tape, Vec<const std::int32_t> characters
   return concat_columns(tape, ends);
 }
 
+// n-grams that no training text has say nothing: their rows stay 0.
 TaggerLayers::TaggerLayers(const TaggerConfig& c, const CrfRules& rules,
                            const ParameterScope& scope)
     : config_(c),
@@ -104,7 +105,7 @@ TaggerLayers::TaggerLayers(const TaggerConfig& c, const CrfRules& rules,
                                      EmbeddingBagOptions{.rows = c.buckets,
                                                          .width = c.ngram_width,
                                                          .mode = BagMode::kSum,
-                                                         .init = row_init(c.ngram_width)},
+                                                         .init = Init::zeros()},
                                      scope["ngrams"])),
       input_(input_options(c), scope["input"]),
       encoder_(c, sized_stages(c), scope),

@@ -67,6 +67,7 @@ class Tags(ModelsTest):
                          "Ada\tB-person\nsaw\tO\nRome\tB-place\nthere\tO\n.\tO\n\n")
         spaces = self.said(self.tagger, "--text", "--words", "spaces", stdin=b"Ada saw Rome there.")
         self.assertIn("there.\t", spaces)
+        self.assertEqual(self.said(self.tagger, "--format", "words", stdin=b"Ada saw Rome there."), spaces)
 
     def test_probabilities(self):
         for line in self.said(self.tagger, "--probabilities", stdin=b"Ada O\nsaw O\n").splitlines():
