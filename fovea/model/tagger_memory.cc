@@ -20,6 +20,10 @@ double word_columns(const TaggerConfig& c, double width, TapeMode mode) {
   constexpr double kRowNames = 5, kOffsets = 2;
   double columns = 2 * features + tags + kRowNames + kOffsets;
   if (c.ngram_width > 0) columns += static_cast<double>(kContextNgrams) + 1;
+  // The last states of both directions, before they stand side by side.
+  if (c.character_reader == CharacterReader::kBilstm) {
+    columns += static_cast<double>(c.character_features);
+  }
   if (mode == TapeMode::kInference) return columns + 2 * tags;  // the probabilities, in double
   columns += 2 * features + 4 * tags + width;
   if (c.input_dropout > 0) columns += 2 * features;

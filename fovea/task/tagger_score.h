@@ -19,7 +19,7 @@ struct TaggedMistake {
   index line = 0;  ///< of its first word
   std::vector<std::string> words;
   std::vector<std::string> truth = {}, predicted = {};  ///< [words]
-  index wrong = 0;                            ///< words whose tag is wrong
+  index wrong = 0;                                      ///< words whose tag is wrong
 };
 
 /// What is known of the test set; what the kind of the model does not have is empty.

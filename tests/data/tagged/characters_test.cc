@@ -14,7 +14,8 @@ TEST(Characters, AreThoseOfTheTextWithoutWhiteSpace) {
 }
 
 TEST(Characters, SayWhereInAWordTheyAre) {
-  TaggedSentence words{.words = {"我", "喜欢", "计算机学"}, .tags = {}, .lines = {3, 3, 4}};
+  TaggedSentence words{
+      .words = {"我", "喜欢", "计算机学"}, .tags = {}, .lines = {3, 3, 4}, .source = {}};
   const TaggedSentence found = to_characters(words);
   EXPECT_THAT(found.words, ElementsAre("我", "喜", "欢", "计", "算", "机", "学"));
   EXPECT_THAT(found.tags, ElementsAre("S", "B", "E", "B", "M", "M", "E"));
@@ -26,7 +27,7 @@ TEST(Characters, SayWhereInAWordTheyAre) {
 
 TEST(Characters, OfAWordWithWhiteSpaceAreItsOthers) {
   const TaggedSentence found =
-      to_characters({.words = {"a\u00a0b", "\u00a0"}, .tags = {}, .lines = {1, 2}});
+      to_characters({.words = {"a\u00a0b", "\u00a0"}, .tags = {}, .lines = {1, 2}, .source = {}});
   EXPECT_THAT(found.tags, ElementsAre("B", "E"));
 }
 
