@@ -230,7 +230,8 @@ class Pages(CommandTest):
     def prepare_taggers(self):
         self.prepare()
         for task, file, output in (("tag", "train.conll", "names"), ("segment", "words.seg", "segmenter")):
-            self.run_here(["train", "tag", "--task", task, "--train", file, "-o", output, "--stop-after", "20u"])
+            self.run_here(["train", "tag", "--task", task, "--train", file, "-o", output, "--stop-after", "20u",
+                           "--overwrite"])
 
     def toml_of(self, page):
         for block in re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):

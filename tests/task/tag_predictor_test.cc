@@ -21,9 +21,9 @@ std::vector<std::vector<std::string>> some_sentences(int count) {
   return sentences;
 }
 
-class EveryEncoder : public testing::TestWithParam<const char*> {};
+class EveryTaggerEncoder : public testing::TestWithParam<const char*> {};
 
-TEST_P(EveryEncoder, HasTheSameBitsInAnyBatchOnAnyThreads) {
+TEST_P(EveryTaggerEncoder, HasTheSameBitsInAnyBatchOnAnyThreads) {
   const LoadedTagger model = untrained_tagger(GetParam());
   const auto sentences = some_sentences(100);
   std::vector<TaggedByModel> alone;
@@ -43,7 +43,7 @@ TEST_P(EveryEncoder, HasTheSameBitsInAnyBatchOnAnyThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Encoders, EveryEncoder,
+INSTANTIATE_TEST_SUITE_P(Encoders, EveryTaggerEncoder,
                          testing::Values("", "bilstm:8", "conv3,attention", "transformer"));
 
 TEST(TagPredictor, LongSentencesAreReadInPieces) {

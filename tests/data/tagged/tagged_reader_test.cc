@@ -130,7 +130,7 @@ std::string with_tags(const std::string& text, TaggedOptions options) {
 
 TEST(TaggedReader, WritesBackWhatItRead) {
   EXPECT_EQ(with_tags("\n\na X\nb\u00a0 Y  \r\n\n# c Z\n", {.comments = true}),
-            "\n\na X a\nb\u00a0 Y b\u00a0\r\n\n# c Z\n");
+            "\n\na X a\nb\u00a0 Y  b\u00a0\r\n\n# c Z\n");
   EXPECT_EQ(with_tags("-DOCSTART-\tO\n\na\tX", {}), "-DOCSTART-\tO\t-\n\na\tX\ta\n");
   const std::string tagged = with_tags(kUniversal, {.format = TaggedFormat::kConllu});
   EXPECT_NE(tagged.find("1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_\t-\n"), std::string::npos);

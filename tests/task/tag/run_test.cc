@@ -145,7 +145,7 @@ TEST(TrainTagger, SaysWhetherARunCanGoOn) {
   EXPECT_THROWS(require_same_run(run.settings, given), kConfig, "--head");
   RunIdentity other = run.identity;
   other.data = "other";
-  EXPECT_THROWS(require_same_text(run.settings, other, run), kConfig, "--train");
+  EXPECT_THROWS(require_same_text(run.settings, other, run), kConfig, "the text has changed");
 }
 
 TEST(TaggerObjective, MeasuresSpansAndAccuracy) {
