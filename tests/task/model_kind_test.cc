@@ -24,7 +24,8 @@ TEST(ModelKind, IsSaidByTheConfiguration) {
 
 TEST(ModelKind, OthersAreErrors) {
   const TestFolder folder;
-  EXPECT_THROWS(kind_of(folder / "a", R"({"kind":"translator"})"), kModelWrongKind, "got \"translator\"");
+  EXPECT_THROWS(kind_of(folder / "a", R"({"kind":"translator"})"), kModelWrongKind,
+                "got \"translator\"");
   EXPECT_THROWS(kind_of(folder / "b", "{}"), kModelWrongKind, "got none");
   EXPECT_THROWS(kind_of(folder / "c", "[]"), kModelWrongKind, "got none");
   EXPECT_THROWS(kind_of(folder / "d", "{"), kModelDamaged, "config.json");
