@@ -16,21 +16,42 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// to[b] = max_a from[a] + matrix[a][b], came_from[b] the first a of it; all [stride], whole
-/// vectors. Of NaN anything comes.
-void MaxStep(Rows<const double> matrix, const double* from, double* to, double* came_from) {
+/// Some vectors of MaxStep. Together they hide the latency of a comparison.
+template <int kVectors>
+HWY_INLINE void MaxColumns(Rows<const double> matrix, const double* from, double* to,
+                           double* came_from) {
+  constexpr index kN = kLanes<double>;
   const Tag<double> d;
-  for (index b = 0; b < matrix.stride; b += kLanes<double>) {
-    auto best = hn::Add(hn::Set(d, from[0]), hn::LoadU(d, matrix[0] + b));
-    auto best_at = hn::Zero(d);
-    for (index a = 1; a < matrix.rows; ++a) {
-      const auto score = hn::Add(hn::Set(d, from[a]), hn::LoadU(d, matrix[a] + b));
-      const auto is_better = hn::Gt(score, best);
-      best = hn::IfThenElse(is_better, score, best);
-      best_at = hn::IfThenElse(is_better, hn::Set(d, static_cast<double>(a)), best_at);
+  Vector<double> best[kVectors], best_at[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    best[v] = hn::Add(hn::Set(d, from[0]), hn::LoadU(d, matrix[0] + v * kN));
+    best_at[v] = hn::Zero(d);
+  }
+  for (index a = 1; a < matrix.rows; ++a) {
+    const auto before = hn::Set(d, from[a]), number = hn::Set(d, static_cast<double>(a));
+    for (int v = 0; v < kVectors; ++v) {
+      const auto score = hn::Add(before, hn::LoadU(d, matrix[a] + v * kN));
+      const auto is_better = hn::Gt(score, best[v]);
+      best[v] = hn::IfThenElse(is_better, score, best[v]);
+      best_at[v] = hn::IfThenElse(is_better, number, best_at[v]);
     }
-    hn::StoreU(best, d, to + b);
-    hn::StoreU(best_at, d, came_from + b);
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    hn::StoreU(best[v], d, to + v * kN);
+    hn::StoreU(best_at[v], d, came_from + v * kN);
+  }
+}
+
+/// to[b] = max_a from[a] + matrix[a][b], came_from[b] the first a of it; all [stride], whole
+/// vectors.
+void MaxStep(Rows<const double> matrix, const double* from, double* to, double* came_from) {
+  constexpr index kN = kLanes<double>;
+  index b = 0;
+  for (; b + 4 * kN <= matrix.stride; b += 4 * kN) {
+    MaxColumns<4>({matrix.data + b, matrix.rows, kN, matrix.stride}, from, to + b, came_from + b);
+  }
+  for (; b < matrix.stride; b += kN) {
+    MaxColumns<1>({matrix.data + b, matrix.rows, kN, matrix.stride}, from, to + b, came_from + b);
   }
 }
 

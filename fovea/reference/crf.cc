@@ -27,7 +27,10 @@ template <class T>
 class Chain {
  public:
   Chain(const CrfScores<T>& scores, Rows<const T> x)
-      : scores_(scores), x_(x), before_(static_cast<std::size_t>(x.rows), row_of_none()), behind_(before_) {
+      : scores_(scores),
+        x_(x),
+        before_(static_cast<std::size_t>(x.rows), row_of_none()),
+        behind_(before_) {
     for (index n = 0; n < x.rows; ++n)
       for (index b = 0; b < K(); ++b) {
         std::vector<T> terms;
