@@ -9,8 +9,10 @@ namespace fovea::cli {
 // Each returns the exit status of the process, or throws.
 int train_lm(const Arguments& arguments);
 int train_classify(const Arguments& arguments);
+int train_tag(const Arguments& arguments);
 int generate(const Arguments& arguments);
 int classify(const Arguments& arguments);
+int tag(const Arguments& arguments);
 int explain(const Arguments& arguments);
 int demo(const Arguments& arguments);
 int eval(const Arguments& arguments);
@@ -26,8 +28,10 @@ int report(const Arguments& arguments);
 
 CommandSpec train_lm_spec();
 CommandSpec train_classify_spec();
+CommandSpec train_tag_spec();
 CommandSpec generate_spec();
 CommandSpec classify_spec();
+CommandSpec tag_spec();
 CommandSpec explain_spec();
 CommandSpec demo_spec();
 CommandSpec eval_spec();

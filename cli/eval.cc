@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// fovea eval: how well a language model predicts a text, or a classifier its labels.
+// fovea eval: how well a language model predicts a text, a classifier its labels, or a tagger its
+// tags.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/eval_classifier.h"
+#include "cli/eval_tagger.h"
 #include "cli/field_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
@@ -50,13 +54,44 @@ void warn_of_what_was_left_out(const TextScore& score) {
   }
 }
 
-int eval_language_model(const Arguments& arguments, const std::vector<std::string>& files) {
-  for (const OptionSpec& option : classifier_test_options()) {
+// The options of classifiers and of taggers, each once.
+std::vector<OptionSpec> test_options() {
+  std::vector<OptionSpec> options = classifier_test_options();
+  for (OptionSpec& option : tagger_test_options()) {
+    const auto same = std::find_if(options.begin(), options.end(), [&](const OptionSpec& other) {
+      return other.name == option.name;
+    });
+    if (same == options.end()) {
+      options.push_back(std::move(option));
+    } else if (same->placeholder != option.placeholder) {
+      same->placeholder += "; " + option.placeholder;
+    }
+  }
+  return options;
+}
+
+// Throws if one of these options was given.
+void require_effect(const std::vector<OptionSpec>& options, const Arguments& arguments,
+                    std::string_view model) {
+  for (const OptionSpec& option : options) {
     if (!arguments.has(option.name)) continue;
     throw Error(ErrorCode::kUsage,
-                fmt::format("eval: --{} has no effect on a language model", option.name),
-                "leave it out; it belongs to classifiers");
+                fmt::format("eval: --{} has no effect on {}", option.name, model), "leave it out");
   }
+}
+
+// The first options that are not among the second.
+std::vector<OptionSpec> without(std::vector<OptionSpec> options,
+                                const std::vector<OptionSpec>& others) {
+  std::erase_if(options, [&](const OptionSpec& option) {
+    return std::any_of(others.begin(), others.end(),
+                       [&](const OptionSpec& other) { return other.name == option.name; });
+  });
+  return options;
+}
+
+int eval_language_model(const Arguments& arguments, const std::vector<std::string>& files) {
+  require_effect(test_options(), arguments, "a language model");
   const Context context = context_of(arguments);
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
@@ -72,19 +107,22 @@ int eval_language_model(const Arguments& arguments, const std::vector<std::strin
 }  // namespace
 
 CommandSpec eval_spec() {
-  CommandSpec spec{.name = "eval",
-                   .summary = "Measures how well a model predicts a text, or the labels of texts.",
-                   .positionals = {{"DIR", "folder of the model"}},
-                   .options = {{"test", OptionKind::kList, "FILE",
-                                "text files, joined in this order; of a classifier, labelled texts",
-                                "Options", ""},
-                               threads_option(),
-                               {"json", OptionKind::kFlag, "",
-                                "print the result as one JSON object", "Options", ""}},
-                   .epilog = R"(Examples:
+  CommandSpec spec{
+      .name = "eval",
+      .summary = "Measures how well a model predicts a text, or labels, or tags.",
+      .positionals = {{"DIR", "folder of the model"}},
+      .options = {{"test", OptionKind::kList, "FILE",
+                   "text files, joined in this order; of a classifier, labelled texts; of a "
+                   "tagger, tagged sentences",
+                   "Options", ""},
+                  threads_option(),
+                  {"json", OptionKind::kFlag, "", "print the result as one JSON object", "Options",
+                   ""}},
+      .epilog = R"(Examples:
   fovea eval model --test test.txt
-  fovea eval classifier --test test.tsv --errors 10 --plots plots)"};
-  for (OptionSpec& option : classifier_test_options()) spec.options.push_back(std::move(option));
+  fovea eval classifier --test test.tsv --errors 10 --plots plots
+  fovea eval tagger --test test.conll --errors 10)"};
+  for (OptionSpec& option : test_options()) spec.options.push_back(std::move(option));
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
 }
@@ -97,9 +135,19 @@ int eval(const Arguments& arguments) {
   if (files.empty()) {
     throw Error(ErrorCode::kUsage, "eval: no text to predict", "name a file: --test FILE");
   }
-  if (kind_of_model(folder) == ModelKind::kLanguageModel) {
-    return eval_language_model(arguments, files);
+  switch (kind_of_model(folder)) {
+    case ModelKind::kLanguageModel:
+      return eval_language_model(arguments, files);
+    case ModelKind::kTagger:
+      require_effect(without(classifier_test_options(), tagger_test_options()), arguments,
+                     "a tagger");
+      warn_of_unread_variables(eval_spec().options);
+      return eval_tagger(arguments, files);
+    case ModelKind::kClassifier:
+      break;
   }
+  require_effect(without(tagger_test_options(), classifier_test_options()), arguments,
+                 "a classifier");
   warn_of_unread_variables(eval_spec().options);
   return eval_classifier(arguments, files);
 }

@@ -21,6 +21,7 @@
 #include "fovea/task/classify/vectors.h"
 #include "fovea/task/language_model.h"
 #include "fovea/task/model_kind.h"
+#include "fovea/task/tagger.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/run_summary.h"
@@ -96,6 +97,18 @@ struct ClassifierFile {
   static ClassifierSettings settings_of(const fs::path& folder) { return read(folder).settings; }
   static std::string targets_of(const ClassifierSettings& settings) {
     return std::string(words_of(settings.text.input).entry) + "s";
+  }
+};
+
+struct TaggerFile {
+  static constexpr std::string_view kName = "tagger", kKind = kTaggerKind;
+  static TaggerConfigFile read(const fs::path& folder) {
+    return tagger_config_from_text(read_model_file(folder, "config.json"),
+                                   (folder / "config.json").string());
+  }
+  static TaggerSettings settings_of(const fs::path& folder) { return read(folder).settings; }
+  static std::string targets_of(const TaggerSettings& settings) {
+    return settings.text.task == TagTask::kSegment ? "characters" : "words";
   }
 };
 
@@ -201,12 +214,29 @@ void describe_outputs(const fs::path& folder) {
   }
 }
 
+// What a tagger says: its task and its tags.
+void describe_tags(const fs::path& folder) {
+  const TaggerConfigFile file = TaggerFile::read(folder);
+  const TaggerSettings& settings = file.settings;
+  print(fmt::format("task: {}, {} tags, scheme {}, head {}\n", to_string(settings.text.task),
+                    file.outputs.tags.size(), to_string(settings.text.scheme),
+                    to_string(settings.model.head)));
+  if (const VectorCounts& vectors = file.outputs.vectors; vectors.words > 0) {
+    print(vectors_line(vectors, settings.text.embeddings) +
+          (settings.model.freeze_embeddings ? "; the table is frozen\n" : "\n"));
+  }
+  for (const std::string& tag : file.outputs.tags) {
+    print(fmt::format("  tag {}\n", escape_text(tag)));
+  }
+}
+
 template <class File>
 void describe(const Model& model) {
   print(fmt::format("{}, {} parameters in {} tensors", File::kName, model.parameters(),
                     model.weights.tensors.size()));
   print(model.step() < 0 ? "\n" : fmt::format(", of update {}\n", model.step()));
   if constexpr (std::is_same_v<File, ClassifierFile>) describe_outputs(model.folder);
+  if constexpr (std::is_same_v<File, TaggerFile>) describe_tags(model.folder);
   const auto now = newest_settings<File>(model.folder, model.checkpoints);
   describe_training(model, now.recipe.stop_after, File::targets_of(now));
   describe_settings(File::settings_of(model.folder), now);
@@ -249,6 +279,11 @@ void describe_as_json(const Model& model) {
     add(object, "labels", Json::Array(outputs.labels.begin(), outputs.labels.end()));
     add(object, "embeddings", json_of(outputs.vectors));
   }
+  if constexpr (std::is_same_v<File, TaggerFile>) {
+    TaggerOutputs outputs = File::read(model.folder).outputs;
+    add(object, "tags", Json::Array(outputs.tags.begin(), outputs.tags.end()));
+    add(object, "embeddings", json_of(outputs.vectors));
+  }
   add(object, "tensors", std::move(tensors));
   add(object, "checkpoints", std::move(checkpoints));
   print(Json(std::move(object)).line() + "\n");
@@ -257,6 +292,17 @@ void describe_as_json(const Model& model) {
 template <class File>
 void describe(const Model& model, bool json) {
   json ? describe_as_json<File>(model) : describe<File>(model);
+}
+
+void describe_kind(const Model& model, bool json) {
+  switch (model.kind) {
+    case ModelKind::kLanguageModel:
+      return describe<LanguageModelFile>(model, json);
+    case ModelKind::kClassifier:
+      return describe<ClassifierFile>(model, json);
+    case ModelKind::kTagger:
+      return describe<TaggerFile>(model, json);
+  }
 }
 
 }  // namespace
@@ -278,8 +324,7 @@ int inspect(const Arguments& arguments) {
   const bool json = arguments.on("json");
   if (!arguments.on("verify")) {
     const Model model(folder);
-    model.kind == ModelKind::kClassifier ? describe<ClassifierFile>(model, json)
-                                         : describe<LanguageModelFile>(model, json);
+    describe_kind(model, json);
     return 0;
   }
   std::vector<CheckedFile> files;

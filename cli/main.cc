@@ -28,8 +28,10 @@ struct Command {
 
 constexpr std::array kCommands = {Command{train_lm_spec, train_lm},
                                   Command{train_classify_spec, train_classify},
+                                  Command{train_tag_spec, train_tag},
                                   Command{generate_spec, generate},
                                   Command{classify_spec, classify},
+                                  Command{tag_spec, tag},
                                   Command{explain_spec, explain},
                                   Command{demo_spec, demo},
                                   Command{eval_spec, eval},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "fovea/task/classifier.h"
 #include "fovea/task/language_model.h"
 #include "fovea/task/report/live_page.h"
+#include "fovea/task/tagger.h"
 #include "fovea/text/word_list.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
@@ -27,12 +29,16 @@ namespace fs = std::filesystem;
 
 // In the order of removal. The manifest goes last: until then the folder can be recognised as a
 // run.
-constexpr std::array<std::string_view, 9> kOurFiles = {
-    "model.safetensors", "metrics.jsonl", kStartsName,     "loss.svg",   kReportName,
-    "config.json",       kWordListName,   "tokenizer.txt", kManifestName};
+constexpr std::array<std::string_view, 11> kOurFiles = {
+    "model.safetensors", "metrics.jsonl", kStartsName,   "loss.svg",
+    kReportName,         "config.json",   kWordListName, kCharactersName,
+    kKnownWordsName,     "tokenizer.txt", kManifestName};
 // The files that a new run writes before the manifest.
-constexpr std::array<std::string_view, 3> kEarlyFiles = {"config.json", "tokenizer.txt",
-                                                         kWordListName};
+constexpr std::array<std::string_view, 5> kEarlyFiles = {
+    "config.json", "tokenizer.txt", kWordListName, kCharactersName, kKnownWordsName};
+// Those that few runs write: others of these names may lie beside a run.
+constexpr std::array<std::string_view, 3> kRareFiles = {kWordListName, kCharactersName,
+                                                        kKnownWordsName};
 
 // A folder is a run if it has a manifest, which is written last.
 bool is_run(const fs::path& folder) { return fs::exists(folder / kManifestName); }
@@ -68,12 +74,17 @@ bool is_from_tokenizer(const std::string& list, const fs::path& folder) {
 
 // Throws if a config.json is that of no kind of model that is trained in a folder.
 void require_config(const std::string& text, const std::string& name) {
-  try {
-    settings_from_text(text, name);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kModelWrongKind) throw;
-    classifier_config_from_text(text, name);
+  const std::array<std::function<void()>, 3> kinds = {
+      [&] { settings_from_text(text, name); }, [&] { classifier_config_from_text(text, name); },
+      [&] { tagger_config_from_text(text, name); }};
+  for (const auto& is_kind : kinds) {
+    try {
+      return is_kind();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kModelWrongKind) throw;
+    }
   }
+  throw Error(ErrorCode::kModelWrongKind, name + ": no kind of model", "");
 }
 
 // Whether a file of kEarlyFiles has contents that fovea can read.
@@ -122,9 +133,9 @@ bool was_begun(const fs::path& folder) {
 // Only a run of fovea may be replaced. It is recognised by its manifest or by the files that are
 // written before it.
 void require_replaceable(const fs::path& folder) {
-  // Most runs write no such list: one may lie beside a run of fovea and be none of its files.
-  const fs::path words = folder / kWordListName;
-  if (fs::exists(words) && !is_from_fovea(words)) fail_foreign(folder, kWordListName);
+  for (const std::string_view name : kRareFiles) {
+    if (fs::exists(folder / name) && !is_from_fovea(folder / name)) fail_foreign(folder, name);
+  }
   if (has_whole_manifest(folder)) return;
   bool known = false;
   for (const std::string_view name : kEarlyFiles) {

@@ -68,7 +68,7 @@ class Training {
 std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored);
 
 /// What trainings of all kinds of model say alike of their settings and their data. `Run` is what
-/// prepare_run() makes of `Settings`.
+/// make_run() makes of `Settings`.
 template <class Settings, class Run>
 class TrainingOf : public Training {
  public:
@@ -129,9 +129,8 @@ class TrainingOf : public Training {
   }
 
  protected:
-  virtual Run make_run(const StoredRun* stored) const {
-    return prepare_run(settings_, tokenizer_of(stored));
-  }
+  /// The run of the settings, with the vocabulary of the stored one.
+  virtual Run make_run(const StoredRun* stored) const = 0;
 
   Settings began_, settings_;  // of the stored run, and of this one
   Run run_;

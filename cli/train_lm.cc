@@ -84,6 +84,11 @@ class LanguageModelTraining final : public TrainingOf<LanguageModelSettings, Lan
                     TrainingObserver& observer) const override {
     return train_language_model(context, run_, folder, std::move(start), observer);
   }
+
+ private:
+  LanguageModelRun make_run(const StoredRun* stored) const override {
+    return prepare_run(settings_, tokenizer_of(stored));
+  }
 };
 
 }  // namespace

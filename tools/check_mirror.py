@@ -29,6 +29,11 @@ COVERED_BY = {
     "fovea/reference/convolution.cc": ("tests/kernel/convolution_test.cc", "compared with the kernels there"),
     "fovea/reference/crf.cc": ("tests/kernel/crf_test.cc", "compared with the kernels and with all paths there"),
     "fovea/reference/gemm.cc": ("tests/kernel/gemm_test.cc", "compared with gemm there"),
+    "fovea/data/tagged/conll.cc": ("tests/data/tagged/tagged_reader_test.cc", "read through TaggedReader"),
+    "fovea/data/tagged/conllu.cc": ("tests/data/tagged/tagged_reader_test.cc", "read through TaggedReader"),
+    "fovea/data/tagged/tagged_options.cc": ("tests/data/tagged/tagged_reader_test.cc", "checked by TaggedReader"),
+    "fovea/model/tagger_layers.cc": ("tests/model/tagger_test.cc", "the layers are reached through Tagger"),
+    "fovea/task/tag": ("tests/task/tag/run_test.cc", "a tagger from file to folder, and its parts"),
     "fovea/text/tokenizer": ("tests/text/tokenizer_test.cc", "loops over the table of tokenizers"),
     "fovea/grad/ops": ("tests/grad/ops_test.cc", "loops over the registered cases of every op"),
 }

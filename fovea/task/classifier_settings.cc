@@ -122,15 +122,20 @@ ClassifierSettings::ClassifierSettings(InputKind input) {
   if (input == InputKind::kNpz) set_of_numbers(*this);
 }
 
-void resolve_lengths(TrainOptions& recipe, index updates_per_epoch) {
-  constexpr index kEpochs = 10, kFewestUpdates = 1000, kBetween = 50;
-  const auto longer = [&](index epochs, index updates) {
-    return epochs * updates_per_epoch < updates ? fmt::format("{}u", updates)
-                                                : fmt::format("{}e", epochs);
+void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, index epochs) {
+  constexpr index kFewestUpdates = 1000, kBetween = 50;
+  const auto longer = [&](index length, index updates) {
+    return length * updates_per_epoch < updates ? fmt::format("{}u", updates)
+                                                : fmt::format("{}e", length);
   };
-  if (recipe.stop_after == kAutoLength) recipe.stop_after = longer(kEpochs, kFewestUpdates);
+  if (recipe.stop_after == kAutoLength) recipe.stop_after = longer(epochs, kFewestUpdates);
   if (recipe.eval_every == kAutoLength) recipe.eval_every = longer(1, kBetween);
   if (recipe.save_every == kAutoLength) recipe.save_every = longer(1, kBetween);
+}
+
+void resolve_lengths(TrainOptions& recipe, index updates_per_epoch) {
+  constexpr index kEpochs = 10;
+  resolve_lengths(recipe, updates_per_epoch, kEpochs);
 }
 
 void check_options(const ClassifierSettings& s) {

@@ -110,8 +110,10 @@ struct ClassifierSettings {
 
 /// A length of the recipe that follows from the number of texts.
 inline constexpr std::string_view kAutoLength = "auto";
-/// Fills in lengths that are "auto": the run ends after 10 epochs, but after 1000 updates at least;
-/// it is validated and saved every epoch, but after 50 updates at least.
+/// Fills in lengths that are "auto": the run ends after so many epochs (of classifiers 10), but
+/// after 1000 updates at least; it is validated and saved every epoch, but after 50 updates at
+/// least.
+void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, index epochs);
 void resolve_lengths(TrainOptions& recipe, index updates_per_epoch);
 
 /// Throws kOptionValue, which names the option, for an invalid value of text or recipe.

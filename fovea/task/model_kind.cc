@@ -6,6 +6,7 @@
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
 #include "fovea/task/classifier.h"
+#include "fovea/task/tagger.h"
 #include "fovea/train/model_folder.h"
 
 namespace fovea {
@@ -18,9 +19,10 @@ ModelKind kind_of_model(const std::filesystem::path& folder) {
   const std::string text = kind == nullptr ? "none" : kind->line();
   if (text == "\"language_model\"") return ModelKind::kLanguageModel;
   if (text == fmt::format("\"{}\"", kClassifierKind)) return ModelKind::kClassifier;
+  if (text == fmt::format("\"{}\"", kTaggerKind)) return ModelKind::kTagger;
   throw Error(ErrorCode::kModelWrongKind,
-              fmt::format("{}: expected \"kind\": \"language_model\" or \"{}\", got {}", name,
-                          kClassifierKind, text),
+              fmt::format("{}: expected \"kind\": \"language_model\", \"{}\" or \"{}\", got {}",
+                          name, kClassifierKind, kTaggerKind, text),
               "name the folder of a model that fovea train has written");
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -52,43 +51,12 @@ index length_of(const TextTokens& text) { return static_cast<index>(text.ids.siz
 
 }  // namespace
 
-// A tape is lent to one batch at a time. There are as many as batches ever ran at once.
-class TextPredictor::Tapes {
- public:
-  explicit Tapes(const Context& context) : whole_(context, TapeMode::kInference) {}
-
-  /// The tape whose kernels use all threads.
-  Tape& whole() { return whole_; }
-
-  /// Calls f with a tape of one thread that nobody else uses.
-  template <class F>
-  void lend(F&& f) {
-    std::unique_ptr<Tape> tape = take();
-    f(*tape);
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(tape));
-  }
-
- private:
-  std::unique_ptr<Tape> take() {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty()) return std::make_unique<Tape>(Context(1), TapeMode::kInference);
-    std::unique_ptr<Tape> tape = std::move(free_.back());
-    free_.pop_back();
-    return tape;
-  }
-
-  Tape whole_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Tape>> free_;
-};
-
 TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& model,
                              index batch_tokens)
     : context_(context),
       model_(model),
       batch_tokens_(batch_tokens),
-      tapes_(std::make_unique<Tapes>(context)) {
+      tapes_(std::make_unique<LentTapes>(context)) {
   check(batch_tokens >= 1, "predictions: {} tokens a batch; expected at least 1", batch_tokens);
   const ClassifierConfig& config = model.model->config();
   const index longest =

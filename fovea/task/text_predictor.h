@@ -11,6 +11,7 @@
 #include "fovea/base/context.h"
 #include "fovea/base/view.h"
 #include "fovea/task/classifier.h"
+#include "fovea/task/lent_tapes.h"
 
 namespace fovea {
 
@@ -60,7 +61,6 @@ class TextPredictor {
   bool uses_table() const { return table_.defined(); }
 
  private:
-  class Tapes;
   struct Batch {
     index begin, end;  // of order_
   };
@@ -77,7 +77,7 @@ class TextPredictor {
   const LoadedClassifier& model_;
   const index batch_tokens_;
   double batch_bytes_ = 0;  // that batches take, most
-  std::unique_ptr<Tapes> tapes_;
+  std::unique_ptr<LentTapes> tapes_;
   Tensor table_;                  // Classifier::token_table, once it pays
   std::vector<TextTokens> read_;  // of the texts of this call
   Rows<const float> frames_;      // that they name, for a model of numbers

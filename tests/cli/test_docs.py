@@ -19,11 +19,13 @@ from pathlib import Path
 
 from attention_support import problem
 from support import CommandTest, words
+from tag_support import conll, conllu, segmented, tagged
 from tensor_files import write
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("train lm", "train classify", "generate", "classify", "explain", "demo", "eval", "inspect", "doctor", "attention",
-            "conformance write", "conformance check", "bench attention", "bench step", "reproduce", "report")
+COMMANDS = ("train lm", "train classify", "train tag", "generate", "classify", "tag", "explain", "demo", "eval", "inspect",
+            "report", "doctor", "attention", "conformance write", "conformance check", "bench attention", "bench step",
+            "reproduce")
 SMALL = ("--layers 1 --heads 2 --width 32 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
 
@@ -65,6 +67,8 @@ def cheaper(arguments):
         return [*arguments, *SMALL[:10], "--steps", "2"]
     if arguments[:2] == ["train", "classify"] and "--buckets" in arguments:
         return [*arguments, "--buckets", "1000"]
+    if arguments[:2] == ["train", "tag"]:
+        return [*arguments, "--stop-after", "20u"]
     if arguments[:2] != ["train", "lm"] or "--dry-run" in arguments:
         return arguments
     stop = "20u"
@@ -212,12 +216,23 @@ class Pages(CommandTest):
             json.dumps({"text": text, "labels": text.split()[:1 + label]}) + "\n" for label, text in rows))
         for name in ("in.npz", "in.safetensors"):
             write(self.folder / name, problem(dtype="F32"))
+        for name in ("train.conll", "dev.conll", "test.conll"):
+            (self.folder / name).write_text(conll(tagged(count=30)))
+        (self.folder / "train.conllu").write_text(conllu(tagged(count=30)))
+        (self.folder / "words.seg").write_text(segmented(count=30))
+        (self.folder / "novel.txt").write_text("我们在北京学习。\n")
 
     def prepare_classifier(self, output):
         self.prepare()
         (self.folder / "texts.txt").write_text(words(7, 30), encoding="utf-8")
         self.run_here(["train", "classify", "--train", "reviews.tsv", "-o", output, "--stop-after", "20u",
                        "--overwrite"])
+
+    def prepare_taggers(self):
+        self.prepare()
+        for task, file, output in (("tag", "train.conll", "names"), ("segment", "words.seg", "segmenter")):
+            self.run_here(["train", "tag", "--task", task, "--train", file, "-o", output, "--stop-after", "20u",
+                           "--overwrite"])
 
     def toml_of(self, page):
         for block in re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
@@ -243,6 +258,8 @@ class Pages(CommandTest):
             with self.subTest(page=page.name):
                 if page.stem in ("classify", "eval"):
                     self.prepare_classifier("model" if page.stem == "classify" else "classifier")
+                if page.stem in ("tag", "eval"):
+                    self.prepare_taggers()
                 if page.stem == "explain":
                     self.prepare()
                     self.run_here("train classify --train reviews.tsv --encoder attention --stop-after 20u --overwrite "

@@ -19,11 +19,13 @@ TEST(ModelKind, IsSaidByTheConfiguration) {
   const TestFolder folder;
   EXPECT_EQ(kind_of(folder / "a", R"({"kind":"language_model"})"), ModelKind::kLanguageModel);
   EXPECT_EQ(kind_of(folder / "b", R"({"kind":"classifier"})"), ModelKind::kClassifier);
+  EXPECT_EQ(kind_of(folder / "c", R"({"kind":"tagger"})"), ModelKind::kTagger);
 }
 
 TEST(ModelKind, OthersAreErrors) {
   const TestFolder folder;
-  EXPECT_THROWS(kind_of(folder / "a", R"({"kind":"tagger"})"), kModelWrongKind, "got \"tagger\"");
+  EXPECT_THROWS(kind_of(folder / "a", R"({"kind":"translator"})"), kModelWrongKind,
+                "got \"translator\"");
   EXPECT_THROWS(kind_of(folder / "b", "{}"), kModelWrongKind, "got none");
   EXPECT_THROWS(kind_of(folder / "c", "[]"), kModelWrongKind, "got none");
   EXPECT_THROWS(kind_of(folder / "d", "{"), kModelDamaged, "config.json");

@@ -25,13 +25,18 @@ double share(index part, index all) {
 
 }  // namespace
 
-WordVectors vectors_of_tokens(const Tokenizer& tokenizer, ClassifierSettings& settings) {
+WordVectors vectors_of_tokens(const Tokenizer& tokenizer, const std::string& file, index width) {
   std::vector<std::string> words(static_cast<std::size_t>(tokenizer.vocabulary_size()));
   for (std::size_t id = 0; id < words.size(); ++id) {
     const auto at = static_cast<token>(id);
     if (tokenizer.occurs_in_learned_text(at)) tokenizer.append_bytes(words[id], at);
   }
-  WordVectors vectors = read_word_vectors(settings.text.embeddings, words, settings.model.width);
+  return read_word_vectors(file, words, width);
+}
+
+WordVectors vectors_of_tokens(const Tokenizer& tokenizer, ClassifierSettings& settings) {
+  WordVectors vectors =
+      vectors_of_tokens(tokenizer, settings.text.embeddings, settings.model.width);
   settings.model.width = vectors.width;
   return vectors;
 }
@@ -54,10 +59,13 @@ std::string vectors_line(const VectorCounts& counts, const std::string& file) {
 }
 
 void start_with_vectors(const Classifier& model, const WordVectors& vectors) {
-  Parameter& table = table_of(model);
+  start_with_vectors(table_of(model), vectors);
+}
+
+void start_with_vectors(Parameter& table, const WordVectors& vectors) {
   const Rows<float> rows = table.value.rows<float>();
   check(rows.rows == static_cast<index>(vectors.match.size()) && rows.columns == vectors.width,
-        "classifier: vectors [{}, {}] for a table {}", vectors.match.size(), vectors.width,
+        "vectors [{}, {}] for a table {}", vectors.match.size(), vectors.width,
         table.value.describe());
   for (index id = 0; id < rows.rows; ++id) {
     if (vectors.match[static_cast<std::size_t>(id)] == VectorMatch::kNone) continue;

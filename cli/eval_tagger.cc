@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/eval_tagger.h"
+
+#include <fmt/core.h>
+
+#include <string>
+#include <utility>
+
+#include "cli/field_options.h"
+#include "cli/output.h"
+#include "cli/tag_options.h"
+#include "cli/tagger_report.h"
+#include "cli/threads.h"
+#include "fovea/simd/isa.h"
+#include "fovea/task/evaluate_tagger.h"
+
+namespace fovea::cli {
+
+namespace {
+
+struct TestOptions {
+  index errors = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("errors", errors, "print this many of the worst mistakes, with their texts");
+  }
+};
+
+}  // namespace
+
+std::vector<OptionSpec> tagger_test_options() {
+  TestOptions test;
+  TaggedOptions table;
+  std::vector<OptionSpec> options = options_of(flags_of(fields_of(test)), "Taggers");
+  for (OptionSpec& option :
+       said_or_not(options_of(tagged_flags(table), "Tagged sentences, of taggers"))) {
+    options.push_back(std::move(option));
+  }
+  return options;
+}
+
+int eval_tagger(const Arguments& arguments, const std::vector<std::string>& files) {
+  TestOptions options;
+  set_from_outside(flags_of(fields_of(options)), arguments);
+  const Context context = context_of(arguments);
+  const LoadedTagger model = load_tagger(arguments.text("DIR"));
+  TaggerTestOptions test{.table = model.settings.text.table, .mistakes = options.errors};
+  set_from_outside(tagged_flags(test.table), arguments);
+  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  detail(fmt::format("model: {} parameters, vocabulary of {} {}, {} tags, {}",
+                     parameter_count(model.settings.model), model.settings.model.vocabulary,
+                     model.segments() ? "characters" : "words", model.tags.size(),
+                     arguments.text("DIR")));
+  std::vector<std::string> notes;
+  const TaggerScore score = evaluate_tagger(context, model, files, test, notes);
+  for (const std::string& note : notes) warn(note);
+  print(arguments.on("json") ? json_of_score(score).line() + "\n" : report_of(score));
+  return 0;
+}
+
+}  // namespace fovea::cli

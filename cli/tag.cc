@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea tag: gives each word of sentences a tag, or finds the words of lines of text.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/field_options.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/tag_options.h"
+#include "cli/threads.h"
+#include "fovea/base/clock.h"
+#include "fovea/base/option.h"
+#include "fovea/data/table/line_reader.h"
+#include "fovea/data/tagged/characters.h"
+#include "fovea/data/tagged/tagged_reader.h"
+#include "fovea/simd/isa.h"
+#include "fovea/task/tag_line.h"
+#include "fovea/task/tag_predictor.h"
+#include "fovea/text/compressed.h"
+
+namespace fovea::cli {
+
+namespace {
+
+constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // bytes
+
+// Stdout is a pipe, and its reader is gone.
+class NobodyReads final : public std::exception {};
+
+struct OutputOptions {
+  bool text = false;
+  WordSplit words = WordSplit::kPunctuation;
+  bool probabilities = false;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("text", text, "the file is plain text, a sentence a line, not a word a line");
+    visit("words", words, "with --text: what ends a word");
+    visit("probabilities", probabilities, "say the probability of each tag, too");
+  }
+};
+
+// What comes in, and what goes out.
+struct Way {
+  OutputOptions output = {};
+  bool json = false;
+  TaggedFormat format = TaggedFormat::kConll;  // of what comes in
+
+  TagProbabilities probabilities() const {
+    return output.probabilities ? TagProbabilities::kYes : TagProbabilities::kNo;
+  }
+};
+
+// A sentence with the lines that it came from, or a line for a segmenter.
+struct Asked {
+  TaggedSentence sentence = {};
+  std::string line = {};
+  bool ended = true;  // by LF
+};
+
+// Answers sentences in their order, many at a time. With several threads, sentences are answered
+// while the next ones are read.
+class Answers {
+ public:
+  Answers(const Context& context, const LoadedTagger& model, Way way)
+      : model_(model),
+        way_(way),
+        launch_(context.threads() > 1 ? std::launch::async : std::launch::deferred),
+        predictor_(context, model) {}
+  ~Answers() {
+    if (lines_.valid()) lines_.wait();
+  }
+  Answers(const Answers&) = delete;
+  Answers& operator=(const Answers&) = delete;
+
+  // Throws NobodyReads.
+  void add(Asked asked) {
+    words_ += static_cast<std::size_t>(asked.sentence.size());
+    next_.push_back(std::move(asked));
+    if (next_.size() >= TagPredictor::kSentencesAtOnce || words_ >= TagPredictor::kWordsAtOnce) {
+      begin();
+    }
+  }
+
+  // Prints what is said of all sentences that are not answered yet. Throws NobodyReads.
+  void answer() {
+    begin();
+    finish();
+  }
+
+  const TagPredictor& predictor() const { return predictor_; }
+
+ private:
+  // Waits for the lines of earlier sentences, and begins with those of the next.
+  void begin() {
+    std::vector<Asked> asked = std::exchange(next_, {});
+    words_ = 0;
+    finish();
+    if (asked.empty()) return;
+    lines_ = std::async(launch_, [this, asked = std::move(asked)] { return said_of(asked); });
+    if (launch_ == std::launch::deferred) finish();
+  }
+
+  void finish() {
+    if (lines_.valid() && !print(lines_.get())) throw NobodyReads();
+  }
+
+  std::string said_of(const std::vector<Asked>& asked) {
+    std::vector<std::vector<std::string>> words;
+    for (const Asked& one : asked) words.push_back(one.sentence.words);
+    const std::vector<TaggedByModel> found = predictor_.tag(words, way_.probabilities());
+    std::string lines;
+    for (std::size_t i = 0; i < asked.size(); ++i) lines += said_of(asked[i], found[i]);
+    return lines;
+  }
+
+  std::string said_of(const Asked& asked, const TaggedByModel& found) const {
+    const TagSet& tags = model_.tags;
+    if (model_.segments()) {
+      if (way_.json) return segmented_json(asked.line, tags, found) + "\n";
+      return segmented(asked.line, words_of(asked.line, tags, found)) + (asked.ended ? "\n" : "");
+    }
+    if (!way_.json) {
+      return tagged_lines(asked.sentence, tags, found,
+                          {.format = way_.format, .probabilities = way_.probabilities()});
+    }
+    const bool is_sentence = asked.sentence.size() > 0 || way_.output.text;
+    return is_sentence ? tagged_json(asked.sentence, tags, found) + "\n" : "";
+  }
+
+  const LoadedTagger& model_;
+  const Way way_;
+  const std::launch launch_;
+  TagPredictor predictor_;
+  std::vector<Asked> next_;
+  std::size_t words_ = 0;           // of these
+  std::future<std::string> lines_;  // of the sentences before
+};
+
+// Calls `read`, and answers what stands before a line that cannot be read; the error comes behind.
+void answer_all(const std::function<void()>& read, Answers& answers) {
+  try {
+    read();
+  } catch (const Error&) {
+    answers.answer();
+    throw;
+  }
+  answers.answer();
+}
+
+// What has been read is answered before more is waited for.
+std::unique_ptr<ByteStream> stream_of(const std::string& file, Answers& answers) {
+  auto stream = std::make_unique<FileStream>(file);
+  stream->before_waiting([&] { answers.answer(); });
+  return unpacked(std::move(stream), name_of_input(file));
+}
+
+void answer_lines(const std::string& file, const LoadedTagger& model, const Way& way,
+                  Answers& answers) {
+  LineReader lines(stream_of(file, answers), name_of_input(file), kLongestLine);
+  for (Line line; lines.next(line);) {
+    lines.require_text(line);
+    Asked asked{.line = std::string(line.text), .ended = line.ended};
+    if (model.segments()) {
+      asked.sentence.words = characters_of(line.text);
+    } else {
+      asked.sentence = sentence_of(line.text, way.output.words);
+    }
+    answers.add(std::move(asked));
+  }
+}
+
+void answer_sentences(const std::string& file, TaggedOptions table, Answers& answers) {
+  table.tags = TagUse::kNone;
+  table.keep_source = true;
+  std::unique_ptr<TaggedReader> reader;
+  try {
+    reader = std::make_unique<TaggedReader>(stream_of(file, answers), name_of_input(file), table);
+  } catch (const Error& error) {
+    // A pipe without lines has no answers; a file of that kind is a mistake.
+    if (error.code() == ErrorCode::kEmptyInput && file == "-") return;
+    throw;
+  }
+  for (Asked asked; reader->next(asked.sentence); asked = {}) answers.add(std::move(asked));
+}
+
+[[noreturn]] void refuse(const std::string& what, std::string_view hint) {
+  throw Error(ErrorCode::kUsage, "tag: " + what, std::string(hint));
+}
+
+// Throws if an option has no effect on this model.
+void require_effect(const LoadedTagger& model, const std::vector<std::string>& said,
+                    const Way& way) {
+  const auto is_said = [&](std::string_view name) {
+    return std::find(said.begin(), said.end(), name) != said.end();
+  };
+  const bool reads_lines = model.segments() || way.output.text;
+  for (const std::string_view name : {"format", "word_column", "comments"}) {
+    if (!reads_lines || !is_said(name)) continue;
+    refuse(option_name(name) + " has no effect: lines of text have no columns", "leave it out");
+  }
+  if (is_said("words") && (model.segments() || !way.output.text)) {
+    refuse("--words has no effect without --text, or on a segmenter", "leave it out");
+  }
+  if (model.segments() && way.output.probabilities && !way.json) {
+    refuse("--probabilities of a segmenter are those of characters, and words have no column",
+           "add --json");
+  }
+}
+
+}  // namespace
+
+CommandSpec tag_spec() {
+  OutputOptions output;
+  TaggedOptions table;
+  CommandSpec spec{.name = "tag",
+                   .summary = "Gives each word of sentences a tag, or finds the words of a text.",
+                   .positionals = {{"DIR", "folder of the model"},
+                                   {"FILE", "sentences (-, or none: standard input)", false}},
+                   .options = said_or_not(options_of(flags_of(fields_of(output)), "Output")),
+                   .epilog = R"(Examples:
+  fovea tag model test.conll > tagged.conll
+  echo "Ada Lovelace was born in London." | fovea tag model --text
+  fovea tag model test.conllu --probabilities
+  fovea tag segmenter novel.txt.zst > words.txt
+
+Of words a line each, every line stays as it was, and a column is added. Of a segmenter, blanks come
+between words, and every character stays as it was.)"};
+  spec.options.push_back({"json", OptionKind::kFlag, "",
+                          "print each sentence as a JSON object on a line of its own", "Output",
+                          ""});
+  for (OptionSpec& option :
+       said_or_not(options_of(untagged_flags(table), "How the file is read"))) {
+    spec.options.push_back(std::move(option));
+  }
+  spec.options.push_back(threads_option());
+  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
+  return spec;
+}
+
+int tag(const Arguments& arguments) {
+  set_messages_from(arguments);
+  const std::string file = arguments.text("FILE", "-"), folder = arguments.text("DIR");
+  check_log_is_apart({&file, 1}, folder);
+  warn_of_unread_variables(tag_spec().options);
+  Way way{.json = arguments.on("json")};
+  std::vector<std::string> said = set_from_outside(flags_of(fields_of(way.output)), arguments);
+  const Context context = context_of(arguments);
+  const LoadedTagger model = load_tagger(folder);
+  TaggedOptions table = model.settings.text.table;
+  for (std::string& name : set_from_outside(untagged_flags(table), arguments)) {
+    said.push_back(std::move(name));
+  }
+  require_effect(model, said, way);
+  way.format = format_of(name_of_input(file), table);
+  if (way.format == TaggedFormat::kWords && !way.output.text) {
+    way.output.text = true;
+    way.output.words = WordSplit::kSpaces;
+  }
+  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  Answers answers(context, model, way);
+  const double began = monotonic_seconds();
+  try {
+    answer_all(
+        [&] {
+          model.segments() || way.output.text ? answer_lines(file, model, way, answers)
+                                              : answer_sentences(file, table, answers);
+        },
+        answers);
+  } catch (const NobodyReads&) {
+    return 0;
+  }
+  const double seconds = monotonic_seconds() - began;
+  const TagPredictor& predictor = answers.predictor();
+  if (predictor.cut() > 0) {
+    warn(
+        fmt::format("sentences longer than the model's --max-length ({}): {} of {}; they are read "
+                    "in pieces",
+                    model.settings.text.max_length, predictor.cut(), predictor.sentences()));
+  }
+  detail(fmt::format("{} sentences, {} words in {:.3f} s ({:.0f} words/s); the model: {:.3f} s",
+                     predictor.sentences(), predictor.words(), seconds,
+                     static_cast<double>(predictor.words()) / seconds, predictor.model_seconds()));
+  return 0;
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/tag_options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+namespace fovea::cli {
+
+namespace {
+
+// The fields that a user can set: not what follows from the sentences, and there are no presets.
+std::vector<Field> settable_fields(TrainTagOptions& options) {
+  constexpr std::array<std::string_view, 5> kFollows = {
+      "model.tags", "model.vocabulary", "model.characters", "model.block", "run.preset"};
+  std::vector<Field> fields = fields_of(options);
+  std::erase_if(fields, [&](const Field& field) {
+    return std::find(kFollows.begin(), kFollows.end(), field.name) != kFollows.end();
+  });
+  return fields;
+}
+
+}  // namespace
+
+std::vector<OptionSpec> train_tag_options() {
+  TrainTagOptions defaults;
+  std::vector<OptionSpec> options = training_options(settable_fields(defaults));
+  for (OptionSpec& option : options) {
+    if (option.name == "embeddings") option.placeholder = "FILE";
+  }
+  return options;
+}
+
+RunOptions tag_run_options(const Arguments& arguments) {
+  TrainTagOptions options;
+  read_settings(settable_fields(options), arguments);
+  return options.run;
+}
+
+TaggerSettings tag_defaults(const Arguments& arguments) {
+  TrainTagOptions options;
+  read_settings(settable_fields(options), arguments);
+  return TaggerSettings(options.settings.text.task);
+}
+
+std::vector<std::string> defaults_of_segment() {
+  TrainTagOptions words, characters{.settings = TaggerSettings(TagTask::kSegment), .run = {}};
+  const std::vector<Flag> usual = flags_of(settable_fields(words)),
+                          other = flags_of(settable_fields(characters));
+  std::vector<std::string> changed;
+  for (std::size_t n = 0; n < usual.size(); ++n) {
+    if (usual[n].name == "task" || usual[n].default_text == other[n].default_text) continue;
+    changed.push_back(
+        other[n].kind == FlagKind::kSwitch
+            ? fmt::format("--{}{}", other[n].default_text == "true" ? "" : "no-", other[n].name)
+            : fmt::format("--{} {}", other[n].name, other[n].default_text));
+  }
+  return changed;
+}
+
+TaggerSettings tag_settings(TaggerSettings begin, const Arguments& arguments) {
+  TrainTagOptions options{.settings = std::move(begin), .run = {}};
+  const std::vector<std::string> set = read_settings(settable_fields(options), arguments);
+  if (!arguments.has("resume")) let_min_lr_follow(options.settings.recipe, set);
+  TaggerTextOptions& text = options.settings.text;
+  for (std::string& file : text.train) make_absolute(file);
+  for (std::string& file : text.valid) make_absolute(file);
+  if (!text.embeddings.empty() && text.embeddings != "-") make_absolute(text.embeddings);
+  const bool sized = std::find(set.begin(), set.end(), "model.word_width") != set.end();
+  if (!text.embeddings.empty() && !sized && !arguments.has("resume")) {
+    options.settings.model.word_width = 0;  // that of the vectors
+  }
+  return options.settings;
+}
+
+std::string config_toml(const TaggerSettings& settings, const RunOptions& run) {
+  TrainTagOptions options{.settings = settings, .run = run};
+  return settings_toml(settable_fields(options));
+}
+
+std::vector<Flag> tagged_flags(TaggedOptions& table) { return flags_of(fields_of(table)); }
+
+std::vector<Flag> untagged_flags(TaggedOptions& table) {
+  std::vector<Flag> flags = tagged_flags(table);
+  std::erase_if(
+      flags, [](const Flag& flag) { return flag.name == "tag-column" || flag.name == "column"; });
+  return flags;
+}
+
+}  // namespace fovea::cli

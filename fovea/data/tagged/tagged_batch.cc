@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/data/tagged/tagged_batch.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/base/random.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr index kMost = std::numeric_limits<std::int32_t>::max();
+
+index at(const std::vector<index>& values, index i) { return values[static_cast<std::size_t>(i)]; }
+
+// The sum of the n largest of `count` numbers.
+index sum_of_largest(index count, index n, const std::function<index(index)>& number) {
+  std::vector<index> numbers(static_cast<std::size_t>(count));
+  for (index i = 0; i < count; ++i) numbers[static_cast<std::size_t>(i)] = number(i);
+  const auto middle = numbers.begin() + std::clamp<index>(n, 0, count);
+  std::partial_sort(numbers.begin(), middle, numbers.end(), std::greater<>());
+  return std::accumulate(numbers.begin(), middle, index{0});
+}
+
+// Sentences draw from streams that no epoch and no stratum has.
+constexpr std::uint64_t kFirstOfSentences = std::uint64_t{1} << 62;
+
+// Each sentence draws from a stream of its own in each update, whatever batch it is in.
+void drop_words(TaggedBatch& batch, const WordDropout& dropout, index update) {
+  if (dropout.probability == 0) return;
+  for (index s = 0; s < batch.size(); ++s) {
+    const auto n = static_cast<std::size_t>(s);
+    Random random(
+        dropout.seed, RandomUse::kBatches,
+        kFirstOfSentences + (static_cast<std::uint64_t>(update) << 31) + batch.samples[n]);
+    for (std::int32_t w = batch.offsets[n]; w < batch.offsets[n + 1]; ++w) {
+      token& word = batch.words[static_cast<std::size_t>(w)];
+      if (!dropout.is_rare[static_cast<std::size_t>(word)]) continue;
+      if (random.uniform() < dropout.probability) word = dropout.unknown;
+    }
+  }
+}
+
+}  // namespace
+
+index TaggedWords::length(index i) const { return at(starts, i + 1) - at(starts, i); }
+
+index TaggedWords::largest(index n) const {
+  return sum_of_largest(size(), n, [&](index i) { return length(i); });
+}
+
+index TaggedWords::most_characters(index n) const {
+  return sum_of_largest(size(), n, [&](index i) {
+    return at(character_starts, at(starts, i + 1)) - at(character_starts, at(starts, i));
+  });
+}
+
+void append(TaggedBatch& batch, const TaggedWords& all, index i) {
+  check(i >= 0 && i < all.size(), "batch: there is no sentence {} of {}", i, all.size());
+  const index begin = at(all.starts, i), end = at(all.starts, i + 1);
+  const index first = at(all.character_starts, begin), last = at(all.character_starts, end);
+  if (batch.tokens() + end - begin > kMost ||
+      static_cast<index>(batch.characters.size()) + last - first > kMost) {
+    fail(ErrorCode::kOptionValue, "batch: {} words are more than a batch can hold",
+         batch.tokens() + end - begin);
+  }
+  const auto add = [](auto& to, const auto& from, index a, index b) {
+    to.insert(to.end(), from.begin() + a, from.begin() + b);
+  };
+  const auto before = static_cast<index>(batch.characters.size()) - first;
+  add(batch.words, all.words, begin, end);
+  add(batch.shapes, all.shapes, begin, end);
+  add(batch.tags, all.tags, begin, end);
+  add(batch.characters, all.characters, first, last);
+  for (index w = begin + 1; w <= end; ++w) {
+    batch.character_offsets.push_back(
+        static_cast<std::int32_t>(before + at(all.character_starts, w)));
+  }
+  batch.offsets.push_back(static_cast<std::int32_t>(batch.tokens()));
+  batch.samples.push_back(static_cast<std::uint64_t>(i));
+}
+
+TaggedTraining::TaggedTraining(TaggedWords words, WordDropout dropout,
+                               const EpochOrderOptions& order)
+    : words_(std::move(words)),
+      dropout_(std::move(dropout)),
+      batch_size_(order.batch_size),
+      order_([&] {
+        EpochOrderOptions sized = order;
+        sized.size = words_.size();
+        return sized;
+      }()) {}
+
+TaggedBatch TaggedTraining::batch(index update, index number) {
+  TaggedBatch batch;
+  for (const index i : order_.batch(update, number, [&](index n) { return words_.length(n); })) {
+    append(batch, words_, i);
+  }
+  drop_words(batch, dropout_, update);
+  return batch;
+}
+
+TaggedEvaluation::TaggedEvaluation(TaggedWords words, index batch_size)
+    : words_(std::move(words)), batch_size_(batch_size) {
+  const auto n = static_cast<std::size_t>(words_.size());
+  std::vector<index> order(n);
+  std::iota(order.begin(), order.end(), index{0});
+  std::vector<bool> lacks(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto end = words_.tags.begin() + words_.starts[i + 1];
+    lacks[i] = std::find(words_.tags.begin() + words_.starts[i], end, kNoTag) != end;
+  }
+  const auto lacks_tag = [&](index i) { return bool{lacks[static_cast<std::size_t>(i)]}; };
+  std::stable_sort(order.begin(), order.end(), [&](index a, index b) {
+    if (lacks_tag(a) != lacks_tag(b)) return lacks_tag(b);
+    return words_.length(a) > words_.length(b);
+  });
+  for (const index i : order) {
+    const bool full = batches_.empty() ||
+                      static_cast<index>(batches_.back().size()) == batch_size_ ||
+                      lacks_tag(batches_.back().back()) != lacks_tag(i);
+    if (full) batches_.emplace_back();
+    batches_.back().push_back(i);
+  }
+}
+
+TaggedBatch TaggedEvaluation::operator[](index i) const {
+  check(i >= 0 && i < size(), "evaluation: there is no batch {} of {}", i, size());
+  TaggedBatch batch;
+  for (const index sentence : batches_[static_cast<std::size_t>(i)]) {
+    append(batch, words_, sentence);
+  }
+  return batch;
+}
+
+}  // namespace fovea

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a file of sentences with a tag for each word is to be read.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "fovea/base/fields.h"
+#include "fovea/base/types.h"
+
+namespace fovea {
+
+enum class TaggedFormat {
+  kAuto,    ///< by the name: .conllu, .seg; else conll
+  kConll,   ///< a word a line, with columns between tabs or blanks; an empty line ends a sentence
+  kConllu,  ///< Universal Dependencies: ten columns between tabs
+  kWords,   ///< a sentence a line, words between white space, no tags
+};
+inline constexpr EnumName<TaggedFormat> kTaggedFormatNames[] = {{TaggedFormat::kAuto, "auto"},
+                                                                {TaggedFormat::kConll, "conll"},
+                                                                {TaggedFormat::kConllu, "conllu"},
+                                                                {TaggedFormat::kWords, "words"}};
+inline std::span<const EnumName<TaggedFormat>> enum_names(TaggedFormat) {
+  return kTaggedFormatNames;
+}
+
+/// Which column of CoNLL-U is the tag.
+enum class ConlluColumn { kUpos, kXpos, kFeats, kDeprel };
+inline constexpr EnumName<ConlluColumn> kConlluColumnNames[] = {{ConlluColumn::kUpos, "upos"},
+                                                                {ConlluColumn::kXpos, "xpos"},
+                                                                {ConlluColumn::kFeats, "feats"},
+                                                                {ConlluColumn::kDeprel, "deprel"}};
+inline std::span<const EnumName<ConlluColumn>> enum_names(ConlluColumn) {
+  return kConlluColumnNames;
+}
+
+/// What of CoNLL-U is a word.
+enum class ConlluWords {
+  kSyntactic,  ///< each line with a whole number: "de" and "el" of "del"
+  kSurface,    ///< what stands in the text: "del"
+};
+
+enum class TagUse {
+  kRequired,
+  kNone,  ///< only words are read
+};
+
+struct TaggedOptions {
+  TaggedFormat format = TaggedFormat::kAuto;
+  index word_column = 1;  ///< conll: from 1
+  index tag_column = 0;   ///< conll: from 1; 0: the last one
+  ConlluColumn column = ConlluColumn::kUpos;
+  bool comments = false;  ///< conll: lines before a sentence that begin with # are no words
+
+  // What the caller makes of the words, and users are not asked for.
+  TagUse tags = TagUse::kRequired;
+  ConlluWords words = ConlluWords::kSyntactic;
+  bool keep_source = false;                          ///< TaggedSentence::source is filled
+  std::size_t longest_line = std::size_t{16} << 20;  ///< bytes
+  index longest_sentence = 1000000;                  ///< words
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("format", format, "format of the sentences; auto: .conllu by its name, else conll");
+    visit("word_column", word_column, "format conll: column of the word, from 1");
+    visit("tag_column", tag_column, "format conll: column of the tag, from 1; 0: the last one");
+    visit("column", column, "format conllu: column of the tag");
+    visit("comments", comments,
+          "format conll: lines before a sentence that begin with # are comments");
+  }
+};
+
+/// Throws kOptionValue, which names the option, for what does not fit together.
+void check_options(const TaggedOptions& options);
+
+/// The format of a file of this name.
+TaggedFormat format_of(std::string_view name, const TaggedOptions& options);
+
+}  // namespace fovea

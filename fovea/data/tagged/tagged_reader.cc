@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/data/tagged/tagged_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/base/machine.h"
+#include "fovea/data/tagged/sentence_source.h"
+#include "fovea/text/compressed.h"
+#include "fovea/text/frequency.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr double kBetweenChecks = 64 << 20;  // bytes of sentences
+
+double bytes_of(const TaggedSentence& sentence) {
+  double bytes = sizeof(sentence);
+  for (const std::string& word : sentence.words) {
+    bytes += 2 * sizeof(word) + sizeof(index) + static_cast<double>(word.size());
+  }
+  return bytes;
+}
+
+class WordsSource final : public SentenceSource {
+ public:
+  explicit WordsSource(SentenceLines lines) : lines_(std::move(lines)) {}
+
+  bool next(TaggedSentence& sentence) override {
+    for (Line line; lines_.next(sentence, line);) {
+      std::string_view rest = line.text;
+      for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) {
+        lines_.is_word(sentence, line, word);
+      }
+      if (sentence.size() > 0) return true;
+    }
+    return !sentence.source.empty();
+  }
+
+ private:
+  SentenceLines lines_;
+};
+
+std::unique_ptr<SentenceSource> make_source(TaggedFormat format, SentenceLines lines) {
+  if (format == TaggedFormat::kConllu) return conllu_source(std::move(lines));
+  if (format == TaggedFormat::kWords) return words_source(std::move(lines));
+  return conll_source(std::move(lines));
+}
+
+}  // namespace
+
+std::unique_ptr<SentenceSource> words_source(SentenceLines lines) {
+  return std::make_unique<WordsSource>(std::move(lines));
+}
+
+bool SentenceLines::next(TaggedSentence& sentence, Line& line) {
+  if (!lines_->next(line)) return false;
+  lines_->require_text(line);
+  if (options_.keep_source) {
+    sentence.source.push_back({.text = std::string(line.text), .word = -1, .ended = line.ended});
+  }
+  if (line.text.ends_with('\r')) line.text.remove_suffix(1);
+  return true;
+}
+
+void SentenceLines::is_word(TaggedSentence& sentence, const Line& line,
+                            std::string_view word) const {
+  if (sentence.size() >= options_.longest_sentence) {
+    fail(line,
+         fmt::format("expected a sentence of at most {} words, got a longer one",
+                     options_.longest_sentence),
+         "end each sentence by an empty line");
+  }
+  has_columns(sentence);
+  if (!sentence.source.empty()) sentence.source.back().word = sentence.size();
+  sentence.words.emplace_back(word);
+  sentence.lines.push_back(line.number);
+}
+
+void SentenceLines::has_columns(TaggedSentence& sentence) const {
+  if (!sentence.source.empty()) sentence.source.back().has_columns = true;
+}
+
+void SentenceLines::fail(const Line& line, const std::string& what, std::string_view hint) const {
+  throw Error(ErrorCode::kInputFormat, fmt::format("{}: {}", lines_->place(line.number), what),
+              std::string(hint));
+}
+
+bool is_empty_line(std::string_view text) {
+  return text.find_first_not_of(" \t") == std::string_view::npos;
+}
+
+void columns_of_line(std::string_view text, std::vector<std::string_view>& columns) {
+  columns.clear();
+  const bool tabs = text.find('\t') != std::string_view::npos;
+  for (bool more = true; more;) {
+    if (!tabs) text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    if (!tabs && text.empty()) return;
+    const std::size_t end = text.find(tabs ? '\t' : ' ');
+    columns.push_back(text.substr(0, end));
+    more = end != std::string_view::npos;
+    if (more) text.remove_prefix(end + 1);
+  }
+}
+
+TaggedReader::TaggedReader(const std::string& file, const TaggedOptions& options)
+    : TaggedReader(open_text(file), name_of_input(file), options) {}
+
+TaggedReader::TaggedReader(std::unique_ptr<ByteStream> stream, const std::string& name,
+                           const TaggedOptions& options)
+    : name_(name), format_(format_of(name, options)) {
+  check_options(options);
+  auto lines = std::make_unique<LineReader>(std::move(stream), name, options.longest_line);
+  if (lines->is_empty()) {
+    throw Error(ErrorCode::kEmptyInput, fmt::format("{} is empty", name_),
+                "name a file that holds sentences");
+  }
+  source_ = make_source(format_, SentenceLines(std::move(lines), options));
+}
+
+TaggedReader::~TaggedReader() = default;
+
+bool TaggedReader::next(TaggedSentence& sentence) {
+  sentence.clear();
+  return source_->next(sentence);
+}
+
+std::string TaggedReader::place(const TaggedSentence& sentence, index word) const {
+  return fmt::format("{}:{}", name_, sentence.lines[static_cast<std::size_t>(word)]);
+}
+
+std::vector<TaggedSentence> read_tagged(const std::string& file, const TaggedOptions& options) {
+  TaggedReader reader(file, options);
+  std::vector<TaggedSentence> sentences;
+  double unchecked = 0;
+  for (TaggedSentence sentence; reader.next(sentence);) {
+    unchecked += bytes_of(sentence);
+    sentences.push_back(std::move(sentence));
+    if (unchecked < kBetweenChecks) continue;
+    unchecked = 0;
+    require_memory(reader.name(), kBetweenChecks, "use less text, or a machine with more memory");
+  }
+  if (!sentences.empty()) return sentences;
+  throw Error(ErrorCode::kEmptyInput,
+              fmt::format("{}: expected sentences, got none", reader.name()),
+              "name a file that holds sentences");
+}
+
+std::string with_columns(const TaggedSentence& sentence,
+                         std::span<const std::vector<std::string>> columns,
+                         std::string_view other) {
+  std::string text;
+  for (const SourceLine& line : sentence.source) {
+    std::string_view kept = line.text;
+    const bool carriage = kept.ends_with('\r');
+    if (carriage) kept.remove_suffix(1);
+    const bool blanks =
+        kept.find('\t') == std::string_view::npos && kept.find(' ') != std::string_view::npos;
+    text += kept;
+    for (const std::vector<std::string>& column : columns) {
+      if (!line.has_columns) break;
+      if (!blanks) text += '\t';
+      if (blanks && !text.ends_with(' ')) text += ' ';
+      text += line.word < 0 ? other : std::string_view(column[static_cast<std::size_t>(line.word)]);
+    }
+    if (carriage) text += '\r';
+    // What was added ends with the line, even the last one.
+    if (line.ended || line.has_columns) text += '\n';
+  }
+  return text;
+}
+
+}  // namespace fovea

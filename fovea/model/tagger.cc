@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/tagger.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fovea/model/tagger_layers.h"
+#include "fovea/model/text_batch.h"
+
+namespace fovea {
+
+namespace {
+
+template <class T>
+std::vector<std::int32_t> largest_of_rows(Rows<const T> logits) {
+  std::vector<std::int32_t> best(static_cast<std::size_t>(logits.rows));
+  for (index n = 0; n < logits.rows; ++n) {
+    const T* const row = logits[n];
+    best[static_cast<std::size_t>(n)] =
+        static_cast<std::int32_t>(std::max_element(row, row + logits.columns) - row);
+  }
+  return best;
+}
+
+template <class T>
+std::vector<double> softmax_of_rows(Rows<const T> logits) {
+  std::vector<double> all(static_cast<std::size_t>(logits.rows * logits.columns));
+  for (index n = 0; n < logits.rows; ++n) {
+    const T* const row = logits[n];
+    double* const to = all.data() + n * logits.columns;
+    const double most = *std::max_element(row, row + logits.columns);
+    double sum = 0;
+    for (index k = 0; k < logits.columns; ++k) sum += to[k] = std::exp(double{row[k]} - most);
+    for (index k = 0; k < logits.columns; ++k) to[k] /= sum;
+  }
+  return all;
+}
+
+}  // namespace
+
+Tagger::Tagger(const TaggerConfig& config, CrfRules rules, std::uint64_t seed, DType dtype)
+    : config_(resolve(config)),
+      parameters_(std::make_unique<ParameterSet>(ParameterSetOptions{seed, dtype})),
+      layers_(std::make_unique<TaggerLayers>(config_, rules, ParameterScope(*parameters_))) {}
+
+Tagger::Tagger(Tagger&&) noexcept = default;
+Tagger& Tagger::operator=(Tagger&&) noexcept = default;
+Tagger::~Tagger() = default;
+
+index Tagger::attentions() const { return layers_->attentions(); }
+
+TagScores Tagger::scores(Tape& tape, const WordRows& rows, const TaggerLossOptions& o) const {
+  const PackedRows sentences = layers_->lay_out(tape, rows);
+  return {layers_->logits(tape, rows, sentences, o.dropout, o.attention), sentences};
+}
+
+Variable Tagger::loss(Tape& tape, const TaggedRows& batch, const TaggerLossOptions& o) const {
+  if (batch.rows.words.empty()) return zero_loss(tape);
+  return loss_of(tape, scores(tape, batch.rows, o), batch.tags, o);
+}
+
+Variable Tagger::loss_of(Tape& tape, const TagScores& scores, Vec<const std::int32_t> tags,
+                         const TaggerLossOptions& o) const {
+  check(tags.size == scores.logits.rows(), "tagger: {} tags for {} words", tags.size,
+        scores.logits.rows());
+  if (const Crf* crf = layers_->crf()) {
+    return crf->loss(tape, scores.logits, tags, scores.sentences, o.scale);
+  }
+  return cross_entropy(tape, scores.logits, {.ids = tags}, o.scale);
+}
+
+std::vector<std::int32_t> Tagger::best_tags(const Context& context, const TagScores& scores) const {
+  if (const Crf* crf = layers_->crf()) {
+    return crf->decode(context, scores.logits, scores.sentences);
+  }
+  std::vector<std::int32_t> best;
+  with_type(scores.logits.dtype(), [&]<class T>(std::type_identity<T>) {
+    best = largest_of_rows<T>(scores.logits.value<T>());
+  });
+  return best;
+}
+
+std::vector<double> Tagger::probabilities(const Context& context, const TagScores& scores) const {
+  if (const Crf* crf = layers_->crf()) {
+    return crf->marginals(context, scores.logits, scores.sentences);
+  }
+  std::vector<double> all;
+  with_type(scores.logits.dtype(), [&]<class T>(std::type_identity<T>) {
+    all = softmax_of_rows<T>(scores.logits.value<T>());
+  });
+  return all;
+}
+
+}  // namespace fovea

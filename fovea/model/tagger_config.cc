@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/tagger_config.h"
+
+#include "fovea/base/option.h"
+#include "fovea/model/tagger_layers.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr index kUsualBuckets = 100000;
+
+void check_dropout(std::string_view name, double p) {
+  require_option(p >= 0 && p < 1, name, p, "at least 0 and below 1");
+}
+
+void resolve_characters(TaggerConfig& c) {
+  if (c.character_reader == CharacterReader::kNone) {
+    c.character_width = c.character_features = c.characters = 0;
+    return;
+  }
+  check_size("character_width", c.character_width, 1);
+  check_size("character_features", c.character_features, 1);
+  check_size("characters", c.characters, 1);
+  if (c.character_reader != CharacterReader::kBilstm) return;
+  require_option(c.character_features % 2 == 0, "character_features", c.character_features,
+                 "even with --character-reader bilstm, whose directions have half of it each");
+}
+
+void resolve_ngrams(TaggerConfig& c) {
+  check_size("ngram_width", c.ngram_width, 0);
+  if (c.ngram_width == 0) {
+    require_option(c.buckets == 0, Hint{"leave it out, or add --ngram-width 32"}, "buckets",
+                   c.buckets, "0 without --ngram-width");
+    return;
+  }
+  if (c.buckets == 0) c.buckets = kUsualBuckets;
+  check_size("buckets", c.buckets, 1);
+}
+
+}  // namespace
+
+TaggerConfig resolve(TaggerConfig c) {
+  check_size("word_width", c.word_width, 0);
+  check_size("shape_width", c.shape_width, 0);
+  check_size("vocabulary", c.vocabulary, 1);
+  resolve_characters(c);
+  resolve_ngrams(c);
+  c.features = c.word_width + c.character_features + c.shape_width + c.ngram_width;
+  require_option(c.features > 0, "word_width", c.word_width,
+                 "above 0 where nothing else describes a word: no characters, shapes or n-grams");
+  check_size("features", c.features, 1);
+  resolve_encoder(c);
+  check_dropout("input_dropout", c.input_dropout);
+  check_dropout("dropout", c.output_dropout);
+  check_size("tags", c.tags, 1);
+  check_stages(c, sized_stages(c));
+  return c;
+}
+
+std::vector<SizedStage> sized_stages(const TaggerConfig& c) {
+  if (c.encoder.empty()) return {};
+  return size_stages(c, parse_encoder(c.encoder));
+}
+
+index parameter_count(const TaggerConfig& config) {
+  ParameterSet shapes({.memory = ParameterMemory::kShapesOnly});
+  const TaggerLayers layers(resolve(config), {}, ParameterScope(shapes));
+  return shapes.size();
+}
+
+index frozen_count(const TaggerConfig& c) {
+  return c.freeze_embeddings ? c.vocabulary * c.word_width : 0;
+}
+
+double flops_per_token(const TaggerConfig& config) {
+  const TaggerConfig c = resolve(config);
+  const std::vector<SizedStage> stages = sized_stages(c);
+  // A product forward is two of them backward, and each is a multiplication and an addition.
+  constexpr double kPasses = 6, kLetters = 5, kWindow = 3, kGates = 8;
+  const auto letters = static_cast<double>(c.character_width),
+             made = static_cast<double>(c.character_features);
+  double products = static_cast<double>(c.features) * static_cast<double>(c.width) +
+                    static_cast<double>(last_width(c, stages)) * static_cast<double>(c.tags);
+  if (c.character_reader == CharacterReader::kConvolution) {
+    products += kLetters * kWindow * letters * made;
+  } else if (c.character_reader == CharacterReader::kBilstm) {
+    products += kLetters * kGates * (made / 2) * (letters + made / 2);
+  }
+  return kPasses * products + encoder_flops_per_token(c, stages);
+}
+
+}  // namespace fovea

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configuration of a tagger, its parameter count and its FLOPs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fovea/model/encoder_config.h"
+#include "fovea/model/encoder_sizes.h"
+
+namespace fovea {
+
+/// What reads the characters of a word.
+enum class CharacterReader : std::uint8_t {
+  kNone,
+  kConvolution,  ///< a convolution of width 3 and the maximum over time (Ma and Hovy 2016)
+  kBilstm,       ///< the last states of an LSTM in each direction (Lample et al. 2016)
+};
+inline constexpr EnumName<CharacterReader> kCharacterReaderNames[] = {
+    {CharacterReader::kNone, "none"},
+    {CharacterReader::kConvolution, "conv"},
+    {CharacterReader::kBilstm, "bilstm"}};
+inline std::span<const EnumName<CharacterReader>> enum_names(CharacterReader) {
+  return kCharacterReaderNames;
+}
+
+/// How the tags of a sentence are chosen.
+enum class TagHead : std::uint8_t {
+  kSoftmax,  ///< each by itself
+  kCrf,      ///< all together, by what each makes of the next
+};
+inline constexpr EnumName<TagHead> kTagHeadNames[] = {{TagHead::kSoftmax, "softmax"},
+                                                      {TagHead::kCrf, "crf"}};
+inline std::span<const EnumName<TagHead>> enum_names(TagHead) { return kTagHeadNames; }
+
+/// Of each word: the row of a table, what its characters say, its shape, and the n-grams of words
+/// around it, side by side -> dropout -> linear (+ positions) -> encoder -> dropout -> linear, a
+/// score for each tag -> head. Sizes given as 0 follow from the others; resolve() fills them in.
+struct TaggerConfig : EncoderConfig {
+  TaggerConfig() {
+    sight = Sight::kWhole;
+    position = PositionKind::kNone;
+    block = 1024;
+  }
+
+  TagHead head = TagHead::kCrf;
+  index word_width = 100;
+  CharacterReader character_reader = CharacterReader::kConvolution;
+  index character_width = 30;
+  index character_features = 50;
+  index shape_width = 10;
+  index ngram_width = 0;
+  index buckets = 0;
+  double input_dropout = 0;
+  double output_dropout = 0;
+  index tags = 0;
+  index characters = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("encoder", encoder,
+          "layers that read the words, such as conv3,attention:window=8,bilstm; none: each word "
+          "by itself");
+    visit("head", head, "how tags are chosen: each by itself, or all of a sentence together");
+    visit("word_width", word_width, "width of the table of the words; 0: none, or that of vectors");
+    visit("character_reader", character_reader, "what reads the characters of a word");
+    visit("character_width", character_width, "width of the table of the characters");
+    visit("character_features", character_features, "numbers that the characters of a word become");
+    visit("shape_width", shape_width,
+          "width of the table of shapes: capitals, digits, signs; 0: none");
+    visit("ngram_width", ngram_width,
+          "width of the table of the n-grams of 2 and 3 words around each; 0: none");
+    visit("buckets", buckets,
+          "n-grams: rows of their table, into which they are hashed; 0: 100000");
+    visit("init", init, "how parameters start: as in GPT-2, in the book's code, or in Keras");
+    visit_sizes(visit);
+    visit("input_dropout", input_dropout,
+          "probability of dropping a number of what describes a word, in training");
+    visit("dropout", output_dropout,
+          "probability of dropping a number of what the encoder says of a word, in training");
+    visit("encoder_dropout", dropout,
+          "probability of dropping a weight or activation of the encoder in training");
+    visit("freeze_embeddings", freeze_embeddings,
+          "with --embeddings: the table of the words is not trained");
+    visit_positions(visit);
+    visit_layers(visit);
+    visit("tags", tags, "number of tags");
+    visit("vocabulary", vocabulary, "number of words");
+    visit("characters", characters, "number of characters");
+  }
+
+  friend bool operator==(const TaggerConfig&, const TaggerConfig&) = default;
+};
+
+/// The configuration with every size filled in; `features` is the width of what describes a word.
+/// Throws kShape or kOptionValue that names the option, its value and the rule.
+TaggerConfig resolve(TaggerConfig config);
+
+/// The stages of a resolved configuration, none without an encoder. Throws kOptionValue or kShape.
+std::vector<SizedStage> sized_stages(const TaggerConfig& config);
+
+/// The number of learned values. Allocates nothing.
+index parameter_count(const TaggerConfig& config);
+
+/// How many of them are frozen: the table of the words, or none. Of a resolved configuration.
+index frozen_count(const TaggerConfig& config);
+
+/// FLOPs (multiplications and additions) of the matrix products for one word of a training step,
+/// forward and backward, in sentences of `block` words, of five characters each.
+double flops_per_token(const TaggerConfig& config);
+
+}  // namespace fovea

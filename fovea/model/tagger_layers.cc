@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/tagger_layers.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "fovea/model/text_batch.h"
+#include "fovea/text/word_shape.h"
+
+namespace fovea {
+
+namespace {
+
+// The numbers of dropout masks: no layer of the encoder counts so far.
+constexpr std::uint32_t kOutputMask = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kInputMask = kOutputMask - 1;
+
+constexpr index kWindow = 3;  // characters
+
+// Rows about as long as 1, whatever their width (Lample et al. 2016).
+Init row_init(index width) {
+  const double most = std::sqrt(3 / static_cast<double>(width));
+  return Init::uniform(-most, most);
+}
+
+EmbeddingOptions table(index rows, index width) {
+  return {
+      .vocabulary = rows, .width = width, .position = PositionKind::kNone, .init = row_init(width)};
+}
+
+EmbeddingOptions word_table(const TaggerConfig& c) {
+  EmbeddingOptions options = table(c.vocabulary, c.word_width);
+  options.row_use = RowUse::kSparse;
+  options.frozen = c.freeze_embeddings;
+  return options;
+}
+
+FrameEmbeddingOptions input_options(const TaggerConfig& c) {
+  return {.features = c.features,
+          .width = c.width,
+          .positions = c.position_max,
+          .position = c.position,
+          .join = c.position_join,
+          .sinusoid = c.sinusoid,
+          .scale = c.embedding_scale,
+          .weight = linear_uniform_init(c.features)};
+}
+
+LinearOptions output_options(const TaggerConfig& c, index in) {
+  return {.in = in,
+          .out = c.tags,
+          .bias = Biases::kLearned,
+          .weight = linear_uniform_init(in),
+          .bias_start = bias_start(c)};
+}
+
+template <class Layer, class... Arguments>
+std::optional<Layer> layer_if(bool exists, const Arguments&... arguments) {
+  if (!exists) return std::nullopt;
+  return std::optional<Layer>(std::in_place, arguments...);
+}
+
+}  // namespace
+
+CharacterLayers::CharacterLayers(const TaggerConfig& c, const ParameterScope& scope)
+    : table_(table(c.characters, c.character_width), scope["table"]) {
+  if (c.character_reader == CharacterReader::kConvolution) {
+    window_.emplace(
+        ConvolutionLayerOptions{
+            .in = c.character_width, .out = c.character_features, .width = kWindow},
+        scope["window"]);
+    return;
+  }
+  states_.emplace(
+      RecurrentLayersOptions{
+          .in = c.character_width, .hidden = c.character_features / 2, .bidirectional = true},
+      scope["states"]);
+}
+
+Variable CharacterLayers::forward(Tape& tape, Vec<const std::int32_t> characters,
+                                  Vec<const std::int32_t> offsets) const {
+  const PackedRows words = lay_out_rows(tape, characters.size, offsets, {});
+  const Variable x = table_.forward(tape, characters, words);
+  if (window_) return max_over_time(tape, window_->forward(tape, x, words), words);
+  const Variable states = states_->forward(tape, x, words, {});
+  const index half = states.columns() / 2;
+  const index widths[] = {half, half};
+  const std::span<const Variable> directions = split_columns(tape, states, widths);
+  const Variable ends[] = {last_over_time(tape, directions[0], words),
+                           first_over_time(tape, directions[1], words)};
+  return concat_columns(tape, ends);
+}
+
+// n-grams that no training text has say nothing: their rows stay 0.
+TaggerLayers::TaggerLayers(const TaggerConfig& c, const CrfRules& rules,
+                           const ParameterScope& scope)
+    : config_(c),
+      words_(layer_if<Embedding>(c.word_width > 0, word_table(c), scope["words"])),
+      characters_(layer_if<CharacterLayers>(c.character_reader != CharacterReader::kNone, c,
+                                            scope["characters"])),
+      shapes_(layer_if<Embedding>(c.shape_width > 0, table(kWordShapes, c.shape_width),
+                                  scope["shapes"])),
+      ngrams_(layer_if<EmbeddingBag>(c.ngram_width > 0,
+                                     EmbeddingBagOptions{.rows = c.buckets,
+                                                         .width = c.ngram_width,
+                                                         .mode = BagMode::kSum,
+                                                         .init = Init::zeros()},
+                                     scope["ngrams"])),
+      input_(input_options(c), scope["input"]),
+      encoder_(c, sized_stages(c), scope),
+      output_(output_options(c, encoder_.width()), scope["output"]) {
+  if (c.head == TagHead::kCrf) crf_.emplace(c.tags, rules, scope["crf"]);
+}
+
+PackedRows TaggerLayers::lay_out(Tape& tape, const WordRows& rows) const {
+  return lay_out_texts(tape, {.ids = rows.words, .offsets = rows.offsets, .samples = rows.samples},
+                       config_.block);
+}
+
+Variable TaggerLayers::ngrams(Tape& tape, const WordRows& rows) const {
+  const index N = rows.words.size, count = kContextNgrams * N;
+  auto* const ids = tape.saved<std::int32_t>(count);
+  auto* const offsets = tape.saved<std::int32_t>(N + 1);
+  hash_contexts(rows.words, rows.offsets, config_.buckets, {ids, count});
+  for (index w = 0; w <= N; ++w) offsets[w] = static_cast<std::int32_t>(kContextNgrams * w);
+  return ngrams_->forward(tape, {ids, count}, {offsets, N + 1});
+}
+
+// What describes each word, side by side.
+Variable TaggerLayers::describe(Tape& tape, const WordRows& rows) const {
+  std::vector<Variable> parts;
+  if (words_) parts.push_back(words_->forward(tape, rows.words, {}));
+  if (characters_) {
+    parts.push_back(characters_->forward(tape, rows.characters, rows.character_offsets));
+  }
+  if (shapes_) parts.push_back(shapes_->forward(tape, rows.shapes, {}));
+  if (ngrams_) parts.push_back(ngrams(tape, rows));
+  return parts.size() == 1 ? parts[0] : concat_columns(tape, parts);
+}
+
+Variable TaggerLayers::logits(Tape& tape, const WordRows& rows, const PackedRows& sentences,
+                              const DropoutKey& key, std::span<HeadStatistics> seen) const {
+  const auto drop = [&](Variable x, double p, std::uint32_t mask) {
+    return dropout(tape, x, {p, {key.seed, key.step, mask}}, sentences);
+  };
+  Variable x = drop(describe(tape, rows), config_.input_dropout, kInputMask);
+  x = input_.forward(tape, x, {}, sentences);
+  x = encoder_.forward(tape, x, sentences, key, seen);
+  return output_.forward(tape, drop(x, config_.output_dropout, kOutputMask));
+}
+
+}  // namespace fovea

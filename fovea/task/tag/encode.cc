@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/tag/encode.h"
+
+#include <algorithm>
+
+#include "fovea/text/word_shape.h"
+
+namespace fovea {
+
+namespace {
+
+token only_token(const Tokenizer& tokenizer, const std::string& text) {
+  const std::vector<token> ids = tokenizer.encode(text, "word");
+  return ids.size() == 1 ? ids[0] : tokenizer.special().unknown;
+}
+
+}  // namespace
+
+token TaggerVocabulary::word(const std::string& text) const { return only_token(*words, text); }
+
+bool TaggerVocabulary::knows(const std::string& text) const {
+  return only_token(*known, text) != known->special().unknown;
+}
+
+void append(TaggedWords& all, const TaggerVocabulary& vocabulary,
+            std::span<const std::string> words, std::span<const std::int32_t> tags) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    all.words.push_back(vocabulary.word(words[i]));
+    all.shapes.push_back(word_shape(words[i]));
+    if (vocabulary.characters) {
+      vocabulary.characters->append_tokens(all.characters, words[i], "word");
+    }
+    all.character_starts.push_back(static_cast<index>(all.characters.size()));
+    all.tags.push_back(tags.empty() ? kNoTag : tags[i]);
+  }
+  all.starts.push_back(static_cast<index>(all.words.size()));
+}
+
+std::vector<WordRange> pieces_of(index length, index most) {
+  std::vector<WordRange> pieces;
+  for (index begin = 0; begin < length; begin += most) {
+    pieces.push_back({begin, std::min(length, begin + most)});
+  }
+  return pieces;
+}
+
+}  // namespace fovea

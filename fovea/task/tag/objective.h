@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Objective of a tagger: connects model and sentences with the Trainer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "fovea/data/tagged/tagged_batch.h"
+#include "fovea/task/tagger.h"
+#include "fovea/train/trainer.h"
+
+namespace fovea {
+
+/// Sentences for training and validation, and what is made of them. They must outlive the
+/// objective.
+struct TaggerText {
+  TaggedTraining& training;
+  const TaggedEvaluation* validation;  ///< or null
+  const TagSet& tags;
+  TaggerMetric metric = TaggerMetric::kAuto;
+  bool segments = false;
+  index accumulate = 1;    ///< batches of an update
+  std::uint64_t seed = 0;  ///< of dropout
+};
+
+/// The views of a batch that the model takes.
+TaggedRows view_of(const TaggedBatch& batch);
+
+/// What the model says of a whole set.
+struct SetTags {
+  double loss = 0;                 ///< summed, in nats, over sentences whose tags are all known
+  index words = 0;                 ///< in these sentences
+  std::vector<std::int32_t> tags;  ///< [words of the set], the best ones
+
+  double mean_loss() const { return words > 0 ? loss / static_cast<double>(words) : 0; }
+};
+
+/// Nothing if `interrupted` returns true between two batches. The order of summation is fixed.
+std::optional<SetTags> tag_set(Tape& tape, const Tagger& model, const TaggedEvaluation& set,
+                               const std::function<bool()>& interrupted);
+
+/// "accuracy" and, with a scheme, "span_f1" (micro; of a segmenter "word_f1"). Then the score that
+/// `metric` chooses; none for the loss. Of equal ones the lower loss has the larger score.
+Validation measure(const SetTags& found, const TaggedWords& truth, const TaggerText& text);
+
+class TaggerObjective final : public Objective {
+ public:
+  TaggerObjective(const Context& context, const Tagger& model, TaggerText text);
+
+  std::span<Parameter* const> parameters() override { return model_.parameters(); }
+  index updates_per_epoch() const override { return text_.training.updates_per_epoch(); }
+  std::string_view loss_unit() const override {
+    return text_.segments ? "nats per character" : "nats per word";
+  }
+  void observe_attention(bool observe) override { observes_ = observe; }
+  AttentionRecord observed_attention() override;
+  index begin_update(index update) override;
+  double forward(index batch) override;
+  void backward() override;
+  bool has_validation() const override { return text_.validation != nullptr; }
+  std::optional<Validation> validate(const std::function<bool()>& interrupted) override;
+
+ private:
+  const Tagger& model_;
+  const TaggerText text_;
+  Tape tape_;  // for updates and, between them, for evaluations
+  std::vector<TaggedBatch> batches_;
+  TaggerLossOptions options_;
+  bool observes_ = false;
+  std::vector<HeadStatistics> seen_;  // an attention each
+  Variable loss_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prepares a run from its options.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/base/machine.h"
+#include "fovea/config/json.h"
+#include "fovea/simd/isa.h"
+#include "fovea/task/classifier_settings.h"
+#include "fovea/task/classify/vectors.h"
+#include "fovea/task/tag/read_sentences.h"
+#include "fovea/task/tag/run.h"
+#include "fovea/tensor/checksum.h"
+
+namespace fovea {
+
+namespace {
+
+// Checks the sizes before any file is read.
+void check_sizes(const TaggerSettings& settings) {
+  TaggerConfig probe = settings.model;
+  probe.vocabulary = probe.characters = kFirstLearnedToken;
+  probe.tags = 2;
+  // That of the vectors, which is not known yet.
+  if (!settings.text.embeddings.empty() && probe.word_width == 0) {
+    probe.word_width = TaggerConfig().word_width;
+  }
+  probe.block = settings.text.max_length;
+  resolve(probe);
+}
+
+// The words to train on, a line each.
+std::string training_words(const TaggedSet& set) {
+  double bytes = 0;
+  for (const TaggedSentence& sentence : set.sentences) {
+    for (const std::string& word : sentence.words) bytes += static_cast<double>(word.size()) + 1;
+  }
+  require_memory("the sentences as one text", bytes,
+                 "use less text, or a machine with more memory");
+  std::string all;
+  all.reserve(static_cast<std::size_t>(bytes));
+  for (std::size_t i = 0; i < set.sentences.size(); ++i) {
+    if (set.validates[i]) continue;
+    for (const std::string& word : set.sentences[i].words) all.append(word).append(1, '\n');
+  }
+  return all;
+}
+
+// Where words are characters: what these are parts of. A word ends where S and E are.
+std::string training_segments(const TaggedSet& set) {
+  std::string all;
+  for (std::size_t i = 0; i < set.sentences.size(); ++i) {
+    if (set.validates[i]) continue;
+    const TaggedSentence& sentence = set.sentences[i];
+    for (std::size_t c = 0; c < sentence.words.size(); ++c) {
+      all += sentence.words[c];
+      const char part = sentence.tags[c].front();
+      if (part == 'S' || part == 'E') all += '\n';
+    }
+  }
+  return all;
+}
+
+std::unique_ptr<Tokenizer> learn(std::string_view kind_name, const std::string& text,
+                                 const LearnOptions& options) {
+  const TokenizerKind& kind = tokenizer_kind(kind_name);
+  return kind.make(kind.learn(text, "training sentences", options));
+}
+
+TaggerVocabulary learn_vocabulary(const TaggedSet& set, const TaggerSettings& settings) {
+  const std::string words = training_words(set);
+  TaggerVocabulary vocabulary;
+  vocabulary.words = learn(kWordKind, words,
+                           {.lower = settings.text.lower,
+                            .marks = false,
+                            .split = WordSplit::kSpaces,
+                            .min_count = settings.text.min_count});
+  if (settings.model.character_reader != CharacterReader::kNone) {
+    vocabulary.characters = learn("char", words, {.marks = false});
+  }
+  if (settings.text.task == TagTask::kSegment) {
+    vocabulary.known = learn(kWordKind, training_segments(set), {.marks = false, .min_count = 1});
+  }
+  return vocabulary;
+}
+
+TaggedWords make_half(const TaggedSet& set, const TaggerVocabulary& vocabulary, bool validates) {
+  TaggedWords half;
+  std::vector<std::int32_t> tags;
+  for (std::size_t i = 0; i < set.sentences.size(); ++i) {
+    if (set.validates[i] != validates) continue;
+    const TaggedSentence& sentence = set.sentences[i];
+    tags.clear();
+    for (const std::string& tag : sentence.tags) tags.push_back(set.tags.find(tag));
+    append(half, vocabulary, sentence.words, tags);
+  }
+  return half;
+}
+
+WordDropout dropout_of(const TaggerVocabulary& vocabulary, const TaggerSettings& settings) {
+  WordDropout dropout{
+      .probability = settings.text.word_dropout,
+      .is_rare = std::vector<bool>(static_cast<std::size_t>(vocabulary.words->vocabulary_size())),
+      .unknown = vocabulary.words->special().unknown,
+      .seed = settings.recipe.seed};
+  const TokenizerData data = vocabulary.words->data();
+  const std::size_t first = special_words(data.marks).size();
+  for (std::size_t n = 0; n < data.words.size(); ++n) {
+    dropout.is_rare[first + n] = data.words[n].count == 1;
+  }
+  return dropout;
+}
+
+template <class T>
+std::string_view bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+std::string fingerprint(const TaggedWords& w) {
+  return xxh3_128({bytes_of(w.words), bytes_of(w.shapes), bytes_of(w.characters),
+                   bytes_of(w.character_starts), bytes_of(w.tags), bytes_of(w.starts)});
+}
+
+std::string length_line(std::string_view name, const TaggedWords& words, std::string_view word) {
+  std::vector<index> lengths(static_cast<std::size_t>(words.size()));
+  for (index i = 0; i < words.size(); ++i) lengths[static_cast<std::size_t>(i)] = words.length(i);
+  std::sort(lengths.begin(), lengths.end());
+  const std::size_t n = lengths.size();
+  return fmt::format("{}: {} sentence{}, {} {}s; median {}, 90 % at most {}, longest {}", name, n,
+                     n == 1 ? "" : "s", words.word_count(), word, lengths[(n - 1) / 2],
+                     lengths[(9 * (n - 1)) / 10], lengths.back());
+}
+
+std::string unknown_line(const TaggedWords& words, token unknown, std::string_view word) {
+  const auto count = std::count(words.words.begin(), words.words.end(), unknown);
+  return fmt::format("unknown {}s: {:.1f} % of the validation", word,
+                     100 * static_cast<double>(count) /
+                         static_cast<double>(std::max<index>(words.word_count(), 1)));
+}
+
+void require_batch(const TaggerSettings& s) {
+  constexpr index most = std::numeric_limits<std::int32_t>::max();
+  const index block = s.text.max_length, batch = s.text.batch_size;
+  if (block <= most / batch && s.recipe.accumulate <= most / (block * batch)) return;
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("--batch-size: {} x {} (--max-length) x {} (--accumulate) are too many "
+                          "words for one update",
+                          batch, block, s.recipe.accumulate),
+              "choose smaller sizes: an update holds fewer than 2^31 words");
+}
+
+void read_vectors(TaggerRun& run, TaggerSettings& settings) {
+  const Tokenizer& words = *run.vocabulary.words;
+  run.vectors = vectors_of_tokens(words, settings.text.embeddings, settings.model.word_width);
+  settings.model.word_width = run.vectors->width;
+  run.notes.insert(run.notes.end(), run.vectors->notes.begin(), run.vectors->notes.end());
+  run.outputs.vectors = count_vectors(words, *run.vectors);
+  run.overview.push_back(vectors_line(run.outputs.vectors, settings.text.embeddings));
+  if (run.outputs.vectors.exact + run.outputs.vectors.lower > 0) return;
+  run.notes.push_back("no word has a vector: is the file of the same language and script?");
+}
+
+void describe(TaggerRun& run) {
+  const std::string_view word = run.settings.text.task == TagTask::kSegment ? "character" : "word";
+  run.overview.push_back(length_line("training", run.training->words(), word));
+  if (run.validation) {
+    const TaggedWords& words = run.validation->words();
+    run.overview.push_back(length_line("validation", words, word));
+    run.overview.push_back(unknown_line(words, run.vocabulary.words->special().unknown, word));
+  } else if (run.settings.recipe.patience > 0) {
+    run.notes.push_back("there is no validation, so --patience has no effect");
+  }
+}
+
+// What the sentences say of the model.
+void take_sizes(TaggerRun& run, TaggerSettings& settings) {
+  TaggerConfig& model = settings.model;
+  model.vocabulary = run.vocabulary.words->vocabulary_size();
+  model.characters = run.vocabulary.characters ? run.vocabulary.characters->vocabulary_size() : 0;
+  model.tags = run.tags.size();
+  model.block = settings.text.max_length;
+  model = resolve(model);
+}
+
+std::string vocabulary_fingerprint(const TaggerVocabulary& vocabulary) {
+  const auto text_of = [](const std::unique_ptr<Tokenizer>& tokenizer) {
+    return tokenizer ? to_text(tokenizer->data()) : std::string();
+  };
+  return xxh3_128(
+      {text_of(vocabulary.words), text_of(vocabulary.characters), text_of(vocabulary.known)});
+}
+
+}  // namespace
+
+TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> known,
+                      TaggerWeights weights) {
+  check_options(settings);
+  check_sizes(settings);
+  require_batch(settings);
+  const TaggedSet set = read_tagged_set(settings.text, settings.recipe.seed);
+  TaggerRun run;
+  run.tags = set.tags;
+  run.outputs.tags = set.tags.names();
+  run.overview = set.overview;
+  run.notes = set.notes;
+  settings.text.scheme = choice_of(set.tags.scheme());
+  run.vocabulary = known ? std::move(*known) : learn_vocabulary(set, settings);
+  if (!settings.text.embeddings.empty() && weights == TaggerWeights::kNew) {
+    read_vectors(run, settings);
+  }
+  TaggedWords trains = make_half(set, run.vocabulary, false);
+  TaggedWords validates = make_half(set, run.vocabulary, true);
+  take_sizes(run, settings);
+  run.identity = {.model = xxh3_128(to_json(settings.model)),
+                  .data = xxh3_128({fingerprint(trains), fingerprint(validates)}),
+                  .tokenizer = vocabulary_fingerprint(run.vocabulary),
+                  .isa = std::string(isa_name(current_isa())),
+                  .version = FOVEA_VERSION};
+  run.training =
+      std::make_unique<TaggedTraining>(std::move(trains), dropout_of(run.vocabulary, settings),
+                                       EpochOrderOptions{.batch_size = settings.text.batch_size,
+                                                         .accumulate = settings.recipe.accumulate,
+                                                         .seed = settings.recipe.seed});
+  if (validates.size() > 0) run.validation.emplace(std::move(validates), settings.text.batch_size);
+  resolve_lengths(settings.recipe, run.training->updates_per_epoch(), kTaggerEpochs);
+  run.settings = std::move(settings);
+  describe(run);
+  return run;
+}
+
+}  // namespace fovea

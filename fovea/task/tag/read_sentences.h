@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tagged sentences of a run: read, converted to their scheme, cut, and split into those to
+// train on and those to validate.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fovea/data/tagged/tagged_reader.h"
+#include "fovea/task/tag/tag_set.h"
+#include "fovea/task/tagger_settings.h"
+
+namespace fovea {
+
+/// How files are read for this task: a segmenter reads words, with tags if it learns these, too.
+TaggedOptions table_options(const TaggerTextOptions& options);
+
+/// The sentence as the model of the task sees it: words, or characters.
+TaggedSentence as_seen(TaggedSentence sentence, TagTask task);
+
+struct TaggedSet {
+  std::vector<TaggedSentence> sentences;  ///< those of --train, then those of --valid
+  std::vector<bool> validates;            ///< [sentences]
+  TagSet tags;                            ///< of the sentences to train on
+  index unknown_tags = 0;                 ///< words to validate on whose tag is none of these
+  std::vector<std::string> overview;      ///< what the tags are, for people, a line each
+  std::vector<std::string> notes;         ///< what may be wrong with them
+};
+
+/// Reads all files. Throws what TaggedReader throws; kUsage without a file to train on;
+/// kInputFormat, "FILE:LINE: ...", for a tag that is none of a scheme; kInputTooSmall if all tags
+/// are the same.
+TaggedSet read_tagged_set(const TaggerTextOptions& options, std::uint64_t seed);
+
+}  // namespace fovea

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The training of a tagger: preparing, what it costs, and training itself.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fovea/base/context.h"
+#include "fovea/data/tagged/tagged_batch.h"
+#include "fovea/data/word_vectors.h"
+#include "fovea/task/tagger.h"
+#include "fovea/task/training_task.h"
+
+namespace fovea {
+
+/// A run that is ready to begin: the sentences are read, the vocabulary and tags known, every size
+/// filled in.
+struct TaggerRun {
+  TaggerSettings settings;
+  TaggerOutputs outputs;
+  TagSet tags;
+  std::vector<std::string> overview;  ///< what the sentences are, for people, a line each
+  std::vector<std::string> notes;     ///< what may be wrong with them
+  TaggerVocabulary vocabulary;
+  std::unique_ptr<TaggedTraining> training;
+  std::optional<TaggedEvaluation> validation;
+  std::optional<WordVectors> vectors;  ///< [vocabulary], with which rows of its table start
+  RunIdentity identity;
+};
+
+/// Where the weights of a run come from: kNew reads its file of word vectors, kStored does not.
+enum class TaggerWeights { kNew, kStored };
+
+/// Checks all options, reads the sentences, and learns the vocabulary unless `known` is given.
+/// Writes nothing. Throws kOptionValue, kUsage, what read_tagged_set and read_word_vectors throw.
+TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> known = {},
+                      TaggerWeights weights = TaggerWeights::kNew);
+
+/// What a run costs, computed before it begins. The FLOPs are those of the mean update.
+RunCost cost_of(const TaggerRun& run);
+
+/// Bytes of the values of a model.
+double model_memory(const TaggerConfig& config);
+
+/// The most bytes that this process will have resident while it trains; see training_memory() of
+/// language models.
+double training_memory(const Context& context, const TaggerRun& run, index checkpoint_bytes = 0);
+
+RunTime estimate_run_time(const Context& context, const TaggerRun& run, const RunState& done = {});
+
+/// Throws kConfig, which names the option, if a run that began with these settings cannot go on
+/// with the given ones.
+void require_same_run(const TaggerSettings& began, const TaggerSettings& given);
+/// Which options differ and affect updates, a sentence each.
+std::vector<std::string> changed_options(const TaggerSettings& checkpoint,
+                                         const TaggerSettings& given);
+/// Throws kConfig if the sentences differ from those with which the run began.
+void require_same_text(const TaggerSettings& began, const RunIdentity& identity,
+                       const TaggerRun& given);
+
+/// Trains in `folder`, which exists. A new run writes config.json and its vocabulary first. Throws
+/// also what Trainer::resume does.
+TrainResult train_tagger(const Context& context, const TaggerRun& run,
+                         const std::filesystem::path& folder, StartAt start,
+                         TrainingObserver& observer);
+
+}  // namespace fovea

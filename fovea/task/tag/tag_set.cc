@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/tag/tag_set.h"
+
+#include <algorithm>
+#include <array>
+
+#include "fovea/data/label_set.h"
+
+namespace fovea {
+
+namespace {
+
+std::vector<TagPart> parts_of(TagScheme scheme) {
+  using enum TagPart;
+  const bool ends = scheme == TagScheme::kBioes || scheme == TagScheme::kBmes;
+  return ends ? std::vector{kBegin, kInside, kEnd, kSingle} : std::vector{kBegin, kInside};
+}
+
+}  // namespace
+
+TagSet::TagSet(std::vector<std::string> names, std::optional<TagScheme> scheme)
+    : names_(std::move(names)), scheme_(scheme) {
+  for (std::size_t k = 0; k < names_.size(); ++k) {
+    numbers_.emplace(names_[k], static_cast<std::int32_t>(k));
+    if (scheme_) parsed_.push_back(parse_tag(names_[k], *scheme_, types_));
+  }
+}
+
+std::int32_t TagSet::find(const std::string& name) const {
+  const auto found = numbers_.find(name);
+  return found == numbers_.end() ? -1 : found->second;
+}
+
+CrfRules TagSet::rules() const {
+  if (!scheme_) return {};
+  TagRules rules = rules_of(parsed_, *scheme_);
+  return {std::move(rules.transitions), std::move(rules.start), std::move(rules.end)};
+}
+
+std::optional<TagScheme> scheme_of(SchemeChoice choice) {
+  switch (choice) {
+    case SchemeChoice::kIob1:
+      return TagScheme::kIob1;
+    case SchemeChoice::kBio:
+      return TagScheme::kBio;
+    case SchemeChoice::kBioes:
+      return TagScheme::kBioes;
+    case SchemeChoice::kBmes:
+      return TagScheme::kBmes;
+    case SchemeChoice::kAuto:
+    case SchemeChoice::kNone:
+      break;
+  }
+  return std::nullopt;
+}
+
+SchemeChoice choice_of(const std::optional<TagScheme>& scheme) {
+  if (!scheme) return SchemeChoice::kNone;
+  switch (*scheme) {
+    case TagScheme::kIob1:
+      return SchemeChoice::kIob1;
+    case TagScheme::kBio:
+      return SchemeChoice::kBio;
+    case TagScheme::kBioes:
+      return SchemeChoice::kBioes;
+    case TagScheme::kBmes:
+      break;
+  }
+  return SchemeChoice::kBmes;
+}
+
+std::optional<TagScheme> find_scheme(std::span<const std::string> names) {
+  const bool marks =
+      std::any_of(names.begin(), names.end(), [](const std::string& name) { return name != "O"; });
+  if (!marks) return std::nullopt;
+  for (const TagScheme scheme : {TagScheme::kBio, TagScheme::kBioes, TagScheme::kBmes}) {
+    const bool all = std::all_of(names.begin(), names.end(),
+                                 [&](const std::string& name) { return is_tag(name, scheme); });
+    if (all) return scheme;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> complete_tags(std::vector<std::string> names,
+                                       const std::optional<TagScheme>& scheme) {
+  if (scheme) {
+    TagTypes types;
+    std::vector<std::string> all;
+    for (const std::string& name : names) {
+      if (parse_tag(name, *scheme, types).part == TagPart::kOutside) all.push_back(name);
+    }
+    for (index type = 0; type < types.size(); ++type) {
+      for (const TagPart part : parts_of(*scheme)) {
+        all.push_back(tag_name({part, static_cast<std::int32_t>(type)}, *scheme, types));
+      }
+    }
+    names = std::move(all);
+  }
+  return LabelSet(std::move(names)).names();
+}
+
+}  // namespace fovea

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tags of a model: their names, what they mark, and which may follow each other.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "fovea/metrics/tag_scheme.h"
+#include "fovea/nn/crf.h"
+#include "fovea/task/tagger_settings.h"
+
+namespace fovea {
+
+/// Immutable. Types of spans have the numbers that their order in the names gives.
+class TagSet {
+ public:
+  TagSet() = default;
+  /// Throws kInputFormat for a name that is no tag of the scheme.
+  TagSet(std::vector<std::string> names, std::optional<TagScheme> scheme);
+
+  const std::vector<std::string>& names() const { return names_; }
+  index size() const { return static_cast<index>(names_.size()); }
+  const std::optional<TagScheme>& scheme() const { return scheme_; }
+  /// The number of a tag; -1 if it is none of these.
+  std::int32_t find(const std::string& name) const;
+  const std::string& name(std::int32_t tag) const { return names_[static_cast<std::size_t>(tag)]; }
+  /// With a scheme: what a tag says.
+  const ParsedTag& parsed(std::int32_t tag) const { return parsed_[static_cast<std::size_t>(tag)]; }
+  const TagTypes& types() const { return types_; }
+  /// With a scheme, those that it allows; else all.
+  CrfRules rules() const;
+
+ private:
+  std::vector<std::string> names_;
+  std::optional<TagScheme> scheme_;
+  std::unordered_map<std::string, std::int32_t> numbers_;
+  std::vector<ParsedTag> parsed_;
+  TagTypes types_;
+};
+
+/// The scheme of a choice; nothing for kNone and kAuto.
+std::optional<TagScheme> scheme_of(SchemeChoice choice);
+SchemeChoice choice_of(const std::optional<TagScheme>& scheme);
+
+/// The first of bio, bioes and bmes to which all these tags belong, if one of them marks a span.
+std::optional<TagScheme> find_scheme(std::span<const std::string> names);
+
+/// What a model needs to know of a text with these tags: with a scheme all tags of each of its
+/// types, so that every span has a path; in natural order.
+std::vector<std::string> complete_tags(std::vector<std::string> names,
+                                       const std::optional<TagScheme>& scheme);
+
+}  // namespace fovea

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said of a sentence that was tagged.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/data/tagged/tagged_reader.h"
+#include "fovea/task/tag_predictor.h"
+#include "fovea/task/tagger.h"
+
+namespace fovea {
+
+/// A word that a segmenter found: bytes `begin` to `end` of the line.
+struct FoundWord {
+  std::size_t begin = 0, end = 0;
+  std::string tag = {};  ///< of a segmenter that has learned tags, too
+
+  bool operator==(const FoundWord&) const = default;
+};
+
+/// The words of a line by the tags of its characters (characters_of()). White space ends a word,
+/// whatever the tags say.
+std::vector<FoundWord> words_of(std::string_view line, const TagSet& tags,
+                                const TaggedByModel& found);
+
+/// The line, each of its characters as it was, with a blank before each word that does not stand at
+/// the front or behind white space, and "/TAG" behind one that has a tag.
+std::string segmented(std::string_view line, std::span<const FoundWord> words);
+
+/// The words of plain text as a sentence of one column.
+TaggedSentence sentence_of(std::string_view text, WordSplit split);
+
+struct TagLineOptions {
+  TaggedFormat format = TaggedFormat::kConll;
+  TagProbabilities probabilities = TagProbabilities::kNo;  ///< kYes: in a column behind the tags
+};
+
+/// The lines of a sentence with a column of tags. Beside lines of no word stands O; of CoNLL-U _.
+std::string tagged_lines(const TaggedSentence& sentence, const TagSet& tags,
+                         const TaggedByModel& found, const TagLineOptions& options);
+
+/// An object in one line: "words", "tags"; with a scheme "spans", each with "type", "begin", "end"
+/// and "text"; "probabilities" of the tags, if there are any.
+std::string tagged_json(const TaggedSentence& sentence, const TagSet& tags,
+                        const TaggedByModel& found);
+/// The same of a segmenter: "text", "words", "tags" if it has learned them; "probabilities" of the
+/// tags of the characters.
+std::string segmented_json(std::string_view line, const TagSet& tags, const TaggedByModel& found);
+
+}  // namespace fovea

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/tag_predictor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "fovea/base/check.h"
+#include "fovea/base/clock.h"
+#include "fovea/base/machine.h"
+#include "fovea/model/tagger_memory.h"
+#include "fovea/task/tag/objective.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr index kSmallestBatch = 512;  // words: below that, products have too few rows
+constexpr index kBatchesOfThread = 4;  // so that no thread waits long for the last batch
+constexpr index kLettersOfWord = 16;   // few words have more
+
+void require_finite(Rows<const float> logits) {
+  for (index n = 0; n < logits.rows; ++n) {
+    const float* const row = logits[n];
+    if (std::all_of(row, row + logits.columns, [](float x) { return std::isfinite(x); })) continue;
+    throw Error(ErrorCode::kModelDamaged, "the score of a tag is not finite",
+                "train the model again, or use an earlier checkpoint");
+  }
+}
+
+}  // namespace
+
+TagPredictor::TagPredictor(const Context& context, const LoadedTagger& model, index batch_words)
+    : context_(context), model_(model), batch_words_(batch_words), tapes_(context) {
+  check(batch_words >= 1, "tags: {} words a batch; expected at least 1", batch_words);
+  const TaggerConfig& config = model.model->config();
+  const index longest = std::max(batch_words, model.settings.text.max_length);
+  const WordLoad load{
+      .tape = {.tokens = longest, .mode = TapeMode::kInference, .sequences = longest},
+      .characters = kLettersOfWord * longest};
+  require_memory("the tags",
+                 context.threads() * activation_bytes(config, load) + packed_bytes(config, load) +
+                     scratch_bytes(context, config, load),
+                 "use fewer threads (--threads), or a machine with more memory");
+}
+
+void TagPredictor::read(std::span<const std::vector<std::string>> sentences) {
+  read_ = {};
+  pieces_.clear();
+  for (std::size_t s = 0; s < sentences.size(); ++s) {
+    const auto length = static_cast<index>(sentences[s].size());
+    const std::vector<WordRange> pieces = pieces_of(length, model_.settings.text.max_length);
+    for (const WordRange range : pieces) {
+      pieces_.push_back({s, range});
+      append(read_, model_.vocabulary,
+             std::span(sentences[s])
+                 .subspan(static_cast<std::size_t>(range.begin),
+                          static_cast<std::size_t>(range.end - range.begin)),
+             {});
+    }
+    ++sentences_;
+    words_ += length;
+    cut_ += pieces.size() > 1 ? 1 : 0;
+  }
+}
+
+// The longest come first: a thread that takes one of them last would keep all waiting.
+std::vector<TagPredictor::Batch> TagPredictor::make_batches() {
+  order_.resize(pieces_.size());
+  std::iota(order_.begin(), order_.end(), index{0});
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](index a, index b) { return read_.length(a) > read_.length(b); });
+  const index share = read_.word_count() / (kBatchesOfThread * context_.threads());
+  const index most = std::clamp(share, std::min(kSmallestBatch, batch_words_), batch_words_);
+  std::vector<Batch> batches;
+  index words = 0;
+  for (index i = 0; i < static_cast<index>(order_.size()); ++i) {
+    const index more = read_.length(order_[static_cast<std::size_t>(i)]);
+    if (batches.empty() || words + more > most) {
+      batches.push_back({i, i});
+      words = 0;
+    }
+    words += more;
+    batches.back().end = i + 1;
+  }
+  return batches;
+}
+
+void TagPredictor::tag_batch(Tape& tape, Batch batch, TagProbabilities probabilities,
+                             std::vector<TaggedByModel>& results) const {
+  TaggedBatch words;
+  for (index i = batch.begin; i < batch.end; ++i) {
+    fovea::append(words, read_, order_[static_cast<std::size_t>(i)]);
+  }
+  tape.reset(TapeMode::kInference);
+  const Tagger& model = *model_.model;
+  const TagScores scores = model.scores(tape, view_of(words).rows);
+  require_finite(scores.logits.value<float>());
+  const std::vector<std::int32_t> tags = model.best_tags(tape.context(), scores);
+  std::vector<double> all;
+  if (probabilities == TagProbabilities::kYes) all = model.probabilities(tape.context(), scores);
+  const auto columns = model.config().tags;
+  for (std::size_t n = 0; n < words.samples.size(); ++n) {
+    const Piece& piece = pieces_[static_cast<std::size_t>(words.samples[n])];
+    TaggedByModel& result = results[piece.sentence];
+    std::copy(tags.begin() + words.offsets[n], tags.begin() + words.offsets[n + 1],
+              result.tags.begin() + piece.words.begin);
+    if (all.empty()) continue;
+    std::transform(all.begin() + columns * words.offsets[n],
+                   all.begin() + columns * words.offsets[n + 1],
+                   result.probabilities.begin() + columns * piece.words.begin,
+                   [](double p) { return static_cast<float>(p); });
+  }
+}
+
+std::vector<TaggedByModel> TagPredictor::tag(std::span<const std::vector<std::string>> sentences,
+                                             TagProbabilities probabilities) {
+  read(sentences);
+  const double began = monotonic_seconds();
+  std::vector<TaggedByModel> results(sentences.size());
+  const auto columns = static_cast<std::size_t>(model_.model->config().tags);
+  for (std::size_t s = 0; s < sentences.size(); ++s) {
+    results[s].tags.resize(sentences[s].size());
+    if (probabilities == TagProbabilities::kYes) {
+      results[s].probabilities.resize(columns * sentences[s].size());
+    }
+  }
+  const std::vector<Batch> batches = make_batches();
+  if (batches.size() == 1) {
+    tag_batch(tapes_.whole(), batches[0], probabilities, results);
+  } else {
+    context_.for_each(static_cast<index>(batches.size()), [&](index b) {
+      tapes_.lend([&](Tape& tape) {
+        tag_batch(tape, batches[static_cast<std::size_t>(b)], probabilities, results);
+      });
+    });
+  }
+  model_seconds_ += monotonic_seconds() - began;
+  return results;
+}
+
+}  // namespace fovea

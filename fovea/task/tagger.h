@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trains a tagger or a segmenter on tagged sentences, into a model folder, and loads one from such
+// a folder.
+//
+// A model folder holds config.json (with the tags), tokenizer.txt and vocab.txt (the words),
+// characters.txt (their characters, if the model reads them), words.txt (of a segmenter: the words
+// of its training text), and model.safetensors; a run folder also the files of Trainer. A
+// checkpoint is a model folder, too.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/model/tagger.h"
+#include "fovea/task/classifier.h"
+#include "fovea/task/tag/encode.h"
+#include "fovea/task/tag/tag_set.h"
+#include "fovea/task/tagger_settings.h"
+
+namespace fovea {
+
+/// config.json: "kind" of a tagger.
+inline constexpr std::string_view kTaggerKind = "tagger";
+inline constexpr std::string_view kCharactersName = "characters.txt";
+inline constexpr std::string_view kKnownWordsName = "words.txt";
+
+/// What a tagger says besides its settings.
+struct TaggerOutputs {
+  std::vector<std::string> tags = {};  ///< in the order of the scores
+  VectorCounts vectors = {};           ///< of --embeddings
+};
+
+struct LoadedTagger {
+  TaggerSettings settings;
+  TaggerVocabulary vocabulary;
+  TagSet tags;
+  std::unique_ptr<Tagger> model;
+
+  bool segments() const { return settings.text.task == TagTask::kSegment; }
+};
+
+/// Loads a model. Throws kModelMissing if there is none, kModelWrongKind for one of another kind,
+/// kModelDamaged if files are damaged or do not belong together, kOutOfMemory.
+LoadedTagger load_tagger(const std::filesystem::path& folder);
+
+/// The text of config.json.
+std::string config_text(const TaggerSettings& settings, const TaggerOutputs& outputs);
+
+struct TaggerConfigFile {
+  TaggerSettings settings;
+  TaggerOutputs outputs;
+};
+/// What config_text wrote; `name` is the file's name in errors. Throws kModelWrongKind,
+/// kModelDamaged.
+TaggerConfigFile tagger_config_from_text(std::string_view text, const std::string& name);
+
+}  // namespace fovea

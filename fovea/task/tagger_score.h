@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// How good a tagger's or a segmenter's tags of a test set are.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fovea/config/json.h"
+#include "fovea/metrics/segmentation.h"
+#include "fovea/metrics/spans.h"
+#include "fovea/task/tagger_settings.h"
+
+namespace fovea {
+
+/// A sentence with tags that are wrong.
+struct TaggedMistake {
+  std::string file;
+  index line = 0;  ///< of its first word
+  std::vector<std::string> words;
+  std::vector<std::string> truth = {}, predicted = {};  ///< [words]
+  index wrong = 0;                                      ///< words whose tag is wrong
+};
+
+/// What is known of the test set; what the kind of the model does not have is empty.
+struct TaggerScore {
+  TagTask task = TagTask::kTag;
+  index sentences = 0, words = 0;
+  index unknown_tags = 0;  ///< words whose tag the model does not know
+  double confidence = 0.95;
+  std::vector<std::string> types = {};  ///< of spans
+
+  SpanIntervals spans = {};                       ///< without a scheme only the accuracy
+  bool has_spans = false;                         ///< the rest of them means something
+  std::optional<ConfusionMatrix> confusion = {};  ///< [types + 1]: see type_confusion()
+  std::optional<SegmentationIntervals> segmentation = {};
+  std::vector<TaggedMistake> mistakes = {};  ///< those with the most wrong tags
+
+  /// Calls f(name, interval) for each number of the whole test set.
+  template <class F>
+  void visit_numbers(F&& f) const {
+    if (segmentation) {
+      SegmentationIntervals::visit_numbers(
+          *segmentation, [&](const NumberName& name, const Interval& n) { f(name.name, n); });
+    }
+    if (!has_spans) return f("accuracy", spans.accuracy);
+    SpanIntervals::visit_numbers(spans, [&](const NumberName& name, const Interval& n) {
+      if (name.label < 0) f(name.name, n);
+    });
+  }
+};
+
+/// One object: "task", "sentences", "words", each number as {"value", "low", "high"}, "types" with
+/// the numbers of each, "confusion" [true][predicted], "mistakes".
+Json json_of_score(const TaggerScore& score);
+
+}  // namespace fovea

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// All settings of training a tagger, as one list of fields.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/types.h"
+#include "fovea/data/tagged/tagged_options.h"
+#include "fovea/model/tagger_config.h"
+#include "fovea/train/options.h"
+
+namespace fovea {
+
+/// What is tagged.
+enum class TagTask {
+  kTag,      ///< each word of a sentence
+  kSegment,  ///< each character, by where in a word it is: the tags are words
+};
+inline constexpr EnumName<TagTask> kTagTaskNames[] = {{TagTask::kTag, "tag"},
+                                                      {TagTask::kSegment, "segment"}};
+inline std::span<const EnumName<TagTask>> enum_names(TagTask) { return kTagTaskNames; }
+
+/// How tags mark spans (metrics/tag_scheme.h).
+enum class SchemeChoice {
+  kAuto,  ///< as the tags of the training text are
+  kNone,  ///< they mark no spans
+  kIob1,
+  kBio,
+  kBioes,
+  kBmes
+};
+inline constexpr EnumName<SchemeChoice> kSchemeChoiceNames[] = {
+    {SchemeChoice::kAuto, "auto"}, {SchemeChoice::kNone, "none"},   {SchemeChoice::kIob1, "iob1"},
+    {SchemeChoice::kBio, "bio"},   {SchemeChoice::kBioes, "bioes"}, {SchemeChoice::kBmes, "bmes"}};
+inline std::span<const EnumName<SchemeChoice>> enum_names(SchemeChoice) {
+  return kSchemeChoiceNames;
+}
+
+/// What says which weights are the best.
+enum class TaggerMetric { kAuto, kLoss, kAccuracy, kSpanF1 };
+inline constexpr EnumName<TaggerMetric> kTaggerMetricNames[] = {
+    {TaggerMetric::kAuto, "auto"},
+    {TaggerMetric::kLoss, "loss"},
+    {TaggerMetric::kAccuracy, "accuracy"},
+    {TaggerMetric::kSpanF1, "span-f1"}};
+inline std::span<const EnumName<TaggerMetric>> enum_names(TaggerMetric) {
+  return kTaggerMetricNames;
+}
+
+/// The sentences, and what becomes of them. In the settings of a stored model, scheme is never
+/// "auto".
+struct TaggerTextOptions {
+  std::vector<std::string> train;
+  std::vector<std::string> valid;
+  double valid_fraction = 0.1;
+  TagTask task = TagTask::kTag;
+  bool joint = false;
+  TaggedOptions table;
+  SchemeChoice scheme = SchemeChoice::kAuto;
+  TaggerMetric metric = TaggerMetric::kAuto;
+  bool lower = true;
+  index min_count = 1;
+  double word_dropout = 0.5;
+  std::string embeddings;
+  index max_length = 1024;
+  index batch_size = 16;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("train", train, "files of tagged sentences to train on");
+    visit("valid", valid, "files of tagged sentences to validate on");
+    visit("valid_fraction", valid_fraction,
+          "without --valid: this part of the sentences, drawn at random, is for validation");
+    visit("task", task, "what is tagged: words, or the characters of words that are to be found");
+    visit("joint", joint, "task segment: the tags of the words are learned, too");
+    table.visit_fields(visit);
+    visit("scheme", scheme,
+          "how tags mark spans, such as names: they are converted to it; auto: as they are");
+    visit("metric", metric, "which result of the validation says what weights are the best");
+    visit("lower", lower, "put words into lower case; characters and shapes are never");
+    visit("min_count", min_count, "words seen less often are unknown");
+    visit("word_dropout", word_dropout,
+          "probability that a word seen once is read as unknown, in training");
+    visit("embeddings", embeddings,
+          "file of word vectors with which the rows of their words start: word2vec's text format, "
+          "fastText's .vec, GloVe, or .npz");
+    visit("max_length", max_length,
+          "most words that the model sees at once; longer sentences are read in pieces");
+    visit("batch_size", batch_size, "sentences per batch");
+  }
+};
+
+struct TaggerSettings {
+  TaggerSettings() : TaggerSettings(TagTask::kTag) {}
+  /// The defaults of this task.
+  explicit TaggerSettings(TagTask task);
+
+  TaggerTextOptions text;
+  TaggerConfig model;
+  TrainOptions recipe;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("text", text, "what is read, and how it is cut");
+    visit("model", model, "what the model is made of");
+    visit("recipe", recipe, "how it is trained");
+  }
+};
+
+/// How long a run is by default.
+inline constexpr index kTaggerEpochs = 30;
+
+/// Throws kOptionValue, which names the option, for an invalid value of text or recipe.
+void check_options(const TaggerSettings& settings);
+
+}  // namespace fovea

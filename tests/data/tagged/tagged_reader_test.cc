@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/data/tagged/tagged_reader.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/data/table/support.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+std::vector<TaggedSentence> read(const std::string& bytes, const TaggedOptions& options = {},
+                                 const std::string& name = "f", std::size_t piece = 1 << 20) {
+  TaggedReader reader(std::make_unique<Drip>(bytes, piece), name, options);
+  std::vector<TaggedSentence> all;
+  for (TaggedSentence sentence; reader.next(sentence);) all.push_back(sentence);
+  return all;
+}
+
+// "a/X b/Y | c/Z"
+std::string shown(const std::vector<TaggedSentence>& sentences) {
+  std::string text;
+  for (const TaggedSentence& sentence : sentences) {
+    if (!text.empty()) text += " |";
+    for (std::size_t w = 0; w < sentence.words.size(); ++w) {
+      text += (text.empty() ? "" : " ") + sentence.words[w];
+      if (!sentence.tags.empty()) text += "/" + sentence.tags[w];
+    }
+  }
+  return text;
+}
+
+TEST(TaggedReader, ReadsColumns) {
+  EXPECT_EQ(shown(read("a\tX\nb\tY\n\n \t\nc\tZ")), "a/X b/Y | c/Z");
+  EXPECT_EQ(shown(read("a X\r\nb   Y  \r\n\r\nc Z\r\n")), "a/X b/Y | c/Z");
+  EXPECT_EQ(shown(read("-DOCSTART- -X-\n\na X\n#\tY\n")), "a/X #/Y");
+}
+
+TEST(TaggedReader, TabsAndBlanksAreToldApartByLine) {
+  EXPECT_EQ(shown(read("New York\tX\n# b\tY\n")), "New York/X # b/Y");
+  EXPECT_EQ(shown(read("1 a q X\n2 b q Y\n", {.word_column = 2})), "a/X b/Y");
+  EXPECT_EQ(shown(read("1 a X q\n2 b Y q\n", {.word_column = 2, .tag_column = 3})), "a/X b/Y");
+  EXPECT_EQ(shown(read("# one\na X\n# Y\n\n#two\nc Z\n", {.comments = true})), "a/X #/Y | c/Z");
+  EXPECT_EQ(shown(read("a\nb\n\nc", {.tags = TagUse::kNone})), "a b | c");
+}
+
+TEST(TaggedReader, RefusesBrokenRows) {
+  EXPECT_THROWS(read("a X\nb\n"), kInputFormat, "f:2: expected 2 columns, as in line 1, got 1");
+  EXPECT_THROWS(read("a\tX\n\n\tY\n"), kInputFormat, "f:3: expected a word in column 1, got none");
+  EXPECT_THROWS(read("a\tX Y\n"), kInputFormat, "f:1: expected a tag without blanks");
+  EXPECT_THROWS(read("a X\n\xFF Y\n"), kEncoding, "f:2:1: expected UTF-8");
+  EXPECT_THROWS(read(std::string("a X\n\0 Y\n", 8)), kEncoding, "f:2:1");
+  EXPECT_THROWS(read(""), kEmptyInput, "f is empty");
+  EXPECT_THROWS(read("a X\nb X\nc X\n", {.longest_sentence = 2}), kInputFormat, "f:3: expected");
+  EXPECT_THROWS(read("a X\n", {.word_column = 1, .tag_column = 1}), kOptionValue, "--tag-column");
+}
+
+const char* const kUniversal =
+    "# text = vámonos al mar\n"
+    "1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_\n"
+    "1\tvamos\tir\tVERB\tV\tA=b|C=d\t0\troot\t_\t_\n"
+    "2\tnos\tyo\tPRON\tP\t_\t1\tobj\t_\t_\n"
+    "2.1\tgone\t_\tVERB\t_\t_\t_\t_\t_\t_\n"
+    "3\tmar\tmar\tNOUN\tN\t_\t1\tobl\t_\t_\n"
+    "\n"
+    "1\t#\t#\tSYM\tS\t_\t0\troot\t_\t_\n";
+
+TEST(TaggedReader, ReadsUniversalDependencies) {
+  const TaggedOptions conllu{.format = TaggedFormat::kConllu};
+  EXPECT_EQ(shown(read(kUniversal, conllu)), "vamos/VERB nos/PRON mar/NOUN | #/SYM");
+  TaggedOptions options = conllu;
+  options.column = ConlluColumn::kFeats;
+  EXPECT_EQ(shown(read(kUniversal, options)), "vamos/A=b|C=d nos/_ mar/_ | #/_");
+  options = conllu;
+  options.words = ConlluWords::kSurface;
+  options.tags = TagUse::kNone;
+  EXPECT_EQ(shown(read(kUniversal, options)), "vámonos mar | #");
+  EXPECT_EQ(format_of("A.CONLLU.gz", {}), TaggedFormat::kConllu);
+  EXPECT_EQ(format_of("a.txt", {}), TaggedFormat::kConll);
+}
+
+TEST(TaggedReader, ChecksTheNumbersOfWords) {
+  const auto rows = [](std::initializer_list<const char*> ids) {
+    std::string text;
+    for (const char* id : ids) text += std::string(id) + "\tw\t_\tX\t_\t_\t_\t_\t_\t_\n";
+    return read(text, {.format = TaggedFormat::kConllu});
+  };
+  EXPECT_EQ(rows({"1", "2-3", "2", "3", "3.1", "3.2", "4"})[0].size(), 4);
+  for (const auto& bad :
+       std::vector<std::initializer_list<const char*>>{{"2"},
+                                                       {"1", "1"},
+                                                       {"0"},
+                                                       {"1", "3-4"},
+                                                       {"1-3", "1", "2"},
+                                                       {"1-2", "1", "2-3"},
+                                                       {"-1"},
+                                                       {"1", "1.2"},
+                                                       {"1", "2.1"},
+                                                       {"x"},
+                                                       {"1.x"},
+                                                       {"1-"},
+                                                       {"99999999999999999999"}}) {
+    EXPECT_THROWS(rows(bad), kInputFormat, "expected");
+  }
+}
+
+TEST(TaggedReader, ReadsSegmentedLines) {
+  const TaggedOptions words{.format = TaggedFormat::kWords, .tags = TagUse::kNone};
+  EXPECT_EQ(shown(read("我们 在\u3000北京\n\n  学 \n", words)), "我们 在 北京 | 学");
+}
+
+TEST(TaggedReader, GivesTheSameInPiecesOfAnySize) {
+  for (const TaggedFormat format : {TaggedFormat::kConll, TaggedFormat::kConllu}) {
+    const TaggedOptions options{.format = format};
+    const std::string text = format == TaggedFormat::kConllu ? kUniversal : "a X\n\nb Y\nc Z";
+    EXPECT_EQ(shown(read(text, options, "f", 1)), shown(read(text, options)));
+  }
+}
+
+std::string with_tags(const std::string& text, TaggedOptions options) {
+  options.keep_source = true;
+  options.tags = TagUse::kNone;
+  std::string all;
+  for (const TaggedSentence& sentence : read(text, options)) {
+    const std::vector<std::vector<std::string>> columns = {sentence.words};
+    all += with_columns(sentence, columns, "-");
+  }
+  return all;
+}
+
+TEST(TaggedReader, WritesBackWhatItRead) {
+  EXPECT_EQ(with_tags("\n\na X\nb\u00a0 Y  \r\n\n# c Z\n", {.comments = true}),
+            "\n\na X a\nb\u00a0 Y  b\u00a0\r\n\n# c Z\n");
+  EXPECT_EQ(with_tags("-DOCSTART-\tO\n\na\tX", {}), "-DOCSTART-\tO\t-\n\na\tX\ta\n");
+  const std::string tagged = with_tags(kUniversal, {.format = TaggedFormat::kConllu});
+  EXPECT_NE(tagged.find("1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_\t-\n"), std::string::npos);
+  EXPECT_NE(tagged.find("\t_\t_\tmar\n"), std::string::npos);
+  EXPECT_EQ(tagged.rfind("# text = vámonos al mar\n", 0), 0u);
+}
+
+TEST(TaggedReader, ALineWithWhiteSpaceAtItsEndKeepsIt) {
+  EXPECT_EQ(with_tags("a\n\n  \n", {}), "a\ta\n\n  \n");
+}
+
+}  // namespace
+}  // namespace fovea

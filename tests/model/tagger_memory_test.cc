@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/tagger_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "fovea/model/tagger.h"
+#include "tests/model/tagger_support.h"
+#include "tests/model/tape_bytes.h"
+
+namespace fovea {
+namespace {
+
+std::vector<TaggerConfig> cases() {
+  std::vector<TaggerConfig> all;
+  for (const char* encoder : {"", "bilstm:32", "conv3,attention", "transformer"}) {
+    for (const auto& [reader, name] : enum_names(CharacterReader{})) {
+      for (const TagHead head : {TagHead::kSoftmax, TagHead::kCrf}) {
+        TaggerConfig c = tagger_config(encoder, head);
+        c.character_reader = reader;
+        c.word_width = c.width = 64;
+        c.character_width = 20;
+        c.character_features = 32;
+        c.heads = 4;
+        c.ff = 0;
+        c.block = 48;
+        c.vocabulary = 300;
+        if (reader == CharacterReader::kNone) c.ngram_width = 16;
+        if (head == TagHead::kCrf) c.input_dropout = c.output_dropout = 0.3;
+        all.push_back(c);
+      }
+    }
+  }
+  return all;
+}
+
+// A forecast must hold, and not be far too large.
+TEST(TaggerMemory, ActivationsAreThoseOfATape) {
+  for (const TaggerConfig& c : cases()) {
+    const OwnedWords batch(std::vector<index>(8, 48), c);
+    const Tagger model(c, {}, 1);
+    for (const TapeMode mode : {TapeMode::kTrain, TapeMode::kInference}) {
+      Tape tape(Context(2), mode);
+      for (int step = 0; step < 2; ++step) {
+        tape.reset();
+        const Variable loss = model.loss(tape, batch.view());
+        if (mode == TapeMode::kTrain) tape.backward(loss);
+      }
+      const WordLoad load{.tape = {8 * 48, mode},
+                          .characters = static_cast<index>(batch.characters.size())};
+      const double share = bytes_used(tape) / activation_bytes(c, load);
+      EXPECT_LT(share, 1.02) << c.encoder << " " << to_string(c.character_reader) << " "
+                             << to_string(c.head) << " " << int(mode);
+      EXPECT_GT(share, 0.6) << c.encoder << " " << to_string(c.character_reader) << " "
+                            << to_string(c.head) << " " << int(mode);
+    }
+  }
+}
+
+TEST(TaggerMemory, ScratchGrowsWithThreads) {
+  const TaggerConfig c = tagger_config("transformer");
+  const WordLoad load{.tape = {384}, .characters = 2000};
+  EXPECT_GT(scratch_bytes(Context(4), c, load), scratch_bytes(Context(2), c, load));
+  EXPECT_GT(packed_bytes(c, {.tape = {8000, TapeMode::kInference}, .characters = 9}), 0);
+}
+
+}  // namespace
+}  // namespace fovea

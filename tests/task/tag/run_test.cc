@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taggers from file to folder, which reaches all of fovea/task/tag, and its parts by themselves.
+#include "fovea/task/tag/run.h"
+
+#include <gmock/gmock.h>
+
+#include "fovea/task/tag/encode.h"
+#include "fovea/task/tag/objective.h"
+#include "fovea/task/tag/read_sentences.h"
+#include "fovea/task/tag/tag_set.h"
+#include "fovea/train/model_folder.h"
+#include "tests/support/throws.h"
+#include "tests/task/tag/tiny.h"
+
+namespace fovea {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(TagSet, FindsTheSchemeOfTags) {
+  const auto scheme = [](std::vector<std::string> names) { return choice_of(find_scheme(names)); };
+  EXPECT_EQ(scheme({"B-x", "I-x", "O"}), SchemeChoice::kBio);
+  EXPECT_EQ(scheme({"B-x", "E-x", "S-x"}), SchemeChoice::kBioes);
+  EXPECT_EQ(scheme({"B", "M", "E", "S"}), SchemeChoice::kBmes);
+  EXPECT_EQ(scheme({"NOUN", "O"}), SchemeChoice::kNone);
+  EXPECT_EQ(scheme({"O"}), SchemeChoice::kNone);
+  for (const auto& [choice, name] : enum_names(SchemeChoice{})) {
+    if (choice == SchemeChoice::kAuto) continue;
+    EXPECT_EQ(choice_of(scheme_of(choice)), choice) << name;
+  }
+}
+
+TEST(TagSet, HasAllTagsOfItsTypes) {
+  EXPECT_THAT(complete_tags({"O", "I-x"}, TagScheme::kBio), ElementsAre("B-x", "I-x", "O"));
+  EXPECT_THAT(complete_tags({"S-x"}, TagScheme::kBmes), ElementsAre("B-x", "E-x", "M-x", "S-x"));
+  EXPECT_THAT(complete_tags({"b", "a"}, std::nullopt), ElementsAre("a", "b"));
+  const TagSet tags({"B-x", "I-x", "O"}, TagScheme::kBio);
+  EXPECT_EQ(tags.find("I-x"), 1);
+  EXPECT_EQ(tags.find("I-y"), -1);
+  const CrfRules rules = tags.rules();
+  EXPECT_THAT(rules.start, ElementsAre(1, 0, 1));
+  EXPECT_THAT(rules.transitions, ElementsAre(1, 1, 1, 1, 1, 1, 1, 0, 1));
+  EXPECT_TRUE(TagSet({"a"}, std::nullopt).rules().start.empty());
+}
+
+TEST(TaggerVocabulary, ReadsWordsAndTheirCharacters) {
+  TaggerVocabulary vocabulary;
+  const auto learn = [](std::string_view kind, const std::string& text, bool lower) {
+    return tokenizer_kind(kind).make(
+        tokenizer_kind(kind).learn(text, "t", {.lower = lower, .marks = false, .min_count = 1}));
+  };
+  vocabulary.words = learn("word", "ada saw", true);
+  vocabulary.characters = learn("char", "Adasaw", false);
+  EXPECT_EQ(vocabulary.word("Ada"), vocabulary.word("ada"));
+  EXPECT_EQ(vocabulary.word("a b"), kUnknownWord);
+  TaggedWords all;
+  const std::vector<std::string> words = {"Ada", "x"};
+  append(all, vocabulary, words, {});
+  EXPECT_THAT(all.tags, ElementsAre(kNoTag, kNoTag));
+  EXPECT_THAT(all.character_starts, ElementsAre(0, 3, 4));
+  EXPECT_EQ(all.characters[3], byte_token('x'));
+  EXPECT_EQ(pieces_of(0, 3).size(), 0u);
+  EXPECT_EQ(pieces_of(7, 3)[2].begin, 6);
+  EXPECT_EQ(pieces_of(7, 3)[2].end, 7);
+}
+
+TEST(ReadTaggedSet, RepairsConvertsAndCuts) {
+  const TestFolder folder;
+  TaggerTextOptions options;
+  options.train = {write_file(folder, "a", "a I-x\nb I-x\nc I-x\nd O\n\ne B-x\nf O\n")};
+  options.valid_fraction = 0;
+  options.max_length = 2;
+  const TaggedSet set = read_tagged_set(options, 1);
+  ASSERT_EQ(set.sentences.size(), 3u);
+  EXPECT_THAT(set.sentences[0].tags, ElementsAre("B-x", "I-x"));
+  EXPECT_THAT(set.sentences[1].tags, ElementsAre("B-x", "O"));  // a piece begins as the scheme says
+  EXPECT_THAT(set.notes, ElementsAre(HasSubstr("in 1 sentence, repaired: 1 spans did not begin")));
+  options.scheme = SchemeChoice::kBioes;
+  options.max_length = 9;
+  EXPECT_THAT(read_tagged_set(options, 1).sentences[0].tags, ElementsAre("B-x", "I-x", "E-x", "O"));
+  options.scheme = SchemeChoice::kNone;
+  EXPECT_THAT(read_tagged_set(options, 1).tags.names(), ElementsAre("B-x", "I-x", "O"));
+}
+
+TEST(ReadTaggedSet, RefusesWhatCannotBeLearned) {
+  const TestFolder folder;
+  TaggerTextOptions options;
+  EXPECT_THROWS(read_tagged_set(options, 1), kUsage, "no sentences");
+  options.train = {write_file(folder, "a", "a O\nb O\n")};
+  EXPECT_THROWS(read_tagged_set(options, 1), kInputTooSmall, "every tag to train on is O");
+  options.train = {write_file(folder, "b", "a B-x\n\nb Y\n")};
+  options.scheme = SchemeChoice::kBio;
+  EXPECT_THROWS(read_tagged_set(options, 1), kInputFormat, "b:3: expected a tag of the scheme bio");
+}
+
+TEST(TrainTagger, LearnsAndIsLoadedAgain) {
+  const TestFolder folder;
+  const LoadedTagger loaded = load_tagger(trained(folder, tiny_tagger(folder)));
+  EXPECT_THAT(loaded.tags.names(), ElementsAre("B-person", "B-place", "I-person", "I-place", "O"));
+  EXPECT_EQ(loaded.settings.text.scheme, SchemeChoice::kBio);
+  EXPECT_FALSE(loaded.segments());
+  EXPECT_EQ(safetensors_bytes(parameter_tensors(loaded.model->parameters())),
+            safetensors_bytes(read_model_weights(folder / "model").tensors));
+  const TestFolder other;
+  const LoadedTagger segmenter = load_tagger(trained(other, tiny_segmenter(other)));
+  EXPECT_TRUE(segmenter.segments());
+  EXPECT_TRUE(segmenter.vocabulary.knows("计算机"));
+  EXPECT_FALSE(segmenter.vocabulary.knows("计算"));
+}
+
+TEST(TrainTagger, RefusesFoldersThatDoNotFit) {
+  EXPECT_THROWS(tagger_config_from_text(R"({"kind":"classifier"})", "c.json"), kModelWrongKind,
+                "c.json: expected \"kind\": \"tagger\"");
+  const TestFolder folder;
+  const LoadedTagger loaded = load_tagger(trained(folder, tiny_tagger(folder)));
+  const auto fails = [&](std::vector<std::string> tags, const char* words) {
+    std::vector<NamedFile> files = {{"config.json", config_text(loaded.settings, {.tags = tags})}};
+    write_model_files(folder / "other", files);
+    EXPECT_THROWS(load_tagger(folder / "other"), kModelDamaged, words);
+  };
+  fails({"O"}, "expected 5 tags, got 1");
+  fails({"O", "O", "B-a", "I-a", "B-b"}, "differ from each other");
+  fails({"O", "x", "B-a", "I-a", "B-b"}, "config.json: the tag 'x'");
+}
+
+TEST(TrainTagger, CostsWhatItSays) {
+  const TestFolder folder;
+  const TaggerRun run = prepare_run(tiny_tagger(folder));
+  const RunCost cost = cost_of(run);
+  EXPECT_EQ(cost.updates, 60);
+  EXPECT_EQ(cost.parameters, parameter_count(run.settings.model));
+  EXPECT_GT(training_memory(Context(1), run), model_memory(run.settings.model));
+  EXPECT_GT(estimate_run_time(Context(1), run).seconds, 0);
+}
+
+TEST(TrainTagger, SaysWhetherARunCanGoOn) {
+  const TestFolder folder;
+  const TaggerRun run = prepare_run(tiny_tagger(folder));
+  TaggerSettings given = run.settings;
+  given.recipe.lr = 1e-4;
+  require_same_run(run.settings, given);
+  EXPECT_EQ(changed_options(run.settings, given).size(), 1u);
+  given.model.head = TagHead::kSoftmax;
+  EXPECT_THROWS(require_same_run(run.settings, given), kConfig, "--head");
+  RunIdentity other = run.identity;
+  other.data = "other";
+  EXPECT_THROWS(require_same_text(run.settings, other, run), kConfig, "the text has changed");
+}
+
+TEST(TaggerObjective, MeasuresSpansAndAccuracy) {
+  TaggedWords truth;
+  truth.tags = {0, 1, 2, 0};
+  truth.starts = {0, 4};
+  truth.words = {1, 1, 1, 1};
+  const TagSet tags({"B-x", "I-x", "O"}, TagScheme::kBio);
+  TaggedTraining training(truth, {}, {.batch_size = 1, .seed = 1});
+  TaggerText text{.training = training, .validation = nullptr, .tags = tags};
+  const SetTags found{.loss = 8, .words = 4, .tags = {0, 1, 2, 2}};
+  const Validation all = measure(found, truth, text);
+  EXPECT_EQ(all.loss, 2);
+  EXPECT_EQ(all.metrics[0].value, 0.75);
+  EXPECT_NEAR(all.metrics[1].value, 2.0 / 3, 1e-12);
+  EXPECT_NEAR(*all.score, 2.0 / 3, 1e-8);
+  truth.tags[3] = kNoTag;  // a name of a type that was not trained is not found, either
+  EXPECT_NEAR(measure(found, truth, text).metrics[1].value, 2.0 / 3, 1e-12);
+  text.metric = TaggerMetric::kLoss;
+  EXPECT_FALSE(measure(found, truth, text).score.has_value());
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/tagger_settings.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+void check(const std::function<void(TaggerSettings&)>& change, TagTask task = TagTask::kTag) {
+  TaggerSettings settings(task);
+  change(settings);
+  check_options(settings);
+}
+
+TEST(TaggerSettings, DefaultsAreAllowed) {
+  check([](TaggerSettings&) {});
+  check([](TaggerSettings&) {}, TagTask::kSegment);
+  check([](TaggerSettings& s) { s.text.table.format = TaggedFormat::kWords; }, TagTask::kSegment);
+}
+
+TEST(TaggerSettings, WhatDoesNotFitTogetherIsNamed) {
+  EXPECT_THROWS(check([](TaggerSettings& s) { s.text.table.format = TaggedFormat::kWords; }),
+                kOptionValue, "--format words");
+  EXPECT_THROWS(check([](TaggerSettings& s) { s.text.joint = true; }), kOptionValue, "--joint");
+  EXPECT_THROWS(
+      check([](TaggerSettings& s) { s.text.scheme = SchemeChoice::kBio; }, TagTask::kSegment),
+      kOptionValue, "--scheme, --task segment");
+  EXPECT_THROWS(check([](TaggerSettings& s) {
+                  s.text.scheme = SchemeChoice::kNone;
+                  s.text.metric = TaggerMetric::kSpanF1;
+                }),
+                kOptionValue, "--metric span-f1");
+  EXPECT_THROWS(check([](TaggerSettings& s) { s.model.freeze_embeddings = true; }), kOptionValue,
+                "--freeze-embeddings");
+  EXPECT_THROWS(check([](TaggerSettings& s) { s.text.word_dropout = 1.5; }), kOptionValue,
+                "--word-dropout");
+  EXPECT_THROWS(check([](TaggerSettings& s) { s.text.max_length = 0; }), kOptionValue,
+                "--max-length");
+  EXPECT_THROWS(check([](TaggerSettings& s) { s.text.train = {"\xFF"}; }), kOptionValue, "--train");
+}
+
+}  // namespace
+}  // namespace fovea
