@@ -11,6 +11,7 @@
 #include "fovea/task/classifier.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/model_kind.h"
+#include "fovea/task/tag/objective.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
@@ -30,15 +31,19 @@ constexpr Phrase kUnits[] = {
     {"nats per token", "奈特/词元"},
     {"nats per text", "奈特/文本"},
     {"nats per sample", "奈特/样本"},
+    {"nats per word", "奈特/词"},
+    {"nats per character", "奈特/字"},
     {"squared error of the normalised numbers", "归一化数值的平方误差"},
 };
 
 Phrase unit_of(const fs::path& folder, ModelKind kind) {
   if (kind == ModelKind::kLanguageModel) return kUnits[0];
   const std::string where = (folder / "config.json").string();
-  const ClassifierConfigFile file =
-      classifier_config_from_text(read_model_file(folder, "config.json"), where);
-  const std::string_view unit = loss_unit_of(file.settings.model);
+  const std::string config = read_model_file(folder, "config.json");
+  const std::string_view unit =
+      kind == ModelKind::kTagger
+          ? loss_unit_of(tagger_config_from_text(config, where).settings.text.task)
+          : loss_unit_of(classifier_config_from_text(config, where).settings.model);
   for (const Phrase& known : kUnits) {
     if (known.english == unit) return known;
   }
@@ -224,13 +229,24 @@ void add_facts(const fs::path& folder, RunReport& report) {
   add_fact(report.data, {"fingerprint of the model's configuration", "模型配置指纹"}, last.model);
 }
 
+Phrase name_of(ModelKind kind) {
+  switch (kind) {
+    case ModelKind::kLanguageModel:
+      return {"language model", "语言模型"};
+    case ModelKind::kClassifier:
+      return {"classifier", "分类器"};
+    case ModelKind::kTagger:
+      return {"tagger", "标注器"};
+  }
+  return {};
+}
+
 }  // namespace
 
 RunReport report_of_run(const fs::path& folder, const std::string& name) {
   const ModelKind kind = kind_of_model(folder);
   RunReport report{.name = escape_text(name),
-                   .kind = kind == ModelKind::kLanguageModel ? Phrase{"language model", "语言模型"}
-                                                             : Phrase{"classifier", "分类器"},
+                   .kind = name_of(kind),
                    .unit = unit_of(folder, kind),
                    .is_running = is_locked(folder)};
   report.settings = settings_of(folder);

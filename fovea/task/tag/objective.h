@@ -46,6 +46,11 @@ std::optional<SetTags> tag_set(Tape& tape, const Tagger& model, const TaggedEval
 /// `metric` chooses; none for the loss. Of equal ones the lower loss has the larger score.
 Validation measure(const SetTags& found, const TaggedWords& truth, const TaggerText& text);
 
+/// What losses are measured in.
+constexpr std::string_view loss_unit_of(TagTask task) {
+  return task == TagTask::kSegment ? "nats per character" : "nats per word";
+}
+
 class TaggerObjective final : public Objective {
  public:
   TaggerObjective(const Context& context, const Tagger& model, TaggerText text);
@@ -53,7 +58,7 @@ class TaggerObjective final : public Objective {
   std::span<Parameter* const> parameters() override { return model_.parameters(); }
   index updates_per_epoch() const override { return text_.training.updates_per_epoch(); }
   std::string_view loss_unit() const override {
-    return text_.segments ? "nats per character" : "nats per word";
+    return loss_unit_of(text_.segments ? TagTask::kSegment : TagTask::kTag);
   }
   void observe_attention(bool observe) override { observes_ = observe; }
   AttentionRecord observed_attention() override;
