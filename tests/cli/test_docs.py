@@ -22,8 +22,8 @@ from support import CommandTest, words
 from tensor_files import write
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("train lm", "train classify", "generate", "classify", "eval", "inspect", "doctor", "attention",
-            "conformance write", "conformance check", "bench attention", "bench step", "reproduce", "report")
+COMMANDS = ("train lm", "train classify", "generate", "classify", "eval", "inspect", "report", "doctor", "attention",
+            "conformance write", "conformance check", "bench attention", "bench step", "reproduce")
 SMALL = ("--layers 1 --heads 2 --width 32 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
 
