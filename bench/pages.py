@@ -5,8 +5,10 @@
   bench/pages.py [--rounds N] [--python INTERPRETER_WITH_BERTVIZ]
 
 12 layers of 12 heads; every row is any point of the simplex, the hardest to store. `drawn` is the time
-from the first line of the page's script to the drawn page, `open` that from the request to the end
-of loading, `scroll` that of a frame after a jump to the end of the map; medians of the rounds.
+from the first line of the page's script to the drawn page; `work` is the processor's time for
+script, style and layout until then, which a busy machine changes little; `open` is the time from the
+request to the end of loading; `scroll` that of a frame after a jump to the end of the map. Medians
+of the rounds.
 """
 
 import argparse
@@ -37,14 +39,17 @@ SCROLL = """new Promise(done => {
 
 
 def measure(tab, path, rounds):
-    opened, drawn, scrolled = [], [], []
+    opened, drawn, worked, scrolled = [], [], [], []
+    tab.call("Performance.enable", timeDomain="threadTicks")
     for _ in range(rounds):
         opened.append(tab.open(path))
+        counts = {m["name"]: m["value"] for m in tab.call("Performance.getMetrics")["metrics"]}
+        worked.append(1000 * sum(counts[f"{what}Duration"] for what in ("Script", "RecalcStyle", "Layout")))
         drawn.append(float(tab.run("document.documentElement.dataset.ready")))
         begin = time.monotonic()
         tab.run(SCROLL)
         scrolled.append(1000 * (time.monotonic() - begin))
-    return [statistics.median(times) for times in (opened, drawn, scrolled)]
+    return [statistics.median(times) for times in (opened, drawn, worked, scrolled)]
 
 
 def compare(tab, path, python):
@@ -76,18 +81,18 @@ def main():
         try:
             tab = chromium.Page(browser)
             tab.size(1280, 900)
-            print("| tokens | mask | bytes | made, s | open, s | drawn, ms | scroll, ms | decimals | kept of a row |")
-            print("|---|---|---|---|---|---|---|---|---|")
+            print("| tokens | mask | bytes | made, s | open, s | drawn, ms | work, ms | scroll, ms | decimals | kept of a row |")
+            print("|---|---|---|---|---|---|---|---|---|---|")
             for tokens, kind in CASES:
                 path = pathlib.Path(folder) / f"{tokens}-{kind}"
                 begin = time.monotonic()
                 subprocess.run([MAKER, path, str(LAYERS), str(HEADS), str(tokens), kind], check=True)
                 made = time.monotonic() - begin
                 html = path.with_suffix(".html")
-                opened, drawn, scrolled = measure(tab, html, options.rounds)
+                opened, drawn, worked, scrolled = measure(tab, html, options.rounds)
                 digits, kept = tab.run("[page.decimals, page.strongest]")
                 print(f"| {tokens} | {kind} | {html.stat().st_size} | {made:.1f} | {opened:.2f} | {drawn:.0f} | "
-                      f"{scrolled:.0f} | {digits} | {kept or 'all'} |", flush=True)
+                      f"{worked:.0f} | {scrolled:.0f} | {digits} | {kept or 'all'} |", flush=True)
                 if (tokens, kind) == (COMPARED, "full"):
                     compare_at = path
             compare(tab, compare_at, options.python)

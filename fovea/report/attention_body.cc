@@ -54,7 +54,7 @@ std::string prediction_of(const AttentionPage& page, const Words& say) {
     html += fmt::format(
         "<tr><th scope=\"row\">{}</th><td>{:.4f}</td><td class=\"bar\" aria-hidden=\"true\">"
         "<span style=\"width:{:.1f}%\"></span></td></tr>\n",
-        bdi(label), probability, 100 * std::clamp(probability, 0.0, 1.0));
+        bdi(visible(label)), probability, 100 * std::clamp(probability, 0.0, 1.0));
   }
   return html + "</table>\n</section>\n";
 }

@@ -72,6 +72,13 @@ WeightDigits choose_digits(const AttentionPage& page, const PageLimits& limits) 
   return digits;
 }
 
+bool keep_fewer(const AttentionPage& page, WeightDigits& digits) {
+  if (digits.strongest == 1) return false;
+  digits.strongest = (digits.strongest == 0 ? most_keys(page) : digits.strongest) * 9 / 10;
+  digits.strongest = std::max<index>(1, digits.strongest);
+  return true;
+}
+
 CodedMasks code_masks(const AttentionPage& page) {
   CodedMasks masks;
   std::map<std::string, std::size_t> numbers;

@@ -16,6 +16,10 @@ HeadWeights head_of(const AttentionPage& page, const AttentionMap& map, index he
 /// `most` bytes.
 WeightDigits choose_digits(const AttentionPage& page, const PageLimits& limits);
 
+/// For a page that became too large all the same: a tenth fewer weights of each row. False if there
+/// is but one.
+bool keep_fewer(const AttentionPage& page, WeightDigits& digits);
+
 /// The masks of all heads; the same mask is stored once.
 struct CodedMasks {
   PageData data;                      ///< `masks`

@@ -120,13 +120,16 @@ std::string draw_attention_page(const AttentionPage& page, const PageLimits& lim
                             json_of(page, {}).size() + masks.data.json.size() +
                             kPerHead * (masks.of_heads.size() + 100);
   const auto left = [&](std::size_t bytes) { return bytes > frame ? bytes - frame : 0; };
-  const WeightDigits digits = choose_digits(page, {left(limits.fine), left(limits.most)});
-  body = attention_body(page, digits, limits);
-  HtmlPage html = frame_of(page, style, body);
-  html.data = code_maps(page, digits, masks);
-  html.data.push_back(masks.data);
-  html.data.push_back({"page", json_of(page, digits)});
-  return draw_html(html);
+  WeightDigits digits = choose_digits(page, {left(limits.fine), left(limits.most)});
+  while (true) {
+    body = attention_body(page, digits, limits);
+    HtmlPage html = frame_of(page, style, body);
+    html.data = code_maps(page, digits, masks);
+    html.data.push_back(masks.data);
+    html.data.push_back({"page", json_of(page, digits)});
+    std::string text = draw_html(html);
+    if (text.size() <= limits.most || !keep_fewer(page, digits)) return text;
+  }
 }
 
 }  // namespace fovea

@@ -36,15 +36,15 @@ inline constexpr ScriptWord kScriptWords[] = {
     {"root", {"Square root: small weights show", "开平方：突出小权重"}},
     {"weight", {"Query {0} gives key {1} the weight {2}.", "查询 {0} 给键 {1} 的权重是 {2}。"}},
     {"isMasked",
-     {"Query {0} may not look at key {1}: masked.", "查询 {0} 不能看键 {1}：已被掩盖。"}},
+     {"Query {0} may not look at key {1}: masked.", "查询 {0} 不能看键 {1}：已被屏蔽。"}},
     {"isMissing",
      {"Query {0}, key {1}: left out of this page, at most {2}.",
       "查询 {0}，键 {1}：本页未保存，不超过 {2}。"}},
-    {"masked", {"masked", "已掩盖"}},
+    {"masked", {"masked", "已屏蔽"}},
     {"missing", {"at most {0}", "不超过 {0}"}},
     {"query", {"query", "查询"}},
     {"key", {"key", "键"}},
-    {"legendMasked", {"masked: weight 0", "已掩盖：权重为 0"}},
+    {"legendMasked", {"masked: weight 0", "已屏蔽：权重为 0"}},
     {"legendMissing", {"left out: small", "未保存：很小"}},
     {"negative", {"below 0", "小于 0"}},
     {"lines",
@@ -73,7 +73,7 @@ inline constexpr Phrase kTilesMean = {
     "Each square is 64 queries by 128 keys of the first sequence and head. Filled: computed whole. "
     "Striped: computed, partly masked. Empty: never computed.",
     "每个方块是第一条序列、第一个头的 64 个查询乘 128 "
-    "个键。实心：整块计算；条纹：计算，部分被掩盖；"
+    "个键。实心：整块计算；条纹：计算，部分被屏蔽；"
     "空白：从不计算。"};
 
 inline constexpr Phrase kReading = {"How to read this page", "怎样读这一页"};
@@ -92,7 +92,7 @@ inline constexpr Phrase kFactorMeans = {
 inline constexpr Phrase kRowSum = {"The weights of a row add up to 1.", "每一行的权重之和为 1。"};
 inline constexpr Phrase kMaskedMeans = {
     "A striped cell is masked: the query may not look there, and the weight is exactly 0.",
-    "斜纹格子被掩盖：查询不能看那里，权重恰好为 0。"};
+    "斜纹格子被屏蔽：查询不能看那里，权重恰好为 0。"};
 inline constexpr Phrase kDigits = {"Weights are given to {} decimals, before dropout.",
                                    "权重保留 {} 位小数，为 dropout 之前的值。"};
 inline constexpr Phrase kRounded = {"Weights are rounded to a multiple of {}, before dropout.",

@@ -54,7 +54,7 @@ std::string_view entity(utf8proc_int32_t c) {
     case '"':
       return "&quot;";
     case '\'':
-      return "&#39;";
+      return "&apos;";
     default:
       return {};
   }

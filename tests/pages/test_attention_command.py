@@ -67,7 +67,7 @@ class AttentionCommand(support.PageTest):
         weights = self.make("causal", "--causal")
         self.assert_shows(weights)
         said = self.page.run("document.body.innerText")
-        for words in ("Attention of in.npz", "causal & key_lengths", "B 2, T 9, S 11, H 3, D 4", "sequence 2",
+        for words in ("Attention of in.npz", "key_lengths & causal", "B 2, T 9, S 11, H 3, D 4", "sequence 2",
                       "Entropy, in nats", "Tiles of the plan"):
             self.assertIn(words, said)
         self.assert_accessible(least=8)

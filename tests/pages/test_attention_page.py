@@ -198,8 +198,9 @@ class AttentionPage(support.PageTest):
                             r"\b(query|key|weight|head|the)\b")
 
     def test_large_pages_stay_small_and_quick(self):
-        for layers, heads, tokens, kind, most in ((12, 12, 64, "full", 1_000_000),):
-            path = self.folder / f"{tokens}"
+        for layers, heads, tokens, kind, most in ((12, 12, 64, "full", 1_000_000),
+                                                  (12, 12, 256, "full", 8_000_000)):
+            path = self.folder / f"{tokens}-{kind}"
             self.make_pages(path, layers, heads, tokens, kind)
             html = path.with_suffix(".html")
             self.assertLessEqual(html.stat().st_size, most)

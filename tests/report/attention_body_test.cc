@@ -17,7 +17,7 @@ AttentionPage small() {
   page.texts = {{"text", {"<a>", "b"}}};
   page.maps = {{.name = "layer 1", .heads = 2, .weights = {1, 0, .5F, .5F, 1, 0, .25F, .75F}}};
   page.saliency = {{"gradient", "Someone 2016", 0, {.5F, -.25F}}};
-  page.prediction = {{"good", .75}};
+  page.prediction = {{"good", .75}, {" ", .25}};
   page.tiles = {"#.", "/#"};
   page.notes = {"rows 1 & 2"};
   return page;
@@ -28,7 +28,8 @@ TEST(AttentionBody, SaysWhatIsKnownWithoutScripts) {
   EXPECT_EQ(xml_error("<main>" + body + "</main>"), "");
   for (const char* part :
        {"<dt>Model</dt><dd><bdi>&lt;tiny&gt;</bdi></dd>", "are no explanation by themselves",
-        "rows 1 &amp; 2", "<bdi>good</bdi></th><td>0.7500</td>", "Source: Someone 2016",
+        "rows 1 &amp; 2", "<bdi>good</bdi></th><td>0.7500</td>", "<bdi>\u2423</bdi></th>",
+        "Source: Someone 2016",
         "class=\"token below\" style=\"--share:0.500\"><bdi>b</bdi><small>-0.25</small>",
         "<td style=\"--share:1.000\">1</td>", "Entropy, in nats", "class=\"part\"",
         "given to 4 decimals", "add up to 1", "1902.10186"}) {

@@ -60,6 +60,17 @@ TEST(AttentionData, KeepsTheStrongestThatFit) {
   }
 }
 
+TEST(AttentionData, KeepsFewerUntilOneIsLeft) {
+  const AttentionPage page = page_of(1, 1, 40, false);
+  WeightDigits digits;
+  EXPECT_TRUE(keep_fewer(page, digits));
+  EXPECT_EQ(digits.strongest, 36);
+  digits.strongest = 2;
+  EXPECT_TRUE(keep_fewer(page, digits));
+  EXPECT_EQ(digits.strongest, 1);
+  EXPECT_FALSE(keep_fewer(page, digits));
+}
+
 TEST(AttentionData, LargeWeightsHaveFewerDecimals) {
   AttentionPage page = page_of(1, 1, 5, false);
   page.maps[0].weights[3] = -1234;

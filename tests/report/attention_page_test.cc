@@ -46,6 +46,23 @@ TEST(AttentionPage, StaysBelowItsLimits) {
   EXPECT_THAT(cut, Not(HasSubstr("\"strongest\":0")));
 }
 
+// The rows that are not looked at when the digits are chosen are the large ones.
+TEST(AttentionPage, StaysBelowItsLimitWhereTheEstimateIsWrong) {
+  AttentionPage page = small();
+  const index length = 120;  // every fifth row is looked at, beginning with the third
+  page.texts[0].tokens.assign(length, "word");
+  page.maps[0].weights.clear();
+  for (index query = 0; query < length; ++query) {
+    for (index key = 0; key < length; ++key) {
+      const bool is_one = query % 5 == 2;
+      page.maps[0].weights.push_back(is_one ? (key == 0 ? 1 : 0)
+                                            : static_cast<float>((key * 37) % 100 + 1) / 6000);
+    }
+  }
+  const std::size_t all = draw_attention_page(page, {0, 8'000'000}).size();
+  EXPECT_LE(draw_attention_page(page, {0, all - 2000}).size(), all - 2000);
+}
+
 TEST(AttentionPage, RefusesSizesThatDoNotAgree) {
   AttentionPage page = small();
   page.maps[0].weights.pop_back();

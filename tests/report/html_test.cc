@@ -18,7 +18,7 @@ std::string hash_of(std::string_view script) {
 }
 
 TEST(Html, EscapesWhatEndsATextOrAnAttribute) {
-  EXPECT_EQ(html_text("<b a=\"1\" c='2'>&"), "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;");
+  EXPECT_EQ(html_text("<b a=\"1\" c='2'>&"), "&lt;b a=&quot;1&quot; c=&apos;2&apos;&gt;&amp;");
   EXPECT_EQ(html_text("\u597D\t\n"), "\u597D\t\n");
   EXPECT_EQ(html_text(std::string_view("\0\x01\xFF\x7F", 4)), "\uFFFD\uFFFD\uFFFD\uFFFD");
 }

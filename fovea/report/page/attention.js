@@ -11,7 +11,7 @@ const jsonOf = id => JSON.parse(byId(id).textContent);
 const began = performance.now();
 const page = jsonOf('page'), masks = jsonOf('masks');
 const unit = 10 ** page.decimals;
-const state = {map: 0, head: 0, shading: 'largest', cell: 16, row: 0, column: 0};
+const state = {map: 0, head: 0, shading: 'root', cell: 16, row: 0, column: 0};
 let shown = null;  // {map, queries, keys, values, kinds, top}
 let layer = null;  // {index, data, heads: those read so far}
 
@@ -141,7 +141,7 @@ function pointAt(event, stack) {
 }
 
 function legend() {
-  const scale = element('span', undefined, 'scale');
+  const scale = element('span', undefined, 'scale ' + state.shading);
   const ends = element('span', undefined, 'ends');
   ends.append(element('span', '0'), scale, element('span', numberText(shown.top)));
   const parts = [ends];
@@ -156,14 +156,18 @@ function legend() {
   byId('legend').replaceChildren(...parts);
 }
 
-function draw() {
-  choose();
+function resize() {
   const map = byId('map');
-  if (map.dataset.texts !== shown.map.queryText + ' ' + shown.map.keyText) buildMap();
   map.style.setProperty('--cell', state.cell + 'px');
   map.lastChild.style.width = shown.keys.length * state.cell + 'px';
   map.lastChild.style.height = shown.queries.length * state.cell + 'px';
   map.classList.toggle('small', state.cell < 11);
+}
+
+function draw() {
+  choose();
+  if (byId('map').dataset.texts !== shown.map.queryText + ' ' + shown.map.keyText) buildMap();
+  resize();
   drawPixels();
   legend();
   drawLines(shown, shadeOf);
@@ -298,14 +302,15 @@ function begin() {
   });
   fill('head', [], value => { state.head = Number(value); });
   fillHeads();
-  fill('shading', ['largest', 'one', 'root'].map(name => [name, say(name)]),
+  fill('shading', ['root', 'largest', 'one'].map(name => [name, say(name)]),
     value => { state.shading = value; });
   const {keyText} = page.maps[0], keys = page.texts[keyText].tokens.length;
   state.cell = Math.max(12, Math.min(40, Math.floor(640 / keys)));
   byId('cell').value = state.cell;
   byId('cell').addEventListener('input', () => {
     state.cell = Number(byId('cell').value);
-    draw();
+    resize();
+    moveTo(state.row, state.column);
   });
   byId('map').addEventListener('keydown', onKey);
   document.addEventListener('scheme', drawPixels);
