@@ -25,11 +25,16 @@ namespace {
               "free some space, or check the path and its permissions");
 }
 
-// One write: in the file of a killed process only the last line may be incomplete.
-bool write_line(int fd, const std::string& line) {
-  const ssize_t n = ::write(fd, line.data(), line.size());
-  if (n >= 0 && static_cast<std::size_t>(n) < line.size()) errno = ENOSPC;
-  return n == static_cast<ssize_t>(line.size());
+// One write, unless it is cut short: in the file of a killed process only the last line may be
+// incomplete.
+bool write_line(int fd, std::string_view line) {
+  while (!line.empty()) {
+    const ssize_t n = ::write(fd, line.data(), line.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    line.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
 }
 
 std::string text_of(const std::filesystem::path& file) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fovea/base/file.h"
+#include "fovea/train/model_folder.h"
 #include "tests/support/folder.h"
 #include "tests/train/toy.h"
 
@@ -54,6 +55,7 @@ TEST(Starts, ATornLineIsEndedByTheNext) {
 
 TEST(Starts, OfARunAreThoseOfItsProcesses) {
   const TestFolder folder;
+  write_model_files(folder.path(), toy_setup(folder.path()).attachments);
   const auto train = [&](const char* stop_after, bool resume) {
     ToyObjective objective;
     TrainingObserver silent;

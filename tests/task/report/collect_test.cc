@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "fovea/base/file.h"
+#include "fovea/train/model_folder.h"
 #include "fovea/train/run_lock.h"
 #include "tests/support/throws.h"
 #include "tests/task/classify/tiny.h"

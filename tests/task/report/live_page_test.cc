@@ -15,8 +15,8 @@ using testing::Not;
 struct LivePageTest : testing::Test {
   LivePageTest() { std::filesystem::create_directories(run); }
 
-  void train(TrainingObserver& observer) {
-    train_classifier(Context(1), prepare_run(tiny_classifier(folder)), run, {}, observer);
+  void train(TrainingObserver& live) {
+    train_classifier(Context(1), prepare_run(tiny_classifier(folder)), run, {}, live);
   }
   std::string page() { return read_file(run / kReportName); }
 
