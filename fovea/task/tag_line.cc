@@ -141,6 +141,7 @@ std::string tagged_json(const TaggedSentence& sentence, const TagSet& tags,
 }
 
 std::string segmented_json(std::string_view line, const TagSet& tags, const TaggedByModel& found) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
   Json::Object object;
   Json::Array texts, names;
   bool has_tags = false;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/tagger_settings.h"
 
+#include <algorithm>
+
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/task/classifier_settings.h"
@@ -23,6 +25,24 @@ void require_together(bool ok, std::string_view options, std::string_view why,
                       std::string_view hint) {
   if (ok) return;
   throw Error(ErrorCode::kOptionValue, fmt::format("{}: {}", options, why), std::string(hint));
+}
+
+// Options for the columns of one format need a file of that format.
+void check_columns(const TaggerTextOptions& text) {
+  if (text.train.empty()) return;
+  const TaggedOptions& table = text.table;
+  const auto reads = [&](TaggedFormat format) {
+    const auto has = [&](const std::string& file) { return format_of(file, table) == format; };
+    return std::any_of(text.train.begin(), text.train.end(), has) ||
+           std::any_of(text.valid.begin(), text.valid.end(), has);
+  };
+  require_together(table.column == ConlluColumn::kUpos || reads(TaggedFormat::kConllu), "--column",
+                   "has no effect: no file is CoNLL-U",
+                   "leave it out, or say --format conllu if the files are");
+  const bool usual = table.word_column == 1 && table.tag_column == 0 && !table.comments;
+  require_together(usual || reads(TaggedFormat::kConll), "--word-column, --tag-column, --comments",
+                   "have no effect: no file is CoNLL",
+                   "leave them out, or say --format conll if the files are");
 }
 
 void check_text(const TaggerTextOptions& text) {
@@ -87,6 +107,7 @@ void check_options(const TaggerSettings& s) {
   for (const std::string& file : s.text.valid) require_storable(file, "valid");
   require_storable(s.text.embeddings, "embeddings");
   check_text(s.text);
+  check_columns(s.text);
   require_together(!s.model.freeze_embeddings || !s.text.embeddings.empty(), "--freeze-embeddings",
                    "has no effect without --embeddings",
                    "name a file of vectors: --embeddings FILE");

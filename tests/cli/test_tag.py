@@ -102,7 +102,7 @@ class Tags(ModelsTest):
         process.stdin.close()
         process.stdout.close()
         self.assertEqual(process.wait(), 0)
-        done = self.fails(3, "standard input:4: expected 1 columns, as in line 1, got 2", "tag", self.tagger,
+        done = self.fails(3, "standard input:4: expected 1 column, as in line 1, got 2", "tag", self.tagger,
                           stdin=b"Ada\nsaw\n\nRome x\n")
         self.assertEqual(done.stdout, b"Ada\tB-person\nsaw\tO\n\n")
 

@@ -164,6 +164,11 @@ class Refuses(TrainTest):
         self.refuses(2, "--tag-column: 1 is the column of the word", "a O\n", "--tag-column", "1")
         self.refuses(2, "--column", "a O\n", "--column", "nothing")
 
+    def test_segmented_text_has_no_tags(self):
+        self.refuses(3, "bad.seg:1: expected words with tags, got segmented text", segmented(), name="bad.seg")
+        self.refuses(3, "bad.seg:1: expected words with tags", segmented(), "--task", "segment", "--joint",
+                     name="bad.seg")
+
     def test_encoding_and_emptiness(self):
         self.refuses(3, "bad.conll:2:1: expected UTF-8, got 0xFF", b"a O\n\xff O\n")
         self.refuses(3, "bad.conll is empty", "")
@@ -180,11 +185,17 @@ class Refuses(TrainTest):
                             (("1", "3-4"), "bad.conllu:2: expected the number 2, got 3-4")):
             self.refuses(3, needle, "".join(map(row.format, ids)) + "\n", name="bad.conllu")
         self.refuses(3, "expected 10 columns between tabs, got 2", "1\tw\n", name="bad.conllu")
+        late = self.write("late.conllu", row.format(1) + "# late\n" + row.format(2))
+        done = self.fails(3, "late.conllu:2: expected 10", "train", "tag", "--train", late, "-o", self.folder / "never")
+        self.assertIn("comments stand before the first word", done.stderr.decode())
 
     def test_schemes_and_options(self):
         self.refuses(3, "bad.conll:3: expected a tag of the scheme bio, got X-y", "a B-x\n\nb X-y\n", "--scheme", "bio")
         self.refuses(2, "--format words: such sentences have no tags", "a b\n", "--format", "words")
         self.refuses(2, "--joint", "a O\n", "--joint")
+        self.refuses(2, "--metric span-f1: the tags to train on mark no spans", "a X\nb Y\n", "--metric", "span-f1")
+        self.refuses(2, "--column: has no effect", "a B-x\nb O\n", "--column", "xpos")
+        self.refuses(2, "--tag-column, --comments: have no effect", "1\ta\n", "--comments", name="bad.conllu")
         self.refuses(2, "--metric span-f1, --scheme none", "a O\n", "--metric", "span-f1", "--scheme", "none")
         self.refuses(2, "--word-dropout", "a O\n", "--word-dropout", "2")
 

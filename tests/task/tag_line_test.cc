@@ -38,6 +38,7 @@ TEST(TagLine, JsonOfASegmenterHasItsWords) {
   const TagSet tags({"B", "E", "M", "S"}, TagScheme::kBmes);
   EXPECT_EQ(segmented_json("我们 在", tags, tagged(tags, "BES")),
             R"({"text":"我们 在","words":["我们","在"]})");
+  EXPECT_EQ(segmented_json("在\r", tags, tagged(tags, "S")), R"({"text":"在","words":["在"]})");
   const TagSet joint({"B-N", "E-N", "M-N", "S-V"}, TagScheme::kBmes);
   EXPECT_EQ(segmented_json("在", joint, tagged(joint, "S")),
             R"({"text":"在","words":["在"],"tags":["V"]})");

@@ -62,13 +62,19 @@ class ConllSource final : public SentenceSource {
       if (o.tags == TagUse::kNone) return;
       require_column(line, tag_, "--tag-column", "the tag");
       if (tag_ != word_) return;
+      if (count_ > 1) {
+        lines_.fail(
+            line,
+            fmt::format("expected the tag in the last column, {}, but it is the word's", count_),
+            "say which column is the tag's: --tag-column");
+      }
       lines_.fail(line, "expected a tag beside the word, got the word alone",
                   "write a tag in a second column; segmented lines are --format words");
     }
     if (columns_.size() == count_) return;
     lines_.fail(line,
-                fmt::format("expected {} columns, as in line {}, got {}", count_, first_line_,
-                            columns_.size()),
+                fmt::format("expected {} column{}, as in line {}, got {}", count_,
+                            count_ == 1 ? "" : "s", first_line_, columns_.size()),
                 line.text.starts_with('#')
                     ? "if lines that begin with # are comments, say --comments"
                     : "give every word the same columns, between tabs or blanks");

@@ -89,7 +89,8 @@ class ConlluSource final : public SentenceSource {
     if (columns_.size() != kColumns) {
       lines_.fail(
           line, fmt::format("expected {} columns between tabs, got {}", kColumns, columns_.size()),
-          "files of other columns are --format conll");
+          line.text.starts_with('#') ? "comments stand before the first word of a sentence"
+                                     : "files of other columns are --format conll");
     }
     const std::optional<Id> id = parse_id(columns_[0]);
     if (!id) {

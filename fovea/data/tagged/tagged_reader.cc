@@ -32,6 +32,7 @@ class WordsSource final : public SentenceSource {
     for (Line line; lines_.next(sentence, line);) {
       std::string_view rest = line.text;
       for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) {
+        if (lines_.options().tags == TagUse::kRequired) fail_without_tags(line);
         lines_.is_word(sentence, line, word);
       }
       if (sentence.size() > 0) return true;
@@ -40,6 +41,11 @@ class WordsSource final : public SentenceSource {
   }
 
  private:
+  [[noreturn]] void fail_without_tags(const Line& line) const {
+    lines_.fail(line, "expected words with tags, got segmented text, which has none",
+                "name a file with tags; if it has another format than its name says: --format");
+  }
+
   SentenceLines lines_;
 };
 

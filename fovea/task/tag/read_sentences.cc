@@ -110,7 +110,15 @@ void require_difference(const Table& table, const std::vector<std::string>& name
   throw Error(ErrorCode::kInputTooSmall,
               fmt::format("{}: every tag to train on is {}: at least two are needed",
                           table.names[0], excerpt(names[0])),
-              "add sentences with other tags, or say where the tags are: --tag-column");
+              "add sentences with other tags, or say which column has them: --tag-column (of "
+              "CoNLL-U --column)");
+}
+
+void require_spans(const TaggerTextOptions& options, const std::optional<TagScheme>& scheme) {
+  if (options.metric != TaggerMetric::kSpanF1 || scheme) return;
+  throw Error(ErrorCode::kOptionValue, "--metric span-f1: the tags to train on mark no spans",
+              "choose --metric accuracy or loss, or say where the tags are: --tag-column (of "
+              "CoNLL-U --column)");
 }
 
 std::vector<bool> split(std::size_t trains, std::size_t all, const TaggerTextOptions& options,
@@ -170,6 +178,7 @@ TaggedSet read_tagged_set(const TaggerTextOptions& options, std::uint64_t seed) 
   if (options.scheme == SchemeChoice::kAuto && !scheme) {
     scheme = find_scheme(names_of(table, 0, trains));
   }
+  require_spans(options, scheme);
   if (scheme) {
     TagRepairs repairs = convert(table, 0, trains, *scheme);
     repairs += convert(table, trains, all, *scheme);

@@ -53,6 +53,8 @@ TEST(TaggedReader, RefusesBrokenRows) {
   EXPECT_THROWS(read(""), kEmptyInput, "f is empty");
   EXPECT_THROWS(read("a X\nb X\nc X\n", {.longest_sentence = 2}), kInputFormat, "f:3: expected");
   EXPECT_THROWS(read("a X\n", {.word_column = 1, .tag_column = 1}), kOptionValue, "--tag-column");
+  EXPECT_THROWS(read("X a\n", {.word_column = 2}), kInputFormat,
+                "f:1: expected the tag in the last column, 2, but it is the word's");
 }
 
 const char* const kUniversal =
@@ -107,6 +109,8 @@ TEST(TaggedReader, ChecksTheNumbersOfWords) {
 TEST(TaggedReader, ReadsSegmentedLines) {
   const TaggedOptions words{.format = TaggedFormat::kWords, .tags = TagUse::kNone};
   EXPECT_EQ(shown(read("我们 在\u3000北京\n\n  学 \n", words)), "我们 在 北京 | 学");
+  EXPECT_THROWS(read("\n我们 在\n", {.format = TaggedFormat::kWords}), kInputFormat,
+                "f:2: expected words with tags, got segmented text");
 }
 
 TEST(TaggedReader, GivesTheSameInPiecesOfAnySize) {
