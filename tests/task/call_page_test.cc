@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <utility>
 
 #include "fovea/base/random.h"
+#include "fovea/report/head_statistics.h"
 #include "fovea/task/attention_parts.h"
 #include "fovea/task/run_attention.h"
 #include "tests/support/throws.h"
@@ -86,6 +88,18 @@ TEST(CallPage, ShowsTheWeightsOfTheCall) {
     EXPECT_NEAR(page.maps[0].entropy[0], (of[0] + of[1] + of[2]) / 3, 1e-6);
     EXPECT_THAT(page.texts[0].tokens, ElementsAre("0", "1", "2"));
     EXPECT_FALSE(page.tiles.empty());
+  }
+}
+
+// The first query keeps one key alone, and so its weight is 1.
+TEST(CallPage, TheLargestWeightIsOfAQueryWithAChoice) {
+  AttentionPage page = page_attention(Context(1), {.causal = CausalKind::kTopLeft}, problem(),
+                                      PageLanguage::kEnglish);
+  for (AttentionMap& map : page.maps) {
+    const std::vector<float> given = std::exchange(map.largest, {});
+    EXPECT_THAT(head_means(page, map).largest,
+                testing::Pointwise(testing::FloatNear(1e-6F), given));
+    EXPECT_THAT(given, testing::Each(testing::Lt(1)));
   }
 }
 

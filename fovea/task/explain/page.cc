@@ -92,8 +92,10 @@ AttentionPage page_of(const Explanation& explanation, std::string_view model,
   PageText text{.name = text_in(language, "text", "文本")};
   for (const std::string& token : explanation.tokens) text.tokens.push_back(as_text(token));
   page.texts.push_back(std::move(text));
-  for (const ExplainedLayer& layer : explanation.layers)
+  for (const ExplainedLayer& layer : explanation.layers) {
     page.maps.push_back(map_of(layer, language));
+    if (layer.entropy.empty()) page.rows_sum_to_one = page.has_entropies = false;
+  }
   add_pooling(explanation, page);
   add_saliency(explanation, page);
   for (const auto& [label, probability] : explanation.prediction) {

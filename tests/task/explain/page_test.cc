@@ -44,6 +44,17 @@ TEST(ExplanationPage, HasEveryPart) {
   EXPECT_THAT(html, HasSubstr("no explanation by themselves"));
 }
 
+TEST(ExplanationPage, SaysThatRowsSumToOneOnlyIfTheyDo) {
+  EXPECT_THAT(draw_attention_page(page_of(explanation(), "m", PageLanguage::kEnglish)),
+              HasSubstr("add up to 1"));
+  Explanation sigmoid = explanation();
+  sigmoid.layers[0].entropy.clear();
+  sigmoid.layers[0].distance.clear();
+  const std::string html = draw_attention_page(page_of(sigmoid, "m", PageLanguage::kEnglish));
+  EXPECT_THAT(html, Not(HasSubstr("add up to 1")));
+  EXPECT_THAT(html, Not(HasSubstr("Entropy")));
+}
+
 TEST(ExplanationPage, IsChineseWhenAsked) {
   const AttentionPage page = page_of(explanation(), "reviews", PageLanguage::kChinese);
   EXPECT_EQ(page.title, "模型看了哪里");
