@@ -62,7 +62,7 @@ struct ExplainedLayer {
   /// [heads] mean over the queries, in nats; none if the weights of a query do not sum to 1
   std::vector<double> entropy = {};
   std::vector<double> distance = {};  ///< [heads] mean of |query - key| over the weights; as above
-  std::vector<double> largest = {};   ///< [heads] the weight of strongest_cell()
+  std::vector<float> largest = {};    ///< [heads] the weight of strongest_cell()
 
   /// Head `number`, from 1, of so many tokens.
   HeadWeights head(index number, index tokens) const {

@@ -37,7 +37,7 @@ AttentionMap map_of(const ExplainedLayer& layer, PageLanguage language) {
           .weights = layer.weights,
           .entropy = floats(layer.entropy),
           .distance = floats(layer.distance),
-          .largest = floats(layer.largest)};
+          .largest = layer.largest};
 }
 
 Words name_of(SaliencyMethod method) {
