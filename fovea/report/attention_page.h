@@ -33,7 +33,8 @@ struct AttentionMap {
 struct PageText {
   std::string name;  ///< such as "text", or "source"
   std::vector<std::string> tokens = {};
-  /// The position of each token; empty: 0, 1, 2 ... Give it if rows are left out.
+  /// The position of each token; empty: 0, 1, 2 ... Give it if they count from 1, or if rows are
+  /// left out.
   std::vector<index> positions = {};
 };
 

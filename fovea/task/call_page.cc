@@ -187,7 +187,7 @@ AttentionPage CallPage<T>::page(std::string title) const {
     if (std::isfinite(weight)) continue;
     throw Error(
         ErrorCode::kInputFormat,
-        fmt::format("{}: a weight is {}; a page shows finite ones", call_.tensors.where(), weight),
+        fmt::format("{}: a weight is not finite, and cannot be shown", call_.tensors.where()),
         "look for NaN and infinity in q, k and the biases");
   }
   AttentionPage page{.language = language_, .title = std::move(title), .facts = facts()};

@@ -127,7 +127,7 @@ TEST(CallPage, RefusesWeightsThatAreNotFinite) {
   Tensor q = normal({2, 3, 4, 5}, 1);
   q.data<float>()[7] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THROWS(page_attention(Context(1), {}, problem(q), PageLanguage::kEnglish), kInputFormat,
-                "folder/in.npz: a weight is nan");
+                "folder/in.npz: a weight is not finite");
 }
 
 }  // namespace

@@ -90,7 +90,10 @@ AttentionPage page_of(const Explanation& explanation, std::string_view model,
                      .title = text_in(language, "What the model looked at", "模型看了哪里")};
   add_facts(explanation, model, page);
   PageText text{.name = text_in(language, "text", "文本")};
-  for (const std::string& token : explanation.tokens) text.tokens.push_back(as_text(token));
+  for (const std::string& token : explanation.tokens) {
+    text.tokens.push_back(as_text(token));
+    text.positions.push_back(static_cast<index>(text.tokens.size()));  // from 1, as in a terminal
+  }
   page.texts.push_back(std::move(text));
   for (const ExplainedLayer& layer : explanation.layers) {
     page.maps.push_back(map_of(layer, language));

@@ -33,6 +33,7 @@ TEST(ExplanationPage, HasEveryPart) {
   ASSERT_THAT(page.maps, SizeIs(2));
   EXPECT_THAT(page.maps[0].weights, ElementsAre(1, 0, .25F, .75F));
   EXPECT_THAT(page.maps[0].entropy, ElementsAre(.5F));
+  EXPECT_THAT(page.texts[0].positions, ElementsAre(1, 2));
   EXPECT_EQ(page.maps[1].query_text, 1U);
   EXPECT_FALSE(page.maps[1].has_distances);
   ASSERT_THAT(page.saliency, SizeIs(1));
