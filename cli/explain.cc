@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -45,8 +46,18 @@ struct PageOptions {
   }
 };
 
+// Whether a page in the model's folder would replace a file of the model.
+bool is_of_model(const fs::path& page, const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(page, ignored)) return false;
+  const fs::path inside = fs::weakly_canonical(folder, ignored), place = fs::canonical(page);
+  return place.extension() != ".html" &&
+         std::mismatch(inside.begin(), inside.end(), place.begin(), place.end()).first ==
+             inside.end();
+}
+
 // Checked before anything is computed.
-void check_page(const std::string& page, bool overwrite) {
+void check_page(const std::string& page, const fs::path& model, bool overwrite) {
   if (page.empty()) return;
   const fs::path path(page);
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -57,6 +68,10 @@ void check_page(const std::string& page, bool overwrite) {
   if (fs::is_directory(path)) {
     throw Error(ErrorCode::kWrite, fmt::format("--page: {}: is a folder", page),
                 "name a file in it");
+  }
+  if (is_of_model(path, model)) {
+    throw Error(ErrorCode::kUsage, fmt::format("--page: {}: is a file of the model", page),
+                "choose another file, whose name ends in .html");
   }
   if (!fs::exists(fs::symlink_status(path)) || overwrite) return;
   throw Error(ErrorCode::kOutputExists, fmt::format("--page: {}: exists already", page),
@@ -123,7 +138,7 @@ int explain_folder(const Arguments& arguments) {
   set_from_outside(flags_of(fields_of(page)), arguments);
   const fs::path folder = arguments.text("DIR");
   check_log_is_apart({&page.page, 1}, folder);
-  check_page(page.page, page.overwrite);
+  check_page(page.page, folder, page.overwrite);
   const Context context = context_of(arguments);
   const Explanation explanation = explain_model(context, folder, text_of(arguments), options);
   check_view(view, explanation);

@@ -24,7 +24,7 @@ struct AttentionMap {
   /// them if the page shows only some of the queries.
   std::vector<float> entropy = {};   ///< in nats
   std::vector<float> distance = {};  ///< sum of w |p - j|
-  std::vector<float> largest = {};   ///< the largest weight (no mean)
+  std::vector<float> largest = {};   ///< that of strongest_cell() (no mean)
   /// Whether keys and queries lie in the same sequence, so that a distance means something.
   bool has_distances = true;
 };
@@ -33,7 +33,8 @@ struct AttentionMap {
 struct PageText {
   std::string name;  ///< such as "text", or "source"
   std::vector<std::string> tokens = {};
-  /// The position of each token; empty: 0, 1, 2 ... Give it if rows are left out.
+  /// The position of each token; empty: 0, 1, 2 ... Give it if they count from 1, or if rows are
+  /// left out.
   std::vector<index> positions = {};
 };
 

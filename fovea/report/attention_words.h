@@ -66,7 +66,8 @@ inline constexpr Phrase kDistanceMeans = {
     "How far away the keys are, weighted by their weights. Mean of the queries.",
     "所看的键平均相距多远，按权重加权。对各查询取平均。"};
 inline constexpr Phrase kLargest = {"Largest weight", "最大权重"};
-inline constexpr Phrase kLargestMeans = {"Of all cells of the head.", "该头所有格子中最大的权重。"};
+inline constexpr Phrase kLargestMeans = {"Of the queries that see more than one key.",
+                                         "在能看到不止一个键的查询中。"};
 
 inline constexpr Phrase kTiles = {"Tiles of the plan", "计算计划的分块"};
 inline constexpr Phrase kTilesMean = {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fovea/report/attention_page.h"
+#include "fovea/report/weight_code.h"
 
 namespace fovea {
 
@@ -12,8 +13,12 @@ namespace fovea {
 struct HeadMeans {
   std::vector<float> entropy;   ///< - sum of w log w, in nats
   std::vector<float> distance;  ///< sum of w |p - j|
-  std::vector<float> largest;   ///< the weight farthest from 0
+  std::vector<float> largest;   ///< the weight of strongest_cell()
 };
+
+/// Number of the cell whose weight is farthest from 0, the first of equal ones. A query that keeps
+/// one key alone, as the first of a causal map, has no choice: it counts only if there is no other.
+index strongest_cell(const HeadWeights& head);
 
 /// What the map gives, and the rest from its weights.
 HeadMeans head_means(const AttentionPage& page, const AttentionMap& map);

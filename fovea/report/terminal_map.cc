@@ -20,8 +20,9 @@ constexpr index kSide = 20;      // columns: two spaces, a number of 8, a space,
 constexpr index kBar = 9;
 constexpr std::string_view kPlain = "\x1b[0m";
 
-// Of the 256 colours: from a dark blue to a light yellow, ever lighter.
-constexpr std::array kHeat = {17, 18, 19, 25, 31, 37, 43, 79, 115, 151, 187, 229};
+// Of the 256 colours: from a dark blue to yellow, ever lighter. Both ends differ from a black and
+// from a white ground.
+constexpr std::array kHeat = {18, 19, 25, 31, 37, 36, 35, 71, 107, 148, 184, 220};
 constexpr std::array kNegative = {52, 88, 124, 160, 196};
 constexpr std::array<std::string_view, 5> kBlocks = {"\u00b7", "\u2591", "\u2592", "\u2593",
                                                      "\u2588"};

@@ -73,6 +73,9 @@ class ChosenRows final : public Observer<T> {
   std::span<float> weights_;
 };
 
+// The second says whether a query sees more than one key.
+index strongest_kept(const AttentionSizes& sizes) { return std::min<index>(2, sizes.S); }
+
 std::vector<std::string> numbers_of(const std::vector<index>& numbers) {
   std::vector<std::string> names;
   for (const index number : numbers) names.push_back(std::to_string(number));
@@ -119,8 +122,9 @@ CallPage<T>::CallPage(AttentionCall<T>& call, PageLanguage language)
   if (!needs_lse(call.attention.norm)) return;
   call.see(observe::Entropy(call.rows_out("entropy")));
   call.see(observe::Distance(call.rows_out("distance")));
-  const auto best = call.template scores_out<std::int32_t>("topk_index", call.sizes.T, 1);
-  call.see(observe::TopK(best, call.scores_out("topk_weight", call.sizes.T, 1)));
+  const index kept = strongest_kept(call.sizes);
+  const auto best = call.template scores_out<std::int32_t>("topk_index", call.sizes.T, kept);
+  call.see(observe::TopK(best, call.scores_out("topk_weight", call.sizes.T, kept)));
 }
 
 template <class T>
@@ -141,19 +145,25 @@ AttentionMap CallPage<T>::map_of(index sequence) const {
           *distance = tensor("distance").template data<T>(),
           *weight = tensor("topk_weight").template data<T>();
   const auto* key = tensor("topk_index").template data<std::int32_t>();
+  const index kept = strongest_kept(sizes);
   for (index head = 0; head < sizes.H; ++head) {
-    double entropies = 0, distances = 0, largest = 0, rows = 0;
+    double entropies = 0, distances = 0, rows = 0;
+    double largest = 0, of_choice = 0;  // as strongest_cell() tells them apart
     const index begin_row = (sequence * sizes.H + head) * sizes.T;
     for (index row = begin_row; row < begin_row + sizes.T; ++row) {
-      if (key[row] < 0) continue;  // keeps no key, or is padding
+      const index first = row * kept, last = first + kept - 1;
+      if (key[first] < 0) continue;  // keeps no key, or is padding
       rows += 1;
       entropies += static_cast<double>(entropy[row]);
       distances += static_cast<double>(distance[row]);
-      largest = std::max(largest, static_cast<double>(weight[row]));
+      largest = std::max(largest, static_cast<double>(weight[first]));
+      if (last > first && key[last] >= 0) {
+        of_choice = std::max(of_choice, static_cast<double>(weight[first]));
+      }
     }
     map.entropy.push_back(static_cast<float>(entropies / std::max(rows, 1.0)));
     map.distance.push_back(static_cast<float>(distances / std::max(rows, 1.0)));
-    map.largest.push_back(static_cast<float>(largest));
+    map.largest.push_back(static_cast<float>(of_choice > 0 ? of_choice : largest));
   }
   return map;
 }
@@ -177,7 +187,7 @@ AttentionPage CallPage<T>::page(std::string title) const {
     if (std::isfinite(weight)) continue;
     throw Error(
         ErrorCode::kInputFormat,
-        fmt::format("{}: a weight is {}; a page shows finite ones", call_.tensors.where(), weight),
+        fmt::format("{}: a weight is not finite, and cannot be shown", call_.tensors.where()),
         "look for NaN and infinity in q, k and the biases");
   }
   AttentionPage page{.language = language_, .title = std::move(title), .facts = facts()};

@@ -83,7 +83,7 @@ class Explain(CommandTest):
                     distance += sum(w * abs(i - j) for j, w in enumerate(row))
                 self.assertAlmostEqual(head["entropy"], entropy / 7, delta=1e-4)
                 self.assertAlmostEqual(head["distance"], distance / 7, delta=1e-4)
-                self.assertEqual(head["largest"], max(map(max, head["weights"])))
+                self.assertEqual(head["largest"], max(map(max, head["weights"][1:])))  # the first has no choice
         one = self.object_of(self.models / "lm", "the cat", "--layer", 2, "--head", 1)
         self.assertEqual(one["layers"], [{**found["layers"][1], "heads": found["layers"][1]["heads"][:1]}])
         self.assertIn(SENTENCE, found["notes"][-1])
@@ -146,7 +146,7 @@ class Explain(CommandTest):
             self.assertEqual(process.wait(), 0)
             return said.decode()
         colored = shown({})
-        self.assertIn("\x1b[48;5;229m  \x1b[0m", colored)
+        self.assertIn("\x1b[48;5;220m  \x1b[0m", colored)
         for line in re.sub(r"\x1b\[[\d;]*m", "", colored).splitlines():
             self.assertLessEqual(width(line), 70, line)
         self.assertIn("Shown: tokens", colored)
@@ -179,6 +179,20 @@ class Explain(CommandTest):
         self.assertEqual(page.read_text(encoding="utf-8"), first)
         self.succeed("explain", self.models / "reviews", "a film", "--page", page, "--overwrite", "--lang", "zh")
         self.assertIn("注意力权重本身不是解释", page.read_text(encoding="utf-8"))
+        weights = self.folder / "reviews" / "model.safetensors"
+        shutil.copytree(self.models / "reviews", weights.parent)
+        before, link = weights.read_bytes(), self.folder / "link.html"
+        link.symlink_to(weights)
+        for file in (weights, link):
+            self.assert_error(self.run_fovea("explain", weights.parent, "a film", "--page", file, "--overwrite"), 2,
+                              "is a file of the model")
+        self.assertEqual(weights.read_bytes(), before)
+        inside = weights.parent / "page.html"
+        for more in ((), ("--overwrite",)):
+            self.succeed("explain", weights.parent, "a film", "--page", inside, *more)
+        self.succeed("inspect", weights.parent, "--verify")
+        shutil.rmtree(weights.parent)
+        link.unlink()
         missing = self.folder / "none" / "page.html"
         self.assert_error(self.run_fovea("explain", self.models / "reviews", "a film", "--page", missing), 5, "no such folder")
         self.assert_error(self.run_fovea("explain", self.models / "reviews", "a film", "--page", self.folder), 5, "is a folder")
@@ -191,7 +205,8 @@ class Explain(CommandTest):
                 (2, (lm, "x" * 25), "has 25 tokens; the model sees at most 24"), (2, (lm,), "no text was given"),
                 (2, (), "no model was named"), (2, (lm, "the", "--layer", 3), "--layer"), (2, (lm, "the", "--head", 9), "--head"),
                 (2, (lm, "the", "--target", "moon"), "4 tokens"), (2, (reviews, "a", "--target", "fair"), "no label fair"),
-                (2, (lm, "the", "--saliency", "magic"), "--saliency"), (2, (reviews, "a", "--truncate"), "no effect"),
+                (2, (lm, "the", "--saliency", "magic"), "--saliency"),
+                (2, (reviews, "a", "--target", "pos", "--saliency", "rollout"), "--target: has no effect"), (2, (reviews, "a", "--truncate"), "no effect"),
                 (4, (self.folder / "none", "a"), "none"), (4, (self.folder, "a"), "no model"),
                 (2, ("--q", "a"), "belong together"), (2, (lm, "--q", "a", "--kv", "b"), "belong together"),
                 (3, ("--q", "", "--kv", "b"), "--q: the text is empty"), (3, ("--q", "a", "--kv", b"\xff"), "--kv"),

@@ -133,6 +133,13 @@ class AttentionPage(support.PageTest):
         said = self.point_at(cell // 40, cell % 40)
         self.assertTrue(said.startswith("at most "))
         self.assertLessEqual(maps[0][0][cell], float(said.split()[-1]) + .51e-4)
+        self.page.choose("head", "-1")  # a mean is at most that of what each head may hold
+        for row in range(0, 40, 7):
+            for column in range(40):
+                said = self.point_at(row, column)
+                mean = sum(head[40 * row + column] for head in maps[0]) / 4
+                if said.startswith("at most "):
+                    self.assertLessEqual(mean, float(said.split()[-1]) + .51e-4)
 
     def test_hostile_tokens_stay_text(self):
         self.open("hostile", [(2, 13, 13)])

@@ -30,7 +30,7 @@ TEST(HeadStatistics, AreMeansOfTheQueriesThatKeepAKey) {
                           FloatNear(static_cast<float>((3 * quarter + three + half) / 3), 1e-6F)));
   EXPECT_THAT(means.distance,
               ElementsAre(FloatNear(.25F, 1e-6F), FloatNear((.25F + 1 + .25F) / 3, 1e-6F)));
-  EXPECT_THAT(means.largest, ElementsAre(1, 1));
+  EXPECT_THAT(means.largest, ElementsAre(.5F, .75F));
 }
 
 TEST(HeadStatistics, CountTheDistanceFromThePositionsOfRows) {
@@ -46,6 +46,17 @@ TEST(HeadStatistics, TakeWhatIsGiven) {
   const HeadMeans means = head_means(page, page.maps[0]);
   EXPECT_THAT(means.entropy, ElementsAre(3, 4));
   EXPECT_FLOAT_EQ(means.distance[0], .25F);
+}
+
+TEST(HeadStatistics, TheStrongestCellIsThatOfAQueryWithAChoice) {
+  const auto strongest = [](const std::vector<float>& weights, index queries) {
+    return strongest_cell({weights, queries, static_cast<index>(weights.size()) / queries});
+  };
+  EXPECT_EQ(strongest({1, 0, 0, .25F, .75F, 0, .5F, .25F, .25F}, 3), 4);
+  EXPECT_EQ(strongest({.5F, .5F, .5F, .5F}, 2), 0);        // of equal ones the first
+  EXPECT_EQ(strongest({1, 0, 0, .125F, -.25F, 0}, 2), 4);  // farthest from 0; none is masked
+  EXPECT_EQ(strongest({0, 0, 0, .5F}, 2), 3);              // no query has a choice
+  EXPECT_EQ(strongest({0, 0}, 1), 0);
 }
 
 TEST(HeadStatistics, TheLargestMayBeNegative) {

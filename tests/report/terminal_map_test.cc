@@ -42,8 +42,8 @@ TEST(TerminalMap, IsBlocksOrLettersWithoutColour) {
 
 TEST(TerminalMap, ColoursGetLighterAndNegativeOnesAreRed) {
   const std::string text = draw_terminal_map(small_map(), {.color = true});
-  EXPECT_THAT(text, HasSubstr("1 ab   \x1b[48;5;229m  \x1b[0m\n"));
-  EXPECT_THAT(text, HasSubstr("2 \u4f60 \x1b[48;5;160m  \x1b[0m\x1b[48;5;25m  \x1b[0m\n"));
+  EXPECT_THAT(text, HasSubstr("1 ab   \x1b[48;5;220m  \x1b[0m\n"));
+  EXPECT_THAT(text, HasSubstr("2 \u4f60 \x1b[48;5;160m  \x1b[0m\x1b[48;5;31m  \x1b[0m\n"));
 }
 
 TEST(TerminalMap, HasNumbersAndBarsBesideTheRows) {

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <utility>
 
 #include "fovea/base/random.h"
+#include "fovea/report/head_statistics.h"
 #include "fovea/task/attention_parts.h"
 #include "fovea/task/run_attention.h"
 #include "tests/support/throws.h"
@@ -89,6 +91,18 @@ TEST(CallPage, ShowsTheWeightsOfTheCall) {
   }
 }
 
+// The first query keeps one key alone, and so its weight is 1.
+TEST(CallPage, TheLargestWeightIsOfAQueryWithAChoice) {
+  AttentionPage page = page_attention(Context(1), {.causal = CausalKind::kTopLeft}, problem(),
+                                      PageLanguage::kEnglish);
+  for (AttentionMap& map : page.maps) {
+    const std::vector<float> given = std::exchange(map.largest, {});
+    EXPECT_THAT(head_means(page, map).largest,
+                testing::Pointwise(testing::FloatNear(1e-6F), given));
+    EXPECT_THAT(given, testing::Each(testing::Lt(1)));
+  }
+}
+
 TEST(CallPage, KnowsCallsWithoutEntropy) {
   const AttentionPage page = page_attention(Context(1), {.norm = AttentionNormKind::kSigmoid},
                                             problem(), PageLanguage::kChinese);
@@ -113,7 +127,7 @@ TEST(CallPage, RefusesWeightsThatAreNotFinite) {
   Tensor q = normal({2, 3, 4, 5}, 1);
   q.data<float>()[7] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THROWS(page_attention(Context(1), {}, problem(q), PageLanguage::kEnglish), kInputFormat,
-                "folder/in.npz: a weight is nan");
+                "folder/in.npz: a weight is not finite");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ const began = performance.now();
 const page = jsonOf('page'), masks = jsonOf('masks');
 const unit = 10 ** page.decimals;
 const state = {map: 0, head: 0, shading: 'root', cell: 16, row: 0, column: 0};
-let shown = null;  // {map, queries, keys, values, kinds, top}
+let shown = null;  // {map, queries, keys, values, kinds, heads: those of which it is the mean, top}
 let layer = null;  // {index, data, heads: those read so far}
 
 function element(name, text, className) {
@@ -58,12 +58,13 @@ function choose() {
   }
   const map = page.maps[state.map];
   state.head = Math.min(state.head, map.heads - 1);
-  const weights = state.head >= 0 ? headOf(state.head)
-    : meanOfHeads(Array.from({length: map.heads}, (_, head) => headOf(head)));
+  const heads = state.head >= 0 ? [headOf(state.head)]
+    : Array.from({length: map.heads}, (_, head) => headOf(head));
+  const weights = heads.length === 1 ? heads[0] : meanOfHeads(heads);
   let top = 0;
   for (const value of weights.values) top = Math.max(top, Math.abs(value));
   shown = {map, queries: page.texts[map.queryText].tokens, keys: page.texts[map.keyText].tokens,
-    values: weights.values, kinds: weights.kinds,
+    values: weights.values, kinds: weights.kinds, heads,
     top: state.shading === 'one' ? unit : top || unit};
   state.row = Math.min(state.row, shown.queries.length - 1);
   state.column = Math.min(state.column, shown.keys.length - 1);
@@ -183,26 +184,15 @@ function markHead() {
   }
 }
 
-// The smallest weight that is stored of this row: what is left out is no larger.
-function smallestOf(row) {
-  let smallest = Infinity;
-  for (let cell = row * shown.keys.length; cell < (row + 1) * shown.keys.length; ++cell) {
-    const value = Math.abs(shown.values[cell]);
-    if (value > 0 && value < smallest) smallest = value;
-  }
-  return smallest;
-}
-
 function describe(row, column) {
   const cell = row * shown.keys.length + column, kind = shown.kinds[cell];
   const query = nameOf(shown.map.queryText, row), key = nameOf(shown.map.keyText, column);
-  const value = kind === MASKED ? say('masked')
-    : kind === MISSING ? say('missing', numberText(smallestOf(row)))
-    : numberText(shown.values[cell]);
+  const number = numberText(kind === MISSING ? mostOf(shown.heads, row, shown.keys.length, cell)
+    : shown.values[cell]);
+  const value = kind === MASKED ? say('masked') : kind === MISSING ? say('missing', number) : number;
   const name = ({token, place}) => token === String(place) ? token : `\u201c${token}\u201d (${place})`;
   const sentence = kind === MASKED ? say('isMasked', name(query), name(key))
-    : say(kind === MISSING ? 'isMissing' : 'weight', name(query), name(key),
-      kind === MISSING ? numberText(smallestOf(row)) : value);
+    : say(kind === MISSING ? 'isMissing' : 'weight', name(query), name(key), number);
   return {query, key, value, sentence};
 }
 

@@ -92,6 +92,15 @@ function readRow(bits, begin, end, head, format) {
   pass(Infinity);
 }
 
+// The smallest of the integers that are not 0: what is left out of their row is no larger.
+function smallestOf(values) {
+  let smallest = Infinity;
+  for (const value of values) {
+    if (value !== 0 && Math.abs(value) < smallest) smallest = Math.abs(value);
+  }
+  return smallest;
+}
+
 // {values: integers, kinds} of one head; format: {decimals, negative, strongest}.
 function readHead(base64, kept, queries, keys, format) {
   const head = {values: new Float32Array(queries * keys), kinds: new Uint8Array(queries * keys)};
@@ -101,6 +110,16 @@ function readHead(base64, kept, queries, keys, format) {
     readRow(bits, query * keys, (query + 1) * keys, head, format);
   }
   return head;
+}
+
+// What the mean of the heads is at most in this cell, which one of them leaves out.
+function mostOf(heads, row, keys, cell) {
+  let sum = 0;
+  for (const {values, kinds} of heads) {
+    sum += kinds[cell] === MISSING ? smallestOf(values.subarray(row * keys, (row + 1) * keys))
+      : Math.abs(values[cell]);
+  }
+  return Math.ceil(sum / heads.length);
 }
 
 // The mean of heads: masked where all are, missing where one is.

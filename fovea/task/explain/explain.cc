@@ -29,7 +29,18 @@ std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", esca
 void require_attention(bool has_attention) {
   if (has_attention) return;
   throw Error(ErrorCode::kModelWrongKind, "explain: the model has no attention, and so no weights",
-              "train one with attention: --model transformer, or attention in --encoder");
+              "train one with attention: --model transformer, attention in --encoder, or --pooling "
+              "attention");
+}
+
+void require_target_counts(const ExplainOptions& options) {
+  const bool has_gradient = options.saliency == SaliencyMethod::kGradientInput ||
+                            options.saliency == SaliencyMethod::kGradient;
+  if (options.target.empty() || has_gradient) return;
+  throw Error(
+      ErrorCode::kOptionValue,
+      fmt::format("--target: has no effect with --saliency {}", to_string(options.saliency)),
+      "leave it out, or choose --saliency gradient-input or gradient");
 }
 
 void require_tokens(bool has_tokens) {
@@ -261,6 +272,7 @@ Explanation explain_text(const Context& context, const LoadedClassifier& model,
   const ClassifierConfig& config = model.model->config();
   const bool pools = config.pooling == PoolingKind::kAttention;
   require_attention(pools || model.model->attentions() > 0);
+  require_target_counts(options);
   const TextTokens tokens = tokens_of_text(*model.tokenizer, model.settings.text, text, "text");
   // A text without a token became one of padding, which no text has.
   require_tokens(tokens.ids.size() > 1 || tokens.ids[0] != kPadToken);
@@ -299,6 +311,7 @@ Explanation explain_text(const Context& context, const LoadedLanguageModel& mode
                          std::string_view text, const ExplainOptions& options) {
   const LanguageModelConfig& config = model.model->config();
   require_attention(model.model->attentions() > 0);
+  require_target_counts(options);
   Explanation explanation{.kind = "language model", .tokens = {}};
   const std::vector<token> ids = tokens_for(model, text, options, explanation.cut);
   const auto T = static_cast<index>(ids.size());

@@ -11,6 +11,7 @@
 
 #include "fovea/base/fields.h"
 #include "fovea/base/types.h"
+#include "fovea/report/weight_code.h"
 
 namespace fovea {
 
@@ -57,10 +58,18 @@ struct ExplainOptions {
 struct ExplainedLayer {
   std::string name;  ///< "layer 1 (transformer)"
   index heads = 0;
-  std::vector<float> weights = {};    ///< [heads, T, T] before dropout; exactly 0 where masked
-  std::vector<double> entropy = {};   ///< [heads] mean over the queries, in nats; softmax only
+  std::vector<float> weights = {};  ///< [heads, T, T] before dropout; exactly 0 where masked
+  /// [heads] mean over the queries, in nats; none if the weights of a query do not sum to 1
+  std::vector<double> entropy = {};
   std::vector<double> distance = {};  ///< [heads] mean of |query - key| over the weights; as above
-  std::vector<double> largest = {};   ///< [heads] largest weight
+  std::vector<float> largest = {};    ///< [heads] the weight of strongest_cell()
+
+  /// Head `number`, from 1, of so many tokens.
+  HeadWeights head(index number, index tokens) const {
+    const auto size = static_cast<std::size_t>(tokens * tokens);
+    const auto before = static_cast<std::size_t>(number - 1) * size;
+    return {std::span(weights).subspan(before, size), tokens, tokens};
+  }
 };
 
 /// The same in the languages of pages.

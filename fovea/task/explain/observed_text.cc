@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "fovea/base/machine.h"
+#include "fovea/report/head_statistics.h"
 #include "fovea/task/explain/rollout.h"
 
 namespace fovea {
@@ -20,15 +22,28 @@ std::vector<double> over(const std::vector<double>& sums, index queries) {
   return means;
 }
 
+// Whether the weights of each query that keeps a key sum to 1: not with sigmoid, or with a sink.
+bool sum_to_one(const HeadWeights& head) {
+  for (index query = 0; query < head.queries; ++query) {
+    const std::span<const float> row = head.row(query);
+    const double sum = std::accumulate(row.begin(), row.end(), 0.0);
+    if (sum != 0 && std::abs(sum - 1) > 1e-3) return false;
+  }
+  return true;
+}
+
 ExplainedLayer layer_of(const AttentionLayerName& layer, HeadStatistics seen, index tokens) {
-  ExplainedLayer explained{.name = layer.name, .heads = layer.heads};
+  ExplainedLayer explained{
+      .name = layer.name, .heads = layer.heads, .weights = std::move(seen.weights)};
+  bool shares = true;
+  for (index number = 1; number <= layer.heads; ++number) {
+    const HeadWeights head = explained.head(number, tokens);
+    explained.largest.push_back(head.weights[static_cast<std::size_t>(strongest_cell(head))]);
+    shares = shares && sum_to_one(head);
+  }
+  if (!shares) return explained;
   explained.entropy = over(seen.entropy, seen.queries);
   explained.distance = over(seen.distance, seen.queries);
-  explained.weights = std::move(seen.weights);
-  const auto count = static_cast<std::ptrdiff_t>(tokens * tokens);
-  for (auto head = explained.weights.begin(); head != explained.weights.end(); head += count) {
-    explained.largest.push_back(double{*std::max_element(head, head + count)});
-  }
   return explained;
 }
 

@@ -37,7 +37,7 @@ AttentionMap map_of(const ExplainedLayer& layer, PageLanguage language) {
           .weights = layer.weights,
           .entropy = floats(layer.entropy),
           .distance = floats(layer.distance),
-          .largest = floats(layer.largest)};
+          .largest = layer.largest};
 }
 
 Words name_of(SaliencyMethod method) {
@@ -90,10 +90,15 @@ AttentionPage page_of(const Explanation& explanation, std::string_view model,
                      .title = text_in(language, "What the model looked at", "模型看了哪里")};
   add_facts(explanation, model, page);
   PageText text{.name = text_in(language, "text", "文本")};
-  for (const std::string& token : explanation.tokens) text.tokens.push_back(as_text(token));
+  for (const std::string& token : explanation.tokens) {
+    text.tokens.push_back(as_text(token));
+    text.positions.push_back(static_cast<index>(text.tokens.size()));  // from 1, as in a terminal
+  }
   page.texts.push_back(std::move(text));
-  for (const ExplainedLayer& layer : explanation.layers)
+  for (const ExplainedLayer& layer : explanation.layers) {
     page.maps.push_back(map_of(layer, language));
+    if (layer.entropy.empty()) page.rows_sum_to_one = page.has_entropies = false;
+  }
   add_pooling(explanation, page);
   add_saliency(explanation, page);
   for (const auto& [label, probability] : explanation.prediction) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fovea/base/option.h"
+#include "fovea/report/head_statistics.h"
 #include "fovea/report/terminal_map.h"
 #include "fovea/text/utf8.h"
 
@@ -181,19 +182,6 @@ class ExplanationText {
     return fmt::format("tokens: {} ({} more were cut)\n", tokens_, explanation_.cut);
   }
 
-  // Where the largest weight of a head is, the first of equal ones. Rows that keep one key alone,
-  // as the first of a causal map, count only if there are no others.
-  index strongest(const float* weights) const {
-    index best = -1, any = 0;
-    for (index n = 0; n < tokens_ * tokens_; ++n) {
-      if (weights[n] > weights[any]) any = n;
-      const float* const row = weights + n / tokens_ * tokens_;
-      const bool alone = std::count(row, row + tokens_, 0.0F) >= tokens_ - 1;
-      if (!alone && (best < 0 || weights[n] > weights[best])) best = n;
-    }
-    return best < 0 ? any : best;
-  }
-
   // "5 film -> 4 fine"
   std::string pair_of(index at) const {
     const auto name = [&](index token) {
@@ -208,10 +196,9 @@ class ExplanationText {
     const auto number = [&](const std::vector<double>& values) {
       return values.empty() ? std::string("-") : fmt::format("{:.2f}", values[at]);
     };
-    const float* const weights = layer.weights.data() + (head - 1) * tokens_ * tokens_;
-    const index largest = strongest(weights);
+    const index largest = strongest_cell(layer.head(head, tokens_));
     return fmt::format("{} {:>4} {:>8} {:>9} {:>8.3f}  {}\n", name, head, number(layer.entropy),
-                       number(layer.distance), weights[largest], pair_of(largest));
+                       number(layer.distance), layer.largest[at], pair_of(largest));
   }
 
   // Every head; of many, those of the layer that is shown.

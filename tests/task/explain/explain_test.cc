@@ -92,6 +92,10 @@ TEST(ExplainText, ExplainsTheLabelThatIsAskedFor) {
     EXPECT_NE(good.saliency.values[t], 0);
   }
   EXPECT_EQ(good.saliency.of.english, "the logit of \"good\"");
+  for (const SaliencyMethod method : {SaliencyMethod::kRollout, SaliencyMethod::kNone}) {
+    EXPECT_THROWS(explain_text(Context(1), model, "abc", {.saliency = method, .target = "good"}),
+                  kOptionValue, "--target: has no effect");
+  }
   EXPECT_THROWS(explain_text(Context(1), model, "abc", {.target = "fair"}), kOptionValue,
                 "no label fair");
   const LoadedClassifier number =
@@ -138,6 +142,9 @@ TEST(ExplainText, PredictsTheNextTokenOfALanguageModel) {
   const Explanation h = explain_text(Context(1), model, "abcd", {.target = "h"});
   EXPECT_EQ(h.saliency.of.english, "the log-probability of \"h\" as next token");
   EXPECT_NE(h.saliency.values, e.saliency.values);
+  EXPECT_THROWS(explain_text(Context(1), model, "abcd",
+                             {.saliency = SaliencyMethod::kRollout, .target = "h"}),
+                kOptionValue, "--target: has no effect");
   EXPECT_THROWS(explain_text(Context(1), model, "abcd", {.target = "ab"}), kOptionValue,
                 "ab is 2 tokens; expected one");
 }

@@ -155,9 +155,25 @@ TEST(ObservedText, LayersHaveTheirMeansAndLargestWeights) {
   ASSERT_EQ(explanation.layers.size(), 1U);
   EXPECT_THAT(explanation.layers[0].entropy, ElementsAre(.5));
   EXPECT_THAT(explanation.layers[0].distance, ElementsAre(.25));
-  EXPECT_THAT(explanation.layers[0].largest, ElementsAre(1));
+  EXPECT_THAT(explanation.layers[0].largest, ElementsAre(.75));
   const double last[] = {0, 1};
   EXPECT_THAT(rollout_of(text, explanation, last), ElementsAre(.25F, .75F));
+}
+
+// As with a sink, or sigmoid weights: what is entropy or distance of a share then?
+TEST(ObservedText, LayersWhoseWeightsDoNotSumToOneHaveNoEntropy) {
+  Explanation explanation{.kind = "test", .tokens = {"a", "b"}};
+  Tape tape(Context(1), TapeMode::kInference);
+  const ObservedText sink = made_of({.5F, 0, .25F, .25F}, 2, {{.name = "layer 1", .heads = 1}});
+  observe_layers(tape, sink, explanation);
+  EXPECT_THAT(explanation.layers[0].entropy, ElementsAre());
+  EXPECT_THAT(explanation.layers[0].distance, ElementsAre());
+  EXPECT_THAT(explanation.layers[0].largest, ElementsAre(.25));
+  const double last[] = {0, 1};
+  EXPECT_THROWS(rollout_of(sink, explanation, last), kOptionValue, "do not sum to 1");
+  const ObservedText masked = made_of({0, 0, .25F, .75F}, 2, {{.name = "layer 1", .heads = 1}});
+  observe_layers(tape, masked, explanation);
+  EXPECT_THAT(explanation.layers[1].entropy, ElementsAre(.5));
 }
 
 TEST(ObservedText, RefusesWhatCannotBeExplained) {

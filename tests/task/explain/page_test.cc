@@ -33,6 +33,7 @@ TEST(ExplanationPage, HasEveryPart) {
   ASSERT_THAT(page.maps, SizeIs(2));
   EXPECT_THAT(page.maps[0].weights, ElementsAre(1, 0, .25F, .75F));
   EXPECT_THAT(page.maps[0].entropy, ElementsAre(.5F));
+  EXPECT_THAT(page.texts[0].positions, ElementsAre(1, 2));
   EXPECT_EQ(page.maps[1].query_text, 1U);
   EXPECT_FALSE(page.maps[1].has_distances);
   ASSERT_THAT(page.saliency, SizeIs(1));
@@ -42,6 +43,17 @@ TEST(ExplanationPage, HasEveryPart) {
   const std::string html = draw_attention_page(page);
   EXPECT_THAT(html, Not(HasSubstr("\"</script>")));
   EXPECT_THAT(html, HasSubstr("no explanation by themselves"));
+}
+
+TEST(ExplanationPage, SaysThatRowsSumToOneOnlyIfTheyDo) {
+  EXPECT_THAT(draw_attention_page(page_of(explanation(), "m", PageLanguage::kEnglish)),
+              HasSubstr("add up to 1"));
+  Explanation sigmoid = explanation();
+  sigmoid.layers[0].entropy.clear();
+  sigmoid.layers[0].distance.clear();
+  const std::string html = draw_attention_page(page_of(sigmoid, "m", PageLanguage::kEnglish));
+  EXPECT_THAT(html, Not(HasSubstr("add up to 1")));
+  EXPECT_THAT(html, Not(HasSubstr("Entropy")));
 }
 
 TEST(ExplanationPage, IsChineseWhenAsked) {

@@ -58,6 +58,7 @@ TEST(ExplanationText, TheLargestWeightIsOfAQueryWithAChoice) {
   Explanation e = small();
   e.layers = {layer_of("layer 1 (attention)", 3, 1)};
   e.layers[0].weights = {1, 0, 0, .25F, .75F, 0, .125F, .5F, .375F};
+  e.layers[0].largest = {.75};
   EXPECT_THAT(text_of(e), HasSubstr("0.750  2 \u4f60 -> 2 \u4f60"));
 }
 
