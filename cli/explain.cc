@@ -93,7 +93,13 @@ std::string text_of(const Arguments& arguments) {
 
 Explanation explain_model(const Context& context, const fs::path& folder, std::string_view text,
                           const ExplainOptions& options) {
-  if (kind_of_model(folder) == ModelKind::kClassifier) {
+  const ModelKind kind = kind_of_model(folder);
+  if (kind == ModelKind::kTagger) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("explain: {} is the folder of a tagger", folder.string()),
+                "name the folder of a language model or a text classifier");
+  }
+  if (kind == ModelKind::kClassifier) {
     if (options.truncate) {
       throw Error(ErrorCode::kUsage,
                   "explain: --truncate has no effect: a classifier cuts texts as "

@@ -227,6 +227,11 @@ class Explain(CommandTest):
         numbers = self.folder / "numbers"
         self.succeed("train", "classify", "--input", "npz", "--train", moves, "--stop-after", "5u", "-o", numbers, "-q")
         self.assert_error(self.run_fovea("explain", numbers, "a film"), 4, "reads numbers")
+        sentences = self.folder / "names.conll"
+        sentences.write_text("Ada\tB-person\nsaw\tO\nRome\tB-place\n\n" * 20)
+        tagger = self.folder / "tagger"
+        self.succeed("train", "tag", "--train", sentences, "--stop-after", "5u", "-o", tagger, "-q")
+        self.assert_error(self.run_fovea("explain", tagger, "a film"), 4, "a tagger")
         damaged = self.folder / "damaged"
         shutil.copytree(self.models / "reviews", damaged)
         weights = damaged / "model.safetensors"

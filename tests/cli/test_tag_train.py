@@ -54,6 +54,20 @@ class Learns(TrainTest):
                  output="columns")
         self.assertEqual(self.config("columns")["tags"], self.config("plain")["tags"])
 
+    def test_the_training_set_is_measured_and_reported(self):
+        self.fit(self.write("a.conll", conll(tagged())), "--evaluate-training", "--report")
+        records = list(map(json.loads, (self.folder / "model/metrics.jsonl").read_text().splitlines()))
+        measured = [record for record in records if record["kind"] == "training"]
+        self.assertEqual([record["step"] for record in measured],
+                         [record["step"] for record in records if record["kind"] == "evaluation"])
+        self.assertEqual(measured[-1]["values"]["span_f1"], 1)
+        weights = self.weights("model")
+        self.fit(self.write("a.conll", conll(tagged())), output="plain")
+        self.assertEqual(self.weights("plain"), weights)
+        page = (self.folder / "model/report.html").read_text()
+        for words in ("nats per word", "tagger", "span_f1", "</html>"):
+            self.assertIn(words, page)
+
     def test_columns_of_conllu(self):
         self.fit(self.write("a.conllu", conllu(tagged())), "--column", "xpos", "--metric", "accuracy")
         self.assertIn("XO", self.config()["tags"])

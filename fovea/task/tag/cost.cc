@@ -48,7 +48,9 @@ double batch_bytes(const TaggerRun& run) {
       accumulate * (kIds * static_cast<double>(run.training->largest_batch()) +
                     sizeof(token) * static_cast<double>(run.training->most_characters()));
   if (!run.validation) return ids;
-  return ids + kOfWord * static_cast<double>(run.validation->words().word_count());
+  const index trained = run.trained ? run.trained->words().word_count() : 0;
+  return ids +
+         kOfWord * static_cast<double>(std::max(run.validation->words().word_count(), trained));
 }
 
 // The gradient of a table of which an update uses some rows: their values, which grow by half, and
@@ -78,8 +80,9 @@ double evaluation_updates(const TaggerRun& run, const RunCost& cost, index done)
   const index evaluations = std::max<index>((cost.updates + every - 1) / every - done / every, 0);
   const double of_update =
       static_cast<double>(run.training->words().word_count()) / static_cast<double>(per_epoch);
-  return static_cast<double>(evaluations) *
-         static_cast<double>(run.validation->words().word_count()) / (3 * of_update);
+  index words = run.validation->words().word_count();
+  if (run.trained) words += run.trained->words().word_count();
+  return static_cast<double>(evaluations) * static_cast<double>(words) / (3 * of_update);
 }
 
 }  // namespace

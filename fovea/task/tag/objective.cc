@@ -134,11 +134,12 @@ void TaggerObjective::backward() {
   if (loss_.defined()) tape_.backward(loss_);
 }
 
-std::optional<Validation> TaggerObjective::validate(const std::function<bool()>& interrupted) {
+std::optional<Validation> TaggerObjective::measure_set(const TaggedEvaluation& set,
+                                                       const std::function<bool()>& interrupted) {
   loss_ = {};
-  const auto found = tag_set(tape_, model_, *text_.validation, interrupted);
+  const auto found = tag_set(tape_, model_, set, interrupted);
   if (!found) return std::nullopt;
-  return measure(*found, text_.validation->words(), text_);
+  return measure(*found, set.words(), text_);
 }
 
 }  // namespace fovea

@@ -18,7 +18,8 @@ namespace fovea {
 /// objective.
 struct TaggerText {
   TaggedTraining& training;
-  const TaggedEvaluation* validation;  ///< or null
+  const TaggedEvaluation* validation;         ///< or null
+  const TaggedEvaluation* trained = nullptr;  ///< the training sentences, if they are measured
   const TagSet& tags;
   TaggerMetric metric = TaggerMetric::kAuto;
   bool segments = false;
@@ -66,9 +67,18 @@ class TaggerObjective final : public Objective {
   double forward(index batch) override;
   void backward() override;
   bool has_validation() const override { return text_.validation != nullptr; }
-  std::optional<Validation> validate(const std::function<bool()>& interrupted) override;
+  std::optional<Validation> validate(const std::function<bool()>& interrupted) override {
+    return measure_set(*text_.validation, interrupted);
+  }
+  std::optional<Validation> validate_training(const std::function<bool()>& interrupted) override {
+    if (text_.trained == nullptr) return std::nullopt;
+    return measure_set(*text_.trained, interrupted);
+  }
 
  private:
+  std::optional<Validation> measure_set(const TaggedEvaluation& set,
+                                        const std::function<bool()>& interrupted);
+
   const Tagger& model_;
   const TaggerText text_;
   Tape tape_;  // for updates and, between them, for evaluations

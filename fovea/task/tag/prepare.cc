@@ -225,6 +225,9 @@ TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> k
                                                          .accumulate = settings.recipe.accumulate,
                                                          .seed = settings.recipe.seed});
   if (validates.size() > 0) run.validation.emplace(std::move(validates), settings.text.batch_size);
+  if (settings.recipe.evaluate_training) {
+    run.trained.emplace(run.training->words(), settings.text.batch_size);
+  }
   resolve_lengths(settings.recipe, run.training->updates_per_epoch(), kTaggerEpochs);
   run.settings = std::move(settings);
   describe(run);

@@ -27,7 +27,8 @@ struct TaggerRun {
   TaggerVocabulary vocabulary;
   std::unique_ptr<TaggedTraining> training;
   std::optional<TaggedEvaluation> validation;
-  std::optional<WordVectors> vectors;  ///< [vocabulary], with which rows of its table start
+  std::optional<TaggedEvaluation> trained;  ///< the training sentences, if they are measured, too
+  std::optional<WordVectors> vectors;       ///< [vocabulary], with which rows of its table start
   RunIdentity identity;
 };
 
