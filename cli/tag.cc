@@ -69,7 +69,7 @@ struct Asked {
 
   std::size_t bytes() const {
     std::size_t sum = line.size();
-    for (const SourceLine& source : sentence.source) sum += source.text.size();
+    for (const SourceLine& source : sentence.source) sum += sizeof(source) + source.text.size();
     return sum;
   }
 };
