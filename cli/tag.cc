@@ -66,6 +66,12 @@ struct Asked {
   TaggedSentence sentence = {};
   std::string line = {};
   bool ended = true;  // by LF
+
+  std::size_t bytes() const {
+    std::size_t sum = line.size();
+    for (const SourceLine& source : sentence.source) sum += sizeof(source) + source.text.size();
+    return sum;
+  }
 };
 
 // Answers sentences in their order, many at a time. With several threads, sentences are answered
@@ -86,8 +92,10 @@ class Answers {
   // Throws NobodyReads.
   void add(Asked asked) {
     words_ += static_cast<std::size_t>(asked.sentence.size());
+    bytes_ += asked.bytes();
     next_.push_back(std::move(asked));
-    if (next_.size() >= TagPredictor::kSentencesAtOnce || words_ >= TagPredictor::kWordsAtOnce) {
+    if (next_.size() >= TagPredictor::kSentencesAtOnce || words_ >= TagPredictor::kWordsAtOnce ||
+        bytes_ >= TagPredictor::kBytesAtOnce) {
       begin();
     }
   }
@@ -104,7 +112,7 @@ class Answers {
   // Waits for the lines of earlier sentences, and begins with those of the next.
   void begin() {
     std::vector<Asked> asked = std::exchange(next_, {});
-    words_ = 0;
+    words_ = bytes_ = 0;
     finish();
     if (asked.empty()) return;
     lines_ = std::async(launch_, [this, asked = std::move(asked)] { return said_of(asked); });
@@ -143,8 +151,8 @@ class Answers {
   const std::launch launch_;
   TagPredictor predictor_;
   std::vector<Asked> next_;
-  std::size_t words_ = 0;           // of these
-  std::future<std::string> lines_;  // of the sentences before
+  std::size_t words_ = 0, bytes_ = 0;  // of these
+  std::future<std::string> lines_;     // of the sentences before
 };
 
 // Calls `read`, and answers what stands before a line that cannot be read; the error comes behind.

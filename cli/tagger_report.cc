@@ -138,8 +138,9 @@ void add_mistakes(std::string& report, const TaggerScore& score) {
 }  // namespace
 
 std::string report_of(const TaggerScore& score) {
-  std::string report = fmt::format("{} sentences, {} {}\n", score.sentences, score.words,
-                                   score.task == TagTask::kSegment ? "characters" : "words");
+  std::string report =
+      fmt::format("{} sentence{}, {} {}\n", score.sentences, score.sentences == 1 ? "" : "s",
+                  score.words, score.task == TagTask::kSegment ? "characters" : "words");
   add_numbers(report, score);
   if (score.has_spans) add_types(report, score);
   if (score.confusion) add_confusion(report, score);

@@ -26,9 +26,10 @@ struct TaggedByModel {
 /// to one thread; the memory of one call is kept for the next.
 class TagPredictor {
  public:
-  /// How many sentences or words are well read before they are tagged: enough to sort them by
-  /// length, and little memory.
-  static constexpr std::size_t kSentencesAtOnce = 4096, kWordsAtOnce = std::size_t{1} << 17;
+  /// How many sentences, words or bytes of them are well read before they are tagged: enough to
+  /// sort them by length, and little memory.
+  static constexpr std::size_t kSentencesAtOnce = 4096, kWordsAtOnce = std::size_t{1} << 17,
+                               kBytesAtOnce = std::size_t{16} << 20;
 
   /// `batch_words`: a batch ends before it would have more words than this. `model` must outlive
   /// the predictor. Throws kOutOfMemory if there is no room for such batches.

@@ -117,6 +117,23 @@ class Tags(ModelsTest):
         process.stderr.close()
 
 
+class Memory(ModelsTest):
+    def peak(self, text):
+        """MiB at most."""
+        with open(self.write("a.txt", text), "rb") as stdin:
+            process = subprocess.Popen([FOVEA, "tag", self.tagger, "--threads", "1"], stdin=stdin,
+                                       stdout=subprocess.DEVNULL, env=self.environment())
+            _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        return usage.ru_maxrss / 1024
+
+    def test_lines_without_words_and_long_words(self):
+        usual = self.peak("Ada\n")
+        self.assertLess(self.peak("\n" * 3_000_000), usual + 100)
+        self.assertLess(self.peak("a" * 2_000_000), usual + 100)
+
+
 class Segments(ModelsTest):
     def test_every_character_stays(self):
         line = "我们在北京学习。"

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "fovea/task/tag/encode.h"
 #include "tests/support/throws.h"
 #include "tests/task/untrained_tagger.h"
 
@@ -57,6 +58,20 @@ TEST(TagPredictor, LongSentencesAreReadInPieces) {
   EXPECT_TRUE(std::equal(piece[0].tags.begin(), piece[0].tags.end(), found[0].tags.begin()));
   EXPECT_EQ(predictor.cut(), 1);
   EXPECT_EQ(predictor.words(), 65);
+}
+
+TEST(TagPredictor, LongWordsAreReadFromBothEnds) {
+  const LoadedTagger model = untrained_tagger("");
+  const std::string end(128, 'd');
+  const std::vector<std::vector<std::string>> sentences = {
+      {std::string(128, 's') + end}, {std::string(100000, 's') + end}, {std::string(257, 'a')}};
+  TaggedWords read;
+  for (const auto& sentence : sentences) append(read, model.vocabulary, sentence, {});
+  EXPECT_EQ(read.character_starts, (std::vector<index>{0, 256, 512, 768}));
+  TagPredictor predictor(Context(1), model);
+  const auto found = predictor.tag(sentences, TagProbabilities::kYes);
+  EXPECT_EQ(found[0].probabilities, found[1].probabilities);
+  EXPECT_NE(found[0].probabilities, found[2].probabilities);
 }
 
 TEST(TagPredictor, AModelOfNoNumbersIsAnError) {

@@ -17,7 +17,7 @@ class ConllSource final : public SentenceSource {
   explicit ConllSource(SentenceLines lines) : lines_(std::move(lines)) {}
 
   bool next(TaggedSentence& sentence) override {
-    for (Line line; lines_.next(sentence, line);) {
+    for (Line line; !lines_.is_full(sentence) && lines_.next(sentence, line);) {
       if (is_empty_line(line.text)) {
         if (sentence.size() > 0) return true;
         continue;

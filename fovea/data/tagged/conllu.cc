@@ -70,20 +70,25 @@ class ConlluSource final : public SentenceSource {
 
   bool next(TaggedSentence& sentence) override {
     last_ = covered_ = empties_ = 0;
-    for (Line line; lines_.next(sentence, line);) {
+    for (Line line; (is_inside() || !lines_.is_full(sentence)) && lines_.next(sentence, line);) {
       if (is_empty_line(line.text)) {
-        if (last_ > 0) return finish(line);
+        require_whole(line);
+        if (sentence.size() > 0) return true;
+        last_ = covered_ = empties_ = 0;
         continue;
       }
-      if (last_ == 0 && line.text.starts_with('#')) continue;
+      if (!is_inside() && line.text.starts_with('#')) continue;
       take(sentence, line);
       newest_ = line.number;
     }
-    if (last_ > 0) return finish({.text = {}, .number = newest_});
-    return !sentence.source.empty();
+    require_whole({.text = {}, .number = newest_});
+    return sentence.size() > 0 || !sentence.source.empty();
   }
 
  private:
+  // Whether a sentence has begun: by a word, a word of several or an empty node.
+  bool is_inside() const { return last_ > 0 || covered_ > 0 || empties_ > 0; }
+
   void take(TaggedSentence& sentence, const Line& line) {
     columns_of_line(line.text, columns_);
     if (columns_.size() != kColumns) {
@@ -152,14 +157,13 @@ class ConlluSource final : public SentenceSource {
     sentence.tags.emplace_back(tag);
   }
 
-  bool finish(const Line& line) const {
-    if (covered_ > last_) {
-      lines_.fail(line,
-                  fmt::format("expected the words up to {}, as 3-4 asks for 3 and 4, got {}",
-                              covered_, last_),
-                  kNumbering);
-    }
-    return true;
+  // At the end of a sentence.
+  void require_whole(const Line& line) const {
+    if (covered_ <= last_) return;
+    lines_.fail(line,
+                fmt::format("expected the words up to {}, as 3-4 asks for 3 and 4, got {}",
+                            covered_, last_),
+                kNumbering);
   }
 
   SentenceLines lines_;

@@ -27,6 +27,9 @@ class SentenceLines {
   /// The next line, without a CR at its end; it is kept as one of no word. Returns false at the
   /// end.
   bool next(TaggedSentence& sentence, Line& line);
+  /// Whether so many lines without a word are kept that they are given as a sentence of none:
+  /// a file may have any number of them.
+  bool is_full(const TaggedSentence& sentence) const;
   /// Says that the line is that of a new word, or only that it has columns.
   void is_word(TaggedSentence& sentence, const Line& line, std::string_view word) const;
   void has_columns(TaggedSentence& sentence) const;

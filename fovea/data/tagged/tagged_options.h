@@ -62,7 +62,9 @@ struct TaggedOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("format", format, "format of the sentences; auto: .conllu by its name, else conll");
+    visit(
+        "format", format,
+        "format of the sentences; auto: by the name conllu (.conllu) or words (.seg), else conll");
     visit("word_column", word_column, "format conll: column of the word, from 1");
     visit("tag_column", tag_column, "format conll: column of the tag, from 1; 0: the last one");
     visit("column", column, "format conllu: column of the tag");

@@ -71,6 +71,11 @@ bool SentenceLines::next(TaggedSentence& sentence, Line& line) {
   return true;
 }
 
+bool SentenceLines::is_full(const TaggedSentence& sentence) const {
+  constexpr std::size_t kMostWithoutWord = 1000;
+  return sentence.size() == 0 && sentence.source.size() >= kMostWithoutWord;
+}
+
 void SentenceLines::is_word(TaggedSentence& sentence, const Line& line,
                             std::string_view word) const {
   if (sentence.size() >= options_.longest_sentence) {

@@ -14,6 +14,15 @@ token only_token(const Tokenizer& tokenizer, const std::string& text) {
   return ids.size() == 1 ? ids[0] : tokenizer.special().unknown;
 }
 
+// The first and the last characters of a long word stand for it: a file without blanks is one word.
+void cut_middle(std::vector<token>& characters, index begin) {
+  constexpr index kMost = 256;
+  const index count = static_cast<index>(characters.size()) - begin;
+  if (count <= kMost) return;
+  const auto first = characters.begin() + begin;
+  characters.erase(first + kMost / 2, first + (count - kMost / 2));
+}
+
 }  // namespace
 
 token TaggerVocabulary::word(const std::string& text) const { return only_token(*words, text); }
@@ -28,7 +37,9 @@ void append(TaggedWords& all, const TaggerVocabulary& vocabulary,
     all.words.push_back(vocabulary.word(words[i]));
     all.shapes.push_back(word_shape(words[i]));
     if (vocabulary.characters) {
+      const auto begin = static_cast<index>(all.characters.size());
       vocabulary.characters->append_tokens(all.characters, words[i], "word");
+      cut_middle(all.characters, begin);
     }
     all.character_starts.push_back(static_cast<index>(all.characters.size()));
     all.tags.push_back(tags.empty() ? kNoTag : tags[i]);

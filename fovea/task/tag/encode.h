@@ -26,7 +26,8 @@ struct TaggerVocabulary {
   bool knows(const std::string& text) const;
 };
 
-/// Adds a sentence. `tags` [words] may be empty: no word has a tag.
+/// Adds a sentence. `tags` [words] may be empty: no word has a tag. Of a word of more than 256
+/// characters the first and the last 128 are read.
 void append(TaggedWords& all, const TaggerVocabulary& vocabulary,
             std::span<const std::string> words, std::span<const std::int32_t> tags);
 

@@ -142,6 +142,26 @@ TEST(TaggedReader, WritesBackWhatItRead) {
   EXPECT_EQ(tagged.rfind("# text = vámonos al mar\n", 0), 0u);
 }
 
+TEST(TaggedReader, AnyNumberOfLinesWithoutAWordComesInParts) {
+  std::string text;
+  for (int n = 0; n < 2500; ++n) text += n % 2 == 0 ? "\n" : "# c\n";
+  for (const TaggedFormat format : {TaggedFormat::kConll, TaggedFormat::kConllu}) {
+    TaggedOptions options{.format = format, .comments = true, .keep_source = true};
+    options.tags = TagUse::kNone;
+    EXPECT_EQ(read(text, options).size(), 3u);
+    EXPECT_EQ(with_tags(text, options), text);
+  }
+}
+
+TEST(TaggedReader, SentencesOfNoWordsEndAtTheirEmptyLine) {
+  const auto row = [](const std::string& id) { return id + "\tw\t_\tX\t_\t_\t_\t_\t_\t_\n"; };
+  const TaggedOptions conllu{.format = TaggedFormat::kConllu};
+  EXPECT_EQ(shown(read(row("0.1") + "\n" + row("0.1") + row("1"), conllu)), "w/X");
+  EXPECT_THROWS(read(row("1-2") + "\n" + row("1") + row("2"), conllu), kInputFormat,
+                "f:2: expected the words up to 2");
+  EXPECT_THROWS(read(row("1-2"), conllu), kInputFormat, "f:1: expected the words up to 2");
+}
+
 TEST(TaggedReader, ALineWithWhiteSpaceAtItsEndKeepsIt) {
   EXPECT_EQ(with_tags("a\n\n  \n", {}), "a\ta\n\n  \n");
 }
