@@ -61,9 +61,10 @@ class Learns(TrainTest):
         self.assertEqual([record["step"] for record in measured],
                          [record["step"] for record in records if record["kind"] == "evaluation"])
         self.assertEqual(measured[-1]["values"]["span_f1"], 1)
-        weights = self.weights("model")
         self.fit(self.write("a.conll", conll(tagged())), output="plain")
-        self.assertEqual(self.weights("plain"), weights)
+        # The headers differ: they name the settings.
+        data = [weights[8 + int.from_bytes(weights[:8], "little"):] for weights in map(self.weights, ("model", "plain"))]
+        self.assertEqual(data[0], data[1])
         page = (self.folder / "model/report.html").read_text()
         for words in ("nats per word", "tagger", "span_f1", "</html>"):
             self.assertIn(words, page)
