@@ -32,6 +32,11 @@ struct TileLimits {
 };
 constexpr TileLimits kTiles = {.rows = 96, .columns = 1024, .least_rows = 96, .of_thread = 24};
 constexpr TileLimits kTilesAtB = {.rows = 192, .columns = 1024, .least_rows = 48, .of_thread = 6};
+// Where both operands of A^T B are packed for each tile (narrow panels, see gemm_tiles.cc), fewer
+// and larger tiles share that work.
+constexpr TileLimits kPackedTilesAtB = {
+    .rows = 192, .columns = 1024, .least_rows = 48, .of_thread = 3};
+constexpr index kNarrowPanel = 16;
 
 detail::ProductCut cut_for_threads(index M, index N, index K, const TileLimits& limits,
                                    const BlockShape& block, int threads) {
@@ -160,8 +165,9 @@ MatmulAtBItems<T>::MatmulAtBItems(const Context& ctx, Rows<const T> a, Rows<cons
         a.rows, a.columns, b.rows, b.columns);
   check_rows("matmul_at_b", "c", c, a.columns, b.columns);
   if (c.rows == 0 || c.columns == 0) return;
-  cut_ =
-      cut_for_threads(c.rows, c.columns, a.rows, kTilesAtB, gemm_kernels<T>().shape, ctx.threads());
+  const BlockShape shape = gemm_kernels<T>().shape;
+  const TileLimits& limits = shape.lanes <= kNarrowPanel ? kPackedTilesAtB : kTilesAtB;
+  cut_ = cut_for_threads(c.rows, c.columns, a.rows, limits, shape, ctx.threads());
 }
 
 template <class T>
