@@ -28,7 +28,7 @@ constexpr Phrase kTrainingLoss = {"Training loss, running mean of the interval s
                                   "训练损失：区间内至今的运行平均"};
 constexpr Phrase kExactLoss = {"Training loss, whole set, weights of that update",
                                "训练损失：整个训练集，用该次更新后的权重"};
-constexpr Phrase kBest = {"best", "最佳"};
+constexpr Phrase kBest = {"best weights", "最佳权重"};
 constexpr Phrase kThinned = {
     "Long curves are thinned: the line is the mean of up to {} measurements in a row, the band "
     "reaches from the lowest to the highest of them.",

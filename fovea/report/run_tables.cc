@@ -162,7 +162,7 @@ std::string summary_table(std::span<const RunReport> runs, PageLanguage language
                                {"updates", "更新次数"},
                                {"targets", "目标数"},
                                {"time", "用时"},
-                               {"best validation loss", "最佳验证损失"},
+                               {"best weights: validation loss", "最佳权重：验证损失"},
                                {"at update", "所在更新"},
                                {"last validation loss", "最后验证损失"},
                                {"best metric", "最佳指标"}};

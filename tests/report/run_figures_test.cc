@@ -44,7 +44,7 @@ TEST(LossFigures, OfOneRunTellItsMeansApart) {
         "mean of a whole interval", "training: whole set", "validation: whole"}) {
     EXPECT_THAT(html, HasSubstr(name));
   }
-  EXPECT_THAT(html, HasSubstr("best 1.0500"));
+  EXPECT_THAT(html, HasSubstr("best weights 1.0500"));
 }
 
 TEST(LossFigures, OfSeveralRunsHaveACurveForEach) {
@@ -88,7 +88,7 @@ TEST(MetricFigures, ShowTrainingAndValidationOfOneRunTogether) {
   const std::string html = metric_figures({&run, 1}, {});
   EXPECT_EQ(xml_error(inside(html)), "");
   EXPECT_THAT(html, HasSubstr("<td>0.875</td><td>0.75</td>"));
-  EXPECT_THAT(html, HasSubstr("best 0.7500"));
+  EXPECT_THAT(html, HasSubstr("best weights 0.7500"));
 }
 
 TEST(HeadFigures, HaveACurveForEachHead) {
