@@ -82,26 +82,25 @@ TEST(TaggedReader, ReadsUniversalDependencies) {
 }
 
 TEST(TaggedReader, ChecksTheNumbersOfWords) {
-  const auto rows = [](std::initializer_list<const char*> ids) {
+  const auto rows = [](const std::vector<const char*>& ids) {
     std::string text;
     for (const char* id : ids) text += std::string(id) + "\tw\t_\tX\t_\t_\t_\t_\t_\t_\n";
     return read(text, {.format = TaggedFormat::kConllu});
   };
   EXPECT_EQ(rows({"1", "2-3", "2", "3", "3.1", "3.2", "4"})[0].size(), 4);
-  for (const auto& bad :
-       std::vector<std::initializer_list<const char*>>{{"2"},
-                                                       {"1", "1"},
-                                                       {"0"},
-                                                       {"1", "3-4"},
-                                                       {"1-3", "1", "2"},
-                                                       {"1-2", "1", "2-3"},
-                                                       {"-1"},
-                                                       {"1", "1.2"},
-                                                       {"1", "2.1"},
-                                                       {"x"},
-                                                       {"1.x"},
-                                                       {"1-"},
-                                                       {"99999999999999999999"}}) {
+  for (const auto& bad : std::vector<std::vector<const char*>>{{"2"},
+                                                               {"1", "1"},
+                                                               {"0"},
+                                                               {"1", "3-4"},
+                                                               {"1-3", "1", "2"},
+                                                               {"1-2", "1", "2-3"},
+                                                               {"-1"},
+                                                               {"1", "1.2"},
+                                                               {"1", "2.1"},
+                                                               {"x"},
+                                                               {"1.x"},
+                                                               {"1-"},
+                                                               {"99999999999999999999"}}) {
     EXPECT_THROWS(rows(bad), kInputFormat, "expected");
   }
 }
