@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/aligned.h"
 #include "fovea/data/frame_file.h"
 #include "fovea/report/terminal.h"
 #include "fovea/text/utf8.h"
@@ -22,21 +23,6 @@ constexpr std::size_t kMostPairs = 20;  // of that list
 constexpr index kTextColumns = 400;     // of a mistake
 
 std::string shown(std::string_view label) { return fit_columns(escape_text(label), kWidestLabel); }
-
-std::string padding(std::string_view text, index columns) {
-  return std::string(static_cast<std::size_t>(std::max<index>(columns - display_width(text), 0)),
-                     ' ');
-}
-std::string left(std::string_view text, index columns) {
-  return std::string(text) + padding(text, columns);
-}
-std::string right(std::string_view text, index columns) {
-  return padding(text, columns) + std::string(text);
-}
-
-std::string four_digits(double number) {
-  return std::isnan(number) ? "undefined" : fmt::format("{:.4f}", number);
-}
 
 index widest_of(const ClassifierScore& score) {
   index widest = 0;

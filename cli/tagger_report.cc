@@ -4,10 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <vector>
 
+#include "cli/aligned.h"
 #include "fovea/report/terminal.h"
 #include "fovea/text/utf8.h"
 
@@ -20,21 +20,6 @@ constexpr index kMatrixColumns = 100;  // a wider matrix is left to --json
 constexpr index kTextColumns = 2000;   // of a mistake
 
 std::string shown(std::string_view type) { return fit_columns(escape_text(type), kWidestType); }
-
-std::string padding(std::string_view text, index columns) {
-  return std::string(static_cast<std::size_t>(std::max<index>(columns - display_width(text), 0)),
-                     ' ');
-}
-std::string left(std::string_view text, index columns) {
-  return std::string(text) + padding(text, columns);
-}
-std::string right(std::string_view text, index columns) {
-  return padding(text, columns) + std::string(text);
-}
-
-std::string four_digits(double number) {
-  return std::isnan(number) ? "undefined" : fmt::format("{:.4f}", number);
-}
 
 index widest_of(const TaggerScore& score) {
   index widest = 4;

@@ -7,24 +7,13 @@
 
 #include "fovea/report/confusion_plot.h"
 #include "fovea/report/reliability_plot.h"
+#include "fovea/task/score_json.h"
 
 namespace fovea {
 
 namespace {
 
 static_assert(kMostClassesOfMatrix == kMostConfusionClasses);
-
-void add(Json::Object& object, std::string_view name, Json value) {
-  object.push_back({std::string(name), std::move(value)});
-}
-
-Json json_of_interval(const Interval& interval) {
-  Json::Object object;
-  add(object, "value", interval.value);
-  add(object, "low", interval.low);
-  add(object, "high", interval.high);
-  return object;
-}
 
 Json json_of_labels(const ClassifierScore& score) {
   Json::Array list;
@@ -34,22 +23,10 @@ Json json_of_labels(const ClassifierScore& score) {
     add(label, "support", score.support()[k]);
     add(label, "predicted", score.predicted()[k]);
     const ScoresOf<Interval>& scores = score.by_label()[k];
-    add(label, "precision", json_of_interval(scores.precision));
-    add(label, "recall", json_of_interval(scores.recall));
-    add(label, "f1", json_of_interval(scores.f1));
+    add_scores(label, scores);
     list.emplace_back(std::move(label));
   }
   return list;
-}
-
-Json json_of_matrix(const ConfusionMatrix& matrix) {
-  Json::Array rows;
-  for (index t = 0; t < matrix.classes; ++t) {
-    Json::Array row;
-    for (index p = 0; p < matrix.classes; ++p) row.emplace_back(matrix.at(t, p));
-    rows.emplace_back(std::move(row));
-  }
-  return rows;
 }
 
 Json json_of_table(const ReliabilityTable& table) {
@@ -70,10 +47,6 @@ Json json_of_table(const ReliabilityTable& table) {
   return object;
 }
 
-Json::Array texts_of(const std::vector<std::string>& texts) {
-  return Json::Array(texts.begin(), texts.end());
-}
-
 Json json_of_mistake(const Mistake& mistake, ClassifierTask task) {
   Json::Object object;
   add(object, "file", mistake.file);
@@ -81,8 +54,8 @@ Json json_of_mistake(const Mistake& mistake, ClassifierTask task) {
   add(object, "text", mistake.text);
   add(object, "loss", mistake.loss);
   if (task == ClassifierTask::kMultiLabel) {
-    add(object, "labels", texts_of(mistake.truth));
-    add(object, "predicted", texts_of(mistake.predicted));
+    add(object, "labels", json_of_texts(mistake.truth));
+    add(object, "predicted", json_of_texts(mistake.predicted));
     return object;
   }
   add(object, "label", mistake.truth.at(0));

@@ -4,16 +4,13 @@
 #include <fmt/core.h>
 
 #include "fovea/config/json.h"
+#include "fovea/task/score_json.h"
 #include "fovea/text/frequency.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
 
 namespace {
-
-void add(Json::Object& object, std::string_view name, Json value) {
-  object.push_back({std::string(name), std::move(value)});
-}
 
 std::vector<TagSpan> found_spans(const TagSet& tags, const TaggedByModel& found) {
   std::vector<ParsedTag> parsed;

@@ -3,21 +3,11 @@
 
 #include <utility>
 
+#include "fovea/task/score_json.h"
+
 namespace fovea {
 
 namespace {
-
-void add(Json::Object& object, std::string_view name, Json value) {
-  object.push_back({std::string(name), std::move(value)});
-}
-
-Json json_of_interval(const Interval& interval) {
-  Json::Object object;
-  add(object, "value", interval.value);
-  add(object, "low", interval.low);
-  add(object, "high", interval.high);
-  return object;
-}
 
 Json json_of_types(const TaggerScore& score) {
   Json::Array list;
@@ -28,35 +18,19 @@ Json json_of_types(const TaggerScore& score) {
     add(type, "support", score.spans.support[k]);
     add(type, "predicted", score.spans.predicted[k]);
     add(type, "right", score.spans.right[k]);
-    add(type, "precision", json_of_interval(scores.precision));
-    add(type, "recall", json_of_interval(scores.recall));
-    add(type, "f1", json_of_interval(scores.f1));
+    add_scores(type, scores);
     list.emplace_back(std::move(type));
   }
   return list;
-}
-
-Json json_of_matrix(const ConfusionMatrix& matrix) {
-  Json::Array rows;
-  for (index t = 0; t < matrix.classes; ++t) {
-    Json::Array row;
-    for (index p = 0; p < matrix.classes; ++p) row.emplace_back(matrix.at(t, p));
-    rows.emplace_back(std::move(row));
-  }
-  return rows;
-}
-
-Json::Array texts_of(const std::vector<std::string>& texts) {
-  return Json::Array(texts.begin(), texts.end());
 }
 
 Json json_of_mistake(const TaggedMistake& mistake) {
   Json::Object object;
   add(object, "file", mistake.file);
   add(object, "line", mistake.line);
-  add(object, "words", texts_of(mistake.words));
-  add(object, "tags", texts_of(mistake.truth));
-  add(object, "predicted", texts_of(mistake.predicted));
+  add(object, "words", json_of_texts(mistake.words));
+  add(object, "tags", json_of_texts(mistake.truth));
+  add(object, "predicted", json_of_texts(mistake.predicted));
   add(object, "wrong", mistake.wrong);
   return object;
 }
