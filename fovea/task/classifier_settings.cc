@@ -7,27 +7,13 @@
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/config/field.h"
+#include "fovea/task/setting_checks.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
 
 namespace {
-
-// config.json stores these, and JSON must be UTF-8.
-void require_storable(const std::string& text, std::string_view option) {
-  if (!find_invalid_utf8(text)) return;
-  throw Error(
-      ErrorCode::kOptionValue,
-      fmt::format("--{}: {}: not UTF-8, and a model cannot store it", option, escape_text(text)),
-      "write it in UTF-8; a file or folder can be renamed, or named by a link");
-}
-
-void require_together(bool ok, std::string_view options, std::string_view why,
-                      std::string_view hint) {
-  if (ok) return;
-  throw Error(ErrorCode::kOptionValue, fmt::format("{}: {}", options, why), std::string(hint));
-}
 
 void check_task(const ClassifierTextOptions& text) {
   using enum ClassifierMetric;

@@ -16,9 +16,8 @@ namespace {
 double evaluation_updates(const LanguageModelRun& run, const RunCost& cost, index done) {
   if (!run.validation || done >= cost.updates) return 0;
   const TrainOptions& recipe = run.settings.recipe;
-  const index every = to_updates(parse_length(recipe.eval_every, "--eval-every"),
-                                 run.training->updates_per_epoch(), "--eval-every");
-  const index evaluations = std::max<index>((cost.updates + every - 1) / every - done / every, 0);
+  const index evaluations =
+      evaluations_to_come(recipe, cost.updates, run.training->updates_per_epoch(), done);
   auto targets = static_cast<double>(run.validation->sequences().target_count());
   if (recipe.evaluate_training) {
     targets += static_cast<double>(run.training->sequences().stream.size());

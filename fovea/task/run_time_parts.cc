@@ -90,6 +90,13 @@ Tried try_updates(const Context& context, Objective& objective, const TrainOptio
 
 }  // namespace
 
+index evaluations_to_come(const TrainOptions& recipe, index updates, index updates_per_epoch,
+                          index done) {
+  const index every = to_updates(parse_length(recipe.eval_every, "--eval-every"), updates_per_epoch,
+                                 "--eval-every");
+  return std::max<index>((updates + every - 1) / every - done / every, 0);
+}
+
 RunTime estimate_time(const Context& context, const TimedRun& run, const RunState& done) {
   const Length length = parse_length(run.recipe.stop_after, "--stop-after");
   if (length.unit == LengthUnit::kHours) {

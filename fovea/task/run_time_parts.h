@@ -9,6 +9,10 @@
 
 namespace fovea {
 
+/// How many evaluations a run of `updates` has after `done` of them.
+index evaluations_to_come(const TrainOptions& recipe, index updates, index updates_per_epoch,
+                          index done);
+
 struct TimedRun {
   const TrainOptions& recipe;
   RunCost cost = {};

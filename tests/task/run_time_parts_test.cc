@@ -20,5 +20,15 @@ TEST(RunTimeParts, ReckonWhatDoesNotFit) {
   EXPECT_EQ(estimate_time(Context(1), run, {.seconds = 600}).seconds, 3000);
 }
 
+TEST(RunTimeParts, CountEvaluationsAfterThoseThatWereDone) {
+  TrainOptions recipe;
+  recipe.eval_every = "10u";
+  EXPECT_EQ(evaluations_to_come(recipe, 95, 7, 0), 10);  // the last one at the end
+  EXPECT_EQ(evaluations_to_come(recipe, 95, 7, 25), 8);
+  EXPECT_EQ(evaluations_to_come(recipe, 95, 7, 200), 0);
+  recipe.eval_every = "1e";
+  EXPECT_EQ(evaluations_to_come(recipe, 21, 7, 7), 2);
+}
+
 }  // namespace
 }  // namespace fovea

@@ -83,9 +83,7 @@ double tokens_in(const Examples& examples) { return static_cast<double>(examples
 double evaluation_updates(const ClassifierRun& run, const RunCost& cost, index done) {
   if (!run.validation || done >= cost.updates) return 0;
   const index per_epoch = run.training->updates_per_epoch();
-  const index every = to_updates(parse_length(run.settings.recipe.eval_every, "--eval-every"),
-                                 per_epoch, "--eval-every");
-  const index evaluations = std::max<index>((cost.updates + every - 1) / every - done / every, 0);
+  const index evaluations = evaluations_to_come(run.settings.recipe, cost.updates, per_epoch, done);
   const double of_update = tokens_in(run.training->examples()) / static_cast<double>(per_epoch);
   double tokens = tokens_in(run.validation->examples());
   if (run.settings.recipe.evaluate_training) tokens += tokens_in(run.training->examples());

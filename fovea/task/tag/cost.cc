@@ -75,9 +75,7 @@ double gradient_bytes(const TaggerConfig& c, index words) {
 double evaluation_updates(const TaggerRun& run, const RunCost& cost, index done) {
   if (!run.validation || done >= cost.updates) return 0;
   const index per_epoch = run.training->updates_per_epoch();
-  const index every = to_updates(parse_length(run.settings.recipe.eval_every, "--eval-every"),
-                                 per_epoch, "--eval-every");
-  const index evaluations = std::max<index>((cost.updates + every - 1) / every - done / every, 0);
+  const index evaluations = evaluations_to_come(run.settings.recipe, cost.updates, per_epoch, done);
   const double of_update =
       static_cast<double>(run.training->words().word_count()) / static_cast<double>(per_epoch);
   index words = run.validation->words().word_count();

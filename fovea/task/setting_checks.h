@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the settings of all kinds of models check alike.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fovea {
+
+/// config.json stores the text, and JSON must be UTF-8. Throws kOptionValue, which names the
+/// option.
+void require_storable(const std::string& text, std::string_view option);
+
+/// Throws kOptionValue unless options go together: "OPTIONS: WHY", and the hint.
+void require_together(bool ok, std::string_view options, std::string_view why,
+                      std::string_view hint);
+
+}  // namespace fovea
