@@ -101,11 +101,11 @@ std::string json_of(const AttentionPage& page, const WeightDigits& digits) {
 
 // The page but for its weights.
 HtmlPage frame_of(const AttentionPage& page, const std::string& style, const std::string& body) {
-  HtmlPage html{.language = page.language, .title = page.title, .style = style, .body = body};
-  for (const std::string_view script : {"weights.js", "lines.js", "attention.js"}) {
-    html.scripts.push_back(page_file(script));
-  }
-  return html;
+  return {.language = page.language,
+          .title = page.title,
+          .style = style,
+          .body = body,
+          .scripts = {"weights.js", "lines.js", "attention.js"}};
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "fovea/base/sha256.h"
 #include "fovea/report/page_file.h"
 
 namespace fovea {
@@ -63,11 +62,9 @@ std::string_view entity(utf8proc_int32_t c) {
 std::string policy_of(const HtmlPage& page) {
   std::string scripts;
   const auto allow = [&](std::string_view script) {
-    const auto digest = sha256(script);
-    scripts += fmt::format(" 'sha256-{}'",
-                           base64({reinterpret_cast<const char*>(digest.data()), digest.size()}));
+    scripts += fmt::format(" 'sha256-{}'", base64(page_file_sha256(script)));
   };
-  allow(page_file("page.js"));
+  allow("page.js");
   for (const std::string_view script : page.scripts) allow(script);
   return fmt::format(
       "default-src 'none'; script-src{}; style-src 'unsafe-inline'; img-src data:; "
@@ -144,7 +141,7 @@ std::string draw_html(const HtmlPage& page) {
   }
   html += fmt::format("<script>{}</script>\n", page_file("page.js"));
   for (const std::string_view script : page.scripts) {
-    html += fmt::format("<script>{}</script>\n", script);
+    html += fmt::format("<script>{}</script>\n", page_file(script));
   }
   return html + "</body>\n</html>\n";
 }

@@ -50,7 +50,7 @@ struct HtmlPage {
   std::string_view style = {};  ///< more CSS; it may use the variables of page/page.css
   std::string_view body = {};   ///< HTML of <main>
   std::vector<PageData> data = {};
-  std::vector<std::string_view> scripts = {};  ///< JavaScript, without "</script" and "<!--"
+  std::vector<std::string_view> scripts = {};  ///< names of page files (page_file.h)
 };
 
 /// The whole file: UTF-8, valid HTML and well-formed XML. Its policy (CSP) forbids every request;

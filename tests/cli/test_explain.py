@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """fovea explain and fovea demo: what they print, write and refuse."""
 
+import base64
 import fcntl
+import hashlib
 import json
 import math
 import os
@@ -167,6 +169,16 @@ class Explain(CommandTest):
         args = ("explain", self.models / "lm")
         self.assertEqual(self.succeed(*args, "-", stdin=b"the cat\n", env=UTF8).stdout,
                          self.succeed(*args, "the cat", env=UTF8).stdout)
+
+    def test_the_policy_of_a_page_names_its_scripts(self):
+        page = self.folder / "policy.html"
+        self.succeed("explain", self.models / "reviews", "a good film", "--page", page)
+        text = page.read_text()
+        scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+        self.assertEqual(len(scripts), 4)
+        for script in scripts:
+            digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+            self.assertIn(f"'sha256-{digest}'", text)
 
     def test_a_page(self):
         page = self.folder / "page.html"

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include "fovea/base/sha256.h"
 #include "fovea/report/page_file.h"
 
 namespace fovea {
@@ -13,8 +12,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::string hash_of(std::string_view script) {
-  const auto digest = sha256(script);
-  return "'sha256-" + base64({reinterpret_cast<const char*>(digest.data()), digest.size()}) + "'";
+  return "'sha256-" + base64(page_file_sha256(script)) + "'";
 }
 
 TEST(Html, EscapesWhatEndsATextOrAnAttribute) {
@@ -43,13 +41,13 @@ TEST(Html, AllowsItsOwnScriptsAlone) {
                                       .style = ".mine{}",
                                       .body = "<p>body</p>",
                                       .data = {{"numbers", "[1,2]"}},
-                                      .scripts = {"run();"}});
-  EXPECT_THAT(html, HasSubstr("default-src 'none'; script-src " + hash_of(page_file("page.js")) +
-                              " " + hash_of("run();") + "; style-src"));
+                                      .scripts = {"weights.js"}});
+  EXPECT_THAT(html, HasSubstr("default-src 'none'; script-src " + hash_of("page.js") + " " +
+                              hash_of("weights.js") + "; style-src"));
   EXPECT_THAT(html, HasSubstr("<title>&lt;title&gt;</title>"));
   EXPECT_THAT(html, HasSubstr("<main>\n<p>body</p></main>"));
   EXPECT_THAT(html, HasSubstr("<script type=\"application/json\" id=\"numbers\">[1,2]</script>"));
-  EXPECT_THAT(html, HasSubstr("<script>run();</script>"));
+  EXPECT_THAT(html, HasSubstr("<script>" + std::string(page_file("weights.js")) + "</script>"));
   EXPECT_THAT(html, HasSubstr(".mine{}</style>"));
   for (const char* word : {"http:", "https:", "//cdn", "@import", "url(http", "onclick"}) {
     EXPECT_THAT(html, Not(HasSubstr(word)));
