@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "fovea/report/attention_page.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/attention_steps.h"
+#include "fovea/task/explain/frame_text.h"
 #include "fovea/task/explain/page.h"
 #include "fovea/task/explain/text.h"
 #include "fovea/task/model_kind.h"
@@ -85,14 +87,66 @@ std::string text_of(const Arguments& arguments) {
                 "fovea explain DIR \"a text\"; -: read it from standard input");
   }
   const std::string text = arguments.text("TEXT");
+  require_no_npz(text);
   if (text != "-") return text;
   std::string input = read_whole(*open_text("-"), name_of_input("-"), "give a shorter text");
   if (input.ends_with('\n')) input.pop_back();
   return input;
 }
 
-Explanation explain_model(const Context& context, const fs::path& folder, std::string_view text,
-                          const ExplainOptions& options) {
+// All that is said but for the page.
+struct Request {
+  ExplainOptions options;
+  ExplainView view;
+  SampleView sample;
+};
+
+// Throws kUsage for options that have no effect on such a model.
+void require_effect(const Arguments& arguments, bool reads_numbers) {
+  const auto refuse = [&](std::initializer_list<std::string_view> options, std::string_view why) {
+    for (const std::string_view option : options) {
+      if (!arguments.has(option)) continue;
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("explain: --{} has no effect: the model {}", option, why),
+                  "leave it out");
+    }
+  };
+  if (reads_numbers)
+    return refuse({"tokens", "truncate"}, "reads numbers; --steps A-B shows a part");
+  refuse({"sample", "joint", "time", "steps"}, "reads texts, not numbers");
+}
+
+// The file of numbers. Whoever gives a text instead is told what is expected.
+FrameFile frames_for(const Arguments& arguments) {
+  const std::string file = arguments.text("TEXT", "");
+  std::error_code ignored;
+  if (file.empty() || (file != "-" && !file.ends_with(".npz") && !fs::exists(file, ignored))) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("explain: the model reads numbers: expected an .npz file, got {}",
+                            file.empty() ? "none" : excerpt(file)),
+                "fovea explain DIR FILE.npz --sample N");
+  }
+  return read_frame_file(file, FrameLabels::kNone);
+}
+
+Explanation explain_classifier(const Context& context, const fs::path& folder,
+                               const Arguments& arguments, const Request& request) {
+  const LoadedClassifier model = load_classifier(folder);
+  require_effect(arguments, model.reads_frames());
+  if (model.reads_frames()) {
+    return explain_sample(context, model, frames_for(arguments), request.sample.sample,
+                          request.options);
+  }
+  if (request.options.truncate) {
+    throw Error(ErrorCode::kUsage,
+                "explain: --truncate has no effect: a classifier cuts texts as in training",
+                "leave it out");
+  }
+  return explain_text(context, model, text_of(arguments), request.options);
+}
+
+Explanation explain_model(const Context& context, const fs::path& folder,
+                          const Arguments& arguments, const Request& request) {
   const ModelKind kind = kind_of_model(folder);
   if (kind == ModelKind::kTagger) {
     throw Error(ErrorCode::kModelWrongKind,
@@ -100,15 +154,10 @@ Explanation explain_model(const Context& context, const fs::path& folder, std::s
                 "name the folder of a language model or a text classifier");
   }
   if (kind == ModelKind::kClassifier) {
-    if (options.truncate) {
-      throw Error(ErrorCode::kUsage,
-                  "explain: --truncate has no effect: a classifier cuts texts as "
-                  "in training",
-                  "leave it out");
-    }
-    return explain_text(context, load_classifier(folder), text, options);
+    return explain_classifier(context, folder, arguments, request);
   }
-  return explain_text(context, load_language_model(folder), text, options);
+  require_effect(arguments, false);
+  return explain_text(context, load_language_model(folder), text_of(arguments), request.options);
 }
 
 void write_page(const Explanation& explanation, const PageOptions& page, std::string_view folder) {
@@ -123,7 +172,8 @@ int explain_steps(const Arguments& arguments) {
                 "fovea explain --q TEXT --kv TEXT, or fovea explain DIR TEXT");
   }
   for (const std::string_view option :
-       {"layer", "head", "tokens", "page", "overwrite", "saliency", "target", "truncate", "lang"}) {
+       {"layer", "head", "tokens", "page", "overwrite", "saliency", "target", "truncate", "lang",
+        "sample", "joint", "time", "steps"}) {
     if (!arguments.has(option)) continue;
     throw Error(ErrorCode::kUsage,
                 fmt::format("explain: --{} has no effect with --q and --kv", option),
@@ -136,29 +186,35 @@ int explain_steps(const Arguments& arguments) {
 }
 
 int explain_folder(const Arguments& arguments) {
-  ExplainOptions options;
-  ExplainView view;
+  Request request;
   PageOptions page;
-  set_from_outside(flags_of(fields_of(options)), arguments);
-  set_from_outside(flags_of(fields_of(view)), arguments);
+  set_from_outside(flags_of(fields_of(request.options)), arguments);
+  set_from_outside(flags_of(fields_of(request.view)), arguments);
+  set_from_outside(flags_of(fields_of(request.sample)), arguments);
   set_from_outside(flags_of(fields_of(page)), arguments);
   const fs::path folder = arguments.text("DIR");
   check_log_is_apart({&page.page, 1}, folder);
   check_page(page.page, folder, page.overwrite);
   const Context context = context_of(arguments);
-  const Explanation explanation = explain_model(context, folder, text_of(arguments), options);
-  check_view(view, explanation);
+  const Explanation explanation = explain_model(context, folder, arguments, request);
+  const bool numbers = explanation.numbers.has_value();
+  numbers ? check_view(request.view, request.sample, explanation)
+          : check_view(request.view, explanation);
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
   if (explanation.cut > 0) {
-    warn(fmt::format("the text is longer than the model reads: {} of {} tokens were cut",
-                     explanation.cut,
-                     explanation.cut + static_cast<index>(explanation.tokens.size())));
+    warn(fmt::format("the {} is longer than the model reads: {} of {} {}s were cut",
+                     numbers ? "sample" : "text", explanation.cut,
+                     explanation.cut + static_cast<index>(explanation.tokens.size()),
+                     numbers ? "time step" : "token"));
   }
   if (!page.page.empty()) write_page(explanation, page, folder.string());
   if (arguments.on("json")) {
-    print_json(explanation, view);
+    print_json(explanation, request.view);
   } else {
-    print(explanation_text(explanation, view, result_terminal(), result_columns()));
+    print(numbers
+              ? sample_text(explanation, request.view, request.sample, result_terminal(),
+                            result_columns())
+              : explanation_text(explanation, request.view, result_terminal(), result_columns()));
   }
   return 0;
 }
@@ -168,18 +224,22 @@ int explain_folder(const Arguments& arguments) {
 CommandSpec explain_spec() {
   ExplainOptions options;
   ExplainView view;
+  SampleView sample;
   PageOptions page;
   CommandSpec spec{
       .name = "explain",
       .summary = "Shows what a model looked at in a text, or attention step by step.",
-      .positionals = {{"DIR", "folder of a language model or a text classifier", false},
-                      {"TEXT", "the text; -: read it from standard input", false}},
+      .positionals =
+          {{"DIR", "folder of a language model or a classifier", false},
+           {"TEXT", "the text (-: read it from standard input), or an .npz of a model of numbers",
+            false}},
       .options = said_or_not(options_of(flags_of(fields_of(options)), "Saliency")),
       .epilog = R"(Examples:
   fovea explain reviews "a wonderful film"
   fovea explain reviews "a wonderful film" --target neg --layer 1 --head 2
   fovea explain model "Once upon a" --saliency rollout --page page.html
   fovea explain model - --json < text.txt
+  fovea explain gestures test.npz --sample 3 --joint 4
   fovea explain --q 是 --kv 你人
 
 Prints the prediction, what the weights of every head are like, and a heat map of the weights before
@@ -188,6 +248,9 @@ output of scaled dot-product attention on the characters of two texts.
 Attention weights are no explanation by themselves: they say where a head looked, not what decided.)"};
   const auto add = [&](OptionSpec option) { spec.options.push_back(std::move(option)); };
   for (OptionSpec& option : options_of(flags_of(fields_of(view)), "View")) add(std::move(option));
+  for (OptionSpec& option : options_of(flags_of(fields_of(sample)), "Numbers")) {
+    add(std::move(option));
+  }
   for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(page)), "Page"))) {
     add(std::move(option));
   }
@@ -206,7 +269,7 @@ Attention weights are no explanation by themselves: they say where a head looked
   }
   for (OptionSpec& option : spec.options) {
     if (option.name == "page") option.placeholder = "FILE";
-    if (option.name == "tokens") option.placeholder = "A-B";
+    if (option.name == "tokens" || option.name == "steps") option.placeholder = "A-B";
     if (option.name == "page" || option.name == "overwrite") option.environment.clear();
   }
   return spec;

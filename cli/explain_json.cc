@@ -47,10 +47,31 @@ Json prediction_of(const Explanation& explanation) {
   return Json(std::move(array));
 }
 
+// [T], or with joints [T, joints].
+Json by_token(const Explanation& explanation, const std::vector<float>& values) {
+  if (explanation.joints() == 0) return numbers(values);
+  return matrix(values.data(), explanation.tokens.size(),
+                static_cast<std::size_t>(explanation.joints()));
+}
+
+// What was explained: a text, or a sample of numbers.
+Json::Object input_of(const Explanation& explanation) {
+  Json::Object object{{"kind", explanation.kind}};
+  if (explanation.numbers) {
+    object.emplace_back("sample", explanation.numbers->sample);
+    object.emplace_back("first_step", explanation.numbers->first_step);
+    object.emplace_back("steps", static_cast<index>(explanation.tokens.size()));
+    if (explanation.joints() > 0) object.emplace_back("joints", explanation.joints());
+  } else {
+    object.emplace_back("tokens", texts(explanation.tokens));
+  }
+  object.emplace_back("cut", explanation.cut);
+  return object;
+}
+
 // All but the layers, without the brace at the end.
 std::string head_of(const Explanation& explanation) {
-  Json::Object object{
-      {"kind", explanation.kind}, {"tokens", texts(explanation.tokens)}, {"cut", explanation.cut}};
+  Json::Object object = input_of(explanation);
   if (explanation.prediction.empty()) {
     object.emplace_back("number", explanation.number);
   } else {
@@ -58,12 +79,15 @@ std::string head_of(const Explanation& explanation) {
   }
   const Saliency& saliency = explanation.saliency;
   if (!saliency.values.empty()) {
-    object.emplace_back("saliency", Json::Object{{"method", to_string(saliency.method)},
-                                                 {"of", saliency.of.english},
-                                                 {"source", source_of(saliency.method)},
-                                                 {"values", numbers(saliency.values)}});
+    object.emplace_back("saliency",
+                        Json::Object{{"method", to_string(saliency.method)},
+                                     {"of", saliency.of.english},
+                                     {"source", source_of(saliency.method)},
+                                     {"values", by_token(explanation, saliency.values)}});
   }
-  if (!explanation.pooling.empty()) object.emplace_back("pooling", numbers(explanation.pooling));
+  if (!explanation.pooling.empty()) {
+    object.emplace_back("pooling", by_token(explanation, explanation.pooling));
+  }
   Json::Array notes;
   for (const Words& note : explanation.notes) notes.emplace_back(note.english);
   notes.emplace_back(kWeightsAreNoExplanation);
@@ -73,16 +97,26 @@ std::string head_of(const Explanation& explanation) {
   return line;
 }
 
-std::string head_json(const ExplainedLayer& layer, index head, std::size_t tokens) {
+// [n, n], or with joints a matrix for each sequence.
+Json weights_of(const Explanation& explanation, const ExplainedLayer& layer, index head) {
+  const index n = explanation.tokens_of(layer);
+  const auto of_sequence = [&](index sequence) {
+    return matrix(layer.head(head, n, sequence).weights.data(), static_cast<std::size_t>(n),
+                  static_cast<std::size_t>(n));
+  };
+  if (explanation.joints() == 0) return of_sequence(0);
+  Json::Array sequences;
+  for (index s = 0; s < layer.sequences; ++s) sequences.push_back(of_sequence(s));
+  return Json(std::move(sequences));
+}
+
+std::string head_json(const Explanation& explanation, const ExplainedLayer& layer, index head) {
   const auto at = static_cast<std::size_t>(head - 1);
   Json::Object object{{"head", head}};
-  if (!layer.entropy.empty()) {
-    object.emplace_back("entropy", layer.entropy[at]);
-    object.emplace_back("distance", layer.distance[at]);
-  }
+  if (!layer.entropy.empty()) object.emplace_back("entropy", layer.entropy[at]);
+  if (!layer.distance.empty()) object.emplace_back("distance", layer.distance[at]);
   object.emplace_back("largest", layer.largest[at]);
-  object.emplace_back("weights",
-                      matrix(layer.weights.data() + at * tokens * tokens, tokens, tokens));
+  object.emplace_back("weights", weights_of(explanation, layer, head));
   return Json(std::move(object)).line();
 }
 
@@ -94,14 +128,17 @@ void print_json(const Explanation& explanation, const ExplainView& view) {
   for (std::size_t n = 0; n < explanation.layers.size(); ++n) {
     const ExplainedLayer& layer = explanation.layers[n];
     if (view.layer > 0 && static_cast<index>(n) + 1 != view.layer) continue;
-    std::string text = fmt::format("{}{{\"layer\":{},\"name\":{},\"heads\":[",
-                                   first_layer ? "" : ",", n + 1, Json(layer.name).line());
+    const std::string_view over = !explanation.numbers ? ""
+                                  : layer.across       ? ",\"over\":\"joints\""
+                                                       : ",\"over\":\"time\"";
+    std::string text = fmt::format("{}{{\"layer\":{},\"name\":{}{},\"heads\":[",
+                                   first_layer ? "" : ",", n + 1, Json(layer.name).line(), over);
     first_layer = false;
     bool first_head = true;
     for (index head = 1; head <= layer.heads; ++head) {
       if (view.head > 0 && head != view.head) continue;
       if (!first_head) text += ",";
-      text += head_json(layer, head, explanation.tokens.size());
+      text += head_json(explanation, layer, head);
       first_head = false;
       if (!print(text)) return;
       text.clear();

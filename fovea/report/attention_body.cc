@@ -66,9 +66,11 @@ std::string select_of(std::string_view id, const std::string& label) {
 // What the scripts fill.
 std::string view_of(const AttentionPage& page, const Words& say) {
   const std::string layer = page.maps_are.empty() ? say(words::kLayer) : html_text(page.maps_are);
+  const bool has_parts = std::any_of(page.maps.begin(), page.maps.end(),
+                                     [](const AttentionMap& map) { return !map.part.empty(); });
   return fmt::format(
       "<section class=\"panel\" id=\"view\">\n<h2>{}</h2>\n<div class=\"controls screen-only\">\n"
-      "{}{}{}<label>{}<input type=\"range\" id=\"cell\" min=\"2\" max=\"40\"/></label>\n</div>\n"
+      "{}{}{}{}<label>{}<input type=\"range\" id=\"cell\" min=\"2\" max=\"40\"/></label>\n</div>\n"
       "<p class=\"reading\" id=\"reading\"></p>\n"
       "<p class=\"visually-hidden\" id=\"live\" aria-live=\"polite\"></p>\n"
       "<div class=\"views\">\n<figure>\n<div class=\"scroll map\" id=\"map\" tabindex=\"0\" "
@@ -79,19 +81,58 @@ std::string view_of(const AttentionPage& page, const Words& say) {
       "</figure>\n<div><h3>{}</h3>\n<table class=\"numbers\" id=\"row\"></table></div>\n</div>\n"
       "</div>\n"
       "</section>\n",
-      say(words::kWeights), select_of("layer", layer), select_of("head", say(words::kHead)),
+      say(words::kWeights), select_of("layer", layer),
+      has_parts ? select_of("part", say(words::kPart)) : "", select_of("head", say(words::kHead)),
       select_of("shading", say(words::kShading)), say(words::kCell), say(words::kMap),
       say(words::kKeys), say(words::kLines), say(words::kStrongest));
 }
 
+// A cell whose colour is its share of the largest.
+std::string shaded_cell(float value, float largest) {
+  return fmt::format("<td{} style=\"--share:{:.3f}\">{:.3g}</td>",
+                     value < 0 ? " class=\"below\"" : "",
+                     largest > 0 ? std::abs(value) / largest : 0, value);
+}
+
+float largest_of(const std::vector<float>& values) {
+  float largest = 0;
+  for (const float value : values) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+std::string pairs_of(const AttentionPage& page, const PairValues& table, const Words& say) {
+  const std::vector<std::string>& rows = page.texts[table.row_text].tokens;
+  const std::vector<std::string>& columns = page.texts[table.column_text].tokens;
+  std::string html = fmt::format(
+      "<h3>{0}</h3>\n<p class=\"quiet\">{1} {2}</p>\n<div class=\"scroll\" tabindex=\"0\" "
+      "role=\"region\" aria-label=\"{0}\"><table class=\"numbers heads "
+      "pairs\">\n<thead><tr><td></td>",
+      html_text(table.name), say.format(words::kPairs, table.rows_are, table.columns_are),
+      say.format(words::kSource, table.source));
+  for (const std::string& column : columns) {
+    html += fmt::format("<th scope=\"col\">{}</th>", bdi(visible(column)));
+  }
+  html += "</tr></thead>\n<tbody>\n";
+  const float largest = largest_of(table.values);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    html += fmt::format("<tr><th scope=\"row\">{}</th>", bdi(visible(rows[row])));
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+      html += shaded_cell(table.values[row * columns.size() + column], largest);
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody>\n</table></div>\n";
+}
+
 std::string saliency_of(const AttentionPage& page, const Words& say) {
   if (page.saliency.empty()) return "";
-  std::string html = fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n", say(words::kSaliency));
+  std::string html =
+      fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n",
+                  say(page.is_of_numbers ? words::kSaliencyOfNumbers : words::kSaliency));
   for (const TokenValues& saliency : page.saliency) {
     html += fmt::format("<h3>{}</h3>\n<p class=\"quiet\">{}</p>\n<div class=\"strip\">\n",
                         html_text(saliency.name), say.format(words::kSource, saliency.source));
-    float largest = 0;
-    for (const float value : saliency.values) largest = std::max(largest, std::abs(value));
+    const float largest = largest_of(saliency.values);
     const std::vector<std::string>& tokens = page.texts[saliency.text].tokens;
     for (std::size_t token = 0; token < tokens.size(); ++token) {
       const float value = saliency.values[token];
@@ -102,6 +143,7 @@ std::string saliency_of(const AttentionPage& page, const Words& say) {
     }
     html += "</div>\n";
   }
+  for (const PairValues& table : page.tables) html += pairs_of(page, table, say);
   return html + "</section>\n";
 }
 
@@ -110,13 +152,19 @@ struct Statistic {
   std::vector<float> HeadMeans::*values;
 };
 
-std::string table_of(const AttentionPage& page, const std::vector<HeadMeans>& means,
-                     const Statistic& statistic, const Words& say) {
+// A layer and what its heads look like. Without distances those are empty.
+struct LayerMeans {
+  const AttentionMap* map;
+  HeadMeans means;
+};
+
+std::string table_of(const std::vector<LayerMeans>& layers, const Statistic& statistic,
+                     const Words& say) {
   index heads = 0;
   float largest = 0;
-  for (const AttentionMap& map : page.maps) heads = std::max(heads, map.heads);
-  for (const HeadMeans& of : means) {
-    for (const float value : of.*statistic.values) largest = std::max(largest, std::abs(value));
+  for (const LayerMeans& layer : layers) {
+    heads = std::max(heads, layer.map->heads);
+    largest = std::max(largest, largest_of(layer.means.*statistic.values));
   }
   std::string html = fmt::format(
       "<div><h3>{0}</h3>\n<p class=\"quiet\">{1}</p>\n<div class=\"scroll\" tabindex=\"0\" "
@@ -126,11 +174,12 @@ std::string table_of(const AttentionPage& page, const std::vector<HeadMeans>& me
     html += fmt::format("<th scope=\"col\">{}</th>", head);
   }
   html += "</tr></thead>\n<tbody>\n";
-  for (std::size_t map = 0; map < page.maps.size(); ++map) {
-    html += fmt::format("<tr><th scope=\"row\">{}</th>", bdi(page.maps[map].name));
-    for (const float value : means[map].*statistic.values) {
-      html += fmt::format("<td style=\"--share:{:.3f}\">{:.3g}</td>",
-                          largest > 0 ? std::abs(value) / largest : 0, value);
+  for (const LayerMeans& layer : layers) {
+    const std::vector<float>& values = layer.means.*statistic.values;
+    html += fmt::format("<tr><th scope=\"row\">{}</th>", bdi(layer.map->name));
+    for (const float value : values) html += shaded_cell(value, largest);
+    for (index head = 0; values.empty() && head < layer.map->heads; ++head) {
+      html += "<td>\u2013</td>";
     }
     html += "</tr>\n";
   }
@@ -138,22 +187,25 @@ std::string table_of(const AttentionPage& page, const std::vector<HeadMeans>& me
 }
 
 std::string statistics_of(const AttentionPage& page, const Words& say) {
-  std::vector<HeadMeans> means;
-  for (const AttentionMap& map : page.maps) means.push_back(head_means(page, map));
-  const bool has_distances = std::all_of(page.maps.begin(), page.maps.end(),
-                                         [](const AttentionMap& map) { return map.has_distances; });
+  std::vector<LayerMeans> layers;
+  bool has_distances = false;
+  for (const AttentionMap& map : page.maps) {
+    if (map.is_of_layer_before) continue;
+    layers.push_back({&map, head_means(page, map)});
+    if (!map.has_distances) layers.back().means.distance.clear();
+    has_distances = has_distances || map.has_distances;
+  }
   std::string html =
       fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n<div class=\"statistics\">\n",
                   say(words::kStatistics));
   if (page.rows_sum_to_one) {
-    html +=
-        table_of(page, means, {words::kEntropy, words::kEntropyMeans, &HeadMeans::entropy}, say);
+    html += table_of(layers, {words::kEntropy, words::kEntropyMeans, &HeadMeans::entropy}, say);
     if (has_distances) {
-      html += table_of(page, means, {words::kDistance, words::kDistanceMeans, &HeadMeans::distance},
-                       say);
+      const Phrase& name = page.is_of_numbers ? words::kDistanceInTime : words::kDistance;
+      html += table_of(layers, {name, words::kDistanceMeans, &HeadMeans::distance}, say);
     }
   }
-  html += table_of(page, means, {words::kLargest, words::kLargestMeans, &HeadMeans::largest}, say);
+  html += table_of(layers, {words::kLargest, words::kLargestMeans, &HeadMeans::largest}, say);
   return html + "</div>\n</section>\n";
 }
 
@@ -185,7 +237,8 @@ std::string tiles_of(const AttentionPage& page, const Words& say) {
 
 std::string reading_of(const AttentionPage& page, const WeightDigits& digits, const Words& say) {
   std::string html = fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n<ul>\n<li>{}</li>\n",
-                                 say(words::kReading), say(words::kRowMeans));
+                                 say(words::kReading),
+                                 say(page.is_of_numbers ? words::kRowOfNumbers : words::kRowMeans));
   const std::string sum = page.rows_sum_to_one ? say(words::kRowSum) : "";
   const std::string exact = digits.decimals > 0
                                 ? say.format(words::kDigits, digits.decimals)
@@ -194,9 +247,10 @@ std::string reading_of(const AttentionPage& page, const WeightDigits& digits, co
   html += fmt::format("<li>{}{}{}{}{}</li>\n<li>{}</li>\n<li>{}</li>\n",
                       say(page.has_entropies ? words::kColourMeans : words::kFactorMeans),
                       sum.empty() ? "" : gap, sum, gap, exact, say(words::kMaskedMeans),
-                      say(words::kConclude));
+                      say(page.is_of_numbers ? words::kConcludeOfNumbers : words::kConclude));
   if (!page.saliency.empty()) {
-    html += fmt::format("<li>{}</li>\n", say(words::kSaliencyMeans));
+    html += fmt::format("<li>{}</li>\n", say(page.is_of_numbers ? words::kSaliencyOfNumbersMeans
+                                                                : words::kSaliencyMeans));
   }
   return html + "</ul>\n</section>\n";
 }

@@ -48,6 +48,8 @@ void check_map(const AttentionPage& page, const AttentionMap& map) {
 
 void check_page(const AttentionPage& page) {
   check(!page.maps.empty(), "draw_attention_page: there is no map");
+  check(!page.maps.front().is_of_layer_before, "draw_attention_page: there is no layer before {}",
+        page.maps.front().name);
   for (const PageText& text : page.texts) {
     const auto size = static_cast<index>(text.tokens.size());
     check(size >= 1 && size <= kMostCodedKeys,
@@ -63,6 +65,15 @@ void check_page(const AttentionPage& page) {
           "draw_attention_page: {} is about text {}; there are {}", saliency.name, saliency.text,
           page.texts.size());
     check_numbers(saliency.values, page.texts[saliency.text].tokens.size(), saliency.name);
+  }
+  for (const PairValues& table : page.tables) {
+    check(std::max(table.row_text, table.column_text) < page.texts.size(),
+          "draw_attention_page: {} is about texts {} and {}; there are {}", table.name,
+          table.row_text, table.column_text, page.texts.size());
+    check_numbers(
+        table.values,
+        page.texts[table.row_text].tokens.size() * page.texts[table.column_text].tokens.size(),
+        table.name);
   }
 }
 
@@ -85,8 +96,11 @@ std::string json_of(const AttentionPage& page, const WeightDigits& digits) {
                        json_list(text.positions, [](index p) { return std::to_string(p); }));
   });
   const std::string maps = json_list(page.maps, [](const AttentionMap& map) {
-    return fmt::format("{{\"name\":{},\"heads\":{},\"queryText\":{},\"keyText\":{}}}",
-                       json_text(map.name), map.heads, map.query_text, map.key_text);
+    return fmt::format(
+        "{{\"name\":{},\"part\":{},\"ofLayerBefore\":{},\"rowsAre\":{},\"columnsAre\":{},"
+        "\"heads\":{},\"queryText\":{},\"keyText\":{}}}",
+        json_text(map.name), json_text(map.part), map.is_of_layer_before, json_text(map.rows_are),
+        json_text(map.columns_are), map.heads, map.query_text, map.key_text);
   });
   std::string script_words;
   for (const auto& [name, phrase] : words::kScriptWords) {

@@ -27,6 +27,12 @@ struct AttentionMap {
   std::vector<float> largest = {};   ///< that of strongest_cell() (no mean)
   /// Whether keys and queries lie in the same sequence, so that a distance means something.
   bool has_distances = true;
+  /// Of a layer with several maps, one after another: which one this is, such as "joint 3". The
+  /// first stands for the layer: its statistics are those of all, so give them.
+  std::string part = {};
+  bool is_of_layer_before = false;  ///< whether this is another map of the layer before it
+  /// What a row and a column are, in the language, if they are not just query and key.
+  std::string rows_are = {}, columns_are = {};
 };
 
 /// The tokens of one sequence, in order, as a reader should see them (any bytes are safe).
@@ -46,6 +52,14 @@ struct TokenValues {
   std::vector<float> values = {};  ///< finite; negative ones get another colour
 };
 
+/// A number for each pair of tokens of two texts, shown as a table.
+struct PairValues {
+  std::string name, source;  ///< as in TokenValues
+  std::string rows_are, columns_are;
+  std::size_t row_text = 0, column_text = 0;
+  std::vector<float> values = {};  ///< [rows, columns], finite
+};
+
 struct LabelProbability {
   std::string label;
   double probability = 0;
@@ -61,7 +75,9 @@ struct AttentionPage {
   std::vector<std::pair<std::string, std::string>> facts = {};  ///< name and value, in the language
   std::vector<PageText> texts = {};
   std::vector<AttentionMap> maps = {};  ///< at least one
+  bool is_of_numbers = false;           ///< whether tokens are time steps and joints
   std::vector<TokenValues> saliency = {};
+  std::vector<PairValues> tables = {};
   std::vector<LabelProbability> prediction = {};  ///< most probable first
   /// Lines of the plan's tiles, as picture_of_tiles() makes them: '.' '#' '/'.
   std::vector<std::string> tiles = {};

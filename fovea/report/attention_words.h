@@ -13,6 +13,7 @@ inline constexpr Phrase kWarning = {
 inline constexpr Phrase kPrediction = {"What the model says", "模型的判断"};
 inline constexpr Phrase kWeights = {"Attention weights", "注意力权重"};
 inline constexpr Phrase kLayer = {"Layer", "层"};
+inline constexpr Phrase kPart = {"Joint or time step", "关节或时间步"};
 inline constexpr Phrase kHead = {"Head", "头"};
 inline constexpr Phrase kShading = {"Colour", "着色"};
 inline constexpr Phrase kCell = {"Cell size", "格子大小"};
@@ -35,6 +36,7 @@ inline constexpr ScriptWord kScriptWords[] = {
     {"one", {"0 to 1", "从 0 到 1"}},
     {"root", {"Square root: small weights show", "开平方：突出小权重"}},
     {"weight", {"Query {0} gives key {1} the weight {2}.", "查询 {0} 给键 {1} 的权重是 {2}。"}},
+    {"pair", {"{0} {1}, {2} {3}: weight {4}.", "{0} {1}，{2} {3}：权重 {4}。"}},
     {"isMasked",
      {"Query {0} may not look at key {1}: masked.", "查询 {0} 不能看键 {1}：已被屏蔽。"}},
     {"isMissing",
@@ -54,6 +56,9 @@ inline constexpr ScriptWord kScriptWords[] = {
 
 inline constexpr Phrase kSaliency = {"Other evidence: what each token counts for",
                                      "其他证据：每个词元的作用"};
+inline constexpr Phrase kSaliencyOfNumbers = {
+    "Other evidence: what each time step and joint counts for", "其他证据：每个时间步和关节的作用"};
+inline constexpr Phrase kPairs = {"Rows: {}. Columns: {}.", "行：{}；列：{}。"};
 inline constexpr Phrase kSource = {"Source: {}", "出处：{}"};
 
 inline constexpr Phrase kStatistics = {"Heads at a glance", "各头概览"};
@@ -62,6 +67,7 @@ inline constexpr Phrase kEntropyMeans = {
     "0: a query looks at one key. ln n: it looks at n keys alike. Mean of the queries.",
     "0 表示查询只看一个键；ln n 表示同等地看 n 个键。对各查询取平均。"};
 inline constexpr Phrase kDistance = {"Distance, in tokens", "距离（词元数）"};
+inline constexpr Phrase kDistanceInTime = {"Distance, in time steps", "距离（时间步数）"};
 inline constexpr Phrase kDistanceMeans = {
     "How far away the keys are, weighted by their weights. Mean of the queries.",
     "所看的键平均相距多远，按权重加权。对各查询取平均。"};
@@ -81,6 +87,12 @@ inline constexpr Phrase kReading = {"How to read this page", "怎样读这一页
 inline constexpr Phrase kRowMeans = {
     "A row is a query, the token that looks. A column is a key, a token that is looked at.",
     "每一行是一个查询，即正在看的词元；每一列是一个键，即被看的词元。"};
+inline constexpr Phrase kRowOfNumbers = {
+    "A row is a query: the time step or joint that looks. A column is a key, one that is looked "
+    "at. "
+    "Samples, time steps and joints count from 0, as in the arrays.",
+    "每一行是一个查询，即正在看的时间步或关节；每一列是一个键，即被看的时间步或关节。"
+    "样本、时间步和关节都从 0 数起，与数组一致。"};
 inline constexpr Phrase kColourMeans = {
     "The stronger the colour of a cell, the larger its weight: the share of that key's value in "
     "the "
@@ -112,6 +124,18 @@ inline constexpr Phrase kConclude = {
     "，"
     "每个位置已经混合了许多词元的信息（Jain 和 Wallace 2019，arXiv:1902.10186；Wiegreffe 和 Pinter "
     "2019，arXiv:1908.04626）。"};
+inline constexpr Phrase kConcludeOfNumbers = {
+    "Do not conclude that a time step or joint caused the answer because it has a large weight. "
+    "Other weights can give the same answer, and behind recurrent layers, convolutions or "
+    "attention "
+    "a row holds a mixture of many time steps or joints (Jain and Wallace 2019, arXiv:1902.10186; "
+    "Wiegreffe and Pinter 2019, arXiv:1908.04626).",
+    "不要因为某个时间步或关节权重大，就断定是它造成了这个回答。不同的权重可以得出同样的回答；而且"
+    "在循环层、卷积层或注意力层之后，每一行已经混合了许多时间步或关节的信息（Jain 和 Wallace 2019，"
+    "arXiv:1902.10186；Wiegreffe 和 Pinter 2019，arXiv:1908.04626）。"};
+inline constexpr Phrase kSaliencyOfNumbersMeans = {
+    "Saliency is other evidence, with limits of its own. Change the numbers and see what changes.",
+    "显著性是另一种证据，同样有局限。不妨改动数值，看看结果怎样变化。"};
 inline constexpr Phrase kSaliencyMeans = {
     "Saliency is other evidence, with limits of its own. Change the text and see what changes.",
     "显著性是另一种证据，同样有局限。不妨改动文本，看看结果怎样变化。"};

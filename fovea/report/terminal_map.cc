@@ -13,7 +13,6 @@ namespace fovea {
 
 namespace {
 
-constexpr index kNameColumns = 12;
 constexpr index kNameLines = 7;  // of a column's name
 constexpr index kCell = 2;       // columns
 constexpr index kSide = 20;      // columns: two spaces, a number of 8, a space, the bar
@@ -44,7 +43,7 @@ std::string padded(std::string_view text, index columns) {
 index widest_name(const std::vector<std::string>& names) {
   index widest = 1;
   for (const std::string& name : names) widest = std::max(widest, display_width(name));
-  return std::min(widest, kNameColumns);
+  return std::min(widest, kMapNameColumns);
 }
 
 std::size_t level_of(double share, std::size_t levels) {
@@ -149,8 +148,8 @@ void check_map(const TerminalMap& map) {
 
 }  // namespace
 
-index most_map_columns(index terminal_columns, index rows, bool has_side) {
-  const index left = digits_of(rows) + 1 + kNameColumns + 1;
+index most_map_columns(index terminal_columns, index rows, bool has_side, index name_columns) {
+  const index left = digits_of(rows) + 1 + name_columns + 1;
   return std::max<index>(1, (terminal_columns - left - (has_side ? kSide : 0)) / kCell);
 }
 

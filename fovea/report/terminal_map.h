@@ -23,9 +23,13 @@ struct TerminalMap {
   std::string side_name = {};
 };
 
+/// Columns of a row's name, at most.
+inline constexpr index kMapNameColumns = 12;
+
 /// How many columns of such a map a terminal of so many columns can show, at least 1; `rows` is the
-/// largest number of a row.
-index most_map_columns(index terminal_columns, index rows, bool has_side);
+/// largest number of a row, `name_columns` the widest name that a row may have.
+index most_map_columns(index terminal_columns, index rows, bool has_side,
+                       index name_columns = kMapNameColumns);
 
 /// Lines with their ends: names downwards, a line for each row, the scale. A cell is two columns
 /// wide: with colour a background of 256, else a block of Unicode or ASCII. Negative values are

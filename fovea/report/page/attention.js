@@ -11,6 +11,9 @@ const jsonOf = id => JSON.parse(byId(id).textContent);
 const began = performance.now();
 const page = jsonOf('page'), masks = jsonOf('masks');
 const unit = 10 ** page.decimals;
+// The maps of each layer: it may have several, of which the first stands for it.
+const layers = [];
+page.maps.forEach((map, n) => map.ofLayerBefore ? layers[layers.length - 1].push(n) : layers.push([n]));
 const state = {map: 0, head: 0, shading: 'root', cell: 16, row: 0, column: 0};
 let shown = null;  // {map, queries, keys, values, kinds, heads: those of which it is the mean, top}
 let layer = null;  // {index, data, heads: those read so far}
@@ -116,6 +119,9 @@ function labels(names, className) {
   return made;
 }
 
+const axesOf = map => [map.queryText, map.keyText, map.rowsAre, map.columnsAre].join('\n');
+const layerOf = map => layers.findIndex(maps => maps.includes(map));
+
 // The parts of the map; they change with the layer's texts alone.
 function buildMap() {
   const map = byId('map'), stack = element('div', undefined, 'stack');
@@ -130,9 +136,10 @@ function buildMap() {
   stack.addEventListener('pointermove', event => pointAt(event, stack));
   stack.addEventListener('pointerdown', event => pointAt(event, stack));
   const corner = element('div', undefined, 'corner');
-  corner.append(element('span', say('key') + ' \u2192'), element('span', say('query') + ' \u2193'));
+  corner.append(element('span', (shown.map.columnsAre || say('key')) + ' \u2192'),
+    element('span', (shown.map.rowsAre || say('query')) + ' \u2193'));
   map.replaceChildren(corner, labels(shown.keys, 'columns'), labels(shown.queries, 'rows'), stack);
-  map.dataset.texts = shown.map.queryText + ' ' + shown.map.keyText;
+  map.dataset.texts = axesOf(shown.map);
 }
 
 function pointAt(event, stack) {
@@ -167,7 +174,7 @@ function resize() {
 
 function draw() {
   choose();
-  if (byId('map').dataset.texts !== shown.map.queryText + ' ' + shown.map.keyText) buildMap();
+  if (byId('map').dataset.texts !== axesOf(shown.map)) buildMap();
   resize();
   drawPixels();
   legend();
@@ -178,9 +185,9 @@ function draw() {
 
 // The cell of the head in each table of statistics.
 function markHead() {
-  for (const table of document.querySelectorAll('table.heads')) {
+  for (const table of document.querySelectorAll('table.heads:not(.pairs)')) {
     table.querySelectorAll('.chosen').forEach(cell => cell.classList.remove('chosen'));
-    table.tBodies[0].rows[state.map].cells[state.head + 1].classList.add('chosen');
+    table.tBodies[0].rows[layerOf(state.map)].cells[state.head + 1].classList.add('chosen');
   }
 }
 
@@ -191,8 +198,11 @@ function describe(row, column) {
     : shown.values[cell]);
   const value = kind === MASKED ? say('masked') : kind === MISSING ? say('missing', number) : number;
   const name = ({token, place}) => token === String(place) ? token : `\u201c${token}\u201d (${place})`;
+  const {rowsAre, columnsAre} = shown.map;
   const sentence = kind === MASKED ? say('isMasked', name(query), name(key))
-    : say(kind === MISSING ? 'isMissing' : 'weight', name(query), name(key), number);
+    : kind === MISSING ? say('isMissing', name(query), name(key), number)
+    : rowsAre ? say('pair', rowsAre, name(query), columnsAre, name(key), number)
+    : say('weight', name(query), name(key), number);
   return {query, key, value, sentence};
 }
 
@@ -211,8 +221,8 @@ function moveTo(row, column) {
   state.column = column;
   const said = describe(row, column);
   byId('reading').replaceChildren(element('b', said.value),
-    ...tokenParts(say('query'), said.query), element('span', ' \u2192 ', 'quiet'),
-    ...tokenParts(say('key'), said.key));
+    ...tokenParts(shown.map.rowsAre || say('query'), said.query), element('span', ' \u2192 ', 'quiet'),
+    ...tokenParts(shown.map.columnsAre || say('key'), said.key));
   const cursor = byId('cursor');
   cursor.style.transform = `translate(${column * state.cell}px, ${row * state.cell}px)`;
   const map = byId('map');
@@ -285,11 +295,28 @@ function fillHeads() {
   select.value = String(Math.min(state.head, heads - 1));
 }
 
+// Of a layer with several maps, as those of each joint.
+function fillParts() {
+  const select = byId('part');
+  if (!select) return;
+  const maps = layers[layerOf(state.map)];
+  select.replaceChildren(...maps.map(n => {
+    const option = element('option', page.maps[n].part || '\u2013');
+    option.value = n;
+    return option;
+  }));
+  select.value = state.map;
+  select.parentElement.hidden = maps.length === 1;
+}
+
 function begin() {
-  fill('layer', page.maps.map((map, n) => [n, map.name]), value => {
-    state.map = Number(value);
+  fill('layer', layers.map(([first], n) => [n, page.maps[first].name]), value => {
+    [state.map] = layers[Number(value)];
+    fillParts();
     fillHeads();
   });
+  if (byId('part')) fill('part', [], value => { state.map = Number(value); });
+  fillParts();
   fill('head', [], value => { state.head = Number(value); });
   fillHeads();
   fill('shading', ['root', 'largest', 'one'].map(name => [name, say(name)]),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a model on one text and keeps what it looked at.
+// Runs a model on one text or sample of numbers, and keeps what it looked at.
 #pragma once
 
 #include <string_view>
 
 #include "fovea/base/context.h"
+#include "fovea/data/frame_file.h"
 #include "fovea/task/classifier.h"
 #include "fovea/task/explain/explanation.h"
 #include "fovea/task/language_model.h"
@@ -18,7 +19,12 @@ namespace fovea {
 Explanation explain_text(const Context& context, const LoadedClassifier& model,
                          std::string_view text, const ExplainOptions& options);
 
-/// The same; a text longer than the model's block is kShape unless options.truncate.
+/// The same of sample `sample` of a file, from 0, for a model of numbers: kOptionValue if the file
+/// has no such sample, kInputFormat if it has other joints or features than the model.
+Explanation explain_sample(const Context& context, const LoadedClassifier& model,
+                           const FrameFile& file, index sample, const ExplainOptions& options);
+
+/// As the first; a text longer than the model's block is kShape unless options.truncate.
 Explanation explain_text(const Context& context, const LoadedLanguageModel& model,
                          std::string_view text, const ExplainOptions& options);
 

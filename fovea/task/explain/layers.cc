@@ -29,10 +29,12 @@ std::vector<AttentionLayerName> attention_layers(const std::vector<SizedStage>& 
       if (!has_attention(layer.spec.kind)) continue;
       for (index n = 0; n < layer.spec.layers; ++n) {
         layers.push_back(
-            {.name = fmt::format("layer {} ({})", layers.size() + 1, layer_name(layer.spec)),
+            {.name = fmt::format("layer {} ({}{})", layers.size() + 1, layer_name(layer.spec),
+                                 layer.spec.joints ? ":joints" : ""),
              .heads = layer.spec.heads,
              .residual = layer.spec.residual.value_or(false),
-             .side_by_side = stage.branches.size() > 1});
+             .side_by_side = stage.branches.size() > 1,
+             .across = layer.spec.joints});
       }
     }
   }

@@ -14,6 +14,7 @@ struct AttentionLayerName {
   index heads = 0;
   bool residual = false;      ///< its result is added to its input
   bool side_by_side = false;  ///< other layers read the same rows
+  bool across = false;        ///< over the joints of each time step
 };
 
 std::vector<AttentionLayerName> attention_layers(const std::vector<SizedStage>& stages);

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "fovea/base/machine.h"
-#include "fovea/report/head_statistics.h"
 #include "fovea/task/explain/rollout.h"
 
 namespace fovea {
@@ -23,27 +22,53 @@ std::vector<double> over(const std::vector<double>& sums, index queries) {
 }
 
 // Whether the weights of each query that keeps a key sum to 1: not with sigmoid, or with a sink.
-bool sum_to_one(const HeadWeights& head) {
-  for (index query = 0; query < head.queries; ++query) {
-    const std::span<const float> row = head.row(query);
-    const double sum = std::accumulate(row.begin(), row.end(), 0.0);
+// `weights` are rows of n.
+bool sum_to_one(const std::vector<float>& weights, index n) {
+  for (auto row = weights.begin(); row != weights.end(); row += n) {
+    const double sum = std::accumulate(row, row + n, 0.0);
     if (sum != 0 && std::abs(sum - 1) > 1e-3) return false;
   }
   return true;
 }
 
-ExplainedLayer layer_of(const AttentionLayerName& layer, HeadStatistics seen, index tokens) {
-  ExplainedLayer explained{
-      .name = layer.name, .heads = layer.heads, .weights = std::move(seen.weights)};
-  bool shares = true;
-  for (index number = 1; number <= layer.heads; ++number) {
-    const HeadWeights head = explained.head(number, tokens);
-    explained.largest.push_back(head.weights[static_cast<std::size_t>(strongest_cell(head))]);
-    shares = shares && sum_to_one(head);
+// Of [heads, rows, rows], which are 0 between sequences, the [sequences, heads, n, n] within them.
+std::vector<float> within_sequences(const std::vector<float>& weights, const ExplainedLayer& layer,
+                                    index rows) {
+  const index n = rows / layer.sequences;
+  const index first = layer.across ? 1 : n, step = layer.across ? layer.sequences : 1;
+  std::vector<float> within;
+  within.reserve(static_cast<std::size_t>(layer.heads * rows * n));
+  for (index s = 0; s < layer.sequences; ++s) {
+    for (index h = 0; h < layer.heads; ++h) {
+      for (index i = 0; i < n; ++i) {
+        const float* const row = weights.data() + (h * rows + s * first + i * step) * rows;
+        for (index j = 0; j < n; ++j) within.push_back(row[s * first + j * step]);
+      }
+    }
   }
-  if (!shares) return explained;
+  return within;
+}
+
+ExplainedLayer layer_of(const AttentionLayerName& layer, HeadStatistics seen,
+                        const ObservedText& text) {
+  ExplainedLayer explained{.name = layer.name,
+                           .heads = layer.heads,
+                           .sequences = layer.across      ? text.tokens
+                                        : text.joints > 0 ? text.joints
+                                                          : 1,
+                           .across = layer.across};
+  const index n = text.rows() / explained.sequences;
+  explained.weights = explained.sequences == 1
+                          ? std::move(seen.weights)
+                          : within_sequences(seen.weights, explained, text.rows());
+  for (index number = 1; number <= layer.heads; ++number) {
+    const auto [sequence, query, key] = strongest_weight(explained, number, n);
+    explained.largest.push_back(
+        explained.head(number, n, sequence).row(query)[static_cast<std::size_t>(key)]);
+  }
+  if (!sum_to_one(explained.weights, n)) return explained;
   explained.entropy = over(seen.entropy, seen.queries);
-  explained.distance = over(seen.distance, seen.queries);
+  if (!layer.across) explained.distance = over(seen.distance, seen.queries);
   return explained;
 }
 
@@ -62,25 +87,39 @@ void require_finite(Variable logits) {
 }  // namespace
 
 void require_explain_memory(const ObservedText& text) {
-  const double square = static_cast<double>(text.tokens) * static_cast<double>(text.tokens);
+  const auto rows = static_cast<double>(text.rows());
   double kept = 0, widest = 0;
   for (const AttentionLayerName& layer : text.layers) {
-    const double bytes = square * static_cast<double>(layer.heads) * sizeof(float);
-    kept += bytes;
-    widest = std::max(widest, bytes);
+    const double n = static_cast<double>(layer.across ? text.joints : text.tokens);
+    const double row_bytes = rows * static_cast<double>(layer.heads) * sizeof(float);
+    kept += row_bytes * n;
+    widest = std::max(widest, row_bytes * rows);
   }
-  require_memory(fmt::format("the weights of {} tokens", text.tokens),
-                 kept + 2 * widest + text.tape_bytes,
-                 "give a shorter text, or use a machine with more memory");
+  const bool numbers = text.joints > 0;
+  require_memory(fmt::format("the weights of {} {}", text.rows(), numbers ? "rows" : "tokens"),
+                 kept + (numbers ? 3 : 2) * widest + text.tape_bytes,
+                 numbers ? "give a shorter sample, or use a machine with more memory"
+                         : "give a shorter text, or use a machine with more memory");
 }
 
 Variable observe_layers(Tape& tape, const ObservedText& text, Explanation& explanation) {
   std::vector<HeadStatistics> seen(text.layers.size());
+  // Of joints, the weights come with zeros between sequences: many times as many as there are. So
+  // there is a forward for each layer, and only its weights are kept.
+  for (std::size_t n = 0; text.joints > 0 && n < seen.size(); ++n) {
+    tape.reset(TapeMode::kInference);
+    std::vector<HeadStatistics> one(seen.size());
+    one[n].keeps_weights = true;
+    require_finite(text.logits(tape, one, nullptr));
+    explanation.layers.push_back(layer_of(text.layers[n], std::move(one[n]), text));
+  }
+  tape.reset(TapeMode::kInference);
+  if (text.joints > 0) seen.clear();
   for (HeadStatistics& one : seen) one.keeps_weights = true;
   const Variable logits = text.logits(tape, seen, nullptr);
   require_finite(logits);
   for (std::size_t n = 0; n < seen.size(); ++n) {
-    explanation.layers.push_back(layer_of(text.layers[n], std::move(seen[n]), text.tokens));
+    explanation.layers.push_back(layer_of(text.layers[n], std::move(seen[n]), text));
   }
   return logits;
 }
@@ -91,7 +130,7 @@ std::vector<float> gradient_saliency(Tape& tape, const ObservedText& text, Salie
   tape.reset(TapeMode::kInputs);
   Variable inputs;
   tape.backward(of(text.logits(tape, {}, &inputs)));
-  std::vector<float> saliency(static_cast<std::size_t>(text.tokens));
+  std::vector<float> saliency(static_cast<std::size_t>(text.rows()));
   with_type(inputs.dtype(), [&]<class T>(std::type_identity<T>) {
     const Rows<const T> x = inputs.value<T>(), dx = inputs.gradient<T>();
     for (index t = 0; t < dx.rows; ++t) {
@@ -116,7 +155,8 @@ std::vector<float> rollout_of(const ObservedText& text, const Explanation& expla
       refuse("layers of the model lie side by side, and it follows one after another");
     }
     if (layer.entropy.empty()) refuse("the weights of the model do not sum to 1");
-    layers.push_back({layer.weights, layer.heads, text.layers[n].residual});
+    layers.push_back(
+        {layer.weights, layer.heads, text.layers[n].residual, layer.sequences, layer.across});
   }
   return attention_rollout(layers, result);
 }

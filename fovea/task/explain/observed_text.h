@@ -14,7 +14,7 @@
 
 namespace fovea {
 
-/// A model with a text of `tokens` tokens.
+/// A model with a text of `tokens` tokens, or with a sample of `tokens` time steps.
 struct ObservedText {
   /// The logits of the text. `seen` is empty or has an element for each layer; `inputs` may be null
   /// (LossOptions::inputs).
@@ -22,6 +22,10 @@ struct ObservedText {
   std::vector<AttentionLayerName> layers;
   index tokens = 0;
   double tape_bytes = 0;  ///< that a tape takes for the text, with gradients
+  index joints = 0;       ///< of each time step; 0: none
+
+  /// The rows of the encoder. With joints those of each joint follow each other: row j tokens + t.
+  index rows() const { return tokens * (joints > 0 ? joints : 1); }
 };
 
 /// Throws kOutOfMemory unless there is memory for the weights and a tape.
@@ -31,12 +35,12 @@ void require_explain_memory(const ObservedText& text);
 /// one is not finite.
 Variable observe_layers(Tape& tape, const ObservedText& text, Explanation& explanation);
 
-/// [tokens] the gradient of what `of` makes of the logits, times the inputs, summed over their
+/// [rows] the gradient of what `of` makes of the logits, times the inputs, summed over their
 /// columns; with kGradient the length of the gradient. In double.
 std::vector<float> gradient_saliency(Tape& tape, const ObservedText& text, SaliencyMethod method,
                                      const std::function<Variable(Variable logits)>& of);
 
-/// The rollout from the mixture `result` [tokens] of the last rows. Throws kOptionValue for layers
+/// The rollout from the mixture `result` [rows] of the last rows. Throws kOptionValue for layers
 /// that are not one after another, or whose weights do not sum to 1.
 std::vector<float> rollout_of(const ObservedText& text, const Explanation& explanation,
                               std::span<const double> result);

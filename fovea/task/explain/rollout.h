@@ -10,11 +10,14 @@
 
 namespace fovea {
 
-/// One layer: its weights, and whether its result is added to its input.
+/// One layer: its weights, and whether its result is added to its input. T tokens are sequences of
+/// n = T / sequences, one after another; `across`, token t of sequence s is number t sequences + s.
 struct RolloutLayer {
-  std::span<const float> weights;  ///< [heads, T, T], rows that sum to 1, or to 0
+  std::span<const float> weights;  ///< [sequences, heads, n, n], rows that sum to 1, or to 0
   index heads = 0;
   bool residual = true;
+  index sequences = 1;
+  bool across = false;
 };
 
 /// [T]: how much of each token arrives in the mixture `result` [T] of the last layer's rows:

@@ -30,9 +30,6 @@ struct ExplainView {
 /// Throws kOptionValue for a layer, a head or tokens that the explanation does not have.
 void check_view(const ExplainView& view, const Explanation& explanation);
 
-/// As a token is shown: control and bidirectional characters escaped, a space as a sign.
-std::string shown_token(std::string_view token);
-
 /// The text, its lines at most `columns` wide (at least 60; words that are longer stand out).
 std::string explanation_text(const Explanation& explanation, const ExplainView& view,
                              const Terminal& terminal, index columns);

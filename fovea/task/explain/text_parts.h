@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What explanations for a terminal have in common, of texts and of numbers.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/task/explain/explanation.h"
+
+namespace fovea {
+
+/// Tokens or time steps, from 0, without the last.
+struct TokenWindow {
+  index begin = 0, end = 0;
+};
+
+/// "A-B" or "A" of an option, of so many tokens that count from `first`. Throws kOptionValue.
+TokenWindow window_of(const std::string& text, std::string_view option, index first, index tokens);
+
+/// Words in lines of at most so many columns, with their ends.
+std::string wrapped(std::string_view text, index columns);
+
+double largest_of(const std::vector<float>& values);
+
+/// [n, n] of a layer: one head, from 1, or the mean of all (0), in one sequence or (-1) their mean.
+/// Summed in double, in order.
+std::vector<float> mean_weights(const ExplainedLayer& layer, index n, index head,
+                                index sequence = -1);
+
+/// "head 2", "mean of 4 heads", "its only head".
+std::string heads_shown(const ExplainedLayer& layer, index head);
+
+/// The most probable labels or next tokens, or the number.
+std::string prediction_lines(const Explanation& explanation, index columns);
+
+/// A line for each head: of many, those of one layer (from 1; 0: the last) alone. `strongest` says
+/// where its largest weight is.
+std::string head_table(
+    const Explanation& explanation, index layer,
+    const std::function<std::string(const ExplainedLayer& layer, index head)>& strongest);
+
+/// What the numbers beside a map are.
+std::string side_name_of(SaliencyMethod method);
+
+/// What the saliency is, and its source; nothing without one.
+std::string saliency_lines(const Explanation& explanation, index columns);
+
+/// As a token is shown: control and bidirectional characters escaped, a space as a sign.
+std::string shown_token(std::string_view token);
+
+}  // namespace fovea
