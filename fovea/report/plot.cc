@@ -17,6 +17,8 @@ namespace fovea {
 namespace {
 
 constexpr Phrase kNothing = {"nothing measured yet", "尚无测量值"};
+// A measurement: its curve, value and place.
+constexpr Phrase kAt = {"{0}: {1:.6g} at {3:.10g} {2}", "{0}：{1:.6g}（{2} {3:.10g}）"};
 constexpr Phrase kUpTo = {"up to", "最高"};
 
 // The picture, and the rectangle in it that the axes enclose.
@@ -205,11 +207,10 @@ std::string dots(const Curve& curve, const Frame& frame, const Plot& plot) {
     if (!frame.shows(p)) continue;
     const PlotPoint at = frame.pixel(p);
     svg += fmt::format(
-        "<circle cx=\"{}\" cy=\"{}\" r=\"2.8\" class=\"dot {}\"><title>{}: {:.4f} at {} "
-        "{:g}</title>"
-        "</circle>\n",
-        coordinate(at.x), coordinate(at.y), class_of(curve.ink), xml_text(curve.name), p.y,
-        xml_text(plot.x_label), p.x);
+        "<circle cx=\"{}\" cy=\"{}\" r=\"2.8\" class=\"dot {}\"><title>{}</title></circle>\n",
+        coordinate(at.x), coordinate(at.y), class_of(curve.ink),
+        xml_text(
+            fmt::format(fmt::runtime(kAt.in(plot.language)), curve.name, p.y, plot.x_label, p.x)));
   }
   return svg;
 }

@@ -111,7 +111,7 @@ TEST(Plot, TellsTheMeansOfTheTrainingLossApart) {
     EXPECT_EQ(count(svg, std::string("class=\"curve ") + classes + "\""), 2) << classes;
   }
   EXPECT_EQ(count(svg, "class=\"dot orange\""), 4);
-  EXPECT_THAT(svg, HasSubstr("<title>validation: 1.4000 at updates 750</title>"));
+  EXPECT_THAT(svg, HasSubstr("<title>validation: 1.4 at 750 updates</title>"));
 }
 
 TEST(Plot, MarksTheBest) {
