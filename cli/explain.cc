@@ -158,7 +158,7 @@ int explain_folder(const Arguments& arguments) {
   if (arguments.on("json")) {
     print_json(explanation, view);
   } else {
-    print(explanation_text(explanation, view, result_terminal(), result_columns()));
+    print_colored(explanation_text(explanation, view, result_terminal(), result_columns()));
   }
   return 0;
 }
