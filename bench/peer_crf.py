@@ -16,6 +16,57 @@ except ImportError:
     CRF = None
 
 
+class Chain(torch.nn.Module if torch else object):
+    """A linear chain written by hand: x [T, B, K], tags and mask [T, B], lengths [B]."""
+
+    def __init__(self, tags):
+        super().__init__()
+        self.transitions, self.start, self.end = (
+            torch.nn.Parameter(torch.empty(shape).uniform_(-.1, .1)) for shape in ((tags, tags), (tags,), (tags,)))
+
+    def gold(self, x, tags, mask, lengths):
+        on = mask.to(x.dtype)
+        score = (x.gather(2, tags[..., None])[..., 0] * on).sum()
+        score = score + (self.transitions[tags[:-1], tags[1:]] * on[1:]).sum()
+        last = tags.gather(0, (lengths - 1)[None])[0]
+        return score + self.start[tags[0]].sum() + self.end[last].sum()
+
+    def partition(self, x, mask, step):
+        alpha = self.start + x[0]
+        for t in range(1, len(x)):
+            alpha = torch.where(mask[t][:, None], step(alpha) + x[t], alpha)
+        return torch.logsumexp(alpha + self.end, 1).sum()
+
+    def by_logsumexp(self):
+        return lambda alpha: torch.logsumexp(alpha[:, :, None] + self.transitions, 1)
+
+    def by_products(self):
+        matrix = self.transitions.exp()
+
+        def step(alpha):
+            most = alpha.detach().amax(1, keepdim=True)
+            return most + torch.log((alpha - most).exp() @ matrix)
+
+        return step
+
+    def loss(self, x, tags, mask, lengths, way="products"):
+        step = self.by_products() if way == "products" else self.by_logsumexp()
+        return self.partition(x, mask, step) - self.gold(x, tags, mask, lengths)
+
+    def decode(self, x, mask):
+        best, back = self.start + x[0], []
+        for t in range(1, len(x)):
+            score, before = (best[:, :, None] + self.transitions).max(1)
+            best = torch.where(mask[t][:, None], score + x[t], best)
+            back.append(before)
+        tags = (best + self.end).argmax(1)
+        path = [tags]
+        for t in range(len(x) - 1, 0, -1):
+            tags = torch.where(mask[t], back[t - 1].gather(1, tags[:, None])[:, 0], tags)
+            path.append(tags)
+        return torch.stack(path[::-1])
+
+
 class Problem:
     def __init__(self, tags, batch):
         torch.manual_seed(1)
@@ -24,55 +75,23 @@ class Problem:
         self.x = torch.randn(steps, batch, tags).requires_grad_()
         self.tags = torch.randint(tags, (steps, batch))
         self.mask = torch.arange(steps)[:, None] < self.lengths[None]
-        self.transitions, self.start, self.end = (
-            torch.empty(shape).uniform_(-.1, .1).requires_grad_() for shape in ((tags, tags), (tags,), (tags,)))
+        self.chain = Chain(tags)
         self.layer = CRF(tags) if CRF else None
 
     def clear(self):
         own = self.layer.parameters() if self.layer else ()
-        for leaf in (self.x, self.transitions, self.start, self.end, *own):
+        for leaf in (self.x, *self.chain.parameters(), *own):
             leaf.grad = None
-
-    def gold(self):
-        on = self.mask.to(self.x.dtype)
-        score = (self.x.gather(2, self.tags[..., None])[..., 0] * on).sum()
-        score = score + (self.transitions[self.tags[:-1], self.tags[1:]] * on[1:]).sum()
-        last = self.tags.gather(0, (self.lengths - 1)[None])[0]
-        return score + self.start[self.tags[0]].sum() + self.end[last].sum()
-
-    def partition(self, step):
-        alpha = self.start + self.x[0]
-        for t in range(1, len(self.x)):
-            alpha = torch.where(self.mask[t][:, None], step(alpha) + self.x[t], alpha)
-        return torch.logsumexp(alpha + self.end, 1).sum()
 
     def loss(self, way):
         if way == "pytorch-crf":
             return -self.layer(self.x, self.tags, self.mask)
-        if way == "logsumexp":
-            return self.partition(lambda alpha: torch.logsumexp(alpha[:, :, None] + self.transitions, 1)) - self.gold()
-        matrix = self.transitions.exp()
-
-        def step(alpha):
-            most = alpha.detach().amax(1, keepdim=True)
-            return most + torch.log((alpha - most).exp() @ matrix)
-
-        return self.partition(step) - self.gold()
+        return self.chain.loss(self.x, self.tags, self.mask, self.lengths, way)
 
     def decode(self, way):
         if way == "pytorch-crf":
             return self.layer.decode(self.x, self.mask)
-        best, back = self.start + self.x[0], []
-        for t in range(1, len(self.x)):
-            score, before = (best[:, :, None] + self.transitions).max(1)
-            best = torch.where(self.mask[t][:, None], score + self.x[t], best)
-            back.append(before)
-        tags = (best + self.end).argmax(1)
-        path = [tags]
-        for t in range(len(self.x) - 1, 0, -1):
-            tags = torch.where(self.mask[t], back[t - 1].gather(1, tags[:, None])[:, 0], tags)
-            path.append(tags)
-        return torch.stack(path[::-1])
+        return self.chain.decode(self.x, self.mask)
 
 
 def measure(what, way, tags, batch, calls):

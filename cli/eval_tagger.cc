@@ -46,7 +46,8 @@ int eval_tagger(const Arguments& arguments, const std::vector<std::string>& file
   const Context context = context_of(arguments);
   const LoadedTagger model = load_tagger(arguments.text("DIR"));
   TaggerTestOptions test{.table = model.settings.text.table, .mistakes = options.errors};
-  set_from_outside(tagged_flags(test.table), arguments);
+  require_column_effect("eval", set_from_outside(tagged_flags(test.table), arguments), files,
+                        test.table);
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
   detail(fmt::format("model: {} parameters, vocabulary of {} {}, {} tags, {}",
                      parameter_count(model.settings.model), model.settings.model.vocabulary,

@@ -211,10 +211,10 @@ int explain_folder(const Arguments& arguments) {
   if (arguments.on("json")) {
     print_json(explanation, request.view);
   } else {
-    print(numbers
-              ? sample_text(explanation, request.view, request.sample, result_terminal(),
-                            result_columns())
-              : explanation_text(explanation, request.view, result_terminal(), result_columns()));
+    print_colored(
+        numbers ? sample_text(explanation, request.view, request.sample, result_terminal(),
+                              result_columns())
+                : explanation_text(explanation, request.view, result_terminal(), result_columns()));
   }
   return 0;
 }

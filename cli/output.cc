@@ -142,6 +142,11 @@ void open_standard_streams() noexcept {
 }
 
 bool print(std::string_view text) {
+  if (::isatty(STDOUT_FILENO) == 1) return print_colored(escape_lines(text));
+  return print_colored(text);
+}
+
+bool print_colored(std::string_view text) {
   const int error = write_all(STDOUT_FILENO, text);
   if (error == 0 || error == EPIPE) return error == 0;  // the reader of the pipe is gone: no error
   throw Error(ErrorCode::kWrite, fmt::format("standard output: {}", std::strerror(error)),

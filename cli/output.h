@@ -61,9 +61,13 @@ bool quiet();
 /// and messages are discarded. Call it before anything else is opened.
 void open_standard_streams() noexcept;
 
-/// Writes to stdout, unbuffered. Returns false if stdout is a pipe whose reader is gone. That is no
-/// error and does not change the exit status. Throws kWrite for any other failure.
+/// Writes to stdout, unbuffered: to a file or a pipe byte for byte, to a terminal with characters
+/// that could control it escaped (escape_lines). `text` ends with a whole character. Returns false
+/// if stdout is a pipe whose reader is gone. That is no error and does not change the exit status.
+/// Throws kWrite for any other failure.
 bool print(std::string_view text);
+/// The same for text with colours: whoever made it has escaped what is not its own.
+bool print_colored(std::string_view text);
 
 /// Writes one line to stderr and the log. Characters that could control a terminal are escaped.
 void say(std::string_view line);

@@ -266,10 +266,10 @@ int tag(const Arguments& arguments) {
   const Context context = context_of(arguments);
   const LoadedTagger model = load_tagger(folder);
   TaggedOptions table = model.settings.text.table;
-  for (std::string& name : set_from_outside(untagged_flags(table), arguments)) {
-    said.push_back(std::move(name));
-  }
+  const std::vector<std::string> columns = set_from_outside(untagged_flags(table), arguments);
+  said.insert(said.end(), columns.begin(), columns.end());
   require_effect(model, said, way);
+  require_column_effect("tag", columns, std::span(&file, 1), table);
   way.format = format_of(name_of_input(file), table);
   if (way.format == TaggedFormat::kWords && !way.output.text) {
     way.output.text = true;

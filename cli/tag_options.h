@@ -2,7 +2,9 @@
 // All options of train tag: the settings of the model and its recipe, and how this process is run.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/run_options.h"
@@ -45,5 +47,9 @@ std::string config_toml(const TaggerSettings& settings, const RunOptions& run);
 /// tags are read.
 std::vector<Flag> tagged_flags(TaggedOptions& table);
 std::vector<Flag> untagged_flags(TaggedOptions& table);
+/// Throws kUsage for a column that was said (a field's name) of a format that none of the files
+/// has.
+void require_column_effect(std::string_view command, std::span<const std::string> said,
+                           std::span<const std::string> files, const TaggedOptions& table);
 
 }  // namespace fovea::cli

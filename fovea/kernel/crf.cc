@@ -2,22 +2,27 @@
 #include "fovea/kernel/crf.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "fovea/base/memory.h"
 #include "fovea/base/profile.h"
 #include "fovea/kernel/crf_chain.h"
 #include "fovea/kernel/crf_checks.h"
+#include "fovea/kernel/crf_lanes.h"
 
 namespace fovea {
 
 namespace {
 
 using detail::CrfChain;
+using detail::CrfLane;
+using detail::CrfLanes;
+using detail::CrfLaneSteps;
 using detail::CrfMatrix;
-using detail::CrfPull;
 using detail::CrfSteps;
 using detail::CrfTable;
 using detail::kNoExponent;
@@ -127,25 +132,89 @@ double score_of_tags(const CrfScores<T>& scores, const CrfRows<T>& rows,
   return first == last ? 0 : score + double{scores.end[tags[last - 1]]};
 }
 
-/// The walk along sequence s, with room for it.
+// Vectors hold the tags of one sequence or, where these would leave half of the lanes empty, as
+// many sequences as there are lanes. Which it is depends on the number of tags alone, so no bit of
+// a sequence depends on the batch.
 template <class T>
-CrfChain<T> chain_of(Scratch& scratch, const CrfTable<T>& t, const CrfRows<T>& rows, index s) {
-  const Rows<const T> x = rows.emissions.slice(rows.offsets[s], rows.offsets[s + 1]);
-  return {&t, x, allocate_scaled<T>(scratch, x.rows * t.stride),
-          scratch.allocate<T>(detail::kCrfBuffers * t.stride)};
-}
+struct Ways {
+  CrfSteps<T> tags = detail::crf_steps<T>();
+  CrfLaneSteps<T> lanes = detail::crf_lane_steps<T>();
 
-/// The work of a batch, and its range of threads: f(s) for each sequence that has rows.
+  /// How many sequences are walked along at once.
+  index width(index K) const { return 2 * K <= tags.lanes ? tags.lanes : 1; }
+};
+
+/// The walk along the sequences [begin, end), which are as many as one walk takes or fewer, with
+/// room for it.
+template <class T>
+class Group {
+ public:
+  Group(const Ways<T>& ways, const CrfTable<T>& t, const CrfRows<T>& rows, index begin, index end)
+      : ways_(ways), rows_(rows), begin_(begin), end_(end), in_lanes_(ways.width(t.tags) > 1) {
+    for (index s = begin; s < end; ++s) longest_ = std::max(longest_, x(s).rows);
+    if (!in_lanes_) {
+      chain_ = {&t, x(begin), allocate_scaled<T>(scratch_, longest_ * t.stride),
+                scratch_.allocate<T>(detail::kCrfBuffers * t.stride)};
+      return;
+    }
+    const index lanes = ways.tags.lanes;
+    for (index s = begin; s < end; ++s) lane(s).x = x(s);
+    group_ = {&t, lanes_.data(), end - begin,
+              allocate_scaled<T>(scratch_, longest_ * t.tags * lanes),
+              scratch_.allocate<T>(detail::crf_lanes_buffer(t.tags) * lanes)};
+  }
+
+  /// log Z of each sequence; 0 of an empty one.
+  void forward(Vec<double> log_partition) {
+    if (in_lanes_) {
+      ways_.lanes.forward(group_);
+      for (index s = begin_; s < end_; ++s) log_partition[s] = lane(s).log_partition;
+    } else {
+      log_partition[begin_] = longest_ == 0 ? 0 : ways_.tags.forward(chain_);
+    }
+  }
+  /// After forward, of all rows of the batch: the marginals of these sequences.
+  void backward(Rows<T> marginals, T* pairs) {
+    const auto of = [&](index s) {
+      return marginals.slice(rows_.offsets[s], rows_.offsets[s + 1]);
+    };
+    if (in_lanes_) {
+      for (index s = begin_; s < end_; ++s) lane(s).marginals = of(s);
+      ways_.lanes.backward(group_, pairs);
+    } else if (longest_ > 0) {
+      ways_.tags.backward(chain_, {of(begin_), pairs});
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMostLanes = 16;
+
+  Rows<const T> x(index s) const {
+    return rows_.emissions.slice(rows_.offsets[s], rows_.offsets[s + 1]);
+  }
+  CrfLane<T>& lane(index s) { return lanes_[static_cast<std::size_t>(s - begin_)]; }
+
+  const Ways<T>& ways_;
+  const CrfRows<T>& rows_;
+  const index begin_, end_;
+  const bool in_lanes_;
+  index longest_ = 0;
+  Scratch scratch_;
+  CrfChain<T> chain_ = {};
+  std::array<CrfLane<T>, kMostLanes> lanes_ = {};
+  CrfLanes<T> group_ = {};
+};
+
+/// The groups of a batch, and its range of threads: f(begin, end) of each.
 template <class T, class F>
-void for_each_sequence(const Context& ctx, const CrfRows<T>& rows, F&& f) {
+void for_each_group(const Context& ctx, const CrfRows<T>& rows, index width, F&& f) {
   const index S = detail::crf_sequences(rows), N = rows.emissions.rows, K = rows.emissions.columns;
   if (S == 0) return;
-  const double cost = kCost * static_cast<double>(N) / static_cast<double>(S) *
+  const index groups = (S + width - 1) / width;
+  const double cost = kCost * static_cast<double>(N) / static_cast<double>(groups) *
                       static_cast<double>(K) * static_cast<double>(K);
-  ctx.for_ranges(S, cost, [&](index begin, index end) {
-    for (index s = begin; s < end; ++s) {
-      if (rows.offsets[s] < rows.offsets[s + 1]) f(s);
-    }
+  ctx.for_ranges(groups, cost, [&](index begin, index end) {
+    for (index g = begin; g < end; ++g) f(g * width, std::min(S, (g + 1) * width));
   });
 }
 
@@ -177,12 +246,11 @@ struct LossGradient {
   const CrfTargets& targets;
   const CrfGradient<T>& out;
 
-  /// Of sequence s; `chain` has gone forward.
-  void pull(const CrfSteps<T>& steps, const CrfChain<T>& chain, index s,
-            const Sums<T>& sums) const {
+  /// Of sequence s, whose marginals are there.
+  void pull(index s, const Sums<T>& sums) const {
     const index first = rows.offsets[s], last = rows.offsets[s + 1], K = table.tags;
+    if (first == last) return;
     const Rows<T> p = out.emissions.slice(first, last);
-    steps.backward(chain, CrfPull<T>{p, sums.pairs});
     const std::int32_t* const tags = targets.tags.data + first;
     const index length = last - first;
     for (index k = 0; k < K; ++k) {
@@ -233,13 +301,11 @@ void crf_log_partition(const Context& ctx, const CrfScores<T>& scores, const Crf
   check_vec("crf_log_partition", "log_partition", log_partition, "S", detail::crf_sequences(rows));
   const ProfileScope scope(
       ctx, pass_over<T>("crf partition", rows.emissions.rows, rows.emissions.columns, 1));
-  const CrfSteps<T> steps = detail::crf_steps<T>();
+  const Ways<T> ways;
   Scratch scratch;
-  const CrfTable<T> table = make_table(scratch, steps, scores);
-  std::fill(log_partition.begin(), log_partition.end(), 0.0);
-  for_each_sequence(ctx, rows, [&](index s) {
-    Scratch own;
-    log_partition[s] = steps.forward(chain_of(own, table, rows, s));
+  const CrfTable<T> table = make_table(scratch, ways.tags, scores);
+  for_each_group(ctx, rows, ways.width(table.tags), [&](index begin, index end) {
+    Group<T>(ways, table, rows, begin, end).forward(log_partition);
   });
 }
 
@@ -255,22 +321,25 @@ double crf_loss(const Context& ctx, const CrfScores<T>& scores, const CrfRows<T>
       gradient.emissions.data != nullptr || gradient.transitions.data != nullptr;
   if (with_gradient) check_gradient(gradient, N, K);
   const ProfileScope scope(ctx, pass_over<T>("crf loss", N, K, with_gradient ? 2 : 1));
-  const CrfSteps<T> steps = detail::crf_steps<T>();
+  const Ways<T> ways;
   Scratch scratch;
-  const CrfTable<T> table = make_table(scratch, steps, scores);
+  const CrfTable<T> table = make_table(scratch, ways.tags, scores);
   const LossGradient<T> pull{table, rows, targets, gradient};
-  const index chunks = std::min(S, kMostChunks);
+  const index width = ways.width(K), groups = (S + width - 1) / width;
+  const index chunks = std::min(groups, kMostChunks);
   const Sums<T> sums = allocate_sums(scratch, table, with_gradient ? chunks : 0);
   ctx.for_each(chunks, [&](index chunk) {
-    for (index s = chunk * S / chunks; s < (chunk + 1) * S / chunks; ++s) {
-      losses[s] = 0;
-      if (rows.offsets[s] == rows.offsets[s + 1]) continue;
-      const double score = score_of_tags(scores, rows, targets.tags, s);
-      Scratch own;
-      const CrfChain<T> chain = chain_of(own, table, rows, s);
-      const double loss = steps.forward(chain) - score;
-      losses[s] = loss < 0 ? 0 : loss;  // it is not; but both are rounded
-      if (with_gradient) pull.pull(steps, chain, s, part_of(sums, chunk));
+    for (index g = chunk * groups / chunks; g < (chunk + 1) * groups / chunks; ++g) {
+      const index begin = g * width, end = std::min(S, begin + width);
+      Group<T> group(ways, table, rows, begin, end);
+      group.forward(losses);
+      for (index s = begin; s < end; ++s) {
+        const double loss = losses[s] - score_of_tags(scores, rows, targets.tags, s);
+        losses[s] = loss < 0 ? 0 : loss;  // it is not; but both are rounded
+      }
+      if (!with_gradient) continue;
+      group.backward(gradient.emissions, part_of(sums, chunk).pairs);
+      for (index s = begin; s < end; ++s) pull.pull(s, part_of(sums, chunk));
     }
   });
   if (with_gradient) pull.add_up(sums, chunks);
@@ -286,17 +355,18 @@ void crf_marginals(const Context& ctx, const CrfScores<T>& scores, const CrfRows
   detail::check_crf("crf_marginals", scores, rows);
   check_rows("crf_marginals", "marginals", marginals, N, K);
   const ProfileScope scope(ctx, pass_over<T>("crf marginals", N, K, 2));
-  const CrfSteps<T> steps = detail::crf_steps<T>();
+  const Ways<T> ways;
   Scratch scratch;
-  const CrfTable<T> table = make_table(scratch, steps, scores);
-  for_each_sequence(ctx, rows, [&](index s) {
-    Scratch own;
-    const CrfChain<T> chain = chain_of(own, table, rows, s);
-    const double log_z = steps.forward(chain);
-    if (!std::isfinite(log_z)) {
-      detail::fail_without_path("crf_marginals", s, std::isnan(log_z) || log_z > 0);
+  const CrfTable<T> table = make_table(scratch, ways.tags, scores);
+  std::vector<double> log_z(static_cast<std::size_t>(detail::crf_sequences(rows)));
+  for_each_group(ctx, rows, ways.width(K), [&](index begin, index end) {
+    Group<T> group(ways, table, rows, begin, end);
+    group.forward(log_z);
+    for (index s = begin; s < end; ++s) {
+      const double z = log_z[static_cast<std::size_t>(s)];
+      if (!std::isfinite(z)) detail::fail_without_path("crf_marginals", s, std::isnan(z) || z > 0);
     }
-    steps.backward(chain, {marginals.slice(rows.offsets[s], rows.offsets[s + 1])});
+    group.backward(marginals, nullptr);
   });
 }
 

@@ -9,7 +9,7 @@
 #define HWY_TARGET_INCLUDE "fovea/kernel/crf_chain.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
-#include "fovea/kernel/scaled-inl.h"
+#include "fovea/kernel/crf_sums-inl.h"
 #include "fovea/simd/simd-inl.h"
 
 // A step of the recursion is a product of a row and the matrix exp(transitions), K^2 multiply-adds.
@@ -24,18 +24,10 @@ namespace fovea::detail {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// A sum of products of joined numbers that is at least this has lost nothing that counts.
-template <class T>
-inline constexpr T kSafeSum = kIsFloat<T> ? T{0x1p-66} : static_cast<T>(0x1p-800);
 /// Columns of a block of the product.
 constexpr index kBlock = 4;
 /// Steps whose expected transitions are added in one pass over the matrix.
 constexpr index kPending = 4;
-
-template <class T>
-HWY_INLINE Scaled<const T> In(Scaled<T> x) {
-  return {x.m, x.e};
-}
 
 template <class T>
 void Split(const T* x, index n, Scaled<T> to) {
@@ -152,24 +144,8 @@ void Multiply(const CrfTable<T>& t, const CrfMatrix<T>& matrix, const Incoming<T
   if (c < t.stride) MultiplyColumns<T, 1>(t, matrix, in, c, to);
 }
 
-/// log of the sum of a b, both [n].
-template <class T>
-double LogOfDot(Scaled<const T> a, Scaled<const T> b, index n) {
-  constexpr double kLn2 = 0.6931471805599453;
-  double most = 2.0 * double{kNoExponent<T>}, sum = 0;
-  for (index k = 0; k < n; ++k) {
-    if (a.m[k] != 0 && b.m[k] != 0) most = std::max(most, double{a.e[k]} + double{b.e[k]});
-  }
-  for (index k = 0; k < n; ++k) {
-    const double e = std::max(double{a.e[k]} + double{b.e[k]} - most, -2000.0);
-    sum += std::ldexp(double{a.m[k]} * double{b.m[k]}, static_cast<int>(std::min(e, 0.0)));
-  }
-  return most * kLn2 + std::log(sum);
-}
-
 template <class T>
 double Forward(const CrfChain<T>& c) {
-  constexpr double kLn2 = 0.6931471805599453;
   const CrfTable<T>& t = *c.table;
   const index P = t.stride;
   T* const plain = c.buffer;

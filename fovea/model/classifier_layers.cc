@@ -52,14 +52,6 @@ FrameEmbeddingOptions frame_options(const ClassifierConfig& c) {
       .weight = keras ? glorot_uniform_init(c.features, c.width) : linear_uniform_init(c.features)};
 }
 
-// The same values as an input, whose gradient is kept.
-Variable as_input(Tape& tape, Variable x) {
-  Variable input;
-  with_type(x.dtype(),
-            [&]<class T>(std::type_identity<T>) { input = tape.input<T>(x.value<T>()); });
-  return input;
-}
-
 }  // namespace
 
 ClassifierLayers::ClassifierLayers(const ClassifierConfig& c, const ParameterScope& scope)

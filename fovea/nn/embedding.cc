@@ -45,9 +45,7 @@ Variable Embedding::table(Tape& tape) const {
 
 Variable Embedding::from_inputs(Tape& tape, const TableRows& tokens, const PackedRows& rows,
                                 Variable& inputs) const {
-  const Variable values = embedding(tape, tokens);
-  with_type(values.dtype(),
-            [&]<class T>(std::type_identity<T>) { inputs = tape.input<T>(values.value<T>()); });
+  inputs = as_input(tape, embedding(tape, tokens));
   if (!adds_position_rows(options_.position)) return inputs;
   const TableRows places{positions(tape), rows.positions};
   const Variable joined = join_positions(tape, inputs, places, options_.join);

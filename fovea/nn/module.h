@@ -88,4 +88,12 @@ inline Variable parameter_or_none(Tape& tape, Parameter* parameter) {
   return parameter == nullptr ? Variable() : tape.parameter(*parameter);
 }
 
+/// The same values as an input of the tape, at which the gradient ends (TapeMode::kInputs).
+inline Variable as_input(Tape& tape, Variable x) {
+  Variable input;
+  with_type(x.dtype(),
+            [&]<class T>(std::type_identity<T>) { input = tape.input<T>(x.value<T>()); });
+  return input;
+}
+
 }  // namespace fovea

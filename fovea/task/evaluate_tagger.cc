@@ -2,12 +2,11 @@
 #include "fovea/task/evaluate_tagger.h"
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
-#include "fovea/data/label_set.h"
+#include "fovea/task/tag/read_scheme.h"
 #include "fovea/task/tag/read_sentences.h"
 #include "fovea/task/tag_predictor.h"
 #include "fovea/text/utf8.h"
@@ -37,7 +36,7 @@ class Test {
   TaggerScore score(std::vector<std::string>& notes);
 
  private:
-  std::optional<TagScheme> scheme_of_file(const std::string& file) const;
+  std::optional<TagScheme> scheme_of_file(const std::string& file);
   void keep(const std::string& file, TaggedSentence& sentence, const TaggedByModel& found,
             const std::optional<TagScheme>& scheme);
   std::vector<ParsedTag> parsed(const std::vector<std::string>& tags, TagScheme scheme);
@@ -54,27 +53,25 @@ class Test {
   std::vector<SentenceSpans> spans_;
   std::vector<SegmentedSentence> segments_;
   std::vector<TaggedMistake> mistakes_;
+  std::vector<std::string> broken_;  // what is said of tags that break their scheme
   index words_ = 0, unknown_ = 0;
+  std::string first_unknown_;  // where, and which
 };
 
 // The scheme of the file's tags, which may be another than the model's.
-std::optional<TagScheme> Test::scheme_of_file(const std::string& file) const {
+std::optional<TagScheme> Test::scheme_of_file(const std::string& file) {
   if (!scheme_) return std::nullopt;
-  std::unordered_set<std::string> all;
-  for (const TaggedSentence& s : waiting_) all.insert(s.tags.begin(), s.tags.end());
-  const std::vector<std::string> names = LabelSet({all.begin(), all.end()}).names();
-  const TagScheme found = find_scheme(names).value_or(*scheme_);
-  for (const TaggedSentence& sentence : waiting_) {
-    for (std::size_t w = 0; w < sentence.tags.size(); ++w) {
-      if (is_tag(sentence.tags[w], found)) continue;
-      throw Error(ErrorCode::kInputFormat,
-                  fmt::format("{}:{}: expected a tag of the scheme {}, got {}", file,
-                              sentence.lines[w], to_string(found), excerpt(sentence.tags[w])),
-                  "the model's tags mark spans: correct the tag, or say where the tags are: "
-                  "--tag-column");
-    }
+  const ReadScheme read = read_scheme(
+      waiting_, *scheme_,
+      {.place = [&](std::size_t i,
+                    std::size_t w) { return fmt::format("{}:{}", file, waiting_[i].lines[w]); },
+       .hint = "the model's tags mark spans: correct the tag, or say where the tags are: "
+               "--tag-column"});
+  if (read.repairs.total() > 0) {
+    broken_.push_back(
+        fmt::format("{}: {}; spans are read as conlleval reads them", file, broken_tags(read)));
   }
-  return found;
+  return read.scheme;
 }
 
 void Test::read(const std::string& file) {
@@ -116,7 +113,8 @@ void Test::keep(const std::string& file, TaggedSentence& sentence, const TaggedB
   mistake.truth = std::move(sentence.tags);
   for (std::size_t w = 0; w < mistake.truth.size(); ++w) {
     if (mistake.truth[w] != mistake.predicted[w]) ++mistake.wrong;
-    if (model_.tags.find(mistake.truth[w]) < 0) ++unknown_;
+    if (model_.tags.find(mistake.truth[w]) >= 0 || unknown_++ > 0) continue;
+    first_unknown_ = fmt::format("{}:{} ({})", file, sentence.lines[w], excerpt(mistake.truth[w]));
   }
   words_ += sentence.size();
   spans.right_tokens = spans.tokens - mistake.wrong;
@@ -149,6 +147,7 @@ void Test::keep_mistake(TaggedMistake mistake) {
 }
 
 TaggerScore Test::score(std::vector<std::string>& notes) {
+  notes.insert(notes.end(), broken_.begin(), broken_.end());
   if (predictor_.cut() > 0) {
     notes.push_back(fmt::format(
         "sentences longer than the model's --max-length ({}): {}; they are read in pieces",
@@ -156,7 +155,9 @@ TaggerScore Test::score(std::vector<std::string>& notes) {
   }
   if (unknown_ > 0) {
     notes.push_back(
-        fmt::format("words whose tag the model does not know: {}; they count as wrong", unknown_));
+        fmt::format("words whose tag the model does not know: {}, the first at {}; they count as "
+                    "wrong",
+                    unknown_, first_unknown_));
   }
   TaggerScore score{.task = model_.settings.text.task,
                     .sentences = static_cast<index>(spans_.size()),

@@ -13,9 +13,10 @@ namespace {
 using Byte = unsigned char;
 
 constexpr std::size_t kSample = std::size_t{1} << 20;
-constexpr std::string_view kBinary =
-    "this looks like a binary file; name a text file in UTF-8, or use the byte tokenizer, which "
-    "keeps any bytes";
+constexpr std::string_view kBinary = "this looks like a binary file; name a text file in UTF-8";
+// Of what any command says of a text.
+constexpr std::string_view kAnyBytes =
+    "(language models and classifiers with the byte tokenizer keep any bytes)";
 
 std::string convert_from(std::string_view encoding) {
   return fmt::format("this looks like {0}; convert it with: iconv -f {0} -t UTF-8 FILE > NEW",
@@ -58,7 +59,7 @@ std::string nul_hint(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) nuls[i % 2] += text[i] == '\0' ? 1 : 0;
   if (nuls[1] > 9 * nuls[0]) return convert_from("UTF-16LE");
   if (nuls[0] > 9 * nuls[1]) return convert_from("UTF-16BE");
-  return std::string(kBinary);
+  return fmt::format("{} {}", kBinary, kAnyBytes);
 }
 
 bool has_many_controls(std::string_view text) {
@@ -141,15 +142,15 @@ std::string encoding_hint(std::string_view text) {
   if (text.starts_with("\xFF\xFE"sv) || text.starts_with("\xFE\xFF"sv))
     return convert_from("UTF-16");
   if (looks_binary(text)) return nul_hint(text);
-  if (has_many_controls(text)) return std::string(kBinary);
+  if (has_many_controls(text)) return fmt::format("{} {}", kBinary, kAnyBytes);
   if (is_mostly_utf8(text)) {
-    return "most of the text is UTF-8: correct or remove the damaged bytes, or use the byte "
-           "tokenizer, which keeps any bytes";
+    return fmt::format("most of the text is UTF-8: correct or remove the damaged bytes {}",
+                       kAnyBytes);
   }
   if (is_gb18030(text)) return convert_from("GB18030");
   if (is_windows_1252(text)) return convert_from("WINDOWS-1252");
-  return "convert the file to UTF-8 (iconv -f ENCODING -t UTF-8 FILE > NEW), or use the byte "
-         "tokenizer, which keeps any bytes";
+  return fmt::format("convert the file to UTF-8: iconv -f ENCODING -t UTF-8 FILE > NEW {}",
+                     kAnyBytes);
 }
 
 }  // namespace fovea

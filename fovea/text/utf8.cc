@@ -237,6 +237,29 @@ std::string escape_text(std::string_view text) {
   return out;
 }
 
+std::string escape_lines(std::string_view text) {
+  std::string out;
+  const auto add_unit = [&](std::uint32_t unit) { out += fmt::format("\\u{:04X}", unit); };
+  while (!text.empty()) {
+    const DecodedCharacter c = decode_character(text);
+    const std::string_view bytes = text.substr(0, static_cast<std::size_t>(c.length));
+    const auto value = static_cast<std::uint32_t>(c.value);
+    if (c.status != Utf8Status::kValid) {
+      out += escape_text(bytes);
+    } else if (is_printable(c.value) || value == '\n' || value == '\t' ||
+               text.starts_with("\r\n")) {
+      out += bytes;
+    } else if (value < 0x10000) {
+      add_unit(value);
+    } else {  // as UTF-16 has it
+      add_unit(0xD800 + ((value - 0x10000) >> 10));
+      add_unit(0xDC00 + (value & 0x3FF));
+    }
+    text.remove_prefix(bytes.size());
+  }
+  return out;
+}
+
 std::string excerpt(std::string_view text) {
   constexpr std::size_t kCharacters = 60;
   std::size_t end = 0;

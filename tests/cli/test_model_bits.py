@@ -5,12 +5,21 @@ import random
 import time
 import unittest
 
+from tag_support import conll, segmented, tagged
 from test_models import MODELS
 from test_resume import ResumeTest
 
 TINY = ["--width", "16", "--block", "12", "--batch-size", "5", "--warmup", "5", "--dropout", "0.1", "--lr", "1e-2"]
 EVERY = {"transformer": ["--layers", "2", "--heads", "2"], **MODELS,
          "wide": ["--model", "encoder", "--encoder", "conv3:70,sru:40+attention:heads=7:window=8,lstm:33", "--no-tie"]}
+
+
+TAGGERS = {
+    "names": ["--character-features", "8", "--character-width", "8", "--encoder", "conv3,bilstm:8", "--scheme", "bioes"],
+    "softmax": ["--head", "softmax", "--character-reader", "bilstm", "--character-features", "8", "--encoder",
+                "attention:window=4", "--position", "shaw", "--encoder-dropout", "0.1", "--ngram-width", "4", "--buckets", "50"],
+    "segmenter": ["--task", "segment", "--encoder", "bilstm:8"],
+}
 
 
 def uneven_lines(lines=300):
@@ -58,6 +67,7 @@ class Bits(ModelTest):
 class Kills(ModelTest):
     """Killed at random moments, and resumed with another number of threads, until it ends."""
 
+    models = EVERY
     kills = 2  # of each model
     seed = 1
 
@@ -93,7 +103,7 @@ class Kills(ModelTest):
 
     def test_every_model_ends_with_the_same_bits(self):
         all_kept = 0
-        for name, self.model in EVERY.items():
+        for name, self.model in self.models.items():
             with self.subTest(name):
                 output = self.folder / f"{name}-straight"
                 began = time.monotonic()
@@ -101,7 +111,24 @@ class Kills(ModelTest):
                 killed, kept = self.killed_runs(name, self.outcome(output), time.monotonic() - began)
                 print(f"{name}: {killed} kills, {kept} after a checkpoint", flush=True)
                 all_kept += kept
-        self.assertGreater(all_kept, len(EVERY) * self.kills // 4, "few kills came after a checkpoint")
+        self.assertGreater(all_kept, len(self.models) * self.kills // 4, "few kills came after a checkpoint")
+
+
+class TaggerKills(Kills):
+    """The same of taggers and a segmenter."""
+
+    models = TAGGERS
+
+    def setUp(self):
+        super().setUp()
+        self.text.write_text(conll(tagged()), encoding="utf-8")
+        self.segmented = self.folder / "text.seg"
+        self.segmented.write_text(segmented(), encoding="utf-8")
+
+    def arguments(self, output, *args):
+        return ["train", "tag", "--train", self.segmented if "segment" in self.model else self.text, "-o", output,
+                "--word-width", "8", "--width", "16", "--lr", "1e-2", "--progress", "none", *self.model, "--eval-every",
+                "9u", "--save-every", "6u", "--log-every", "3", "--stop-after", "90u", "--patience", "0", *args]
 
 
 if __name__ == "__main__":

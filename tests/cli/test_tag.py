@@ -175,7 +175,7 @@ class Scores(ModelsTest):
     def test_mistakes_and_unknown_tags(self):
         test = self.write("t.conll", "Ada\tB-person\nsaw\tO\nRome\tB-city\nthere\tO\n\nsaw\tO\n")
         done = self.succeed("eval", self.tagger, "--test", test, "--errors", 3)
-        self.assertIn("words whose tag the model does not know: 1", done.stderr.decode())
+        self.assertIn(f"words whose tag the model does not know: 1, the first at {test}:3 (B-city);", done.stderr.decode())
         said = done.stdout.decode()
         self.assertIn("Ada saw Rome [B-city, not B-place] there", said)
         self.assertIn("t.conll:1  wrong tags: 1 of 4", said)
@@ -191,6 +191,17 @@ class Scores(ModelsTest):
         score = self.last_object(self.succeed("eval", self.tagger, "--test", self.write("u.conll", broken), "--json"))
         self.assertEqual(score["micro_f1"]["value"], 1)
 
+    def test_iob1_is_recognised_and_what_breaks_a_scheme_is_said(self):
+        iob1 = "Ada\tI-person\nsaw\tO\nNew\tI-place\nYork\tI-place\nthere\tO\n"
+        done = self.succeed("eval", self.tagger, "--test", self.write("t.conll", iob1), "--json")
+        score = self.last_object(done)
+        self.assertEqual((score["micro_f1"]["value"], score["accuracy"]["value"]), (1, 1))
+        self.assertNotIn(b"break", done.stderr)
+        broken = self.write("u.conll", "Ada\tB-person\nsaw\tO\nNew\tI-place\nYork\tI-place\nthere\tO\n")
+        said = self.succeed("eval", self.tagger, "--test", broken).stderr.decode()
+        self.assertIn("break the scheme bio: 1 in 1 sentence, the first at ", said)
+        self.assertIn("u.conll:3 (1 spans do not begin", said)
+
     def test_bad_files(self):
         self.fails(3, "t.conll:2: expected a tag of the scheme bio, got NOUN", "eval", self.tagger, "--test",
                    self.write("t.conll", "Ada\tB-person\nsaw\tNOUN\n"))
@@ -199,6 +210,9 @@ class Scores(ModelsTest):
         self.fails(2, "--errors", "eval", self.tagger, "--test", self.made / "a.conll", "--errors", -1)
 
     def test_options_of_others(self):
+        self.fails(2, "eval: --column has no effect: no file is of the format conllu", "eval", self.tagger, "--test",
+                   self.made / "a.conll", "--column", "xpos")
+        self.fails(2, "tag: --comments has no effect", "tag", self.tagger, "--format", "conllu", "--comments")
         self.fails(2, "eval: --plots has no effect on a tagger", "eval", self.tagger, "--test", self.made / "a.conll",
                    "--plots", "x")
 

@@ -79,8 +79,8 @@ class Learns(TrainTest):
         broken = [[(w, t.replace("B-", "I-")) for w, t in s] for s in tagged(2, 10)]
         file = self.write("a.conll", conll(tagged() + broken))
         said = self.fit(file, "--scheme", "bioes").stderr.decode()
-        self.assertIn("tags that break the scheme bioes", said)
-        self.assertIn("in 10 sentences", said)
+        self.assertIn("tags that break the scheme bio: 20 in 10 sentences, the first at ", said)
+        self.assertIn("tags of the scheme bio are converted to bioes", said)
         self.assertEqual(sorted(self.config()["tags"]), sorted(
             ["O"] + [f"{part}-{kind}" for part in "BIES" for kind in ("person", "place")]))
         self.assertEqual(self.best("span_f1"), 1)
@@ -115,7 +115,8 @@ class Learns(TrainTest):
     def test_tags_that_only_validation_has(self):
         valid = self.write("v.conll", conll([*tagged(3, 20), [("x", "B-thing"), ("saw", "O")]]))
         said = self.fit(self.write("a.conll", conll(tagged())), "--valid", valid).stderr.decode()
-        self.assertIn("with a tag that no word to train on has: 1", said)
+        self.assertIn("with a tag that no word to train on has: 1, the first at ", said)
+        self.assertIn("v.conll:142 (B-thing)", said)
         self.assertLess(self.best("span_f1"), 1)
 
 

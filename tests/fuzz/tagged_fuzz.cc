@@ -1,60 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file of tagged sentences is read or refused, the same in pieces of any size; what is read is
 // text, and its lines come back as they were.
-#include <algorithm>
-#include <memory>
-#include <vector>
-
 #include "fovea/data/tagged/characters.h"
 #include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/text/utf8.h"
 #include "fovea/text/word_shape.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/pieces.h"
 
 namespace fovea {
 namespace {
 
-class Pieces final : public ByteStream {
- public:
-  Pieces(std::string_view bytes, std::size_t most) : bytes_(bytes), most_(most) {}
-  std::size_t read(std::span<char> to) override {
-    const std::size_t n = bytes_.copy(to.data(), std::min(most_, to.size()));
-    bytes_.remove_prefix(n);
-    return n;
-  }
-
- private:
-  std::string_view bytes_;
-  std::size_t most_;
-};
-
-// Sentences and, at the end, the message of the error.
-std::string read(std::string_view bytes, std::size_t most, const TaggedOptions& options) {
-  std::string all;
-  try {
-    TaggedReader reader(std::make_unique<Pieces>(bytes, most), "f", options);
-    std::string source;
-    for (TaggedSentence sentence; reader.next(sentence);) {
-      require(options.keep_source || sentence.size() > 0);
-      require(sentence.lines.size() == sentence.words.size());
-      require(sentence.tags.size() == (options.tags == TagUse::kNone ? 0 : sentence.words.size()));
-      for (const std::string& word : sentence.words) {
-        require(!word.empty() && !find_invalid_utf8(word));
-        require(word_shape(word) >= 0 && word_shape(word) < kWordShapes);
-        all += word + "\t";
-      }
-      require(to_characters(sentence).words.size() == to_characters(sentence).tags.size());
-      source += with_columns(sentence, {}, "");
-      all += '\n';
+// Appends the sentences. `text` is the whole file.
+void read(std::unique_ptr<ByteStream> bytes, std::string_view text, const TaggedOptions& options,
+          std::string& all) {
+  TaggedReader reader(std::move(bytes), "f", options);
+  std::string source;
+  for (TaggedSentence sentence; reader.next(sentence);) {
+    require(options.keep_source || sentence.size() > 0);
+    require(sentence.lines.size() == sentence.words.size());
+    require(sentence.tags.size() == (options.tags == TagUse::kNone ? 0 : sentence.words.size()));
+    for (const std::string& word : sentence.words) {
+      require(!word.empty() && !find_invalid_utf8(word));
+      require(word_shape(word) >= 0 && word_shape(word) < kWordShapes);
+      all += word + "\t";
     }
-    if (options.keep_source) {
-      const std::string_view text = bytes.starts_with("\xEF\xBB\xBF") ? bytes.substr(3) : bytes;
-      require(source.starts_with(text.substr(0, text.find_last_of('\n') + 1)));
-    }
-    return all;
-  } catch (const Error& error) {
-    return all + error.what();
+    require(to_characters(sentence).words.size() == to_characters(sentence).tags.size());
+    source += with_columns(sentence, {}, "");
+    all += '\n';
   }
+  if (!options.keep_source) return;
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  require(source.starts_with(text.substr(0, text.find_last_of('\n') + 1)));
 }
 
 }  // namespace
@@ -73,7 +49,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.comments = way / 32 % 2 == 1;
   if (way / 64 % 2 == 1) options.word_column = 2;
   if (way / 128 % 2 == 1) options.longest_line = 30;
-  const std::string_view bytes = text_of(data + 1, size - 1);
-  require(read(bytes, 1 << 20, options) == read(bytes, 3, options));
+  const std::string_view text = text_of(data + 1, size - 1);
+  require_same_in_pieces(text, [&](std::unique_ptr<ByteStream> bytes, std::string& all) {
+    read(std::move(bytes), text, options, all);
+  });
   return 0;
 }

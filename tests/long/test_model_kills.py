@@ -15,5 +15,10 @@ class TwentyKills(test_model_bits.Kills):
     seed = 2
 
 
+class TwentyTaggerKills(test_model_bits.TaggerKills):
+    kills = 20
+    seed = 2
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -159,6 +159,14 @@ TEST(EscapeText, ShowsWhatCannotBeSeen) {
   EXPECT_EQ(escape_text("👩\u200D👧"), "👩\u200D👧");
 }
 
+TEST(EscapeLines, KeepsLinesAndJson) {
+  EXPECT_EQ(escape_lines("plain 字 é 😀\tb\r\nc\n"), "plain 字 é 😀\tb\r\nc\n");
+  EXPECT_EQ(escape_lines("\x1B[31ma\rb\r"), "\\u001B[31ma\\u000Db\\u000D");
+  EXPECT_EQ(escape_lines("\u009B\u202E\u2028"), "\\u009B\\u202E\\u2028");
+  EXPECT_EQ(escape_lines("\U000E0041\U0010FFFF"), "\\uDB40\\uDC41\\uDBFF\\uDFFF");
+  EXPECT_EQ(escape_lines("\xFF\xE5\xA5"), "\\xFF\\xE5\\xA5");
+}
+
 TEST(Excerpt, EndsWithACharacter) {
   std::string text;
   for (int i = 0; i < 60; ++i) text += "好";

@@ -10,6 +10,7 @@
 #include "fovea/data/label_set.h"
 #include "fovea/data/tagged/characters.h"
 #include "fovea/task/tag/encode.h"
+#include "fovea/task/tag/read_scheme.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -49,23 +50,26 @@ std::vector<std::string> names_of(const Table& table, std::size_t begin, std::si
   return LabelSet({names.begin(), names.end()}).names();
 }
 
-// Converts the sentences `begin` to `end` and counts what was repaired.
-TagRepairs convert(Table& table, std::size_t begin, std::size_t end, TagScheme to) {
-  const std::vector<std::string> names = names_of(table, begin, end);
-  const TagScheme from = find_scheme(names).value_or(to);
-  TagRepairs repairs;
-  for (std::size_t i = begin; i < end; ++i) {
-    TaggedSentence& sentence = table.sentences[i];
-    for (std::size_t w = 0; w < sentence.tags.size(); ++w) {
-      if (is_tag(sentence.tags[w], from)) continue;
-      throw Error(ErrorCode::kInputFormat,
-                  fmt::format("{}: expected a tag of the scheme {}, got {}", table.place(i, w),
-                              to_string(from), excerpt(sentence.tags[w])),
-                  "correct the tag, or take tags as they are: --scheme none");
-    }
-    sentence.tags = convert_tags(sentence.tags, from, to, &repairs);
+// Converts the sentences `begin` to `end`, and says what they were.
+void convert(Table& table, std::size_t begin, std::size_t end, TagScheme to,
+             std::vector<std::string>& notes) {
+  if (begin == end) return;
+  const auto sentences = std::span(table.sentences).subspan(begin, end - begin);
+  const ReadScheme from =
+      read_scheme(sentences, to,
+                  {.place = [&](std::size_t i, std::size_t w) { return table.place(begin + i, w); },
+                   .hint = "correct the tag, or take tags as they are: --scheme none"});
+  for (TaggedSentence& sentence : sentences) {
+    sentence.tags = convert_tags(sentence.tags, from.scheme, to);
   }
-  return repairs;
+  const std::string_view whose = begin == 0 ? "" : "of --valid: ";
+  if (from.repairs.total() > 0) {
+    notes.push_back(fmt::format("{}{}; they are repaired", whose, broken_tags(from)));
+  }
+  if (from.scheme != to) {
+    notes.push_back(fmt::format("{}tags of the scheme {} are converted to {}", whose,
+                                to_string(from.scheme), to_string(to)));
+  }
 }
 
 // Long sentences in pieces, each with tags that keep to the scheme.
@@ -83,14 +87,6 @@ void cut_into(std::vector<TaggedSentence>& all, TaggedSentence sentence, index m
     if (scheme) piece.tags = convert_tags(piece.tags, *scheme, *scheme);
     all.push_back(std::move(piece));
   }
-}
-
-std::string repairs_note(const TagRepairs& repairs, TagScheme scheme) {
-  return fmt::format(
-      "tags that break the scheme {}: {} in {} sentence{}, repaired: {} spans did not begin as it "
-      "says, {} did not end so",
-      to_string(scheme), repairs.total(), repairs.sentences, repairs.sentences == 1 ? "" : "s",
-      repairs.orphans, repairs.unclosed);
 }
 
 std::string tags_line(const TagSet& tags, TagTask task) {
@@ -131,18 +127,23 @@ std::vector<bool> split(std::size_t trains, std::size_t all, const TaggerTextOpt
   return validates;
 }
 
-void count_unknown_tags(TaggedSet& set) {
-  for (std::size_t i = 0; i < set.sentences.size(); ++i) {
-    if (!set.validates[i]) continue;
-    for (const std::string& tag : set.sentences[i].tags) {
-      if (set.tags.find(tag) < 0) ++set.unknown_tags;
+void count_unknown_tags(const Table& table, TaggedSet& set) {
+  std::string first;
+  for (std::size_t i = 0; i < table.sentences.size(); ++i) {
+    const std::vector<std::string>& tags = table.sentences[i].tags;
+    for (std::size_t w = 0; w < tags.size(); ++w) {
+      if (!set.validates[i] || set.tags.find(tags[w]) >= 0) continue;
+      if (set.unknown_tags++ == 0) {
+        first = fmt::format("{} ({})", table.place(i, w), excerpt(tags[w]));
+      }
     }
   }
   if (set.unknown_tags == 0) return;
-  set.notes.push_back(fmt::format(
-      "words to validate on with a tag that no word to train on has: {}; they count as wrong, and "
-      "the loss leaves their sentences out",
-      set.unknown_tags));
+  set.notes.push_back(
+      fmt::format("words to validate on with a tag that no word to train on has: {}, the first at "
+                  "{}; they count "
+                  "as wrong, and the loss leaves their sentences out",
+                  set.unknown_tags, first));
 }
 
 }  // namespace
@@ -179,27 +180,28 @@ TaggedSet read_tagged_set(const TaggerTextOptions& options, std::uint64_t seed) 
     scheme = find_scheme(names_of(table, 0, trains));
   }
   require_spans(options, scheme);
-  if (scheme) {
-    TagRepairs repairs = convert(table, 0, trains, *scheme);
-    repairs += convert(table, trains, all, *scheme);
-    if (repairs.total() > 0) set.notes.push_back(repairs_note(repairs, *scheme));
+  if (scheme && options.task == TagTask::kTag) {
+    convert(table, 0, trains, *scheme, set.notes);
+    convert(table, trains, all, *scheme, set.notes);
   }
   set.validates = split(trains, all, options, seed);
   // Of a set that is split, the sentences to train on say which tags there are.
   std::unordered_set<std::string> names;
-  std::vector<bool> validates;
   for (std::size_t i = 0; i < all; ++i) {
-    const bool valid = set.validates[i];
-    if (!valid) names.insert(table.sentences[i].tags.begin(), table.sentences[i].tags.end());
-    cut_into(set.sentences, std::move(table.sentences[i]), options.max_length, scheme);
-    validates.resize(set.sentences.size(), valid);
+    if (set.validates[i]) continue;
+    names.insert(table.sentences[i].tags.begin(), table.sentences[i].tags.end());
   }
-  set.validates = std::move(validates);
   std::vector<std::string> sorted = LabelSet({names.begin(), names.end()}).names();
   require_difference(table, sorted);
   set.tags = TagSet(complete_tags(std::move(sorted), scheme), scheme);
   set.overview.push_back(tags_line(set.tags, options.task));
-  count_unknown_tags(set);
+  count_unknown_tags(table, set);
+  std::vector<bool> validates;
+  for (std::size_t i = 0; i < all; ++i) {
+    cut_into(set.sentences, std::move(table.sentences[i]), options.max_length, scheme);
+    validates.resize(set.sentences.size(), set.validates[i]);
+  }
+  set.validates = std::move(validates);
   return set;
 }
 

@@ -75,7 +75,7 @@ TEST(ReadTaggedSet, RepairsConvertsAndCuts) {
   ASSERT_EQ(set.sentences.size(), 3u);
   EXPECT_THAT(set.sentences[0].tags, ElementsAre("B-x", "I-x"));
   EXPECT_THAT(set.sentences[1].tags, ElementsAre("B-x", "O"));  // a piece begins as the scheme says
-  EXPECT_THAT(set.notes, ElementsAre(HasSubstr("in 1 sentence, repaired: 1 spans did not begin")));
+  EXPECT_THAT(set.notes, ElementsAre(HasSubstr(":1 (1 spans do not begin")));
   options.scheme = SchemeChoice::kBioes;
   options.max_length = 9;
   EXPECT_THAT(read_tagged_set(options, 1).sentences[0].tags, ElementsAre("B-x", "I-x", "E-x", "O"));
