@@ -10,8 +10,8 @@
 #include "fovea/metrics/multilabel.h"
 #include "fovea/metrics/probability.h"
 #include "fovea/metrics/regression.h"
-#include "tests/metrics/draws.h"
 #include "tests/metrics/metrics_golden.h"
+#include "tests/support/draws.h"
 
 namespace fovea {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "tests/metrics/draws.h"
 #include "tests/metrics/spans_golden.h"
+#include "tests/support/draws.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -13,7 +13,7 @@
 #include "fovea/metrics/chrf.h"
 #include "fovea/metrics/ter.h"
 #include "fovea/metrics/translation.h"
-#include "tests/metrics/draws.h"
+#include "tests/support/draws.h"
 
 namespace fovea {
 namespace {
