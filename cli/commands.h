@@ -25,6 +25,9 @@ int bench_attention(const Arguments& arguments);
 int bench_step(const Arguments& arguments);
 int reproduce(const Arguments& arguments);
 int report(const Arguments& arguments);
+int tokenizer_train(const Arguments& arguments);
+int tokenizer_encode(const Arguments& arguments);
+int tokenizer_decode(const Arguments& arguments);
 
 CommandSpec train_lm_spec();
 CommandSpec train_classify_spec();
@@ -44,5 +47,8 @@ CommandSpec bench_attention_spec();
 CommandSpec bench_step_spec();
 CommandSpec reproduce_spec();
 CommandSpec report_spec();
+CommandSpec tokenizer_train_spec();
+CommandSpec tokenizer_encode_spec();
+CommandSpec tokenizer_decode_spec();
 
 }  // namespace fovea::cli

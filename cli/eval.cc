@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fovea eval: how well a language model predicts a text, a classifier its labels, or a tagger its
-// tags.
+// tags; how good files of translations are.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/eval_classifier.h"
 #include "cli/eval_tagger.h"
+#include "cli/eval_translations.h"
 #include "cli/field_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
@@ -109,8 +110,9 @@ int eval_language_model(const Arguments& arguments, const std::vector<std::strin
 CommandSpec eval_spec() {
   CommandSpec spec{
       .name = "eval",
-      .summary = "Measures how well a model predicts a text, or labels, or tags.",
-      .positionals = {{"DIR", "folder of the model"}},
+      .summary =
+          "Measures how well a model predicts a text, or labels, or tags; scores translations.",
+      .positionals = {{"DIR", "folder of the model; none with --hypothesis", false}},
       .options = {{"test", OptionKind::kList, "FILE",
                    "text files, joined in this order; of a classifier, labelled texts; of a "
                    "tagger, tagged sentences",
@@ -121,14 +123,41 @@ CommandSpec eval_spec() {
       .epilog = R"(Examples:
   fovea eval model --test test.txt
   fovea eval classifier --test test.tsv --errors 10 --plots plots
-  fovea eval tagger --test test.conll --errors 10)"};
+  fovea eval tagger --test test.conll --errors 10
+  fovea eval --hypothesis translated.en --reference test.en
+  fovea eval --hypothesis b.zh --reference test.zh --tokenize zh --against a.zh)"};
   for (OptionSpec& option : test_options()) spec.options.push_back(std::move(option));
+  for (OptionSpec& option : translation_test_options()) spec.options.push_back(std::move(option));
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
 }
 
+namespace {
+
+int eval_files_of_translations(const Arguments& arguments) {
+  check_log_is_apart(translation_files(arguments), "");
+  if (arguments.has("DIR")) {
+    throw Error(ErrorCode::kUsage, "eval: --hypothesis scores files; a model has no part in it",
+                "leave out the folder of the model, or give it --test");
+  }
+  if (arguments.has("test")) {
+    throw Error(ErrorCode::kUsage, "eval: --test has no effect on translations", "leave it out");
+  }
+  require_effect(test_options(), arguments, "translations");
+  warn_of_unread_variables(eval_spec().options);
+  return eval_translations(arguments);
+}
+
+}  // namespace
+
 int eval(const Arguments& arguments) {
   set_messages_from(arguments);
+  if (asks_for_translations(arguments)) return eval_files_of_translations(arguments);
+  if (!arguments.has("DIR")) {
+    throw Error(ErrorCode::kUsage, "eval: neither a model nor translations to score",
+                "fovea eval DIR --test FILE, or fovea eval --hypothesis FILE --reference FILE");
+  }
+  require_effect(translation_test_options(), arguments, "a model");
   const std::vector<std::string> files = arguments.list("test");
   const std::string folder = arguments.text("DIR");
   check_log_is_apart(files, folder);

@@ -73,7 +73,7 @@ fovea_install_pc(fovea-attention attention "Attention on the CPU, forward and ba
 if(other_rooms)
   fovea_install_rooms(library fovea-library-targets ${other_rooms})
   fovea_install_pc(fovea library "Attention and Transformers on the CPU"
-    "fovea-attention = ${PROJECT_VERSION} zlib libzstd libutf8proc" ${other_rooms})
+    "fovea-attention = ${PROJECT_VERSION} zlib libzstd libutf8proc sentencepiece" ${other_rooms})
   fovea_install_rooms(reference fovea-reference-targets reference)
 endif()
 add_custom_target(fovea_installed)  # what install() takes, without tests and benchmarks

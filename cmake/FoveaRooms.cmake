@@ -14,13 +14,14 @@ endif()
 find_package(ZLIB REQUIRED)
 find_library(FOVEA_UTF8PROC utf8proc REQUIRED)  # has no CMake package; looked for to say so early
 find_library(FOVEA_ZSTD zstd REQUIRED)  # nor has this one everywhere
+find_library(FOVEA_SENTENCEPIECE sentencepiece_train REQUIRED)
 
 fovea_room(kernel LINK fovea_simd fovea_base)
-fovea_room(text LINK fovea_base utf8proc ZLIB::ZLIB zstd)
+fovea_room(text LINK fovea_base utf8proc ZLIB::ZLIB zstd sentencepiece_train sentencepiece)
 fovea_room(report LINK fovea_base utf8proc)
 fovea_page_files(fovea_report ${PROJECT_SOURCE_DIR}/fovea/report/page)
 fovea_room(parts LINK fovea_attention fovea_base)
-fovea_room(metrics LINK fovea_base)
+fovea_room(metrics LINK fovea_text fovea_base)
 fovea_room(tensor LINK fovea_base ZLIB::ZLIB)
 fovea_room(config LINK fovea_base)
 fovea_room(grad LINK fovea_tensor fovea_parts fovea_attention fovea_kernel fovea_simd fovea_base)

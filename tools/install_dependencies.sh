@@ -23,6 +23,7 @@ libutf8proc-dev       knows the width and kind of characters
 libxxhash-dev         checksums of models
 zlib1g-dev            reads .npz files and .gz texts
 libzstd-dev           reads .zst texts
+libsentencepiece-dev  learns subwords
 libgtest-dev          tests
 libgmock-dev          tests
 pkgconf               a test asks it about fovea.pc

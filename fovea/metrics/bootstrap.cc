@@ -21,12 +21,13 @@ double quantile(const std::vector<double>& sorted, double share) {
   return low == high ? low : low + (place - static_cast<double>(below)) * (high - low);
 }
 
-// Of the values of the resamples, which are reordered.
-Interval interval_of(double value, Vec<double> values, double confidence) {
+}  // namespace
+
+Interval interval_of(double value, Vec<const double> resamples, double confidence) {
   std::vector<double> defined;
-  std::copy_if(values.begin(), values.end(), std::back_inserter(defined),
+  std::copy_if(resamples.begin(), resamples.end(), std::back_inserter(defined),
                [](double x) { return !std::isnan(x); });
-  const auto undefined = values.size - static_cast<index>(defined.size());
+  const auto undefined = resamples.size - static_cast<index>(defined.size());
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   if (defined.empty()) return {value, kNone, kNone, undefined};
   std::sort(defined.begin(), defined.end());
@@ -34,10 +35,9 @@ Interval interval_of(double value, Vec<double> values, double confidence) {
           undefined};
 }
 
-}  // namespace
-
-std::vector<Interval> bootstrap(const Context& ctx, Vec<const index> cells, index count,
-                                const ResampleNumbers& numbers, const BootstrapOptions& options) {
+std::vector<double> resampled_numbers(const Context& ctx, Vec<const index> cells, index count,
+                                      const ResampleNumbers& numbers,
+                                      const BootstrapOptions& options) {
   const index R = options.resamples;
   if (R < 1) fail(ErrorCode::kOptionValue, "bootstrap: resamples must be at least 1; it is {}", R);
   if (!(options.confidence > 0 && options.confidence < 1)) {
@@ -49,7 +49,7 @@ std::vector<Interval> bootstrap(const Context& ctx, Vec<const index> cells, inde
   check(examples.examples() > 0, Hint{"give at least one example"},
         "bootstrap: there are no examples");
   const index total = checked_product(R, count, "bootstrap: resamples times numbers");
-  std::vector<double> values(static_cast<std::size_t>(total));  // [count, R]
+  std::vector<double> values(static_cast<std::size_t>(total));
   const double work = 8.0 * static_cast<double>(std::min(examples.examples(), 100 * cells.size));
   ctx.for_ranges(R, work, [&](index begin, index end) {
     std::vector<index> times(static_cast<std::size_t>(cells.size));
@@ -63,6 +63,13 @@ std::vector<Interval> bootstrap(const Context& ctx, Vec<const index> cells, inde
       }
     }
   });
+  return values;
+}
+
+std::vector<Interval> bootstrap(const Context& ctx, Vec<const index> cells, index count,
+                                const ResampleNumbers& numbers, const BootstrapOptions& options) {
+  std::vector<double> values = resampled_numbers(ctx, cells, count, numbers, options);
+  const index R = options.resamples;
   std::vector<double> whole(static_cast<std::size_t>(count));
   numbers(cells, whole);
   std::vector<Interval> intervals(static_cast<std::size_t>(count));

@@ -46,6 +46,15 @@ std::vector<Interval> bootstrap(const Context& ctx, Vec<const index> cells, inde
                                 const ResampleNumbers& numbers,
                                 const BootstrapOptions& options = {});
 
+/// [count, resamples]: the numbers of each resample, of which bootstrap makes intervals. Throws as
+/// bootstrap does.
+std::vector<double> resampled_numbers(const Context& ctx, Vec<const index> cells, index count,
+                                      const ResampleNumbers& numbers,
+                                      const BootstrapOptions& options = {});
+
+/// The interval of a number that has these values in the resamples.
+Interval interval_of(double value, Vec<const double> resamples, double confidence);
+
 /// The interval of the mean of one value for each example, such as its loss.
 Interval bootstrap_mean(const Context& ctx, Vec<const double> values,
                         const BootstrapOptions& options = {});

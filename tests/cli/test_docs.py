@@ -25,8 +25,8 @@ from tensor_files import write
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("train lm", "train classify", "train tag", "generate", "classify", "tag", "explain", "demo", "eval", "inspect",
-            "report", "doctor", "attention", "conformance write", "conformance check", "bench attention", "bench step",
-            "reproduce")
+            "report", "tokenizer train", "tokenizer encode", "tokenizer decode", "doctor", "attention",
+            "conformance write", "conformance check", "bench attention", "bench step", "reproduce")
 SMALL = ("--layers 1 --heads 2 --width 32 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
 
@@ -222,6 +222,11 @@ class Pages(CommandTest):
         (self.folder / "train.conllu").write_text(conllu(tagged(count=30)))
         (self.folder / "words.seg").write_text(segmented(count=30))
         (self.folder / "novel.txt").write_text("我们在北京学习。\n")
+        (self.folder / "text.txt").write_text(words(6), encoding="utf-8")
+        for name, text in [("translated.en", "the cat\n"), ("test.en", "the cats\n"), ("a.zh", "我们在\n"),
+                           ("b.zh", "我们在北京\n"), ("test.zh", "我们在北京。\n"), ("pieces.txt", "▁the ▁cat s\n"),
+                           ("ids.txt", "3 4 5\n")]:
+            (self.folder / name).write_text(text, encoding="utf-8")
 
     def prepare_classifier(self, output):
         self.prepare()

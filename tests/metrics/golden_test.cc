@@ -11,28 +11,14 @@
 #include "fovea/metrics/probability.h"
 #include "fovea/metrics/regression.h"
 #include "tests/metrics/metrics_golden.h"
+#include "tests/support/draws.h"
 
 namespace fovea {
 namespace {
 
 using golden::Case;
 
-// SplitMix64, as in the script.
-class Draws {
- public:
-  explicit Draws(const Case& of) : state_(static_cast<std::uint64_t>(of.arguments[0])) {}
-
-  index below(index n) {
-    state_ += 0x9E3779B97F4A7C15u;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return static_cast<index>((z ^ (z >> 31)) % static_cast<std::uint64_t>(n));
-  }
-
- private:
-  std::uint64_t state_;
-};
+Draws draws_of(const Case& of) { return Draws(static_cast<std::uint64_t>(of.arguments[0])); }
 
 bool contains(const std::vector<index>& all, index one) {
   return std::find(all.begin(), all.end(), one) != all.end();
@@ -69,7 +55,7 @@ void expect_numbers(const Report& report, const Case& of) {
 
 TEST(MetricsGolden, Classification) {
   for (const Case& of : golden::kClassificationCases) {
-    Draws draws(of);
+    Draws draws = draws_of(of);
     const index classes = of.arguments[2];
     const auto true_classes = without(classes, of.never_true);
     const auto predicted_classes = without(classes, of.never_predicted);
@@ -91,7 +77,7 @@ TEST(MetricsGolden, Classification) {
 
 TEST(MetricsGolden, Multilabel) {
   for (const Case& of : golden::kMultilabelCases) {
-    Draws draws(of);
+    Draws draws = draws_of(of);
     const index N = of.arguments[1], L = of.arguments[2];
     std::vector<std::uint8_t> truth, predicted;
     for (index i = 0; i < N * L; ++i) {
@@ -108,7 +94,7 @@ TEST(MetricsGolden, Multilabel) {
 
 TEST(MetricsGolden, Probability) {
   for (const Case& of : golden::kProbabilityCases) {
-    Draws draws(of);
+    Draws draws = draws_of(of);
     const index N = of.arguments[1], K = of.arguments[2];
     std::vector<double> rows;
     std::vector<std::int32_t> truth;
@@ -130,7 +116,7 @@ TEST(MetricsGolden, Probability) {
 
 TEST(MetricsGolden, Binary) {
   for (const Case& of : golden::kBinaryCases) {
-    Draws draws(of);
+    Draws draws = draws_of(of);
     const index steps = of.arguments[2];
     std::vector<double> p;
     std::vector<std::uint8_t> truth;
@@ -148,7 +134,7 @@ TEST(MetricsGolden, Binary) {
 
 TEST(MetricsGolden, Regression) {
   for (const Case& of : golden::kRegressionCases) {
-    Draws draws(of);
+    Draws draws = draws_of(of);
     const index noise = of.arguments[3];
     std::vector<double> truth, predicted;
     for (index n = 0; n < of.arguments[1]; ++n) {

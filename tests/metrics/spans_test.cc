@@ -6,29 +6,12 @@
 #include <cmath>
 
 #include "tests/metrics/spans_golden.h"
+#include "tests/support/draws.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
 namespace {
 
-// SplitMix64, as in the script.
-class Draws {
- public:
-  explicit Draws(int seed) : state_(static_cast<std::uint64_t>(seed)) {}
-
-  index below(index n) {
-    state_ += 0x9E3779B97F4A7C15u;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return static_cast<index>((z ^ (z >> 31)) % static_cast<std::uint64_t>(n));
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-/// As in the script: the letters of a kind of file, and how its spans are read.
 struct Kind {
   std::string_view letters;
   TagScheme scheme;
@@ -41,7 +24,7 @@ constexpr Kind kKinds[] = {{"OBI", TagScheme::kBio, SpanReading::kLenient},
                            {"OBIES", TagScheme::kBioes, SpanReading::kStrict}};
 
 std::vector<SentenceSpans> file_of(int seed, const Kind& kind) {
-  Draws draws(seed);
+  Draws draws(static_cast<std::uint64_t>(seed));
   TagTypes types;
   for (const char* const name : {"x", "y", "z"}) types.number_of(name);
   const auto tag = [&] {

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea tokenizer: learns subwords, and cuts and joins lines with a .model file of SentencePiece.
+#include <fmt/core.h>
+
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/field_options.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/threads.h"
+#include "fovea/base/clock.h"
+#include "fovea/base/file.h"
+#include "fovea/base/option.h"
+#include "fovea/base/size_text.h"
+#include "fovea/data/corpus.h"
+#include "fovea/data/table/line_reader.h"
+#include "fovea/text/compressed.h"
+#include "fovea/text/sentencepiece/sentencepiece.h"
+#include "fovea/text/sentencepiece/trainer.h"
+
+namespace fovea::cli {
+
+namespace {
+
+constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // bytes
+constexpr std::size_t kLinesAtOnce = 4096, kBytesAtOnce = std::size_t{1} << 20;
+constexpr std::uintmax_t kLargestModel = std::uintmax_t{256} << 20;
+
+// Stdout is a pipe, and its reader is gone.
+class NobodyReads final : public std::exception {};
+
+std::string bytes_of_model(const std::string& file) {
+  std::error_code ignored;
+  const std::uintmax_t size = std::filesystem::file_size(file, ignored);
+  if (!ignored && size > kLargestModel) {
+    throw Error(ErrorCode::kModelDamaged,
+                fmt::format("{} has {}; a model of subwords has at most {}", file, size_text(size),
+                            size_text(kLargestModel)),
+                "name a .model file");
+  }
+  return read_file(file);
+}
+
+// A line is answered by `answer(line, number)`; many at once, on all threads, in their order.
+template <class Answer>
+class LineAnswers {
+ public:
+  LineAnswers(const Context& context, Answer answer)
+      : context_(context), answer_(std::move(answer)) {}
+
+  void run(const std::string& file) {
+    auto stream = std::make_unique<FileStream>(file);
+    stream->before_waiting([this] { flush(); });
+    LineReader lines(unpacked(std::move(stream), name_of_input(file)), name_of_input(file),
+                     kLongestLine);
+    try {
+      for (Line line; lines.next(line);) {
+        lines.require_text(line);
+        add(line);
+      }
+    } catch (const Error&) {
+      flush();  // what stands before the line that cannot be read
+      throw;
+    }
+    flush();
+  }
+
+  index lines() const { return number_; }
+
+ private:
+  void add(const Line& line) {
+    lines_.emplace_back(line.text.substr(0, line.text.size() - line.text.ends_with('\r')));
+    bytes_ += line.text.size();
+    if (lines_.size() >= kLinesAtOnce || bytes_ >= kBytesAtOnce) flush();
+  }
+
+  void flush() {
+    std::vector<std::string> lines = std::exchange(lines_, {});
+    bytes_ = 0;
+    if (lines.empty()) return;
+    constexpr double kWork = 1e4;  // for each line
+    context_.for_ranges(std::ssize(lines), kWork, [&](index begin, index end) {
+      for (index n = begin; n < end; ++n) {
+        std::string& line = lines[static_cast<std::size_t>(n)];
+        line = answer_(line, number_ + n);
+      }
+    });
+    number_ += std::ssize(lines);
+    std::string out;
+    for (const std::string& line : lines) out.append(line).append("\n");
+    if (!print(out)) throw NobodyReads();
+  }
+
+  const Context& context_;
+  Answer answer_;
+  std::vector<std::string> lines_;
+  std::size_t bytes_ = 0;  // of these
+  index number_ = 0;       // lines that were answered before
+};
+
+// Returns the exit status.
+template <class Answer>
+int answer_lines(const Arguments& arguments, Answer answer) {
+  const Context context = context_of(arguments);
+  LineAnswers<Answer> answers(context, std::move(answer));
+  const double began = monotonic_seconds();
+  try {
+    answers.run(arguments.text("FILE", "-"));
+  } catch (const NobodyReads&) {
+    return 0;
+  }
+  const double seconds = monotonic_seconds() - began;
+  detail(fmt::format("{} lines in {:.3f} s ({:.0f} lines/s), {} threads", answers.lines(), seconds,
+                     static_cast<double>(answers.lines()) / seconds, context.threads()));
+  return 0;
+}
+
+struct EncodeOptions {
+  bool ids = false;
+  double subword_sampling = 0;
+  index best = 0;
+  std::uint64_t seed = 1;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("ids", ids, "print ids instead of pieces");
+    visit("subword_sampling", subword_sampling,
+          "draw a cut of each line: of unigram models the power of its probability, of BPE the "
+          "share of merges left out; 0: the best cut");
+    visit("best", best, "unigram: draw among so many best cuts; 0: among all");
+    visit("seed", seed, "of the draws");
+  }
+};
+
+struct DecodeOptions {
+  bool ids = false;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("ids", ids, "the lines are ids, not pieces");
+  }
+};
+
+void check_encode(const EncodeOptions& options, const SentencePiece& pieces) {
+  require_option(options.subword_sampling >= 0 && options.subword_sampling <= 1, "subword_sampling",
+                 options.subword_sampling, "from 0 to 1");
+  require_option(options.best >= 0 && options.best <= 512, "best", options.best, "from 0 to 512");
+  if (options.best == 0) return;
+  if (pieces.model().algorithm == PieceAlgorithm::kBpe || options.subword_sampling == 0) {
+    throw Error(ErrorCode::kUsage,
+                "tokenizer encode: --best has an effect on unigram models with --subword-sampling",
+                "leave it out");
+  }
+}
+
+std::string written(const std::vector<EncodedPiece>& pieces, bool ids) {
+  std::string line;
+  for (const EncodedPiece& piece : pieces) {
+    if (!line.empty()) line += ' ';
+    line += ids ? std::to_string(piece.id) : piece.text;
+  }
+  return line;
+}
+
+// The parts of a line between single spaces.
+std::vector<std::string_view> parts_of(std::string_view line) {
+  std::vector<std::string_view> parts;
+  while (!line.empty()) {
+    const std::size_t end = std::min(line.find(' '), line.size());
+    if (end > 0) parts.push_back(line.substr(0, end));
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  return parts;
+}
+
+std::string text_of_ids(const SentencePiece& pieces, std::string_view line, index number) {
+  std::vector<token> ids;
+  for (const std::string_view part : parts_of(line)) {
+    const std::vector<index> id = parse_numbers(part, ',');
+    if (id.size() != 1 || id[0] < 0 || id[0] >= pieces.size()) {
+      throw Error(ErrorCode::kInputFormat,
+                  fmt::format("line {}: {} is no id of the {} pieces", number + 1, excerpt(part),
+                              pieces.size()),
+                  "decode with the model that has encoded, or leave out --ids");
+    }
+    ids.push_back(static_cast<token>(id[0]));
+  }
+  return pieces.decode(ids);
+}
+
+std::string text_of_pieces(const SentencePiece& pieces, std::string_view line) {
+  std::vector<EncodedPiece> named;
+  for (const std::string_view part : parts_of(line)) {
+    const token id = pieces.id_of(part);
+    named.push_back({std::string(part), id == kNoToken ? pieces.model().unknown : id});
+  }
+  return pieces.decode(named);
+}
+
+// What both commands begin with.
+SentencePiece begin_with_model(const Arguments& arguments, const CommandSpec& spec) {
+  set_messages_from(arguments);
+  const std::string files[] = {arguments.text("FILE", "-"), arguments.text("MODEL")};
+  check_log_is_apart(files, "");
+  warn_of_unread_variables(spec.options);
+  return SentencePiece(bytes_of_model(files[1]), files[1]);
+}
+
+void check_output(const std::string& file, bool overwrite) {
+  namespace fs = std::filesystem;
+  const fs::path path(file);
+  if (path.has_parent_path() && !fs::is_directory(path.parent_path())) {
+    throw Error(ErrorCode::kWrite,
+                fmt::format("{}: there is no such folder", path.parent_path().string()),
+                "make the folder first");
+  }
+  if (!fs::exists(fs::symlink_status(path)) || (overwrite && fs::is_regular_file(path))) return;
+  throw Error(ErrorCode::kOutputExists, fmt::format("{} exists already", file),
+              "choose another file, or say --overwrite");
+}
+
+std::vector<OptionSpec> with_threads_and_messages(std::vector<OptionSpec> options) {
+  options.push_back(threads_option());
+  for (OptionSpec& option : message_options()) options.push_back(std::move(option));
+  return options;
+}
+
+}  // namespace
+
+CommandSpec tokenizer_train_spec() {
+  PieceTraining training;
+  CommandSpec spec{.name = "tokenizer train",
+                   .summary = "Learns subwords from a text: a .model file of SentencePiece.",
+                   .positionals = {},
+                   .options = {{"train", OptionKind::kList, "FILE",
+                                "text files, joined in this order", "Options", ""},
+                               {"output", OptionKind::kValue, "FILE", "the .model file to write",
+                                "Options", "o"},
+                               {"overwrite", OptionKind::kFlag, "", "replace it", "Options", ""}},
+                   .epilog = R"(Examples:
+  fovea tokenizer train --train text.txt -o text.model --vocab-size 200
+  fovea tokenizer train --train text.txt -o bytes.model --kind bpe --byte-fallback --vocab-size 500)"};
+  for (OptionSpec& option : options_of(flags_of(fields_of(training)), "Subwords")) {
+    spec.options.push_back(std::move(option));
+  }
+  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
+  return spec;
+}
+
+CommandSpec tokenizer_encode_spec() {
+  EncodeOptions options;
+  return {.name = "tokenizer encode",
+          .summary = "Cuts lines into subwords.",
+          .positionals = {{"MODEL", "a .model file of SentencePiece"},
+                          {"FILE", "text (-, or none: standard input)", false}},
+          .options = with_threads_and_messages(
+              said_or_not(options_of(flags_of(fields_of(options)), "Output"))),
+          .epilog = R"(Examples:
+  fovea tokenizer encode text.model text.txt > pieces.txt
+  fovea tokenizer encode text.model --ids < text.txt > ids.txt
+  fovea tokenizer encode text.model text.txt --subword-sampling 0.1 --seed 2)"};
+}
+
+CommandSpec tokenizer_decode_spec() {
+  DecodeOptions options;
+  return {.name = "tokenizer decode",
+          .summary = "Joins subwords to lines of text.",
+          .positionals = {{"MODEL", "a .model file of SentencePiece"},
+                          {"FILE",
+                           "pieces or ids with spaces between them (-, or none: standard "
+                           "input)",
+                           false}},
+          .options = with_threads_and_messages(
+              said_or_not(options_of(flags_of(fields_of(options)), "Input"))),
+          .epilog = R"(Examples:
+  fovea tokenizer decode text.model pieces.txt
+  fovea tokenizer decode text.model --ids < ids.txt)"};
+}
+
+int tokenizer_train(const Arguments& arguments) {
+  set_messages_from(arguments);
+  const std::vector<std::string> files = arguments.list("train");
+  const std::string output = arguments.text("output");
+  check_log_is_apart(files, "");
+  warn_of_unread_variables(tokenizer_train_spec().options);
+  PieceTraining training;
+  set_from_outside(flags_of(fields_of(training)), arguments);
+  if (files.empty() || output.empty()) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("tokenizer train: --{} is missing", files.empty() ? "train" : "output"),
+                "fovea tokenizer train --train FILE -o FILE.model");
+  }
+  check_output(output, arguments.on("overwrite"));
+  std::vector<std::string> notes;
+  const std::string text = read_text(files, TextEncoding::kUtf8, &notes);
+  for (const std::string& line : notes) note(line);
+  note(fmt::format("learning {} {} pieces from {}", training.vocab_size, to_string(training.kind),
+                   size_text(text.size())));
+  const double began = monotonic_seconds();
+  const TrainedPieces trained = train_pieces(text, training);
+  if (trained.long_lines > 0) {
+    warn(fmt::format("lines longer than --line-length ({} bytes): {}; they are left out",
+                     training.line_length, trained.long_lines));
+  }
+  write_file_atomically(output, trained.model);
+  note(fmt::format("{}: {} pieces from {} lines in {:.1f} s", output,
+                   SentencePiece(trained.model).size(), trained.lines,
+                   monotonic_seconds() - began));
+  return 0;
+}
+
+int tokenizer_encode(const Arguments& arguments) {
+  const SentencePiece pieces = begin_with_model(arguments, tokenizer_encode_spec());
+  EncodeOptions options;
+  set_from_outside(flags_of(fields_of(options)), arguments);
+  check_encode(options, pieces);
+  return answer_lines(arguments, [&](const std::string& line, index number) {
+    if (options.subword_sampling == 0) return written(pieces.encode(line), options.ids);
+    Random random(options.seed, RandomUse::kTest, static_cast<std::uint64_t>(number));
+    const CutSampling sampling{.alpha = options.subword_sampling, .best = options.best};
+    return written(pieces.sample(line, sampling, random), options.ids);
+  });
+}
+
+int tokenizer_decode(const Arguments& arguments) {
+  const SentencePiece pieces = begin_with_model(arguments, tokenizer_decode_spec());
+  DecodeOptions options;
+  set_from_outside(flags_of(fields_of(options)), arguments);
+  return answer_lines(arguments, [&](const std::string& line, index number) {
+    return options.ids ? text_of_ids(pieces, line, number) : text_of_pieces(pieces, line);
+  });
+}
+
+}  // namespace fovea::cli

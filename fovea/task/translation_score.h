@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// How good translations are, against references, and against those of another system.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fovea/config/json.h"
+#include "fovea/metrics/translation.h"
+
+namespace fovea {
+
+/// What is computed.
+struct TranslationScoreOptions {
+  std::string metric = "bleu,chrf,ter";
+  BleuTokens tokenize = BleuTokens::k13a;
+  index resamples = 1000;
+  std::uint64_t seed = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("metric", metric, "which scores, joined by commas: bleu, chrf, chrf++, ter");
+    visit("tokenize", tokenize, "what BLEU calls a word; zh for Chinese");
+    visit("resamples", resamples, "resamples of the comparison with --against");
+    visit("seed", seed, "of the resamples");
+  }
+};
+
+/// One metric.
+struct MetricScore {
+  std::string name;       ///< "BLEU"
+  std::string signature;  ///< sacreBLEU's
+  double score = 0;
+  std::string details;                         ///< of BLEU: precisions and lengths
+  std::vector<double> sentences = {};          ///< the scores of the sentences
+  std::optional<PairedBootstrap> paired = {};  ///< with a baseline
+};
+
+struct TranslationScore {
+  index sentences = 0, references = 0, resamples = 0;
+  std::uint64_t seed = 0;
+  std::vector<MetricScore> metrics = {};
+};
+
+/// Scores the translations; with a baseline, [N], compares them with it. Throws kOptionValue for
+/// what is no metric or is named twice, and as TranslationCounts and bootstrap do.
+TranslationScore score_translations(const Context& ctx, const Translations& translations,
+                                    const TranslationScoreOptions& options,
+                                    const std::vector<std::string>* baseline = nullptr);
+
+/// The same from files, a sentence a line. `baseline` may be empty. Throws also as read_text_lines
+/// does, and kInputFormat, which names both files, if they do not have as many lines.
+struct TranslationFiles {
+  std::string hypothesis;
+  std::vector<std::string> references;
+  std::string baseline;
+};
+TranslationScore score_translation_files(const Context& ctx, const TranslationFiles& files,
+                                         const TranslationScoreOptions& options);
+
+/// docs/commands/eval.md says what is in it.
+enum class SentenceScores { kNo, kYes };
+Json json_of_score(const TranslationScore& score, SentenceScores sentences);
+
+}  // namespace fovea

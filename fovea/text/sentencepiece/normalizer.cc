@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/text/sentencepiece/normalizer.h"
+
+#include <utility>
+#include <vector>
+
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+PieceTrie user_defined_pieces(const PieceModel& model) {
+  std::vector<std::pair<std::string_view, token>> pieces;
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    if (model.pieces[id].type == PieceType::kUserDefined) {
+      pieces.emplace_back(model.pieces[id].text, static_cast<token>(id));
+    }
+  }
+  return PieceTrie(std::move(pieces));
+}
+
+// One rule, or one character, at the front of the text.
+CharsMap::Match rewritten(const CharsMap& map, std::string_view text) {
+  const CharsMap::Match rule = map.longest(text);
+  if (rule.length > 0) return rule;
+  const DecodedCharacter c = decode_character(text);
+  if (c.status != Utf8Status::kValid) return {1, kReplacement};
+  const auto length = static_cast<std::size_t>(c.length);
+  return {length, text.substr(0, length)};
+}
+
+}  // namespace
+
+std::size_t announced_length(char first) {
+  const auto byte = static_cast<unsigned char>(first);
+  return byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
+PieceNormalizer::PieceNormalizer(const PieceModel& model, std::string_view name)
+    : settings_(model.normalizer),
+      space_is_suffix_(model.space_is_suffix),
+      map_(model.normalizer.charsmap, name),
+      denormalizer_(model.denormalizer, name),
+      user_defined_(user_defined_pieces(model)) {}
+
+CharsMap::Match PieceNormalizer::step(std::string_view text) const {
+  const std::size_t own = user_defined_prefix(text);
+  if (own > 0) return {own, text.substr(0, own)};
+  return rewritten(map_, text);
+}
+
+void PieceNormalizer::append(std::string& out, std::string_view text) const {
+  if (!settings_.escape_whitespaces) {
+    out += text;
+    return;
+  }
+  for (const char c : text) {
+    if (c == ' ') {
+      out += kSpaceSymbol;
+    } else {
+      out += c;
+    }
+  }
+}
+
+std::string PieceNormalizer::normalize(std::string_view text) const {
+  const bool removes = settings_.remove_extra_whitespaces;
+  while (removes && !text.empty()) {
+    const CharsMap::Match first = step(text);
+    if (first.replacement != " ") break;
+    text.remove_prefix(first.length);
+  }
+  std::string out;
+  if (text.empty()) return out;
+  out.reserve(text.size() + text.size() / 2 + 8);
+  if (settings_.add_dummy_prefix && !space_is_suffix_) append(out, " ");
+  for (bool behind_space = removes; !text.empty();) {
+    auto [length, replacement] = step(text);
+    while (behind_space && replacement.starts_with(' ')) replacement.remove_prefix(1);
+    append(out, replacement);
+    if (!replacement.empty()) behind_space = removes && replacement.ends_with(' ');
+    text.remove_prefix(length);
+  }
+  const std::string_view space = settings_.escape_whitespaces ? kSpaceSymbol : " ";
+  std::string_view kept = out;
+  while (removes && kept.ends_with(space)) kept.remove_suffix(space.size());
+  out.erase(kept.size());
+  if (settings_.add_dummy_prefix && space_is_suffix_) append(out, " ");
+  return out;
+}
+
+std::string PieceNormalizer::denormalize(std::string_view text) const {
+  if (denormalizer_.empty()) return std::string(text);
+  std::string out;
+  while (!text.empty()) {
+    const CharsMap::Match match = rewritten(denormalizer_, text);
+    out += match.replacement;
+    text.remove_prefix(match.length);
+  }
+  return out;
+}
+
+}  // namespace fovea

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/text/sentencepiece/piece_model.h"
+
+#include <bitset>
+#include <cmath>
+#include <unordered_set>
+
+#include "fovea/base/check.h"
+#include "fovea/base/printable.h"
+#include "fovea/text/sentencepiece/proto_reader.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+using detail::ProtoReader;
+
+constexpr std::size_t kLongestPiece = 7999;  // bytes
+constexpr std::size_t kMostPieces = std::size_t{1} << 30;
+
+// The ids of the special pieces as the trainer was told them; its defaults are -1 for no such
+// piece.
+struct SpecialNames {
+  std::string begin = "<s>", end = "</s>", pad = "<pad>";
+};
+
+ModelPiece read_piece(ProtoReader message) {
+  ModelPiece piece;
+  while (message.next()) {
+    switch (message.field()) {
+      case 1:
+        piece.text = message.bytes();
+        break;
+      case 2:
+        piece.score = message.real();
+        break;
+      case 3: {
+        const std::uint64_t type = message.number();
+        if (type < 1 || type > 6) message.fail_here(fmt::format("a piece has type {}", type));
+        piece.type = static_cast<PieceType>(type);
+        break;
+      }
+      default:
+        break;
+    }
+  }
+  if (piece.text.empty()) message.fail_here("a piece is empty");
+  return piece;
+}
+
+NormalizerSettings read_normalizer(ProtoReader message, NormalizerSettings settings) {
+  while (message.next()) {
+    switch (message.field()) {
+      case 2:
+        settings.charsmap = message.bytes();
+        break;
+      case 3:
+        settings.add_dummy_prefix = message.flag();
+        break;
+      case 4:
+        settings.remove_extra_whitespaces = message.flag();
+        break;
+      case 5:
+        settings.escape_whitespaces = message.flag();
+        break;
+      default:
+        break;
+    }
+  }
+  return settings;
+}
+
+PieceAlgorithm algorithm_of(std::uint64_t type, std::string_view name) {
+  if (type == 1 || type == 2) return static_cast<PieceAlgorithm>(type);
+  throw Error(ErrorCode::kModelWrongKind,
+              fmt::format("{}: a SentencePiece model of type {}; expected unigram (1) or bpe (2)",
+                          name, type),
+              "train one: fovea tokenizer train --kind unigram");
+}
+
+void read_trainer(ProtoReader message, PieceModel& model, SpecialNames& names,
+                  std::string_view name) {
+  while (message.next()) {
+    switch (message.field()) {
+      case 3:
+        model.algorithm = algorithm_of(message.number(), name);
+        break;
+      case 24:
+        model.space_is_suffix = message.flag();
+        break;
+      case 35:
+        model.byte_fallback = message.flag();
+        break;
+      case 44:
+        model.unknown_surface = message.bytes();
+        break;
+      case 46:
+        names.begin = message.bytes();
+        break;
+      case 47:
+        names.end = message.bytes();
+        break;
+      case 48:
+        names.pad = message.bytes();
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+class PieceChecks {
+ public:
+  PieceChecks(PieceModel& model, std::string_view name) : model_(model), name_(name) {}
+
+  void run(const SpecialNames& names) {
+    if (model_.pieces.empty()) fail("it has no pieces");
+    index cuttable = 0;
+    for (std::size_t id = 0; id < model_.pieces.size(); ++id) {
+      check_text(model_.pieces[id]);
+      place(model_.pieces[id], static_cast<token>(id), names);
+      cuttable += is_for_text(model_.pieces[id].type) ? 1 : 0;
+    }
+    if (model_.unknown == kNoToken) fail("it has no unknown piece");
+    if (cuttable == 0) fail("it has no pieces of text");
+    if (model_.byte_fallback && !bytes_.all()) {
+      fail(fmt::format("it says that it falls back to bytes, but has {} of 256", bytes_.count()));
+    }
+    find_invalid_surface();
+  }
+
+ private:
+  static bool is_for_text(PieceType type) {
+    return type == PieceType::kNormal || type == PieceType::kUserDefined ||
+           type == PieceType::kUnused;
+  }
+
+  [[noreturn]] void fail(std::string_view what) const {
+    throw Error(ErrorCode::kModelDamaged, fmt::format("{}: {}", name_, what),
+                "name a .model file that SentencePiece or fovea tokenizer train has written");
+  }
+
+  void check_text(const ModelPiece& piece) const {
+    const std::string_view text = piece.text;
+    if (text.size() > kLongestPiece || text.find('\0') != text.npos || find_invalid_utf8(text)) {
+      fail(fmt::format("the piece {} is too long, or no text", printable(text)));
+    }
+    if (!std::isfinite(piece.score)) {
+      fail(fmt::format("the piece {} has the score {}", printable(text), piece.score));
+    }
+  }
+
+  void place(const ModelPiece& piece, token id, const SpecialNames& names) {
+    auto& known = is_for_text(piece.type) ? texts_ : marks_;
+    if (!known.insert(piece.text).second) {
+      fail(fmt::format("the piece {} is there twice", printable(piece.text)));
+    }
+    if (piece.type == PieceType::kUnknown) {
+      if (model_.unknown != kNoToken) fail("it has two unknown pieces");
+      model_.unknown = id;
+    } else if (piece.type == PieceType::kControl) {
+      if (piece.text == names.begin) model_.begin = id;
+      if (piece.text == names.end) model_.end = id;
+      if (piece.text == names.pad) model_.pad = id;
+    } else if (piece.type == PieceType::kByte) {
+      const int byte = byte_of_piece(piece.text);
+      if (byte < 0 || !model_.byte_fallback) {
+        fail(fmt::format("the piece {} is no byte, or bytes are not used", printable(piece.text)));
+      }
+      bytes_.set(static_cast<std::size_t>(byte));
+    }
+  }
+
+  void find_invalid_surface() const {
+    if (find_invalid_utf8(model_.unknown_surface)) fail("the unknown surface is not UTF-8");
+  }
+
+  PieceModel& model_;
+  const std::string_view name_;
+  std::unordered_set<std::string_view> texts_, marks_;
+  std::bitset<256> bytes_;
+};
+
+}  // namespace
+
+PieceModel read_piece_model(std::string_view file, std::string_view name) {
+  PieceModel model;
+  SpecialNames names;
+  ProtoReader reader(file, std::string(name));
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        if (model.pieces.size() == kMostPieces) reader.fail_here("more than 2^30 pieces");
+        model.pieces.push_back(read_piece(reader.message()));
+        break;
+      case 2:
+        read_trainer(reader.message(), model, names, name);
+        break;
+      case 3:
+        model.normalizer = read_normalizer(reader.message(), model.normalizer);
+        break;
+      case 5:
+        model.denormalizer = read_normalizer(reader.message(), {}).charsmap;
+        break;
+      default:
+        break;
+    }
+  }
+  PieceChecks(model, name).run(names);
+  return model;
+}
+
+int byte_of_piece(std::string_view text) {
+  if (text.size() != 6 || !text.starts_with("<0x") || text.back() != '>') return -1;
+  int value = 0;
+  for (const char c : text.substr(3, 2)) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit && !(c >= 'A' && c <= 'F')) return -1;
+    value = 16 * value + (digit ? c - '0' : c - 'A' + 10);
+  }
+  return value;
+}
+
+}  // namespace fovea

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a .model file of SentencePiece says (Kudo, Richardson 2018, "SentencePiece: a simple and
+// language independent subword tokenizer"; its sentencepiece_model.proto), read and checked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/text/vocabulary.h"
+
+namespace fovea {
+
+/// The numbers are those of the file.
+enum class PieceType { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
+
+struct ModelPiece {
+  std::string text;
+  float score = 0;
+  PieceType type = PieceType::kNormal;
+};
+
+/// How text is rewritten before it is cut.
+struct NormalizerSettings {
+  std::string charsmap = {};             ///< rules (charsmap.h); empty: none
+  bool add_dummy_prefix = true;          ///< a space before the text
+  bool remove_extra_whitespaces = true;  ///< at both ends, and of several all but one
+  bool escape_whitespaces = true;        ///< a space is written as U+2581
+};
+
+enum class PieceAlgorithm { kUnigram = 1, kBpe };
+
+struct PieceModel {
+  std::vector<ModelPiece> pieces = {};  ///< [V]: the place is the id
+  PieceAlgorithm algorithm = PieceAlgorithm::kUnigram;
+  NormalizerSettings normalizer = {};
+  std::string denormalizer = {};  ///< rules for decoded text; empty: none
+  bool byte_fallback = false;     ///< characters that no piece has are spelled in bytes
+  bool space_is_suffix = false;   ///< the dummy space stands behind the text
+  std::string unknown_surface = " \xE2\x81\x87 ";  ///< what an unknown piece is decoded to
+  token unknown = kNoToken;
+  token begin = kNoToken, end = kNoToken, pad = kNoToken;  ///< if the vocabulary has them
+};
+
+/// Reads a file of that kind; `name` begins each error. Throws kModelDamaged for what is no such
+/// file or contradicts itself: no pieces, pieces twice, empty, not UTF-8, with NUL, of 8,000 bytes
+/// or more; scores that are no numbers; no unknown piece, or two; byte pieces without byte
+/// fallback, or fewer than 256 with it. Throws kModelWrongKind for models of words or characters.
+PieceModel read_piece_model(std::string_view file, std::string_view name);
+
+/// The byte of "<0x41>"; -1 for any other text.
+int byte_of_piece(std::string_view text);
+
+/// U+2581, which stands for a space.
+inline constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";
+
+}  // namespace fovea

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/text/sentencepiece/piece_trie.h"
+
+#include <algorithm>
+
+namespace fovea {
+
+namespace {
+
+// The sorted pieces [begin, end) begin with the `depth` bytes that lead to the node.
+struct Range {
+  std::uint32_t node;
+  std::size_t begin, end, depth;
+};
+
+}  // namespace
+
+PieceTrie::PieceTrie(std::vector<std::pair<std::string_view, token>> pieces) {
+  std::sort(pieces.begin(), pieces.end());
+  nodes_.emplace_back();
+  labels_.push_back(0);
+  std::vector<Range> open{{0, 0, pieces.size(), 0}};
+  for (std::size_t done = 0; done < open.size(); ++done) {  // breadth first
+    Range range = open[done];
+    if (range.depth > 0 && pieces[range.begin].first.size() == range.depth) {
+      nodes_[range.node].id = pieces[range.begin++].second;
+    }
+    nodes_[range.node].first = static_cast<std::uint32_t>(nodes_.size());
+    while (range.begin < range.end) {
+      const char label = pieces[range.begin].first[range.depth];
+      std::size_t end = range.begin + 1;
+      while (end < range.end && pieces[end].first[range.depth] == label) ++end;
+      open.push_back(
+          {static_cast<std::uint32_t>(nodes_.size()), range.begin, end, range.depth + 1});
+      nodes_.emplace_back();
+      labels_.push_back(static_cast<unsigned char>(label));
+      ++nodes_[range.node].count;
+      range.begin = end;
+    }
+  }
+  for (std::uint32_t i = 0; i < nodes_[0].count; ++i) roots_[labels_[1 + i]] = 1 + i;
+}
+
+std::uint32_t PieceTrie::child(std::uint32_t node, char label) const {
+  const auto wanted = static_cast<unsigned char>(label);
+  if (node == 0) return roots_[wanted];
+  const auto begin = labels_.begin() + nodes_[node].first, end = begin + nodes_[node].count;
+  const auto found = std::lower_bound(begin, end, wanted);
+  return found == end || *found != wanted ? 0 : static_cast<std::uint32_t>(found - labels_.begin());
+}
+
+std::size_t PieceTrie::longest_prefix(std::string_view text) const {
+  std::size_t longest = 0;
+  visit_prefixes(text, [&](std::size_t length, token) { longest = length; });
+  return longest;
+}
+
+}  // namespace fovea

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fovea/text/vocabulary.h"
+
+namespace fovea {
+
+/// Finds all pieces that a text begins with, byte by byte.
+class PieceTrie {
+ public:
+  PieceTrie() : PieceTrie(std::vector<std::pair<std::string_view, token>>{}) {}
+  /// Pieces that are not empty, none twice, with their ids.
+  explicit PieceTrie(std::vector<std::pair<std::string_view, token>> pieces);
+
+  /// Calls f(length, id) for each piece at the front of the text, shortest first.
+  template <class F>
+  void visit_prefixes(std::string_view text, F&& f) const {
+    std::uint32_t node = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      node = child(node, text[i]);
+      if (node == 0) return;
+      if (nodes_[node].id != kNoToken) f(i + 1, nodes_[node].id);
+    }
+  }
+
+  /// Bytes of the longest piece at the front of the text; 0: none.
+  std::size_t longest_prefix(std::string_view text) const;
+
+ private:
+  struct Node {
+    std::uint32_t first = 0;  // its children are nodes first, first + 1, ... by label
+    std::uint32_t count = 0;
+    token id = kNoToken;
+  };
+
+  // 0 (the root) if there is none.
+  std::uint32_t child(std::uint32_t node, char label) const;
+
+  std::vector<Node> nodes_;
+  std::vector<unsigned char> labels_;          // [nodes]
+  std::array<std::uint32_t, 256> roots_ = {};  // the children of the root
+};
+
+}  // namespace fovea

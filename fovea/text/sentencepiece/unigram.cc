@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// The unigram language model of pieces (Kudo 2018, section 3): the text's probability is the
+// product of those of its pieces, and scores are their logarithms.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "fovea/base/check.h"
+#include "fovea/base/option.h"
+#include "fovea/text/sentencepiece/cutter.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr float kUnknownPenalty = 10;
+constexpr index kMostBest = 512;
+
+// A piece that ends at some place of the text.
+struct Arc {
+  std::size_t begin;
+  token id;
+  double score;
+};
+
+class UnigramCutter final : public PieceCutter {
+ public:
+  explicit UnigramCutter(const PieceModel& model) : model_(model), trie_(pieces_of(model)) {
+    // SentencePiece begins the largest score at the smallest positive float: scores are negative.
+    float smallest = std::numeric_limits<float>::max();
+    for (const ModelPiece& piece : model.pieces) {
+      if (piece.type != PieceType::kNormal) continue;
+      smallest = std::min(smallest, piece.score);
+      largest_ = std::max(largest_, piece.score);
+    }
+    unknown_score_ = smallest - kUnknownPenalty;
+  }
+
+  std::vector<CutPiece> cut(std::string_view text) const override;
+  std::vector<CutPiece> sample(std::string_view text, const CutSampling& sampling,
+                               Random& random) const override;
+  std::vector<ScoredCut> best(std::string_view text, index n) const override;
+
+ private:
+  static std::vector<std::pair<std::string_view, token>> pieces_of(const PieceModel& model) {
+    std::vector<std::pair<std::string_view, token>> pieces;
+    for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+      const ModelPiece& piece = model.pieces[id];
+      if (piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined) {
+        pieces.emplace_back(piece.text, static_cast<token>(id));
+      }
+    }
+    return pieces;
+  }
+
+  // A user-defined piece is hardly worse than the best one: it wins over all that cut it further.
+  double score_of(token id, std::size_t length) const {
+    const ModelPiece& piece = model_.pieces[static_cast<std::size_t>(id)];
+    if (piece.type != PieceType::kUserDefined) return piece.score;
+    return static_cast<float>(length) * largest_ - 0.1;
+  }
+
+  // Calls f(begin, length, id, score) for each piece of the text, by where it begins, then by
+  // length; a character that is no piece is the unknown one.
+  template <class F>
+  void visit_arcs(std::string_view text, F&& f) const {
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::string_view rest = text.substr(begin);
+      const std::size_t character = std::min(announced_length(rest.front()), rest.size());
+      bool has_character = false;
+      trie_.visit_prefixes(rest, [&](std::size_t length, token id) {
+        f(begin, length, id, score_of(id, length));
+        has_character |= length == character;
+      });
+      if (!has_character) f(begin, character, model_.unknown, double{unknown_score_});
+      begin += character;
+    }
+  }
+
+  // [text + 1]: the pieces that end at each byte.
+  std::vector<std::vector<Arc>> arcs_of(std::string_view text) const {
+    std::vector<std::vector<Arc>> arcs(text.size() + 1);
+    visit_arcs(text, [&](std::size_t begin, std::size_t length, token id, double score) {
+      arcs[begin + length].push_back({begin, id, score});
+    });
+    return arcs;
+  }
+
+  std::vector<CutPiece> sample_path(std::string_view text, double alpha, Random& random) const;
+
+  const PieceModel& model_;
+  const PieceTrie trie_;
+  float largest_ = std::numeric_limits<float>::min();
+  float unknown_score_ = 0;
+};
+
+// Viterbi's algorithm. Scores of equal paths differ by their rounding alone, and decide: as in
+// SentencePiece, a path has its score in float, a longer one is compared in double before it is
+// rounded, and the first of equal ones stays.
+std::vector<CutPiece> UnigramCutter::cut(std::string_view text) const {
+  struct Best {
+    float score = 0;
+    std::int64_t begin = -1;
+    token id = kNoToken;
+  };
+  std::vector<Best> best(text.size() + 1);
+  visit_arcs(text, [&](std::size_t begin, std::size_t length, token id, double score) {
+    Best& end = best[begin + length];
+    const double before = best[begin].score;
+    const double candidate =
+        id == model_.unknown ? static_cast<float>(score) + best[begin].score : score + before;
+    if (end.begin >= 0 && !(candidate > end.score)) return;
+    end = {static_cast<float>(candidate), static_cast<std::int64_t>(begin), id};
+  });
+  std::vector<CutPiece> pieces;
+  for (std::size_t end = text.size(); end > 0;) {
+    const auto begin = static_cast<std::size_t>(best[end].begin);
+    pieces.push_back({text.substr(begin, end - begin), best[end].id});
+    end = begin;
+  }
+  std::reverse(pieces.begin(), pieces.end());
+  return pieces;
+}
+
+// The n best of each place are made of those of the places before it.
+std::vector<ScoredCut> UnigramCutter::best(std::string_view text, index n) const {
+  require_option(n >= 1 && n <= kMostBest, "best", n, "from 1 to {}", kMostBest);
+  struct Path {
+    double score = 0;
+    std::size_t begin = 0, rank = 0;  // of the path before
+    token id = kNoToken;
+  };
+  const std::vector<std::vector<Arc>> arcs = arcs_of(text);
+  std::vector<std::vector<Path>> paths(text.size() + 1);
+  paths[0].emplace_back();
+  for (std::size_t end = 1; end <= text.size(); ++end) {
+    std::vector<Path>& here = paths[end];
+    for (const Arc& arc : arcs[end]) {
+      for (std::size_t rank = 0; rank < paths[arc.begin].size(); ++rank) {
+        here.push_back({paths[arc.begin][rank].score + arc.score, arc.begin, rank, arc.id});
+      }
+    }
+    std::stable_sort(here.begin(), here.end(),
+                     [](const Path& a, const Path& b) { return a.score > b.score; });
+    if (std::ssize(here) > n) here.resize(static_cast<std::size_t>(n));
+  }
+  std::vector<ScoredCut> cuts;
+  for (const Path& last : paths[text.size()]) {
+    ScoredCut cut{.pieces = {}, .score = last.score};
+    std::size_t end = text.size();
+    for (const Path* path = &last; end > 0; path = &paths[path->begin][path->rank]) {
+      cut.pieces.push_back({text.substr(path->begin, end - path->begin), path->id});
+      end = path->begin;
+    }
+    std::reverse(cut.pieces.begin(), cut.pieces.end());
+    cuts.push_back(std::move(cut));
+  }
+  return cuts;
+}
+
+std::size_t draw(const std::vector<double>& logs, Random& random) {
+  const double largest = *std::max_element(logs.begin(), logs.end());
+  double sum = 0;
+  for (const double log : logs) sum += std::exp(log - largest);
+  double left = random.uniform() * sum;
+  for (std::size_t i = 0; i + 1 < logs.size(); ++i) {
+    left -= std::exp(logs[i] - largest);
+    if (left < 0) return i;
+  }
+  return logs.size() - 1;
+}
+
+// Forward filtering, backward sampling: a path with probability proportional to
+// exp(alpha x score), over all paths.
+std::vector<CutPiece> UnigramCutter::sample_path(std::string_view text, double alpha,
+                                                 Random& random) const {
+  const std::vector<std::vector<Arc>> arcs = arcs_of(text);
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  std::vector<double> forward(text.size() + 1, kNever);
+  forward[0] = 0;
+  const auto weights_of = [&](std::size_t end) {
+    std::vector<double> logs;
+    for (const Arc& arc : arcs[end]) logs.push_back(forward[arc.begin] + alpha * arc.score);
+    return logs;
+  };
+  for (std::size_t end = 1; end <= text.size(); ++end) {
+    const std::vector<double> logs = weights_of(end);
+    if (logs.empty()) continue;
+    const double largest = *std::max_element(logs.begin(), logs.end());
+    double sum = 0;
+    for (const double log : logs) sum += largest == kNever ? 0 : std::exp(log - largest);
+    forward[end] = largest == kNever ? kNever : largest + std::log(sum);
+  }
+  std::vector<CutPiece> pieces;
+  for (std::size_t end = text.size(); end > 0;) {
+    const Arc& arc = arcs[end][draw(weights_of(end), random)];
+    pieces.push_back({text.substr(arc.begin, end - arc.begin), arc.id});
+    end = arc.begin;
+  }
+  std::reverse(pieces.begin(), pieces.end());
+  return pieces;
+}
+
+std::vector<CutPiece> UnigramCutter::sample(std::string_view text, const CutSampling& sampling,
+                                            Random& random) const {
+  if (sampling.best == 0) return sample_path(text, sampling.alpha, random);
+  std::vector<ScoredCut> cuts = best(text, sampling.best);
+  std::vector<double> logs;
+  for (const ScoredCut& cut : cuts) logs.push_back(sampling.alpha * cut.score);
+  return std::move(cuts[draw(logs, random)].pieces);
+}
+
+}  // namespace
+
+std::unique_ptr<PieceCutter> make_unigram_cutter(const PieceModel& model) {
+  return std::make_unique<UnigramCutter>(model);
+}
+
+}  // namespace fovea

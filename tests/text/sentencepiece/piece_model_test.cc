@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/text/sentencepiece/piece_model.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/support/throws.h"
+#include "tests/text/sentencepiece/proto_writer.h"
+
+namespace fovea {
+namespace {
+
+using enum PieceType;
+
+const ModelPiece kUnk{"<unk>", 0, kUnknown}, kA{"a", -1, kNormal};
+
+PieceModel read(const std::vector<ModelPiece>& pieces, const std::string& more = "") {
+  return read_piece_model(model_bytes(pieces, PieceAlgorithm::kUnigram, more), "m.model");
+}
+
+// TrainerSpec as a further field: protocol buffers join messages that come twice.
+std::string trainer(const ProtoWriter& fields) {
+  return ProtoWriter().bytes(2, fields.text()).text();
+}
+
+std::vector<ModelPiece> with_bytes(int count) {
+  std::vector<ModelPiece> pieces{kUnk, kA};
+  for (int byte = 0; byte < count; ++byte) {
+    pieces.push_back({fmt::format("<0x{:02X}>", byte), 0, kByte});
+  }
+  return pieces;
+}
+
+TEST(PieceModel, ReadsPiecesAndSettings) {
+  const PieceModel model =
+      read({kUnk, {"<s>", 0, kControl}, {"</s>", 0, kControl}, kA, {"b", -2.5f, kUserDefined}},
+           trainer(ProtoWriter().number(3, 2).number(24, 1).bytes(44, "?")) + plain_spaces() +
+               ProtoWriter().bytes(9, "unknown fields are skipped").text());
+  ASSERT_EQ(model.pieces.size(), 5u);
+  EXPECT_EQ(model.pieces[4].text, "b");
+  EXPECT_EQ(model.pieces[4].score, -2.5f);
+  EXPECT_EQ(model.pieces[4].type, kUserDefined);
+  EXPECT_EQ(model.unknown, 0);
+  EXPECT_EQ(model.begin, 1);
+  EXPECT_EQ(model.end, 2);
+  EXPECT_EQ(model.pad, kNoToken);
+  EXPECT_EQ(model.algorithm, PieceAlgorithm::kBpe);
+  EXPECT_TRUE(model.space_is_suffix);
+  EXPECT_EQ(model.unknown_surface, "?");
+  EXPECT_FALSE(model.normalizer.add_dummy_prefix);
+  EXPECT_FALSE(model.normalizer.escape_whitespaces);
+}
+
+TEST(PieceModel, DefaultsAreThoseOfTheFormat) {
+  const PieceModel model = read_piece_model(ProtoWriter()
+                                                .bytes(1, piece_bytes("<unk>", 0, kUnknown))
+                                                .bytes(1, ProtoWriter().bytes(1, "a").text())
+                                                .text(),
+                                            "m");
+  EXPECT_EQ(model.pieces[1].type, kNormal);
+  EXPECT_EQ(model.algorithm, PieceAlgorithm::kUnigram);
+  EXPECT_TRUE(model.normalizer.add_dummy_prefix && model.normalizer.remove_extra_whitespaces &&
+              model.normalizer.escape_whitespaces);
+  EXPECT_EQ(model.unknown_surface, " \xE2\x81\x87 ");
+}
+
+TEST(PieceModel, RefusesWhatContradictsItself) {
+  EXPECT_THROWS(read_piece_model("", "m"), kModelDamaged, "m: it has no pieces");
+  EXPECT_THROWS(read_piece_model("{\"a\": 1}", "m"), kModelDamaged, "m: byte");
+  EXPECT_THROWS(read({kA}), kModelDamaged, "no unknown piece");
+  EXPECT_THROWS(read({kUnk}), kModelDamaged, "no pieces of text");
+  EXPECT_THROWS(read({kUnk, kA, {"<u>", 0, kUnknown}}), kModelDamaged, "two unknown pieces");
+  EXPECT_THROWS(read({kUnk, kA, kA}), kModelDamaged, "'a' is there twice");
+  EXPECT_THROWS(read({kUnk, {"", 0, kNormal}}), kModelDamaged, "a piece is empty");
+  EXPECT_THROWS(read({kUnk, {"\xFF", 0, kNormal}}), kModelDamaged, "no text");
+  EXPECT_THROWS(read({kUnk, {std::string("a\0b", 3), 0, kNormal}}), kModelDamaged, "no text");
+  EXPECT_THROWS(read({kUnk, {std::string(8000, 'a'), 0, kNormal}}), kModelDamaged, "too long");
+  EXPECT_THROWS(read({kUnk, {"a", std::numeric_limits<float>::quiet_NaN(), kNormal}}),
+                kModelDamaged, "the score nan");
+  EXPECT_THROWS(read({kUnk, {"a", std::numeric_limits<float>::infinity(), kNormal}}), kModelDamaged,
+                "the score inf");
+  EXPECT_THROWS(read({kUnk, {"a", 0, static_cast<PieceType>(7)}}), kModelDamaged, "type 7");
+}
+
+// The same name may be a mark and a text.
+TEST(PieceModel, MarksAndTextsAreApart) {
+  EXPECT_EQ(read({kUnk, kA, {"a", 0, kControl}, {"<unk>", -1, kNormal}}).pieces.size(), 4u);
+  EXPECT_THROWS(read({kUnk, kA, {"<unk>", 0, kControl}}), kModelDamaged, "is there twice");
+}
+
+TEST(PieceModel, BytesAreAllThereOrNone) {
+  const std::string falls_back = trainer(ProtoWriter().number(35, 1));
+  EXPECT_TRUE(read(with_bytes(256), falls_back).byte_fallback);
+  EXPECT_THROWS(read(with_bytes(255), falls_back), kModelDamaged, "has 255 of 256");
+  EXPECT_THROWS(read(with_bytes(1)), kModelDamaged, "bytes are not used");
+  EXPECT_THROWS(read({kUnk, kA, {"<0x4g>", 0, kByte}}, falls_back), kModelDamaged, "is no byte");
+}
+
+TEST(PieceModel, OtherKindsAreNamed) {
+  for (const int type : {0, 3, 4, 9}) {
+    EXPECT_THROWS(read({kUnk, kA}, trainer(ProtoWriter().number(3, static_cast<unsigned>(type)))),
+                  kModelWrongKind, fmt::format("of type {}", type));
+  }
+}
+
+// A file that ends anywhere is refused, or is a model with fewer pieces or settings.
+TEST(PieceModel, AnyPrefixIsReadOrRefused) {
+  const std::string file = model_of({kA, {"b", -2, kNormal}}, PieceAlgorithm::kBpe);
+  int refused = 0;
+  for (std::size_t size = 0; size < file.size(); ++size) {
+    const auto error = error_of([&] { read_piece_model(file.substr(0, size), "m"); });
+    refused += error ? 1 : 0;
+    EXPECT_EQ(error ? error->code() : ErrorCode::kModelDamaged, ErrorCode::kModelDamaged);
+  }
+  EXPECT_GT(refused, static_cast<int>(file.size()) / 2);
+}
+
+TEST(PieceModel, NamesOfBytes) {
+  EXPECT_EQ(byte_of_piece("<0x00>"), 0);
+  EXPECT_EQ(byte_of_piece("<0xFF>"), 255);
+  EXPECT_EQ(byte_of_piece("<0x4A>"), 0x4A);
+  for (const char* const text : {"<0xff>", "<0x4>", "<0x041>", "x0x41>", "<0x41", ""}) {
+    EXPECT_EQ(byte_of_piece(text), -1) << text;
+  }
+}
+
+}  // namespace
+}  // namespace fovea
