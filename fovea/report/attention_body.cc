@@ -88,10 +88,15 @@ std::string view_of(const AttentionPage& page, const Words& say) {
 }
 
 // A cell whose colour is its share of the largest.
-std::string shaded_cell(float value, float largest) {
-  return fmt::format("<td{} style=\"--share:{:.3f}\">{:.3g}</td>",
-                     value < 0 ? " class=\"below\"" : "",
-                     largest > 0 ? std::abs(value) / largest : 0, value);
+std::string shaded_cell(float value, float largest, std::string_view number) {
+  return fmt::format("<td{} style=\"--share:{:.3f}\">{}</td>", value < 0 ? " class=\"below\"" : "",
+                     largest > 0 ? std::abs(value) / largest : 0, number);
+}
+
+// Three digits of the largest, and as many places of all others.
+int places_for(float largest) {
+  if (!(largest > 0)) return 0;
+  return std::clamp(2 - static_cast<int>(std::floor(std::log10(largest))), 0, 9);
 }
 
 float largest_of(const std::vector<float>& values) {
@@ -114,10 +119,12 @@ std::string pairs_of(const AttentionPage& page, const PairValues& table, const W
   }
   html += "</tr></thead>\n<tbody>\n";
   const float largest = largest_of(table.values);
+  const int places = places_for(largest);
   for (std::size_t row = 0; row < rows.size(); ++row) {
     html += fmt::format("<tr><th scope=\"row\">{}</th>", bdi(visible(rows[row])));
     for (std::size_t column = 0; column < columns.size(); ++column) {
-      html += shaded_cell(table.values[row * columns.size() + column], largest);
+      const float value = table.values[row * columns.size() + column];
+      html += shaded_cell(value, largest, fmt::format("{:.{}f}", value, places));
     }
     html += "</tr>\n";
   }
@@ -177,7 +184,9 @@ std::string table_of(const std::vector<LayerMeans>& layers, const Statistic& sta
   for (const LayerMeans& layer : layers) {
     const std::vector<float>& values = layer.means.*statistic.values;
     html += fmt::format("<tr><th scope=\"row\">{}</th>", bdi(layer.map->name));
-    for (const float value : values) html += shaded_cell(value, largest);
+    for (const float value : values) {
+      html += shaded_cell(value, largest, fmt::format("{:.3g}", value));
+    }
     for (index head = 0; values.empty() && head < layer.map->heads; ++head) {
       html += "<td>\u2013</td>";
     }

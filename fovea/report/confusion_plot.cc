@@ -34,7 +34,9 @@ constexpr Phrase kRecall = {"recall", "召回率"}, kCount = {"count", "数量"}
 constexpr Phrase kPredicted = {"predicted", "预测"}, kTrue = {"true", "真实"};
 
 constexpr double kTop = 92, kMargin = 28;
-constexpr index kLongestName = 24;      // columns
+constexpr index kLongestName = 24;  // columns
+constexpr Phrase kTakenFor = {"{} predicted as {}: {} of {} ({:.1f} %)",
+                              "{} 被预测为 {}：{} / {}（{:.1f} %）"};
 constexpr index kMostWithNumbers = 60;  // classes
 constexpr double kStrong = 0.55;        // from this share on, numbers are light
 
@@ -127,10 +129,12 @@ std::string row_of(const ConfusionPlot& plot, const Layout& at, index t) {
     const double shade = std::max(share, 0.05);
     svg += fmt::format(
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"{}\" fill-opacity=\"{:.2f}\">"
-        "<title>{} predicted as {}: {} of {} ({:.1f} %)</title></rect>\n",
+        "<title>{}</title></rect>\n",
         coordinate(at.x(p)), coordinate(at.y(t)), coordinate(at.cell), coordinate(at.cell),
-        p == t ? "right" : "wrong", shade, xml_text(plot.labels[static_cast<std::size_t>(t)]),
-        xml_text(plot.labels[static_cast<std::size_t>(p)]), counts[p], support, 100 * share);
+        p == t ? "right" : "wrong", shade,
+        xml_text(fmt::format(
+            fmt::runtime(kTakenFor.in(plot.language)), plot.labels[static_cast<std::size_t>(t)],
+            plot.labels[static_cast<std::size_t>(p)], counts[p], support, 100 * share)));
     if (at.K <= kMostWithNumbers) {
       svg += number(at, at.x(p), at.y(t), counts[p], share >= kStrong);
     }

@@ -13,20 +13,6 @@ namespace fovea {
 
 namespace {
 
-// A running mean starts again after each interval, so the curve is broken there.
-std::vector<PlotPoint> broken_after(const std::vector<PlotPoint>& running,
-                                    const std::vector<PlotPoint>& intervals) {
-  std::vector<PlotPoint> points;
-  auto end = intervals.begin();
-  for (const PlotPoint& p : running) {
-    bool begins = false;
-    for (; end != intervals.end() && end->x < p.x; ++end) begins = true;
-    if (begins) points.push_back({p.x, std::numeric_limits<double>::quiet_NaN()});
-    points.push_back(p);
-  }
-  return points;
-}
-
 // The mean of curves at each point of the first, over those that are finite there. A curve may end
 // earlier.
 std::vector<PlotPoint> mean_of(const std::vector<const std::vector<PlotPoint>*>& curves) {
@@ -47,6 +33,19 @@ Ink shade(std::size_t group, std::size_t groups) {
 }
 
 }  // namespace
+
+std::vector<PlotPoint> broken_after(const std::vector<PlotPoint>& running,
+                                    const std::vector<PlotPoint>& intervals) {
+  std::vector<PlotPoint> points;
+  auto end = intervals.begin();
+  for (const PlotPoint& p : running) {
+    bool begins = false;
+    for (; end != intervals.end() && end->x < p.x; ++end) begins = true;
+    if (begins) points.push_back({p.x, std::numeric_limits<double>::quiet_NaN()});
+    points.push_back(p);
+  }
+  return points;
+}
 
 Plot loss_plot(const LossCurves& losses) {
   Plot plot{

@@ -24,6 +24,11 @@ struct LossCurves {
   std::string_view unit = "nats per token";
 };
 
+/// A running mean starts again after each interval, so its curve is broken there: a point without a
+/// number stands between two intervals.
+std::vector<PlotPoint> broken_after(const std::vector<PlotPoint>& running,
+                                    const std::vector<PlotPoint>& intervals);
+
 /// Curves without points are left out. The validation loss of the best weights is marked.
 Plot loss_plot(const LossCurves& losses);
 

@@ -17,6 +17,8 @@ namespace fovea {
 namespace {
 
 constexpr Phrase kNothing = {"nothing measured yet", "尚无测量值"};
+// A measurement: its curve, value and place.
+constexpr Phrase kAt = {"{0}: {1:.6g} at {3:.10g} {2}", "{0}：{1:.6g}（{2} {3:.10g}）"};
 constexpr Phrase kUpTo = {"up to", "最高"};
 
 // The picture, and the rectangle in it that the axes enclose.
@@ -79,9 +81,11 @@ Range widened(Range range) {
 
 // The loss of the first updates is many times that of all others: an axis that shows them would
 // press the rest of the curves flat. So the last three quarters of the curves get at least half of
-// the height; higher values are cut off and marked. With few points everything is shown.
+// the height; higher values are cut off and marked. With few points everything is shown, and so is
+// what is hardly higher: nothing is gained by cutting it.
 double highest_shown(const Plot& plot, const Frame& all) {
   constexpr int kFew = 10;
+  constexpr double kHardlyHigher = 1.25;
   const double late = all.x.low + 0.25 * (all.x.high - all.x.low);
   double high = all.y.low;
   int points = 0;
@@ -94,7 +98,8 @@ double highest_shown(const Plot& plot, const Frame& all) {
     }
   }
   if (points < kFew || !(high > all.y.low)) return all.y.high;
-  return std::min(all.y.high, high + (high - all.y.low));
+  const double limit = 2 * (high - all.y.low);
+  return all.y.high - all.y.low <= kHardlyHigher * limit ? all.y.high : all.y.low + limit;
 }
 
 // Of a point of the curve.
@@ -205,11 +210,10 @@ std::string dots(const Curve& curve, const Frame& frame, const Plot& plot) {
     if (!frame.shows(p)) continue;
     const PlotPoint at = frame.pixel(p);
     svg += fmt::format(
-        "<circle cx=\"{}\" cy=\"{}\" r=\"2.8\" class=\"dot {}\"><title>{}: {:.4f} at {} "
-        "{:g}</title>"
-        "</circle>\n",
-        coordinate(at.x), coordinate(at.y), class_of(curve.ink), xml_text(curve.name), p.y,
-        xml_text(plot.x_label), p.x);
+        "<circle cx=\"{}\" cy=\"{}\" r=\"2.8\" class=\"dot {}\"><title>{}</title></circle>\n",
+        coordinate(at.x), coordinate(at.y), class_of(curve.ink),
+        xml_text(
+            fmt::format(fmt::runtime(kAt.in(plot.language)), curve.name, p.y, plot.x_label, p.x)));
   }
   return svg;
 }

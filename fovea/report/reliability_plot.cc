@@ -32,6 +32,8 @@ constexpr std::string_view kDarkRules = R"(.accuracy{fill:#58a6ff}
 constexpr Phrase kCount = {"count", "数量"}, kAreRight = {"right", "正确"};
 constexpr Phrase kGap = {"gap to the confidence", "与置信度的差距"};
 constexpr Phrase kPerfect = {"perfect", "完美校准"};
+constexpr Phrase kBar = {"{:.4g} to {:.4g}: {} predictions, confidence {:.4f}, accuracy {:.4f}",
+                         "{:.4g} 到 {:.4g}：{} 个预测，置信度 {:.4f}，准确率 {:.4f}"};
 constexpr Phrase kNothing = {"nothing measured yet", "尚无测量值"};
 
 double x_of(double confidence) { return kLeft + confidence * (kRight - kLeft); }
@@ -101,10 +103,9 @@ std::string bars(const ReliabilityPlot& plot, index largest) {
   for (const ReliabilityBar& bar : plot.bars) {
     if (bar.count == 0) continue;
     const double share = static_cast<double>(bar.count) / static_cast<double>(largest);
-    svg += fmt::format(
-        "<g><title>{:.4g} to {:.4g}: {} predictions, confidence {:.4f}, accuracy "
-        "{:.4f}</title>\n",
-        bar.low, bar.high, bar.count, bar.confidence, bar.accuracy);
+    svg += fmt::format("<g><title>{}</title>\n",
+                       fmt::format(fmt::runtime(kBar.in(plot.language)), bar.low, bar.high,
+                                   bar.count, bar.confidence, bar.accuracy));
     svg += rectangle(bar, kBottom, y_of(bar.accuracy), "accuracy");
     svg += rectangle(bar, y_of(bar.confidence), y_of(bar.accuracy), "gap");
     svg += rectangle(bar, kCountsBottom, kCountsBottom - share * (kCountsBottom - kCountsTop),

@@ -95,14 +95,23 @@ void add_resumes(Figure& figure, const RunReport& run, PageLanguage language) {
   if (!run.resumed.empty()) figure.words.emplace_back(kResumedMark.in(language));
 }
 
-// A running mean starts again after each interval: a curve is broken there.
-std::vector<PlotPoint> broken(const LossCurves& losses) {
-  for (const Curve& curve :
-       loss_plot({.running_mean = losses.running_mean, .interval_mean = losses.interval_mean})
-           .curves) {
-    if (curve.stroke == Stroke::kDashed) return curve.points;
-  }
-  return {};
+// Breaks the last curve of the figure, a running mean, where an interval ends. A long curve is
+// thinned, and not broken.
+void break_curve(Figure& figure, const std::vector<PlotPoint>& running,
+                 const std::vector<PlotPoint>& intervals, const FigureStyle& style) {
+  if (running.empty() || static_cast<index>(running.size()) > style.most_points) return;
+  figure.plot.curves.back().points = broken_after(running, intervals);
+}
+
+// The running mean of a run and the means of its whole intervals.
+void add_running(Figure& figure, const std::vector<PlotPoint>& running,
+                 const std::vector<PlotPoint>& intervals, const FigureStyle& style) {
+  const auto of = [&](const Phrase& name, const std::vector<PlotPoint>& points) {
+    return series_of(std::string(name.in(style.language)), points, style.most_points);
+  };
+  add_curve(figure, of(kRunning, running), Ink::kBlue, Stroke::kDashed);
+  break_curve(figure, running, intervals, style);
+  add_curve(figure, of(kWindow, intervals), Ink::kRun5, Stroke::kDotted);
 }
 
 std::string losses_of_one_run(const RunReport& run, std::size_t place, const FigureStyle& style) {
@@ -114,12 +123,7 @@ std::string losses_of_one_run(const RunReport& run, std::size_t place, const Fig
                 .plot = {.title = "", .place = PlotPlace::kWide}};
   const LossCurves& losses = run.losses;
   add_curve(figure, of(kBatch, losses.last_batch), Ink::kBlue, Stroke::kFaint);
-  const bool is_long = static_cast<index>(losses.running_mean.size()) > style.most_points;
-  add_curve(figure, of(kRunning, losses.running_mean), Ink::kBlue, Stroke::kDashed);
-  if (!is_long && !losses.running_mean.empty()) {
-    figure.plot.curves.back().points = broken(losses);
-  }
-  add_curve(figure, of(kWindow, losses.interval_mean), Ink::kRun5, Stroke::kDotted);
+  add_running(figure, losses.running_mean, losses.interval_mean, style);
   add_curve(figure, of(kExact, losses.training), Ink::kBlue, Stroke::kSolid);
   add_curve(figure, of(kValidation, losses.validation), Ink::kOrange, Stroke::kSolid);
   for (const PlotPoint& p : losses.validation) {
@@ -137,6 +141,12 @@ struct Comparison {
   bool cuts_peaks = false;
 };
 
+// Of one run, or null; of a running mean also its intervals.
+struct ComparedPoints {
+  const std::vector<PlotPoint>* points = nullptr;
+  const std::vector<PlotPoint>* intervals = nullptr;
+};
+
 template <class PointsOf>
 std::string compared(const RunGroup& group, const Comparison& what, const FigureStyle& style,
                      PointsOf&& points_of) {
@@ -145,11 +155,12 @@ std::string compared(const RunGroup& group, const Comparison& what, const Figure
                 .subtitle = what.subtitle,
                 .plot = {.title = "", .place = what.place, .cuts_peaks = what.cuts_peaks}};
   for (std::size_t r = 0; r < group.runs.size(); ++r) {
-    const std::vector<PlotPoint>* points = points_of(*group.runs[r]);
+    const auto [points, intervals] = points_of(*group.runs[r]);
     if (points == nullptr) continue;
     const std::size_t place = group.places[r];
     add_curve(figure, series_of(group.runs[r]->name, *points, style.most_points), ink_of_run(place),
               stroke_of_run(place));
+    if (intervals != nullptr) break_curve(figure, *points, *intervals, style);
   }
   if (figure.plot.curves.empty()) return {};
   figure.has_legend = group.runs.size() > 1;
@@ -177,9 +188,11 @@ const std::vector<PlotPoint>* points_named(const std::vector<NamedCurve>& curves
 std::vector<std::string> metric_names(std::span<const RunReport> runs) {
   std::vector<std::string> names;
   for (const RunReport& run : runs) {
-    for (const NamedCurve& curve : run.metrics) {
-      if (std::find(names.begin(), names.end(), curve.name) == names.end()) {
-        names.push_back(curve.name);
+    for (const auto* curves : {&run.metrics, &run.running_metrics, &run.training_metrics}) {
+      for (const NamedCurve& curve : *curves) {
+        if (std::find(names.begin(), names.end(), curve.name) == names.end()) {
+          names.push_back(curve.name);
+        }
       }
     }
   }
@@ -197,10 +210,16 @@ std::string metric_of_one_run(const RunReport& run, const std::string& name, std
     add_curve(figure, series_of(std::string(of.in(style.language)), *points, style.most_points),
               ink, Stroke::kSolid);
   };
+  if (const auto* running = points_named(run.running_metrics, name)) {
+    const auto* intervals = points_named(run.interval_metrics, name);
+    add_running(figure, *running, intervals == nullptr ? std::vector<PlotPoint>{} : *intervals,
+                style);
+  }
   add(kExact, run.training_metrics, Ink::kBlue);
   add(kValidation, run.metrics, Ink::kOrange);
-  for (const PlotPoint& p : *points_named(run.metrics, name)) {
-    if (n > 0 || p.x != run.losses.best || !std::isfinite(p.y)) continue;
+  const auto* validation = points_named(run.metrics, name);
+  for (const PlotPoint& p : validation == nullptr ? std::vector<PlotPoint>{} : *validation) {
+    if (p.x != run.losses.best || !std::isfinite(p.y)) continue;
     figure.plot.ring = PlotRing{p, fmt::format("{} {:.4f}", kBest.in(style.language), p.y)};
   }
   return html_of(std::move(figure), style.language);
@@ -228,23 +247,30 @@ std::string loss_figures(const RunGroup& group, const FigureStyle& style) {
   const Phrase& unit = group.runs.front()->unit;
   std::string html;
   const auto add = [&](std::string_view id, const Phrase& heading,
-                       std::vector<PlotPoint> LossCurves::*points) {
-    html += compared(group,
-                     {.id = fmt::format("{}-{}", id, group.places.front()),
-                      .heading = std::string(heading.in(style.language)),
-                      .subtitle = std::string(unit.in(style.language)),
-                      .place = PlotPlace::kWide,
-                      .cuts_peaks = true},
-                     style, [&](const RunReport& run) { return &(run.losses.*points); });
+                       std::vector<PlotPoint> LossCurves::*points,
+                       std::vector<PlotPoint> LossCurves::*intervals = nullptr) {
+    html +=
+        compared(group,
+                 {.id = fmt::format("{}-{}", id, group.places.front()),
+                  .heading = std::string(heading.in(style.language)),
+                  .subtitle = std::string(unit.in(style.language)),
+                  .place = PlotPlace::kWide,
+                  .cuts_peaks = true},
+                 style, [&](const RunReport& run) {
+                   return ComparedPoints{&(run.losses.*points),
+                                         intervals == nullptr ? nullptr : &(run.losses.*intervals)};
+                 });
   };
   add("validation", kValidationLoss, &LossCurves::validation);
-  add("training", kTrainingLoss, &LossCurves::running_mean);
+  add("training", kTrainingLoss, &LossCurves::running_mean, &LossCurves::interval_mean);
   add("exact", kExactLoss, &LossCurves::training);
   return html;
 }
 
 std::string metric_figures(std::span<const RunReport> runs, const FigureStyle& style) {
   constexpr Phrase kOfTraining = {"whole training set", "整个训练集"};
+  constexpr Phrase kOfBatches = {"training batches, running mean of the interval so far",
+                                 "训练批次：区间内至今的运行平均"};
   constexpr Phrase kOfValidation = {"validation set", "验证集"};
   std::string html;
   const std::vector<std::string> names = metric_names(runs);
@@ -254,15 +280,21 @@ std::string metric_figures(std::span<const RunReport> runs, const FigureStyle& s
       continue;
     }
     const auto add = [&](std::string_view id, const Phrase& of,
-                         std::vector<NamedCurve> RunReport::*curves) {
-      html += compared(all_of(runs),
-                       {.id = fmt::format("{}-{}", id, n),
-                        .heading = names[n],
-                        .subtitle = std::string(of.in(style.language))},
-                       style,
-                       [&](const RunReport& run) { return points_named(run.*curves, names[n]); });
+                         std::vector<NamedCurve> RunReport::*curves,
+                         std::vector<NamedCurve> RunReport::*intervals = nullptr) {
+      html +=
+          compared(all_of(runs),
+                   {.id = fmt::format("{}-{}", id, n),
+                    .heading = names[n],
+                    .subtitle = std::string(of.in(style.language))},
+                   style, [&](const RunReport& run) {
+                     return ComparedPoints{
+                         points_named(run.*curves, names[n]),
+                         intervals == nullptr ? nullptr : points_named(run.*intervals, names[n])};
+                   });
     };
     add("metric", kOfValidation, &RunReport::metrics);
+    add("running-metric", kOfBatches, &RunReport::running_metrics, &RunReport::interval_metrics);
     add("training-metric", kOfTraining, &RunReport::training_metrics);
   }
   return html;
@@ -281,44 +313,11 @@ std::string course_figures(std::span<const RunReport> runs, const FigureStyle& s
                       .heading = std::string(heading.in(style.language)),
                       .subtitle = std::string(subtitle.in(style.language)),
                       .cuts_peaks = true},
-                     style, [&](const RunReport& run) { return &(run.*points); });
+                     style, [&](const RunReport& run) { return ComparedPoints{&(run.*points)}; });
   };
   add("rate", kRate, {}, &RunReport::lr);
   add("norm", kNorm, {}, &RunReport::gradient_norm);
   add("speed", kSpeed, kPerSecond, &RunReport::speed);
-  return html;
-}
-
-std::string mistake_figures(const RunReport& run, PageLanguage language) {
-  constexpr Phrase kConfusion = {"Who was taken for whom", "混淆矩阵：谁被认成了谁"};
-  constexpr Phrase kCalibration = {"Calibration", "校准"};
-  constexpr Phrase kConfidence = {"confidence", "置信度"}, kAccuracy = {"accuracy", "准确率"};
-  constexpr Phrase kProbability = {"probability", "概率"};
-  constexpr Phrase kHave = {"share that has the label", "确有该标签的比例"};
-  if (!run.evaluation) return {};
-  std::string html;
-  const auto add = [&](const Phrase& heading, std::string_view style, std::string_view picture,
-                       std::string_view table) {
-    html += fmt::format(
-        "<figure>\n<figcaption><b>{}</b><span><bdi>{}</bdi></span></figcaption>\n<div "
-        "class=\"picture {}\">\n{}</div>\n{}</figure>\n",
-        heading.in(language), html_text(run.name), style, picture, table);
-  };
-  if (const auto& confusion = run.evaluation->confusion) {
-    ConfusionPlot plot = *confusion;
-    plot.title = kConfusion.in(language);
-    plot.language = language;
-    add(kConfusion, "matrix", draw_inline(plot), confusion_table(plot, language));
-  }
-  if (const auto& reliability = run.evaluation->reliability) {
-    ReliabilityPlot plot = *reliability;
-    plot.title = kCalibration.in(language);
-    plot.language = language;
-    const bool decisions = run.evaluation->of_decisions;
-    plot.x_label = (decisions ? kProbability : kConfidence).in(language);
-    plot.y_label = (decisions ? kHave : kAccuracy).in(language);
-    add(kCalibration, "calibration", draw_inline(plot), calibration_table(plot, language));
-  }
   return html;
 }
 

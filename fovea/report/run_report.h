@@ -57,8 +57,10 @@ struct RunReport {
   double seconds = 0;
 
   LossCurves losses = {};
-  std::vector<NamedCurve> metrics = {};  ///< of the validation set; the first is the chosen
+  std::vector<NamedCurve> metrics = {};           ///< of the validation set
   std::vector<NamedCurve> training_metrics = {};  ///< of the whole training set
+  /// Of the training batches, by metric: over the interval so far, and of each whole interval.
+  std::vector<NamedCurve> running_metrics = {}, interval_metrics = {};
   std::vector<PlotPoint> lr = {}, gradient_norm = {}, speed = {};
   std::vector<double> resumed = {};  ///< after which updates
   /// [layers][heads]; empty: not observed

@@ -117,15 +117,19 @@ std::vector<std::pair<std::string, SettingRow>> settings_of(std::span<const RunR
   return rows;
 }
 
-// Of the weights that are kept.
-std::string best_metric(const RunReport& run) {
-  if (run.metrics.empty()) return std::string(kDash);
-  for (const PlotPoint& p : run.metrics.front().points) {
-    if (p.x == run.losses.best) {
-      return fmt::format("{} {}", html_text(run.metrics.front().name), number_cell(p.y));
+// Of the weights that are kept: at most the first few.
+std::string metrics_of_best(const RunReport& run) {
+  constexpr std::size_t kMost = 3;
+  std::string text;
+  for (std::size_t n = 0; n < std::min(run.metrics.size(), kMost); ++n) {
+    for (const PlotPoint& p : run.metrics[n].points) {
+      if (p.x != run.losses.best) continue;
+      text += fmt::format("{}{} {}", text.empty() ? "" : "<br/>", html_text(run.metrics[n].name),
+                          number_cell(p.y));
+      break;
     }
   }
-  return std::string(kDash);
+  return text.empty() ? std::string(kDash) : text;
 }
 
 }  // namespace
@@ -165,7 +169,7 @@ std::string summary_table(std::span<const RunReport> runs, PageLanguage language
                                {"best weights: validation loss", "最佳权重：验证损失"},
                                {"at update", "所在更新"},
                                {"last validation loss", "最后验证损失"},
-                               {"best metric", "最佳指标"}};
+                               {"best weights: metrics", "最佳权重：指标"}};
   std::string head, body;
   for (const Phrase& name : kHeads) head += head_cell(name.in(language));
   for (std::size_t r = 0; r < runs.size(); ++r) {
@@ -187,7 +191,7 @@ std::string summary_table(std::span<const RunReport> runs, PageLanguage language
             cell(number_cell(best == validation.end() ? kNone : best->y)) +
             cell(best == validation.end() ? std::string(kDash) : fmt::format("{:.0f}", best->x)) +
             cell(number_cell(validation.empty() ? kNone : validation.back().y)) +
-            cell(best_metric(run)) + "</tr>\n";
+            cell(metrics_of_best(run)) + "</tr>\n";
   }
   return table(kRun.in(language), head, body, "numbers runs");
 }

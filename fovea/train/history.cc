@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -47,6 +48,16 @@ Record record_of(const Json& json, const JsonSource& source) {
   Record record;
   set_from_json(fields_of(record), json, source, MissingKeys::kKeepTheirValue);
   return record;
+}
+
+// Without a number that means nothing for such a model.
+template <class Record>
+std::string line_of(const Record& record, std::string_view name) {
+  Json::Object members = json_of(record).object();
+  std::erase_if(members, [&](const auto& member) {
+    return member.first == name && std::isnan(member.second.number());
+  });
+  return Json(std::move(members)).line() + "\n";
 }
 
 // Lines of before do not say whether the weights were the best: their loss was that of the best.
@@ -148,8 +159,10 @@ void add_parsed(HistoryRecords& records, const Json& line, const JsonSource& sou
     records.training.push_back(training_record(line));
   } else if (line.at("kind").text() == EvaluationRecord().kind) {
     records.evaluations.push_back(evaluation_record(line, source, records.evaluations));
-  } else {
+  } else if (line.at("kind").text() == UpdateRecord().kind) {
     records.updates.push_back(record_of<UpdateRecord>(line, source));
+  } else {
+    ++records.unreadable;  // of a later version
   }
 }
 
@@ -211,12 +224,12 @@ void History::append(const std::string& line) {
 }
 
 void History::add(const UpdateRecord& record) {
-  append(to_json_line(record) + "\n");
+  append(line_of(record, "running_accuracy"));
   records_.updates.push_back(record);
 }
 
 void History::add(const EvaluationRecord& record) {
-  append(to_json_line(record) + "\n");
+  append(line_of(record, "train_accuracy"));
   records_.evaluations.push_back(record);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace fovea {
 /// Written after an update. It has three training losses, in nats per target: of this update's
 /// batch alone; the mean of the last 16 updates; the mean over all targets since the previous
 /// evaluation (or since the epoch began). The two means average over updates between which the
-/// weights changed.
+/// weights changed. So does the running accuracy, which is NaN, and left out of the file, where an
+/// accuracy means nothing.
 struct UpdateRecord {
   std::string kind = "update";
   index step = 0;
@@ -26,6 +28,7 @@ struct UpdateRecord {
   double tokens_per_second = 0;
   double seconds = 0;
   double seconds_left = 0;
+  double running_accuracy = std::numeric_limits<double>::quiet_NaN();
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -40,11 +43,13 @@ struct UpdateRecord {
     visit("tokens_per_second", tokens_per_second, "of this process, in its updates");
     visit("seconds", seconds, "time so far");
     visit("seconds_left", seconds_left, "estimate until the end of the run");
+    visit("running_accuracy", running_accuracy,
+          "share of right answers since the previous evaluation");
   }
 };
 
 /// Written after an evaluation. The validation loss is exact: over the whole set, with the weights
-/// of this step.
+/// of this step. The accuracy is that of the last running one, or NaN.
 struct EvaluationRecord {
   std::string kind = "evaluation";
   index step = 0;
@@ -53,6 +58,7 @@ struct EvaluationRecord {
   double best_valid_loss = 0;
   bool is_best = false;
   double seconds = 0;
+  double train_accuracy = std::numeric_limits<double>::quiet_NaN();
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -63,6 +69,7 @@ struct EvaluationRecord {
     visit("best_valid_loss", best_valid_loss, "of the best weights so far");
     visit("is_best", is_best, "whether these are the best weights so far");
     visit("seconds", seconds, "time so far");
+    visit("train_accuracy", train_accuracy, "share of right answers in the last whole window");
   }
 };
 

@@ -43,11 +43,25 @@ struct RunState {
   double window_loss = 0;
   index window_tokens = 0;
   double train_loss = 0;
+  // Likewise of the targets that an answer was counted for; NaN: none.
+  index window_right = 0, window_judged = 0;
+  double train_accuracy = std::numeric_limits<double>::quiet_NaN();
 
   /// The mean training loss since the previous evaluation; right after an evaluation, that of the
   /// window it ended.
   double recent_train_loss() const {
     return window_tokens > 0 ? window_loss / static_cast<double>(window_tokens) : train_loss;
+  }
+
+  /// The share of right answers since the previous evaluation; NaN if none was counted.
+  double window_accuracy() const {
+    return window_judged > 0
+               ? static_cast<double>(window_right) / static_cast<double>(window_judged)
+               : std::numeric_limits<double>::quiet_NaN();
+  }
+  /// As recent_train_loss().
+  double recent_train_accuracy() const {
+    return window_tokens > 0 ? window_accuracy() : train_accuracy;
   }
 
   index evaluated_step = -1;
@@ -71,6 +85,9 @@ struct RunState {
     visit("window_loss", window_loss, "sum of losses since the previous evaluation");
     visit("window_tokens", window_tokens, "targets since the previous evaluation");
     visit("train_loss", train_loss, "mean loss of the last whole window");
+    visit("window_right", window_right, "targets since the previous evaluation told right");
+    visit("window_judged", window_judged, "of so many");
+    visit("train_accuracy", train_accuracy, "their share in the last whole window");
     visit("evaluated_step", evaluated_step, "step of the last evaluation; -1: none");
     visit("valid_loss", valid_loss, "its loss");
     visit("best_step", best_step, "step of the best evaluation; -1: none");

@@ -72,8 +72,10 @@ TrainResult Trainer::run() {
     objective_.observe_attention(observes_next());
     const index targets = objective_.begin_update(state_.step);
     double loss = 0;
+    Hits hits;
     for (index batch = 0; batch < options.accumulate; ++batch) {
       loss += objective_.forward(batch);
+      hits += objective_.hits();
       objective_.backward();
     }
     const double norm = optimizer_.gradient_norm(context_);
@@ -85,7 +87,7 @@ TrainResult Trainer::run() {
                                            .weight_decay = options.weight_decay},
                                .step = state_.step + 1,
                                .gradient_scale = clip_scale(norm, options.clip)});
-    record({loss, lr, norm, monotonic_seconds() - begin, targets});
+    record({loss, lr, norm, monotonic_seconds() - begin, targets, hits});
   }
   if (out_of_patience()) {
     observer_.noticed(fmt::format(
@@ -151,6 +153,8 @@ void Trainer::record(const Update& update) {
   state_.tokens += update.targets;
   state_.window_loss += update.loss * static_cast<double>(update.targets);
   state_.window_tokens += update.targets;
+  state_.window_right += update.hits.right;
+  state_.window_judged += update.hits.of;
   process_tokens_ += update.targets;
   process_step_seconds_ += update.seconds;
   recent_[static_cast<std::size_t>(state_.step) % recent_.size()] = update.loss;
@@ -170,8 +174,9 @@ void Trainer::record(const Update& update) {
   }
   if (state_.step % window_ == 0 || at_end) {
     state_.train_loss = described.running_loss;
+    state_.train_accuracy = described.running_accuracy;
     state_.window_loss = 0;
-    state_.window_tokens = 0;
+    state_.window_tokens = state_.window_right = state_.window_judged = 0;
   }
   observer_.updated(described, fraction_done_);
 }
@@ -192,7 +197,8 @@ UpdateRecord Trainer::describe(const Update& update) const {
           .tokens = state_.tokens,
           .tokens_per_second = static_cast<double>(process_tokens_) / process_step_seconds_,
           .seconds = seconds(),
-          .seconds_left = share > 0 ? std::max(0.0, 1 - fraction_done_) * here / share : 0};
+          .seconds_left = share > 0 ? std::max(0.0, 1 - fraction_done_) * here / share : 0,
+          .running_accuracy = state_.window_accuracy()};
 }
 
 // The run ends here for want of patience, which its last update did not know. A run that is resumed
@@ -228,7 +234,8 @@ void Trainer::evaluate() {
                                  .valid_loss = found->loss,
                                  .best_valid_loss = state_.best_valid_loss,
                                  .is_best = is_best,
-                                 .seconds = seconds()});
+                                 .seconds = seconds(),
+                                 .train_accuracy = state_.recent_train_accuracy()});
   if (!found->metrics.empty()) {
     history_->add(MetricsRecord{.step = state_.step, .is_best = is_best, .values = found->metrics});
   }

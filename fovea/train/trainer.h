@@ -37,6 +37,17 @@ struct Validation {
   }
 };
 
+/// Of how many targets the model's answer was right.
+struct Hits {
+  index right = 0, of = 0;
+
+  Hits& operator+=(const Hits& more) {
+    right += more.right;
+    of += more.of;
+    return *this;
+  }
+};
+
 /// What is trained. Its results depend only on the update's number and the parameters, so a run can
 /// go on from any step.
 class Objective {
@@ -59,6 +70,9 @@ class Objective {
   /// Computes what batch number `batch` adds to the loss of the update, which is the mean over all
   /// its targets.
   virtual double forward(index batch) = 0;
+  /// Of the targets of the last forward, as it was: with dropout. None where an accuracy means
+  /// nothing.
+  virtual Hits hits() const { return {}; }
   /// Adds the gradient of what forward returned to the gradients of the parameters.
   virtual void backward() = 0;
 
@@ -176,6 +190,7 @@ class Trainer {
   struct Update {
     double loss, lr, gradient_norm, seconds;
     index targets;
+    Hits hits;
   };
   bool observes_next() const;
   void record(const Update& update);

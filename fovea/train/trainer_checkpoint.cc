@@ -46,6 +46,9 @@ void check_state(const RunState& state, const std::string& where) {
   require(state.step >= 0, "step", state.step, "at least 0");
   require(state.tokens >= 0, "tokens", state.tokens, "at least 0");
   require(state.window_tokens >= 0, "window_tokens", state.window_tokens, "at least 0");
+  require(state.window_judged >= 0, "window_judged", state.window_judged, "at least 0");
+  require(state.window_right >= 0 && state.window_right <= state.window_judged, "window_right",
+          state.window_right, "0 to window_judged");
   require(state.metrics_bytes >= 0, "metrics_bytes", state.metrics_bytes, "at least 0");
   require(state.metrics_bytes_to_go_on >= -1 && state.metrics_bytes_to_go_on <= state.metrics_bytes,
           "metrics_bytes_to_go_on", state.metrics_bytes_to_go_on, "-1 to metrics_bytes");

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from attention_support import problem
 from support import CommandTest, words
+from frames_support import gestures
 from tag_support import conll, conllu, segmented, tagged
 from tensor_files import write
 
@@ -264,6 +265,9 @@ class Pages(CommandTest):
                     self.prepare()
                     self.run_here("train classify --train reviews.tsv --encoder attention --stop-after 20u --overwrite "
                                   "-o reviews".split())
+                    write(self.folder / "test.npz", gestures(40, 1)[0])
+                    self.run_here("train classify --input npz --train test.npz --encoder attention,attention:joints "
+                                  "--width 8 --heads 2 --stop-after 5u --overwrite -o gestures".split())
                 if page.stem in ("generate", "explain", "eval", "inspect", "report"):
                     self.prepare()
                     self.run_here(cheaper("train lm --train book.txt --overwrite -o model".split()))

@@ -238,7 +238,7 @@ class Explain(CommandTest):
                       "labels": Tensor("I64", (20,), [0, 1] * 10)})
         numbers = self.folder / "numbers"
         self.succeed("train", "classify", "--input", "npz", "--train", moves, "--stop-after", "5u", "-o", numbers, "-q")
-        self.assert_error(self.run_fovea("explain", numbers, "a film"), 4, "reads numbers")
+        self.assert_error(self.run_fovea("explain", numbers, "a film"), 2, "reads numbers")
         sentences = self.folder / "names.conll"
         sentences.write_text("Ada\tB-person\nsaw\tO\nRome\tB-place\n\n" * 20)
         tagger = self.folder / "tagger"

@@ -92,8 +92,9 @@ class Pages(ReportTest):
         self.assertEqual(kinds, {"update", "evaluation", "metrics", "training"})
         for record in records:
             self.assertTrue(any(row[0] == str(record["step"]) for row in rows), record)
-            fields = {"update": ["loss", "running_loss", "lr", "gradient_norm", "tokens_per_second"],
-                      "evaluation": ["train_loss", "valid_loss"], "training": ["loss"], "metrics": []}[record["kind"]]
+            fields = {"update": ["loss", "running_loss", "running_accuracy", "lr", "gradient_norm",
+                                 "tokens_per_second"],
+                      "evaluation": ["train_loss", "train_accuracy", "valid_loss"], "training": ["loss"], "metrics": []}[record["kind"]]
             numbers = [record[f] for f in fields] + list(record.get("values", {}).values())
             for number in numbers:
                 self.assertIn(f"{number:.6g}", {c.replace("e-0", "e-0") for c in cells}, record)
@@ -168,6 +169,44 @@ class Pages(ReportTest):
         page = self.report(*folders)
         self.assertIn("50 runs", page.text())
 
+    def records(self, model):
+        return [json.loads(line) for line in (model / "metrics.jsonl").read_text().splitlines()]
+
+    def test_the_running_accuracy_is_that_of_the_batches_and_resumed_to_the_bit(self):
+        """Batches of all texts, one an update, without dropout: what the whole set had before it."""
+        whole, parts = self.folder / "whole", self.folder / "parts"
+        options = ["--train", self.reviews(), "--width", "8", "--batch-size", "60", "--valid-fraction", "0.2",
+                   "--stop-after", "12u", "--log-every", "1", "--eval-every", "1u", "--save-every", "7u",
+                   "--evaluate-training", "--dropout", "0", "--encoder-dropout", "0"]
+        self.succeed("train", "classify", *options, "-o", whole)
+        exact = {r["step"]: r["values"]["accuracy"] for r in self.records(whole) if r["kind"] == "training"}
+        running = {r["step"]: r["running_accuracy"] for r in self.records(whole) if r["kind"] == "update"}
+        for step in range(2, 13):
+            self.assertEqual(running[step], exact[step - 1], step)
+        options[options.index("--eval-every") + 1] = "5u"
+        self.succeed("train", "classify", *options, "-o", whole, "--overwrite")
+        self.succeed("train", "classify", *options, "-o", parts, "--stop-after", "7u", "--schedule", "constant")
+        self.succeed("train", "classify", *options, "-o", whole, "--overwrite", "--schedule", "constant")
+        self.succeed("train", "classify", "--resume", "-o", parts, "--stop-after", "12u")
+        accuracies = [[r.get("running_accuracy", r.get("train_accuracy")) for r in self.records(run)
+                       if r["kind"] in ("update", "evaluation") and r["step"] not in (7,)] for run in (whole, parts)]
+        self.assertEqual(*accuracies)
+        self.assertGreater(len(set(accuracies[0])), 2)
+
+    def test_the_running_accuracy_of_a_tagger_and_of_an_older_run(self):
+        sentences = self.folder / "names.conll"
+        sentences.write_text("Ada\tB-person\nsaw\tO\nRome\tB-place\n\n" * 20)
+        tagger = self.folder / "tagger"
+        self.succeed("train", "tag", "--train", sentences, "-o", tagger, "--width", "8", *FAST)
+        running = [r["running_accuracy"] for r in self.records(tagger) if r["kind"] == "update"]
+        self.assertTrue(all(0 <= r <= 1 for r in running) and running[-1] > running[0], running)
+        words = "training: running mean of the interval so far"
+        self.assertEqual(self.report(tagger).text().count(words), 6)  # two figures: legend, plot, table
+        lines = [re.sub(r',"(running|train)_accuracy":[^,}]*', "", line)
+                 for line in (tagger / "metrics.jsonl").read_text().splitlines()]
+        (tagger / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+        self.assertEqual(self.report(tagger).text().count(words), 3)
+
     def test_a_model_or_a_checkpoint_gives_what_it_has(self):
         model = self.folder / "model"
         self.train(model, *FAST)
@@ -210,6 +249,45 @@ class BadInput(ReportTest):
         self.assertIn("the last line of metrics.jsonl is incomplete", said)
         self.assertIn("some lines of metrics.jsonl cannot be read", said)
         self.assertIn("is incomplete", self.page(self.output).text())
+
+    def test_lines_that_no_training_writes(self):
+        """Numbers that are none, out of order, huge or many; kinds, metrics and heads of any names."""
+        metrics = self.model / "metrics.jsonl"
+        line = json.loads(metrics.read_text().splitlines()[0])
+        hostile = [{**line, "step": step, "loss": loss, "running_loss": loss, "lr": loss}
+                   for step, loss in ((7, None), (3, 1e308), (9 * 10**18, -1e308), (-5, 5e-324), (8, 0.5))]
+        hostile += [{"kind": "metrics", "step": 8, "is_best": True,
+                     "values": {HOSTILE: 1e300, **{f"m{n}": n for n in range(500)}}},
+                    {"kind": "attention", "step": 8, "entropy": [[1] * 300] * 3, "max_logit": [[]], "distance": []},
+                    {"kind": "attention", "step": 9, "entropy": [[None]], "max_logit": [], "distance": []},
+                    {"kind": "evaluation", "step": 8, "train_loss": None, "valid_loss": 1e999, "is_best": True},
+                    {"kind": "later", "step": 9, "loss": 0}, {"kind": "metrics", "step": 9}, [], 7, {}]
+        with open(metrics, "a", encoding="utf-8") as file:
+            for one in hostile:
+                file.write(json.dumps(one).replace("Infinity", "1e999") + "\n")
+            file.write("[" * 100 + "\n" + "\0\n" + '{"kind":"update","kind":"update"}\n')
+        started = time.monotonic()
+        done = self.succeed("report", self.model, "-o", self.output)
+        self.assertLess(time.monotonic() - started, 30)
+        self.assertIn("some lines of metrics.jsonl cannot be read", done.stderr.decode())
+        page = self.page(self.output)
+        self.assertNotIn("img", [tag for tag, _ in page.tags])
+        self.assertNotIn("nan", self.output.read_text(encoding="utf-8").replace("nance", ""))
+        self.assertNotIn("inf ", page.text())
+
+    def test_a_history_that_is_no_file(self):
+        metrics = self.model / "metrics.jsonl"
+        metrics.unlink()
+        metrics.mkdir()
+        self.refused(3, "metrics.jsonl")
+        metrics.rmdir()
+        os.mkfifo(metrics)
+        self.refused(3, "metrics.jsonl")
+        metrics.unlink()
+        metrics.symlink_to("/dev/zero")
+        self.refused(3, "metrics.jsonl")
+        metrics.unlink()
+        self.succeed("report", self.model, "-o", self.output)
 
     def test_outputs(self):
         self.output.write_text("mine")

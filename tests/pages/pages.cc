@@ -99,6 +99,42 @@ void write_hostile(const std::string& folder) {
   write(folder + "/hostile", page);
 }
 
+// Of numbers: a layer over time with the mean and two joints, one over the joints, the pooling.
+void write_numbers(const std::string& folder) {
+  Uniform uniform;
+  AttentionPage page{.title = "A sample", .is_of_numbers = true};
+  page.texts = {{.name = "time step", .tokens = {"4", "5", "6", "7"}, .positions = {4, 5, 6, 7}},
+                {.name = "joint", .tokens = {"0", "1"}, .positions = {0, 1}}};
+  for (Index part = 0; part < 3; ++part) {
+    AttentionMap& map = page.maps.emplace_back(map_of(uniform, 2, 4, 4, false));
+    map.name = "layer 1";
+    map.part = part == 0 ? "mean of 2 joints" : "joint " + std::to_string(part - 1);
+    map.is_of_layer_before = part > 0;
+    map.rows_are = "query time step";
+    map.columns_are = "key time step";
+  }
+  AttentionMap& joints = page.maps.emplace_back(map_of(uniform, 1, 2, 2, false));
+  joints.name = "layer 2";
+  joints.query_text = joints.key_text = 1;
+  joints.has_distances = false;
+  AttentionMap& pooling = page.maps.emplace_back(map_of(uniform, 1, 2, 4, false));
+  pooling.name = "pooling";
+  pooling.query_text = 1;
+  pooling.has_distances = false;
+  pooling.rows_are = "joint";
+  pooling.columns_are = "time step";
+  page.saliency = {{"gradient x input", "Shrikumar et al. 2016", 0, {.1F, -.9F, .3F, 0}}};
+  page.tables = {{"gradient x input",
+                  "Shrikumar et al. 2016",
+                  "joint",
+                  "time step",
+                  1,
+                  0,
+                  {.1F, -.4F, .3F, 0, 0, -.5F, 0, 0}}};
+  page.prediction = {{"wave", .875}, {"push", .125}};
+  write(folder + "/numbers", page);
+}
+
 void write_all(const std::string& folder) {
   AttentionPage plain = page_of({"the", "cat", "sat", "on", "the", "mat", "."}, 2, 3, true);
   plain.facts = {{"Model", "a test"}};
@@ -127,6 +163,7 @@ void write_all(const std::string& folder) {
 
   write(folder + "/cut", page_of(numbered(40), 2, 4, false), {.fine = 0, .most = 60'000});
   write_hostile(folder);
+  write_numbers(folder);
 }
 
 }  // namespace

@@ -101,6 +101,48 @@ class AttentionPage(support.PageTest):
         self.assertEqual(self.page.run("document.querySelectorAll('#lines .chosen path').length"), 6)
         self.assertEqual(self.page.run("document.querySelectorAll('#lines .faint path').length"), 28)
 
+    def test_another_map_has_its_own_strongest_keys(self):
+        maps = self.open("plain", [(3, 7, 7)] * 2)
+        self.point_at(5, 0)
+        numbers = "Array.from(document.querySelectorAll('#row td:not(.bar)'), c => c.textContent)"
+        for layer, head in ((0, 1), (1, 2)):
+            self.page.choose("layer", str(layer))
+            self.page.choose("head", str(head))
+            wanted = [f"{w:.6f}" for w in sorted(maps[layer][head][35:41], reverse=True)]
+            self.assertEqual(self.page.run(numbers), wanted)
+
+    def test_a_layer_may_have_a_map_for_each_joint(self):
+        maps = self.open("numbers", [(2, 4, 4)] * 3 + [(1, 2, 2), (1, 2, 4)])
+        names = "Array.from(document.getElementById('{}').options, o => o.textContent)"
+        self.assertEqual(self.page.run(names.format("layer")), ["layer 1", "layer 2", "pooling"])
+        self.assertEqual(self.page.run(names.format("part")), ["mean of 2 joints", "joint 0", "joint 1"])
+        for part in range(3):
+            self.page.choose("part", str(part))
+            for head in range(2):
+                self.page.choose("head", str(head))
+                self.assert_pixels(maps[part][head])
+        self.assertEqual(self.point_at(2, 1), f"{maps[2][1][9]:.6f}")
+        self.assertIn("query time step 6 \u2192 key time step 5",
+                      self.page.run("document.getElementById('reading').textContent"))
+        shown = "document.getElementById('part').getClientRects().length"
+        self.assertEqual(self.page.run(shown), 1)
+        for layer, row in (("1", 1), ("2", 2)):
+            self.page.choose("layer", layer)
+            self.assert_pixels(maps[2 + row][0])
+            self.assertEqual(self.page.run(shown), 0)
+            chosen = self.page.run("Array.from(document.querySelectorAll('table.heads .chosen'), "
+                                   "c => c.parentNode.rowIndex)")
+            self.assertEqual(chosen, [row + 1] * 3)
+        self.page.run("document.getElementById('map').focus()")
+        self.page.press("End")
+        self.assertIn("joint 1, time step 7: weight", self.page.run("document.getElementById('live').textContent"))
+        distances = self.page.run("Array.from(document.querySelectorAll('table.heads')[2].rows, r => r.cells[1].textContent)")
+        self.assertEqual(distances[2:], ["\u2013", "\u2013"])
+        self.page.choose("layer", "0")
+        self.assertEqual(self.page.run("state.map"), 0)
+        self.assertEqual(self.page.run("document.querySelectorAll('table.pairs td.below').length"), 2)
+        self.assertEqual(self.page.problems(), [])
+
     def test_negative_weights_have_a_colour_of_their_own(self):
         maps = self.open("signed", [(1, 2, 2), (4, 2, 3)])
         ordinary = self.page.run(MAP)
@@ -190,7 +232,7 @@ class AttentionPage(support.PageTest):
         self.assertEqual(self.page.run(MAP)["ink"][0], dark["ink"][0])
 
     def test_everything_can_be_reached_and_read(self):
-        for name in ("plain", "chinese", "signed", "cut"):
+        for name in ("plain", "chinese", "signed", "cut", "numbers"):
             with self.subTest(name):
                 self.page.open(self.folder / f"{name}.html")
                 self.assert_accessible(least=8)

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/report/xml.h"
@@ -56,6 +57,18 @@ TEST(LossFigures, OfSeveralRunsHaveACurveForEach) {
   EXPECT_THAT(html, HasSubstr("class=\"curve solid r3\""));
 }
 
+// A running mean begins again with each interval: nothing is drawn between two.
+TEST(LossFigures, RunningMeansOfSeveralRunsAreBroken) {
+  const std::vector<RunReport> runs = {example("a"), example("b")};
+  const std::string html = loss_figures(groups_by_unit(runs).front(), {});
+  const std::size_t training = html.find("Training loss, running mean");
+  ASSERT_NE(training, std::string::npos);
+  const std::size_t picture = html.find("class=\"picture plot\"", training);
+  const std::size_t path = html.find(" d=\"M", html.find("class=\"curve ", picture));
+  const std::string curve = html.substr(path + 4, html.find('"', path + 4) - path - 4);
+  EXPECT_EQ(std::count(curve.begin(), curve.end(), 'M'), 4);  // 40 updates, intervals of 10
+}
+
 TEST(LossFigures, RunsOfDifferentUnitsAreApart) {
   const std::vector<RunReport> runs = {example("a"), example("b", "nats per token"), example("c")};
   const std::vector<RunGroup> groups = groups_by_unit(runs);
@@ -91,6 +104,27 @@ TEST(MetricFigures, ShowTrainingAndValidationOfOneRunTogether) {
   EXPECT_THAT(html, HasSubstr("best weights 0.7500"));
 }
 
+// The mean while the weights changed is told from what was measured at one update.
+TEST(MetricFigures, TellTheRunningMeanFromWholeSets) {
+  RunReport run = example("a");
+  run.running_metrics = {{"accuracy", {{5, 0.25}, {10, 0.375}, {15, 0.4375}, {20, 0.5}}}};
+  run.interval_metrics = {{"accuracy", {{10, 0.375}, {20, 0.5}}}};
+  run.metrics.push_back({"macro_f1", {{10, 0.125}, {20, 0.3125}}});
+  const std::string html = metric_figures({&run, 1}, {});
+  EXPECT_EQ(xml_error(inside(html)), "");
+  EXPECT_THAT(html, HasSubstr("training: running mean of the interval so far"));
+  EXPECT_THAT(html, HasSubstr("<td>0.5</td><td>0.5</td><td>0.875</td><td>0.75</td>"));
+  EXPECT_THAT(html, HasSubstr("best weights 0.3125"));  // of every metric
+  RunReport other = run;
+  other.name = "b";
+  const std::vector<RunReport> both = {run, other};
+  EXPECT_THAT(metric_figures(both, {}),
+              HasSubstr("training batches, running mean of the interval so far"));
+  run.metrics.clear();  // before the first evaluation
+  run.training_metrics.clear();
+  EXPECT_THAT(metric_figures({&run, 1}, {}), HasSubstr("<td>0.4375</td>"));
+}
+
 TEST(HeadFigures, HaveACurveForEachHead) {
   RunReport run = example("a");
   EXPECT_EQ(head_figures(run, 0, {}), "");
@@ -99,18 +133,6 @@ TEST(HeadFigures, HaveACurveForEachHead) {
   EXPECT_EQ(xml_error(inside(html)), "");
   EXPECT_THAT(html, HasSubstr("layer 0, head 1"));
   EXPECT_THAT(html, Not(HasSubstr("Largest score")));
-}
-
-TEST(MistakeFigures, AreThoseOfTheEvaluation) {
-  RunReport run = example("a");
-  EXPECT_EQ(mistake_figures(run, PageLanguage::kEnglish), "");
-  run.evaluation = ReportEvaluation{
-      .confusion = ConfusionPlot{.title = "", .labels = {"x", "y"}, .counts = {5, 1, 0, 7}},
-      .reliability = ReliabilityPlot{.title = "", .bars = {{0.5, 1, 4, 0.75, 0.5}}}};
-  const std::string html = mistake_figures(run, PageLanguage::kChinese);
-  EXPECT_EQ(xml_error(inside(html)), "");
-  EXPECT_THAT(html, HasSubstr("召回率"));
-  EXPECT_THAT(html, HasSubstr("完美校准"));
 }
 
 }  // namespace

@@ -6,37 +6,10 @@
 #include <numeric>
 
 #include "tests/support/throws.h"
+#include "tests/task/untrained_frames.h"
 
 namespace fovea {
 namespace {
-
-LoadedClassifier model_of(const std::string& encoder, PoolingKind pooling) {
-  LoadedClassifier loaded;
-  ClassifierSettings& s = loaded.settings;
-  s.text.input = InputKind::kNpz;
-  s.text.max_length = s.model.block = 4;
-  s.text.truncate = Truncate::kFront;
-  s.model.encoder = encoder;
-  s.model.pooling = pooling;
-  s.model.classes = 3;
-  s.model.width = 8;
-  s.model.heads = 2;
-  s.model.features = 2;
-  s.model.joints = 3;
-  s.model.init = InitScheme::kSource;
-  loaded.frames = {{0, 0}, {1, 1}};
-  loaded.model = std::make_unique<Classifier>(s.model, 3);
-  return loaded;
-}
-
-// Samples of 2 and 5 time steps, the second cut to 4 in front.
-FrameSet two_samples() {
-  FrameSet set{.columns = 6, .values = std::vector<float>(7 * 6), .starts = {0, 2, 7}};
-  for (std::size_t n = 0; n < set.values.size(); ++n) {
-    set.values[n] = static_cast<float>(n * 37 % 11) / 5 - 1;
-  }
-  return set;
-}
 
 double sum_of(const NamedTensor& array, index begin, index end) {
   const float* const values = array.tensor.data<float>();
@@ -44,7 +17,8 @@ double sum_of(const NamedTensor& array, index begin, index end) {
 }
 
 TEST(FrameWeights, SumToOneWhereASampleIs) {
-  const LoadedClassifier model = model_of("attention,attention:joints", PoolingKind::kAttention);
+  const LoadedClassifier model =
+      untrained_frames("attention,attention:joints", PoolingKind::kAttention);
   const auto arrays = frame_weights(Context(1), model, two_samples(), 5);
   ASSERT_EQ(arrays.size(), 5U);
   EXPECT_EQ(arrays[0].name, "attention_0");
@@ -66,7 +40,7 @@ TEST(FrameWeights, SumToOneWhereASampleIs) {
 TEST(FrameWeights, SharesAreThoseOfTheirOwnAxis) {
   for (const std::string encoder : {"attention,attention:joints", "attention:joints,attention"}) {
     const auto arrays =
-        frame_weights(Context(1), model_of(encoder, PoolingKind::kMean), two_samples(), 5);
+        frame_weights(Context(1), untrained_frames(encoder, PoolingKind::kMean), two_samples(), 5);
     ASSERT_EQ(arrays.size(), 4U);
     const std::size_t over_time = encoder.ends_with("joints") ? 0 : 1;
     EXPECT_EQ(arrays[2].name, "time");
@@ -82,7 +56,8 @@ TEST(FrameWeights, SharesAreThoseOfTheirOwnAxis) {
     }
   }
   const auto only = [](const std::string& encoder) {
-    return frame_weights(Context(1), model_of(encoder, PoolingKind::kMean), two_samples(), 5)
+    return frame_weights(Context(1), untrained_frames(encoder, PoolingKind::kMean), two_samples(),
+                         5)
         .back()
         .name;
   };
@@ -91,8 +66,9 @@ TEST(FrameWeights, SharesAreThoseOfTheirOwnAxis) {
 }
 
 TEST(FrameWeights, NeedAttention) {
-  EXPECT_THROWS(frame_weights(Context(1), model_of("conv3", PoolingKind::kMean), two_samples(), 5),
-                kUsage, "no attention");
+  EXPECT_THROWS(
+      frame_weights(Context(1), untrained_frames("conv3", PoolingKind::kMean), two_samples(), 5),
+      kUsage, "no attention");
 }
 
 }  // namespace

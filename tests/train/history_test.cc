@@ -31,6 +31,28 @@ TEST(History, WritesOneObjectALine) {
                              testing::HasSubstr("}\n{\"kind\":\"evaluation\",\"step\":10,")));
 }
 
+// A number that a model does not have is left out; a file without it can be read.
+TEST(History, AnAccuracyIsWrittenWhereThereIsOne) {
+  const TestFolder folder;
+  {
+    History history(folder / "m.jsonl");
+    history.add(UpdateRecord{.step = 1, .running_accuracy = 0.75});
+    history.add(UpdateRecord{.step = 2});
+    history.add(EvaluationRecord{.step = 2, .train_accuracy = 0.5});
+    history.add(EvaluationRecord{.step = 3});
+  }
+  const std::string text = read_file(folder / "m.jsonl");
+  EXPECT_THAT(text, testing::HasSubstr(R"("running_accuracy":0.75})"));
+  EXPECT_THAT(text, testing::HasSubstr(R"("train_accuracy":0.5})"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("null")));
+  const HistoryRecords records = read_history(folder / "m.jsonl");
+  EXPECT_EQ(records.updates[0].running_accuracy, 0.75);
+  EXPECT_TRUE(std::isnan(records.updates[1].running_accuracy));
+  EXPECT_EQ(records.evaluations[0].train_accuracy, 0.5);
+  EXPECT_TRUE(std::isnan(records.evaluations[1].train_accuracy));
+  EXPECT_EQ(records.unreadable, 0);
+}
+
 TEST(History, KeepsWhatHeadsLookLike) {
   const TestFolder folder;
   const AttentionRecord record{

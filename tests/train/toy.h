@@ -33,6 +33,7 @@ class ToyObjective final : public Objective {
     if (on_forward) on_forward(update_);
     return loss(1e-2 * static_cast<double>((update_ * 37) % 11)) + extra_loss;
   }
+  Hits hits() const override { return counts_hits ? Hits{update_ % 9, 8} : Hits{}; }
   void backward() override {
     float* gradient = weights_.gradient_to_write().data<float>();
     for (index i = 0; i < 8; ++i) gradient[i] += static_cast<float>(difference(i, 0) / 8);
@@ -57,6 +58,7 @@ class ToyObjective final : public Objective {
   Tensor value() const { return weights_.value; }
 
   bool validates = true;
+  bool counts_hits = false;
   double extra_loss = 0;
   int validations = 0;
   std::function<void(index update)> on_forward;

@@ -35,6 +35,7 @@ class TrainerCheckpoint : public testing::Test {
   // One process: resumes if told so, stops after `stop_at` updates.
   Outcome process(const std::filesystem::path& path, bool resume, index stop_at) {
     ToyObjective objective;
+    objective.counts_hits = true;
     observer = ToyObserver();
     observer.wanted = Request::kStop;
     observer.at_step = stop_at;
@@ -48,9 +49,9 @@ class TrainerCheckpoint : public testing::Test {
         {},
         trainer.state()};
     for (const auto& record : trainer.history().updates())
-      outcome.losses.push_back(record.running_loss + record.mean16_loss);
+      outcome.losses.push_back(record.running_loss + record.mean16_loss + record.running_accuracy);
     for (const auto& record : trainer.history().evaluations())
-      outcome.validations.push_back(record.valid_loss + record.train_loss);
+      outcome.validations.push_back(record.valid_loss + record.train_loss + record.train_accuracy);
     return outcome;
   }
 
@@ -75,6 +76,8 @@ void expect_same(const Outcome& a, const Outcome& b) {
   EXPECT_EQ(a.validations, b.validations);
   EXPECT_EQ(a.state.tokens, b.state.tokens);
   EXPECT_EQ(a.state.train_loss, b.state.train_loss);
+  EXPECT_EQ(a.state.window_right, b.state.window_right);
+  EXPECT_EQ(a.state.train_accuracy, b.state.train_accuracy);
   EXPECT_EQ(a.state.best_step, b.state.best_step);
 }
 

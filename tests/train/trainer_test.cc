@@ -76,6 +76,26 @@ TEST_F(TrainerTest, TellsTheLossesApart) {
   EXPECT_NEAR(observer.evaluations[1].train_loss, window, 1e-9);
 }
 
+// A running share of right answers, which begins again with each interval.
+TEST_F(TrainerTest, RecordsTheRunningAccuracy) {
+  objective.counts_hits = true;
+  const TrainResult result = run({.stop_after = "20u", .eval_every = "10u"});
+  EXPECT_EQ(observer.updates[2].running_accuracy, (0.0 + 1 + 2) / (3 * 8));
+  EXPECT_EQ(observer.updates[9].running_accuracy, (36.0 + 0) / 80);
+  EXPECT_EQ(observer.updates[10].running_accuracy, 1.0 / 8);
+  EXPECT_EQ(observer.evaluations[0].train_accuracy, 36.0 / 80);
+  EXPECT_EQ(observer.evaluations[1].train_accuracy, observer.updates[19].running_accuracy);
+  EXPECT_EQ(result.state.train_accuracy, observer.updates[19].running_accuracy);
+  const HistoryRecords records = read_history(folder.path() / "metrics.jsonl");
+  EXPECT_EQ(records.evaluations[1].train_accuracy, observer.evaluations[1].train_accuracy);
+}
+
+TEST_F(TrainerTest, WithoutAnAccuracyNothingIsWritten) {
+  run({.stop_after = "5u"});
+  EXPECT_TRUE(std::isnan(observer.updates[2].running_accuracy));
+  EXPECT_THAT(read_file(folder / "metrics.jsonl"), testing::Not(testing::HasSubstr("accuracy")));
+}
+
 TEST_F(TrainerTest, TrainLossIsThatOfTheLastEpochWhereEpochsAreCounted) {
   const TrainResult result = run({.stop_after = "3e", .eval_every = "2u"});
   double epoch = 0;

@@ -179,6 +179,7 @@ function draw() {
   drawPixels();
   legend();
   drawLines(shown, shadeOf);
+  byId('row').replaceChildren();  // that of another map
   markHead();
   moveTo(state.row, state.column);
 }

@@ -146,6 +146,21 @@ Validation measure(const SetPredictions& predictions, const Examples& truth,
   return validation;
 }
 
+Hits hits_of(Variable logits, Vec<const std::int32_t> labels, ClassifierTask task) {
+  Hits hits;
+  if (task == ClassifierTask::kRegression || task == ClassifierTask::kMultiLabel) return hits;
+  const Rows<const float> rows = logits.value<float>();
+  for (index n = 0; n < rows.rows; ++n) {
+    if (labels[n] < 0) continue;
+    const float* const row = rows[n];
+    const index likeliest = task == ClassifierTask::kBinary
+                                ? index{row[0] > 0}
+                                : std::max_element(row, row + rows.columns) - row;
+    hits += {.right = likeliest == labels[n], .of = 1};
+  }
+  return hits;
+}
+
 ClassifierObjective::ClassifierObjective(const Context& context, const Classifier& model,
                                          ClassifierTexts texts)
     : model_(model), texts_(texts), tape_(context) {}
@@ -181,8 +196,12 @@ double ClassifierObjective::forward(index batch) {
   const ExampleBatch& chosen = batches_[static_cast<std::size_t>(batch)];
   tape_.reset(TapeMode::kTrain);
   loss_ = {};
+  hits_ = {};
   if (chosen.size() == 0) return 0;
-  loss_ = model_.loss(tape_, view_of(chosen, model_.config(), texts_.frames), options_);
+  const LabelledTexts texts = view_of(chosen, model_.config(), texts_.frames);
+  const Variable logits = model_.logits(tape_, texts.texts, options_);
+  hits_ = hits_of(logits, texts.labels, model_.config().task);
+  loss_ = model_.loss_of(tape_, logits, texts, options_);
   return double{loss_.value<float>()[0][0]};
 }
 

@@ -65,6 +65,10 @@ Validation measure(const SetPredictions& predictions, const Examples& truth,
                    const ClassifierConfig& config, const NumberScale& numbers,
                    ClassifierMetric metric);
 
+/// How many texts with a class have the largest logit [texts, logits] there; none of several labels
+/// or numbers.
+Hits hits_of(Variable logits, Vec<const std::int32_t> labels, ClassifierTask task);
+
 /// What the loss of such a model is measured in.
 std::string_view loss_unit_of(const ClassifierConfig& config);
 
@@ -79,6 +83,7 @@ class ClassifierObjective final : public Objective {
   AttentionRecord observed_attention() override;
   index begin_update(index update) override;
   double forward(index batch) override;
+  Hits hits() const override { return hits_; }
   void backward() override;
   bool has_validation() const override { return texts_.validation != nullptr; }
   std::optional<Validation> validate(const std::function<bool()>& interrupted) override {
@@ -100,6 +105,7 @@ class ClassifierObjective final : public Objective {
   bool observes_ = false;
   std::vector<HeadStatistics> seen_;  // an attention each
   Variable loss_;
+  Hits hits_;
 };
 
 }  // namespace fovea

@@ -18,7 +18,9 @@ struct ExplainView {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("layer", layer, "show this layer of attention, from 1; 0: the last");
+    visit("layer", layer,
+          "show this layer of attention, from 1; 0: the last; with joints, the last over time and "
+          "the last over joints");
     visit("head", head, "show this head of it, from 1; 0: the mean of its heads");
     visit(
         "tokens", tokens,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "fovea/config/json.h"
@@ -97,6 +98,9 @@ bool is_locked(const fs::path& folder) {
   }
 }
 
+// The metric whose running mean a training records.
+constexpr std::string_view kAccuracy = "accuracy";
+
 void add(std::vector<NamedCurve>& curves, const MetricValue& metric, index step) {
   const std::string name = escape_text(metric.name);
   auto curve = std::find_if(curves.begin(), curves.end(),
@@ -111,6 +115,9 @@ void add_curves(const HistoryRecords& records, RunReport& report) {
     const auto x = static_cast<double>(one.step);
     losses.last_batch.push_back({x, one.loss});
     losses.running_mean.push_back({x, one.running_loss});
+    if (!std::isnan(one.running_accuracy)) {
+      add(report.running_metrics, {std::string(kAccuracy), one.running_accuracy}, one.step);
+    }
     report.lr.push_back({x, one.lr});
     report.gradient_norm.push_back({x, one.gradient_norm});
     report.speed.push_back({x, one.tokens_per_second});
@@ -119,6 +126,9 @@ void add_curves(const HistoryRecords& records, RunReport& report) {
     const auto x = static_cast<double>(one.step);
     losses.interval_mean.push_back({x, one.train_loss});
     losses.validation.push_back({x, one.valid_loss});
+    if (!std::isnan(one.train_accuracy)) {
+      add(report.interval_metrics, {std::string(kAccuracy), one.train_accuracy}, one.step);
+    }
     if (one.is_best) losses.best = x;
   }
   for (const TrainingRecord& one : records.training) {

@@ -32,8 +32,8 @@ std::vector<ReportNumber> numbers_of(const Json::Object& object) {
   std::vector<ReportNumber> numbers;
   for (const auto& [name, value] : object) {
     if (value.get_if<Json::Object>() == nullptr || value.find("value") == nullptr) continue;
-    numbers.push_back(
-        {name, value.at("value").number(), value.at("low").number(), value.at("high").number()});
+    numbers.push_back({escape_text(name), value.at("value").number(), value.at("low").number(),
+                       value.at("high").number()});
   }
   return numbers;
 }
@@ -47,11 +47,13 @@ ConfusionPlot confusion_of(const Json& json) {
   const std::size_t K = plot.labels.size();
   require(K >= 1 && static_cast<index>(K) <= kMostConfusionClasses && rows.size() == K,
           fmt::format("\"confusion\" has {} rows for {} labels", rows.size(), K));
+  constexpr index kMostCount = 1'000'000'000'000;  // their sums must not overflow
   for (const Json& row : rows) {
     require(row.array().size() == K, "a row of \"confusion\" has another length");
     for (const Json& count : row.array()) {
       plot.counts.push_back(count.whole());
-      require(plot.counts.back() >= 0, "a count of \"confusion\" is negative");
+      require(plot.counts.back() >= 0 && plot.counts.back() <= kMostCount,
+              "a count of \"confusion\" is negative or above 10^12");
     }
   }
   return plot;
@@ -83,6 +85,8 @@ ReportEvaluation evaluation_of(const Json& json) {
     return evaluation;
   }
   evaluation.confidence = json.at("confidence").number();
+  require(evaluation.confidence > 0 && evaluation.confidence < 1,
+          "\"confidence\" is outside of (0, 1)");
   evaluation.numbers = numbers_of(json.object());
   if (json.find("confusion") != nullptr) evaluation.confusion = confusion_of(json);
   if (const Json* reliability = json.find("reliability")) {

@@ -42,6 +42,14 @@ double span_f1(const SetTags& found, const TaggedWords& truth, const TagSet& tag
   return span_report(sentences, tags.types().size() + 1).micro.f1;
 }
 
+Hits hits_of(std::span<const std::int32_t> found, std::span<const std::int32_t> tags) {
+  Hits hits;
+  for (std::size_t w = 0; w < tags.size(); ++w) {
+    if (tags[w] != kNoTag) hits += {.right = found[w] == tags[w], .of = 1};
+  }
+  return hits;
+}
+
 double accuracy(const SetTags& found, const TaggedWords& truth) {
   index right = 0;
   for (std::size_t w = 0; w < found.tags.size(); ++w) right += found.tags[w] == truth.tags[w];
@@ -125,8 +133,12 @@ double TaggerObjective::forward(index batch) {
   const TaggedBatch& chosen = batches_[static_cast<std::size_t>(batch)];
   tape_.reset(TapeMode::kTrain);
   loss_ = {};
+  hits_ = {};
   if (chosen.size() == 0) return 0;
-  loss_ = model_.loss(tape_, view_of(chosen), options_);
+  const TaggedRows rows = view_of(chosen);
+  const TagScores scores = model_.scores(tape_, rows.rows, options_);
+  hits_ = hits_of(model_.best_tags(tape_.context(), scores), chosen.tags);
+  loss_ = model_.loss_of(tape_, scores, rows.tags, options_);
   return double{loss_.value<float>()[0][0]};
 }
 

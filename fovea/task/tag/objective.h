@@ -65,6 +65,7 @@ class TaggerObjective final : public Objective {
   AttentionRecord observed_attention() override;
   index begin_update(index update) override;
   double forward(index batch) override;
+  Hits hits() const override { return hits_; }
   void backward() override;
   bool has_validation() const override { return text_.validation != nullptr; }
   std::optional<Validation> validate(const std::function<bool()>& interrupted) override {
@@ -87,6 +88,7 @@ class TaggerObjective final : public Objective {
   bool observes_ = false;
   std::vector<HeadStatistics> seen_;  // an attention each
   Variable loss_;
+  Hits hits_;
 };
 
 }  // namespace fovea

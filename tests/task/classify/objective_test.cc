@@ -57,6 +57,26 @@ TEST(Measure, OfLabelsAndNumbers) {
   EXPECT_NEAR(measured.score.value(), -10 / std::sqrt(2), 1e-6);
 }
 
+TEST(HitsOf, AreThoseOfTheLargestLogit) {
+  Tape tape(Context(1), TapeMode::kTrain);
+  const Variable logits = tape.result(3, 2, DType::kFloat32);
+  const float values[] = {1, 2, 2, 1, 1, 1};
+  std::copy_n(values, 6, logits.value<float>()[0]);
+  const std::int32_t labels[] = {1, 1, 0}, unknown[] = {1, -1, -1};
+  const auto hits = [&](const std::int32_t* of, ClassifierTask task) {
+    const Hits found = hits_of(logits, {of, 3}, task);
+    return std::vector<index>{found.right, found.of};
+  };
+  EXPECT_THAT(hits(labels, ClassifierTask::kSingleLabel), testing::ElementsAre(2, 3));
+  EXPECT_THAT(hits(unknown, ClassifierTask::kSingleLabel), testing::ElementsAre(1, 1));
+  EXPECT_THAT(hits(labels, ClassifierTask::kMultiLabel), testing::ElementsAre(0, 0));
+  const Variable one = tape.result(3, 1, DType::kFloat32);
+  const float binary[] = {.5F, -.5F, 0};
+  std::copy_n(binary, 3, one.value<float>()[0]);
+  const Hits found = hits_of(one, {labels, 3}, ClassifierTask::kBinary);
+  EXPECT_EQ(found.right, 2);  // a logit of 0 is the first class, as in predictions()
+}
+
 TEST(ClassifierObjective, LossOfAnUpdateIsTheWeightedMean) {
   ClassifierConfig config;
   config.task = ClassifierTask::kBinary;
@@ -80,6 +100,7 @@ TEST(ClassifierObjective, LossOfAnUpdateIsTheWeightedMean) {
                                  .seed = 1});
   EXPECT_EQ(objective.begin_update(0), 2);
   const double loss = objective.forward(0) + objective.forward(1);
+  EXPECT_EQ(objective.hits().of, 1);
   EXPECT_NEAR(loss, objective.validate({}).value().loss, 1e-6);
   EXPECT_FALSE(objective.validate([] { return true; }).has_value());
 }

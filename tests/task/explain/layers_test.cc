@@ -46,6 +46,21 @@ TEST(AttentionLayers, AreThoseOfTheModel) {
   }
 }
 
+TEST(AttentionLayers, SayWhetherTheyRunOverJoints) {
+  ClassifierConfig c;
+  c.encoder = "attention,attention:joints";
+  c.width = 8;
+  c.heads = 2;
+  c.block = 10;
+  c.classes = 2;
+  c.features = 2;
+  c.joints = 3;
+  const auto layers = attention_layers(sized_stages(resolve(c)));
+  EXPECT_FALSE(layers[0].across);
+  EXPECT_TRUE(layers[1].across);
+  EXPECT_EQ(layers[1].name, "layer 2 (attention:joints)");
+}
+
 TEST(AttentionLayers, OtherLayersMayMixTokens) {
   EXPECT_FALSE(has_other_mixing(sized_stages(config_of("attention,ff"))));
   EXPECT_TRUE(has_other_mixing(sized_stages(config_of("attention,conv3"))));

@@ -37,6 +37,17 @@ TEST(Rollout, ARowWithoutKeysKeepsItself) {
   EXPECT_THAT(attention_rollout(plain, first), ElementsAre(0, 0));
 }
 
+// Tokens 0 and 1, 2 and 3 are sequences; then 0 and 2, 1 and 3, across.
+TEST(Rollout, FollowsSequencesAlongBothAxes) {
+  const std::vector<float> weights = {1, 0, .5F, .5F, 0, 1, .25F, .75F};
+  const double last[] = {0, 1, 0, 0}, third[] = {0, 0, 0, 1};
+  const RolloutLayer over[] = {{weights, 1, false, 2}}, across[] = {{weights, 1, false, 2, true}};
+  EXPECT_THAT(attention_rollout(over, last), ElementsAre(.5F, .5F, 0, 0));
+  EXPECT_THAT(attention_rollout(over, third), ElementsAre(0, 0, .25F, .75F));
+  EXPECT_THAT(attention_rollout(across, last), ElementsAre(0, 0, 0, 1));
+  EXPECT_THAT(attention_rollout(across, third), ElementsAre(0, .25F, 0, .75F));
+}
+
 TEST(Rollout, RefusesOtherSizes) {
   const std::vector<float> weights = {1, 0, 0};
   const double first[] = {1, 0};

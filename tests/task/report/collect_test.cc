@@ -38,6 +38,11 @@ TEST(ReportOfRun, HasTheCurvesOfAClassifier) {
   ASSERT_EQ(report.training_metrics.size(), 2u);
   EXPECT_EQ(report.training_metrics[0].name, "accuracy");
   EXPECT_EQ(report.training_metrics[0].points.back().y, 1);  // it has learned them
+  ASSERT_EQ(report.running_metrics.size(), 1u);
+  EXPECT_EQ(report.running_metrics[0].name, "accuracy");
+  EXPECT_EQ(report.running_metrics[0].points.size(), 12u);
+  EXPECT_EQ(report.interval_metrics.at(0).points.back().y,
+            report.running_metrics[0].points.back().y);
   EXPECT_FALSE(report.is_running);
   EXPECT_TRUE(report.notes.empty());
   EXPECT_EQ(report.environment.at(2).name.english, "processor");

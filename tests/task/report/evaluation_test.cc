@@ -56,6 +56,7 @@ TEST(ReadEvaluation, RefusesOtherFiles) {
   EXPECT_THROWS(read(changed("[1,1],", "")), kInputFormat, "rows for 2 labels");
   EXPECT_THROWS(read(changed("[1,1]", "[1]")), kInputFormat, "another length");
   EXPECT_THROWS(read(changed("[1,1]", "[1,-1]")), kInputFormat, "negative");
+  EXPECT_THROWS(read(changed("[1,1]", "[1,9000000000000000000]")), kInputFormat, "10^12");
   EXPECT_THROWS(read(changed("\"confidence\":0.8", "\"confidence\":8")), kInputFormat, "outside");
   EXPECT_THROWS(read(changed("\"task\":\"binary\"", "\"task\":3")), kInputFormat,
                 "not an evaluation of fovea");

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page of training runs shows of an evaluation's mistakes, as HTML.
+#pragma once
+
+#include <string>
+
+#include "fovea/report/run_report.h"
+
+namespace fovea {
+
+/// Confusion and calibration of a run's evaluation.
+std::string mistake_figures(const RunReport& run, PageLanguage language);
+
+}  // namespace fovea
