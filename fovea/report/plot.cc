@@ -81,9 +81,11 @@ Range widened(Range range) {
 
 // The loss of the first updates is many times that of all others: an axis that shows them would
 // press the rest of the curves flat. So the last three quarters of the curves get at least half of
-// the height; higher values are cut off and marked. With few points everything is shown.
+// the height; higher values are cut off and marked. With few points everything is shown, and so is
+// what is hardly higher: nothing is gained by cutting it.
 double highest_shown(const Plot& plot, const Frame& all) {
   constexpr int kFew = 10;
+  constexpr double kHardlyHigher = 1.25;
   const double late = all.x.low + 0.25 * (all.x.high - all.x.low);
   double high = all.y.low;
   int points = 0;
@@ -96,7 +98,8 @@ double highest_shown(const Plot& plot, const Frame& all) {
     }
   }
   if (points < kFew || !(high > all.y.low)) return all.y.high;
-  return std::min(all.y.high, high + (high - all.y.low));
+  const double limit = 2 * (high - all.y.low);
+  return all.y.high - all.y.low <= kHardlyHigher * limit ? all.y.high : all.y.low + limit;
 }
 
 // Of a point of the curve.

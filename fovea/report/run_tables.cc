@@ -124,7 +124,7 @@ std::string metrics_of_best(const RunReport& run) {
   for (std::size_t n = 0; n < std::min(run.metrics.size(), kMost); ++n) {
     for (const PlotPoint& p : run.metrics[n].points) {
       if (p.x != run.losses.best) continue;
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", html_text(run.metrics[n].name),
+      text += fmt::format("{}{} {}", text.empty() ? "" : "<br/>", html_text(run.metrics[n].name),
                           number_cell(p.y));
       break;
     }

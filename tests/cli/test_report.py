@@ -201,11 +201,11 @@ class Pages(ReportTest):
         running = [r["running_accuracy"] for r in self.records(tagger) if r["kind"] == "update"]
         self.assertTrue(all(0 <= r <= 1 for r in running) and running[-1] > running[0], running)
         words = "training: running mean of the interval so far"
-        self.assertEqual(self.report(tagger).text().count(words), 4)  # two figures: legend and table
+        self.assertEqual(self.report(tagger).text().count(words), 6)  # two figures: legend, plot, table
         lines = [re.sub(r',"(running|train)_accuracy":[^,}]*', "", line)
                  for line in (tagger / "metrics.jsonl").read_text().splitlines()]
         (tagger / "metrics.jsonl").write_text("\n".join(lines) + "\n")
-        self.assertEqual(self.report(tagger).text().count(words), 2)
+        self.assertEqual(self.report(tagger).text().count(words), 3)
 
     def test_a_model_or_a_checkpoint_gives_what_it_has(self):
         model = self.folder / "model"

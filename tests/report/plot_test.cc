@@ -219,6 +219,12 @@ TEST(Plot, NothingIsCutOffThatFits) {
   plot.curves[0].points[90].y = 1000;  // late: it counts
   EXPECT_THAT(draw_svg(plot), HasSubstr(">1000</text>"));
   EXPECT_THAT(draw_svg(plot), Not(HasSubstr("class=\"mark\"")));
+  for (index i = 0; i < 100; ++i) plot.curves[0].points[static_cast<std::size_t>(i)].y = 1;
+  plot.curves[0].points[99].y = 2;
+  plot.curves[0].points[0].y = 3.4;  // hardly higher than twice the rest
+  EXPECT_THAT(draw_svg(plot), Not(HasSubstr("class=\"mark\"")));
+  plot.curves[0].points[0].y = 3.6;
+  EXPECT_THAT(draw_svg(plot), HasSubstr("class=\"mark\""));
 }
 
 TEST(Plot, BearsAnyData) {

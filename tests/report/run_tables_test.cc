@@ -68,6 +68,10 @@ TEST(SummaryTable, SaysWhatWasReached) {
   EXPECT_EQ(xml_error(html), "");
   EXPECT_THAT(html, HasSubstr("<td>1.5</td><td>10</td><td>1.5</td><td>accuracy 0.75</td>"));
   EXPECT_THAT(html, HasSubstr("in training"));
+  RunReport several = two_runs()[0];
+  several.metrics.push_back({"span_f1", {{5, 0.25}, {10, 0.5}}});
+  EXPECT_THAT(summary_table({&several, 1}, kEnglish),
+              HasSubstr("<td>accuracy 0.75<br/>span_f1 0.5</td>"));
   EXPECT_THAT(summary_table(two_runs(), PageLanguage::kChinese), HasSubstr("分类器"));
 }
 

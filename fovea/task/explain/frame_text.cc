@@ -62,9 +62,10 @@ class SampleText {
     std::string text = prediction_lines(explanation_, columns_) + counts();
     const auto add = [&](const std::string& part) { text += '\n' + part; };
     if (!explanation_.layers.empty()) {
-      add(head_table(explanation_, view_.layer, [&](const ExplainedLayer& layer, index head) {
-        return place_of(layer, strongest_weight(layer, head, explanation_.tokens_of(layer)));
-      }));
+      add(head_table(
+          explanation_, view_.layer, columns_, [&](const ExplainedLayer& layer, index head) {
+            return place_of(layer, strongest_weight(layer, head, explanation_.tokens_of(layer)));
+          }));
     }
     for (const ExplainedLayer* layer : layers_shown(explanation_, view_)) {
       add(layer->across ? map_of_joints(*layer) : map_of_time(*layer));
@@ -95,12 +96,12 @@ class SampleText {
     return line + "\n";
   }
 
-  // "time 5 -> 9, joint 3"
+  // "5 -> 9, joint 3", or over joints "3 -> 4, time 5".
   std::string place_of(const ExplainedLayer& layer, const StrongestWeight& at) const {
     if (layer.across) {
-      return fmt::format("joint {} -> {}, time {}", at.query, at.key, first_ + at.sequence);
+      return fmt::format("{} -> {}, time {}", at.query, at.key, first_ + at.sequence);
     }
-    const std::string times = fmt::format("time {} -> {}", first_ + at.query, first_ + at.key);
+    const std::string times = fmt::format("{} -> {}", first_ + at.query, first_ + at.key);
     return joints_ == 0 ? times : times + fmt::format(", joint {}", at.sequence);
   }
 

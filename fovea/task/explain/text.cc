@@ -33,9 +33,10 @@ class ExplanationText {
     std::string text = prediction_lines(explanation_, columns_) + counts();
     const auto add = [&](const std::string& part) { text += '\n' + part; };
     if (!explanation_.layers.empty()) {
-      add(head_table(explanation_, view_.layer, [&](const ExplainedLayer& layer, index head) {
-        return pair_of(strongest_weight(layer, head, tokens_));
-      }));
+      add(head_table(explanation_, view_.layer, columns_,
+                     [&](const ExplainedLayer& layer, index head) {
+                       return pair_of(strongest_weight(layer, head, tokens_));
+                     }));
       add(layer_map());
     }
     if (!explanation_.pooling.empty()) add(pooling());

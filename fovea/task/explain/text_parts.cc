@@ -131,25 +131,35 @@ std::string prediction_lines(const Explanation& explanation, index columns) {
   return wrapped(line, columns);
 }
 
-std::string head_table(
-    const Explanation& explanation, index layer,
-    const std::function<std::string(const ExplainedLayer& layer, index head)>& strongest) {
-  index count = 0, widest = 5;
-  for (const ExplainedLayer& one : explanation.layers) {
-    count += one.heads;
-    widest = std::max(widest, display_width(one.name));
-  }
+std::string head_table(const Explanation& explanation, index layer, index columns,
+                       const StrongestText& strongest) {
+  constexpr index kNumbers = 35;  // columns of all but the names
+  struct Line {
+    const ExplainedLayer* layer;
+    index head;
+    std::string strongest;
+  };
+  index count = 0;
+  for (const ExplainedLayer& one : explanation.layers) count += one.heads;
   const bool all = count <= kMostHeadLines && layer == 0;
   const std::size_t layers = explanation.layers.size();
   const std::size_t chosen = layer > 0 ? static_cast<std::size_t>(layer - 1) : layers - 1;
-  std::string text = fmt::format("{} {:>4} {:>8} {:>9} {:>8}  {}\n", sized("layer", widest), "head",
-                                 "entropy", "distance", "largest", "from -> to");
+  std::vector<Line> lines;
+  index widest = 5, longest = 10;
   for (std::size_t n = 0; n < layers; ++n) {
     const ExplainedLayer& one = explanation.layers[n];
     if (!all && n != chosen) continue;
+    widest = std::max(widest, display_width(one.name));
     for (index head = 1; head <= one.heads; ++head) {
-      text += head_line(one, sized(one.name, widest), head, strongest(one, head));
+      lines.push_back({&one, head, strongest(one, head)});
+      longest = std::max(longest, display_width(lines.back().strongest));
     }
+  }
+  widest = std::min(widest, std::max<index>(8, columns - kNumbers - longest));
+  std::string text = fmt::format("{} {:>4} {:>8} {:>9} {:>8}  {}\n", sized("layer", widest), "head",
+                                 "entropy", "distance", "largest", "from -> to");
+  for (const Line& line : lines) {
+    text += head_line(*line.layer, sized(line.layer->name, widest), line.head, line.strongest);
   }
   if (!all && layers > 1) {
     text += fmt::format("(layer {} of {}; --layer N shows another)\n", chosen + 1, layers);

@@ -35,11 +35,13 @@ std::string heads_shown(const ExplainedLayer& layer, index head);
 /// The most probable labels or next tokens, or the number.
 std::string prediction_lines(const Explanation& explanation, index columns);
 
-/// A line for each head: of many, those of one layer (from 1; 0: the last) alone. `strongest` says
-/// where its largest weight is.
-std::string head_table(
-    const Explanation& explanation, index layer,
-    const std::function<std::string(const ExplainedLayer& layer, index head)>& strongest);
+/// Where the largest weight of a head is.
+using StrongestText = std::function<std::string(const ExplainedLayer& layer, index head)>;
+
+/// A line for each head: of many, those of one layer (from 1; 0: the last) alone. Names of layers
+/// are cut so that lines fit.
+std::string head_table(const Explanation& explanation, index layer, index columns,
+                       const StrongestText& strongest);
 
 /// What the numbers beside a map are.
 std::string side_name_of(SaliencyMethod method);

@@ -24,13 +24,13 @@ TEST(SampleText, SaysTheSampleBothAxesAndWhatNotToConclude) {
   for (const char* part :
        {"label: wave 0.7500, push 0.2500\n",
         "sample 7: 3 time steps of 2 joints (4 more were cut)\n",
-        "layer 1 (attention)           1     0.50      1.00    1.000  time 4 -> 4, joint 0\n",
-        "layer 2 (attention:joints)    2     0.25         -    1.000  joint 0 -> 0, time 4\n",
+        "layer 1 (attention)           1     0.50      1.00    1.000  4 -> 4, joint 0\n",
+        "layer 2 (attention:joints)    2     0.25         -    1.000  0 -> 0, time 4\n",
         "layer 1 (attention), mean of 2 heads, mean of 2 joints: a row is a time step",
         "layer 2 (attention:joints), mean of 2 heads, mean of 3 time steps: a row is a",
-        "4   @@      -0.250 ####", "0   @@    +0.250 ###", "attention as pooling",
+        "4   @@        -0.250 #####\n", "0   @@      +0.250 #########\n", "attention as pooling",
         "gradient x input of each time step (a row) and joint (a column); below 0 is --",
-        "4   **--    -0.250", "the means of the training",
+        "4   ##--    -0.250 #####\n", "the means of the training",
         "Attention weights are no explanation by themselves"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
@@ -43,11 +43,12 @@ TEST(SampleText, ShowsTheJointTimeStepAndLayerThatAreAskedFor) {
   const std::string joint = text_of(e, {.layer = 1, .head = 1}, {.joint = 1});
   EXPECT_THAT(joint, HasSubstr("layer 1 (attention), head 1, joint 1: a row is a time step"));
   EXPECT_THAT(joint, Not(HasSubstr("a row is a joint")));
-  EXPECT_THAT(joint, HasSubstr("4   %%%%    -0.500 #########"));  // the saliency of joint 1 alone
-  EXPECT_THAT(text_of(e, {.layer = 1, .head = 1}, {.joint = 0}), HasSubstr("4   @@      +0.250"));
+  EXPECT_THAT(joint, HasSubstr("4   ####      -0.500 #########"));  // the saliency of joint 1 alone
+  EXPECT_THAT(text_of(e, {.layer = 1, .head = 1}, {.joint = 0}),
+              HasSubstr("4   @@        +0.250 #########"));
   const std::string time = text_of(e, {}, {.time = 6});
   EXPECT_THAT(time, HasSubstr("layer 2 (attention:joints), mean of 2 heads, time step 6"));
-  EXPECT_THAT(time, HasSubstr("1     @@  +0.500"));
+  EXPECT_THAT(time, HasSubstr("1     @@    +0.500 #########"));
   const std::string part = text_of(e, {}, {.steps = "5-6"});
   EXPECT_THAT(part, HasSubstr("Shown: time steps 5 to 6 of 4 to 6."));
 }
@@ -60,7 +61,7 @@ TEST(SampleText, WithoutJointsPoolingIsAColumn) {
   e.saliency.values = {1, -2, 0};
   const std::string text = text_of(e);
   EXPECT_THAT(text, HasSubstr("sample 7: 3 time steps (4 more were cut)"));
-  EXPECT_THAT(text, HasSubstr("5   @@    -2.00 #########"));
+  EXPECT_THAT(text, HasSubstr("5   @@     -2.00 #########"));
   EXPECT_THAT(text, Not(HasSubstr("joint")));
   e.pooling.clear();
   e.layers = {sample_explanation().layers[0]};
