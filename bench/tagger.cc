@@ -3,8 +3,11 @@
 //
 //   fovea_bench_tagger LENGTH THREADS UPDATES
 //
-// 32 sentences of LENGTH words, of five characters each. Prints {"seconds": the median of an update,
-// "fastest": the fastest, "parts": [...]}; a part is a kernel with its time and speed in an update.
+// 32 sentences of LENGTH words, of five characters each. Prints {"seconds": the median of an
+// update, "fastest": the fastest, "parts": [...]}; a part is a kernel with its time and speed in an
+// update.
+#include "fovea/model/tagger.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,7 +17,6 @@
 #include "fovea/base/clock.h"
 #include "fovea/base/median.h"
 #include "fovea/base/profile.h"
-#include "fovea/model/tagger.h"
 #include "fovea/train/optimizer.h"
 
 namespace fovea {
@@ -44,7 +46,8 @@ class Training {
     for (index n = 0; n < kBatch * length; ++n) {
       words_.push_back(below(c.vocabulary));
       tags_.push_back(below(c.tags));
-      for (index letter = 0; letter < kLetters; ++letter) characters_.push_back(below(c.characters));
+      for (index letter = 0; letter < kLetters; ++letter)
+        characters_.push_back(below(c.characters));
       ends_.push_back(static_cast<std::int32_t>(characters_.size()));
       if ((n + 1) % length == 0) offsets_.push_back(static_cast<std::int32_t>(n + 1));
     }
@@ -92,12 +95,15 @@ void print_parts(index length, int threads) {
   for (int i = 0; i < kUpdates; ++i) training.update(tape);
   for (const Profile::Part& part : profile.parts()) {
     const auto& [rows, columns, depth] = part.work.shape;
-    fmt::print("  {{\"what\": \"{}\", \"shape\": [{}, {}, {}], \"seconds\": {:.3e}, \"gflops\": {:.1f}}},\n",
-               part.work.what, rows, columns, depth, part.seconds / kUpdates,
-               part.work.flops / part.seconds * 1e-9);
+    fmt::print(
+        "  {{\"what\": \"{}\", \"shape\": [{}, {}, {}], \"seconds\": {:.3e}, \"gflops\": "
+        "{:.1f}}},\n",
+        part.work.what, rows, columns, depth, part.seconds / kUpdates,
+        part.work.flops / part.seconds * 1e-9);
   }
-  fmt::print("  {{\"what\": \"waiting\", \"shape\": [0, 0, 0], \"seconds\": {:.3e}, \"gflops\": 0}}\n",
-             profile.waiting_seconds() / kUpdates);
+  fmt::print(
+      "  {{\"what\": \"waiting\", \"shape\": [0, 0, 0], \"seconds\": {:.3e}, \"gflops\": 0}}\n",
+      profile.waiting_seconds() / kUpdates);
 }
 
 int run(char** arguments) {
