@@ -24,6 +24,7 @@
 #include "fovea/text/compressed.h"
 #include "fovea/text/sentencepiece/sentencepiece.h"
 #include "fovea/text/sentencepiece/trainer.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea::cli {
 
@@ -245,8 +246,8 @@ CommandSpec tokenizer_train_spec() {
                                 "Options", "o"},
                                {"overwrite", OptionKind::kFlag, "", "replace it", "Options", ""}},
                    .epilog = R"(Examples:
-  fovea tokenizer train --train text.txt -o text.model --vocab-size 200
-  fovea tokenizer train --train text.txt -o bytes.model --kind bpe --byte-fallback --vocab-size 500)"};
+  fovea tokenizer train --train text.txt -o text.model --vocab-size 4000
+  fovea tokenizer train --train text.txt -o bytes.model --kind bpe --byte-fallback --vocab-size 8000)"};
   for (OptionSpec& option : options_of(flags_of(fields_of(training)), "Subwords")) {
     spec.options.push_back(std::move(option));
   }
