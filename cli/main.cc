@@ -117,7 +117,7 @@ std::string overview_below(const std::string& word, const std::vector<CommandSpe
     names += names.empty() ? "" : ", ";
     names += spec.name;
   }
-  throw Error(ErrorCode::kUsage, fmt::format("{}: say what to {}: {}", word, word, names),
+  throw Error(ErrorCode::kUsage, fmt::format("{}: say which: {}", word, names),
               fmt::format("see: fovea {} --help", word));
 }
 

@@ -24,6 +24,7 @@
 #include "fovea/text/compressed.h"
 #include "fovea/text/sentencepiece/sentencepiece.h"
 #include "fovea/text/sentencepiece/trainer.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea::cli {
 
@@ -245,9 +246,9 @@ CommandSpec tokenizer_train_spec() {
                                 "Options", "o"},
                                {"overwrite", OptionKind::kFlag, "", "replace it", "Options", ""}},
                    .epilog = R"(Examples:
-  fovea tokenizer train --train text.txt -o text.model --vocab-size 200
-  fovea tokenizer train --train text.txt -o bytes.model --kind bpe --byte-fallback --vocab-size 500)"};
-  for (OptionSpec& option : options_of(flags_of(fields_of(training)), "Subwords")) {
+  fovea tokenizer train --train text.txt -o text.model --vocab-size 4000
+  fovea tokenizer train --train text.txt -o bytes.model --kind bpe --byte-fallback --vocab-size 8000)"};
+  for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(training)), "Subwords"))) {
     spec.options.push_back(std::move(option));
   }
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
@@ -323,7 +324,7 @@ int tokenizer_encode(const Arguments& arguments) {
   check_encode(options, pieces);
   return answer_lines(arguments, [&](const std::string& line, index number) {
     if (options.subword_sampling == 0) return written(pieces.encode(line), options.ids);
-    Random random(options.seed, RandomUse::kTest, static_cast<std::uint64_t>(number));
+    Random random(options.seed, RandomUse::kSampling, static_cast<std::uint64_t>(number));
     const CutSampling sampling{.alpha = options.subword_sampling, .best = options.best};
     return written(pieces.sample(line, sampling, random), options.ids);
   });

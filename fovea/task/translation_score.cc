@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "fovea/base/byte_stream.h"
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
-#include "fovea/base/byte_stream.h"
 #include "fovea/data/text_lines.h"
 #include "fovea/task/score_json.h"
 

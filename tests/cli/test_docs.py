@@ -8,6 +8,7 @@ these cheap substitutions (the last value of an option counts):
   bench attention  one head, 64 tokens, one thread
   bench step       a model of one layer, two steps
   reproduce        a run of each variant, a few updates
+  tokenizer train  40 pieces, with bytes 300
 """
 
 import json
@@ -68,6 +69,8 @@ def cheaper(arguments):
         return [*arguments, *SMALL[:10], "--steps", "2"]
     if arguments[:2] == ["train", "classify"] and "--buckets" in arguments:
         return [*arguments, "--buckets", "1000"]
+    if arguments[:2] == ["tokenizer", "train"]:
+        return [*arguments, "--vocab-size", "300" if "--byte-fallback" in arguments else "40"]
     if arguments[:2] == ["train", "tag"]:
         return [*arguments, "--stop-after", "20u"]
     if arguments[:2] != ["train", "lm"] or "--dry-run" in arguments:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A .model file is read or refused; one that is read cuts any text into pieces that make it up, and
-// decodes any of its ids. Rules of normalization, which no input would guess, are wrapped in a model
-// that is right.
+// decodes any of its ids. Rules of normalization, which no input would guess, are wrapped in a
+// model that is right.
 #include <cstdint>
 #include <string>
 #include <vector>

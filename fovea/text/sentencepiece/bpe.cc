@@ -16,12 +16,14 @@ namespace {
 struct Symbol {
   std::string_view text;        // empty: joined to the one before
   std::int64_t before, behind;  // -1: none
+  std::uint32_t node;           // where the text leads to in the trie of pieces
   bool is_fixed;                // user-defined: never joined
 };
 
 // Two neighbours that could be joined.
 struct Merge {
   std::size_t left, right, bytes;
+  std::uint32_t node;  // of both
   float score;
 };
 
@@ -34,12 +36,10 @@ struct IsWorse {
 class BpeCutter final : public PieceCutter {
  public:
   BpeCutter(const PieceModel& model, const PieceNormalizer& normalizer)
-      : model_(model), normalizer_(normalizer) {
+      : model_(model), normalizer_(normalizer), trie_(trie_of(model, is_text)) {
     for (std::size_t id = 0; id < model.pieces.size(); ++id) {
       const ModelPiece& piece = model.pieces[id];
-      const bool joins = piece.type == PieceType::kNormal ||
-                         piece.type == PieceType::kUserDefined || piece.type == PieceType::kUnused;
-      (joins ? ids_ : marks_).emplace(piece.text, static_cast<token>(id));
+      if (!is_text(piece.type)) marks_.emplace(piece.text, static_cast<token>(id));
     }
   }
 
@@ -69,7 +69,8 @@ class BpeCutter final : public PieceCutter {
       const std::size_t length =
           own > 0 ? own : std::min(announced_length(text.front()), text.size());
       const std::int64_t at = std::ssize(symbols);
-      symbols.push_back({text.substr(0, length), at - 1, at + 1, own > 0});
+      const std::string_view own_text = text.substr(0, length);
+      symbols.push_back({own_text, at - 1, at + 1, trie_.walk(0, own_text), own > 0});
       text.remove_prefix(length);
     }
     if (!symbols.empty()) symbols.back().behind = -1;
@@ -80,11 +81,10 @@ class BpeCutter final : public PieceCutter {
   std::vector<CutPiece> cut(std::string_view text, Skips&& skips) const;
 
   token id_of(std::string_view text) const {
-    for (const auto* const ids : {&marks_, &ids_}) {
-      const auto found = ids->find(text);
-      if (found != ids->end()) return found->second;
-    }
-    return model_.unknown;
+    const auto mark = marks_.find(text);
+    if (mark != marks_.end()) return mark->second;
+    const token id = trie_.id_at(trie_.walk(0, text));
+    return id == kNoToken ? model_.unknown : id;
   }
 
   bool is_unused(token id) const {
@@ -110,7 +110,8 @@ class BpeCutter final : public PieceCutter {
 
   const PieceModel& model_;
   const PieceNormalizer& normalizer_;
-  std::unordered_map<std::string_view, token> ids_, marks_;
+  const PieceTrie trie_;  // of what can be joined
+  std::unordered_map<std::string_view, token> marks_;
 };
 
 template <class Skips>
@@ -122,15 +123,14 @@ std::vector<CutPiece> BpeCutter::cut(std::string_view text, Skips&& skips) const
     if (l < 0 || r < 0) return;
     const auto left = static_cast<std::size_t>(l), right = static_cast<std::size_t>(r);
     if (symbols[left].is_fixed || symbols[right].is_fixed) return;
+    const std::uint32_t node = trie_.walk(symbols[left].node, symbols[right].text);
+    const token id = trie_.id_at(node);
+    if (id == kNoToken) return;
     const std::string_view both(symbols[left].text.data(),
                                 symbols[left].text.size() + symbols[right].text.size());
-    const auto found = ids_.find(both);
-    if (found == ids_.end()) return;
     merges.push(
-        {left, right, both.size(), model_.pieces[static_cast<std::size_t>(found->second)].score});
-    if (is_unused(found->second)) {
-      joined[both] = {symbols[left].text, symbols[right].text};
-    }
+        {left, right, both.size(), node, model_.pieces[static_cast<std::size_t>(id)].score});
+    if (is_unused(id)) joined[both] = {symbols[left].text, symbols[right].text};
   };
   for (std::int64_t i = 1; i < std::ssize(symbols); ++i) offer(i - 1, i);
   while (!merges.empty()) {
@@ -141,6 +141,7 @@ std::vector<CutPiece> BpeCutter::cut(std::string_view text, Skips&& skips) const
                              left.text.size() + right.text.size() == merge.bytes;
     if (!still_there || skips()) continue;
     left.text = {left.text.data(), merge.bytes};
+    left.node = merge.node;
     left.behind = right.behind;
     if (right.behind >= 0) {
       symbols[static_cast<std::size_t>(right.behind)].before =

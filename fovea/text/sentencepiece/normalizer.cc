@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/text/sentencepiece/normalizer.h"
 
-#include <utility>
-#include <vector>
-
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -11,16 +8,6 @@ namespace fovea {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-
-PieceTrie user_defined_pieces(const PieceModel& model) {
-  std::vector<std::pair<std::string_view, token>> pieces;
-  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
-    if (model.pieces[id].type == PieceType::kUserDefined) {
-      pieces.emplace_back(model.pieces[id].text, static_cast<token>(id));
-    }
-  }
-  return PieceTrie(std::move(pieces));
-}
 
 // One rule, or one character, at the front of the text.
 CharsMap::Match rewritten(const CharsMap& map, std::string_view text) {
@@ -44,7 +31,8 @@ PieceNormalizer::PieceNormalizer(const PieceModel& model, std::string_view name)
       space_is_suffix_(model.space_is_suffix),
       map_(model.normalizer.charsmap, name),
       denormalizer_(model.denormalizer, name),
-      user_defined_(user_defined_pieces(model)) {}
+      user_defined_(
+          trie_of(model, [](PieceType type) { return type == PieceType::kUserDefined; })) {}
 
 CharsMap::Match PieceNormalizer::step(std::string_view text) const {
   const std::size_t own = user_defined_prefix(text);

@@ -120,7 +120,7 @@ class PieceChecks {
     for (std::size_t id = 0; id < model_.pieces.size(); ++id) {
       check_text(model_.pieces[id]);
       place(model_.pieces[id], static_cast<token>(id), names);
-      cuttable += is_for_text(model_.pieces[id].type) ? 1 : 0;
+      cuttable += is_text(model_.pieces[id].type) ? 1 : 0;
     }
     if (model_.unknown == kNoToken) fail("it has no unknown piece");
     if (cuttable == 0) fail("it has no pieces of text");
@@ -131,11 +131,6 @@ class PieceChecks {
   }
 
  private:
-  static bool is_for_text(PieceType type) {
-    return type == PieceType::kNormal || type == PieceType::kUserDefined ||
-           type == PieceType::kUnused;
-  }
-
   [[noreturn]] void fail(std::string_view what) const {
     throw Error(ErrorCode::kModelDamaged, fmt::format("{}: {}", name_, what),
                 "name a .model file that SentencePiece or fovea tokenizer train has written");
@@ -152,7 +147,7 @@ class PieceChecks {
   }
 
   void place(const ModelPiece& piece, token id, const SpecialNames& names) {
-    auto& known = is_for_text(piece.type) ? texts_ : marks_;
+    auto& known = is_text(piece.type) ? texts_ : marks_;
     if (!known.insert(piece.text).second) {
       fail(fmt::format("the piece {} is there twice", printable(piece.text)));
     }

@@ -15,6 +15,12 @@ namespace fovea {
 /// The numbers are those of the file.
 enum class PieceType { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
 
+/// Whether text is made of such pieces: normal, user-defined and unused ones.
+constexpr bool is_text(PieceType type) {
+  return type == PieceType::kNormal || type == PieceType::kUserDefined ||
+         type == PieceType::kUnused;
+}
+
 struct ModelPiece {
   std::string text;
   float score = 0;

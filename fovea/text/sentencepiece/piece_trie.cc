@@ -41,12 +41,26 @@ PieceTrie::PieceTrie(std::vector<std::pair<std::string_view, token>> pieces) {
   for (std::uint32_t i = 0; i < nodes_[0].count; ++i) roots_[labels_[1 + i]] = 1 + i;
 }
 
+PieceTrie trie_of(const PieceModel& model, bool (*takes)(PieceType)) {
+  std::vector<std::pair<std::string_view, token>> pieces;
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    const ModelPiece& piece = model.pieces[id];
+    if (takes(piece.type)) pieces.emplace_back(piece.text, static_cast<token>(id));
+  }
+  return PieceTrie(std::move(pieces));
+}
+
 std::uint32_t PieceTrie::child(std::uint32_t node, char label) const {
   const auto wanted = static_cast<unsigned char>(label);
   if (node == 0) return roots_[wanted];
-  const auto begin = labels_.begin() + nodes_[node].first, end = begin + nodes_[node].count;
-  const auto found = std::lower_bound(begin, end, wanted);
-  return found == end || *found != wanted ? 0 : static_cast<std::uint32_t>(found - labels_.begin());
+  const Node& at = nodes_[node];
+  const unsigned char* const begin = labels_.data() + at.first;
+  const unsigned char* const end = begin + at.count;
+  constexpr std::uint32_t kFew = 8;  // no slower one by one
+  const unsigned char* const found =
+      at.count <= kFew ? std::find(begin, end, wanted) : std::lower_bound(begin, end, wanted);
+  return found == end || *found != wanted ? 0
+                                          : at.first + static_cast<std::uint32_t>(found - begin);
 }
 
 std::size_t PieceTrie::longest_prefix(std::string_view text) const {

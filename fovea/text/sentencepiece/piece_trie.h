@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "fovea/text/sentencepiece/piece_model.h"
 #include "fovea/text/vocabulary.h"
 
 namespace fovea {
@@ -29,6 +30,19 @@ class PieceTrie {
     }
   }
 
+  /// Where a text leads to from a node, of which 0 is the root; kNowhere if no piece goes on so.
+  static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
+  std::uint32_t walk(std::uint32_t node, std::string_view text) const {
+    for (const char label : text) {
+      if (node == kNowhere) break;
+      const std::uint32_t next = child(node, label);
+      node = next == 0 ? kNowhere : next;
+    }
+    return node;
+  }
+  /// The piece that ends at a node; kNoToken if none does, or at kNowhere.
+  token id_at(std::uint32_t node) const { return node == kNowhere ? kNoToken : nodes_[node].id; }
+
   /// Bytes of the longest piece at the front of the text; 0: none.
   std::size_t longest_prefix(std::string_view text) const;
 
@@ -46,5 +60,8 @@ class PieceTrie {
   std::vector<unsigned char> labels_;          // [nodes]
   std::array<std::uint32_t, 256> roots_ = {};  // the children of the root
 };
+
+/// The trie of the pieces whose type `takes` says yes to.
+PieceTrie trie_of(const PieceModel& model, bool (*takes)(PieceType));
 
 }  // namespace fovea

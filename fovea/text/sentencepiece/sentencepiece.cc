@@ -10,11 +10,6 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-bool is_text(PieceType type) {
-  return type == PieceType::kNormal || type == PieceType::kUserDefined ||
-         type == PieceType::kUnused;
-}
-
 std::unique_ptr<PieceCutter> cutter_of(const PieceModel& model, const PieceNormalizer& normalizer) {
   return model.algorithm == PieceAlgorithm::kUnigram ? make_unigram_cutter(model)
                                                      : make_bpe_cutter(model, normalizer);

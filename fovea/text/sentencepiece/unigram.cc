@@ -25,7 +25,10 @@ struct Arc {
 
 class UnigramCutter final : public PieceCutter {
  public:
-  explicit UnigramCutter(const PieceModel& model) : model_(model), trie_(pieces_of(model)) {
+  explicit UnigramCutter(const PieceModel& model)
+      : model_(model), trie_(trie_of(model, [](PieceType type) {
+          return is_text(type) && type != PieceType::kUnused;
+        })) {
     // SentencePiece begins the largest score at the smallest positive float: scores are negative.
     float smallest = std::numeric_limits<float>::max();
     for (const ModelPiece& piece : model.pieces) {
@@ -42,17 +45,6 @@ class UnigramCutter final : public PieceCutter {
   std::vector<ScoredCut> best(std::string_view text, index n) const override;
 
  private:
-  static std::vector<std::pair<std::string_view, token>> pieces_of(const PieceModel& model) {
-    std::vector<std::pair<std::string_view, token>> pieces;
-    for (std::size_t id = 0; id < model.pieces.size(); ++id) {
-      const ModelPiece& piece = model.pieces[id];
-      if (piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined) {
-        pieces.emplace_back(piece.text, static_cast<token>(id));
-      }
-    }
-    return pieces;
-  }
-
   // A user-defined piece is hardly worse than the best one: it wins over all that cut it further.
   double score_of(token id, std::size_t length) const {
     const ModelPiece& piece = model_.pieces[static_cast<std::size_t>(id)];

@@ -103,8 +103,8 @@ def main():
         data = learned(settings)
         model = sentencepiece.SentencePieceProcessor(model_proto=data)
         print(f'    {{"{name}",\n     {{')
-        for begin in range(0, len(data), 40):
-            print(f'      "{quoted(data[begin:begin + 40])}"')
+        for begin in range(0, len(data), 72):
+            print(f'      "{quoted(data[begin:begin + 72])}"')
         print(f"      , {len(data)}}},\n     {{")
         for first in range(0, LINES, GROUP):
             value = 0xCBF29CE484222325

@@ -31,6 +31,17 @@ TEST(PieceTrie, FindsThePiecesAtTheFront) {
   EXPECT_EQ(PieceTrie().longest_prefix("x"), 0u);
 }
 
+TEST(PieceTrie, WalksOnFromAnyNode) {
+  const PieceTrie trie({{"ab", 5}, {"abcd", 4}});
+  const std::uint32_t ab = trie.walk(0, "ab");
+  EXPECT_EQ(trie.id_at(ab), 5);
+  EXPECT_EQ(trie.id_at(trie.walk(ab, "c")), kNoToken);
+  EXPECT_EQ(trie.id_at(trie.walk(ab, "cd")), 4);
+  EXPECT_EQ(trie.walk(ab, "d"), PieceTrie::kNowhere);
+  EXPECT_EQ(trie.walk(PieceTrie::kNowhere, "a"), PieceTrie::kNowhere);
+  EXPECT_EQ(trie.walk(0, ""), 0u);
+}
+
 TEST(PieceTrie, IsASearchThroughAllPieces) {
   Random random(1, RandomUse::kTest);
   const auto some = [&](index longest) {
