@@ -4,6 +4,7 @@
 import shutil
 import signal
 import time
+import unittest
 
 import forged
 from support import SMALL, CommandTest, words
@@ -220,3 +221,7 @@ class Models(CommandTest):
         self.succeed("train", "lm", "--train", text, "-o", model, *TINY, *MODELS["lstm"], *QUICK, "--data", "lines",
                      "--stop-after", "20u")
         self.succeed("generate", model, "", "--max-tokens", "5")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -5,6 +5,7 @@ import json
 import pathlib
 import signal
 import time
+import unittest
 
 from support import CommandTest
 
@@ -108,3 +109,7 @@ class Reproduce(CommandTest):
         (self.folder / "file").write_text("")
         done = self.run_fovea("reproduce", *QUICK, "-o", self.folder / "file")
         self.assertEqual(done.returncode, 5, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
