@@ -105,6 +105,20 @@ int eval_language_model(const Arguments& arguments, const std::vector<std::strin
   return 0;
 }
 
+int eval_files_of_translations(const Arguments& arguments) {
+  check_log_is_apart(translation_files(arguments), "");
+  if (arguments.has("DIR")) {
+    throw Error(ErrorCode::kUsage, "eval: --hypothesis scores files; a model has no part in it",
+                "leave out the folder of the model, or give it --test");
+  }
+  if (arguments.has("test")) {
+    throw Error(ErrorCode::kUsage, "eval: --test has no effect on translations", "leave it out");
+  }
+  require_effect(test_options(), arguments, "translations");
+  warn_of_unread_variables(eval_spec().options);
+  return eval_translations(arguments);
+}
+
 }  // namespace
 
 CommandSpec eval_spec() {
@@ -131,24 +145,6 @@ CommandSpec eval_spec() {
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
 }
-
-namespace {
-
-int eval_files_of_translations(const Arguments& arguments) {
-  check_log_is_apart(translation_files(arguments), "");
-  if (arguments.has("DIR")) {
-    throw Error(ErrorCode::kUsage, "eval: --hypothesis scores files; a model has no part in it",
-                "leave out the folder of the model, or give it --test");
-  }
-  if (arguments.has("test")) {
-    throw Error(ErrorCode::kUsage, "eval: --test has no effect on translations", "leave it out");
-  }
-  require_effect(test_options(), arguments, "translations");
-  warn_of_unread_variables(eval_spec().options);
-  return eval_translations(arguments);
-}
-
-}  // namespace
 
 int eval(const Arguments& arguments) {
   set_messages_from(arguments);

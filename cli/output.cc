@@ -146,6 +146,10 @@ bool print(std::string_view text) {
   return print_colored(text);
 }
 
+void print_answers(std::string_view text) {
+  if (!print(text)) throw NobodyReads();
+}
+
 bool print_colored(std::string_view text) {
   const int error = write_all(STDOUT_FILENO, text);
   if (error == 0 || error == EPIPE) return error == 0;  // the reader of the pipe is gone: no error

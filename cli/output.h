@@ -69,6 +69,12 @@ bool print(std::string_view text);
 /// The same for text with colours: whoever made it has escaped what is not its own.
 bool print_colored(std::string_view text);
 
+/// Stdout is a pipe, and its reader is gone: nothing that is computed after is of use.
+class NobodyReads final : public std::exception {};
+
+/// print, for commands that answer line by line. Throws NobodyReads where print returns false.
+void print_answers(std::string_view text);
+
 /// Writes one line to stderr and the log. Characters that could control a terminal are escaped.
 void say(std::string_view line);
 /// The same, unless quiet.

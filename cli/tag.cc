@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <exception>
 #include <functional>
 #include <future>
 #include <memory>
@@ -31,11 +30,6 @@
 namespace fovea::cli {
 
 namespace {
-
-constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // bytes
-
-// Stdout is a pipe, and its reader is gone.
-class NobodyReads final : public std::exception {};
 
 struct OutputOptions {
   bool text = false;
@@ -120,7 +114,7 @@ class Answers {
   }
 
   void finish() {
-    if (lines_.valid() && !print(lines_.get())) throw NobodyReads();
+    if (lines_.valid()) print_answers(lines_.get());
   }
 
   std::string said_of(const std::vector<Asked>& asked) {
@@ -175,7 +169,7 @@ std::unique_ptr<ByteStream> stream_of(const std::string& file, Answers& answers)
 
 void answer_lines(const std::string& file, const LoadedTagger& model, const Way& way,
                   Answers& answers) {
-  LineReader lines(stream_of(file, answers), name_of_input(file), kLongestLine);
+  LineReader lines(stream_of(file, answers), name_of_input(file), kLongestTextLine);
   for (Line line; lines.next(line);) {
     lines.require_text(line);
     Asked asked{.line = std::string(line.text), .ended = line.ended};

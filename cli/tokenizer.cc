@@ -2,7 +2,6 @@
 // fovea tokenizer: learns subwords, and cuts and joins lines with a .model file of SentencePiece.
 #include <fmt/core.h>
 
-#include <exception>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -19,6 +18,7 @@
 #include "fovea/base/file.h"
 #include "fovea/base/option.h"
 #include "fovea/base/size_text.h"
+#include "fovea/base/words.h"
 #include "fovea/data/corpus.h"
 #include "fovea/data/table/line_reader.h"
 #include "fovea/text/compressed.h"
@@ -30,12 +30,8 @@ namespace fovea::cli {
 
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // bytes
 constexpr std::size_t kLinesAtOnce = 4096, kBytesAtOnce = std::size_t{1} << 20;
 constexpr std::uintmax_t kLargestModel = std::uintmax_t{256} << 20;
-
-// Stdout is a pipe, and its reader is gone.
-class NobodyReads final : public std::exception {};
 
 std::string bytes_of_model(const std::string& file) {
   std::error_code ignored;
@@ -60,7 +56,7 @@ class LineAnswers {
     auto stream = std::make_unique<FileStream>(file);
     stream->before_waiting([this] { flush(); });
     LineReader lines(unpacked(std::move(stream), name_of_input(file)), name_of_input(file),
-                     kLongestLine);
+                     kLongestTextLine);
     try {
       for (Line line; lines.next(line);) {
         lines.require_text(line);
@@ -77,7 +73,7 @@ class LineAnswers {
 
  private:
   void add(const Line& line) {
-    lines_.emplace_back(line.text.substr(0, line.text.size() - line.text.ends_with('\r')));
+    lines_.emplace_back(without_carriage_return(line.text));
     bytes_ += line.text.size();
     if (lines_.size() >= kLinesAtOnce || bytes_ >= kBytesAtOnce) flush();
   }
@@ -96,7 +92,7 @@ class LineAnswers {
     number_ += std::ssize(lines);
     std::string out;
     for (const std::string& line : lines) out.append(line).append("\n");
-    if (!print(out)) throw NobodyReads();
+    print_answers(out);
   }
 
   const Context& context_;
@@ -170,14 +166,10 @@ std::string written(const std::vector<EncodedPiece>& pieces, bool ids) {
   return line;
 }
 
-// The parts of a line between single spaces.
+// The parts of a line between its spaces.
 std::vector<std::string_view> parts_of(std::string_view line) {
-  std::vector<std::string_view> parts;
-  while (!line.empty()) {
-    const std::size_t end = std::min(line.find(' '), line.size());
-    if (end > 0) parts.push_back(line.substr(0, end));
-    line.remove_prefix(std::min(end + 1, line.size()));
-  }
+  std::vector<std::string_view> parts = parts_between(line, ' ');
+  std::erase_if(parts, [](std::string_view part) { return part.empty(); });
   return parts;
 }
 
@@ -214,16 +206,26 @@ SentencePiece begin_with_model(const Arguments& arguments, const CommandSpec& sp
   return SentencePiece(bytes_of_model(files[1]), files[1]);
 }
 
-void check_output(const std::string& file, bool overwrite) {
+// Before the text is read.
+void check_output(const std::string& file, const std::vector<std::string>& texts, bool overwrite) {
   namespace fs = std::filesystem;
   const fs::path path(file);
   if (path.has_parent_path() && !fs::is_directory(path.parent_path())) {
-    throw Error(ErrorCode::kWrite,
-                fmt::format("{}: there is no such folder", path.parent_path().string()),
+    throw Error(ErrorCode::kWrite, fmt::format("{}: no such folder", path.parent_path().string()),
                 "make the folder first");
   }
-  if (!fs::exists(fs::symlink_status(path)) || (overwrite && fs::is_regular_file(path))) return;
-  throw Error(ErrorCode::kOutputExists, fmt::format("{} exists already", file),
+  std::error_code ignored;
+  if (fs::is_directory(path)) {
+    throw Error(ErrorCode::kWrite, fmt::format("{}: is a folder", file),
+                "name a file: -o text.model");
+  }
+  for (const std::string& text : texts) {
+    if (!fs::equivalent(path, text, ignored)) continue;
+    throw Error(ErrorCode::kUsage, fmt::format("{}: is a text to train on", file),
+                "choose another file");
+  }
+  if (!fs::exists(fs::symlink_status(path)) || overwrite) return;
+  throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", file),
               "choose another file, or say --overwrite");
 }
 
@@ -298,7 +300,7 @@ int tokenizer_train(const Arguments& arguments) {
                 fmt::format("tokenizer train: --{} is missing", files.empty() ? "train" : "output"),
                 "fovea tokenizer train --train FILE -o FILE.model");
   }
-  check_output(output, arguments.on("overwrite"));
+  check_output(output, files, arguments.on("overwrite"));
   std::vector<std::string> notes;
   const std::string text = read_text(files, TextEncoding::kUtf8, &notes);
   for (const std::string& line : notes) note(line);

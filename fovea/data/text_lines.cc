@@ -7,19 +7,13 @@
 
 namespace fovea {
 
-namespace {
-
-constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // bytes
-
-}  // namespace
-
 std::vector<std::string> read_text_lines(const std::string& file) {
-  LineReader reader(open_text(file), name_of_input(file), kLongestLine);
+  LineReader reader(open_text(file), name_of_input(file), kLongestTextLine);
   if (reader.is_empty()) fail(ErrorCode::kEmptyInput, "{} is empty", name_of_input(file));
   std::vector<std::string> lines;
   for (Line line; reader.next(line);) {
     reader.require_text(line);
-    lines.emplace_back(line.text.substr(0, line.text.size() - line.text.ends_with('\r')));
+    lines.emplace_back(without_carriage_return(line.text));
   }
   return lines;
 }

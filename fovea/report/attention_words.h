@@ -89,8 +89,7 @@ inline constexpr Phrase kRowMeans = {
     "每一行是一个查询，即正在看的词元；每一列是一个键，即被看的词元。"};
 inline constexpr Phrase kRowOfNumbers = {
     "A row is a query: the time step or joint that looks. A column is a key, one that is looked "
-    "at. "
-    "Samples, time steps and joints count from 0, as in the arrays.",
+    "at. Samples, time steps and joints count from 0, as in the arrays.",
     "每一行是一个查询，即正在看的时间步或关节；每一列是一个键，即被看的时间步或关节。"
     "样本、时间步和关节都从 0 数起，与数组一致。"};
 inline constexpr Phrase kColourMeans = {

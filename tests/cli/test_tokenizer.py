@@ -85,6 +85,11 @@ class Tokenizer(CommandTest):
         self.assertNotEqual(model.read_bytes(), before)
         self.assertEqual([path.name for path in self.folder.iterdir() if "tmp" in path.name], [])
         self.assert_error(self.run_fovea(*again[:-3], self.folder / "no" / "m", "--vocab-size", "36"), 5, "no such folder")
+        self.assert_error(self.run_fovea(*again[:-3], self.folder, "--vocab-size", "36", "--overwrite"), 5, "is a folder")
+        text = self.text.read_bytes()
+        self.assert_error(self.run_fovea(*again[:-3], self.text, "--vocab-size", "36", "--overwrite"), 2,
+                          "is a text to train on")
+        self.assertEqual(self.text.read_bytes(), text)
 
     def test_bad_input(self):
         train = ["tokenizer", "train", "--train", self.text, "-o", self.folder / "n.model"]

@@ -25,6 +25,14 @@ struct Line {
   bool ended = true;      ///< by LF; false for the last line of a file that does not end with LF
 };
 
+/// What a line of running text may have, in bytes.
+inline constexpr std::size_t kLongestTextLine = std::size_t{64} << 20;
+
+/// A line of a file whose lines end with CR LF has the CR still.
+inline std::string_view without_carriage_return(std::string_view line) {
+  return line.substr(0, line.size() - line.ends_with('\r'));
+}
+
 /// A byte order mark at the beginning is left out. Memory: as much as the longest line, up to
 /// `longest` bytes, and a piece of 256 KiB.
 class LineReader {

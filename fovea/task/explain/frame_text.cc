@@ -105,7 +105,7 @@ class SampleText {
     return joints_ == 0 ? times : times + fmt::format(", joint {}", at.sequence);
   }
 
-  // The sum over what a row of the map stands for: `each(t, j)` is the row, or -1.
+  // The sum over what a row of the map stands for: `row_of(t, j)` is the row, or -1 for none.
   template <class RowOf>
   std::vector<float> summed_saliency(index rows, RowOf row_of) const {
     std::vector<double> sums(static_cast<std::size_t>(rows));

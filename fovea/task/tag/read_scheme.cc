@@ -72,8 +72,7 @@ std::string broken_tags(const ReadScheme& read) {
   const TagRepairs& repairs = read.repairs;
   return fmt::format(
       "tags that break the scheme {}: {} in {} sentence{}, the first at {} ({} spans do not begin "
-      "as "
-      "it says, {} do not end so)",
+      "as it says, {} do not end so)",
       to_string(read.scheme), repairs.total(), repairs.sentences, repairs.sentences == 1 ? "" : "s",
       read.first, repairs.orphans + repairs.needless, repairs.unclosed);
 }

@@ -141,8 +141,7 @@ void count_unknown_tags(const Table& table, TaggedSet& set) {
   if (set.unknown_tags == 0) return;
   set.notes.push_back(
       fmt::format("words to validate on with a tag that no word to train on has: {}, the first at "
-                  "{}; they count "
-                  "as wrong, and the loss leaves their sentences out",
+                  "{}; they count as wrong, and the loss leaves their sentences out",
                   set.unknown_tags, first));
 }
 

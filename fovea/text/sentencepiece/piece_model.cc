@@ -127,7 +127,7 @@ class PieceChecks {
     if (model_.byte_fallback && !bytes_.all()) {
       fail(fmt::format("it says that it falls back to bytes, but has {} of 256", bytes_.count()));
     }
-    find_invalid_surface();
+    check_surface();
   }
 
  private:
@@ -167,7 +167,7 @@ class PieceChecks {
     }
   }
 
-  void find_invalid_surface() const {
+  void check_surface() const {
     if (find_invalid_utf8(model_.unknown_surface)) fail("the unknown surface is not UTF-8");
   }
 
