@@ -52,8 +52,9 @@ void attention_forward(const Context& ctx, const Attention<T>& attention,
                        const AttentionInputs<T>& in, const AttentionOutputs<T>& out);
 
 /// Computes dq, dk, dv, and the gradients of sink, bias and value parts that have room for them, in
-/// one pass of five matrix products. `attention` and `in` are those of the forward. Throws what the
-/// forward throws.
+/// one pass of five matrix products. `attention` and `in` are those of the forward. d_lse takes
+/// part as ds_ij = p_ij (dp_ij - delta_i + d_lse_i); where lse is -infinity, it is not read. Throws
+/// what the forward throws.
 template <class T>
 void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionInputs<T>& in, const AttentionSaved<T>& saved,

@@ -68,6 +68,7 @@ struct AttentionSaved {
   RowView<const T> lse;           ///< [B, H, T]; empty unless the norm is softmax
   View<const T> d_o;              ///< [B, T, H, Dv]
   RowView<const T> lse_low = {};  ///< [B, H, T]; optional
+  RowView<const T> d_lse = {};    ///< [B, H, T], gradient of lse; empty: 0
 };
 
 /// Every gradient is overwritten; rows of padding with 0. Leave one empty to skip its output.

@@ -12,6 +12,27 @@
 
 namespace fovea::detail {
 
+/// The sizes of a view as a message shows them. They become text only if it is needed: that of a
+/// call would take longer than a tenth of a small attention.
+struct ViewSizes {
+  index batch, length, heads, width;
+  const char* letters[3];
+};
+
+}  // namespace fovea::detail
+
+template <>
+struct fmt::formatter<fovea::detail::ViewSizes> : fmt::formatter<std::string_view> {
+  template <class Context>
+  auto format(const fovea::detail::ViewSizes& v, Context& context) const {
+    const auto& [length, heads, width] = v.letters;
+    return fmt::format_to(context.out(), "[B={}, {}={}, {}={}, {}={}]", v.batch, length, v.length,
+                          heads, v.heads, width, v.width);
+  }
+};
+
+namespace fovea::detail {
+
 namespace {
 
 // A call keeps a few numbers for each row of tiles in each head. This limits them to some gigabytes
@@ -22,9 +43,8 @@ constexpr Hint kOffsets{
     "offsets[n+1]"};
 
 template <class T>
-std::string text(const View<T>& v, const char* length, const char* heads, const char* width) {
-  return fmt::format("[B={}, {}={}, {}={}, {}={}]", v.batch, length, v.length, heads, v.heads,
-                     width, v.width);
+ViewSizes text(const View<T>& v, const char* length, const char* heads, const char* width) {
+  return {v.batch, v.length, v.heads, v.width, {length, heads, width}};
 }
 
 void check_offsets(std::string_view name, Vec<const std::int32_t> offsets, const char* length,
@@ -153,7 +173,8 @@ void check_no_lse(const Attention<T>& attention, const T* lse, const T* lse_low)
   const bool softmax = needs_lse(attention.norm);
   check(softmax || (lse == nullptr && lse_low == nullptr),
         Hint{"without softmax nothing needs lse, neither forward nor backward"},
-        "attention: {} has no log-sum-exp: leave lse and lse_low empty", name_of(attention.norm));
+        "attention: {} has no log-sum-exp: leave lse, lse_low and d_lse empty",
+        name_of(attention.norm));
 }
 
 template <class T>
@@ -292,6 +313,10 @@ void check_gradients(const Attention<T>& attention, const AttentionInputs<T>& in
     check_rows("lse", saved.lse, {q.batch, q.heads, q.length});
   }
   if (!saved.lse_low.empty()) check_rows("lse_low", saved.lse_low, {q.batch, q.heads, q.length});
+  check_no_lse<T>(attention, saved.d_lse.data, nullptr);
+  if (!saved.d_lse.empty()) {
+    check_rows("the gradient of lse", saved.d_lse, {q.batch, q.heads, q.length});
+  }
   const auto& [dq, dk, dv] = gradients;
   if (!dq.empty()) check_written("dq", dq, {q.batch, q.length, q.heads, q.width});
   if (!dk.empty()) check_written("dk", dk, {k.batch, k.length, k.heads, k.width});
@@ -319,6 +344,7 @@ void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
   memory.read("the gradient of o", saved.d_o);
   memory.read("lse", saved.lse);
   memory.read("lse_low", saved.lse_low);
+  memory.read("the gradient of lse", saved.d_lse);
   memory.write("dq", gradients.dq);
   memory.write("dk", gradients.dk);
   memory.write("dv", gradients.dv);

@@ -211,7 +211,9 @@ void pull_score(const Call<T>& call, const ScoreSite& site, const Row<T>& row, T
   SeenRows<T> dseen{std::vector<T>(seen.q.size()), std::vector<T>(seen.k.size())};
   for (std::size_t n = parts.size(); n-- > 0;) {
     ScoreGradients<T> to = dseen.in_place_of(gradients);
-    to.parameters = sums[n].data() + site.head * parts[n]->gradient_size();
+    const index batch = parts[n]->sums_by_batch() ? site.sequence.batch : 0;
+    const index of_head = batch * call.in.q.heads + site.head;
+    to.parameters = sums[n].data() + of_head * parts[n]->gradient_size();
     const T score = row.scores[n][static_cast<std::size_t>(site.j)];
     ds = parts[n]->pull_one(site, seen.in_place_of(rows), score, ds, to);
   }
@@ -242,13 +244,14 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
   const index weights = score_gradient_size(call.attention.score);
   double* dweights = weights == 0 ? nullptr : sums.back().data() + h * weights;
   std::vector<T> dp(row.weights.size());
-  const T delta = dot(d_o, saved_o, Dv);
+  const T d_lse = saved.d_lse.empty() ? T{0} : saved.d_lse.at(batch, h, sequence.query_row + i);
+  const T delta = dot(d_o, saved_o, Dv) - d_lse;
   const RowNorm<T> norm = row_norm_of(call.attention, h);
   const bool any = std::find(row.kept.begin(), row.kept.end(), true) != row.kept.end();
-  if (const Sink<T>& sink = call.attention.sink; any && !sink.dlogits.empty()) {
-    // The sink has value 0. If no key is kept, o is 0 for any sink.
+  if (const Sink<T>& sink = call.attention.sink; !sink.dlogits.empty()) {
+    // The sink has value 0. If no key is kept, o is 0 for any sink, and lse is the sink.
     sums[parts.size() + values.size()][static_cast<std::size_t>(h)] -=
-        static_cast<double>(row.sink_weight * delta);
+        static_cast<double>(any ? row.sink_weight * delta : -row.sink_weight * d_lse);
   }
   for (index j = 0; j < sequence.keys; ++j) {
     const auto at = static_cast<std::size_t>(j);
@@ -330,13 +333,15 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   const detail::Call<T> call(attention, in);
   const index H = in.q.heads;
   detail::Sums sums;
-  const auto add_room = [&](const auto& parts) {
-    for (const auto& part : parts) {
-      sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * H));
-    }
+  const auto heads_of = [&](const BiasPart<T>& part) {
+    return part.sums_by_batch() ? in.q.batch * H : H;
   };
-  add_room(attention.bias.parts());
-  add_room(attention.values.parts());
+  for (const auto& part : attention.bias.parts()) {
+    sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * heads_of(*part)));
+  }
+  for (const auto& part : attention.values.parts()) {
+    sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * H));
+  }
   sums.emplace_back(static_cast<std::size_t>(H));
   sums.emplace_back(static_cast<std::size_t>(detail::score_gradient_size(attention.score) * H));
   for (const Sequence& sequence : call.sequences) {
@@ -348,14 +353,12 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   }
   detail::rotate_back(attention.rotary, call.sequences, gradients.dq, gradients.dk);
   auto next = sums.begin();
-  const auto store = [&](const auto& parts) {
-    for (const auto& part : parts) {
-      if (part->gradient_size() > 0) part->store_gradient(next->data(), H);
-      ++next;
-    }
+  const auto store = [&](const auto& part, index heads) {
+    if (part.gradient_size() > 0) part.store_gradient(next->data(), heads);
+    ++next;
   };
-  store(attention.bias.parts());
-  store(attention.values.parts());
+  for (const auto& part : attention.bias.parts()) store(*part, heads_of(*part));
+  for (const auto& part : attention.values.parts()) store(*part, H);
   const Vec<T> dsink = attention.sink.dlogits;
   for (index h = 0; h < dsink.size; ++h) {
     dsink[h] = static_cast<T>((*next)[static_cast<std::size_t>(h)]);

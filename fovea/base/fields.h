@@ -10,7 +10,7 @@
 //   }
 //
 // Field types: bool, int, index (std::int64_t), std::uint64_t, float, double, std::string,
-// std::vector<std::string>, and enums that have names:
+// std::vector<std::string>, enums that have names, and std::vector of index or of such enums:
 //
 //   inline constexpr EnumName<Activation> kActivationNames[] = {{Activation::kRelu, "relu"}, ...};
 //   inline auto enum_names(Activation) { return std::span(kActivationNames); }

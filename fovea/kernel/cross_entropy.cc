@@ -15,11 +15,11 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Returns max and the sum of exp(logits - max), and writes dlogits if they are not null:
-// dlogits = scale softmax(logits); the caller corrects the target's column. kLog2E explains why it
-// computes 2^(x log2 e) and not e^x.
+// Stores max and the sum of exp(logits - max), and writes dlogits if they are not null:
+// dlogits = scale softmax(logits) - rest; the caller corrects the target's column. kLog2E explains
+// why it computes 2^(x log2 e) and not e^x.
 template <class T>
-void SoftmaxRow(const T* logits, index V, T scale, T* dlogits, T& max_out, T& sum_out) {
+void SoftmaxRow(const T* logits, index V, T scale, T rest, T* dlogits, T* max_and_sum) {
   const T max = Max(logits, V);
   const T sum = SumOf<T>(V, [=](auto lanes, index v) {
     const auto below = hn::Sub(lanes.Load(logits + v), lanes.Set(max));
@@ -27,16 +27,25 @@ void SoftmaxRow(const T* logits, index V, T scale, T* dlogits, T& max_out, T& su
     if (dlogits != nullptr) lanes.Store(e, dlogits + v);
     return e;
   });
-  max_out = max;
-  sum_out = sum;
+  max_and_sum[0] = max;
+  max_and_sum[1] = sum;
   if (dlogits == nullptr) return;
   const T factor = sum == T{0} ? T{0} : scale / sum;
   ForEachLane<T>(V, [=](auto lanes, index v) {
-    lanes.Store(hn::Mul(lanes.Load(dlogits + v), lanes.Set(factor)), dlogits + v);
+    const auto scaled = hn::Mul(lanes.Load(dlogits + v), lanes.Set(factor));
+    lanes.Store(hn::Sub(scaled, lanes.Set(rest)), dlogits + v);
   });
 }
 
+// The sum of x[v] - from.
+template <class T>
+double DifferencesRow(const T* x, index V, T from) {
+  return static_cast<double>(SumOf<T>(
+      V, [=](auto lanes, index v) { return hn::Sub(lanes.Load(x + v), lanes.Set(from)); }));
+}
+
 auto SoftmaxRowKernel() { return PerPrecision{SoftmaxRow<float>, SoftmaxRow<double>}; }
+auto DifferencesRowKernel() { return PerPrecision{DifferencesRow<float>, DifferencesRow<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -52,6 +61,7 @@ namespace fovea {
 namespace {
 
 HWY_EXPORT(SoftmaxRowKernel);
+HWY_EXPORT(DifferencesRowKernel);
 
 // log(sum) - (x - max), not (log(sum) + max) - x, which would lose digits: the difference of two
 // large numbers is small.
@@ -102,30 +112,42 @@ void check_targets(const Targets& targets, index V) {
        targets.smoothing);
 }
 
-template <class T>
-using SoftmaxRowFunction = void (*)(const T*, index, T, T*, T&, T&);
-
-// A row of the call: `rests` is the sum of what smoothing gives to the classes.
+// A row of the call: `rests` is the sum of what smoothing gives to the classes. Without weights
+// they all get the same, so vectors add it up and subtract it.
 template <class T>
 struct LossRow {
   const Targets& targets;
   double scale, rests;
-  SoftmaxRowFunction<T> softmax;
+  void (*softmax)(const T* logits, index V, T scale, T rest, T* dlogits, T* max_and_sum);
+  double (*differences)(const T* logits, index V, T from);
+
+  bool is_even() const { return targets.weights.empty(); }
+
+  double rest_of_row(const T* logits, index V, T target_logit) const {
+    if (targets.smoothing == 0 || !is_even()) {
+      return rest_of_loss(targets, logits, V, target_logit);
+    }
+    return rest_of(targets, V, 0) * differences(logits, V, target_logit);
+  }
 
   // The loss of the row; dx, if not null, gets its gradient and may be the logits.
   T run(const T* logits, index V, std::int32_t target, T* dx) const {
     const double share = (1 - targets.smoothing) * weight_of(targets, target);
     const double all = share + rests;
     const T target_logit = logits[target];
-    const double rest = rest_of_loss(targets, logits, V, target_logit);
-    T max, sum;
-    softmax(logits, V, static_cast<T>(scale * all), dx, max, sum);
+    const double rest = rest_of_row(logits, V, target_logit);
+    const double of_each = is_even() ? rest_of(targets, V, 0) : 0;
+    T max_and_sum[2];
+    softmax(logits, V, static_cast<T>(scale * all), static_cast<T>(scale * of_each), dx,
+            max_and_sum);
     if (dx != nullptr) {
-      for (index v = 0; targets.smoothing > 0 && v < V; ++v) {
+      for (index v = 0; !is_even() && targets.smoothing > 0 && v < V; ++v) {
         if (v != target) dx[v] -= static_cast<T>(scale * rest_of(targets, V, v));
       }
-      dx[target] -= static_cast<T>(scale * (share + rest_of(targets, V, target)));
+      const double of_target = is_even() ? 0 : rest_of(targets, V, target);
+      dx[target] -= static_cast<T>(scale * (share + of_target));
     }
+    const auto& [max, sum] = max_and_sum;
     const double loss = loss_of(target_logit, max, sum);
     return static_cast<T>(all == 0 ? 0 : std::isinf(loss) ? loss : all * loss - rest);
   }
@@ -167,7 +189,8 @@ CrossEntropy cross_entropy(const Context& ctx, InRows<T> logits, const Targets& 
   if (with_gradient) check_rows("cross_entropy", "dlogits", dlogits, N, V);
   CrossEntropy result{.total = 0, .count = count_targets(targets, V)};
   const LossRow<T> row{targets, scale, sum_of_rests(targets, V),
-                       FOVEA_DISPATCH(SoftmaxRowKernel)().of<T>()};
+                       FOVEA_DISPATCH(SoftmaxRowKernel)().of<T>(),
+                       FOVEA_DISPATCH(DifferencesRowKernel)().of<T>()};
   const ProfileScope scope(ctx, pass_over<T>("cross entropy", N, V, 2));
   ctx.for_ranges(N, kCost * static_cast<double>(V), [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/kernel/softmax.h"
 
+#include <cmath>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/softmax.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
@@ -39,6 +41,17 @@ void BackwardRow(const T* y, const T* dy, index C, T* dx) {
   });
 }
 
+template <class T>
+double LogSumExpRow(const T* x, index C) {
+  const T max = Max(x, C);
+  const T sum = SumOf<T>(C, [=](auto lanes, index c) {
+    const auto below = hn::Sub(lanes.Load(x + c), lanes.Set(max));
+    return Exp2OfWeight(lanes.d, hn::Mul(below, lanes.Set(kLog2E<T>)));
+  });
+  return static_cast<double>(max) + std::log(static_cast<double>(sum));
+}
+
+auto LogSumExpRowKernel() { return PerPrecision{LogSumExpRow<float>, LogSumExpRow<double>}; }
 auto ForwardRowKernel() { return PerPrecision{ForwardRow<float>, ForwardRow<double>}; }
 auto BackwardRowKernel() { return PerPrecision{BackwardRow<float>, BackwardRow<double>}; }
 
@@ -55,6 +68,7 @@ namespace {
 
 HWY_EXPORT(ForwardRowKernel);
 HWY_EXPORT(BackwardRowKernel);
+HWY_EXPORT(LogSumExpRowKernel);
 
 // Operations for one element; an exponential counts as several.
 constexpr double kForwardCost = 12, kBackwardCost = 4;
@@ -84,6 +98,19 @@ void softmax_backward(const Context& ctx, InRows<T> y, InRows<T> dy, Rows<T> dx)
   });
 }
 
+template <class T>
+void log_sum_exp(const Context& ctx, Rows<const T> x, Vec<double> y) {
+  const index N = x.rows, C = x.columns;
+  check_vec("log_sum_exp", "y", y, "N", N);
+  const auto row = FOVEA_DISPATCH(LogSumExpRowKernel)().of<T>();
+  const ProfileScope scope(ctx, pass_over<T>("log sum exp", N, C, 1));
+  ctx.for_ranges(N, kForwardCost * static_cast<double>(C), [=](index begin, index end) {
+    for (index n = begin; n < end; ++n) y[n] = row(x[n], C);
+  });
+}
+
+template void log_sum_exp(const Context&, Rows<const float>, Vec<double>);
+template void log_sum_exp(const Context&, Rows<const double>, Vec<double>);
 template void softmax_forward(const Context&, Rows<const float>, Rows<float>);
 template void softmax_forward(const Context&, Rows<const double>, Rows<double>);
 template void softmax_backward(const Context&, Rows<const float>, Rows<const float>, Rows<float>);

@@ -19,4 +19,9 @@ void softmax_forward(const Context& ctx, InRows<T> x, Rows<T> y);
 template <class T>
 void softmax_backward(const Context& ctx, InRows<T> y, InRows<T> dy, Rows<T> dx);
 
+/// y[n] = log sum_c exp(x[n,c]): x [N,C], y [N]; -inf for a row of only -inf. The sum is of T, its
+/// logarithm and the maximum are added in double.
+template <class T>
+void log_sum_exp(const Context& ctx, Rows<const T> x, Vec<double> y);
+
 }  // namespace fovea

@@ -11,13 +11,13 @@
 #endif
 
 #include "fovea/simd/simd-inl.h"
+#include "fovea/simd/steps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
 inline constexpr int kLinesAtOnce = 2;
-inline constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
 
 /// The rows of a block of registers with kVectors vectors each.
 template <int kVectors>
@@ -76,16 +76,13 @@ HWY_INLINE void MultiplyRows(const StepProduct<T>& p) {
       }
       b += kWidth;
     };
-    index k = 0;
-    for (; k + 4 <= depth; k += 4) {
+    const auto ask = [&] {
       for (int i = 0; i < kLinesAtOnce && *ahead != nullptr; ++i) {
         constexpr int kToWrite = 1, kSecondCache = 2;
         __builtin_prefetch(*ahead++, kToWrite, kSecondCache);
       }
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) step(k + i);
-    }
-    for (; k < depth; ++k) step(k);
+    };
+    ForEachStep(depth, ask, step);
   };
   add_part(0, p.split);
   if (p.split < p.depth) add_part(p.split + p.gap, p.depth - p.split);

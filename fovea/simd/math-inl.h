@@ -124,11 +124,14 @@ HWY_INLINE hn::Vec<D> Exp2OfWeight(D d, hn::Vec<D> x) {
   } else {
     const hn::RebindToSigned<D> di;
     const auto t = ClampKeepingNaN(d, x, -152.0f, 60.0f);
-    const auto whole = hn::Round(t);
+    // Added to 1.5 x 2^23, t becomes the nearest integer, which then stands in the lowest bits.
+    const auto magic = hn::Set(d, 0x1.8p23f);
+    const auto shifted = hn::Add(t, magic);
+    const auto whole = hn::Sub(shifted, magic);
     // 2^64 times the result is never denormal: an integer is added to its exponent, and the last
     // step rounds once. t - t is 0, or NaN: of that, the integer has left nothing to rely on.
     const auto large = Exp2OfFraction<kDegree>(d, hn::Sub(t, whole), 0x1p64f);
-    const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(di, whole));
+    const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
     const auto scaled = hn::BitCast(d, hn::Add(hn::BitCast(di, large), exponent));
     return hn::MulAdd(scaled, hn::Set(d, 0x1p-64f), hn::Sub(t, t));
   }

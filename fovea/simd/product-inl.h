@@ -35,6 +35,7 @@
 #endif
 
 #include "fovea/simd/simd-inl.h"
+#include "fovea/simd/steps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
@@ -147,7 +148,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
       }
     }
   }
-  const auto step = [&] {
+  const auto step = [&](index /*k*/) {
     Vector<T> row_of_b[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) row_of_b[v] = hn::LoadU(d, b + v * kN);
@@ -162,14 +163,11 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
   };
   LinesAhead::Row next = {};
   if constexpr (kAsk == Ask::kAhead) next = t.ahead->row();
-  index k = 0;
-  for (; k + 4 <= t.b.rows; k += 4) {
+  const auto ask = [&] {
     if constexpr (kAsk == Ask::kAhead) t.ahead->ask(next);
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) step();
-  }
+  };
+  ForEachStep(t.b.rows, ask, step);
   if constexpr (kAsk == Ask::kAhead) t.ahead->continue_at(next);
-  for (; k < t.b.rows; ++k) step();
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
     [[maybe_unused]] auto largest = sum[0][v];

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fovea {
 
@@ -15,6 +16,12 @@ namespace fovea {
 std::string xxh3_128(std::initializer_list<std::string_view> pieces);
 
 inline std::string xxh3_128(std::string_view bytes) { return xxh3_128({bytes}); }
+
+/// These values as bytes.
+template <class T>
+std::string_view bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
 
 /// The same for pieces that need not be in memory together: next() returns each piece, then an
 /// empty one at the end.

@@ -76,6 +76,15 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
   return tensor;
 }
 
+Tensor Tensor::borrow(std::shared_ptr<std::byte[]> values, const Shape& shape, DType dtype) {
+  Tensor tensor;
+  tensor.memory_ = std::move(values);
+  tensor.start_ = tensor.memory_.get();
+  tensor.shape_ = shape;
+  tensor.dtype_ = dtype;
+  return tensor;
+}
+
 Tensor::Tensor(const Shape& shape, DType dtype) : Tensor(empty(shape, dtype)) { fill_zero(); }
 
 Tensor Tensor::reshape(const Shape& shape) const {

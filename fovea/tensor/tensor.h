@@ -26,6 +26,9 @@ class Tensor {
   explicit Tensor(const Shape& shape, DType dtype = DType::kFloat32);
   /// Not filled.
   static Tensor empty(const Shape& shape, DType dtype = DType::kFloat32);
+  /// The memory of another, who keeps it until the last tensor of it is gone; nothing is copied. It
+  /// must hold the values of this shape, one after another (or apart, where the caller knows).
+  static Tensor borrow(std::shared_ptr<std::byte[]> values, const Shape& shape, DType dtype);
   /// A copy of `values`; there must be shape.size() of them.
   template <class T>
   static Tensor of(const Shape& shape, std::span<const T> values);

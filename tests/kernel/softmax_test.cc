@@ -140,5 +140,27 @@ TEST(Softmax, NamesTheShapesInItsErrors) {
                 "softmax_backward: dy must be [2, 5]; it is [2, 4]");
 }
 
+TEST(LogSumExp, IsThatOfTheSum) {
+  for_each_isa([] {
+    Random random(5, RandomUse::kTest);
+    for (const double deviation : {1.0, 100.0})
+      for (const index C : kColumns) {
+        const auto x = Matrix<float>::random(random, 3, C, deviation);
+        std::vector<double> y(3);
+        log_sum_exp<float>(kContext, x.in(), {y.data(), 3});
+        for (index n = 0; n < 3; ++n) {
+          double most = -kInfinity, sum = 0;
+          for (index c = 0; c < C; ++c) most = std::max(most, double{x.at(n, c)});
+          for (index c = 0; c < C; ++c) sum += std::exp(double{x.at(n, c)} - most);
+          EXPECT_NEAR(y[static_cast<std::size_t>(n)], most + std::log(sum), 1e-6);
+        }
+      }
+    const Matrix<float> none(1, 5, -std::numeric_limits<float>::infinity());
+    double y = 0;
+    log_sum_exp<float>(kContext, none.in(), {&y, 1});
+    EXPECT_EQ(y, -kInfinity);
+  });
+}
+
 }  // namespace
 }  // namespace fovea

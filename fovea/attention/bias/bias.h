@@ -39,6 +39,9 @@ class BiasPart {
   virtual index gradient_size() const { return 0; }
   /// Stores the finished sums [H, gradient_size()]; same bits for any number of threads.
   virtual void store_gradient(const double* sums, index heads) const;
+  /// Whether each row of the batch has sums of its own: store_gradient() then gets those of B x H
+  /// heads, batch by batch.
+  virtual bool sums_by_batch() const { return false; }
 
   /// For a gradient too large for sums per head: pull() and pull_one() add to it themselves; keys
   /// must not share entries. This function sets it to 0 before the first of them.

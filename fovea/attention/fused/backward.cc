@@ -29,6 +29,11 @@ index round_up(index n, index multiple) { return (n + multiple - 1) / multiple *
 constexpr index kPackedTogether = 16384;
 constexpr index kFewQueries = 8;
 
+// A head of a unit has at most this many tables of sums, so that a part with many parameters does
+// not need one for each chunk of a long sequence. Chunks that run at once have different ones, and
+// those that share one add to it in ascending order.
+constexpr index kMostTables = 32;
+
 template <class T>
 class Backward {
  public:
@@ -43,7 +48,9 @@ class Backward {
   index packed_values(const Unit& unit, index rows) const {
     return unit.heads() * rows * (widths_.Dp + widths_.Dvp);
   }
-  index chunks_in_flight() const { return 2 * static_cast<index>(ctx_.threads()); }
+  index chunks_in_flight() const {
+    return std::min(2 * static_cast<index>(ctx_.threads()), kMostTables);
+  }
   std::vector<index> chunk_values(const Unit& unit) const;
   index unit_values(const Unit& unit, index chunks_at_once) const;
   index tile_values(const Unit& unit) const;
@@ -81,7 +88,8 @@ Backward<T>::Backward(const Context& ctx, const std::vector<Sequence>& sequences
       widths_{call.in.q.width, call.in.v.width, round_up(call.in.q.width, lane_counts<T>().vector),
               round_up(call.in.v.width, lane_counts<T>().vector)} {
   for (Unit& unit : units_.all) {
-    unit.first_sums = sums_.add_tables(unit.first_head, unit.last_head, unit.chunks());
+    unit.first_sums = sums_.add_tables(unit.first_head, unit.last_head,
+                                       std::min(unit.chunks(), kMostTables), unit.sequence->batch);
   }
   for (Unit& unit : units_.all) unit.packed_together = packs_together(unit);
 }
@@ -197,6 +205,10 @@ void Backward<T>::compute_delta(const Unit& unit, index head, index begin, index
                          view.width, view.length_stride);
   };
   kernels_.row_dots(rows(call_.saved.o), rows(call_.saved.d_o), delta + begin);
+  const RowView<const T>& d_lse = call_.saved.d_lse;
+  for (index i = begin; !d_lse.empty() && i < end; ++i) {
+    delta[i] -= d_lse.at(sequence.batch, head, sequence.query_row + i);
+  }
 }
 
 template <class T>
@@ -212,7 +224,7 @@ BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const T* 
     query_end = std::max(query_end, end);
   }
   query_begin = std::min(query_begin, query_end);
-  const index table = unit.first_sums + number * unit.heads();
+  const index table = unit.first_sums + number % kMostTables * unit.heads();
   return {sequence,       unit.group, unit.first_head,
           unit.last_head, key_begin,  key_end,
           query_begin,    query_end,  {},

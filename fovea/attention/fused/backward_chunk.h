@@ -52,7 +52,7 @@ struct BackwardChunk {
   index key_begin, key_end;
   index query_begin, query_end;  ///< queries that keep any of the keys, under any of the heads
   PackedQueries<T> packed;       ///< covers [query_begin, query_end)
-  const T* delta;                ///< [heads][T'] sum over columns of o * do
+  const T* delta;                ///< [heads][T'] sum over columns of o * do, less d_lse
   QueryGradient<T> dq;           ///< [heads][query_end - query_begin][D rounded up], 0 at the start
   double* sums;                  ///< [heads][sums_size] gradients of the bias and value parts
   index sums_size;

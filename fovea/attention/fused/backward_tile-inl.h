@@ -262,7 +262,7 @@ void BackwardTile<T>::WeighScores() {
   const WeightTile<T> tile{
       queries, stride, s, dp, chunk.delta_of(head) + query, drops ? kept : nullptr, keep_scale()};
   NormBackward<T>(call.norm(), tile, masked, [&](index i) { return LseOf(i); });
-  const bool joined = !call.attention.values.empty();
+  const bool joined = !call.attention.values.empty() && call.saved.d_lse.empty();
   if (joined && needs_lse(call.norm())) ClearWholeWeights(tile);
 }
 

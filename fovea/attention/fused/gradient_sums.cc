@@ -31,11 +31,12 @@ GradientSums<T>::GradientSums(const Attention<T>& attention, index heads)
             SinkGradient<T>{attention.sink.dlogits}.gradient_size()) {}
 
 template <class T>
-index GradientSums<T>::add_tables(index first_head, index last_head, index chunks) {
+index GradientSums<T>::add_tables(index first_head, index last_head, index chunks, index batch) {
   const auto first = static_cast<index>(head_of_.size());
   for (index n = 0; n < chunks; ++n) {
     for (index h = first_head; h < last_head; ++h) head_of_.push_back(h);
   }
+  batch_of_.resize(head_of_.size(), batch);
   return first;
 }
 
@@ -67,8 +68,13 @@ void GradientSums<T>::set_sink(index number, const AttentionSaved<T>& saved,
     if (!saved.lse_low.empty()) {
       above -= static_cast<double>(saved.lse_low.at(sequence.batch, head, row));
     }
-    // The dO of an empty row may be NaN or infinite, and so may delta.
-    if (is_empty_row(saved.o, sequence, head, i, above)) continue;
+    // The dO of an empty row may be NaN or infinite, and so may delta. Its lse is the sink.
+    if (is_empty_row(saved.o, sequence, head, i, above)) {
+      if (!saved.d_lse.empty()) {
+        sum += static_cast<double>(saved.d_lse.at(sequence.batch, head, row));
+      }
+      continue;
+    }
     sum -= std::exp(above) * static_cast<double>(delta[i]);
   }
   table(number)[size_ - 1] = sum;
@@ -87,13 +93,20 @@ template <class Part>
 index GradientSums<T>::store(const Part& part, index offset) const {
   const index size = part.gradient_size();
   if (size == 0) return offset;
-  std::vector<double> total(static_cast<std::size_t>(heads_ * size));
+  index batches = 1;
+  if constexpr (requires { part.sums_by_batch(); }) {
+    if (part.sums_by_batch() && !batch_of_.empty()) {
+      batches += *std::max_element(batch_of_.begin(), batch_of_.end());
+    }
+  }
+  std::vector<double> total(static_cast<std::size_t>(batches * heads_ * size));
   for (std::size_t n = 0; n < head_of_.size(); ++n) {
-    double* const of_head = total.data() + head_of_[n] * size;
+    const index row = (batches == 1 ? 0 : batch_of_[n] * heads_) + head_of_[n];
+    double* const of_head = total.data() + row * size;
     const double* const sums = table(static_cast<index>(n)) + offset;
     for (index i = 0; i < size; ++i) of_head[i] += sums[i];
   }
-  part.store_gradient(total.data(), heads_);
+  part.store_gradient(total.data(), batches * heads_);
   return offset + size;
 }
 

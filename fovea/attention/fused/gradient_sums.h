@@ -18,9 +18,9 @@ class GradientSums {
   GradientSums(const Attention<T>& attention, index heads);
 
   index size() const { return size_; }  ///< of a table
-  /// Counts `chunks` times the tables of heads [first_head, last_head); returns the number of the
-  /// first.
-  index add_tables(index first_head, index last_head, index chunks);
+  /// Counts `chunks` times the tables of heads [first_head, last_head) of a row of the batch;
+  /// returns the number of the first.
+  index add_tables(index first_head, index last_head, index chunks, index batch = 0);
   /// Allocates all counted tables, filled with 0. Call it before any table is written.
   void allocate() { sums_.resize(head_of_.size() * static_cast<std::size_t>(size_)); }
   /// nullptr before the tables are allocated.
@@ -32,7 +32,7 @@ class GradientSums {
   }
 
   /// What one sequence adds to the gradient of a head's sink: its weight is exp(sink - lse), its
-  /// value 0. delta [T'] is dO . O.
+  /// value 0. delta [T'] is dO . O, less the gradient of lse.
   void set_sink(index table, const AttentionSaved<T>& saved, const Sequence& sequence,
                 const T* delta) const;
   /// Gives the finished sums to the parts and the sink.
@@ -46,6 +46,7 @@ class GradientSums {
   index heads_;
   index size_;
   std::vector<index> head_of_;        // of each table
+  std::vector<index> batch_of_;       // likewise
   mutable std::vector<double> sums_;  // [tables][size_]
 };
 

@@ -13,6 +13,7 @@
 #include "fovea/attention/fused/norm-inl.h"
 #include "fovea/simd/math-inl.h"
 #include "fovea/simd/simd-inl.h"
+#include "fovea/simd/steps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea::detail {
@@ -84,9 +85,10 @@ template <class T>
 void RowState<T>::ExpAndSum(const Norm& norm, T* s, index keys) {
   const auto visit = [&]<class One>(One one) {
     if constexpr (One::kNeedsLse) {
+      constexpr int kVectors = kManyRegisters ? 4 : 2;
       index lane = 0;
-      for (; lane + 4 * kLanes<T> <= stride; lane += 4 * kLanes<T>) {
-        ExpAndSumPanel<4>(s, lane, keys);
+      for (; lane + kVectors * kLanes<T> <= stride; lane += kVectors * kLanes<T>) {
+        ExpAndSumPanel<kVectors>(s, lane, keys);
       }
       for (; lane < stride; lane += kLanes<T>) ExpAndSumPanel<1>(s, lane, keys);
     } else {

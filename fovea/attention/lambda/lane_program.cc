@@ -16,6 +16,7 @@ std::array<int, 3> operands_of(const TapeStep& step) { return {step.a, step.b, s
 LaneProgram::LaneProgram(const LaneTape& program, int result, std::span<const int> sums)
     : sums_(sums.size()), last_(result), result_step_(result) {
   for (const int n : sums) last_ = std::max(last_, n);
+  for (const int n : program.stores()) last_ = std::max(last_, n);
   find_diagonals(program);
   std::fill_n(last_reader_.begin(), last_ + 1, kNone);
   std::fill_n(sum_.begin(), last_ + 1, kNone);
@@ -24,6 +25,7 @@ LaneProgram::LaneProgram(const LaneTape& program, int result, std::span<const in
     last_reader_[at(n)] = static_cast<std::int16_t>(n);
     sum_[at(n)] = number++;
   }
+  for (const int n : program.stores()) last_reader_[at(n)] = static_cast<std::int16_t>(n);
   last_reader_[at(result)] = kAlways;
   find_readers(program);
   add_steps(program);
@@ -50,8 +52,17 @@ LaneProgram LaneProgram::of_diagonals(const LaneTape& program, const LaneProgram
 void LaneProgram::find_diagonals(const LaneTape& program) {
   for (int n = 0; n <= last_; ++n) {
     const TapeStep& step = program.step(n);
-    bool all = !step.known &&
-               (step.op == TapeOp::kPlace ? step.of_i == -step.of_j : operands(step.op) > 0);
+    const bool by_place =
+        step.op == TapeOp::kPlace || step.op == TapeOp::kLoad || step.op == TapeOp::kStore;
+    bool all = !step.known && (by_place ? step.of_i == -step.of_j : operands(step.op) > 0);
+    if (is_store(step.op)) {
+      // What it adds differs; where, may not.
+      for (int which = 1; which < operands(step.op); ++which) {
+        all = all && on_diagonals_[at(operands_of(step)[at(which)])];
+      }
+      on_diagonals_[at(n)] = all;
+      continue;
+    }
     for (int which = 0; which < operands(step.op); ++which) {
       const int read = operands_of(step)[at(which)];
       all = all && (program.step(read).known || on_diagonals_[at(read)]);
@@ -69,7 +80,7 @@ void LaneProgram::find_readers(const LaneTape& program) {
     if (step.op == TapeOp::kDscore) dscore_step_ = n;
     reads_score_ = reads_score_ || step.op == TapeOp::kScore;
     reads_dscore_ = reads_dscore_ || step.op == TapeOp::kDscore;
-    if (on_diagonals_[at(n)]) continue;
+    if (on_diagonals_[at(n)] && !is_store(step.op)) continue;
     for (int which = 0; which < operands(step.op); ++which) {
       const std::size_t read = at(operands_of(step)[at(which)]);
       last_reader_[read] = std::max(last_reader_[read], static_cast<std::int16_t>(n));
@@ -119,6 +130,7 @@ void LaneProgram::add(const LaneTape& program, int n) {
     if (sum_[at(n)] == kNone) return;
   }
   LaneStep& step = steps_[count_++];
+  step.table = from.table;
   step.op = from.known ? TapeOp::kConstant : from.op;
   step.value = from.value;
   step.of_i = from.of_i;
@@ -126,7 +138,7 @@ void LaneProgram::add(const LaneTape& program, int n) {
   step.constant = from.constant;
   step.sum = sum_[at(n)];
   step.on_diagonals = on_diagonals_[at(n)];
-  if (step.on_diagonals) {
+  if (step.on_diagonals && !is_store(from.op)) {
     step.op = TapeOp::kPlace;
     step.a = static_cast<std::int16_t>(diagonals_count_);
     diagonals_[diagonals_count_++] = static_cast<std::int16_t>(n);
@@ -143,8 +155,19 @@ void LaneProgram::add(const LaneTape& program, int n) {
     if (count > 1) step.b = operand(program, n, from.b);
     if (count > 2) step.c = operand(program, n, from.c);
   }
+  if (is_store(from.op)) {
+    step.to = step.on_diagonals ? static_cast<std::int16_t>(diagonal_stores_++) : kNone;
+    if (step.on_diagonals && operands(from.op) > 1) step.of_i = diagonal_of(from.b);
+    if (step.on_diagonals && operands(from.op) > 2) step.of_j = diagonal_of(from.c);
+    return;
+  }
   step.to = strip_[at(n)] = strip_for(program, n);
   if (last_reader_[at(n)] == n) release(n);
+}
+
+index LaneProgram::diagonal_of(int n) const {
+  return std::find(diagonals_.begin(), diagonals_.begin() + diagonals_count_, n) -
+         diagonals_.begin();
 }
 
 // A step may overwrite a strip if it is the last step that reads it.

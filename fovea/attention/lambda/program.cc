@@ -5,59 +5,11 @@
 #include <cmath>
 #include <tuple>
 
+#include "fovea/attention/lambda/derivative.h"
+
 namespace fovea::detail {
 
 namespace {
-
-// The definition of each step.
-double evaluate_exactly(TapeOp op, double a, double b, double c) {
-  switch (op) {
-    case TapeOp::kAdd:
-      return a + b;
-    case TapeOp::kSub:
-      return a - b;
-    case TapeOp::kMul:
-      return a * b;
-    case TapeOp::kDiv:
-      return a / b;
-    case TapeOp::kNeg:
-      return -a;
-    case TapeOp::kAbs:
-      return a < 0 ? -a : a;
-    case TapeOp::kMin:
-      return b < a ? b : a;
-    case TapeOp::kMax:
-      return a < b ? b : a;
-    case TapeOp::kExp:
-      return std::exp(a);
-    case TapeOp::kLog:
-      return std::log(a);
-    case TapeOp::kTanh:
-      return std::tanh(a);
-    case TapeOp::kSqrt:
-      return std::sqrt(a);
-    case TapeOp::kSin:
-      return std::sin(a);
-    case TapeOp::kCos:
-      return std::cos(a);
-    case TapeOp::kLess:
-      return a < b ? 1 : 0;
-    case TapeOp::kLessEqual:
-      return a <= b ? 1 : 0;
-    case TapeOp::kEqual:
-      return a == b ? 1 : 0;
-    case TapeOp::kNotEqual:
-      return a != b ? 1 : 0;
-    case TapeOp::kSelect:
-      return a != 0 ? b : c;
-    case TapeOp::kTanhSlope:
-      return 1 - a * a;
-    case TapeOp::kPull:
-      return a == 0 ? a : a * b;
-    default:
-      return 0;
-  }
-}
 
 double in_precision(double x, bool single) {
   return single ? static_cast<double>(static_cast<float>(x)) : x;
@@ -65,60 +17,9 @@ double in_precision(double x, bool single) {
 
 // Evaluates a step in the precision of the call.
 double evaluate(TapeOp op, double a, double b, double c, bool single) {
-  return in_precision(evaluate_exactly(op, in_precision(a, single), in_precision(b, single),
-                                       in_precision(c, single)),
-                      single);
-}
-
-double tanh_slope(double t) { return 1 - t * t; }
-double select(bool condition, double a, double b) { return condition ? a : b; }
-
-// The operands of a step, as double or Traced.
-template <class Number>
-struct Operands {
-  Number a, b, c;
-  Number result;
-};
-
-// d result / d operand `which` (0, 1, 2). At a kink it is that of the branch which evaluate()
-// takes.
-template <class Number>
-Number partial(TapeOp op, int which, const Operands<Number>& x) {
-  using std::cos, std::sin;
-  const Number one = 1, zero = 0;
-  switch (op) {
-    case TapeOp::kSub:
-      return which == 0 ? one : -one;
-    case TapeOp::kMul:
-      return which == 0 ? x.b : x.a;
-    case TapeOp::kDiv:
-      return which == 0 ? one / x.b : -x.result * (one / x.b);
-    case TapeOp::kNeg:
-      return -one;
-    case TapeOp::kAbs:
-      return select(x.a < zero, -one, one);
-    case TapeOp::kMin:
-      return select(x.b < x.a, which == 0 ? zero : one, which == 0 ? one : zero);
-    case TapeOp::kMax:
-      return select(x.a < x.b, which == 0 ? zero : one, which == 0 ? one : zero);
-    case TapeOp::kExp:
-      return x.result;
-    case TapeOp::kLog:
-      return one / x.a;
-    case TapeOp::kTanh:
-      return tanh_slope(x.result);
-    case TapeOp::kSqrt:
-      return 0.5 / x.result;
-    case TapeOp::kSin:
-      return cos(x.a);
-    case TapeOp::kCos:
-      return -sin(x.a);
-    case TapeOp::kSelect:
-      if (which == 0) return zero;
-      return select(x.a != zero, which == 1 ? one : zero, which == 1 ? zero : one);
-    default:
-      return op == TapeOp::kAdd ? one : zero;  // comparisons have no gradient
-  }
+  return in_precision(
+      tape_value(op, in_precision(a, single), in_precision(b, single), in_precision(c, single)),
+      single);
 }
 
 // A power of two, far from 0 and infinity in float, too.
@@ -157,7 +58,7 @@ TracedBool::operator bool() const {
 // Adds a step to the program. If an equal step exists, returns that one.
 Traced LaneTape::add(const TapeStep& step) {
   const auto key = [](const TapeStep& s) {
-    return std::tie(s.op, s.a, s.b, s.c, s.value, s.of_i, s.of_j, s.constant);
+    return std::tie(s.op, s.a, s.b, s.c, s.table, s.value, s.of_i, s.of_j, s.constant);
   };
   for (int n = 0; n < size_; ++n) {
     if (key(steps_[static_cast<std::size_t>(n)]) == key(step)) return number(n);
@@ -181,11 +82,13 @@ Traced LaneTape::score() {
   return is_valid_ ? score : plain(kScoreOfOneNumber);
 }
 
-Traced LaneTape::parameter(double value) {
+Traced LaneTape::parameter(double value) { return parameter(value, parameters_++); }
+
+Traced LaneTape::parameter(double value, index number) {
   if (learned_ == Learned::kConstant || !is_valid_) return plain(value);
   TapeStep step = known_step(TapeOp::kParameter, value);
   step.matters = true;
-  step.a = static_cast<std::int16_t>(parameters_++);
+  step.constant = number;
   return add(step);
 }
 
@@ -199,6 +102,50 @@ Traced LaneTape::place(index of_i, index of_j, index constant) {
   step.constant = constant;
   const Traced place = add(step);
   return is_valid_ ? place : at_the_first;
+}
+
+int LaneTape::add_read(const TableRead& read) {
+  if (read_count_ == kMostReads) {
+    is_full_ = true;
+    give_up();
+    return 0;
+  }
+  reads_[read_count_] = read;
+  return static_cast<int>(read_count_++);
+}
+
+// A table is read where the tile is, which one number cannot: so the program is not valid for a
+// function that is computed with one.
+Traced LaneTape::load(const TableRead& read) { return gather(read, {}); }
+
+Traced LaneTape::gather(const TableRead& read, std::span<const Traced> at) {
+  constexpr TapeOp kOps[] = {TapeOp::kLoad, TapeOp::kGather, TapeOp::kGather2};
+  TapeStep step{};
+  step.op = kOps[at.size()];
+  step.matters = read.learns && learned_ == Learned::kSymbol;
+  step.a = static_cast<std::int16_t>(at.empty() ? -1 : step_of(at[0]));
+  step.b = static_cast<std::int16_t>(at.size() < 2 ? -1 : step_of(at[1]));
+  step.c = -1;
+  step.of_i = at.empty() ? read.at.of_i : 0;
+  step.of_j = at.empty() ? read.at.of_j : 0;
+  if (is_valid_) step.table = static_cast<std::int16_t>(add_read(read));
+  return is_valid_ ? add(step) : plain(0);
+}
+
+// Adds the step that adds `gradient` to that of the table which `of` reads.
+void LaneTape::store(const TapeStep& of, const Traced& gradient) {
+  TapeStep step{};
+  step.op = of.op == TapeOp::kLoad     ? TapeOp::kStore
+            : of.op == TapeOp::kGather ? TapeOp::kScatter
+                                       : TapeOp::kScatter2;
+  step.a = static_cast<std::int16_t>(step_of(gradient));
+  step.b = of.a;
+  step.c = of.b;
+  step.table = of.table;
+  step.of_i = of.of_i;
+  step.of_j = of.of_j;
+  const Traced stored = add(step);
+  if (is_valid_) stores_[store_count_++] = stored.step_;
 }
 
 int LaneTape::step_of(const Traced& number) {
@@ -314,6 +261,10 @@ int LaneTape::differentiate(int result) {
     if (!adjoint.exists) continue;
     const TapeStep& s = step(n);
     if (s.op == TapeOp::kScore) of_score = scaled(adjoint);
+    if (s.op == TapeOp::kLoad || s.op == TapeOp::kGather || s.op == TapeOp::kGather2) {
+      store(TapeStep(s), scaled(adjoint));
+      continue;
+    }
     const Operands<Traced> x{operand(s.a), operand(s.b), operand(s.c), number(n)};
     const std::int16_t read[] = {s.a, s.b, s.c};
     for (int which = 0; which < operands(s.op); ++which) {
@@ -331,7 +282,7 @@ void LaneTape::pull_known(int known, double gradient, double* parameters) const 
     const TapeStep& s = step(n);
     const double adjoint = adjoints[static_cast<std::size_t>(n)];
     if (adjoint == 0 || !s.matters) continue;
-    if (s.op == TapeOp::kParameter) parameters[s.a] += adjoint;
+    if (s.op == TapeOp::kParameter) parameters[s.constant] += adjoint;
     const auto value = [&](int operand) { return operand < 0 ? 0 : step(operand).value; };
     const Operands<double> x{value(s.a), value(s.b), value(s.c), s.value};
     const std::int16_t read[] = {s.a, s.b, s.c};

@@ -12,14 +12,39 @@
 
 namespace fovea::detail {
 
-/// One step. `a`, `b` and `c` are the steps that it reads; of kParameter, `a` is its number.
+/// One step. `a`, `b` and `c` are the steps that it reads.
 struct TapeStep {
   TapeOp op;
   bool known;    ///< the same for the whole tile: `value`
   bool matters;  ///< depends on the score or on a learned number
   std::int16_t a, b, c;
+  std::int16_t table;  ///< of what reads a table, or adds to its gradient: the number of its read
   double value;
-  index of_i, of_j, constant;  ///< kPlace: of_i i + of_j j + constant
+  index of_i, of_j, constant;  ///< kPlace: of_i i + of_j j + constant; kParameter: constant
+};
+
+/// The values of a table that lies in the caller's memory, of the type of the call or whole
+/// numbers.
+struct LaneTable {
+  enum class Type : std::uint8_t { kFloat, kDouble, kInt32, kInt64, kByte };
+  const void* data;
+  Type type;
+};
+
+/// Where a step reads a table: at constant + of_i i + of_j j (kLoad), or at constant + the sum of
+/// stride[n] at[n], where at[n] is what the step reads (kGather). There, a negative index counts
+/// from the end of its axis, and one beyond it is an error. The gradient lies in the same way, if
+/// there is one.
+struct TableRead {
+  LaneTable table;
+  struct Spot {
+    index constant, of_i, of_j;
+    index stride[2];
+  } at, gradient_at;
+  index size[2];  ///< of the axes that are indexed by steps
+  int number;     ///< for messages
+  bool learns;
+  void* gradient;  ///< of the type of the call; null: the sums of the tile
 };
 
 /// A number that is the same for the whole tile, and learned or made of learned ones. Its gradient
@@ -29,6 +54,10 @@ struct KnownGradient {
   int sum;
   double scale;
 };
+
+/// The definition of an operation, and d result / d operand `which`, in double.
+double tape_value(TapeOp op, double a, double b, double c);
+double tape_partial(TapeOp op, int which, const std::array<double, 3>& operands, double result);
 
 /// The operations of a lambda, recorded while it runs, in static single assignment form: a step
 /// reads only earlier steps, equal steps are stored once, and constants are computed at once. A
@@ -41,6 +70,7 @@ class LaneTape {
  public:
   static constexpr int kMost = 320;      ///< steps
   static constexpr int kMostKnown = 64;  ///< known numbers with a gradient
+  static constexpr int kMostReads = 32;  ///< places where tables are read
 
   /// kSymbol in the backward, which needs the gradients of learned numbers.
   enum class Learned { kConstant, kSymbol };
@@ -55,7 +85,11 @@ class LaneTape {
   Traced score();
   /// The next of the learned numbers.
   Traced parameter(double value);
+  Traced parameter(double value, index number);
   Traced place(index of_i, index of_j, index constant);
+  /// What a table holds, at a place, or at the whole numbers `at` (one or two).
+  Traced load(const TableRead& read);
+  Traced gather(const TableRead& read, std::span<const Traced> at);
   Traced record(TapeOp op, const Traced& a, const Traced& b, const Traced& c);
 
   /// Whether the function was recorded completely.
@@ -76,6 +110,9 @@ class LaneTape {
   std::span<const KnownGradient> known_gradients() const { return {known_.data(), known_count_}; }
   /// Adds to the gradients of the learned numbers, given that of a known one.
   void pull_known(int known, double gradient, double* parameters) const;
+  /// The steps that add to the gradients of tables.
+  std::span<const int> stores() const { return {stores_.data(), store_count_}; }
+  const TableRead& read(int n) const { return reads_[static_cast<std::size_t>(n)]; }
 
  private:
   struct Adjoint;
@@ -91,14 +128,19 @@ class LaneTape {
   }
   double one_number(const Traced& x) const;
   void give_up();
+  int add_read(const TableRead& read);
+  void store(const TapeStep& of, const Traced& gradient);
   void give(Adjoint* adjoints, int to, const Traced& by, const Adjoint& from);
   Traced scaled(const Adjoint& adjoint);
 
   std::array<TapeStep, kMost> steps_;
   std::array<KnownGradient, kMostKnown> known_;
   std::size_t known_count_ = 0;
+  std::array<TableRead, kMostReads> reads_;
+  std::array<int, kMostReads> stores_;
+  std::size_t read_count_ = 0, store_count_ = 0;
   int size_ = 0;
-  int parameters_ = 0;
+  index parameters_ = 0;
   Learned learned_;
   bool single_;
   bool is_valid_ = true, is_full_ = false;

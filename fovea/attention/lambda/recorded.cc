@@ -3,12 +3,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-
-#include "fovea/attention/lambda/lane_program.h"
-#include "fovea/attention/lambda/run_lanes.h"
+#include "fovea/attention/lambda/compiled_lanes.h"
 
 namespace fovea::detail {
 
@@ -28,37 +23,20 @@ int RecordedFunction<T>::record(LaneTape& program, const Sequence& sequence, ind
 template <class T>
 void RecordedFunction<T>::apply(const TileSite& site, const TileRows<T>& rows,
                                 const ScoreTile<T>& tile) const {
-  LaneTape program = LaneTape::of<T>(LaneTape::Learned::kConstant);
-  const int result = record(program, site.sequence, site.head);
-  if (!program.is_valid()) return BiasPart<T>::apply(site, rows, tile);
-  const Rows<T> values = tile.rows(site);
-  run_lanes<T>(program, LaneProgram(program, result, {}),
-               {values, values, tile.lanes, site.query, site.key}, nullptr);
+  CompiledLanes<T> lanes(LaneTape::Learned::kConstant);
+  const int result = record(lanes.tape(), site.sequence, site.head);
+  if (!lanes.compile(result)) return BiasPart<T>::apply(site, rows, tile);
+  lanes.apply(site, tile);
 }
 
 template <class T>
 void RecordedFunction<T>::pull(const TileSite& site, const TileRows<T>& rows,
                                const ScoreTile<T>& scores, const ScoreTile<T>& dscores,
                                const TileGradients<T>& gradients) const {
-  LaneTape program = LaneTape::of<T>(LaneTape::Learned::kSymbol);
-  const int result = record(program, site.sequence, site.head);
-  const int of_score = program.is_valid() ? program.differentiate(result) : 0;
-  if (!program.is_valid()) return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
-  // Several learned numbers may have the same sum.
-  std::array<int, LaneTape::kMostKnown> steps;
-  int* end = steps.data();
-  for (const KnownGradient& known : program.known_gradients()) {
-    if (std::find(steps.data(), end, known.sum) == end) *end++ = known.sum;
-  }
-  std::array<double, LaneTape::kMostKnown> sums;
-  run_lanes<T>(program, LaneProgram(program, of_score, {steps.data(), end}),
-               {scores.rows(site), dscores.rows(site), dscores.lanes, site.query, site.key},
-               sums.data());
-  for (const KnownGradient& known : program.known_gradients()) {
-    const auto number = std::find(steps.data(), end, known.sum) - steps.data();
-    const double sum = sums[static_cast<std::size_t>(number)];
-    program.pull_known(known.known, known.scale * sum, gradients.parameters);
-  }
+  CompiledLanes<T> lanes(LaneTape::Learned::kSymbol);
+  const int result = record(lanes.tape(), site.sequence, site.head);
+  if (!lanes.compile(result)) return BiasPart<T>::pull(site, rows, scores, dscores, gradients);
+  lanes.pull(site, scores, dscores, gradients.parameters);
 }
 
 template <class T>

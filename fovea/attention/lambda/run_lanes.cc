@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <type_traits>
 
 #include "fovea/base/memory.h"
@@ -11,7 +12,8 @@
 #define HWY_TARGET_INCLUDE "fovea/attention/lambda/run_lanes.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
-#include "fovea/simd/simd-inl.h"
+#include "fovea/attention/lambda/lane_math-inl.h"
+#include "fovea/attention/lambda/lane_tables-inl.h"
 
 // A step runs over a strip of up to 512 values: some rows of the tile, one after another. That is
 // long enough to make the dispatch of the step cheap, and short enough to keep the strips of a
@@ -21,63 +23,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace fovea::detail {
 namespace HWY_NAMESPACE {
-namespace {
-
-constexpr index kStrip = 512;
-static_assert(kStrip % kLanes<float> == 0 && kStrip % kLanes<double> == 0);
-
-// Rows [row, row + rows) x columns [column, column + columns) of a tile, `width` values of a strip
-// to a row: whole vectors.
-struct StripPart {
-  index row, rows, column, columns, width;
-  index size() const { return rows * width; }
-};
-
-// Values for each diagonal of the tile: column - row = 1 - rows, ...
-template <class T>
-struct Diagonals {
-  Scratch scratch;
-  const T* values[LaneTape::kMost];
-};
-
-template <class T>
-struct Run {
-  const LaneProgram& lane_program;
-  const LaneTile<T>& tile;
-  const Diagonals<T>& diagonals;
-  T* strips[LaneTape::kMost + 2];
-  double* sums;
-
-  void Step(const LaneStep& step, const StripPart& part) const;
-  void Unary(const LaneStep& step, index n) const;
-  void Binary(const LaneStep& step, index n) const;
-  void Select(const LaneStep& step, index n) const;
-  void Places(const LaneStep& step, const StripPart& part) const;
-
-  template <class F>
-  HWY_INLINE void Map(const LaneStep& step, index n, F&& f) const {
-    constexpr Tag<T> d;
-    const T* a = strips[step.a];
-    T* to = strips[step.to];
-    for (index i = 0; i < n; i += kLanes<T>) hn::StoreU(f(d, hn::LoadU(d, a + i)), d, to + i);
-  }
-  template <class F>
-  HWY_INLINE void Map2(const LaneStep& step, index n, F&& f) const {
-    constexpr Tag<T> d;
-    const T* a = strips[step.a];
-    const T* b = strips[step.b];
-    T* to = strips[step.to];
-    for (index i = 0; i < n; i += kLanes<T>) {
-      hn::StoreU(f(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, to + i);
-    }
-  }
-  // 1 where f is true, 0 elsewhere.
-  template <class F>
-  HWY_INLINE void Compare(const LaneStep& step, index n, F&& f) const {
-    Map2(step, n,
-         [&](auto d, auto a, auto b) { return hn::IfThenElseZero(f(a, b), hn::Set(d, T{1})); });
-  }
-};
 
 // Reads rows into a strip and fills it with zeros beyond the columns.
 template <class T>
@@ -114,7 +59,7 @@ void Count(index first, index by, index n, T* to) {
 }
 
 template <class T>
-void Run<T>::Places(const LaneStep& step, const StripPart& part) const {
+void LaneRun<T>::Places(const LaneStep& step, const StripPart& part) const {
   constexpr Tag<T> d;
   const bool queries = tile.lanes == TileLanes::kQueries;
   const index along = queries ? step.of_i : step.of_j, down = queries ? step.of_j : step.of_i;
@@ -128,83 +73,6 @@ void Run<T>::Places(const LaneStep& step, const StripPart& part) const {
     const index first = tile.values.rows - 1 - (part.row + r) + part.column;
     const T* const from = diagonals.values[step.a] + first;
     for (index c = 0; c < part.width; c += kLanes<T>) hn::StoreU(hn::LoadU(d, from + c), d, to + c);
-  }
-}
-
-template <class T>
-void Run<T>::Unary(const LaneStep& step, index n) const {
-  const T factor = static_cast<T>(step.value);
-  const auto map = [&](auto&& f) { Map(step, n, f); };
-  const auto per_lane = [&](auto&& f) {
-    Map(step, n, [&](auto d, auto a) { return PerLane(d, a, f); });
-  };
-  switch (step.op) {
-    case TapeOp::kNeg:
-      return map([](auto, auto a) { return hn::Neg(a); });
-    case TapeOp::kAbs:
-      return map([](auto, auto a) { return hn::Abs(a); });
-    case TapeOp::kExp:
-      return map([&](auto d, auto a) { return Exp(d, hn::Mul(a, hn::Set(d, factor))); });
-    case TapeOp::kLog:
-      return per_lane([](T x) { return std::log(x); });
-    case TapeOp::kTanh:
-      return map([&](auto d, auto a) { return Tanh(d, hn::Mul(a, hn::Set(d, factor))); });
-    case TapeOp::kTanhSlope:
-      return map([](auto d, auto a) { return hn::NegMulAdd(a, a, hn::Set(d, T{1})); });
-    case TapeOp::kSqrt:
-      return map([](auto, auto a) { return hn::Sqrt(a); });
-    case TapeOp::kSin:
-      return per_lane([](T x) { return std::sin(x); });
-    default:
-      return per_lane([](T x) { return std::cos(x); });
-  }
-}
-
-// a * b, but 0 where a is 0, even if b is NaN or infinite. It uses Eq and not Ne, which is false
-// for NaN on some instruction sets: a NaN in a must be passed on.
-template <class D, class V>
-HWY_INLINE V PullProduct(D d, V a, V b) {
-  return hn::IfThenZeroElse(hn::Eq(a, hn::Zero(d)), hn::Mul(a, b));
-}
-
-template <class T>
-void Run<T>::Binary(const LaneStep& step, index n) const {
-  const auto map = [&](auto&& f) { Map2(step, n, f); };
-  const auto compare = [&](auto&& f) { Compare(step, n, f); };
-  switch (step.op) {
-    case TapeOp::kAdd:
-      return map([](auto, auto a, auto b) { return hn::Add(a, b); });
-    case TapeOp::kSub:
-      return map([](auto, auto a, auto b) { return hn::Sub(a, b); });
-    case TapeOp::kMul:
-      return map([](auto, auto a, auto b) { return hn::Mul(a, b); });
-    case TapeOp::kDiv:
-      return map([](auto, auto a, auto b) { return hn::Div(a, b); });
-    case TapeOp::kMin:
-      return map([](auto, auto a, auto b) { return hn::IfThenElse(hn::Lt(b, a), b, a); });
-    case TapeOp::kMax:
-      return map([](auto, auto a, auto b) { return hn::IfThenElse(hn::Lt(a, b), b, a); });
-    case TapeOp::kLess:
-      return compare([](auto a, auto b) { return hn::Lt(a, b); });
-    case TapeOp::kLessEqual:
-      return compare([](auto a, auto b) { return hn::Le(a, b); });
-    case TapeOp::kEqual:
-      return compare([](auto a, auto b) { return hn::Eq(a, b); });
-    case TapeOp::kNotEqual:
-      return compare([](auto a, auto b) { return hn::Not(hn::Eq(a, b)); });
-    default:
-      return map([](auto d, auto a, auto b) { return PullProduct(d, a, b); });
-  }
-}
-
-template <class T>
-void Run<T>::Select(const LaneStep& step, index n) const {
-  constexpr Tag<T> d;
-  for (index i = 0; i < n; i += kLanes<T>) {
-    const auto refused = hn::Eq(hn::LoadU(d, strips[step.a] + i), hn::Zero(d));
-    const auto value =
-        hn::IfThenElse(refused, hn::LoadU(d, strips[step.c] + i), hn::LoadU(d, strips[step.b] + i));
-    hn::StoreU(value, d, strips[step.to] + i);
   }
 }
 
@@ -248,9 +116,10 @@ HWY_INLINE double SumOfStrip(index n, F&& value) {
 }
 
 template <class T>
-void Run<T>::Step(const LaneStep& step, const StripPart& part) const {
+void LaneRun<T>::Step(const LaneStep& step, const StripPart& part) const {
   constexpr Tag<T> d;
   const index n = part.size();
+  if (is_store(step.op)) return Store(step, part);
   if (step.to == LaneProgram::kNone) {
     const T* const a = strips[step.a];
     const T* const b = strips[step.b];
@@ -258,9 +127,17 @@ void Run<T>::Step(const LaneStep& step, const StripPart& part) const {
         n, [&](index i) { return PullProduct(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)); });
     return;
   }
-  switch (operands(step.op)) {
+  const bool gathers = step.op == TapeOp::kGather || step.op == TapeOp::kGather2;
+  if (gathers) Gather(step, part);
+  switch (gathers ? -1 : operands(step.op)) {
+    case -1:
+      break;
     case 0:
-      if (step.op == TapeOp::kPlace) Places(step, part);
+      if (step.op == TapeOp::kPlace || step.on_diagonals) {
+        Places(step, part);
+      } else if (step.op == TapeOp::kLoad) {
+        Load(step, part);
+      }
       break;
     case 1:
       Unary(step, n);
@@ -285,7 +162,8 @@ void WriteConstants(const LaneProgram& lane_program, T* strips, index length) {
 
 // Diagonal n is column n - (rows - 1) of row 0. A row of the tile reads whole vectors of them.
 template <class T>
-void RunDiagonals(const LaneProgram& lane_program, const LaneTile<T>& tile, Diagonals<T>& to) {
+void RunDiagonals(const LaneProgram& lane_program, const LaneTile<T>& tile, LaneTables& tables,
+                  Diagonals<T>& to) {
   constexpr index kN = kLanes<T>;
   const index rows = tile.values.rows, columns = tile.values.columns;
   const index length = (rows + columns + 2 * kN) / kN * kN;
@@ -298,9 +176,12 @@ void RunDiagonals(const LaneProgram& lane_program, const LaneTile<T>& tile, Diag
                         tile.query - (queries ? rows - 1 : 0),
                         tile.key - (queries ? 0 : rows - 1)};
   double nothing = 0;  // never added to; clang-tidy warns about a null pointer
-  Run<T> run{lane_program, row, to, {}, &nothing};
+  LaneRun<T> run{lane_program, row, to, {}, &nothing, &tables};
   for (index n = 0; n < lane_program.strips(); ++n) run.strips[n] = strips + n * length;
-  for (const LaneStep& step : lane_program.steps()) run.Step(step, {0, 1, 0, length, length});
+  const index columns_of_row = rows + columns - 1;
+  for (const LaneStep& step : lane_program.steps()) {
+    run.Step(step, {0, 1, 0, columns_of_row, length});
+  }
   for (std::size_t n = 0; n < lane_program.diagonals(); ++n) {
     to.values[n] = strips + lane_program.strip_of_diagonal(n) * length;
   }
@@ -308,8 +189,9 @@ void RunDiagonals(const LaneProgram& lane_program, const LaneTile<T>& tile, Diag
 
 // Rows that are whole vectors without gaps need no copy.
 template <class T>
-void RunPart(Run<T>& run, const StripPart& part, bool is_whole, T* own) {
-  const auto& [lane_program, tile, diagonals, strips, sums] = run;
+void RunPart(LaneRun<T>& run, const StripPart& part, bool is_whole, T* own) {
+  const LaneProgram& lane_program = run.lane_program;
+  const LaneTile<T>& tile = run.tile;
   T* const values = tile.values[part.row] + part.column;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): nobody writes to the strip of scores
   T* const scores = const_cast<T*>(tile.scores[part.row] + part.column);
@@ -323,19 +205,23 @@ void RunPart(Run<T>& run, const StripPart& part, bool is_whole, T* own) {
 }
 
 template <class T>
-void RunLanes(const LaneTape& program, const LaneProgram& lane_program, const LaneTile<T>& tile,
-              double* sums) {
+int RunLanes(const LaneTape& program, const LaneProgram& lane_program, const LaneTile<T>& tile,
+             double* sums, double* table_sums) {
   constexpr index kN = kLanes<T>;
   const auto& values = tile.values;
+  LaneTables tables{program, table_sums, -1, nullptr, values.rows + values.columns + kN};
   Diagonals<T> diagonals;
   if (lane_program.diagonals() > 0) {
-    RunDiagonals(LaneProgram::of_diagonals(program, lane_program), tile, diagonals);
+    RunDiagonals(LaneProgram::of_diagonals(program, lane_program), tile, tables, diagonals);
   }
   Scratch scratch;
+  const index of_diagonals = static_cast<index>(lane_program.diagonal_stores()) * tables.diagonals;
+  tables.diagonal = scratch.allocate<double>(of_diagonals);
+  std::fill_n(tables.diagonal, of_diagonals, 0.0);
   T* const own = scratch.allocate<T>(lane_program.strips() * kStrip);
   WriteConstants(lane_program, own, kStrip);
   std::fill_n(sums, lane_program.sums(), 0.0);
-  Run<T> run{lane_program, tile, diagonals, {}, sums};
+  LaneRun<T> run{lane_program, tile, diagonals, {}, sums, &tables};
   for (index n = 0; n < lane_program.strips(); ++n) run.strips[n] = own + n * kStrip;
   for (index column = 0; column < values.columns; column += kStrip) {
     const index columns = std::min(kStrip, values.columns - column);
@@ -345,11 +231,12 @@ void RunLanes(const LaneTape& program, const LaneProgram& lane_program, const La
       RunPart(run, {row, std::min(most, values.rows - row), column, columns, width}, is_whole, own);
     }
   }
+  if (of_diagonals > 0) run.StoreDiagonals();
+  return tables.beyond;
 }
 
 auto RunLanesKernel() { return PerPrecision{RunLanes<float>, RunLanes<double>}; }
 
-}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();
@@ -360,13 +247,15 @@ namespace fovea::detail {
 HWY_EXPORT(RunLanesKernel);
 
 template <class T>
-void run_lanes(const LaneTape& program, const LaneProgram& lane_program, const LaneTile<T>& tile,
-               double* sums) {
-  FOVEA_DISPATCH(RunLanesKernel)().of<T>()(program, lane_program, tile, sums);
+int run_lanes(const LaneTape& program, const LaneProgram& lane_program, const LaneTile<T>& tile,
+              double* sums, double* table_sums) {
+  return FOVEA_DISPATCH(RunLanesKernel)().of<T>()(program, lane_program, tile, sums, table_sums);
 }
 
-template void run_lanes(const LaneTape&, const LaneProgram&, const LaneTile<float>&, double*);
-template void run_lanes(const LaneTape&, const LaneProgram&, const LaneTile<double>&, double*);
+template int run_lanes(const LaneTape&, const LaneProgram&, const LaneTile<float>&, double*,
+                       double*);
+template int run_lanes(const LaneTape&, const LaneProgram&, const LaneTile<double>&, double*,
+                       double*);
 
 }  // namespace fovea::detail
 #endif  // HWY_ONCE

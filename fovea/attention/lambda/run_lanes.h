@@ -3,7 +3,7 @@
 #pragma once
 
 #include "fovea/attention/lambda/lane_program.h"
-#include "fovea/attention/tile.h"
+#include "fovea/attention/lambda/place.h"
 
 namespace fovea::detail {
 
@@ -17,9 +17,11 @@ struct LaneTile {
 };
 
 /// sums[n] = sum of the n-th over the tile. `values` may be `scores` if dscore is not read. The
-/// lane_program is one of `program`.
+/// lane_program is one of `program`; its steps that add to the gradient of a table without memory
+/// of its own add to `table_sums`. Returns the number of a read whose index was beyond an axis, or
+/// -1.
 template <class T>
-void run_lanes(const LaneTape& program, const LaneProgram& lane_program, const LaneTile<T>& tile,
-               double* sums);
+int run_lanes(const LaneTape& program, const LaneProgram& lane_program, const LaneTile<T>& tile,
+              double* sums, double* table_sums = nullptr);
 
 }  // namespace fovea::detail

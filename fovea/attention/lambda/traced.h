@@ -22,6 +22,7 @@ enum class TapeOp : std::uint8_t {
   kScore,
   kDscore,  ///< the gradient of the result
   kPlace,   ///< a sum of multiples of i and j, and a constant
+  kLoad,    ///< the value of a table at a place that is such a sum
   // reads a
   kNeg,
   kAbs,
@@ -32,6 +33,11 @@ enum class TapeOp : std::uint8_t {
   kSqrt,
   kSin,
   kCos,
+  kErf,
+  kFloor,
+  kRound,   ///< to the nearest whole number, halves to the even one
+  kGather,  ///< the value of a table at a
+  kStore,   ///< adds a to the gradient of what kLoad reads; a step without a value
   // reads a and b
   kAdd,
   kSub,
@@ -44,9 +50,25 @@ enum class TapeOp : std::uint8_t {
   kEqual,
   kNotEqual,
   kPull,  ///< a b, and 0 where a is 0, whatever b is
+  kPower,
+  kFloorDivide,  ///< the largest whole number not above a / b
+  kModulo,       ///< a - b floor(a / b): its sign is that of b
+  kAnd,          ///< of the bits of whole numbers
+  kOr,
+  kXor,
+  kShiftLeft,
+  kShiftRight,
+  kGather2,  ///< the value of a table at (a, b)
+  kScatter,  ///< adds a to the gradient of what kGather reads at b
   // reads a, b and c
-  kSelect,  ///< b where a is not 0, else c
+  kSelect,    ///< b where a is not 0, else c
+  kScatter2,  ///< adds a to the gradient of what kGather2 reads at (b, c)
 };
+/// What an operation of bits gives, of whole numbers.
+double bits_of(TapeOp op, double a, double b);
+inline bool is_store(TapeOp op) {
+  return op == TapeOp::kStore || op == TapeOp::kScatter || op == TapeOp::kScatter2;
+}
 inline int operands(TapeOp op) {
   return op < TapeOp::kNeg ? 0 : op < TapeOp::kAdd ? 1 : op < TapeOp::kSelect ? 2 : 3;
 }
@@ -91,6 +113,8 @@ class Traced {
   friend Traced abs(Traced a) { return record(TapeOp::kAbs, a); }
   friend Traced min(Traced a, Traced b) { return record(TapeOp::kMin, a, b); }
   friend Traced max(Traced a, Traced b) { return record(TapeOp::kMax, a, b); }
+  friend Traced pow(Traced a, Traced b) { return record(TapeOp::kPower, a, b); }
+  friend Traced floor_divide(Traced a, Traced b) { return record(TapeOp::kFloorDivide, a, b); }
   /// The derivative of tanh where tanh is a.
   friend Traced tanh_slope(Traced a) { return record(TapeOp::kTanhSlope, a); }
 

@@ -4,9 +4,8 @@
 
 #include <vector>
 
+#include "fovea/attention/parts.h"
 #include "fovea/attention/score/row_map.h"
-#include "fovea/attention/tile.h"
-#include "fovea/attention/view.h"
 #include "fovea/base/memory.h"
 
 namespace fovea::detail {

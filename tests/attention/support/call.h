@@ -64,15 +64,20 @@ class Call {
     return out;
   }
   AttentionSaved<V> saved() const {
-    return {View<const V>::contiguous(o.data(), B, T, H, Dv),
-            RowView<const V>::contiguous(lse.data(), B, H, T),
-            View<const V>::contiguous(d_o.data(), B, T, H, Dv),
-            RowView<const V>::contiguous(lse_low.data(), B, H, T)};
+    return {
+        View<const V>::contiguous(o.data(), B, T, H, Dv),
+        RowView<const V>::contiguous(lse.data(), B, H, T),
+        View<const V>::contiguous(d_o.data(), B, T, H, Dv),
+        RowView<const V>::contiguous(lse_low.data(), B, H, T),
+        d_lse.empty() ? RowView<const V>{} : RowView<const V>::contiguous(d_lse.data(), B, H, T)};
   }
   AttentionGradients<V> gradients() {
     return {View<V>::contiguous(dq.data(), B, T, H, D), View<V>::contiguous(dk.data(), B, S, G, D),
             View<V>::contiguous(dv.data(), B, S, G, Dv)};
   }
+
+  /// From now on lse has a standard normal gradient.
+  void want_lse_gradient(std::uint64_t seed = 0) { d_lse = normals<V>(4 * seed + 77, B * H * T); }
 
   /// From now on the weights are wanted.
   void want_weights() { weights.assign(static_cast<std::size_t>(B * H * T * S), kOld); }
@@ -110,6 +115,7 @@ class Call {
   index B, T, S, H, G, D, Dv;
   std::vector<V> q, k, v, d_o;
   std::vector<V> o, lse, lse_low, weights, dq, dk, dv;
+  std::vector<V> d_lse;  // empty: the loss has no lse
 
  private:
   // Softmax alone has a log-sum-exp.

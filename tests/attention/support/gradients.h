@@ -17,7 +17,8 @@ struct CheckedGradient {
   const std::vector<double>& dx;
 };
 
-/// Runs the call, and compares dq, dk, dv and `more` with the differences of sum o . d_o.
+/// Runs the call, and compares dq, dk, dv and `more` with the differences of
+/// sum o . d_o, and of sum lse d_lse if the call has d_lse.
 inline void expect_gradients(Call<double>& call, const Attention<double>& attention,
                              const std::vector<CheckedGradient>& more = {},
                              Method method = Method::kFused, double bound = 1e-7) {
@@ -27,6 +28,9 @@ inline void expect_gradients(Call<double>& call, const Attention<double>& attent
     other.forward(attention, method);
     double sum = 0;
     for (std::size_t i = 0; i < other.o.size(); ++i) sum += other.o[i] * call.d_o[i];
+    for (std::size_t i = 0; i < call.d_lse.size(); ++i) {
+      if (std::isfinite(other.lse[i])) sum += other.lse[i] * call.d_lse[i];
+    }
     return sum;
   };
   std::vector<CheckedGradient> all = {

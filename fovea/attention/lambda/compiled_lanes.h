@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program with its gradient, ready to run over tiles.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "fovea/attention/lambda/lane_program.h"
+#include "fovea/attention/lambda/place.h"
+#include "fovea/attention/lambda/program.h"
+
+namespace fovea::detail {
+
+/// Record a function on tape(), then compile() it, then apply() it to tiles (kConstant), or pull()
+/// gradients (kSymbol).
+template <class T>
+class CompiledLanes {
+ public:
+  explicit CompiledLanes(LaneTape::Learned learned)
+      : tape_(LaneTape::of<T>(learned)), differentiates_(learned == LaneTape::Learned::kSymbol) {}
+
+  LaneTape& tape() { return tape_; }
+  /// False if the function cannot run so. `result` is the step of the new score.
+  bool compile(int result);
+
+  /// Replaces the scores of a tile. Returns the read whose index is beyond an axis, or null.
+  const TableRead* apply(const TileSite& site, const ScoreTile<T>& tile) const;
+  /// Replaces the gradients of the new scores by those of the old ones; adds those of learned
+  /// numbers and tables to `parameters`.
+  const TableRead* pull(const TileSite& site, const ScoreTile<T>& scores,
+                        const ScoreTile<T>& dscores, double* parameters) const;
+
+ private:
+  const TableRead* read(int n) const { return n < 0 ? nullptr : &tape_.read(n); }
+
+  LaneTape tape_;
+  bool differentiates_;
+  std::optional<LaneProgram> lanes_;
+  std::array<int, LaneTape::kMostKnown> sums_;  // steps, each once: numbers may have the same sum
+  std::size_t sum_count_ = 0;
+};
+
+}  // namespace fovea::detail

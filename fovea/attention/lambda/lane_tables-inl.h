@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a program that read tables, and add to their gradients.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#include "fovea/attention/lambda/run_lanes.h"
+
+#if defined(FOVEA_ATTENTION_LAMBDA_LANE_TABLES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FOVEA_ATTENTION_LAMBDA_LANE_TABLES_INL_H_
+#undef FOVEA_ATTENTION_LAMBDA_LANE_TABLES_INL_H_
+#else
+#define FOVEA_ATTENTION_LAMBDA_LANE_TABLES_INL_H_
+#endif
+
+#include "fovea/attention/lambda/lane_strips-inl.h"
+#include "fovea/simd/transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea::detail {
+namespace HWY_NAMESPACE {
+
+// Calls f with the table's memory in its type.
+template <class F>
+HWY_INLINE void WithTable(const LaneTable& table, F&& f) {
+  switch (table.type) {
+    case LaneTable::Type::kFloat:
+      return f(static_cast<const float*>(table.data));
+    case LaneTable::Type::kDouble:
+      return f(static_cast<const double*>(table.data));
+    case LaneTable::Type::kInt32:
+      return f(static_cast<const std::int32_t*>(table.data));
+    case LaneTable::Type::kInt64:
+      return f(static_cast<const std::int64_t*>(table.data));
+    default:
+      return f(static_cast<const std::uint8_t*>(table.data));
+  }
+}
+
+// How places of a tile lie in a table: the first of them, and what a step along its lanes and its
+// rows adds.
+struct TableSteps {
+  index first, along, down;
+};
+template <class T>
+HWY_INLINE TableSteps StepsOf(const TableRead::Spot& spot, const LaneTile<T>& tile) {
+  const bool queries = tile.lanes == TileLanes::kQueries;
+  return {spot.constant + spot.of_i * tile.query + spot.of_j * tile.key,
+          queries ? spot.of_i : spot.of_j, queries ? spot.of_j : spot.of_i};
+}
+
+template <class T, class V>
+HWY_INLINE void LoadRow(const V* from, index along, index n, T* to) {
+  if constexpr (std::is_same_v<T, V>) {
+    if (along == 1) {
+      ForEachLane<T>(n, [&](auto lanes, index c) { lanes.Store(lanes.Load(from + c), to + c); });
+      return;
+    }
+  }
+  if (along == 0) {
+    std::fill_n(to, n, static_cast<T>(*from));
+  } else {
+    for (index c = 0; c < n; ++c) to[c] = static_cast<T>(from[c * along]);
+  }
+}
+
+template <class T>
+void LaneRun<T>::Load(const LaneStep& step, const StripPart& part) const {
+  const TableRead& read = tables->program.read(step.table);
+  const auto [first, along, down] = StepsOf(read.at, tile);
+  T* const to = strips[step.to];
+  WithTable(read.table, [&, first = first, along = along, down = down](const auto* data) {
+    using V = std::remove_cvref_t<decltype(*data)>;
+    const V* const from = data + first + part.row * down + part.column * along;
+    if constexpr (std::is_same_v<T, V>) {
+      // Columns of the table are rows of the tile.
+      if (down == 1 && along > 1) {
+        RowsToLanes<T>(Rows<const T>(from, part.columns, part.rows, along), part.columns, T{1}, to,
+                       part.width);
+        return;
+      }
+    }
+    for (index r = 0; r < part.rows; ++r) {
+      T* const row = to + r * part.width;
+      LoadRow(from + r * down, along, part.columns, row);
+      std::fill(row + part.columns, row + part.width, T{0});
+    }
+  });
+}
+
+// The whole numbers of a vector as places on an axis of `size`, of which a negative one counts from
+// the end; a place beyond it becomes 0, and is in `beyond`.
+template <class D, class V, class M>
+HWY_INLINE V OnAxis(D d, V at, index size, M& beyond) {
+  const auto zero = hn::Zero(d), end = Constant(d, static_cast<double>(size));
+  const auto place = hn::IfThenElse(hn::Lt(at, zero), hn::Add(at, end), at);
+  const auto inside = hn::And(hn::Ge(place, zero), hn::Lt(place, end));
+  beyond = hn::Or(beyond, hn::Not(inside));
+  return hn::IfThenElseZero(inside, place);
+}
+
+// Where a vector of indices is in a table, for `count` lanes; returns whether one is beyond it.
+template <class T>
+HWY_INLINE bool FindPlaces(const TableRead& read, const TableRead::Spot& spot, const T* a,
+                           const T* b, index count, index* places) {
+  constexpr Tag<T> d;
+  HWY_ALIGN T first[kLanes<T>], second[kLanes<T>];
+  auto beyond = hn::FirstN(d, 0);  // none
+  hn::Store(OnAxis(d, hn::LoadU(d, a), read.size[0], beyond), d, first);
+  if (b != nullptr) hn::Store(OnAxis(d, hn::LoadU(d, b), read.size[1], beyond), d, second);
+  for (index n = 0; n < kLanes<T>; ++n) {
+    places[n] = spot.constant + static_cast<index>(first[n]) * spot.stride[0];
+  }
+  for (index n = 0; b != nullptr && n < kLanes<T>; ++n) {
+    places[n] += static_cast<index>(second[n]) * spot.stride[1];
+  }
+  const auto counted = hn::FirstN(d, static_cast<std::size_t>(std::min(count, kLanes<T>)));
+  return !hn::AllFalse(d, hn::And(beyond, counted));
+}
+
+template <class T>
+void LaneRun<T>::Gather(const LaneStep& step, const StripPart& part) const {
+  const TableRead& read = tables->program.read(step.table);
+  WithTable(read.table, [&](const auto* data) {
+    for (index r = 0; r < part.rows; ++r) {
+      for (index c = 0; c < part.width; c += kLanes<T>) {
+        const index at = r * part.width + c;
+        index places[kLanes<T>];
+        const T* const b = step.op == TapeOp::kGather2 ? strips[step.b] + at : nullptr;
+        const index count = std::max<index>(0, part.columns - c);
+        if (FindPlaces(read, read.at, strips[step.a] + at, b, count, places)) {
+          tables->beyond = step.table;
+        }
+        T* const to = strips[step.to] + at;
+        for (index n = 0; n < kLanes<T>; ++n) to[n] = static_cast<T>(data[places[n]]);
+      }
+    }
+  });
+}
+
+// Adds a row of the gradient. What is 0 is not added: it may be at a place that does not exist.
+template <class T, class To>
+HWY_INLINE void AddRow(const T* from, index along, index n, To* to) {
+  if constexpr (std::is_same_v<T, To>) {
+    if (along == 1) {
+      ForEachLane<T>(n, [&](auto lanes, index c) {
+        lanes.Store(hn::Add(lanes.Load(to + c), lanes.Load(from + c)), to + c);
+      });
+      return;
+    }
+  }
+  if (along == 0) {
+    double sum = 0;
+    for (index c = 0; c < n; ++c) sum += static_cast<double>(from[c]);
+    *to += static_cast<To>(sum);
+  } else {
+    for (index c = 0; c < n; ++c) to[c * along] += static_cast<To>(from[c]);
+  }
+}
+
+template <class T>
+void LaneRun<T>::Store(const LaneStep& step, const StripPart& part) const {
+  if (step.on_diagonals) return SumDiagonals(step, part);
+  const TableRead& read = tables->program.read(step.table);
+  const auto add_to = [&](auto* gradient) {
+    const auto [first, along, down] = StepsOf(read.gradient_at, tile);
+    for (index r = 0; r < part.rows; ++r) {
+      const T* const from = strips[step.a] + r * part.width;
+      if (step.op == TapeOp::kStore) {
+        AddRow(from, along, part.columns,
+               gradient + first + (part.row + r) * down + part.column * along);
+        continue;
+      }
+      for (index c = 0; c < part.columns; c += kLanes<T>) {
+        const index at = r * part.width + c, count = std::min(kLanes<T>, part.columns - c);
+        index places[kLanes<T>];
+        const T* const second = step.op == TapeOp::kScatter2 ? strips[step.c] + at : nullptr;
+        FindPlaces(read, read.gradient_at, strips[step.b] + at, second, count, places);
+        for (index n = 0; n < count; ++n) gradient[places[n]] += from[c + n];
+      }
+    }
+  };
+  if (read.gradient != nullptr) {
+    add_to(static_cast<T*>(read.gradient));
+  } else {
+    add_to(tables->sums);
+  }
+}
+
+template <class T>
+void LaneRun<T>::SumDiagonals(const LaneStep& step, const StripPart& part) const {
+  double* const own = tables->diagonal + step.to * tables->diagonals;
+  for (index r = 0; r < part.rows; ++r) {
+    const T* const from = strips[step.a] + r * part.width;
+    double* const to = own + tile.values.rows - 1 - (part.row + r) + part.column;
+    for (index c = 0; c < part.columns; ++c) to[c] += static_cast<double>(from[c]);
+  }
+}
+
+// Adds the sums over the diagonals of the whole tile to the gradients of tables.
+template <class T>
+void LaneRun<T>::StoreDiagonals() const {
+  const index count = tile.values.rows + tile.values.columns - 1;
+  for (const LaneStep& step : lane_program.steps()) {
+    if (!is_store(step.op) || !step.on_diagonals) continue;
+    const TableRead& read = tables->program.read(step.table);
+    const double* const own = tables->diagonal + step.to * tables->diagonals;
+    const auto add_to = [&](auto* gradient) {
+      using To = std::remove_reference_t<decltype(*gradient)>;
+      const auto [first, along, down] = StepsOf(read.gradient_at, tile);
+      for (index n = 0; n < count; n += kLanes<T>) {
+        const index some = std::min(kLanes<T>, count - n);
+        index places[kLanes<T>];
+        if (step.op == TapeOp::kStore) {
+          for (index m = 0; m < some; ++m) {
+            places[m] = first + (n + m - (tile.values.rows - 1)) * along;
+          }
+        } else {
+          const T* const second =
+              step.op == TapeOp::kScatter2 ? diagonals.values[step.of_j] + n : nullptr;
+          FindPlaces(read, read.gradient_at, diagonals.values[step.of_i] + n, second, some, places);
+        }
+        for (index m = 0; m < some; ++m) {
+          if (own[n + m] != 0) gradient[places[m]] += static_cast<To>(own[n + m]);
+        }
+      }
+    };
+    if (read.gradient != nullptr) {
+      add_to(static_cast<T*>(read.gradient));
+    } else {
+      add_to(tables->sums);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea::detail
+HWY_AFTER_NAMESPACE();
+
+#endif  // FOVEA_ATTENTION_LAMBDA_LANE_TABLES_INL_H_

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program as a part of the bias.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "fovea/attention/bias/bias.h"
+#include "fovea/attention/lambda/program_tape.h"
+
+namespace fovea::detail {
+
+/// s -> program(s, b, h, i, j), vectorised, with gradients of the score and of captured tables.
+/// apply_one() and pull_one() are the definition, in double.
+template <class T>
+class ProgramBias final : public BiasPart<T> {
+ public:
+  explicit ProgramBias(std::shared_ptr<const PlannedProgram> program)
+      : program_(std::move(program)) {}
+
+  T apply_one(const ScoreSite& site, const ScoreRows<T>& rows, T score) const override;
+  T pull_one(const ScoreSite& site, const ScoreRows<T>& rows, T score, T dscore,
+             const ScoreGradients<T>& gradients) const override;
+  void apply(const TileSite& site, const TileRows<T>& rows,
+             const ScoreTile<T>& tile) const override;
+  void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
+            const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const override;
+  index gradient_size() const override { return program_->sums(); }
+  bool sums_by_batch() const override { return program_->sums_by_batch(); }
+  void store_gradient(const double* sums, index heads) const override;
+  void start_gradient(const Context& ctx) const override;
+  SharedGradient shared_gradient() const override;
+  bool needs_scores() const override { return program_->program().gradient_reads_score(); }
+  void name_parameters(OverlapCheck& memory) const override;
+  void name_gradients(OverlapCheck& memory) const override;
+  void check_shape(const AttentionSizes& sizes) const override;
+  std::string name() const override;
+
+ private:
+  void store(int read, const double* sums, index heads) const;
+
+  std::shared_ptr<const PlannedProgram> program_;
+};
+
+}  // namespace fovea::detail

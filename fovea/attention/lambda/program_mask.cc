@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/attention/lambda/program_mask.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fovea/attention/lambda/program_lanes.h"
+#include "fovea/base/check.h"
+
+namespace fovea::detail {
+
+namespace {
+
+using Leaf = ScoreStep::Leaf;
+using Line = ScoreProgram::Line;
+
+constexpr index kFar = index{1} << 60;
+// Ranges of so few rows are asked for within a tile, which is computed anyway.
+constexpr index kFewRows = 16;
+
+// The first and the last block of [0, blocks) that is not empty: [begin, end).
+template <class IsEmpty>
+index first_block(index begin, index end, const IsEmpty& is_empty) {
+  if (begin >= end || is_empty(begin, end)) return end;
+  if (end - begin == 1) return begin;
+  const index middle = begin + (end - begin) / 2, found = first_block(begin, middle, is_empty);
+  return found < middle ? found : first_block(middle, end, is_empty);
+}
+template <class IsEmpty>
+index last_block(index begin, index end, const IsEmpty& is_empty) {
+  if (begin >= end || is_empty(begin, end)) return begin;
+  if (end - begin == 1) return end;
+  const index middle = begin + (end - begin) / 2, found = last_block(middle, end, is_empty);
+  return found > middle ? found : last_block(begin, middle, is_empty);
+}
+
+// A range without the blocks at its ends of which nothing is kept. is_empty(begin, end) looks at
+// rows.
+template <class IsEmpty>
+std::pair<index, index> without_empty_ends(std::pair<index, index> range, const IsEmpty& is_empty) {
+  if (range.first >= range.second) return range;
+  const auto blocks_empty = [&](index begin, index end) {
+    return is_empty(std::max(range.first, begin * kRowBlock),
+                    std::min(range.second, end * kRowBlock));
+  };
+  const index begin = range.first / kRowBlock, end = (range.second + kRowBlock - 1) / kRowBlock;
+  const index first = first_block(begin, end, blocks_empty);
+  if (first == end) return {range.first, range.first};
+  const index last = last_block(first, end, blocks_empty);
+  return {std::max(range.first, first * kRowBlock), std::min(range.second, last * kRowBlock)};
+}
+
+}  // namespace
+
+ProgramMask::ProgramMask(std::shared_ptr<const PlannedProgram> program)
+    : program_(std::move(program)), band_{-kFar, kFar, 0, kFar, 0, kFar} {
+  find_band(program_->program().result());
+}
+
+// Steps that are joined by `and`, which of conditions is the smaller one.
+void ProgramMask::find_band(int n) {
+  const ScoreProgram& program = program_->program();
+  const ScoreStep& s = program.step(n);
+  if (s.leaf == Leaf::kNone && s.op == TapeOp::kMin) {
+    find_band(s.a);
+    find_band(s.b);
+    return;
+  }
+  if (s.leaf == Leaf::kConstant && s.value != 0) return;
+  const bool compares =
+      s.leaf == Leaf::kNone && (s.op == TapeOp::kLess || s.op == TapeOp::kLessEqual);
+  if (!compares) {
+    is_band_ = false;
+    return;
+  }
+  const index strict = s.op == TapeOp::kLess ? 1 : 0;
+  const Line a = program.line(s.a), b = program.line(s.b);
+  const ScoreStep& of_a = program.step(s.a);
+  if (a.is_plain && b.is_plain) {
+    // a <= b, as 0 <= b - a
+    keep_below({true, true, b.of_query - a.of_query, b.of_key - a.of_key,
+                b.constant - a.constant - strict});
+  } else if (of_a.leaf == Leaf::kNone && of_a.op == TapeOp::kAbs && b.is_plain && b.of_query == 0 &&
+             b.of_key == 0) {
+    keep_distance(program.line(of_a.a), b.constant - strict);
+  } else {
+    is_band_ = false;
+  }
+}
+
+// Keeps 0 <= line.
+void ProgramMask::keep_below(const Line& line) {
+  const auto [is_line, is_plain, q, k, c] = line;
+  if (q == 1 && k == -1) {
+    band_.high = std::min(band_.high, c);
+  } else if (q == -1 && k == 1) {
+    band_.low = std::max(band_.low, -c);
+  } else if (q == 0 && k == -1) {
+    band_.last_key = std::min(band_.last_key, c);
+  } else if (q == 0 && k == 1) {
+    band_.first_key = std::max(band_.first_key, -c);
+  } else if (q == -1 && k == 0) {
+    band_.last_query = std::min(band_.last_query, c);
+  } else if (q == 1 && k == 0) {
+    band_.first_query = std::max(band_.first_query, -c);
+  } else {
+    is_band_ = false;
+  }
+}
+
+// Keeps |line| <= most.
+void ProgramMask::keep_distance(const Line& line, index most) {
+  if (!line.is_plain) {
+    is_band_ = false;
+    return;
+  }
+  keep_below({true, true, line.of_query, line.of_key, line.constant + most});
+  keep_below({true, true, -line.of_query, -line.of_key, most - line.constant});
+}
+
+bool ProgramMask::keeps(const ScoreSite& site) const {
+  return program_->program().value({site.sequence.number, site.head, site.i, site.j}, 0) != 0;
+}
+
+TileKind ProgramMask::kind(const TileSite& site) const {
+  const Range range = program_->ranges().result(ranges_of(site));
+  if (range.is_zero()) return TileKind::kNone;
+  return range.has_zero() ? TileKind::kSome : TileKind::kAll;
+}
+
+TileKind ProgramMask::classify(const TileSite& site) const { return kind(site); }
+
+template <class T>
+void ProgramMask::apply_lanes(const TileSite& site, const ScoreTile<T>& tile) const {
+  const auto* const lanes = lanes_of<T>(*program_, LanesFor::kMask, site.sequence, site.head);
+  if (lanes == nullptr) return MaskPart::apply(site, tile);
+  const TableRead* const beyond = lanes->apply(site, tile);
+  if (beyond != nullptr) program_->fail_beyond(*beyond, site);
+}
+
+void ProgramMask::apply(const TileSite& site, const ScoreTile<float>& tile) const {
+  apply_lanes(site, tile);
+}
+void ProgramMask::apply(const TileSite& site, const ScoreTile<double>& tile) const {
+  apply_lanes(site, tile);
+}
+
+std::pair<index, index> ProgramMask::key_range(const Sequence& sequence, index head, index query,
+                                               index queries) const {
+  const index last = query + queries - 1;
+  if (last < band_.first_query || query > band_.last_query || queries == 0) return {0, 0};
+  const index begin = std::max({index{0}, band_.first_key, query + band_.low});
+  const index end = std::min({sequence.keys, band_.last_key + 1, last + band_.high + 1});
+  const std::pair<index, index> range{std::min(begin, sequence.keys), std::max(begin, end)};
+  if (range.first >= range.second) return {0, 0};
+  if (is_band_ || queries <= kFewRows) return range;
+  return without_empty_ends(range, [&](index from, index to) {
+    return keeps_none({sequence, head, query, queries, from, to - from});
+  });
+}
+
+std::pair<index, index> ProgramMask::query_range(const Sequence& sequence, index head, index key,
+                                                 index keys) const {
+  const index last = key + keys - 1;
+  if (last < band_.first_key || key > band_.last_key || keys == 0) return {0, 0};
+  const index begin = std::max({index{0}, band_.first_query, key - band_.high});
+  const index end = std::min({sequence.queries, band_.last_query + 1, last - band_.low + 1});
+  const std::pair<index, index> range{std::min(begin, sequence.queries), std::max(begin, end)};
+  if (range.first >= range.second) return {0, 0};
+  if (is_band_ || keys <= kFewRows) return range;
+  return without_empty_ends(range, [&](index from, index to) {
+    return keeps_none({sequence, head, from, to - from, key, keys});
+  });
+}
+
+void ProgramMask::check_shape(const AttentionSizes& sizes) const {
+  const auto [B, T, S, H, G, D, Dv] = program_->sizes();
+  check(sizes.B == B && sizes.T == T && sizes.S == S && sizes.H == H,
+        "attention: the traced mask is for B={}, T={}, S={}, H={}; the call has {}, {}, {}, {}", B,
+        T, S, H, sizes.B, sizes.T, sizes.S, sizes.H);
+}
+
+}  // namespace fovea::detail
