@@ -16,7 +16,7 @@ build = $(CMAKE) --preset $(1) --log-level=WARNING $(2) && $(CMAKE) --build --pr
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash -o pipefail
-.PHONY: help build demo test test-sanitizers test-long install bench tidy fuzz clean
+.PHONY: help build demo test test-sanitizers test-python test-long python-tools wheel install bench tidy fuzz clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]*:.*## / {printf "make %-16s%s\n", $$1, $$2}' Makefile
@@ -44,12 +44,35 @@ test-sanitizers: build ## The hardest rooms under ASan, UBSan and TSan; each hea
 	@$(CTEST) --test-dir build --parallel $(CORES) --output-on-failure
 	@$(CTEST) --preset release --parallel $(CORES) --label-regex slow
 
+# With PyTorch where pip finds one for the CPU: `PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu`.
+test-python: wheel ## Tests of the Python package, installed from dist/ in an environment of its own
+	@tools/python_env.sh build/python/tested $(PYTHON) numpy mypy abi3audit "?torch==2.13.0+cpu" "?transformers>=5"
+	@build/python/tested/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall \
+	  --no-deps dist/fovea-*.whl
+	@build/python/tested/bin/python -m pip install --quiet --disable-pip-version-check dist/fovea-*.whl
+	@build/python/tested/bin/python -B -m unittest discover --start-directory tests/python --verbose
+
 test-long: build ## Slow tests, and every room under the sanitizers
 	@$(call build,dev,-DFOVEA_TEST_ROOMS=) --target fovea_tests
 	@$(call build,tsan,-DFOVEA_TEST_ROOMS=) --target fovea_tests
 	@$(CTEST) --preset dev --parallel $(CORES)
 	@FOVEA_EVERY_ISA=1 $(CTEST) --preset tsan --parallel $(CORES)
 	@$(CTEST) --preset release --label-regex long
+
+python-tools: # what the wheel is built with, from PyPI
+	@tools/install_dependencies.sh build python
+	@tools/python_env.sh build/python/builder $(PYTHON) "scikit-build-core>=1.0" "nanobind>=3.1,<4" \
+	  "nanobind-backend>=1.0,<2" build
+
+# The rooms come from build/release, where `make test` leaves them; `pip install .` builds them itself.
+wheel: python-tools ## The Python package as a wheel in dist/
+	@$(call build,release) --target fovea_installed
+	@$(CMAKE) --install build/release --prefix build/python/rooms >/dev/null
+	@rm -rf dist
+	@PATH=$(dir $(CMAKE)):$$PATH build/python/builder/bin/python -m build --wheel --no-isolation --outdir dist \
+	  -Cbuild-dir=build/python/extension -Ccmake.define.FOVEA_INSTALLED=$(CURDIR)/build/python/rooms >build/python/log \
+	  || { cat build/python/log; exit 1; }
+	@ls -sh dist/*
 
 install: ## The command, headers, libraries and the CMake package in PREFIX (/usr/local)
 	@tools/install_dependencies.sh
@@ -78,5 +101,5 @@ fuzz: ## Every reader of foreign bytes against libFuzzer, SECONDS=60 or RUNS=N i
 	    build/fuzz/corpus/$$(basename $$fuzzer) 2>&1 | tail -n 40 || exit 1; \
 	done
 
-clean: ## Removes build/ and demo/
-	rm -rf build demo
+clean: ## Removes build/, demo/ and dist/
+	rm -rf build demo dist

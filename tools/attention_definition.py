@@ -266,6 +266,16 @@ def weights_of(options, scores, sink):
     return weights, None, largest + math.log(total), math.exp(sink - largest) / total
 
 
+def observe(out, at, p, scores, weights, top):
+    """What is seen of one query at position p."""
+    out["max"].set(at, max(scores.values()))
+    out["entropy"].set(at, -sum(w * math.log(w) for w in weights.values() if w > 0))
+    out["distance"].set(at, sum(w * abs(p - j) for j, w in weights.items()))
+    for n, j in enumerate(sorted(weights, key=lambda j: (-scores[j], j))[:top]):
+        out["topk_index"].set((*at, n), j)
+        out["topk_weight"].set((*at, n), weights[j])
+
+
 def row(t, options, out, s, h, i):
     """One query of one head, forward and (where do is given) backward."""
     group, p = h * t["k"].shape[2] // t["q"].shape[2], position(options, s, i)
@@ -274,7 +284,10 @@ def row(t, options, out, s, h, i):
     sink = t["sink"].values[h] if "sink" in t else -INF
     out["lse"].set(at, sink)
     sites = [Site(s, h, i, j, p) for j in range(s.keys) if keeps(t, options, s, h, i, j)]
+    dlse = t["dlse"].at(*at) if "do" in t and "dlse" in t else 0.0
     if not sites:
+        if "sink" in t and dlse:
+            out["dsink"].add((h,), dlse)
         return
     pairs = options.get("rotary")
     q = turned(t["q"].row(*query), p, pairs)
@@ -293,13 +306,7 @@ def row(t, options, out, s, h, i):
     factor = {j: 0.0 if probability and drops(probability, options.get("seed", 0), s.number, h, i, j)
               else 1 / (1 - probability) for j in weights}
     out["lse"].set(at, lse)
-    out["max"].set(at, max(x for x, _ in scored.values()))
-    out["entropy"].set(at, -sum(w * math.log(w) for w in weights.values() if w > 0))
-    out["distance"].set(at, sum(w * abs(p - j) for j, w in weights.items()))
-    best = sorted(weights, key=lambda j: (-scored[j][0], j))[:options.get("topk", TOP)]
-    for n, j in enumerate(best):
-        out["topk_index"].set((*at, n), j)
-        out["topk_weight"].set((*at, n), weights[j])
+    observe(out, at, p, {j: x for j, (x, _) in scored.items()}, weights, options.get("topk", TOP))
     for j, w in weights.items():
         out["column_mass"].add((s.batch, h, s.key + j), w)
         out["dropout_keep"].set((*at, s.key + j), 1 if factor[j] else 0)
@@ -309,7 +316,7 @@ def row(t, options, out, s, h, i):
         return
     d_o = t["do"].row(*query)
     dp = {j: factor[j] * dot(d_o, vs[j]) for j in weights}
-    delta = sum(weights[j] * dp[j] for j in weights)
+    delta = sum(weights[j] * dp[j] for j in weights) - dlse
     if "sink" in t:
         out["dsink"].add((h,), -sink_weight * delta)
     for site in sites:

@@ -61,6 +61,7 @@ BORROWED = {
     r"zstd.*\.h": r"fovea/text/compressed\.cc",
     r"sentencepiece_.*\.h": r"fovea/text/sentencepiece/trainer\.cc",  # its reader of models is not safe
     r"CLI/.*": r"cli/command_line\.cc",
+    r"nanobind/.*": r"python/extension/.*",
 }
 
 

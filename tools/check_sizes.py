@@ -21,7 +21,17 @@ PARAMETERS = 6
 LONG_FILES = {}
 # path:function: reason
 LONG_FUNCTIONS = {}
-MANY_PARAMETERS = {"tests/faults/failing_malloc.cc:__libc_start_main": "it is glibc's"}
+MANY_PARAMETERS = {
+    "tests/faults/failing_malloc.cc:__libc_start_main": "it is glibc's",
+    "python/fovea/torch/_sdpa.py:scaled_dot_product_attention": "it is torch's",
+    "python/fovea/torch/_block_mask.py:create_block_mask": "it is torch's",
+    "python/fovea/torch/_flex.py:flex_attention": "it is torch's",
+    "python/fovea/torch/_flex.py:flex_plan": "it takes what flex_attention takes",
+    "python/fovea/torch/_varlen.py:varlen_attn": "it is torch's",
+    "python/fovea/transformers/_attention.py:attention_forward": "it is transformers'",
+    "python/fovea/transformers/_mask.py:make_mask": "it is transformers'",
+    "python/fovea/torch/_op.py:_sdpa_op": "torch.library takes no structs",
+}
 
 NO_FUNCTION = {"if", "for", "while", "switch", "catch", "return", "alignas", "decltype", "noexcept",
                "requires", "static_assert", "sizeof", "__attribute__", "throw", "co_return", "explicit"}

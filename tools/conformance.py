@@ -92,7 +92,7 @@ def compute(case, inputs):
     wishes, options = wishes_of(settings), options_of(settings)
     if "topk" in wishes:
         options["topk"] = int(wishes["topk"])
-    given = {name: tensor for name, tensor in inputs.items() if name != "do" or settings.get("backward")}
+    given = {name: tensor for name, tensor in inputs.items() if name not in ("do", "dlse") or settings.get("backward")}
     made = attention_definition.attention(given, **options)
     names = ["o", "lse"] + (["d" + name for name in given if "d" + name in made] if settings.get("backward") else [])
     for wish, value in wishes.items():

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing, and says which and why; silent when all are there.
 #
-#   tools/install_dependencies.sh [build] [demo] [test] [tidy]     default: build
+#   tools/install_dependencies.sh [build] [demo] [test] [python] [tidy]     default: build
 set -eu
 
 packages() {
@@ -38,12 +38,16 @@ fortunes-zh           the Chinese verse that a test tells from prose
 manpages-zh           the prose
 chromium              opens the HTML pages
 END
+    python) cat <<'END' ;;
+python3-venv          environments for the Python package and its tests
+python3-dev           headers of Python for its extension
+END
     tidy) cat <<'END' ;;
 clang-14              the second compiler, and libFuzzer
 libclang-rt-14-dev    libFuzzer and the sanitizers of clang
 clang-tidy-14         looks for mistakes
 END
-    *) echo "usage: tools/install_dependencies.sh [build] [demo] [test] [tidy]" >&2; exit 2 ;;
+    *) echo "usage: tools/install_dependencies.sh [build] [demo] [test] [python] [tidy]" >&2; exit 2 ;;
   esac
 }
 

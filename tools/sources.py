@@ -23,7 +23,7 @@ def files(root, folders=FOLDERS):
     return sorted(path.relative_to(root) for path in found)
 
 
-def cpp_files(root, folders=("fovea", "cli", "tests", "bench", "examples")):
+def cpp_files(root, folders=("fovea", "cli", "python", "tests", "bench", "examples")):
     return [path for path in files(root, folders) if path.suffix in CPP]
 
 

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator with parts by name: the tensors and options of the command `fovea attention`.
+#include "python/extension/attention.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "fovea/base/option.h"
+#include "fovea/config/field.h"
+#include "fovea/config/json.h"
+#include "fovea/config/suggest.h"
+#include "fovea/task/attention_parts.h"
+#include "fovea/task/planned_attention.h"
+#include "fovea/task/run_attention.h"
+#include "python/extension/arrays.h"
+#include "python/extension/traced.h"
+
+namespace nb = nanobind;
+
+namespace fovea::python {
+
+namespace {
+
+using Texts = std::map<std::string, std::string>;
+constexpr std::string_view kWhere = "attention";
+
+AttentionSettings settings_from(const Texts& options) {
+  AttentionSettings settings;
+  for (Field& field : fields_of(settings)) {
+    const auto given = options.find(field.name);
+    if (given != options.end()) set_from_text(field, given->second, field.name);
+  }
+  check_settings(settings);
+  return settings;
+}
+
+bool is_real(const Tensor& tensor) {
+  return tensor.dtype() == DType::kFloat32 || tensor.dtype() == DType::kFloat64;
+}
+
+// Tensors of numbers share the type of q: another would be converted, which copies it.
+void check_types(const std::vector<GivenTensor>& given) {
+  const GivenTensor* const q = find_named(given, "q");
+  for (const GivenTensor& one : given) {
+    const TensorSpec* const spec = find_named(attention_tensor_specs(), one.name);
+    if (spec == nullptr || spec->values != TensorValues::kReal) continue;
+    const DType dtype = one.tensor.dtype();
+    if (!is_real(one.tensor)) {
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("attention: {} must hold float32 or float64; it holds {}", one.name,
+                              to_string(dtype)),
+                  "convert it, as array.astype(numpy.float32) does");
+    }
+    if (q == nullptr || dtype == q->tensor.dtype()) continue;
+    throw Error(ErrorCode::kUsage,
+                fmt::format("attention: q holds {} and {} {}", to_string(q->tensor.dtype()),
+                            one.name, to_string(dtype)),
+                "give all numbers in one type: convert one of them");
+  }
+}
+
+// There is no file here: what is wrong with one, is wrong with an argument.
+template <class F>
+auto about_arguments(F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kShape) {
+      // The name of the file, which here is that of the operator, stands in front of its own.
+      std::string_view message = error.what();
+      constexpr std::string_view kTwice = "attention: attention: ";
+      if (message.starts_with(kTwice)) message.remove_prefix(kTwice.size() / 2);
+      throw error.with(ErrorCode::kShape, std::string(message),
+                       "docs/python.md lists the tensors and their shapes");
+    }
+    if (error.code() != ErrorCode::kInputFormat) throw;
+    throw Error(ErrorCode::kUsage, error.what(),
+                "give all tensors that the parts need, under their names");
+  }
+}
+
+AttentionTensors tensors_from(std::vector<GivenTensor> given) {
+  check_types(given);
+  return about_arguments([&] {
+    return AttentionTensors::of(std::move(given), attention_tensor_specs(), std::string(kWhere));
+  });
+}
+
+NamedArrays arrays_of(const std::vector<NamedTensor>& tensors) {
+  NamedArrays arrays;
+  for (const NamedTensor& named : tensors) arrays[named.name.c_str()] = array_of(named.tensor);
+  return arrays;
+}
+
+/// A forward, and what its backward needs.
+class Call {
+ public:
+  Call(const NamedArrays& arrays, const Texts& options, int threads, const TracedArrays* score_mod,
+       const TracedArrays* mask_mod)
+      : settings_(settings_from(options)), context_(threads), traced_(score_mod, mask_mod) {
+    for (const auto& [name, array] : arrays) {
+      given_.push_back(given_tensor_of_call(nb::cast<std::string>(name), array));
+    }
+    const AttentionTensors tensors = tensors_from(given_);
+    const nb::gil_scoped_release others_run;
+    forward_ = about_arguments(
+        [&] { return run_attention_forward(context_, settings_, tensors, &traced_); });
+  }
+
+  NamedArrays results() const { return arrays_of(forward_.results); }
+
+  /// The gradients of the tensors named in `learns`, and as "captured{n}" those of score_mod.
+  NamedArrays backward(const nb::object& d_o, const nb::object& d_lse,
+                       const std::vector<std::string>& learns) const {
+    std::vector<GivenTensor> given = given_;
+    for (GivenTensor& one : given) {
+      one.learns = std::find(learns.begin(), learns.end(), one.name) != learns.end();
+    }
+    given.push_back(given_tensor_of_call("do", d_o));
+    if (!d_lse.is_none()) given.push_back(given_tensor_of_call("dlse", d_lse));
+    const AttentionTensors tensors = tensors_from(std::move(given));
+    std::vector<NamedTensor> gradients;
+    {
+      const nb::gil_scoped_release others_run;
+      gradients = about_arguments(
+          [&] { return run_attention_backward(context_, settings_, tensors, forward_, &traced_); });
+    }
+    return arrays_of(gradients);
+  }
+
+  /// The object of `fovea attention --plan --json`.
+  std::string plan() const {
+    const AttentionTensors tensors = tensors_from(given_);
+    const nb::gil_scoped_release others_run;
+    return to_json_line(planned_attention(context_, settings_, tensors, &traced_));
+  }
+
+ private:
+  AttentionSettings settings_;
+  Context context_;
+  TracedParts traced_;
+  std::vector<GivenTensor> given_;
+  AttentionForward forward_;
+};
+
+// (name, what it must be, what it does) of each option.
+std::vector<std::tuple<std::string, std::string, std::string>> options() {
+  AttentionSettings defaults;
+  std::vector<std::tuple<std::string, std::string, std::string>> rows;
+  for (const Field& field : fields_of(defaults)) {
+    rows.emplace_back(field.name, expected_value(field), field.help);
+  }
+  return rows;
+}
+
+// (name, axes, "float", "int" or "bool") of each tensor.
+std::vector<std::tuple<std::string, std::string, std::string>> tensors() {
+  constexpr std::string_view kKinds[] = {"float", "int", "bool"};
+  std::vector<std::tuple<std::string, std::string, std::string>> rows;
+  for (const TensorSpec& spec : attention_tensor_specs()) {
+    rows.emplace_back(spec.name, axes_text(spec.axes), kKinds[static_cast<int>(spec.values)]);
+  }
+  return rows;
+}
+
+}  // namespace
+
+void bind_attention(nb::module_& m) {
+  nb::class_<Call>(m, "Call", "A forward of attention, and what its backward needs.")
+      .def(nb::init<const NamedArrays&, const Texts&, int, const TracedArrays*,
+                    const TracedArrays*>(),
+           nb::arg("tensors"), nb::arg("options"), nb::arg("threads"),
+           nb::arg("score_mod").none() = nb::none(), nb::arg("mask_mod").none() = nb::none())
+      .def("results", &Call::results, "What OUT of the command holds, by name.")
+      .def("backward", &Call::backward, nb::arg("do"), nb::arg("dlse").none(), nb::arg("learns"),
+           "The gradients of the tensors in `learns`, by name, and of each array n that score_mod "
+           "captured, as \"captured{n}\".")
+      .def("plan", &Call::plan, "The JSON object of `fovea attention --plan --json`.");
+  m.def("attention_options", &options, "(name, what it must be, what it does) of each option.");
+  m.def("attention_tensors", &tensors, "(name, axes, kind) of each tensor.");
+  m.def(
+      "did_you_mean",
+      [](const std::string& word, const std::vector<std::string>& known) {
+        return did_you_mean(word, known);
+      },
+      nb::arg("word"), nb::arg("known"), "\"did you mean X?\", or \"\".");
+}
+
+}  // namespace fovea::python

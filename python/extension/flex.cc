@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/extension/flex.h"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "fovea/attention/attention.h"
+#include "fovea/attention/fused/kept_tiles.h"
+#include "fovea/attention/lambda/program_bias.h"
+#include "fovea/attention/lambda/program_mask.h"
+#include "fovea/attention/mask/blocks.h"
+#include "python/extension/traced.h"
+
+namespace nb = nanobind;
+
+namespace fovea::python {
+
+namespace {
+
+using detail::CapturedTable;
+using detail::LaneTable;
+using detail::PlannedProgram;
+using detail::ScoreProgram;
+using detail::ScoreStep;
+
+/// (address, B, H, L, D, strides of B, H and L); an address of 0 for what there is not.
+using Tensor = std::array<std::int64_t, 8>;
+using Tensors = std::vector<Tensor>;
+/// (double?, scale, threads)
+using Options = std::tuple<bool, double, int>;
+/// (address, type, sizes, strides, bounds of the values, whether it learns)
+using Table =
+    std::tuple<std::uintptr_t, int, std::vector<index>, std::vector<index>, double, double, bool>;
+/// (address of the kinds, their B, H, blocks of queries and of keys, the sizes of a block)
+using Blocks = std::array<std::int64_t, 7>;
+
+/// A traced function, and the memory of what it captured, which must outlive it.
+class Traced {
+ public:
+  Traced(const nb::bytes& steps, const std::vector<Table>& tables) : steps_(steps_of(steps)) {
+    for (const auto& [address, type, sizes, strides, low, high, learns] : tables) {
+      const LaneTable table{reinterpret_cast<const void*>(address),
+                            static_cast<LaneTable::Type>(type)};
+      tables_.push_back({table, sizes, strides, low, high});
+      learns_.push_back(learns);
+    }
+  }
+
+  template <class T>
+  std::shared_ptr<const PlannedProgram> in(const AttentionSizes& sizes,
+                                           const std::vector<std::uintptr_t>& gradients) const {
+    std::vector<bool> learns = learns_;
+    std::vector<void*> to(learns.size());
+    for (std::size_t n = 0; n < learns.size(); ++n) {
+      learns[n] = learns[n] && n < gradients.size() && gradients[n] != 0;
+      if (learns[n]) to[n] = reinterpret_cast<void*>(gradients[n]);
+    }
+    return std::make_shared<const PlannedProgram>(ScoreProgram(steps_, tables_, learns), sizes, to,
+                                                  kExactTo<T>);
+  }
+
+ private:
+  std::vector<ScoreStep> steps_;
+  std::vector<CapturedTable> tables_;
+  std::vector<bool> learns_;
+};
+
+template <class T>
+View<T> view(const Tensor& t) {
+  return {reinterpret_cast<T*>(t[0]), t[1], t[3], t[2], t[4], t[5], t[7], t[6]};
+}
+template <class T>
+RowView<T> rows(const Tensor& t) {
+  return {reinterpret_cast<T*>(t[0]), t[1], t[2], t[3], t[5], t[6], t[7]};
+}
+
+// The order of the tensors; a forward has those up to lse_low.
+enum Place : std::size_t { kQ, kK, kV, kO, kLse, kLseLow, kDo, kDLse, kDq, kDk, kDv };
+
+/// What a call is made of.
+struct Call {
+  const Tensors& tensors;
+  const Traced* score;
+  const Traced* mask;
+  const std::optional<Blocks>& blocks;
+
+  AttentionSizes sizes() const {
+    const Tensor &q = tensors[kQ], &k = tensors[kK], &v = tensors[kV];
+    return {q[1], q[3], k[3], q[2], k[2], q[4], v[4]};
+  }
+  template <class T>
+  AttentionInputs<T> inputs() const {
+    return {view<const T>(tensors[kQ]), view<const T>(tensors[kK]), view<const T>(tensors[kV])};
+  }
+};
+
+template <class T>
+Mask mask_of(const Call& call) {
+  std::shared_ptr<const MaskPart> part;
+  if (call.mask != nullptr) {
+    part = std::make_shared<const detail::ProgramMask>(call.mask->in<T>(call.sizes(), {}));
+  }
+  if (call.blocks) {
+    const auto& [address, B, H, rows, columns, q, k] = *call.blocks;
+    const mask::BlockKinds kinds{
+        reinterpret_cast<const std::uint8_t*>(address), B, H, rows, columns, q, k};
+    part = std::make_shared<const mask::Blocks>(kinds, part);
+  }
+  return part == nullptr ? Mask() : Mask(part);
+}
+
+template <class T>
+Attention<T> attention_of(const Options& options, const Call& call,
+                          const std::vector<std::uintptr_t>& gradients) {
+  Attention<T> attention;
+  attention.score = score::Dot{.scale = std::get<1>(options)};
+  attention.mask = mask_of<T>(call);
+  if (call.score != nullptr) {
+    attention.bias = Bias<T>(
+        std::make_shared<const detail::ProgramBias<T>>(call.score->in<T>(call.sizes(), gradients)));
+  }
+  return attention;
+}
+
+template <class T>
+void forward(const Options& options, const Call& call) {
+  const nb::gil_scoped_release others_run;
+  const Attention<T> attention = attention_of<T>(options, call, {});
+  attention_forward<T>(Context(std::get<2>(options)), attention, call.inputs<T>(),
+                       {.o = view<T>(call.tensors[kO]),
+                        .lse = rows<T>(call.tensors[kLse]),
+                        .lse_low = rows<T>(call.tensors[kLseLow])});
+}
+
+template <class T>
+void backward(const Options& options, const Call& call,
+              const std::vector<std::uintptr_t>& gradients) {
+  const nb::gil_scoped_release others_run;
+  const Attention<T> attention = attention_of<T>(options, call, gradients);
+  const Tensors& t = call.tensors;
+  attention_backward<T>(Context(std::get<2>(options)), attention, call.inputs<T>(),
+                        {.o = view<const T>(t[kO]),
+                         .lse = rows<const T>(t[kLse]),
+                         .d_o = view<const T>(t[kDo]),
+                         .lse_low = rows<const T>(t[kLseLow]),
+                         .d_lse = rows<const T>(t[kDLse])},
+                        {view<T>(t[kDq]), view<T>(t[kDk]), view<T>(t[kDv])});
+}
+
+using PlanDict = nb::typed<nb::dict, nb::str, nb::any>;
+
+template <class T>
+nb::dict plan(const Options& options, const Call& call) {
+  const Attention<T> attention = attention_of<T>(options, call, {});
+  const AttentionPlan plan =
+      attention_plan<T>(Context(std::get<2>(options)), attention, call.inputs<T>());
+  const AttentionSizes sizes = call.sizes();
+  const Sequence first{.queries = sizes.T, .keys = sizes.S};
+  nb::dict result;
+  result["kernel"] = plan.kernel.c_str();
+  result["mask"] = plan.mask.c_str();
+  result["score_mod"] = plan.bias.c_str();
+  result["tiles"] = plan.tiles;
+  result["tiles_kept"] = plan.tiles_kept;
+  result["tiles_masked"] = plan.tiles_masked;
+  result["kept_scores"] = plan.kept_scores;
+  result["forward_flops"] = plan.forward_flops;
+  result["backward_flops"] = plan.backward_flops;
+  result["scratch_bytes"] = plan.scratch_bytes;
+  nb::list picture;
+  if (sizes.B > 0 && sizes.H > 0) {
+    for (const std::string& line : detail::picture_of_tiles(attention.mask, first, 0)) {
+      picture.append(line.c_str());
+    }
+  }
+  result["picture"] = picture;
+  return result;
+}
+
+// Which blocks of queries x keys a mask keeps, of heads [B, H]: bytes as TileKind says.
+void classify_blocks(const Traced& mask, const std::array<index, 4>& sizes,
+                     const std::array<index, 2>& block, std::uintptr_t to, int threads) {
+  const nb::gil_scoped_release others_run;
+  const auto [B, H, T, S] = sizes;
+  const detail::ProgramMask part(mask.in<double>({B, T, S, H, H, 1, 1}, {}));
+  auto* const kinds = reinterpret_cast<std::uint8_t*>(to);
+  const index rows = (T + block[0] - 1) / block[0], columns = (S + block[1] - 1) / block[1];
+  std::fill_n(kinds, B * H * rows * columns, static_cast<std::uint8_t>(TileKind::kNone));
+  Context(threads).for_each(B * H * rows, [&, T = T, S = S, H = H](index item) {
+    const index row = item % rows, query = row * block[0];
+    const Sequence sequence{.number = item / rows / H, .queries = T, .keys = S};
+    const index head = item / rows % H, queries = std::min(block[0], T - query);
+    const auto [begin, end] = part.key_range(sequence, head, query, queries);
+    if (begin >= end) return;
+    for (index column = begin / block[1]; column * block[1] < end; ++column) {
+      const index key = column * block[1], keys = std::min(block[1], S - key);
+      TileKind kind = part.classify({sequence, head, query, queries, key, keys});
+      // A block that is cut off by the end is none that is kept whole.
+      const bool is_cut = queries < block[0] || keys < block[1];
+      if (kind == TileKind::kAll && is_cut) kind = TileKind::kSome;
+      kinds[item * columns + column] = static_cast<std::uint8_t>(kind);
+    }
+  });
+}
+
+}  // namespace
+
+void bind_flex(nb::module_& m) {
+  nb::class_<Traced>(m, "Traced", "A traced function of scores or places.")
+      .def(nb::init<const nb::bytes&, const std::vector<Table>&>(), nb::arg("steps"),
+           nb::arg("tables"));
+  m.def(
+      "flex_forward",
+      [](const Options& options, const Tensors& tensors, const Traced* score, const Traced* mask,
+         const std::optional<Blocks>& blocks) {
+        const Call call{tensors, score, mask, blocks};
+        std::get<0>(options) ? forward<double>(options, call) : forward<float>(options, call);
+      },
+      nb::arg("options"), nb::arg("tensors"), nb::arg("score").none(), nb::arg("mask").none(),
+      nb::arg("blocks").none());
+  m.def(
+      "flex_backward",
+      [](const Options& options, const Tensors& tensors, const Traced* score, const Traced* mask,
+         const std::optional<Blocks>& blocks, const std::vector<std::uintptr_t>& gradients) {
+        const Call call{tensors, score, mask, blocks};
+        std::get<0>(options) ? backward<double>(options, call, gradients)
+                             : backward<float>(options, call, gradients);
+      },
+      nb::arg("options"), nb::arg("tensors"), nb::arg("score").none(), nb::arg("mask").none(),
+      nb::arg("blocks").none(), nb::arg("gradients"));
+  m.def(
+      "flex_plan",
+      [](const Options& options, const Tensors& tensors, const Traced* score, const Traced* mask,
+         const std::optional<Blocks>& blocks) {
+        const Call call{tensors, score, mask, blocks};
+        return PlanDict(std::get<0>(options) ? plan<double>(options, call)
+                                             : plan<float>(options, call));
+      },
+      nb::arg("options"), nb::arg("tensors"), nb::arg("score").none(), nb::arg("mask").none(),
+      nb::arg("blocks").none());
+  m.def("flex_blocks", &classify_blocks, nb::arg("mask"), nb::arg("sizes"), nb::arg("block"),
+        nb::arg("to"), nb::arg("threads"));
+}
+
+}  // namespace fovea::python

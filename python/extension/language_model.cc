@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/extension/language_model.h"
+
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fovea/config/field.h"
+#include "fovea/config/json.h"
+#include "fovea/task/evaluate.h"
+#include "fovea/task/generate.h"
+#include "fovea/task/language_model.h"
+#include "python/extension/arrays.h"
+
+namespace nb = nanobind;
+
+namespace fovea::python {
+
+namespace {
+
+using Texts = std::map<std::string, std::string>;
+
+SamplingOptions sampling_from(const Texts& given) {
+  SamplingOptions options;
+  for (Field& field : fields_of(options)) {
+    const auto text = given.find(field.name);
+    if (text != given.end()) set_from_text(field, text->second, field.name);
+  }
+  check_options(options);
+  return options;
+}
+
+/// A model in memory. Several threads of Python may use it at once.
+class Model {
+ public:
+  explicit Model(const std::string& folder) : loaded_(load(folder)) {}
+
+  index generate(const std::string& prompt, const Texts& options, int threads,
+                 const std::function<bool(nb::bytes)>& write) const {
+    const SamplingOptions sampling = sampling_from(options);
+    const Context context(threads);
+    const nb::gil_scoped_release others_run;
+    require_generation_memory(context, loaded_, prompt, sampling);
+    return generate_text(context, loaded_, prompt, sampling, [&](std::string_view text) {
+      const nb::gil_scoped_acquire python;
+      return write(nb::bytes(text.data(), text.size()));
+    });
+  }
+
+  std::string evaluate(const std::vector<std::string>& files, int threads) const {
+    const nb::gil_scoped_release others_run;
+    return to_json_line(evaluate_text(Context(threads), loaded_, files));
+  }
+
+  std::vector<token> encode(const std::string& text) const {
+    return loaded_.tokenizer->encode(text);
+  }
+
+  nb::bytes decode(const std::vector<token>& ids) const {
+    StreamDecoder decoder(*loaded_.tokenizer);
+    std::string text;
+    for (const token id : ids) text += decoder.push(id);
+    text += decoder.finish();
+    return nb::bytes(text.data(), text.size());
+  }
+
+  nb::object logits(const std::vector<token>& ids, int threads) const {
+    const std::vector<std::int32_t> offsets = {0, static_cast<std::int32_t>(ids.size())};
+    const index V = loaded_.model->config().vocabulary;
+    Tensor result({static_cast<index>(ids.size()), V});
+    {
+      const nb::gil_scoped_release others_run;
+      const Context context(threads);
+      Tape tape(context, TapeMode::kInference);
+      const Variable logits = loaded_.model->logits(tape, {.ids = ids, .offsets = offsets});
+      const Rows<float> rows = logits.value<float>();
+      for (index n = 0; n < rows.rows; ++n) {
+        std::copy_n(rows[n], V, result.rows<float>()[n]);
+      }
+    }
+    return array_of(result);
+  }
+
+  NamedArrays weights() const {
+    NamedArrays arrays;
+    for (const Parameter* const parameter : loaded_.model->parameters()) {
+      arrays[parameter->name.c_str()] = array_of(parameter->value);
+    }
+    return arrays;
+  }
+
+  std::string config() const { return config_text(loaded_.settings); }
+
+ private:
+  static LoadedLanguageModel load(const std::string& folder) {
+    const nb::gil_scoped_release others_run;
+    return load_language_model(folder);
+  }
+
+  LoadedLanguageModel loaded_;
+};
+
+std::vector<std::string> names_of(std::vector<Field> fields) {
+  std::vector<std::string> names;
+  for (const Field& field : fields) names.push_back(field.name.substr(field.name.rfind('.') + 1));
+  return names;
+}
+
+}  // namespace
+
+void bind_language_model(nb::module_& m) {
+  nb::class_<Model>(m, "Model", "A language model in memory.")
+      .def(nb::init<const std::string&>(), nb::arg("folder"))
+      .def("generate", &Model::generate, nb::arg("prompt"), nb::arg("options"), nb::arg("threads"),
+           nb::arg("write"), "Passes the continuation in whole characters to `write`.")
+      .def("evaluate", &Model::evaluate, nb::arg("files"), nb::arg("threads"),
+           "The JSON object of `fovea eval`.")
+      .def("encode", &Model::encode, nb::arg("text"), "The tokens of a text.")
+      .def("decode", &Model::decode, nb::arg("ids"), "The text of tokens, in UTF-8.")
+      .def("logits", &Model::logits, nb::arg("ids"), nb::arg("threads"), "[N, V].")
+      .def("weights", &Model::weights, "Each parameter by name.")
+      .def("config", &Model::config, "The text of config.json.");
+  m.def(
+      "sampling_options",
+      [] {
+        SamplingOptions options;
+        return names_of(fields_of(options));
+      },
+      "The options of generating.");
+  m.def(
+      "training_options",
+      [] {
+        LanguageModelSettings settings;
+        return names_of(fields_of(settings));
+      },
+      "The options of training a language model.");
+}
+
+}  // namespace fovea::python

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention and Transformers on the CPU.
+
+`attention` and `attend` are the operator on arrays of numpy, forward and backward; fovea.torch has it on
+tensors of PyTorch. `LanguageModel` trains and uses language models. docs/python.md describes all.
+"""
+
+from ._attention import Attended, attend, attention
+from ._captured import Captured, captured
+from ._errors import (
+    DataError,
+    Diverged,
+    Error,
+    InternalError,
+    IoError,
+    ModelError,
+    OutOfMemory,
+    UsageError,
+)
+from ._fovea import VERSION as __version__
+from ._language_model import LanguageModel
+from ._threads import set_threads
+
+__all__ = [
+    "Attended",
+    "Captured",
+    "DataError",
+    "Diverged",
+    "Error",
+    "InternalError",
+    "IoError",
+    "LanguageModel",
+    "ModelError",
+    "OutOfMemory",
+    "UsageError",
+    "__version__",
+    "attend",
+    "attention",
+    "captured",
+    "set_threads",
+]

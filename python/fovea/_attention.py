@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator on arrays of numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from . import _fovea, _parts
+from ._errors import usage_error
+from ._threads import threads_of
+
+if TYPE_CHECKING:
+    from ._symbols import TracedFunction
+
+
+class Attended:
+    """The results of `attend`: `o`, `lse`, and what was observed, as attributes."""
+
+    def __init__(self, call: _fovea.Call, learns: list[str], score_mod: TracedFunction | None = None) -> None:
+        self._call = call
+        self._learns = learns
+        self._score_mod = score_mod
+        self._results: dict[str, Any] = dict(call.results())
+        self._plan: dict[str, Any] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        results: dict[str, Any] = self.__dict__.get("_results", {})
+        if name in results:
+            return results[name]
+        meant = _fovea.did_you_mean(name, [*results, "plan", "backward"])
+        raise AttributeError(f"the results of this call are {', '.join(sorted(results))}; it has no {name}"
+                             + (f": {meant}" if meant else ""))
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._results]
+
+    def __reduce__(self) -> Any:
+        raise TypeError("the results of attend cannot be pickled: pickle its arrays")
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The object of `fovea attention --plan --json`."""
+        if self._plan is None:
+            import json  # here, so that `import fovea` is quick
+
+            self._plan = json.loads(self._call.plan())
+        return self._plan
+
+    def backward(self, do: Any, dlse: Any = None) -> dict[str, Any]:
+        """The gradients, given that of o, [B, T, H, Dv], and of lse, [B, H, T] (None: 0): "dq", "dk", "dv",
+        and "dX" for each part X of numbers ("dbias", "dslopes", ...), in the shapes of those. What `score_mod`
+        captured gets its gradient as `grad`. The arrays of the forward must be unchanged. May be called several
+        times: each gives the gradients of its own `do` alone."""
+        gradients: dict[str, Any] = dict(self._call.backward(do, dlse, self._learns))
+        if self._score_mod is not None:
+            self._score_mod.store(gradients)
+        return gradients
+
+
+def attend(
+    q: Any, k: Any, v: Any, *, score_mod: Callable[..., Any] | None = None,
+    mask_mod: Callable[..., Any] | None = None, threads: int | None = None, **parts: Any,
+) -> Attended:
+    """Computes attention, and keeps what a backward needs.
+
+    q [B, T, H, D], k [B, S, G, D], v [B, S, G, Dv]: float32 or float64, numpy or DLPack, D and Dv
+    contiguous, other strides free; nothing is copied. H is a multiple of G. `parts` are the tensors and
+    options of the command `fovea attention`, hyphens as underscores: docs/python.md lists them.
+    score_mod(score, b, h, q_idx, kv_idx) returns the new score, given that of the other parts;
+    mask_mod(b, h, q_idx, kv_idx) whether it is kept, if the other masks keep it. Both are called once, with
+    symbols, and run by vectors; the arrays that they read are `fovea.captured`. Sequences that are packed by
+    query_offsets have neither.
+    Sources: Vaswani et al. 2017, eq. 1; of traced functions Dong et al. 2024. Raises UsageError, which names
+    the argument, the axis and both sizes, and for what cannot be traced file and line; OutOfMemory.
+    """
+    return _attend("attend", (q, k, v), (score_mod, mask_mod), threads, parts)
+
+
+def attention(
+    q: Any, k: Any, v: Any, *, score_mod: Callable[..., Any] | None = None,
+    mask_mod: Callable[..., Any] | None = None, threads: int | None = None, **parts: Any,
+) -> Any:
+    """The output o [B, T, H, Dv] of `attend`, which says what it takes and raises."""
+    if parts.get("observe"):
+        raise usage_error("attention: observe: only o is returned", "call fovea.attend, whose result has all")
+    return _attend("attention", (q, k, v), (score_mod, mask_mod), threads, parts).o
+
+
+def _attend(
+    function: str, operands: tuple[Any, Any, Any], mods: tuple[Callable[..., Any] | None, Callable[..., Any] | None],
+    threads: int | None, parts: dict[str, Any],
+) -> Attended:
+    arrays, texts = _parts.split(function, parts)
+    arrays = {**dict(zip("qkv", operands)), **arrays}
+    learns = [name for name in arrays if name in _parts.float_tensors()]
+    score, mask = (None if mod is None else _traced(name, mod) for name, mod in zip(("score_mod", "mask_mod"), mods))
+    native = (None if one is None else one.native for one in (score, mask))
+    call = _fovea.Call(arrays, texts, threads_of(threads), *native)
+    return Attended(call, learns, score)
+
+
+def _traced(name: str, function: Callable[..., Any]) -> TracedFunction:
+    from ._symbols import TracedFunction  # here, so that `import fovea` is quick
+
+    return TracedFunction(name, function)

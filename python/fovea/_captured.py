@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arrays that traced functions read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ._errors import usage_error
+
+if TYPE_CHECKING:
+    import numpy.typing
+
+# numpy, and the tracer, are imported where they are used, so that `import fovea` is quick.
+
+# What the engine reads, by the kind and the size of what it does not.
+_READABLE = {"i1": "i4", "i2": "i4", "u2": "i4", "u4": "i8", "f2": "f4"}
+
+
+def _of_number(name: str) -> Callable[..., Any]:
+    """The operator of an array without axes."""
+
+    def operator(array: Captured, *other: Any) -> Any:
+        from . import _symbols
+
+        return getattr(_symbols.number(array), name)(*other)
+
+    return operator
+
+
+class Captured:
+    """An array that `score_mod` and `mask_mod` read at symbols: `table[h, q_idx - kv_idx]`. Make one with
+    `captured`.
+
+    `array` is the array itself. `grad` is its gradient of the last `Attended.backward` that it took part
+    in, in its shape and type; None before, and for whole numbers and bools.
+    """
+
+    def __init__(self, x: Any) -> None:
+        import numpy
+
+        if isinstance(x, Captured):
+            x = x.array
+        self.array: numpy.typing.NDArray[Any] = (
+            numpy.from_dlpack(x) if hasattr(x, "__dlpack__") and not isinstance(x, numpy.ndarray) else numpy.asarray(x))
+        self.grad: numpy.typing.NDArray[Any] | None = None
+        if self.dtype.kind not in "biuf" or self.dtype.itemsize > 8 or self.dtype.str[1:] == "u8":
+            raise usage_error(f"captured: the array holds {self.dtype}",
+                              "give numbers (float32, float64), whole numbers (int32, int64) or bools")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.array.ndim
+
+    @property
+    def dtype(self) -> numpy.dtype[Any]:
+        return self.array.dtype
+
+    def __repr__(self) -> str:
+        return f"fovea.captured({self.dtype} {list(self.shape)})"
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, key: Any) -> Any:
+        from . import _symbols
+
+        return _symbols.index(self, key)
+
+    def __iter__(self) -> Any:
+        raise usage_error(f"a loop over, or unpacking, {self!r}", "loop over its .array")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        from . import _symbols
+
+        return _symbols.ufunc_of(self, ufunc, method, args, kwargs)
+
+    def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+        from . import _symbols
+
+        return _symbols.function_of(self, func, args, kwargs)
+
+    __add__, __radd__, __sub__, __rsub__ = map(_of_number, ("__add__", "__radd__", "__sub__", "__rsub__"))
+    __mul__, __rmul__, __truediv__, __rtruediv__ = map(
+        _of_number, ("__mul__", "__rmul__", "__truediv__", "__rtruediv__"))
+    __pow__, __rpow__, __neg__, __abs__ = map(_of_number, ("__pow__", "__rpow__", "__neg__", "__abs__"))
+    __lt__, __le__, __gt__, __ge__ = map(_of_number, ("__lt__", "__le__", "__gt__", "__ge__"))
+
+    def readable(self) -> Any:
+        """The array as the engine reads it: itself, or a copy in a type that it knows."""
+        dtype = self.dtype.newbyteorder("=")
+        return self.array.astype(_READABLE.get(dtype.str[1:], dtype), copy=False)
+
+
+def captured(x: Any) -> Captured:
+    """An array for `score_mod` and `mask_mod` of `attend` and `attention` to read.
+
+    x: an array, or what numpy.asarray takes, of up to 6 axes: numbers, which get a gradient, whole numbers
+    or bools. It is not copied (but for float16 and small whole numbers, in each call). In a traced function,
+    index all axes, until one number is left: by symbols, by whole numbers from -size to size - 1, one after
+    the other if you like (`table[h][kv_idx]`). An array without axes is used as it is: `cap * score`.
+    After `Attended.backward`, `grad` is the gradient that this backward gave it, the sum over all places
+    where it was read; the next backward replaces it. Raises UsageError for other types.
+    """
+    return Captured(x)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Language models: training, generation, evaluation. What only some calls need is imported by them, so that
+`import fovea` is quick."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from . import _fovea
+from ._errors import usage_error
+from ._parts import option_text, unknown_keyword
+from ._threads import threads_of
+
+Path = str | os.PathLike[str]
+
+
+def paths_of(name: str, paths: Path | Iterable[Path]) -> list[str]:
+    """One path or several, as texts."""
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    for path in several:
+        if not isinstance(path, (str, os.PathLike)):
+            raise usage_error(f"{name}: expected a path; got {type(path).__name__}", "name one file, or a list of files")
+    return [os.fspath(path) for path in several]
+
+
+def _sampling(function: str, options: dict[str, Any]) -> dict[str, str]:
+    known = _fovea.sampling_options()
+    for name in options:
+        if name not in known:
+            raise unknown_keyword(function, name, {*known, "threads"})
+    return {name: option_text(name, value) for name, value in options.items() if value is not None}
+
+
+class LanguageModel:
+    """A language model that has been trained. `load` and `train` make one; all its results are those of the
+    command, to the bit. Several threads may use it at once."""
+
+    def __init__(self, model: _fovea.Model) -> None:
+        if not isinstance(model, _fovea.Model):
+            raise usage_error("LanguageModel: make one by LanguageModel.load(folder) or .train(...)",
+                              "a model is read from a folder")
+        self._model = model
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a LanguageModel cannot be pickled: pass the folder, and load it there")
+
+    @classmethod
+    def load(cls, folder: Path) -> LanguageModel:
+        """The model of a folder that a training wrote, or of one of its checkpoints. Raises ModelError."""
+        return cls(_fovea.Model(os.fspath(folder)))
+
+    @classmethod
+    def train(
+        cls,
+        train: Path | Iterable[Path],
+        output: Path,
+        *,
+        resume: bool | Path = False,
+        on_update: Callable[[dict[str, Any]], object] | None = None,
+        **options: Any,
+    ) -> LanguageModel:
+        """Trains on text files, into the folder `output`, and loads what came of it: `fovea train lm`, whose
+        options are the keywords, with underscores. `resume` goes on at the newest checkpoint, or at the one
+        that it names. `on_update` is called in this thread with each line of metrics.jsonl (updates and
+        evaluations) as it is written; what it raises saves and stops the training, and is raised here. So
+        does Ctrl-C, with KeyboardInterrupt. Raises DataError, UsageError, Diverged and the like, with the
+        code of the command."""
+        from . import _training
+
+        files = paths_of("train", train) if train is not None else []
+        _training.run(files, os.fspath(output), resume, on_update, options)
+        return cls.load(output)
+
+    def generate(self, prompt: str = "", *, threads: int | None = None, **options: Any) -> str:
+        """How the model goes on after `prompt`: the `text` of `fovea generate --json`. The options are those
+        of the command (`max_tokens`, `temperature`, `top_k`, `top_p`, `greedy`, `seed`, ...)."""
+        return "".join(self._generate("generate", prompt, threads, options))
+
+    def stream(self, prompt: str = "", *, threads: int | None = None, **options: Any) -> Iterator[str]:
+        """The same, piece by piece as it is made. Whoever stops reading stops it."""
+        return self._generate("stream", prompt, threads, options)
+
+    def _generate(self, function: str, prompt: str, threads: int | None, options: dict[str, Any]) -> Iterator[str]:
+        texts, count = _sampling(function, options), threads_of(threads)
+        return _pieces(lambda write: self._model.generate(prompt, texts, count, write))
+
+    def evaluate(self, test: Path | Iterable[Path], *, threads: int | None = None) -> dict[str, Any]:
+        """How well it predicts text files: the object of `fovea eval --json`."""
+        import json
+
+        return dict(json.loads(self._model.evaluate(paths_of("test", test), threads_of(threads))))
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text."""
+        return list(self._model.encode(text))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of tokens; bytes that are no UTF-8 become U+FFFD."""
+        return self._model.decode([int(token) for token in ids]).decode()
+
+    def logits(self, ids: Sequence[int], *, threads: int | None = None) -> Any:
+        """[N, V] float32: the logits of the token that follows each of N tokens, at most `block` many."""
+        return self._model.logits([int(token) for token in ids], threads_of(threads))
+
+    def weights(self) -> dict[str, Any]:
+        """The parameters by name, as read-only arrays of the memory of the model."""
+        arrays = dict(self._model.weights())
+        for array in arrays.values():
+            array.flags.writeable = False
+        return arrays
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The object of config.json."""
+        import json
+
+        return dict(json.loads(self._model.config()))
+
+
+def _pieces(generate: Callable[[Callable[[bytes], bool]], int]) -> Iterator[str]:
+    """What `generate` writes, made by a thread while the caller reads."""
+    import queue
+    import threading
+
+    pieces: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=16)
+    stopped = threading.Event()
+
+    def put(piece: str | BaseException | None) -> bool:
+        while not stopped.is_set():
+            try:
+                pieces.put(piece, timeout=0.1)
+                return True
+            except queue.Full:
+                pass
+        return False
+
+    def work() -> None:
+        try:
+            generate(lambda text: put(text.decode()))
+            put(None)
+        except BaseException as error:
+            put(error)
+
+    worker = threading.Thread(target=work, daemon=True)
+
+    def read() -> Iterator[str]:
+        worker.start()
+        try:
+            while (piece := pieces.get()) is not None:
+                if isinstance(piece, BaseException):
+                    raise piece
+                yield piece
+        finally:
+            stopped.set()
+            worker.join()
+
+    return read()

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keywords as the tensors and options of a call: both come from the table that the command reads."""
+
+from __future__ import annotations
+
+import functools
+import numbers
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from . import _fovea
+from ._errors import usage_error
+
+# Options of the command that are methods here, or that the operands stand for.
+_ELSEWHERE = {
+    "backward": "attend(...).backward(do) computes the gradients",
+    "do": "attend(...).backward(do) computes the gradients",
+    "dlse": "attend(...).backward(do, dlse) computes the gradients",
+}
+
+
+@functools.cache
+def options() -> tuple[str, ...]:
+    """The names of the options, with underscores."""
+    return tuple(name for name, _, _ in _fovea.attention_options() if name not in _ELSEWHERE)
+
+
+@functools.cache
+def tensors() -> tuple[str, ...]:
+    """The names of the tensors beside q, k, v and what only a backward reads."""
+    operands = ("q", "k", "v", *_ELSEWHERE)
+    return tuple(name for name, _, _ in _fovea.attention_tensors() if name not in operands)
+
+
+@functools.cache
+def float_tensors() -> tuple[str, ...]:
+    """The tensors of numbers, which have gradients: q, k, v, and those of parts."""
+    return tuple(name for name, _, kind in _fovea.attention_tensors() if kind == "float" and name not in _ELSEWHERE)
+
+
+def is_array(value: object) -> bool:
+    """Whether it is an array, and no number or text that an option takes."""
+    return (hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__")) and getattr(value, "ndim", 1) > 0
+
+
+def option_text(name: str, value: object) -> str:
+    """The value of an option as the command would be given it."""
+    if isinstance(value, str):
+        return value
+    if name == "causal" and isinstance(value, bool):
+        return "bottom-right" if value else "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real) or getattr(value, "ndim", None) == 0:
+        return repr(float(value))  # type: ignore[arg-type]
+    if isinstance(value, Iterable):
+        return ",".join(option_text(name, item) for item in value)
+    raise usage_error(f"{name}: expected a number, a text or a tuple of them; got {type(value).__name__}",
+                      "docs/python.md lists what each option takes")
+
+
+def unknown_keyword(function: str, name: str, known: Iterable[str]) -> Exception:
+    """The error for a keyword that a function does not have."""
+    names = sorted(known)
+    meant = _fovea.did_you_mean(name, names)
+    return usage_error(f"{function}: unknown keyword '{name}'", meant or "it takes " + ", ".join(names))
+
+
+def split(function: str, parts: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The tensors and the options among keywords. None stands for a keyword that was not given."""
+    arrays: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    for name, value in parts.items():
+        if name in _ELSEWHERE:
+            raise usage_error(f"{function}: unknown keyword '{name}'", _ELSEWHERE[name])
+        if value is None and (name in tensors() or name in options()):
+            continue
+        if name in tensors() and (name not in options() or is_array(value)):
+            arrays[name] = value
+        elif name in options():
+            texts[name] = option_text(name, value)
+        else:
+            raise unknown_keyword(function, name, {*tensors(), *options(), "score_mod", "mask_mod", "threads"})
+    return arrays, texts

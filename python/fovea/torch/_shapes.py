@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shapes that torch's function accepts, as [B, H, T, D]."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from .._errors import usage_error
+from ._op import readable
+
+COMPUTED = {
+    torch.float32: torch.float32,
+    torch.float64: torch.float64,
+    torch.bfloat16: torch.float32,
+    torch.float16: torch.float32,
+}
+
+
+def check_types(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None) -> None:
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if tensor.dtype not in COMPUTED:
+            raise usage_error(f"{name}: it holds {tensor.dtype}", "give float32, float64, bfloat16 or float16")
+        if tensor.dtype != query.dtype and not torch.is_autocast_enabled("cpu"):
+            raise usage_error(f"query holds {query.dtype} and {name} {tensor.dtype}", "give all in one type")
+        if tensor.dim() < 2:
+            raise usage_error(f"{name}: {tensor.dim()} axes; expected at least 2", "[..., length, width]", "E0202")
+    if mask is not None and mask.dtype not in (torch.bool, torch.float32, query.dtype):
+        raise usage_error(f"attn_mask holds {mask.dtype} and query {query.dtype}",
+                          "give bools (True keeps), float32, or the type of query")
+
+
+def check_widths(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
+    if query.shape[-1] != key.shape[-1]:
+        raise usage_error(f"the last axis of query is {query.shape[-1]}, and {key.shape[-1]} in key",
+                          "the width of queries is that of keys", "E0202")
+    if key.shape[-2] != value.shape[-2]:
+        raise usage_error(f"axis -2 of key is {key.shape[-2]}, and {value.shape[-2]} in value",
+                          "each key has a value", "E0202")
+
+
+def check_groups(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
+    heads = query.shape[-3] if query.dim() > 2 else 1
+    for name, tensor in (("key", key), ("value", value)):
+        groups = tensor.shape[-3] if tensor.dim() > 2 else 1
+        if groups == 0 or heads % groups:
+            raise usage_error(f"axis -3 of query is {heads}, and {groups} in {name}",
+                              "the heads of query must be a multiple of those of key and value", "E0202")
+
+
+def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        return tuple(torch.broadcast_shapes(*shapes))  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        said = ", ".join(str(list(shape)) for shape in shapes)
+        raise usage_error(f"the leading axes of query, key and value do not broadcast: {said}",
+                          "make them equal, or 1 where they repeat; enable_gqa=True is for groups of heads",
+                          "E0202") from None
+
+
+def _four_axes(tensor: torch.Tensor, leading: tuple[int, ...]) -> torch.Tensor:
+    """[B, H, T, D] of a tensor whose leading axes broadcast to these. No copy, unless three or more of them
+    cannot be one."""
+    if tensor.shape[:-2] != leading:
+        tensor = tensor.expand(*leading, *tensor.shape[-2:])
+    if tensor.dim() == 4:
+        return tensor
+    while tensor.dim() < 4:
+        tensor = tensor.unsqueeze(0)
+    return tensor.flatten(0, -4)
+
+
+def heads_in_groups(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
+) -> tuple[tuple[int, ...], torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The leading axes of the result, and all as [B, H or G, T, D]. Keys of one head serve all without being
+    repeated."""
+    leads = [tuple(tensor.shape[:-3]) for tensor in (query, key, value)]
+    heads = [tensor.shape[-3] if tensor.dim() > 2 else 1 for tensor in (query, key, value)]
+    batch = leads[0] if leads[0] == leads[1] == leads[2] else _broadcast(*leads)
+    H = heads[0]
+    G = heads[1] if heads[1] == heads[2] else math.lcm(heads[1], heads[2])
+    for n, (tensor, own) in enumerate(((key, heads[1]), (value, heads[2]))):
+        if own != G:
+            tensor = tensor if tensor.dim() > 2 else tensor.unsqueeze(0)
+            repeated = tensor.repeat_interleave(G // own, dim=-3)
+            key, value = (repeated, value) if n == 0 else (key, repeated)
+    lead = batch if max(query.dim(), key.dim(), value.dim()) == 2 else (*batch, H)
+    groups = lead if lead == () else (*batch, G)
+    return lead, _four_axes(query, lead), _four_axes(key, groups), _four_axes(value, groups)
+
+
+def four_axes_of_mask(mask: torch.Tensor, leading: tuple[int, ...], T: int, S: int) -> torch.Tensor:
+    """[B or 1, H or 1, T or 1, S]; axes of 1 stay as they are, so that their gradient is summed by us."""
+    full = (*leading, T, S)
+    fits = mask.dim() <= len(full) and all(a in (1, b) for a, b in zip(reversed(mask.shape), reversed(full)))
+    if not fits:
+        raise usage_error(f"attn_mask is {list(mask.shape)}, which does not broadcast to {list(full)}",
+                          "its axes are those of the scores [..., heads, T, S], or 1", "E0202")
+    if mask.dim() < len(full):
+        mask = mask.reshape((1,) * (len(full) - mask.dim()) + tuple(mask.shape))
+    if mask.shape[-1] != S:
+        mask = mask.expand(*mask.shape[:-1], S)
+    while mask.dim() < 4:
+        mask = mask.unsqueeze(0)
+    batch = mask.shape[:-3]
+    if mask.dim() > 4 and batch != leading[:-1] and any(size != 1 for size in batch):
+        mask = mask.expand(*leading[:-1], *mask.shape[-3:])
+    return readable(mask.flatten(0, -4) if mask.dim() > 4 else mask)
+
+
+def one_number_of_heads(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Without groups, axis -3 broadcasts as any other: keys of one head serve all, which is a group."""
+    H, G, Gv = (tensor.shape[-3] if tensor.dim() > 2 else 1 for tensor in (query, key, value))
+    if H == G == Gv:
+        return query, key, value
+    (heads,) = _broadcast((H,), (G,), (Gv,))
+    if H != heads:
+        query = query if query.dim() > 2 else query.unsqueeze(0)
+        query = query.expand(*query.shape[:-3], heads, *query.shape[-2:])
+    return query, key, value

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Symbols that PyTorch's functions and the indices of its tensors accept."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .. import _fovea
+from .._errors import usage_error
+from .._tables import ArraySymbol, PartOfTable, call_function, entry, indexed, without_ellipsis
+from .._traced_functions import to_bool, to_float, to_int
+from .._tracing import BOOL, FLOAT, INT, Symbol, source_error, traced
+from ._shapes import COMPUTED
+
+# The types of tables that lanes read: of the call, or LaneTable::Type.
+_TYPES = {torch.float32: 0, torch.float64: 1, torch.int32: 2, torch.int64: 3, torch.uint8: 4, torch.bool: 4}
+_WIDER = {torch.int8: torch.int32, torch.int16: torch.int32}
+
+
+def _kind_of(dtype: torch.dtype) -> int:
+    if dtype == torch.bool:
+        return BOOL
+    return FLOAT if dtype.is_floating_point else INT
+
+
+def _converted(x: Symbol, dtype: torch.dtype) -> Symbol:
+    return (to_bool, to_int, to_float)[_kind_of(dtype)](x)
+
+
+class TorchSymbol(ArraySymbol):
+    """A 0-dimensional tensor of each score, as far as traced functions use one."""
+
+    __slots__ = ()
+    library = "torch"
+    table_word = "tensor"
+    table_text = "a tensor"
+    to_whole = "x.int()"
+    device = torch.device("cpu")
+    shape = torch.Size(())
+    ndim = 0
+    requires_grad = False
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return (torch.bool, torch.int32, torch.float32)[self.kind]
+
+    def dim(self) -> int:
+        return 0
+
+    def size(self) -> torch.Size:
+        return self.shape
+
+    @classmethod
+    def kind_of(cls, table: torch.Tensor) -> tuple[builtins.int, builtins.bool]:
+        if table.device.type != "cpu":
+            raise source_error(f"a captured tensor is on {table.device}", "move it to the CPU first")
+        if table.is_complex() or table.layout != torch.strided:
+            raise source_error(f"a captured tensor holds {table.dtype}, {table.layout}",
+                               "capture a plain tensor of numbers")
+        return _kind_of(table.dtype), table.requires_grad and torch.is_grad_enabled()
+
+    def argument(self, value: Any) -> Any:
+        return self.lift(value) if isinstance(value, (torch.Tensor, PartOfTable)) else value
+
+    def lift_object(self, other: Any) -> Symbol:
+        if isinstance(other, torch.Tensor):
+            return entry(self.graph, other, ())
+        return super().lift_object(other)
+
+    def to(self, target: Any, *_: Any, **__: Any) -> Symbol:
+        dtype = target if isinstance(target, torch.dtype) else getattr(target, "dtype", None)
+        return _converted(self, dtype) if isinstance(dtype, torch.dtype) else self
+
+    type = type_as = to
+
+    def float(self) -> Symbol:
+        return to_float(self)
+
+    double = half = bfloat16 = float
+
+    def int(self) -> Symbol:
+        return to_int(self)
+
+    long = short = int
+
+    def bool(self) -> Symbol:
+        return to_bool(self)
+
+    def new_ones(self, size: Any = (), *, dtype: torch.dtype | None = None, **_: Any) -> Symbol:
+        return _converted(self.graph.constant(1), dtype or self.dtype)
+
+    def new_zeros(self, size: Any = (), *, dtype: torch.dtype | None = None, **_: Any) -> Symbol:
+        return _converted(self.graph.constant(0), dtype or self.dtype)
+
+    def new_full(self, size: Any, fill_value: Any, *, dtype: torch.dtype | None = None, **_: Any) -> Symbol:
+        return _converted(self.graph.constant(fill_value), dtype or self.dtype)
+
+    def _itself(self, *_: Any, **__: Any) -> Symbol:
+        return self
+
+    clone = contiguous = detach = cpu = squeeze = view = reshape = expand = _itself
+
+    def item(self) -> Any:
+        raise self._refuse("item()")
+
+    tolist = item
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        name = func.__name__.strip("_")
+        if name == "getitem":
+            return _index(args[0], args[1])
+        if name in ("index_select", "take", "gather", "embedding"):
+            table, at = (args[1], args[0]) if name == "embedding" else (args[0], args[-1])
+            if isinstance(table, torch.Tensor) and isinstance(at, Symbol) and name in ("take", "embedding"):
+                return _index(table.reshape(-1) if name == "take" else table, at)
+        if name in ("zeros_like", "ones_like", "full_like"):
+            like = args[0]
+            value = args[1] if name == "full_like" else int(name == "ones_like")
+            return like.new_full((), value, dtype=kwargs.get("dtype"))
+        if name in ("result_type", "promote_types"):
+            return max((a for a in args if isinstance(a, TorchSymbol)), key=lambda a: a.kind).dtype
+        reverse = name in ("radd", "rmul", "rsub", "rdiv", "rtruediv", "rfloordiv", "rmod", "rpow", "rand", "ror",
+                           "rxor", "rlshift", "rrshift")
+        if reverse:
+            name, args = name[1:], args[::-1]
+        kwargs = {key: value for key, value in kwargs.items() if key not in ("out", "inplace", "dtype")}
+        graph = next(a.graph for a in (*args, *kwargs.values()) if isinstance(a, TorchSymbol))
+        if len(args) == 1 and name in ("min", "max"):
+            return args[0]
+        return call_function(graph, name, args, kwargs)
+
+
+class _Part(PartOfTable):
+    """A captured tensor of which some axes are indexed."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        part = next(one for one in (*args, *(kwargs or {}).values()) if isinstance(one, PartOfTable))
+        raise part.refusal(f"torch.{func.__name__.strip('_')}")
+
+
+TorchSymbol.part = _Part
+
+
+def _index(table: Any, key: Any) -> Any:
+    keys = key if isinstance(key, tuple) else (key,)
+    if isinstance(table, Symbol):
+        raise table._refuse("an index")
+    graph = next(one.graph for one in keys if isinstance(one, Symbol))
+    keys = without_ellipsis(keys, table.dim())
+    if any(one is None or isinstance(one, slice) for one in keys):  # a view of the tensor, by its autograd
+        table = table[tuple(one if one is None or isinstance(one, slice) else slice(None) for one in keys)]
+        keys = tuple(slice(None) if one is None or isinstance(one, slice) else one for one in keys)
+    return indexed(graph, table, (None,) * table.dim(), keys)
+
+
+class TracedFunction:
+    """A function as the extension takes it: its steps, and the tensors that it captured."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        graph, result = traced(name, function, TorchSymbol)
+        self.steps = graph.packed(result)
+        self.tables: list[torch.Tensor] = graph.tables
+        self.learns = graph.learns
+
+    def learned(self) -> list[torch.Tensor]:
+        """The tensors that have a gradient, each once."""
+        found: list[torch.Tensor] = []
+        for table, learns in zip(self.tables, self.learns):
+            if learns and not any(table is one for one in found):
+                found.append(table)
+        return found
+
+    def summed(self, gradients: list[torch.Tensor | None]) -> list[torch.Tensor | None]:
+        """The gradient of each learned tensor: the sum over the places where it was read, given those of
+        `tables`."""
+        sums: list[torch.Tensor | None] = []
+        for one in self.learned():
+            total: torch.Tensor | None = None
+            for table, gradient in zip(self.tables, gradients):
+                if table is one and gradient is not None:
+                    total = gradient if total is None else total + gradient
+            sums.append(None if total is None else total.to(one.dtype))
+        return sums
+
+    def arrays(self, replaced: dict[int, torch.Tensor]) -> Any:
+        """For a call by arrays, which converts them. `replaced` as in bound()."""
+        tables = [_readable(replaced.get(id(table), table).detach(), None) for table in self.tables]
+        return _fovea.TracedArrays(self.steps, tables, self.learns)
+
+    def bound(self, computed: torch.dtype, replaced: dict[int, torch.Tensor]) -> Bound:
+        """For a call in a type. `replaced` has what stands for a learned tensor, by its id."""
+        return Bound(self, [_readable(replaced.get(id(table), table).detach(), computed) for table in self.tables])
+
+
+def _readable(table: torch.Tensor, computed: torch.dtype | None) -> torch.Tensor:
+    """In a type that the engine knows; numbers in the one that is given, if one is."""
+    if table.dtype.is_floating_point:
+        return table.to(computed or COMPUTED[table.dtype])
+    table = table.to(_WIDER.get(table.dtype, table.dtype))
+    if table.dtype not in _TYPES:
+        raise usage_error(f"a captured tensor holds {table.dtype}", "give numbers, whole numbers or bools")
+    return table
+
+
+class Bound:
+    """A traced function with the memory of its tables."""
+
+    def __init__(self, function: TracedFunction, tables: list[torch.Tensor]) -> None:
+        self.tables = tables  # which must live as long
+        self.learns = function.learns
+        rows = [_table_row(table, learns) for table, learns in zip(tables, function.learns)]
+        self.native = _fovea.Traced(function.steps, rows)
+
+    def room(self) -> list[torch.Tensor | None]:
+        """For the gradients: of each table that learns."""
+        return [torch.empty(table.shape, dtype=table.dtype) if learns else None
+                for table, learns in zip(self.tables, self.learns)]
+
+
+def _table_row(table: torch.Tensor, learns: bool) -> tuple[Any, ...]:
+    low, high = 0.0, 1.0
+    if table.dtype == torch.uint8:
+        high = 255.0
+    elif not table.dtype.is_floating_point and table.dtype != torch.bool and table.numel():
+        least, most = torch.aminmax(table)
+        low, high = float(least), float(most)
+    return (table.data_ptr(), _TYPES[table.dtype], list(table.shape), list(table.stride()), low, high, learns)
