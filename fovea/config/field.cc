@@ -22,17 +22,27 @@ constexpr bool kIsWhole =
 template <class T>
 constexpr bool kIsReal = std::is_same_v<T, float> || std::is_same_v<T, double>;
 
-/// Calls f with the target: a reference to the value, or the Choice.
+/// Calls f with the target: a reference to the value, or the Choice or Several.
 template <class F>
 decltype(auto) visit_target(const Field& field, F&& f) {
   return std::visit(
       [&](auto& target) -> decltype(auto) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(target)>, Choice>)
-          return f(target);
-        else
+        if constexpr (std::is_pointer_v<std::decay_t<decltype(target)>>)
           return f(*target);
+        else
+          return f(target);
       },
       field.target);
+}
+
+std::vector<std::string> between_commas(std::string_view text) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
 }
 
 template <class Number>
@@ -48,6 +58,8 @@ bool store(Field& field, Number value) {
       if (!std::in_range<T>(value)) return false;
       target = static_cast<T>(value);
       return true;
+    } else if constexpr (std::is_same_v<T, Several> && std::is_integral_v<Number>) {
+      return target.set({std::to_string(value)});
     } else {
       return false;
     }
@@ -87,6 +99,25 @@ bool store_text(Field& field, const std::string& text) {
 
 }  // namespace
 
+Several detail::several_of(std::vector<index>& values) {
+  Several several;
+  several.get = [&values] {
+    std::vector<std::string> texts;
+    for (const index value : values) texts.push_back(std::to_string(value));
+    return texts;
+  };
+  several.set = [&values](const std::vector<std::string>& texts) {
+    std::vector<index> numbers(texts.size());
+    for (std::size_t n = 0; n < texts.size(); ++n) {
+      if (!parse(texts[n], numbers[n])) return false;
+    }
+    if (numbers.empty()) return false;
+    values = std::move(numbers);
+    return true;
+  };
+  return several;
+}
+
 std::string expected_value(const Field& field) {
   return visit_target(field, [](auto& target) -> std::string {
     using T = std::decay_t<decltype(target)>;
@@ -100,6 +131,10 @@ std::string expected_value(const Field& field) {
     if constexpr (std::is_same_v<T, Choice>) {
       return fmt::format("one of: {}", fmt::join(target.names, ", "));
     }
+    if constexpr (std::is_same_v<T, Several>) {
+      if (target.names.empty()) return "whole numbers with commas";
+      return fmt::format("some of, with commas: {}", fmt::join(target.names, ", "));
+    }
   });
 }
 
@@ -110,6 +145,8 @@ std::string value_text(const Field& field) {
       return target.get();
     else if constexpr (std::is_same_v<T, std::vector<std::string>>)
       return fmt::format("{}", fmt::join(target, ","));
+    else if constexpr (std::is_same_v<T, Several>)
+      return fmt::format("{}", fmt::join(target.get(), ","));
     else
       return fmt::format("{}", target);
   });
@@ -145,6 +182,9 @@ bool set_text(Field& field, const std::string& value) {
     **text = value;
     return true;
   }
+  if (const auto* several = std::get_if<Several>(&field.target)) {
+    return several->set(between_commas(value));
+  }
   const auto* choice = std::get_if<Choice>(&field.target);
   if (choice == nullptr ||
       std::find(choice->names.begin(), choice->names.end(), value) == choice->names.end()) {
@@ -155,6 +195,7 @@ bool set_text(Field& field, const std::string& value) {
 }
 
 bool set_list(Field& field, std::vector<std::string> values) {
+  if (const auto* several = std::get_if<Several>(&field.target)) return several->set(values);
   const auto* target = std::get_if<std::vector<std::string>*>(&field.target);
   if (target != nullptr) **target = std::move(values);
   return target != nullptr;

@@ -3,6 +3,7 @@
 // and write them. See base/fields.h for how a struct lists its fields.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -24,8 +25,18 @@ struct Choice {
   std::function<void(const std::string&)> set;  // one of `names`
 };
 
+/// A field that is a std::vector of index or of an enum: as text its values with commas, "2,3". One
+/// value alone is written as any value, so that a field may become one of these and read what was
+/// written before.
+struct Several {
+  std::vector<std::string> names;  ///< of the enum; none: whole numbers
+  std::function<std::vector<std::string>()> get;
+  /// Returns false, and sets nothing, if there is no text or one is no such value.
+  std::function<bool(const std::vector<std::string>&)> set;
+};
+
 using FieldTarget = std::variant<bool*, int*, index*, std::uint64_t*, float*, double*, std::string*,
-                                 std::vector<std::string>*, Choice>;
+                                 std::vector<std::string>*, Choice, Several>;
 
 /// One field. It points into the configuration that it was made from, and must not outlive it.
 struct Field {
@@ -41,7 +52,7 @@ std::string expected_value(const Field& field);
 /// commas.
 std::string value_text(const Field& field);
 
-/// Sets the field from texts: a list takes any number of them, other types take one. Throws
+/// Sets the field from texts: a list takes any number of them, other types take one ("2,3"). Throws
 /// kOptionValue; its message begins with `called` (the name that the user knows: "--head-dim") and
 /// says what is expected.
 void set_from_text(Field& field, std::span<const std::string> texts, std::string_view called);
@@ -64,8 +75,38 @@ concept HasFields = requires(T& config) {
 namespace detail {
 
 template <class T>
+inline constexpr bool kIsSeveral = false;
+template <class T>
+inline constexpr bool kIsSeveral<std::vector<T>> = std::is_enum_v<T> || std::is_same_v<T, index>;
+
+Several several_of(std::vector<index>& values);
+
+template <class Enum>
+Several several_of(std::vector<Enum>& values) {
+  Several several;
+  for (const auto& [candidate, name] : enum_names(Enum{})) several.names.emplace_back(name);
+  several.get = [&values] {
+    std::vector<std::string> texts;
+    for (const Enum value : values) texts.emplace_back(to_string(value));
+    return texts;
+  };
+  several.set = [&values, names = several.names](const std::vector<std::string>& texts) {
+    const auto is_name = [&](const std::string& text) {
+      return std::find(names.begin(), names.end(), text) != names.end();
+    };
+    if (texts.empty() || !std::all_of(texts.begin(), texts.end(), is_name)) return false;
+    values.clear();
+    for (const std::string& text : texts) values.push_back(enum_from_name<Enum>(text));
+    return true;
+  };
+  return several;
+}
+
+template <class T>
 FieldTarget target_of(T& value) {
-  if constexpr (std::is_enum_v<T>) {
+  if constexpr (kIsSeveral<T>) {
+    return several_of(value);
+  } else if constexpr (std::is_enum_v<T>) {
     Choice choice;
     for (const auto& [candidate, name] : enum_names(T{})) choice.names.emplace_back(name);
     choice.get = [&value] { return std::string(to_string(value)); };

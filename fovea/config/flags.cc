@@ -28,6 +28,9 @@ std::string placeholder_of(const Field& field) {
   if (const auto* choice = std::get_if<Choice>(&field.target)) {
     return fmt::format("{}", fmt::join(choice->names, "|"));
   }
+  if (const auto* several = std::get_if<Several>(&field.target)) {
+    return several->names.empty() ? "N" : fmt::format("{}", fmt::join(several->names, "|"));
+  }
   if (std::holds_alternative<bool*>(field.target)) return "";
   if (std::holds_alternative<double*>(field.target)) return "X";
   if (std::holds_alternative<float*>(field.target)) return "X";

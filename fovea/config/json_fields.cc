@@ -13,6 +13,15 @@ namespace fovea {
 
 namespace {
 
+// One value alone stands without an array.
+Json value_of(const Several& several) {
+  Json::Array values;
+  for (const std::string& text : several.get()) {
+    values.push_back(several.names.empty() ? Json(std::stoll(text)) : Json(text));
+  }
+  return values.size() == 1 ? values[0] : Json(std::move(values));
+}
+
 Json value_of(const Field& field) {
   return std::visit(
       [](const auto& target) -> Json {
@@ -21,6 +30,8 @@ Json value_of(const Field& field) {
           return target.get();
         } else if constexpr (std::is_same_v<T, std::vector<std::string>*>) {
           return Json::Array(target->begin(), target->end());
+        } else if constexpr (std::is_same_v<T, Several>) {
+          return value_of(target);
         } else {
           return *target;
         }
@@ -64,8 +75,10 @@ bool set_value(Field& field, const Json& value) {
   std::vector<std::string> texts;
   for (const Json& element : *array) {
     const std::string* text = element.get_if<std::string>();
-    if (text == nullptr) return false;
-    texts.push_back(*text);
+    const auto* whole = element.get_if<std::int64_t>();
+    const bool numbers = std::holds_alternative<Several>(field.target);
+    if (text == nullptr && (whole == nullptr || !numbers)) return false;
+    texts.push_back(text != nullptr ? *text : std::to_string(*whole));
   }
   return set_list(field, std::move(texts));
 }

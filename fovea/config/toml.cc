@@ -200,6 +200,9 @@ std::string toml_value(const Field& field) {
     return fmt::format("[{}]", fmt::join(texts, ", "));
   }
   std::string text = value_text(field);
+  if (const auto* several = std::get_if<Several>(&field.target)) {
+    return several->names.empty() && several->get().size() == 1 ? text : quoted_text(text);
+  }
   if (std::holds_alternative<Choice>(field.target)) return quoted_text(text);
   const auto* number = std::get_if<std::uint64_t*>(&field.target);
   if (number != nullptr && **number > INT64_MAX) return quoted_text(text);

@@ -50,7 +50,8 @@ struct BatchOptions {
   std::uint64_t seed = 0;
   index max_length = 0;  ///< this and the next as in CutOptions
   Truncate truncate = Truncate::kEnd;
-  bool by_length = true;  ///< lines: a batch holds sequences of about the same length
+  bool by_length = true;        ///< lines: a batch holds sequences of about the same length
+  double subword_sampling = 0;  ///< cut the text anew in each epoch; the tokenizer must outlive it
 
   CutOptions cut() const { return {block, max_length, truncate}; }
 };

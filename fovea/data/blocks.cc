@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // --data blocks: the text is one stream.
 #include <algorithm>
+#include <string>
 
 #include "fovea/base/check.h"
 #include "fovea/base/random.h"
 #include "fovea/data/batcher.h"
+#include "fovea/data/cut_anew.h"
 
 namespace fovea {
 
@@ -20,43 +22,59 @@ namespace {
 
 class RandomBlocks final : public TrainingBatches {
  public:
-  RandomBlocks(std::vector<token> tokens, const BatchOptions& options)
-      : sequences_{.stream = std::move(tokens)}, options_(options) {
-    if (starts() < 1) {
-      fail_too_small("training text", stream().size(), options.block + 1,
+  RandomBlocks(std::string_view text, const Tokenizer& tokenizer, const BatchOptions& options)
+      : sequences_{.stream = tokenizer.encode(text, "training text")},
+        options_(options),
+        anew_{&tokenizer, options.subword_sampling, options.seed} {
+    if (starts_in(sequences_.stream) < 1) {
+      fail_too_small("training text", sequences_.stream.size(), options.block + 1,
                      "a block of n targets reads n + 1 tokens: give more text, or a smaller block");
     }
+    if (anew_.alpha > 0) text_ = text;
   }
 
   Batch batch(index update, index number) override {
     check(update >= 0 && number >= 0 && number < options_.accumulate,
           "blocks: there is no batch {} of {} in update {}", number, options_.accumulate, update);
+    const std::vector<token>& stream = stream_of(update / updates_per_epoch());
     Random random(options_.seed, RandomUse::kBatches, static_cast<std::uint64_t>(update));
     const index first = number * options_.batch_size;
     Batch batch;
     // The draws of earlier batches are repeated: they cannot be skipped, as a draw may take more
     // than one word.
     for (index i = 0; i < first + options_.batch_size; ++i) {
-      const index start = random.below(starts());
-      if (i >= first)
-        append(batch, stream(), {start, options_.block}, static_cast<std::uint64_t>(i));
+      const index start = random.below(starts_in(stream));
+      if (i >= first) append(batch, stream, {start, options_.block}, static_cast<std::uint64_t>(i));
     }
     return batch;
   }
 
   index updates_per_epoch() const override {
     const index tokens = options_.accumulate * options_.batch_size * options_.block;
-    return (static_cast<index>(stream().size()) + tokens - 1) / tokens;
+    return (static_cast<index>(sequences_.stream.size()) + tokens - 1) / tokens;
   }
   index largest_batch() const override { return options_.batch_size * options_.block; }
   const Sequences& sequences() const override { return sequences_; }
 
  private:
-  const std::vector<token>& stream() const { return sequences_.stream; }
-  index starts() const { return static_cast<index>(stream().size()) - options_.block; }
+  index starts_in(const std::vector<token>& stream) const {
+    return static_cast<index>(stream.size()) - options_.block;
+  }
 
-  Sequences sequences_;
+  // The text as it is cut in this epoch.
+  const std::vector<token>& stream_of(index epoch) {
+    if (anew_.alpha == 0) return sequences_.stream;
+    if (epoch != epoch_) drawn_ = drawn_cut(anew_, text_, epoch, 0);
+    epoch_ = epoch;
+    return starts_in(drawn_) < 1 ? sequences_.stream : drawn_;
+  }
+
+  Sequences sequences_;  // of the usual cut
   BatchOptions options_;
+  CutAnew anew_;
+  std::string text_;  // to cut anew
+  std::vector<token> drawn_;
+  index epoch_ = -1;  // of the drawn cut
 };
 
 }  // namespace
@@ -64,7 +82,7 @@ class RandomBlocks final : public TrainingBatches {
 std::unique_ptr<TrainingBatches> random_blocks(std::string_view text, const Tokenizer& tokenizer,
                                                const BatchOptions& options) {
   check_options(options);
-  return std::make_unique<RandomBlocks>(tokenizer.encode(text, "training text"), options);
+  return std::make_unique<RandomBlocks>(text, tokenizer, options);
 }
 
 Sequences cut_blocks(std::string_view text, const Tokenizer& tokenizer, const CutOptions& options,

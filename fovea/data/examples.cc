@@ -63,10 +63,38 @@ ExampleTraining::ExampleTraining(Examples examples, TargetShape target,
         return sized;
       }()) {}
 
+void ExampleTraining::cut_anew(ExampleTexts texts) {
+  check(std::ssize(texts.texts) == examples_.size(), "examples: there are {} texts for {}",
+        texts.texts.size(), examples_.size());
+  texts_ = std::move(texts);
+}
+
+index ExampleTraining::largest_batch() const {
+  const index usual = examples_.largest(batch_size_);
+  return texts_.most == 0 ? usual : std::min(kMostOfUsualCut * usual, batch_size_ * texts_.most);
+}
+
+// Puts the cut of this epoch in the place of text i, the last of the batch.
+void ExampleTraining::replace_cut(ExampleBatch& batch, index i, index epoch) const {
+  constexpr index kLines = 1 << 8;  // of a text: further ones draw what the next text draws
+  std::vector<token> drawn =
+      drawn_cut(texts_.how, texts_.texts[static_cast<std::size_t>(i)], epoch, kLines * i);
+  if (const index more = std::ssize(drawn) - texts_.most; more > 0) {
+    const auto first = texts_.drops_front ? drawn.begin() : drawn.end() - more;
+    drawn.erase(first, first + more);
+  }
+  const index usual = examples_.length(i);
+  if (drawn.empty() || std::ssize(drawn) > kMostOfUsualCut * usual) return;
+  batch.ids.resize(batch.ids.size() - static_cast<std::size_t>(usual));
+  batch.ids.insert(batch.ids.end(), drawn.begin(), drawn.end());
+  batch.offsets.back() = static_cast<std::int32_t>(batch.tokens());
+}
+
 ExampleBatch ExampleTraining::batch(index update, index number) {
   ExampleBatch batch;
   for (const index i : order_.batch(update, number, [&](index n) { return examples_.length(n); })) {
     append(batch, examples_, i, target_);
+    if (texts_.most > 0) replace_cut(batch, i, update / updates_per_epoch());
   }
   return batch;
 }

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/data/cut_anew.h"
 #include "fovea/data/epoch_order.h"
 #include "fovea/text/vocabulary.h"
 
@@ -58,21 +60,36 @@ void append(ExampleBatch& batch, const Examples& examples, index i, TargetShape 
 ExampleBatch batch_in_order(const Examples& examples, TargetShape target, index batch_size,
                             index i);
 
+/// The texts to train on, to be cut anew in each epoch.
+struct ExampleTexts {
+  std::vector<std::string> texts = {};  ///< [n]
+  CutAnew how = {};
+  index most = 0;            ///< tokens of a text; of more, those at one end are dropped
+  bool drops_front = false;  ///< which end
+};
+
 /// The batches of a training.
 class ExampleTraining {
  public:
   ExampleTraining(Examples examples, TargetShape target, const EpochOrderOptions& order);
 
+  /// From now on texts are cut anew in each epoch. Batches hold the same texts as before.
+  void cut_anew(ExampleTexts texts);
+
   /// See EpochOrder::batch.
   ExampleBatch batch(index update, index number);
   index updates_per_epoch() const { return order_.updates_per_epoch(); }
-  index largest_batch() const { return examples_.largest(batch_size_); }
+  index largest_batch() const;
   index batch_size() const { return batch_size_; }
   TargetShape target() const { return target_; }
+  /// In their usual cut.
   const Examples& examples() const { return examples_; }
 
  private:
+  void replace_cut(ExampleBatch& batch, index i, index epoch) const;
+
   Examples examples_;
+  ExampleTexts texts_;  // none: texts keep their usual cut
   TargetShape target_;
   index batch_size_;
   EpochOrder order_;

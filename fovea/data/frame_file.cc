@@ -223,7 +223,7 @@ void require_no_npz(const std::string& file) {
   if (begin != kArchive) return;
   throw Error(ErrorCode::kInputFormat,
               fmt::format("{}: expected texts, got arrays of numbers", file),
-              "to train on them, say --input npz; a model of texts reads texts only");
+              "fovea train classify --input npz trains on them; a model of texts reads texts only");
 }
 
 }  // namespace fovea

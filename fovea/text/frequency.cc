@@ -19,7 +19,7 @@ struct Seen {
   std::size_t place = 0;  // among the distinct words
 };
 
-using SeenWords = std::unordered_map<std::string, Seen, WordHash, std::equal_to<>>;
+using SeenWords = std::unordered_map<std::string, Seen, TransparentHash, std::equal_to<>>;
 
 // What a distinct word takes: its node and bucket, and its place in the list that is made of them.
 // While a table grows it has two sets of buckets.

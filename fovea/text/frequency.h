@@ -40,7 +40,7 @@ std::vector<CountedWord> distinct_words(std::string_view text, std::string_view 
 std::vector<CountedWord> frequent_words(std::vector<CountedWord> words, index min_count);
 
 /// Finds and compares words without a copy, in a hash table of strings.
-struct WordHash {
+struct TransparentHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view word) const {
     return std::hash<std::string_view>()(word);

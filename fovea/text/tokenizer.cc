@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/text/tokenizer.h"
 
+#include <algorithm>
+
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
 #include "fovea/text/utf8.h"
@@ -21,13 +23,15 @@ void Tokenizer::append_bytes(std::string& out, token id) const {
 }
 
 std::string Tokenizer::decode(std::span<const token> ids) const {
-  std::string text;
+  std::string text, bytes;
+  SpaceDropper spaces(line_space(), true);
   for (const token id : ids) {
-    const std::size_t before = text.size();
-    text += before > 0 ? separator() : "";
-    const std::size_t separated = text.size();
-    append_bytes(text, id);
-    if (text.size() == separated) text.resize(before);
+    bytes.clear();
+    append_bytes(bytes, id);
+    spaces.drop(bytes);
+    if (bytes.empty()) continue;
+    if (!text.empty()) text += separator();
+    text += bytes;
   }
   return text;
 }
@@ -47,12 +51,28 @@ std::vector<std::int32_t> Tokenizer::bytes_predicted() const {
   return counts;
 }
 
+void SpaceDropper::drop(std::string& bytes) {
+  if (rule_ == LineSpace::kKept || bytes.empty()) return;
+  const bool ends_line = bytes.back() == '\n';
+  if (at_start_ && bytes.front() == ' ') {
+    const std::size_t first = std::min(bytes.find_first_not_of(' '), bytes.size());
+    bytes.erase(0, rule_ == LineSpace::kAllDropped ? first : 1);
+    at_start_ = rule_ == LineSpace::kAllDropped && bytes.empty();
+  } else {
+    at_start_ = false;
+  }
+  if (ends_line) at_start_ = true;
+}
+
 StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, std::string_view before)
-    : tokenizer_(tokenizer), separates_(!before.empty() && !ends_with_white_space(before)) {}
+    : tokenizer_(tokenizer),
+      spaces_(tokenizer.line_space(), before.empty() || ends_with_white_space(before)),
+      separates_(!before.empty() && !ends_with_white_space(before)) {}
 
 std::string StreamDecoder::push(token id) {
   std::string bytes;
   tokenizer_.append_bytes(bytes, id);
+  spaces_.drop(bytes);
   if (!bytes.empty()) {
     if (separates_) kept_ += tokenizer_.separator();
     kept_ += bytes;

@@ -21,6 +21,18 @@ struct SpecialTokens {
   token unknown = kNoToken;  ///< stands for every word that is not in the vocabulary
 };
 
+/// Of the white space at the beginning of a line, what is no part of the text.
+enum class LineSpace { kKept, kOneDropped, kAllDropped };
+
+/// A cut of a text that is drawn: the same for the same seed, epoch and number, whatever was drawn
+/// before.
+struct DrawnCut {
+  double alpha = 0;  ///< CutSampling::alpha (sentencepiece/cutter.h)
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t number = 0;  ///< of the text; of the first line, if it has several
+};
+
 /// Immutable after construction; any number of threads may use one at once.
 class Tokenizer {
  public:
@@ -34,6 +46,9 @@ class Tokenizer {
   /// What decode writes between two tokens: nothing, or a space between words.
   virtual std::string_view separator() const { return {}; }
 
+  /// What decode leaves out behind a newline and at the beginning of a text.
+  virtual LineSpace line_space() const { return LineSpace::kKept; }
+
   /// The tokens of a text, without begin and end. decode(encode(text)) == text for bytes and
   /// characters (in lower case, if the tokenizer puts text into it). For words it is the text with
   /// one space between words, and "<unk>" for each word that is not in the vocabulary.
@@ -44,12 +59,20 @@ class Tokenizer {
   virtual void append_tokens(std::vector<token>& ids, std::string_view text,
                              std::string_view name) const = 0;
 
+  /// Appends the tokens of a text, cut in one of the ways that there are. Tokenizers that know but
+  /// one do as append_tokens.
+  virtual void append_drawn(std::vector<token>& ids, std::string_view text, std::string_view name,
+                            const DrawnCut&) const {
+    append_tokens(ids, text, name);
+  }
+
   /// Whether this token can occur in the text from which the tokenizer was learned. A token that
   /// cannot was never a target in training, so a model knows nothing about it. False for special
-  /// tokens.
+  /// tokens, but for one that is the newline of a text (subwords).
   virtual bool occurs_in_learned_text(token id) const = 0;
 
-  /// How many tokens encode makes of a text whose characters are all in the vocabulary.
+  /// How many tokens encode makes of a text whose characters are all in the vocabulary; of
+  /// subwords, about the most.
   virtual index token_count(std::string_view text) const = 0;
 
   /// Appends the bytes that a token stands for: none for a special token, but "<unk>" for the
@@ -64,12 +87,24 @@ class Tokenizer {
   /// [V]: how many bytes of text each token stands for, to compute bits per byte. These are the
   /// bytes of append_bytes, and 1 for the end token, which stands for the newline of a line. A word
   /// stands for the white space before it too, and the end of a line of words for nothing more. The
-  /// unknown word has 0: it says nothing of the text.
+  /// unknown word has 0: it says nothing of the text. What line_space leaves out is counted.
   std::vector<std::int32_t> bytes_predicted() const;
 
  protected:
   /// append_bytes of a token of the vocabulary.
   virtual void append_known(std::string& out, token id) const = 0;
+};
+
+/// Drops the spaces at the beginning of lines that Tokenizer::line_space says.
+class SpaceDropper {
+ public:
+  SpaceDropper(LineSpace rule, bool at_start) : rule_(rule), at_start_(at_start) {}
+  /// Takes it off the bytes of the next token.
+  void drop(std::string& bytes);
+
+ private:
+  LineSpace rule_;
+  bool at_start_;
 };
 
 /// Turns tokens into text one by one. It returns only whole characters and keeps the rest until it
@@ -88,6 +123,7 @@ class StreamDecoder {
   std::string take(bool at_end);
 
   const Tokenizer& tokenizer_;
+  SpaceDropper spaces_;
   std::string kept_;
   bool separates_;  // before the next token that stands for text
 };
@@ -99,6 +135,8 @@ struct LearnOptions {
   WordSplit split = WordSplit::kSpaces;  ///< what ends a word
   index min_count = 2;                   ///< words that occur less often are unknown
   std::vector<std::string> words = {};   ///< if any: these are the words, whatever their number
+  std::string model = {};                ///< kind sentencepiece: the bytes of a .model file
+  std::string model_name = {};           ///< what errors call it
 };
 
 struct TokenizerKind {
@@ -106,6 +144,7 @@ struct TokenizerKind {
   std::string_view summary;
   bool has_words;  ///< min_count and words matter
   bool has_lower;  ///< can put text into lower case
+  bool has_model;  ///< is not learned, but a file
   /// Learns from a text, called `name` in errors. Throws kEncoding, kInputTooSmall.
   TokenizerData (*learn)(std::string_view text, std::string_view name, const LearnOptions& options);
   /// Throws kModelDamaged if the data does not fit the kind.
@@ -118,17 +157,22 @@ TokenizerData learn_characters(std::string_view text, std::string_view name,
                                const LearnOptions& options);
 TokenizerData learn_words(std::string_view text, std::string_view name,
                           const LearnOptions& options);
+TokenizerData learn_pieces(std::string_view text, std::string_view name,
+                           const LearnOptions& options);
 std::unique_ptr<Tokenizer> make_byte_tokenizer(const TokenizerData& data);
 std::unique_ptr<Tokenizer> make_char_tokenizer(const TokenizerData& data);
 std::unique_ptr<Tokenizer> make_word_tokenizer(const TokenizerData& data);
+std::unique_ptr<Tokenizer> make_piece_tokenizer(const TokenizerData& data);
 
 inline constexpr std::array kTokenizers = {
-    TokenizerKind{"byte", "one token a byte; keeps any bytes", false, false, learn_bytes,
+    TokenizerKind{"byte", "one token a byte; keeps any bytes", false, false, false, learn_bytes,
                   make_byte_tokenizer},
     TokenizerKind{"char", "one token a character of the training text; others are spelled in bytes",
-                  false, true, learn_characters, make_char_tokenizer},
+                  false, true, false, learn_characters, make_char_tokenizer},
     TokenizerKind{kWordKind, "one token a word of the training text; others are unknown", true,
-                  true, learn_words, make_word_tokenizer},
+                  true, false, learn_words, make_word_tokenizer},
+    TokenizerKind{kPieceKind, "the pieces of a .model file of SentencePiece", false, false, true,
+                  learn_pieces, make_piece_tokenizer},
 };
 
 /// special() and append_known of bytes and characters, whose first ids are those of

@@ -171,6 +171,11 @@ bool is_word_character(char32_t c) {
   return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NO;
 }
 
+bool is_grapheme_break(char32_t before, char32_t after, std::int32_t& state) {
+  return utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(before),
+                                          static_cast<utf8proc_int32_t>(after), &state) != 0;
+}
+
 std::size_t white_space_at_front(std::string_view text) {
   if (text.empty()) return 0;
   const auto lead = static_cast<Byte>(text.front());

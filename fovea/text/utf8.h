@@ -3,6 +3,7 @@
 // hint.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -71,6 +72,11 @@ bool is_white_space(char32_t c);
 /// Whether Unicode calls the character a letter, a mark or a number, or it joins such (U+200C and
 /// U+200D): what words are made of.
 bool is_word_character(char32_t c);
+
+/// Whether what a reader sees as one character (an extended grapheme cluster, Unicode Standard
+/// Annex 29) may end between two characters of a text that follow each other: not before a
+/// combining mark. `state` is 0 at the first pair of a text, and is kept from one pair to the next.
+bool is_grapheme_break(char32_t before, char32_t after, std::int32_t& state);
 
 /// Bytes of the white-space character at the front of valid UTF-8; 0 if another one is there, or
 /// none.

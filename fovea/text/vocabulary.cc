@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <unordered_set>
 
+#include "fovea/base/base64.h"
 #include "fovea/base/check.h"
 #include "fovea/base/printable.h"
 #include "fovea/text/utf8.h"
@@ -15,6 +17,7 @@ namespace fovea {
 namespace {
 
 constexpr std::string_view kHeader = "fovea-tokenizer 1";
+constexpr std::size_t kBytesOfLine = 72;  // of a model of subwords
 
 std::string checksum_line(std::string_view bytes) {
   std::uint64_t hash = 0xcbf29ce484222325u;
@@ -146,6 +149,23 @@ std::vector<CountedWord> parse_words(LineReader& reader, bool marks) {
   return words;
 }
 
+// A line "model BYTES", and the lines of these bytes.
+std::string parse_model(LineReader& reader) {
+  const auto size =
+      static_cast<std::size_t>(parse_number(reader, "model", std::numeric_limits<token>::max()));
+  std::string model;
+  while (model.size() < size) {
+    const std::string_view line = reader.next("a line of the model");
+    const std::optional<std::string> bytes = bytes_of_base64(line);
+    if (!bytes || bytes->size() != std::min(kBytesOfLine, size - model.size())) {
+      reader.damaged(fmt::format("{} bytes in base64", std::min(kBytesOfLine, size - model.size())),
+                     printable(line));
+    }
+    model += *bytes;
+  }
+  return model;
+}
+
 WordSplit parse_split(LineReader& reader) {
   if (!reader.comes("split")) return WordSplit::kSpaces;
   const std::string_view value = reader.value("split");
@@ -186,6 +206,11 @@ std::string to_text(const TokenizerData& data) {
     text += fmt::format("unknown {}\nwords {}\n", data.unknown, data.words.size());
     for (const CountedWord& word : data.words)
       text += fmt::format("{} {}\n", word.word, word.count);
+  } else if (data.kind == kPieceKind) {
+    text += fmt::format("model {}\n", data.model.size());
+    for (std::size_t at = 0; at < data.model.size(); at += kBytesOfLine) {
+      text += base64(std::string_view(data.model).substr(at, kBytesOfLine)) + '\n';
+    }
   } else {
     text += fmt::format("characters {}\n", data.characters.size());
     for (const char32_t c : data.characters) text += code_point_name(c) + '\n';
@@ -205,6 +230,8 @@ TokenizerData tokenizer_data_from_text(std::string_view text, std::string_view n
     data.split = parse_split(reader);
     data.unknown = parse_number(reader, "unknown", std::numeric_limits<index>::max());
     data.words = parse_words(reader, data.marks);
+  } else if (data.kind == kPieceKind) {
+    data.model = parse_model(reader);
   } else {
     data.characters = parse_characters(reader);
   }

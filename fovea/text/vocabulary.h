@@ -36,6 +36,7 @@ inline constexpr token kUnknownWord = 1;
 inline constexpr token kBeginWord = 2;
 inline constexpr token kEndWord = 3;
 inline constexpr std::string_view kWordKind = "word";
+inline constexpr std::string_view kPieceKind = "sentencepiece";
 
 constexpr std::span<const std::string_view> special_words(bool marks) {
   return std::span(kSpecialWords).first(marks ? 4 : 2);
@@ -69,6 +70,7 @@ struct TokenizerData {
   WordSplit split = WordSplit::kSpaces;   ///< kind word: what ends one
   index unknown = 0;  ///< kind word: words of the training text that are not in the vocabulary
   std::vector<CountedWord> words = {};  ///< kind word: the ids behind special_words
+  std::string model = {};               ///< kind sentencepiece: the bytes of its .model file
 
   bool operator==(const TokenizerData&) const = default;
 };
@@ -88,8 +90,9 @@ struct TokenizerData {
 /// One line each, in this order, each ended by LF. The lines `lower` and `marks` are there only
 /// where they are true and false; they may be in a file of any kind. Behind them stands
 /// `split punctuation` where words are split so. Words are UTF-8 and hold no
-/// white space; behind each stands its count. The checksum is FNV-1a (64 bits) of every byte before
-/// its line.
+/// white space; behind each stands its count. Kind sentencepiece has `model BYTES` and the bytes of
+/// the .model file in base64, 72 a line: one file holds all of the tokenizer. The checksum is
+/// FNV-1a (64 bits) of every byte before its line.
 std::string to_text(const TokenizerData& data);
 
 /// Reads exactly what to_text writes. Throws kModelDamaged, which gives the file `name`, the line,

@@ -18,13 +18,15 @@ void read(std::unique_ptr<ByteStream> bytes, std::string_view text, const Tagged
   for (TaggedSentence sentence; reader.next(sentence);) {
     require(options.keep_source || sentence.size() > 0);
     require(sentence.lines.size() == sentence.words.size());
-    require(sentence.tags.size() == (options.tags == TagUse::kNone ? 0 : sentence.words.size()));
+    const bool reads = options.tags != TagUse::kNone && sentence.size() > 0;
+    require(sentence.tags.empty() == !reads);
+    for (const auto& column : sentence.tags) require(column.size() == sentence.words.size());
     for (const std::string& word : sentence.words) {
       require(!word.empty() && !find_invalid_utf8(word));
       require(word_shape(word) >= 0 && word_shape(word) < kWordShapes);
       all += word + "\t";
     }
-    require(to_characters(sentence).words.size() == to_characters(sentence).tags.size());
+    require(to_characters(sentence).words.size() == to_characters(sentence).tags[0].size());
     source += with_columns(sentence, {}, "");
     all += '\n';
   }

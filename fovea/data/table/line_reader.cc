@@ -7,6 +7,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/size_text.h"
+#include "fovea/text/no_nul.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -132,7 +133,7 @@ void LineReader::require_text(const Line& line) const {
     const index column = 1 + count_characters(line.text.substr(0, line.text.find('\0')));
     throw BadRow(ErrorCode::kEncoding,
                  fmt::format("{}:{}: expected text, got a NUL byte", place(line.number), column),
-                 looks_binary(line.text) ? hint : "remove the NUL bytes: tr -d '\\0'");
+                 looks_binary(line.text) ? hint : std::string(kRemoveNuls));
   }
   throw BadRow(ErrorCode::kEncoding,
                fmt::format("{}:{}: expected UTF-8, got {}", place(line.number), invalid->column,

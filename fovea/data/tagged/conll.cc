@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A word a line, with columns.
+#include <algorithm>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -39,15 +40,17 @@ class ConllSource final : public SentenceSource {
                   "write a word, or end the sentence by an empty line");
     }
     lines_.is_word(sentence, line, word);
-    if (lines_.options().tags == TagUse::kNone) return;
-    const std::string_view tag = columns_[tag_];
-    if (tag.empty() || tag.find_first_of(" \t") != std::string_view::npos) {
-      lines_.fail(line,
-                  fmt::format("expected a tag without blanks in column {}, got {}", tag_ + 1,
-                              tag.empty() ? "none" : excerpt(tag)),
-                  "write a tag; O is the usual one of a word that is no name");
+    sentence.tags.resize(tags_.size());
+    for (std::size_t n = 0; n < tags_.size(); ++n) {
+      const std::string_view tag = columns_[tags_[n]];
+      if (tag.empty() || tag.find_first_of(" \t") != std::string_view::npos) {
+        lines_.fail(line,
+                    fmt::format("expected a tag without blanks in column {}, got {}", tags_[n] + 1,
+                                tag.empty() ? "none" : excerpt(tag)),
+                    "write a tag; O is the usual one of a word that is no name");
+      }
+      sentence.tags[n].emplace_back(tag);
     }
-    sentence.tags.emplace_back(tag);
   }
 
   // The first line says how many columns there are.
@@ -57,19 +60,12 @@ class ConllSource final : public SentenceSource {
       first_line_ = line.number;
       count_ = columns_.size();
       word_ = static_cast<std::size_t>(o.word_column) - 1;
-      tag_ = o.tag_column == 0 ? count_ - 1 : static_cast<std::size_t>(o.tag_column) - 1;
       require_column(line, word_, "--word-column", "the word");
       if (o.tags == TagUse::kNone) return;
-      require_column(line, tag_, "--tag-column", "the tag");
-      if (tag_ != word_) return;
-      if (count_ > 1) {
-        lines_.fail(
-            line,
-            fmt::format("expected the tag in the last column, {}, but it is the word's", count_),
-            "say which column is the tag's: --tag-column");
+      for (const index column : o.tag_column) {
+        add_tag_column(line, column == 0 ? count_ - 1 : static_cast<std::size_t>(column) - 1);
       }
-      lines_.fail(line, "expected a tag beside the word, got the word alone",
-                  "write a tag in a second column; segmented lines are --format words");
+      return;
     }
     if (columns_.size() == count_) return;
     lines_.fail(line,
@@ -78,6 +74,26 @@ class ConllSource final : public SentenceSource {
                 line.text.starts_with('#')
                     ? "if lines that begin with # are comments, say --comments"
                     : "give every word the same columns, between tabs or blanks");
+  }
+
+  void add_tag_column(const Line& line, std::size_t tag) {
+    require_column(line, tag, "--tag-column", "the tag");
+    if (std::find(tags_.begin(), tags_.end(), tag) != tags_.end()) {
+      lines_.fail(
+          line,
+          fmt::format("expected tags in different columns, but {} is the last one, too", count_),
+          "name each column once: --tag-column");
+    }
+    tags_.push_back(tag);
+    if (tag != word_) return;
+    if (count_ > 1) {
+      lines_.fail(
+          line,
+          fmt::format("expected the tag in the last column, {}, but it is the word's", count_),
+          "say which column is the tag's: --tag-column");
+    }
+    lines_.fail(line, "expected a tag beside the word, got the word alone",
+                "write a tag in a second column; segmented lines are --format words");
   }
 
   void require_column(const Line& line, std::size_t column, std::string_view option,
@@ -91,7 +107,8 @@ class ConllSource final : public SentenceSource {
 
   SentenceLines lines_;
   std::vector<std::string_view> columns_;
-  std::size_t count_ = 0, word_ = 0, tag_ = 0;
+  std::size_t count_ = 0, word_ = 0;
+  std::vector<std::size_t> tags_;  // columns; none if tags are not read
   index first_line_ = 0;
 };
 

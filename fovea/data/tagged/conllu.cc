@@ -65,8 +65,10 @@ std::optional<Id> parse_id(std::string_view text) {
 
 class ConlluSource final : public SentenceSource {
  public:
-  explicit ConlluSource(SentenceLines lines)
-      : lines_(std::move(lines)), tag_(column_of(lines_.options().column)) {}
+  explicit ConlluSource(SentenceLines lines) : lines_(std::move(lines)) {
+    if (lines_.options().tags == TagUse::kNone) return;
+    for (const ConlluColumn column : lines_.options().column) tags_.push_back(column_of(column));
+  }
 
   bool next(TaggedSentence& sentence) override {
     last_ = covered_ = empties_ = 0;
@@ -148,13 +150,15 @@ class ConlluSource final : public SentenceSource {
 
   void add(TaggedSentence& sentence, const Line& line) {
     lines_.is_word(sentence, line, columns_[kForm]);
-    if (lines_.options().tags == TagUse::kNone) return;
-    const std::string_view tag = columns_[tag_];
-    if (tag.empty()) {
-      lines_.fail(line, fmt::format("expected a tag in column {}, got none", tag_ + 1),
-                  "write _ where there is none");
+    sentence.tags.resize(tags_.size());
+    for (std::size_t n = 0; n < tags_.size(); ++n) {
+      const std::string_view tag = columns_[tags_[n]];
+      if (tag.empty()) {
+        lines_.fail(line, fmt::format("expected a tag in column {}, got none", tags_[n] + 1),
+                    "write _ where there is none");
+      }
+      sentence.tags[n].emplace_back(tag);
     }
-    sentence.tags.emplace_back(tag);
   }
 
   // At the end of a sentence.
@@ -167,7 +171,7 @@ class ConlluSource final : public SentenceSource {
   }
 
   SentenceLines lines_;
-  const std::size_t tag_;
+  std::vector<std::size_t> tags_;  // columns; none if tags are not read
   std::vector<std::string_view> columns_;
   index last_ = 0;     // number of the last word
   index covered_ = 0;  // up to which words are parts of one

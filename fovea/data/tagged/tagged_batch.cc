@@ -60,6 +60,12 @@ index TaggedWords::most_characters(index n) const {
   });
 }
 
+bool TaggedBatch::lacks_tag() const {
+  return std::any_of(tags.begin(), tags.end(), [](const std::vector<std::int32_t>& column) {
+    return std::find(column.begin(), column.end(), kNoTag) != column.end();
+  });
+}
+
 void append(TaggedBatch& batch, const TaggedWords& all, index i) {
   check(i >= 0 && i < all.size(), "batch: there is no sentence {} of {}", i, all.size());
   const index begin = at(all.starts, i), end = at(all.starts, i + 1);
@@ -75,7 +81,8 @@ void append(TaggedBatch& batch, const TaggedWords& all, index i) {
   const auto before = static_cast<index>(batch.characters.size()) - first;
   add(batch.words, all.words, begin, end);
   add(batch.shapes, all.shapes, begin, end);
-  add(batch.tags, all.tags, begin, end);
+  batch.tags.resize(all.tags.size());
+  for (std::size_t c = 0; c < all.tags.size(); ++c) add(batch.tags[c], all.tags[c], begin, end);
   add(batch.characters, all.characters, first, last);
   for (index w = begin + 1; w <= end; ++w) {
     batch.character_offsets.push_back(
@@ -111,9 +118,11 @@ TaggedEvaluation::TaggedEvaluation(TaggedWords words, index batch_size)
   std::vector<index> order(n);
   std::iota(order.begin(), order.end(), index{0});
   std::vector<bool> lacks(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto end = words_.tags.begin() + words_.starts[i + 1];
-    lacks[i] = std::find(words_.tags.begin() + words_.starts[i], end, kNoTag) != end;
+  for (const std::vector<std::int32_t>& tags : words_.tags) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto end = tags.begin() + words_.starts[i + 1];
+      if (std::find(tags.begin() + words_.starts[i], end, kNoTag) != end) lacks[i] = true;
+    }
   }
   const auto lacks_tag = [&](index i) { return bool{lacks[static_cast<std::size_t>(i)]}; };
   std::stable_sort(order.begin(), order.end(), [&](index a, index b) {

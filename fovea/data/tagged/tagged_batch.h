@@ -16,12 +16,12 @@ inline constexpr std::int32_t kNoTag = -1;
 
 /// n sentences of N words. Sentence i is words[starts[i]] .. words[starts[i + 1]].
 struct TaggedWords {
-  std::vector<token> words = {};           ///< [N]
-  std::vector<std::int32_t> shapes = {};   ///< [N] text/word_shape.h
-  std::vector<token> characters = {};      ///< those of each word, one word after another
-  std::vector<index> character_starts{0};  ///< [N + 1]
-  std::vector<std::int32_t> tags = {};     ///< [N]
-  std::vector<index> starts{0};            ///< [n + 1]
+  std::vector<token> words = {};                     ///< [N]
+  std::vector<std::int32_t> shapes = {};             ///< [N] text/word_shape.h
+  std::vector<token> characters = {};                ///< those of each word, one word after another
+  std::vector<index> character_starts{0};            ///< [N + 1]
+  std::vector<std::vector<std::int32_t>> tags = {};  ///< [tag columns], [N] each; or none
+  std::vector<index> starts{0};                      ///< [n + 1]
 
   index size() const { return static_cast<index>(starts.size()) - 1; }
   index length(index i) const;
@@ -36,12 +36,14 @@ struct TaggedBatch {
   std::vector<std::int32_t> shapes;                ///< [N]
   std::vector<token> characters;                   ///< [M]
   std::vector<std::int32_t> character_offsets{0};  ///< [N + 1], ascending from 0 to M
-  std::vector<std::int32_t> tags;                  ///< [N]
+  std::vector<std::vector<std::int32_t>> tags;     ///< [tag columns], [N] each
   std::vector<std::int32_t> offsets{0};            ///< [n + 1], ascending from 0 to N
   std::vector<std::uint64_t> samples;              ///< [n] the sentence's own number
 
   index size() const { return static_cast<index>(samples.size()); }
   index tokens() const { return static_cast<index>(words.size()); }
+  /// Whether a word has no tag in some column.
+  bool lacks_tag() const;
 };
 
 /// Adds sentence i. Throws kOptionValue if the batch would have 2^31 words or characters.
@@ -76,7 +78,7 @@ class TaggedTraining {
 };
 
 /// All sentences, `batch_size` at a time, the longest first. Those that have a word without a tag
-/// come behind all others, in batches of their own.
+/// (in some column) come behind all others, in batches of their own.
 class TaggedEvaluation {
  public:
   TaggedEvaluation(TaggedWords words, index batch_size);

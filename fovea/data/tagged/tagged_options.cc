@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/data/tagged/tagged_options.h"
 
+#include <algorithm>
 #include <string>
 
 #include "fovea/base/check.h"
@@ -10,17 +11,44 @@
 
 namespace fovea {
 
+namespace {
+
+void require_different(std::string_view option, const std::vector<std::string>& columns) {
+  for (auto column = columns.begin(); column != columns.end(); ++column) {
+    if (std::find(columns.begin(), column, *column) == column) continue;
+    throw Error(ErrorCode::kOptionValue, fmt::format("{}: {} is named twice", option, *column),
+                "name each column once");
+  }
+}
+
+}  // namespace
+
 void check_options(const TaggedOptions& o) {
   constexpr index kMostColumns = 10000;
   require_option(o.word_column >= 1 && o.word_column <= kMostColumns, "word_column", o.word_column,
                  "in 1 to {}", kMostColumns);
-  require_option(o.tag_column >= 0 && o.tag_column <= kMostColumns, "tag_column", o.tag_column,
-                 "0 (the last), or in 1 to {}", kMostColumns);
-  if (o.tag_column == o.word_column) {
+  for (const index column : o.tag_column) {
+    require_option(column >= 0 && column <= kMostColumns, "tag_column", column,
+                   "0 (the last), or in 1 to {}", kMostColumns);
+    if (column != o.word_column) continue;
     throw Error(ErrorCode::kOptionValue,
-                fmt::format("--tag-column: {} is the column of the word", o.tag_column),
+                fmt::format("--tag-column: {} is the column of the word", column),
                 "name two columns");
   }
+  require_different("--tag-column", tag_columns(TaggedFormat::kConll, o));
+  require_different("--column", tag_columns(TaggedFormat::kConllu, o));
+}
+
+std::vector<std::string> tag_columns(TaggedFormat format, const TaggedOptions& options) {
+  std::vector<std::string> names;
+  if (format == TaggedFormat::kConllu) {
+    for (const ConlluColumn column : options.column) names.emplace_back(to_string(column));
+    return names;
+  }
+  for (const index column : options.tag_column) {
+    names.push_back(column == 0 ? "last" : std::to_string(column));
+  }
+  return names;
 }
 
 TaggedFormat format_of(std::string_view name, const TaggedOptions& options) {

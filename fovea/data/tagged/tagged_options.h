@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "fovea/base/fields.h"
 #include "fovea/base/types.h"
@@ -49,8 +51,9 @@ enum class TagUse {
 struct TaggedOptions {
   TaggedFormat format = TaggedFormat::kAuto;
   index word_column = 1;  ///< conll: from 1
-  index tag_column = 0;   ///< conll: from 1; 0: the last one
-  ConlluColumn column = ConlluColumn::kUpos;
+  /// conll: from 1; 0: the last one. Of several columns, words have a tag in each.
+  std::vector<index> tag_column = {0};
+  std::vector<ConlluColumn> column = {ConlluColumn::kUpos};  ///< conllu, as well
   bool comments = false;  ///< conll: lines before a sentence that begin with # are no words
 
   // What the caller makes of the words, and users are not asked for.
@@ -66,8 +69,9 @@ struct TaggedOptions {
         "format", format,
         "format of the sentences; auto: by the name conllu (.conllu) or words (.seg), else conll");
     visit("word_column", word_column, "format conll: column of the word, from 1");
-    visit("tag_column", tag_column, "format conll: column of the tag, from 1; 0: the last one");
-    visit("column", column, "format conllu: column of the tag");
+    visit("tag_column", tag_column,
+          "format conll: column of the tag, from 1; 0: the last one; with commas several columns");
+    visit("column", column, "format conllu: column of the tag; with commas several");
     visit("comments", comments,
           "format conll: lines before a sentence that begin with # are comments");
   }
@@ -78,5 +82,9 @@ void check_options(const TaggedOptions& options);
 
 /// The format of a file of this name.
 TaggedFormat format_of(std::string_view name, const TaggedOptions& options);
+
+/// The tag columns of a file of this format as users call them, "2", "last" or "upos"; of kWords
+/// those of kConll.
+std::vector<std::string> tag_columns(TaggedFormat format, const TaggedOptions& options);
 
 }  // namespace fovea

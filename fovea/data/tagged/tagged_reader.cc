@@ -18,8 +18,9 @@ constexpr double kBetweenChecks = 64 << 20;  // bytes of sentences
 
 double bytes_of(const TaggedSentence& sentence) {
   double bytes = sizeof(sentence);
+  const auto columns = static_cast<double>(sentence.tags.size());
   for (const std::string& word : sentence.words) {
-    bytes += 2 * sizeof(word) + sizeof(index) + static_cast<double>(word.size());
+    bytes += (1 + columns) * sizeof(word) + sizeof(index) + static_cast<double>(word.size());
   }
   return bytes;
 }

@@ -25,8 +25,8 @@ struct SourceLine {
 
 struct TaggedSentence {
   std::vector<std::string> words;
-  std::vector<std::string> tags;   ///< [words], or none
-  std::vector<index> lines;        ///< [words], from 1
+  std::vector<std::vector<std::string>> tags;  ///< [tag columns], [words] each; or none
+  std::vector<index> lines;                    ///< [words], from 1
   std::vector<SourceLine> source;  ///< with keep_source: all lines behind the sentence before
 
   index size() const { return static_cast<index>(words.size()); }

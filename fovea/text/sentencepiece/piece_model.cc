@@ -3,10 +3,15 @@
 
 #include <bitset>
 #include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
 #include <unordered_set>
 
 #include "fovea/base/check.h"
+#include "fovea/base/file.h"
 #include "fovea/base/printable.h"
+#include "fovea/base/size_text.h"
 #include "fovea/text/sentencepiece/proto_reader.h"
 #include "fovea/text/utf8.h"
 
@@ -215,6 +220,19 @@ int byte_of_piece(std::string_view text) {
     value = 16 * value + (digit ? c - '0' : c - 'A' + 10);
   }
   return value;
+}
+
+std::string piece_model_bytes(const std::string& file) {
+  constexpr std::uintmax_t kLargest = std::uintmax_t{256} << 20;
+  std::error_code ignored;
+  const std::uintmax_t size = std::filesystem::file_size(file, ignored);
+  if (!ignored && size > kLargest) {
+    throw Error(ErrorCode::kModelDamaged,
+                fmt::format("{} has {}; a model of subwords has at most {}", file, size_text(size),
+                            size_text(kLargest)),
+                "name a .model file");
+  }
+  return read_file(file);
 }
 
 }  // namespace fovea

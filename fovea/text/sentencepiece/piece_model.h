@@ -55,6 +55,10 @@ struct PieceModel {
 /// fallback, or fewer than 256 with it. Throws kModelWrongKind for models of words or characters.
 PieceModel read_piece_model(std::string_view file, std::string_view name);
 
+/// The bytes of such a file, 256 MiB at most. Throws kModelDamaged for a larger one, and as
+/// read_file.
+std::string piece_model_bytes(const std::string& file);
+
 /// The byte of "<0x41>"; -1 for any other text.
 int byte_of_piece(std::string_view text);
 

@@ -15,14 +15,6 @@ std::unique_ptr<PieceCutter> cutter_of(const PieceModel& model, const PieceNorma
                                                      : make_bpe_cutter(model, normalizer);
 }
 
-void replace_spaces(std::string& out, std::string_view piece) {
-  for (std::size_t at = piece.find(kSpaceSymbol); at != piece.npos; at = piece.find(kSpaceSymbol)) {
-    out.append(piece.substr(0, at)).append(" ");
-    piece.remove_prefix(at + kSpaceSymbol.size());
-  }
-  out += piece;
-}
-
 // Bytes become characters; each byte that belongs to none becomes U+FFFD.
 void append_characters(std::string& out, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -59,7 +51,7 @@ class PieceDecoder {
       text.remove_prefix(kSpaceSymbol.size());
       ate_space_ = !settings.remove_extra_whitespaces;  // otherwise all at the front are eaten
     }
-    replace_spaces(out_, text);
+    append_spaced(out_, text);
   }
 
   std::string finish() {
@@ -79,6 +71,14 @@ class PieceDecoder {
 };
 
 }  // namespace
+
+void append_spaced(std::string& out, std::string_view piece) {
+  for (std::size_t at = piece.find(kSpaceSymbol); at != piece.npos; at = piece.find(kSpaceSymbol)) {
+    out.append(piece.substr(0, at)).append(" ");
+    piece.remove_prefix(at + kSpaceSymbol.size());
+  }
+  out += piece;
+}
 
 SentencePiece::SentencePiece(std::string_view file, std::string_view name)
     : model_(read_piece_model(file, name)),

@@ -24,6 +24,9 @@ struct EncodedPiece {
   bool operator==(const EncodedPiece&) const = default;
 };
 
+/// Appends a piece, with spaces as people write them.
+void append_spaced(std::string& out, std::string_view piece);
+
 /// Immutable; any number of threads may use one at once.
 class SentencePiece {
  public:

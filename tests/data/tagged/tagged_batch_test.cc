@@ -13,12 +13,14 @@ using testing::ElementsAre;
 // Sentence i has i % 4 + 1 words; word w of all has w % 3 characters and the id 10 + w.
 TaggedWords some_words(index sentences) {
   TaggedWords all;
+  all.tags.resize(2);
   for (index i = 0; i < sentences; ++i) {
     for (index w = 0; w <= i % 4; ++w) {
       const auto n = static_cast<std::int32_t>(all.words.size());
       all.words.push_back(10 + n);
       all.shapes.push_back(n % 5);
-      all.tags.push_back(n % 7);
+      all.tags[0].push_back(n % 7);
+      all.tags[1].push_back(n % 2);
       for (std::int32_t c = 0; c < n % 3; ++c) all.characters.push_back(100 * n + c);
       all.character_starts.push_back(static_cast<index>(all.characters.size()));
     }
@@ -37,7 +39,7 @@ TEST(TaggedBatch, HoldsSentencesSideBySide) {
   EXPECT_THAT(batch.samples, ElementsAre(2, 1));
   EXPECT_THAT(batch.character_offsets, ElementsAre(0, 0, 1, 3, 4, 6));
   EXPECT_THAT(batch.characters, ElementsAre(400, 500, 501, 100, 200, 201));
-  EXPECT_THAT(batch.tags, ElementsAre(3, 4, 5, 1, 2));
+  EXPECT_THAT(batch.tags, ElementsAre(ElementsAre(3, 4, 5, 1, 2), ElementsAre(1, 0, 1, 1, 0)));
   EXPECT_THROWS(append(batch, all, 4), kShape, "no sentence 4 of 4");
   EXPECT_EQ(all.largest(2), 7);
   EXPECT_EQ(all.most_characters(1), 3);
@@ -78,14 +80,13 @@ TEST(TaggedBatch, RareWordsAreReadAsUnknown) {
 
 TEST(TaggedBatch, EvaluationKeepsSentencesWithoutSomeTagApart) {
   TaggedWords all = some_words(9);
-  all.tags[0] = kNoTag;
+  all.tags[1][0] = kNoTag;  // in one of the columns
   const TaggedEvaluation set(all, 3);
   ASSERT_EQ(set.size(), 4);
   std::vector<std::uint64_t> seen;
   for (index i = 0; i < set.size(); ++i) {
     const TaggedBatch batch = set[i];
-    const bool lacks = std::find(batch.tags.begin(), batch.tags.end(), kNoTag) != batch.tags.end();
-    EXPECT_EQ(lacks, i == 3);
+    EXPECT_EQ(batch.lacks_tag(), i == 3);
     seen.insert(seen.end(), batch.samples.begin(), batch.samples.end());
   }
   EXPECT_THAT(seen, ElementsAre(3, 7, 2, 6, 1, 5, 4, 8, 0));

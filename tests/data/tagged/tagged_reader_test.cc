@@ -24,7 +24,7 @@ std::string shown(const std::vector<TaggedSentence>& sentences) {
     if (!text.empty()) text += " |";
     for (std::size_t w = 0; w < sentence.words.size(); ++w) {
       text += (text.empty() ? "" : " ") + sentence.words[w];
-      if (!sentence.tags.empty()) text += "/" + sentence.tags[w];
+      for (const auto& column : sentence.tags) text += "/" + column[w];
     }
   }
   return text;
@@ -39,9 +39,37 @@ TEST(TaggedReader, ReadsColumns) {
 TEST(TaggedReader, TabsAndBlanksAreToldApartByLine) {
   EXPECT_EQ(shown(read("New York\tX\n# b\tY\n")), "New York/X # b/Y");
   EXPECT_EQ(shown(read("1 a q X\n2 b q Y\n", {.word_column = 2})), "a/X b/Y");
-  EXPECT_EQ(shown(read("1 a X q\n2 b Y q\n", {.word_column = 2, .tag_column = 3})), "a/X b/Y");
+  EXPECT_EQ(shown(read("1 a X q\n2 b Y q\n", {.word_column = 2, .tag_column = {3}})), "a/X b/Y");
   EXPECT_EQ(shown(read("# one\na X\n# Y\n\n#two\nc Z\n", {.comments = true})), "a/X #/Y | c/Z");
   EXPECT_EQ(shown(read("a\nb\n\nc", {.tags = TagUse::kNone})), "a b | c");
+}
+
+TEST(TaggedReader, ReadsSeveralColumnsInTheOrderThatIsAsked) {
+  EXPECT_EQ(shown(read("a X 1\nb Y 2\n\nc Z 3\n", {.tag_column = {0, 2}})), "a/1/X b/2/Y | c/3/Z");
+  TaggedOptions options{.format = TaggedFormat::kConllu};
+  options.column = {ConlluColumn::kDeprel, ConlluColumn::kUpos};
+  EXPECT_EQ(shown(read("1\ta\t_\tNOUN\t_\t_\t0\troot\t_\t_\n", options)), "a/root/NOUN");
+  EXPECT_EQ(tag_columns(TaggedFormat::kConllu, options),
+            (std::vector<std::string>{"deprel", "upos"}));
+  EXPECT_EQ(tag_columns(TaggedFormat::kConll, {.tag_column = {2, 0}}),
+            (std::vector<std::string>{"2", "last"}));
+  options.tags = TagUse::kNone;
+  EXPECT_EQ(read("1\ta\t_\tNOUN\t_\t_\t0\troot\t_\t_\n", options)[0].tags.size(), 0u);
+}
+
+TEST(TaggedReader, RefusesColumnsThatAreTheSame) {
+  EXPECT_THROWS(read("a X Y\n", {.tag_column = {2, 2}}), kOptionValue,
+                "--tag-column: 2 is named twice");
+  EXPECT_THROWS(read("a X Y\n", {.tag_column = {2, 1}}), kOptionValue,
+                "--tag-column: 1 is the column of the word");
+  EXPECT_THROWS(read("a X Y\n", {.tag_column = {3, 0}}), kInputFormat,
+                "f:1: expected tags in different columns, but 3 is the last one, too");
+  EXPECT_THROWS(read("a X Y\n", {.tag_column = {2, 4}}), kInputFormat,
+                "f:1: expected the tag in column 4, got 3 columns");
+  EXPECT_THROWS(read("a\tX\t\n", {.tag_column = {2, 3}}), kInputFormat,
+                "f:1: expected a tag without blanks in column 3, got none");
+  EXPECT_THROWS(read("a X\n", {.column = {ConlluColumn::kUpos, ConlluColumn::kUpos}}), kOptionValue,
+                "--column: upos is named twice");
 }
 
 TEST(TaggedReader, RefusesBrokenRows) {
@@ -52,7 +80,7 @@ TEST(TaggedReader, RefusesBrokenRows) {
   EXPECT_THROWS(read(std::string("a X\n\0 Y\n", 8)), kEncoding, "f:2:1");
   EXPECT_THROWS(read(""), kEmptyInput, "f is empty");
   EXPECT_THROWS(read("a X\nb X\nc X\n", {.longest_sentence = 2}), kInputFormat, "f:3: expected");
-  EXPECT_THROWS(read("a X\n", {.word_column = 1, .tag_column = 1}), kOptionValue, "--tag-column");
+  EXPECT_THROWS(read("a X\n", {.word_column = 1, .tag_column = {1}}), kOptionValue, "--tag-column");
   EXPECT_THROWS(read("X a\n", {.word_column = 2}), kInputFormat,
                 "f:1: expected the tag in the last column, 2, but it is the word's");
 }
@@ -71,7 +99,7 @@ TEST(TaggedReader, ReadsUniversalDependencies) {
   const TaggedOptions conllu{.format = TaggedFormat::kConllu};
   EXPECT_EQ(shown(read(kUniversal, conllu)), "vamos/VERB nos/PRON mar/NOUN | #/SYM");
   TaggedOptions options = conllu;
-  options.column = ConlluColumn::kFeats;
+  options.column = {ConlluColumn::kFeats};
   EXPECT_EQ(shown(read(kUniversal, options)), "vamos/A=b|C=d nos/_ mar/_ | #/_");
   options = conllu;
   options.words = ConlluWords::kSurface;
