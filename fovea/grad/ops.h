@@ -149,6 +149,8 @@ Variable concat_columns(Tape& tape, std::span<const Variable> parts);
 
 /// x, but the first row of each sequence is that row of `by`, which has x's shape.
 Variable replace_first_rows(Tape& tape, Variable x, Variable by, const PackedRows& rows);
+/// The operands one below the other: [N1, C], [N2, C], ... -> [N1 + N2 + ..., C].
+Variable stack_rows(Tape& tape, std::span<const Variable> parts);
 
 // ---- attention: ops/attention.cc
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "fovea/model/frame_batch.h"
+#include "fovea/model/layer_options.h"
 #include "fovea/model/ngram_ids.h"
 
 namespace fovea {

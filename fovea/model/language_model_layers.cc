@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fovea/model/language_model_stages.h"
+#include "fovea/model/layer_options.h"
 
 namespace fovea {
 

@@ -38,7 +38,8 @@ std::vector<double> softmax_of_rows(Rows<const T> logits) {
 
 }  // namespace
 
-Tagger::Tagger(const TaggerConfig& config, CrfRules rules, std::uint64_t seed, DType dtype)
+Tagger::Tagger(const TaggerConfig& config, std::span<const CrfRules> rules, std::uint64_t seed,
+               DType dtype)
     : config_(resolve(config)),
       parameters_(std::make_unique<ParameterSet>(ParameterSetOptions{seed, dtype})),
       layers_(std::make_unique<TaggerLayers>(config_, rules, ParameterScope(*parameters_))) {}
@@ -51,7 +52,7 @@ index Tagger::attentions() const { return layers_->attentions(); }
 
 TagScores Tagger::scores(Tape& tape, const WordRows& rows, const TaggerLossOptions& o) const {
   const PackedRows sentences = layers_->lay_out(tape, rows);
-  return {layers_->logits(tape, rows, sentences, o.dropout, o.attention), sentences};
+  return {layers_->logits(tape, rows, sentences, o.dropout, {o.attention, o.inputs}), sentences};
 }
 
 Variable Tagger::loss(Tape& tape, const TaggedRows& batch, const TaggerLossOptions& o) const {
@@ -59,35 +60,49 @@ Variable Tagger::loss(Tape& tape, const TaggedRows& batch, const TaggerLossOptio
   return loss_of(tape, scores(tape, batch.rows, o), batch.tags, o);
 }
 
-Variable Tagger::loss_of(Tape& tape, const TagScores& scores, Vec<const std::int32_t> tags,
+Variable Tagger::loss_of(Tape& tape, const TagScores& scores,
+                         std::span<const Vec<const std::int32_t>> tags,
                          const TaggerLossOptions& o) const {
-  check(tags.size == scores.logits.rows(), "tagger: {} tags for {} words", tags.size,
-        scores.logits.rows());
-  if (const Crf* crf = layers_->crf()) {
-    return crf->loss(tape, scores.logits, tags, scores.sentences, o.scale);
+  check(tags.size() == scores.logits.size(), "tagger: {} columns of tags for {}", tags.size(),
+        scores.logits.size());
+  Variable sum = loss_of_column(tape, scores, 0, tags[0], o.scale);
+  for (std::size_t n = 1; n < tags.size(); ++n) {
+    sum = add(tape, sum, loss_of_column(tape, scores, n, tags[n], o.scale));
   }
-  return cross_entropy(tape, scores.logits, {.ids = tags}, o.scale);
+  return sum;
 }
 
-std::vector<std::int32_t> Tagger::best_tags(const Context& context, const TagScores& scores) const {
-  if (const Crf* crf = layers_->crf()) {
-    return crf->decode(context, scores.logits, scores.sentences);
+Variable Tagger::loss_of_column(Tape& tape, const TagScores& scores, std::size_t column,
+                                Vec<const std::int32_t> tags, double scale) const {
+  const Variable logits = scores.logits[column];
+  check(tags.size == logits.rows(), "tagger: {} tags for {} words", tags.size, logits.rows());
+  if (const Crf* crf = layers_->head(column).crf()) {
+    return crf->loss(tape, logits, tags, scores.sentences, scale);
+  }
+  return cross_entropy(tape, logits, {.ids = tags}, scale);
+}
+
+std::vector<std::int32_t> Tagger::best_tags(const Context& context, const TagScores& scores,
+                                            std::size_t column) const {
+  const Variable logits = scores.logits[column];
+  if (const Crf* crf = layers_->head(column).crf()) {
+    return crf->decode(context, logits, scores.sentences);
   }
   std::vector<std::int32_t> best;
-  with_type(scores.logits.dtype(), [&]<class T>(std::type_identity<T>) {
-    best = largest_of_rows<T>(scores.logits.value<T>());
-  });
+  with_type(logits.dtype(),
+            [&]<class T>(std::type_identity<T>) { best = largest_of_rows<T>(logits.value<T>()); });
   return best;
 }
 
-std::vector<double> Tagger::probabilities(const Context& context, const TagScores& scores) const {
-  if (const Crf* crf = layers_->crf()) {
-    return crf->marginals(context, scores.logits, scores.sentences);
+std::vector<double> Tagger::probabilities(const Context& context, const TagScores& scores,
+                                          std::size_t column) const {
+  const Variable logits = scores.logits[column];
+  if (const Crf* crf = layers_->head(column).crf()) {
+    return crf->marginals(context, logits, scores.sentences);
   }
   std::vector<double> all;
-  with_type(scores.logits.dtype(), [&]<class T>(std::type_identity<T>) {
-    all = softmax_of_rows<T>(scores.logits.value<T>());
-  });
+  with_type(logits.dtype(),
+            [&]<class T>(std::type_identity<T>) { all = softmax_of_rows<T>(logits.value<T>()); });
   return all;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tagger: from the words of a sentence it computes a tag for each, with a softmax or a CRF over
-// what an encoder says of them (spec L17).
+// what an encoder says of them (spec L17); or several tags for each, with a head for each column.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class TaggerLayers;
 /// Sentences and their tags. All members are views.
 struct TaggedRows {
   WordRows rows = {};
-  Vec<const std::int32_t> tags = {};  ///< [N]
+  std::vector<Vec<const std::int32_t>> tags = {};  ///< [tag columns], [N] each
 };
 
 struct TaggerLossOptions {
@@ -29,11 +29,14 @@ struct TaggerLossOptions {
   DropoutKey dropout{};  ///< seed and step of this update's masks; `layer` is not read
   /// If not empty: [attentions()], to which the forward adds what each attention looks like.
   std::span<HeadStatistics> attention{};
+  /// If given: becomes what the model reads of each word [N, features], as an input of the tape,
+  /// for its gradient.
+  Variable* inputs = nullptr;
 };
 
 /// The scores of the tags of each word by itself, and which words are a sentence.
 struct TagScores {
-  Variable logits;  ///< [N, tags]
+  std::vector<Variable> logits;  ///< [tag columns], [N, tags] each
   PackedRows sentences;
 };
 
@@ -42,9 +45,9 @@ struct TagScores {
 /// of a sentence does not depend, in any bit, on the others.
 class Tagger {
  public:
-  /// `rules`: which tags may follow each other, for the CRF. Throws as resolve() does, and
-  /// kOutOfMemory.
-  Tagger(const TaggerConfig& config, CrfRules rules, std::uint64_t seed,
+  /// `rules` [tag columns]: which tags may follow each other, for the CRFs; empty: all may. Throws
+  /// as resolve() does, and kOutOfMemory.
+  Tagger(const TaggerConfig& config, std::span<const CrfRules> rules, std::uint64_t seed,
          DType dtype = DType::kFloat32);
   Tagger(Tagger&&) noexcept;
   Tagger& operator=(Tagger&&) noexcept;
@@ -59,20 +62,28 @@ class Tagger {
 
   /// A sentence may have at most `block` words.
   TagScores scores(Tape& tape, const WordRows& rows, const TaggerLossOptions& options = {}) const;
-  /// scale x the sum over sentences of -log of the probability of their tags, in nats: [1, 1].
+  /// scale x the sum over columns and sentences of -log of the probability of their tags, in nats:
+  /// [1, 1].
   /// Throws what crf_loss and cross_entropy do.
   Variable loss(Tape& tape, const TaggedRows& batch, const TaggerLossOptions& options = {}) const;
   /// As loss(), of scores() that are there already.
-  Variable loss_of(Tape& tape, const TagScores& scores, Vec<const std::int32_t> tags,
+  Variable loss_of(Tape& tape, const TagScores& scores,
+                   std::span<const Vec<const std::int32_t>> tags,
                    const TaggerLossOptions& options = {}) const;
 
-  /// The best tag of each word [N]; with a CRF those of the best path of each sentence. Of equal
-  /// ones the first.
-  std::vector<std::int32_t> best_tags(const Context& context, const TagScores& scores) const;
-  /// The probability of each tag of each word: [N, tags], row after row; with a CRF over all paths.
-  std::vector<double> probabilities(const Context& context, const TagScores& scores) const;
+  /// The best tag of each word [N] in a column; with a CRF those of the best path of each sentence.
+  /// Of equal ones the first.
+  std::vector<std::int32_t> best_tags(const Context& context, const TagScores& scores,
+                                      std::size_t column = 0) const;
+  /// The probability of each tag of each word in a column: [N, tags], row after row; with a CRF
+  /// over all paths.
+  std::vector<double> probabilities(const Context& context, const TagScores& scores,
+                                    std::size_t column = 0) const;
 
  private:
+  Variable loss_of_column(Tape& tape, const TagScores& scores, std::size_t column,
+                          Vec<const std::int32_t> tags, double scale) const;
+
   TaggerConfig config_;
   std::unique_ptr<ParameterSet> parameters_;
   std::unique_ptr<const TaggerLayers> layers_;

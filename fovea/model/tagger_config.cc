@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/model/tagger_config.h"
 
+#include <numeric>
+
 #include "fovea/base/option.h"
 #include "fovea/model/tagger_layers.h"
 
@@ -9,6 +11,7 @@ namespace fovea {
 namespace {
 
 constexpr index kUsualBuckets = 100000;
+constexpr index kUsualLinearBuckets = index{1} << 18;
 
 void check_dropout(std::string_view name, double p) {
   require_option(p >= 0 && p < 1, name, p, "at least 0 and below 1");
@@ -16,7 +19,8 @@ void check_dropout(std::string_view name, double p) {
 
 void resolve_characters(TaggerConfig& c) {
   if (c.character_reader == CharacterReader::kNone) {
-    c.character_width = c.character_features = c.characters = 0;
+    c.character_width = c.character_features = 0;
+    if (!c.linear) c.characters = 0;
     return;
   }
   check_size("character_width", c.character_width, 1);
@@ -38,6 +42,16 @@ void resolve_ngrams(TaggerConfig& c) {
   check_size("buckets", c.buckets, 1);
 }
 
+void resolve_linear(TaggerConfig& c) {
+  if (!c.linear) {
+    require_option(c.linear_buckets == 0, Hint{"leave it out, or add --linear"}, "linear_buckets",
+                   c.linear_buckets, "0 without --linear");
+    return;
+  }
+  if (c.linear_buckets == 0) c.linear_buckets = kUsualLinearBuckets;
+  check_size("linear_buckets", c.linear_buckets, 2);
+}
+
 }  // namespace
 
 TaggerConfig resolve(TaggerConfig c) {
@@ -46,14 +60,23 @@ TaggerConfig resolve(TaggerConfig c) {
   check_size("vocabulary", c.vocabulary, 1);
   resolve_characters(c);
   resolve_ngrams(c);
+  resolve_linear(c);
   c.features = c.word_width + c.character_features + c.shape_width + c.ngram_width;
-  require_option(c.features > 0, "word_width", c.word_width,
+  require_option(c.features > 0 || c.linear, "word_width", c.word_width,
                  "above 0 where nothing else describes a word: no characters, shapes or n-grams");
-  check_size("features", c.features, 1);
+  check_size("features", c.features, 0);
+  if (c.features == 0 && !c.encoder.empty()) {
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("--encoder: {} has nothing to read: only --linear describes a word", c.encoder),
+        "leave the encoder out: --encoder \"\"");
+  }
   resolve_encoder(c);
   check_dropout("input_dropout", c.input_dropout);
+  check_dropout("linear_dropout", c.linear_dropout);
   check_dropout("dropout", c.output_dropout);
-  check_size("tags", c.tags, 1);
+  require_one_or_each("--head", c.head.size(), c.tags.size());
+  for (const index tags : c.tags) check_size("tags", tags, 1);
   check_stages(c, sized_stages(c));
   return c;
 }
@@ -61,6 +84,18 @@ TaggerConfig resolve(TaggerConfig c) {
 std::vector<SizedStage> sized_stages(const TaggerConfig& c) {
   if (c.encoder.empty()) return {};
   return size_stages(c, parse_encoder(c.encoder));
+}
+
+void require_one_or_each(std::string_view option, std::size_t given, std::size_t columns) {
+  if (columns > 0 && (given == 1 || given == columns)) return;
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("{}: expected one for all tag columns, or one for each of the {}, got {}",
+                          option, columns, given),
+              "name as many, with commas, as --tag-column (of CoNLL-U --column) names columns");
+}
+
+index tag_count(const TaggerConfig& c) {
+  return std::accumulate(c.tags.begin(), c.tags.end(), index{0});
 }
 
 index parameter_count(const TaggerConfig& config) {
@@ -81,7 +116,7 @@ double flops_per_token(const TaggerConfig& config) {
   const auto letters = static_cast<double>(c.character_width),
              made = static_cast<double>(c.character_features);
   double products = static_cast<double>(c.features) * static_cast<double>(c.width) +
-                    static_cast<double>(last_width(c, stages)) * static_cast<double>(c.tags);
+                    static_cast<double>(last_width(c, stages)) * static_cast<double>(tag_count(c));
   if (c.character_reader == CharacterReader::kConvolution) {
     products += kLetters * kWindow * letters * made;
   } else if (c.character_reader == CharacterReader::kBilstm) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "fovea/model/encoder_config.h"
@@ -35,8 +36,9 @@ inline constexpr EnumName<TagHead> kTagHeadNames[] = {{TagHead::kSoftmax, "softm
 inline std::span<const EnumName<TagHead>> enum_names(TagHead) { return kTagHeadNames; }
 
 /// Of each word: the row of a table, what its characters say, its shape, and the n-grams of words
-/// around it, side by side -> dropout -> linear (+ positions) -> encoder -> dropout -> linear, a
-/// score for each tag -> head. Sizes given as 0 follow from the others; resolve() fills them in.
+/// around it, side by side -> dropout -> linear (+ positions) -> encoder -> dropout -> for each
+/// column of tags linear, a score for each tag (+ scores of hashed features) -> head. Sizes given
+/// as 0 follow from the others; resolve() fills them in.
 struct TaggerConfig : EncoderConfig {
   TaggerConfig() {
     sight = Sight::kWhole;
@@ -44,7 +46,7 @@ struct TaggerConfig : EncoderConfig {
     block = 1024;
   }
 
-  TagHead head = TagHead::kCrf;
+  std::vector<TagHead> head = {TagHead::kCrf};  ///< one for all columns of tags, or for each
   index word_width = 100;
   CharacterReader character_reader = CharacterReader::kConvolution;
   index character_width = 30;
@@ -52,9 +54,12 @@ struct TaggerConfig : EncoderConfig {
   index shape_width = 10;
   index ngram_width = 0;
   index buckets = 0;
+  bool linear = false;
+  index linear_buckets = 0;
+  double linear_dropout = 0.5;
   double input_dropout = 0;
   double output_dropout = 0;
-  index tags = 0;
+  std::vector<index> tags = {0};  ///< of each column; each has a head of its own
   index characters = 0;
 
   template <class Visitor>
@@ -62,7 +67,9 @@ struct TaggerConfig : EncoderConfig {
     visit("encoder", encoder,
           "layers that read the words, such as conv3,attention:window=8,bilstm; none: each word "
           "by itself");
-    visit("head", head, "how tags are chosen: each by itself, or all of a sentence together");
+    visit("head", head,
+          "how tags are chosen: each by itself, or all of a sentence together; with commas one for "
+          "each tag column");
     visit("word_width", word_width, "width of the table of the words; 0: none, or that of vectors");
     visit("character_reader", character_reader, "what reads the characters of a word");
     visit("character_width", character_width, "width of the table of the characters");
@@ -73,6 +80,13 @@ struct TaggerConfig : EncoderConfig {
           "width of the table of the n-grams of 2 and 3 words around each; 0: none");
     visit("buckets", buckets,
           "n-grams: rows of their table, into which they are hashed; 0: 100000");
+    visit("linear", linear,
+          "hashed features of a word (its characters' n-grams, words and shapes around it) add to "
+          "the scores of tags, as in a linear CRF");
+    visit("linear_buckets", linear_buckets,
+          "linear: rows of the table of the features, into which they are hashed; 0: 262144");
+    visit("linear_dropout", linear_dropout,
+          "linear: probability of dropping a feature, in training");
     visit("init", init, "how parameters start: as in GPT-2, in the book's code, or in Keras");
     visit_sizes(visit);
     visit("input_dropout", input_dropout,
@@ -99,6 +113,17 @@ TaggerConfig resolve(TaggerConfig config);
 
 /// The stages of a resolved configuration, none without an encoder. Throws kOptionValue or kShape.
 std::vector<SizedStage> sized_stages(const TaggerConfig& config);
+
+/// Throws kOptionValue unless an option was given once for all tag columns, or once for each.
+void require_one_or_each(std::string_view option, std::size_t given, std::size_t columns);
+
+/// How the tags of a column are chosen.
+inline TagHead head_of(const TaggerConfig& config, std::size_t column) {
+  return config.head.size() == 1 ? config.head[0] : config.head[column];
+}
+
+/// The tags of all columns.
+index tag_count(const TaggerConfig& config);
 
 /// The number of learned values. Allocates nothing.
 index parameter_count(const TaggerConfig& config);

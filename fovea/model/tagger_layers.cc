@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "fovea/model/layer_options.h"
 #include "fovea/model/text_batch.h"
 #include "fovea/text/word_shape.h"
 
@@ -15,6 +16,7 @@ namespace {
 // The numbers of dropout masks: no layer of the encoder counts so far.
 constexpr std::uint32_t kOutputMask = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kInputMask = kOutputMask - 1;
+constexpr std::uint32_t kFeatureMask = kOutputMask - 2;
 
 constexpr index kWindow = 3;  // characters
 
@@ -47,12 +49,20 @@ FrameEmbeddingOptions input_options(const TaggerConfig& c) {
           .weight = linear_uniform_init(c.features)};
 }
 
-LinearOptions output_options(const TaggerConfig& c, index in) {
+LinearOptions output_options(const TaggerConfig& c, std::size_t column, index in) {
   return {.in = in,
-          .out = c.tags,
+          .out = c.tags[column],
           .bias = Biases::kLearned,
           .weight = linear_uniform_init(in),
           .bias_start = bias_start(c)};
+}
+
+EmbeddingBagOptions linear_options(const TaggerConfig& c, std::size_t column) {
+  return {.rows = c.linear_buckets,
+          .width = c.tags[column],
+          .mode = BagMode::kRootMean,
+          .init = Init::zeros(),
+          .padding = kDroppedFeature};
 }
 
 template <class Layer, class... Arguments>
@@ -92,8 +102,25 @@ Variable CharacterLayers::forward(Tape& tape, Vec<const std::int32_t> characters
   return concat_columns(tape, ends);
 }
 
+TagHeadLayers::TagHeadLayers(const TaggerConfig& c, std::size_t column, index in,
+                             const CrfRules& rules, const ParameterScope& scope)
+    : linear_(layer_if<EmbeddingBag>(c.linear, linear_options(c, column), scope["linear"])) {
+  if (in > 0) output_.emplace(output_options(c, column, in), scope["output"]);
+  if (head_of(c, column) == TagHead::kCrf) crf_.emplace(c.tags[column], rules, scope["crf"]);
+}
+
+Variable TagHeadLayers::forward(Tape& tape, Variable x, const WordFeatures* features) const {
+  const Variable of_rows = output_ ? output_->forward(tape, x) : Variable();
+  if (!linear_) return of_rows;
+  // A sum of n kept features over sqrt(n) is smaller than that of all by sqrt(1 - p).
+  const Variable sums = linear_->forward(tape, features->ids, features->offsets);
+  const Variable of_features =
+      features->dropout > 0 ? scale(tape, sums, 1 / std::sqrt(1 - features->dropout)) : sums;
+  return output_ ? add(tape, of_rows, of_features) : of_features;
+}
+
 // n-grams that no training text has say nothing: their rows stay 0.
-TaggerLayers::TaggerLayers(const TaggerConfig& c, const CrfRules& rules,
+TaggerLayers::TaggerLayers(const TaggerConfig& c, std::span<const CrfRules> rules,
                            const ParameterScope& scope)
     : config_(c),
       words_(layer_if<Embedding>(c.word_width > 0, word_table(c), scope["words"])),
@@ -106,11 +133,18 @@ TaggerLayers::TaggerLayers(const TaggerConfig& c, const CrfRules& rules,
                                                          .width = c.ngram_width,
                                                          .mode = BagMode::kSum,
                                                          .init = Init::zeros()},
-                                     scope["ngrams"])),
-      input_(input_options(c), scope["input"]),
-      encoder_(c, sized_stages(c), scope),
-      output_(output_options(c, encoder_.width()), scope["output"]) {
-  if (c.head == TagHead::kCrf) crf_.emplace(c.tags, rules, scope["crf"]);
+                                     scope["ngrams"])) {
+  check(rules.empty() || rules.size() == c.tags.size(), "tagger: rules of {} columns for {}",
+        rules.size(), c.tags.size());
+  if (c.features > 0) {
+    input_.emplace(input_options(c), scope["input"]);
+    encoder_.emplace(c, sized_stages(c), scope);
+  }
+  for (std::size_t n = 0; n < c.tags.size(); ++n) {
+    heads_.emplace_back(c, n, encoder_ ? encoder_->width() : 0,
+                        rules.empty() ? CrfRules{} : rules[n],
+                        c.tags.size() == 1 ? scope : scope["columns"][static_cast<index>(n)]);
+  }
 }
 
 PackedRows TaggerLayers::lay_out(Tape& tape, const WordRows& rows) const {
@@ -139,15 +173,36 @@ Variable TaggerLayers::describe(Tape& tape, const WordRows& rows) const {
   return parts.size() == 1 ? parts[0] : concat_columns(tape, parts);
 }
 
-Variable TaggerLayers::logits(Tape& tape, const WordRows& rows, const PackedRows& sentences,
-                              const DropoutKey& key, std::span<HeadStatistics> seen) const {
+std::optional<WordFeatures> TaggerLayers::features(Tape& tape, const WordRows& rows,
+                                                   const PackedRows& sentences,
+                                                   const DropoutKey& key) const {
+  if (!config_.linear) return std::nullopt;
+  const double p = tape.mode() == TapeMode::kTrain ? config_.linear_dropout : 0;
+  return hash_features(tape, rows, sentences,
+                       {config_.linear_buckets, p, {key.seed, key.step, kFeatureMask}});
+}
+
+std::vector<Variable> TaggerLayers::logits(Tape& tape, const WordRows& rows,
+                                           const PackedRows& sentences, const DropoutKey& key,
+                                           const View& view) const {
   const auto drop = [&](Variable x, double p, std::uint32_t mask) {
     return dropout(tape, x, {p, {key.seed, key.step, mask}}, sentences);
   };
-  Variable x = drop(describe(tape, rows), config_.input_dropout, kInputMask);
-  x = input_.forward(tape, x, {}, sentences);
-  x = encoder_.forward(tape, x, sentences, key, seen);
-  return output_.forward(tape, drop(x, config_.output_dropout, kOutputMask));
+  Variable x;
+  if (encoder_) {
+    x = describe(tape, rows);
+    if (view.inputs != nullptr) x = *view.inputs = as_input(tape, x);
+    x = drop(x, config_.input_dropout, kInputMask);
+    x = input_->forward(tape, x, {}, sentences);
+    x = encoder_->forward(tape, x, sentences, key, view.attention);
+    x = drop(x, config_.output_dropout, kOutputMask);
+  }
+  const std::optional<WordFeatures> hashed = features(tape, rows, sentences, key);
+  std::vector<Variable> scores;
+  for (const TagHeadLayers& head : heads_) {
+    scores.push_back(head.forward(tape, x, hashed ? &*hashed : nullptr));
+  }
+  return scores;
 }
 
 }  // namespace fovea

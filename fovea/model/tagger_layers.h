@@ -5,10 +5,12 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "fovea/model/tagger_config.h"
 #include "fovea/model/text_encoder.h"
 #include "fovea/model/word_batch.h"
+#include "fovea/model/word_features.h"
 #include "fovea/nn/convolution.h"
 #include "fovea/nn/crf.h"
 #include "fovea/nn/embedding.h"
@@ -35,38 +37,63 @@ class CharacterLayers {
   std::optional<RecurrentLayers> states_;
 };
 
-/// `config` must be resolved. Parameters, in this order, those of what the configuration has:
-/// words.tokens [vocabulary, word_width]; characters.*; shapes.tokens; ngrams.weight
-/// [buckets, ngram_width]; input.* of FrameEmbedding; those of TextEncoder; output.weight
-/// [tags, width], output.bias; crf.* of Crf.
-class TaggerLayers {
+/// What chooses the tags of one column. Parameters: output.weight [tags, in], output.bias, where
+/// `in` is not 0; linear.weight [linear_buckets, tags]; crf.* of Crf.
+class TagHeadLayers {
  public:
-  TaggerLayers(const TaggerConfig& config, const CrfRules& rules, const ParameterScope& scope);
+  TagHeadLayers(const TaggerConfig& config, std::size_t column, index in, const CrfRules& rules,
+                const ParameterScope& scope);
 
-  /// The rows of `rows`, each sentence a sequence.
-  PackedRows lay_out(Tape& tape, const WordRows& rows) const;
-  /// The scores [N, tags] of each word by itself. `seen` is empty, or has an element for each
-  /// attention of the encoder.
-  Variable logits(Tape& tape, const WordRows& rows, const PackedRows& sentences,
-                  const DropoutKey& key, std::span<HeadStatistics> seen) const;
-
-  index attentions() const { return encoder_.attentions(); }
+  /// x [N, in] and the features of each word (null: none) -> [N, tags], the scores of each word by
+  /// itself. x is not read where `in` is 0.
+  Variable forward(Tape& tape, Variable x, const WordFeatures* features) const;
   /// Null with TagHead::kSoftmax.
   const Crf* crf() const { return crf_ ? &*crf_ : nullptr; }
 
  private:
+  std::optional<Linear> output_;
+  std::optional<EmbeddingBag> linear_;
+  std::optional<Crf> crf_;
+};
+
+/// `config` must be resolved. Parameters, in this order, those of what the configuration has:
+/// words.tokens [vocabulary, word_width]; characters.*; shapes.tokens; ngrams.weight
+/// [buckets, ngram_width]; input.* of FrameEmbedding; those of TextEncoder; those of TagHeadLayers,
+/// of several columns "columns.0.output.weight" and so on. Where linear features alone describe a
+/// word, there is no input, encoder and output.
+class TaggerLayers {
+ public:
+  /// `rules` is empty, or has an element for each column.
+  TaggerLayers(const TaggerConfig& config, std::span<const CrfRules> rules,
+               const ParameterScope& scope);
+
+  /// The rows of `rows`, each sentence a sequence.
+  PackedRows lay_out(Tape& tape, const WordRows& rows) const;
+  struct View {
+    std::span<HeadStatistics> attention{};  ///< empty, or an element for each attention
+    Variable* inputs = nullptr;             ///< see TaggerLossOptions
+  };
+  /// Of each column [N, tags], the scores of each word by itself.
+  std::vector<Variable> logits(Tape& tape, const WordRows& rows, const PackedRows& sentences,
+                               const DropoutKey& key, const View& view) const;
+
+  index attentions() const { return encoder_ ? encoder_->attentions() : 0; }
+  const TagHeadLayers& head(std::size_t column) const { return heads_[column]; }
+
+ private:
   Variable describe(Tape& tape, const WordRows& rows) const;
   Variable ngrams(Tape& tape, const WordRows& rows) const;
+  std::optional<WordFeatures> features(Tape& tape, const WordRows& rows,
+                                       const PackedRows& sentences, const DropoutKey& key) const;
 
   const TaggerConfig config_;
   std::optional<Embedding> words_;
   std::optional<CharacterLayers> characters_;
   std::optional<Embedding> shapes_;
   std::optional<EmbeddingBag> ngrams_;
-  FrameEmbedding input_;
-  TextEncoder encoder_;
-  Linear output_;
-  std::optional<Crf> crf_;
+  std::optional<FrameEmbedding> input_;
+  std::optional<TextEncoder> encoder_;
+  std::vector<TagHeadLayers> heads_;
 };
 
 }  // namespace fovea

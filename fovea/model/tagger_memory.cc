@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fovea/model/word_batch.h"
+#include "fovea/model/word_features.h"
 
 namespace fovea {
 
@@ -16,10 +17,12 @@ constexpr double kGates = 7;  // an LSTM keeps gates, cell and states of both di
 // What a tape keeps for each word besides the encoder: its parts, all of them side by side, its
 // scores, and the rows of its n-grams; in training gradients of these.
 double word_columns(const TaggerConfig& c, double width, TapeMode mode) {
-  const auto features = static_cast<double>(c.features), tags = static_cast<double>(c.tags);
+  const auto features = static_cast<double>(c.features), tags = static_cast<double>(tag_count(c));
   constexpr double kRowNames = 5, kOffsets = 2;
   double columns = 2 * features + tags + kRowNames + kOffsets;
   if (c.ngram_width > 0) columns += static_cast<double>(kContextNgrams) + 1;
+  // The sums of its features, and these with the other scores.
+  if (c.linear) columns += (c.features > 0 ? 2 * tags : 0) + 1;
   // The last states of both directions, before they stand side by side.
   if (c.character_reader == CharacterReader::kBilstm) {
     columns += static_cast<double>(c.character_features);
@@ -29,6 +32,12 @@ double word_columns(const TaggerConfig& c, double width, TapeMode mode) {
   if (c.input_dropout > 0) columns += 2 * features;
   if (c.output_dropout > 0) columns += 2 * width;
   return columns;
+}
+
+// The rows of its features.
+double feature_bytes(const TaggerConfig& c, const WordLoad& load) {
+  const index characters = c.characters > 0 ? load.characters : 0;
+  return c.linear ? kFloat * static_cast<double>(most_features(load.tape.tokens, characters)) : 0;
 }
 
 double character_columns(const TaggerConfig& c, TapeMode mode) {
@@ -45,7 +54,8 @@ double character_columns(const TaggerConfig& c, TapeMode mode) {
 }
 
 std::vector<WeightShape> weights_of(const TaggerConfig& c, index width) {
-  std::vector<WeightShape> weights = {{c.width, c.features}, {c.tags, width}};
+  std::vector<WeightShape> weights = {{c.width, c.features}};
+  for (const index tags : c.tags) weights.push_back({tags, width});
   if (c.character_reader == CharacterReader::kConvolution) {
     weights.push_back({c.character_features, kWindow * c.character_width});
   } else if (c.character_reader == CharacterReader::kBilstm) {
@@ -65,7 +75,8 @@ double activation_bytes(const TaggerConfig& config, const WordLoad& load) {
   if (mode == TapeMode::kTrain) columns += encoder_gradient_columns(c, stages);
   columns += word_columns(c, static_cast<double>(last_width(c, stages)), mode);
   return kFloat * (static_cast<double>(load.tape.tokens) * columns +
-                   static_cast<double>(load.characters) * character_columns(c, mode));
+                   static_cast<double>(load.characters) * character_columns(c, mode)) +
+         feature_bytes(c, load);
 }
 
 double packed_bytes(const TaggerConfig& config, const WordLoad& load) {

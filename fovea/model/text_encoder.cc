@@ -5,29 +5,12 @@
 #include <functional>
 #include <numeric>
 
-#include "fovea/attention/mask/band.h"
+#include "fovea/model/layer_options.h"
 #include "fovea/nn/encoder_layers.h"
-#include "fovea/parts/part_table.h"
 
 namespace fovea {
 
-Biases biases(const EncoderConfig& c) { return c.bias ? Biases::kLearned : Biases::kNone; }
-
-Init matrix_init(const EncoderConfig& c, index in, index out) {
-  if (c.init == InitScheme::kSource) return linear_uniform_init(in);
-  if (c.init == InitScheme::kKeras) return glorot_uniform_init(in, out);
-  return Init::normal(kInitDeviation);
-}
-
-BiasStart bias_start(const EncoderConfig& c) {
-  return c.init == InitScheme::kSource ? BiasStart::kUniform : BiasStart::kZeros;
-}
-
 namespace {
-
-NormOptions norm_options(const EncoderConfig& c, index width) {
-  return {.width = width, .kind = c.norm, .variant = c.ln_variant, .bias = biases(c)};
-}
 
 // Of a table of tokens, computed at once: they take little memory.
 constexpr index kTableRows = 4096;
@@ -38,83 +21,6 @@ std::optional<Init> recurrent_init(const EncoderConfig& c, const EncoderLayerSpe
       spec.kind == EncoderLayerKind::kAttentionRnn || spec.cell != RecurrentKind::kSru;
   if (c.init == InitScheme::kSource && in_book) return Init::normal(kSourceRnnDeviation);
   return std::nullopt;
-}
-
-AttentionVariant variant_of(const EncoderConfig& c) {
-  const bool rotary = c.position == PositionKind::kRotary;
-  return {.score = c.score,
-          .log_n_scale = c.log_n_scale ? static_cast<double>(c.block) : 0,
-          .softcap = c.softcap,
-          .t5_causal = c.sight == Sight::kPast,
-          .t5_max_distance = c.t5_max_distance,
-          .norm = c.attention_norm,
-          .rotary = rotary ? RotaryPairs::kHalves : RotaryPairs::kNone,
-          .rotary_base = c.rope_base};
-}
-
-// Of the axis that the tensor alone has.
-index own_size(const EncoderConfig& c, std::string_view tensor) {
-  if (tensor == "t5") return c.t5_buckets;
-  return tensor == "shaw_k" ? c.shaw_clip : 1;
-}
-
-std::vector<LayerPart> parts_of(const EncoderConfig& c) {
-  using Learning = LayerPart::Learning;
-  std::vector<LayerPart> parts;
-  for (const AttentionPart& row : attention_parts()) {
-    const bool is_position = &row == part_of(c.position);
-    if (is_position || row.score == c.score || (c.sink && row.tensor == "sink")) {
-      const bool published = row.start == PartStart::kSlopes;
-      parts.push_back(
-          {row.tensor, own_size(c, row.tensor), published ? Learning::kFixed : Learning::kLearned});
-    }
-  }
-  return parts;
-}
-
-ResidualOptions residual_options(const EncoderConfig& c, index width) {
-  return {.norm = norm_options(c, width), .position = c.norm_position, .dropout = c.dropout};
-}
-
-// How a projection to the model starts that ends in one of `depth` pairs of residual sums.
-Init output_init(const EncoderConfig& c, index in, index depth) {
-  return c.init == InitScheme::kGpt2 ? residual_init(depth) : matrix_init(c, in, c.width);
-}
-
-MultiHeadAttentionOptions attention_options(const EncoderConfig& c, const EncoderLayerSpec& spec,
-                                            index depth) {
-  MultiHeadAttentionOptions o;
-  o.width = c.width;
-  o.heads = c.heads;
-  o.kv_heads = c.kv_heads;
-  o.head_dim = c.head_dim;
-  o.bias = biases(c);
-  o.output = spec.no_output ? OutputProjection::kNone : OutputProjection::kLearned;
-  o.input_init = matrix_init(c, c.width, c.heads * c.head_dim);
-  o.output_init = output_init(c, c.heads * c.head_dim, depth);
-  o.bias_start = bias_start(c);
-  if (c.sight == Sight::kPast) {
-    o.mask = mask::Causal();
-    o.window = *spec.window;
-  } else if (*spec.window > 0) {
-    o.mask = mask::Window(*spec.window, *spec.window);
-  }
-  o.dropout = c.dropout;
-  o.qk_norm = c.qk_norm ? QkNorm::kRms : QkNorm::kNone;
-  o.variant = variant_of(c);
-  o.variant.scale = spec.scale;
-  o.parts = parts_of(c);
-  return o;
-}
-
-FeedForwardOptions feed_forward_options(const EncoderConfig& c, index depth) {
-  return {.width = c.width,
-          .hidden = c.ff,
-          .activation = c.activation,
-          .bias = biases(c),
-          .input_init = matrix_init(c, c.width, c.ff),
-          .output_init = output_init(c, c.ff, depth),
-          .bias_start = bias_start(c)};
 }
 
 RecurrentLayersOptions recurrent_options(const EncoderConfig& c, const SizedLayer& layer) {
@@ -249,24 +155,6 @@ Encoder make_encoder(const EncoderConfig& c, const std::vector<SizedStage>& stag
     encoder.add(builder.stage(stage, [&] { return scope[number++]; }));
   }
   return encoder;
-}
-
-Init table_init(const EncoderConfig& c) {
-  if (c.init == InitScheme::kKeras) return Init::uniform(-0.05, 0.05);
-  return Init::normal(c.init == InitScheme::kSource ? 1 : kInitDeviation);
-}
-
-EmbeddingOptions embedding_options(const EncoderConfig& c) {
-  return {.vocabulary = c.vocabulary,
-          .width = c.width,
-          .positions = c.position_max,
-          .position = c.position,
-          .join = c.position_join,
-          .sinusoid = c.sinusoid,
-          .scale = c.embedding_scale,
-          .init = table_init(c),
-          .row_use = c.token_rows,
-          .frozen = c.freeze_embeddings};
 }
 
 }  // namespace

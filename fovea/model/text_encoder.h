@@ -65,14 +65,4 @@ class TextEncoder {
   std::optional<NormLayer> norm_;
 };
 
-/// How the book's recurrent networks, the projections of their attention and the output above them
-/// start.
-inline constexpr double kSourceRnnDeviation = 0.01;
-
-/// How a matrix [out, in] starts, and how the bias beside it.
-Init matrix_init(const EncoderConfig& config, index in, index out);
-BiasStart bias_start(const EncoderConfig& config);
-/// Whether the layers have biases.
-Biases biases(const EncoderConfig& config);
-
 }  // namespace fovea

@@ -26,9 +26,9 @@ inline constexpr index kContextNgrams = 3;
 
 /// The rows of a table of `buckets` for the n-grams of each word [N kContextNgrams]: (before,
 /// word), (word, behind), (before, word, behind). Beyond the ends of a sentence stands a word of
-/// its own. Models keep their rows, so the hash never changes: h = which of the three; for each
-/// word h = (h + id + 2) * 0x9E3779B97F4A7C15, the word beyond the ends being -1; then the row is
-/// mix(h) mod buckets, with mix of SplitMix64.
+/// its own. Models keep their rows, so the hash never changes: h = which of the three * 2^32; for
+/// each word h = (h + id + 2) * 0x9E3779B97F4A7C15, the word beyond the ends being -1; then the row
+/// is mix(h) mod buckets, with mix of SplitMix64.
 void hash_contexts(Vec<const std::int32_t> words, Vec<const std::int32_t> offsets, index buckets,
                    Vec<std::int32_t> rows);
 

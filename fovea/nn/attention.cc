@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/nn/attention.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "fovea/attention/bias/alibi.h"
 #include "fovea/attention/mask/band.h"
@@ -16,6 +18,16 @@ constexpr index kMostColumns = index{1} << 40;  // of a projection, so that sums
 Init init_of(PartStart start) {
   if (start == PartStart::kNormal) return Init::normal(kInitDeviation);
   return start == PartStart::kOnes ? Init::ones() : Init::zeros();
+}
+
+// A copy, in the tape's memory, of the rows that queries see.
+template <class T>
+Variable copy_of_rows(Tape& tape, const Tensor& from, Vec<const std::int32_t> ids) {
+  const Rows<const T> all = from.rows<T>();
+  const Variable copy = tape.result(ids.size, all.columns, kDTypeOf<T>);
+  const Rows<T> to = copy.value<T>();
+  for (index n = 0; n < ids.size; ++n) std::copy_n(all[ids[n]], all.columns, to[n]);
+  return copy;
 }
 
 Tensor published_slopes(index heads, DType dtype) {
@@ -114,7 +126,7 @@ index MultiHeadAttention::first_columns() const {
   return o.heads * o.head_dim + o.kv_heads * (o.head_dim + o.value_dim);
 }
 
-MultiHeadAttention::Projected MultiHeadAttention::split(Tape& tape, Variable stepped) const {
+QueryKeyValue MultiHeadAttention::split(Tape& tape, Variable stepped) const {
   const auto& o = options_;
   const std::array widths{o.heads * o.head_dim, o.kv_heads * o.head_dim, o.kv_heads * o.value_dim};
   const auto qkv = split_columns(tape, stepped, widths);
@@ -156,13 +168,81 @@ Variable MultiHeadAttention::forward(Tape& tape, Variable x, KvCache& cache) con
 Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& rows,
                                      Variable context, const PackedRows& context_rows,
                                      const DropoutKey& key) const {
+  return forward(tape, x, rows, context_of(tape, context, context_rows), key);
+}
+
+AttentionContext MultiHeadAttention::context_of(Tape& tape, Variable context,
+                                                const PackedRows& rows) const {
   check(kv_.has_value(), "attention: this is self-attention, which has no other context");
   const auto& o = options_;
   const std::array widths{o.kv_heads * o.head_dim, o.kv_heads * o.value_dim};
   const auto kv = split_columns(tape, kv_->forward(tape, context), widths);
+  return {normalise_keys(tape, kv[0]), kv[1], rows};
+}
+
+Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& rows,
+                                     const AttentionContext& context, const DropoutKey& key,
+                                     HeadStatistics* seen) const {
+  check(q_.has_value(), "attention: this is self-attention, which has no other context");
+  AttentionOptions options = call_options(key);
+  options.statistics = seen;
   const Variable q = normalise_queries(tape, q_->forward(tape, x));
-  return attend(tape, {q, normalise_keys(tape, kv[0]), kv[1], rows, context_rows},
-                call_options(key));
+  return attend(tape, {q, context.k, context.v, rows, context.rows}, options);
+}
+
+bool MultiHeadAttention::gathers_in_place() const {
+  const AttentionVariant& v = options_.variant;
+  return v.score == AttentionScoreKind::kDot && v.norm == AttentionNormKind::kSoftmax &&
+         v.log_n_scale == 0 && v.softcap == 0 && v.rotary == RotaryPairs::kNone &&
+         options_.window == 0 && parts_.empty();
+}
+
+Variable MultiHeadAttention::gather_in_place(Tape& tape, Variable q,
+                                             const GatheredContext& context) const {
+  const auto& o = options_;
+  const Variable y = tape.result(q.rows(), o.heads * o.value_dim, dtype_);
+  with_type(dtype_, [&]<class T>(std::type_identity<T>) {
+    gathered_attention<T>(
+        tape.context(),
+        {.q = q.value<T>(),
+         .k = context.k.rows<T>(),
+         .v = context.v.rows<T>(),
+         .heads = o.heads,
+         .kv_heads = o.kv_heads,
+         .scale = o.variant.scale.value_or(1 / std::sqrt(static_cast<double>(o.head_dim))),
+         .rows = context.rows},
+        y.value<T>());
+  });
+  return out_ ? out_->forward(tape, y) : y;
+}
+
+// Parts see keys as a sequence: each query gets one of its own.
+Variable MultiHeadAttention::gather_copies(Tape& tape, Variable q,
+                                           const GatheredContext& context) const {
+  const index N = q.rows();
+  auto* const offsets = tape.saved<std::int32_t>(N + 1);
+  for (index n = 0; n <= N; ++n) offsets[n] = static_cast<std::int32_t>(n);
+  AttentionOperands in;
+  in.q = q;
+  with_type(dtype_, [&]<class T>(std::type_identity<T>) {
+    in.k = copy_of_rows<T>(tape, context.k, context.rows.ids);
+    in.v = copy_of_rows<T>(tape, context.v, context.rows.ids);
+  });
+  in.queries.offsets = {offsets, N + 1};
+  in.keys.offsets = context.rows.offsets;
+  return attend(tape, in, call_options({}));
+}
+
+Variable MultiHeadAttention::attend_gathered(Tape& tape, Variable q,
+                                             const GatheredContext& context) const {
+  check(tape.mode() == TapeMode::kInference, "attention: decoding has no gradient");
+  return gathers_in_place() ? gather_in_place(tape, q, context) : gather_copies(tape, q, context);
+}
+
+Variable MultiHeadAttention::forward_gathered(Tape& tape, Variable x,
+                                              const GatheredContext& context) const {
+  check(q_.has_value(), "attention: this is self-attention, which has no other context");
+  return attend_gathered(tape, normalise_queries(tape, q_->forward(tape, x)), context);
 }
 
 KvCacheOptions MultiHeadAttention::cache_options(index capacity) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fovea/attention/mask/mask.h"
+#include "fovea/kernel/gathered_attention.h"
 #include "fovea/nn/kv_cache.h"
 #include "fovea/nn/linear.h"
 #include "fovea/parts/variant.h"
@@ -56,6 +57,24 @@ struct MultiHeadAttentionOptions {
 /// The options with every size filled in. Throws Error(kShape).
 MultiHeadAttentionOptions resolve(MultiHeadAttentionOptions options);
 
+/// What queries of cross-attention see: keys [M, G D] and values [M, G Dv] of sequences.
+struct AttentionContext {
+  Variable k, v;
+  PackedRows rows;
+};
+
+/// Queries, keys and values of the same rows.
+struct QueryKeyValue {
+  Variable q, k, v;
+};
+
+/// What single queries see, in decoding: rows of k [M, G D] and v [M, G Dv], wherever they lie.
+struct GatheredContext {
+  const Tensor& k;
+  const Tensor& v;
+  GatheredRows rows;
+};
+
 /// Parameters: self-attention has one projection qkv.weight [H D + G D + G Dv, C]; cross-attention
 /// q.weight [H D, C] and kv.weight [G D + G Dv, context]; then out.weight [C, H Dv], biases
 /// likewise; with kRms q_norm.weight [D] and k_norm.weight [D]; and the learned parts under the
@@ -81,6 +100,22 @@ class MultiHeadAttention {
   /// Cross-attention: the queries come from x [N, C], keys and values from context [M, context].
   Variable forward(Tape& tape, Variable x, const PackedRows& rows, Variable context,
                    const PackedRows& context_rows, const DropoutKey& key = {}) const;
+  /// The same in two steps, for a context that is seen more than once. Adds to `seen` if it is
+  /// given.
+  AttentionContext context_of(Tape& tape, Variable context, const PackedRows& rows) const;
+  Variable forward(Tape& tape, Variable x, const PackedRows& rows, const AttentionContext& context,
+                   const DropoutKey& key = {}, HeadStatistics* seen = nullptr) const;
+
+  /// Self-attention for decoding, in two steps: the queries, keys and values of the newest rows x
+  /// [N, C] of N sequences; and, when keys and values have been put where `context` finds them, the
+  /// result [N, C]. The queries are of the last rows that they see.
+  QueryKeyValue project(Tape& tape, Variable x) const { return split(tape, first_step(tape, x)); }
+  Variable attend_gathered(Tape& tape, Variable q, const GatheredContext& context) const;
+  /// Cross-attention for decoding: the queries come from x [N, C].
+  Variable forward_gathered(Tape& tape, Variable x, const GatheredContext& context) const;
+  /// Whether keys are gathered by a kernel without a copy: there is nothing but scaled dot products
+  /// of rows under a softmax.
+  bool gathers_in_place() const;
 
   const MultiHeadAttentionOptions& options() const { return options_; }
   KvCacheOptions cache_options(index capacity) const;
@@ -93,18 +128,15 @@ class MultiHeadAttention {
     Tensor fixed;
   };
 
-  // q, k and v of the rows of self-attention.
-  struct Projected {
-    Variable q, k, v;
-  };
-
   void add_projections(const ParameterScope& scope);
   void add_part(const LayerPart& part, const ParameterScope& scope);
-  Projected split(Tape& tape, Variable stepped) const;
+  QueryKeyValue split(Tape& tape, Variable stepped) const;
   Variable normalise_queries(Tape& tape, Variable q) const;
   Variable normalise_keys(Tape& tape, Variable k) const;
   AttentionOptions call_options(const DropoutKey& key) const;
   Variable attend(Tape& tape, AttentionOperands operands, const AttentionOptions& options) const;
+  Variable gather_in_place(Tape& tape, Variable q, const GatheredContext& context) const;
+  Variable gather_copies(Tape& tape, Variable q, const GatheredContext& context) const;
 
   MultiHeadAttentionOptions options_;
   std::optional<Linear> qkv_, q_, kv_, out_;

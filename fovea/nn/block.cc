@@ -3,26 +3,14 @@
 
 namespace fovea {
 
-namespace {
-
-// The dropout masks of one block, numbered so that no two masks of a model have the same number; 0
-// is that of the embedding.
-enum class MaskOf : std::uint32_t { kWeights = 1, kAttention = 2, kFeedForward = 3 };
-
-DropoutKey key_of(const DropoutKey& block, MaskOf mask) {
-  return {block.seed, block.step, 4 * block.layer + static_cast<std::uint32_t>(mask)};
-}
-
-}  // namespace
-
 AttentionBlock::AttentionBlock(const MultiHeadAttentionOptions& attention,
                                const ResidualOptions& residual, const ParameterScope& scope)
     : attention_(attention, scope["attention"]), residual_(residual, scope["attention_norm"]) {}
 
 Variable AttentionBlock::forward(Tape& tape, Variable x, const PackedRows& rows,
                                  const DropoutKey& key, HeadStatistics* seen) const {
-  return residual_.forward(tape, x, rows, key_of(key, MaskOf::kAttention), [&](Variable y) {
-    return attention_.forward(tape, y, rows, key_of(key, MaskOf::kWeights), seen);
+  return residual_.forward(tape, x, rows, key_of(key, BlockMask::kAttention), [&](Variable y) {
+    return attention_.forward(tape, y, rows, key_of(key, BlockMask::kWeights), seen);
   });
 }
 
@@ -47,7 +35,7 @@ Variable Block::forward(Tape& tape, Variable x, KvCache& cache) const {
 
 Variable Block::feed_forward(Tape& tape, Variable x, const PackedRows& rows,
                              const DropoutKey& key) const {
-  return residual_.forward(tape, x, rows, key_of(key, MaskOf::kFeedForward),
+  return residual_.forward(tape, x, rows, key_of(key, BlockMask::kFeedForward),
                            [&](Variable y) { return feed_forward_.forward(tape, y); });
 }
 

@@ -36,6 +36,14 @@ class Residual {
   NormLayer norm_;
 };
 
+/// The dropout masks of one block, numbered so that no two masks of a model have the same number: 0
+/// is that of the embedding.
+enum class BlockMask : std::uint32_t { kWeights = 1, kAttention = 2, kFeedForward = 3 };
+/// `block.layer` is the number of the block.
+inline DropoutKey key_of(const DropoutKey& block, BlockMask mask) {
+  return {block.seed, block.step, 4 * block.layer + static_cast<std::uint32_t>(mask)};
+}
+
 /// Multi-head self-attention with residual connection and norm inside (the block of spec L9 if
 /// kPost and without biases). Parameters: attention.*, attention_norm.*.
 class AttentionBlock {
@@ -51,6 +59,7 @@ class AttentionBlock {
   Variable forward(Tape& tape, Variable x, KvCache& cache) const;
 
   const MultiHeadAttention& attention() const { return attention_; }
+  const Residual& residual() const { return residual_; }
 
  private:
   MultiHeadAttention attention_;

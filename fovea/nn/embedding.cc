@@ -3,12 +3,21 @@
 
 namespace fovea {
 
+namespace {
+
+Parameter& add_tokens(const EmbeddingOptions& o, const ParameterScope& scope) {
+  Parameter& tokens = scope.add("tokens", {o.vocabulary, o.width}, o.init);
+  tokens.row_use = o.frozen ? RowUse::kDense : o.row_use;
+  tokens.frozen = o.frozen;
+  return tokens;
+}
+
+}  // namespace
+
 Embedding::Embedding(const EmbeddingOptions& options, const ParameterScope& scope)
     : options_(options) {
   const auto& o = options_;
-  tokens_ = &scope.add("tokens", {o.vocabulary, o.width}, o.init);
-  tokens_->row_use = o.frozen ? RowUse::kDense : o.row_use;
-  tokens_->frozen = o.frozen;
+  tokens_ = o.shared != nullptr ? o.shared : &add_tokens(o, scope);
   if (!adds_position_rows(o.position)) {
     check(o.join == PositionJoin::kAdd, "embedding: there are no position rows to concatenate");
     return;

@@ -25,10 +25,13 @@ struct EmbeddingOptions {
   /// Of the tokens: kSparse if no other layer reads the table and a step reads few of its rows.
   RowUse row_use = RowUse::kDense;
   bool frozen = false;  ///< the table of the tokens is never trained
+  /// The table of the tokens, if another embedding has it already; null: one of its own.
+  Parameter* shared = nullptr;
 };
 
-/// Parameters: tokens [V, C]; if learned, positions [positions, C], without weight decay; if
-/// concatenated, join.weight [C, 2 C], which projects [e; p] to the width of the model.
+/// Parameters: tokens [V, C], unless it is shared; if learned, positions [positions, C], without
+/// weight decay; if concatenated, join.weight [C, 2 C], which projects [e; p] to the width of the
+/// model.
 class Embedding {
  public:
   Embedding(const EmbeddingOptions& options, const ParameterScope& scope);

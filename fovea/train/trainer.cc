@@ -229,6 +229,7 @@ void Trainer::evaluate() {
     state_.worse_evaluations = 0;
     write_model();
   }
+  write_in_folder([&] { objective_.evaluated(state_.step, *found); });
   history_->add(EvaluationRecord{.step = state_.step,
                                  .train_loss = state_.recent_train_loss(),
                                  .valid_loss = found->loss,

@@ -79,6 +79,9 @@ class Objective {
   virtual bool has_validation() const = 0;
   /// Evaluates the whole validation set; nothing if `interrupted` returned true meanwhile.
   virtual std::optional<Validation> validate(const std::function<bool()>& interrupted) = 0;
+  /// What validate() found counts as the evaluation after `step` updates; the parameters are still
+  /// those that were evaluated.
+  virtual void evaluated(index /*step*/, const Validation& /*found*/) {}
   /// Measures the whole training set in the same way; nothing if it cannot, or was interrupted.
   virtual std::optional<Validation> validate_training(
       const std::function<bool()>& /*interrupted*/) {

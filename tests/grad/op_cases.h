@@ -291,6 +291,12 @@ inline constexpr OpCase kOpCases[] = {
        return add(t, x, replace_first_rows(t, x, x, three_sequences(t)));
      },
      by<ScaleByThreeFormula>},
+    {"rows_stacked",
+     {{4, 5}, {2, 5}},
+     [](Tape& t, Inputs in) {
+       return stack_rows(t, std::array{in[1], in[0]});
+     },
+     by<RowsStackedFormula>},
     {"attention",
      {{6, 6}, {6, 6}, {6, 4}},
      [](Tape& t, Inputs in) {

@@ -239,6 +239,14 @@ struct FirstRowsFormula {
   }
 };
 
+/// The second operand, then the first.
+struct RowsStackedFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index n, index c) { return n < 2 ? in[1][n][c] : in[0][n - 2][c]; });
+  }
+};
+
 struct ScaleByThreeFormula {
   template <class T>
   static void run(Matrices<T> in, Rows<T> y) {

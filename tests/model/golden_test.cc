@@ -10,6 +10,7 @@
 
 #include "fovea/model/language_model.h"
 #include "tests/isa.h"
+#include "tests/model/golden_values.h"
 #include "tests/support/vectors.h"
 
 namespace fovea::golden {
@@ -23,22 +24,6 @@ using Numbers = std::vector<double>;
 constexpr std::uint64_t kSeed = 11;
 constexpr double kScale = 0.125;
 constexpr double kUlp = 0x1p-23;  // of a float near 1
-
-// Numbers in [-.5, .5) that every type holds exactly.
-double golden_value(index number, index i) {
-  return static_cast<double>((i * i * 31 + i * 7919 + number * 104729 + 13) % 8191) / 8192 - 0.5;
-}
-
-void fill(Parameter& parameter, index number) {
-  const bool gain = parameter.name.ends_with("norm.weight");
-  Tensor values(parameter.value.shape(), DType::kFloat64);
-  for (index i = 0; i < values.size(); ++i) {
-    const double x = golden_value(number, i);
-    values.vec<double>()[i] = gain ? 1 + x / 2 : x;
-  }
-  parameter.value.copy_from(values.to(parameter.value.dtype()));
-  ++parameter.version;
-}
 
 // Sequences of 3, 0, 5 and 8 tokens; two of their names differ in the upper half alone.
 struct GoldenBatch {

@@ -27,6 +27,18 @@ TEST(TaggerConfig, CountsWhatAModelHas) {
 TEST(TaggerConfig, CountsByHand) {
   EXPECT_EQ(parameter_count(tagger_config()), 21 + 12 + 24 + 4 + 90 + 36 + 4 + 12 + 3 + 9 + 3 + 3);
   EXPECT_EQ(resolve(tagger_config()).features, 9);
+  EXPECT_EQ(parameter_count(linear_config()), 30 * 3 + 9 + 3 + 3);
+}
+
+// Instead of one output 3 4 and 3 and its CRF, two: 3 4 and 3 with a CRF, 2 4 and 2.
+TEST(TaggerConfig, CountsTheHeadsOfEachColumn) {
+  EXPECT_EQ(parameter_count(two_columns()), parameter_count(tagger_config()) + 8 + 2);
+  EXPECT_EQ(tag_count(two_columns()), 5);
+  EXPECT_EQ(head_of(two_columns(), 1), TagHead::kSoftmax);
+  TaggerConfig same = two_columns();
+  same.head = {TagHead::kCrf};
+  EXPECT_EQ(parameter_count(same), parameter_count(two_columns()) + 4 + 2 + 2);
+  EXPECT_GT(flops_per_token(two_columns()), flops_per_token(tagger_config()));
 }
 
 TEST(TaggerConfig, NamesWhatDoesNotFit) {
@@ -36,6 +48,12 @@ TEST(TaggerConfig, NamesWhatDoesNotFit) {
     return resolve(c);
   };
   EXPECT_THROWS(with([](TaggerConfig& c) { c.word_width = -1; }), kOptionValue, "--word-width");
+  EXPECT_THROWS(with([](TaggerConfig& c) { c.tags = {3, 0}; }), kOptionValue, "--tags");
+  EXPECT_THROWS(with([](TaggerConfig& c) { c.tags = {}; }), kOptionValue, "--head");
+  EXPECT_THROWS(with([](TaggerConfig& c) {
+                  c.head = {TagHead::kCrf, TagHead::kCrf};
+                }),
+                kOptionValue, "--head: expected one for all tag columns, or one for each of the 1");
   EXPECT_THROWS(with([](TaggerConfig& c) { c.buckets = 5; }), kOptionValue, "--buckets");
   EXPECT_THROWS(with([](TaggerConfig& c) { c.input_dropout = 1; }), kOptionValue,
                 "--input-dropout");
@@ -52,6 +70,21 @@ TEST(TaggerConfig, NamesWhatDoesNotFit) {
                 }),
                 kOptionValue, "--word-width");
   EXPECT_EQ(with([](TaggerConfig& c) { c.ngram_width = 3; }).buckets, 100000);
+  EXPECT_EQ(with([](TaggerConfig& c) { c.linear = true; }).linear_buckets, 262144);
+  EXPECT_THROWS(with([](TaggerConfig& c) { c.linear_buckets = 5; }), kOptionValue,
+                "--linear-buckets");
+  EXPECT_THROWS(with([](TaggerConfig& c) {
+                  c.linear = true;
+                  c.linear_buckets = 1;
+                }),
+                kOptionValue, "--linear-buckets");
+  EXPECT_THROWS(with([](TaggerConfig& c) { c.linear_dropout = 1; }), kOptionValue,
+                "--linear-dropout");
+  EXPECT_THROWS(with([](TaggerConfig& c) {
+                  c = linear_config();
+                  c.encoder = "bilstm";
+                }),
+                kOptionValue, "--encoder: bilstm has nothing to read");
 }
 
 TEST(TaggerConfig, FlopsGrowWithTheEncoder) {

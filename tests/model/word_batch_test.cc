@@ -20,7 +20,8 @@ std::vector<std::int32_t> rows_of(const std::vector<std::int32_t>& words,
 }
 
 // The documented hash, in other words.
-std::int32_t row(std::uint64_t h, const std::vector<int>& words) {
+std::int32_t row(std::uint64_t kind, const std::vector<int>& words) {
+  std::uint64_t h = kind << 32;
   for (const int word : words) {
     h = (h + static_cast<std::uint64_t>(word + 2)) * 0x9E3779B97F4A7C15u;
   }

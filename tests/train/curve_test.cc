@@ -43,9 +43,9 @@ TEST(Curve, LeavesOutHeadsOfAnotherModel) {
   history.add(AttentionRecord{.step = 1, .max_logit = {{1, 2}, {3}, std::vector<double>(5000, 4)}});
   history.add(AttentionRecord{.step = 2, .max_logit = {{1, 2}, {3, 4}}});
   const std::string page = training_curves(history, "nats per token");
-  EXPECT_THAT(page, testing::HasSubstr("layer 1, head 1"));
-  EXPECT_THAT(page, testing::Not(testing::HasSubstr("head 2")));
-  EXPECT_THAT(page, testing::Not(testing::HasSubstr("layer 2")));
+  EXPECT_THAT(page, testing::HasSubstr("layer 2, head 2"));
+  EXPECT_THAT(page, testing::Not(testing::HasSubstr("head 3")));
+  EXPECT_THAT(page, testing::Not(testing::HasSubstr("layer 3")));
 }
 
 TEST(Curve, OfNothingIsStillAPicture) {

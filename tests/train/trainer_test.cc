@@ -56,7 +56,7 @@ TEST_F(TrainerTest, ObservesEveryFewUpdates) {
   EXPECT_EQ(records[0].step, 4);
   EXPECT_THAT(records[0].entropy, ElementsAre(ElementsAre(3, 1)));  // of the update from 3 to 4
   EXPECT_EQ(records[1].step, 8);
-  EXPECT_THAT(read_file(folder / "loss.svg"), testing::HasSubstr("layer 0, head 1"));
+  EXPECT_THAT(read_file(folder / "loss.svg"), testing::HasSubstr("layer 1, head 2"));
 }
 
 TEST_F(TrainerTest, CountsEpochsInUpdates) {

@@ -45,4 +45,34 @@ Variable replace_first_rows(Tape& tape, Variable x, Variable by, const PackedRow
   return y;
 }
 
+Variable stack_rows(Tape& tape, std::span<const Variable> operands) {
+  check(!operands.empty(), "stack_rows: there are no operands");
+  const Variable& first = operands[0];
+  index N = 0;
+  for (const Variable& part : operands) {
+    check_operand("stack_rows", "every operand", part, part.rows(), first.columns(), first.dtype());
+    N += part.rows();
+  }
+  auto* const parts = tape.saved<Variable>(static_cast<index>(operands.size()));
+  std::uninitialized_copy(operands.begin(), operands.end(), parts);
+  const std::size_t count = operands.size();
+  const Variable y = tape.result(N, first.columns(), first.dtype());
+  with_type(first.dtype(), [&]<class T>(std::type_identity<T>) {
+    const auto each = [=](Rows<T> whole, auto&& f) {
+      index row = 0;
+      for (std::size_t p = 0; p < count; row += parts[p++].rows()) {
+        f(parts[p], whole.slice(row, row + parts[p].rows()));
+      }
+    };
+    each(y.value<T>(),
+         [&](Variable part, Rows<T> to) { copy_rows<T>(tape.context(), part.value<T>(), to); });
+    tape.record(y, operands, [=](Tape& t) {
+      each(t.take_gradient<T>(y), [&](Variable part, Rows<T> dy) {
+        pass_on<T>(t.context(), dy, t.gradient_for<T>(part));
+      });
+    });
+  });
+  return y;
+}
+
 }  // namespace fovea

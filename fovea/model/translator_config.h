@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configuration of a translator, its parameter count and its FLOPs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fovea/base/fields.h"
+#include "fovea/model/encoder_config.h"
+#include "fovea/model/encoder_sizes.h"
+
+namespace fovea {
+
+/// What reads the source and writes the target.
+enum class TranslatorKind : std::uint8_t {
+  kTransformer,
+  kBahdanauGru,  ///< a GRU with additive attention to what a bidirectional one reads (spec E7)
+};
+inline constexpr EnumName<TranslatorKind> kTranslatorKindNames[] = {
+    {TranslatorKind::kTransformer, "transformer"}, {TranslatorKind::kBahdanauGru, "bahdanau-gru"}};
+inline std::span<const EnumName<TranslatorKind>> enum_names(TranslatorKind) {
+  return kTranslatorKindNames;
+}
+
+/// A Transformer of an encoder, which reads the source, and a decoder, which predicts the next
+/// token of the target from those before it and from what the encoder says (Vaswani et al. 2017;
+/// spec L16). `vocabulary` is that of the source; `position` is the encoder's. Sizes given as 0
+/// follow from the others; resolve() fills them in.
+struct TranslatorConfig : EncoderConfig {
+  TranslatorConfig() {
+    sight = Sight::kWhole;
+    position = PositionKind::kSinusoidal;
+    activation = Activation::kRelu;
+    bias = true;
+    width = 256;
+    block = 512;
+    dropout = 0.1;
+  }
+
+  TranslatorKind kind = TranslatorKind::kTransformer;
+  index encoder_layers = 3;
+  index decoder_layers = 3;
+  std::string decoder_position = {};
+  bool share_embeddings = false;
+  bool tie = true;
+  index target_vocabulary = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("model", kind,
+          "a Transformer, or a GRU with additive attention to what another, in both directions, "
+          "reads");
+    visit("encoder_layers", encoder_layers, "layers of the Transformer that reads the source");
+    visit("decoder_layers", decoder_layers, "layers of the Transformer that writes the target");
+    visit("encoder", encoder,
+          "what reads the source instead: layers such as conv3,bilstm,attention; none: "
+          "--encoder-layers, of a GRU bigru");
+    visit("init", init, "how parameters start: as in GPT-2, in the book's code, or in Keras");
+    visit("heads", heads, "attention heads per layer");
+    visit("kv_heads", kv_heads, "heads of keys and values, each shared by a group; 0: heads");
+    visit("head_dim", head_dim, "width of a head; 0: width / heads");
+    visit("width", width, "width of the model");
+    visit("ff", ff, "width of the feed-forward network; 0: 4 width");
+    visit("block", block, "most tokens of a sentence, on either side, with its end");
+    visit("dropout", dropout, "probability of dropping a weight or activation in training");
+    visit_positions(visit);
+    visit("decoder_position", decoder_position,
+          "position encoding of the decoder; none given: --position");
+    visit_layers(visit);
+    visit("share_embeddings", share_embeddings,
+          "one table of tokens for source and target: needs --shared-vocabulary");
+    visit("tie", tie, "use the token embeddings of the target as output projection too");
+    visit("vocabulary", vocabulary, "number of tokens of the source");
+    visit("target_vocabulary", target_vocabulary, "number of tokens of the target");
+  }
+
+  friend bool operator==(const TranslatorConfig&, const TranslatorConfig&) = default;
+};
+
+/// The configuration with every size filled in. Throws kShape or kOptionValue that names the
+/// option, its value and the rule.
+TranslatorConfig resolve(TranslatorConfig config);
+
+/// What encoder and decoder of a resolved configuration are built from, each with its own
+/// vocabulary, position and sight.
+EncoderConfig encoder_of(const TranslatorConfig& config);
+EncoderConfig decoder_of(const TranslatorConfig& config);
+
+/// The stages of encoder and decoder of a resolved configuration; those of the decoder (of a
+/// recurrent one a GRU) without its attention to the source. Throw kOptionValue or kShape.
+std::vector<SizedStage> encoder_stages(const TranslatorConfig& config);
+std::vector<SizedStage> decoder_stages(const TranslatorConfig& config);
+
+/// The number of learned values. Allocates nothing.
+index parameter_count(const TranslatorConfig& config);
+
+/// Sentences, by their tokens: all of both sides, and the mean of a sentence.
+struct TranslationSizes {
+  double source = 0, target = 0;
+  double source_length = 1, target_length = 1;
+};
+/// FLOPs (multiplications and additions) of the matrix products of a training step of these
+/// sentences, forward and backward. Causal attention counts half of its scores.
+double flops_of(const TranslatorConfig& config, const TranslationSizes& sizes);
+
+}  // namespace fovea

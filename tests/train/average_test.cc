@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/train/average.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+
+#include "fovea/base/file.h"
+#include "fovea/train/model_folder.h"
+#include "tests/support/folder.h"
+#include "tests/support/throws.h"
+#include "tests/train/toy.h"
+
+namespace fovea {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Average, IsTheMeanOfTheLastCheckpoints) {
+  const TestFolder folder;
+  write_model_files(folder.path(), std::vector<NamedFile>{{"config.json", "{}"}});
+  ToyObjective objective;
+  ToyObserver observer;
+  Trainer(Context(1), objective, observer,
+          toy_setup(folder.path(), {.stop_after = "20u", .save_every = "5u", .keep = 3}))
+      .run();
+  EXPECT_THAT(checkpoints_to_average(folder.path(), 20, 2), ElementsAre(15, 20));
+  EXPECT_THAT(checkpoints_to_average(folder.path(), 15, 9), ElementsAre(10, 15));
+  const std::vector<index> steps = {10, 15, 20};
+  const auto mean = mean_of_checkpoints(folder.path(), steps, objective.parameters());
+  ASSERT_EQ(mean.size(), 1u);
+  EXPECT_EQ(mean[0].name, "weights");
+  for (index i = 0; i < 8; ++i) {
+    double sum = 0;
+    for (const index step : steps) {
+      const Checkpoint one = load_checkpoint(checkpoint_path(checkpoints_of(folder.path()), step));
+      sum +=
+          double{parse_safetensors(one.bytes(kWeightsName), "one").at("weights").data<float>()[i]};
+    }
+    EXPECT_EQ(mean[0].tensor.data<float>()[i], static_cast<float>(sum / 3));
+  }
+  const std::vector<index> none = {7};
+  EXPECT_THROWS(mean_of_checkpoints(folder.path(), none, objective.parameters()), kNoCheckpoint,
+                "step-000007");
+}
+
+// As a run would evaluate: one number that says which evaluation it was.
+struct Evaluations {
+  Evaluations() {
+    weights.name = "weights";
+    weights.value = Tensor(Shape{1});
+  }
+  void evaluate(BestWeights& best, index step, double goodness) {
+    weights.value.data<float>()[0] = static_cast<float>(step);
+    best.evaluated(step, goodness, parameters);
+  }
+  Parameter weights;
+  std::vector<Parameter*> parameters{&weights};
+};
+
+TEST(BestWeights, AreThoseOfTheBestEvaluations) {
+  const TestFolder folder;
+  Evaluations run;
+  BestWeights best(folder.path(), 2);
+  best.go_on_from(0);
+  run.evaluate(best, 10, -3.5);
+  EXPECT_THAT(best.steps(), ElementsAre(10));
+  run.evaluate(best, 20, -1);
+  run.evaluate(best, 30, -2);
+  EXPECT_THAT(best.steps(), ElementsAre(20, 30));
+  run.evaluate(best, 40, -2);  // no better
+  run.evaluate(best, 50, -9);
+  EXPECT_THAT(best.steps(), ElementsAre(20, 30));
+  run.evaluate(best, 60, -2 + 1e-15);  // by the last digits
+  EXPECT_THAT(best.steps(), ElementsAre(20, 60));
+  EXPECT_EQ(best.mean(run.parameters)[0].tensor.data<float>()[0], 40);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "best"), {}), 2);
+}
+
+// Evaluations after the update from which the run goes on are made again.
+TEST(BestWeights, OfARunThatIsResumedAreThoseOfOneThatWasNot) {
+  const TestFolder folder;
+  Evaluations run;
+  const auto evaluations = [&](BestWeights& best, index first, index last) {
+    constexpr std::array kGoodness = {5.0, 1.0, 4.0, 4.5, 2.0, 4.2};
+    for (index n = first; n < last; ++n) {
+      run.evaluate(best, 10 * (n + 1), kGoodness.at(static_cast<std::size_t>(n)));
+    }
+  };
+  for (index killed = 1; killed < 6; ++killed) {
+    for (index saved = 1; saved <= killed; ++saved) {
+      remove_best_weights(folder.path());
+      EXPECT_FALSE(std::filesystem::exists(folder / "best"));
+      BestWeights before(folder.path(), 3);
+      evaluations(before, 0, killed);
+      BestWeights after(folder.path(), 3);
+      after.go_on_from(10 * saved);
+      evaluations(after, saved, 6);
+      EXPECT_THAT(after.steps(), ElementsAre(10, 40, 60)) << killed << saved;
+      EXPECT_NEAR(after.mean(run.parameters)[0].tensor.data<float>()[0], 110.0 / 3, 1e-5);
+    }
+  }
+}
+
+TEST(BestWeights, ThatAreDamagedAreForgotten) {
+  const TestFolder folder;
+  Evaluations run;
+  BestWeights best(folder.path(), 3);
+  run.evaluate(best, 10, 1);
+  run.evaluate(best, 20, 2);
+  write_file_atomically(folder / "best/step-000010.safetensors", "no weights");
+  write_file_atomically(folder / "best/notes.txt", "mine");
+  BestWeights after(folder.path(), 3);
+  after.go_on_from(30);
+  EXPECT_THAT(after.steps(), ElementsAre(20));
+  remove_best_weights(folder.path());
+  EXPECT_EQ(read_file(folder / "best/notes.txt"), "mine");
+}
+
+}  // namespace
+}  // namespace fovea
