@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <span>
 
 #include "fovea/report/attention_words.h"
 #include "fovea/report/head_statistics.h"
-#include "fovea/report/terminal.h"
+#include "fovea/report/places.h"
 #include "fovea/report/token_text.h"
 
 namespace fovea {
@@ -18,7 +18,7 @@ namespace {
 
 namespace words = attention_words;
 
-constexpr index kLongestToken = 40;  // columns of a terminal
+constexpr std::size_t kMostLabels = 10;  // of a prediction
 
 // The text of one language, escaped.
 class Words {
@@ -34,8 +34,6 @@ class Words {
   PageLanguage language_;
 };
 
-std::string bdi(std::string_view text) { return fmt::format("<bdi>{}</bdi>", html_text(text)); }
-
 std::string facts_of(const AttentionPage& page) {
   if (page.facts.empty()) return "";
   std::string html = "<dl class=\"facts\">\n";
@@ -50,13 +48,48 @@ std::string prediction_of(const AttentionPage& page, const Words& say) {
   std::string html =
       fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n<table class=\"numbers prediction\">\n",
                   say(words::kPrediction));
-  for (const auto& [label, probability] : page.prediction) {
+  const std::size_t shown = std::min(page.prediction.size(), kMostLabels);
+  for (const auto& [label, probability] : std::span(page.prediction).first(shown)) {
     html += fmt::format(
         "<tr><th scope=\"row\">{}</th><td>{:.4f}</td><td class=\"bar\" aria-hidden=\"true\">"
         "<span style=\"width:{:.1f}%\"></span></td></tr>\n",
-        bdi(visible(label)), probability, 100 * std::clamp(probability, 0.0, 1.0));
+        bdi(short_token(label)), probability, 100 * std::clamp(probability, 0.0, 1.0));
   }
-  return html + "</table>\n</section>\n";
+  html += "</table>\n";
+  const std::size_t more = page.prediction.size() - shown;
+  if (more > 0) html += fmt::format("<p class=\"quiet\">{}</p>\n", say.format(words::kMore, more));
+  return html + "</section>\n";
+}
+
+// A strip of tokens, each over a line of its own.
+struct StripToken {
+  std::string_view token, line;
+  double share = 0;  // of the strongest colour
+  bool below = false;
+};
+
+std::string strip_token(const StripToken& t) {
+  return fmt::format("<span class=\"{}\" style=\"--share:{:.3f}\">{}<small>{}</small></span>\n",
+                     t.below ? "token below" : "token", t.share, bdi(short_token(t.token)), t.line);
+}
+
+std::string labels_of(const AttentionPage& page, const Words& say) {
+  if (page.labels.empty()) return "";
+  std::string html = fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n", say(words::kLabels));
+  for (const TokenLabels& labels : page.labels) {
+    if (!labels.name.empty()) html += fmt::format("<h3>{}</h3>\n", html_text(labels.name));
+    html += "<div class=\"strip\">\n";
+    const std::vector<std::string>& tokens = page.texts[labels.text].tokens;
+    for (std::size_t token = 0; token < tokens.size(); ++token) {
+      const double p = labels.probabilities[token];
+      const std::string label =
+          labels.labels.empty() ? "" : bdi(short_token(labels.labels[token])) + " ";
+      const std::string line = fmt::format("{}{:.4f}", label, p);
+      html += strip_token({tokens[token], line, std::clamp(p, 0.0, 1.0)});
+    }
+    html += "</div>\n";
+  }
+  return html + "</section>\n";
 }
 
 std::string select_of(std::string_view id, const std::string& label) {
@@ -71,7 +104,8 @@ std::string view_of(const AttentionPage& page, const Words& say) {
   return fmt::format(
       "<section class=\"panel\" id=\"view\">\n<h2>{}</h2>\n<div class=\"controls screen-only\">\n"
       "{}{}{}{}<label>{}<input type=\"range\" id=\"cell\" min=\"2\" max=\"40\"/></label>\n</div>\n"
-      "<p class=\"reading\" id=\"reading\"></p>\n"
+      "<dl class=\"facts print-only\" id=\"choices\"></dl>\n<p class=\"reading\" "
+      "id=\"reading\"></p>\n"
       "<p class=\"visually-hidden\" id=\"live\" aria-live=\"polite\"></p>\n"
       "<div class=\"views\">\n<figure>\n<div class=\"scroll map\" id=\"map\" tabindex=\"0\" "
       "role=\"application\" aria-label=\"{}\"></div>\n<figcaption><div class=\"legend\" "
@@ -93,12 +127,6 @@ std::string shaded_cell(float value, float largest, std::string_view number) {
                      largest > 0 ? std::abs(value) / largest : 0, number);
 }
 
-// Three digits of the largest, and as many places of all others.
-int places_for(float largest) {
-  if (!(largest > 0)) return 0;
-  return std::clamp(2 - static_cast<int>(std::floor(std::log10(largest))), 0, 9);
-}
-
 float largest_of(const std::vector<float>& values) {
   float largest = 0;
   for (const float value : values) largest = std::max(largest, std::abs(value));
@@ -115,13 +143,13 @@ std::string pairs_of(const AttentionPage& page, const PairValues& table, const W
       html_text(table.name), say.format(words::kPairs, table.rows_are, table.columns_are),
       say.format(words::kSource, table.source));
   for (const std::string& column : columns) {
-    html += fmt::format("<th scope=\"col\">{}</th>", bdi(visible(column)));
+    html += fmt::format("<th scope=\"col\">{}</th>", bdi(short_token(column)));
   }
   html += "</tr></thead>\n<tbody>\n";
   const float largest = largest_of(table.values);
-  const int places = places_for(largest);
+  const int places = places_for(double{largest}, 9);
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    html += fmt::format("<tr><th scope=\"row\">{}</th>", bdi(visible(rows[row])));
+    html += fmt::format("<tr><th scope=\"row\">{}</th>", bdi(short_token(rows[row])));
     for (std::size_t column = 0; column < columns.size(); ++column) {
       const float value = table.values[row * columns.size() + column];
       html += shaded_cell(value, largest, fmt::format("{:.{}f}", value, places));
@@ -143,10 +171,9 @@ std::string saliency_of(const AttentionPage& page, const Words& say) {
     const std::vector<std::string>& tokens = page.texts[saliency.text].tokens;
     for (std::size_t token = 0; token < tokens.size(); ++token) {
       const float value = saliency.values[token];
-      html += fmt::format(
-          "<span class=\"{}\" style=\"--share:{:.3f}\">{}<small>{:.3g}</small></span>\n",
-          value < 0 ? "token below" : "token", largest > 0 ? std::abs(value) / largest : 0,
-          bdi(fit_columns(visible(tokens[token]), kLongestToken)), value);
+      const std::string line = fmt::format("{:.3g}", value);
+      const double share = largest > 0 ? std::abs(value) / largest : 0;
+      html += strip_token({tokens[token], line, share, value < 0});
     }
     html += "</div>\n";
   }
@@ -279,8 +306,9 @@ std::string attention_body(const AttentionPage& page, const WeightDigits& digits
         "<p class=\"note\">{}</p>\n",
         say.format(words::kCut, digits.strongest, static_cast<double>(limits.most) / 1e6));
   }
-  return html + prediction_of(page, say) + view_of(page, say) + saliency_of(page, say) +
-         statistics_of(page, say) + tiles_of(page, say) + reading_of(page, digits, say);
+  return html + prediction_of(page, say) + labels_of(page, say) + view_of(page, say) +
+         saliency_of(page, say) + statistics_of(page, say) + tiles_of(page, say) +
+         reading_of(page, digits, say);
 }
 
 }  // namespace fovea

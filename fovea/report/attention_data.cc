@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 
+#include "fovea/base/base64.h"
+
 namespace fovea {
 
 namespace {

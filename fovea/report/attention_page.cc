@@ -46,10 +46,27 @@ void check_map(const AttentionPage& page, const AttentionMap& map) {
   }
 }
 
+void check_labels(const AttentionPage& page, const TokenLabels& labels) {
+  check(labels.text < page.texts.size(),
+        "draw_attention_page: labels are about text {}; there are {}", labels.text,
+        page.texts.size());
+  const std::size_t tokens = page.texts[labels.text].tokens.size();
+  const bool fits = labels.labels.empty() || labels.labels.size() == tokens;
+  check(fits && labels.probabilities.size() == tokens,
+        "draw_attention_page: {} labels with {} probabilities; there must be {}",
+        labels.labels.size(), labels.probabilities.size(), tokens);
+  for (const double p : labels.probabilities) {
+    check(std::isfinite(p), "draw_attention_page: a label has the probability {}", p);
+  }
+}
+
 void check_page(const AttentionPage& page) {
   check(!page.maps.empty(), "draw_attention_page: there is no map");
   check(!page.maps.front().is_of_layer_before, "draw_attention_page: there is no layer before {}",
         page.maps.front().name);
+  check(page.first_map < page.maps.size(),
+        "draw_attention_page: there is no map {} of {} to show first", page.first_map,
+        page.maps.size());
   for (const PageText& text : page.texts) {
     const auto size = static_cast<index>(text.tokens.size());
     check(size >= 1 && size <= kMostCodedKeys,
@@ -60,6 +77,7 @@ void check_page(const AttentionPage& page) {
           text.positions.size(), size);
   }
   for (const AttentionMap& map : page.maps) check_map(page, map);
+  for (const TokenLabels& labels : page.labels) check_labels(page, labels);
   for (const TokenValues& saliency : page.saliency) {
     check(saliency.text < page.texts.size(),
           "draw_attention_page: {} is about text {}; there are {}", saliency.name, saliency.text,
@@ -108,9 +126,10 @@ std::string json_of(const AttentionPage& page, const WeightDigits& digits) {
                                 json_text(phrase.in(page.language)));
   }
   return fmt::format(
-      "{{\"decimals\":{},\"negative\":{},\"strongest\":{},\n\"texts\":{},\n\"maps\":{},\n"
-      "\"words\":{{{}}}}}",
-      digits.decimals, digits.negative, digits.strongest, texts, maps, script_words);
+      "{{\"decimals\":{},\"negative\":{},\"strongest\":{},\"firstMap\":{},\n\"texts\":{},\n"
+      "\"maps\":{},\n\"words\":{{{}}}}}",
+      digits.decimals, digits.negative, digits.strongest, page.first_map, texts, maps,
+      script_words);
 }
 
 // The page but for its weights.

@@ -65,6 +65,14 @@ struct LabelProbability {
   double probability = 0;
 };
 
+/// A label for each token, shown beside the tokens, such as the tags of words.
+struct TokenLabels {
+  std::string name = {};  ///< of one among several
+  std::size_t text = 0;
+  std::vector<std::string> labels = {};    ///< any bytes are safe; empty: the tokens themselves
+  std::vector<double> probabilities = {};  ///< of these
+};
+
 struct AttentionPage {
   PageLanguage language = PageLanguage::kEnglish;
   std::string title;
@@ -75,10 +83,12 @@ struct AttentionPage {
   std::vector<std::pair<std::string, std::string>> facts = {};  ///< name and value, in the language
   std::vector<PageText> texts = {};
   std::vector<AttentionMap> maps = {};  ///< at least one
+  std::size_t first_map = 0;            ///< the number of the one that is shown first
   bool is_of_numbers = false;           ///< whether tokens are time steps and joints
   std::vector<TokenValues> saliency = {};
   std::vector<PairValues> tables = {};
   std::vector<LabelProbability> prediction = {};  ///< most probable first
+  std::vector<TokenLabels> labels = {};
   /// Lines of the plan's tiles, as picture_of_tiles() makes them: '.' '#' '/'.
   std::vector<std::string> tiles = {};
   /// Plain sentences in the language, shown above the map: what is left out, which rows are shown.
@@ -94,7 +104,8 @@ struct PageLimits {
 /// One HTML file. If the largest weight is 10 or more, its first digits count instead of decimals.
 /// (Weights that do not fit into `most` with one weight a row make a larger page.)
 ///
-/// Throws Error(kShape) that names the map if a size does not agree or a number is not finite.
+/// Throws Error(kShape) that names what has a size that does not agree, or a number that is not
+/// finite.
 std::string draw_attention_page(const AttentionPage& page, const PageLimits& limits = {});
 
 }  // namespace fovea

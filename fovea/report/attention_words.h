@@ -11,6 +11,9 @@ inline constexpr Phrase kWarning = {
     "model answered as it did.",
     "注意力权重本身不是解释。它只说明某个头看了哪里，并不说明模型为什么这样回答。"};
 inline constexpr Phrase kPrediction = {"What the model says", "模型的判断"};
+inline constexpr Phrase kMore = {"and {} more", "另有 {} 个"};
+inline constexpr Phrase kLabels = {"What the model says of each token, and how probable it is",
+                                   "模型对每个词元的判断及其概率"};
 inline constexpr Phrase kWeights = {"Attention weights", "注意力权重"};
 inline constexpr Phrase kLayer = {"Layer", "层"};
 inline constexpr Phrase kPart = {"Joint or time step", "关节或时间步"};

@@ -101,12 +101,12 @@ Plot heads_plot(HeadCurves of) {
     if (members.empty()) continue;
     // Only the first says "layers", so that all fit into the legend.
     const std::string word = group > 0 ? "" : (layers > groups ? of.layers : of.layer) + " ";
-    const std::string name = end - first == 1 ? fmt::format("{}{}", word, first)
-                                              : fmt::format("{}{}-{}", word, first, end - 1);
+    const std::string name = end - first == 1 ? fmt::format("{}{}", word, end)
+                                              : fmt::format("{}{}-{}", word, first + 1, end);
     means.push_back({name, mean_of(members), shade(group, groups), Stroke::kSolid});
     for (std::size_t l = first; l < end; ++l) {
       for (std::size_t h = 0; h < of.heads[l].size(); ++h) {
-        plot.curves.push_back({fmt::format("{} {}, {} {}", of.layer, l, of.head, h),
+        plot.curves.push_back({fmt::format("{} {}, {} {}", of.layer, l + 1, of.head, h + 1),
                                std::move(of.heads[l][h]), shade(group, groups), Stroke::kThin});
       }
     }

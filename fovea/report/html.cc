@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "fovea/base/base64.h"
 #include "fovea/report/page_file.h"
 
 namespace fovea {
@@ -83,6 +84,8 @@ std::string html_text(std::string_view text) {
   return out;
 }
 
+std::string bdi(std::string_view text) { return fmt::format("<bdi>{}</bdi>", html_text(text)); }
+
 std::string json_text(std::string_view text) {
   std::string out = "\"";
   for_each_character(text, [&](utf8proc_int32_t c, std::string_view bytes) {
@@ -96,34 +99,16 @@ std::string json_text(std::string_view text) {
   return out + '"';
 }
 
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
-    std::uint32_t word = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      word = word << 8 | (i < count ? static_cast<std::uint8_t>(bytes[at + i]) : 0);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      out += i <= count ? kDigits[word >> (18 - 6 * i) & 63] : '=';
-    }
-  }
-  return out;
-}
-
 std::string draw_html(const HtmlPage& page) {
   const std::string title = html_text(page.title);
   std::string html = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<!DOCTYPE html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n{}\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"referrer\" content=\"no-referrer\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>\n{}{}</style>\n</head>\n",
-      Phrase{"en", "zh-CN"}.in(page.language), policy_of(page), title, page_file("page.css"),
-      page.style);
+      Phrase{"en", "zh-CN"}.in(page.language), kGeneratorMark, policy_of(page), title,
+      page_file("page.css"), page.style);
   const std::string_view scheme = kScheme.in(page.language);
   html += fmt::format(
       "<body>\n<header>\n<h1><bdi>{}</bdi></h1>\n<button type=\"button\" id=\"scheme\" "

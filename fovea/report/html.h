@@ -32,11 +32,12 @@ struct Phrase {
 /// direction of writing: put names of others into <bdi>.
 std::string html_text(std::string_view text);
 
+/// A name of others: html_text() in <bdi>.
+std::string bdi(std::string_view text);
+
 /// A JSON string, with its quotes, that cannot end a <script>: < > & and U+2028, U+2029 are
 /// written as \uNNNN. Bytes that are not UTF-8 become U+FFFD.
 std::string json_text(std::string_view text);
-
-std::string base64(std::string_view bytes);
 
 /// Data for the scripts of a page: <script type="application/json" id="ID">JSON</script>. `id` is
 /// ours; `json` is made of numbers, our own words and json_text().
@@ -59,5 +60,7 @@ struct HtmlPage {
 /// Inline styles are allowed, so that SVG pictures keep theirs; `img` may hold data: URLs. Handlers
 /// in attributes (onclick=) are not.
 std::string draw_html(const HtmlPage& page);
+/// What stands in the first lines of each page, and of no other.
+inline constexpr std::string_view kGeneratorMark = "<meta name=\"generator\" content=\"fovea\">";
 
 }  // namespace fovea

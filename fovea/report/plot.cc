@@ -10,6 +10,7 @@
 #include "fovea/base/check.h"
 #include "fovea/report/axis.h"
 #include "fovea/report/plot_style.h"
+#include "fovea/report/ring_label.h"
 #include "fovea/report/svg.h"
 
 namespace fovea {
@@ -310,7 +311,9 @@ std::string ring(const Plot& plot, const Frame& frame) {
   const PlotPoint at = frame.pixel(plot.ring->point);
   const double half = text_width(plot.ring->label) / 2;
   const double x = std::clamp(at.x, frame.area.left + half, frame.area.right - half);
-  const double y = at.y - 14 < frame.area.top + 24 ? at.y + 24 : at.y - 14;
+  const auto pixel = [&](const PlotPoint& p) { return frame.shows(p) ? frame.pixel(p) : kNowhere; };
+  const double y =
+      ring_label_y(plot.curves, pixel, {x, at.y}, half, frame.area.top, frame.area.bottom);
   return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"6.5\" class=\"ring\"/>\n", coordinate(at.x),
                      coordinate(at.y)) +
          svg_text({x, y, plot.ring->label, "halo", Anchor::kMiddle});

@@ -350,8 +350,9 @@ std::string head_figures(const RunReport& run, std::size_t n, const FigureStyle&
                                          style.most_points);
     for (std::size_t l = 0; l < heads.heads.size(); ++l) {
       for (std::size_t h = 0; h < heads.heads[l].size(); ++h) {
-        Series series = series_of(fmt::format("{} {}, {} {}", heads.layer, l, heads.head, h),
-                                  heads.heads[l][h], most);
+        Series series =
+            series_of(fmt::format("{} {}, {} {}", heads.layer, l + 1, heads.head, h + 1),
+                      heads.heads[l][h], most);
         heads.heads[l][h] = curve_of(series, Ink::kBlue, Stroke::kThin).points;
         figure.series.push_back(std::move(series));
       }

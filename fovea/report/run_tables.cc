@@ -30,8 +30,6 @@ constexpr Phrase kWhat = {"what", "项目"};
 constexpr Phrase kResumedWith = {"since it was resumed", "恢复训练后"};
 constexpr Phrase kInterval = {"interval", "区间"};
 
-std::string bdi(std::string_view text) { return fmt::format("<bdi>{}</bdi>", html_text(text)); }
-
 std::string head_cell(std::string_view html) {
   return fmt::format("<th scope=\"col\">{}</th>", html);
 }
@@ -117,11 +115,13 @@ std::vector<std::pair<std::string, SettingRow>> settings_of(std::span<const RunR
   return rows;
 }
 
-// Of the weights that are kept: at most the first few.
+// Of the weights that are kept: the first few, and the mean of columns, which chooses the weights
+// of a tagger with several.
 std::string metrics_of_best(const RunReport& run) {
   constexpr std::size_t kMost = 3;
   std::string text;
-  for (std::size_t n = 0; n < std::min(run.metrics.size(), kMost); ++n) {
+  for (std::size_t n = 0; n < run.metrics.size(); ++n) {
+    if (n >= kMost && run.metrics[n].name != "mean") continue;
     for (const PlotPoint& p : run.metrics[n].points) {
       if (p.x != run.losses.best) continue;
       text += fmt::format("{}{} {}", text.empty() ? "" : "<br/>", html_text(run.metrics[n].name),

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "fovea/base/check.h"
+#include "fovea/report/places.h"
 
 namespace fovea {
 
@@ -113,16 +114,18 @@ std::string bar_of(double share, const Terminal& terminal) {
   return bar + std::string(kEighths[static_cast<std::size_t>(eighths % 8)]);
 }
 
-// Three digits of the largest, and as many places of all others.
-std::string number_beside(float value, double largest) {
-  if (largest > 0 && (largest < 1e-3 || largest >= 1e4)) return fmt::format("{:+.1e}", value);
-  const int places = largest > 0 ? 2 - static_cast<int>(std::floor(std::log10(largest))) : 0;
-  return fmt::format("{:+.{}f}", value, std::clamp(places, 0, 5));
+std::string number_beside(float value, double largest, SideSign sign) {
+  const bool is_far = largest > 0 && (largest < 1e-3 || largest >= 1e4);
+  const std::string number = is_far ? fmt::format("{:+.1e}", value)
+                                    : fmt::format("{:+.{}f}", value, places_for(largest, 5));
+  return sign == SideSign::kNegative && number.starts_with('+') ? number.substr(1) : number;
 }
 
-std::string side_of(float value, double largest, const Terminal& terminal) {
+std::string side_of(const TerminalMap& map, std::size_t row, const Terminal& terminal) {
+  const float value = map.side[row];
+  const double largest = map.largest_side;
   const std::string bar = bar_of(largest > 0 ? std::abs(double{value}) / largest : 0, terminal);
-  const std::string number = fmt::format("  {:>8} ", number_beside(value, largest));
+  const std::string number = fmt::format("  {:>8} ", number_beside(value, largest, map.side_sign));
   if (!terminal.color || bar.empty()) return number + bar;
   return fmt::format("{}\x1b[38;5;{}m{}{}", number, value < 0 ? 160 : 37, bar, kPlain);
 }
@@ -166,7 +169,7 @@ std::string draw_terminal_map(const TerminalMap& map, const Terminal& terminal) 
     for (index c = 0; c < C; ++c) {
       row += cell_of(map.values[static_cast<std::size_t>(r * C + c)], map.largest, terminal);
     }
-    if (!map.side.empty()) row += side_of(map.side[at], map.largest_side, terminal);
+    if (!map.side.empty()) row += side_of(map, at, terminal);
     row.erase(row.find_last_not_of(' ') + 1);
     text += row + "\n";
   }

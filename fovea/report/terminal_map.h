@@ -2,6 +2,7 @@
 // Draws a matrix of weights as text: which row looks at which column.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "fovea/report/terminal.h"
 
 namespace fovea {
+
+/// Which numbers beside rows have a sign.
+enum class SideSign : std::uint8_t { kAlways, kNegative };
 
 /// Names are UTF-8 without control characters.
 struct TerminalMap {
@@ -21,6 +25,7 @@ struct TerminalMap {
   std::vector<float> side = {};           ///< [rows] a number with a bar beside each row, or none
   double largest_side = 0;                ///< of the longest bar
   std::string side_name = {};
+  SideSign side_sign = SideSign::kAlways;
 };
 
 /// Columns of a row's name, at most.

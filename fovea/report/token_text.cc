@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 #include <utf8proc.h>
 
+#include "fovea/report/terminal.h"
+
 namespace fovea {
 
 namespace {
@@ -53,6 +55,10 @@ std::string visible(std::string_view token) {
     at += bytes;
   }
   return out;
+}
+
+std::string short_token(std::string_view token) {
+  return fit_columns(visible(token), kLongestToken);
 }
 
 }  // namespace fovea

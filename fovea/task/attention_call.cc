@@ -13,7 +13,7 @@ namespace fovea {
 
 namespace {
 
-// A tensor of four axes; V may be const.
+// A tensor of four axes, one value after another; V may be const.
 template <class V, class AnyTensor>
 ScoreView<V> scores_of(AnyTensor& tensor) {
   const Shape& s = tensor.shape();
@@ -21,11 +21,24 @@ ScoreView<V> scores_of(AnyTensor& tensor) {
                                   s[3]);
 }
 
+// The same as it was given.
+template <class V>
+ScoreView<V> given_scores_of(const GivenTensor& given) {
+  ScoreView<V> view = scores_of<V>(given.tensor);
+  if (!given.is_contiguous()) {
+    view.batch_stride = given.strides[0];
+    view.head_stride = given.strides[1];
+    view.query_stride = given.strides[2];
+  }
+  return view;
+}
+
 }  // namespace
 
 template <class T>
-AttentionCall<T>::AttentionCall(const AttentionSettings& asked, const AttentionTensors& given)
-    : settings(asked), tensors(given), sizes(given.sizes()) {
+AttentionCall<T>::AttentionCall(const AttentionSettings& asked, const AttentionTensors& given,
+                                const MoreParts* also)
+    : settings(asked), tensors(given), more(also), sizes(given.sizes()) {
   check_settings(settings);
   if (settings.backward && tensors.find("do") == nullptr) {
     throw Error(ErrorCode::kInputFormat,
@@ -71,52 +84,84 @@ ScoreView<V> AttentionCall<T>::scores_out(std::string_view name, index rows, ind
 }
 
 template <class T>
+T* AttentionCall<T>::values_out(std::string_view name, const Shape& shape) {
+  return new_out(name, shape).template data<T>();
+}
+
+template <class T>
 Tensor& AttentionCall<T>::new_gradient(std::string_view name) {
   return new_out(fmt::format("d{}", name), tensors.at(name).shape());
 }
 
 template <class T>
+bool AttentionCall<T>::is_learned(std::string_view name) const {
+  const GivenTensor* const given = tensors.given(name);
+  return settings.backward && given != nullptr && given->learns;
+}
+
+template <class T>
+View<T> AttentionCall<T>::gradient_view_out(std::string_view name) {
+  if (!is_learned(name)) return {};
+  const Shape& s = tensors.at(name).shape();
+  return view_out(fmt::format("d{}", name), s[1], s[2], s[3]);
+}
+
+template <class T>
 Vec<T> AttentionCall<T>::gradient_out(std::string_view name) {
-  return settings.backward ? new_gradient(name).template vec<T>() : Vec<T>{};
+  return is_learned(name) ? new_gradient(name).template vec<T>() : Vec<T>{};
 }
 
 template <class T>
 Rows<T> AttentionCall<T>::gradient_rows_out(std::string_view name) {
-  return settings.backward ? new_gradient(name).template rows<T>() : Rows<T>{};
+  return is_learned(name) ? new_gradient(name).template rows<T>() : Rows<T>{};
 }
 
 template <class T>
 ScoreView<T> AttentionCall<T>::gradient_scores_out(std::string_view name) {
-  return settings.backward ? scores_of<T>(new_gradient(name)) : ScoreView<T>{};
+  return is_learned(name) ? scores_of<T>(new_gradient(name)) : ScoreView<T>{};
 }
 
 template <class T>
-const Tensor& AttentionCall<T>::real(std::string_view name) {
-  const Tensor& given = tensors.at(name);
-  if (given.dtype() == kDTypeOf<T>) return given;
-  return kept_.emplace_back(NamedTensor{std::string(name), given.to(kDTypeOf<T>)}).tensor;
+const GivenTensor& AttentionCall<T>::real(std::string_view name) {
+  tensors.at(name);  // throws if it is missing
+  const GivenTensor& given = *tensors.given(name);
+  if (given.tensor.dtype() == kDTypeOf<T>) return given;
+  return kept_.emplace_back(GivenTensor{given.name, contiguous(given).to(kDTypeOf<T>)});
 }
 
 template <class T>
 View<const T> AttentionCall<T>::view(std::string_view name) {
-  const Tensor& tensor = real(name);
-  const Shape& s = tensor.shape();
-  return View<const T>::contiguous(tensor.data<T>(), s[0], s[1], s[2], s[3]);
+  const GivenTensor& given = real(name);
+  const Shape& s = given.tensor.shape();
+  View<const T> view =
+      View<const T>::contiguous(given.tensor.template data<T>(), s[0], s[1], s[2], s[3]);
+  if (!given.is_contiguous()) {
+    view.batch_stride = given.strides[0];
+    view.length_stride = given.strides[1];
+    view.head_stride = given.strides[2];
+  }
+  return view;
+}
+
+template <class T>
+RowView<const T> AttentionCall<T>::rows(std::string_view name) {
+  return RowView<const T>::contiguous(real(name).tensor.template data<T>(), sizes.B, sizes.H,
+                                      sizes.T);
 }
 
 template <class T>
 Vec<const T> AttentionCall<T>::reals(std::string_view name) {
-  return real(name).template vec<T>();
+  return real(name).tensor.template vec<T>();
 }
 
 template <class T>
 Rows<const T> AttentionCall<T>::real_rows(std::string_view name) {
-  return real(name).template rows<T>();
+  return real(name).tensor.template rows<T>();
 }
 
 template <class T>
 ScoreView<const T> AttentionCall<T>::real_scores(std::string_view name) {
-  return scores_of<const T>(real(name));
+  return given_scores_of<const T>(real(name));
 }
 
 template <class T>
@@ -131,13 +176,14 @@ Rows<const std::int32_t> AttentionCall<T>::int_rows(std::string_view name) const
 
 template <class T>
 ScoreView<const std::uint8_t> AttentionCall<T>::bytes(std::string_view name) const {
-  return scores_of<const std::uint8_t>(tensors.at(name));
+  tensors.at(name);  // throws if it is missing
+  return given_scores_of<const std::uint8_t>(*tensors.given(name));
 }
 
 template <class T>
 Rows<std::int32_t> AttentionCall<T>::int_rows_of(std::string_view name, index rows, index columns) {
   Tensor memory = Tensor::empty({rows, columns}, DType::kInt32);
-  return kept_.emplace_back(NamedTensor{std::string(name), memory}).tensor.rows<std::int32_t>();
+  return kept_.emplace_back(GivenTensor{std::string(name), memory}).tensor.rows<std::int32_t>();
 }
 
 #define FOVEA_INSTANTIATE(T)                                                                     \

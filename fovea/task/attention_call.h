@@ -2,6 +2,7 @@
 // One call of the operator, made from tensors and settings. attention_parts.h adds its parts.
 #pragma once
 
+#include <deque>
 #include <string_view>
 #include <vector>
 
@@ -11,16 +12,33 @@
 
 namespace fovea {
 
+template <class T>
+class AttentionCall;
+
+/// Parts of a call that neither its tensors nor its settings say.
+class MoreParts {
+ public:
+  virtual ~MoreParts() = default;
+  /// Masks: beside the others, before the parts that ask what is kept.
+  virtual void add_masks(AttentionCall<float>& call) const = 0;
+  virtual void add_masks(AttentionCall<double>& call) const = 0;
+  /// Biases: after the others.
+  virtual void add_biases(AttentionCall<float>& call) const = 0;
+  virtual void add_biases(AttentionCall<double>& call) const = 0;
+};
+
 /// The views of a call and the memory behind them, T float or double.
 template <class T>
 class AttentionCall {
  public:
-  /// Both must outlive the call. Throws kOptionValue (an invalid setting), kShape, kInputFormat (do
+  /// All must outlive the call. Throws kOptionValue (an invalid setting), kShape, kInputFormat (do
   /// is missing), kOutOfMemory.
-  AttentionCall(const AttentionSettings& asked, const AttentionTensors& given);
+  AttentionCall(const AttentionSettings& asked, const AttentionTensors& given,
+                const MoreParts* also = nullptr);
 
   const AttentionSettings& settings;
   const AttentionTensors& tensors;
+  const MoreParts* const more;
   Attention<T> attention;
   AttentionInputs<T> in;
   std::vector<NamedTensor> out;
@@ -34,13 +52,17 @@ class AttentionCall {
   /// [B, H, rows, columns] of T, or of another type.
   template <class V = T>
   ScoreView<V> scores_out(std::string_view name, index rows, index columns);
+  /// One value after another.
+  T* values_out(std::string_view name, const Shape& shape);
   /// Each adds the gradient of a tensor to `out`, named "d" and its name. Empty if no gradients are
-  /// asked for.
+  /// asked for, or not this one.
+  View<T> gradient_view_out(std::string_view name);
   Vec<T> gradient_out(std::string_view name);
   Rows<T> gradient_rows_out(std::string_view name);
   ScoreView<T> gradient_scores_out(std::string_view name);
 
   View<const T> view(std::string_view name);
+  RowView<const T> rows(std::string_view name);
   Vec<const T> reals(std::string_view name);
   Rows<const T> real_rows(std::string_view name);
   ScoreView<const T> real_scores(std::string_view name);
@@ -57,9 +79,11 @@ class AttentionCall {
  private:
   Tensor& new_out(std::string_view name, const Shape& shape, DType dtype = kDTypeOf<T>);
   Tensor& new_gradient(std::string_view name);
-  const Tensor& real(std::string_view name);
+  bool is_learned(std::string_view name) const;
+  /// In the type of the call. It lies as it was given, or one value after another.
+  const GivenTensor& real(std::string_view name);
 
-  std::vector<NamedTensor> kept_;  // converted tensors and tables
+  std::deque<GivenTensor> kept_;  // converted tensors and tables
 };
 
 }  // namespace fovea

@@ -29,7 +29,7 @@ struct Make {
 };
 
 constexpr TensorSpec kOperands[] = {
-    {"q", "B T H D"}, {"k", "B S G D"}, {"v", "B S G Dv"}, {"do", "B T H Dv"}};
+    {"q", "B T H D"}, {"k", "B S G D"}, {"v", "B S G Dv"}, {"do", "B T H Dv"}, {"dlse", "B H T"}};
 
 // Converts window bounds that count kept keys (with a dilation) to bounds that count all keys.
 template <class T>
@@ -233,9 +233,11 @@ void add_parts(AttentionCall<T>& call) {
     const std::string_view tensor = mask.tensor.name;
     if (tensor.empty() || call.tensors.find(tensor) != nullptr) mask.make(call);
   }
+  if (call.more != nullptr) call.more->add_masks(call);
   const Packed packed = call.attention.packed;
   call.attention = make_attention(variant, tensors, call.attention.mask);
   call.attention.packed = packed;
+  if (call.more != nullptr) call.more->add_biases(call);
 }
 
 template <class T>

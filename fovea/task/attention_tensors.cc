@@ -16,7 +16,7 @@ namespace fovea {
 
 namespace {
 
-constexpr std::string_view kOperands[] = {"q", "k", "v"};  // must be there
+constexpr std::string_view kRequiredTensors[] = {"q", "k", "v"};  // must be there
 // A tensor without values could claim huge sizes at no cost, and loops run over them.
 constexpr index kMostRowsOfNothing = index{1} << 20;
 
@@ -100,7 +100,7 @@ void check_together(const std::vector<std::string>& names, std::span<const Tenso
   const auto given = [&](std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  for (const std::string_view name : kOperands) {
+  for (const std::string_view name : kRequiredTensors) {
     if (!given(name)) fail_missing(name, where);
   }
   for (const TensorSpec& spec : specs) {
@@ -154,7 +154,7 @@ void check_types_and_shapes(std::span<const TensorInfo> infos, std::span<const T
 }
 
 // int64 becomes int32; other types are kept.
-Tensor checked_values(const NamedTensor& named, std::string_view where) {
+Tensor checked_values(const GivenTensor& named, std::string_view where) {
   const Tensor& tensor = named.tensor;
   if (tensor.dtype() != DType::kInt64) return tensor;
   for (const std::int64_t value : tensor.vec<std::int64_t>()) {
@@ -167,20 +167,64 @@ Tensor checked_values(const NamedTensor& named, std::string_view where) {
   return tensor.to(DType::kInt32);
 }
 
+std::vector<GivenTensor> as_given(std::vector<NamedTensor> tensors) {
+  std::vector<GivenTensor> given;
+  for (NamedTensor& named : tensors) {
+    given.push_back({.name = std::move(named.name), .tensor = std::move(named.tensor)});
+  }
+  return given;
+}
+
+// The views of a call have four axes with free strides, the last of them contiguous.
+bool fits_a_view(const GivenTensor& given) {
+  const Shape& shape = given.tensor.shape();
+  return shape.axes() == 4 && (given.strides[3] == 1 || shape[3] <= 1);
+}
+
+// Copies the values of axis `axis` and those after it, each of `size` bytes.
+std::byte* pack(std::byte* to, const std::byte* from, const GivenTensor& given, int axis) {
+  const Shape& shape = given.tensor.shape();
+  const index size = byte_size(given.tensor.dtype());
+  if (axis == shape.axes()) return std::copy_n(from, size, to);
+  const index stride = given.strides[static_cast<std::size_t>(axis)] * size;
+  for (index i = 0; i < shape[axis]; ++i) to = pack(to, from + i * stride, given, axis + 1);
+  return to;
+}
+
 }  // namespace
+
+Tensor contiguous(const GivenTensor& given) {
+  if (given.is_contiguous()) return given.tensor;
+  Tensor packed = Tensor::empty(given.tensor.shape(), given.tensor.dtype());
+  pack(packed.bytes().data(), given.tensor.bytes().data(), given, 0);
+  return packed;
+}
 
 AttentionTensors::AttentionTensors(std::vector<NamedTensor> tensors,
                                    std::span<const TensorSpec> specs, std::string where)
-    : tensors_(std::move(tensors)), where_(std::move(where)) {
+    : AttentionTensors(of(as_given(std::move(tensors)), specs, std::move(where))) {}
+
+AttentionTensors AttentionTensors::of(std::vector<GivenTensor> tensors,
+                                      std::span<const TensorSpec> specs, std::string where) {
   std::vector<std::string> names;
   std::vector<TensorInfo> infos;
-  for (const NamedTensor& named : tensors_) {
+  for (const GivenTensor& named : tensors) {
     names.push_back(named.name);
     infos.push_back({named.name, named.tensor.dtype(), named.tensor.shape()});
   }
-  check_names(names, specs, where_);
-  check_types_and_shapes(infos, specs, where_);
-  for (NamedTensor& named : tensors_) named.tensor = checked_values(named, where_);
+  check_names(names, specs, where);
+  check_types_and_shapes(infos, specs, where);
+  for (GivenTensor& named : tensors) {
+    if (!named.is_contiguous() && !fits_a_view(named)) {
+      named.tensor = contiguous(named);
+      named.strides.clear();
+    }
+    named.tensor = checked_values(named, where);
+  }
+  AttentionTensors checked;
+  checked.tensors_ = std::move(tensors);
+  checked.where_ = std::move(where);
+  return checked;
 }
 
 AttentionTensors::AttentionTensors(const TensorFile& file, std::span<const TensorSpec> specs,
@@ -193,12 +237,16 @@ AttentionTensors::AttentionTensors(const TensorFile& file, std::span<const Tenso
   std::erase_if(infos, [&](const TensorInfo& info) {
     return std::find(unused.begin(), unused.end(), info.name) != unused.end();
   });
-  tensors_ = file.read(infos);
-  for (NamedTensor& named : tensors_) named.tensor = checked_values(named, where_);
+  tensors_ = as_given(file.read(infos));
+  for (GivenTensor& named : tensors_) named.tensor = checked_values(named, where_);
+}
+
+const GivenTensor* AttentionTensors::given(std::string_view name) const {
+  return find_named(tensors_, name);
 }
 
 const Tensor* AttentionTensors::find(std::string_view name) const {
-  const NamedTensor* found = find_named(tensors_, name);
+  const GivenTensor* found = given(name);
   return found == nullptr ? nullptr : &found->tensor;
 }
 

@@ -32,6 +32,16 @@ struct TensorSpec {
   std::string_view together = {};  ///< the tensor that it requires
 };
 
+/// A tensor as a caller has it in memory.
+struct GivenTensor {
+  std::string name;
+  Tensor tensor;                    ///< its values begin where those of `tensor` do
+  std::vector<index> strides = {};  ///< of the axes, in values; none: they lie one after another
+  bool learns = true;               ///< whether a backward computes its gradient
+
+  bool is_contiguous() const { return strides.empty(); }
+};
+
 class AttentionTensors {
  public:
   /// Checks the tensors; q, k and v are required. `where` is the file, and begins each message.
@@ -40,11 +50,18 @@ class AttentionTensors {
   /// numbers become int32.
   AttentionTensors(std::vector<NamedTensor> tensors, std::span<const TensorSpec> specs,
                    std::string where);
+  /// The same for tensors with strides. Those of four axes, the last of them contiguous, are used
+  /// where they lie; others are copied.
+  static AttentionTensors of(std::vector<GivenTensor> tensors, std::span<const TensorSpec> specs,
+                             std::string where);
   /// The same for a file. Names, types and shapes are checked before a value is read. Tensors named
   /// in `unused` are accepted, but not read.
   AttentionTensors(const TensorFile& file, std::span<const TensorSpec> specs, std::string where,
                    std::span<const std::string_view> unused = {});
 
+  /// The tensor, or nullptr; to read its values, heed its strides.
+  const GivenTensor* given(std::string_view name) const;
+  /// The tensor, of which the shape alone may be used if it has strides.
   const Tensor* find(std::string_view name) const;
   /// Throws kInputFormat if it is missing.
   const Tensor& at(std::string_view name) const;
@@ -52,8 +69,13 @@ class AttentionTensors {
   AttentionSizes sizes() const;
 
  private:
-  std::vector<NamedTensor> tensors_;
+  AttentionTensors() = default;
+
+  std::vector<GivenTensor> tensors_;
   std::string where_;
 };
+
+/// Its values one after another: itself, or a copy.
+Tensor contiguous(const GivenTensor& given);
 
 }  // namespace fovea

@@ -17,8 +17,8 @@ namespace fovea {
 namespace {
 
 constexpr Phrase kSequence = {"Sequence", "序列"}, kSequenceName = {"sequence {}", "序列 {}"};
-constexpr Phrase kSizes = {"Sizes", "大小"}, kScore = {"Score", "打分"}, kMask = {"Mask", "掩码"},
-                 kBias = {"Bias", "偏置"}, kNorm = {"Norm", "归一化"};
+constexpr Phrase kSizesPhrase = {"Sizes", "大小"}, kScore = {"Score", "打分"},
+                 kMask = {"Mask", "掩码"}, kBias = {"Bias", "偏置"}, kNorm = {"Norm", "归一化"};
 constexpr Phrase kQueries = {"queries", "查询"}, kKeys = {"keys", "键"};
 constexpr Phrase kSomeSequences = {"Only the first {} of {} sequences are shown.",
                                    "只显示 {1} 条序列中的前 {0} 条。"};
@@ -173,8 +173,8 @@ std::vector<std::pair<std::string, std::string>> CallPage<T>::facts() const {
   const auto& sizes = call_.sizes;
   const auto named = [&](const Phrase& phrase) { return std::string(phrase.in(language_)); };
   const Attention<T>& attention = call_.attention;
-  return {{named(kSizes), fmt::format("B {}, T {}, S {}, H {}, D {}", sizes.B, sizes.T, sizes.S,
-                                      sizes.H, call_.in.q.width)},
+  return {{named(kSizesPhrase), fmt::format("B {}, T {}, S {}, H {}, D {}", sizes.B, sizes.T,
+                                            sizes.S, sizes.H, call_.in.q.width)},
           {named(kScore), name_of(attention.score)},
           {named(kMask), attention.mask.name()},
           {named(kBias), attention.bias.name()},

@@ -8,6 +8,7 @@
 #include "fovea/base/option.h"
 #include "fovea/config/field.h"
 #include "fovea/task/setting_checks.h"
+#include "fovea/task/subword_options.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/text/utf8.h"
 
@@ -38,9 +39,10 @@ void check_task(const ClassifierTextOptions& text) {
 void check_input(ClassifierTextOptions text) {
   if (text.input == InputKind::kText) return;
   ClassifierTextOptions usual;
-  constexpr std::array<std::string_view, 12> kOfTexts = {
-      "format",   "text_column", "label_column", "header", "separator", "label_separator",
-      "bad_rows", "tokenizer",   "words",        "lower",  "min_count", "embeddings"};
+  constexpr std::array<std::string_view, 14> kOfTexts = {
+      "tokenizer_model", "subword_sampling", "format",   "text_column", "label_column", "header",
+      "separator",       "label_separator",  "bad_rows", "tokenizer",   "words",        "lower",
+      "min_count",       "embeddings"};
   const std::vector<Field> given = fields_of(text), defaults = fields_of(usual);
   for (std::size_t n = 0; n < given.size(); ++n) {
     const std::string& name = given[n].name;
@@ -55,11 +57,18 @@ void check_text(const ClassifierTextOptions& text) {
   check_input(text);
   if (text.tokenizer != "auto") tokenizer_kind(text.tokenizer);
   const ClassifierTextOptions usual;
+  const bool subwords = text.tokenizer != "auto" && tokenizer_kind(text.tokenizer).has_model;
+  if (text.input == InputKind::kText) {
+    check_subword_model(subwords, text.tokenizer_model, "--tokenizer-model");
+  }
+  check_subword_sampling(subwords, text.subword_sampling);
   const bool words = text.tokenizer == "auto" || tokenizer_kind(text.tokenizer).has_words;
   require_together(words || text.min_count == usual.min_count, "--min-count",
                    "has no effect without --tokenizer word", "leave --min-count out");
   require_together(words || text.words == usual.words, "--words",
                    "has no effect without --tokenizer word", "leave --words out");
+  require_together(text.embeddings.empty() || !subwords, "--embeddings, --tokenizer sentencepiece",
+                   "pieces have no vectors", "choose --tokenizer word or char");
   require_together(text.embeddings.empty() || text.tokenizer != "byte",
                    "--embeddings, --tokenizer byte", "bytes have no vectors",
                    "choose --tokenizer word or char");

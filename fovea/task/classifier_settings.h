@@ -55,6 +55,8 @@ struct ClassifierTextOptions {
   std::string class_weights = "none";
   ClassifierMetric metric = ClassifierMetric::kAuto;
   std::string tokenizer = "auto";
+  std::string tokenizer_model;
+  double subword_sampling = 0;
   WordSplit words = WordSplit::kPunctuation;
   bool lower = true;
   index min_count = 2;
@@ -77,8 +79,14 @@ struct ClassifierTextOptions {
           "how much a class counts: none, balanced, or LABEL=NUMBER,...");
     visit("metric", metric, "which result of the validation says what weights are the best");
     visit("tokenizer", tokenizer, "what a token is; auto: by the texts, word or char");
+    visit("tokenizer_model", tokenizer_model,
+          "tokenizer sentencepiece: the .model file whose pieces are the tokens");
+    visit(
+        "subword_sampling", subword_sampling,
+        "tokenizer sentencepiece: cut the texts anew in each epoch; of unigram models the power of "
+        "a cut's probability, of BPE the share of merges left out; 0: the best cut");
     visit("words", words, "tokenizer word: what ends a word");
-    visit("lower", lower, "put the text into lower case; not for tokenizer byte");
+    visit("lower", lower, "put the text into lower case; for tokenizer char and word");
     visit("min_count", min_count, "tokenizer word: words seen less often are unknown");
     visit("embeddings", embeddings,
           "file of word vectors with which the rows of their words start: word2vec's text format, "

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kKind = "fovea-conformance";
+constexpr std::string_view kKitKind = "fovea-conformance";
 constexpr index kVersion = 1;
 constexpr std::string_view kNoDigits = "00000000";
 
@@ -110,7 +110,7 @@ void write_files(const Context& context, const fs::path& folder) {
   for (const ConformanceCase& one : conformance_cases()) {
     cases.push_back(write_case(context, folder, one));
   }
-  const Json kit = Json::Object{{"kind", kKind},
+  const Json kit = Json::Object{{"kind", kKitKind},
                                 {"version", kVersion},
                                 {"crc32", kNoDigits},
                                 {"cases", Json(std::move(cases))}};
@@ -166,8 +166,8 @@ KitCase case_from(const Json& json, std::size_t number, const fs::path& path) {
 }
 
 std::vector<KitCase> cases_from(const Json& kit, const fs::path& path) {
-  if (kit.at("kind").text() != kKind || kit.at("version").whole() != kVersion) {
-    fail(ErrorCode::kConfig, "this fovea reads kind {}, version {}", kKind, kVersion);
+  if (kit.at("kind").text() != kKitKind || kit.at("version").whole() != kVersion) {
+    fail(ErrorCode::kConfig, "this fovea reads kind {}, version {}", kKitKind, kVersion);
   }
   std::vector<KitCase> cases;
   for (const Json& json : kit.at("cases").array()) {

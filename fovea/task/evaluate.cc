@@ -23,13 +23,40 @@ struct Predicted {
   index unknown = 0;
 };
 
+// The spaces that decoding leaves out in front of the targets: subwords begin each line with one.
+index spaces_left_out(const Batch& batch, const Tokenizer& tokenizer,
+                      const std::vector<bool>& begins_with_space) {
+  index count = 0;
+  for (std::size_t n = 0; n < batch.targets.size(); ++n) {
+    const token target = batch.targets[n];
+    if (target == kIgnoredTarget || !begins_with_space[static_cast<std::size_t>(target)]) continue;
+    std::string before;
+    tokenizer.append_bytes(before, batch.ids[n]);
+    if (before == "\n" || batch.ids[n] == tokenizer.special().begin) ++count;
+  }
+  return count;
+}
+
+std::vector<bool> which_begin_with_space(const Tokenizer& tokenizer) {
+  std::vector<bool> which(static_cast<std::size_t>(tokenizer.vocabulary_size()));
+  if (tokenizer.line_space() == LineSpace::kKept) return which;
+  for (token id = 0; id < tokenizer.vocabulary_size(); ++id) {
+    std::string bytes;
+    tokenizer.append_bytes(bytes, id);
+    which[static_cast<std::size_t>(id)] = bytes.starts_with(' ');
+  }
+  return which;
+}
+
 Predicted predicted_by(const EvaluationBatches& set, const Tokenizer& tokenizer) {
   const std::vector<std::int32_t> bytes_of_token = tokenizer.bytes_predicted();
   const token unknown = tokenizer.special().unknown;
+  const std::vector<bool> begins_with_space = which_begin_with_space(tokenizer);
   Predicted all;
   for (index i = 0; i < set.size(); ++i) {
     const Batch batch = set[i];
-    all.bytes += bytes_predicted(batch, bytes_of_token);
+    all.bytes += bytes_predicted(batch, bytes_of_token) -
+                 spaces_left_out(batch, tokenizer, begins_with_space);
     if (unknown == kNoToken) continue;
     all.unknown += std::count(batch.targets.begin(), batch.targets.end(), unknown);
   }

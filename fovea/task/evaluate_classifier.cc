@@ -29,11 +29,6 @@ constexpr float kEpsilon = std::numeric_limits<float>::epsilon();  // as log_los
 
 double loss_of(float p) { return -std::log(double{std::clamp(p, kEpsilon, 1 - kEpsilon)}); }
 
-template <class T>
-Vec<const T> view(const std::vector<T>& values) {
-  return {values.data(), static_cast<index>(values.size())};
-}
-
 // The labels of the model by name.
 class KnownLabels {
  public:
@@ -108,9 +103,10 @@ class Worst {
 };
 
 // Collects predictions and what is true.
-class Test {
+class ClassifierTest {
  public:
-  Test(const Context& context, const LoadedClassifier& model, const ClassifierTestOptions& options)
+  ClassifierTest(const Context& context, const LoadedClassifier& model,
+                 const ClassifierTestOptions& options)
       : context_(context),
         model_(model),
         options_(options),
@@ -158,7 +154,7 @@ class Test {
   std::vector<double> losses_;                             // [N]
 };
 
-TableOptions Test::table() const {
+TableOptions ClassifierTest::table() const {
   TableOptions table = options_.table;
   table.labels = task_ == ClassifierTask::kRegression   ? LabelUse::kNumbers
                  : task_ == ClassifierTask::kMultiLabel ? LabelUse::kAny
@@ -170,7 +166,7 @@ TableOptions Test::table() const {
   return table;
 }
 
-void Test::read(const std::string& file, std::vector<std::string>& notes) {
+void ClassifierTest::read(const std::string& file, std::vector<std::string>& notes) {
   if (model_.reads_frames()) return read_frames(file);
   require_no_npz(file);
   const std::string name = name_of_input(file);
@@ -191,7 +187,7 @@ void Test::read(const std::string& file, std::vector<std::string>& notes) {
               "name a file that holds labelled texts");
 }
 
-void Test::read_frames(const std::string& name) {
+void ClassifierTest::read_frames(const std::string& name) {
   const FrameLabels labels = task_ == ClassifierTask::kRegression   ? FrameLabels::kNumber
                              : task_ == ClassifierTask::kMultiLabel ? FrameLabels::kSeveral
                                                                     : FrameLabels::kClass;
@@ -212,7 +208,7 @@ void Test::read_frames(const std::string& name) {
   keep(name, predictor_.predict(set, 0, set.samples(), name));
 }
 
-void Test::check_row(Row& row) const {
+void ClassifierTest::check_row(Row& row) const {
   const auto got = row.text.labels.size();
   if (task_ != ClassifierTask::kMultiLabel && got != 1) {
     throw Error(ErrorCode::kInputFormat,
@@ -225,7 +221,7 @@ void Test::check_row(Row& row) const {
   }
 }
 
-void Test::predict(const std::string& file) {
+void ClassifierTest::predict(const std::string& file) {
   if (rows_.empty()) return;
   std::vector<NamedText> named;
   for (const Row& row : rows_) named.push_back({row.text.text, row.place});
@@ -233,7 +229,7 @@ void Test::predict(const std::string& file) {
 }
 
 // Keeps what was predicted of the rows, and forgets these.
-void Test::keep(const std::string& file, Rows<const float> found) {
+void ClassifierTest::keep(const std::string& file, Rows<const float> found) {
   require_memory("the predictions",
                  3.0 * sizeof(float) * static_cast<double>(found.rows * found.columns),
                  "test less at once, or use a machine with more memory");
@@ -253,7 +249,7 @@ void Test::keep(const std::string& file, Rows<const float> found) {
 }
 
 // Returns the loss of the row.
-double Test::keep_truth(const Row& row, Vec<const float> predicted) {
+double ClassifierTest::keep_truth(const Row& row, Vec<const float> predicted) {
   if (task_ == ClassifierTask::kRegression) {
     const double truth = row.text.numbers[0], number = model_.numbers.from_model(predicted[0]);
     truth_numbers_.push_back(truth);
@@ -275,7 +271,7 @@ double Test::keep_truth(const Row& row, Vec<const float> predicted) {
   return loss;
 }
 
-bool Test::is_wrong(const Row& row, Vec<const float> predicted) const {
+bool ClassifierTest::is_wrong(const Row& row, Vec<const float> predicted) const {
   if (task_ == ClassifierTask::kRegression) {
     return row.text.numbers[0] != model_.numbers.from_model(predicted[0]);
   }
@@ -286,7 +282,8 @@ bool Test::is_wrong(const Row& row, Vec<const float> predicted) const {
   return chosen != truth;
 }
 
-Mistake Test::mistake_of(const std::string& file, Row& row, Vec<const float> predicted) const {
+Mistake ClassifierTest::mistake_of(const std::string& file, Row& row,
+                                   Vec<const float> predicted) const {
   Mistake mistake{.file = file,
                   .line = row.text.line,
                   .text = row.text.text,
@@ -308,16 +305,16 @@ Mistake Test::mistake_of(const std::string& file, Row& row, Vec<const float> pre
   return mistake;
 }
 
-Rows<const float> Test::predictions() const {
+Rows<const float> ClassifierTest::predictions() const {
   const index classes = model_.model->config().classes;
   return {predictions_.data(), static_cast<index>(predictions_.size()) / classes, classes};
 }
 
-void Test::score_classes(ClassifierScore& score) const {
+void ClassifierTest::score_classes(ClassifierScore& score) const {
   const Rows<const float> predicted = predictions();
-  const Vec<const std::int32_t> truth = view(truth_);
+  const Vec<const std::int32_t> truth = truth_;
   const std::vector<std::int32_t> chosen = most_likely_classes(predicted);
-  score.confusion = confusion_matrix(truth, view(chosen), predicted.columns);
+  score.confusion = confusion_matrix(truth, chosen, predicted.columns);
   score.classes = classification_intervals(context_, *score.confusion, options_.bootstrap);
   score.probabilities = probability_intervals(context_, predicted, truth, options_.bootstrap);
   score.reliability = reliability(predicted, truth);
@@ -328,20 +325,20 @@ void Test::score_classes(ClassifierScore& score) const {
     second.push_back(std::clamp(predicted[n][1], 0.0f, 1.0f));
     has.push_back(truth[n] == 1 ? 1 : 0);
   }
-  score.second_class = binary_intervals(context_, view(second), view(has), options_.bootstrap);
+  score.second_class = binary_intervals<float>(context_, second, has, options_.bootstrap);
 }
 
-void Test::score_labels(ClassifierScore& score) const {
+void ClassifierTest::score_labels(ClassifierScore& score) const {
   const Rows<const float> predicted = predictions();
   const std::vector<std::uint8_t> chosen = labels_above(predicted, options_.threshold);
   score.multilabel =
       multilabel_intervals(context_, {truth_flags_.data(), predicted.rows, predicted.columns},
                            {chosen.data(), predicted.rows, predicted.columns}, options_.bootstrap);
-  score.loss = bootstrap_mean(context_, view(losses_), options_.bootstrap);
-  score.reliability = reliability(view(predictions_), view(truth_flags_));
+  score.loss = bootstrap_mean(context_, losses_, options_.bootstrap);
+  score.reliability = reliability<float>(predictions_, truth_flags_);
 }
 
-ClassifierScore Test::score() {
+ClassifierScore ClassifierTest::score() {
   ClassifierScore score{.task = task_,
                         .input = model_.settings.text.input,
                         .labels = model_.labels,
@@ -350,8 +347,8 @@ ClassifierScore Test::score() {
                         .confidence = options_.bootstrap.confidence,
                         .threshold = options_.threshold};
   if (task_ == ClassifierTask::kRegression) {
-    score.numbers = regression_intervals(context_, view(truth_numbers_), view(predicted_numbers_),
-                                         options_.bootstrap);
+    score.numbers = regression_intervals<double>(context_, truth_numbers_, predicted_numbers_,
+                                                 options_.bootstrap);
   } else if (task_ == ClassifierTask::kMultiLabel) {
     score_labels(score);
   } else {
@@ -370,7 +367,7 @@ ClassifierScore evaluate_classifier(const Context& context, const LoadedClassifi
   check_options(options.table);
   check_options(PredictionChoice{.threshold = options.threshold});
   require_option(options.mistakes >= 0, "errors", options.mistakes, "at least 0");
-  Test test(context, model, options);
+  ClassifierTest test(context, model, options);
   for (const std::string& file : files) test.read(file, notes);
   return test.score();
 }

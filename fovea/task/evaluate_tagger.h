@@ -20,14 +20,16 @@ struct TaggerTestOptions {
   BootstrapOptions bootstrap = {};
 };
 
-/// The score of the sentences of all files. Spans are those that conlleval reads, of tags of any
-/// scheme: those of the files need not have the model's. Appends what a user may want to know to
-/// `notes`.
+/// The scores of the sentences of all files, in each tag column of the model. Spans are those that
+/// conlleval reads, of tags of any scheme: those of the files need not have the model's. Appends
+/// what a user may want to know to `notes`.
 ///
 /// Throws as TaggedReader does, kInputFormat ("FILE:LINE: ...") for a tag that is none of a scheme
-/// where the model's tags mark spans, kModelDamaged, kOptionValue.
-TaggerScore evaluate_tagger(const Context& context, const LoadedTagger& model,
-                            std::span<const std::string> files, const TaggerTestOptions& options,
-                            std::vector<std::string>& notes);
+/// where the model's tags mark spans, kModelDamaged, kOptionValue (also for another number of tag
+/// columns).
+std::vector<TaggerScore> evaluate_tagger(const Context& context, const LoadedTagger& model,
+                                         std::span<const std::string> files,
+                                         const TaggerTestOptions& options,
+                                         std::vector<std::string>& notes);
 
 }  // namespace fovea

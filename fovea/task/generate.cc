@@ -15,7 +15,13 @@ namespace {
 
 constexpr std::string_view kLines = "lines";
 
-// The tokens that were never a target in training, in ascending order: their logits mean nothing.
+std::span<const token> seen_by_model(const std::vector<token>& tokens, index block) {
+  const auto n = std::min(tokens.size(), static_cast<std::size_t>(block));
+  return {tokens.data() + tokens.size() - n, n};
+}
+
+}  // namespace
+
 std::vector<token> never_trained(const LoadedLanguageModel& loaded) {
   const bool lines = loaded.settings.text.data == kLines;
   const token end = loaded.tokenizer->special().end;
@@ -26,13 +32,6 @@ std::vector<token> never_trained(const LoadedLanguageModel& loaded) {
   }
   return ids;
 }
-
-std::span<const token> seen_by_model(const std::vector<token>& tokens, index block) {
-  const auto n = std::min(tokens.size(), static_cast<std::size_t>(block));
-  return {tokens.data() + tokens.size() - n, n};
-}
-
-}  // namespace
 
 std::vector<token> prompt_tokens(const LoadedLanguageModel& loaded, std::string_view prompt) {
   const Tokenizer& tokenizer = *loaded.tokenizer;
@@ -80,7 +79,8 @@ index generate_text(const Context& context, const LoadedLanguageModel& loaded,
   std::vector<token> next = tokens;
   LanguageModelDecoder decoder(context, *loaded.model);
   StreamDecoder text(*loaded.tokenizer, prompt);
-  const token end = loaded.tokenizer->special().end;
+  const bool lines = loaded.settings.text.data == kLines;
+  const token end = lines ? loaded.tokenizer->special().end : kNoToken;  // else a newline, or none
   std::vector<float> logits;
   index number = 0;
   for (; number < options.max_tokens; ++number) {

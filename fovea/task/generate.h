@@ -20,6 +20,9 @@ void require_generation_memory(const Context& context, const LoadedLanguageModel
 /// are none, kEncoding.
 std::vector<token> prompt_tokens(const LoadedLanguageModel& loaded, std::string_view prompt);
 
+/// The tokens that were never a target in training, in ascending order: their logits mean nothing.
+std::vector<token> never_trained(const LoadedLanguageModel& loaded);
+
 /// The words of a prompt that the model does not know: it reads them all as the same unknown word.
 index unknown_words(const LoadedLanguageModel& loaded, std::string_view prompt);
 

@@ -7,6 +7,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/data/batcher.h"
+#include "fovea/task/subword_options.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/text/utf8.h"
 
@@ -77,7 +78,7 @@ void apply_source(LanguageModelSettings& s) {
   s.recipe.save_every = "1e";
 }
 
-constexpr std::array kPresets = {
+constexpr std::array kLanguageModelPresets = {
     LanguageModelPreset{"tiny", "2 layers of width 64: to try things out", apply_tiny},
     LanguageModelPreset{"small", "4 layers of width 128: the defaults", apply_small},
     LanguageModelPreset{"gpt2", "12 layers of width 768: GPT-2 small, nanoGPT's recipe",
@@ -109,6 +110,8 @@ void require_meaning(bool ok, std::string_view option, std::string_view value,
 void check_text(const TextOptions& text) {
   const TokenizerKind& kind = tokenizer_kind(text.tokenizer);
   data_kind(text.data);
+  check_subword_model(kind.has_model, text.tokenizer_model, "--tokenizer-model");
+  check_subword_sampling(kind.has_model, text.subword_sampling);
   require_option(text.min_count >= 1, "min_count", text.min_count, "at least 1");
   require_meaning(kind.has_words || text.min_count == TextOptions().min_count, "--min-count",
                   std::to_string(text.min_count), "--tokenizer word");
@@ -119,9 +122,14 @@ void check_text(const TextOptions& text) {
   require_meaning(text.max_length > 0 || text.truncate == Truncate::kEnd, "--truncate",
                   to_string(text.truncate), "--max-length");
   if (text.lower && !kind.has_lower) {
-    throw Error(ErrorCode::kOptionValue,
-                fmt::format("--lower: --tokenizer {} keeps every byte as it is", text.tokenizer),
-                "leave --lower out, or choose --tokenizer char or word");
+    throw Error(
+        ErrorCode::kOptionValue,
+        kind.has_model
+            ? std::string("--lower: the model of --tokenizer sentencepiece says it")
+            : fmt::format("--lower: --tokenizer {} keeps every byte as it is", text.tokenizer),
+        kind.has_model ? "leave --lower out, or learn a model with fovea tokenizer train "
+                         "--normalization nmt_nfkc_cf"
+                       : "leave --lower out, or choose --tokenizer char or word");
   }
   require_option(text.valid_fraction >= 0 && text.valid_fraction < 1, "valid_fraction",
                  text.valid_fraction, "at least 0 (no validation) and below 1");
@@ -129,10 +137,10 @@ void check_text(const TextOptions& text) {
 
 }  // namespace
 
-std::span<const LanguageModelPreset> language_model_presets() { return kPresets; }
+std::span<const LanguageModelPreset> language_model_presets() { return kLanguageModelPresets; }
 
 void apply_preset(std::string_view name, LanguageModelSettings& settings) {
-  choose(kPresets, name, "preset").apply(settings);
+  choose(kLanguageModelPresets, name, "preset").apply(settings);
 }
 
 BatchOptions batches_of(const LanguageModelSettings& s) {
@@ -142,7 +150,8 @@ BatchOptions batches_of(const LanguageModelSettings& s) {
           .seed = s.recipe.seed,
           .max_length = s.text.max_length,
           .truncate = s.text.truncate,
-          .by_length = s.text.by_length};
+          .by_length = s.text.by_length,
+          .subword_sampling = s.text.subword_sampling};
 }
 
 void check_options(const LanguageModelSettings& s) {

@@ -20,6 +20,8 @@ struct TextOptions {
   std::vector<std::string> valid;
   double valid_fraction = 0.1;
   std::string tokenizer = "char";
+  std::string tokenizer_model;
+  double subword_sampling = 0;
   bool lower = false;
   index min_count = 2;
   std::string vocabulary;
@@ -37,7 +39,13 @@ struct TextOptions {
     visit("valid_fraction", valid_fraction,
           "without --valid: this last part of the text is for validation");
     visit("tokenizer", tokenizer, "what a token is");
-    visit("lower", lower, "put the text into lower case; not for tokenizer byte");
+    visit("tokenizer_model", tokenizer_model,
+          "tokenizer sentencepiece: the .model file whose pieces are the tokens");
+    visit(
+        "subword_sampling", subword_sampling,
+        "tokenizer sentencepiece: cut the text anew in each epoch; of unigram models the power of "
+        "a cut's probability, of BPE the share of merges left out; 0: the best cut");
+    visit("lower", lower, "put the text into lower case; for tokenizer char and word");
     visit("min_count", min_count, "tokenizer word: words seen less often are unknown");
     visit("vocabulary", vocabulary, "tokenizer word: its words, one a line, as in vocab.txt");
     visit("data", data, "blocks: random blocks of the text; lines: each line is a sequence");

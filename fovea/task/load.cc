@@ -17,11 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kKind = "language_model";
+constexpr std::string_view kLanguageModelKind = "language_model";
 
 // config.json: the kind of the model, then all its settings.
-struct Config {
-  std::string kind{kKind};
+struct LanguageModelFile {
+  std::string kind{kLanguageModelKind};
   LanguageModelSettings settings;
 
   template <class Visitor>
@@ -52,14 +52,14 @@ ModelSizes sizes_of(const LanguageModelConfig& c) {
 }  // namespace
 
 std::string config_text(const LanguageModelSettings& settings) {
-  Config config;
+  LanguageModelFile config;
   config.settings = settings;
   return to_json(config);
 }
 
 LanguageModelSettings settings_from_text(std::string_view text, const std::string& name) {
-  require_model_kind(text, name, kKind, "a language model");
-  Config config;
+  require_model_kind(text, name, kLanguageModelKind, "a language model");
+  LanguageModelFile config;
   config.settings.model.embedding_scale = 1;  // of models that were made before it was a setting
   from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
   return config.settings;

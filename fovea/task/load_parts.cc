@@ -59,10 +59,10 @@ void require_model_kind(std::string_view text, const std::string& name, std::str
       fmt::format("name the folder of {}; fovea inspect shows what a folder holds", called));
 }
 
-std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& folder, index vocabulary) {
-  const std::string text = read_model_file(folder, "tokenizer.txt");
-  auto tokenizer =
-      make_tokenizer(tokenizer_data_from_text(text, (folder / "tokenizer.txt").string()));
+std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& folder, index vocabulary,
+                                          std::string_view file) {
+  const std::string text = read_model_file(folder, file);
+  auto tokenizer = make_tokenizer(tokenizer_data_from_text(text, (folder / file).string()));
   if (tokenizer->vocabulary_size() != vocabulary) {
     fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", folder.string(),
          tokenizer->vocabulary_size(), vocabulary);

@@ -20,7 +20,8 @@ void require_model_kind(std::string_view text, const std::string& name, std::str
 
 /// The tokenizer of a model folder. Throws as read_model_file() does, and kModelDamaged if it has
 /// not `vocabulary` tokens.
-std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder, index vocabulary);
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder, index vocabulary,
+                                          std::string_view file = "tokenizer.txt");
 
 /// What the settings of a model say of its parameters, before memory is taken for them.
 struct ModelSizes {

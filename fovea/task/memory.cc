@@ -7,7 +7,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/model/language_model_memory.h"
 #include "fovea/model/language_model_stages.h"
-#include "fovea/task/memory_parts.h"
+#include "fovea/task/run_cost.h"
 
 namespace fovea {
 
@@ -17,21 +17,17 @@ double tape_bytes(const Context& context, const LanguageModelConfig& config, con
   return activation_bytes(config, load) + scratch_bytes(context, config, load);
 }
 
-// One tape serves updates and evaluations in turn, and so does the scratch memory; neither is ever
-// the other. Packed forms that only evaluations need are kept
-// for the next evaluation.
+template <class Set>
+TapeLoad load_of(const Set& set, TapeMode mode, const LanguageModelRun& run) {
+  const bool observes = mode == TapeMode::kTrain && run.settings.recipe.observe_every > 0;
+  return {set.largest_batch(), mode, observes, run.settings.text.batch_size};
+}
+
 double passes_bytes(const Context& context, const LanguageModelRun& run) {
-  const LanguageModelConfig& config = run.settings.model;
-  const TapeLoad update{run.training->largest_batch(), TapeMode::kTrain,
-                        run.settings.recipe.observe_every > 0, run.settings.text.batch_size};
-  const double packed = packed_bytes(config, update);
-  if (!run.validation) return tape_bytes(context, config, update) + packed;
-  const TapeLoad evaluation{run.validation->largest_batch(), TapeMode::kInference, false,
-                            run.settings.text.batch_size};
-  const auto larger_of = [&](auto&& bytes) { return std::max(bytes(update), bytes(evaluation)); };
-  return larger_of([&](const TapeLoad& load) { return activation_bytes(config, load); }) +
-         larger_of([&](const TapeLoad& load) { return scratch_bytes(context, config, load); }) +
-         std::max(packed, packed_bytes(config, evaluation));
+  std::optional<TapeLoad> evaluation;
+  if (run.validation) evaluation = load_of(*run.validation, TapeMode::kInference, run);
+  return pass_bytes(context, run.settings.model, load_of(*run.training, TapeMode::kTrain, run),
+                    evaluation);
 }
 
 // Bytes of ids, targets and offsets of an update's batches.
@@ -53,28 +49,17 @@ void require_token_memory(std::string_view text, const Tokenizer& tokenizer, ind
                  "use less text, or a machine with more memory");
 }
 
-// The parameters, and the table of positions if it is not learned.
-double model_memory(const LanguageModelConfig& config) {
-  const double table =
-      config.position == PositionKind::kSinusoidal
-          ? static_cast<double>(resolve(config).position_max) * static_cast<double>(config.width)
-          : 0;
-  return 4 * (static_cast<double>(parameter_count(config)) + table);
-}
+double model_memory(const LanguageModelConfig& config) { return value_bytes(config); }
 
 double training_memory(const Context& context, const LanguageModelRun& run,
                        index checkpoint_bytes) {
-  const LanguageModelConfig& config = run.settings.model;
-  return peak_of_training({.model = model_memory(config),
-                           .values = 4 * static_cast<double>(parameter_count(config)),
-                           .gradients = gradient_bytes(config, run.settings.recipe.accumulate *
-                                                                   run.training->largest_batch()),
-                           .passes = passes_bytes(context, run),
-                           .batches = batch_bytes(run),
-                           .records = record_bytes(run.settings.recipe, cost_of(run).updates,
-                                                   observed_heads(sized_stages(resolve(config)))) +
-                                      vocabulary_bytes(run.tokenizer.get())},
-                          checkpoint_bytes);
+  const index tokens = run.settings.recipe.accumulate * run.training->largest_batch();
+  return peak_of_run(run,
+                     {.gradients = gradient_bytes(run.settings.model, tokens),
+                      .passes = passes_bytes(context, run),
+                      .batches = batch_bytes(run),
+                      .vocabulary = vocabulary_bytes(run.tokenizer.get())},
+                     checkpoint_bytes);
 }
 
 double evaluation_memory(const Context& context, const LanguageModelConfig& config,

@@ -10,6 +10,20 @@
 
 namespace fovea {
 
+// The values of the used rows, which grow by half, and the place of each row in them.
+double gradient_bytes(index parameters, std::span<const UsedTable> tables) {
+  double whole = static_cast<double>(parameters), used = 0;
+  for (const UsedTable& table : tables) {
+    const auto V = static_cast<double>(table.rows), width = static_cast<double>(table.width);
+    whole -= V * width;
+    if (table.frozen) continue;
+    const double U = std::min(V, static_cast<double>(table.used));
+    const double held = std::min(V, 1.5 * U) + U;
+    used += held * width + 2 * V;
+  }
+  return sizeof(float) * (whole + used);
+}
+
 ObservedHeads observed_heads(const std::vector<SizedStage>& stages) {
   ObservedHeads observed;
   for (const SizedStage& stage : stages) {
@@ -49,6 +63,8 @@ double vocabulary_bytes(const Tokenizer* tokenizer) {
   for (const CountedWord& word : tokenizer->data().words) {
     bytes += kFiles * static_cast<double>(word.word.size()) + kCountDigits;
   }
+  constexpr double kBase64 = 1.4;
+  bytes += kBase64 * static_cast<double>(tokenizer->data().model.size());
   return kCopies * bytes;
 }
 

@@ -2,6 +2,7 @@
 // The memory of every kind of training, from what its model and data take.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "fovea/model/encoder_sizes.h"
@@ -29,6 +30,16 @@ struct TrainingBytes {
 /// The most bytes that this process will have resident while it trains. `checkpoint_bytes`: the
 /// part of the memory held now that is the checkpoint to resume from.
 double peak_of_training(const TrainingBytes& bytes, index checkpoint_bytes);
+
+/// A table, of which an update uses some rows.
+struct UsedTable {
+  index rows = 0, width = 0;
+  index used = 0;       ///< at most
+  bool frozen = false;  ///< has no gradient
+};
+
+/// Bytes of the gradients of an update: of a table those of its used rows alone.
+double gradient_bytes(index parameters, std::span<const UsedTable> tables);
 
 /// How many heads of attention are observed.
 struct ObservedHeads {

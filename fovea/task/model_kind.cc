@@ -7,6 +7,7 @@
 #include "fovea/config/json.h"
 #include "fovea/task/classifier.h"
 #include "fovea/task/tagger.h"
+#include "fovea/task/translator.h"
 #include "fovea/train/model_folder.h"
 
 namespace fovea {
@@ -20,9 +21,11 @@ ModelKind kind_of_model(const std::filesystem::path& folder) {
   if (text == "\"language_model\"") return ModelKind::kLanguageModel;
   if (text == fmt::format("\"{}\"", kClassifierKind)) return ModelKind::kClassifier;
   if (text == fmt::format("\"{}\"", kTaggerKind)) return ModelKind::kTagger;
+  if (text == fmt::format("\"{}\"", kTranslatorKind)) return ModelKind::kTranslator;
   throw Error(ErrorCode::kModelWrongKind,
-              fmt::format("{}: expected \"kind\": \"language_model\", \"{}\" or \"{}\", got {}",
-                          name, kClassifierKind, kTaggerKind, text),
+              fmt::format("{}: expected \"kind\": \"language_model\", \"{}\", \"{}\" or \"{}\", "
+                          "got {}",
+                          name, kClassifierKind, kTaggerKind, kTranslatorKind, text),
               "name the folder of a model that fovea train has written");
 }
 

@@ -7,7 +7,7 @@
 
 namespace fovea {
 
-enum class ModelKind : std::uint8_t { kLanguageModel, kClassifier, kTagger };
+enum class ModelKind : std::uint8_t { kLanguageModel, kClassifier, kTagger, kTranslator };
 
 /// Reads config.json of a model folder or a checkpoint. Throws kModelMissing, kModelDamaged, and
 /// kModelWrongKind for a kind that this version does not know.

@@ -9,16 +9,11 @@ namespace fovea {
 
 namespace {
 
-template <class T>
-Vec<const T> view(const std::vector<T>& values) {
-  return {values.data(), static_cast<index>(values.size())};
-}
-
 TokenBatch view(const Batch& batch) {
-  return {.ids = view(batch.ids),
-          .targets = view(batch.targets),
-          .offsets = view(batch.offsets),
-          .samples = view(batch.samples)};
+  return {.ids = batch.ids,
+          .targets = batch.targets,
+          .offsets = batch.offsets,
+          .samples = batch.samples};
 }
 
 std::optional<SetLoss> loss_of_batches(Tape& tape, const LanguageModel& model, index count,

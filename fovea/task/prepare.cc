@@ -10,6 +10,8 @@
 #include "fovea/simd/isa.h"
 #include "fovea/task/language_model.h"
 #include "fovea/task/memory.h"
+#include "fovea/task/run_cost.h"
+#include "fovea/task/subword_options.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/text/word_list.h"
 
@@ -60,7 +62,8 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const TextOptions& options, std::stri
                                 options.marks);
   }
   const TokenizerKind& kind = tokenizer_kind(options.tokenizer);
-  return kind.make(kind.learn(text, "training text", learn));
+  return kind.make(kind.learn(text, "training text",
+                              with_subword_model(std::move(learn), options.tokenizer_model)));
 }
 
 void note_lines(const Sequences& sequences, const LanguageModelRun& run, std::string_view text,
@@ -79,10 +82,11 @@ void note_lines(const Sequences& sequences, const LanguageModelRun& run, std::st
   }
 }
 
-// A word must not be cut in two, either.
+// A word must not be cut in two, either: nor those that pieces are parts of.
 SplitAt split_of(const TextOptions& options) {
   const SplitAt split_at = data_kind(options.data).split_at;
-  const bool words = tokenizer_kind(options.tokenizer).has_words;
+  const TokenizerKind& kind = tokenizer_kind(options.tokenizer);
+  const bool words = kind.has_words || kind.has_model;
   return words && split_at == SplitAt::kCharacter ? SplitAt::kWord : split_at;
 }
 
@@ -155,13 +159,7 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tok
 }
 
 RunCost cost_of(const LanguageModelRun& run) {
-  const TrainOptions& recipe = run.settings.recipe;
-  const Horizon horizon(parse_length(recipe.stop_after, "--stop-after"),
-                        run.training->updates_per_epoch());
-  RunCost cost;
-  cost.parameters = parameter_count(run.settings.model);
-  cost.updates = horizon.updates();
-  cost.tokens_per_update = run.training->largest_batch() * recipe.accumulate;
+  RunCost cost = cost_of_updates(run, 0);
   cost.flops_per_update =
       flops_per_token(run.settings.model) * static_cast<double>(cost.tokens_per_update);
   return cost;

@@ -10,6 +10,7 @@
 #include "fovea/attention/reference.h"
 #include "fovea/attention/sequences.h"
 #include "fovea/base/check.h"
+#include "fovea/base/option.h"
 #include "fovea/task/attention_call.h"
 #include "fovea/task/attention_parts.h"
 #include "fovea/task/call_page.h"
@@ -23,13 +24,21 @@ bool is_float64(const AttentionSettings& settings, const AttentionTensors& tenso
   return settings.precision == PrecisionKind::kAuto && tensors.at("q").dtype() == DType::kFloat64;
 }
 
+/// What a call is made of.
+struct CallParts {
+  const AttentionSettings& settings;
+  const AttentionTensors& tensors;
+  const MoreParts* more = nullptr;
+};
+
 // Calls f with the call in the precision that is asked for, and puts the name of the file in front
 // of errors about shapes.
 template <class F>
-auto with_call(const AttentionSettings& settings, const AttentionTensors& tensors, F&& f) {
+auto with_call(const CallParts& parts, F&& f) {
+  const auto& [settings, tensors, more] = parts;
   try {
-    if (is_float64(settings, tensors)) return f(AttentionCall<double>(settings, tensors));
-    return f(AttentionCall<float>(settings, tensors));
+    if (is_float64(settings, tensors)) return f(AttentionCall<double>(settings, tensors, more));
+    return f(AttentionCall<float>(settings, tensors, more));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kShape) throw;
     throw error.with(ErrorCode::kShape, fmt::format("{}: {}", tensors.where(), error.what()),
@@ -48,11 +57,7 @@ void forward(const Context& context, const AttentionCall<T>& call,
 
 template <class T>
 AttentionGradients<T> gradients_of(AttentionCall<T>& call) {
-  const auto& [q, k, v] = call.in;
-  if (!call.settings.backward) return {};
-  return {call.view_out("dq", q.length, q.heads, q.width),
-          call.view_out("dk", k.length, k.heads, k.width),
-          call.view_out("dv", v.length, v.heads, v.width)};
+  return {call.gradient_view_out("q"), call.gradient_view_out("k"), call.gradient_view_out("v")};
 }
 
 template <class T>
@@ -64,50 +69,86 @@ void backward(const Context& context, const AttentionCall<T>& call, const Attent
   attention_backward<T>(context, call.attention, call.in, saved, gradients);
 }
 
+// Room for o and, under softmax, for lse; for the rounding error of lse if `low` is given.
+template <class T>
+AttentionOutputs<T> outputs_of(AttentionCall<T>& call, Tensor* low) {
+  const auto& [q, k, v] = call.in;
+  AttentionOutputs<T> outputs{.o = call.view_out("o", q.length, q.heads, v.width)};
+  if (!needs_lse(call.attention.norm)) return outputs;
+  outputs.lse = call.rows_out("lse");
+  if (low == nullptr) return outputs;
+  *low = Tensor({q.batch, q.heads, q.length}, kDTypeOf<T>);
+  outputs.lse_low = RowView<T>::contiguous(low->data<T>(), q.batch, q.heads, q.length);
+  return outputs;
+}
+
+template <class T>
+RowView<const T> d_lse_of(AttentionCall<T>& call) {
+  return call.tensors.find("dlse") == nullptr ? RowView<const T>{} : call.rows("dlse");
+}
+
 template <class T>
 std::vector<NamedTensor> run(const Context& context, AttentionCall<T> call,
                              const AcceptResults& accept) {
-  const auto& [q, k, v] = call.in;
-  AttentionOutputs<T> outputs{.o = call.view_out("o", q.length, q.heads, v.width)};
-  const bool has_lse = needs_lse(call.attention.norm);
-  if (has_lse) outputs.lse = call.rows_out("lse");
   Tensor low;
-  if (has_lse && call.settings.backward) {
-    low = Tensor({q.batch, q.heads, q.length}, kDTypeOf<T>);
-    outputs.lse_low = RowView<T>::contiguous(low.template data<T>(), q.batch, q.heads, q.length);
-  }
+  const AttentionOutputs<T> outputs = outputs_of(call, call.settings.backward ? &low : nullptr);
   const AttentionGradients<T> gradients = gradients_of(call);
   if (accept) accept(call.out);
   forward(context, call, outputs);
   if (call.settings.backward) {
-    backward(context, call, {outputs.o, outputs.lse, call.view("do"), outputs.lse_low}, gradients);
+    backward(context, call,
+             {outputs.o, outputs.lse, call.view("do"), outputs.lse_low, d_lse_of(call)}, gradients);
   }
   return std::move(call.out);
+}
+
+const Tensor& result(const AttentionForward& forward, std::string_view name) {
+  return find_named(forward.results, name)->tensor;
+}
+
+// What the backward reads of a forward: o, and under softmax lse and its rounding error.
+template <class T>
+AttentionSaved<T> saved_of(AttentionCall<T>& call, const AttentionForward& forward) {
+  const Shape& o = result(forward, "o").shape();
+  AttentionSaved<T> saved{
+      .o = View<const T>::contiguous(result(forward, "o").data<T>(), o[0], o[1], o[2], o[3]),
+      .lse = {},
+      .d_o = call.view("do"),
+      .lse_low = {},
+      .d_lse = d_lse_of(call)};
+  if (!needs_lse(call.attention.norm)) return saved;
+  const auto rows = [&](const Tensor& tensor) {
+    return RowView<const T>::contiguous(tensor.data<T>(), o[0], o[2], o[1]);
+  };
+  saved.lse = rows(result(forward, "lse"));
+  saved.lse_low = rows(forward.lse_low);
+  return saved;
 }
 
 }  // namespace
 
 AttentionTensors read_attention_tensors(const AttentionSettings& settings, const TensorFile& file,
                                         std::string where) {
-  constexpr std::string_view kOfBackward[] = {"do"};
+  constexpr std::string_view kOfBackward[] = {"do", "dlse"};
   std::span<const std::string_view> unused = kOfBackward;
   if (settings.backward) unused = {};
   return {file, attention_tensor_specs(), std::move(where), unused};
 }
 
 AttentionPlan plan_attention(const Context& context, const AttentionSettings& settings,
-                             const AttentionTensors& tensors) {
-  AttentionPlan plan = with_call(settings, tensors, [&]<class T>(const AttentionCall<T>& call) {
-    return attention_plan<T>(context, call.attention, call.in);
-  });
+                             const AttentionTensors& tensors, const MoreParts* more) {
+  AttentionPlan plan =
+      with_call({settings, tensors, more}, [&]<class T>(const AttentionCall<T>& call) {
+        return attention_plan<T>(context, call.attention, call.in);
+      });
   if (settings.reference) plan.kernel = "reference float64";
   return plan;
 }
 
 std::vector<std::string> picture_attention(const AttentionSettings& settings,
-                                           const AttentionTensors& tensors) {
+                                           const AttentionTensors& tensors, const MoreParts* more) {
   constexpr index kMostTiles = 128;
-  return with_call(settings, tensors, [&]<class T>(const AttentionCall<T>& call) {
+  return with_call({settings, tensors, more}, [&]<class T>(const AttentionCall<T>& call) {
     detail::check_attention(call.attention, call.in);
     const std::vector<Sequence> sequences = detail::make_sequences(call.attention, call.in);
     const bool small = !sequences.empty() && sequences[0].queries <= kMostTiles * kLaneTile &&
@@ -120,8 +161,35 @@ std::vector<std::string> picture_attention(const AttentionSettings& settings,
 std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,
                                        const AttentionTensors& tensors,
                                        const AcceptResults& accept) {
-  return with_call(settings, tensors, [&]<class T>(AttentionCall<T> call) {
+  return with_call({settings, tensors}, [&]<class T>(AttentionCall<T> call) {
     return run<T>(context, std::move(call), accept);
+  });
+}
+
+AttentionForward run_attention_forward(const Context& context, const AttentionSettings& settings,
+                                       const AttentionTensors& tensors, const MoreParts* more) {
+  AttentionSettings forward_alone = settings;
+  forward_alone.backward = false;
+  return with_call({forward_alone, tensors, more}, [&]<class T>(AttentionCall<T> call) {
+    AttentionForward results;
+    forward(context, call, outputs_of(call, &results.lse_low));
+    results.results = std::move(call.out);
+    return results;
+  });
+}
+
+std::vector<NamedTensor> run_attention_backward(const Context& context,
+                                                const AttentionSettings& settings,
+                                                const AttentionTensors& tensors,
+                                                const AttentionForward& results,
+                                                const MoreParts* more) {
+  AttentionSettings backward_alone = settings;
+  backward_alone.backward = true;
+  backward_alone.observe.clear();
+  return with_call({backward_alone, tensors, more}, [&]<class T>(AttentionCall<T> call) {
+    const AttentionGradients<T> gradients = gradients_of(call);
+    backward(context, call, saved_of(call, results), gradients);
+    return std::move(call.out);
   });
 }
 
@@ -132,7 +200,7 @@ AttentionPage page_attention(const Context& context, const AttentionSettings& se
   forward_alone.backward = false;
   const std::string name = std::filesystem::path(tensors.where()).filename().string();
   constexpr Phrase kTitle = {"Attention of {}", "{} 的注意力"};
-  AttentionPage page = with_call(forward_alone, tensors, [&]<class T>(AttentionCall<T> call) {
+  AttentionPage page = with_call({forward_alone, tensors}, [&]<class T>(AttentionCall<T> call) {
     CallPage<T> observed(call, language);
     const auto& [q, k, v] = call.in;
     const AttentionOutputs<T> outputs{.o = call.view_out("o", q.length, q.heads, v.width)};

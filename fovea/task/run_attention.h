@@ -9,6 +9,7 @@
 
 #include "fovea/attention/attention.h"
 #include "fovea/report/attention_page.h"
+#include "fovea/task/attention_call.h"
 #include "fovea/task/attention_settings.h"
 #include "fovea/task/attention_tensors.h"
 
@@ -19,15 +20,17 @@ namespace fovea {
 AttentionTensors read_attention_tensors(const AttentionSettings& settings, const TensorFile& file,
                                         std::string where);
 
-/// The plan of the call, without computing it. With settings.reference, `kernel` names the
-/// reference; the tiles are still those of the fused kernel. Throws as run_attention does.
+/// The plan of the call, without computing it; `more` are parts beyond what settings and tensors
+/// say. With settings.reference, `kernel` names the reference; the tiles are still those of the
+/// fused kernel. Throws as run_attention does.
 AttentionPlan plan_attention(const Context& context, const AttentionSettings& settings,
-                             const AttentionTensors& tensors);
+                             const AttentionTensors& tensors, const MoreParts* more = nullptr);
 
 /// The kept tiles of the first sequence and head, one text for each 64 queries (kept_tiles.h);
 /// empty if there are more than 128 x 128 tiles. Throws as run_attention does.
 std::vector<std::string> picture_attention(const AttentionSettings& settings,
-                                           const AttentionTensors& tensors);
+                                           const AttentionTensors& tensors,
+                                           const MoreParts* more = nullptr);
 
 /// Called once with the results before they are computed: names and shapes are set, values are not.
 /// It may throw to reject them.
@@ -39,6 +42,24 @@ using AcceptResults = std::function<void(std::span<const NamedTensor>)>;
 std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,
                                        const AttentionTensors& tensors,
                                        const AcceptResults& accept = {});
+
+/// A forward whose backward may come later.
+struct AttentionForward {
+  std::vector<NamedTensor> results;  ///< as run_attention returns them
+  Tensor lse_low;                    ///< the rounding error of lse, which the backward reads
+};
+/// Computes what `run_attention` does without `backward`. Throws as it does.
+AttentionForward run_attention_forward(const Context& context, const AttentionSettings& settings,
+                                       const AttentionTensors& tensors,
+                                       const MoreParts* more = nullptr);
+
+/// Computes the gradients of the tensors that learn. `settings` and `more` are those of the
+/// forward, and `tensors` those of the forward and do. Throws as run_attention does.
+std::vector<NamedTensor> run_attention_backward(const Context& context,
+                                                const AttentionSettings& settings,
+                                                const AttentionTensors& tensors,
+                                                const AttentionForward& forward,
+                                                const MoreParts* more = nullptr);
 
 /// What a page shows of the call: its weights, or those of some rows, and the kept tiles. Computes
 /// the forward, without what settings.observe asks for. Throws as run_attention does, kShape for

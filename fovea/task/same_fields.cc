@@ -26,10 +26,14 @@ namespace {
 }
 
 bool decides_updates(const Field& field, ScheduleKind schedule) {
-  constexpr std::array<std::string_view, 7> kWatching = {
-      "recipe.eval_every",        "recipe.save_every", "recipe.log_every", "recipe.observe_every",
-      "recipe.evaluate_training", "recipe.patience",   "recipe.keep"};
-  if (field.name == "text.batch_size" || field.name == "text.class_weights") return true;
+  constexpr std::array<std::string_view, 9> kWatching = {
+      "recipe.eval_every",    "recipe.save_every",        "recipe.log_every",
+      "recipe.observe_every", "recipe.evaluate_training", "recipe.patience",
+      "recipe.keep",          "recipe.average",           "recipe.average_best"};
+  constexpr std::array<std::string_view, 5> kOfText = {"text.batch_size", "text.batch_tokens",
+                                                       "text.class_weights", "text.token_dropout",
+                                                       "text.label_smoothing"};
+  if (std::find(kOfText.begin(), kOfText.end(), field.name) != kOfText.end()) return true;
   if (field.name == "recipe.stop_after") {
     return schedule != ScheduleKind::kConstant && schedule != ScheduleKind::kInverseSqrt;
   }
@@ -49,6 +53,16 @@ void require_same_fields(const std::vector<Field>& before, const std::vector<Fie
     if (!is_fixed(before[i]) || value_text(before[i]) == value_text(now[i])) continue;
     fail_changed(before[i].name, value_text(before[i]), value_text(now[i]));
   }
+}
+
+void require_same_settings(const std::vector<Field>& before, const std::vector<Field>& now,
+                           bool splits, std::span<const std::string_view> free) {
+  require_same_fields(before, now, [&](const Field& field) {
+    if (field.name == "text.valid_fraction") return splits;
+    return field.name.starts_with("model.") ||
+           (field.name.starts_with("text.") &&
+            std::find(free.begin(), free.end(), field.name) == free.end());
+  });
 }
 
 std::vector<std::string> changed_updates(const std::vector<Field>& before,
@@ -71,17 +85,19 @@ std::string stored_model_fingerprint(std::string_view config, const std::string&
   return xxh3_128(model->pretty());
 }
 
-void require_same_files(const RunFiles& was, const RunFiles& is) {
+void require_same_files(const RunFiles& was, const RunFiles& is, const FileOptions& options) {
   if (was.fingerprint == is.fingerprint) return;
-  if (was.train != is.train) fail_changed("train", list_of(was.train), list_of(is.train));
-  if (was.valid != is.valid) fail_changed("valid", list_of(was.valid), list_of(is.valid));
+  if (was.train != is.train) fail_changed(options.train, list_of(was.train), list_of(is.train));
+  if (was.valid != is.valid) fail_changed(options.valid, list_of(was.valid), list_of(is.valid));
   std::vector<std::string> files = was.train;
   files.insert(files.end(), was.valid.begin(), was.valid.end());
   throw Error(ErrorCode::kConfig,
               fmt::format("cannot resume: {}: the text has changed since the run began (its "
                           "fingerprint was {}, now it is {})",
                           list_of(files), was.fingerprint, is.fingerprint),
-              "restore the text, name where it is now with --train, or train into another folder");
+              fmt::format("restore the text, name where it is now with --{}, or train into "
+                          "another folder",
+                          options.train));
 }
 
 }  // namespace fovea

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,11 @@ namespace fovea {
 /// changed. Both lists have the same fields.
 void require_same_fields(const std::vector<Field>& before, const std::vector<Field>& now,
                          const std::function<bool(const Field&)>& is_fixed);
+
+/// The same for the settings of a model and its texts: fixed are the fields of `model` and, but for
+/// those that are `free`, of `text`; text.valid_fraction where it `splits` the texts in both runs.
+void require_same_settings(const std::vector<Field>& before, const std::vector<Field>& now,
+                           bool splits, std::span<const std::string_view> free);
 
 /// What differs and affects updates, a sentence each. How often the run is evaluated, saved or
 /// logged does not, nor does the end of the run, unless the schedule (of `recipe`, now) depends on
@@ -36,7 +42,13 @@ struct RunFiles {
   const std::string& fingerprint;
 };
 
+/// The options that name them.
+struct FileOptions {
+  std::string_view train = "train";
+  std::string_view valid = "valid";
+};
+
 /// Throws kConfig if the data differ from those with which the run began.
-void require_same_files(const RunFiles& was, const RunFiles& is);
+void require_same_files(const RunFiles& was, const RunFiles& is, const FileOptions& options = {});
 
 }  // namespace fovea

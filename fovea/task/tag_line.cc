@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <cstdint>
+
 #include "fovea/config/json.h"
 #include "fovea/task/score_json.h"
 #include "fovea/text/frequency.h"
@@ -48,6 +50,26 @@ std::string joined(const TaggedSentence& sentence, const TagSpan& span) {
   return text;
 }
 
+void add_tags(Json::Object& object, const TaggedSentence& sentence, const TaggedColumn& column) {
+  const auto& [tags, found, name] = column;
+  Json::Array names;
+  for (const std::int32_t tag : found.tags) names.emplace_back(tags.name(tag));
+  add(object, "tags", std::move(names));
+  if (tags.scheme()) {
+    Json::Array spans;
+    for (const TagSpan& span : found_spans(tags, found)) {
+      Json::Object one;
+      add(one, "type", tags.types().names()[static_cast<std::size_t>(span.type)]);
+      add(one, "begin", span.begin);
+      add(one, "end", span.end);
+      add(one, "text", joined(sentence, span));
+      spans.emplace_back(std::move(one));
+    }
+    add(object, "spans", std::move(spans));
+  }
+  add_probabilities(object, tags, found);
+}
+
 }  // namespace
 
 std::vector<FoundWord> words_of(std::string_view line, const TagSet& tags,
@@ -57,15 +79,19 @@ std::vector<FoundWord> words_of(std::string_view line, const TagSet& tags,
   std::size_t span = 0, at = 0;
   index character = 0;
   bool begins = true;
+  char32_t before = U'\n';
+  std::int32_t graphemes = 0;
   while (at < line.size()) {
     const DecodedCharacter c = decode_character(line.substr(at));
+    const bool may_begin = is_grapheme_break(before, c.value, graphemes);
+    before = c.value;
     const std::size_t end = at + static_cast<std::size_t>(c.length);
     if (is_white_space(c.value)) {
       begins = true;
     } else {
       while (span < spans.size() && spans[span].end <= character) ++span;
       const bool inside = span < spans.size();
-      if (begins || !inside || spans[span].begin == character) {
+      if (begins || (may_begin && (!inside || spans[span].begin == character))) {
         words.push_back({at, end, inside ? type_name(tags, spans[span].type) : ""});
       }
       words.back().end = end;
@@ -102,38 +128,34 @@ TaggedSentence sentence_of(std::string_view text, WordSplit split) {
   return sentence;
 }
 
-std::string tagged_lines(const TaggedSentence& sentence, const TagSet& tags,
-                         const TaggedByModel& found, const TagLineOptions& options) {
-  std::vector<std::vector<std::string>> columns(1);
-  for (const std::int32_t tag : found.tags) columns[0].push_back(tags.name(tag));
-  const std::vector<float> values = chosen(tags, found);
-  if (options.probabilities == TagProbabilities::kYes) {
-    columns.emplace_back();
-    for (const float value : values) columns[1].push_back(fmt::format("{:.4f}", value));
+std::string tagged_lines(const TaggedSentence& sentence, std::span<const TaggedColumn> columns,
+                         const TagLineOptions& options) {
+  std::vector<std::vector<std::string>> added;
+  for (const auto& [tags, found, name] : columns) {
+    std::vector<std::string>& names = added.emplace_back();
+    for (const std::int32_t tag : found.tags) names.push_back(tags.name(tag));
+    if (options.probabilities == TagProbabilities::kNo) continue;
+    std::vector<std::string>& numbers = added.emplace_back();
+    for (const float value : chosen(tags, found)) numbers.push_back(fmt::format("{:.4f}", value));
   }
-  return with_columns(sentence, columns, options.format == TaggedFormat::kConllu ? "_" : "O");
+  return with_columns(sentence, added, options.format == TaggedFormat::kConllu ? "_" : "O");
 }
 
-std::string tagged_json(const TaggedSentence& sentence, const TagSet& tags,
-                        const TaggedByModel& found) {
+std::string tagged_json(const TaggedSentence& sentence, std::span<const TaggedColumn> columns) {
   Json::Object object;
   add(object, "words", Json::Array(sentence.words.begin(), sentence.words.end()));
-  Json::Array names;
-  for (const std::int32_t tag : found.tags) names.emplace_back(tags.name(tag));
-  add(object, "tags", std::move(names));
-  if (tags.scheme()) {
-    Json::Array spans;
-    for (const TagSpan& span : found_spans(tags, found)) {
-      Json::Object one;
-      add(one, "type", tags.types().names()[static_cast<std::size_t>(span.type)]);
-      add(one, "begin", span.begin);
-      add(one, "end", span.end);
-      add(one, "text", joined(sentence, span));
-      spans.emplace_back(std::move(one));
-    }
-    add(object, "spans", std::move(spans));
+  if (columns.size() == 1) {
+    add_tags(object, sentence, columns[0]);
+    return Json(std::move(object)).line();
   }
-  add_probabilities(object, tags, found);
+  Json::Array all;
+  for (const TaggedColumn& column : columns) {
+    Json::Object one;
+    add(one, "column", column.name);
+    add_tags(one, sentence, column);
+    all.emplace_back(std::move(one));
+  }
+  add(object, "columns", std::move(all));
   return Json(std::move(object)).line();
 }
 

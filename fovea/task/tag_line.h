@@ -22,7 +22,7 @@ struct FoundWord {
 };
 
 /// The words of a line by the tags of its characters (characters_of()). White space ends a word,
-/// whatever the tags say.
+/// and none begins within a grapheme cluster, whatever the tags say.
 std::vector<FoundWord> words_of(std::string_view line, const TagSet& tags,
                                 const TaggedByModel& found);
 
@@ -35,17 +35,25 @@ TaggedSentence sentence_of(std::string_view text, WordSplit split);
 
 struct TagLineOptions {
   TaggedFormat format = TaggedFormat::kConll;
-  TagProbabilities probabilities = TagProbabilities::kNo;  ///< kYes: in a column behind the tags
+  TagProbabilities probabilities = TagProbabilities::kNo;  ///< kYes: a column behind each of tags
 };
 
-/// The lines of a sentence with a column of tags. Beside lines of no word stands O; of CoNLL-U _.
-std::string tagged_lines(const TaggedSentence& sentence, const TagSet& tags,
-                         const TaggedByModel& found, const TagLineOptions& options);
+/// What is said of the tags of a column.
+struct TaggedColumn {
+  const TagSet& tags;
+  const TaggedByModel& found;
+  std::string_view name = {};  ///< of one among several
+};
+
+/// The lines of a sentence with a column of tags for each of these. Beside lines of no word stands
+/// O; of CoNLL-U _.
+std::string tagged_lines(const TaggedSentence& sentence, std::span<const TaggedColumn> columns,
+                         const TagLineOptions& options);
 
 /// An object in one line: "words", "tags"; with a scheme "spans", each with "type", "begin", "end"
-/// and "text"; "probabilities" of the tags, if there are any.
-std::string tagged_json(const TaggedSentence& sentence, const TagSet& tags,
-                        const TaggedByModel& found);
+/// and "text"; "probabilities" of the tags, if there are any. Of several columns "words" and
+/// "columns", each with "column", its name, and the rest.
+std::string tagged_json(const TaggedSentence& sentence, std::span<const TaggedColumn> columns);
 /// The same of a segmenter: "text", "words", "tags" if it has learned them; "probabilities" of the
 /// tags of the characters.
 std::string segmented_json(std::string_view line, const TagSet& tags, const TaggedByModel& found);

@@ -9,24 +9,16 @@
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
 #include "fovea/model/tagger_memory.h"
+#include "fovea/task/finite_logits.h"
 #include "fovea/task/tag/objective.h"
 
 namespace fovea {
 
 namespace {
 
-constexpr index kSmallestBatch = 512;  // words: below that, products have too few rows
-constexpr index kBatchesOfThread = 4;  // so that no thread waits long for the last batch
-constexpr index kLettersOfWord = 16;   // few words have more
-
-void require_finite(Rows<const float> logits) {
-  for (index n = 0; n < logits.rows; ++n) {
-    const float* const row = logits[n];
-    if (std::all_of(row, row + logits.columns, [](float x) { return std::isfinite(x); })) continue;
-    throw Error(ErrorCode::kModelDamaged, "the score of a tag is not finite",
-                "train the model again, or use an earlier checkpoint");
-  }
-}
+constexpr index kSmallestTagBatch = 512;  // words: below that, products have too few rows
+constexpr index kTagBatchesOfThread = 4;  // so that no thread waits long for the last batch
+constexpr index kLettersOfWord = 16;      // few words have more
 
 }  // namespace
 
@@ -55,8 +47,7 @@ void TagPredictor::read(std::span<const std::vector<std::string>> sentences) {
       append(read_, model_.vocabulary,
              std::span(sentences[s])
                  .subspan(static_cast<std::size_t>(range.begin),
-                          static_cast<std::size_t>(range.end - range.begin)),
-             {});
+                          static_cast<std::size_t>(range.end - range.begin)));
     }
     ++sentences_;
     words_ += length;
@@ -70,8 +61,8 @@ std::vector<TagPredictor::Batch> TagPredictor::make_batches() {
   std::iota(order_.begin(), order_.end(), index{0});
   std::stable_sort(order_.begin(), order_.end(),
                    [&](index a, index b) { return read_.length(a) > read_.length(b); });
-  const index share = read_.word_count() / (kBatchesOfThread * context_.threads());
-  const index most = std::clamp(share, std::min(kSmallestBatch, batch_words_), batch_words_);
+  const index share = read_.word_count() / (kTagBatchesOfThread * context_.threads());
+  const index most = std::clamp(share, std::min(kSmallestTagBatch, batch_words_), batch_words_);
   std::vector<Batch> batches;
   index words = 0;
   for (index i = 0; i < static_cast<index>(order_.size()); ++i) {
@@ -87,42 +78,54 @@ std::vector<TagPredictor::Batch> TagPredictor::make_batches() {
 }
 
 void TagPredictor::tag_batch(Tape& tape, Batch batch, TagProbabilities probabilities,
-                             std::vector<TaggedByModel>& results) const {
+                             Results& results) const {
   TaggedBatch words;
   for (index i = batch.begin; i < batch.end; ++i) {
     fovea::append(words, read_, order_[static_cast<std::size_t>(i)]);
   }
   tape.reset(TapeMode::kInference);
+  const TagScores scores = model_.model->scores(tape, view_of(words).rows);
+  for (std::size_t column = 0; column < scores.logits.size(); ++column) {
+    require_finite(scores.logits[column], "the score of a tag");
+    hand_out(tape, words, scores, column, probabilities, results);
+  }
+}
+
+void TagPredictor::hand_out(const Tape& tape, const TaggedBatch& batch, const TagScores& scores,
+                            std::size_t column, TagProbabilities probabilities,
+                            Results& results) const {
   const Tagger& model = *model_.model;
-  const TagScores scores = model.scores(tape, view_of(words).rows);
-  require_finite(scores.logits.value<float>());
-  const std::vector<std::int32_t> tags = model.best_tags(tape.context(), scores);
+  const std::vector<std::int32_t> tags = model.best_tags(tape.context(), scores, column);
   std::vector<double> all;
-  if (probabilities == TagProbabilities::kYes) all = model.probabilities(tape.context(), scores);
-  const auto columns = model.config().tags;
-  for (std::size_t n = 0; n < words.samples.size(); ++n) {
-    const Piece& piece = pieces_[static_cast<std::size_t>(words.samples[n])];
-    TaggedByModel& result = results[piece.sentence];
-    std::copy(tags.begin() + words.offsets[n], tags.begin() + words.offsets[n + 1],
+  if (probabilities == TagProbabilities::kYes) {
+    all = model.probabilities(tape.context(), scores, column);
+  }
+  const index width = model.config().tags[column];
+  for (std::size_t n = 0; n < batch.samples.size(); ++n) {
+    const Piece& piece = pieces_[static_cast<std::size_t>(batch.samples[n])];
+    TaggedByModel& result = results[piece.sentence][column];
+    std::copy(tags.begin() + batch.offsets[n], tags.begin() + batch.offsets[n + 1],
               result.tags.begin() + piece.words.begin);
     if (all.empty()) continue;
-    std::transform(all.begin() + columns * words.offsets[n],
-                   all.begin() + columns * words.offsets[n + 1],
-                   result.probabilities.begin() + columns * piece.words.begin,
+    std::transform(all.begin() + width * batch.offsets[n],
+                   all.begin() + width * batch.offsets[n + 1],
+                   result.probabilities.begin() + width * piece.words.begin,
                    [](double p) { return static_cast<float>(p); });
   }
 }
 
-std::vector<TaggedByModel> TagPredictor::tag(std::span<const std::vector<std::string>> sentences,
-                                             TagProbabilities probabilities) {
+std::vector<std::vector<TaggedByModel>> TagPredictor::tag(
+    std::span<const std::vector<std::string>> sentences, TagProbabilities probabilities) {
   read(sentences);
   const double began = monotonic_seconds();
-  std::vector<TaggedByModel> results(sentences.size());
-  const auto columns = static_cast<std::size_t>(model_.model->config().tags);
+  const std::vector<index>& widths = model_.model->config().tags;
+  Results results(sentences.size(), std::vector<TaggedByModel>(widths.size()));
   for (std::size_t s = 0; s < sentences.size(); ++s) {
-    results[s].tags.resize(sentences[s].size());
-    if (probabilities == TagProbabilities::kYes) {
-      results[s].probabilities.resize(columns * sentences[s].size());
+    for (std::size_t column = 0; column < widths.size(); ++column) {
+      results[s][column].tags.resize(sentences[s].size());
+      if (probabilities == TagProbabilities::kNo) continue;
+      results[s][column].probabilities.resize(static_cast<std::size_t>(widths[column]) *
+                                              sentences[s].size());
     }
   }
   const std::vector<Batch> batches = make_batches();

@@ -16,6 +16,7 @@ namespace fovea {
 /// Whether the probabilities of the tags are computed, too.
 enum class TagProbabilities { kNo, kYes };
 
+/// What it says of a sentence in one tag column.
 struct TaggedByModel {
   std::vector<std::int32_t> tags;    ///< [words]
   std::vector<float> probabilities;  ///< [words, tags of the model], or none
@@ -35,10 +36,11 @@ class TagPredictor {
   /// the predictor. Throws kOutOfMemory if there is no room for such batches.
   TagPredictor(const Context& context, const LoadedTagger& model, index batch_words = 2048);
 
-  /// Of each sentence, which has any number of words. What is longer than the model's max_length is
-  /// read in pieces. Throws kModelDamaged for scores that are not finite.
-  std::vector<TaggedByModel> tag(std::span<const std::vector<std::string>> sentences,
-                                 TagProbabilities probabilities = TagProbabilities::kNo);
+  /// Of each sentence, which has any number of words: [tag columns]. What is longer than the
+  /// model's max_length is read in pieces. Throws kModelDamaged for scores that are not finite.
+  std::vector<std::vector<TaggedByModel>> tag(
+      std::span<const std::vector<std::string>> sentences,
+      TagProbabilities probabilities = TagProbabilities::kNo);
 
   index sentences() const { return sentences_; }
   index words() const { return words_; }
@@ -58,8 +60,12 @@ class TagPredictor {
 
   void read(std::span<const std::vector<std::string>> sentences);
   std::vector<Batch> make_batches();
-  void tag_batch(Tape& tape, Batch batch, TagProbabilities probabilities,
-                 std::vector<TaggedByModel>& results) const;
+  using Results = std::vector<std::vector<TaggedByModel>>;  // [sentences], [tag columns]
+
+  void tag_batch(Tape& tape, Batch batch, TagProbabilities probabilities, Results& results) const;
+  // Gives the sentences of a batch what is said of them in a column.
+  void hand_out(const Tape& tape, const TaggedBatch& batch, const TagScores& scores,
+                std::size_t column, TagProbabilities probabilities, Results& results) const;
 
   const Context context_;
   const LoadedTagger& model_;

@@ -29,17 +29,19 @@ inline constexpr std::string_view kKnownWordsName = "words.txt";
 
 /// What a tagger says besides its settings.
 struct TaggerOutputs {
-  std::vector<std::string> tags = {};  ///< in the order of the scores
+  std::vector<std::string> tags = {};  ///< in the order of the scores, column after column
   VectorCounts vectors = {};           ///< of --embeddings
 };
 
 struct LoadedTagger {
   TaggerSettings settings;
   TaggerVocabulary vocabulary;
-  TagSet tags;
+  std::vector<TagSet> tags;  ///< of each tag column
   std::unique_ptr<Tagger> model;
 
   bool segments() const { return settings.text.task == TagTask::kSegment; }
+  /// The names of the tag columns.
+  std::vector<std::string> columns() const { return column_names(settings.text); }
 };
 
 /// Loads a model. Throws kModelMissing if there is none, kModelWrongKind for one of another kind,
@@ -56,5 +58,9 @@ struct TaggerConfigFile {
 /// What config_text wrote; `name` is the file's name in errors. Throws kModelWrongKind,
 /// kModelDamaged.
 TaggerConfigFile tagger_config_from_text(std::string_view text, const std::string& name);
+
+/// The tags of each column. Throws kModelDamaged, which names the file `name`, if what the file
+/// says of them does not fit together.
+std::vector<TagSet> tag_sets(const TaggerConfigFile& file, const std::string& name);
 
 }  // namespace fovea

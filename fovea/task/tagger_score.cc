@@ -35,10 +35,9 @@ Json json_of_mistake(const TaggedMistake& mistake) {
   return object;
 }
 
-}  // namespace
-
 Json json_of_score(const TaggerScore& score) {
   Json::Object object;
+  if (!score.column.empty()) add(object, "column", score.column);
   add(object, "task", std::string(to_string(score.task)));
   add(object, "sentences", score.sentences);
   add(object, score.task == TagTask::kSegment ? "characters" : "words", score.words);
@@ -52,6 +51,28 @@ Json json_of_score(const TaggerScore& score) {
   Json::Array mistakes;
   for (const TaggedMistake& mistake : score.mistakes) mistakes.push_back(json_of_mistake(mistake));
   add(object, "mistakes", std::move(mistakes));
+  return object;
+}
+
+}  // namespace
+
+double main_number(const TaggerScore& score) {
+  return score.has_spans ? score.spans.micro.f1.value : score.spans.accuracy.value;
+}
+
+double mean_score(std::span<const TaggerScore> columns) {
+  double sum = 0;
+  for (const TaggerScore& score : columns) sum += main_number(score);
+  return sum / static_cast<double>(columns.size());
+}
+
+Json json_of_scores(std::span<const TaggerScore> columns) {
+  if (columns.size() == 1) return json_of_score(columns[0]);
+  Json::Object object;
+  add(object, "mean", mean_score(columns));
+  Json::Array all;
+  for (const TaggerScore& score : columns) all.push_back(json_of_score(score));
+  add(object, "columns", std::move(all));
   return object;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct TaggedMistake {
 
 /// What is known of the test set; what the kind of the model does not have is empty.
 struct TaggerScore {
+  std::string column = {};  ///< of one among several tag columns
   TagTask task = TagTask::kTag;
   index sentences = 0, words = 0;
   index unknown_tags = 0;  ///< words whose tag the model does not know
@@ -50,8 +52,14 @@ struct TaggerScore {
   }
 };
 
+/// What counts of a column: micro F1 of its spans, or the accuracy of its tags.
+double main_number(const TaggerScore& score);
+/// The mean of these over the columns.
+double mean_score(std::span<const TaggerScore> columns);
+
 /// One object: "task", "sentences", "words", each number as {"value", "low", "high"}, "types" with
-/// the numbers of each, "confusion" [true][predicted], "mistakes".
-Json json_of_score(const TaggerScore& score);
+/// the numbers of each, "confusion" [true][predicted], "mistakes". Of several columns "mean" and
+/// "columns", such an object each, with "column".
+Json json_of_scores(std::span<const TaggerScore> columns);
 
 }  // namespace fovea

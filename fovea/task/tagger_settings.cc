@@ -2,6 +2,7 @@
 #include "fovea/task/tagger_settings.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
@@ -22,11 +23,13 @@ void check_columns(const TaggerTextOptions& text) {
     return std::any_of(text.train.begin(), text.train.end(), has) ||
            std::any_of(text.valid.begin(), text.valid.end(), has);
   };
-  require_together(table.column == ConlluColumn::kUpos || reads(TaggedFormat::kConllu), "--column",
+  const TaggedOptions usual;
+  require_together(table.column == usual.column || reads(TaggedFormat::kConllu), "--column",
                    "has no effect: no file is CoNLL-U",
                    "leave it out, or say --format conllu if the files are");
-  const bool usual = table.word_column == 1 && table.tag_column == 0 && !table.comments;
-  require_together(usual || reads(TaggedFormat::kConll), "--word-column, --tag-column, --comments",
+  const bool said = table.word_column != usual.word_column ||
+                    table.tag_column != usual.tag_column || table.comments;
+  require_together(!said || reads(TaggedFormat::kConll), "--word-column, --tag-column, --comments",
                    "have no effect: no file is CoNLL",
                    "leave them out, or say --format conll if the files are");
 }
@@ -38,10 +41,19 @@ void check_text(const TaggerTextOptions& text) {
                    "take --task segment, or a format that has tags: conll or conllu");
   require_together(segments || !text.joint, "--joint", "has no effect without --task segment",
                    "leave it out");
+  const auto all_are = [&](std::initializer_list<SchemeChoice> these) {
+    return std::all_of(text.scheme.begin(), text.scheme.end(), [&](SchemeChoice scheme) {
+      return std::find(these.begin(), these.end(), scheme) != these.end();
+    });
+  };
+  require_together(!segments || all_are({SchemeChoice::kAuto, SchemeChoice::kBmes}),
+                   "--scheme, --task segment", "characters are tagged B, M, E and S",
+                   "leave --scheme out");
   require_together(
-      !segments || text.scheme == SchemeChoice::kAuto || text.scheme == SchemeChoice::kBmes,
-      "--scheme, --task segment", "characters are tagged B, M, E and S", "leave --scheme out");
-  require_together(text.scheme != SchemeChoice::kNone || text.metric != TaggerMetric::kSpanF1,
+      !segments || (text.table.tag_column.size() == 1 && text.table.column.size() == 1),
+      "--tag-column, --column, --task segment", "a segmenter learns one column at most",
+      "name one column");
+  require_together(!all_are({SchemeChoice::kNone}) || text.metric != TaggerMetric::kSpanF1,
                    "--metric span-f1, --scheme none", "there are no spans",
                    "choose --metric accuracy or loss");
   require_option(text.min_count >= 1, "min_count", text.min_count, "at least 1");
@@ -56,13 +68,15 @@ void check_text(const TaggerTextOptions& text) {
 }
 
 // Characters are few, and nothing is inside of them. With half of what describes each dropped, 450
-// sentences of Chinese are learned best, and worse with n-grams (docs/commands/train-tag.md).
+// sentences of Chinese are learned best; n-grams help as linear features, and harm as a table that
+// the encoder reads (docs/commands/train-tag.md).
 void set_of_segmenter(TaggerSettings& settings) {
   settings.text.task = TagTask::kSegment;
   settings.text.lower = false;
   settings.model.word_width = 64;
   settings.model.character_reader = CharacterReader::kNone;
   settings.model.shape_width = 8;
+  settings.model.linear = true;
   settings.model.input_dropout = 0.5;
   settings.model.encoder = "conv3,bilstm:128";
   settings.model.dropout = 0.2;
@@ -82,6 +96,17 @@ TaggerSettings::TaggerSettings(TagTask task) {
   recipe.stop_after = recipe.eval_every = recipe.save_every = kAutoLength;
   recipe.patience = 8;
   if (task == TagTask::kSegment) set_of_segmenter(*this);
+}
+
+bool reads_characters(const TaggerSettings& settings) {
+  const TaggerConfig& model = settings.model;
+  return model.character_reader != CharacterReader::kNone ||
+         (model.linear && settings.text.task == TagTask::kTag);
+}
+
+std::vector<std::string> column_names(const TaggerTextOptions& text) {
+  const std::string file = text.train.empty() ? "" : text.train[0];
+  return tag_columns(format_of(file, text.table), text.table);
 }
 
 void check_options(const TaggerSettings& s) {

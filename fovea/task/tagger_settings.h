@@ -51,7 +51,7 @@ inline std::span<const EnumName<TaggerMetric>> enum_names(TaggerMetric) {
 }
 
 /// The sentences, and what becomes of them. In the settings of a stored model, scheme is never
-/// "auto".
+/// "auto", and there is one for each tag column.
 struct TaggerTextOptions {
   std::vector<std::string> train;
   std::vector<std::string> valid;
@@ -59,7 +59,7 @@ struct TaggerTextOptions {
   TagTask task = TagTask::kTag;
   bool joint = false;
   TaggedOptions table;
-  SchemeChoice scheme = SchemeChoice::kAuto;
+  std::vector<SchemeChoice> scheme = {SchemeChoice::kAuto};  ///< of all tag columns, or of each
   TaggerMetric metric = TaggerMetric::kAuto;
   bool lower = true;
   index min_count = 1;
@@ -78,7 +78,8 @@ struct TaggerTextOptions {
     visit("joint", joint, "task segment: the tags of the words are learned, too");
     table.visit_fields(visit);
     visit("scheme", scheme,
-          "how tags mark spans, such as names: they are converted to it; auto: as they are");
+          "how tags mark spans, such as names: they are converted to it; auto: as they are; with "
+          "commas one for each tag column");
     visit("metric", metric, "which result of the validation says what weights are the best");
     visit("lower", lower, "put words into lower case; characters and shapes are never");
     visit("min_count", min_count, "words seen less often are unknown");
@@ -109,6 +110,15 @@ struct TaggerSettings {
     visit("recipe", recipe, "how it is trained");
   }
 };
+
+/// Whether the model has a vocabulary of characters: not a segmenter, whose words are characters.
+bool reads_characters(const TaggerSettings& settings);
+/// What tag columns are called: as the options name those of the first file to train on.
+std::vector<std::string> column_names(const TaggerTextOptions& text);
+/// How the tags of a column mark spans.
+inline SchemeChoice scheme_of_column(const TaggerTextOptions& text, std::size_t column) {
+  return text.scheme.size() == 1 ? text.scheme[0] : text.scheme.at(column);
+}
 
 /// How long a run is by default.
 inline constexpr index kTaggerEpochs = 30;

@@ -17,9 +17,9 @@ namespace fovea {
 
 namespace {
 
-constexpr double kCostOfText = 20000;   // to read it: about that of so many flops
-constexpr index kSmallestBatch = 1024;  // tokens: below that, products have too few rows
-constexpr index kBatchesOfThread = 4;   // so that no thread waits long for the last batch
+constexpr double kCostOfText = 20000;       // to read it: about that of so many flops
+constexpr index kSmallestTextBatch = 1024;  // tokens: below that, products have too few rows
+constexpr index kTextBatchesOfThread = 4;   // so that no thread waits long for the last batch
 
 // Of the table of tokens: most bytes, and the share of the memory that batches leave. To fill it
 // takes a batch beside.
@@ -154,8 +154,8 @@ std::vector<TextPredictor::Batch> TextPredictor::make_batches() {
                    [&](index a, index b) { return length(a) > length(b); });
   index all = 0;
   for (const TextTokens& text : read_) all += length_of(text);
-  const index share = all / (kBatchesOfThread * context_.threads());
-  const index most = std::clamp(share, std::min(kSmallestBatch, batch_tokens_), batch_tokens_);
+  const index share = all / (kTextBatchesOfThread * context_.threads());
+  const index most = std::clamp(share, std::min(kSmallestTextBatch, batch_tokens_), batch_tokens_);
   std::vector<Batch> batches;
   index tokens = 0;
   for (index i = 0; i < static_cast<index>(order_.size()); ++i) {

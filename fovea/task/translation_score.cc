@@ -30,18 +30,6 @@ std::vector<const TranslationMetricKind*> kinds_of(std::string_view names) {
   return kinds;
 }
 
-std::vector<std::string> lines_of(const std::string& file, const std::string& hypothesis,
-                                  std::size_t lines) {
-  std::vector<std::string> read = read_text_lines(file);
-  if (read.size() != lines) {
-    throw Error(ErrorCode::kInputFormat,
-                fmt::format("{} has {} lines, but {} has {}", name_of_input(file), read.size(),
-                            name_of_input(hypothesis), lines),
-                "line n of each file must be of the same sentence");
-  }
-  return read;
-}
-
 Json json_of(const ResampledScore& score) {
   Json::Object object;
   add(object, "score", score.score);
@@ -97,12 +85,24 @@ TranslationScore score_translations(const Context& ctx, const Translations& tran
   return result;
 }
 
+std::vector<std::string> read_lines_beside(const std::string& file, const std::string& other,
+                                           std::size_t lines) {
+  std::vector<std::string> read = read_text_lines(file);
+  if (read.size() != lines) {
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{} has {} lines, but {} has {}", name_of_input(file), read.size(),
+                            name_of_input(other), lines),
+                "line n of each file must be of the same sentence");
+  }
+  return read;
+}
+
 TranslationScore score_translation_files(const Context& ctx, const TranslationFiles& files,
                                          const TranslationScoreOptions& options) {
   kinds_of(options.metric);  // before anything is read
   const std::vector<std::string> hypotheses = read_text_lines(files.hypothesis);
   const auto read = [&](const std::string& file) {
-    return lines_of(file, files.hypothesis, hypotheses.size());
+    return read_lines_beside(file, files.hypothesis, hypotheses.size());
   };
   std::vector<std::vector<std::string>> references;
   for (const std::string& file : files.references) references.push_back(read(file));
@@ -117,6 +117,11 @@ TranslationScore score_translation_files(const Context& ctx, const TranslationFi
 Json json_of_score(const TranslationScore& score, SentenceScores sentences) {
   Json::Object object;
   add(object, "task", "translate");
+  add_scores(object, score, sentences);
+  return object;
+}
+
+void add_scores(Json::Object& object, const TranslationScore& score, SentenceScores sentences) {
   add(object, "sentences", score.sentences);
   add(object, "references", score.references);
   Json::Array metrics;
@@ -130,7 +135,6 @@ Json json_of_score(const TranslationScore& score, SentenceScores sentences) {
     add(object, "seed", score.seed);
   }
   add(object, "metrics", std::move(metrics));
-  return object;
 }
 
 }  // namespace fovea

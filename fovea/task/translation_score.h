@@ -50,8 +50,13 @@ TranslationScore score_translations(const Context& ctx, const Translations& tran
                                     const TranslationScoreOptions& options,
                                     const std::vector<std::string>* baseline = nullptr);
 
-/// The same from files, a sentence a line. `baseline` may be empty. Throws also as read_text_lines
-/// does, and kInputFormat, which names both files, if they do not have as many lines.
+/// The lines of a file, line n of which belongs to line n of another. Throws as read_text_lines
+/// does, and kInputFormat, which names both files, if these do not have as many lines.
+std::vector<std::string> read_lines_beside(const std::string& file, const std::string& other,
+                                           std::size_t lines);
+
+/// The same from files, a sentence a line. `baseline` may be empty. Throws also as
+/// read_lines_beside() does.
 struct TranslationFiles {
   std::string hypothesis;
   std::vector<std::string> references;
@@ -63,5 +68,7 @@ TranslationScore score_translation_files(const Context& ctx, const TranslationFi
 /// docs/commands/eval.md says what is in it.
 enum class SentenceScores { kNo, kYes };
 Json json_of_score(const TranslationScore& score, SentenceScores sentences);
+/// Its members behind "task", for an object that has more.
+void add_scores(Json::Object& object, const TranslationScore& score, SentenceScores sentences);
 
 }  // namespace fovea

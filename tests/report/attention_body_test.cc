@@ -37,6 +37,24 @@ TEST(AttentionBody, SaysWhatIsKnownWithoutScripts) {
   }
 }
 
+TEST(AttentionBody, HasALabelBesideEachToken) {
+  AttentionPage page = small();
+  EXPECT_THAT(attention_body(page, {}, {}), Not(HasSubstr("What the model says of each token")));
+  page.labels = {{"column <2>", 0, {"B-<x>", " "}, {.5, 2}}, {"", 0, {"O", "O"}, {0, 1}}};
+  const std::string body = attention_body(page, {}, {});
+  EXPECT_EQ(xml_error("<main>" + body + "</main>"), "");
+  for (const char* part :
+       {"What the model says of each token", "<h3>column &lt;2&gt;</h3>",
+        "--share:0.500\"><bdi>&lt;a&gt;</bdi><small><bdi>B-&lt;x&gt;</bdi> 0.5000</small>",
+        "--share:1.000\"><bdi>b</bdi><small><bdi>\u2423</bdi> 2.0000</small>",
+        "--share:0.000\"><bdi>&lt;a&gt;</bdi><small><bdi>O</bdi> 0.0000</small>"}) {
+    EXPECT_THAT(body, HasSubstr(part));
+  }
+  page.labels = {{.name = "translation", .text = 0, .probabilities = {.5, .25}}};
+  EXPECT_THAT(attention_body(page, {}, {}),
+              HasSubstr("--share:0.500\"><bdi>&lt;a&gt;</bdi><small>0.5000</small>"));
+}
+
 TEST(AttentionBody, LeavesOutWhatThereIsNot) {
   AttentionPage page = small();
   page.saliency.clear(), page.prediction.clear(), page.tiles.clear();
@@ -47,6 +65,18 @@ TEST(AttentionBody, LeavesOutWhatThereIsNot) {
     EXPECT_THAT(body, Not(HasSubstr(part)));
   }
   EXPECT_THAT(body, HasSubstr("a multiple of 10"));
+}
+
+// A long label, and many, leave room for the map.
+TEST(AttentionBody, CutsPredictions) {
+  AttentionPage page = small();
+  page.prediction.assign(13, {std::string(10'000, 'x'), .1});
+  const std::string body = attention_body(page, {}, {});
+  EXPECT_THAT(body, HasSubstr("<bdi>" + std::string(37, 'x') + "...</bdi>"));
+  EXPECT_THAT(body, Not(HasSubstr(std::string(38, 'x'))));
+  EXPECT_THAT(body, HasSubstr("and 3 more"));
+  page.prediction.resize(10);
+  EXPECT_THAT(attention_body(page, {}, {}), Not(HasSubstr(" more</p>")));
 }
 
 TEST(AttentionBody, SaysWhatWasCut) {

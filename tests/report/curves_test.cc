@@ -28,10 +28,10 @@ HeadCurves of(std::size_t layers, std::size_t heads) {
 TEST(HeadsPlot, HasACurveForEachHeadAndTheMeanOfEachLayer) {
   const Plot plot = heads_plot(of(3, 2));
   ASSERT_EQ(plot.curves.size(), 9u);
-  EXPECT_EQ(plot.curves[1].name, "layer 0, head 1");
+  EXPECT_EQ(plot.curves[1].name, "layer 1, head 2");
   EXPECT_EQ(plot.curves[1].stroke, Stroke::kThin);
-  EXPECT_EQ(plot.curves[6].name, "layer 0");
-  EXPECT_EQ(plot.curves[7].name, "1");
+  EXPECT_EQ(plot.curves[6].name, "layer 1");
+  EXPECT_EQ(plot.curves[7].name, "2");
   EXPECT_EQ(plot.curves[7].stroke, Stroke::kSolid);
   EXPECT_EQ(plot.curves[7].points[1].y, 11.5);
   EXPECT_NE(plot.curves[6].ink, plot.curves[7].ink);
@@ -40,7 +40,7 @@ TEST(HeadsPlot, HasACurveForEachHeadAndTheMeanOfEachLayer) {
 TEST(HeadsPlot, OfManyLayersSharesShades) {
   const Plot plot = heads_plot(of(12, 1));
   ASSERT_EQ(plot.curves.size(), 12u + kShades);
-  EXPECT_EQ(plot.curves[12].name, "layers 0-1");
+  EXPECT_EQ(plot.curves[12].name, "layers 1-2");
   EXPECT_EQ(plot.curves[12].points[0].y, 5);
   EXPECT_EQ(plot.curves[0].ink, plot.curves[1].ink);
   EXPECT_NE(plot.curves[1].ink, plot.curves[2].ink);
@@ -83,7 +83,7 @@ TEST(HeadsPlot, IsAPageWithOthers) {
   const std::string page = draw_page(plots);
   EXPECT_EQ(xml_error(page), "");
   EXPECT_THAT(page, testing::HasSubstr("viewBox=\"0 0 800 1380\""));
-  EXPECT_THAT(page, testing::HasSubstr("<title>layer 1, head 0</title>"));
+  EXPECT_THAT(page, testing::HasSubstr("<title>layer 2, head 1</title>"));
 }
 
 }  // namespace

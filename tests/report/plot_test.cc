@@ -124,6 +124,27 @@ TEST(Plot, MarksTheBest) {
   EXPECT_EQ(count(svg, "class=\"ring\""), 1);
 }
 
+TEST(Plot, PutsTheRingsLabelWhereNoCurveRuns) {
+  Plot plot{.title = "ring", .cuts_peaks = false};
+  for (const double y : {0.0, 5.0, 10.0}) {
+    plot.curves.push_back({.name = "flat", .points = {{0, y}, {100, y}}});
+  }
+  plot.ring = PlotRing{{50, 5}, "best"};
+  const auto is_above = [&] {
+    const std::string svg = draw_svg(plot);
+    const auto number_before = [&](std::string_view name, std::size_t at) {
+      return std::stod(svg.substr(svg.rfind(name, at) + name.size()));
+    };
+    return number_before(" y=\"", svg.find(">best</text>")) <
+           number_before(" cy=\"", svg.find("class=\"ring\""));
+  };
+  EXPECT_TRUE(is_above());
+  for (const double y : {5.2, 5.4, 5.6, 5.8, 6.0, 6.2, 6.4}) {
+    plot.curves.push_back({.name = "above", .points = {{0, y}, {100, y}}});
+  }
+  EXPECT_FALSE(is_above());
+}
+
 TEST(Plot, PutsPointsWhereTheirValuesAre) {
   Plot plot{.title = "line"};
   plot.curves.push_back({.name = "a", .points = {{0, 0}, {50, 5}, {100, 10}}});

@@ -131,7 +131,7 @@ TEST(HeadFigures, HaveACurveForEachHead) {
   run.entropy = {{{{1, 2}, {2, 1}}, {{1, 3}, {2, 2}}}};
   const std::string html = head_figures(run, 0, {});
   EXPECT_EQ(xml_error(inside(html)), "");
-  EXPECT_THAT(html, HasSubstr("layer 0, head 1"));
+  EXPECT_THAT(html, HasSubstr("layer 1, head 2"));
   EXPECT_THAT(html, Not(HasSubstr("Largest score")));
 }
 

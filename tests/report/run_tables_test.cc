@@ -72,6 +72,13 @@ TEST(SummaryTable, SaysWhatWasReached) {
   several.metrics.push_back({"span_f1", {{5, 0.25}, {10, 0.5}}});
   EXPECT_THAT(summary_table({&several, 1}, kEnglish),
               HasSubstr("<td>accuracy 0.75<br/>span_f1 0.5</td>"));
+  several.metrics = {{"a", {{10, 1}}},
+                     {"b", {{10, 2}}},
+                     {"c", {{10, 3}}},
+                     {"d", {{10, 4}}},
+                     {"mean", {{10, 2.5}}}};
+  EXPECT_THAT(summary_table({&several, 1}, kEnglish),
+              HasSubstr("<td>a 1<br/>b 2<br/>c 3<br/>mean 2.5</td>"));
   EXPECT_THAT(summary_table(two_runs(), PageLanguage::kChinese), HasSubstr("分类器"));
 }
 

@@ -55,6 +55,10 @@ TEST(TerminalMap, HasNumbersAndBarsBesideTheRows) {
   EXPECT_EQ(lines[1], "     b \u4f60  saliency");
   EXPECT_EQ(lines[2], "1 ab   @@    -0.250 #########");
   EXPECT_EQ(lines[3], "2 \u4f60 --==    +0.125 #####");
+  map.side_sign = SideSign::kNegative;
+  EXPECT_EQ(lines_of(draw_terminal_map(map, {}))[2], "1 ab   @@    -0.250 #########");
+  EXPECT_EQ(lines_of(draw_terminal_map(map, {}))[3], "2 \u4f60 --==     0.125 #####");
+  map.side_sign = SideSign::kAlways;
   map.values.clear();
   map.columns.clear();
   EXPECT_THAT(

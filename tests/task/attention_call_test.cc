@@ -5,16 +5,10 @@
 
 #include "fovea/task/attention_parts.h"
 #include "tests/support/throws.h"
+#include "tests/task/attention_problem.h"
 
 namespace fovea {
 namespace {
-
-AttentionTensors tensors_with(const std::vector<NamedTensor>& more) {
-  std::vector<NamedTensor> all = {
-      {"q", Tensor({2, 3, 2, 8})}, {"k", Tensor({2, 5, 1, 8})}, {"v", Tensor({2, 5, 1, 4})}};
-  for (const NamedTensor& named : more) all.push_back(named);
-  return {all, attention_tensor_specs(), "in.npz"};
-}
 
 TEST(AttentionCall, GradientsOfPartsAreWrittenWhereAskedFor) {
   const AttentionTensors tensors =
@@ -37,6 +31,47 @@ TEST(AttentionCall, WhatDoesNotFitIsSaidBeforeItIsTaken) {
   const AttentionSettings settings{.observe = "weights"};
   EXPECT_THROWS(AttentionCall<float>(settings, tensors), kOutOfMemory,
                 "attention: weights [1, 1, 4194304, 4194304] would take 64.0 TiB");
+}
+
+// Keeps the first key, and caps what the other biases make.
+struct FirstKey final : MoreParts {
+  void add_masks(AttentionCall<float>& call) const override { keep(call); }
+  void add_masks(AttentionCall<double>& call) const override { keep(call); }
+  void add_biases(AttentionCall<float>& call) const override { add(call); }
+  void add_biases(AttentionCall<double>& call) const override { add(call); }
+
+  template <class T>
+  static void keep(AttentionCall<T>& call) {
+    call.keep(mask::Window(0, 0));
+  }
+  template <class T>
+  static void add(AttentionCall<T>& call) {
+    call.add(bias::Softcap<T>(2));
+    if (call.settings.backward) call.values_out("more", {2, 3})[5] = T{7};
+  }
+};
+
+TEST(AttentionCall, MorePartsStandBesideTheOthers) {
+  const AttentionTensors tensors =
+      tensors_with({{"slopes", Tensor({2}, DType::kFloat64)}, {"do", Tensor({2, 3, 2, 4})}});
+  const AttentionSettings settings{
+      .log_n_scale = 8, .causal = CausalKind::kBottomRight, .backward = true};
+  const FirstKey more;
+  const AttentionCall<float> call(settings, tensors, &more);
+  EXPECT_EQ(call.attention.mask.name(), "causal & window(0, 0)");
+  EXPECT_EQ(call.attention.bias.name(), "log_n_scale(8) + alibi + softcap(2)");
+  ASSERT_EQ(call.out.size(), 2u);
+  EXPECT_EQ(call.out[1].tensor.describe(), "float32 [2, 3]");
+}
+
+// With one key kept, log n is 0: so the scale must know of it.
+TEST(AttentionCall, MoreMasksCountForThePartsThatAskWhatIsKept) {
+  const AttentionTensors tensors = tensors_with({});
+  const AttentionSettings settings{.log_n_scale = 8};
+  const FirstKey more;
+  const AttentionCall<double> call(settings, tensors, &more);
+  const Sequence sequence{.queries = 3, .keys = 3};
+  EXPECT_EQ(call.attention.bias.parts()[0]->apply_one({sequence, 0, 1, 1}, {}, 5.0), 0.0);
 }
 
 }  // namespace

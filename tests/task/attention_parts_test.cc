@@ -4,16 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/throws.h"
+#include "tests/task/attention_problem.h"
 
 namespace fovea {
 namespace {
-
-AttentionTensors tensors_with(const std::vector<NamedTensor>& more) {
-  std::vector<NamedTensor> all = {
-      {"q", Tensor({2, 3, 2, 8})}, {"k", Tensor({2, 5, 1, 8})}, {"v", Tensor({2, 5, 1, 4})}};
-  for (const NamedTensor& named : more) all.push_back(named);
-  return {all, attention_tensor_specs(), "in.npz"};
-}
 
 std::string mask_of(const AttentionSettings& settings, const std::vector<NamedTensor>& more = {}) {
   const AttentionTensors tensors = tensors_with(more);

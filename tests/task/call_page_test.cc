@@ -11,6 +11,7 @@
 #include "fovea/task/attention_parts.h"
 #include "fovea/task/run_attention.h"
 #include "tests/support/throws.h"
+#include "tests/task/attention_problem.h"
 
 namespace fovea {
 namespace {
@@ -30,12 +31,6 @@ AttentionTensors problem(const Tensor& q) {
           "folder/in.npz"};
 }
 AttentionTensors problem() { return problem(normal({2, 3, 4, 5}, 1)); }
-
-const Tensor& at(const std::vector<NamedTensor>& tensors, std::string_view name) {
-  return std::find_if(tensors.begin(), tensors.end(),
-                      [&](const NamedTensor& named) { return named.name == name; })
-      ->tensor;
-}
 
 AttentionSizes sizes_of(index B, index T, index S, index H) {
   AttentionSizes sizes{};

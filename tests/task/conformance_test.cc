@@ -16,7 +16,7 @@
 namespace fovea {
 namespace {
 
-const PrecisionKind kBoth[] = {PrecisionKind::kFloat32, PrecisionKind::kFloat64};
+const PrecisionKind kBothPrecisions[] = {PrecisionKind::kFloat32, PrecisionKind::kFloat64};
 
 TEST(Conformance, EveryCasePassesOnEveryInstructionSet) {
   const TestFolder folder;
@@ -24,7 +24,7 @@ TEST(Conformance, EveryCasePassesOnEveryInstructionSet) {
   const std::vector<KitCase> cases = read_conformance_kit(folder / "kit");
   for_each_isa([&] {
     for (const KitCase& one : cases) {
-      for (const PrecisionKind precision : kBoth) {
+      for (const PrecisionKind precision : kBothPrecisions) {
         const KitResult result = check_kit_case(Context(2), folder / "kit", one, precision);
         EXPECT_TRUE(result.passed) << one.name << ": " << result.error << " in " << result.tensor
                                    << result.place << " " << result.problem;
@@ -67,7 +67,7 @@ TEST(Conformance, AnotherValueFails) {
     if (named.name == "dq") named.tensor.data<double>()[3] += 1e-3;
   }
   kit.expect(tensors);
-  for (const PrecisionKind precision : kBoth) {
+  for (const PrecisionKind precision : kBothPrecisions) {
     const KitResult result = kit.check(precision);
     EXPECT_FALSE(result.passed);
     EXPECT_EQ(result.tensor, "dq");

@@ -23,6 +23,16 @@ TEST(MemoryParts, OfRecordsGrowWithUpdatesAndHeads) {
   EXPECT_EQ(vocabulary_bytes(nullptr), 0);
 }
 
+// By hand: 100 values beside the tables. Of the first table 5 rows of 3 are held, and half as many
+// again while they grow, with two numbers for each of its 20 rows; of the second all 4 rows.
+TEST(MemoryParts, TablesHaveGradientsOfTheirUsedRows) {
+  const UsedTable tables[] = {{.rows = 20, .width = 3, .used = 5},
+                              {.rows = 4, .width = 10, .used = 9}};
+  EXPECT_EQ(gradient_bytes(200, tables), 4 * (100 + (7.5 + 5) * 3 + 2 * 20 + (4 + 4) * 10 + 2 * 4));
+  const UsedTable frozen[] = {{.rows = 20, .width = 3, .used = 5, .frozen = true}};
+  EXPECT_EQ(gradient_bytes(100, frozen), 4 * 40);
+}
+
 TEST(MemoryParts, ObservedHeadsAreThoseOfTheLayersWithAttention) {
   LanguageModelConfig c;
   c.kind = LanguageModelKind::kEncoder;

@@ -20,12 +20,12 @@ TEST(ModelKind, IsSaidByTheConfiguration) {
   EXPECT_EQ(kind_of(folder / "a", R"({"kind":"language_model"})"), ModelKind::kLanguageModel);
   EXPECT_EQ(kind_of(folder / "b", R"({"kind":"classifier"})"), ModelKind::kClassifier);
   EXPECT_EQ(kind_of(folder / "c", R"({"kind":"tagger"})"), ModelKind::kTagger);
+  EXPECT_EQ(kind_of(folder / "d", R"({"kind":"translator"})"), ModelKind::kTranslator);
 }
 
 TEST(ModelKind, OthersAreErrors) {
   const TestFolder folder;
-  EXPECT_THROWS(kind_of(folder / "a", R"({"kind":"translator"})"), kModelWrongKind,
-                "got \"translator\"");
+  EXPECT_THROWS(kind_of(folder / "a", R"({"kind":"painter"})"), kModelWrongKind, "got \"painter\"");
   EXPECT_THROWS(kind_of(folder / "b", "{}"), kModelWrongKind, "got none");
   EXPECT_THROWS(kind_of(folder / "c", "[]"), kModelWrongKind, "got none");
   EXPECT_THROWS(kind_of(folder / "d", "{"), kModelDamaged, "config.json");

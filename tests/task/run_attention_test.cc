@@ -10,6 +10,7 @@
 #include "fovea/base/random.h"
 #include "fovea/task/attention_parts.h"
 #include "tests/support/throws.h"
+#include "tests/task/attention_problem.h"
 
 namespace fovea {
 namespace {
@@ -31,11 +32,11 @@ AttentionTensors problem(DType dtype, const std::vector<NamedTensor>& more = {})
   return {all, attention_tensor_specs(), "in.npz"};
 }
 
-const AttentionSettings kBoth{.causal = CausalKind::kBottomRight,
-                              .dropout = 0.25,
-                              .seed = 3,
-                              .observe = "entropy,max,distance,weights",
-                              .backward = true};
+const AttentionSettings kBothPasses{.causal = CausalKind::kBottomRight,
+                                    .dropout = 0.25,
+                                    .seed = 3,
+                                    .observe = "entropy,max,distance,weights",
+                                    .backward = true};
 
 std::vector<std::string> names_of(const std::vector<NamedTensor>& tensors) {
   std::vector<std::string> names;
@@ -44,10 +45,60 @@ std::vector<std::string> names_of(const std::vector<NamedTensor>& tensors) {
   return names;
 }
 
-const Tensor& at(const std::vector<NamedTensor>& tensors, std::string_view name) {
-  return std::find_if(tensors.begin(), tensors.end(),
-                      [&](const NamedTensor& named) { return named.name == name; })
-      ->tensor;
+TEST(RunAttention, ABackwardThatComesLaterHasTheSameBits) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    const AttentionTensors tensors = problem(dtype);
+    const auto both = run_attention(Context(1), kBothPasses, tensors);
+    const AttentionForward forward = run_attention_forward(Context(1), kBothPasses, tensors);
+    const auto gradients = run_attention_backward(Context(2), kBothPasses, tensors, forward);
+    EXPECT_EQ(names_of(forward.results),
+              (std::vector<std::string>{"distance", "entropy", "lse", "max", "o", "weights"}));
+    EXPECT_EQ(names_of(gradients), (std::vector<std::string>{"dk", "dq", "dslopes", "dv"}));
+    for (const auto* results : {&forward.results, &gradients}) {
+      for (const NamedTensor& named : *results) {
+        EXPECT_TRUE(std::ranges::equal(named.tensor.bytes(), at(both, named.name).bytes()))
+            << named.name;
+      }
+    }
+  }
+}
+
+// The problem with q, k, v and the bias as columns of wider tensors, of which only q learns.
+TEST(RunAttention, StridesChangeNoBitAndOnlyWhatLearnsHasAGradient) {
+  const std::vector<NamedTensor> plain = {
+      {"q", normal({2, 3, 4, 5}, 1)},    {"k", normal({2, 7, 2, 5}, 2)},
+      {"v", normal({2, 7, 2, 6}, 3)},    {"do", normal({2, 3, 4, 6}, 4)},
+      {"bias", normal({1, 4, 3, 7}, 5)}, {"slopes", normal({4}, 6)}};
+  std::vector<GivenTensor> strided;
+  for (const auto& [name, tensor] : plain) {
+    const Shape& shape = tensor.shape();
+    const index row = shape.back(), wide = row + 3, last = shape.axes() == 1 ? 2 : 1;
+    Tensor memory({shape.size() / row, wide * last}, DType::kFloat64);
+    for (index n = 0; n < shape.size(); ++n) {
+      memory.data<double>()[n / row * wide * last + n % row * last] = tensor.data<double>()[n];
+    }
+    std::vector<index> strides = {last};
+    index stride = wide;
+    for (int axis = shape.axes() - 2; axis >= 0; stride *= shape[axis--]) {
+      strides.insert(strides.begin(), stride);
+    }
+    auto* const values = memory.bytes().data();
+    strided.push_back({name,
+                       Tensor::borrow({values, [memory](std::byte*) {}}, shape, DType::kFloat64),
+                       strides, name == "q"});
+  }
+  for (const PrecisionKind precision : {PrecisionKind::kFloat64, PrecisionKind::kFloat32}) {
+    AttentionSettings settings{.backward = true, .precision = precision};
+    const auto expected =
+        run_attention(Context(1), settings, {plain, attention_tensor_specs(), "plain"});
+    const auto got = run_attention(
+        Context(1), settings, AttentionTensors::of(strided, attention_tensor_specs(), "strided"));
+    EXPECT_EQ(names_of(got), (std::vector<std::string>{"dq", "lse", "o"}));
+    for (const NamedTensor& named : got) {
+      EXPECT_TRUE(std::ranges::equal(named.tensor.bytes(), at(expected, named.name).bytes()))
+          << named.name;
+    }
+  }
 }
 
 TEST(RunAttention, WritesWhatIsAskedForInThePrecisionOfTheQueries) {
@@ -56,7 +107,7 @@ TEST(RunAttention, WritesWhatIsAskedForInThePrecisionOfTheQueries) {
                                         "entropy",  "lse", "max", "o",       "weights"};
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     EXPECT_EQ(names_of(run_attention(Context(1), {}, problem(dtype))), forward);
-    const auto results = run_attention(Context(1), kBoth, problem(dtype));
+    const auto results = run_attention(Context(1), kBothPasses, problem(dtype));
     EXPECT_EQ(names_of(results), all);
     for (const NamedTensor& named : results) EXPECT_EQ(named.tensor.dtype(), dtype) << named.name;
     EXPECT_EQ(at(results, "o").shape(), (Shape{2, 3, 4, 6}));
@@ -80,7 +131,7 @@ TEST(RunAttention, ThePrecisionCanBeChosen) {
 }
 
 TEST(RunAttention, TheReferenceComputesTheSame) {
-  AttentionSettings settings = kBoth;
+  AttentionSettings settings = kBothPasses;
   const auto fused = run_attention(Context(2), settings, problem(DType::kFloat64));
   settings.reference = true;
   const auto plain = run_attention(Context(2), settings, problem(DType::kFloat64));
@@ -96,7 +147,7 @@ TEST(RunAttention, TheReferenceComputesTheSame) {
 // The gradient of o . do along a direction d is that of every operand times d.
 TEST(RunAttention, TheGradientIsThatOfTheForward) {
   const AttentionTensors tensors = problem(DType::kFloat64);
-  const auto results = run_attention(Context(1), kBoth, tensors);
+  const auto results = run_attention(Context(1), kBothPasses, tensors);
   const auto loss = [&](std::string_view moved, double step) {
     std::vector<NamedTensor> all;
     for (const TensorSpec& spec : attention_tensor_specs()) {
@@ -109,7 +160,7 @@ TEST(RunAttention, TheGradientIsThatOfTheForward) {
       for (index i = 0; i < values.size; ++i) values[i] += step * direction.data<double>()[i];
     }
     const AttentionTensors at_step(all, attention_tensor_specs(), "in.npz");
-    const auto out = run_attention(Context(1), kBoth, at_step);
+    const auto out = run_attention(Context(1), kBothPasses, at_step);
     double sum = 0;
     for (index i = 0; i < at(out, "o").size(); ++i) {
       sum += at(out, "o").data<double>()[i] * tensors.at("do").data<double>()[i];
@@ -136,7 +187,7 @@ TEST(RunAttention, OnlySoftmaxHasALogSumExp) {
 
 TEST(RunAttention, ThePlanSaysWhatComputes) {
   const AttentionTensors tensors = problem(DType::kFloat32);
-  const AttentionPlan plan = plan_attention(Context(1), kBoth, tensors);
+  const AttentionPlan plan = plan_attention(Context(1), kBothPasses, tensors);
   EXPECT_EQ(plan.kernel, "fused float32");
   EXPECT_EQ(plan.mask, "causal");
   EXPECT_EQ(plan.bias, "alibi");

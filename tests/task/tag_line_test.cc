@@ -34,6 +34,16 @@ TEST(TagLine, BlanksComeBetweenWords) {
   EXPECT_EQ(words("我们在", "BES", joint), "我们/N 在/V");
 }
 
+// e and its acute accent, a family of emoji with joiners, two flags.
+TEST(TagLine, NoWordBeginsWithinAGraphemeCluster) {
+  const TagSet tags({"B", "E", "M", "S"}, TagScheme::kBmes);
+  EXPECT_EQ(words("ae\u0301", "SSS", tags), "a e\u0301");
+  EXPECT_EQ(words("\U0001F468\u200D\U0001F469x", "SSSS", tags), "\U0001F468\u200D\U0001F469 x");
+  EXPECT_EQ(words("\U0001F1E9\U0001F1EA\U0001F1EB\U0001F1F7", "SSSS", tags),
+            "\U0001F1E9\U0001F1EA \U0001F1EB\U0001F1F7");
+  EXPECT_EQ(words("e \u0301", "SS", tags), "e \u0301");
+}
+
 TEST(TagLine, JsonOfASegmenterHasItsWords) {
   const TagSet tags({"B", "E", "M", "S"}, TagScheme::kBmes);
   EXPECT_EQ(segmented_json("我们 在", tags, tagged(tags, "BES")),
@@ -48,22 +58,38 @@ TEST(TagLine, WordsOfTextBecomeLines) {
   const TagSet tags({"B-x", "I-x", "O"}, TagScheme::kBio);
   const TaggedSentence sentence = sentence_of("Ada saw.", WordSplit::kPunctuation);
   TaggedByModel found = tagged(tags, "BIO");
-  EXPECT_EQ(tagged_lines(sentence, tags, found, {}), "Ada\tB-x\nsaw\tI-x\n.\tO\n\n");
-  EXPECT_EQ(tagged_json(sentence, tags, found),
+  const TaggedColumn column[] = {{tags, found}};
+  EXPECT_EQ(tagged_lines(sentence, column, {}), "Ada\tB-x\nsaw\tI-x\n.\tO\n\n");
+  EXPECT_EQ(tagged_json(sentence, column),
             R"({"words":["Ada","saw","."],"tags":["B-x","I-x","O"],"spans":[{"type":"x",)"
             R"("begin":0,"end":2,"text":"Ada saw"}]})");
   found.probabilities = {.5f, 0, 0, 0, .25f, 0, 0, 0, 1};
-  EXPECT_EQ(tagged_lines(sentence, tags, found, {.probabilities = TagProbabilities::kYes}),
+  EXPECT_EQ(tagged_lines(sentence, column, {.probabilities = TagProbabilities::kYes}),
             "Ada\tB-x\t0.5000\nsaw\tI-x\t0.2500\n.\tO\t1.0000\n\n");
-  EXPECT_THAT(tagged_json(sentence, tags, found),
-              testing::HasSubstr(R"("probabilities":[0.5,0.25,1)"));
+  EXPECT_THAT(tagged_json(sentence, column), testing::HasSubstr(R"("probabilities":[0.5,0.25,1)"));
 }
 
 TEST(TagLine, TagsWithoutASchemeMarkNothing) {
   const TagSet tags({"NOUN"}, std::nullopt);
   const TaggedSentence sentence = sentence_of("a", WordSplit::kSpaces);
-  EXPECT_EQ(tagged_json(sentence, tags, {.tags = {0}, .probabilities = {}}),
-            R"({"words":["a"],"tags":["NOUN"]})");
+  const TaggedByModel found{.tags = {0}, .probabilities = {}};
+  const TaggedColumn column[] = {{tags, found}};
+  EXPECT_EQ(tagged_json(sentence, column), R"({"words":["a"],"tags":["NOUN"]})");
+}
+
+TEST(TagLine, SeveralColumnsHaveTheirNames) {
+  const TagSet parts({"NOUN", "VERB"}, std::nullopt), names({"B-x", "O"}, TagScheme::kBio);
+  const TaggedSentence sentence = sentence_of("Ada saw", WordSplit::kSpaces);
+  const TaggedByModel first{.tags = {0, 1}, .probabilities = {.75f, .25f, .5f, .5f}},
+      second{.tags = {0, 1}, .probabilities = {1, 0, 0, 1}};
+  const TaggedColumn columns[] = {{parts, first, "2"}, {names, second, "last"}};
+  EXPECT_EQ(tagged_lines(sentence, columns, {}), "Ada\tNOUN\tB-x\nsaw\tVERB\tO\n\n");
+  EXPECT_EQ(tagged_lines(sentence, columns, {.probabilities = TagProbabilities::kYes}),
+            "Ada\tNOUN\t0.7500\tB-x\t1.0000\nsaw\tVERB\t0.5000\tO\t1.0000\n\n");
+  EXPECT_EQ(tagged_json(sentence, columns),
+            R"({"words":["Ada","saw"],"columns":[{"column":"2","tags":["NOUN","VERB"],)"
+            R"("probabilities":[0.75,0.5]},{"column":"last","tags":["B-x","O"],"spans":[)"
+            R"({"type":"x","begin":0,"end":1,"text":"Ada"}],"probabilities":[1.0,1.0]}]})");
 }
 
 }  // namespace

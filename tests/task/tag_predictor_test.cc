@@ -27,7 +27,7 @@ class EveryTaggerEncoder : public testing::TestWithParam<const char*> {};
 TEST_P(EveryTaggerEncoder, HasTheSameBitsInAnyBatchOnAnyThreads) {
   const LoadedTagger model = untrained_tagger(GetParam());
   const auto sentences = some_sentences(100);
-  std::vector<TaggedByModel> alone;
+  std::vector<std::vector<TaggedByModel>> alone;
   TagPredictor one(Context(1), model, 1);
   for (const auto& sentence : sentences) {
     alone.push_back(one.tag({&sentence, 1}, TagProbabilities::kYes)[0]);
@@ -37,8 +37,8 @@ TEST_P(EveryTaggerEncoder, HasTheSameBitsInAnyBatchOnAnyThreads) {
       TagPredictor predictor(Context(threads), model, words);
       const auto found = predictor.tag(sentences, TagProbabilities::kYes);
       for (std::size_t i = 0; i < found.size(); ++i) {
-        EXPECT_EQ(found[i].tags, alone[i].tags);
-        EXPECT_EQ(found[i].probabilities, alone[i].probabilities);
+        EXPECT_EQ(found[i][0].tags, alone[i][0].tags);
+        EXPECT_EQ(found[i][0].probabilities, alone[i][0].probabilities);
       }
     }
   }
@@ -52,12 +52,33 @@ TEST(TagPredictor, LongSentencesAreReadInPieces) {
   const std::vector<std::string> longer(45, "ada"), first(20, "ada");
   TagPredictor predictor(Context(2), model);
   const auto found = predictor.tag({&longer, 1});
-  EXPECT_EQ(found[0].tags.size(), 45u);
-  EXPECT_TRUE(found[0].probabilities.empty());
+  EXPECT_EQ(found[0][0].tags.size(), 45u);
+  EXPECT_TRUE(found[0][0].probabilities.empty());
   const auto piece = predictor.tag({&first, 1});
-  EXPECT_TRUE(std::equal(piece[0].tags.begin(), piece[0].tags.end(), found[0].tags.begin()));
+  EXPECT_TRUE(
+      std::equal(piece[0][0].tags.begin(), piece[0][0].tags.end(), found[0][0].tags.begin()));
   EXPECT_EQ(predictor.cut(), 1);
   EXPECT_EQ(predictor.words(), 65);
+}
+
+TEST(TagPredictor, SaysATagOfEachColumn) {
+  const LoadedTagger model = untrained_two_columns("attention");
+  const auto sentences = some_sentences(30);
+  TagPredictor predictor(Context(1), model), threads(Context(3), model, 30);
+  const auto found = predictor.tag(sentences, TagProbabilities::kYes);
+  const auto same = threads.tag(sentences, TagProbabilities::kYes);
+  bool differ = false;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    ASSERT_EQ(found[i].size(), 2u);
+    for (std::size_t c = 0; c < 2; ++c) {
+      EXPECT_EQ(found[i][c].tags.size(), sentences[i].size());
+      EXPECT_EQ(found[i][c].probabilities.size(), (c == 0 ? 3 : 2) * sentences[i].size());
+      EXPECT_EQ(found[i][c].tags, same[i][c].tags);
+      EXPECT_EQ(found[i][c].probabilities, same[i][c].probabilities);
+    }
+    differ |= found[i][0].tags != found[i][1].tags;
+  }
+  EXPECT_TRUE(differ);
 }
 
 TEST(TagPredictor, LongWordsAreReadFromBothEnds) {
@@ -66,12 +87,12 @@ TEST(TagPredictor, LongWordsAreReadFromBothEnds) {
   const std::vector<std::vector<std::string>> sentences = {
       {std::string(128, 's') + end}, {std::string(100000, 's') + end}, {std::string(257, 'a')}};
   TaggedWords read;
-  for (const auto& sentence : sentences) append(read, model.vocabulary, sentence, {});
+  for (const auto& sentence : sentences) append(read, model.vocabulary, sentence);
   EXPECT_EQ(read.character_starts, (std::vector<index>{0, 256, 512, 768}));
   TagPredictor predictor(Context(1), model);
   const auto found = predictor.tag(sentences, TagProbabilities::kYes);
-  EXPECT_EQ(found[0].probabilities, found[1].probabilities);
-  EXPECT_NE(found[0].probabilities, found[2].probabilities);
+  EXPECT_EQ(found[0][0].probabilities, found[1][0].probabilities);
+  EXPECT_NE(found[0][0].probabilities, found[2][0].probabilities);
 }
 
 TEST(TagPredictor, AModelOfNoNumbersIsAnError) {

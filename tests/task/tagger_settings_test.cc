@@ -22,18 +22,35 @@ TEST(TaggerSettings, DefaultsAreAllowed) {
   check([](TaggerSettings& s) { s.text.table.format = TaggedFormat::kWords; }, TagTask::kSegment);
 }
 
+TEST(TaggerSettings, ALinearTaggerReadsCharactersAndASegmenterNever) {
+  for (const TagTask task : {TagTask::kTag, TagTask::kSegment}) {
+    TaggerSettings settings(task);
+    settings.model.character_reader = CharacterReader::kNone;
+    settings.model.linear = false;
+    EXPECT_FALSE(reads_characters(settings));
+    settings.model.linear = true;
+    EXPECT_EQ(reads_characters(settings), task == TagTask::kTag);
+  }
+}
+
 TEST(TaggerSettings, WhatDoesNotFitTogetherIsNamed) {
   EXPECT_THROWS(check([](TaggerSettings& s) { s.text.table.format = TaggedFormat::kWords; }),
                 kOptionValue, "--format words");
   EXPECT_THROWS(check([](TaggerSettings& s) { s.text.joint = true; }), kOptionValue, "--joint");
   EXPECT_THROWS(
-      check([](TaggerSettings& s) { s.text.scheme = SchemeChoice::kBio; }, TagTask::kSegment),
+      check([](TaggerSettings& s) { s.text.scheme = {SchemeChoice::kBio}; }, TagTask::kSegment),
       kOptionValue, "--scheme, --task segment");
   EXPECT_THROWS(check([](TaggerSettings& s) {
-                  s.text.scheme = SchemeChoice::kNone;
+                  s.text.scheme = {SchemeChoice::kNone};
                   s.text.metric = TaggerMetric::kSpanF1;
                 }),
                 kOptionValue, "--metric span-f1");
+  EXPECT_THROWS(check(
+                    [](TaggerSettings& s) {
+                      s.text.table.tag_column = {2, 3};
+                    },
+                    TagTask::kSegment),
+                kOptionValue, "a segmenter learns one column at most");
   EXPECT_THROWS(check([](TaggerSettings& s) { s.model.freeze_embeddings = true; }), kOptionValue,
                 "--freeze-embeddings");
   EXPECT_THROWS(check([](TaggerSettings& s) { s.text.word_dropout = 1.5; }), kOptionValue,

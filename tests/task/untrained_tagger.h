@@ -21,19 +21,32 @@ inline LoadedTagger untrained_tagger(const std::string& encoder,
   };
   loaded.vocabulary.words = learn("word", "ada saw 1 2 3 4");
   loaded.vocabulary.characters = learn("char", "ads123");
-  loaded.tags = TagSet(std::move(tags), scheme);
+  loaded.tags = {TagSet(std::move(tags), scheme)};
   TaggerSettings& settings = loaded.settings;
   settings.text.max_length = 20;
-  settings.text.scheme = choice_of(scheme);
+  settings.text.scheme = {choice_of(scheme)};
   TaggerConfig& model = settings.model;
   model.encoder = encoder;
   model.width = 16;
   model.heads = 2;
   model.block = 20;
-  model.tags = loaded.tags.size();
+  model.tags = {loaded.tags[0].size()};
   model.vocabulary = loaded.vocabulary.words->vocabulary_size();
   model.characters = loaded.vocabulary.characters->vocabulary_size();
-  loaded.model = std::make_unique<Tagger>(model, loaded.tags.rules(), 3);
+  loaded.model = std::make_unique<Tagger>(model, crf_rules(loaded.tags), 3);
+  return loaded;
+}
+
+/// The same with a second column of tags, which mark nothing and have a softmax.
+inline LoadedTagger untrained_two_columns(const std::string& encoder) {
+  LoadedTagger loaded = untrained_tagger(encoder);
+  loaded.tags.emplace_back(std::vector<std::string>{"NOUN", "VERB"}, std::nullopt);
+  TaggerSettings& settings = loaded.settings;
+  settings.text.table.tag_column = {3, 2};
+  settings.text.scheme.push_back(SchemeChoice::kNone);
+  settings.model.tags.push_back(2);
+  settings.model.head = {TagHead::kCrf, TagHead::kSoftmax};
+  loaded.model = std::make_unique<Tagger>(settings.model, crf_rules(loaded.tags), 3);
   return loaded;
 }
 

@@ -14,7 +14,7 @@ const unit = 10 ** page.decimals;
 // The maps of each layer: it may have several, of which the first stands for it.
 const layers = [];
 page.maps.forEach((map, n) => map.ofLayerBefore ? layers[layers.length - 1].push(n) : layers.push([n]));
-const state = {map: 0, head: 0, shading: 'root', cell: 16, row: 0, column: 0};
+const state = {map: page.firstMap, head: 0, shading: 'root', cell: 16, row: 0, column: 0};
 let shown = null;  // {map, queries, keys, values, kinds, heads: those of which it is the mean, top}
 let layer = null;  // {index, data, heads: those read so far}
 
@@ -178,10 +178,23 @@ function draw() {
   resize();
   drawPixels();
   legend();
+  sayChoices();
   drawLines(shown, shadeOf);
   byId('row').replaceChildren();  // that of another map
   markHead();
   moveTo(state.row, state.column);
+}
+
+// What the controls say, as text: they are not printed.
+function sayChoices() {
+  const chosen = ['layer', 'part', 'head', 'shading'].map(byId)
+    .filter(select => select && !select.parentElement.hidden);
+  byId('choices').replaceChildren(...chosen.map(select => {
+    const part = element('div');
+    part.append(element('dt', select.parentElement.firstChild.textContent),
+      element('dd', select.selectedOptions[0].textContent));
+    return part;
+  }));
 }
 
 // The cell of the head in each table of statistics.
@@ -293,6 +306,7 @@ function fillHeads() {
     option.value = value;
     return option;
   }));
+  if (heads === 1) state.head = 0;  // one head has no mean to choose
   select.value = String(Math.min(state.head, heads - 1));
 }
 
@@ -316,13 +330,14 @@ function begin() {
     fillParts();
     fillHeads();
   });
+  byId('layer').value = layerOf(state.map);
   if (byId('part')) fill('part', [], value => { state.map = Number(value); });
   fillParts();
   fill('head', [], value => { state.head = Number(value); });
   fillHeads();
   fill('shading', ['root', 'largest', 'one'].map(name => [name, say(name)]),
     value => { state.shading = value; });
-  const {keyText} = page.maps[0], keys = page.texts[keyText].tokens.length;
+  const {keyText} = page.maps[state.map], keys = page.texts[keyText].tokens.length;
   state.cell = Math.max(12, Math.min(40, Math.floor(640 / keys)));
   byId('cell').value = state.cell;
   byId('cell').addEventListener('input', () => {

@@ -2,41 +2,32 @@
 // What a training of a classifier costs: updates, FLOPs, memory and time.
 #include <algorithm>
 
-#include "fovea/base/machine.h"
 #include "fovea/model/classifier_memory.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/run.h"
-#include "fovea/task/memory_parts.h"
-#include "fovea/task/run_time_parts.h"
+#include "fovea/task/run_cost.h"
 
 namespace fovea {
 
 namespace {
-
-double tape_bytes(const Context& context, const ClassifierConfig& config, const TextLoad& load) {
-  return activation_bytes(config, load) + scratch_bytes(context, config, load);
-}
 
 // The rows of a batch of so many tokens or time steps.
 index rows_of(const ClassifierConfig& config, index tokens) {
   return tokens * std::max<index>(config.joints, 1);
 }
 
-// One tape serves updates and evaluations in turn. Packed forms that only evaluations need are kept
-// for the next evaluation.
-double passes_bytes(const Context& context, const ClassifierRun& run) {
-  const ClassifierConfig& config = run.settings.model;
+template <class Set>
+TextLoad load_of(const Set& set, TapeMode mode, const ClassifierRun& run) {
   const index texts = run.settings.text.batch_size;
-  const TextLoad update{texts,
-                        {rows_of(config, run.training->largest_batch()), TapeMode::kTrain,
-                         run.settings.recipe.observe_every > 0, texts}};
-  const double trained = tape_bytes(context, config, update), packed = packed_bytes(config, update);
-  if (!run.validation) return trained + packed;
-  const TextLoad evaluation{
-      texts,
-      {rows_of(config, run.validation->largest_batch()), TapeMode::kInference, false, texts}};
-  return std::max(trained, tape_bytes(context, config, evaluation)) +
-         std::max(packed, packed_bytes(config, evaluation));
+  const bool observes = mode == TapeMode::kTrain && run.settings.recipe.observe_every > 0;
+  return {texts, {rows_of(run.settings.model, set.largest_batch()), mode, observes, texts}};
+}
+
+double passes_bytes(const Context& context, const ClassifierRun& run) {
+  std::optional<TextLoad> evaluation;
+  if (run.validation) evaluation = load_of(*run.validation, TapeMode::kInference, run);
+  return pass_bytes(context, run.settings.model, load_of(*run.training, TapeMode::kTrain, run),
+                    evaluation);
 }
 
 // Ids and targets of an update's batches, and the predictions of the validation set
@@ -59,73 +50,46 @@ double batch_bytes(const ClassifierRun& run) {
          texts * (columns * (3 * sizeof(float) + 2) + 2 * sizeof(double));
 }
 
-// The gradient of a table of which an update uses some rows: their values, which grow by half, and
-// the place of each row in them.
-double table_gradient_bytes(index rows, index width, index used) {
-  const auto V = static_cast<double>(rows), U = std::min(V, static_cast<double>(used));
-  const double held = std::min(V, 1.5 * U) + U;
-  return 4 * (held * static_cast<double>(width) + 2 * V);
-}
-
-// Of an update of so many tokens.
-double gradient_bytes(const ClassifierConfig& c, index tokens) {
-  const double tables = static_cast<double>(c.vocabulary) * static_cast<double>(c.width) +
-                        static_cast<double>(c.buckets) * static_cast<double>(c.ngram_width);
-  const double of_tokens =
-      c.freeze_embeddings ? 0 : table_gradient_bytes(c.vocabulary, c.width, tokens);
-  return 4 * (static_cast<double>(parameter_count(c)) - tables) + of_tokens +
-         table_gradient_bytes(c.buckets, c.ngram_width, (c.ngrams - 1) * tokens);
+double update_gradients(const ClassifierRun& run) {
+  const ClassifierConfig& c = run.settings.model;
+  const index tokens = run.settings.recipe.accumulate * run.training->largest_batch();
+  const UsedTable tables[] = {{c.vocabulary, c.width, tokens, c.freeze_embeddings},
+                              {c.buckets, c.ngram_width, (c.ngrams - 1) * tokens}};
+  return gradient_bytes(parameter_count(c), tables);
 }
 
 double tokens_in(const Examples& examples) { return static_cast<double>(examples.stream.size()); }
 
-// Forward alone is a third of forward and backward.
-double evaluation_updates(const ClassifierRun& run, const RunCost& cost, index done) {
-  if (!run.validation || done >= cost.updates) return 0;
-  const index per_epoch = run.training->updates_per_epoch();
-  const index evaluations = evaluations_to_come(run.settings.recipe, cost.updates, per_epoch, done);
-  const double of_update = tokens_in(run.training->examples()) / static_cast<double>(per_epoch);
-  double tokens = tokens_in(run.validation->examples());
-  if (run.settings.recipe.evaluate_training) tokens += tokens_in(run.training->examples());
-  return static_cast<double>(evaluations) * tokens / (3 * of_update);
+double tokens_of_update(const ClassifierRun& run) {
+  return tokens_in(run.training->examples()) /
+         static_cast<double>(run.training->updates_per_epoch());
+}
+
+RowCounts row_counts(const ClassifierRun& run) {
+  RowCounts rows{.of_update = tokens_of_update(run)};
+  if (run.validation) rows.evaluated = tokens_in(run.validation->examples());
+  if (run.settings.recipe.evaluate_training) rows.evaluated += tokens_in(run.training->examples());
+  return rows;
 }
 
 }  // namespace
 
 RunCost cost_of(const ClassifierRun& run) {
-  const index per_epoch = run.training->updates_per_epoch();
-  const Horizon horizon(parse_length(run.settings.recipe.stop_after, "--stop-after"), per_epoch);
-  RunCost cost;
-  cost.parameters = parameter_count(run.settings.model);
-  cost.updates = horizon.updates();
-  cost.tokens_per_update = run.training->largest_batch() * run.settings.recipe.accumulate;
-  cost.flops_per_update = flops_per_token(run.settings.model) *
-                          static_cast<double>(std::max<index>(run.settings.model.joints, 1)) *
-                          tokens_in(run.training->examples()) / static_cast<double>(per_epoch);
-  return cost;
+  const ClassifierConfig& model = run.settings.model;
+  return cost_of_updates(
+      run, flops_per_token(model) * static_cast<double>(rows_of(model, 1)) * tokens_of_update(run));
 }
 
-double model_memory(const ClassifierConfig& config) {
-  const double table =
-      config.position == PositionKind::kSinusoidal
-          ? static_cast<double>(resolve(config).position_max) * static_cast<double>(config.width)
-          : 0;
-  return 4 * (static_cast<double>(parameter_count(config)) + table);
-}
+double model_memory(const ClassifierConfig& config) { return value_bytes(config); }
 
 double training_memory(const Context& context, const ClassifierRun& run, index checkpoint_bytes) {
-  const ClassifierConfig& config = run.settings.model;
-  return peak_of_training({.model = model_memory(config),
-                           .values = 4 * static_cast<double>(parameter_count(config)),
-                           .frozen = 4 * static_cast<double>(frozen_count(config)),
-                           .gradients = gradient_bytes(config, run.settings.recipe.accumulate *
-                                                                   run.training->largest_batch()),
-                           .passes = passes_bytes(context, run),
-                           .batches = batch_bytes(run),
-                           .records = record_bytes(run.settings.recipe, cost_of(run).updates,
-                                                   observed_heads(sized_stages(config))) +
-                                      vocabulary_bytes(run.tokenizer.get())},
-                          checkpoint_bytes);
+  return peak_of_run(run,
+                     {.gradients = update_gradients(run),
+                      .passes = passes_bytes(context, run),
+                      .batches = batch_bytes(run),
+                      .vocabulary = vocabulary_bytes(run.tokenizer.get()),
+                      .frozen = frozen_count(run.settings.model)},
+                     checkpoint_bytes);
 }
 
 RunTime estimate_run_time(const Context& context, const ClassifierRun& run, const RunState& done) {
@@ -142,22 +106,7 @@ RunTime estimate_run_time(const Context& context, const ClassifierRun& run, cons
                                    .seed = recipe.seed});
     use(objective);
   };
-  const RunCost cost = cost_of(run);
-  return estimate_time(
-      context,
-      {.recipe = recipe,
-       .cost = cost,
-       .updates_to_come =
-           [&] {
-             return static_cast<double>(std::max<index>(cost.updates - done.step, 0)) +
-                    evaluation_updates(run, cost, done.step);
-           },
-       .fits =
-           [&] {
-             return training_memory(context, run) <= static_cast<double>(reachable_memory().bytes);
-           },
-       .with_objective = with_objective},
-      done);
+  return time_of_run(context, run, row_counts(run), with_objective, done);
 }
 
 }  // namespace fovea

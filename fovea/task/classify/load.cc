@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // config.json: the kind of the model, what it says, then all its settings.
-struct Config {
+struct ClassifierFile {
   std::string kind{kClassifierKind};
   ClassifierOutputs outputs = {};
   std::vector<std::string> feature_means = {}, feature_deviations = {};
@@ -111,16 +111,16 @@ void check_outputs(const LoadedClassifier& loaded, const fs::path& folder) {
 }  // namespace
 
 std::string config_text(const ClassifierSettings& settings, const ClassifierOutputs& outputs) {
-  Config config{.outputs = outputs,
-                .feature_means = texts_of(outputs.frames.mean),
-                .feature_deviations = texts_of(outputs.frames.deviation),
-                .settings = settings};
+  ClassifierFile config{.outputs = outputs,
+                        .feature_means = texts_of(outputs.frames.mean),
+                        .feature_deviations = texts_of(outputs.frames.deviation),
+                        .settings = settings};
   return to_json(config);
 }
 
 ClassifierConfigFile classifier_config_from_text(std::string_view text, const std::string& name) {
   require_model_kind(text, name, kClassifierKind, "a text classifier");
-  Config config;
+  ClassifierFile config;
   config.settings.model.ngrams = 1;  // models of before there were n-grams do not say so
   from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
   config.outputs.frames = {numbers_of(config.feature_means, name),

@@ -13,11 +13,6 @@ namespace fovea {
 
 namespace {
 
-template <class T>
-Vec<const T> view(const std::vector<T>& values) {
-  return {values.data(), static_cast<index>(values.size())};
-}
-
 Validation measure_classes(const SetPredictions& predictions, const Examples& truth,
                            index classes) {
   std::vector<std::int32_t> expected, predicted;
@@ -27,7 +22,7 @@ Validation measure_classes(const SetPredictions& predictions, const Examples& tr
     predicted.push_back(static_cast<std::int32_t>(std::max_element(row, row + classes) - row));
   }
   const ClassificationReport report =
-      classification_report(confusion_matrix(view(expected), view(predicted), classes));
+      classification_report(confusion_matrix(expected, predicted, classes));
   return {.metrics = {{"accuracy", report.accuracy}, {"macro_f1", report.macro.f1}}};
 }
 
@@ -52,7 +47,7 @@ Validation measure_numbers(const SetPredictions& predictions, const Examples& tr
   std::vector<double> expected, predicted;
   for (const float value : truth.numbers) expected.push_back(numbers.from_model(value));
   for (const float value : predictions.values) predicted.push_back(numbers.from_model(value));
-  const RegressionReport report = regression_report(view(expected), view(predicted));
+  const RegressionReport report = regression_report<double>(expected, predicted);
   Validation validation{.metrics = {{"rmse", std::sqrt(report.mse)}}};
   // There is none where all numbers are equal.
   if (std::isfinite(report.pearson)) validation.metrics.push_back({"pearson", report.pearson});
@@ -96,11 +91,11 @@ std::optional<double> metric_of(const Validation& validation, ClassifierTask tas
 
 LabelledTexts view_of(const ExampleBatch& batch, const ClassifierConfig& config,
                       Rows<const float> frames) {
-  return {.texts = {.ids = view(batch.ids),
-                    .offsets = view(batch.offsets),
-                    .samples = view(batch.samples),
+  return {.texts = {.ids = batch.ids,
+                    .offsets = batch.offsets,
+                    .samples = batch.samples,
                     .frames = frames},
-          .labels = view(batch.labels),
+          .labels = batch.labels,
           .values = batch.values.empty() ? Rows<const float>{}
                                          : Rows<const float>{batch.values.data(), batch.size(),
                                                              config.classes, config.classes}};
@@ -111,7 +106,7 @@ std::optional<SetPredictions> predict_set(Tape& tape, const Classifier& model,
                                           const std::vector<double>& class_weights,
                                           const std::function<bool()>& interrupted,
                                           Rows<const float> frames) {
-  const ClassifierLossOptions options{.class_weights = view(class_weights)};
+  const ClassifierLossOptions options{.class_weights = class_weights};
   SetPredictions all;
   for (index i = 0; i * set.batch_size < set.examples.size(); ++i) {
     if (interrupted && interrupted()) return std::nullopt;
@@ -167,7 +162,7 @@ ClassifierObjective::ClassifierObjective(const Context& context, const Classifie
 
 index ClassifierObjective::begin_update(index update) {
   batches_.clear();
-  options_.class_weights = view(texts_.class_weights);
+  options_.class_weights = texts_.class_weights;
   index texts = 0;
   double weight = 0;
   for (index number = 0; number < texts_.accumulate; ++number) {

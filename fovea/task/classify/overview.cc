@@ -13,7 +13,7 @@ namespace fovea {
 
 namespace {
 
-constexpr std::size_t kMostListed = 10;
+constexpr std::size_t kMostClassesListed = 10;
 
 double percent(index part, index all) {
   return 100 * static_cast<double>(part) / static_cast<double>(std::max<index>(all, 1));
@@ -44,12 +44,12 @@ std::string balance_line(const LabelSet& labels, const LabelCounts& found) {
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return found.counts[a] > found.counts[b]; });
   std::string line = fmt::format("{}: {}", found.multi_label ? "labels" : "classes", order.size());
-  for (std::size_t i = 0; i < std::min(kMostListed, order.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMostClassesListed, order.size()); ++i) {
     const index count = found.counts[order[i]];
     line += fmt::format("{} {} {} ({:.1f} %)", i == 0 ? ";" : ",",
                         escape_text(labels.names()[order[i]]), count, percent(count, found.texts));
   }
-  return order.size() > kMostListed ? line + ", ..." : line;
+  return order.size() > kMostClassesListed ? line + ", ..." : line;
 }
 
 std::string number_line(const std::vector<double>& numbers, const NumberScale& scale) {

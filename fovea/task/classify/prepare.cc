@@ -14,6 +14,7 @@
 #include "fovea/task/classify/read_texts.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/classify/vectors.h"
+#include "fovea/task/subword_options.h"
 #include "fovea/tensor/checksum.h"
 
 namespace fovea {
@@ -57,14 +58,15 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const ClassifierTextOptions& options,
     if (!set.validates[i]) all.append(set.table.rows[i].text).append(1, '\n');
   }
   return kind.make(kind.learn(all, "training texts",
-                              {.lower = options.lower,
-                               .marks = false,
-                               .split = options.words,
-                               .min_count = options.min_count}));
+                              with_subword_model({.lower = options.lower,
+                                                  .marks = false,
+                                                  .split = options.words,
+                                                  .min_count = options.min_count},
+                                                 options.tokenizer_model)));
 }
 
 // The examples of one half of the texts, and how long these were before they were cut.
-struct Half {
+struct LabelledHalf {
   Examples examples = {};
   std::vector<index> lengths = {};
 };
@@ -86,8 +88,8 @@ TextTokens tokens_of_row(const HalfOf& of, index i) {
                         place_of(of.set.table, i));
 }
 
-Half make_half(const HalfOf& of, bool validates) {
-  Half half;
+LabelledHalf make_half(const HalfOf& of, bool validates) {
+  LabelledHalf half;
   Examples& e = half.examples;
   for (index i = 0; i < of.set.table.size(); ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -116,6 +118,22 @@ std::vector<double> numbers_to_train(const LabelledSet& set) {
   return numbers;
 }
 
+std::vector<std::string> texts_to_train(LabelledSet& set) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < set.table.rows.size(); ++i) {
+    if (!set.validates[i]) texts.push_back(std::move(set.table.rows[i].text));
+  }
+  return texts;
+}
+
+void cut_anew(ClassifierRun& run, const ClassifierSettings& settings, LabelledSet& set) {
+  const ClassifierTextOptions& text = settings.text;
+  run.training->cut_anew({.texts = texts_to_train(set),
+                          .how = {run.tokenizer.get(), text.subword_sampling, settings.recipe.seed},
+                          .most = text.max_length,
+                          .drops_front = text.truncate == Truncate::kFront});
+}
+
 // Mean and standard deviation, so that a model of any numbers begins near them.
 NumberScale scale_of(const std::vector<double>& numbers) {
   const auto n = static_cast<double>(numbers.size());
@@ -132,11 +150,6 @@ NumberScale scale_of(const std::vector<double>& numbers) {
       fmt::format("the numbers differ too little for float32: they have a standard deviation of {}",
                   deviation),
       "write them in a smaller unit");
-}
-
-template <class T>
-std::string_view bytes_of(const std::vector<T>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
 std::string fingerprint(const Examples& e) {
@@ -267,10 +280,10 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
   const bool follows = text.max_length == 0;
   if (follows) text.max_length = settings.model.encoder.empty() ? kLongestBag : kLongestOfEncoder;
   const HalfOf of{set, run, text, run.outputs.numbers};
-  Half trains = make_half(of, false);
+  LabelledHalf trains = make_half(of, false);
   if (follows) text.max_length = trains.examples.largest(1);
   require_batch(settings);
-  Half validates = make_half(of, true);
+  LabelledHalf validates = make_half(of, true);
 
   const LabelCounts counts = count_labels(trains.examples, text, set.labels.size());
   run.class_weights = class_weights(text.class_weights, set.labels, counts);
@@ -294,6 +307,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
                                         EpochOrderOptions{.batch_size = text.batch_size,
                                                           .accumulate = settings.recipe.accumulate,
                                                           .seed = settings.recipe.seed});
+  if (text.subword_sampling > 0) cut_anew(run, settings, set);
   if (validates.examples.size() > 0) {
     run.validation.emplace(std::move(validates.examples), target, text.batch_size);
   }

@@ -18,7 +18,7 @@ namespace fovea {
 
 namespace {
 
-constexpr index kMostListed = 10;
+constexpr index kMostLabelsListed = 10;
 
 void read_into(TextTable& table, const std::vector<std::string>& files, const TableOptions& options,
                std::optional<std::size_t>& label_of_two, std::vector<std::string>& notes) {
@@ -106,10 +106,10 @@ LabelSet labels_to_train(const LabelledSet& set) {
 
 std::string listed(const LabelSet& labels) {
   std::string list;
-  for (index i = 0; i < std::min(labels.size(), kMostListed); ++i) {
+  for (index i = 0; i < std::min(labels.size(), kMostLabelsListed); ++i) {
     list += (i > 0 ? ", " : "") + excerpt(labels.names()[static_cast<std::size_t>(i)]);
   }
-  return labels.size() > kMostListed ? list + ", ..." : list;
+  return labels.size() > kMostLabelsListed ? list + ", ..." : list;
 }
 
 void require_known_labels(const LabelledSet& set) {

@@ -12,6 +12,7 @@
 #include "fovea/data/examples.h"
 #include "fovea/data/word_vectors.h"
 #include "fovea/task/classifier.h"
+#include "fovea/task/classify/vectors.h"
 #include "fovea/task/training_task.h"
 
 namespace fovea {
@@ -31,9 +32,6 @@ struct ClassifierRun {
   std::optional<WordVectors> vectors;  ///< [vocabulary], with which rows of its table start
   RunIdentity identity;
 };
-
-/// Where the weights of a run come from: kNew reads its file of word vectors, kStored does not.
-enum class RunWeights { kNew, kStored };
 
 /// Checks all options, reads the texts, and learns the tokenizer unless `known` is given. Writes
 /// nothing. Throws kOptionValue, kUsage, what LabelledReader and read_word_vectors throw, and

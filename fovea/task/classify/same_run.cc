@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a training of a classifier can go on with other settings or texts.
-#include <algorithm>
-#include <array>
 
 #include "fovea/task/classify/run.h"
 #include "fovea/task/same_fields.h"
 
 namespace fovea {
-
-namespace {
-
-bool is_fixed(const Field& field, bool splits) {
-  if (field.name == "text.valid_fraction") return splits;
-  constexpr std::array<std::string_view, 5> kFree = {"text.train", "text.valid", "text.batch_size",
-                                                     "text.class_weights", "text.bad_rows"};
-  return field.name.starts_with("model.") ||
-         (field.name.starts_with("text.") &&
-          std::find(kFree.begin(), kFree.end(), field.name) == kFree.end());
-}
-
-}  // namespace
 
 void require_same_run(const ClassifierSettings& began, const ClassifierSettings& given) {
   ClassifierSettings was = began, is = given;
@@ -37,8 +22,9 @@ void require_same_run(const ClassifierSettings& began, const ClassifierSettings&
   if (is.model.ngrams != 1 && is.model.buckets == 0) is.model.buckets = was.model.buckets;
   is.model = resolve(is.model);
   const bool splits = was.text.valid.empty() && is.text.valid.empty();
-  require_same_fields(fields_of(was), fields_of(is),
-                      [&](const Field& field) { return is_fixed(field, splits); });
+  constexpr std::string_view kFree[] = {"text.train", "text.valid", "text.batch_size",
+                                        "text.class_weights", "text.bad_rows"};
+  require_same_settings(fields_of(was), fields_of(is), splits, kFree);
 }
 
 std::vector<std::string> changed_options(const ClassifierSettings& checkpoint,

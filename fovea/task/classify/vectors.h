@@ -9,6 +9,9 @@
 
 namespace fovea {
 
+/// Where the weights of a run come from: kNew reads its file of word vectors, kStored does not.
+enum class RunWeights { kNew, kStored };
+
 /// The vectors of the tokens that stand for text; the others have none. Fills in the width of the
 /// model if it is 0. Throws as read_word_vectors does.
 WordVectors vectors_of_tokens(const Tokenizer& tokenizer, ClassifierSettings& settings);

@@ -21,22 +21,15 @@ namespace {
 struct Logit {
   index column = 0;
   float sign = 1;
-  Words name;
+  QuotingWords name;
 };
 
 index label_number(const LoadedClassifier& model, const std::string& label) {
   const auto found = std::find(model.labels.begin(), model.labels.end(), label);
   if (found != model.labels.end()) return found - model.labels.begin();
-  constexpr std::size_t kMostNamed = 8;
-  std::string known;
-  for (std::size_t n = 0; n < std::min(model.labels.size(), kMostNamed); ++n) {
-    known += (n > 0 ? ", " : "") + excerpt(model.labels[n]);
-  }
   throw Error(
       ErrorCode::kOptionValue, fmt::format("--target: the model has no label {}", excerpt(label)),
-      model.labels.empty()
-          ? "leave it out: the model tells a number"
-          : fmt::format("it has {}{}", known, model.labels.size() > kMostNamed ? ", ..." : ""));
+      model.labels.empty() ? "leave it out: the model tells a number" : it_has(model.labels));
 }
 
 Logit logit_of(const LoadedClassifier& model, const std::string& target, index likeliest) {
@@ -46,8 +39,8 @@ Logit logit_of(const LoadedClassifier& model, const std::string& target, index l
         .name = {"the number, in units of its standard deviation", "预测值（以其标准差为单位）"}};
   }
   const index label = target.empty() ? likeliest : label_number(model, target);
-  const std::string quotes = in_quotes(model.labels[static_cast<std::size_t>(label)]);
-  const Words name{"the logit of " + quotes, quotes + " 的 logit"};
+  const QuotingWords name{
+      "the logit of {0}", "{0} 的 logit", {model.labels[static_cast<std::size_t>(label)]}};
   if (task != ClassifierTask::kBinary) return {label, 1, name};
   return {0, label == 1 ? 1.0F : -1.0F, name};  // one logit says both
 }
@@ -109,10 +102,9 @@ void add_rollout(const ClassifierConfig& config, const ObservedText& text,
   explanation.saliency.values = by_token(
       rollout_of(text, explanation, pooled_from(config.pooling, pooling, text.rows())), text);
   const std::string_view name = to_string(config.pooling);
-  explanation.saliency.of = explanation.numbers ? Words{fmt::format("the pooled sample ({})", name),
-                                                        fmt::format("池化后的样本（{}）", name)}
-                                                : Words{fmt::format("the pooled text ({})", name),
-                                                        fmt::format("池化后的文本（{}）", name)};
+  const bool numbers = explanation.numbers.has_value();
+  explanation.saliency.of = {fmt::format("the pooled {} ({})", numbers ? "sample" : "text", name),
+                             fmt::format("池化后的{}（{}）", numbers ? "样本" : "文本", name)};
   note_rollout(sized_stages(config), explanation);
   if (config.pooling == PoolingKind::kMax) {
     explanation.notes.push_back({"Rollout takes the maximum over the rows as their mean.",
@@ -193,9 +185,11 @@ Explanation explain_text(const Context& context, const LoadedClassifier& model,
   require_tokens(tokens.ids.size() > 1 || tokens.ids[0] != kPadToken);
   const auto T = static_cast<index>(tokens.ids.size());
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};
-  Explanation explanation{.kind = "text classifier",
+  Explanation explanation{.kind = ExplainedKind::kTextClassifier,
                           .tokens = token_texts(*model.tokenizer, tokens.ids),
                           .cut = tokens.length - T};
+  write_unknown(*model.tokenizer, tokens.ids, text,
+                model.settings.text.truncate == Truncate::kFront, explanation.tokens);
   note_unknown(*model.tokenizer, tokens.ids, explanation);
   explain_rows(context, model, {.ids = {tokens.ids.data(), T}, .offsets = {offsets.data(), 2}},
                options, explanation);
@@ -219,7 +213,7 @@ Explanation explain_sample(const Context& context, const LoadedClassifier& model
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};
   const index skipped = steps.ids[0] - first;  // time steps that are cut in front
   Explanation explanation{
-      .kind = "classifier of numbers",
+      .kind = ExplainedKind::kNumberClassifier,
       .tokens = {},
       .cut = steps.length - T,
       .numbers = ExplainedSample{sample, skipped, model.model->config().joints}};

@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 
-#include "fovea/base/machine.h"
 #include "fovea/model/language_model_memory.h"
 #include "fovea/model/language_model_stages.h"
 #include "fovea/task/explain/explain.h"
@@ -24,9 +23,7 @@ constexpr std::size_t kMostNextTokens = 5;
 std::vector<token> tokens_for(const LoadedLanguageModel& model, std::string_view text,
                               const ExplainOptions& options, index& cut) {
   const Tokenizer& tokenizer = *model.tokenizer;
-  require_memory("the tokens of the text",
-                 3.0 * sizeof(token) * static_cast<double>(tokenizer.token_count(text)),
-                 "give a shorter text, or use a machine with more memory");
+  require_token_memory(tokenizer, text);
   require_tokens(!tokenizer.encode(text, "text").empty());
   std::vector<token> ids = prompt_tokens(model, text);
   const index block = model.model->config().block, length = static_cast<index>(ids.size());
@@ -82,9 +79,9 @@ void add_saliency(Tape& tape, const LoadedLanguageModel& model, const ObservedTe
   }
   std::vector<std::int32_t> targets(static_cast<std::size_t>(text.tokens), -1);
   targets.back() = target;
-  const std::string quotes = in_quotes(name_of_token(model, target));
-  saliency.of = {fmt::format("the log-probability of {} as next token", quotes),
-                 fmt::format("下一个词元为 {} 的对数概率", quotes)};
+  saliency.of = {"the log-probability of {0} as next token",
+                 "下一个词元为 {0} 的对数概率",
+                 {name_of_token(model, target)}};
   saliency.values = gradient_saliency(tape, text, options.saliency, [&](Variable logits) {
     return scale(tape, cross_entropy(tape, logits, {.ids = {targets.data(), text.tokens}}), -1);
   });
@@ -97,7 +94,7 @@ Explanation explain_text(const Context& context, const LoadedLanguageModel& mode
   const LanguageModelConfig& config = model.model->config();
   require_attention(model.model->attentions() > 0);
   require_target_counts(options);
-  Explanation explanation{.kind = "language model", .tokens = {}};
+  Explanation explanation{.kind = ExplainedKind::kLanguageModel, .tokens = {}};
   const std::vector<token> ids = tokens_for(model, text, options, explanation.cut);
   const auto T = static_cast<index>(ids.size());
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};
@@ -115,6 +112,7 @@ Explanation explain_text(const Context& context, const LoadedLanguageModel& mode
                     scratch_bytes(context, config, load) + logits_bytes};
   require_explain_memory(observed);
   explanation.tokens = token_texts(*model.tokenizer, ids);
+  write_unknown(*model.tokenizer, ids, text, true, explanation.tokens);
   note_unknown(*model.tokenizer, ids, explanation);
   Tape tape(context, TapeMode::kInference);
   const Rows<const float> logits = observe_layers(tape, observed, explanation).value<float>();

@@ -8,19 +8,52 @@
 #include <numeric>
 
 #include "fovea/base/error.h"
+#include "fovea/base/machine.h"
 #include "fovea/report/head_statistics.h"
+#include "fovea/report/terminal.h"
+#include "fovea/report/token_text.h"
 #include "fovea/task/explain/layers.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
 
-std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", escape_text(text)); }
+std::string in_quotes(std::string_view text, QuoteLength length) {
+  const std::string escaped = escape_text(text);
+  return fmt::format("\"{}\"",
+                     length == QuoteLength::kWhole ? escaped : fit_columns(escaped, kLongestToken));
+}
 
-void require_attention(bool has_attention) {
+Words filled(const QuotingWords& words, QuoteLength length) {
+  const auto fill = [&](std::string_view pattern) {
+    std::string text;
+    while (!pattern.empty()) {
+      const bool is_place = pattern.size() >= 3 && pattern[0] == '{' && pattern[2] == '}';
+      if (is_place) {
+        text += in_quotes(words.quoted.at(static_cast<std::size_t>(pattern[1] - '0')), length);
+      } else {
+        text += pattern[0];
+      }
+      pattern.remove_prefix(is_place ? 3 : 1);
+    }
+    return text;
+  };
+  return {fill(words.english), fill(words.chinese)};
+}
+
+std::string it_has(std::span<const std::string> names) {
+  constexpr std::size_t kMostNamed = 8;
+  std::string text = "it has ";
+  for (std::size_t n = 0; n < std::min(names.size(), kMostNamed); ++n) {
+    text += (n > 0 ? ", " : "") + excerpt(names[n]);
+  }
+  return names.size() > kMostNamed ? text + ", ..." : text;
+}
+
+void require_attention(bool has_attention, std::string_view what, std::string_view hint) {
   if (has_attention) return;
-  throw Error(ErrorCode::kModelWrongKind, "explain: the model has no attention, and so no weights",
-              "train one with attention: --model transformer, attention in --encoder, or --pooling "
-              "attention");
+  throw Error(ErrorCode::kModelWrongKind,
+              fmt::format("explain: the {} has no attention, and so no weights", what),
+              std::string(hint));
 }
 
 void require_target_counts(const ExplainOptions& options) {
@@ -37,6 +70,12 @@ void require_tokens(bool has_tokens) {
   if (has_tokens) return;
   throw Error(ErrorCode::kInputTooSmall, "explain: the text holds no token",
               "give a text of at least one word");
+}
+
+void require_token_memory(const Tokenizer& tokenizer, std::string_view text) {
+  require_memory("the tokens of the text",
+                 3.0 * sizeof(token) * static_cast<double>(tokenizer.token_count(text)),
+                 "give a shorter text, or use a machine with more memory");
 }
 
 std::vector<index> descending(Vec<const float> values) {
@@ -69,18 +108,31 @@ std::string_view source_of(SaliencyMethod method) {
   return "";
 }
 
-StrongestWeight strongest_weight(const ExplainedLayer& layer, index head, index tokens) {
+StrongestWeight strongest_weight(const ExplainedLayer& layer, index head) {
   StrongestWeight best;
   float most = -1;
   for (index sequence = 0; sequence < layer.sequences; ++sequence) {
-    const HeadWeights weights = layer.head(head, tokens, sequence);
+    const HeadWeights weights = layer.head(head, sequence);
     const index cell = strongest_cell(weights);
     const float size = std::abs(weights.weights[static_cast<std::size_t>(cell)]);
     if (size <= most) continue;
     most = size;
-    best = {sequence, cell / tokens, cell % tokens};
+    best = {sequence, cell / layer.keys, cell % layer.keys};
   }
   return best;
+}
+
+LayerTokens queries_of(const Explanation& explanation, const ExplainedLayer& layer) {
+  if (layer.place == AttentionPlace::kText) return {explanation.tokens};
+  return {explanation.translation->tokens};
+}
+
+LayerTokens keys_of(const Explanation& explanation, const ExplainedLayer& layer) {
+  if (layer.place != AttentionPlace::kDecoder) return {explanation.tokens};
+  LayerTokens keys{.tokens = {"<s>"}, .first = 0};
+  const std::vector<std::string>& written = explanation.translation->tokens;
+  keys.tokens.insert(keys.tokens.end(), written.begin(), written.end() - 1);
+  return keys;
 }
 
 }  // namespace fovea

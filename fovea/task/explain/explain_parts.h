@@ -2,27 +2,52 @@
 // What explanations of models of any kind have in common.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "fovea/base/error.h"
 #include "fovea/base/view.h"
 #include "fovea/model/encoder_sizes.h"
 #include "fovea/task/explain/explanation.h"
+#include "fovea/text/tokenizer.h"
 
 namespace fovea {
 
 /// In quotes, escaped.
-std::string in_quotes(std::string_view text);
+std::string in_quotes(std::string_view text, QuoteLength length = QuoteLength::kShort);
+
+/// "it has a, b, c": at most eight of the names.
+std::string it_has(std::span<const std::string> names);
 
 /// Throws kModelWrongKind.
-void require_attention(bool has_attention);
+void require_attention(bool has_attention, std::string_view what = "model",
+                       std::string_view hint =
+                           "train one with attention: --model transformer, "
+                           "attention in --encoder, or --pooling attention");
 
 /// Throws kInputTooSmall.
 void require_tokens(bool has_tokens);
 
+/// Throws kOutOfMemory unless there is memory for the tokens of the text.
+void require_token_memory(const Tokenizer& tokenizer, std::string_view text);
+
 /// Throws kOptionValue for a target of a saliency that has none.
 void require_target_counts(const ExplainOptions& options);
+
+/// What f() returns. Where that reads as another command does, a hint may name an option of that
+/// command: `explain` gives this one instead.
+template <class F>
+auto with_own_hint(std::string hint, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    if (error.hint().find("--") == std::string::npos) throw;
+    throw Error(error.code(), error.what(), std::move(hint));
+  }
+}
 
 /// The numbers of the values, the largest first; of equal ones the first.
 std::vector<index> descending(Vec<const float> values);

@@ -84,10 +84,9 @@ class SamplePage {
   }
 
   void add_layer(const ExplainedLayer& layer) {
-    const index n = explanation_.tokens_of(layer);
     AttentionMap mean = empty_map(layer);
     for (index head = 1; head <= layer.heads; ++head) {
-      const std::vector<float> weights = mean_weights(layer, n, head);
+      const std::vector<float> weights = mean_weights(layer, head);
       mean.weights.insert(mean.weights.end(), weights.begin(), weights.end());
     }
     mean.entropy = {layer.entropy.begin(), layer.entropy.end()};
@@ -99,15 +98,15 @@ class SamplePage {
                       : sentence({"mean of {} joints", "{} 个关节的平均"}, layer.sequences);
     }
     page_.maps.push_back(std::move(mean));
-    for (index s = 0; layer.sequences > 1 && s < layer.sequences; ++s) add_sequence(layer, n, s);
+    for (index s = 0; layer.sequences > 1 && s < layer.sequences; ++s) add_sequence(layer, s);
   }
 
-  void add_sequence(const ExplainedLayer& layer, index n, index sequence) {
+  void add_sequence(const ExplainedLayer& layer, index sequence) {
     AttentionMap map = empty_map(layer);
     map.is_of_layer_before = true;
     map.part = fmt::format("{} {}", word(layer.across ? kTimeStep : kJoint),
                            sequence + (layer.across ? sample_.first_step : 0));
-    const auto size = static_cast<std::ptrdiff_t>(layer.heads * n * n);
+    const auto size = static_cast<std::ptrdiff_t>(layer.heads * layer.queries * layer.keys);
     const auto begin = layer.weights.begin() + sequence * size;
     map.weights.assign(begin, begin + size);
     page_.maps.push_back(std::move(map));

@@ -62,10 +62,10 @@ class SampleText {
     std::string text = prediction_lines(explanation_, columns_) + counts();
     const auto add = [&](const std::string& part) { text += '\n' + part; };
     if (!explanation_.layers.empty()) {
-      add(head_table(
-          explanation_, view_.layer, columns_, [&](const ExplainedLayer& layer, index head) {
-            return place_of(layer, strongest_weight(layer, head, explanation_.tokens_of(layer)));
-          }));
+      add(head_table(explanation_, view_.layer, columns_,
+                     [&](const ExplainedLayer& layer, index head) {
+                       return place_of(layer, strongest_weight(layer, head));
+                     }));
     }
     for (const ExplainedLayer* layer : layers_shown(explanation_, view_)) {
       add(layer->across ? map_of_joints(*layer) : map_of_time(*layer));
@@ -135,7 +135,7 @@ class SampleText {
 
   std::string map_of_time(const ExplainedLayer& layer) const {
     const index count = window_.end - window_.begin;
-    const std::vector<float> weights = mean_weights(layer, steps_, view_.head, sample_.joint);
+    const std::vector<float> weights = mean_weights(layer, view_.head, sample_.joint);
     TerminalMap map{.rows = no_names(count),
                     .columns = numbered(first_ + window_.begin, count),
                     .largest = largest_of(weights),
@@ -157,7 +157,7 @@ class SampleText {
 
   std::string map_of_joints(const ExplainedLayer& layer) const {
     const index time = sample_.time < 0 ? -1 : sample_.time - first_, shown = joints_shown();
-    const std::vector<float> weights = mean_weights(layer, joints_, view_.head, time);
+    const std::vector<float> weights = mean_weights(layer, view_.head, time);
     TerminalMap map{.rows = no_names(shown),
                     .columns = numbered(0, shown),
                     .largest = largest_of(weights),

@@ -10,10 +10,15 @@
 
 #include "fovea/base/machine.h"
 #include "fovea/task/explain/rollout.h"
+#include "fovea/task/finite_logits.h"
+#include "fovea/text/frequency.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea {
 
 namespace {
+
+constexpr std::string_view kLogit = "explain: a logit of the model";
 
 std::vector<double> over(const std::vector<double>& sums, index queries) {
   std::vector<double> means(sums);
@@ -22,10 +27,10 @@ std::vector<double> over(const std::vector<double>& sums, index queries) {
 }
 
 // Whether the weights of each query that keeps a key sum to 1: not with sigmoid, or with a sink.
-// `weights` are rows of n.
-bool sum_to_one(const std::vector<float>& weights, index n) {
-  for (auto row = weights.begin(); row != weights.end(); row += n) {
-    const double sum = std::accumulate(row, row + n, 0.0);
+bool sum_to_one(const ExplainedLayer& layer) {
+  const std::vector<float>& weights = layer.weights;
+  for (auto row = weights.begin(); row != weights.end(); row += layer.keys) {
+    const double sum = std::accumulate(row, row + layer.keys, 0.0);
     if (sum != 0 && std::abs(sum - 1) > 1e-3) return false;
   }
   return true;
@@ -34,7 +39,7 @@ bool sum_to_one(const std::vector<float>& weights, index n) {
 // Of [heads, rows, rows], which are 0 between sequences, the [sequences, heads, n, n] within them.
 std::vector<float> within_sequences(const std::vector<float>& weights, const ExplainedLayer& layer,
                                     index rows) {
-  const index n = rows / layer.sequences;
+  const index n = layer.keys;
   const index first = layer.across ? 1 : n, step = layer.across ? layer.sequences : 1;
   std::vector<float> within;
   within.reserve(static_cast<std::size_t>(layer.heads * rows * n));
@@ -49,53 +54,57 @@ std::vector<float> within_sequences(const std::vector<float>& weights, const Exp
   return within;
 }
 
+// Of a sequence.
+struct LayerSize {
+  index queries = 0, keys = 0;
+};
+
+LayerSize size_of(const AttentionLayerName& layer, const ObservedText& text) {
+  const index tokens = layer.across ? text.joints : text.tokens;
+  return {layer.place == AttentionPlace::kText ? tokens : text.written,
+          layer.place == AttentionPlace::kDecoder ? text.written : tokens};
+}
+
 ExplainedLayer layer_of(const AttentionLayerName& layer, HeadStatistics seen,
                         const ObservedText& text) {
+  const auto [queries, keys] = size_of(layer, text);
   ExplainedLayer explained{.name = layer.name,
                            .heads = layer.heads,
+                           .queries = queries,
+                           .keys = keys,
                            .sequences = layer.across      ? text.tokens
                                         : text.joints > 0 ? text.joints
                                                           : 1,
-                           .across = layer.across};
-  const index n = text.rows() / explained.sequences;
+                           .across = layer.across,
+                           .place = layer.place};
   explained.weights = explained.sequences == 1
                           ? std::move(seen.weights)
                           : within_sequences(seen.weights, explained, text.rows());
   for (index number = 1; number <= layer.heads; ++number) {
-    const auto [sequence, query, key] = strongest_weight(explained, number, n);
+    const auto [sequence, query, key] = strongest_weight(explained, number);
     explained.largest.push_back(
-        explained.head(number, n, sequence).row(query)[static_cast<std::size_t>(key)]);
+        explained.head(number, sequence).row(query)[static_cast<std::size_t>(key)]);
   }
-  if (!sum_to_one(explained.weights, n)) return explained;
+  if (!sum_to_one(explained)) return explained;
   explained.entropy = over(seen.entropy, seen.queries);
-  if (!layer.across) explained.distance = over(seen.distance, seen.queries);
+  const bool has_order = !layer.across && layer.place != AttentionPlace::kCross;
+  if (has_order) explained.distance = over(seen.distance, seen.queries);
   return explained;
-}
-
-void require_finite(Variable logits) {
-  with_type(logits.dtype(), [&]<class T>(std::type_identity<T>) {
-    const Rows<const T> rows = logits.value<T>();
-    for (index n = 0; n < rows.rows; ++n) {
-      if (std::all_of(rows[n], rows[n] + rows.columns, [](T x) { return std::isfinite(x); })) {
-        continue;
-      }
-      throw Error(ErrorCode::kModelDamaged, "explain: a logit of the model is not finite");
-    }
-  });
 }
 
 }  // namespace
 
 void require_explain_memory(const ObservedText& text) {
-  const auto rows = static_cast<double>(text.rows());
+  const bool numbers = text.joints > 0;
   double kept = 0, widest = 0;
   for (const AttentionLayerName& layer : text.layers) {
-    const double n = static_cast<double>(layer.across ? text.joints : text.tokens);
-    const double row_bytes = rows * static_cast<double>(layer.heads) * sizeof(float);
-    kept += row_bytes * n;
-    widest = std::max(widest, row_bytes * rows);
+    const auto [queries, keys] = size_of(layer, text);
+    // With joints the weights come with those between sequences.
+    const index rows = numbers ? text.rows() : queries, columns = numbers ? text.rows() : keys;
+    const double row_bytes = sizeof(float) * static_cast<double>(layer.heads * rows);
+    kept += row_bytes * static_cast<double>(keys);
+    widest = std::max(widest, row_bytes * static_cast<double>(columns));
   }
-  const bool numbers = text.joints > 0;
   require_memory(fmt::format("the weights of {} {}", text.rows(), numbers ? "rows" : "tokens"),
                  kept + (numbers ? 3 : 2) * widest + text.tape_bytes,
                  numbers ? "give a shorter sample, or use a machine with more memory"
@@ -110,14 +119,14 @@ Variable observe_layers(Tape& tape, const ObservedText& text, Explanation& expla
     tape.reset(TapeMode::kInference);
     std::vector<HeadStatistics> one(seen.size());
     one[n].keeps_weights = true;
-    require_finite(text.logits(tape, one, nullptr));
+    require_finite(text.logits(tape, one, nullptr), kLogit);
     explanation.layers.push_back(layer_of(text.layers[n], std::move(one[n]), text));
   }
   tape.reset(TapeMode::kInference);
   if (text.joints > 0) seen.clear();
   for (HeadStatistics& one : seen) one.keeps_weights = true;
   const Variable logits = text.logits(tape, seen, nullptr);
-  require_finite(logits);
+  require_finite(logits, kLogit);
   for (std::size_t n = 0; n < seen.size(); ++n) {
     explanation.layers.push_back(layer_of(text.layers[n], std::move(seen[n]), text));
   }
@@ -167,17 +176,42 @@ std::vector<std::string> token_texts(const Tokenizer& tokenizer, std::span<const
   for (const token id : ids) {
     std::string& text = texts.emplace_back();
     tokenizer.append_bytes(text, id);
-    if (!text.empty()) continue;
+    if (!text.empty() && id != special.end) continue;
     text = id == special.begin ? "<s>" : id == special.end ? "</s>" : "<pad>";
   }
   return texts;
 }
 
-void note_unknown(const Tokenizer& tokenizer, std::span<const token> ids,
-                  Explanation& explanation) {
+void write_unknown(const Tokenizer& tokenizer, std::span<const token> ids, std::string_view text,
+                   bool at_end, std::vector<std::string>& texts) {
+  const token unknown = tokenizer.special().unknown;
+  if (unknown == kNoToken || std::find(ids.begin(), ids.end(), unknown) == ids.end()) return;
+  const TokenizerData data = tokenizer.data();
+  if (data.kind != kWordKind) return;
+  std::vector<std::string_view> words;
+  while (!(words.emplace_back(take_word(text, data.split))).empty()) continue;
+  words.pop_back();
+  const auto before = at_end ? std::ssize(words) - std::ssize(ids) : std::ptrdiff_t{0};
+  for (std::size_t n = 0; n < ids.size(); ++n) {
+    if (ids[n] != unknown) continue;
+    texts[n] = words[static_cast<std::size_t>(before + static_cast<std::ptrdiff_t>(n))];
+  }
+}
+
+void note_unknown(const Tokenizer& tokenizer, std::span<const token> ids, Explanation& explanation,
+                  UnknownIn where) {
   const token unknown = tokenizer.special().unknown;
   const auto count = unknown == kNoToken ? 0 : std::count(ids.begin(), ids.end(), unknown);
   if (count == 0) return;
+  if (where == UnknownIn::kTranslation) {
+    explanation.notes.push_back(
+        {fmt::format("{} of {} tokens of the translation are words that the model does not know; "
+                     "it is made to write <unk> for each.",
+                     count, ids.size()),
+         fmt::format("译文的 {1} 个词元中有 {0} 个是模型不认识的词，都让它写作 <unk>。", count,
+                     ids.size())});
+    return;
+  }
   explanation.notes.push_back(
       {fmt::format(
            "{} of {} tokens are words that the model does not know; it reads each as <unk>.", count,

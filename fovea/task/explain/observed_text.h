@@ -2,6 +2,7 @@
 // One text in a model of any kind: its weights, its logits and the gradient of its inputs.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string_view>
@@ -23,6 +24,7 @@ struct ObservedText {
   index tokens = 0;
   double tape_bytes = 0;  ///< that a tape takes for the text, with gradients
   index joints = 0;       ///< of each time step; 0: none
+  index written = 0;      ///< tokens of a translation, with its end; 0: none
 
   /// The rows of the encoder. With joints those of each joint follow each other: row j tokens + t.
   index rows() const { return tokens * (joints > 0 ? joints : 1); }
@@ -48,7 +50,14 @@ std::vector<float> rollout_of(const ObservedText& text, const Explanation& expla
 /// The bytes of each token, and a name for special ones.
 std::vector<std::string> token_texts(const Tokenizer& tokenizer, std::span<const token> ids);
 
-/// Adds what is to be said of unknown words.
-void note_unknown(const Tokenizer& tokenizer, std::span<const token> ids, Explanation& explanation);
+/// Writes unknown words as the text has them, if it is split into words: the tokens are its first
+/// words or, `at_end`, its last.
+void write_unknown(const Tokenizer& tokenizer, std::span<const token> ids, std::string_view text,
+                   bool at_end, std::vector<std::string>& texts);
+
+/// Adds what is to be said of unknown words of the text, or of a translation that is given.
+enum class UnknownIn : std::uint8_t { kText, kTranslation };
+void note_unknown(const Tokenizer& tokenizer, std::span<const token> ids, Explanation& explanation,
+                  UnknownIn where = UnknownIn::kText);
 
 }  // namespace fovea

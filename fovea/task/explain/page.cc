@@ -27,6 +27,24 @@ std::string as_text(const std::string& token) {
   return find_invalid_utf8(token) ? escape_text(token) : token;
 }
 
+std::string_view chinese_name_of(ExplainedKind kind) {
+  switch (kind) {
+    case ExplainedKind::kTextClassifier:
+      return "文本分类器";
+    case ExplainedKind::kLanguageModel:
+      return "语言模型";
+    case ExplainedKind::kNumberClassifier:
+      return "数值分类器";
+    case ExplainedKind::kTagger:
+      return "标注器";
+    case ExplainedKind::kSegmenter:
+      return "分词器";
+    case ExplainedKind::kTranslator:
+      return "翻译器";
+  }
+  return "";
+}
+
 Words name_of(SaliencyMethod method) {
   if (method == SaliencyMethod::kRollout) return {"attention rollout", "注意力 rollout"};
   if (method == SaliencyMethod::kGradient) return {"length of the gradient", "梯度的长度"};
@@ -49,7 +67,8 @@ AttentionMap map_of(const ExplainedLayer& layer, PageLanguage language) {
 // Attention as pooling has one query, which is no token.
 void add_pooling(const Explanation& explanation, AttentionPage& page) {
   if (explanation.pooling.empty()) return;
-  page.texts.push_back({.name = text_in(page.language, "pooled", "池化"), .tokens = {"*"}});
+  page.texts.push_back(
+      {.name = text_in(page.language, "pooled", "池化"), .tokens = {"*"}, .positions = {1}});
   page.maps.push_back({.name = text_in(page.language, "pooling", "池化"),
                        .heads = 1,
                        .query_text = 1,
@@ -66,51 +85,108 @@ void add_saliency(const Explanation& explanation, AttentionPage& page) {
                            .values = saliency.values});
 }
 
+void add_tags(const Explanation& explanation, AttentionPage& page) {
+  for (const ExplainedTags& tags : explanation.tags) {
+    TokenLabels& labels = page.labels.emplace_back();
+    if (!tags.column.empty()) {
+      labels.name = fmt::format("{} {}", text_in(page.language, "column", "列"), tags.column);
+    }
+    for (const std::string& tag : tags.tags) labels.labels.push_back(as_text(tag));
+    labels.probabilities = tags.probabilities;
+  }
+}
+
 void add_facts(const Explanation& explanation, std::string_view model, AttentionPage& page) {
   const auto add = [&](std::string_view english, std::string_view chinese, std::string value) {
     page.facts.emplace_back(text_in(page.language, english, chinese), std::move(value));
   };
   add("model", "模型", escape_text(model));
-  constexpr Phrase kKinds[] = {{"language model", "语言模型"},
-                               {"text classifier", "文本分类器"},
-                               {"classifier of numbers", "数值分类器"}};
-  for (const Phrase& kind : kKinds) {
-    if (kind.english == explanation.kind)
-      add("kind", "类型", text_in(page.language, kind.english, kind.chinese));
-  }
-  if (!explanation.numbers) {
+  add("kind", "类型",
+      text_in(page.language, to_string(explanation.kind), chinese_name_of(explanation.kind)));
+  if (explanation.translation) {
+    const ExplainedTranslation& made = *explanation.translation;
+    made.is_given ? add("given translation", "给定的译文", as_text(made.text))
+                  : add("translation", "译文", as_text(made.text));
+    add("log-probability", "对数概率", fmt::format("{:.4f}", made.log_probability));
+    add("tokens", "词元",
+        fmt::format("{} \u2192 {}", explanation.tokens.size(), made.tokens.size()));
+  } else if (!explanation.numbers) {
     add("tokens", "词元", fmt::format("{}", explanation.tokens.size()));
     if (explanation.cut > 0) add("cut", "截去", fmt::format("{}", explanation.cut));
   }
   if (!explanation.number.empty()) add("number", "预测值", explanation.number);
 }
 
-void add_text(const Explanation& explanation, AttentionPage& page) {
-  PageText text{.name = text_in(page.language, "text", "文本")};
-  for (const std::string& token : explanation.tokens) {
+// Numbered as in a terminal.
+PageText page_text(std::string name, const LayerTokens& tokens) {
+  PageText text{.name = std::move(name)};
+  for (const std::string& token : tokens.tokens) {
+    text.positions.push_back(tokens.first + static_cast<index>(text.tokens.size()));
     text.tokens.push_back(as_text(token));
-    text.positions.push_back(static_cast<index>(text.tokens.size()));  // from 1, as in a terminal
   }
-  page.texts.push_back(std::move(text));
+  return text;
+}
+
+// Texts of a translator's page.
+constexpr std::size_t kSource = 0, kWritten = 1, kRead = 2;
+
+// What the decoder writes and what it reads have the same tokens, one apart.
+void add_translation(const Explanation& explanation, AttentionPage& page) {
+  const std::string source = text_in(page.language, "source", "源文"),
+                    written = text_in(page.language, "translation", "译文"),
+                    read = text_in(page.language, "translation so far", "已译部分");
+  const ExplainedLayer decoder{.name = {}, .place = AttentionPlace::kDecoder};
+  page.texts[kSource].name = source;
+  page.texts.push_back(page_text(written, queries_of(explanation, decoder)));
+  page.texts.push_back(page_text(read, keys_of(explanation, decoder)));
+  for (std::size_t n = 0; n < page.maps.size(); ++n) {
+    AttentionMap& map = page.maps[n];
+    const AttentionPlace place = explanation.layers[n].place;
+    map.query_text = place == AttentionPlace::kText ? kSource : kWritten;
+    map.key_text = place == AttentionPlace::kDecoder ? kRead : kSource;
+    map.has_distances = place != AttentionPlace::kCross;
+    map.rows_are = page.texts[map.query_text].name;
+    map.columns_are = page.texts[map.key_text].name;
+  }
+  page.labels.push_back(
+      {.name = written, .text = kWritten, .probabilities = explanation.translation->probabilities});
+}
+
+void add_text(const Explanation& explanation, AttentionPage& page) {
+  page.texts.push_back(page_text(text_in(page.language, "text", "文本"), {explanation.tokens}));
   for (const ExplainedLayer& layer : explanation.layers) {
     page.maps.push_back(map_of(layer, page.language));
     if (layer.entropy.empty()) page.rows_sum_to_one = page.has_entropies = false;
   }
+  if (explanation.main_layer) {
+    page.first_map = static_cast<std::size_t>(*explanation.main_layer - 1);
+  }
+  if (explanation.translation) add_translation(explanation, page);
   add_pooling(explanation, page);
+  add_tags(explanation, page);
   add_saliency(explanation, page);
 }
 
 }  // namespace
 
 std::string layer_name_in(PageLanguage language, std::string_view name) {
-  constexpr std::string_view kLayer = "layer ";
-  return text_in(language, kLayer, "层 ") +
-         std::string(name.substr(std::min(kLayer.size(), name.size())));
+  constexpr Phrase kWords[] = {{"layer ", "层 "},
+                               {"encoder ", "编码器 "},
+                               {"decoder ", "解码器 "},
+                               {"(self-attention)", "(自注意力)"},
+                               {"(cross-attention)", "(交叉注意力)"},
+                               {"(additive attention)", "(加性注意力)"}};
+  std::string text(name);
+  for (const Phrase& word : kWords) {
+    const std::size_t at = text.find(word.english);
+    if (at != std::string::npos) text.replace(at, word.english.size(), word.in(language));
+  }
+  return text;
 }
 
 std::string saliency_name_in(PageLanguage language, const Saliency& saliency) {
   return fmt::format("{}: {}", text_in(language, name_of(saliency.method)),
-                     text_in(language, saliency.of));
+                     text_in(language, filled(saliency.of, QuoteLength::kShort)));
 }
 
 AttentionPage page_of(const Explanation& explanation, std::string_view model,

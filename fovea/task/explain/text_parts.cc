@@ -9,6 +9,7 @@
 
 #include "fovea/base/option.h"
 #include "fovea/report/terminal.h"
+#include "fovea/report/token_text.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -16,11 +17,6 @@ namespace fovea {
 namespace {
 
 constexpr index kMostHeadLines = 16;
-
-std::string sized(std::string_view text, index columns) {
-  const std::string fitted = fit_columns(text, columns);
-  return fitted + std::string(static_cast<std::size_t>(columns - display_width(fitted)), ' ');
-}
 
 std::string head_line(const ExplainedLayer& layer, std::string_view name, index head,
                       const std::string& strongest) {
@@ -60,7 +56,7 @@ TokenWindow window_of(const std::string& text, std::string_view option, index fi
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--{} {}: expected A-B within {}-{}", option, excerpt(text), first,
                             first + tokens - 1),
-                fmt::format("the {} has that many", first == 0 ? "sample" : "text"));
+                fmt::format("the {} has that many", option == "steps" ? "sample" : "text"));
   }
   return {window.begin - first, window.end - first + 1};
 }
@@ -84,20 +80,25 @@ std::string wrapped(std::string_view text, index columns) {
   return lines + '\n';
 }
 
+std::string sized(std::string_view text, index columns) {
+  const std::string fitted = fit_columns(text, columns);
+  return fitted + std::string(static_cast<std::size_t>(columns - display_width(fitted)), ' ');
+}
+
 double largest_of(const std::vector<float>& values) {
   double largest = 0;
   for (const float value : values) largest = std::max(largest, std::abs(double{value}));
   return largest;
 }
 
-std::vector<float> mean_weights(const ExplainedLayer& layer, index n, index head, index sequence) {
-  std::vector<double> sums(static_cast<std::size_t>(n * n));
+std::vector<float> mean_weights(const ExplainedLayer& layer, index head, index sequence) {
+  std::vector<double> sums(static_cast<std::size_t>(layer.queries * layer.keys));
   index count = 0;
   for (index s = 0; s < layer.sequences; ++s) {
     if (sequence >= 0 && s != sequence) continue;
     for (index h = 1; h <= layer.heads; ++h) {
       if (head > 0 && h != head) continue;
-      const std::span<const float> weights = layer.head(h, n, s).weights;
+      const std::span<const float> weights = layer.head(h, s).weights;
       for (std::size_t cell = 0; cell < sums.size(); ++cell) sums[cell] += double{weights[cell]};
       ++count;
     }
@@ -115,14 +116,22 @@ std::string heads_shown(const ExplainedLayer& layer, index head) {
 }
 
 std::string prediction_lines(const Explanation& explanation, index columns) {
+  if (explanation.translation) {
+    const auto& [text, is_given, tokens, probabilities, total] = *explanation.translation;
+    return wrapped(fmt::format("{}: {}", is_given ? "given translation" : "translation",
+                               escape_text(text)),
+                   columns) +
+           fmt::format("log-probability: {:.4f}\n", total);
+  }
   if (explanation.prediction.empty()) return fmt::format("number: {}\n", explanation.number);
   constexpr std::size_t kMost = 5;
-  const bool next = explanation.kind == "language model";
+  const bool next = explanation.kind == ExplainedKind::kLanguageModel;
   std::string line = next ? "next token:" : "label:";
   const std::size_t count = std::min(explanation.prediction.size(), kMost);
   for (std::size_t n = 0; n < count; ++n) {
     const auto& [label, probability] = explanation.prediction[n];
-    const std::string name = next ? shown_token(label) : escape_text(label);
+    const std::string name =
+        fit_columns(next ? shown_token(label) : escape_text(label), kLongestToken);
     line += fmt::format("{} {} {:.4f}", n > 0 ? "," : "", name, probability);
   }
   if (count < explanation.prediction.size()) {
@@ -143,7 +152,7 @@ std::string head_table(const Explanation& explanation, index layer, index column
   for (const ExplainedLayer& one : explanation.layers) count += one.heads;
   const bool all = count <= kMostHeadLines && layer == 0;
   const std::size_t layers = explanation.layers.size();
-  const std::size_t chosen = layer > 0 ? static_cast<std::size_t>(layer - 1) : layers - 1;
+  const auto chosen = static_cast<std::size_t>(explanation.shown_layer(layer) - 1);
   std::vector<Line> lines;
   index widest = 5, longest = 10;
   for (std::size_t n = 0; n < layers; ++n) {
@@ -178,8 +187,9 @@ std::string saliency_lines(const Explanation& explanation, index columns) {
   const bool numbers = explanation.numbers.has_value();
   // A model sees numbers less their mean in training.
   return wrapped(
-      fmt::format(fmt::runtime(sentence_of(saliency.method)), saliency.of.english,
-                  source_of(saliency.method), numbers ? "the numbers" : "the token's embedding",
+      fmt::format(fmt::runtime(sentence_of(saliency.method)),
+                  filled(saliency.of, QuoteLength::kShort).english, source_of(saliency.method),
+                  numbers ? "the numbers" : "the token's embedding",
                   numbers ? "the means of the training" : "0"),
       columns);
 }

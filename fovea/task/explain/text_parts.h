@@ -22,24 +22,26 @@ TokenWindow window_of(const std::string& text, std::string_view option, index fi
 /// Words in lines of at most so many columns, with their ends.
 std::string wrapped(std::string_view text, index columns);
 
+/// Cut, or with blanks at the end: so many columns.
+std::string sized(std::string_view text, index columns);
+
 double largest_of(const std::vector<float>& values);
 
-/// [n, n] of a layer: one head, from 1, or the mean of all (0), in one sequence or (-1) their mean.
-/// Summed in double, in order.
-std::vector<float> mean_weights(const ExplainedLayer& layer, index n, index head,
-                                index sequence = -1);
+/// [queries, keys] of a layer: one head, from 1, or the mean of all (0), in one sequence or (-1)
+/// their mean. Summed in double, in order.
+std::vector<float> mean_weights(const ExplainedLayer& layer, index head, index sequence = -1);
 
 /// "head 2", "mean of 4 heads", "its only head".
 std::string heads_shown(const ExplainedLayer& layer, index head);
 
-/// The most probable labels or next tokens, or the number.
+/// The most probable labels or next tokens, the number, or the translation.
 std::string prediction_lines(const Explanation& explanation, index columns);
 
 /// Where the largest weight of a head is.
 using StrongestText = std::function<std::string(const ExplainedLayer& layer, index head)>;
 
-/// A line for each head: of many, those of one layer (from 1; 0: the last) alone. Names of layers
-/// are cut so that lines fit.
+/// A line for each head: of many, those of one layer (from 1; 0: the one that is shown) alone.
+/// Names of layers are cut so that lines fit.
 std::string head_table(const Explanation& explanation, index layer, index columns,
                        const StrongestText& strongest);
 

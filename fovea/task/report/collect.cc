@@ -12,6 +12,7 @@
 #include "fovea/task/classifier.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/model_kind.h"
+#include "fovea/task/report/evaluation.h"
 #include "fovea/task/tag/objective.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/checkpoint.h"
@@ -38,7 +39,7 @@ constexpr Phrase kUnits[] = {
 };
 
 Phrase unit_of(const fs::path& folder, ModelKind kind) {
-  if (kind == ModelKind::kLanguageModel) return kUnits[0];
+  if (kind == ModelKind::kLanguageModel || kind == ModelKind::kTranslator) return kUnits[0];
   const std::string where = (folder / "config.json").string();
   const std::string config = read_model_file(folder, "config.json");
   const std::string_view unit =
@@ -197,9 +198,10 @@ RunIdentity identity_in(const fs::path& folder) {
   for (; !steps.empty(); steps.pop_back()) {
     try {
       const fs::path path = checkpoint_path(all, steps.back());
-      return identity_of({.step = steps.back(),
-                          .path = path,
-                          .files = {{"state.json", read_model_file(path, "state.json")}}});
+      return identity_of(
+          Checkpoint{.step = steps.back(),
+                     .path = path,
+                     .files = {{"state.json", read_model_file(path, "state.json")}}});
     } catch (const Error&) {  // damaged: `fovea inspect --verify` says so
     }
   }
@@ -237,18 +239,6 @@ void add_facts(const fs::path& folder, RunReport& report) {
   add_fact(report.data, {kDataFingerprint, "数据指纹"}, last.data);
   add_fact(report.data, {"fingerprint of the tokenizer", "分词器指纹"}, last.tokenizer);
   add_fact(report.data, {"fingerprint of the model's configuration", "模型配置指纹"}, last.model);
-}
-
-Phrase name_of(ModelKind kind) {
-  switch (kind) {
-    case ModelKind::kLanguageModel:
-      return {"language model", "语言模型"};
-    case ModelKind::kClassifier:
-      return {"classifier", "分类器"};
-    case ModelKind::kTagger:
-      return {"tagger", "标注器"};
-  }
-  return {};
 }
 
 }  // namespace

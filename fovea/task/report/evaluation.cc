@@ -38,11 +38,20 @@ std::vector<ReportNumber> numbers_of(const Json::Object& object) {
   return numbers;
 }
 
+// The labels of a classifier, or the types of a tagger's spans; spans of none come last.
+std::vector<std::string> labels_of(const Json& json) {
+  std::vector<std::string> labels;
+  const Json* types = json.find("types");
+  for (const Json& label : (types != nullptr ? *types : json.at("labels")).array()) {
+    labels.push_back(escape_text(label.at(types != nullptr ? "type" : "label").text()));
+  }
+  if (types != nullptr) labels.emplace_back("none");
+  return labels;
+}
+
 ConfusionPlot confusion_of(const Json& json) {
   ConfusionPlot plot;
-  for (const Json& label : json.at("labels").array()) {
-    plot.labels.push_back(escape_text(label.at("label").text()));
-  }
+  plot.labels = labels_of(json);
   const Json::Array& rows = json.at("confusion").array();
   const std::size_t K = plot.labels.size();
   require(K >= 1 && static_cast<index>(K) <= kMostConfusionClasses && rows.size() == K,
@@ -76,34 +85,88 @@ ReliabilityPlot reliability_of(const Json& json) {
   return plot;
 }
 
-ReportEvaluation evaluation_of(const Json& json) {
+double confidence_of(const Json& json) {
+  const double confidence = json.at("confidence").number();
+  require(confidence > 0 && confidence < 1, "\"confidence\" is outside of (0, 1)");
+  return confidence;
+}
+
+// Of a translator, or of translations alone: what its translations score, without intervals.
+ReportEvaluation evaluation_of_translations(const Json& json) {
+  ReportEvaluation evaluation;
+  for (const std::string_view name : {"loss", "perplexity"}) {
+    if (const Json* value = json.find(name)) {
+      evaluation.numbers.push_back({std::string(name), value->number()});
+    }
+  }
+  for (const Json& metric : json.at("metrics").array()) {
+    evaluation.numbers.push_back(
+        {escape_text(metric.at("name").text()), metric.at("score").number()});
+  }
+  require(!evaluation.numbers.empty(), "it has no numbers");
+  return evaluation;
+}
+
+// Of a tagger of several columns: the numbers of each by its name, as in metrics.jsonl.
+ReportEvaluation evaluation_of_columns(const Json& json) {
+  ReportEvaluation evaluation;
+  evaluation.numbers.push_back({"mean", json.at("mean").number()});
+  for (const Json& column : json.at("columns").array()) {
+    const std::string name = escape_text(column.at("column").text());
+    evaluation.confidence = confidence_of(column);
+    for (ReportNumber& number : numbers_of(column.object())) {
+      number.name = fmt::format("{}_{}", number.name, name);
+      evaluation.numbers.push_back(std::move(number));
+    }
+  }
+  return evaluation;
+}
+
+EvaluationFile evaluation_of(const Json& json) {
+  if (json.find("columns") != nullptr) return {ModelKind::kTagger, evaluation_of_columns(json)};
   ReportEvaluation evaluation;
   if (json.find("task") == nullptr) {
     for (const std::string_view name : kOfText) {
       evaluation.numbers.push_back({std::string(name), json.at(name).number()});
     }
-    return evaluation;
+    return {ModelKind::kLanguageModel, std::move(evaluation)};
   }
-  evaluation.confidence = json.at("confidence").number();
-  require(evaluation.confidence > 0 && evaluation.confidence < 1,
-          "\"confidence\" is outside of (0, 1)");
+  const std::string task = json.at("task").text();
+  if (task == "translate") return {ModelKind::kTranslator, evaluation_of_translations(json)};
+  const bool tags = task == "tag" || task == "segment";
+  evaluation.confidence = confidence_of(json);
   evaluation.numbers = numbers_of(json.object());
+  require(!evaluation.numbers.empty(), "it has no numbers");
   if (json.find("confusion") != nullptr) evaluation.confusion = confusion_of(json);
   if (const Json* reliability = json.find("reliability")) {
     evaluation.reliability = reliability_of(*reliability);
-    evaluation.of_decisions = json.at("task").text() == "multi-label";
+    evaluation.of_decisions = task == "multi-label";
   }
-  return evaluation;
+  return {tags ? ModelKind::kTagger : ModelKind::kClassifier, std::move(evaluation)};
 }
 
 }  // namespace
 
-ReportEvaluation read_evaluation(const std::filesystem::path& file) {
+Phrase name_of(ModelKind kind) {
+  switch (kind) {
+    case ModelKind::kLanguageModel:
+      return {"language model", "语言模型"};
+    case ModelKind::kClassifier:
+      return {"classifier", "分类器"};
+    case ModelKind::kTagger:
+      return {"tagger", "标注器"};
+    case ModelKind::kTranslator:
+      return {"translator", "翻译器"};
+  }
+  return {};
+}
+
+EvaluationFile read_evaluation(const std::filesystem::path& file) {
   const std::string text = read_file(file);
   try {
-    ReportEvaluation evaluation = evaluation_of(parse_json(text, {file.string()}));
-    evaluation.source = escape_text(file.string());
-    return evaluation;
+    EvaluationFile found = evaluation_of(parse_json(text, {file.string()}));
+    found.evaluation.source = escape_text(file.string());
+    return found;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kConfig) throw;
     fail_evaluation(file, error.what());

@@ -64,7 +64,7 @@ struct ImdbModel {
   const Published* published;
 };
 
-constexpr std::array kModels = {
+constexpr std::array kImdbModels = {
     ImdbModel{"E1", "compat-unscaled", true, kUnscaled, PositionKind::kNone, &kE1},
     ImdbModel{"E1", "compat-scaled", true, kScaled, PositionKind::kNone, &kE1},
     ImdbModel{"E1", "fixed", false, kScaled, PositionKind::kNone, &kE1},
@@ -259,7 +259,7 @@ class Imdb {
 
   void run() {
     for (index seed = 1; seed <= options_.seeds; ++seed) {
-      for (const ImdbModel& model : kModels) {
+      for (const ImdbModel& model : kImdbModels) {
         const ReproduceVariant variant =
             model.compat ? ReproduceVariant::kCompat : ReproduceVariant::kFixed;
         const auto& asked = options_.variants;
@@ -346,7 +346,7 @@ class Imdb {
   void draw_curves(std::string_view experiment) const {
     SeedCurves curves("accuracy on the test set");
     const std::vector<std::string> names = names_in(options_.output);
-    for (const ImdbModel& model : kModels) {
+    for (const ImdbModel& model : kImdbModels) {
       if (model.experiment != experiment) continue;
       if (model.published != nullptr && options_.share == 1) {
         const auto& published = model.published->by_epoch;

@@ -16,7 +16,6 @@
 #include "fovea/task/reproduce/row.h"
 #include "fovea/task/reproduce/stop_when_asked.h"
 #include "fovea/train/history.h"
-#include "fovea/train/run_lock.h"
 
 namespace fovea {
 
@@ -41,7 +40,7 @@ struct PrinceModel {
   std::optional<double> published;  // the loss of the last step
 };
 
-constexpr std::array kModels = {
+constexpr std::array kPrinceModels = {
     PrinceModel{"E4", "", LanguageModelKind::kAttentionRnn, 1, 1, kRnnBatch, 200, 1.1505},
     PrinceModel{"E5", "", LanguageModelKind::kAttentionRnn, 4, 1, kRnnBatch, 54, 1.3427},
     PrinceModel{"E6", "rnn", LanguageModelKind::kRnn, 1, 1, kRnnBatch, 200, 0.3491},
@@ -80,24 +79,6 @@ LanguageModelSettings settings_of(const PrinceRun& run, const fs::path& text) {
   s.recipe.log_every = 1;
   s.recipe.seed = static_cast<std::uint64_t>(run.seed);
   return s;
-}
-
-// Trains the model, or goes on where an earlier call was stopped.
-void train(const Context& context, const LanguageModelRun& run, const fs::path& folder,
-           const ReproduceObserver& observer) {
-  create_folders(folder);
-  const RunLock lock(folder);
-  StopWhenAsked watching(observer.stop);
-  const bool began = run_began(folder);
-  const TrainResult result =
-      train_language_model(context, run, folder, {.resume = began}, watching);
-  if (result.stopped) throw ReproduceStopped();
-  const index updates = cost_of(run).updates;
-  if (result.state.step == updates) return;
-  throw Error(ErrorCode::kConfig,
-              fmt::format("{}: the run there went on to update {}; the experiment ends at {}",
-                          folder.string(), result.state.step, updates),
-              "remove that folder or choose another one with -o: the run is made again");
 }
 
 // The losses of a run after each epoch: the mean over its updates, the mean of the last 16 and the
@@ -139,7 +120,7 @@ class Prince {
         text_(require_data(options.data, kSentences)) {}
 
   void run() {
-    for (const PrinceModel& model : kModels) {
+    for (const PrinceModel& model : kPrinceModels) {
       if (!model.variant.empty()) {
         run_seeds(model, std::string(model.variant), false);
         continue;
@@ -165,7 +146,11 @@ class Prince {
     const fs::path folder = options_.output / name;
     const LanguageModelRun prepared = prepare_run(settings_of(run, text_));
     try {
-      train(context_, prepared, folder, observer_);
+      train_in(folder, observer_, cost_of(prepared).updates,
+               [&](StartAt start, TrainingObserver& watching) {
+                 return train_language_model(context_, prepared, folder, std::move(start),
+                                             watching);
+               });
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kDiverged) throw;
       return report_diverged(run, error.what());  // and go on with the other runs

@@ -63,17 +63,16 @@ void ReproduceResults::add(const ReproduceRow& row) {
 
 std::string ReproduceResults::table() const {
   constexpr std::string_view kLine = "{:<4} {:<40} {:<22} {:>9} {:>17} {:>8} {:>8}\n";
-  const auto number = [](const std::optional<double>& x) {
-    return x ? fmt::format("{:.4g}", *x) : std::string();
-  };
+  const auto number = [](double x) { return fmt::format("{:.4g}", x); };
+  const auto known = [&](const std::optional<double>& x) { return x ? number(*x) : std::string(); };
   std::string text =
       fmt::format(kLine, "", "variant", "metric", "published", "ours", "s/epoch", "PyTorch");
   for (const Key& key : order_) {
     const Cell& cell = cells_.at(key);
     const auto& [experiment, variant, metric] = key;
-    const auto seconds = cell.seconds.empty() ? std::nullopt : std::optional(mean(cell.seconds));
-    text += fmt::format(kLine, experiment, variant, metric, number(cell.published),
-                        spread(cell.ours), number(seconds), number(cell.pytorch));
+    const std::string seconds = cell.seconds.empty() ? std::string() : number(mean(cell.seconds));
+    text += fmt::format(kLine, experiment, variant, metric, known(cell.published),
+                        spread(cell.ours), seconds, known(cell.pytorch));
   }
   return text;
 }

@@ -44,6 +44,7 @@ struct ReproduceOptions {
   std::filesystem::path output;  ///< of runs, which go on where they were, and of pictures
   std::vector<ReproduceVariant> variants = {ReproduceVariant::kCompat, ReproduceVariant::kFixed};
   index seeds = 3;
+  std::string only = {};  ///< E8: parts of names of variants, between commas; none: all run
   /// Of the epochs and updates: below 1 for a trial, which needs an output folder of its own.
   double share = 1;
   /// PyTorch's seconds for an epoch of an experiment, if PyTorch is there. May be null.
@@ -66,6 +67,12 @@ void reproduce_prince(const Context& context, const ReproduceOptions& options,
 /// E1, E2, E3, P9: text classifiers on the reviews of IMDB (spec L15).
 void reproduce_imdb(const Context& context, const ReproduceOptions& options,
                     const ReproduceObserver& observer);
+/// E8: taggers and segmenters with attention, convolutions and recurrent layers (spec L17).
+void reproduce_tag(const Context& context, const ReproduceOptions& options,
+                   const ReproduceObserver& observer);
+/// E7, E14: translators of titles and captions, with and without positions (spec L16).
+void reproduce_translate(const Context& context, const ReproduceOptions& options,
+                         const ReproduceObserver& observer);
 /// P8: which of two tokens came first, without positions and with each kind of them.
 void reproduce_order(const Context& context, const ReproduceOptions& options,
                      const ReproduceObserver& observer);

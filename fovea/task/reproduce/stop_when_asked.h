@@ -4,7 +4,12 @@
 #include <filesystem>
 #include <functional>
 
+#include "fovea/base/check.h"
+#include "fovea/base/file.h"
+#include "fovea/task/reproduce/row.h"
+#include "fovea/task/training_task.h"
 #include "fovea/train/manifest.h"
+#include "fovea/train/run_lock.h"
 #include "fovea/train/trainer.h"
 
 namespace fovea {
@@ -23,5 +28,25 @@ class StopWhenAsked final : public TrainingObserver {
  private:
   const std::function<bool()>& stop_;
 };
+
+/// Trains in `folder`, or goes on where an earlier call was stopped: train(StartAt,
+/// TrainingObserver&) returns a TrainResult. Throws ReproduceStopped, and kConfig if a run there
+/// went on beyond its `updates`.
+template <class Train>
+void train_in(const std::filesystem::path& folder, const ReproduceObserver& observer, index updates,
+              Train&& train) {
+  create_folders(folder);
+  const RunLock lock(folder);
+  StopWhenAsked watching(observer.stop);
+  StartAt start;
+  start.resume = run_began(folder);
+  const TrainResult result = train(start, watching);
+  if (result.stopped) throw ReproduceStopped();
+  if (result.state.step == updates) return;
+  throw Error(ErrorCode::kConfig,
+              fmt::format("{}: the run there went on to update {}; the experiment ends at {}",
+                          folder.string(), result.state.step, updates),
+              "remove that folder or choose another one with -o: the run is made again");
+}
 
 }  // namespace fovea

@@ -32,17 +32,20 @@ bool TaggerVocabulary::knows(const std::string& text) const {
 }
 
 void append(TaggedWords& all, const TaggerVocabulary& vocabulary,
-            std::span<const std::string> words, std::span<const std::int32_t> tags) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    all.words.push_back(vocabulary.word(words[i]));
-    all.shapes.push_back(word_shape(words[i]));
+            std::span<const std::string> words, std::span<const std::vector<std::int32_t>> tags) {
+  for (const std::string& word : words) {
+    all.words.push_back(vocabulary.word(word));
+    all.shapes.push_back(word_shape(word));
     if (vocabulary.characters) {
       const auto begin = static_cast<index>(all.characters.size());
-      vocabulary.characters->append_tokens(all.characters, words[i], "word");
+      vocabulary.characters->append_tokens(all.characters, word, "word");
       cut_middle(all.characters, begin);
     }
     all.character_starts.push_back(static_cast<index>(all.characters.size()));
-    all.tags.push_back(tags.empty() ? kNoTag : tags[i]);
+  }
+  all.tags.resize(tags.size());
+  for (std::size_t c = 0; c < tags.size(); ++c) {
+    all.tags[c].insert(all.tags[c].end(), tags[c].begin(), tags[c].end());
   }
   all.starts.push_back(static_cast<index>(all.words.size()));
 }

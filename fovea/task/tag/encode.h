@@ -26,10 +26,11 @@ struct TaggerVocabulary {
   bool knows(const std::string& text) const;
 };
 
-/// Adds a sentence. `tags` [words] may be empty: no word has a tag. Of a word of more than 256
+/// Adds a sentence, with its tags [columns][words], if there are any. Of a word of more than 256
 /// characters the first and the last 128 are read.
 void append(TaggedWords& all, const TaggerVocabulary& vocabulary,
-            std::span<const std::string> words, std::span<const std::int32_t> tags);
+            std::span<const std::string> words,
+            std::span<const std::vector<std::int32_t>> tags = {});
 
 /// Words `begin` to `end` of a sentence.
 struct WordRange {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a tagger, and what loading one takes.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <unordered_set>
@@ -18,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // config.json: the kind of the model, what it says, then all its settings.
-struct Config {
+struct TaggerFile {
   std::string kind{kTaggerKind};
   TaggerOutputs outputs = {};
   TaggerSettings settings = {};
@@ -40,26 +42,13 @@ ModelSizes sizes_of(const TaggerConfig& config) {
   return {.layers = layer_count(sized_stages(c)),
           .largest_matrix =
               std::max({matrix(c.vocabulary, c.word_width), matrix(c.features, c.width),
-                        matrix(c.characters, c.character_width), matrix(c.buckets, c.ngram_width)}),
+                        matrix(c.characters, c.character_width), matrix(c.buckets, c.ngram_width),
+                        matrix(c.linear_buckets, tag_count(c))}),
           .parameters = [c] { return parameter_count(c); },
           .bytes = [c] { return model_memory(c); }};
 }
 
-void check_config(const TaggerConfigFile& file, const fs::path& folder) {
-  const std::string name = (folder / "config.json").string();
-  const auto held = static_cast<index>(file.outputs.tags.size());
-  if (held != file.settings.model.tags) {
-    fail(ErrorCode::kModelDamaged, "{}: expected {} tags, got {}", name, file.settings.model.tags,
-         held);
-  }
-  const std::unordered_set<std::string> different(file.outputs.tags.begin(),
-                                                  file.outputs.tags.end());
-  if (different.size() != file.outputs.tags.size()) {
-    fail(ErrorCode::kModelDamaged, "{}: expected tags that differ from each other", name);
-  }
-  if (file.settings.text.scheme == SchemeChoice::kAuto) {
-    fail(ErrorCode::kModelDamaged, "{}: expected a scheme, got auto", name);
-  }
+void check_config(const TaggerConfigFile& file, const std::string& name) {
   const index most = file.settings.text.max_length;
   if (most < 1 || most > file.settings.model.block) {
     fail(ErrorCode::kModelDamaged, "{}: expected a max_length in 1 to {}, got {}", name,
@@ -67,11 +56,28 @@ void check_config(const TaggerConfigFile& file, const fs::path& folder) {
   }
 }
 
-TagSet tags_of(const TaggerConfigFile& file, const fs::path& folder) {
-  try {
-    return TagSet(file.outputs.tags, scheme_of(file.settings.text.scheme));
-  } catch (const Error& error) {
-    fail(ErrorCode::kModelDamaged, "{}: {}", (folder / "config.json").string(), error.what());
+// As many of everything as there are tag columns.
+void check_columns(const TaggerConfigFile& file, const std::string& name) {
+  const TaggerSettings& settings = file.settings;
+  const std::size_t columns = column_names(settings.text).size();
+  const auto require = [&](std::string_view what, std::size_t count) {
+    if (count == columns) return;
+    fail(ErrorCode::kModelDamaged, "{}: expected {} for {} tag columns, got {}", name, what,
+         columns, count);
+  };
+  require("numbers of tags", settings.model.tags.size());
+  require("schemes", settings.text.scheme.size());
+  const std::vector<SchemeChoice>& schemes = settings.text.scheme;
+  if (std::find(schemes.begin(), schemes.end(), SchemeChoice::kAuto) != schemes.end()) {
+    fail(ErrorCode::kModelDamaged, "{}: expected a scheme, got auto", name);
+  }
+  const std::vector<index>& tags = settings.model.tags;
+  const auto held = static_cast<index>(file.outputs.tags.size());
+  const bool fits = std::all_of(tags.begin(), tags.end(),
+                                [&](index count) { return count >= 1 && count <= held; });
+  if (!fits || tag_count(settings.model) != held) {
+    fail(ErrorCode::kModelDamaged, "{}: expected {} tags, got {}", name, fmt::join(tags, " + "),
+         held);
   }
 }
 
@@ -85,7 +91,7 @@ TaggerVocabulary load_vocabulary(const fs::path& folder, const TaggerSettings& s
   const TaggerConfig& config = settings.model;
   TaggerVocabulary vocabulary;
   vocabulary.words = load_tokenizer(folder, config.vocabulary);
-  if (config.character_reader != CharacterReader::kNone) {
+  if (reads_characters(settings)) {
     vocabulary.characters = load_named(folder, kCharactersName);
     if (vocabulary.characters->vocabulary_size() != config.characters) {
       fail(ErrorCode::kModelDamaged, "{}: {} has {} characters, the model {}", folder.string(),
@@ -105,27 +111,49 @@ TaggerVocabulary load_vocabulary(const fs::path& folder, const TaggerSettings& s
 }  // namespace
 
 std::string config_text(const TaggerSettings& settings, const TaggerOutputs& outputs) {
-  Config config{.outputs = outputs, .settings = settings};
+  TaggerFile config{.outputs = outputs, .settings = settings};
   return to_json(config);
 }
 
 TaggerConfigFile tagger_config_from_text(std::string_view text, const std::string& name) {
   require_model_kind(text, name, kTaggerKind, "a tagger");
-  Config config;
+  TaggerFile config;
   from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
   return {config.settings, config.outputs};
 }
 
+std::vector<TagSet> tag_sets(const TaggerConfigFile& file, const std::string& name) {
+  check_columns(file, name);
+  std::vector<TagSet> sets;
+  auto begin = file.outputs.tags.begin();
+  for (std::size_t c = 0; c < file.settings.model.tags.size(); ++c) {
+    const std::vector<std::string> tags(begin, begin + file.settings.model.tags[c]);
+    begin += file.settings.model.tags[c];
+    const std::unordered_set<std::string> different(tags.begin(), tags.end());
+    if (different.size() != tags.size()) {
+      fail(ErrorCode::kModelDamaged, "{}: expected tags that differ from each other", name);
+    }
+    try {
+      sets.emplace_back(tags, scheme_of(file.settings.text.scheme[c]));
+    } catch (const Error& error) {
+      fail(ErrorCode::kModelDamaged, "{}: {}", name, error.what());
+    }
+  }
+  return sets;
+}
+
 LoadedTagger load_tagger(const fs::path& folder) {
-  TaggerConfigFile file = tagger_config_from_text(read_model_file(folder, "config.json"),
-                                                  (folder / "config.json").string());
-  check_config(file, folder);
+  const std::string name = (folder / "config.json").string();
+  const TaggerConfigFile file =
+      tagger_config_from_text(read_model_file(folder, "config.json"), name);
+  check_config(file, name);
   LoadedTagger loaded{
-      .settings = file.settings, .vocabulary = {}, .tags = tags_of(file, folder), .model = nullptr};
+      .settings = file.settings, .vocabulary = {}, .tags = tag_sets(file, name), .model = nullptr};
   const TaggerConfig& config = loaded.settings.model;
   loaded.vocabulary = load_vocabulary(folder, loaded.settings);
   const Safetensors tensors = read_fitting_weights(folder, [&] { return sizes_of(config); });
-  loaded.model = std::make_unique<Tagger>(config, loaded.tags.rules(), loaded.settings.recipe.seed);
+  loaded.model =
+      std::make_unique<Tagger>(config, crf_rules(loaded.tags), loaded.settings.recipe.seed);
   restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());
   return loaded;
 }

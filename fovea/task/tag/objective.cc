@@ -2,6 +2,7 @@
 #include "fovea/task/tag/objective.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "fovea/metrics/spans.h"
 #include "fovea/task/attention_record.h"
@@ -9,11 +10,6 @@
 namespace fovea {
 
 namespace {
-
-template <class T>
-Vec<const T> view(const std::vector<T>& values) {
-  return {values.data(), static_cast<index>(values.size())};
-}
 
 // Words in a row whose tag the model does not know are a span of a type that it never predicts:
 // one that is not found.
@@ -29,79 +25,106 @@ std::vector<ParsedTag> parsed(const TagSet& tags, std::span<const std::int32_t> 
   return all;
 }
 
-double span_f1(const SetTags& found, const TaggedWords& truth, const TagSet& tags) {
+using TagIds = std::vector<std::int32_t>;  // of the words of a set
+
+double span_f1(const TagIds& found, const TagIds& right, const TaggedWords& truth,
+               const TagSet& tags) {
   std::vector<SentenceSpans> sentences;
   for (index i = 0; i < truth.size(); ++i) {
     const auto begin = static_cast<std::size_t>(truth.starts[static_cast<std::size_t>(i)]);
     const auto length = static_cast<std::size_t>(truth.length(i));
-    const auto spans = [&](const std::vector<std::int32_t>& all) {
+    const auto spans = [&](const TagIds& all) {
       return spans_of(parsed(tags, std::span(all).subspan(begin, length)), *tags.scheme());
     };
-    sentences.push_back({.truth = spans(truth.tags), .predicted = spans(found.tags)});
+    sentences.push_back({.truth = spans(right), .predicted = spans(found)});
   }
   return span_report(sentences, tags.types().size() + 1).micro.f1;
 }
 
-Hits hits_of(std::span<const std::int32_t> found, std::span<const std::int32_t> tags) {
+// Of the words of one column that have a tag.
+Hits hits_of(const TagIds& found, const TagIds& truth) {
   Hits hits;
-  for (std::size_t w = 0; w < tags.size(); ++w) {
-    if (tags[w] != kNoTag) hits += {.right = found[w] == tags[w], .of = 1};
+  for (std::size_t w = 0; w < truth.size(); ++w) {
+    if (truth[w] != kNoTag) hits += {.right = found[w] == truth[w], .of = 1};
   }
   return hits;
 }
 
-double accuracy(const SetTags& found, const TaggedWords& truth) {
+double accuracy(const TagIds& found, const TagIds& truth) {
   index right = 0;
-  for (std::size_t w = 0; w < found.tags.size(); ++w) right += found.tags[w] == truth.tags[w];
-  return static_cast<double>(right) /
-         static_cast<double>(std::max<std::size_t>(found.tags.size(), 1));
+  for (std::size_t w = 0; w < found.size(); ++w) right += found[w] == truth[w];
+  return static_cast<double>(right) / static_cast<double>(std::max<std::size_t>(found.size(), 1));
+}
+
+// The metrics of one column; returns the one that counts, if any does.
+std::optional<double> add_metrics(const SetTags& found, const TaggedWords& truth,
+                                  const TaggerText& text, std::size_t column,
+                                  std::vector<MetricValue>& metrics) {
+  const std::string of = text.tags.size() == 1 ? "" : "_" + text.columns[column];
+  const TagSet& tags = text.tags[column];
+  const double share = accuracy(found.tags[column], truth.tags[column]);
+  metrics.push_back({"accuracy" + of, share});
+  if (!tags.scheme()) {
+    if (text.metric == TaggerMetric::kSpanF1) return std::nullopt;
+    return share;
+  }
+  const double f1 = span_f1(found.tags[column], truth.tags[column], truth, tags);
+  metrics.push_back({(text.segments ? "word_f1" : "span_f1") + of, f1});
+  return text.metric == TaggerMetric::kAccuracy ? share : f1;
 }
 
 }  // namespace
 
 TaggedRows view_of(const TaggedBatch& batch) {
-  return {.rows = {.words = view(batch.words),
-                   .shapes = view(batch.shapes),
-                   .characters = view(batch.characters),
-                   .character_offsets = view(batch.character_offsets),
-                   .offsets = view(batch.offsets),
-                   .samples = view(batch.samples)},
-          .tags = view(batch.tags)};
+  std::vector<Vec<const std::int32_t>> tags;
+  for (const std::vector<std::int32_t>& column : batch.tags) tags.push_back(column);
+  return {.rows = {.words = batch.words,
+                   .shapes = batch.shapes,
+                   .characters = batch.characters,
+                   .character_offsets = batch.character_offsets,
+                   .offsets = batch.offsets,
+                   .samples = batch.samples},
+          .tags = std::move(tags)};
 }
 
 std::optional<SetTags> tag_set(Tape& tape, const Tagger& model, const TaggedEvaluation& set,
                                const std::function<bool()>& interrupted) {
   const TaggedWords& all = set.words();
   SetTags found;
-  found.tags.resize(all.words.size());
+  found.tags.assign(all.tags.size(), TagIds(all.words.size()));
   for (index i = 0; i < set.size(); ++i) {
     if (interrupted && interrupted()) return std::nullopt;
     const TaggedBatch batch = set[i];
     tape.reset(TapeMode::kInference);
     const TaggedRows rows = view_of(batch);
     const TagScores scores = model.scores(tape, rows.rows);
-    if (std::find(batch.tags.begin(), batch.tags.end(), kNoTag) == batch.tags.end()) {
+    if (!batch.lacks_tag()) {
       found.loss += double{model.loss_of(tape, scores, rows.tags).value<float>()[0][0]};
       found.words += batch.tokens();
     }
-    const std::vector<std::int32_t> tags = model.best_tags(tape.context(), scores);
-    for (std::size_t s = 0; s < batch.samples.size(); ++s) {
-      std::copy(tags.begin() + batch.offsets[s], tags.begin() + batch.offsets[s + 1],
-                found.tags.begin() + all.starts[static_cast<std::size_t>(batch.samples[s])]);
+    for (std::size_t c = 0; c < found.tags.size(); ++c) {
+      const TagIds tags = model.best_tags(tape.context(), scores, c);
+      for (std::size_t s = 0; s < batch.samples.size(); ++s) {
+        std::copy(tags.begin() + batch.offsets[s], tags.begin() + batch.offsets[s + 1],
+                  found.tags[c].begin() + all.starts[static_cast<std::size_t>(batch.samples[s])]);
+      }
     }
   }
   return found;
 }
 
 Validation measure(const SetTags& found, const TaggedWords& truth, const TaggerText& text) {
-  Validation validation{.loss = found.mean_loss(),
-                        .metrics = {{"accuracy", accuracy(found, truth)}}};
-  validation.score = validation.metrics[0].value;
-  if (text.tags.scheme()) {
-    const double f1 = span_f1(found, truth, text.tags);
-    validation.metrics.push_back({text.segments ? "word_f1" : "span_f1", f1});
-    if (text.metric != TaggerMetric::kAccuracy) validation.score = f1;
+  Validation validation{.loss = found.mean_loss()};
+  double sum = 0;
+  index counted = 0;
+  for (std::size_t c = 0; c < text.tags.size(); ++c) {
+    const auto score = add_metrics(found, truth, text, c, validation.metrics);
+    if (!score) continue;
+    sum += *score;
+    ++counted;
   }
+  validation.score = sum / static_cast<double>(std::max<index>(counted, 1));
+  if (text.tags.size() > 1) validation.metrics.push_back({"mean", *validation.score});
   // Small sets have few different scores: of equal ones the lower loss is better.
   constexpr double kTie = 1e-9, kMostLoss = 1e3;
   *validation.score -= kTie * std::min(validation.loss, kMostLoss);
@@ -110,7 +133,7 @@ Validation measure(const SetTags& found, const TaggedWords& truth, const TaggerT
 }
 
 TaggerObjective::TaggerObjective(const Context& context, const Tagger& model, TaggerText text)
-    : model_(model), text_(text), tape_(context) {}
+    : model_(model), text_(std::move(text)), tape_(context) {}
 
 index TaggerObjective::begin_update(index update) {
   batches_.clear();
@@ -137,7 +160,9 @@ double TaggerObjective::forward(index batch) {
   if (chosen.size() == 0) return 0;
   const TaggedRows rows = view_of(chosen);
   const TagScores scores = model_.scores(tape_, rows.rows, options_);
-  hits_ = hits_of(model_.best_tags(tape_.context(), scores), chosen.tags);
+  for (std::size_t c = 0; c < chosen.tags.size(); ++c) {
+    hits_ += hits_of(model_.best_tags(tape_.context(), scores, c), chosen.tags[c]);
+  }
   loss_ = model_.loss_of(tape_, scores, rows.tags, options_);
   return double{loss_.value<float>()[0][0]};
 }

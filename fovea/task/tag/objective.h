@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,7 +22,8 @@ struct TaggerText {
   TaggedTraining& training;
   const TaggedEvaluation* validation;         ///< or null
   const TaggedEvaluation* trained = nullptr;  ///< the training sentences, if they are measured
-  const TagSet& tags;
+  std::span<const TagSet> tags;               ///< of each column
+  std::vector<std::string> columns = {};      ///< their names, if there are several
   TaggerMetric metric = TaggerMetric::kAuto;
   bool segments = false;
   index accumulate = 1;    ///< batches of an update
@@ -32,9 +35,9 @@ TaggedRows view_of(const TaggedBatch& batch);
 
 /// What the model says of a whole set.
 struct SetTags {
-  double loss = 0;                 ///< summed, in nats, over sentences whose tags are all known
-  index words = 0;                 ///< in these sentences
-  std::vector<std::int32_t> tags;  ///< [words of the set], the best ones
+  double loss = 0;  ///< summed, in nats, over sentences whose tags are all known
+  index words = 0;  ///< in these sentences
+  std::vector<std::vector<std::int32_t>> tags;  ///< [tag columns], [words of the set]: the best
 
   double mean_loss() const { return words > 0 ? loss / static_cast<double>(words) : 0; }
 };
@@ -43,8 +46,11 @@ struct SetTags {
 std::optional<SetTags> tag_set(Tape& tape, const Tagger& model, const TaggedEvaluation& set,
                                const std::function<bool()>& interrupted);
 
-/// "accuracy" and, with a scheme, "span_f1" (micro; of a segmenter "word_f1"). Then the score that
-/// `metric` chooses; none for the loss. Of equal ones the lower loss has the larger score.
+/// "accuracy" and, with a scheme, "span_f1" (micro; of a segmenter "word_f1"); of several columns
+/// "accuracy_COLUMN" and so on of each, and "mean", that of what counts of each: span F1 with a
+/// scheme, else accuracy; with kAccuracy the accuracy; with kSpanF1 only columns with a scheme
+/// count. Then the score that `metric` chooses; none for the loss. Of equal ones the lower loss has
+/// the larger score.
 Validation measure(const SetTags& found, const TaggedWords& truth, const TaggerText& text);
 
 /// What losses are measured in.

@@ -23,7 +23,8 @@ namespace {
 void check_sizes(const TaggerSettings& settings) {
   TaggerConfig probe = settings.model;
   probe.vocabulary = probe.characters = kFirstLearnedToken;
-  probe.tags = 2;
+  const std::size_t columns = column_names(settings.text).size();
+  probe.tags.assign(columns, 2);
   // That of the vectors, which is not known yet.
   if (!settings.text.embeddings.empty() && probe.word_width == 0) {
     probe.word_width = TaggerConfig().word_width;
@@ -57,7 +58,7 @@ std::string training_segments(const TaggedSet& set) {
     const TaggedSentence& sentence = set.sentences[i];
     for (std::size_t c = 0; c < sentence.words.size(); ++c) {
       all += sentence.words[c];
-      const char part = sentence.tags[c].front();
+      const char part = sentence.tags[0][c].front();
       if (part == 'S' || part == 'E') all += '\n';
     }
   }
@@ -78,7 +79,7 @@ TaggerVocabulary learn_vocabulary(const TaggedSet& set, const TaggerSettings& se
                             .marks = false,
                             .split = WordSplit::kSpaces,
                             .min_count = settings.text.min_count});
-  if (settings.model.character_reader != CharacterReader::kNone) {
+  if (reads_characters(settings)) {
     vocabulary.characters = learn("char", words, {.marks = false});
   }
   if (settings.text.task == TagTask::kSegment) {
@@ -89,12 +90,15 @@ TaggerVocabulary learn_vocabulary(const TaggedSet& set, const TaggerSettings& se
 
 TaggedWords make_half(const TaggedSet& set, const TaggerVocabulary& vocabulary, bool validates) {
   TaggedWords half;
-  std::vector<std::int32_t> tags;
+  half.tags.resize(set.tags.size());
+  std::vector<std::vector<std::int32_t>> tags(set.tags.size());
   for (std::size_t i = 0; i < set.sentences.size(); ++i) {
     if (set.validates[i] != validates) continue;
     const TaggedSentence& sentence = set.sentences[i];
-    tags.clear();
-    for (const std::string& tag : sentence.tags) tags.push_back(set.tags.find(tag));
+    for (std::size_t c = 0; c < tags.size(); ++c) {
+      tags[c].clear();
+      for (const std::string& tag : sentence.tags[c]) tags[c].push_back(set.tags[c].find(tag));
+    }
     append(half, vocabulary, sentence.words, tags);
   }
   return half;
@@ -114,14 +118,14 @@ WordDropout dropout_of(const TaggerVocabulary& vocabulary, const TaggerSettings&
   return dropout;
 }
 
-template <class T>
-std::string_view bytes_of(const std::vector<T>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
-}
-
 std::string fingerprint(const TaggedWords& w) {
-  return xxh3_128({bytes_of(w.words), bytes_of(w.shapes), bytes_of(w.characters),
-                   bytes_of(w.character_starts), bytes_of(w.tags), bytes_of(w.starts)});
+  std::vector<std::string_view> pieces = {bytes_of(w.words), bytes_of(w.shapes),
+                                          bytes_of(w.characters), bytes_of(w.character_starts)};
+  for (const std::vector<std::int32_t>& tags : w.tags) pieces.push_back(bytes_of(tags));
+  pieces.push_back(bytes_of(w.starts));
+  std::erase(pieces, "");
+  pieces.emplace_back();  // the end
+  return xxh3_128_of([next = pieces.begin()]() mutable { return *next++; });
 }
 
 std::string length_line(std::string_view name, const TaggedWords& words, std::string_view word) {
@@ -180,7 +184,8 @@ void take_sizes(TaggerRun& run, TaggerSettings& settings) {
   TaggerConfig& model = settings.model;
   model.vocabulary = run.vocabulary.words->vocabulary_size();
   model.characters = run.vocabulary.characters ? run.vocabulary.characters->vocabulary_size() : 0;
-  model.tags = run.tags.size();
+  model.tags.clear();
+  for (const TagSet& tags : run.tags) model.tags.push_back(tags.size());
   model.block = settings.text.max_length;
   model = resolve(model);
 }
@@ -196,19 +201,22 @@ std::string vocabulary_fingerprint(const TaggerVocabulary& vocabulary) {
 }  // namespace
 
 TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> known,
-                      TaggerWeights weights) {
+                      RunWeights weights) {
   check_options(settings);
   check_sizes(settings);
   require_batch(settings);
   const TaggedSet set = read_tagged_set(settings.text, settings.recipe.seed);
   TaggerRun run;
   run.tags = set.tags;
-  run.outputs.tags = set.tags.names();
+  for (const TagSet& tags : set.tags) {
+    run.outputs.tags.insert(run.outputs.tags.end(), tags.names().begin(), tags.names().end());
+  }
   run.overview = set.overview;
   run.notes = set.notes;
-  settings.text.scheme = choice_of(set.tags.scheme());
+  settings.text.scheme.clear();
+  for (const TagSet& tags : set.tags) settings.text.scheme.push_back(choice_of(tags.scheme()));
   run.vocabulary = known ? std::move(*known) : learn_vocabulary(set, settings);
-  if (!settings.text.embeddings.empty() && weights == TaggerWeights::kNew) {
+  if (!settings.text.embeddings.empty() && weights == RunWeights::kNew) {
     read_vectors(run, settings);
   }
   TaggedWords trains = make_half(set, run.vocabulary, false);

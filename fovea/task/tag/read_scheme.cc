@@ -15,10 +15,11 @@ namespace fovea {
 
 namespace {
 
-TagScheme scheme_of_names(std::span<const TaggedSentence> sentences, TagScheme otherwise) {
+TagScheme scheme_of_names(std::span<const TaggedSentence> sentences, std::size_t column,
+                          TagScheme otherwise) {
   std::unordered_set<std::string> names;
   for (const TaggedSentence& sentence : sentences) {
-    names.insert(sentence.tags.begin(), sentence.tags.end());
+    names.insert(sentence.tags[column].begin(), sentence.tags[column].end());
   }
   return find_scheme(std::vector<std::string>(names.begin(), names.end())).value_or(otherwise);
 }
@@ -31,13 +32,13 @@ std::size_t first_broken(std::span<const ParsedTag> tags, TagScheme scheme) {
                                   tags.begin());
 }
 
-ReadScheme read_as(std::span<const TaggedSentence> sentences, TagScheme scheme,
+ReadScheme read_as(std::span<const TaggedSentence> sentences, std::size_t column, TagScheme scheme,
                    const SchemePlaces& places) {
   TagTypes types;
-  ReadScheme read{.scheme = scheme};
+  ReadScheme read{.scheme = scheme, .where = std::string(places.where)};
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     std::vector<ParsedTag> parsed;
-    for (const std::string& tag : sentences[i].tags) {
+    for (const std::string& tag : sentences[i].tags[column]) {
       parsed.push_back(parse_tag(tag, scheme, types));
     }
     read.repairs += count_repairs(parsed, scheme);
@@ -50,31 +51,33 @@ ReadScheme read_as(std::span<const TaggedSentence> sentences, TagScheme scheme,
 
 }  // namespace
 
-ReadScheme read_scheme(std::span<const TaggedSentence> sentences, TagScheme otherwise,
-                       const SchemePlaces& places) {
-  const TagScheme scheme = scheme_of_names(sentences, otherwise);
+ReadScheme read_scheme(std::span<const TaggedSentence> sentences, std::size_t column,
+                       TagScheme otherwise, const SchemePlaces& places) {
+  const TagScheme scheme = scheme_of_names(sentences, column, otherwise);
   for (std::size_t i = 0; i < sentences.size(); ++i) {
-    for (std::size_t w = 0; w < sentences[i].tags.size(); ++w) {
-      if (is_tag(sentences[i].tags[w], scheme)) continue;
+    const std::vector<std::string>& tags = sentences[i].tags[column];
+    for (std::size_t w = 0; w < tags.size(); ++w) {
+      if (is_tag(tags[w], scheme)) continue;
       throw Error(ErrorCode::kInputFormat,
-                  fmt::format("{}: expected a tag of the scheme {}, got {}", places.place(i, w),
-                              to_string(scheme), excerpt(sentences[i].tags[w])),
+                  fmt::format("{}: expected a tag of the scheme {}{}, got {}", places.place(i, w),
+                              to_string(scheme), places.where, excerpt(tags[w])),
                   std::string(places.hint));
     }
   }
-  ReadScheme read = read_as(sentences, scheme, places);
+  ReadScheme read = read_as(sentences, column, scheme, places);
   if (scheme != TagScheme::kBio || read.repairs.total() == 0) return read;
-  ReadScheme other = read_as(sentences, TagScheme::kIob1, places);
+  ReadScheme other = read_as(sentences, column, TagScheme::kIob1, places);
   return other.repairs.total() < read.repairs.total() ? other : read;
 }
 
 std::string broken_tags(const ReadScheme& read) {
   const TagRepairs& repairs = read.repairs;
   return fmt::format(
-      "tags that break the scheme {}: {} in {} sentence{}, the first at {} ({} spans do not begin "
-      "as it says, {} do not end so)",
-      to_string(read.scheme), repairs.total(), repairs.sentences, repairs.sentences == 1 ? "" : "s",
-      read.first, repairs.orphans + repairs.needless, repairs.unclosed);
+      "tags that break the scheme {}{}: {} in {} sentence{}, the first at {} ({} spans do not "
+      "begin as it says, {} do not end so)",
+      to_string(read.scheme), read.where, repairs.total(), repairs.sentences,
+      repairs.sentences == 1 ? "" : "s", read.first, repairs.orphans + repairs.needless,
+      repairs.unclosed);
 }
 
 }  // namespace fovea

@@ -17,6 +17,7 @@ struct ReadScheme {
   TagScheme scheme;
   TagRepairs repairs = {};  ///< what of the sentences breaks it
   std::string first = {};   ///< the place of the first tag that does
+  std::string where = {};   ///< as in SchemePlaces
 };
 
 /// What is said of a tag that is not one of the scheme.
@@ -24,13 +25,14 @@ struct SchemePlaces {
   /// FILE:LINE of a word of a sentence.
   std::function<std::string(std::size_t sentence, std::size_t word)> place;
   std::string_view hint;
+  std::string_view where = "";  ///< " in column 3", of one among several
 };
 
-/// That of find_scheme, or `otherwise` if it finds none. bio and iob1 have the same tags: of the
-/// two it is the one of which less has to be repaired, and of equal ones bio. Throws kInputFormat
-/// for a tag that is none of the scheme.
-ReadScheme read_scheme(std::span<const TaggedSentence> sentences, TagScheme otherwise,
-                       const SchemePlaces& places);
+/// The scheme of a tag column: that of find_scheme, or `otherwise` if it finds none. bio and iob1
+/// have the same tags: of the two it is the one of which less has to be repaired, and of equal ones
+/// bio. Throws kInputFormat for a tag that is none of the scheme.
+ReadScheme read_scheme(std::span<const TaggedSentence> sentences, std::size_t column,
+                       TagScheme otherwise, const SchemePlaces& places);
 
 /// "tags that break the scheme bio: 3 in 2 sentences, the first at FILE:LINE", and which.
 std::string broken_tags(const ReadScheme& read);

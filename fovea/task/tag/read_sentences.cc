@@ -21,7 +21,8 @@ namespace {
 struct Table {
   std::vector<TaggedSentence> sentences = {};
   std::vector<std::string> names = {};
-  std::vector<std::size_t> ends = {};  // the number of sentences up to the end of each file
+  std::vector<std::size_t> ends = {};     // the number of sentences up to the end of each file
+  std::vector<std::string> columns = {};  // what the tag columns are called
 
   std::string place(std::size_t sentence, std::size_t word) const {
     const auto file = static_cast<std::size_t>(
@@ -30,69 +31,109 @@ struct Table {
   }
 };
 
+// What follows a message about one of several columns.
+std::string in_column(const Table& table, std::size_t column) {
+  return table.columns.size() == 1 ? "" : fmt::format(" in column {}", table.columns[column]);
+}
+
+void require_as_many_columns(const Table& table, const std::vector<std::string>& columns,
+                             const std::string& name) {
+  if (columns.size() == table.columns.size()) return;
+  throw Error(
+      ErrorCode::kOptionValue,
+      fmt::format("{}: expected {} tag column{}, as in {}, got {}", name, table.columns.size(),
+                  table.columns.size() == 1 ? "" : "s", table.names[0], columns.size()),
+      "name as many by --tag-column (of CoNLL files) as by --column (of CoNLL-U)");
+}
+
 void read_into(Table& table, const std::vector<std::string>& files,
                const TaggerTextOptions& options) {
   for (const std::string& file : files) {
-    for (TaggedSentence& sentence : read_tagged(file, table_options(options))) {
+    const std::string name = name_of_input(file);
+    const TaggedOptions reading = table_options(options);
+    const std::vector<std::string> columns = tag_columns(format_of(name, reading), reading);
+    if (table.names.empty()) table.columns = columns;
+    require_as_many_columns(table, columns, name);
+    for (TaggedSentence& sentence : read_tagged(file, reading)) {
       TaggedSentence seen = as_seen(std::move(sentence), options.task);
       if (seen.size() > 0) table.sentences.push_back(std::move(seen));
     }
-    table.names.push_back(name_of_input(file));
+    table.names.push_back(name);
     table.ends.push_back(table.sentences.size());
   }
 }
 
-std::vector<std::string> names_of(const Table& table, std::size_t begin, std::size_t end) {
+std::vector<std::string> names_of(const Table& table, std::size_t begin, std::size_t end,
+                                  std::size_t column) {
   std::unordered_set<std::string> names;
   for (std::size_t i = begin; i < end; ++i) {
-    names.insert(table.sentences[i].tags.begin(), table.sentences[i].tags.end());
+    const std::vector<std::string>& tags = table.sentences[i].tags[column];
+    names.insert(tags.begin(), tags.end());
   }
   return LabelSet({names.begin(), names.end()}).names();
 }
 
-// Converts the sentences `begin` to `end`, and says what they were.
-void convert(Table& table, std::size_t begin, std::size_t end, TagScheme to,
+// Converts a column of the sentences `begin` to `end`, and says what they were.
+void convert(Table& table, std::size_t begin, std::size_t end, std::size_t column, TagScheme to,
              std::vector<std::string>& notes) {
   if (begin == end) return;
   const auto sentences = std::span(table.sentences).subspan(begin, end - begin);
+  const std::string where = in_column(table, column);
   const ReadScheme from =
-      read_scheme(sentences, to,
+      read_scheme(sentences, column, to,
                   {.place = [&](std::size_t i, std::size_t w) { return table.place(begin + i, w); },
-                   .hint = "correct the tag, or take tags as they are: --scheme none"});
+                   .hint = "correct the tag, or take tags as they are: --scheme none",
+                   .where = where});
   for (TaggedSentence& sentence : sentences) {
-    sentence.tags = convert_tags(sentence.tags, from.scheme, to);
+    sentence.tags[column] = convert_tags(sentence.tags[column], from.scheme, to);
   }
   const std::string_view whose = begin == 0 ? "" : "of --valid: ";
   if (from.repairs.total() > 0) {
     notes.push_back(fmt::format("{}{}; they are repaired", whose, broken_tags(from)));
   }
   if (from.scheme != to) {
-    notes.push_back(fmt::format("{}tags of the scheme {} are converted to {}", whose,
-                                to_string(from.scheme), to_string(to)));
+    notes.push_back(fmt::format("{}tags of the scheme {}{} are converted to {}", whose,
+                                to_string(from.scheme), where, to_string(to)));
   }
+}
+
+using Schemes = std::vector<std::optional<TagScheme>>;  // of the columns
+
+Schemes find_schemes(const Table& table, std::size_t trains, const TaggerTextOptions& options) {
+  const std::size_t columns = table.columns.size();
+  if (options.task == TagTask::kSegment) return {TagScheme::kBmes};
+  require_one_or_each("--scheme", options.scheme.size(), columns);
+  Schemes schemes;
+  for (std::size_t c = 0; c < columns; ++c) {
+    const SchemeChoice choice = scheme_of_column(options, c);
+    schemes.push_back(choice == SchemeChoice::kAuto ? find_scheme(names_of(table, 0, trains, c))
+                                                    : scheme_of(choice));
+  }
+  return schemes;
 }
 
 // Long sentences in pieces, each with tags that keep to the scheme.
 void cut_into(std::vector<TaggedSentence>& all, TaggedSentence sentence, index most,
-              const std::optional<TagScheme>& scheme) {
+              const Schemes& schemes) {
   if (sentence.size() <= most) return all.push_back(std::move(sentence));
   const auto part = [](const auto& values, WordRange range) {
     return std::vector(values.begin() + range.begin, values.begin() + range.end);
   };
   for (const WordRange range : pieces_of(sentence.size(), most)) {
-    TaggedSentence piece{.words = part(sentence.words, range),
-                         .tags = part(sentence.tags, range),
-                         .lines = part(sentence.lines, range),
-                         .source = {}};
-    if (scheme) piece.tags = convert_tags(piece.tags, *scheme, *scheme);
-    all.push_back(std::move(piece));
+    TaggedSentence& piece = all.emplace_back();
+    piece.words = part(sentence.words, range);
+    piece.lines = part(sentence.lines, range);
+    for (std::size_t c = 0; c < schemes.size(); ++c) {
+      std::vector<std::string>& tags = piece.tags.emplace_back(part(sentence.tags[c], range));
+      if (schemes[c]) tags = convert_tags(tags, *schemes[c], *schemes[c]);
+    }
   }
 }
 
-std::string tags_line(const TagSet& tags, TagTask task) {
+std::string tags_line(const TagSet& tags, TagTask task, const std::string& where) {
   if (task == TagTask::kSegment && tags.size() <= 4) return "tags: B, M, E, S of characters";
   constexpr index kMostListed = 20;
-  std::string line = fmt::format("tags: {}, {}", tags.size(),
+  std::string line = fmt::format("tags{}: {}, {}", where, tags.size(),
                                  tags.scheme() ? fmt::format("scheme {}", to_string(*tags.scheme()))
                                                : "each for a word alone");
   for (index k = 0; k < std::min(kMostListed, tags.size()); ++k) {
@@ -101,17 +142,20 @@ std::string tags_line(const TagSet& tags, TagTask task) {
   return tags.size() > kMostListed ? line + ", ..." : line;
 }
 
-void require_difference(const Table& table, const std::vector<std::string>& names) {
+void require_difference(const Table& table, const std::vector<std::string>& names,
+                        const std::string& where) {
   if (names.size() > 1) return;
   throw Error(ErrorCode::kInputTooSmall,
-              fmt::format("{}: every tag to train on is {}: at least two are needed",
-                          table.names[0], excerpt(names[0])),
+              fmt::format("{}: every tag to train on{} is {}: at least two are needed",
+                          table.names[0], where, excerpt(names[0])),
               "add sentences with other tags, or say which column has them: --tag-column (of "
               "CoNLL-U --column)");
 }
 
-void require_spans(const TaggerTextOptions& options, const std::optional<TagScheme>& scheme) {
-  if (options.metric != TaggerMetric::kSpanF1 || scheme) return;
+void require_spans(const TaggerTextOptions& options, const Schemes& schemes) {
+  const bool marks = std::any_of(schemes.begin(), schemes.end(),
+                                 [](const auto& scheme) { return scheme.has_value(); });
+  if (options.metric != TaggerMetric::kSpanF1 || marks) return;
   throw Error(ErrorCode::kOptionValue, "--metric span-f1: the tags to train on mark no spans",
               "choose --metric accuracy or loss, or say where the tags are: --tag-column (of "
               "CoNLL-U --column)");
@@ -127,22 +171,25 @@ std::vector<bool> split(std::size_t trains, std::size_t all, const TaggerTextOpt
   return validates;
 }
 
-void count_unknown_tags(const Table& table, TaggedSet& set) {
+// Of one column.
+void count_unknown_tags(const Table& table, std::size_t column, TaggedSet& set) {
   std::string first;
+  index count = 0;
   for (std::size_t i = 0; i < table.sentences.size(); ++i) {
-    const std::vector<std::string>& tags = table.sentences[i].tags;
+    const std::vector<std::string>& tags = table.sentences[i].tags[column];
     for (std::size_t w = 0; w < tags.size(); ++w) {
-      if (!set.validates[i] || set.tags.find(tags[w]) >= 0) continue;
-      if (set.unknown_tags++ == 0) {
+      if (!set.validates[i] || set.tags[column].find(tags[w]) >= 0) continue;
+      if (count++ == 0) {
         first = fmt::format("{} ({})", table.place(i, w), excerpt(tags[w]));
       }
     }
   }
-  if (set.unknown_tags == 0) return;
+  if (count == 0) return;
+  set.unknown_tags += count;
   set.notes.push_back(
-      fmt::format("words to validate on with a tag that no word to train on has: {}, the first at "
-                  "{}; they count as wrong, and the loss leaves their sentences out",
-                  set.unknown_tags, first));
+      fmt::format("words to validate on with a tag{} that no word to train on has: {}, the first "
+                  "at {}; they count as wrong, and the loss leaves their sentences out",
+                  in_column(table, column), count, first));
 }
 
 }  // namespace
@@ -173,31 +220,34 @@ TaggedSet read_tagged_set(const TaggerTextOptions& options, std::uint64_t seed) 
   read_into(table, options.valid, options);
   const std::size_t all = table.sentences.size();
   TaggedSet set;
-  std::optional<TagScheme> scheme = scheme_of(options.scheme);
-  if (options.task == TagTask::kSegment) scheme = TagScheme::kBmes;
-  if (options.scheme == SchemeChoice::kAuto && !scheme) {
-    scheme = find_scheme(names_of(table, 0, trains));
-  }
-  require_spans(options, scheme);
-  if (scheme && options.task == TagTask::kTag) {
-    convert(table, 0, trains, *scheme, set.notes);
-    convert(table, trains, all, *scheme, set.notes);
+  const Schemes schemes = find_schemes(table, trains, options);
+  require_spans(options, schemes);
+  // Characters are tagged by ourselves.
+  for (std::size_t c = 0; c < schemes.size() && options.task == TagTask::kTag; ++c) {
+    if (!schemes[c]) continue;
+    convert(table, 0, trains, c, *schemes[c], set.notes);
+    convert(table, trains, all, c, *schemes[c], set.notes);
   }
   set.validates = split(trains, all, options, seed);
   // Of a set that is split, the sentences to train on say which tags there are.
-  std::unordered_set<std::string> names;
+  std::vector<std::unordered_set<std::string>> names(schemes.size());
   for (std::size_t i = 0; i < all; ++i) {
     if (set.validates[i]) continue;
-    names.insert(table.sentences[i].tags.begin(), table.sentences[i].tags.end());
+    for (std::size_t c = 0; c < schemes.size(); ++c) {
+      const std::vector<std::string>& tags = table.sentences[i].tags[c];
+      names[c].insert(tags.begin(), tags.end());
+    }
   }
-  std::vector<std::string> sorted = LabelSet({names.begin(), names.end()}).names();
-  require_difference(table, sorted);
-  set.tags = TagSet(complete_tags(std::move(sorted), scheme), scheme);
-  set.overview.push_back(tags_line(set.tags, options.task));
-  count_unknown_tags(table, set);
+  for (std::size_t c = 0; c < schemes.size(); ++c) {
+    std::vector<std::string> sorted = LabelSet({names[c].begin(), names[c].end()}).names();
+    require_difference(table, sorted, in_column(table, c));
+    set.tags.emplace_back(complete_tags(std::move(sorted), schemes[c]), schemes[c]);
+    set.overview.push_back(tags_line(set.tags.back(), options.task, in_column(table, c)));
+    count_unknown_tags(table, c, set);
+  }
   std::vector<bool> validates;
   for (std::size_t i = 0; i < all; ++i) {
-    cut_into(set.sentences, std::move(table.sentences[i]), options.max_length, scheme);
+    cut_into(set.sentences, std::move(table.sentences[i]), options.max_length, schemes);
     validates.resize(set.sentences.size(), set.validates[i]);
   }
   set.validates = std::move(validates);

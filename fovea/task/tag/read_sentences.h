@@ -21,15 +21,16 @@ TaggedSentence as_seen(TaggedSentence sentence, TagTask task);
 struct TaggedSet {
   std::vector<TaggedSentence> sentences;  ///< those of --train, then those of --valid
   std::vector<bool> validates;            ///< [sentences]
-  TagSet tags;                            ///< of the sentences to train on
-  index unknown_tags = 0;                 ///< words to validate on whose tag is none of these
+  std::vector<TagSet> tags;               ///< of each tag column of the sentences to train on
+  index unknown_tags = 0;                 ///< tags to validate on that are none of these
   std::vector<std::string> overview;      ///< what the tags are, for people, a line each
   std::vector<std::string> notes;         ///< what may be wrong with them
 };
 
 /// Reads all files. Throws what TaggedReader throws; kUsage without a file to train on;
-/// kInputFormat, "FILE:LINE: ...", for a tag that is none of a scheme; kInputTooSmall if all tags
-/// are the same.
+/// kInputFormat, "FILE:LINE: ...", for a tag that is none of a scheme; kOptionValue for files with
+/// different numbers of tag columns, or another number of schemes; kInputTooSmall if all tags of a
+/// column are the same.
 TaggedSet read_tagged_set(const TaggerTextOptions& options, std::uint64_t seed);
 
 }  // namespace fovea

@@ -11,6 +11,7 @@
 #include "fovea/base/context.h"
 #include "fovea/data/tagged/tagged_batch.h"
 #include "fovea/data/word_vectors.h"
+#include "fovea/task/classify/vectors.h"
 #include "fovea/task/tagger.h"
 #include "fovea/task/training_task.h"
 
@@ -21,7 +22,7 @@ namespace fovea {
 struct TaggerRun {
   TaggerSettings settings;
   TaggerOutputs outputs;
-  TagSet tags;
+  std::vector<TagSet> tags;           ///< of each tag column
   std::vector<std::string> overview;  ///< what the sentences are, for people, a line each
   std::vector<std::string> notes;     ///< what may be wrong with them
   TaggerVocabulary vocabulary;
@@ -32,13 +33,10 @@ struct TaggerRun {
   RunIdentity identity;
 };
 
-/// Where the weights of a run come from: kNew reads its file of word vectors, kStored does not.
-enum class TaggerWeights { kNew, kStored };
-
 /// Checks all options, reads the sentences, and learns the vocabulary unless `known` is given.
 /// Writes nothing. Throws kOptionValue, kUsage, what read_tagged_set and read_word_vectors throw.
 TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> known = {},
-                      TaggerWeights weights = TaggerWeights::kNew);
+                      RunWeights weights = RunWeights::kNew);
 
 /// What a run costs, computed before it begins. The FLOPs are those of the mean update.
 RunCost cost_of(const TaggerRun& run);
@@ -52,6 +50,9 @@ double training_memory(const Context& context, const TaggerRun& run, index check
 
 RunTime estimate_run_time(const Context& context, const TaggerRun& run, const RunState& done = {});
 
+/// The schemes of a run that goes on: where they are "auto", those that it has.
+std::vector<SchemeChoice> settled_schemes(std::vector<SchemeChoice> given,
+                                          const std::vector<SchemeChoice>& stored);
 /// Throws kConfig, which names the option, if a run that began with these settings cannot go on
 /// with the given ones.
 void require_same_run(const TaggerSettings& began, const TaggerSettings& given);

@@ -37,6 +37,12 @@ CrfRules TagSet::rules() const {
   return {std::move(rules.transitions), std::move(rules.start), std::move(rules.end)};
 }
 
+std::vector<CrfRules> crf_rules(std::span<const TagSet> columns) {
+  std::vector<CrfRules> rules;
+  for (const TagSet& tags : columns) rules.push_back(tags.rules());
+  return rules;
+}
+
 std::optional<TagScheme> scheme_of(SchemeChoice choice) {
   switch (choice) {
     case SchemeChoice::kIob1:

@@ -42,6 +42,9 @@ class TagSet {
   TagTypes types_;
 };
 
+/// The rules of each tag column.
+std::vector<CrfRules> crf_rules(std::span<const TagSet> columns);
+
 /// The scheme of a choice; nothing for kNone and kAuto.
 std::optional<TagScheme> scheme_of(SchemeChoice choice);
 SchemeChoice choice_of(const std::optional<TagScheme>& scheme);

@@ -32,13 +32,14 @@ TrainResult train_tagger(const Context& context, const TaggerRun& run,
   add(kKnownWordsName, run.vocabulary.known);
   if (!start.resume) write_model_files(folder, files);
   const TrainOptions& recipe = run.settings.recipe;
-  const Tagger model(run.settings.model, run.tags.rules(), recipe.seed);
+  const Tagger model(run.settings.model, crf_rules(run.tags), recipe.seed);
   if (run.vectors) start_with_vectors(word_table(model), *run.vectors);
   TaggerObjective objective(context, model,
                             {.training = *run.training,
                              .validation = run.validation ? &*run.validation : nullptr,
                              .trained = run.trained ? &*run.trained : nullptr,
                              .tags = run.tags,
+                             .columns = column_names(run.settings.text),
                              .metric = run.settings.text.metric,
                              .segments = run.settings.text.task == TagTask::kSegment,
                              .accumulate = recipe.accumulate,

@@ -11,10 +11,10 @@ namespace {
 using testing::DoubleEq;
 using testing::ElementsAre;
 
-const LabelSet kLabels({"good", "a=b", "bad"});  // in order: a=b, bad, good
+const LabelSet kLabelSet({"good", "a=b", "bad"});  // in order: a=b, bad, good
 
 std::vector<double> weights(const std::string& option, bool multi_label = false) {
-  return class_weights(option, kLabels,
+  return class_weights(option, kLabelSet,
                        {.counts = {10, 30, 60}, .texts = 100, .multi_label = multi_label});
 }
 

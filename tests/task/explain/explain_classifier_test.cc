@@ -18,11 +18,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-const std::vector<std::string> kLabels = {"bad", "good", "so-so"};
+const std::vector<std::string> kVerdicts = {"bad", "good", "so-so"};
 
 LoadedClassifier classifier(const std::string& encoder = "transformer:layers=2",
                             ClassifierTask task = ClassifierTask::kSingleLabel) {
-  return untrained_classifier(task, kLabels, encoder);
+  return untrained_classifier(task, kVerdicts, encoder);
 }
 
 double sum_of(const std::vector<float>& values) {
@@ -32,7 +32,7 @@ double sum_of(const std::vector<float>& values) {
 TEST(ExplainText, HasTheTokensWeightsAndPredictionOfAClassifier) {
   const LoadedClassifier model = classifier();
   const Explanation e = explain_text(Context(2), model, "abca", {});
-  EXPECT_EQ(e.kind, "text classifier");
+  EXPECT_EQ(e.kind, ExplainedKind::kTextClassifier);
   EXPECT_THAT(e.tokens, ElementsAre("a", "b", "c", "a"));
   ASSERT_THAT(e.layers, SizeIs(2));
   EXPECT_THAT(e.layers[1].weights, SizeIs(2 * 4 * 4));
@@ -43,12 +43,13 @@ TEST(ExplainText, HasTheTokensWeightsAndPredictionOfAClassifier) {
   const Rows<const float> predicted = predictor.predict({&text, 1});
   ASSERT_THAT(e.prediction, SizeIs(3));
   for (const auto& [label, probability] : e.prediction) {
-    const auto k = std::find(kLabels.begin(), kLabels.end(), label) - kLabels.begin();
+    const auto k = std::find(kVerdicts.begin(), kVerdicts.end(), label) - kVerdicts.begin();
     EXPECT_EQ(probability, double{predicted[0][k]}) << label;
   }
   EXPECT_GE(e.prediction[0].probability, e.prediction[1].probability);
   EXPECT_THAT(e.saliency.values, SizeIs(4));
-  EXPECT_THAT(e.saliency.of.english, HasSubstr("the logit of \"" + e.prediction[0].label + "\""));
+  EXPECT_THAT(filled(e.saliency.of, QuoteLength::kShort).english,
+              HasSubstr("the logit of \"" + e.prediction[0].label + "\""));
 }
 
 TEST(ExplainText, HasTheSameBitsForAnyNumberOfThreads) {
@@ -75,7 +76,7 @@ TEST(ExplainText, ExplainsTheLabelThatIsAskedFor) {
     EXPECT_EQ(good.saliency.values[t], -bad.saliency.values[t]);
     EXPECT_NE(good.saliency.values[t], 0);
   }
-  EXPECT_EQ(good.saliency.of.english, "the logit of \"good\"");
+  EXPECT_EQ(filled(good.saliency.of, QuoteLength::kShort).english, "the logit of \"good\"");
   for (const SaliencyMethod method : {SaliencyMethod::kRollout, SaliencyMethod::kNone}) {
     EXPECT_THROWS(explain_text(Context(1), model, "abc", {.saliency = method, .target = "good"}),
                   kOptionValue, "--target: has no effect");
@@ -163,7 +164,8 @@ TEST(ExplainSample, HasTheWeightsThatClassifyWrites) {
     EXPECT_EQ(e.layers[1].name, "layer 2 (attention:joints)");
     EXPECT_THAT(e.layers[1].distance, SizeIs(0));
     for (const ExplainedLayer& layer : e.layers) {
-      const index n = e.tokens_of(layer);
+      const index n = layer.keys;
+      EXPECT_EQ(layer.queries, n);
       EXPECT_EQ(n, layer.across ? 3 : T);
       const float* const received =
           named(arrays, layer.across ? "attention_1" : "attention_0").tensor.data<float>() +
@@ -173,7 +175,7 @@ TEST(ExplainSample, HasTheWeightsThatClassifyWrites) {
           double mean = 0;
           for (index h = 1; h <= 2; ++h) {
             for (index q = 0; q < n; ++q) {
-              mean += double{layer.head(h, n, s).row(q)[static_cast<std::size_t>(key)]} /
+              mean += double{layer.head(h, s).row(q)[static_cast<std::size_t>(key)]} /
                       static_cast<double>(2 * n);
             }
           }

@@ -42,7 +42,8 @@ TEST(ExplainText, PredictsTheNextTokenOfALanguageModel) {
   const token id = static_cast<token>(best);
   EXPECT_EQ(e.prediction[0].label, model.tokenizer->decode({&id, 1}));
   const Explanation h = explain_text(Context(1), model, "abcd", {.target = "h"});
-  EXPECT_EQ(h.saliency.of.english, "the log-probability of \"h\" as next token");
+  EXPECT_EQ(filled(h.saliency.of, QuoteLength::kShort).english,
+            "the log-probability of \"h\" as next token");
   EXPECT_NE(h.saliency.values, e.saliency.values);
   EXPECT_THROWS(explain_text(Context(1), model, "abcd",
                              {.saliency = SaliencyMethod::kRollout, .target = "h"}),

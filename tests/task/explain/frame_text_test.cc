@@ -79,6 +79,8 @@ TEST(SampleText, EveryLineFits) {
   e.saliency.values = e.pooling;
   e.layers = {{.name = "layer 1 (attention:joints)",
                .heads = 1,
+               .queries = kJoints,
+               .keys = kJoints,
                .weights = std::vector<float>(kSteps * kJoints * kJoints, 1.0F / kJoints),
                .largest = {1.0F / kJoints},
                .sequences = kSteps,

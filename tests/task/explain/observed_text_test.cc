@@ -127,6 +127,23 @@ TEST(ObservedText, SaliencyOfTheNextTokenIsThatOfFiniteDifferences) {
   });
 }
 
+// So that one sees which words a model does not know.
+TEST(ObservedText, WritesUnknownWordsAsTheTextHasThem) {
+  const TokenizerKind& kind = tokenizer_kind("word");
+  const auto tokenizer =
+      kind.make(kind.learn("a a b b", "text", {.split = WordSplit::kPunctuation}));
+  const auto written = [&](std::size_t first, std::size_t count, bool at_end) {
+    const std::vector<token> all = tokenizer->encode("a zebra, b Quagga", "text");
+    const std::span<const token> ids = std::span(all).subspan(first, count);
+    std::vector<std::string> texts = token_texts(*tokenizer, ids);
+    write_unknown(*tokenizer, ids, "a zebra, b Quagga", at_end, texts);
+    return texts;
+  };
+  EXPECT_THAT(written(0, 5, false), ElementsAre("a", "zebra", ",", "b", "Quagga"));
+  EXPECT_THAT(written(0, 2, false), ElementsAre("a", "zebra"));
+  EXPECT_THAT(written(3, 2, true), ElementsAre("b", "Quagga"));
+}
+
 // Logits and weights that are given.
 ObservedText made_of(std::vector<float> weights, float logit,
                      std::vector<AttentionLayerName> layers) {
@@ -148,7 +165,7 @@ ObservedText made_of(std::vector<float> weights, float logit,
 }
 
 TEST(ObservedText, LayersHaveTheirMeansAndLargestWeights) {
-  Explanation explanation{.kind = "test", .tokens = {"a", "b"}};
+  Explanation explanation{.kind = ExplainedKind::kLanguageModel, .tokens = {"a", "b"}};
   Tape tape(Context(1), TapeMode::kInference);
   const ObservedText text = made_of({1, 0, .25F, .75F}, 2, {{.name = "layer 1", .heads = 1}});
   EXPECT_EQ(observe_layers(tape, text, explanation).value<float>()[0][0], 2);
@@ -162,7 +179,7 @@ TEST(ObservedText, LayersHaveTheirMeansAndLargestWeights) {
 
 // As with a sink, or sigmoid weights: what is entropy or distance of a share then?
 TEST(ObservedText, LayersWhoseWeightsDoNotSumToOneHaveNoEntropy) {
-  Explanation explanation{.kind = "test", .tokens = {"a", "b"}};
+  Explanation explanation{.kind = ExplainedKind::kLanguageModel, .tokens = {"a", "b"}};
   Tape tape(Context(1), TapeMode::kInference);
   const ObservedText sink = made_of({.5F, 0, .25F, .25F}, 2, {{.name = "layer 1", .heads = 1}});
   observe_layers(tape, sink, explanation);
@@ -177,7 +194,7 @@ TEST(ObservedText, LayersWhoseWeightsDoNotSumToOneHaveNoEntropy) {
 }
 
 TEST(ObservedText, RefusesWhatCannotBeExplained) {
-  Explanation explanation{.kind = "test", .tokens = {"a", "b"}};
+  Explanation explanation{.kind = ExplainedKind::kLanguageModel, .tokens = {"a", "b"}};
   Tape tape(Context(1), TapeMode::kInference);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THROWS(observe_layers(tape, made_of({1, 0, 0, 1}, nan, {}), explanation), kModelDamaged,

@@ -12,10 +12,12 @@ using testing::Not;
 using testing::SizeIs;
 
 Explanation explanation() {
-  return {.kind = "text classifier",
+  return {.kind = ExplainedKind::kTextClassifier,
           .tokens = {"</script>", "\u4f60"},
           .layers = {{.name = "layer 1 (attention)",
                       .heads = 1,
+                      .queries = 2,
+                      .keys = 2,
                       .weights = {1, 0, .25F, .75F},
                       .entropy = {.5},
                       .distance = {.25},
@@ -35,6 +37,7 @@ TEST(ExplanationPage, HasEveryPart) {
   EXPECT_THAT(page.maps[0].entropy, ElementsAre(.5F));
   EXPECT_THAT(page.texts[0].positions, ElementsAre(1, 2));
   EXPECT_EQ(page.maps[1].query_text, 1U);
+  EXPECT_THAT(page.texts[1].positions, ElementsAre(1));
   EXPECT_FALSE(page.maps[1].has_distances);
   ASSERT_THAT(page.saliency, SizeIs(1));
   EXPECT_EQ(page.saliency[0].name, "gradient x input: the logit of \"good\"");

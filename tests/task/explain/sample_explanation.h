@@ -10,7 +10,7 @@ namespace fovea {
 
 // Three time steps, from 4 on, of two joints: attention over time and over joints, two heads each.
 inline Explanation sample_explanation() {
-  Explanation e{.kind = "classifier of numbers",
+  Explanation e{.kind = ExplainedKind::kNumberClassifier,
                 .tokens = {"4", "5", "6"},
                 .cut = 4,
                 .pooling = {.1F, .2F, .1F, .2F, .1F, .3F},
@@ -22,6 +22,8 @@ inline Explanation sample_explanation() {
   const auto layer = [](const std::string& name, index sequences, std::size_t n, bool across) {
     ExplainedLayer made{.name = name,
                         .heads = 2,
+                        .queries = static_cast<index>(n),
+                        .keys = static_cast<index>(n),
                         .entropy = {.5, .25},
                         .largest = {1, 1},
                         .sequences = sequences,

@@ -32,12 +32,16 @@ TEST(ExplanationTextParts, AWindowCountsFromTheFirst) {
 
 // [2 sequences, 2 heads, 1, 1]
 TEST(ExplanationTextParts, MeansAreOverHeadsAndSequences) {
-  const ExplainedLayer layer{
-      .name = "layer", .heads = 2, .weights = {.1F, .2F, .3F, .6F}, .sequences = 2};
-  EXPECT_THAT(mean_weights(layer, 1, 0), ElementsAre(FloatEq(.3F)));
-  EXPECT_THAT(mean_weights(layer, 1, 2), ElementsAre(FloatEq(.4F)));
-  EXPECT_THAT(mean_weights(layer, 1, 0, 1), ElementsAre(FloatEq(.45F)));
-  EXPECT_THAT(mean_weights(layer, 1, 1, 0), ElementsAre(.1F));
+  const ExplainedLayer layer{.name = "layer",
+                             .heads = 2,
+                             .queries = 1,
+                             .keys = 1,
+                             .weights = {.1F, .2F, .3F, .6F},
+                             .sequences = 2};
+  EXPECT_THAT(mean_weights(layer, 0), ElementsAre(FloatEq(.3F)));
+  EXPECT_THAT(mean_weights(layer, 2), ElementsAre(FloatEq(.4F)));
+  EXPECT_THAT(mean_weights(layer, 0, 1), ElementsAre(FloatEq(.45F)));
+  EXPECT_THAT(mean_weights(layer, 1, 0), ElementsAre(.1F));
   EXPECT_EQ(heads_shown(layer, 0), "mean of 2 heads");
   EXPECT_EQ(heads_shown(layer, 2), "head 2");
 }
@@ -47,9 +51,16 @@ TEST(ExplanationTextParts, LinesFit) {
   EXPECT_EQ(largest_of({.5F, -2, 1}), 2);
 }
 
+TEST(ExplanationTextParts, CutLongLabels) {
+  const Explanation e{.kind = ExplainedKind::kTextClassifier,
+                      .tokens = {"a"},
+                      .prediction = {{std::string(10'000, 'x'), .75}}};
+  EXPECT_EQ(prediction_lines(e, 80), "label: " + std::string(37, 'x') + "... 0.7500\n");
+}
+
 // What a model of numbers takes for nothing is the mean of the training.
 TEST(ExplanationTextParts, SaliencySaysWhatBecomesZero) {
-  Explanation e{.kind = "text classifier",
+  Explanation e{.kind = ExplainedKind::kTextClassifier,
                 .tokens = {"a"},
                 .saliency = {SaliencyMethod::kGradientInput, {"the logit", ""}, {1}}};
   EXPECT_THAT(saliency_lines(e, 1000), HasSubstr("if the token's embedding became 0."));

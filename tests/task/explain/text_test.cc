@@ -14,7 +14,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 ExplainedLayer layer_of(const std::string& name, std::size_t tokens, index heads) {
-  ExplainedLayer layer{.name = name, .heads = heads};
+  const auto size = static_cast<index>(tokens);
+  ExplainedLayer layer{.name = name, .heads = heads, .queries = size, .keys = size};
   for (index h = 0; h < heads; ++h) {
     for (std::size_t n = 0; n < tokens * tokens; ++n) {
       layer.weights.push_back(n % (tokens + 1) == 0 ? 1.0F : 0.0F);
@@ -27,7 +28,7 @@ ExplainedLayer layer_of(const std::string& name, std::size_t tokens, index heads
 }
 
 Explanation small(std::size_t tokens = 3) {
-  Explanation e{.kind = "text classifier", .tokens = {}};
+  Explanation e{.kind = ExplainedKind::kTextClassifier, .tokens = {}};
   for (std::size_t t = 0; t < tokens; ++t) e.tokens.push_back(t % 2 == 0 ? "film" : "\u4f60");
   e.layers = {layer_of("layer 1 (attention)", tokens, 2),
               layer_of("layer 2 (attention)", tokens, 2)};
@@ -78,7 +79,7 @@ TEST(ExplanationText, ShowsAWindowOfALongText) {
   EXPECT_THAT(text, HasSubstr("Shown: tokens 1 to"));
   EXPECT_THAT(text_of(e, {.tokens = "31-40"}), HasSubstr("Shown: tokens 31 to 40 of 60"));
   EXPECT_THAT(text_of(e, {.tokens = "7"}), HasSubstr("Shown: tokens 7 to 7 of 60"));
-  e.kind = "language model";
+  e.kind = ExplainedKind::kLanguageModel;
   EXPECT_THAT(text_of(e), HasSubstr("to 60 of 60"));
   EXPECT_THAT(text_of(e), HasSubstr("next token: good 0.7500"));
 }

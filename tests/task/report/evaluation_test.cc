@@ -19,7 +19,8 @@ constexpr const char* kClassifier = R"({"task":"binary","examples":4,"truncated"
 
 TEST(ReadEvaluation, OfAClassifier) {
   const TestFolder folder;
-  const ReportEvaluation found = read_evaluation(write_file(folder, "eval.json", kClassifier));
+  const auto [kind, found] = read_evaluation(write_file(folder, "eval.json", kClassifier));
+  EXPECT_EQ(kind, ModelKind::kClassifier);
   ASSERT_EQ(found.numbers.size(), 2u);
   EXPECT_EQ(found.numbers[0].name, "accuracy");
   EXPECT_EQ(found.numbers[0].low, 0.3);
@@ -33,11 +34,57 @@ TEST(ReadEvaluation, OfAClassifier) {
 
 TEST(ReadEvaluation, OfALanguageModel) {
   const TestFolder folder;
-  const ReportEvaluation found = read_evaluation(write_file(
+  const auto [kind, found] = read_evaluation(write_file(
       folder, "eval.json", R"({"loss":1.5,"perplexity":4.48,"bits_per_byte":null,"tokens":9})"));
+  EXPECT_EQ(kind, ModelKind::kLanguageModel);
   ASSERT_EQ(found.numbers.size(), 3u);
   EXPECT_EQ(found.numbers[1].value, 4.48);
   EXPECT_FALSE(found.confusion.has_value());
+}
+
+TEST(ReadEvaluation, OfATranslator) {
+  const TestFolder folder;
+  const auto [kind, found] = read_evaluation(write_file(
+      folder, "eval.json",
+      R"({"task":"translate","loss":2,"perplexity":7.39,"sentences":3,"references":1,)"
+      R"("metrics":[{"name":"BLEU","score":31.5,"signature":"x"},{"name":"TER","score":50}]})"));
+  std::vector<std::string> names;
+  for (const ReportNumber& number : found.numbers) names.push_back(number.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"loss", "perplexity", "BLEU", "TER"}));
+  EXPECT_EQ(found.numbers[2].value, 31.5);
+  EXPECT_EQ(kind, ModelKind::kTranslator);
+}
+
+TEST(ReadEvaluation, OfATagger) {
+  const TestFolder folder;
+  const std::string one =
+      R"({"task":"tag","confidence":0.9,"accuracy":{"value":0.5,"low":0.25,"high":0.75},)"
+      R"("types":[{"type":"x<"}],"confusion":[[3,1],[0,2]]})";
+  const auto [kind, found] = read_evaluation(write_file(folder, "one.json", one));
+  EXPECT_EQ(kind, ModelKind::kTagger);
+  EXPECT_EQ(found.confidence, 0.9);
+  EXPECT_EQ(found.numbers[0].name, "accuracy");
+  ASSERT_TRUE(found.confusion.has_value());
+  EXPECT_EQ(found.confusion->labels, (std::vector<std::string>{"x<", "none"}));
+  EXPECT_EQ(found.confusion->counts, (std::vector<index>{3, 1, 0, 2}));
+  const auto [kind_of_several, several] = read_evaluation(write_file(
+      folder, "several.json",
+      R"({"mean":0.6,"columns":[{"column":"2","task":"tag","confidence":0.9,)"
+      R"("accuracy":{"value":0.5,"low":0.25,"high":0.75}},{"column":"upos","task":"tag",)"
+      R"("confidence":0.9,"accuracy":{"value":0.7,"low":0.5,"high":0.8}}]})"));
+  std::vector<std::string> names;
+  for (const ReportNumber& number : several.numbers) names.push_back(number.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"mean", "accuracy_2", "accuracy_upos"}));
+  EXPECT_EQ(kind_of_several, ModelKind::kTagger);
+  EXPECT_EQ(several.numbers[0].value, 0.6);
+  EXPECT_EQ(several.numbers[2].value, 0.7);
+  EXPECT_FALSE(several.confusion.has_value());
+  for (const char* bad :
+       {R"({"columns":[]})", R"({"mean":0.6,"columns":3})",
+        R"({"mean":0.6,"columns":[{"confidence":0.9,"accuracy":{"value":1}}]})"}) {
+    EXPECT_THROWS(read_evaluation(write_file(folder, "bad.json", bad)), kInputFormat,
+                  "not an evaluation");
+  }
 }
 
 TEST(ReadEvaluation, RefusesOtherFiles) {

@@ -14,10 +14,10 @@ using Tags = std::vector<std::string>;
 ReadScheme read(const std::vector<Tags>& tags, TagScheme otherwise = TagScheme::kBio) {
   std::vector<TaggedSentence> sentences;
   for (const Tags& of_one : tags) {
-    sentences.push_back({.words = of_one, .tags = of_one, .lines = {}, .source = {}});
+    sentences.push_back({.words = of_one, .tags = {of_one}, .lines = {}, .source = {}});
   }
   return read_scheme(
-      sentences, otherwise,
+      sentences, 0, otherwise,
       {.place = [](std::size_t i, std::size_t w) { return fmt::format("f:{}:{}", i, w); },
        .hint = "what to do"});
 }
@@ -45,6 +45,18 @@ TEST(ReadScheme, FindsTheOthersByTheirLetters) {
 TEST(ReadScheme, NamesTheWordOfATagThatIsNone) {
   EXPECT_THROWS(read({{"B-x"}, {"O", "X-y"}}), kInputFormat,
                 "f:1:1: expected a tag of the scheme bio, got X-y");
+}
+
+TEST(ReadScheme, ReadsTheColumnThatIsAsked) {
+  const std::vector<TaggedSentence> sentences{
+      {.words = {"a", "b"}, .tags = {{"N", "V"}, {"I-x", "O"}}, .lines = {1, 2}, .source = {}}};
+  const SchemePlaces places{
+      .place = [](std::size_t, std::size_t w) { return fmt::format("f:{}", w); },
+      .hint = "what to do",
+      .where = " in column 3"};
+  EXPECT_EQ(read_scheme(sentences, 1, TagScheme::kBio, places).scheme, TagScheme::kIob1);
+  EXPECT_THROWS(read_scheme(sentences, 0, TagScheme::kBio, places), kInputFormat,
+                "f:0: expected a tag of the scheme bio in column 3, got N");
 }
 
 TEST(BrokenTags, SaysHowManyAndWhich) {

@@ -8,6 +8,7 @@
 #include "fovea/task/tag/objective.h"
 #include "fovea/task/tag/read_sentences.h"
 #include "fovea/task/tag/tag_set.h"
+#include "fovea/task/tag_predictor.h"
 #include "fovea/train/model_folder.h"
 #include "tests/support/throws.h"
 #include "tests/task/tag/tiny.h"
@@ -56,8 +57,12 @@ TEST(TaggerVocabulary, ReadsWordsAndTheirCharacters) {
   EXPECT_EQ(vocabulary.word("a b"), kUnknownWord);
   TaggedWords all;
   const std::vector<std::string> words = {"Ada", "x"};
-  append(all, vocabulary, words, {});
-  EXPECT_THAT(all.tags, ElementsAre(kNoTag, kNoTag));
+  append(all, vocabulary, words);
+  EXPECT_TRUE(all.tags.empty());
+  const std::vector<std::vector<std::int32_t>> tags = {{0, kNoTag}, {1, 2}};
+  TaggedWords tagged;
+  for (int i = 0; i < 2; ++i) append(tagged, vocabulary, words, tags);
+  EXPECT_THAT(tagged.tags, ElementsAre(ElementsAre(0, kNoTag, 0, kNoTag), ElementsAre(1, 2, 1, 2)));
   EXPECT_THAT(all.character_starts, ElementsAre(0, 3, 4));
   EXPECT_EQ(all.characters[3], byte_token('x'));
   EXPECT_EQ(pieces_of(0, 3).size(), 0u);
@@ -73,14 +78,53 @@ TEST(ReadTaggedSet, RepairsConvertsAndCuts) {
   options.max_length = 2;
   const TaggedSet set = read_tagged_set(options, 1);
   ASSERT_EQ(set.sentences.size(), 3u);
-  EXPECT_THAT(set.sentences[0].tags, ElementsAre("B-x", "I-x"));
-  EXPECT_THAT(set.sentences[1].tags, ElementsAre("B-x", "O"));  // a piece begins as the scheme says
+  EXPECT_THAT(set.sentences[0].tags[0], ElementsAre("B-x", "I-x"));
+  EXPECT_THAT(set.sentences[1].tags[0],
+              ElementsAre("B-x", "O"));  // a piece begins as the scheme says
   EXPECT_THAT(set.notes, ElementsAre(HasSubstr(":1 (1 spans do not begin")));
-  options.scheme = SchemeChoice::kBioes;
+  options.scheme = {SchemeChoice::kBioes};
   options.max_length = 9;
-  EXPECT_THAT(read_tagged_set(options, 1).sentences[0].tags, ElementsAre("B-x", "I-x", "E-x", "O"));
-  options.scheme = SchemeChoice::kNone;
-  EXPECT_THAT(read_tagged_set(options, 1).tags.names(), ElementsAre("B-x", "I-x", "O"));
+  EXPECT_THAT(read_tagged_set(options, 1).sentences[0].tags[0],
+              ElementsAre("B-x", "I-x", "E-x", "O"));
+  options.scheme = {SchemeChoice::kNone};
+  EXPECT_THAT(read_tagged_set(options, 1).tags[0].names(), ElementsAre("B-x", "I-x", "O"));
+}
+
+TEST(ReadTaggedSet, EachColumnHasItsOwnTagsAndScheme) {
+  const TestFolder folder;
+  TaggerTextOptions options;
+  options.train = {write_file(folder, "a", "a N B-x\nb V I-x\nc V O\nd N I-x\n")};
+  options.valid = {write_file(folder, "b", "a X B-y\n")};
+  options.table.tag_column = {2, 3};
+  const TaggedSet set = read_tagged_set(options, 1);
+  ASSERT_EQ(set.tags.size(), 2u);
+  EXPECT_THAT(set.tags[0].names(), ElementsAre("N", "V"));
+  EXPECT_EQ(set.tags[0].scheme(), std::nullopt);
+  EXPECT_THAT(set.tags[1].names(), ElementsAre("B-x", "I-x", "O"));
+  EXPECT_THAT(set.sentences[0].tags[1], ElementsAre("B-x", "I-x", "O", "B-x"));
+  EXPECT_EQ(set.unknown_tags, 2);
+  EXPECT_THAT(set.overview, ElementsAre(HasSubstr("tags in column 2: 2, each for a word alone"),
+                                        HasSubstr("tags in column 3: 3, scheme bio")));
+  EXPECT_THAT(set.notes[0], HasSubstr("tags that break the scheme bio in column 3: 1"));
+  options.scheme = {SchemeChoice::kNone, SchemeChoice::kBioes};
+  EXPECT_THAT(read_tagged_set(options, 1).sentences[0].tags[1],
+              ElementsAre("B-x", "E-x", "O", "S-x"));
+  options.scheme = {SchemeChoice::kBio, SchemeChoice::kBio};
+  EXPECT_THROWS(read_tagged_set(options, 1), kInputFormat,
+                "a:1: expected a tag of the scheme bio in column 2, got N");
+  options.scheme.push_back(SchemeChoice::kBio);
+  EXPECT_THROWS(read_tagged_set(options, 1), kOptionValue,
+                "--scheme: expected one for all tag columns, or one for each of the 2, got 3");
+  options.scheme = {SchemeChoice::kAuto};
+  options.max_length = 3;
+  EXPECT_THAT(read_tagged_set(options, 1).sentences[1].tags,
+              ElementsAre(ElementsAre("N"), ElementsAre("B-x")));
+  options.train.push_back(write_file(folder, "c.conllu", "1\ta\t_\tN\t_\t_\t0\troot\t_\t_\n"));
+  EXPECT_THROWS(read_tagged_set(options, 1), kOptionValue,
+                "c.conllu: expected 2 tag columns, as in ");
+  options.train = {write_file(folder, "d", "a N X\nb N Y\n")};
+  EXPECT_THROWS(read_tagged_set(options, 1), kInputTooSmall,
+                "every tag to train on in column 2 is N");
 }
 
 TEST(ReadTaggedSet, RefusesWhatCannotBeLearned) {
@@ -90,15 +134,16 @@ TEST(ReadTaggedSet, RefusesWhatCannotBeLearned) {
   options.train = {write_file(folder, "a", "a O\nb O\n")};
   EXPECT_THROWS(read_tagged_set(options, 1), kInputTooSmall, "every tag to train on is O");
   options.train = {write_file(folder, "b", "a B-x\n\nb Y\n")};
-  options.scheme = SchemeChoice::kBio;
+  options.scheme = {SchemeChoice::kBio};
   EXPECT_THROWS(read_tagged_set(options, 1), kInputFormat, "b:3: expected a tag of the scheme bio");
 }
 
 TEST(TrainTagger, LearnsAndIsLoadedAgain) {
   const TestFolder folder;
   const LoadedTagger loaded = load_tagger(trained(folder, tiny_tagger(folder)));
-  EXPECT_THAT(loaded.tags.names(), ElementsAre("B-person", "B-place", "I-person", "I-place", "O"));
-  EXPECT_EQ(loaded.settings.text.scheme, SchemeChoice::kBio);
+  EXPECT_THAT(loaded.tags[0].names(),
+              ElementsAre("B-person", "B-place", "I-person", "I-place", "O"));
+  EXPECT_THAT(loaded.settings.text.scheme, ElementsAre(SchemeChoice::kBio));
   EXPECT_FALSE(loaded.segments());
   EXPECT_EQ(safetensors_bytes(parameter_tensors(loaded.model->parameters())),
             safetensors_bytes(read_model_weights(folder / "model").tensors));
@@ -124,6 +169,67 @@ TEST(TrainTagger, RefusesFoldersThatDoNotFit) {
   fails({"O", "x", "B-a", "I-a", "B-b"}, "config.json: the tag 'x'");
 }
 
+TEST(TrainTagger, LearnsSeveralColumns) {
+  const TestFolder folder;
+  const LoadedTagger loaded = load_tagger(trained(folder, tiny_columns(folder)));
+  EXPECT_THAT(loaded.columns(), ElementsAre("2", "3"));
+  ASSERT_EQ(loaded.tags.size(), 2u);
+  EXPECT_THAT(loaded.tags[0].names(), ElementsAre("M", "N", "V"));
+  EXPECT_THAT(loaded.settings.model.tags, ElementsAre(3, 5));
+  EXPECT_THAT(loaded.settings.text.scheme, ElementsAre(SchemeChoice::kNone, SchemeChoice::kBio));
+  TagPredictor predictor(Context(1), loaded);
+  const std::vector<std::string> words = {"New", "York", "is", "3"};
+  const auto found = predictor.tag({&words, 1})[0];
+  const auto names = [&](std::size_t c) {
+    std::vector<std::string> all;
+    for (const std::int32_t tag : found[c].tags) all.push_back(loaded.tags[c].name(tag));
+    return all;
+  };
+  EXPECT_THAT(names(0), ElementsAre("N", "N", "V", "M"));
+  EXPECT_THAT(names(1), ElementsAre("B-place", "I-place", "O", "O"));
+}
+
+// What an earlier version wrote of the only column is read, and written again in the same way.
+TEST(TrainTagger, ReadsWhatHasOneColumn) {
+  const TaggerConfigFile file = tagger_config_from_text(
+      R"({"kind":"tagger","tags":["a","b"],"text":{"tag_column":3,"column":"xpos","scheme":"none"},)"
+      R"("model":{"head":"softmax","tags":2}})",
+      "c.json");
+  EXPECT_THAT(file.settings.text.table.tag_column, ElementsAre(3));
+  EXPECT_THAT(file.settings.model.tags, ElementsAre(2));
+  EXPECT_THAT(file.settings.model.head, ElementsAre(TagHead::kSoftmax));
+  const std::string text = config_text(file.settings, file.outputs);
+  for (const char* line : {"\"tag_column\": 3,", "\"column\": \"xpos\",", "\"scheme\": \"none\",",
+                           "\"head\": \"softmax\",", "\"tags\": 2,"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+TEST(TrainTagger, RefusesColumnsThatDoNotFitTogether) {
+  const auto fails = [](const char* text, const char* words) {
+    const std::string name = "c.json";
+    EXPECT_THROWS(tag_sets(tagger_config_from_text(text, name), name), kModelDamaged, words);
+  };
+  fails(R"({"kind":"tagger","tags":["a","b","a"],"text":{"tag_column":[2,3],"scheme":"none"},)"
+        R"("model":{"tags":[2,1]}})",
+        "c.json: expected schemes for 2 tag columns, got 1");
+  fails(R"({"kind":"tagger","tags":["a","b"],"text":{"scheme":"none"},"model":{"tags":[1,1]}})",
+        "expected numbers of tags for 1 tag columns, got 2");
+  fails(R"({"kind":"tagger","tags":["a","b"],"text":{"tag_column":[2,3],"scheme":["none","none"]},)"
+        R"("model":{"tags":[9223372036854775807,9223372036854775807]}})",
+        "expected 9223372036854775807 + 9223372036854775807 tags, got 2");
+  fails(R"({"kind":"tagger","tags":["a","b"],"text":{"tag_column":[2,3],"scheme":["none","none"]},)"
+        R"("model":{"tags":[3,-1]}})",
+        "expected 3 + -1 tags, got 2");
+  fails(R"({"kind":"tagger","tags":["a","a","b"],"text":{"tag_column":[2,3],)"
+        R"("scheme":["none","none"]},"model":{"tags":[2,1]}})",
+        "differ from each other");
+  fails(R"({"kind":"tagger","tags":["a","b"],"text":{"tag_column":[2,3],"scheme":["auto","none"]},)"
+        R"("model":{"tags":[1,1]}})",
+        "expected a scheme, got auto");
+  fails(R"({"kind":"tagger","tags":[],"text":{"tag_column":["x",3]}})", "'text.tag_column'");
+}
+
 TEST(TrainTagger, CostsWhatItSays) {
   const TestFolder folder;
   const TaggerRun run = prepare_run(tiny_tagger(folder));
@@ -141,7 +247,7 @@ TEST(TrainTagger, SaysWhetherARunCanGoOn) {
   given.recipe.lr = 1e-4;
   require_same_run(run.settings, given);
   EXPECT_EQ(changed_options(run.settings, given).size(), 1u);
-  given.model.head = TagHead::kSoftmax;
+  given.model.head = {TagHead::kSoftmax};
   EXPECT_THROWS(require_same_run(run.settings, given), kConfig, "--head");
   RunIdentity other = run.identity;
   other.data = "other";
@@ -150,20 +256,45 @@ TEST(TrainTagger, SaysWhetherARunCanGoOn) {
 
 TEST(TaggerObjective, MeasuresSpansAndAccuracy) {
   TaggedWords truth;
-  truth.tags = {0, 1, 2, 0};
+  truth.tags = {{0, 1, 2, 0}};
   truth.starts = {0, 4};
   truth.words = {1, 1, 1, 1};
   const TagSet tags({"B-x", "I-x", "O"}, TagScheme::kBio);
   TaggedTraining training(truth, {}, {.batch_size = 1, .seed = 1});
-  TaggerText text{.training = training, .validation = nullptr, .tags = tags};
-  const SetTags found{.loss = 8, .words = 4, .tags = {0, 1, 2, 2}};
+  TaggerText text{.training = training, .validation = nullptr, .tags = {&tags, 1}};
+  const SetTags found{.loss = 8, .words = 4, .tags = {{0, 1, 2, 2}}};
   const Validation all = measure(found, truth, text);
   EXPECT_EQ(all.loss, 2);
   EXPECT_EQ(all.metrics[0].value, 0.75);
   EXPECT_NEAR(all.metrics[1].value, 2.0 / 3, 1e-12);
   EXPECT_NEAR(*all.score, 2.0 / 3, 1e-8);
-  truth.tags[3] = kNoTag;  // a name of a type that was not trained is not found, either
+  truth.tags[0][3] = kNoTag;  // a name of a type that was not trained is not found, either
   EXPECT_NEAR(measure(found, truth, text).metrics[1].value, 2.0 / 3, 1e-12);
+  text.metric = TaggerMetric::kLoss;
+  EXPECT_FALSE(measure(found, truth, text).score.has_value());
+}
+
+TEST(TaggerObjective, OfSeveralColumnsTheMeanOfWhatCountsIsTheScore) {
+  TaggedWords truth;
+  truth.tags = {{0, 1, 2, 0}, {0, 0, 1, 1}};
+  truth.starts = {0, 4};
+  truth.words = {1, 1, 1, 1};
+  const std::vector<TagSet> tags = {TagSet({"B-x", "I-x", "O"}, TagScheme::kBio),
+                                    TagSet({"N", "V"}, std::nullopt)};
+  TaggedTraining training(truth, {}, {.batch_size = 1, .seed = 1});
+  TaggerText text{
+      .training = training, .validation = nullptr, .tags = tags, .columns = {"3", "upos"}};
+  const SetTags found{.loss = 8, .words = 4, .tags = {{0, 1, 2, 2}, {0, 0, 1, 0}}};
+  const Validation all = measure(found, truth, text);
+  std::vector<std::string> names;
+  for (const MetricValue& metric : all.metrics) names.push_back(metric.name);
+  EXPECT_THAT(names, ElementsAre("accuracy_3", "span_f1_3", "accuracy_upos", "mean"));
+  EXPECT_NEAR(all.metrics[3].value, (2.0 / 3 + 0.75) / 2, 1e-12);
+  EXPECT_NEAR(*all.score, (2.0 / 3 + 0.75) / 2, 1e-8);
+  text.metric = TaggerMetric::kAccuracy;
+  EXPECT_NEAR(*measure(found, truth, text).score, 0.75, 1e-8);
+  text.metric = TaggerMetric::kSpanF1;
+  EXPECT_NEAR(*measure(found, truth, text).score, 2.0 / 3, 1e-8);
   text.metric = TaggerMetric::kLoss;
   EXPECT_FALSE(measure(found, truth, text).score.has_value());
 }

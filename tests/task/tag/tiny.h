@@ -39,6 +39,20 @@ inline TaggerSettings tiny_tagger(const TestFolder& folder) {
   return settings;
 }
 
+/// The same names with a second tag of each word, which is in the column before.
+inline TaggerSettings tiny_columns(const TestFolder& folder) {
+  TaggerSettings settings = tiny_recipe({});
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    text += i % 2 == 0 ? "Ada N B-person\nsaw V O\n" : "New N B-place\nYork N I-place\nis V O\n";
+    text += std::to_string(i % 5) + " M O\n\n";
+  }
+  settings.text.train = {write_file(folder, "columns.conll", text)};
+  settings.text.table.tag_column = {2, 3};
+  settings.model.head = {TagHead::kSoftmax, TagHead::kCrf};
+  return settings;
+}
+
 inline TaggerSettings tiny_segmenter(const TestFolder& folder) {
   TaggerSettings settings = tiny_recipe(TaggerSettings(TagTask::kSegment));
   std::string text;

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beam search over any model that gives scores for the next token: many sentences at once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/context.h"
+#include "fovea/base/fields.h"
+#include "fovea/base/view.h"
+#include "fovea/text/vocabulary.h"
+
+namespace fovea {
+
+/// What writes hypotheses.
+class NextTokenModel {
+ public:
+  virtual ~NextTokenModel() = default;
+
+  /// Hypothesis i becomes what hypothesis parents[i] of the call before was, with ids[i] behind it;
+  /// in the first call parents are numbers of sentences. Returns the logits [N, V] of what follows,
+  /// valid until the next call.
+  virtual Rows<const float> step(std::span<const index> parents, Vec<const std::int32_t> ids) = 0;
+
+  /// For --coverage-penalty: how much attention each token of what a sentence is written from gets
+  /// while these tokens and their end are written, summed over them. Of a model that writes from
+  /// nothing there is none.
+  virtual std::vector<double> attention(index /*sentence*/, std::span<const token> /*written*/) {
+    return {};
+  }
+};
+
+/// By what the log probability of a hypothesis is divided; |Y| are its tokens with the end.
+enum class LengthNorm : std::uint8_t {
+  kGnmt,    ///< ((5 + |Y|) / 6)^a (Wu et al. 2016, equation 14)
+  kMarian,  ///< |Y|^a (Junczys-Dowmunt et al. 2018): the mean where a is 1
+};
+inline constexpr EnumName<LengthNorm> kLengthNormNames[] = {{LengthNorm::kGnmt, "gnmt"},
+                                                            {LengthNorm::kMarian, "marian"}};
+inline std::span<const EnumName<LengthNorm>> enum_names(LengthNorm) { return kLengthNormNames; }
+
+struct SearchOptions {
+  index beam = 5;
+  index nbest = 1;
+  double length_penalty = 0.6;
+  LengthNorm length_norm = LengthNorm::kGnmt;
+  double coverage_penalty = 0;
+  double patience = 1;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("beam", beam, "hypotheses of a sentence that are kept; 1: always the likeliest token");
+    visit("nbest", nbest, "how many translations of a sentence to give, the best first");
+    visit("length_penalty", length_penalty,
+          "exponent a of the length by which log probabilities are divided; 0: none");
+    visit("length_norm", length_norm, "that length: ((5 + tokens) / 6)^a, or tokens^a");
+    visit("coverage_penalty", coverage_penalty,
+          "factor b of log(min(attention, 1)) of each source token, added to the score; 0: none");
+    visit("patience", patience,
+          "a search ends when this many times the beam have ended, or none can win; 0: only then");
+  }
+};
+
+/// Throws kOptionValue, which names the option, for an invalid value.
+void check_options(const SearchOptions& options);
+
+/// What a log probability of so many tokens is divided by.
+double length_divisor(const SearchOptions& options, index tokens);
+
+/// What is added to the score for sources that got too little attention: b times the sum of
+/// log(min(attention, 1)) (Wu et al. 2016, equation 14); none counts as 1e-9, so that every score
+/// is finite.
+double coverage_score(const SearchOptions& options, std::span<const double> attention);
+
+/// What is searched.
+struct SearchTask {
+  token begin = kNoToken;               ///< with which every hypothesis begins
+  token end = kNoToken;                 ///< with which it ends; none: when it is as long as may be
+  std::vector<bool> forbidden = {};     ///< [V] tokens that are never chosen; empty: none
+  std::span<const index> longest = {};  ///< [sentences] most tokens, with the end; at least 1
+};
+
+struct Hypothesis {
+  std::vector<token> tokens = {};  ///< without begin and end
+  double log_probability = 0;      ///< of these and the end, in nats
+  double score = 0;                ///< that, divided by length_divisor(), and coverage_score()
+};
+
+/// The best hypotheses of each sentence, at most `nbest`, the best first. In every step the `beam`
+/// likeliest goings-on of a sentence stay; those of them that end are finished. A sentence leaves
+/// the search when no unfinished hypothesis of it can become one of the `nbest` any more, whatever
+/// follows, or by --patience. A hypothesis of `longest` - 1 tokens can only end (without an end,
+/// one of `longest` tokens has ended). Coverage counts in scores, which choose among those that
+/// have ended, and not in what stays in the beam. Of equal scores the hypothesis that stood first
+/// wins, then the lower token. Nothing depends on the other sentences or on the number of threads.
+/// Throws kModelDamaged for logits without a finite sum.
+std::vector<std::vector<Hypothesis>> beam_search(const Context& context, NextTokenModel& model,
+                                                 const SearchTask& task,
+                                                 const SearchOptions& options);
+
+}  // namespace fovea

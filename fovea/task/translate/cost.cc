@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a training of a translator costs: updates, FLOPs, memory and time.
+#include <algorithm>
+
+#include "fovea/base/machine.h"
+#include "fovea/model/translator_memory.h"
+#include "fovea/task/memory_parts.h"
+#include "fovea/task/run_time_parts.h"
+#include "fovea/task/translate/objective.h"
+#include "fovea/task/translate/run.h"
+
+namespace fovea {
+
+namespace {
+
+template <class Set>
+TranslationLoad load_of(const Set& set, TapeMode mode, const TranslatorRun& run) {
+  const bool observes = mode == TapeMode::kTrain && run.settings.recipe.observe_every > 0;
+  return {.source = {.tokens = set.largest_source(), .mode = mode, .observes = observes},
+          .target = {.tokens = set.largest_target(), .mode = mode, .observes = observes}};
+}
+
+double tape_bytes(const Context& context, const TranslatorConfig& config,
+                  const TranslationLoad& load) {
+  return activation_bytes(config, load) + scratch_bytes(context, config, load);
+}
+
+// One tape serves updates and evaluations in turn. Packed forms that only evaluations need are kept
+// for the next evaluation.
+double passes_bytes(const Context& context, const TranslatorRun& run) {
+  const TranslatorConfig& config = run.settings.model;
+  const TranslationLoad update = load_of(*run.training, TapeMode::kTrain, run);
+  double tape = tape_bytes(context, config, update), packed = packed_bytes(config, update);
+  for (const auto* set : {&run.validation, &run.trained}) {
+    if (!*set) continue;
+    const TranslationLoad evaluation = load_of(**set, TapeMode::kInference, run);
+    tape = std::max(tape, tape_bytes(context, config, evaluation));
+    packed = std::max(packed, packed_bytes(config, evaluation));
+  }
+  return tape + packed;
+}
+
+// Ids of an update's batches, of both sides.
+double batch_bytes(const TranslatorRun& run) {
+  return static_cast<double>(run.settings.recipe.accumulate) * sizeof(token) *
+         static_cast<double>(run.training->largest_source() + 2 * run.training->largest_target());
+}
+
+// The heads of the decoder's layers count twice: they have two attentions.
+ObservedHeads heads_of(const TranslatorConfig& config) {
+  const TranslatorConfig c = resolve(config);
+  ObservedHeads heads = observed_heads(encoder_stages(c));
+  heads.layers += 2 * c.decoder_layers;
+  heads.heads += 2 * c.decoder_layers * c.heads;
+  return heads;
+}
+
+TranslationSizes sizes_of(const PairTokens& pairs) {
+  const auto n = static_cast<double>(std::max<index>(pairs.size(), 1));
+  const auto source = static_cast<double>(pairs.source_count()),
+             target = static_cast<double>(pairs.target_count());
+  return {source, target, source / n, target / n};
+}
+
+// Forward alone is a third of forward and backward.
+double evaluation_updates(const TranslatorRun& run, const RunCost& cost, index done) {
+  if (!run.validation || done >= cost.updates) return 0;
+  const index per_epoch = run.training->updates_per_epoch();
+  const index evaluations = evaluations_to_come(run.settings.recipe, cost.updates, per_epoch, done);
+  const double of_update =
+      static_cast<double>(run.training->pairs().target_count()) / static_cast<double>(per_epoch);
+  index tokens = run.validation->pairs().target_count();
+  if (run.trained) tokens += run.trained->pairs().target_count();
+  return static_cast<double>(evaluations) * static_cast<double>(tokens) / (3 * of_update);
+}
+
+}  // namespace
+
+RunCost cost_of(const TranslatorRun& run) {
+  const index per_epoch = run.training->updates_per_epoch();
+  const Horizon horizon(parse_length(run.settings.recipe.stop_after, "--stop-after"), per_epoch);
+  RunCost cost;
+  cost.parameters = parameter_count(run.settings.model);
+  cost.updates = horizon.updates();
+  cost.tokens_per_update = run.training->largest_target() * run.settings.recipe.accumulate;
+  cost.flops_per_update = flops_of(run.settings.model, sizes_of(run.training->pairs())) /
+                          static_cast<double>(per_epoch);
+  return cost;
+}
+
+double training_memory(const Context& context, const TranslatorRun& run, index checkpoint_bytes) {
+  const TranslatorConfig& config = run.settings.model;
+  const index accumulate = run.settings.recipe.accumulate;
+  return peak_of_training(
+      {.model = model_memory(config),
+       .values = 4 * static_cast<double>(parameter_count(config)),
+       .gradients = gradient_bytes(config, accumulate * run.training->largest_source(),
+                                   accumulate * run.training->largest_target()),
+       .passes = passes_bytes(context, run),
+       .batches = batch_bytes(run),
+       .records = record_bytes(run.settings.recipe, cost_of(run).updates, heads_of(config)) +
+                  vocabulary_bytes(run.vocabulary.of_source.get()) +
+                  vocabulary_bytes(run.vocabulary.of_target.get())},
+      checkpoint_bytes);
+}
+
+RunTime estimate_run_time(const Context& context, const TranslatorRun& run, const RunState& done) {
+  const TrainOptions& recipe = run.settings.recipe;
+  const auto with_objective = [&](const std::function<void(Objective&)>& use) {
+    const Translator model(run.settings.model, recipe.seed);
+    TranslatorObjective objective(context, model,
+                                  {.training = *run.training,
+                                   .validation = nullptr,
+                                   .smoothing = run.settings.text.label_smoothing,
+                                   .accumulate = recipe.accumulate,
+                                   .seed = recipe.seed});
+    use(objective);
+  };
+  const RunCost cost = cost_of(run);
+  return estimate_time(
+      context,
+      {.recipe = recipe,
+       .cost = cost,
+       .updates_to_come =
+           [&] {
+             return static_cast<double>(std::max<index>(cost.updates - done.step, 0)) +
+                    evaluation_updates(run, cost, done.step);
+           },
+       .fits =
+           [&] {
+             return training_memory(context, run) <= static_cast<double>(reachable_memory().bytes);
+           },
+       .with_objective = with_objective},
+      done);
+}
+
+}  // namespace fovea

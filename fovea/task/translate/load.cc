@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of a translator, and what loading one takes.
+#include <algorithm>
+#include <string>
+
+#include "fovea/base/check.h"
+#include "fovea/config/json.h"
+#include "fovea/task/load_parts.h"
+#include "fovea/task/translator.h"
+#include "fovea/train/model_folder.h"
+#include "fovea/train/optimizer.h"
+
+namespace fovea {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// config.json: the kind of the model, then all its settings.
+struct TranslatorFile {
+  std::string kind{kTranslatorKind};
+  TranslatorSettings settings = {};
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("kind", kind, "what the model does");
+    settings.visit_fields(visit);
+  }
+};
+
+ModelSizes sizes_of(const TranslatorConfig& config) {
+  const TranslatorConfig c = resolve(config);
+  const index positions = c.position == PositionKind::kLearned ? c.position_max : 0;
+  const index rows = std::max({c.vocabulary, c.target_vocabulary, c.ff, positions});
+  return {.layers = layer_count(encoder_stages(c)) + c.decoder_layers,
+          .largest_matrix = static_cast<double>(c.width) * static_cast<double>(rows),
+          .parameters = [c] { return parameter_count(c); },
+          .bytes = [c] { return model_memory(c); }};
+}
+
+void require_marks(const Tokenizer& tokenizer, const fs::path& folder) {
+  const SpecialTokens marks = tokenizer.special();
+  if (marks.begin != kNoToken && marks.end != kNoToken) return;
+  fail(ErrorCode::kModelDamaged, "{}: expected tokenizers with begin and end marks",
+       folder.string());
+}
+
+}  // namespace
+
+std::string config_text(const TranslatorSettings& settings) {
+  TranslatorFile config{.settings = settings};
+  return to_json(config);
+}
+
+TranslatorSettings translator_settings_from_text(std::string_view text, const std::string& name) {
+  require_model_kind(text, name, kTranslatorKind, "a translator");
+  TranslatorFile config;
+  from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
+  return config.settings;
+}
+
+// Beside the parameters, tables of sines that each side has for itself.
+double model_memory(const TranslatorConfig& config) {
+  const TranslatorConfig c = resolve(config);
+  double table = 0;
+  for (const EncoderConfig& side : {encoder_of(c), decoder_of(c)}) {
+    if (side.position != PositionKind::kSinusoidal) continue;
+    table += static_cast<double>(side.position_max) * static_cast<double>(side.width);
+  }
+  return 4 * (static_cast<double>(parameter_count(c)) + table);
+}
+
+LoadedTranslator load_translator(const fs::path& folder) {
+  LoadedTranslator loaded;
+  loaded.settings = translator_settings_from_text(read_model_file(folder, "config.json"),
+                                                  (folder / "config.json").string());
+  const TranslatorConfig& config = loaded.settings.model;
+  loaded.vocabulary.of_source = load_tokenizer(folder, config.vocabulary);
+  if (!loaded.settings.text.shared_vocabulary) {
+    loaded.vocabulary.of_target =
+        load_tokenizer(folder, config.target_vocabulary, kTargetTokenizerName);
+  }
+  require_marks(loaded.vocabulary.source(), folder);
+  require_marks(loaded.vocabulary.target(), folder);
+  const Safetensors tensors = read_fitting_weights(folder, [&] { return sizes_of(config); });
+  loaded.model = std::make_unique<Translator>(config, loaded.settings.recipe.seed);
+  restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());
+  return loaded;
+}
+
+}  // namespace fovea

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The training of a translator: preparing, what it costs, and training itself.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fovea/base/context.h"
+#include "fovea/data/parallel/pair_reader.h"
+#include "fovea/task/training_task.h"
+#include "fovea/task/translator.h"
+
+namespace fovea {
+
+/// A run that is ready to begin: the pairs are read, the vocabularies known, every size filled in.
+struct TranslatorRun {
+  TranslatorSettings settings;
+  std::vector<std::string> overview;  ///< what the pairs are, for people, a line each
+  std::vector<std::string> notes;     ///< what may be wrong with them
+  TranslatorVocabulary vocabulary;
+  std::unique_ptr<PairTraining> training;
+  std::optional<PairEvaluation> validation;
+  SentencePairs validation_texts;         ///< of `validation`, in its order
+  std::optional<PairEvaluation> trained;  ///< the training pairs, if they are measured, too
+  RunIdentity identity;
+};
+
+/// Checks all options, reads the pairs, and learns the vocabularies unless `known` is given. Writes
+/// nothing. Throws kOptionValue, kUsage without a file to train on, what read_pairs() throws,
+/// kInputTooSmall if no pair is left.
+TranslatorRun prepare_run(TranslatorSettings settings,
+                          std::optional<TranslatorVocabulary> known = {});
+
+/// What a run costs, computed before it begins. The FLOPs are those of the mean update.
+RunCost cost_of(const TranslatorRun& run);
+
+/// The most bytes that this process will have resident while it trains; see training_memory() of
+/// language models.
+double training_memory(const Context& context, const TranslatorRun& run,
+                       index checkpoint_bytes = 0);
+
+RunTime estimate_run_time(const Context& context, const TranslatorRun& run,
+                          const RunState& done = {});
+
+/// Throws kConfig, which names the option, if a run that began with these settings cannot go on
+/// with the given ones.
+void require_same_run(const TranslatorSettings& began, const TranslatorSettings& given);
+/// Which options differ and affect updates, a sentence each.
+std::vector<std::string> changed_options(const TranslatorSettings& checkpoint,
+                                         const TranslatorSettings& given);
+/// Throws kConfig if the pairs differ from those with which the run began.
+void require_same_text(const TranslatorSettings& began, const RunIdentity& identity,
+                       const TranslatorRun& given);
+
+/// Trains in `folder`, which exists. A new run writes config.json and its vocabularies first.
+/// Throws also what Trainer::resume does.
+TrainResult train_translator(const Context& context, const TranslatorRun& run,
+                             const std::filesystem::path& folder, StartAt start,
+                             TrainingObserver& observer);
+
+}  // namespace fovea

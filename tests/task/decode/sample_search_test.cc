@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/decode/sample_search.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "tests/support/throws.h"
+#include "tests/task/decode/table_model.h"
+
+namespace fovea {
+namespace {
+
+const std::vector<index> kLongestSample = {3, 3};
+const std::vector<std::uint64_t> kNumbers = {5, 9};
+
+SampleTask task_of(index samples) {
+  return {.search = {.begin = 0,
+                     .end = 1,
+                     .forbidden = {true, false, false},
+                     .longest = kLongestSample},
+          .samples = samples,
+          .numbers = kNumbers};
+}
+
+std::vector<std::vector<Hypothesis>> draw(index samples, const SamplingOptions& options) {
+  TableModel model(3, 1);
+  return sample_search(Context(2), model, task_of(samples), options);
+}
+
+// As often as their probabilities say, where nothing is forbidden. The last token can only be the
+// end, so a hypothesis of full length takes the share of all that would go on.
+TEST(SampleSearch, DrawsByProbability) {
+  const index n = 4000;
+  TableModel model(3, 1);
+  SampleTask task = task_of(n);
+  task.search.forbidden.clear();
+  const auto drawn = sample_search(Context(2), model, task, {.temperature = 1});
+  std::map<std::vector<token>, double> counts;
+  for (const Hypothesis& one : drawn[0]) counts[one.tokens] += 1.0 / static_cast<double>(n);
+  for (const Hypothesis& one : all_hypotheses(model, 0, task.search, {})) {
+    if (one.tokens.size() == 2) continue;
+    EXPECT_NEAR(counts[one.tokens], std::exp(one.log_probability), 0.03);
+  }
+}
+
+TEST(SampleSearch, IsAFunctionOfSeedAndNumber) {
+  const SamplingOptions options{.temperature = 1, .seed = 3};
+  const auto one = draw(1, options), again = draw(1, options);
+  EXPECT_EQ(one[1][0].tokens, again[1][0].tokens);
+  EXPECT_EQ(one[1][0].log_probability, again[1][0].log_probability);
+  SamplingOptions greedy = options;
+  greedy.greedy = true;
+  TableModel model(3, 1);
+  const auto best = beam_search(Context(1), model, task_of(1).search, {.beam = 1});
+  EXPECT_EQ(draw(1, greedy)[0][0].tokens, best[0][0].tokens);
+  EXPECT_EQ(draw(1, greedy)[0][0].log_probability, best[0][0].log_probability);
+  EXPECT_THROWS(draw(1, {.temperature = 0}), kOptionValue, "--temperature");
+}
+
+}  // namespace
+}  // namespace fovea
