@@ -13,6 +13,7 @@
 #include "cli/field_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/page_file.h"
 #include "cli/threads.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/error.h"
@@ -25,6 +26,7 @@
 #include "fovea/report/attention_page.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/attention_parts.h"
+#include "fovea/task/planned_attention.h"
 #include "fovea/task/run_attention.h"
 #include "fovea/tensor/tensor_file.h"
 
@@ -33,33 +35,6 @@ namespace fovea::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Plan {
-  AttentionPlan plan;
-  std::vector<std::string> picture;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("kernel", plan.kernel, "what computes");
-    visit("isa", plan.isa, "instruction set");
-    visit("score", plan.score, "how a query and a key become a score");
-    visit("mask", plan.mask, "what is kept");
-    visit("bias", plan.bias, "what is done to scores");
-    visit("norm", plan.norm, "how scores become weights");
-    visit("dropout", plan.dropout, "probability of dropping a weight");
-    visit("values", plan.values, "value parts");
-    visit("observe", plan.observe, "observers");
-    visit("packed_sequences", plan.packed_sequences, "0: the batch is not packed");
-    visit("tiles", plan.tiles, "of the whole rectangles");
-    visit("tiles_kept", plan.tiles_kept, "of these, computed");
-    visit("tiles_masked", plan.tiles_masked, "of these, looked at score by score");
-    visit("picture", picture, "of the first sequence and head");
-    visit("kept_scores", plan.kept_scores, "in the tiles that are computed");
-    visit("forward_flops", plan.forward_flops, "of products");
-    visit("backward_flops", plan.backward_flops, "of products");
-    visit("scratch_bytes", plan.scratch_bytes, "beyond the tensors");
-  }
-};
 
 struct Written {
   std::string output;
@@ -107,11 +82,13 @@ void check_output(const fs::path& output, std::string_view name, const fs::path&
     throw Error(ErrorCode::kWrite, fmt::format("{}: no such folder", folder.string()),
                 fmt::format("make the folder, or choose another --{}", name));
   }
-  if (!fs::exists(output)) return;
-  if (fs::exists(input) && fs::equivalent(output, input)) {
+  std::error_code ignored;
+  if (fs::equivalent(output, input, ignored)) {
     throw Error(ErrorCode::kUsage, fmt::format("attention: {} is IN", output.string()),
                 fmt::format("choose another --{}", name));
   }
+  if (name == "page") return check_page_file({"--page", output.string(), overwrite});
+  if (!fs::exists(output)) return;
   if (overwrite) return;
   throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", output.string()),
               "choose another file, or say --overwrite");
@@ -157,7 +134,7 @@ void check_sizes(const std::string& output, std::span<const NamedTensor> results
   }
 }
 
-void print_plan(const Plan& planned) {
+void print_plan(const PlannedAttention& planned) {
   const AttentionPlan& plan = planned.plan;
   print(fmt::format("kernel          {}, {}\n", plan.kernel, plan.isa));
   print(fmt::format("score           {}\n", plan.score));
@@ -219,7 +196,7 @@ PageWritten write_page(const Context& context, const AttentionSettings& settings
 }
 
 // The placeholder of a value whose type alone does not say what it must be.
-std::string placeholder_of(const OptionSpec& option) {
+std::string attention_placeholder(const OptionSpec& option) {
   if (option.name == "causal") return "[=" + option.placeholder + "]";
   if (option.name == "scale") return "X|auto";
   if (option.name == "window") return "L,R";
@@ -262,7 +239,7 @@ Examples:
   for (OptionSpec& option : spec.options) {
     option.environment.clear();  // only the file and the options decide what is computed
     if (option.name == "causal") option.kind = OptionKind::kOptionalValue;
-    option.placeholder = placeholder_of(option);
+    option.placeholder = attention_placeholder(option);
   }
   const auto add = [&](OptionSpec option) { spec.options.push_back(std::move(option)); };
   add({"output", OptionKind::kValue, "OUT", "file to write: .safetensors or .npz", "Run", "o"});
@@ -297,8 +274,7 @@ int attention(const Arguments& arguments) {
     object.insert(object.end(), part.object().begin(), part.object().end());
   };
   if (arguments.on("plan")) {
-    const Plan plan{plan_attention(context, settings, tensors),
-                    picture_attention(settings, tensors)};
+    const PlannedAttention plan = planned_attention(context, settings, tensors);
     add(json_of(plan));
     if (!arguments.on("json")) print_plan(plan);
   }

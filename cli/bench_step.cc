@@ -45,12 +45,12 @@ StepOptions defaults() {
 }
 
 // What to profile.
-struct Request {
+struct StepRequest {
   LanguageModelSettings settings;
   int steps;
 };
 
-Request request_of(const Arguments& arguments) {
+StepRequest request_of(const Arguments& arguments) {
   constexpr index kMostSteps = 1000000;
   StepOptions options = defaults();
   const std::vector<Field> fields = fields_of(options);
@@ -146,7 +146,7 @@ CommandSpec bench_step_spec() {
 }
 
 int bench_step(const Arguments& arguments) {
-  const Request request = request_of(arguments);
+  const StepRequest request = request_of(arguments);
   const Context context = context_of(arguments);
   const StepProfile profile = profile_step(context, request.settings, request.steps);
   if (arguments.on("json")) {

@@ -17,17 +17,19 @@ namespace fovea::cli {
 
 namespace {
 
-constexpr index kWidestLabel = 24;      // columns
-constexpr index kMatrixColumns = 100;   // a wider matrix is a list
-constexpr std::size_t kMostPairs = 20;  // of that list
-constexpr index kTextColumns = 400;     // of a mistake
+constexpr index kWidestLabel = 24;          // columns
+constexpr index kClassMatrixColumns = 100;  // a wider matrix is a list
+constexpr std::size_t kMostPairs = 20;      // of that list
+constexpr index kMistakeColumns = 400;      // of a mistake
 
-std::string shown(std::string_view label) { return fit_columns(escape_text(label), kWidestLabel); }
+std::string shown_label(std::string_view label) {
+  return fit_columns(escape_text(label), kWidestLabel);
+}
 
 index widest_of(const ClassifierScore& score) {
   index widest = 0;
   for (const std::string& label : score.labels) {
-    widest = std::max(widest, display_width(shown(label)));
+    widest = std::max(widest, display_width(shown_label(label)));
   }
   return widest;
 }
@@ -63,7 +65,7 @@ void add_labels(std::string& report, const ClassifierScore& score) {
   for (std::size_t k = 0; k < score.labels.size(); ++k) {
     const ScoresOf<Interval>& scores = score.by_label()[k];
     report += fmt::format("{}  {:>8}  {:>9}  {:>9.4f}  {:>6.4f}  {:>6.4f}   {} to {}\n",
-                          left(shown(score.labels[k]), widest), score.support()[k],
+                          left(shown_label(score.labels[k]), widest), score.support()[k],
                           score.predicted()[k], scores.precision.value, scores.recall.value,
                           scores.f1.value, four_digits(scores.f1.low), four_digits(scores.f1.high));
   }
@@ -74,10 +76,10 @@ void add_matrix(std::string& report, const ClassifierScore& score, index cell) {
   const index widest = widest_of(score);
   report += "\nconfusion (a row for each true class, a column for each predicted one)\n";
   report += std::string(static_cast<std::size_t>(widest), ' ');
-  for (const std::string& label : score.labels) report += "  " + right(shown(label), cell);
+  for (const std::string& label : score.labels) report += "  " + right(shown_label(label), cell);
   report += '\n';
   for (index t = 0; t < matrix.classes; ++t) {
-    report += left(shown(score.labels[static_cast<std::size_t>(t)]), widest);
+    report += left(shown_label(score.labels[static_cast<std::size_t>(t)]), widest);
     for (index p = 0; p < matrix.classes; ++p) {
       report += "  " + right(std::to_string(matrix.at(t, p)), cell);
     }
@@ -103,8 +105,8 @@ void add_pairs(std::string& report, const ClassifierScore& score) {
   report += "\nmost often confused (the whole matrix: --json, --plots)\n";
   for (const Pair& pair : pairs) {
     report += fmt::format("{:>8}  {} taken for {}\n", pair.count,
-                          shown(score.labels[static_cast<std::size_t>(pair.truth)]),
-                          shown(score.labels[static_cast<std::size_t>(pair.predicted)]));
+                          shown_label(score.labels[static_cast<std::size_t>(pair.truth)]),
+                          shown_label(score.labels[static_cast<std::size_t>(pair.predicted)]));
   }
 }
 
@@ -114,7 +116,7 @@ void add_confusion(std::string& report, const ClassifierScore& score) {
     cell = std::max(cell, static_cast<index>(std::to_string(count).size()));
   }
   const index columns = widest_of(score) + score.confusion->classes * (cell + 2);
-  columns <= kMatrixColumns ? add_matrix(report, score, cell) : add_pairs(report, score);
+  columns <= kClassMatrixColumns ? add_matrix(report, score, cell) : add_pairs(report, score);
 }
 
 void add_reliability(std::string& report, const ClassifierScore& score) {
@@ -150,7 +152,7 @@ void add_mistakes(std::string& report, const ClassifierScore& score) {
     report += fmt::format("{}  true {}{}, predicted {}{}, loss {:.4f}\n    {}\n",
                           place_of(score, m), joined(m.truth), probability(m.truth_probability),
                           joined(m.predicted), probability(m.probability), m.loss,
-                          fit_columns(escape_text(m.text), kTextColumns));
+                          fit_columns(escape_text(m.text), kMistakeColumns));
   }
 }
 

@@ -43,24 +43,24 @@ struct Texts {
   }
 };
 
-// Answers texts in their order, many at a time. With several threads, texts are answered while
+// TextAnswers texts in their order, many at a time. With several threads, texts are answered while
 // the next ones are read.
-class Answers {
+class TextAnswers {
  public:
-  Answers(const Context& context, const LoadedClassifier& model, const PredictionChoice& choice,
-          bool json)
+  TextAnswers(const Context& context, const LoadedClassifier& model, const PredictionChoice& choice,
+              bool json)
       : model_(model),
         choice_(choice),
         json_(json),
         launch_(context.threads() > 1 ? std::launch::async : std::launch::deferred),
         predictor_(context, model) {}
-  ~Answers() {
+  ~TextAnswers() {
     if (lines_.valid()) lines_.wait();
   }
-  Answers(const Answers&) = delete;
-  Answers& operator=(const Answers&) = delete;
+  TextAnswers(const TextAnswers&) = delete;
+  TextAnswers& operator=(const TextAnswers&) = delete;
 
-  // Answers samples of numbers. Throws NobodyReads.
+  // TextAnswers samples of numbers. Throws NobodyReads.
   void answer(const FrameSet& set, const std::string& file) {
     for (index begin = 0; begin < set.samples(); begin += kMostSamples) {
       const index end = std::min(set.samples(), begin + kMostSamples);
@@ -127,8 +127,8 @@ class Answers {
   std::future<std::string> lines_;  // of the texts before
 };
 
-// Answers what stands before a row that cannot be read; the error comes behind it.
-void answer_all(LabelledReader& reader, Answers& answers) {
+// TextAnswers what stands before a row that cannot be read; the error comes behind it.
+void answer_all(LabelledReader& reader, TextAnswers& answers) {
   try {
     for (LabelledText row; reader.next(row);) answers.add(row, reader.place(row));
   } catch (const Error&) {
@@ -141,7 +141,7 @@ void answer_all(LabelledReader& reader, Answers& answers) {
 
 // What has been read is answered before more is waited for: a line that a person or a program
 // writes into a pipe is answered at once, and lines that come fast are answered together.
-void answer_file(const std::string& file, const TableOptions& options, Answers& answers) {
+void answer_file(const std::string& file, const TableOptions& options, TextAnswers& answers) {
   require_no_npz(file);
   auto stream = std::make_unique<FileStream>(file);
   stream->before_waiting([&] { answers.answer(); });
@@ -159,7 +159,7 @@ void answer_file(const std::string& file, const TableOptions& options, Answers& 
 
 // Samples of numbers. The weights come first: what cannot be written is no answer either.
 void answer_frames(const Context& context, const LoadedClassifier& model, const std::string& name,
-                   const std::string& weights, Answers& answers) {
+                   const std::string& weights, TextAnswers& answers) {
   const FrameFile file = read_frame_file(name, FrameLabels::kNone);
   const FrameSet set = frames_of(model, file);
   if (!weights.empty()) {
@@ -273,7 +273,7 @@ int classify(const Arguments& arguments) {
   table.encoding = encoding_of(model.settings.text);
   if (model.label_of_two > 0) table.label_of_two = static_cast<std::size_t>(model.label_of_two) - 1;
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
-  Answers answers(context, model, choice, arguments.on("json"));
+  TextAnswers answers(context, model, choice, arguments.on("json"));
   const double began = monotonic_seconds();
   try {
     model.reads_frames() ? answer_frames(context, model, file, weights, answers)

@@ -67,6 +67,7 @@ ClassifierSettings classify_settings(ClassifierSettings begin, const Arguments& 
   for (std::string& file : text.train) make_absolute(file);
   for (std::string& file : text.valid) make_absolute(file);
   if (!text.embeddings.empty() && text.embeddings != "-") make_absolute(text.embeddings);
+  if (!text.tokenizer_model.empty()) make_absolute(text.tokenizer_model);
   const bool sized = std::find(set.begin(), set.end(), "model.width") != set.end();
   if (!text.embeddings.empty() && !sized && !arguments.has("resume")) {
     options.settings.model.width = 0;  // that of the vectors

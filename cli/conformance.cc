@@ -22,7 +22,7 @@ namespace fovea::cli {
 
 namespace {
 
-struct Summary {
+struct KitSummary {
   std::string kit, isa;
   index cases = 0, passed = 0, failed = 0;
 
@@ -114,9 +114,9 @@ int conformance_check(const Arguments& arguments) {
   const Context context = context_of(arguments);
   const std::string folder = arguments.text("DIR");
   const std::vector<KitCase> cases = read_conformance_kit(folder);
-  Summary summary{.kit = folder,
-                  .isa = std::string(isa_name(current_isa())),
-                  .cases = static_cast<index>(cases.size())};
+  KitSummary summary{.kit = folder,
+                     .isa = std::string(isa_name(current_isa())),
+                     .cases = static_cast<index>(cases.size())};
   Json::Array results;
   for (const PrecisionKind precision : precisions) {
     for (const KitCase& one : cases) {

@@ -14,6 +14,7 @@
 #include "cli/eval_classifier.h"
 #include "cli/eval_tagger.h"
 #include "cli/eval_translations.h"
+#include "cli/eval_translator.h"
 #include "cli/field_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
@@ -91,6 +92,13 @@ std::vector<OptionSpec> without(std::vector<OptionSpec> options,
   return options;
 }
 
+// How translations are scored.
+std::vector<OptionSpec> metric_options() {
+  std::vector<OptionSpec> options = translation_test_options();
+  std::erase_if(options, [](const OptionSpec& option) { return option.name == "reference"; });
+  return options;
+}
+
 int eval_language_model(const Arguments& arguments, const std::vector<std::string>& files) {
   require_effect(test_options(), arguments, "a language model");
   const Context context = context_of(arguments);
@@ -115,6 +123,7 @@ int eval_files_of_translations(const Arguments& arguments) {
     throw Error(ErrorCode::kUsage, "eval: --test has no effect on translations", "leave it out");
   }
   require_effect(test_options(), arguments, "translations");
+  require_effect(translator_test_options(), arguments, "files of translations");
   warn_of_unread_variables(eval_spec().options);
   return eval_translations(arguments);
 }
@@ -138,9 +147,12 @@ CommandSpec eval_spec() {
   fovea eval model --test test.txt
   fovea eval classifier --test test.tsv --errors 10 --plots plots
   fovea eval tagger --test test.conll --errors 10
+  fovea eval translator --source test.en --reference test.de
+  fovea eval translator --source test.en --reference test.de --against other
   fovea eval --hypothesis translated.en --reference test.en
   fovea eval --hypothesis b.zh --reference test.zh --tokenize zh --against a.zh)"};
   for (OptionSpec& option : test_options()) spec.options.push_back(std::move(option));
+  for (OptionSpec& option : translator_test_options()) spec.options.push_back(std::move(option));
   for (OptionSpec& option : translation_test_options()) spec.options.push_back(std::move(option));
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
@@ -153,14 +165,25 @@ int eval(const Arguments& arguments) {
     throw Error(ErrorCode::kUsage, "eval: neither a model nor translations to score",
                 "fovea eval DIR --test FILE, or fovea eval --hypothesis FILE --reference FILE");
   }
-  require_effect(translation_test_options(), arguments, "a model");
   const std::vector<std::string> files = arguments.list("test");
   const std::string folder = arguments.text("DIR");
   check_log_is_apart(files, folder);
-  if (files.empty()) {
-    throw Error(ErrorCode::kUsage, "eval: no text to predict", "name a file: --test FILE");
+  if (files.empty() && !arguments.has("source") && !arguments.has("reference")) {
+    throw Error(ErrorCode::kUsage, "eval: no text to predict",
+                "name a file: --test FILE, of a translator --source FILE --reference FILE");
   }
-  switch (kind_of_model(folder)) {
+  const ModelKind kind = kind_of_model(folder);
+  if (kind == ModelKind::kTranslator) {
+    require_effect(test_options(), arguments, "a translator");
+    if (arguments.on("score")) {
+      require_effect(metric_options(), arguments, "--score");
+    }
+    warn_of_unread_variables(eval_spec().options);
+    return eval_translator(arguments);
+  }
+  require_effect(translator_test_options(), arguments, "any model but a translator");
+  require_effect(translation_test_options(), arguments, "any model but a translator");
+  switch (kind) {
     case ModelKind::kLanguageModel:
       return eval_language_model(arguments, files);
     case ModelKind::kTagger:
@@ -169,6 +192,7 @@ int eval(const Arguments& arguments) {
       warn_of_unread_variables(eval_spec().options);
       return eval_tagger(arguments, files);
     case ModelKind::kClassifier:
+    case ModelKind::kTranslator:
       break;
   }
   require_effect(without(tagger_test_options(), classifier_test_options()), arguments,

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct TestOptions {
+struct ClassifierTestFiles {
   index errors = 0;
   double threshold = 0.5;
   std::string plots;
@@ -42,7 +42,7 @@ struct TestOptions {
   }
 };
 
-std::vector<Flag> flags_of_test(TestOptions& options) {
+std::vector<Flag> flags_of_test(ClassifierTestFiles& options) {
   std::vector<Flag> flags = flags_of(fields_of(options));
   for (Flag& flag : flags) {
     if (flag.name == "plots") flag.placeholder = "DIR";
@@ -103,7 +103,7 @@ void write_pictures(const fs::path& folder, const ClassifierScore& score) {
 }  // namespace
 
 std::vector<OptionSpec> classifier_test_options() {
-  TestOptions test;
+  ClassifierTestFiles test;
   TableOptions table;
   std::vector<OptionSpec> options = said_or_not(options_of(flags_of_test(test), "Classifiers"));
   for (OptionSpec& option : options_of(table_flags(table), "Labelled texts, of classifiers")) {
@@ -113,7 +113,7 @@ std::vector<OptionSpec> classifier_test_options() {
 }
 
 int eval_classifier(const Arguments& arguments, const std::vector<std::string>& files) {
-  TestOptions options;
+  ClassifierTestFiles options;
   std::vector<std::string> said = set_from_outside(flags_of_test(options), arguments);
   check_pictures(options.plots, options.overwrite);
   const Context context = context_of(arguments);

@@ -18,7 +18,7 @@ namespace fovea::cli {
 
 namespace {
 
-struct TestOptions {
+struct TaggerTestFiles {
   index errors = 0;
 
   template <class Visitor>
@@ -30,7 +30,7 @@ struct TestOptions {
 }  // namespace
 
 std::vector<OptionSpec> tagger_test_options() {
-  TestOptions test;
+  TaggerTestFiles test;
   TaggedOptions table;
   std::vector<OptionSpec> options = options_of(flags_of(fields_of(test)), "Taggers");
   for (OptionSpec& option :
@@ -41,7 +41,7 @@ std::vector<OptionSpec> tagger_test_options() {
 }
 
 int eval_tagger(const Arguments& arguments, const std::vector<std::string>& files) {
-  TestOptions options;
+  TaggerTestFiles options;
   set_from_outside(flags_of(fields_of(options)), arguments);
   const Context context = context_of(arguments);
   const LoadedTagger model = load_tagger(arguments.text("DIR"));
@@ -51,12 +51,12 @@ int eval_tagger(const Arguments& arguments, const std::vector<std::string>& file
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
   detail(fmt::format("model: {} parameters, vocabulary of {} {}, {} tags, {}",
                      parameter_count(model.settings.model), model.settings.model.vocabulary,
-                     model.segments() ? "characters" : "words", model.tags.size(),
+                     model.segments() ? "characters" : "words", tag_count(model.settings.model),
                      arguments.text("DIR")));
   std::vector<std::string> notes;
-  const TaggerScore score = evaluate_tagger(context, model, files, test, notes);
+  const std::vector<TaggerScore> scores = evaluate_tagger(context, model, files, test, notes);
   for (const std::string& note : notes) warn(note);
-  print(arguments.on("json") ? json_of_score(score).line() + "\n" : report_of(score));
+  print(arguments.on("json") ? json_of_scores(scores).line() + "\n" : report_of(scores));
   return 0;
 }
 

@@ -15,7 +15,7 @@ namespace fovea::cli {
 
 namespace {
 
-constexpr std::string_view kGroup = "Translations, without a model";
+constexpr std::string_view kGroup = "Translations";
 constexpr index kName = 8, kNumber = 9;  // columns
 
 std::string two_digits(double number) { return fmt::format("{:.2f}", number); }
@@ -59,10 +59,13 @@ std::vector<OptionSpec> translation_test_options() {
       {"hypothesis", OptionKind::kValue, "FILE", "translations to score, a sentence a line",
        std::string(kGroup), ""},
       {"reference", OptionKind::kList, "FILE",
-       "what they should be, line by line; several files: any of them", std::string(kGroup), ""},
-      {"against", OptionKind::kValue, "FILE",
-       "translations of another system, to compare with by a paired bootstrap", std::string(kGroup),
-       ""}};
+       "what they should be, line by line; several files: any of them, of a translator one after "
+       "the other",
+       std::string(kGroup), ""},
+      {"against", OptionKind::kValue, "FILE | DIR",
+       "translations of another system, or beside a translator the folder of another one, to "
+       "compare with by a paired bootstrap",
+       std::string(kGroup), ""}};
   for (OptionSpec& option : options_of(flags_of(fields_of(options)), kGroup)) {
     specs.push_back(std::move(option));
   }
@@ -72,7 +75,8 @@ std::vector<OptionSpec> translation_test_options() {
 }
 
 bool asks_for_translations(const Arguments& arguments) {
-  return arguments.has("hypothesis") || arguments.has("reference") || arguments.has("against");
+  return arguments.has("hypothesis") ||
+         (!arguments.has("DIR") && (arguments.has("reference") || arguments.has("against")));
 }
 
 std::vector<std::string> translation_files(const Arguments& arguments) {
@@ -83,20 +87,28 @@ std::vector<std::string> translation_files(const Arguments& arguments) {
   return files;
 }
 
+TranslationScoreOptions score_options(const Arguments& arguments) {
+  TranslationScoreOptions options;
+  set_from_outside(flags_of(fields_of(options)), arguments);
+  return options;
+}
+
+SentenceScores sentence_scores_of(const Arguments& arguments) {
+  return arguments.on("sentence-scores") ? SentenceScores::kYes : SentenceScores::kNo;
+}
+
 int eval_translations(const Arguments& arguments) {
   for (const char* const option : {"hypothesis", "reference"}) {
     if (arguments.has(option)) continue;
     throw Error(ErrorCode::kUsage, fmt::format("eval: --{} is missing", option),
                 "give both: fovea eval --hypothesis FILE --reference FILE");
   }
-  TranslationScoreOptions options;
-  set_from_outside(flags_of(fields_of(options)), arguments);
+  const TranslationScoreOptions options = score_options(arguments);
   const TranslationScore score = score_translation_files(
       context_of(arguments),
       {arguments.text("hypothesis"), arguments.list("reference"), arguments.text("against")},
       options);
-  const SentenceScores sentences =
-      arguments.on("sentence-scores") ? SentenceScores::kYes : SentenceScores::kNo;
+  const SentenceScores sentences = sentence_scores_of(arguments);
   print(arguments.on("json") ? json_of_score(score, sentences).line() + "\n"
                              : report_of(score, sentences));
   return 0;

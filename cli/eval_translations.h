@@ -10,7 +10,7 @@
 
 namespace fovea::cli {
 
-/// The options that only translations have.
+/// The options of translations, of files or of a translator.
 std::vector<OptionSpec> translation_test_options();
 
 /// Whether the arguments name translations instead of a model.
@@ -18,6 +18,10 @@ bool asks_for_translations(const Arguments& arguments);
 
 /// The files that the options name.
 std::vector<std::string> translation_files(const Arguments& arguments);
+
+/// How translations are scored, and whether each line, too.
+TranslationScoreOptions score_options(const Arguments& arguments);
+SentenceScores sentence_scores_of(const Arguments& arguments);
 
 /// Prints the scores of the files. Returns the exit status.
 int eval_translations(const Arguments& arguments);

@@ -15,6 +15,7 @@
 #include "cli/field_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/page_file.h"
 #include "cli/threads.h"
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"
@@ -23,9 +24,12 @@
 #include "fovea/task/attention_steps.h"
 #include "fovea/task/explain/frame_text.h"
 #include "fovea/task/explain/page.h"
+#include "fovea/task/explain/tagger.h"
 #include "fovea/task/explain/text.h"
+#include "fovea/task/explain/translator.h"
 #include "fovea/task/model_kind.h"
 #include "fovea/text/compressed.h"
+#include "fovea/text/no_nul.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea::cli {
@@ -35,7 +39,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The page, and its language.
-struct PageOptions {
+struct ExplainPage {
   std::string page;
   PageLanguage lang = PageLanguage::kEnglish;
   bool overwrite = false;
@@ -51,33 +55,26 @@ struct PageOptions {
 // Whether a page in the model's folder would replace a file of the model.
 bool is_of_model(const fs::path& page, const fs::path& folder) {
   std::error_code ignored;
-  if (!fs::exists(page, ignored)) return false;
-  const fs::path inside = fs::weakly_canonical(folder, ignored), place = fs::canonical(page);
-  return place.extension() != ".html" &&
+  const fs::path inside = fs::weakly_canonical(folder, ignored),
+                 place = fs::canonical(page, ignored);
+  return !place.empty() && place.extension() != ".html" &&
          std::mismatch(inside.begin(), inside.end(), place.begin(), place.end()).first ==
              inside.end();
 }
 
+// Of the page, what is written where only the command line says.
+std::vector<Flag> page_flags(ExplainPage& page) {
+  constexpr std::string_view kHere[] = {"page", "overwrite"};
+  return without_environment(flags_of(fields_of(page)), kHere);
+}
+
 // Checked before anything is computed.
 void check_page(const std::string& page, const fs::path& model, bool overwrite) {
-  if (page.empty()) return;
-  const fs::path path(page);
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder)) {
-    throw Error(ErrorCode::kWrite, fmt::format("--page: {}: no such folder", folder.string()),
-                "make the folder, or choose another file");
-  }
-  if (fs::is_directory(path)) {
-    throw Error(ErrorCode::kWrite, fmt::format("--page: {}: is a folder", page),
-                "name a file in it");
-  }
-  if (is_of_model(path, model)) {
+  if (!page.empty() && is_of_model(page, model)) {
     throw Error(ErrorCode::kUsage, fmt::format("--page: {}: is a file of the model", page),
                 "choose another file, whose name ends in .html");
   }
-  if (!fs::exists(fs::symlink_status(path)) || overwrite) return;
-  throw Error(ErrorCode::kOutputExists, fmt::format("--page: {}: exists already", page),
-              "choose another file, or say --overwrite");
+  check_page_file({"--page", page, overwrite});
 }
 
 // A newline at the end, as in a file or from echo, is not part of the text.
@@ -90,30 +87,34 @@ std::string text_of(const Arguments& arguments) {
   require_no_npz(text);
   if (text != "-") return text;
   std::string input = read_whole(*open_text("-"), name_of_input("-"), "give a shorter text");
+  require_no_nul(input, name_of_input("-"));
   if (input.ends_with('\n')) input.pop_back();
   return input;
 }
 
 // All that is said but for the page.
-struct Request {
+struct ExplainRequest {
   ExplainOptions options;
   ExplainView view;
   SampleView sample;
 };
 
-// Throws kUsage for options that have no effect on such a model.
+// Throws kUsage for options that have no effect.
+void refuse(const Arguments& arguments, std::initializer_list<std::string_view> options,
+            std::string_view why) {
+  for (const std::string_view option : options) {
+    if (!arguments.has(option)) continue;
+    throw Error(ErrorCode::kUsage, fmt::format("explain: --{} has no effect: {}", option, why),
+                "leave it out");
+  }
+}
+
 void require_effect(const Arguments& arguments, bool reads_numbers) {
-  const auto refuse = [&](std::initializer_list<std::string_view> options, std::string_view why) {
-    for (const std::string_view option : options) {
-      if (!arguments.has(option)) continue;
-      throw Error(ErrorCode::kUsage,
-                  fmt::format("explain: --{} has no effect: the model {}", option, why),
-                  "leave it out");
-    }
-  };
-  if (reads_numbers)
-    return refuse({"tokens", "truncate"}, "reads numbers; --steps A-B shows a part");
-  refuse({"sample", "joint", "time", "steps"}, "reads texts, not numbers");
+  if (reads_numbers) {
+    return refuse(arguments, {"tokens", "truncate"},
+                  "the model reads numbers; --steps A-B shows a part");
+  }
+  refuse(arguments, {"sample", "joint", "time", "steps"}, "the model reads texts, not numbers");
 }
 
 // The file of numbers. Whoever gives a text instead is told what is expected.
@@ -130,29 +131,39 @@ FrameFile frames_for(const Arguments& arguments) {
 }
 
 Explanation explain_classifier(const Context& context, const fs::path& folder,
-                               const Arguments& arguments, const Request& request) {
+                               const Arguments& arguments, const ExplainRequest& request) {
   const LoadedClassifier model = load_classifier(folder);
   require_effect(arguments, model.reads_frames());
   if (model.reads_frames()) {
     return explain_sample(context, model, frames_for(arguments), request.sample.sample,
                           request.options);
   }
-  if (request.options.truncate) {
-    throw Error(ErrorCode::kUsage,
-                "explain: --truncate has no effect: a classifier cuts texts as in training",
-                "leave it out");
-  }
+  refuse(arguments, {"truncate"}, "a classifier cuts texts as in training");
   return explain_text(context, model, text_of(arguments), request.options);
 }
 
 Explanation explain_model(const Context& context, const fs::path& folder,
-                          const Arguments& arguments, const Request& request) {
+                          const Arguments& arguments, const ExplainRequest& request) {
   const ModelKind kind = kind_of_model(folder);
   if (kind == ModelKind::kTagger) {
-    throw Error(ErrorCode::kModelWrongKind,
-                fmt::format("explain: {} is the folder of a tagger", folder.string()),
-                "name the folder of a language model or a text classifier");
+    refuse(arguments, {"truncate", "sample", "joint", "time", "steps"},
+           "a tagger reads whole sentences");
+    if (request.options.saliency == SaliencyMethod::kNone) {
+      refuse(arguments, {"token", "column"}, "without --saliency no tag is explained");
+    }
+    return explain_text(context, load_tagger(folder), text_of(arguments), request.options);
   }
+  if (kind == ModelKind::kTranslator) {
+    refuse(arguments, {"column"}, "only taggers have tag columns");
+    refuse(arguments, {"truncate", "sample", "joint", "time", "steps"},
+           "a translator reads whole sentences");
+    if (request.options.saliency == SaliencyMethod::kNone) {
+      refuse(arguments, {"token"}, "without --saliency no token is explained");
+    }
+    return explain_text(context, load_translator(folder), text_of(arguments), request.options);
+  }
+  refuse(arguments, {"token", "column"},
+         "only taggers have tags of each token, and translators a translation");
   if (kind == ModelKind::kClassifier) {
     return explain_classifier(context, folder, arguments, request);
   }
@@ -160,7 +171,7 @@ Explanation explain_model(const Context& context, const fs::path& folder,
   return explain_text(context, load_language_model(folder), text_of(arguments), request.options);
 }
 
-void write_page(const Explanation& explanation, const PageOptions& page, std::string_view folder) {
+void write_page(const Explanation& explanation, const ExplainPage& page, std::string_view folder) {
   write_file_atomically(page.page, draw_attention_page(page_of(explanation, folder, page.lang)));
   note(fmt::format("wrote {}", page.page));
 }
@@ -172,8 +183,8 @@ int explain_steps(const Arguments& arguments) {
                 "fovea explain --q TEXT --kv TEXT, or fovea explain DIR TEXT");
   }
   for (const std::string_view option :
-       {"layer", "head", "tokens", "page", "overwrite", "saliency", "target", "truncate", "lang",
-        "sample", "joint", "time", "steps"}) {
+       {"layer", "head", "tokens", "page", "overwrite", "saliency", "target", "token", "column",
+        "truncate", "lang", "sample", "joint", "time", "steps"}) {
     if (!arguments.has(option)) continue;
     throw Error(ErrorCode::kUsage,
                 fmt::format("explain: --{} has no effect with --q and --kv", option),
@@ -186,15 +197,15 @@ int explain_steps(const Arguments& arguments) {
 }
 
 int explain_folder(const Arguments& arguments) {
-  Request request;
-  PageOptions page;
+  ExplainRequest request;
+  ExplainPage page;
   set_from_outside(flags_of(fields_of(request.options)), arguments);
   set_from_outside(flags_of(fields_of(request.view)), arguments);
   set_from_outside(flags_of(fields_of(request.sample)), arguments);
-  set_from_outside(flags_of(fields_of(page)), arguments);
+  set_from_outside(page_flags(page), arguments);
   const fs::path folder = arguments.text("DIR");
   check_log_is_apart({&page.page, 1}, folder);
-  check_page(page.page, folder, page.overwrite);
+  if (arguments.has("page")) check_page(page.page, folder, page.overwrite);
   const Context context = context_of(arguments);
   const Explanation explanation = explain_model(context, folder, arguments, request);
   const bool numbers = explanation.numbers.has_value();
@@ -225,25 +236,29 @@ CommandSpec explain_spec() {
   ExplainOptions options;
   ExplainView view;
   SampleView sample;
-  PageOptions page;
+  ExplainPage page;
   CommandSpec spec{
       .name = "explain",
       .summary = "Shows what a model looked at in a text, or attention step by step.",
-      .positionals =
-          {{"DIR", "folder of a language model or a classifier", false},
-           {"TEXT", "the text (-: read it from standard input), or an .npz of a model of numbers",
-            false}},
+      .positionals = {{"DIR", "folder of a language model, a classifier, a tagger or a translator",
+                       false},
+                      {"TEXT",
+                       "the text (-: read it from standard input), of a tagger also a sentence of "
+                       "CoNLL lines, of a translator a line; or an .npz of a model of numbers",
+                       false}},
       .options = said_or_not(options_of(flags_of(fields_of(options)), "Saliency")),
       .epilog = R"(Examples:
   fovea explain reviews "a wonderful film"
   fovea explain reviews "a wonderful film" --target neg --layer 1 --head 2
+  fovea explain names "Ada Lovelace was born in London." --token 6
+  fovea explain translator "A man rides a bicycle." --target "Ein Mann fährt Rad."
   fovea explain model "Once upon a" --saliency rollout --page page.html
   fovea explain model - --json < text.txt
   fovea explain gestures test.npz --sample 3 --joint 4
   fovea explain --q 是 --kv 你人
 
-Prints the prediction, what the weights of every head are like, and a heat map of the weights before
-dropout with the saliency of each token beside it. With --q and --kv: embeddings, scores, weights and
+Prints the prediction or the translation, what the weights of every head are like, and a heat map of
+the weights before dropout with the saliency of each token beside it. With --q and --kv: embeddings, scores, weights and
 output of scaled dot-product attention on the characters of two texts.
 Attention weights are no explanation by themselves: they say where a head looked, not what decided.)"};
   const auto add = [&](OptionSpec option) { spec.options.push_back(std::move(option)); };
@@ -251,7 +266,7 @@ Attention weights are no explanation by themselves: they say where a head looked
   for (OptionSpec& option : options_of(flags_of(fields_of(sample)), "Numbers")) {
     add(std::move(option));
   }
-  for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(page)), "Page"))) {
+  for (OptionSpec& option : said_or_not(options_of(page_flags(page), "Page"))) {
     add(std::move(option));
   }
   add({"json", OptionKind::kFlag, "", "print everything as one JSON object", "View", ""});
@@ -270,7 +285,6 @@ Attention weights are no explanation by themselves: they say where a head looked
   for (OptionSpec& option : spec.options) {
     if (option.name == "page") option.placeholder = "FILE";
     if (option.name == "tokens" || option.name == "steps") option.placeholder = "A-B";
-    if (option.name == "page" || option.name == "overwrite") option.environment.clear();
   }
   return spec;
 }

@@ -47,6 +47,26 @@ Json prediction_of(const Explanation& explanation) {
   return Json(std::move(array));
 }
 
+Json::Object tags_of(const ExplainedTags& tags) {
+  Json::Object object;
+  if (!tags.column.empty()) object.emplace_back("column", tags.column);
+  object.emplace_back("tags", texts(tags.tags));
+  object.emplace_back("probabilities", numbers(tags.probabilities));
+  return object;
+}
+
+// What a tagger says: as fovea tag --json --probabilities has it.
+void add_tags(Json::Object& object, const Explanation& explanation) {
+  if (explanation.token > 0) object.emplace_back("token", explanation.token);
+  if (explanation.tags.size() == 1) {
+    for (auto& member : tags_of(explanation.tags[0])) object.push_back(std::move(member));
+    return;
+  }
+  Json::Array columns;
+  for (const ExplainedTags& tags : explanation.tags) columns.emplace_back(tags_of(tags));
+  object.emplace_back("columns", std::move(columns));
+}
+
 // [T], or with joints [T, joints].
 Json by_token(const Explanation& explanation, const std::vector<float>& values) {
   if (explanation.joints() == 0) return numbers(values);
@@ -56,7 +76,7 @@ Json by_token(const Explanation& explanation, const std::vector<float>& values) 
 
 // What was explained: a text, or a sample of numbers.
 Json::Object input_of(const Explanation& explanation) {
-  Json::Object object{{"kind", explanation.kind}};
+  Json::Object object{{"kind", to_string(explanation.kind)}};
   if (explanation.numbers) {
     object.emplace_back("sample", explanation.numbers->sample);
     object.emplace_back("first_step", explanation.numbers->first_step);
@@ -69,10 +89,39 @@ Json::Object input_of(const Explanation& explanation) {
   return object;
 }
 
+void add_translation(Json::Object& object, const Explanation& explanation) {
+  const ExplainedTranslation& made = *explanation.translation;
+  object.emplace_back("translation", text(made.text));
+  object.emplace_back("given", made.is_given);
+  object.emplace_back("log_probability", made.log_probability);
+  object.emplace_back("target_tokens", texts(made.tokens));
+  object.emplace_back("probabilities", numbers(made.probabilities));
+  if (explanation.token > 0) object.emplace_back("token", explanation.token);
+}
+
+// What rows and columns of a layer are: time steps or joints, or texts of a translator.
+std::string axes_of(const Explanation& explanation, const ExplainedLayer& layer) {
+  if (explanation.numbers) return layer.across ? R"(,"over":"joints")" : R"(,"over":"time")";
+  if (!explanation.translation) return "";
+  switch (layer.place) {
+    case AttentionPlace::kText:
+      break;
+    case AttentionPlace::kDecoder:
+      return R"(,"queries":"translation","keys":"translation so far")";
+    case AttentionPlace::kCross:
+      return R"(,"queries":"translation","keys":"source")";
+  }
+  return R"(,"queries":"source","keys":"source")";
+}
+
 // All but the layers, without the brace at the end.
 std::string head_of(const Explanation& explanation) {
   Json::Object object = input_of(explanation);
-  if (explanation.prediction.empty()) {
+  if (explanation.translation) {
+    add_translation(object, explanation);
+  } else if (!explanation.tags.empty()) {
+    add_tags(object, explanation);
+  } else if (explanation.prediction.empty()) {
     object.emplace_back("number", explanation.number);
   } else {
     object.emplace_back("prediction", prediction_of(explanation));
@@ -81,7 +130,7 @@ std::string head_of(const Explanation& explanation) {
   if (!saliency.values.empty()) {
     object.emplace_back("saliency",
                         Json::Object{{"method", to_string(saliency.method)},
-                                     {"of", saliency.of.english},
+                                     {"of", filled(saliency.of, QuoteLength::kWhole).english},
                                      {"source", source_of(saliency.method)},
                                      {"values", by_token(explanation, saliency.values)}});
   }
@@ -97,12 +146,11 @@ std::string head_of(const Explanation& explanation) {
   return line;
 }
 
-// [n, n], or with joints a matrix for each sequence.
+// [queries, keys], or with joints a matrix for each sequence.
 Json weights_of(const Explanation& explanation, const ExplainedLayer& layer, index head) {
-  const index n = explanation.tokens_of(layer);
   const auto of_sequence = [&](index sequence) {
-    return matrix(layer.head(head, n, sequence).weights.data(), static_cast<std::size_t>(n),
-                  static_cast<std::size_t>(n));
+    return matrix(layer.head(head, sequence).weights.data(),
+                  static_cast<std::size_t>(layer.queries), static_cast<std::size_t>(layer.keys));
   };
   if (explanation.joints() == 0) return of_sequence(0);
   Json::Array sequences;
@@ -128,11 +176,9 @@ void print_json(const Explanation& explanation, const ExplainView& view) {
   for (std::size_t n = 0; n < explanation.layers.size(); ++n) {
     const ExplainedLayer& layer = explanation.layers[n];
     if (view.layer > 0 && static_cast<index>(n) + 1 != view.layer) continue;
-    const std::string_view over = !explanation.numbers ? ""
-                                  : layer.across       ? ",\"over\":\"joints\""
-                                                       : ",\"over\":\"time\"";
-    std::string text = fmt::format("{}{{\"layer\":{},\"name\":{}{},\"heads\":[",
-                                   first_layer ? "" : ",", n + 1, Json(layer.name).line(), over);
+    std::string text =
+        fmt::format("{}{{\"layer\":{},\"name\":{}{},\"heads\":[", first_layer ? "" : ",", n + 1,
+                    Json(layer.name).line(), axes_of(explanation, layer));
     first_layer = false;
     bool first_head = true;
     for (index head = 1; head <= layer.heads; ++head) {

@@ -30,6 +30,14 @@ OptionKind kind_of(const Flag& flag) {
 
 }  // namespace
 
+std::vector<Flag> without_environment(std::vector<Flag> flags,
+                                      std::span<const std::string_view> names) {
+  for (Flag& flag : flags) {
+    if (std::find(names.begin(), names.end(), flag.name) != names.end()) flag.environment.clear();
+  }
+  return flags;
+}
+
 std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view group) {
   std::vector<OptionSpec> options;
   for (const Flag& flag : flags) {
@@ -88,7 +96,7 @@ void warn_of_unread_variables(std::span<const OptionSpec> options) {
 
 std::vector<std::string> set_from_outside(std::vector<Flag> flags, const Arguments& arguments) {
   std::vector<std::string> set = set_from_environment(flags, [](const char* name) -> const char* {
-    const char* value = std::getenv(name);
+    const char* value = *name == '\0' ? nullptr : std::getenv(name);
     return value != nullptr && *value != '\0' ? value : nullptr;
   });
   for (Flag& flag : flags) {

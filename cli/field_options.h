@@ -21,6 +21,10 @@ std::vector<OptionSpec> said_or_not(std::vector<OptionSpec> options);
 /// Gives the option `name` a second spelling: a short letter or another name.
 void also_called(std::vector<OptionSpec>& options, std::string_view name, std::string_view also);
 
+/// The same flags; those of these names only the command line sets.
+std::vector<Flag> without_environment(std::vector<Flag> flags,
+                                      std::span<const std::string_view> names);
+
 /// Warns about environment variables FOVEA_... that no option reads but whose name is near that of
 /// an option.
 void warn_of_unread_variables(std::span<const OptionSpec> options);

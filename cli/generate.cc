@@ -17,6 +17,7 @@
 #include "fovea/base/clock.h"
 #include "fovea/base/option.h"
 #include "fovea/config/json.h"
+#include "fovea/task/search_text.h"
 #include "fovea/text/compressed.h"
 
 namespace fovea::cli {
@@ -35,6 +36,23 @@ struct TextsOptions {
   }
 };
 
+// A search for the likeliest text, instead of samples.
+struct BeamOptions {
+  index beam = 0;
+  double length_penalty = 0.6;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("beam", beam,
+          "search for the likeliest text with so many hypotheses; 0: draw tokens one by one");
+    visit("length_penalty", length_penalty,
+          "beam: exponent a of the length ((5 + tokens) / 6)^a by which log probabilities are "
+          "divided; 0: none");
+  }
+
+  SearchOptions search() const { return {.beam = beam, .length_penalty = length_penalty}; }
+};
+
 // A text as --json prints it.
 struct Sample {
   std::string prompt;
@@ -48,6 +66,21 @@ struct Sample {
     visit("text", text, "what the model wrote after it");
     visit("seed", seed, "--seed that gives this text alone");
     visit("tokens", tokens, "how many tokens the model wrote");
+  }
+};
+
+// A text that was searched for, the same.
+struct Found {
+  std::string prompt;
+  FoundText found;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("prompt", prompt, "what the text begins with");
+    visit("text", found.text, "what the model wrote after it");
+    visit("tokens", found.tokens, "how many tokens the model wrote");
+    visit("log_probability", found.log_probability, "of these and their end, in nats");
+    visit("score", found.score, "that, divided by the length of --length-penalty");
   }
 };
 
@@ -91,8 +124,13 @@ void warn_of_unknown_words(const LoadedLanguageModel& loaded,
 class Writer {
  public:
   Writer(const Context& context, const LoadedLanguageModel& loaded, const SamplingOptions& options,
-         index samples, bool json)
-      : context_(context), loaded_(loaded), options_(options), samples_(samples), json_(json) {}
+         const BeamOptions& beam, index samples, bool json)
+      : context_(context),
+        loaded_(loaded),
+        options_(options),
+        beam_(beam),
+        samples_(samples),
+        json_(json) {}
 
   // Returns how many tokens were written.
   index write(const std::vector<std::string>& prompts) {
@@ -104,7 +142,12 @@ class Writer {
         options.seed += static_cast<std::uint64_t>(sample);
         if (several && !json_) {
           const std::string number = prompts.size() > 1 ? fmt::format("prompt {}, ", i + 1) : "";
-          show(fmt::format("--- {}seed {}\n", number, options.seed));
+          show(beam_.beam > 0 ? fmt::format("--- prompt {}\n", i + 1)
+                              : fmt::format("--- {}seed {}\n", number, options.seed));
+        }
+        if (beam_.beam > 0) {
+          tokens += write_found(prompts[i]);
+          continue;
         }
         tokens += json_ ? write_object(prompts[i], options) : write_text(prompts[i], options);
       }
@@ -134,18 +177,43 @@ class Writer {
     return sample.tokens;
   }
 
+  index write_found(const std::string& prompt) {
+    Found line{prompt, search_text(context_, loaded_, prompt, options_, beam_.search())};
+    show(json_ ? to_json_line(line) + "\n" : prompt + line.found.text + "\n");
+    return line.found.tokens;
+  }
+
   const Context& context_;
   const LoadedLanguageModel& loaded_;
   const SamplingOptions& options_;
+  const BeamOptions& beam_;
   const index samples_;
   const bool json_;
   bool read_on_ = true;
 };
 
+void check_beam(const Arguments& arguments, const BeamOptions& beam) {
+  require_option(beam.beam >= 0, "beam", beam.beam, "at least 0 (0: draw tokens one by one)");
+  if (beam.beam > 0) {
+    check_options(beam.search());
+    for (const std::string_view option :
+         {"temperature", "top-k", "top-p", "greedy", "seed", "samples"}) {
+      if (!arguments.has(option)) continue;
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("generate: --{} has no effect with --beam", option),
+                  "a search draws nothing: leave one of the two out");
+    }
+  } else if (arguments.has("length-penalty")) {
+    throw Error(ErrorCode::kUsage, "generate: --length-penalty has no effect without --beam",
+                "add --beam 5, or leave it out");
+  }
+}
+
 }  // namespace
 
 CommandSpec generate_spec() {
   SamplingOptions sampling;
+  BeamOptions beam;
   TextsOptions texts;
   CommandSpec spec{
       .name = "generate",
@@ -157,12 +225,16 @@ CommandSpec generate_spec() {
   fovea generate model "Once upon a time"
   fovea generate model "The" --temperature 0.7 --top-k 40 --seed 3
   fovea generate model "The" --samples 3               seeds 1, 2 and 3
+  fovea generate model "The" --beam 5 --max-tokens 40
   fovea generate model - < prompt.txt
   fovea generate model - --each-line --json < prompts.txt
   fovea generate model -- "- a prompt that begins with a dash"
 
 Prints the prompt, its continuation as it is made, and a newline; of several texts, each below a line
 "--- seed N".)"};
+  for (OptionSpec& option : options_of(flags_of(fields_of(beam)), "Search")) {
+    spec.options.push_back(std::move(option));
+  }
   for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(texts)), "Texts"))) {
     spec.options.push_back(std::move(option));
   }
@@ -179,9 +251,12 @@ int generate(const Arguments& arguments) {
   warn_of_unread_variables(generate_spec().options);
   SamplingOptions options;
   TextsOptions texts;
+  BeamOptions beam;
   set_from_outside(flags_of(fields_of(options)), arguments);
+  set_from_outside(flags_of(fields_of(beam)), arguments);
   set_from_outside(flags_of(fields_of(texts)), arguments);
   check_options(options);
+  check_beam(arguments, beam);
   require_option(texts.samples >= 1, "samples", texts.samples, "at least 1");
   const Context context = context_of(arguments);
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
@@ -192,7 +267,7 @@ int generate(const Arguments& arguments) {
   warn_of_unknown_words(loaded, prompts);
   const double began = monotonic_seconds();
   const index tokens =
-      Writer(context, loaded, options, texts.samples, arguments.on("json")).write(prompts);
+      Writer(context, loaded, options, beam, texts.samples, arguments.on("json")).write(prompts);
   const double seconds = monotonic_seconds() - began;
   detail(fmt::format("{} tokens in {:.2f} s ({:.0f} tokens/s)", tokens, seconds,
                      static_cast<double>(tokens) / seconds));

@@ -22,6 +22,7 @@
 #include "fovea/task/language_model.h"
 #include "fovea/task/model_kind.h"
 #include "fovea/task/tagger.h"
+#include "fovea/task/translator.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/run_summary.h"
@@ -110,6 +111,15 @@ struct TaggerFile {
   static std::string targets_of(const TaggerSettings& settings) {
     return settings.text.task == TagTask::kSegment ? "characters" : "words";
   }
+};
+
+struct TranslatorFile {
+  static constexpr std::string_view kName = "translator", kKind = kTranslatorKind;
+  static TranslatorSettings settings_of(const fs::path& folder) {
+    return translator_settings_from_text(read_model_file(folder, "config.json"),
+                                         (folder / "config.json").string());
+  }
+  static std::string targets_of(const TranslatorSettings&) { return "target tokens"; }
 };
 
 // The settings of the newest checkpoint that can be read, or else of the folder.
@@ -214,19 +224,33 @@ void describe_outputs(const fs::path& folder) {
   }
 }
 
+void describe_column(const TaggerConfigFile& file, const TagSet& tags, std::size_t column) {
+  print(fmt::format("{} tags, scheme {}, head {}\n", tags.size(),
+                    to_string(scheme_of_column(file.settings.text, column)),
+                    to_string(head_of(file.settings.model, column))));
+}
+
 // What a tagger says: its task and its tags.
 void describe_tags(const fs::path& folder) {
   const TaggerConfigFile file = TaggerFile::read(folder);
   const TaggerSettings& settings = file.settings;
-  print(fmt::format("task: {}, {} tags, scheme {}, head {}\n", to_string(settings.text.task),
-                    file.outputs.tags.size(), to_string(settings.text.scheme),
-                    to_string(settings.model.head)));
+  const std::vector<TagSet> sets = tag_sets(file, (folder / "config.json").string());
+  const std::vector<std::string> names = column_names(settings.text);
+  print(fmt::format("task: {}, ", to_string(settings.text.task)));
+  sets.size() == 1 ? describe_column(file, sets[0], 0)
+                   : void(print(fmt::format("{} tag columns\n", sets.size())));
   if (const VectorCounts& vectors = file.outputs.vectors; vectors.words > 0) {
     print(vectors_line(vectors, settings.text.embeddings) +
           (settings.model.freeze_embeddings ? "; the table is frozen\n" : "\n"));
   }
-  for (const std::string& tag : file.outputs.tags) {
-    print(fmt::format("  tag {}\n", escape_text(tag)));
+  for (std::size_t c = 0; c < sets.size(); ++c) {
+    if (sets.size() > 1) {
+      print(fmt::format("column {}: ", names[c]));
+      describe_column(file, sets[c], c);
+    }
+    for (const std::string& tag : sets[c].names()) {
+      print(fmt::format("  tag {}\n", escape_text(tag)));
+    }
   }
 }
 
@@ -257,8 +281,27 @@ Json json_of_tensor(const NamedTensor& named) {
   return object;
 }
 
-void add(Json::Object& object, std::string_view name, Json value) {
-  object.push_back({std::string(name), std::move(value)});
+// "tags"; of several columns "columns", each with its name, scheme, head and tags.
+void add_tags(Json::Object& object, const TaggerConfigFile& file, const std::string& name) {
+  const std::vector<TagSet> sets = tag_sets(file, name);
+  const auto list = [](const TagSet& tags) {
+    return Json::Array(tags.names().begin(), tags.names().end());
+  };
+  if (sets.size() == 1) {
+    object.emplace_back("tags", list(sets[0]));
+    return;
+  }
+  const std::vector<std::string> names = column_names(file.settings.text);
+  Json::Array columns;
+  for (std::size_t c = 0; c < sets.size(); ++c) {
+    Json::Object column;
+    column.emplace_back("column", names[c]);
+    column.emplace_back("scheme", to_string(scheme_of_column(file.settings.text, c)));
+    column.emplace_back("head", to_string(head_of(file.settings.model, c)));
+    column.emplace_back("tags", list(sets[c]));
+    columns.emplace_back(std::move(column));
+  }
+  object.emplace_back("columns", std::move(columns));
 }
 
 template <class File>
@@ -267,25 +310,25 @@ void describe_as_json(const Model& model) {
   for (const NamedTensor& named : model.weights.tensors) tensors.push_back(json_of_tensor(named));
   for (const fs::path& checkpoint : model.checkpoints) checkpoints.push_back(checkpoint.string());
   Json::Object object;
-  add(object, "kind", File::kKind);
-  add(object, "parameters", model.parameters());
-  add(object, "step", model.step());
+  object.emplace_back("kind", File::kKind);
+  object.emplace_back("parameters", model.parameters());
+  object.emplace_back("step", model.step());
   Json::Object training = json_of(model.training).object();
   add_metrics(training, model.training);
-  add(object, "training", std::move(training));
-  add(object, "settings", json_of(newest_settings<File>(model.folder, model.checkpoints)));
+  object.emplace_back("training", std::move(training));
+  object.emplace_back("settings", json_of(newest_settings<File>(model.folder, model.checkpoints)));
   if constexpr (std::is_same_v<File, ClassifierFile>) {
     ClassifierOutputs outputs = File::read(model.folder).outputs;
-    add(object, "labels", Json::Array(outputs.labels.begin(), outputs.labels.end()));
-    add(object, "embeddings", json_of(outputs.vectors));
+    object.emplace_back("labels", Json::Array(outputs.labels.begin(), outputs.labels.end()));
+    object.emplace_back("embeddings", json_of(outputs.vectors));
   }
   if constexpr (std::is_same_v<File, TaggerFile>) {
-    TaggerOutputs outputs = File::read(model.folder).outputs;
-    add(object, "tags", Json::Array(outputs.tags.begin(), outputs.tags.end()));
-    add(object, "embeddings", json_of(outputs.vectors));
+    const TaggerConfigFile file = File::read(model.folder);
+    add_tags(object, file, (model.folder / "config.json").string());
+    object.emplace_back("embeddings", json_of(file.outputs.vectors));
   }
-  add(object, "tensors", std::move(tensors));
-  add(object, "checkpoints", std::move(checkpoints));
+  object.emplace_back("tensors", std::move(tensors));
+  object.emplace_back("checkpoints", std::move(checkpoints));
   print(Json(std::move(object)).line() + "\n");
 }
 
@@ -302,6 +345,8 @@ void describe_kind(const Model& model, bool json) {
       return describe<ClassifierFile>(model, json);
     case ModelKind::kTagger:
       return describe<TaggerFile>(model, json);
+    case ModelKind::kTranslator:
+      return describe<TranslatorFile>(model, json);
   }
 }
 
@@ -329,7 +374,13 @@ int inspect(const Arguments& arguments) {
   }
   std::vector<CheckedFile> files;
   verify(folder, files);
-  for (const fs::path& checkpoint : checkpoints_in(folder)) verify(checkpoint, files);
+  for (const fs::path& checkpoint : checkpoints_in(folder)) {
+    std::vector<CheckedFile> of_checkpoint;
+    verify(checkpoint, of_checkpoint);
+    // A training that goes on removes old checkpoints meanwhile: such a folder was renamed first.
+    if (!fs::exists(checkpoint)) continue;
+    files.insert(files.end(), of_checkpoint.begin(), of_checkpoint.end());
+  }
   print_files(files, json);
   const auto damaged = std::count_if(files.begin(), files.end(),
                                      [](const CheckedFile& file) { return !file.problem.empty(); });

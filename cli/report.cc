@@ -6,12 +6,14 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/field_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/page_file.h"
 #include "cli/version.h"
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
@@ -28,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct PageOptions {
+struct ReportPage {
   std::string output = "report.html";
   PageLanguage lang = PageLanguage::kEnglish;
   bool overwrite = false;
@@ -41,41 +43,20 @@ struct PageOptions {
   }
 };
 
+// What is written where only the command line says.
+std::vector<Flag> page_flags(ReportPage& page) {
+  constexpr std::string_view kHere[] = {"output", "overwrite"};
+  return without_environment(flags_of(fields_of(page)), kHere);
+}
+
 std::vector<OptionSpec> page_options() {
-  PageOptions page;
-  std::vector<OptionSpec> options = said_or_not(options_of(flags_of(fields_of(page)), "Page"));
+  ReportPage page;
+  std::vector<OptionSpec> options = said_or_not(options_of(page_flags(page), "Page"));
   also_called(options, "output", "o");
   for (OptionSpec& option : options) {
     if (option.name == "output") option.placeholder = "FILE";
   }
   return options;
-}
-
-bool is_page(const fs::path& path) {
-  constexpr std::string_view kBegin = "<!DOCTYPE html>";
-  std::string begin(kBegin.size(), '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return begin == kBegin;
-}
-
-// Before anything is read.
-void check_output(const fs::path& output, bool overwrite) {
-  std::error_code ignored;
-  const fs::file_status found = fs::status(output, ignored);
-  if (fs::is_directory(found)) {
-    throw Error(ErrorCode::kWrite, fmt::format("{}: is a folder", output.string()),
-                "name a file: -o report.html");
-  }
-  if (!fs::exists(fs::symlink_status(output, ignored))) return;
-  if (!overwrite) {
-    throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", output.string()),
-                "choose another file, or say --overwrite");
-  }
-  if (fs::is_regular_file(found) && is_page(output)) return;
-  throw Error(ErrorCode::kOutputExists,
-              fmt::format("{}: is no page that fovea has written", output.string()),
-              "choose another file");
 }
 
 void require_different(const std::vector<std::string>& folders) {
@@ -100,7 +81,15 @@ std::vector<RunReport> read_runs(const std::vector<std::string>& folders,
     for (const Phrase& note : run.notes) {
       warn(fmt::format("{}: {}", run.name, note.english));
     }
-    if (!evaluations.empty()) run.evaluation = read_evaluation(evaluations[n]);
+    if (evaluations.empty()) continue;
+    auto [kind, evaluation] = read_evaluation(evaluations[n]);
+    if (kind != kind_of_model(folders[n])) {
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("report: {} is of a {}, and {} of a {}", evaluations[n],
+                              name_of(kind).english, run.name, run.kind.english),
+                  "give the evaluations in the order of the folders");
+    }
+    run.evaluation = std::move(evaluation);
   }
   return runs;
 }
@@ -129,8 +118,8 @@ The page needs no network. fovea train ... --report keeps one in the folder of t
 
 int report(const Arguments& arguments) {
   set_messages_from(arguments);
-  PageOptions options;
-  set_from_outside(flags_of(fields_of(options)), arguments);
+  ReportPage options;
+  set_from_outside(page_flags(options), arguments);
   const std::vector<std::string> folders = arguments.list("DIR");
   const std::vector<std::string> evaluations = arguments.list("eval");
   if (!evaluations.empty() && evaluations.size() != folders.size()) {
@@ -139,7 +128,7 @@ int report(const Arguments& arguments) {
                             evaluations.size()),
                 "give a file for each folder, in the same order, or none");
   }
-  check_output(options.output, options.overwrite);
+  check_page_file({"--output", options.output, options.overwrite});
   require_different(folders);
   const std::vector<RunReport> runs = read_runs(folders, evaluations);
   const std::string page =

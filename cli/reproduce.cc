@@ -31,23 +31,31 @@ struct Experiment {
   std::string_view name;
   std::string_view summary;
   void (*run)(const Context&, const ReproduceOptions&, const ReproduceObserver&);
-  std::string_view timed;  // by a script of PyTorch; if any are, it has data and variants
+  std::string_view options;  // those that not all have
+  std::string_view timed;    // by a script of PyTorch
 
-  bool has_data() const { return !timed.empty(); }
+  bool takes(std::string_view option) const { return has_word(options, ',', option); }
 };
+
+constexpr std::string_view kOfSources = "data,compat,fixed,pytorch,python,seeds";
 
 constexpr std::array kExperiments = {
     Experiment{"prince", "E4, E5, E6, E9: language models on The Little Prince", reproduce_prince,
-               "E4,E5,E9"},
+               kOfSources, "E4,E5,E9"},
     Experiment{"imdb", "E1, E2, E3, P9: text classifiers on the reviews of IMDB", reproduce_imdb,
-               "E1,E2,E3,P9"},
+               kOfSources, "E1,E2,E3,P9"},
+    Experiment{"tag", "E8: names and words of Chinese, by attention and by others", reproduce_tag,
+               "data,only,seeds", ""},
+    Experiment{"translate", "E7, E14: translators, with and without positions", reproduce_translate,
+               "data,seeds", ""},
     Experiment{"order", "P8: which of two tokens came first, with each kind of positions",
-               reproduce_order, ""},
-    Experiment{"recall", "E12: a token at a distance of 10 to 500 tokens", reproduce_recall, ""},
-    Experiment{"speed", "E13: time for a token of five kinds of layers", reproduce_speed, ""},
+               reproduce_order, "seeds", ""},
+    Experiment{"recall", "E12: a token at a distance of 10 to 500 tokens", reproduce_recall,
+               "seeds", ""},
+    Experiment{"speed", "E13: time for a token of five kinds of layers", reproduce_speed, "", ""},
 };
 
-constexpr std::string_view kExamples = R"(
+constexpr std::string_view kReproduceExamples = R"(
 Runs that were interrupted go on where they were, if the same command is given again; what is timed
 (speed) begins anew. The folder of output has a folder for each run, a picture for each experiment,
 and all numbers in results.jsonl.
@@ -56,6 +64,8 @@ Examples:
   fovea reproduce order --seeds 1 -o order
   fovea reproduce prince --data data -o prince
   fovea reproduce imdb --data data --seeds 1 -o imdb
+  fovea reproduce tag --data data --only segment -o tag
+  fovea reproduce translate --data data --seeds 1 -o translate
   fovea reproduce prince --data data --compat --seeds 5 --json -o prince
   fovea reproduce prince --data data --pytorch bench/sources.py --python venv/bin/python -o prince)";
 
@@ -105,29 +115,35 @@ std::function<std::optional<double>(std::string_view)> pytorch_of(const Argument
   };
 }
 
+std::string experiments_with(std::string_view option) {
+  std::string names;
+  for (const Experiment& e : kExperiments) {
+    if (e.takes(option)) names += (names.empty() ? "" : ", ") + std::string(e.name);
+  }
+  return names;
+}
+
 ReproduceOptions options_of(const Arguments& arguments, const Context& context,
                             const Experiment& experiment) {
   ReproduceOptions options;
-  for (const std::string_view option : {"data", "compat", "fixed", "pytorch", "python"}) {
-    if (experiment.has_data() || !arguments.has(option)) continue;
+  for (const std::string_view option :
+       {"data", "compat", "fixed", "pytorch", "python", "only", "seeds"}) {
+    if (experiment.takes(option) || !arguments.has(option)) continue;
     throw Error(ErrorCode::kUsage,
                 fmt::format("reproduce {}: --{} has no effect here", experiment.name, option),
-                "it belongs to reproduce prince and imdb");
+                "it belongs to reproduce " + experiments_with(option));
   }
   if (arguments.has("python") && !arguments.has("pytorch")) {
     throw Error(ErrorCode::kUsage, "reproduce: --python has no effect without --pytorch",
                 "name the script that times PyTorch: --pytorch bench/sources.py");
   }
-  if (arguments.has("seeds") && experiment.name == "speed") {
-    throw Error(ErrorCode::kUsage, "reproduce speed: --seeds has no effect here",
-                "it is timed, and needs no seeds");
-  }
-  if (experiment.has_data() && !arguments.has("data")) {
+  if (experiment.takes("data") && !arguments.has("data")) {
     throw Error(
         ErrorCode::kUsage, fmt::format("reproduce {}: no folder of data", experiment.name),
         "say where the data lies: --data DIR; docs/commands/reproduce.md says what it holds");
   }
   options.data = arguments.text("data");
+  options.only = arguments.text("only");
   options.output = arguments.text("output", fmt::format("reproduce-{}", experiment.name));
   if (arguments.on("compat") && arguments.on("fixed")) {
     throw Error(ErrorCode::kUsage, "reproduce: --compat and --fixed exclude each other",
@@ -160,7 +176,7 @@ void require_no_model(const std::filesystem::path& folder) {
 
 std::string list_of_experiments() {
   std::string list = "\nExperiments:\n";
-  for (const Experiment& e : kExperiments) list += fmt::format("  {:<8} {}\n", e.name, e.summary);
+  for (const Experiment& e : kExperiments) list += fmt::format("  {:<9} {}\n", e.name, e.summary);
   return list;
 }
 
@@ -170,15 +186,17 @@ CommandSpec reproduce_spec() {
   CommandSpec spec{
       .name = "reproduce",
       .summary = "Runs the published experiments again, as published and corrected.",
-      .positionals = {{"EXPERIMENT", "prince, imdb, order, recall or speed"}},
+      .positionals = {{"EXPERIMENT", "prince, imdb, tag, translate, order, recall or speed"}},
       .options =
           {{"data", OptionKind::kValue, "DIR", "folder of the data of experiments", "Input", ""},
            {"compat", OptionKind::kFlag, "", "only as published, with its defects", "Input", ""},
            {"fixed", OptionKind::kFlag, "", "only corrected", "Input", ""},
            {"seeds", OptionKind::kValue, "N", "runs of each variant [3]", "Input", ""},
+           {"only", OptionKind::kValue, "TEXT",
+            "tag: only what has one of these in its name, such as ner,crf", "Input", ""},
            {"share", OptionKind::kValue, "X",
-            "this part of the epochs, updates or reviews, for a trial, in DIR/shareX [1]", "Input",
-            ""},
+            "this part of the epochs, updates, reviews or pairs, for a trial, in DIR/shareX [1]",
+            "Input", ""},
            {"pytorch", OptionKind::kValue, "FILE",
             "time PyTorch, too, by this script (bench/sources.py, bench/imdb.py)", "PyTorch", ""},
            {"python", OptionKind::kValue, "PATH", "the Python that has PyTorch [python3]",
@@ -187,7 +205,7 @@ CommandSpec reproduce_spec() {
             "Run", "o"},
            threads_option(),
            {"json", OptionKind::kFlag, "", "print each number as a line of JSON", "Run", ""}},
-      .epilog = list_of_experiments() + std::string(kExamples)};
+      .epilog = list_of_experiments() + std::string(kReproduceExamples)};
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
 }

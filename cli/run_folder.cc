@@ -16,7 +16,9 @@
 #include "fovea/task/language_model.h"
 #include "fovea/task/report/live_page.h"
 #include "fovea/task/tagger.h"
+#include "fovea/task/translator.h"
 #include "fovea/text/word_list.h"
+#include "fovea/train/average.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/starts.h"
@@ -29,16 +31,17 @@ namespace fs = std::filesystem;
 
 // In the order of removal. The manifest goes last: until then the folder can be recognised as a
 // run.
-constexpr std::array<std::string_view, 11> kOurFiles = {
-    "model.safetensors", "metrics.jsonl", kStartsName,   "loss.svg",
-    kReportName,         "config.json",   kWordListName, kCharactersName,
-    kKnownWordsName,     "tokenizer.txt", kManifestName};
+constexpr std::array<std::string_view, 13> kOurFiles = {
+    "model.safetensors",  "metrics.jsonl", kStartsName,     "loss.svg",      kReportName,
+    "config.json",        kWordListName,   kCharactersName, kKnownWordsName, kTargetWordListName,
+    kTargetTokenizerName, "tokenizer.txt", kManifestName};
 // The files that a new run writes before the manifest.
-constexpr std::array<std::string_view, 5> kEarlyFiles = {
-    "config.json", "tokenizer.txt", kWordListName, kCharactersName, kKnownWordsName};
+constexpr std::array<std::string_view, 7> kEarlyFiles = {
+    "config.json",   "tokenizer.txt",     kWordListName,       kCharactersName,
+    kKnownWordsName, kTargetWordListName, kTargetTokenizerName};
 // Those that few runs write: others of these names may lie beside a run.
-constexpr std::array<std::string_view, 3> kRareFiles = {kWordListName, kCharactersName,
-                                                        kKnownWordsName};
+constexpr std::array<std::string_view, 5> kRareFiles = {
+    kWordListName, kCharactersName, kKnownWordsName, kTargetWordListName, kTargetTokenizerName};
 
 // A folder is a run if it has a manifest, which is written last.
 bool is_run(const fs::path& folder) { return fs::exists(folder / kManifestName); }
@@ -66,17 +69,21 @@ bool has_whole_manifest(const fs::path& folder) {
 
 // Whether a list of words is that of the run in the folder. Other tools write lists that look the
 // same: it has to be in the manifest, or to have the words of the tokenizer beside it.
-bool is_from_tokenizer(const std::string& list, const fs::path& folder) {
-  if (has_whole_manifest(folder)) return read_manifest(folder).find(kWordListName) != nullptr;
-  const fs::path tokenizer = folder / "tokenizer.txt";
+bool is_from_tokenizer(const std::string& list, const fs::path& file) {
+  const fs::path folder = file.parent_path();
+  const std::string name = file.filename().string();
+  if (has_whole_manifest(folder)) return read_manifest(folder).find(name) != nullptr;
+  const bool of_target = name == kTargetWordListName;
+  const fs::path tokenizer = folder / (of_target ? kTargetTokenizerName : "tokenizer.txt");
   return list == word_list_text(tokenizer_data_from_text(read_file(tokenizer), tokenizer.string()));
 }
 
 // Throws if a config.json is that of no kind of model that is trained in a folder.
 void require_config(const std::string& text, const std::string& name) {
-  const std::array<std::function<void()>, 3> kinds = {
+  const std::array<std::function<void()>, 4> kinds = {
       [&] { settings_from_text(text, name); }, [&] { classifier_config_from_text(text, name); },
-      [&] { tagger_config_from_text(text, name); }};
+      [&] { tagger_config_from_text(text, name); },
+      [&] { translator_settings_from_text(text, name); }};
   for (const auto& is_kind : kinds) {
     try {
       return is_kind();
@@ -93,8 +100,8 @@ bool is_from_fovea(const fs::path& file) {
     const std::string text = read_file(file);
     if (file.filename() == "config.json") {
       require_config(text, file.string());
-    } else if (file.filename() == kWordListName) {
-      return is_from_tokenizer(text, file.parent_path());
+    } else if (file.filename() == kWordListName || file.filename() == kTargetWordListName) {
+      return is_from_tokenizer(text, file);
     } else {
       tokenizer_data_from_text(text, file.string());
     }
@@ -162,6 +169,7 @@ void remove_leftovers(const fs::path& folder) {
 
 void remove_run(const fs::path& folder) {
   remove_checkpoints(checkpoints_of(folder));
+  remove_best_weights(folder);
   for (const std::string_view file : kOurFiles) remove_file(folder / file);
 }
 

@@ -34,7 +34,10 @@ std::string placeholder_of(const OptionSpec& option) {
   if (option.name == "tokenizer") return names_in(kTokenizers, "|");
   if (option.name == "data") return names_in(kDataKinds, "|");
   if (option.name == "preset") return names_in(language_model_presets(), "|");
-  if (option.name == "vocabulary") return "FILE";
+  if (option.name == "vocabulary" || option.name == "tokenizer-model" ||
+      option.name == "target-tokenizer-model") {
+    return "FILE";
+  }
   if (option.name == "window") return "N[,N...]";
   if (option.name == "encoder") return "LAYERS";
   if (option.name == "compat") return "[=DEFECT,...]";

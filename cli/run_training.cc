@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -21,6 +22,33 @@
 namespace fovea::cli {
 
 namespace {
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    words.emplace_back(text.substr(0, blank));
+    text.remove_prefix(std::min(blank + 1, text.size()));
+  }
+  return words;
+}
+
+// Lines of items with blanks between them; all lines but the first are indented.
+std::string filled(const std::vector<std::string>& items, std::string_view indent) {
+  constexpr std::size_t kColumns = 100;
+  std::string text, line;
+  for (const std::string& item : items) {
+    if (!line.empty() && line.size() + 1 + item.size() > kColumns) {
+      text += line + "\n";
+      line = indent;
+      line += item;
+      continue;
+    }
+    if (!line.empty()) line += ' ';
+    line += item;
+  }
+  return text + line;
+}
 
 // What the command line asks for and, if a run is resumed, what it starts from.
 struct Job {
@@ -71,8 +99,9 @@ void prepare(Job& job) {
     for (const std::string& note : notes) warn(note);
   } catch (const Error& error) {
     if (!job.stored || error.code() != ErrorCode::kMissingInput) throw;
-    throw error.with(error.code(), error.what(),
-                     "if the file was moved, say where it is: --train FILE");
+    throw error.with(
+        error.code(), error.what(),
+        fmt::format("if the file was moved, say where it is: {}", job.training.data_options()));
   }
 }
 
@@ -193,6 +222,30 @@ std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored) {
   if (stored == nullptr) return nullptr;
   return make_tokenizer(
       tokenizer_data_from_text(stored->file("tokenizer.txt"), stored->path("tokenizer.txt")));
+}
+
+std::string epilog_of(const TrainingHelp& help) {
+  constexpr std::string_view kFolders =
+      R"(A folder that is not empty is refused, unless
+  --resume     goes on at its newest whole checkpoint (or at the one that --resume=PATH names), with
+               the settings stored there; options given beside it count more
+  --overwrite  removes what an earlier run wrote there (nothing else) and begins anew; beside
+               --resume=CHECKPOINT, what came after that checkpoint)";
+  constexpr std::string_view kSignals =
+      R"(SIGINT, SIGTERM and SIGHUP save a checkpoint and stop, SIGUSR1 saves and goes on, SIGUSR2 saves and
+stops.)";
+  const std::string settings = fmt::format(
+      "Settings come, each counting more than those before it, from: {} (FOVEA_HEAD_DIM is "
+      "--head-dim), options. A run that ends by hours depends on the speed of the machine; any "
+      "other gives the same bits again, for any number of threads.",
+      help.settings_from);
+  std::string text = fmt::format("Examples:\n{}\n\n", help.examples);
+  if (!help.data.empty()) text += fmt::format("{}\n\n", filled(words_of(help.data), ""));
+  text += fmt::format("{}\n\n{}\n\n{}", kFolders, filled(words_of(settings), ""), kSignals);
+  if (help.defaults.empty()) return text;
+  std::vector<std::string> items = {fmt::format("{} other defaults hold:", help.when)};
+  items.insert(items.end(), help.defaults.begin(), help.defaults.end());
+  return text + "\n\n" + filled(items, "  ");
 }
 
 int run_training(Training& training, const Arguments& arguments) {

@@ -11,6 +11,7 @@
 
 #include "cli/run_folder.h"
 #include "cli/run_options.h"
+#include "fovea/task/classify/vectors.h"
 #include "fovea/task/same_fields.h"
 #include "fovea/task/training_task.h"
 #include "fovea/text/tokenizer.h"
@@ -26,6 +27,8 @@ class Training {
 
   /// "train lm"
   virtual std::string_view command() const = 0;
+  /// The options that name the data to train on.
+  virtual std::string_view data_options() const { return "--train FILE"; }
   /// What a target is, once the settings are known: "token".
   virtual std::string_view unit() const = 0;
   /// What an update reads.
@@ -67,6 +70,16 @@ class Training {
 /// The tokenizer of the stored run; null if there is none. Throws kModelDamaged, kModelMissing.
 std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored);
 
+/// How much a batch holds: texts or, of a translator, tokens.
+template <class Text>
+index batch_of(const Text& text) {
+  if constexpr (requires { text.batch_tokens; }) {
+    return text.batch_tokens;
+  } else {
+    return text.batch_size;
+  }
+}
+
 /// What trainings of all kinds of model say alike of their settings and their data. `Run` is what
 /// make_run() makes of `Settings`.
 template <class Settings, class Run>
@@ -84,9 +97,9 @@ class TrainingOf : public Training {
   }
 
   std::vector<std::string> prepare(const StoredRun* stored) override {
-    if (settings_.text.train.empty()) {
+    if (!has_data()) {
       throw Error(ErrorCode::kUsage, std::string(command()) + ": no text to train on",
-                  "name a file: --train FILE");
+                  "name a file: " + std::string(data_options()));
     }
     run_ = make_run(stored);
     std::vector<std::string> notes = run_.notes;
@@ -131,6 +144,7 @@ class TrainingOf : public Training {
  protected:
   /// The run of the settings, with the vocabulary of the stored one.
   virtual Run make_run(const StoredRun* stored) const = 0;
+  virtual bool has_data() const { return !settings_.text.train.empty(); }
 
   Settings began_, settings_;  // of the stored run, and of this one
   Run run_;
@@ -141,11 +155,63 @@ class TrainingOf : public Training {
   std::string schedule_jump(const RunState& state) const {
     const Settings &was = began_, &is = run_.settings;
     const bool same_epochs =
-        was.text.batch_size == is.text.batch_size && was.recipe.accumulate == is.recipe.accumulate;
+        batch_of(was.text) == batch_of(is.text) && was.recipe.accumulate == is.recipe.accumulate;
     if (!same_epochs && was.recipe.stop_after.ends_with('e')) return {};
     return schedule_change(was.recipe, is.recipe, run_.training->updates_per_epoch(), state);
   }
 };
+
+/// Such a training of a model whose words may start with the vectors of a file (--embeddings).
+template <class Settings, class Run>
+class TrainingWithVectors : public TrainingOf<Settings, Run> {
+ public:
+  std::vector<std::string> input_files() const override {
+    std::vector<std::string> files = TrainingOf<Settings, Run>::input_files();
+    if (!this->settings_.text.embeddings.empty()) files.push_back(this->settings_.text.embeddings);
+    return files;
+  }
+
+  std::vector<std::string> overview() const override { return this->run_.overview; }
+
+ protected:
+  /// Takes the settings of a config.json.
+  template <class ConfigFile>
+  void begin_with(ConfigFile file) {
+    this->began_ = std::move(file.settings);
+    vectors_ = file.outputs.vectors;
+  }
+
+  /// Weights that are stored need no vectors of a file.
+  virtual Run run_with(const StoredRun* stored, RunWeights weights) const = 0;
+
+  /// "3 updates an epoch"
+  std::string updates() const {
+    const index updates = this->run_.training->updates_per_epoch();
+    return std::to_string(updates) + (updates == 1 ? " update" : " updates") + " an epoch";
+  }
+
+ private:
+  Run make_run(const StoredRun* stored) const override {
+    const bool saved = stored != nullptr && stored->checkpoint;
+    Run run = run_with(stored, saved ? RunWeights::kStored : RunWeights::kNew);
+    if (saved) run.outputs.vectors = vectors_;
+    return run;
+  }
+
+  VectorCounts vectors_;  // of the stored run
+};
+
+/// What --help says below the options of a training: examples, then `data`, what is read, then what
+/// all trainings say of folders, settings and signals. `defaults`, if there are any, are options:
+/// `when` says where they hold.
+struct TrainingHelp {
+  std::string_view examples;
+  std::string_view data = {};
+  std::string_view settings_from = "defaults, --config, the environment";
+  std::string_view when = {};
+  std::vector<std::string> defaults = {};
+};
+std::string epilog_of(const TrainingHelp& help);
 
 /// The command itself. Returns the exit status.
 int run_training(Training& training, const Arguments& arguments);

@@ -68,20 +68,21 @@ struct Asked {
   }
 };
 
-// Answers sentences in their order, many at a time. With several threads, sentences are answered
-// while the next ones are read.
-class Answers {
+// SentenceAnswers sentences in their order, many at a time. With several threads, sentences are
+// answered while the next ones are read.
+class SentenceAnswers {
  public:
-  Answers(const Context& context, const LoadedTagger& model, Way way)
+  SentenceAnswers(const Context& context, const LoadedTagger& model, Way way)
       : model_(model),
+        names_(model.columns()),
         way_(way),
         launch_(context.threads() > 1 ? std::launch::async : std::launch::deferred),
         predictor_(context, model) {}
-  ~Answers() {
+  ~SentenceAnswers() {
     if (lines_.valid()) lines_.wait();
   }
-  Answers(const Answers&) = delete;
-  Answers& operator=(const Answers&) = delete;
+  SentenceAnswers(const SentenceAnswers&) = delete;
+  SentenceAnswers& operator=(const SentenceAnswers&) = delete;
 
   // Throws NobodyReads.
   void add(Asked asked) {
@@ -120,27 +121,33 @@ class Answers {
   std::string said_of(const std::vector<Asked>& asked) {
     std::vector<std::vector<std::string>> words;
     for (const Asked& one : asked) words.push_back(one.sentence.words);
-    const std::vector<TaggedByModel> found = predictor_.tag(words, way_.probabilities());
+    const auto found = predictor_.tag(words, way_.probabilities());
     std::string lines;
     for (std::size_t i = 0; i < asked.size(); ++i) lines += said_of(asked[i], found[i]);
     return lines;
   }
 
-  std::string said_of(const Asked& asked, const TaggedByModel& found) const {
-    const TagSet& tags = model_.tags;
+  std::string said_of(const Asked& asked, const std::vector<TaggedByModel>& found) const {
     if (model_.segments()) {
-      if (way_.json) return segmented_json(asked.line, tags, found) + "\n";
-      return segmented(asked.line, words_of(asked.line, tags, found)) + (asked.ended ? "\n" : "");
+      const TagSet& tags = model_.tags[0];
+      if (way_.json) return segmented_json(asked.line, tags, found[0]) + "\n";
+      return segmented(asked.line, words_of(asked.line, tags, found[0])) +
+             (asked.ended ? "\n" : "");
+    }
+    std::vector<TaggedColumn> columns;
+    for (std::size_t c = 0; c < found.size(); ++c) {
+      columns.push_back({model_.tags[c], found[c], names_[c]});
     }
     if (!way_.json) {
-      return tagged_lines(asked.sentence, tags, found,
+      return tagged_lines(asked.sentence, columns,
                           {.format = way_.format, .probabilities = way_.probabilities()});
     }
     const bool is_sentence = asked.sentence.size() > 0 || way_.output.text;
-    return is_sentence ? tagged_json(asked.sentence, tags, found) + "\n" : "";
+    return is_sentence ? tagged_json(asked.sentence, columns) + "\n" : "";
   }
 
   const LoadedTagger& model_;
+  const std::vector<std::string> names_;  // of the tag columns
   const Way way_;
   const std::launch launch_;
   TagPredictor predictor_;
@@ -150,7 +157,7 @@ class Answers {
 };
 
 // Calls `read`, and answers what stands before a line that cannot be read; the error comes behind.
-void answer_all(const std::function<void()>& read, Answers& answers) {
+void answer_all(const std::function<void()>& read, SentenceAnswers& answers) {
   try {
     read();
   } catch (const Error&) {
@@ -161,14 +168,14 @@ void answer_all(const std::function<void()>& read, Answers& answers) {
 }
 
 // What has been read is answered before more is waited for.
-std::unique_ptr<ByteStream> stream_of(const std::string& file, Answers& answers) {
+std::unique_ptr<ByteStream> stream_of(const std::string& file, SentenceAnswers& answers) {
   auto stream = std::make_unique<FileStream>(file);
   stream->before_waiting([&] { answers.answer(); });
   return unpacked(std::move(stream), name_of_input(file));
 }
 
 void answer_lines(const std::string& file, const LoadedTagger& model, const Way& way,
-                  Answers& answers) {
+                  SentenceAnswers& answers) {
   LineReader lines(stream_of(file, answers), name_of_input(file), kLongestTextLine);
   for (Line line; lines.next(line);) {
     lines.require_text(line);
@@ -182,7 +189,7 @@ void answer_lines(const std::string& file, const LoadedTagger& model, const Way&
   }
 }
 
-void answer_sentences(const std::string& file, TaggedOptions table, Answers& answers) {
+void answer_sentences(const std::string& file, TaggedOptions table, SentenceAnswers& answers) {
   table.tags = TagUse::kNone;
   table.keep_source = true;
   std::unique_ptr<TaggedReader> reader;
@@ -206,6 +213,9 @@ void require_effect(const LoadedTagger& model, const std::vector<std::string>& s
   const auto is_said = [&](std::string_view name) {
     return std::find(said.begin(), said.end(), name) != said.end();
   };
+  if (is_said("text") && model.segments()) {
+    refuse("--text has no effect on a segmenter: it reads lines of text anyway", "leave it out");
+  }
   const bool reads_lines = model.segments() || way.output.text;
   for (const std::string_view name : {"format", "word_column", "comments"}) {
     if (!reads_lines || !is_said(name)) continue;
@@ -270,7 +280,7 @@ int tag(const Arguments& arguments) {
     way.output.words = WordSplit::kSpaces;
   }
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
-  Answers answers(context, model, way);
+  SentenceAnswers answers(context, model, way);
   const double began = monotonic_seconds();
   try {
     answer_all(

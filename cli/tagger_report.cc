@@ -15,16 +15,18 @@ namespace fovea::cli {
 
 namespace {
 
-constexpr index kWidestType = 24;      // columns
-constexpr index kMatrixColumns = 100;  // a wider matrix is left to --json
-constexpr index kTextColumns = 2000;   // of a mistake
+constexpr index kWidestType = 24;         // columns
+constexpr index kTagMatrixColumns = 100;  // a wider matrix is left to --json
+constexpr index kSentenceColumns = 2000;  // of a mistake
 
-std::string shown(std::string_view type) { return fit_columns(escape_text(type), kWidestType); }
+std::string shown_type(std::string_view type) {
+  return fit_columns(escape_text(type), kWidestType);
+}
 
 index widest_of(const TaggerScore& score) {
   index widest = 4;
   for (const std::string& type : score.types) {
-    widest = std::max(widest, display_width(shown(type)));
+    widest = std::max(widest, display_width(shown_type(type)));
   }
   return widest;
 }
@@ -48,7 +50,7 @@ void add_types(std::string& report, const TaggerScore& score) {
   for (std::size_t k = 0; k < score.types.size(); ++k) {
     const ScoresOf<Interval>& scores = score.spans.types[k];
     report += fmt::format("{}  {:>8}  {:>9}  {:>8}  {:>9.4f}  {:>6.4f}  {:>6.4f}   {} to {}\n",
-                          left(shown(score.types[k]), widest), score.spans.support[k],
+                          left(shown_type(score.types[k]), widest), score.spans.support[k],
                           score.spans.predicted[k], score.spans.right[k], scores.precision.value,
                           scores.recall.value, scores.f1.value, four_digits(scores.f1.low),
                           four_digits(scores.f1.high));
@@ -62,9 +64,14 @@ void add_confusion(std::string& report, const TaggerScore& score) {
     cell = std::max(cell, static_cast<index>(std::to_string(count).size()));
   }
   const index widest = widest_of(score);
-  if (widest + matrix.classes * (cell + 2) > kMatrixColumns) return;
+  if (widest + matrix.classes * (cell + 2) > kTagMatrixColumns) {
+    report += fmt::format(
+        "\nspans by their type: {} types are too wide for {} columns; --json has the matrix\n",
+        score.types.size(), kTagMatrixColumns);
+    return;
+  }
   std::vector<std::string> names;
-  for (const std::string& type : score.types) names.push_back(shown(type));
+  for (const std::string& type : score.types) names.push_back(shown_type(type));
   names.emplace_back("none");
   report += "\nspans by their type (a row for each true one, a column for each predicted one)\n";
   report += std::string(static_cast<std::size_t>(widest), ' ');
@@ -88,7 +95,7 @@ std::string in_context(const TaggedMistake& m) {
     if (m.truth[w] == m.predicted[w]) continue;
     text += fmt::format(" [{}, not {}]", escape_text(m.truth[w]), escape_text(m.predicted[w]));
   }
-  return fit_columns(text, kTextColumns);
+  return fit_columns(text, kSentenceColumns);
 }
 
 // The words that characters are, by their tags.
@@ -100,7 +107,7 @@ std::string in_words(const std::vector<std::string>& characters,
     if (c > 0 && begins) text += ' ';
     text += escape_text(characters[c]);
   }
-  return fit_columns(text, kTextColumns);
+  return fit_columns(text, kSentenceColumns);
 }
 
 void add_mistakes(std::string& report, const TaggerScore& score) {
@@ -120,8 +127,6 @@ void add_mistakes(std::string& report, const TaggerScore& score) {
   }
 }
 
-}  // namespace
-
 std::string report_of(const TaggerScore& score) {
   std::string report =
       fmt::format("{} sentence{}, {} {}\n", score.sentences, score.sentences == 1 ? "" : "s",
@@ -131,6 +136,18 @@ std::string report_of(const TaggerScore& score) {
   if (score.confusion) add_confusion(report, score);
   add_mistakes(report, score);
   return report;
+}
+
+}  // namespace
+
+std::string report_of(std::span<const TaggerScore> columns) {
+  if (columns.size() == 1) return report_of(columns[0]);
+  std::string report;
+  for (const TaggerScore& score : columns) {
+    report += fmt::format("column {}: {}\n", score.column, report_of(score));
+  }
+  return report + fmt::format("mean of the columns (micro F1 of spans, or accuracy): {}\n",
+                              four_digits(mean_score(columns)));
 }
 
 }  // namespace fovea::cli

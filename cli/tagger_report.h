@@ -2,12 +2,14 @@
 // The score of a tagger, for people.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "fovea/task/tagger_score.h"
 
 namespace fovea::cli {
 
-std::string report_of(const TaggerScore& score);
+/// Of several columns each in turn, and the mean of what counts of each.
+std::string report_of(std::span<const TaggerScore> columns);
 
 }  // namespace fovea::cli

@@ -31,19 +31,6 @@ namespace fovea::cli {
 namespace {
 
 constexpr std::size_t kLinesAtOnce = 4096, kBytesAtOnce = std::size_t{1} << 20;
-constexpr std::uintmax_t kLargestModel = std::uintmax_t{256} << 20;
-
-std::string bytes_of_model(const std::string& file) {
-  std::error_code ignored;
-  const std::uintmax_t size = std::filesystem::file_size(file, ignored);
-  if (!ignored && size > kLargestModel) {
-    throw Error(ErrorCode::kModelDamaged,
-                fmt::format("{} has {}; a model of subwords has at most {}", file, size_text(size),
-                            size_text(kLargestModel)),
-                "name a .model file");
-  }
-  return read_file(file);
-}
 
 // A line is answered by `answer(line, number)`; many at once, on all threads, in their order.
 template <class Answer>
@@ -203,7 +190,7 @@ SentencePiece begin_with_model(const Arguments& arguments, const CommandSpec& sp
   const std::string files[] = {arguments.text("FILE", "-"), arguments.text("MODEL")};
   check_log_is_apart(files, "");
   warn_of_unread_variables(spec.options);
-  return SentencePiece(bytes_of_model(files[1]), files[1]);
+  return SentencePiece(piece_model_bytes(files[1]), files[1]);
 }
 
 // Before the text is read.

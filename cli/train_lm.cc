@@ -19,27 +19,18 @@ namespace fovea::cli {
 
 namespace {
 
-constexpr std::string_view kExamples = R"(Examples:
-  fovea train lm --train book.txt -o model             a character model, with the defaults
+std::string lm_epilog() {
+  return epilog_of(
+      {.examples =
+           R"(  fovea train lm --train book.txt -o model             a character model, with the defaults
   fovea train lm --train lines.txt --data lines --tokenizer word -o model
   fovea train lm --train a.txt b.txt --valid c.txt --layers 6 --width 384 -o model
   fovea train lm --train book.txt --model lstm --width 256 -o model
   fovea train lm --train book.txt --model encoder --encoder conv3,attention:window=64,gru -o model
   fovea train lm -c recipe.toml --lr 3e-4 -o model     a flag counts more than the file
-  fovea train lm --resume -o model                     go on after an interruption
-
-A folder that is not empty is refused, unless
-  --resume     goes on at its newest whole checkpoint (or at the one that --resume=PATH names), with
-               the settings stored there; options given beside it count more
-  --overwrite  removes what an earlier run wrote there (nothing else) and begins anew; beside
-               --resume=CHECKPOINT, what came after that checkpoint
-
-Settings come, each counting more than those before it, from: defaults, --preset, --config, the
-environment (FOVEA_HEAD_DIM is --head-dim), options. A run that ends by hours depends on the speed of
-the machine; any other gives the same bits again, for any number of threads.
-
-SIGINT, SIGTERM and SIGHUP save a checkpoint and stop, SIGUSR1 saves and goes on, SIGUSR2 saves and
-stops.)";
+  fovea train lm --resume -o model                     go on after an interruption)",
+       .settings_from = "defaults, --preset, --config, the environment"});
+}
 
 class LanguageModelTraining final : public TrainingOf<LanguageModelSettings, LanguageModelRun> {
  public:
@@ -99,7 +90,7 @@ CommandSpec train_lm_spec() {
               "Trains a language model on text files: a Transformer, an RNN, or a mix of layers.",
           .positionals = {},
           .options = train_lm_options(),
-          .epilog = std::string(kExamples)};
+          .epilog = lm_epilog()};
 }
 
 int train_lm(const Arguments& arguments) {

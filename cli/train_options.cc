@@ -109,6 +109,7 @@ LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& 
   for (std::string& file : text.train) make_absolute(file);
   for (std::string& file : text.valid) make_absolute(file);
   if (!text.vocabulary.empty()) make_absolute(text.vocabulary);
+  if (!text.tokenizer_model.empty()) make_absolute(text.tokenizer_model);
   return options.settings;
 }
 

@@ -51,7 +51,7 @@ struct DryRun {
   }
 };
 
-struct Summary {
+struct RunSummaryLine {
   double train_loss = std::numeric_limits<double>::quiet_NaN();
   double valid_loss = std::numeric_limits<double>::quiet_NaN();
   double best_valid_loss = std::numeric_limits<double>::quiet_NaN();
@@ -76,9 +76,9 @@ struct Summary {
   }
 };
 
-Summary summary_of(const TrainResult& result, index parameters, double seconds) {
+RunSummaryLine summary_of(const TrainResult& result, index parameters, double seconds) {
   const RunState& state = result.state;
-  Summary summary;
+  RunSummaryLine summary;
   if (state.tokens > 0) summary.train_loss = state.recent_train_loss();
   if (state.evaluated_step == state.step && state.step > 0) summary.valid_loss = state.valid_loss;
   if (state.best_step >= 0) summary.best_valid_loss = state.best_valid_loss;
@@ -167,7 +167,7 @@ void add_metrics(Json::Object& object, const RunSummary& run) {
 }
 
 void print_result(const FinishedRun& finished, const RunOptions& run) {
-  const Summary s = summary_of(finished.result, finished.parameters, finished.seconds);
+  const RunSummaryLine s = summary_of(finished.result, finished.parameters, finished.seconds);
   const RunSummary stored = run_summary(run.output);
   if (run.json) {
     Json::Object object = json_of(s).object();

@@ -47,6 +47,15 @@ def conllu(sentences):
     return text
 
 
+def part_of_speech(word):
+    return {"saw": "VERB", "there": "ADV", ".": "PUNCT"}.get(word, "PROPN")
+
+
+def columns(sentences, between="\t"):
+    """Three columns: the word, its part of speech, its tag."""
+    return "".join("".join(between.join((w, part_of_speech(w), t)) + "\n" for w, t in s) + "\n" for s in sentences)
+
+
 def segmented(seed=1, count=120):
     rng = random.Random(seed)
     words = ["我们", "在", "北京", "学习", "机器", "学习机", "。", "他", "不", "喜欢"]

@@ -21,13 +21,15 @@ from pathlib import Path
 from attention_support import problem
 from support import CommandTest, words
 from frames_support import gestures
-from tag_support import conll, conllu, segmented, tagged
+from tag_support import columns, conllu, segmented, tagged
 from tensor_files import write
+from translate_support import sentences
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("train lm", "train classify", "train tag", "generate", "classify", "tag", "explain", "demo", "eval", "inspect",
-            "report", "tokenizer train", "tokenizer encode", "tokenizer decode", "doctor", "attention",
-            "conformance write", "conformance check", "bench attention", "bench step", "reproduce")
+COMMANDS = ("train lm", "train classify", "train tag", "train translate", "generate", "classify", "tag", "translate",
+            "explain", "demo", "eval", "inspect", "report", "tokenizer train", "tokenizer encode", "tokenizer decode",
+            "doctor", "attention", "conformance write", "conformance check", "bench attention", "bench step", "reproduce")
+TRANSLATOR = "--encoder-layers 1 --decoder-layers 1 --heads 2 --width 32 --min-count 1 --batch-tokens 80".split()
 SMALL = ("--layers 1 --heads 2 --width 32 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
 
@@ -73,6 +75,9 @@ def cheaper(arguments):
         return [*arguments, "--vocab-size", "300" if "--byte-fallback" in arguments else "40"]
     if arguments[:2] == ["train", "tag"]:
         return [*arguments, "--stop-after", "20u"]
+    if arguments[:2] == ["train", "translate"]:
+        sizes = TRANSLATOR[2:] if "bahdanau-gru" in arguments else TRANSLATOR  # it has no --encoder-layers
+        return [*arguments, *([] if "--resume" in arguments else sizes), "--stop-after", "20u"]
     if arguments[:2] != ["train", "lm"] or "--dry-run" in arguments:
         return arguments
     stop = "20u"
@@ -221,14 +226,19 @@ class Pages(CommandTest):
         for name in ("in.npz", "in.safetensors"):
             write(self.folder / name, problem(dtype="F32"))
         for name in ("train.conll", "dev.conll", "test.conll"):
-            (self.folder / name).write_text(conll(tagged(count=30)))
+            (self.folder / name).write_text(columns(tagged(count=30)))
         (self.folder / "train.conllu").write_text(conllu(tagged(count=30)))
         (self.folder / "words.seg").write_text(segmented(count=30))
         (self.folder / "novel.txt").write_text("我们在北京学习。\n")
+        pairs = sentences(count=40)
+        (self.folder / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs))
+        for name in ("train", "dev", "test"):
+            for side, language in enumerate(("en", "de")):
+                (self.folder / f"{name}.{language}").write_text("".join(pair[side] + "\n" for pair in pairs))
         (self.folder / "text.txt").write_text(words(6), encoding="utf-8")
-        for name, text in [("translated.en", "the cat\n"), ("test.en", "the cats\n"), ("a.zh", "我们在\n"),
-                           ("b.zh", "我们在北京\n"), ("test.zh", "我们在北京。\n"), ("pieces.txt", "▁the ▁cat s\n"),
-                           ("ids.txt", "3 4 5\n")]:
+        (self.folder / "translated.en").write_bytes((self.folder / "test.en").read_bytes())
+        for name, text in [("a.zh", "我们在\n"), ("b.zh", "我们在北京\n"), ("test.zh", "我们在北京。\n"),
+                           ("pieces.txt", "▁the ▁cat s\n"), ("ids.txt", "3 4 5\n")]:
             (self.folder / name).write_text(text, encoding="utf-8")
 
     def prepare_classifier(self, output):
@@ -242,6 +252,11 @@ class Pages(CommandTest):
         for task, file, output in (("tag", "train.conll", "names"), ("segment", "words.seg", "segmenter")):
             self.run_here(["train", "tag", "--task", task, "--train", file, "-o", output, "--stop-after", "20u",
                            "--overwrite"])
+
+    def prepare_translators(self, *names):
+        self.prepare()
+        for name in names:
+            self.run_here(cheaper(f"train translate --source train.en --target train.de --overwrite -o {name}".split()))
 
     def toml_of(self, page):
         for block in re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
@@ -269,10 +284,14 @@ class Pages(CommandTest):
                     self.prepare_classifier("model" if page.stem == "classify" else "classifier")
                 if page.stem in ("tag", "eval"):
                     self.prepare_taggers()
+                if page.stem in ("translate", "eval"):
+                    self.prepare_translators("translator", "other")
                 if page.stem == "explain":
-                    self.prepare()
+                    self.prepare_translators("translator")
                     self.run_here("train classify --train reviews.tsv --encoder attention --stop-after 20u --overwrite "
                                   "-o reviews".split())
+                    self.run_here("train tag --train train.conll --encoder bilstm:8,attention --stop-after 20u --overwrite "
+                                  "-o names".split())
                     write(self.folder / "test.npz", gestures(40, 1)[0])
                     self.run_here("train classify --input npz --train test.npz --encoder attention,attention:joints "
                                   "--width 8 --heads 2 --stop-after 5u --overwrite -o gestures".split())

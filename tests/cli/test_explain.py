@@ -42,6 +42,7 @@ class Explain(CommandTest):
         reviews = cls.models / "reviews.tsv"
         reviews.write_text("".join(f"pos\ta good film, number {i % 7}\nneg\ta dull plot, number {i % 5}\n"
                                    for i in range(40)), encoding="utf-8")
+        write(cls.models / "moves.npz", {"x": Tensor("F32", (1, 2, 1), [0, 1])})
         lines = cls.models / "lines.txt"
         lines.write_text("你是人，我是猫。今天很好 😀\nthe cat sees the moon\n" * 60, encoding="utf-8")
         env = {k: v for k, v in os.environ.items() if not k.startswith("FOVEA_")}
@@ -169,6 +170,25 @@ class Explain(CommandTest):
         args = ("explain", self.models / "lm")
         self.assertEqual(self.succeed(*args, "-", stdin=b"the cat\n", env=UTF8).stdout,
                          self.succeed(*args, "the cat", env=UTF8).stdout)
+        for text, place in ((b"the\0cat", "standard input:1:4"), (b"a\nlong \0", "standard input:2:6")):
+            done = self.run_fovea(*args, "-", stdin=text)
+            self.assert_error(done, 3, f"{place}: expected text, got a NUL byte")
+            self.assertEqual(done.stdout, b"")
+
+    def test_json_has_the_whole_of_a_long_label(self):
+        label = "a label of more than forty columns, which pages and terminals cut"
+        file = self.folder / "long.tsv"
+        file.write_text("".join(f"{label}\ta good film, number {i % 7}\nother\ta dull plot, number {i % 5}\n"
+                                for i in range(20)), encoding="utf-8")
+        model = self.folder / "long"
+        self.succeed("train", "classify", "--train", file, "--encoder", "attention", "--stop-after", "3u", "--width", "8",
+                     "--heads", "1", "-o", model, "-q")
+        found = self.object_of(model, "a good film", "--target", label)
+        self.assertEqual(found["saliency"]["of"], f'the logit of "{label}"')
+        said = self.succeed("explain", model, "a good film", "--target", label, env=UTF8).stdout.decode()
+        self.assertIn('the logit of "a label of more than forty columns, w..."', " ".join(said.split()))
+        shutil.rmtree(model)
+        file.unlink()
 
     def test_the_policy_of_a_page_names_its_scripts(self):
         page = self.folder / "policy.html"
@@ -191,6 +211,15 @@ class Explain(CommandTest):
         self.assertEqual(page.read_text(encoding="utf-8"), first)
         self.succeed("explain", self.models / "reviews", "a film", "--page", page, "--overwrite", "--lang", "zh")
         self.assertIn("注意力权重本身不是解释", page.read_text(encoding="utf-8"))
+        said = ("explain", self.models / "reviews", "a film", "--page")
+        self.assert_error(self.run_fovea(*said, page, env={"FOVEA_OVERWRITE": "1"}), 2, "exists already")
+        mine = self.folder / "mine.html"
+        mine.write_text("<!DOCTYPE html>")
+        self.assert_error(self.run_fovea(*said, mine, "--overwrite"), 2, "no page that fovea has written")
+        mine.unlink()
+        self.assert_error(self.run_fovea(*said, ""), 2, "expected the name of a file")
+        self.assert_error(self.run_fovea(*said, self.folder / ("a" * 300)), 5, "the name is too long")
+        self.assert_error(self.run_fovea(*said, "/dev/null", "--overwrite"), 2, "no page that fovea has written")
         weights = self.folder / "reviews" / "model.safetensors"
         shutil.copytree(self.models / "reviews", weights.parent)
         before, link = weights.read_bytes(), self.folder / "link.html"
@@ -218,8 +247,9 @@ class Explain(CommandTest):
                 (2, (), "no model was named"), (2, (lm, "the", "--layer", 3), "--layer"), (2, (lm, "the", "--head", 9), "--head"),
                 (2, (lm, "the", "--target", "moon"), "4 tokens"), (2, (reviews, "a", "--target", "fair"), "no label fair"),
                 (2, (lm, "the", "--saliency", "magic"), "--saliency"),
+                (2, (lm, "the", "--token", 1), "--token has no effect"), (2, (reviews, "a", "--column", "2"), "--column has no effect"),
                 (2, (reviews, "a", "--target", "pos", "--saliency", "rollout"), "--target: has no effect"), (2, (reviews, "a", "--truncate"), "no effect"),
-                (4, (self.folder / "none", "a"), "none"), (4, (self.folder, "a"), "no model"),
+                (3, (lm, self.models / "moves.npz"), "expected texts, got arrays of numbers"), (4, (self.folder / "none", "a"), "none"), (4, (self.folder, "a"), "no model"),
                 (2, ("--q", "a"), "belong together"), (2, (lm, "--q", "a", "--kv", "b"), "belong together"),
                 (3, ("--q", "", "--kv", "b"), "--q: the text is empty"), (3, ("--q", "a", "--kv", b"\xff"), "--kv"),
                 (2, ("--q", "a", "--kv", "b" * 65), "at most 64"), (2, ("--q", "a", "--kv", "b", "--head", 1), "no effect")):
@@ -243,7 +273,7 @@ class Explain(CommandTest):
         sentences.write_text("Ada\tB-person\nsaw\tO\nRome\tB-place\n\n" * 20)
         tagger = self.folder / "tagger"
         self.succeed("train", "tag", "--train", sentences, "--stop-after", "5u", "-o", tagger, "-q")
-        self.assert_error(self.run_fovea("explain", tagger, "a film"), 4, "a tagger")
+        self.assert_error(self.run_fovea("explain", tagger, "a film"), 4, "the tagger has no attention")
         damaged = self.folder / "damaged"
         shutil.copytree(self.models / "reviews", damaged)
         weights = damaged / "model.safetensors"

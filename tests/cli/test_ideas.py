@@ -14,7 +14,7 @@ PAGE = DOCS / "ideas.md"
 T, S = 384, 640
 # Of the run, not of what is computed.
 NO_IDEA = {"backward", "precision", "reference"}
-OPERANDS = {"q", "k", "v", "do"}
+OPERANDS = {"q", "k", "v", "do", "dlse"}
 
 
 def zeros(*shape):

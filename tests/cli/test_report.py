@@ -298,7 +298,7 @@ class BadInput(ReportTest):
         self.succeed("report", self.model, "-o", self.output, "--overwrite", "--lang", "zh")
         self.assertIn("训练报告", self.page(self.output).text())
         self.output = self.folder / "no" / "page.html"
-        self.refused(5, "cannot open the folder")
+        self.refused(5, "no such folder")
         self.output = self.folder
         done = self.run_fovea("report", self.model, "-o", self.folder)
         self.assert_error(done, 5, "is a folder")

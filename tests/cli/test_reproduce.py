@@ -59,7 +59,7 @@ class Reproduce(CommandTest):
         self.assertTrue(any(line.startswith("P8   none") for line in lines))
 
     def test_a_run_that_was_stopped_goes_on_with_the_same_numbers(self):
-        arguments = ["order", "--share", "0.05", "--seeds", "1", "--json", "-o"]
+        arguments = ["order", "--share", "0.02", "--seeds", "1", "--json", "-o"]
         whole = self.succeed("reproduce", *arguments, self.folder / "whole").stdout
         for _ in range(3):
             process = self.start("reproduce", *arguments, self.folder / "parts")
@@ -91,14 +91,40 @@ class Reproduce(CommandTest):
         for row in rows:
             self.assertEqual(len(row["by_epoch"]), 5)
 
+    def test_a_trial_of_taggers_runs_what_is_asked(self):
+        data = next((folder / "shared/data" for folder in pathlib.Path(__file__).resolve().parents
+                     if (folder / "shared/data/zh_gsdsimp").exists()), None)
+        if data is None:
+            self.skipTest("there is no shared/data/zh_gsdsimp above this folder")
+        arguments = ["tag", "--data", data, "--only", "segment-linear", "--share", "0.1", "--seeds", "2", "--json", "-o",
+                     self.folder / "out"]
+        done = self.succeed("reproduce", *arguments)
+        rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        self.assertEqual([(row["variant"], row["seed"], row["metric"]) for row in rows],
+                         [("segment-linear-crf", seed, metric) for seed in (1, 2)
+                          for metric in ("word_f1", "unknown_word_recall", "seconds")])
+        self.assertEqual(len(rows[0]["by_epoch"]), 3)
+        self.assertGreater(rows[0]["ours"], .75)
+        self.assertEqual(self.succeed("reproduce", *arguments).stdout, done.stdout)
+        self.assertTrue((self.folder / "out/share0.1/E8-segment.svg").exists())
+
     def test_what_does_not_fit_is_refused(self):
         self.assert_error(self.run_fovea("reproduce", "prince"), 2, "no folder of data")
+        self.assert_error(self.run_fovea("reproduce", "translate"), 2, "no folder of data")
+        self.assert_error(self.run_fovea("reproduce", "translate", "--data", self.folder, "--compat"), 2,
+                          "--compat has no effect here")
+        self.assert_error(self.run_fovea("reproduce", "translate", "--data", self.folder, "-o", self.folder / "out"), 3,
+                          "zh_en_handson/zh.txt")
         self.assert_error(self.run_fovea("reproduce", "nothing"), 2, "there is no experiment 'nothing'")
         self.assert_error(self.run_fovea("reproduce", "prince", "--data", self.folder, "--compat", "--fixed"), 2, "exclude each other")
         for option, value in (("--seeds", "0"), ("--seeds", "1.5"), ("--share", "0"), ("--share", "2"), ("--share", "x")):
             self.assert_error(self.run_fovea("reproduce", "order", option, value), 2, option)
         for option in (["--compat"], ["--data", self.folder], ["--pytorch", "x"]):
             self.assert_error(self.run_fovea("reproduce", "order", *option), 2, f"{option[0]} has no effect here")
+        self.assert_error(self.run_fovea("reproduce", "order", "--only", "none"), 2, "--only has no effect here")
+        self.assert_error(self.run_fovea("reproduce", "tag"), 2, "no folder of data")
+        self.assert_error(self.run_fovea("reproduce", "tag", "--data", self.folder, "--compat"), 2, "--compat has no effect")
+        self.assert_error(self.run_fovea("reproduce", "tag", "--data", self.folder), 3, "wnut17/train.conll")
         self.assert_error(self.run_fovea("reproduce", "speed", "--seeds", "2"), 2, "--seeds has no effect here")
         self.assert_error(self.run_fovea("reproduce", "speed", "--python", "x"), 2, "--python has no effect")
         self.assert_error(self.run_fovea("reproduce", "imdb", "--data", self.folder, "--python", "x"), 2,

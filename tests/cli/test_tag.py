@@ -248,6 +248,7 @@ class Folders(ModelsTest):
 
     def test_options_without_effect(self):
         self.fails(2, "--word-column has no effect", "tag", self.segmenter, "--word-column", 2)
+        self.fails(2, "--text has no effect on a segmenter", "tag", self.segmenter, "--text")
         self.fails(2, "--words has no effect", "tag", self.tagger, "--words", "spaces")
         self.fails(2, "--probabilities of a segmenter", "tag", self.segmenter, "--probabilities")
 

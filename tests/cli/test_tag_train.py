@@ -11,6 +11,10 @@ import unittest
 from tag_support import SEGMENT, SMALL, TagTest, conll, conllu, segmented, tagged
 
 
+LINEAR = ("--encoder", "", "--word-width", "0", "--shape-width", "0", "--character-reader", "none", "--linear",
+          "--linear-buckets", "5000")
+
+
 class TrainTest(TagTest):
     def config(self, output="model"):
         return json.loads((self.folder / output / "config.json").read_text())
@@ -90,7 +94,8 @@ class Learns(TrainTest):
         for n, args in enumerate((("--encoder", "conv3,attention", "--head", "softmax", "--position", "shaw"),
                                   ("--encoder", "", "--character-reader", "bilstm"),
                                   ("--encoder", "attention", "--position", "sinusoidal", "--character-reader", "none"),
-                                  ("--ngram-width", "4", "--shape-width", "0", "--word-width", "0"))):
+                                  ("--ngram-width", "4", "--shape-width", "0", "--word-width", "0"),
+                                  ("--linear", "--linear-buckets", "999"), LINEAR)):
             with self.subTest(args):
                 self.fit(file, *args, "--stop-after", "60u", output=f"m{n}")
                 self.succeed("tag", self.folder / f"m{n}", file)
@@ -104,6 +109,16 @@ class Learns(TrainTest):
                         for line in segmented().splitlines())
         self.fit(self.write("joint.conll", joint), "--joint", small=SEGMENT, output="joint")
         self.assertIn("B-N", self.config("joint")["tags"])
+
+    def test_a_linear_crf(self):
+        file = self.write("a.conll", conll(tagged()))
+        for name, threads in (("model", 1), ("other", 3)):
+            self.fit(file, *LINEAR, "--lr", "5e-2", "--threads", threads, output=name)
+        self.assertEqual(self.best("span_f1"), 1)
+        self.assertEqual(self.weights("model"), self.weights("other"))
+        self.assertTrue((self.folder / "model/characters.txt").exists())
+        done = self.succeed("tag", self.folder / "model", file).stdout.decode()
+        self.assertIn("Bob\tB-person\tB-person\nStone\tI-person\tI-person\n", done)
 
     def test_vectors(self):
         vectors = self.write("v.vec", "2 4\nRome 1 2 3 4\nsaw 4 3 2 1\n")

@@ -92,7 +92,7 @@ class Train(CommandTest):
         self.assertAlmostEqual(seen[0]["distance"][0][0], 3.75, delta=0.5)
         page = (self.model / "loss.svg").read_text()
         xml.etree.ElementTree.fromstring(page)
-        self.assertIn("layer 1, head 0", page)
+        self.assertIn("layer 2, head 1", page)
         # A resumed run goes on with the same lines.
         resumed = self.folder / "resumed"
         self.train(resumed, *args, "--observe-every", "3", "--stop-after", "6u", "--schedule", "constant")
@@ -237,6 +237,28 @@ class Use(CommandTest):
         self.assertEqual(write("--greedy"), write("--greedy", "--seed", "9"))
         self.assertEqual(write("--greedy"), write("--top-k", "1"))
 
+    def test_a_beam_searches(self):
+        write = lambda *args: self.succeed("generate", self.model, "the", "--max-tokens", "30", *args).stdout
+        self.assertEqual(write("--beam", "1"), write("--greedy"))
+        self.assertEqual(write("--beam", "4"), write("--beam", "4", "--threads", "3"))
+        asked = ["generate", self.model, "-", "--each-line", "--max-tokens", "30", "--beam", "3"]
+        prompts = b"the cat\na dog\n"
+        self.assertIn(b"--- prompt 2\na dog", self.succeed(*asked, stdin=prompts).stdout)
+        said = self.succeed(*asked, "--json", "--length-penalty", "1", stdin=prompts).stdout.decode()
+        rows = list(map(json.loads, said.splitlines()))
+        self.assertEqual([row["prompt"] for row in rows], ["the cat", "a dog"])
+        for row in rows:
+            self.assertEqual(list(row), ["prompt", "text", "tokens", "log_probability", "score"])
+            self.assertEqual(row["tokens"], 30)
+            self.assertAlmostEqual(row["score"], row["log_probability"] / (35 / 6), places=9)
+
+    def test_a_beam_draws_nothing(self):
+        for option in (["--greedy"], ["--seed", "2"], ["--samples", "2"]):
+            done = self.run_fovea("generate", self.model, "the", "--beam", "2", *option)
+            self.assert_error(done, 2, f"{option[0]} has no effect with --beam")
+        self.assert_error(self.run_fovea("generate", self.model, "the", "--length-penalty", "1"), 2, "without --beam")
+        self.assert_error(self.run_fovea("generate", self.model, "the", "--beam", "-1"), 2, "--beam")
+
     def test_generate_slides_past_the_block(self):
         done = self.succeed("generate", self.model, "the cat " * 10, "--max-tokens", "100")
         self.assertGreater(len(done.stdout), 150)
@@ -360,7 +382,7 @@ class Machine(CommandTest):
 
     def test_help_shows_choices_and_defaults(self):
         said = " ".join(self.succeed("train", "lm", "--help").stdout.decode().split())
-        for entry in ["--tokenizer byte|char|word what a token is [char]",
+        for entry in ["--tokenizer byte|char|word|sentencepiece what a token is [char]",
                       "--data blocks|lines blocks: random blocks of the text; lines: each line is a sequence [blocks]",
                       f"--position {'|'.join(positions_of(self))} position encoding [learned]",
                       "--stop-after LENGTH end of the run", "--window N[,N...] keys before", "--bias,--no-bias biases in", "[false]",

@@ -63,7 +63,7 @@ class TranslationScores(CommandTest):
         self.assert_error(self.run_fovea(*pair, system, "--errors", "3"), 2, "--errors has no effect")
         self.assert_error(self.run_fovea("eval", self.folder, *pair[1:], system), 2, "--hypothesis scores files")
         self.assert_error(self.run_fovea("eval", "--hypothesis", system), 2, "--reference is missing")
-        self.assert_error(self.run_fovea("eval", self.folder, "--metric", "ter"), 2, "--metric has no effect")
+        self.assert_error(self.run_fovea(*pair, system, "--source", system), 2, "--source has no effect")
         self.assert_error(self.run_fovea("eval"), 2, "neither a model nor translations")
         system.write_bytes(b"a\n\xff\nb\nc\n")
         self.assert_error(self.run_fovea(*pair, short), 3, "system:2")

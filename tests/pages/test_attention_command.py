@@ -87,13 +87,17 @@ class AttentionCommand(support.PageTest):
 
     def test_what_cannot_be_written(self):
         there = self.folder / "there.html"
-        there.write_text("mine")
+        self.assertEqual(self.run_fovea("--page", there).returncode, 0)
+        before = there.read_bytes()
+        mine = self.folder / "mine.html"
+        mine.write_text("mine")
         nan = problem()
         nan["q"].values[0] = math.nan
         write(self.folder / "nan.npz", nan)
         for status, words, needle in (
                 (2, ("--page", there), "exists already"),
                 (2, ("--page", self.source, "--overwrite"), "is IN"),
+                (2, ("--page", mine, "--overwrite"), "is no page that fovea has written"),
                 (2, ("--page", self.folder / "x.npz", "-o", self.folder / "x.npz"), "is OUT"),
                 (2, ("--page", self.folder / "x.html", "--log-file", self.folder / "x.html"), "is the page"),
                 (2, ("--page", self.folder / "x.html", "--lang", "fr"), "--lang: 'fr' is not one of: en, zh"),
@@ -107,7 +111,8 @@ class AttentionCommand(support.PageTest):
                               capture_output=True, timeout=60, text=True)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("a weight is not finite", done.stderr)
-        self.assertEqual(there.read_text(), "mine")
+        self.assertEqual(there.read_bytes(), before)
+        self.assertEqual(mine.read_text(), "mine")
         self.assertEqual([p.name for p in self.folder.iterdir() if p.name.startswith("x.")], [])
 
 

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/eval_translator.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/eval_translations.h"
+#include "cli/field_options.h"
+#include "cli/output.h"
+#include "cli/threads.h"
+#include "fovea/base/error.h"
+#include "fovea/config/json.h"
+#include "fovea/task/evaluate_translator.h"
+#include "fovea/task/line_translator.h"
+#include "fovea/task/score_json.h"
+#include "fovea/task/translation_score.h"
+
+namespace fovea::cli {
+
+namespace {
+
+struct PairLine {
+  double log_probability = 0;
+  index tokens = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("log_probability", log_probability, "of the translation, in nats");
+    visit("tokens", tokens, "of it, with its end");
+  }
+};
+
+// A line for each pair; of one that the model cannot read an empty line, or an object without
+// tokens.
+void print_scores(const TranslatorScore& score, bool json) {
+  std::string lines;
+  for (const PairScore& pair : score.scores) {
+    PairLine line{pair.log_probability, pair.tokens};
+    if (json) {
+      lines += to_json_line(line) + "\n";
+    } else {
+      lines +=
+          pair.tokens == 0 ? "\n" : fmt::format("{:.6f}\t{}\n", pair.log_probability, pair.tokens);
+    }
+  }
+  print(lines);
+}
+
+std::string line_of(const TranslatorScore& score) {
+  std::string line =
+      fmt::format("loss {:.4f} nats a token, perplexity {:.2f}, {} tokens of {} pair{}", score.loss,
+                  score.perplexity, score.tokens, score.pairs, score.pairs == 1 ? "" : "s");
+  if (score.unknown > 0) {
+    line +=
+        fmt::format(", {:.1f} % of the tokens unknown words",
+                    100 * static_cast<double>(score.unknown) / static_cast<double>(score.tokens));
+  }
+  return line + "\n";
+}
+
+PairFiles files_of(const Arguments& arguments) {
+  return {.source = arguments.list("source"),
+          .target = arguments.list("reference"),
+          .tables = arguments.list("test")};
+}
+
+// How the sources are translated to be scored.
+struct SearchFields {
+  index beam = SearchOptions{}.beam;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("beam", beam, "of a translator: hypotheses that are kept; 1: always the likeliest token");
+  }
+};
+
+TranslationOptions search_of(const Arguments& arguments) {
+  SearchFields fields;
+  set_from_outside(flags_of(fields_of(fields)), arguments);
+  TranslationOptions options;
+  options.search.beam = fields.beam;
+  options.long_lines = LongLines::kSplit;
+  check_options(options);
+  return options;
+}
+
+std::vector<std::string> translate_sources(const Context& context, const LoadedTranslator& loaded,
+                                           const SentencePairs& pairs,
+                                           const TranslationOptions& options) {
+  LineTranslator translator(context, *loaded.model, loaded.vocabulary, options, "sources");
+  return *translate_all(translator, pairs.source, [] { return false; });
+}
+
+// The translations of another model, or of a file.
+std::vector<std::string> baseline_of(const Context& context, const std::string& path,
+                                     const SentencePairs& pairs,
+                                     const TranslationOptions& options) {
+  if (!std::filesystem::is_directory(path)) {
+    return read_lines_beside(path, "the sources", pairs.source.size());
+  }
+  return translate_sources(context, load_translator(path), pairs, options);
+}
+
+TranslationScore score_sources(const Context& context, const LoadedTranslator& loaded,
+                               const SentencePairs& pairs, const Arguments& arguments) {
+  const TranslationScoreOptions options = score_options(arguments);
+  const TranslationOptions search = search_of(arguments);
+  std::vector<std::string> baseline;
+  const bool compares = arguments.has("against");
+  if (compares) baseline = baseline_of(context, arguments.text("against"), pairs, search);
+  const std::vector<std::string> made = translate_sources(context, loaded, pairs, search);
+  return score_translations(context, {made, {pairs.target}}, options,
+                            compares ? &baseline : nullptr);
+}
+
+// chrF of the sources as if they were translations. Where these are no better, something is wrong.
+double score_of_copies(const Context& context, const SentencePairs& pairs,
+                       const TranslationScore& score) {
+  const double copied =
+      score_translations(context, {pairs.source, {pairs.target}}, {.metric = "chrf"})
+          .metrics[0]
+          .score;
+  for (const MetricScore& metric : score.metrics) {
+    if (metric.name != "chrF2" || metric.score > copied) continue;
+    warn(
+        fmt::format("chrF of the translations is {:.2f}, of the sources themselves {:.2f}: are "
+                    "--source and --reference exchanged?",
+                    metric.score, copied));
+  }
+  return copied;
+}
+
+void print_all(TranslatorScore score, const TranslationScore& translations, double copied,
+               const Arguments& arguments) {
+  const SentenceScores sentences = sentence_scores_of(arguments);
+  if (!arguments.on("json")) {
+    print(line_of(score) + report_of(translations, sentences) +
+          fmt::format("\nchrF of the sources themselves {:.2f}\n", copied));
+    return;
+  }
+  Json::Object object;
+  add(object, "task", "translate");
+  const Json predicted = json_of(score);
+  for (const auto& [name, value] : predicted.object()) add(object, name, value);
+  add_scores(object, translations, sentences);
+  add(object, "copy_chrf", copied);
+  print(Json(std::move(object)).line() + "\n");
+}
+
+void warn_of_what_was_left_out(const TranslatorScore& score) {
+  if (score.empty > 0) {
+    warn(fmt::format("pairs with an empty side: {}; the loss leaves them out", score.empty));
+  }
+  if (score.too_long > 0) {
+    warn(fmt::format("pairs longer than the model's --block: {}; the loss leaves them out",
+                     score.too_long));
+  }
+}
+
+}  // namespace
+
+std::vector<OptionSpec> translator_test_options() {
+  std::vector<OptionSpec> options = {
+      {"source", OptionKind::kList, "FILE", "of a translator: sentences, one a line",
+       "Translations", ""},
+      {"score", OptionKind::kFlag, "",
+       "of a translator: print how probable the model finds each translation, a line each",
+       "Translations", ""}};
+  SearchFields fields;
+  for (OptionSpec& option : options_of(flags_of(fields_of(fields)), "Translations")) {
+    options.push_back(std::move(option));
+  }
+  return options;
+}
+
+int eval_translator(const Arguments& arguments) {
+  const Context context = context_of(arguments);
+  SentencePairs pairs;
+  read_pairs(pairs, files_of(arguments), EmptyPairs::kKeep);
+  const LoadedTranslator loaded = load_translator(arguments.text("DIR"));
+  const TranslatorScore score = evaluate_translator(context, loaded, pairs);
+  warn_of_what_was_left_out(score);
+  if (arguments.on("score")) {
+    print_scores(score, arguments.on("json"));
+    return 0;
+  }
+  const TranslationScore translations = score_sources(context, loaded, pairs, arguments);
+  print_all(score, translations, score_of_copies(context, pairs, translations), arguments);
+  return 0;
+}
+
+}  // namespace fovea::cli

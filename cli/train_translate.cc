@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea train translate: trains a translator on pairs of sentences.
+#include <fmt/core.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/run_training.h"
+#include "cli/translate_options.h"
+#include "fovea/task/translate/run.h"
+
+namespace fovea::cli {
+
+namespace {
+
+constexpr std::string_view kTranslateExamples = R"(Examples:
+  fovea train translate --source train.en --target train.de -o model
+  fovea train translate --source train.en --target train.de --valid-source dev.en --valid-target dev.de -o model
+  fovea train translate --train pairs.tsv --preset tiny -o model     a sentence, a tab, its translation
+  fovea train translate --source train.zh --target train.en --tokenizer char --target-tokenizer word -o model
+  fovea train translate --source train.en --target train.de --encoder-layers 6 --decoder-layers 2 -o model
+  fovea train translate --resume -o model                            go on after an interruption
+
+Line n of the source and line n of the target belong together. Files may be packed by gzip or zstd.
+
+A folder that is not empty is refused, unless
+  --resume     goes on at its newest whole checkpoint (or at the one that --resume=PATH names), with
+               the settings stored there; options given beside it count more
+  --overwrite  removes what an earlier run wrote there (nothing else) and begins anew; beside
+               --resume=CHECKPOINT, what came after that checkpoint
+
+Settings come, each counting more than those before it, from: defaults, --preset, --config, the
+environment (FOVEA_HEAD_DIM is --head-dim), options. A run that ends by hours depends on the speed of
+the machine; any other gives the same bits again, for any number of threads.
+
+SIGINT, SIGTERM and SIGHUP save a checkpoint and stop, SIGUSR1 saves and goes on, SIGUSR2 saves and
+stops.)";
+
+class TranslatorTraining final : public TrainingOf<TranslatorSettings, TranslatorRun> {
+ public:
+  std::string_view command() const override { return "train translate"; }
+  std::string_view data_options() const override { return "--source FILE --target FILE"; }
+  std::string_view unit() const override { return "token"; }
+  std::string_view sizes() const override { return "--batch-tokens, --width or --encoder-layers"; }
+  std::vector<OptionSpec> options() const override { return train_translate_options(); }
+  RunOptions run_options(const Arguments& arguments) const override {
+    return translate_run_options(arguments);
+  }
+
+  std::vector<std::string> settle(const Arguments& arguments, const RunOptions& run,
+                                  const StoredRun* stored) override {
+    if (stored == nullptr) {
+      settings_ = translate_settings({}, arguments, run);
+      return {};
+    }
+    began_ =
+        translator_settings_from_text(stored->file("config.json"), stored->path("config.json"));
+    settings_ = translate_settings(began_, arguments, run);
+    require_same_run(began_, settings_);
+    return changed_options(began_, settings_);
+  }
+
+  std::vector<std::string> input_files() const override {
+    std::vector<std::string> files = TrainingOf::input_files();
+    const TranslatorTextOptions& text = settings_.text;
+    for (const auto* more : {&text.source, &text.target, &text.valid_source, &text.valid_target}) {
+      files.insert(files.end(), more->begin(), more->end());
+    }
+    return files;
+  }
+
+  std::vector<std::string> overview() const override { return run_.overview; }
+  std::vector<std::string> description() const override {
+    const index updates = run_.training->updates_per_epoch();
+    const TranslatorConfig& model = run_.settings.model;
+    return {fmt::format("vocabularies of {} and {} tokens, {} update{} an epoch", model.vocabulary,
+                        model.target_vocabulary, updates, updates == 1 ? "" : "s")};
+  }
+
+  TrainResult train(const Context& context, const std::filesystem::path& folder, StartAt start,
+                    TrainingObserver& observer) const override {
+    return train_translator(context, run_, folder, std::move(start), observer);
+  }
+
+ private:
+  bool has_data() const override {
+    return !settings_.text.train.empty() || !settings_.text.source.empty();
+  }
+
+  TranslatorRun make_run(const StoredRun* stored) const override {
+    if (stored == nullptr) return prepare_run(settings_);
+    TranslatorVocabulary known{.of_source = tokenizer_of(stored), .of_target = nullptr};
+    if (!settings_.text.shared_vocabulary) {
+      const std::string name(kTargetTokenizerName);
+      known.of_target =
+          make_tokenizer(tokenizer_data_from_text(stored->file(name), stored->path(name)));
+    }
+    return prepare_run(settings_, std::move(known));
+  }
+};
+
+}  // namespace
+
+CommandSpec train_translate_spec() {
+  return {.name = "train translate",
+          .summary = "Trains a translator, an encoder-decoder Transformer, on pairs of sentences.",
+          .positionals = {},
+          .options = train_translate_options(),
+          .epilog = std::string(kTranslateExamples)};
+}
+
+int train_translate(const Arguments& arguments) {
+  TranslatorTraining training;
+  return run_training(training, arguments);
+}
+
+}  // namespace fovea::cli

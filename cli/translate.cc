@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea translate: translates lines of text.
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/field_options.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/threads.h"
+#include "fovea/base/clock.h"
+#include "fovea/config/json.h"
+#include "fovea/data/table/line_reader.h"
+#include "fovea/simd/isa.h"
+#include "fovea/task/line_translator.h"
+#include "fovea/text/compressed.h"
+
+namespace fovea::cli {
+
+namespace {
+
+constexpr std::size_t kLongestLine = std::size_t{16} << 20;  // bytes
+
+std::string pharaoh(const TranslatedText& made) {
+  std::string links;
+  for (const auto& [source, target] : made.alignment) {
+    links += fmt::format("{}{}-{}", links.empty() ? "" : " ", source, target);
+  }
+  return links;
+}
+
+// A translation as an object.
+Json::Object object_of(const TranslatedText& made, bool alignments) {
+  Json::Object object;
+  object.emplace_back("translation", made.text);
+  object.emplace_back("score", made.score);
+  object.emplace_back("log_probability", made.log_probability);
+  object.emplace_back("tokens", made.tokens);
+  if (!alignments) return object;
+  Json::Array links;
+  for (const auto& [source, target] : made.alignment) links.push_back(Json::Array{source, target});
+  object.emplace_back("alignment", std::move(links));
+  return object;
+}
+
+// TranslationAnswers lines in their order, many at a time.
+class TranslationAnswers {
+ public:
+  TranslationAnswers(LineTranslator& translator, const TranslationOptions& options, bool json)
+      : translator_(translator), options_(options), json_(json) {}
+
+  // Throws NobodyReads, and what LineTranslator::add() does.
+  void add(const Line& line) {
+    std::string_view text = line.text;
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    translator_.add({text, static_cast<std::uint64_t>(line.number)});
+    if (json_) sources_.emplace_back(text);
+    bytes_ += line.text.size();
+    if (static_cast<std::size_t>(translator_.waiting()) >= LineTranslator::kLinesAtOnce ||
+        bytes_ >= LineTranslator::kBytesAtOnce) {
+      answer();
+    }
+  }
+
+  // Prints what is said of all lines that are not answered yet.
+  void answer() {
+    if (translator_.waiting() == 0) return;
+    const auto results = translator_.translate();
+    std::string lines;
+    for (std::size_t n = 0; n < results.size(); ++n) {
+      lines += json_ ? object_line(sources_[n], results[n]) : text_lines(results[n]);
+      ++answered_;
+    }
+    sources_.clear();
+    bytes_ = 0;
+    print_answers(lines);
+  }
+
+ private:
+  std::string text_lines(const std::vector<TranslatedText>& all) const {
+    std::string lines;
+    for (const TranslatedText& made : all) {
+      if (options_.search.nbest > 1) lines += fmt::format("{} ||| ", answered_);
+      lines += made.text;
+      if (options_.alignments) lines += " ||| " + pharaoh(made);
+      if (options_.search.nbest > 1) {
+        lines += fmt::format(" ||| {:.6f} ||| {:.6f}", made.log_probability, made.score);
+      }
+      lines += '\n';
+    }
+    return lines;
+  }
+
+  std::string object_line(const std::string& source, const std::vector<TranslatedText>& all) const {
+    Json::Object object;
+    object.emplace_back("source", source);
+    for (auto& member : object_of(all[0], options_.alignments)) object.push_back(std::move(member));
+    if (options_.search.nbest > 1) {
+      Json::Array best;
+      for (const TranslatedText& made : all) best.push_back(object_of(made, options_.alignments));
+      object.emplace_back("nbest", std::move(best));
+    }
+    return Json(std::move(object)).line() + "\n";
+  }
+
+  LineTranslator& translator_;
+  const TranslationOptions& options_;
+  const bool json_;
+  std::vector<std::string> sources_;
+  std::size_t bytes_ = 0;
+  index answered_ = 0;
+};
+
+// What has been read is answered before more is waited for, and before an error.
+void answer_lines(const std::string& file, TranslationAnswers& answers) {
+  auto stream = std::make_unique<FileStream>(file);
+  stream->before_waiting([&] { answers.answer(); });
+  LineReader lines(unpacked(std::move(stream), name_of_input(file)), name_of_input(file),
+                   kLongestLine);
+  try {
+    for (Line line; lines.next(line);) {
+      lines.require_text(line);
+      answers.add(line);
+    }
+  } catch (const Error&) {
+    answers.answer();
+    throw;
+  }
+  answers.answer();
+}
+
+void summarise(const LineTranslator& translator, double seconds) {
+  if (translator.split() > 0) {
+    warn(fmt::format("lines longer than the model reads: {} of {}; they were translated in pieces",
+                     translator.split(), translator.lines()));
+  }
+  detail(fmt::format(
+      "{} lines, {} source and {} target tokens in {:.3f} s ({:.0f} target tokens/s); "
+      "the model: {:.3f} s",
+      translator.lines(), translator.source_tokens(), translator.target_tokens(), seconds,
+      static_cast<double>(translator.target_tokens()) / seconds, translator.model_seconds()));
+}
+
+}  // namespace
+
+CommandSpec translate_spec() {
+  TranslationOptions options;
+  CommandSpec spec{.name = "translate",
+                   .summary = "Translates lines of text.",
+                   .positionals = {{"DIR", "folder of the model"},
+                                   {"FILE", "lines (-, or none: standard input)", false}},
+                   .options = said_or_not(options_of(flags_of(fields_of(options)), "Translation")),
+                   .epilog = R"(Examples:
+  fovea translate model test.en > test.de
+  echo "A man rides a bicycle." | fovea translate model
+  fovea translate model test.en --beam 1                    fast: always the likeliest token
+  fovea translate model test.en --nbest 5 --json
+  fovea translate model test.en --sample --seed 7           for back-translation
+  fovea translate model test.en --alignments
+
+A line in, a line out, in the same order; of an empty line an empty one. With --nbest N there are N
+lines for each: "number ||| translation ||| log probability ||| score".)"};
+  spec.options.push_back({"json", OptionKind::kFlag, "",
+                          "print each line's translations as a JSON object on a line of its own",
+                          "Output", ""});
+  spec.options.push_back(threads_option());
+  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
+  return spec;
+}
+
+int translate(const Arguments& arguments) {
+  set_messages_from(arguments);
+  const std::string file = arguments.text("FILE", "-"), folder = arguments.text("DIR");
+  check_log_is_apart({&file, 1}, folder);
+  warn_of_unread_variables(translate_spec().options);
+  TranslationOptions options;
+  set_from_outside(flags_of(fields_of(options)), arguments);
+  check_options(options);
+  const Context context = context_of(arguments);
+  const LoadedTranslator loaded = load_translator(folder);
+  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  LineTranslator translator(context, *loaded.model, loaded.vocabulary, options,
+                            name_of_input(file));
+  TranslationAnswers answers(translator, options, arguments.on("json"));
+  const double began = monotonic_seconds();
+  try {
+    answer_lines(file, answers);
+  } catch (const NobodyReads&) {
+    return 0;
+  }
+  summarise(translator, monotonic_seconds() - began);
+  return 0;
+}
+
+}  // namespace fovea::cli
