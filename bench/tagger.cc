@@ -33,7 +33,7 @@ TaggerConfig config() {
   c.input_dropout = .3;
   c.output_dropout = .5;
   c.bias = true;
-  c.tags = 13;
+  c.tags = {13};
   return c;
 }
 
@@ -45,7 +45,7 @@ class Training {
     const auto below = [&](index n) { return static_cast<std::int32_t>(random.below(n)); };
     for (index n = 0; n < kBatch * length; ++n) {
       words_.push_back(below(c.vocabulary));
-      tags_.push_back(below(c.tags));
+      tags_.push_back(below(c.tags.front()));
       for (index letter = 0; letter < kLetters; ++letter)
         characters_.push_back(below(c.characters));
       ends_.push_back(static_cast<std::int32_t>(characters_.size()));
@@ -75,7 +75,7 @@ class Training {
                      .character_offsets = view(ends_),
                      .offsets = view(offsets_),
                      .samples = view(samples_)},
-            .tags = view(tags_)};
+            .tags = {view(tags_)}};
   }
 
   Tagger model_;
