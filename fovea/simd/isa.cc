@@ -103,6 +103,16 @@ void pin_isa(Isa isa) {
   choose(info);
 }
 
+bool has_bfloat16_products() {
+#if HWY_ARCH_X86
+  static const bool processor_has =
+      __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_is("amd") != 0;
+  return processor_has && current_isa() == Isa::kAvx512;
+#else
+  return false;
+#endif
+}
+
 void unpin_isa() { choose(best()); }
 
 }  // namespace fovea

@@ -30,6 +30,11 @@ Isa current_isa();
 /// available.
 void pin_isa(Isa isa);
 
+/// Whether kernels compute products of bfloat16 as such (simd/pairs-inl.h): on AVX-512, where the
+/// processor has vdpbf16ps and it is faster than float32. It is on AMD's processors; on Intel's it
+/// takes twice as long.
+bool has_bfloat16_products();
+
 /// Goes back to the best available instruction set; ignores FOVEA_ISA.
 void unpin_isa();
 

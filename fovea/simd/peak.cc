@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "fovea/simd/peak.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
+#include "fovea/simd/pairs-inl.h"
 #include "fovea/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -37,6 +38,25 @@ HWY_NOINLINE float FmaLoop(index rounds, float x) {
   return hn::GetLane(hn::Add(t0, t1));
 }
 
+// The same with two multiplications and additions in each lane.
+HWY_NOINLINE float PairLoop([[maybe_unused]] index rounds, [[maybe_unused]] float x) {
+#if FOVEA_PAIRS
+  constexpr int kSums = 12;
+  const auto a = hn::Set(PairTag(), static_cast<BFloat16Pair>(x));
+  const auto b = hn::Set(PairTag(), BFloat16Pair{0x3f003f00});
+  Vector<float> sum[kSums];
+  for (auto& s : sum) s = hn::Zero(Tag<float>());
+  for (index i = 0; i < rounds; ++i) {
+#pragma GCC unroll 12
+    for (auto& s : sum) s = AddProduct(a, b, s);
+  }
+  for (int s = 1; s < kSums; ++s) sum[0] = hn::Add(sum[0], sum[s]);
+  return hn::GetLane(sum[0]);
+#else
+  return 0;
+#endif
+}
+
 index FlopsOfARound() { return 2 * 12 * static_cast<index>(hn::Lanes(hn::ScalableTag<float>())); }
 
 Isa CompiledIsa() {
@@ -63,13 +83,17 @@ HWY_AFTER_NAMESPACE();
 namespace fovea {
 
 HWY_EXPORT(FmaLoop);
+HWY_EXPORT(PairLoop);
 HWY_EXPORT(FlopsOfARound);
 HWY_EXPORT(CompiledIsa);
 
-double fma_gflops(const Context& ctx, double seconds) {
+namespace {
+
+// The GFLOP/s of a loop whose rounds take `flops` each.
+double gflops_of(float (*loop)(index rounds, float x), index flops, const Context& ctx,
+                 double seconds) {
   constexpr index kRounds =
       20000;  // some 70 us: reading the clock may cost one on virtual machines
-  const auto loop = FOVEA_DISPATCH(FmaLoop);
   std::atomic<index> rounds{0};
   std::atomic<float> keep{0};
   const auto run_for = [&](double limit) {
@@ -85,8 +109,17 @@ double fma_gflops(const Context& ctx, double seconds) {
   };
   run_for(0.0003);  // wakes the threads
   const double taken = run_for(seconds);
-  const auto flops = static_cast<double>(rounds.load() * FOVEA_DISPATCH(FlopsOfARound)());
-  return flops / taken / 1e9;
+  return static_cast<double>(rounds.load() * flops) / taken / 1e9;
+}
+
+}  // namespace
+
+double fma_gflops(const Context& ctx, double seconds) {
+  return gflops_of(FOVEA_DISPATCH(FmaLoop), FOVEA_DISPATCH(FlopsOfARound)(), ctx, seconds);
+}
+
+double bfloat16_gflops(const Context& ctx, double seconds) {
+  return gflops_of(FOVEA_DISPATCH(PairLoop), 2 * FOVEA_DISPATCH(FlopsOfARound)(), ctx, seconds);
 }
 
 Isa compiled_isa() { return FOVEA_DISPATCH(CompiledIsa)(); }

@@ -14,6 +14,9 @@ namespace fovea {
 /// with it, for about as long (a longer run is more likely to be interrupted).
 double fma_gflops(const Context& ctx, double seconds = 0.004);
 
+/// The same of products of bfloat16 with float32 sums. Only where has_bfloat16_products().
+double bfloat16_gflops(const Context& ctx, double seconds = 0.004);
+
 /// The instruction set whose code a dispatched kernel really runs. Tests compare it with
 /// current_isa().
 Isa compiled_isa();

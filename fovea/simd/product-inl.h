@@ -12,6 +12,8 @@
 // leaves the start). B and C need no alignment, but B is fastest in L1 or L2 with a small stride:
 // 64 lanes of float, the panel of AVX-512, are read in one sweep when the stride is 64 too.
 //
+// Operands may be pairs of bfloat16 (pairs-inl.h): then depth counts pairs, and A and B hold them.
+//
 // Bits: each value of C is its start, then one fused multiply-add for each k, ascending (with SSE
 // and scalar a multiplication and an addition). So they depend neither on rows or lanes nor on how
 // a sum over k is cut into several calls that add.
@@ -34,6 +36,7 @@
 #define FOVEA_SIMD_PRODUCT_INL_H_
 #endif
 
+#include "fovea/simd/pairs-inl.h"
 #include "fovea/simd/simd-inl.h"
 #include "fovea/simd/steps-inl.h"
 
@@ -47,6 +50,9 @@ enum class Into {
   kAdd,          ///< at C[r][l]
   kScaleAndAdd,  ///< at C[r][l] * per_lane[l]
   kStartAt,      ///< at per_lane[l]
+  // For operands that are not scaled beforehand, because that would round them:
+  kOverwriteTimes,  ///< at 0; C = factor * the sum
+  kAddTimes,        ///< at 0; C += factor * the sum
 };
 
 /// Whether maximum[l] becomes the larger of itself and all C[r][l]; if one of those is NaN, it may
@@ -77,12 +83,14 @@ StridedMatrix<std::remove_const_t<T>> Transposed(Rows<T> m) {
   return {m.data, 1, m.stride};
 }
 
-template <class T>
+/// In: T, or BFloat16Pair if T is float.
+template <class T, class In = T>
 struct TileOperands {
-  StridedMatrix<T> a = {};       ///< [rows, depth]
-  Rows<const T> b = {};          ///< [depth, lanes]
+  StridedMatrix<In> a = {};      ///< [rows, depth]
+  Rows<const In> b = {};         ///< [depth, lanes]
   Rows<T> c = {};                ///< [rows, lanes]
   const T* per_lane = nullptr;   ///< [lanes], for kScaleAndAdd and kStartAt
+  T factor = 1;                  ///< for kOverwriteTimes and kAddTimes
   T* maximum = nullptr;          ///< [lanes], for LaneMaximum::kTake
   Prefetch* prefetch = nullptr;  ///< makes a step before each whole block of rows
   LinesAhead* ahead = nullptr;   ///< for Ask::kAhead
@@ -110,6 +118,12 @@ struct TileOperands {
   }
 };
 
+/// sum + a * b.
+template <class V>
+HWY_INLINE V AddProduct(V a, V b, V sum) {
+  return hn::MulAdd(a, b, sum);
+}
+
 /// The register block: 24 sums of AVX-512's 32 registers, 12 or 8 of the other sets' 16. A panel of
 /// this many lanes is what the product works on at a time.
 inline constexpr int kBlockRows = HWY_TARGET <= HWY_AVX2 ? 6 : 4;
@@ -126,12 +140,14 @@ inline constexpr int kRowsOfBlock = kVectors == 1 && HWY_TARGET <= HWY_AVX3 ? 16
 // kVectors vectors of B and kRows values of A for kRows * kVectors multiply-adds, so that with 6 x
 // 4 the loads are well below what the machine can do beside its multiply-adds. The arrays of
 // vectors are registers once the loops over them are unrolled.
-template <Into kInto, LaneMaximum kMaximum, Ask kAsk, int kRows, int kVectors, class T>
-HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
+template <Into kInto, LaneMaximum kMaximum, Ask kAsk, int kRows, int kVectors, class T, class In>
+HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane) {
   const Tag<T> d;
   constexpr index kN = kLanes<T>;
-  const T* HWY_RESTRICT a = t.a.data + row * t.a.row;
-  const T* HWY_RESTRICT b = t.b.data + lane;
+  constexpr hn::ScalableTag<In> of_operand;
+  constexpr bool kTimes = kInto == Into::kOverwriteTimes || kInto == Into::kAddTimes;
+  const In* HWY_RESTRICT a = t.a.data + row * t.a.row;
+  const In* HWY_RESTRICT b = t.b.data + lane;
   T* HWY_RESTRICT c = t.c[row] + lane;
   const index a_row = t.a.row, a_column = t.a.column, b_row = t.b.stride, c_row = t.c.stride;
   Vector<T> sum[kRows][kVectors];
@@ -139,7 +155,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      if constexpr (kInto == Into::kOverwrite) sum[r][v] = hn::Zero(d);
+      if constexpr (kInto == Into::kOverwrite || kTimes) sum[r][v] = hn::Zero(d);
       if constexpr (kInto == Into::kStartAt) sum[r][v] = hn::LoadU(d, t.per_lane + lane + v * kN);
       if constexpr (kInto == Into::kAdd) sum[r][v] = hn::LoadU(d, c + r * c_row + v * kN);
       if constexpr (kInto == Into::kScaleAndAdd) {
@@ -149,14 +165,14 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
     }
   }
   const auto step = [&](index /*k*/) {
-    Vector<T> row_of_b[kVectors];
+    Vector<In> row_of_b[kVectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) row_of_b[v] = hn::LoadU(d, b + v * kN);
+    for (int v = 0; v < kVectors; ++v) row_of_b[v] = hn::LoadU(of_operand, b + v * kN);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const auto value = hn::Set(d, a[r * a_row]);
+      const auto value = hn::Set(of_operand, a[r * a_row]);
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(value, row_of_b[v], sum[r][v]);
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = AddProduct(value, row_of_b[v], sum[r][v]);
     }
     a += a_column;
     b += b_row;
@@ -170,6 +186,17 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
   if constexpr (kAsk == Ask::kAhead) t.ahead->continue_at(next);
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
+    if constexpr (kTimes) {
+      const auto factor = hn::Set(d, t.factor);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        if constexpr (kInto == Into::kOverwriteTimes) {
+          sum[r][v] = hn::Mul(factor, sum[r][v]);
+        } else {
+          sum[r][v] = hn::MulAdd(factor, sum[r][v], hn::LoadU(d, c + r * c_row + v * kN));
+        }
+      }
+    }
     [[maybe_unused]] auto largest = sum[0][v];
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
@@ -184,8 +211,8 @@ HWY_INLINE void ProductBlock(const TileOperands<T>& t, index row, index lane) {
 }
 
 /// All rows of one panel of kVectors vectors that starts at `lane`.
-template <Into kInto, LaneMaximum kMaximum, Ask kAsk, int kVectors, class T>
-HWY_NOINLINE void ProductPanel(const TileOperands<T>& t, index lane) {
+template <Into kInto, LaneMaximum kMaximum, Ask kAsk, int kVectors, class T, class In>
+HWY_NOINLINE void ProductPanel(const TileOperands<T, In>& t, index lane) {
   constexpr int kRows = kRowsOfBlock<kVectors>;
   index row = 0;
   for (; row + kRows <= t.c.rows; row += kRows) {
@@ -211,8 +238,9 @@ HWY_NOINLINE void ProductPanel(const TileOperands<T>& t, index lane) {
   if (row < t.c.rows) ProductBlock<kInto, kMaximum, kAsk, 1, kVectors>(t, row, lane);
 }
 
-template <Into kInto, LaneMaximum kMaximum = LaneMaximum::kNone, Ask kAsk = Ask::kNothing, class T>
-HWY_INLINE void TileProduct(const TileOperands<T>& t) {
+template <Into kInto, LaneMaximum kMaximum = LaneMaximum::kNone, Ask kAsk = Ask::kNothing, class T,
+          class In>
+HWY_INLINE void TileProduct(const TileOperands<T, In>& t) {
   index lane = 0;
   for (; lane + kPanelLanes<T> <= t.c.columns; lane += kPanelLanes<T>) {
     ProductPanel<kInto, kMaximum, kAsk, kBlockVectors>(t, lane);

@@ -6,31 +6,17 @@
 #include <string_view>
 #include <type_traits>
 
+#include "fovea/base/bfloat16.h"
 #include "fovea/base/types.h"
 
 namespace fovea {
 
 enum class DType : std::uint8_t { kFloat32, kBFloat16, kInt32, kFloat64, kInt64, kUInt8 };
 
-/// The upper half of a float32: 8 bits of exponent, 7 of fraction.
-struct BFloat16 {
-  std::uint16_t bits = 0;
-
-  friend bool operator==(BFloat16, BFloat16) = default;
-};
-
 /// "float32", "bfloat16", "int32", "float64", "int64", "uint8".
 std::string_view to_string(DType dtype);
 /// Bytes of one value.
 index byte_size(DType dtype);
-
-/// Exact: every bfloat16 is a float32. NaN payloads and denormals are kept.
-float to_float(BFloat16 x);
-/// Rounds to nearest, ties to even, denormals included. A value that is too large becomes infinite.
-/// A NaN stays a NaN: it is made quiet, its sign and upper payload are kept.
-BFloat16 to_bfloat16(float x);
-/// As above, rounded once: going through float32 could round a double twice.
-BFloat16 to_bfloat16(double x);
 
 template <class T>
 struct DTypeOf;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// bfloat16: the type of models and of attention that computes with half the bits.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+namespace fovea {
+
+/// The upper half of a float32: 8 bits of exponent, 7 of fraction.
+struct BFloat16 {
+  std::uint16_t bits = 0;
+
+  friend bool operator==(BFloat16, BFloat16) = default;
+};
+
+/// Exact: every bfloat16 is a float32. NaN payloads and denormals are kept.
+inline float to_float(BFloat16 x) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);
+}
+/// Rounds to nearest, ties to even, denormals included. A value that is too large becomes infinite.
+/// A NaN stays a NaN: it is made quiet, its sign and upper payload are kept.
+BFloat16 to_bfloat16(float x);
+/// As above, rounded once: going through float32 could round a double twice.
+BFloat16 to_bfloat16(double x);
+
+/// Two neighbours along a sum, the first in the lower half: what one lane of a product of bfloat16
+/// reads (simd/pairs-inl.h).
+using BFloat16Pair = std::uint32_t;
+
+/// The type in which sums, and all that is not an operand of a product, are kept.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<std::remove_const_t<T>, BFloat16>, float,
+                                std::remove_const_t<T>>;
+
+}  // namespace fovea

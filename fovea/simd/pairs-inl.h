@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of bfloat16 with float32 sums, for the processors that have vdpbf16ps. An operand of
+// such a product is a pair: two neighbours along the sum, the first in the lower half of a 32-bit
+// lane. Rows of [depth, lanes] become [depth / 2, lanes] of pairs.
+//
+// The instructions are written in assembly: a target of its own for them, which Highway 1.0 does
+// not have, would compile every kernel once more. Only call what is here where
+// has_bfloat16_products().
+//
+// Denormal bfloat16s count as 0, and denormal sums become 0, as these instructions have it.
+#include <algorithm>
+#include <cstring>
+
+#include "fovea/base/bfloat16.h"
+#include "fovea/base/memory.h"
+#include "fovea/base/view.h"
+
+#if defined(FOVEA_SIMD_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FOVEA_SIMD_PAIRS_INL_H_
+#undef FOVEA_SIMD_PAIRS_INL_H_
+#else
+#define FOVEA_SIMD_PAIRS_INL_H_
+#endif
+
+#include "fovea/simd/simd-inl.h"
+#include "fovea/simd/transpose-inl.h"
+
+/// Whether the current target has these products; then they are compiled.
+#undef FOVEA_PAIRS
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+#define FOVEA_PAIRS 1
+#else
+#define FOVEA_PAIRS 0
+#endif
+
+#if FOVEA_PAIRS
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+
+using PairTag = hn::ScalableTag<BFloat16Pair>;
+using Pairs = hn::Vec<PairTag>;
+
+/// sum + a.first * b.first + a.second * b.second in each lane.
+HWY_INLINE Vector<float> AddProduct(Pairs a, Pairs b, Vector<float> sum) {
+  asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(b.raw), "v"(a.raw));
+  return sum;
+}
+
+/// The 32 floats of two vectors, rounded to nearest even, one after another.
+HWY_INLINE Pairs RoundInOrder(Vector<float> low, Vector<float> high) {
+  Pairs halves;
+  asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(halves.raw) : "v"(low.raw), "v"(high.raw));
+  return halves;
+}
+
+/// In each lane the pair of both values, rounded.
+HWY_INLINE Pairs RoundToPairs(Vector<float> first, Vector<float> second) {
+  alignas(64) static constexpr std::uint16_t kAlternate[32] = {
+      0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  return Pairs{_mm512_permutexvar_epi16(_mm512_load_si512(kAlternate),
+                                        RoundInOrder(first, second).raw)};
+}
+
+/// The first and the second values of pairs, as floats.
+HWY_INLINE Vector<float> FirstOf(Pairs p) {
+  return hn::BitCast(Tag<float>(), hn::ShiftLeft<16>(p));
+}
+HWY_INLINE Vector<float> SecondOf(Pairs p) {
+  return hn::BitCast(Tag<float>(), hn::And(p, hn::Set(PairTag(), 0xffff0000u)));
+}
+
+/// 16 values, or the first `count` of them and zeros, each in the lower half of a lane.
+HWY_INLINE Pairs LoadHalves(const BFloat16* p) {
+  return Pairs{_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
+HWY_INLINE Pairs LoadHalves(const BFloat16* p, index count) {
+  BFloat16 values[16] = {};
+  std::memcpy(values, p, static_cast<std::size_t>(count) * sizeof(BFloat16));
+  return LoadHalves(values);
+}
+
+/// Calls f(halves, i) for i = 0, 16, 32 ... below n, the last time with zeros after the n-th value.
+template <class F>
+HWY_INLINE void ForEachHalves(const BFloat16* p, index n, F&& f) {
+  index i = 0;
+  for (; i + 16 <= n; i += 16) f(LoadHalves(p + i), i);
+  if (i < n) f(LoadHalves(p + i, n - i), i);
+}
+
+/// The rows as floats: [rows, columns], in rows of whole vectors whose rest is 0.
+inline void WidenRows(Rows<const BFloat16> rows, Rows<float> to) {
+  for (index r = 0; r < rows.rows; ++r) {
+    float* const row = to[r];
+    ForEachHalves(rows[r], rows.columns, [&](Pairs halves, index i) {
+      hn::StoreU(FirstOf(halves), Tag<float>(), row + i);
+    });
+  }
+}
+
+/// factor * rows, rounded. `rows` holds whole vectors.
+inline void RoundRows(Rows<const float> rows, float factor, Rows<BFloat16> to) {
+  constexpr Tag<float> d;
+  constexpr index kN = kLanes<float>;
+  const auto by = hn::Set(d, factor);
+  for (index r = 0; r < to.rows; ++r) {
+    const float* const row = rows[r];
+    BFloat16* const rounded = to[r];
+    const auto load = [&](index i) { return hn::Mul(hn::LoadU(d, row + i), by); };
+    index c = 0;
+    for (; c + 2 * kN <= to.columns; c += 2 * kN) {
+      _mm512_storeu_si512(rounded + c, RoundInOrder(load(c), load(c + kN)).raw);
+    }
+    for (; c < to.columns; c += kN) {
+      const index left = std::min(kN, to.columns - c);
+      const auto mask = static_cast<__mmask32>((std::uint32_t{1} << left) - 1);
+      _mm512_mask_storeu_epi16(rounded + c, mask, RoundInOrder(load(c), hn::Zero(d)).raw);
+    }
+  }
+}
+
+/// to[j][c] = the pair of rows[2 j][c] and rows[2 j + 1][c], as far as there are rows and columns,
+/// and else zeros: [(rows + 1) / 2, whole vectors].
+inline void PairRows(Rows<const BFloat16> rows, Rows<BFloat16Pair> to) {
+  constexpr PairTag d;
+  for (index r = 0; r < rows.rows; r += 2) {
+    BFloat16Pair* const pairs = to[r / 2];
+    if (r + 1 == rows.rows) {
+      ForEachHalves(rows[r], rows.columns,
+                    [&](Pairs first, index c) { hn::StoreU(first, d, pairs + c); });
+      continue;
+    }
+    const BFloat16* const second = rows[r + 1];
+    ForEachHalves(rows[r], rows.columns, [&](Pairs first, index c) {
+      const index left = rows.columns - c;
+      const auto above = left < 16 ? LoadHalves(second + c, left) : LoadHalves(second + c);
+      hn::StoreU(hn::Or(first, hn::ShiftLeft<16>(above)), d, pairs + c);
+    });
+  }
+}
+
+/// The same of rows of floats, rounded; all columns are whole vectors.
+inline void PairRows(Rows<const float> rows, Rows<BFloat16Pair> to) {
+  constexpr Tag<float> d;
+  for (index r = 0; r < rows.rows; r += 2) {
+    const bool single = r + 1 == rows.rows;
+    for (index c = 0; c < rows.columns; c += kLanes<float>) {
+      const auto second = single ? hn::Zero(d) : hn::LoadU(d, rows[r + 1] + c);
+      hn::StoreU(RoundToPairs(hn::LoadU(d, rows[r] + c), second), PairTag(), to[r / 2] + c);
+    }
+  }
+}
+
+/// The rows, whose values are pairs along them: [rows, (columns + 1) / 2], the last with a zero if
+/// columns are odd.
+inline void CopyAsPairs(Rows<const BFloat16> rows, Rows<BFloat16Pair> to) {
+  for (index r = 0; r < rows.rows; ++r) {
+    to[r][(rows.columns - 1) / 2] = 0;
+    std::memcpy(to[r], rows[r], static_cast<std::size_t>(rows.columns) * sizeof(BFloat16));
+  }
+}
+
+/// lanes[c][r] = the pair of rows[r][2 c] and rows[r][2 c + 1], for [(columns + 1) / 2][stride];
+/// lanes beyond the rows are 0.
+inline void PairsToLanes(Rows<const BFloat16> rows, BFloat16Pair* lanes, index stride) {
+  Scratch scratch;
+  const index pairs = (rows.columns + 1) / 2;
+  const Rows<BFloat16Pair> copy(scratch.allocate<BFloat16Pair>(rows.rows * pairs), rows.rows,
+                                pairs);
+  CopyAsPairs(rows, copy);
+  RowsToLanes<BFloat16Pair>(copy, rows.rows, 1, lanes, stride);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+#endif  // FOVEA_PAIRS
+
+#endif  // FOVEA_SIMD_PAIRS_INL_H_
