@@ -33,12 +33,20 @@ inline constexpr EnumName<BenchMask> kBenchMaskNames[] = {{BenchMask::kAll, "all
   return kBenchMaskNames;
 }
 
+enum class BenchPrecision { kFloat32, kBFloat16 };
+inline constexpr EnumName<BenchPrecision> kBenchPrecisionNames[] = {
+    {BenchPrecision::kFloat32, "float32"}, {BenchPrecision::kBFloat16, "bf16"}};
+[[maybe_unused]] std::span<const EnumName<BenchPrecision>> enum_names(BenchPrecision) {
+  return kBenchPrecisionNames;
+}
+
 struct Problem {
   index batch = 4;
   index heads = 12;
   index length = 1024;
   index head_dim = 64;
   BenchMask mask = BenchMask::kAll;
+  BenchPrecision precision = BenchPrecision::kFloat32;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -47,6 +55,7 @@ struct Problem {
     visit("length", length, "tokens of a sequence");
     visit("head_dim", head_dim, "width of a head");
     visit("mask", mask, "keep all scores, or those of earlier keys");
+    visit("precision", precision, "type of q, k, v, o and their gradients");
   }
 };
 
@@ -56,6 +65,7 @@ struct Measured {
   double forward_gflops = 0;
   double backward_gflops = 0;
   double fma_gflops = 0;
+  double peak_gflops = 0;
   double forward_share = 0;
   double backward_share = 0;
   index peak_memory_bytes = 0;
@@ -67,8 +77,9 @@ struct Measured {
     visit("forward_gflops", forward_gflops, "kept pairs x 4 D");
     visit("backward_gflops", backward_gflops, "kept pairs x 10 D");
     visit("fma_gflops", fma_gflops, "of multiply-adds in registers, timed around the rest");
-    visit("forward_share", forward_share, "of fma_gflops");
-    visit("backward_share", backward_share, "of fma_gflops");
+    visit("peak_gflops", peak_gflops, "the same of the precision: fma_gflops unless it is bf16");
+    visit("forward_share", forward_share, "of peak_gflops");
+    visit("backward_share", backward_share, "of peak_gflops");
     visit("peak_memory_bytes", peak_memory_bytes, "resident, of this process");
   }
 };
@@ -88,29 +99,38 @@ void check_problem(const Problem& p) {
   check(checked_product(rows, p.length, "scores of attention") <= kMostScores,
         "bench attention: {} x {} scores are more than any machine computes", rows, p.length);
   // q, k, v, o, their gradients, and the log-sum-exp.
-  const double bytes = 4.0 * static_cast<double>(rows) * (8 * static_cast<double>(p.head_dim) + 1);
+  const double value = p.precision == BenchPrecision::kBFloat16 ? 2 : 4;
+  const double bytes =
+      static_cast<double>(rows) * (value * 8 * static_cast<double>(p.head_dim) + 4);
   require_memory("bench attention: the tensors", bytes,
                  "choose a smaller --batch, --heads, --length or --head-dim");
 }
 
 // One tensor [B, L, H, D] of normal random numbers, or of zeros. It begins on a cache line, as
 // tensors of other frameworks do.
+template <class T>
 class Values {
  public:
   Values(const Problem& p, std::uint64_t number) {
     const index count = p.batch * p.length * p.heads * p.head_dim;
-    values_ = allocate_aligned(static_cast<std::size_t>(count) * sizeof(float));
-    auto* const data = reinterpret_cast<float*>(values_.get());
-    view_ = View<float>::contiguous(data, p.batch, p.length, p.heads, p.head_dim);
+    values_ = allocate_aligned(static_cast<std::size_t>(count) * sizeof(T));
+    auto* const data = reinterpret_cast<T*>(values_.get());
+    view_ = View<T>::contiguous(data, p.batch, p.length, p.heads, p.head_dim);
     Random random(1, RandomUse::kTest, number);
-    std::generate_n(data, count,
-                    [&] { return number == 0 ? 0.0f : static_cast<float>(random.normal()); });
+    std::generate_n(data, count, [&] {
+      const auto x = number == 0 ? 0.0f : static_cast<float>(random.normal());
+      if constexpr (std::is_same_v<T, BFloat16>) {
+        return to_bfloat16(x);
+      } else {
+        return x;
+      }
+    });
   }
-  View<float> view() const { return view_; }
+  View<T> view() const { return view_; }
 
  private:
   AlignedBytes values_;
-  View<float> view_;
+  View<T> view_;
 };
 
 double seconds_per_call(const std::function<void()>& work, int calls) {
@@ -128,33 +148,45 @@ int calls_for(const std::function<void()>& work) {
   return std::clamp(static_cast<int>(kTiming / std::max(once, 1e-9)), 1, 10000);
 }
 
-// Every round times the loop of multiply-adds, forward, backward, and that loop again, so that
+// The peaks of multiply-adds and of the precision.
+struct Peaks {
+  double fma, precision;
+};
+template <class T>
+Peaks peaks_of(const Context& context) {
+  const double fma = fma_gflops(context);
+  const bool pairs = std::is_same_v<T, BFloat16> && has_bfloat16_products();
+  return {fma, pairs ? bfloat16_gflops(context) : fma};
+}
+
+// Every round times the loops of multiply-adds, forward, backward, and those loops again, so that
 // other load on the machine affects all of them alike. Each round gives its own shares; the result
 // is their median.
+template <class T>
 Measured measure(const Context& context, const Problem& p) {
-  const Values q(p, 1), k(p, 2), v(p, 3), d_o(p, 4), o(p, 0), dq(p, 0), dk(p, 0), dv(p, 0);
+  const Values<T> q(p, 1), k(p, 2), v(p, 3), d_o(p, 4), o(p, 0), dq(p, 0), dk(p, 0), dv(p, 0);
   std::vector<float> lse_values(static_cast<std::size_t>(p.batch * p.heads * p.length));
   const auto lse = RowView<float>::contiguous(lse_values.data(), p.batch, p.heads, p.length);
   Attention<float> attention;
   if (p.mask == BenchMask::kCausal) attention.mask = mask::Causal();
-  const AttentionInputs<float> in{q.view(), k.view(), v.view()};
-  const auto forward = [&] {
-    attention_forward<float>(context, attention, in, {.o = o.view(), .lse = lse});
-  };
-  const auto backward = [&] {
-    attention_backward<float>(context, attention, in, {o.view(), lse, d_o.view()},
-                              {dq.view(), dk.view(), dv.view()});
-  };
+  const AttentionInputs<T> in{q.view(), k.view(), v.view()};
+  const AttentionOutputs<T> out{.o = o.view(), .lse = lse};
+  const AttentionSaved<T> saved{o.view(), lse, d_o.view()};
+  const AttentionGradients<T> gradients{dq.view(), dk.view(), dv.view()};
+  const auto forward = [&] { attention_forward(context, attention, in, out); };
+  const auto backward = [&] { attention_backward(context, attention, in, saved, gradients); };
   const double n = static_cast<double>(p.length);
   const double kept = p.mask == BenchMask::kCausal ? n * (n + 1) / 2 : n * n;
   const double flops = kept * static_cast<double>(p.batch * p.heads * p.head_dim);
   const int forward_calls = calls_for(forward), backward_calls = calls_for(backward);
-  std::vector<double> forwards, backwards, peaks, forward_shares, backward_shares;
+  std::vector<double> forwards, backwards, fmas, peaks, forward_shares, backward_shares;
   for (int round = 0; round < kRounds; ++round) {
-    const double before = fma_gflops(context);
+    const Peaks before = peaks_of<T>(context);
     forwards.push_back(seconds_per_call(forward, forward_calls));
     backwards.push_back(seconds_per_call(backward, backward_calls));
-    peaks.push_back((before + fma_gflops(context)) / 2);
+    const Peaks after = peaks_of<T>(context);
+    fmas.push_back((before.fma + after.fma) / 2);
+    peaks.push_back((before.precision + after.precision) / 2);
     forward_shares.push_back(4e-9 * flops / forwards.back() / peaks.back());
     backward_shares.push_back(10e-9 * flops / backwards.back() / peaks.back());
   }
@@ -162,7 +194,8 @@ Measured measure(const Context& context, const Problem& p) {
           .backward_seconds = median(backwards),
           .forward_gflops = 4e-9 * flops / median(forwards),
           .backward_gflops = 10e-9 * flops / median(backwards),
-          .fma_gflops = median(peaks),
+          .fma_gflops = median(fmas),
+          .peak_gflops = median(peaks),
           .forward_share = median(forward_shares),
           .backward_share = median(backward_shares),
           .peak_memory_bytes = peak_memory_bytes()};
@@ -174,7 +207,7 @@ CommandSpec bench_attention_spec() {
   Problem defaults;
   const std::vector<Field> fields = fields_of(defaults);
   CommandSpec spec{.name = "bench attention",
-                   .summary = "Times fused attention, forward and backward, in float32.",
+                   .summary = "Times fused attention, forward and backward.",
                    .positionals = {},
                    .options = options_of(flags_of(fields), "Problem"),
                    .epilog = R"(Example:
@@ -191,18 +224,24 @@ int bench_attention(const Arguments& arguments) {
   set_from_outside(flags_of(fields), arguments);
   check_problem(problem);
   const Context context = context_of(arguments);
-  const Measured m = measure(context, problem);
+  const bool bfloat16 = problem.precision == BenchPrecision::kBFloat16;
+  const Measured m =
+      bfloat16 ? measure<BFloat16>(context, problem) : measure<float>(context, problem);
   if (arguments.on("json")) {
     print(to_json_line(m) + "\n");
     return 0;
   }
-  print(fmt::format("{}, {}, {} threads: B={} H={} N={} D={}, mask {}\n", processor_name(),
+  print(fmt::format("{}, {}, {} threads: B={} H={} N={} D={}, mask {}, {}\n", processor_name(),
                     isa_name(current_isa()), context.threads(), problem.batch, problem.heads,
-                    problem.length, problem.head_dim, to_string(problem.mask)));
+                    problem.length, problem.head_dim, to_string(problem.mask),
+                    to_string(problem.precision)));
+  if (bfloat16 && !has_bfloat16_products()) {
+    print("This processor has no fast products of bfloat16: converted to float32.\n");
+  }
   print(fmt::format("forward   {:8.3f} ms  {:7.1f} GFLOP/s  {:.2f} of {:.0f}\n",
-                    m.forward_seconds * 1e3, m.forward_gflops, m.forward_share, m.fma_gflops));
+                    m.forward_seconds * 1e3, m.forward_gflops, m.forward_share, m.peak_gflops));
   print(fmt::format("backward  {:8.3f} ms  {:7.1f} GFLOP/s  {:.2f} of {:.0f}\n",
-                    m.backward_seconds * 1e3, m.backward_gflops, m.backward_share, m.fma_gflops));
+                    m.backward_seconds * 1e3, m.backward_gflops, m.backward_share, m.peak_gflops));
   return 0;
 }
 

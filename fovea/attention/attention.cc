@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "fovea/attention/bfloat16.h"
 #include "fovea/attention/checks.h"
 #include "fovea/attention/fused/backward.h"
 #include "fovea/attention/fused/forward.h"
@@ -38,10 +39,11 @@ double kept_part(const Attention<T>& attention, const AttentionInputs<T>& in,
   return static_cast<double>(kept) / plan.kept_scores;
 }
 
-// The flops of the scores that are kept; q, k, v, o, and in the backward their gradients.
+// The flops of the scores that are kept; q, k, v, o, and in the backward their gradients, of
+// `value_bytes` bytes a value.
 template <class T>
 Work work_of(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in,
-             bool backward) {
+             bool backward, std::size_t value_bytes = sizeof(T)) {
   if (ctx.profile() == nullptr) return {};
   const AttentionPlan plan = attention_plan(ctx, attention, in);
   const auto values = [](const View<const T>& view, index width) {
@@ -54,7 +56,7 @@ Work work_of(const Context& ctx, const Attention<T>& attention, const AttentionI
           .shape = {in.q.batch * in.q.length, in.q.heads, in.q.width},
           .flops = (backward ? plan.backward_flops : plan.forward_flops) *
                    kept_part(attention, in, plan),
-          .bytes = (backward ? 2 : 1) * once * sizeof(T)};
+          .bytes = (backward ? 2 : 1) * once * static_cast<double>(value_bytes)};
 }
 
 }  // namespace
@@ -92,6 +94,37 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
     detail::fused_backward(ctx, call, saved, lowered);
   }
   call.pull(ctx, gradients);
+}
+
+void attention_forward(const Context& ctx, const Attention<float>& attention,
+                       const AttentionInputs<BFloat16>& in, const AttentionOutputs<BFloat16>& out) {
+  detail::check_attention(attention, in);
+  detail::check_outputs(attention, in, out);
+  detail::check_overlap(attention, in, out);
+  const ProfileScope scope(
+      ctx, work_of(ctx, attention, detail::float32_shapes(in), false, sizeof(BFloat16)));
+  if (!detail::forward_reads_pairs(attention)) {
+    return detail::forward_in_float32(ctx, attention, in, out);
+  }
+  const detail::LoweredCall<BFloat16> call(ctx, attention, in);
+  detail::clear_uncovered(call.sequences(), out);
+  detail::fused_forward(ctx, call, out);
+}
+
+void attention_backward(const Context& ctx, const Attention<float>& attention,
+                        const AttentionInputs<BFloat16>& in, const AttentionSaved<BFloat16>& saved,
+                        const AttentionGradients<BFloat16>& gradients) {
+  detail::check_attention(attention, in);
+  detail::check_gradients(attention, in, saved, gradients);
+  detail::check_overlap(attention, in, saved, gradients);
+  const ProfileScope scope(
+      ctx, work_of(ctx, attention, detail::float32_shapes(in), true, sizeof(BFloat16)));
+  if (!detail::backward_reads_pairs(attention)) {
+    return detail::backward_in_float32(ctx, attention, in, saved, gradients);
+  }
+  const detail::LoweredCall<BFloat16> call(ctx, attention, in);
+  detail::clear_uncovered(call.sequences(), gradients);
+  detail::fused_backward(ctx, call, saved, gradients);
 }
 
 #define FOVEA_INSTANTIATE(T)                                                                       \

@@ -60,9 +60,22 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
                         const AttentionGradients<T>& gradients);
 
+/// The same with rows of bfloat16. Scores, weights, sums, lse, the numbers and gradients of all
+/// parts are float32; o, dq, dk and dv are rounded once. Where the processor multiplies bfloat16
+/// (has_bfloat16_products(), simd/isa.h), the products read q, k, v and dO as they are, and the
+/// weights p and the gradients ds of scores rounded to bfloat16. Other calls are computed in
+/// float32 from converted rows: on other processors, for scores other than the scaled dot product,
+/// rotary positions, observed columns, and by sums over keys (linear.h); attention_plan() says
+/// which. Rows whose values are whole pairs (D and the strides even) are read in place.
+void attention_forward(const Context& ctx, const Attention<float>& attention,
+                       const AttentionInputs<BFloat16>& in, const AttentionOutputs<BFloat16>& out);
+void attention_backward(const Context& ctx, const Attention<float>& attention,
+                        const AttentionInputs<BFloat16>& in, const AttentionSaved<BFloat16>& saved,
+                        const AttentionGradients<BFloat16>& gradients);
+
 /// What a call would do.
 struct AttentionPlan {
-  std::string kernel;          ///< "fused float32", or "linear float32" (linear.h)
+  std::string kernel;          ///< "fused float32", "fused bfloat16", "linear float32" (linear.h)
   std::string isa;             ///< such as "avx512"
   std::string score;           ///< such as "dot", or "cosine with rotary positions"
   std::string mask;            ///< such as "causal & key_lengths"
@@ -87,5 +100,7 @@ struct AttentionPlan {
 template <class T>
 AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
                              const AttentionInputs<T>& in);
+AttentionPlan attention_plan(const Context& ctx, const Attention<float>& attention,
+                             const AttentionInputs<BFloat16>& in);
 
 }  // namespace fovea

@@ -10,6 +10,7 @@
 #include "fovea/attention/observe/observe.h"
 #include "fovea/attention/score/score.h"
 #include "fovea/attention/values/values.h"
+#include "fovea/base/bfloat16.h"
 
 namespace fovea {
 
@@ -41,6 +42,8 @@ struct Attention {
   Rotary rotary = {};
 };
 
+/// T is that of the rows: float, double or BFloat16. With bfloat16, the parts and all that is
+/// Wide<T> are float32.
 template <class T>
 struct AttentionInputs {
   View<const T> q;  ///< [B, T, H, D]
@@ -50,10 +53,10 @@ struct AttentionInputs {
 
 template <class T>
 struct AttentionOutputs {
-  View<T> o;                  ///< [B, T, H, Dv]
-  RowView<T> lse = {};        ///< [B, H, T], natural log; optional; softmax's backward needs it
-  RowView<T> lse_low = {};    ///< [B, H, T], rounding error of lse; optional
-  ScoreView<T> weights = {};  ///< [B, H, T, S], before dropout; optional; T x S memory
+  View<T> o;                      ///< [B, T, H, Dv]
+  RowView<Wide<T>> lse = {};      ///< [B, H, T], natural log; optional; softmax's backward needs it
+  RowView<Wide<T>> lse_low = {};  ///< [B, H, T], rounding error of lse; optional
+  ScoreView<Wide<T>> weights = {};  ///< [B, H, T, S], before dropout; optional; T x S memory
 };
 
 /// The results of the forward, and the gradient of o. With scores in the hundreds, rounding lse to
@@ -64,11 +67,11 @@ struct AttentionOutputs {
 /// replaced.
 template <class T>
 struct AttentionSaved {
-  View<const T> o;                ///< [B, T, H, Dv]
-  RowView<const T> lse;           ///< [B, H, T]; empty unless the norm is softmax
-  View<const T> d_o;              ///< [B, T, H, Dv]
-  RowView<const T> lse_low = {};  ///< [B, H, T]; optional
-  RowView<const T> d_lse = {};    ///< [B, H, T], gradient of lse; empty: 0
+  View<const T> o;                      ///< [B, T, H, Dv]
+  RowView<const Wide<T>> lse;           ///< [B, H, T]; empty unless the norm is softmax
+  View<const T> d_o;                    ///< [B, T, H, Dv]
+  RowView<const Wide<T>> lse_low = {};  ///< [B, H, T]; optional
+  RowView<const Wide<T>> d_lse = {};    ///< [B, H, T], gradient of lse; empty: 0
 };
 
 /// Every gradient is overwritten; rows of padding with 0. Leave one empty to skip its output.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "fovea/base/bfloat16.h"
 #include "fovea/base/check.h"
 
 namespace fovea::detail {
@@ -132,6 +133,7 @@ void check_scores_written(std::string_view name, const ScoreView<V>& v,
                                    const std::array<index, 3>&, const char*);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
+FOVEA_INSTANTIATE(BFloat16)
 #undef FOVEA_INSTANTIATE
 
 #define FOVEA_INSTANTIATE(T)                                                                 \
@@ -141,6 +143,7 @@ FOVEA_INSTANTIATE(double)
                            const char*);
 FOVEA_INSTANTIATE(const float)
 FOVEA_INSTANTIATE(const double)
+FOVEA_INSTANTIATE(const BFloat16)
 #undef FOVEA_INSTANTIATE
 
 #define FOVEA_INSTANTIATE(T)                                                \

@@ -62,7 +62,7 @@ void check_offsets(std::string_view name, Vec<const std::int32_t> offsets, const
 }
 
 template <class T>
-void check_packed(const Attention<T>& attention, const AttentionInputs<T>& in) {
+void check_packed(const Attention<Wide<T>>& attention, const AttentionInputs<T>& in) {
   const Packed& packed = attention.packed;
   check(in.q.batch == 1,
         Hint{"lay the sequences one after another along the length axis, with B = 1"},
@@ -169,7 +169,7 @@ void check_score(const Attention<T>& attention, index H, index D) {
 
 // Only softmax has a log-sum-exp.
 template <class T>
-void check_no_lse(const Attention<T>& attention, const T* lse, const T* lse_low) {
+void check_no_lse(const Attention<T>& attention, const void* lse, const void* lse_low) {
   const bool softmax = needs_lse(attention.norm);
   check(softmax || (lse == nullptr && lse_low == nullptr),
         Hint{"without softmax nothing needs lse, neither forward nor backward"},
@@ -200,7 +200,7 @@ void check_parts(const Attention<T>& attention, const AttentionSizes& sizes) {
 
 // Before anything walks over the call.
 template <class T>
-void check_countable(const Attention<T>& attention, const AttentionInputs<T>& in) {
+void check_countable(const Attention<Wide<T>>& attention, const AttentionInputs<T>& in) {
   check(rows_of_tiles(attention, in) <= kMostRowsOfTiles,
         "attention: H x (B x (T + S) / {} + 2 x sequences) may be at most {}; q is {}, k is {}",
         kLaneTile, kMostRowsOfTiles, text(in.q, "T", "H", "D"), text(in.k, "S", "G", "D"));
@@ -208,15 +208,15 @@ void check_countable(const Attention<T>& attention, const AttentionInputs<T>& in
 
 // The inputs that forward and backward read.
 template <class T>
-void read_inputs(const Attention<T>& attention, const AttentionInputs<T>& in,
+void read_inputs(const Attention<Wide<T>>& attention, const AttentionInputs<T>& in,
                  OverlapCheck& memory) {
   memory.read("q", in.q);
   memory.read("k", in.k);
   memory.read("v", in.v);
-  if (const auto* concat = std::get_if<score::Concat<T>>(&attention.score)) {
+  if (const auto* concat = std::get_if<score::Concat<Wide<T>>>(&attention.score)) {
     memory.read("w of concat", concat->w);
   }
-  if (const auto* additive = std::get_if<score::Additive<T>>(&attention.score)) {
+  if (const auto* additive = std::get_if<score::Additive<Wide<T>>>(&attention.score)) {
     memory.read("v of additive", additive->v);
   }
   memory.read("the sink", attention.sink.logits);
@@ -244,7 +244,7 @@ void write_gradients(const Attention<T>& attention, OverlapCheck& memory) {
 }  // namespace
 
 template <class T>
-double rows_of_tiles(const Attention<T>& attention, const AttentionInputs<T>& in) {
+double rows_of_tiles(const Attention<Wide<T>>& attention, const AttentionInputs<T>& in) {
   const auto size = [](index n) { return static_cast<double>(std::max<index>(n, 1)); };
   const double rows = static_cast<double>(in.q.length) + static_cast<double>(in.k.length);
   const double ends = 2 * size(std::max(in.q.batch, attention.packed.query_offsets.size));
@@ -252,7 +252,7 @@ double rows_of_tiles(const Attention<T>& attention, const AttentionInputs<T>& in
 }
 
 template <class T>
-void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in) {
+void check_attention(const Attention<Wide<T>>& attention, const AttentionInputs<T>& in) {
   const auto& [q, k, v] = in;
   check_view("q", q);
   check_view("k", k);
@@ -290,10 +290,10 @@ void check_attention(const Attention<T>& attention, const AttentionInputs<T>& in
 }
 
 template <class T>
-void check_outputs(const Attention<T>& attention, const AttentionInputs<T>& in,
+void check_outputs(const Attention<Wide<T>>& attention, const AttentionInputs<T>& in,
                    const AttentionOutputs<T>& out) {
   const auto& q = in.q;
-  check_no_lse<T>(attention, out.lse.data, out.lse_low.data);
+  check_no_lse(attention, out.lse.data, out.lse_low.data);
   check_written("o", out.o, {q.batch, q.length, q.heads, in.v.width});
   if (!out.lse.empty()) check_rows_written("lse", out.lse, {q.batch, q.heads, q.length});
   if (!out.lse_low.empty())
@@ -303,17 +303,17 @@ void check_outputs(const Attention<T>& attention, const AttentionInputs<T>& in,
 }
 
 template <class T>
-void check_gradients(const Attention<T>& attention, const AttentionInputs<T>& in,
+void check_gradients(const Attention<Wide<T>>& attention, const AttentionInputs<T>& in,
                      const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients) {
   const auto& [q, k, v] = in;
-  check_no_lse<T>(attention, saved.lse.data, saved.lse_low.data);
+  check_no_lse(attention, saved.lse.data, saved.lse_low.data);
   check_like("o", saved.o, {q.batch, q.length, q.heads, v.width});
   check_like("the gradient of o", saved.d_o, {q.batch, q.length, q.heads, v.width});
   if (needs_lse(attention.norm)) {
     check_rows("lse", saved.lse, {q.batch, q.heads, q.length});
   }
   if (!saved.lse_low.empty()) check_rows("lse_low", saved.lse_low, {q.batch, q.heads, q.length});
-  check_no_lse<T>(attention, saved.d_lse.data, nullptr);
+  check_no_lse(attention, saved.d_lse.data, nullptr);
   if (!saved.d_lse.empty()) {
     check_rows("the gradient of lse", saved.d_lse, {q.batch, q.heads, q.length});
   }
@@ -324,7 +324,7 @@ void check_gradients(const Attention<T>& attention, const AttentionInputs<T>& in
 }
 
 template <class T>
-void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
+void check_overlap(const Attention<Wide<T>>& attention, const AttentionInputs<T>& in,
                    const AttentionOutputs<T>& out) {
   OverlapCheck memory;
   read_inputs(attention, in, memory);
@@ -336,7 +336,7 @@ void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
 }
 
 template <class T>
-void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
+void check_overlap(const Attention<Wide<T>>& attention, const AttentionInputs<T>& in,
                    const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients) {
   OverlapCheck memory;
   read_inputs(attention, in, memory);
@@ -352,18 +352,19 @@ void check_overlap(const Attention<T>& attention, const AttentionInputs<T>& in,
 }
 
 #define FOVEA_INSTANTIATE(T)                                                             \
-  template double rows_of_tiles(const Attention<T>&, const AttentionInputs<T>&);         \
-  template void check_attention(const Attention<T>&, const AttentionInputs<T>&);         \
-  template void check_outputs(const Attention<T>&, const AttentionInputs<T>&,            \
+  template double rows_of_tiles(const Attention<Wide<T>>&, const AttentionInputs<T>&);   \
+  template void check_attention(const Attention<Wide<T>>&, const AttentionInputs<T>&);   \
+  template void check_outputs(const Attention<Wide<T>>&, const AttentionInputs<T>&,      \
                               const AttentionOutputs<T>&);                               \
-  template void check_gradients(const Attention<T>&, const AttentionInputs<T>&,          \
+  template void check_gradients(const Attention<Wide<T>>&, const AttentionInputs<T>&,    \
                                 const AttentionSaved<T>&, const AttentionGradients<T>&); \
-  template void check_overlap(const Attention<T>&, const AttentionInputs<T>&,            \
+  template void check_overlap(const Attention<Wide<T>>&, const AttentionInputs<T>&,      \
                               const AttentionOutputs<T>&);                               \
-  template void check_overlap(const Attention<T>&, const AttentionInputs<T>&,            \
+  template void check_overlap(const Attention<Wide<T>>&, const AttentionInputs<T>&,      \
                               const AttentionSaved<T>&, const AttentionGradients<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
+FOVEA_INSTANTIATE(BFloat16)
 #undef FOVEA_INSTANTIATE
 
 }  // namespace fovea::detail

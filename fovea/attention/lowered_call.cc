@@ -7,18 +7,12 @@
 
 namespace fovea::detail {
 
-namespace {
-
-// Are the weights the scores, and the keys that a query keeps a prefix? Then the sums over keys
-// that the linear kernel takes are all that there is to compute.
 template <class T>
 bool is_linear(const Attention<T>& attention) {
   return std::holds_alternative<norm::None>(attention.norm) && attention.bias.empty() &&
          attention.values.empty() && attention.dropout.probability == 0 &&
          attention.mask.kept_prefix() != KeptPrefix::kNone;
 }
-
-}  // namespace
 
 template <class T>
 LoweredCall<T>::LoweredCall(const Attention<T>& attention, const AttentionInputs<T>& in)

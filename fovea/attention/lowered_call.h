@@ -22,6 +22,11 @@ enum class Kernel {
   kLinear,  ///< by sums over keys, where the weights are the scores (linear/)
 };
 
+/// Are the weights the scores, and the keys that a query keeps a prefix? Then the sums over keys
+/// that the linear kernel takes are all that there is to compute.
+template <class T>
+bool is_linear(const Attention<T>& attention);
+
 template <class T>
 class LoweredCall {
  public:
@@ -60,6 +65,25 @@ class LoweredCall {
   std::optional<Attention<T>> lowered_;  // unless it is what was asked for
   AttentionInputs<T> in_;
   std::optional<MadeRows<T>> rows_;
+};
+
+/// With bfloat16 nothing is lowered: calls that would need it are computed in float32
+/// (bfloat16.cc).
+template <>
+class LoweredCall<BFloat16> {
+ public:
+  LoweredCall(const Context&, const Attention<float>& attention,
+              const AttentionInputs<BFloat16>& in)
+      : attention_(attention), in_(in), sequences_(make_sequences(attention, in)) {}
+
+  const Attention<float>& attention() const { return attention_; }
+  const AttentionInputs<BFloat16>& in() const { return in_; }
+  const std::vector<Sequence>& sequences() const { return sequences_; }
+
+ private:
+  const Attention<float>& attention_;
+  const AttentionInputs<BFloat16>& in_;
+  std::vector<Sequence> sequences_;
 };
 
 }  // namespace fovea::detail

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "fovea/attention/attention.h"
+#include "fovea/attention/bfloat16.h"
 #include "fovea/attention/checks.h"
 #include "fovea/attention/fused/backward.h"
 #include "fovea/attention/fused/forward.h"
@@ -124,6 +125,20 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
   plan.scratch_bytes = call.made_bytes() + (forward == detail::Kernel::kLinear
                                                 ? detail::linear_scratch_bytes(ctx, call)
                                                 : detail::fused_scratch_bytes(ctx, call));
+  return plan;
+}
+
+AttentionPlan attention_plan(const Context& ctx, const Attention<float>& attention,
+                             const AttentionInputs<BFloat16>& in) {
+  AttentionPlan plan = attention_plan(ctx, attention, detail::float32_shapes(in));
+  if (detail::forward_reads_pairs(attention)) {
+    plan.kernel = "fused bfloat16";
+    const detail::LoweredCall<BFloat16> call(ctx, attention, in);
+    plan.scratch_bytes = detail::fused_scratch_bytes(ctx, call);
+  } else {
+    plan.kernel += ", converted from bfloat16";
+    plan.scratch_bytes += detail::converted_bytes(in);
+  }
   return plan;
 }
 

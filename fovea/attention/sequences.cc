@@ -33,7 +33,7 @@ template <class T>
 void clear_rows(const std::vector<Sequence>& sequences, RowsOf which, const View<T>& view) {
   if (view.empty()) return;
   for_each_gap(sequences, which, view.batch, view.length, [&](index b, index row) {
-    for (index h = 0; h < view.heads; ++h) std::fill_n(view.row(b, row, h), view.width, T{0});
+    for (index h = 0; h < view.heads; ++h) std::fill_n(view.row(b, row, h), view.width, T{});
   });
 }
 
@@ -48,7 +48,8 @@ void clear_rows(const std::vector<Sequence>& sequences, const RowView<T>& view, 
 }  // namespace
 
 template <class T>
-std::vector<Sequence> make_sequences(const Attention<T>& attention, const AttentionInputs<T>& in) {
+std::vector<Sequence> make_sequences(const Attention<Wide<T>>& attention,
+                                     const AttentionInputs<T>& in) {
   const Packed& packed = attention.packed;
   const bool is = !packed.empty();
   std::vector<Sequence> sequences(
@@ -75,8 +76,8 @@ std::vector<Sequence> make_sequences(const Attention<T>& attention, const Attent
 template <class T>
 void clear_uncovered(const std::vector<Sequence>& sequences, const AttentionOutputs<T>& out) {
   clear_rows(sequences, RowsOf::kQueries, out.o);
-  clear_rows(sequences, out.lse, -std::numeric_limits<T>::infinity());
-  clear_rows(sequences, out.lse_low, T{0});
+  clear_rows(sequences, out.lse, -std::numeric_limits<Wide<T>>::infinity());
+  clear_rows(sequences, out.lse_low, Wide<T>{0});
 }
 
 template <class T>
@@ -87,12 +88,14 @@ void clear_uncovered(const std::vector<Sequence>& sequences,
   clear_rows(sequences, RowsOf::kKeys, gradients.dv);
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                     \
-  template std::vector<Sequence> make_sequences(const Attention<T>&, const AttentionInputs<T>&); \
-  template void clear_uncovered(const std::vector<Sequence>&, const AttentionOutputs<T>&);       \
+#define FOVEA_INSTANTIATE(T)                                                               \
+  template std::vector<Sequence> make_sequences(const Attention<Wide<T>>&,                 \
+                                                const AttentionInputs<T>&);                \
+  template void clear_uncovered(const std::vector<Sequence>&, const AttentionOutputs<T>&); \
   template void clear_uncovered(const std::vector<Sequence>&, const AttentionGradients<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
+FOVEA_INSTANTIATE(BFloat16)
 #undef FOVEA_INSTANTIATE
 
 }  // namespace fovea::detail

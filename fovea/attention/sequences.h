@@ -10,7 +10,8 @@ namespace fovea::detail {
 
 /// The sequences of the call, cut to their lengths.
 template <class T>
-std::vector<Sequence> make_sequences(const Attention<T>& attention, const AttentionInputs<T>& in);
+std::vector<Sequence> make_sequences(const Attention<Wide<T>>& attention,
+                                     const AttentionInputs<T>& in);
 
 /// The key/value head that query head h uses. H is a multiple of G.
 inline index group_of(index h, index H, index G) { return h / (H / G); }

@@ -34,4 +34,15 @@ template <class T>
 using Wide = std::conditional_t<std::is_same_v<std::remove_const_t<T>, BFloat16>, float,
                                 std::remove_const_t<T>>;
 
+inline float widen(float x) { return x; }
+inline double widen(double x) { return x; }
+inline float widen(BFloat16 x) { return to_float(x); }
+
+/// What a product reads in one step of its sum: a value, or a pair of them.
+template <class T>
+using Operand = std::conditional_t<std::is_same_v<T, BFloat16>, BFloat16Pair, T>;
+/// The values in it.
+template <class T>
+inline constexpr std::int64_t kOperandValues = std::is_same_v<T, BFloat16> ? 2 : 1;
+
 }  // namespace fovea

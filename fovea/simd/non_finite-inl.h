@@ -12,6 +12,7 @@
 #define FOVEA_SIMD_NON_FINITE_INL_H_
 #endif
 
+#include "fovea/simd/pairs-inl.h"
 #include "fovea/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -51,32 +52,101 @@ Rows<const T> FiniteRows(Rows<const T> rows, Scratch& scratch) {
   return clean;
 }
 
+/// Calls f(n, row) for each row that holds a NaN or an infinity.
+template <class T, class F>
+void ForEachNonFinite(Rows<const T> rows, F&& f) {
+  for (index n = 0; n < rows.rows; ++n) {
+    if (IsNonFinite(rows[n], rows.columns)) f(n, rows[n]);
+  }
+}
+
+#if FOVEA_PAIRS
+/// One of the two values of each pair of a row, as floats.
+struct HalfRow {
+  const BFloat16Pair* pairs;
+  int shift;  ///< 0 the first, 16 the second
+
+  float operator[](index c) const {
+    return to_float(BFloat16{static_cast<std::uint16_t>(pairs[c] >> shift)});
+  }
+};
+
+/// Whether those halves of a row of pairs that `halves` has the bits of hold a NaN or an infinity:
+/// all bits of an exponent are 1.
+inline bool IsNonFinite(const BFloat16Pair* row, index n, BFloat16Pair halves) {
+  for (index c = 0; c < n; ++c) {
+    for (const BFloat16Pair exponent : {0x7f80u, 0x7f800000u}) {
+      if ((exponent & halves) == exponent && (row[c] & exponent) == exponent) return true;
+    }
+  }
+  return false;
+}
+
+inline bool AnyNonFinite(Rows<const BFloat16Pair> rows) {
+  constexpr PairTag d;
+  const auto first = hn::Set(d, 0x7f80u), second = hn::Set(d, 0x7f800000u);
+  for (index r = 0; r < rows.rows; ++r) {
+    index c = 0;
+    for (; c + 16 <= rows.columns; c += 16) {
+      const auto pairs = hn::LoadU(d, rows[r] + c);
+      const auto found =
+          hn::Or(hn::Eq(hn::And(pairs, first), first), hn::Eq(hn::And(pairs, second), second));
+      if (!hn::AllFalse(d, found)) return true;
+    }
+    if (IsNonFinite(rows[r] + c, rows.columns - c, 0xffffffffu)) return true;
+  }
+  return false;
+}
+
+inline Rows<const BFloat16Pair> FiniteRows(Rows<const BFloat16Pair> rows, Scratch& scratch) {
+  const Rows<BFloat16Pair> clean(scratch.allocate<BFloat16Pair>(rows.rows * rows.columns),
+                                 rows.rows, rows.columns);
+  for (index r = 0; r < rows.rows; ++r) {
+    BFloat16Pair kept = 0;
+    for (const BFloat16Pair half : {0xffffu, 0xffff0000u}) {
+      if (!IsNonFinite(rows[r], rows.columns, half)) kept |= half;
+    }
+    for (index c = 0; c < rows.columns; ++c) clean[r][c] = rows[r][c] & kept;
+  }
+  return clean;
+}
+
+template <class F>
+void ForEachNonFinite(Rows<const BFloat16Pair> rows, F&& f) {
+  for (index n = 0; n < rows.rows; ++n) {
+    for (const int half : {0, 1}) {
+      const int shift = 16 * half;
+      const bool found = IsNonFinite(rows[n], rows.columns, 0xffffu << shift);
+      if (found) f(2 * n + half, HalfRow{rows[n], shift});
+    }
+  }
+}
+#endif
+
 /// An operand of a product of which some weights are 0 because they are masked: 0 times NaN or
 /// infinity is NaN. So rows of the operand with a NaN or an infinity are left out of the product,
 /// and added apart where they count.
-template <class T>
+template <class In>
 class FiniteOperand {
  public:
   /// `masked`: are there such weights? Otherwise nothing is left out.
-  FiniteOperand(Rows<const T> rows, bool masked, Scratch& scratch)
+  FiniteOperand(Rows<const In> rows, bool masked, Scratch& scratch)
       : rows_(rows),
         any_(masked && AnyNonFinite(rows)),
         finite_(any_ ? FiniteRows(rows, scratch) : rows) {}
 
   /// The rows for the product.
-  const Rows<const T>& finite() const { return finite_; }
-  /// Calls f(n, row) for each row that is left out.
+  const Rows<const In>& finite() const { return finite_; }
+  /// Calls f(n, row) for each row that is left out; row[c] is a value of it. A row of pairs is two.
   template <class F>
   void ForEachLeftOut(F&& f) const {
-    for (index n = 0; any_ && n < rows_.rows; ++n) {
-      if (IsNonFinite(rows_[n], rows_.columns)) f(n, rows_[n]);
-    }
+    if (any_) ForEachNonFinite(rows_, f);
   }
 
  private:
-  Rows<const T> rows_;
+  Rows<const In> rows_;
   bool any_;
-  Rows<const T> finite_;
+  Rows<const In> finite_;
 };
 
 }  // namespace HWY_NAMESPACE

@@ -59,8 +59,8 @@ HWY_INLINE Pairs RoundToPairs(Vector<float> first, Vector<float> second) {
   alignas(64) static constexpr std::uint16_t kAlternate[32] = {
       0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-  return Pairs{_mm512_permutexvar_epi16(_mm512_load_si512(kAlternate),
-                                        RoundInOrder(first, second).raw)};
+  return Pairs{
+      _mm512_permutexvar_epi16(_mm512_load_si512(kAlternate), RoundInOrder(first, second).raw)};
 }
 
 /// The first and the second values of pairs, as floats.
@@ -152,6 +152,24 @@ inline void PairRows(Rows<const float> rows, Rows<BFloat16Pair> to) {
   }
 }
 
+/// The rows rounded, as pairs along them; all columns are pairs of whole vectors, or one vector
+/// more.
+inline void RoundInOrder(Rows<const float> rows, Rows<BFloat16Pair> to) {
+  constexpr index kN = kLanes<float>;
+  constexpr Tag<float> d;
+  for (index r = 0; r < rows.rows; ++r) {
+    index c = 0;
+    for (; c + 2 * kN <= rows.columns; c += 2 * kN) {
+      const auto pairs = RoundInOrder(hn::LoadU(d, rows[r] + c), hn::LoadU(d, rows[r] + c + kN));
+      hn::StoreU(pairs, PairTag(), to[r] + c / 2);
+    }
+    if (c == rows.columns) continue;
+    const auto pairs = RoundInOrder(hn::LoadU(d, rows[r] + c), hn::Zero(d));
+    const hn::Half<PairTag> half;
+    hn::StoreU(hn::LowerHalf(half, pairs), half, to[r] + c / 2);
+  }
+}
+
 /// The rows, whose values are pairs along them: [rows, (columns + 1) / 2], the last with a zero if
 /// columns are odd.
 inline void CopyAsPairs(Rows<const BFloat16> rows, Rows<BFloat16Pair> to) {
@@ -170,6 +188,26 @@ inline void PairsToLanes(Rows<const BFloat16> rows, BFloat16Pair* lanes, index s
                                 pairs);
   CopyAsPairs(rows, copy);
   RowsToLanes<BFloat16Pair>(copy, rows.rows, 1, lanes, stride);
+}
+
+/// dots[r] = a[r] . b[r], summed as a product sums: 16 rows at a time, one in each lane.
+inline void RowDots(Rows<const BFloat16> a, Rows<const BFloat16> b, float* dots) {
+  constexpr index kN = kLanes<float>;
+  Scratch scratch;
+  const index pairs = (a.columns + 1) / 2;
+  BFloat16Pair* const a_lanes = scratch.allocate<BFloat16Pair>(pairs * kN);
+  BFloat16Pair* const b_lanes = scratch.allocate<BFloat16Pair>(pairs * kN);
+  for (index r = 0; r < a.rows; r += kN) {
+    const index count = std::min(kN, a.rows - r);
+    PairsToLanes(a.slice(r, r + count), a_lanes, kN);
+    PairsToLanes(b.slice(r, r + count), b_lanes, kN);
+    auto sum = hn::Zero(Tag<float>());
+    for (index c = 0; c < pairs; ++c) {
+      sum = AddProduct(hn::LoadU(PairTag(), a_lanes + c * kN),
+                       hn::LoadU(PairTag(), b_lanes + c * kN), sum);
+    }
+    ForEachLane<float>(count, [&](auto lanes, index i) { lanes.Store(sum, dots + r + i); });
+  }
 }
 
 }  // namespace HWY_NAMESPACE

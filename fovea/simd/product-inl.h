@@ -77,6 +77,16 @@ struct StridedMatrix {
   index row = 0, column = 0;
 };
 
+/// The value in column k of row r; of pairs, k counts their values.
+template <class T>
+T ValueAt(const StridedMatrix<T>& m, index r, index k) {
+  return m(r, k);
+}
+inline float ValueAt(const StridedMatrix<BFloat16Pair>& m, index r, index k) {
+  const BFloat16Pair pair = m(r, k / 2);
+  return to_float(BFloat16{static_cast<std::uint16_t>(k % 2 == 0 ? pair : pair >> 16)});
+}
+
 /// m^T, without a copy.
 template <class T>
 StridedMatrix<std::remove_const_t<T>> Transposed(Rows<T> m) {

@@ -43,10 +43,12 @@ class Backward {
 
  private:
   index whole_units(index count) const;
+  using W = Wide<T>;
+
   index delta_values(const Unit& unit) const { return unit.heads() * unit.sequence->queries; }
   index dq_values(const Unit& unit, index rows) const { return unit.heads() * rows * widths_.Dp; }
   index packed_values(const Unit& unit, index rows) const {
-    return unit.heads() * rows * (widths_.Dp + widths_.Dvp);
+    return unit.heads() * PackedWidths<T>(widths_).values(operands_of<T>(rows) * kOperandValues<T>);
   }
   index chunks_in_flight() const {
     return std::min(2 * static_cast<index>(ctx_.threads()), kMostTables);
@@ -55,16 +57,19 @@ class Backward {
   index unit_values(const Unit& unit, index chunks_at_once) const;
   index tile_values(const Unit& unit) const;
   bool packs_together(const Unit& unit) const;
-  void compute_delta(const Unit& unit, index head, index begin, index end, T* delta) const;
-  BackwardChunk<T> chunk_of(const Unit& unit, index number, const T* delta) const;
+  void compute_delta(const Unit& unit, index head, index begin, index end, W* delta) const;
+  BackwardChunk<T> chunk_of(const Unit& unit, index number, const W* delta) const;
   bool may_sum_in_place(const Unit& unit) const;
-  void place_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const;
+  QueryGradient<W> sums_of_dq(const Unit& unit, Scratch& scratch) const;
+  void store_dq(const Unit& unit, const QueryGradient<W>& sums, Span rows) const;
+  void place_dq(const Unit& unit, const QueryGradient<W>& sums, BackwardChunk<T>& chunk,
+                Scratch& scratch) const;
   PackedQueries<T> room_for(const Unit& unit, index begin, index end, Scratch& scratch) const;
   void pack(const Unit& unit, const PackedQueries<T>& packed, index begin, index end) const;
   void compute(const Unit& unit, const BackwardChunk<T>& chunk) const;
   void run_whole(const Unit& unit, const Unit* next) const;
   void run_shared(const Unit& unit) const;
-  void sum_sink(const Unit& unit, const T* delta) const;
+  void sum_sink(const Unit& unit, const W* delta) const;
   void run_wave(const Span& wave) const;
 
   const Context& ctx_;
@@ -72,7 +77,7 @@ class Backward {
   const BackwardKernels<T> kernels_ = backward_kernels<T>();
   const std::vector<Sequence>& sequences_;
   BackwardUnits units_;
-  GradientSums<T> sums_;
+  GradientSums<W> sums_;
   const BackwardWidths widths_;
 };
 
@@ -161,7 +166,8 @@ index Backward<T>::unit_values(const Unit& unit, index chunks_at_once) const {
     most = std::max(most, std::accumulate(chunks.begin() + i, end, index{0}));
   }
   const index queries = unit.packed_together ? unit.sequence->queries : 0;
-  return delta_values(unit) + packed_values(unit, queries) + most;
+  const index sums = kReadsPairs<T> ? dq_values(unit, unit.sequence->queries) : 0;
+  return delta_values(unit) + packed_values(unit, queries) + sums + most;
 }
 
 // The number of values that those tiles of a unit allocate which run together.
@@ -175,7 +181,11 @@ index Backward<T>::tile_values(const Unit& unit) const {
     most = std::max(
         most, std::min(tiles, key_tiles_together<T>(widths_, chunk.query_end - chunk.query_begin)));
   }
-  return sizes.total() + std::max<index>(most - 1, 0) * sizes.own();
+  // p, ds twice, and the rows that parts see.
+  const index pairs =
+      kReadsPairs<T> ? 3 * sizes.s / 2 + (kRowBlock + most * kLaneTile) * (widths_.Dp + widths_.Dvp)
+                     : 0;
+  return sizes.total() + pairs + std::max<index>(most - 1, 0) * sizes.own();
 }
 
 template <class T>
@@ -192,27 +202,27 @@ ThreadScratch Backward<T>::scratch() const {
       worker = std::max(worker, whole ? values : tiles);
     }
   }
-  return {static_cast<double>(caller) * sizeof(T) + sums_.bytes(),
-          static_cast<double>(worker) * sizeof(T)};
+  return {static_cast<double>(caller) * sizeof(W) + sums_.bytes(),
+          static_cast<double>(worker) * sizeof(W)};
 }
 
 template <class T>
 void Backward<T>::compute_delta(const Unit& unit, index head, index begin, index end,
-                                T* delta) const {
+                                W* delta) const {
   const Sequence& sequence = *unit.sequence;
   const auto rows = [&](const View<const T>& view) {
     return Rows<const T>(view.row(sequence.batch, sequence.query_row + begin, head), end - begin,
                          view.width, view.length_stride);
   };
   kernels_.row_dots(rows(call_.saved.o), rows(call_.saved.d_o), delta + begin);
-  const RowView<const T>& d_lse = call_.saved.d_lse;
+  const RowView<const W>& d_lse = call_.saved.d_lse;
   for (index i = begin; !d_lse.empty() && i < end; ++i) {
     delta[i] -= d_lse.at(sequence.batch, head, sequence.query_row + i);
   }
 }
 
 template <class T>
-BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const T* delta) const {
+BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const W* delta) const {
   const Sequence& sequence = *unit.sequence;
   const index size = key_chunk(sequence.keys);
   const index key_begin = number * size, key_end = std::min(sequence.keys, key_begin + size);
@@ -223,33 +233,64 @@ BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const T* 
     query_begin = std::min(query_begin, begin);
     query_end = std::max(query_end, end);
   }
-  query_begin = std::min(query_begin, query_end);
+  const Span queries =
+      whole_operands<T>({std::min(query_begin, query_end), query_end}, sequence.queries);
   const index table = unit.first_sums + number % kMostTables * unit.heads();
-  return {sequence,       unit.group, unit.first_head,
-          unit.last_head, key_begin,  key_end,
-          query_begin,    query_end,  {},
-          delta,          {},         sums_.table(table),
+  return {sequence,       unit.group,  unit.first_head,
+          unit.last_head, key_begin,   key_end,
+          queries.begin,  queries.end, {},
+          delta,          {},          sums_.table(table),
           sums_.size()};
 }
 
-// A single chunk of keys sums dq in its final place, if the rows of dq are whole vectors.
+// A single chunk of keys sums dq in its final place, if the rows there are whole vectors.
 template <class T>
 bool Backward<T>::may_sum_in_place(const Unit& unit) const {
-  return unit.chunks() == 1 && call_.in.q.width == widths_.Dp;
+  return unit.chunks() == 1 && (kReadsPairs<T> || call_.in.q.width == widths_.Dp);
+}
+
+// Where the chunks of a unit are added up: dq itself, or room for it, if it is rounded at the end.
+template <class T>
+QueryGradient<Wide<T>> Backward<T>::sums_of_dq(const Unit& unit, Scratch& scratch) const {
+  const View<T>& dq = call_.gradients.dq;
+  const Sequence& sequence = *unit.sequence;
+  if (dq.empty()) return {};
+  if constexpr (kReadsPairs<T>) {
+    return {scratch.allocate<W>(dq_values(unit, sequence.queries)), unit.first_head, 0,
+            sequence.queries * widths_.Dp, widths_.Dp};
+  } else {
+    return {dq.row(sequence.batch, sequence.query_row, unit.first_head), unit.first_head, 0,
+            dq.head_stride, dq.length_stride};
+  }
+}
+
+// Rounds the sums, if they are not dq itself.
+template <class T>
+void Backward<T>::store_dq(const Unit& unit, const QueryGradient<W>& sums, Span rows) const {
+  if constexpr (kReadsPairs<T>) {
+    const View<T>& dq = call_.gradients.dq;
+    const Sequence& sequence = *unit.sequence;
+    if (dq.empty()) return;
+    const index count = rows.end - rows.begin;
+    for (index h = unit.first_head; h < unit.last_head; ++h) {
+      T* const to = dq.row(sequence.batch, sequence.query_row + rows.begin, h);
+      kernels_.round_rows({sums.row(h, rows.begin), count, dq.width, sums.row_stride}, 1,
+                          {to, count, dq.width, dq.length_stride});
+    }
+  }
 }
 
 template <class T>
-void Backward<T>::place_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& scratch) const {
-  const View<T>& dq = call_.gradients.dq;
-  const Sequence& sequence = *unit.sequence;
+void Backward<T>::place_dq(const Unit& unit, const QueryGradient<W>& sums, BackwardChunk<T>& chunk,
+                           Scratch& scratch) const {
   const index rows = chunk.query_end - chunk.query_begin;
   chunk.dq = {nullptr, unit.first_head, chunk.query_begin, rows * widths_.Dp, widths_.Dp};
-  if (may_sum_in_place(unit) && !dq.empty()) {
-    chunk.dq.data = dq.row(sequence.batch, sequence.query_row + chunk.query_begin, unit.first_head);
-    chunk.dq.head_stride = dq.head_stride;
-    chunk.dq.row_stride = dq.length_stride;
+  if (may_sum_in_place(unit) && sums.data != nullptr) {
+    chunk.dq.data = sums.row(unit.first_head, chunk.query_begin);
+    chunk.dq.head_stride = sums.head_stride;
+    chunk.dq.row_stride = sums.row_stride;
   } else {
-    chunk.dq.data = scratch.allocate<T>(dq_values(unit, rows));
+    chunk.dq.data = scratch.allocate<W>(dq_values(unit, rows));
   }
   if (!unit.packed_together) {
     chunk.packed = room_for(unit, chunk.query_begin, chunk.query_end, scratch);
@@ -259,8 +300,17 @@ void Backward<T>::place_dq(const Unit& unit, BackwardChunk<T>& chunk, Scratch& s
 template <class T>
 PackedQueries<T> Backward<T>::room_for(const Unit& unit, index begin, index end,
                                        Scratch& scratch) const {
-  T* q = scratch.allocate<T>(packed_values(unit, end - begin));
-  return {unit.first_head, begin, end - begin, q, q + dq_values(unit, end - begin)};
+  const index rows = operands_of<T>(end - begin) * kOperandValues<T>;
+  const PackedWidths<T> widths(widths_);
+  Operand<T>* const q = scratch.allocate<Operand<T>>(packed_values(unit, rows));
+  Operand<T>* const d_o = q + unit.heads() * rows * widths.q;
+  if constexpr (!kReadsPairs<T>) {
+    return {unit.first_head, begin, rows, q, d_o, q, d_o};
+  } else {
+    Operand<T>* const q_down = d_o + unit.heads() * rows * widths.d_o;
+    Operand<T>* const d_o_down = q_down + unit.heads() * operands_of<T>(rows) * widths.q_down;
+    return {unit.first_head, begin, rows, q, d_o, q_down, d_o_down};
+  }
 }
 
 template <class T>
@@ -275,7 +325,7 @@ template <class T>
 void Backward<T>::compute(const Unit& unit, const BackwardChunk<T>& chunk) const {
   for (index h = chunk.first_head; h < chunk.last_head; ++h) {
     for (index i = chunk.query_begin; i < chunk.query_end; ++i) {
-      std::fill_n(chunk.dq.row(h, i), widths_.Dp, T{0});
+      std::fill_n(chunk.dq.row(h, i), widths_.Dp, W{0});
     }
   }
   if (!unit.packed_together) pack(unit, chunk.packed, chunk.query_begin, chunk.query_end);
@@ -287,7 +337,8 @@ void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
   const Sequence& sequence = *unit.sequence;
   Scratch scratch;
   Prefetch prefetch;
-  T* delta = scratch.allocate<T>(delta_values(unit));
+  W* delta = scratch.allocate<W>(delta_values(unit));
+  const QueryGradient<W> dq = sums_of_dq(unit, scratch);
   for (index h = unit.first_head; h < unit.last_head; ++h) {
     compute_delta(unit, h, 0, sequence.queries, delta + (h - unit.first_head) * sequence.queries);
   }
@@ -304,10 +355,11 @@ void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
     const bool last = n + 1 == unit.chunks();
     if (!last) prefetch_inputs(call_, chunk_of(unit, n + 1, delta), prefetch);
     if (last && next != nullptr) prefetch_inputs(call_, chunk_of(*next, 0, delta), prefetch);
-    place_dq(unit, chunk, of_chunk);
+    place_dq(unit, dq, chunk, of_chunk);
     compute(unit, chunk);
-    sum_dq(call_.gradients.dq, chunk, {0, sequence.queries});
+    sum_dq(dq, call_.in.q.width, chunk, {0, sequence.queries});
   }
+  store_dq(unit, dq, {0, sequence.queries});
 }
 
 // Computes a few chunks at a time: the number of threads bounds the sums that wait to be added.
@@ -317,7 +369,8 @@ void Backward<T>::run_shared(const Unit& unit) const {
   const Sequence& sequence = *unit.sequence;
   const index row_items = (sequence.queries + kRows - 1) / kRows;
   Scratch scratch;
-  T* delta = scratch.allocate<T>(delta_values(unit));
+  W* delta = scratch.allocate<W>(delta_values(unit));
+  const QueryGradient<W> dq = sums_of_dq(unit, scratch);
   const bool together = unit.packed_together;
   const auto packed = room_for(unit, 0, together ? sequence.queries : 0, scratch);
   ctx_.for_each(row_items, [&](index item) {
@@ -335,7 +388,7 @@ void Backward<T>::run_shared(const Unit& unit) const {
     for (index n = first; n < std::min(unit.chunks(), first + at_once); ++n) {
       chunks.push_back(chunk_of(unit, n, delta));
       chunks.back().packed = packed;
-      place_dq(unit, chunks.back(), of_these);
+      place_dq(unit, dq, chunks.back(), of_these);
     }
     ctx_.for_each(static_cast<index>(chunks.size()),
                   [&](index n) { compute(unit, chunks[static_cast<std::size_t>(n)]); });
@@ -349,14 +402,18 @@ void Backward<T>::run_shared(const Unit& unit) const {
     ctx_.for_each((covered.end + kRows - 1) / kRows - first_item, [&](index item) {
       const index begin = (first_item + item) * kRows;
       const Span rows{begin, std::min(sequence.queries, begin + kRows)};
-      for (const auto& chunk : chunks) sum_dq(call_.gradients.dq, chunk, rows);
+      for (const auto& chunk : chunks) sum_dq(dq, call_.in.q.width, chunk, rows);
     });
   }
+  if (!kReadsPairs<T>) return;
+  ctx_.for_each(row_items, [&](index item) {
+    store_dq(unit, dq, {item * kRows, std::min(sequence.queries, (item + 1) * kRows)});
+  });
 }
 
 // Adds the gradient of the sink to the tables of the first chunk.
 template <class T>
-void Backward<T>::sum_sink(const Unit& unit, const T* delta) const {
+void Backward<T>::sum_sink(const Unit& unit, const W* delta) const {
   for (index h = 0; h < unit.heads(); ++h) {
     sums_.set_sink(unit.first_sums + h, call_.saved, *unit.sequence,
                    delta + h * unit.sequence->queries);
@@ -387,6 +444,7 @@ ThreadScratch backward_scratch(const Context& ctx, const LoweredCall<T>& call) {
   template ThreadScratch backward_scratch(const Context&, const LoweredCall<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
+FOVEA_INSTANTIATE(BFloat16)
 #undef FOVEA_INSTANTIATE
 
 }  // namespace fovea::detail

@@ -22,15 +22,26 @@ void PackQueries(const BackwardCall<T>& call, const Sequence& sequence,
                  const PackedQueries<T>& packed, const PackRange& range) {
   const auto& [head, begin, end] = range;
   const BackwardWidths widths = WidthsOf(call);
+  const PackedWidths<T> packed_widths(widths);
   const index slot = packed.slot(head, begin), rows = end - begin;
   const auto rows_of = [&, h = head, i = begin](const View<const T>& view) {
     return Rows<const T>(view.row(sequence.batch, sequence.query_row + i, h), rows, view.width,
                          view.length_stride);
   };
-  const Rows<T> q(packed.q + slot * widths.Dp, rows, widths.Dp);
-  const Rows<T> d_o(packed.d_o + slot * widths.Dvp, rows, widths.Dvp);
-  PackRows(rows_of(call.in.q), call.scale, q);
-  PackRows(rows_of(call.saved.d_o), T{1}, d_o);
+  const Rows<Operand<T>> q(packed.q + slot * packed_widths.q, rows, packed_widths.q);
+  const Rows<Operand<T>> d_o(packed.d_o + slot * packed_widths.d_o, rows, packed_widths.d_o);
+  if constexpr (kReadsPairs<T>) {
+    const auto down = [&, n = slot](Operand<T>* all, index width) {
+      return Rows<Operand<T>>(all + operands_of<T>(n) * width, operands_of<T>(rows), width);
+    };
+    CopyAsPairs(rows_of(call.in.q), q);
+    CopyAsPairs(rows_of(call.saved.d_o), d_o);
+    PairRows(rows_of(call.in.q), down(packed.q_down, widths.Dp));
+    PairRows(rows_of(call.saved.d_o), down(packed.d_o_down, widths.Dvp));
+  } else {
+    PackRows(rows_of(call.in.q), call.scale, q);
+    PackRows(rows_of(call.saved.d_o), T{1}, d_o);
+  }
 }
 
 // Runs the tiles of a chunk together: for each block of queries, one tile after another.
@@ -69,9 +80,17 @@ void RunChunk(const BackwardCall<T>& call, const BackwardChunk<T>& chunk) {
 
 template <class T>
 BackwardKernels<T> KernelsFor() {
-  return {RunChunk<T>, RowDots<T>, PackQueries<T>};
+  return {RunChunk<T>, RowDots<T>, PackQueries<T>, nullptr};
 }
 auto Kernels() { return PerPrecision{KernelsFor<float>(), KernelsFor<double>()}; }
+
+BackwardKernels<BFloat16> KernelsOfPairs() {
+#if FOVEA_PAIRS
+  return {RunChunk<BFloat16>, RowDots, PackQueries<BFloat16>, RoundRows};
+#else
+  return {};
+#endif
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -82,14 +101,20 @@ HWY_AFTER_NAMESPACE();
 namespace fovea::detail {
 
 HWY_EXPORT(Kernels);
+HWY_EXPORT(KernelsOfPairs);
 
 template <class T>
 BackwardKernels<T> backward_kernels() {
-  return FOVEA_DISPATCH(Kernels)().of<T>();
+  if constexpr (kReadsPairs<T>) {
+    return FOVEA_DISPATCH(KernelsOfPairs)();
+  } else {
+    return FOVEA_DISPATCH(Kernels)().of<T>();
+  }
 }
 
 template BackwardKernels<float> backward_kernels();
 template BackwardKernels<double> backward_kernels();
+template BackwardKernels<BFloat16> backward_kernels();
 
 }  // namespace fovea::detail
 #endif  // HWY_ONCE

@@ -17,17 +17,39 @@ struct BackwardCall : KernelCall<T> {
   const AttentionGradients<T>& gradients;
 };
 
-/// Queries [begin, begin + rows) of one sequence, for every head of a group, in rows of whole
-/// vectors. Each tile of keys, or each set of tiles that run together, reads them again.
+/// Queries [begin, begin + rows) of one sequence, for every head of a group. Each tile of keys, or
+/// each set of tiles that run together, reads them again. In rows of whole vectors: q [heads][rows]
+/// [D rounded up], scaled, since the forward's bits need the forward's factors; d_o [heads][rows]
+/// [Dv rounded up]. As pairs, unscaled, twice: along the width, [heads][rows][pairs of D], and
+/// along the queries, [heads][rows / 2][D rounded up]; d_o likewise.
 template <class T>
 struct PackedQueries {
   index first_head;
   index begin;
-  index rows;
-  T* q;    ///< [heads][rows][D rounded up], scaled: the forward's bits need the forward's factors
-  T* d_o;  ///< [heads][rows][Dv rounded up]
+  index rows;  ///< whole operands
+  Operand<T>* q;
+  Operand<T>* d_o;
+  Operand<T>* q_down;  ///< along the queries; q itself unless they are pairs
+  Operand<T>* d_o_down;
 
   index slot(index head, index query) const { return (head - first_head) * rows + query - begin; }
+};
+
+/// How many operands a packed query takes, in each of the four.
+template <class T>
+struct PackedWidths {
+  index q, d_o;            ///< of a row
+  index q_down, d_o_down;  ///< of a row of operands along the queries; 0: there are none
+
+  explicit PackedWidths(const BackwardWidths& widths)
+      : q(kReadsPairs<T> ? operands_of<T>(widths.D) : widths.Dp),
+        d_o(kReadsPairs<T> ? operands_of<T>(widths.Dv) : widths.Dvp),
+        q_down(kReadsPairs<T> ? widths.Dp : 0),
+        d_o_down(kReadsPairs<T> ? widths.Dvp : 0) {}
+  /// Of `rows` queries, which are whole operands.
+  index values(index rows) const {
+    return rows * (q + d_o) + operands_of<T>(rows) * (q_down + d_o_down);
+  }
 };
 
 /// Where a chunk of keys sums up its part of dq: rows of whole vectors.
@@ -52,33 +74,37 @@ struct BackwardChunk {
   index key_begin, key_end;
   index query_begin, query_end;  ///< queries that keep any of the keys, under any of the heads
   PackedQueries<T> packed;       ///< covers [query_begin, query_end)
-  const T* delta;                ///< [heads][T'] sum over columns of o * do, less d_lse
-  QueryGradient<T> dq;           ///< [heads][query_end - query_begin][D rounded up], 0 at the start
+  const Wide<T>* delta;          ///< [heads][T'] sum over columns of o * do, less d_lse
+  QueryGradient<Wide<T>> dq;     ///< [heads][query_end - query_begin][D rounded up], 0 at the start
   double* sums;                  ///< [heads][sums_size] gradients of the bias and value parts
   index sums_size;
   Prefetch* prefetch = nullptr;  ///< of the thread that computes it, if it asks for rows
 
-  const T* delta_of(index head) const { return delta + (head - first_head) * sequence.queries; }
+  const Wide<T>* delta_of(index head) const {
+    return delta + (head - first_head) * sequence.queries;
+  }
   double* sums_of(index head) const { return sums + (head - first_head) * sums_size; }
 };
 
-/// Adds the part of a chunk to rows `rows` of dq; the first chunk stores them all.
+/// Adds the part of a chunk to rows `rows` of dq, of which `width` values count; the first chunk
+/// stores them all.
 template <class T>
-void sum_dq(const View<T>& dq, const BackwardChunk<T>& chunk, Span rows) {
-  if (dq.empty()) return;
+void sum_dq(const QueryGradient<Wide<T>>& dq, index width, const BackwardChunk<T>& chunk,
+            Span rows) {
+  if (dq.data == nullptr) return;
   const bool first = chunk.key_begin == 0;
   const Span covered{std::max(rows.begin, chunk.query_begin), std::min(rows.end, chunk.query_end)};
   if (!first) rows = covered;
   for (index h = chunk.first_head; h < chunk.last_head; ++h) {
     for (index i = rows.begin; i < rows.end; ++i) {
-      T* const sum = dq.row(chunk.sequence.batch, chunk.sequence.query_row + i, h);
+      Wide<T>* const sum = dq.row(h, i);
       if (i < covered.begin || i >= covered.end) {
-        std::fill_n(sum, dq.width, T{0});
+        std::fill_n(sum, width, Wide<T>{0});
         continue;
       }
-      const T* const part = chunk.dq.row(h, i);
+      const Wide<T>* const part = chunk.dq.row(h, i);
       if (part == sum) continue;  // summed up in place
-      for (index c = 0; c < dq.width; ++c) sum[c] = first ? part[c] : sum[c] + part[c];
+      for (index c = 0; c < width; ++c) sum[c] = first ? part[c] : sum[c] + part[c];
     }
   }
 }
@@ -92,10 +118,12 @@ template <class T>
 struct BackwardKernels {
   void (*run_chunk)(const BackwardCall<T>&, const BackwardChunk<T>&);
   /// dots[r] = a[r] . b[r]
-  void (*row_dots)(Rows<const T> a, Rows<const T> b, T* dots);
+  void (*row_dots)(Rows<const T> a, Rows<const T> b, Wide<T>* dots);
   /// Fills the rows of queries [begin, end) of one head.
   void (*pack_queries)(const BackwardCall<T>&, const Sequence&, const PackedQueries<T>&,
                        const PackRange&);
+  /// Rounds sums of dq to the rows that are asked for; only for pairs.
+  void (*round_rows)(Rows<const Wide<T>>, Wide<T> factor, Rows<T>) = nullptr;
 };
 template <class T>
 BackwardKernels<T> backward_kernels();

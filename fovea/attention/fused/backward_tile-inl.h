@@ -47,12 +47,15 @@ namespace HWY_NAMESPACE {
 template <class T>
 BackwardWidths WidthsOf(const BackwardCall<T>& call) {
   const index D = call.in.q.width, Dv = call.in.v.width;
-  return {D, Dv, RoundUpToLanes<T>(D), RoundUpToLanes<T>(Dv)};
+  return {D, Dv, RoundUpToLanes<Wide<T>>(D), RoundUpToLanes<Wide<T>>(Dv)};
 }
 
 // One tile of keys, for one head at a time.
 template <class T>
 struct BackwardTile {
+  using W = Wide<T>;
+  using In = Operand<T>;
+
   const BackwardCall<T>& call;
   const BackwardChunk<T>& chunk;
   index key;         // first key of the tile
@@ -61,16 +64,23 @@ struct BackwardTile {
   index Dp = 0;      // D and Dv rounded up to whole vectors
   index Dvp = 0;
 
-  T* kt = nullptr;  // [D][stride]
-  T* vt = nullptr;  // [Dv][stride], scaled by 1 / (1 - p) of dropout
-  T* k = nullptr;   // [keys][Dp], scaled
+  In* kt = nullptr;  // [operands of D][stride]
+  In* vt = nullptr;  // [operands of Dv][stride], scaled by 1 / (1 - p) of dropout unless pairs
+  In* k = nullptr;   // [operands of keys][Dp], scaled unless pairs
   // Shared by all tiles that run together:
-  T* s = nullptr;       // [kRowBlock][stride], then p
-  T* dp = nullptr;      // [kRowBlock][stride], then ds
-  T* inputs = nullptr;  // the scores that each bias part reads, one tile per part
+  W* s = nullptr;       // [kRowBlock][stride], then p
+  W* dp = nullptr;      // [kRowBlock][stride], then ds
+  W* inputs = nullptr;  // the scores that each bias part reads, one tile per part
+  // If products read pairs: p and ds rounded, along the queries and along the keys.
+  In* p_down = nullptr;    // [operands of kRowBlock][stride]
+  In* ds_down = nullptr;   // [operands of kRowBlock][stride]
+  In* ds_along = nullptr;  // [kRowBlock][operands of stride]
+  W* wide_q = nullptr;     // [kRowBlock][Dp], for parts
+  W* wide_d_o = nullptr;   // [kRowBlock][Dvp], for parts
+  W* wide_k = nullptr;     // [kLaneTile][Dp], for parts; of this tile alone
 
-  T* dk = nullptr;     // [stride][Dp]
-  T* dv = nullptr;     // [stride][Dvp]
+  W* dk = nullptr;     // [stride][Dp]
+  W* dv = nullptr;     // [stride][Dvp]
   bool begun = false;  // whether dk and dv hold sums
 
   index head = 0;
@@ -91,23 +101,37 @@ struct BackwardTile {
     return {view.row(sequence().batch, sequence().key_row + key, chunk.group), keys, view.width,
             view.length_stride};
   }
-  Rows<const T> packed_q() const {
-    return {chunk.packed.q + chunk.packed.slot(head, query) * Dp, queries, Dp};
+  // The block's rows of q and d_o: left operands, read along their width.
+  Rows<const In> q_along() const {
+    const index width = PackedWidths<T>(WidthsOf(call)).q;
+    return {chunk.packed.q + chunk.packed.slot(head, query) * width, queries,
+            operands_of<T>(call.in.q.width), width};
   }
-  Rows<const T> packed_d_o() const {
-    return {chunk.packed.d_o + chunk.packed.slot(head, query) * Dvp, queries, Dvp};
+  Rows<const In> d_o_along() const {
+    const index width = PackedWidths<T>(WidthsOf(call)).d_o;
+    return {chunk.packed.d_o + chunk.packed.slot(head, query) * width, queries,
+            operands_of<T>(call.in.v.width), width};
   }
-  Rows<const T> scaled_q() const { return packed_q().columns_slice(0, call.in.q.width); }
-  Rows<const T> d_o() const { return packed_d_o().columns_slice(0, call.in.v.width); }
-  T keep_scale() const {
-    return static_cast<T>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
+  // The same as right operands, in whole vectors, read along the queries.
+  Rows<const In> q_down() const { return Down(chunk.packed.q_down, Dp); }
+  Rows<const In> d_o_down() const { return Down(chunk.packed.d_o_down, Dvp); }
+  Rows<const In> Down(const In* all, index width) const {
+    const index first = operands_of<T>(chunk.packed.slot(head, query));
+    return {all + first * width, operands_of<T>(queries), width};
   }
-  Rows<T> dq_rows() const {
+  // What the parts see of the block.
+  Rows<const W> d_o_of_parts() const;
+  TileRows<W> RowsOfParts() const;
+  bool has_parts() const { return call.has_bias() || !call.attention.values.empty(); }
+  W keep_scale() const {
+    return static_cast<W>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
+  }
+  Rows<W> dq_rows() const {
     return {chunk.dq.row(head, query), queries, call.in.q.width, chunk.dq.row_stride};
   }
 
   BackwardSizes AllocatedSizes() const {
-    return {WidthsOf(call), keys, RoundUpToLanes<T>(keys), parts_with_scores(call.attention.bias)};
+    return {WidthsOf(call), keys, RoundUpToLanes<W>(keys), parts_with_scores(call.attention.bias)};
   }
   // Allocates what all tiles that run together share. `this` is the first of them and has the most
   // keys.
@@ -119,42 +143,82 @@ struct BackwardTile {
   void PrefetchBias() const;
   void RunBlock();
   enum class Along { kRows, kLanes };  // the direction in which a product reads A
-  RowLse<T> LseOf(index i) const;
+  RowLse<W> LseOf(index i) const;
   void WeighScores();
   void KeptBits(std::uint64_t* kept) const;
   bool Begin();
   void Clear();
   void AddProducts(bool first);
+  void RoundWeights();
   template <class Keeps>
-  void AddProduct(TileOperands<T> product, Along along, Keeps&& keeps);
-  void AddParts(const TileOperands<T>& product, Along along);
+  void AddProduct(TileOperands<W, In> product, Along along, Keeps&& keeps);
+  void AddParts(const TileOperands<W, In>& product, Along along);
   void Finish();
 };
 
 template <class T>
 void BackwardTile<T>::AllocateShared(Scratch& scratch) {
   const BackwardSizes sizes = AllocatedSizes();
-  s = scratch.allocate<T>(sizes.s);
-  dp = scratch.allocate<T>(sizes.s);
-  inputs = scratch.allocate<T>(sizes.inputs);
+  s = scratch.allocate<W>(sizes.s);
+  dp = scratch.allocate<W>(sizes.s);
+  inputs = scratch.allocate<W>(sizes.inputs);
+  if constexpr (kReadsPairs<T>) {
+    for (In** pairs : {&p_down, &ds_down, &ds_along}) {
+      *pairs = scratch.allocate<In>(operands_of<T>(sizes.s));
+    }
+    if (!has_parts()) return;
+    wide_q = scratch.allocate<W>(kRowBlock * WidthsOf(call).Dp);
+    wide_d_o = scratch.allocate<W>(kRowBlock * WidthsOf(call).Dvp);
+  }
 }
 
 template <class T>
 void BackwardTile<T>::Allocate(Scratch& scratch) {
-  stride = RoundUpToLanes<T>(keys);
+  stride = RoundUpToLanes<W>(keys);
   const BackwardWidths widths = WidthsOf(call);
   Dp = widths.Dp;
   Dvp = widths.Dvp;
   const BackwardSizes sizes = AllocatedSizes();
-  kt = scratch.allocate<T>(sizes.kt);
-  vt = scratch.allocate<T>(sizes.vt);
-  k = scratch.allocate<T>(sizes.k);
-  dk = scratch.allocate<T>(sizes.dk);
-  dv = scratch.allocate<T>(sizes.dv);
-  RowsToLanes<T>(key_rows(call.in.k), keys, T{1}, kt, stride);
-  // The factor 1 / (1 - p) of dropout is applied here, once, as the forward applied it to o.
-  RowsToLanes<T>(key_rows(call.in.v), keys, keep_scale(), vt, stride);
-  PackRows(key_rows(call.in.k), call.scale, Rows<T>(k, keys, Dp));
+  kt = scratch.allocate<In>(operands_of<T>(widths.D) * stride);
+  vt = scratch.allocate<In>(operands_of<T>(widths.Dv) * stride);
+  k = scratch.allocate<In>(operands_of<T>(keys) * Dp);
+  dk = scratch.allocate<W>(sizes.dk);
+  dv = scratch.allocate<W>(sizes.dv);
+  if constexpr (kReadsPairs<T>) {
+    PairsToLanes(key_rows(call.in.k), kt, stride);
+    PairsToLanes(key_rows(call.in.v), vt, stride);
+    PairRows(key_rows(call.in.k), Rows<In>(k, operands_of<T>(keys), Dp));
+    if (!has_parts()) return;
+    wide_k = scratch.allocate<W>(keys * Dp);
+    WidenRows(key_rows(call.in.k), {wide_k, keys, Dp});
+  } else {
+    RowsToLanes<T>(key_rows(call.in.k), keys, T{1}, kt, stride);
+    // The factor 1 / (1 - p) of dropout is applied here, once, as the forward applied it to o.
+    RowsToLanes<T>(key_rows(call.in.v), keys, keep_scale(), vt, stride);
+    PackRows(key_rows(call.in.k), call.scale, Rows<T>(k, keys, Dp));
+  }
+}
+
+template <class T>
+Rows<const Wide<T>> BackwardTile<T>::d_o_of_parts() const {
+  if constexpr (kReadsPairs<T>) {
+    if (has_parts()) WidenRows(query_rows(call.saved.d_o), {wide_d_o, queries, Dvp});
+    return {wide_d_o, queries, call.in.v.width, Dvp};
+  } else {
+    return d_o_along();
+  }
+}
+
+template <class T>
+TileRows<Wide<T>> BackwardTile<T>::RowsOfParts() const {
+  if constexpr (kReadsPairs<T>) {
+    if (!has_parts()) return {};
+    const index D = call.in.q.width;
+    WidenRows(query_rows(call.in.q), {wide_q, queries, Dp});
+    return {{wide_q, queries, D, Dp}, {wide_k, keys, D, Dp}, call.scale};
+  } else {
+    return {query_rows(call.in.q), key_rows(call.in.k), call.scale, q_along()};
+  }
 }
 
 template <class T>
@@ -163,7 +227,8 @@ void BackwardTile<T>::StartHead(index h) {
   const auto [first, last] = call.attention.mask.query_range(sequence(), head, key, keys);
   // The chunk has memory only for its own range of queries, and a mask may give a wider range for a
   // tile than for the chunk.
-  seen = {std::max(first, chunk.query_begin), std::min(last, chunk.query_end)};
+  seen = whole_operands<T>({std::max(first, chunk.query_begin), std::min(last, chunk.query_end)},
+                           chunk.query_end);
 }
 
 // Adds the queries in [block, block + kRowBlock).
@@ -201,39 +266,59 @@ template <class T>
 void BackwardTile<T>::RunBlock() {
   FindParts();
   PrefetchBias();
-  const auto product_of_parts = [&](Rows<const T> rows_of_a, const T* lanes_of_b, T* c) {
-    const TileOperands<T> whole{.a = rows_of_a,
-                                .b = {lanes_of_b, rows_of_a.columns, stride},
-                                .c = {c, queries, stride},
-                                .prefetch = chunk.prefetch};
+  constexpr Into kInto = kReadsPairs<T> ? Into::kOverwriteTimes : Into::kOverwrite;
+  const auto product_of_parts = [&](Rows<const In> rows_of_a, const In* lanes_of_b, W factor,
+                                    W* c) {
+    const TileOperands<W, In> whole{.a = rows_of_a,
+                                    .b = {lanes_of_b, rows_of_a.columns, stride},
+                                    .c = {c, queries, stride},
+                                    .factor = factor,
+                                    .prefetch = chunk.prefetch};
     parts.for_each_rows([&](Span rows, Span lanes) {
-      TileProduct<Into::kOverwrite>(
+      TileProduct<kInto>(
           whole.rows_slice(rows.begin, rows.end).lanes_slice(lanes.begin, lanes.end));
     });
   };
   if (call.has_product()) {
-    product_of_parts(scaled_q(), kt, s);
+    product_of_parts(q_along(), kt, call.scale, s);
   } else {
-    std::fill_n(s, queries * stride, T{0});
+    std::fill_n(s, queries * stride, W{0});
   }
-  product_of_parts(d_o(), vt, dp);
-  const Values<T>& values = call.attention.values;
-  const ScoreTile<T> weights{s, stride, TileLanes::kKeys}, dweights{dp, stride, TileLanes::kKeys};
-  pull_value_weights<T>(values, site(), d_o(), keep_scale(), dweights);
-  const TileRows<T> rows{query_rows(call.in.q), key_rows(call.in.k), call.scale, scaled_q()};
+  product_of_parts(d_o_along(), vt, keep_scale(), dp);
+  const Values<W>& values = call.attention.values;
+  const ScoreTile<W> weights{s, stride, TileLanes::kKeys}, dweights{dp, stride, TileLanes::kKeys};
+  const Rows<const W> d_o = d_o_of_parts();
+  pull_value_weights<W>(values, site(), d_o, keep_scale(), dweights);
+  const TileRows<W> rows = RowsOfParts();
   const index tile_size = kRowBlock * stride;
-  transform_scores<T>(call.attention, {site(), kind, rows, weights, inputs, tile_size});
+  transform_scores<W>(call.attention, {site(), kind, rows, weights, inputs, tile_size});
   WeighScores();
   const bool first = Begin();
   double* const sums = chunk.sums_of(head);
-  pull_value_parameters<T>(values, site(), {s, stride, TileLanes::kKeys}, d_o(),
+  pull_value_parameters<W>(values, site(), {s, stride, TileLanes::kKeys}, d_o,
                            sums + gradient_size_of(call.attention.bias));
   if (call.has_bias()) {
-    const Rows<T> dk_rows(dk, keys, call.in.q.width, Dp);
-    pull_scores<T>(call.attention, {site(), kind, rows, dweights, inputs, tile_size},
+    const Rows<W> dk_rows(dk, keys, call.in.q.width, Dp);
+    pull_scores<W>(call.attention, {site(), kind, rows, dweights, inputs, tile_size},
                    {dq_rows(), dk_rows, sums});
   }
+  RoundWeights();
   AddProducts(first);
+}
+
+// Rounds p and ds to what the products read.
+template <class T>
+void BackwardTile<T>::RoundWeights() {
+  if constexpr (kReadsPairs<T>) {
+    const index pairs = operands_of<T>(queries);
+    if (keys % 2 != 0) {  // the other half of its last pair meets the zeros beyond the keys
+      for (index i = 0; i < queries; ++i) dp[i * stride + keys] = 0;
+    }
+    const Rows<const W> p_rows(s, queries, stride), ds_rows(dp, queries, stride);
+    PairRows(p_rows, {p_down, pairs, stride});
+    PairRows(ds_rows, {ds_down, pairs, stride});
+    RoundInOrder(ds_rows, {ds_along, queries, operands_of<T>(stride)});
+  }
 }
 
 // Prepares dk and dv for the first block. Returns true if its products overwrite them; otherwise
@@ -248,8 +333,8 @@ bool BackwardTile<T>::Begin() {
 
 template <class T>
 void BackwardTile<T>::Clear() {
-  std::fill_n(dk, stride * Dp, T{0});
-  std::fill_n(dv, stride * Dvp, T{0});
+  std::fill_n(dk, stride * Dp, W{0});
+  std::fill_n(dv, stride * Dvp, W{0});
 }
 
 // s becomes p (after dropout), dp becomes ds.
@@ -259,24 +344,26 @@ void BackwardTile<T>::WeighScores() {
   std::uint64_t kept[kRowBlock];
   const bool drops = call.dropout.active(), masked = kind == TileKind::kSome || call.has_bias();
   if (drops) KeptBits(kept);
-  const WeightTile<T> tile{
+  const WeightTile<W> tile{
       queries, stride, s, dp, chunk.delta_of(head) + query, drops ? kept : nullptr, keep_scale()};
-  NormBackward<T>(call.norm(), tile, masked, [&](index i) { return LseOf(i); });
-  const bool joined = !call.attention.values.empty() && call.saved.d_lse.empty();
+  NormBackward<W>(call.norm(), tile, masked, [&](index i) { return LseOf(i); });
+  // With dropout, the factor of o has been rounded too if o is rounded.
+  const bool differ = !call.attention.values.empty() || (kReadsPairs<T> && drops);
+  const bool joined = differ && call.saved.d_lse.empty();
   if (joined && needs_lse(call.norm())) ClearWholeWeights(tile);
 }
 
 // The lse of a query. In an empty row all scores are masked, so any finite value is right. Only
 // softmax has an lse.
 template <class T>
-RowLse<T> BackwardTile<T>::LseOf(index i) const {
+RowLse<Wide<T>> BackwardTile<T>::LseOf(index i) const {
   const auto& lse = call.saved.lse;
   const auto& lse_low = call.saved.lse_low;
-  if (lse.empty()) return {T{0}, T{0}};
+  if (lse.empty()) return {W{0}, W{0}};
   const index row = sequence().query_row + query + i;
-  const T value = lse.at(sequence().batch, head, row);
-  if (value == -std::numeric_limits<T>::infinity()) return {T{0}, T{0}};
-  return {value, lse_low.empty() ? T{0} : lse_low.at(sequence().batch, head, row)};
+  const W value = lse.at(sequence().batch, head, row);
+  if (value == -std::numeric_limits<W>::infinity()) return {W{0}, W{0}};
+  return {value, lse_low.empty() ? W{0} : lse_low.at(sequence().batch, head, row)};
 }
 
 // Bit c of kept[i] is 1 if dropout keeps key c for query i of the block.
@@ -295,49 +382,56 @@ template <class T>
 void BackwardTile<T>::AddProducts(bool first) {
   const auto keeps = [&](index r, index c) { return call.attention.mask.keeps(site().at(r, c)); };
   const auto keeps_across = [&](index c, index r) { return keeps(r, c); };
-  const auto add_down = [&](const T* weights, Rows<const T> b, T* sums) {
-    const TileOperands<T> product{.a = Transposed(Rows<const T>(weights, queries, stride)),
-                                  .b = b,
-                                  .c = {sums, keys, b.columns},
-                                  .prefetch = chunk.prefetch};
+  const auto add_down = [&](const In* weights, Rows<const In> b, W factor, W* sums) {
+    const Rows<const In> weight_rows(weights, operands_of<T>(queries), stride);
+    const TileOperands<W, In> product{.a = Transposed(weight_rows),
+                                      .b = b,
+                                      .c = {sums, keys, b.columns},
+                                      .factor = kReadsPairs<T> ? factor : 1,
+                                      .prefetch = chunk.prefetch};
     if (!first) return AddProduct(product, Along::kLanes, keeps_across);
     // All scores are kept: one product for the whole block.
-    TileProduct<Into::kOverwrite>(product);
+    TileProduct<kReadsPairs<T> ? Into::kOverwriteTimes : Into::kOverwrite>(product);
   };
-  add_down(s, packed_d_o(), dv);
+  const In *p = p_down, *ds = ds_down, *ds_rows = ds_along;
+  if constexpr (!kReadsPairs<T>) p = s, ds = ds_rows = dp;
+  add_down(p, d_o_down(), 1, dv);
   if (!call.has_product()) return;
-  add_down(dp, packed_q(), dk);
-  const TileOperands<T> across{.a = Rows<const T>(dp, queries, stride),
-                               .b = {k, keys, Dp},
-                               .c = {chunk.dq.row(head, query), queries, Dp, chunk.dq.row_stride},
-                               .prefetch = chunk.prefetch};
+  add_down(ds, q_down(), call.scale, dk);
+  const TileOperands<W, In> across{
+      .a = Rows<const In>(ds_rows, queries, operands_of<T>(stride)),
+      .b = {k, operands_of<T>(keys), Dp},
+      .c = {chunk.dq.row(head, query), queries, Dp, chunk.dq.row_stride},
+      .factor = kReadsPairs<T> ? call.scale : 1,
+      .prefetch = chunk.prefetch};
   AddProduct(across, Along::kRows, keeps);
 }
 
 // C += A x B.
 template <class T>
 template <class Keeps>
-void BackwardTile<T>::AddProduct(TileOperands<T> product, Along along, Keeps&& keeps) {
+void BackwardTile<T>::AddProduct(TileOperands<W, In> product, Along along, Keeps&& keeps) {
   Scratch scratch;
-  const FiniteOperand<T> operand(product.b, kind == TileKind::kSome, scratch);
+  const FiniteOperand<In> operand(product.b, kind == TileKind::kSome, scratch);
   product.b = operand.finite();
   AddParts(product, along);
-  operand.ForEachLeftOut([&](index n, const T* row) {
+  operand.ForEachLeftOut([&](index n, const auto& row) {
     for (index r = 0; r < product.c.rows; ++r) {
       if (!keeps(r, n)) continue;
-      const T weight = product.a(r, n);
+      const W weight = product.factor * ValueAt(product.a, r, n);
       for (index c = 0; c < product.c.columns; ++c) product.c[r][c] += weight * row[c];
     }
   });
 }
 
 template <class T>
-void BackwardTile<T>::AddParts(const TileOperands<T>& product, Along along) {
+void BackwardTile<T>::AddParts(const TileOperands<W, In>& product, Along along) {
   const auto add = [&](Span rows, Span depth) {
     const index row_end = std::min(rows.end, product.c.rows);
-    const index depth_end = std::min(depth.end, product.b.rows);
-    TileProduct<Into::kAdd>(
-        product.rows_slice(rows.begin, row_end).depth_slice(depth.begin, depth_end));
+    const index depth_end = std::min(operands_of<T>(depth.end), product.b.rows);
+    TileProduct<kReadsPairs<T> ? Into::kAddTimes : Into::kAdd>(
+        product.rows_slice(rows.begin, row_end)
+            .depth_slice(operands_of<T>(depth.begin), depth_end));
   };
   if (along == Along::kRows) {
     parts.for_each_rows(add);
@@ -350,8 +444,17 @@ template <class T>
 void BackwardTile<T>::Finish() {
   const auto& [dq_out, dk_out, dv_out] = call.gradients;
   if (!begun) Clear();
-  if (!dk_out.empty()) CopyRows(Rows<const T>(dk, keys, dk_out.width, Dp), key_rows(dk_out));
-  if (!dv_out.empty()) CopyRows(Rows<const T>(dv, keys, dv_out.width, Dvp), key_rows(dv_out));
+  const auto store = [&](const W* sums, index width, const View<T>& out) {
+    if (out.empty()) return;
+    const Rows<const W> rows(sums, keys, out.width, width);
+    if constexpr (kReadsPairs<T>) {
+      RoundRows(rows, 1, key_rows(out));
+    } else {
+      CopyRows(rows, key_rows(out));
+    }
+  };
+  store(dk, Dp, dk_out);
+  store(dv, Dvp, dv_out);
 }
 
 }  // namespace HWY_NAMESPACE

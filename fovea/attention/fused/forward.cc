@@ -55,7 +55,7 @@ class ObservedForward {
     PrefetchBias(key + keys);
     if (!tile_.started) PrefetchBias(key);
     if (!tile_.Scores(key, keys)) return;
-    RowState<T>& state = tile_.state;
+    RowState<Wide<T>>& state = tile_.state;
     const Norm& norm = tile_.call.norm();
     state.UpdateMax(norm);
     observers_.keep(tile_.s, keys);
@@ -82,7 +82,7 @@ class ObservedForward {
 
   ForwardTile<T> tile_;
   Span keys_;
-  TileObservers<T> observers_;
+  TileObservers<Wide<T>> observers_;
 };
 
 // Tiles of some queries of a run. For each block of keys they run one after another.
@@ -140,7 +140,7 @@ void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const Q
   KvBlocks<T> keys(KeysOfRun(call, run), std::min(kLaneTile, run.query_end - run.query_begin),
                    scratch);
   const index together =
-      schedule_of(call, run, keys.head().k.rows, {kLanes<T>, kPanelLanes<T>}).together;
+      schedule_of(call, run, keys.head().k.rows, {kLanes<Wide<T>>, kPanelLanes<Wide<T>>}).together;
   const index step = kLaneTile * together;
   // Tiles that run together prefetch their own next block.
   if (next != nullptr && together == 1) PrefetchRun(call, *next, prefetch);
@@ -152,6 +152,16 @@ void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const Q
 }
 
 auto RunTilesKernel() { return PerPrecision{RunTiles<float>, RunTiles<double>}; }
+
+using RunPairs = void (*)(const KernelCall<BFloat16>&, const AttentionOutputs<BFloat16>&,
+                          const QueryRun&, const QueryRun*);
+RunPairs RunTilesOfPairs() {
+#if FOVEA_PAIRS
+  return RunTiles<BFloat16>;
+#else
+  return nullptr;
+#endif
+}
 
 template <class T>
 LaneCounts LanesFor() {
@@ -168,14 +178,24 @@ HWY_AFTER_NAMESPACE();
 namespace fovea::detail {
 
 HWY_EXPORT(RunTilesKernel);
+HWY_EXPORT(RunTilesOfPairs);
 HWY_EXPORT(Lanes);
 
 template <class T>
 LaneCounts lane_counts() {
-  return FOVEA_DISPATCH(Lanes)().of<T>();
+  return FOVEA_DISPATCH(Lanes)().of<Wide<T>>();
 }
 
 namespace {
+
+template <class T>
+auto run_tiles_kernel() {
+  if constexpr (kReadsPairs<T>) {
+    return FOVEA_DISPATCH(RunTilesOfPairs)();
+  } else {
+    return FOVEA_DISPATCH(RunTilesKernel)().of<T>();
+  }
+}
 
 template <class T>
 QueryTiles query_tiles_of(const Context& ctx, const LoweredCall<T>& call) {
@@ -189,27 +209,32 @@ template <class T>
 void fused_forward(const Context& ctx, const LoweredCall<T>& call, const AttentionOutputs<T>& out) {
   const AttentionInputs<T>& in = call.in();
   Scratch scratch;
-  RowSums<T> sums;
-  Observe<T> observers = call.attention().observe;
+  Observe<Wide<T>> observers = call.attention().observe;
   if (!out.weights.empty()) {
-    observers = observers + observe::SelectedRows<T>(0, in.q.length, out.weights);
+    observers = observers + observe::SelectedRows<Wide<T>>(0, in.q.length, out.weights);
   }
-  const bool columns = sees_columns(observers);
-  if (columns) {
-    sums = allocate_row_sums(in, scratch);
-    observers = observers + keep_row_sums(sums);
+  [[maybe_unused]] RowSums<Wide<T>> sums;
+  [[maybe_unused]] bool columns = false;
+  if constexpr (!kReadsPairs<T>) {
+    columns = sees_columns(observers);
+    if (columns) {
+      sums = allocate_row_sums(in, scratch);
+      observers = observers + keep_row_sums(sums);
+    }
   }
   KernelCall<T> kernel_call(call.attention(), in);
   kernel_call.observe = &observers;
   for (const auto& observer : observers.parts()) observer->clear();
-  const auto run_tiles = FOVEA_DISPATCH(RunTilesKernel)().of<T>();
+  const auto run_tiles = run_tiles_kernel<T>();
   const QueryTiles tiles = query_tiles_of(ctx, call);
   for_each_with_next(ctx, tiles.items(), [&](index item, index then) {
     tiles.for_each_run(item, then, [&](const QueryRun& run, const QueryRun* next) {
       run_tiles(kernel_call, out, run, next);
     });
   });
-  if (columns) observe_columns(ctx, kernel_call, call.sequences(), sums);
+  if constexpr (!kReadsPairs<T>) {
+    if (columns) observe_columns(ctx, kernel_call, call.sequences(), sums);
+  }
 }
 
 template <class T>
@@ -224,8 +249,12 @@ ThreadScratch forward_scratch(const Context& ctx, const LoweredCall<T>& call) {
       most = std::max(most, schedule_of(kernel_call, run, last - first, lanes).values());
     });
   }
-  const double each = static_cast<double>(most) * sizeof(T);
-  return {each + row_sums_bytes(call.attention(), call.in()), each};
+  const double each = static_cast<double>(most) * sizeof(Wide<T>);
+  if constexpr (kReadsPairs<T>) {
+    return {each, each};
+  } else {
+    return {each + row_sums_bytes(call.attention(), call.in()), each};
+  }
 }
 
 #define FOVEA_INSTANTIATE(T)                                                                      \
@@ -234,6 +263,7 @@ ThreadScratch forward_scratch(const Context& ctx, const LoweredCall<T>& call) {
   template LaneCounts lane_counts<T>();
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
+FOVEA_INSTANTIATE(BFloat16)
 #undef FOVEA_INSTANTIATE
 
 }  // namespace fovea::detail

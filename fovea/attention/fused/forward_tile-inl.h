@@ -45,6 +45,9 @@ namespace HWY_NAMESPACE {
 
 template <class T>
 struct ForwardTile {
+  using W = Wide<T>;
+  using In = Operand<T>;
+
   const KernelCall<T>& call;
   const AttentionOutputs<T>& out;
   const Sequence& sequence;
@@ -55,10 +58,14 @@ struct ForwardTile {
   index queries;     // 1 .. kLaneTile
   index stride = 0;  // queries rounded up to whole vectors
 
-  T* qt = nullptr;  // [D][stride], scaled
-  T* s = nullptr;   // [kRowBlock][stride]
-  T* o = nullptr;   // [Dv][stride]
-  RowState<T> state = {};
+  In* qt = nullptr;  // [operands of D][stride], scaled unless they are pairs
+  W* s = nullptr;    // [kRowBlock][stride]
+  W* o = nullptr;    // [Dv][stride]
+  In* p = nullptr;   // [operands of kRowBlock][stride]: weights as pairs, if products read pairs
+  // For parts, if products read pairs: the rows as floats, in rows of whole vectors.
+  W* wide_q = nullptr;  // [kLaneTile][D]
+  W* wide_k = nullptr;  // [kRowBlock][D]
+  RowState<W> state = {};
   TileKind kind = TileKind::kAll;  // of the block in s
   TileCover parts{0, 0};           // the parts of that block that the mask can keep
   bool started = false;            // whether o holds a block
@@ -77,7 +84,8 @@ struct ForwardTile {
   // may give a wider range for a tile than for the run.
   Span key_span() const {
     const auto [first, last] = call.attention.mask.key_range(sequence, head, query, queries);
-    return {std::max(first, kv.head().first), std::min(last, kv.end())};
+    return whole_operands<T>({std::max(first, kv.head().first), std::min(last, kv.end())},
+                             kv.end());
   }
   TileSite site(index key, index keys) const { return {sequence, head, query, queries, key, keys}; }
 
@@ -88,28 +96,57 @@ struct ForwardTile {
   bool Scores(index key, index keys);
   void DropWeights(index key, index keys);
   void AddValues(index key, index keys);
-  void AddLeftOut(const T* value, index key, index j);
+  template <class Row>
+  void AddLeftOut(const Row& value, index key, index j);
+  Rows<const In> Weights(index keys);
+  TileRows<W> RowsOfParts(index key, index keys);
   void Finish();
   void WriteLse();
 };
 
 template <class T>
 void ForwardTile<T>::AllocateShared(Scratch& scratch) {
-  s = scratch.allocate<T>(ForwardSizes(D(), Dv(), RoundUpToLanes<T>(queries)).s);
+  const index lanes = RoundUpToLanes<W>(queries);
+  s = scratch.allocate<W>(ForwardSizes(D(), Dv(), lanes).s);
+  if constexpr (kReadsPairs<T>) {
+    p = scratch.allocate<In>(operands_of<T>(kRowBlock) * lanes);
+    if (call.has_bias()) wide_k = scratch.allocate<W>(kRowBlock * RoundUpToLanes<W>(D()));
+  }
 }
 
 template <class T>
 void ForwardTile<T>::Allocate(Scratch& scratch) {
-  stride = RoundUpToLanes<T>(queries);
+  stride = RoundUpToLanes<W>(queries);
   const ForwardSizes sizes(D(), Dv(), stride);
-  qt = scratch.allocate<T>(sizes.qt);
-  o = scratch.allocate<T>(sizes.o);
+  qt = scratch.allocate<In>(operands_of<T>(D()) * stride);
+  o = scratch.allocate<W>(sizes.o);
   state.stride = stride;
-  for (T** lane : {&state.largest, &state.m, &state.l, &state.alpha}) {
-    *lane = scratch.allocate<T>(sizes.lane);
+  for (W** lane : {&state.largest, &state.m, &state.l, &state.alpha}) {
+    *lane = scratch.allocate<W>(sizes.lane);
   }
   state.Start(call.norm());
-  RowsToLanes<T>(query_rows(), queries, call.scale, qt, stride);
+  if constexpr (kReadsPairs<T>) {
+    PairsToLanes(query_rows(), qt, stride);
+    if (!call.has_bias()) return;
+    const index width = RoundUpToLanes<W>(D());
+    wide_q = scratch.allocate<W>(queries * width);
+    WidenRows(query_rows(), {wide_q, queries, width});
+  } else {
+    RowsToLanes<T>(query_rows(), queries, call.scale, qt, stride);
+  }
+}
+
+// The rows of q and k as the parts see them.
+template <class T>
+TileRows<Wide<T>> ForwardTile<T>::RowsOfParts(index key, index keys) {
+  if constexpr (kReadsPairs<T>) {
+    if (!call.has_bias()) return {};
+    const index width = RoundUpToLanes<W>(D());
+    WidenRows(kv.key_rows(key, keys), {wide_k, keys, width});
+    return {{wide_q, queries, D(), width}, {wide_k, keys, D(), width}, call.scale};
+  } else {
+    return {query_rows(), kv.k(key, keys), call.scale};
+  }
 }
 
 // Fills s, and `largest` with the largest score of each lane; false if the mask keeps nothing. If
@@ -122,58 +159,75 @@ bool ForwardTile<T>::Scores(index key, index keys) {
   const bool masked = kind == TileKind::kSome;
   parts = masked ? TileCover(call.attention.mask, site(key, keys), TileLanes::kQueries, stride)
                  : TileCover(keys, stride);
-  const Rows<const T> k = kv.k(key, keys);
-  const TileOperands<T> product{.a = k,
-                                .b = {qt, D(), stride},
-                                .c = {s, keys, stride},
-                                .maximum = state.largest,
-                                .prefetch = &prefetch};
-  std::fill_n(state.largest, stride, std::numeric_limits<T>::lowest());
+  constexpr Into kInto = kReadsPairs<T> ? Into::kOverwriteTimes : Into::kOverwrite;
+  const TileOperands<W, In> product{.a = kv.k(key, keys),
+                                    .b = {qt, operands_of<T>(D()), stride},
+                                    .c = {s, keys, stride},
+                                    .factor = call.scale,
+                                    .maximum = state.largest,
+                                    .prefetch = &prefetch};
+  std::fill_n(state.largest, stride, std::numeric_limits<W>::lowest());
   if (kind == TileKind::kAll && !call.has_bias()) {
-    TileProduct<Into::kOverwrite, LaneMaximum::kTake>(product);
+    TileProduct<kInto, LaneMaximum::kTake>(product);
     return true;
   }
   if (call.has_product()) {
     parts.for_each_rows([&](Span rows, Span lanes) {
-      TileProduct<Into::kOverwrite>(
+      TileProduct<kInto>(
           product.rows_slice(rows.begin, rows.end).lanes_slice(lanes.begin, lanes.end));
     });
   } else {
-    std::fill_n(s, keys * stride, T{0});
+    std::fill_n(s, keys * stride, W{0});
   }
-  const ScoreTile<T> tile{s, stride, TileLanes::kQueries};
-  transform_scores<T>(call.attention,
-                      {site(key, keys), kind, {query_rows(), k, call.scale}, tile, nullptr, 0});
+  const ScoreTile<W> tile{s, stride, TileLanes::kQueries};
+  transform_scores<W>(call.attention,
+                      {site(key, keys), kind, RowsOfParts(key, keys), tile, nullptr, 0});
   state.TakeBlockMax(s, keys);
   return true;
 }
 
 template <class T>
 void ForwardTile<T>::DropWeights(index key, index keys) {
-  constexpr Tag<T> d;
+  constexpr Tag<W> d;
   std::uint64_t bits[kRowBlock] = {};
   const DropoutStream stream = dropout_stream(call.attention.dropout, sequence, head);
   DropoutBits(stream, call.dropout, query, key, keys, bits);
   for (index j = 0; j < keys; ++j) {
-    for (index lane = 0; lane < stride; lane += kLanes<T>) {
-      T* p = s + j * stride + lane;
-      hn::Store(hn::IfThenElseZero(LaneMask<T>(bits[j] >> lane), hn::Load(d, p)), d, p);
+    for (index lane = 0; lane < stride; lane += kLanes<W>) {
+      W* const weights = s + j * stride + lane;
+      const auto kept = LaneMask<W>(bits[j] >> lane);
+      hn::Store(hn::IfThenElseZero(kept, hn::Load(d, weights)), d, weights);
     }
+  }
+}
+
+// The weights of a block as the product reads them.
+template <class T>
+Rows<const Operand<T>> ForwardTile<T>::Weights(index keys) {
+  if constexpr (kReadsPairs<T>) {
+    const Rows<In> pairs(p, operands_of<T>(keys), stride);
+    PairRows(Rows<const W>(s, keys, stride), pairs);
+    return pairs;
+  } else {
+    return {s, keys, stride};
   }
 }
 
 // o = o * alpha + V p.
 template <class T>
 void ForwardTile<T>::AddValues(index key, index keys) {
-  const Rows<const T> v = kv.v(key, keys);
+  const Rows<const In> v = kv.v(key, keys);
   Scratch scratch;
-  const FiniteOperand<T> values(v, kind == TileKind::kSome, scratch);
-  const TileOperands<T> product{.a = Transposed(values.finite()),
-                                .b = {s, keys, stride},
-                                .c = {o, Dv(), stride},
-                                .per_lane = state.alpha,
-                                .prefetch = &prefetch};
-  const auto add = [&](const TileOperands<T>& part) {
+  const FiniteOperand<In> values(v, kind == TileKind::kSome, scratch);
+  const TileOperands<W, In> product{.a = Transposed(values.finite()),
+                                    .b = Weights(keys),
+                                    .c = {o, Dv(), stride},
+                                    .per_lane = state.alpha,
+                                    .prefetch = &prefetch};
+  const auto of_keys = [](const TileOperands<W, In>& all, index begin, index end) {
+    return all.depth_slice(operands_of<T>(begin), operands_of<T>(end));
+  };
+  const auto add = [&](const TileOperands<W, In>& part) {
     if (started) {
       TileProduct<Into::kScaleAndAdd>(part);
     } else {
@@ -182,23 +236,24 @@ void ForwardTile<T>::AddValues(index key, index keys) {
   };
   // What all lanes have is one product; a product of few lanes is slower.
   const Span shared = parts.shared_rows();
-  if (shared.begin < shared.end) add(product.depth_slice(shared.begin, shared.end));
+  if (shared.begin < shared.end) add(of_keys(product, shared.begin, shared.end));
   parts.for_each_lanes([&](Span lanes, Span rows) {
-    const TileOperands<T> of_lanes = product.lanes_slice(lanes.begin, lanes.end);
+    const TileOperands<W, In> of_lanes = product.lanes_slice(lanes.begin, lanes.end);
     if (shared.begin == shared.end) {
-      add(of_lanes.depth_slice(rows.begin, rows.end));
+      add(of_keys(of_lanes, rows.begin, rows.end));
     } else if (shared.end < rows.end) {
-      TileProduct<Into::kAdd>(of_lanes.depth_slice(shared.end, rows.end));
+      TileProduct<Into::kAdd>(of_keys(of_lanes, shared.end, rows.end));
     }
   });
   started = true;
-  add_values<T>(call.attention.values, site(key, keys), {s, stride, TileLanes::kQueries},
+  add_values<W>(call.attention.values, site(key, keys), {s, stride, TileLanes::kQueries},
                 {o, Dv(), queries, stride});
-  values.ForEachLeftOut([&](index j, const T* value) { AddLeftOut(value, key, j); });
+  values.ForEachLeftOut([&](index j, const auto& value) { AddLeftOut(value, key, j); });
 }
 
 template <class T>
-void ForwardTile<T>::AddLeftOut(const T* value, index key, index j) {
+template <class Row>
+void ForwardTile<T>::AddLeftOut(const Row& value, index key, index j) {
   for (index r = 0; r < queries; ++r) {
     if (!call.attention.mask.keeps(site(key, 0).at(r, j))) continue;
     for (index c = 0; c < Dv(); ++c) o[c * stride + r] += s[j * stride + r] * value[c];
@@ -207,26 +262,34 @@ void ForwardTile<T>::AddLeftOut(const T* value, index key, index j) {
 
 template <class T>
 void ForwardTile<T>::Finish() {
-  constexpr Tag<T> d;
-  if (!started) std::fill_n(o, Dv() * stride, T{0});
-  const auto keep_scale = static_cast<T>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
-  for (index lane = 0; lane < stride; lane += kLanes<T>) {
+  constexpr Tag<W> d;
+  if (!started) std::fill_n(o, Dv() * stride, W{0});
+  const auto keep_scale = static_cast<W>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
+  for (index lane = 0; lane < stride; lane += kLanes<W>) {
     const auto by = state.FinalRescale(call.row_norm(head), keep_scale, lane);
     for (index c = 0; c < Dv(); ++c) {
-      T* value = o + c * stride + lane;
+      W* value = o + c * stride + lane;
       hn::Store(hn::Mul(hn::Load(d, value), by), d, value);
     }
   }
-  LanesToRows<T>(o, stride, queries, o_rows());
+  if constexpr (kReadsPairs<T>) {
+    Scratch scratch;
+    const index width = RoundUpToLanes<W>(Dv());
+    const Rows<W> rows(scratch.allocate<W>(queries * width), queries, Dv(), width);
+    LanesToRows<W>(o, stride, queries, rows);
+    RoundRows(rows, 1, o_rows());
+  } else {
+    LanesToRows<T>(o, stride, queries, o_rows());
+  }
   WriteLse();
 }
 
 template <class T>
 void ForwardTile<T>::WriteLse() {
   if (out.lse.empty() && out.lse_low.empty()) return;
-  const RowNorm<T> norm = call.row_norm(head);
+  const RowNorm<W> norm = call.row_norm(head);
   for (index r = 0; r < queries; ++r) {
-    const RowLse<T> lse = norm.lse(state.m[r], state.l[r]);
+    const RowLse<W> lse = norm.lse(state.m[r], state.l[r]);
     const index row = sequence.query_row + query + r;
     if (!out.lse.empty()) out.lse.at(sequence.batch, head, row) = lse.value;
     if (!out.lse_low.empty()) out.lse_low.at(sequence.batch, head, row) = lse.low;

@@ -49,13 +49,14 @@ bool is_empty_row(const View<const T>& o, const Sequence& sequence, index head, 
                   double above) {
   if (above < 0) return false;
   const T* const row = o.row(sequence.batch, sequence.query_row + i, head);
-  return std::all_of(row, row + o.width, [](T x) { return x == T{0}; });
+  return std::all_of(row, row + o.width, [](T x) { return widen(x) == 0; });
 }
 
 }  // namespace
 
 template <class T>
-void GradientSums<T>::set_sink(index number, const AttentionSaved<T>& saved,
+template <class In>
+void GradientSums<T>::set_sink(index number, const AttentionSaved<In>& saved,
                                const Sequence& sequence, const T* delta) const {
   const Sink<T>& sink = attention_.sink;
   if (sink.dlogits.empty()) return;
@@ -112,5 +113,13 @@ index GradientSums<T>::store(const Part& part, index offset) const {
 
 template class GradientSums<float>;
 template class GradientSums<double>;
+
+#define FOVEA_INSTANTIATE(T)                                                                      \
+  template void GradientSums<Wide<T>>::set_sink(index, const AttentionSaved<T>&, const Sequence&, \
+                                                const Wide<T>*) const;
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+FOVEA_INSTANTIATE(BFloat16)
+#undef FOVEA_INSTANTIATE
 
 }  // namespace fovea::detail

@@ -33,7 +33,8 @@ class GradientSums {
 
   /// What one sequence adds to the gradient of a head's sink: its weight is exp(sink - lse), its
   /// value 0. delta [T'] is dO . O, less the gradient of lse.
-  void set_sink(index table, const AttentionSaved<T>& saved, const Sequence& sequence,
+  template <class In>
+  void set_sink(index table, const AttentionSaved<In>& saved, const Sequence& sequence,
                 const T* delta) const;
   /// Gives the finished sums to the parts and the sink.
   void store() const;

@@ -9,24 +9,34 @@ namespace fovea::detail {
 /// One call, as every tile sees it.
 template <class T>
 struct KernelCall {
-  const Attention<T>& attention;
+  const Attention<Wide<T>>& attention;
   const AttentionInputs<T>& in;
-  T scale;
+  Wide<T> scale;
   DropoutRule dropout;
-  const Observe<T>* observe;  ///< those of `attention`, and what the forward adds to them
+  const Observe<Wide<T>>* observe;  ///< those of `attention`, and what the forward adds to them
 
-  KernelCall(const Attention<T>& a, const AttentionInputs<T>& i)
+  KernelCall(const Attention<Wide<T>>& a, const AttentionInputs<T>& i)
       : attention(a),
         in(i),
-        scale(static_cast<T>(scale_of(a.score, i.q.width))),
+        scale(static_cast<Wide<T>>(scale_of(a.score, i.q.width))),
         dropout(dropout_rule(a.dropout)),
         observe(&a.observe) {}
 
   bool has_bias() const { return !attention.bias.empty(); }
   bool has_product() const { return !makes_score(attention.bias); }
   const Norm& norm() const { return attention.norm; }
-  RowNorm<T> row_norm(index head) const { return row_norm_of(attention, head); }
+  RowNorm<Wide<T>> row_norm(index head) const { return row_norm_of(attention, head); }
 };
+
+/// Whether products read pairs of bfloat16 (simd/pairs-inl.h).
+template <class T>
+inline constexpr bool kReadsPairs = kOperandValues<T> == 2;
+
+/// The operands that hold `values` values.
+template <class T>
+constexpr index operands_of(index values) {
+  return (values + kOperandValues<T> - 1) / kOperandValues<T>;
+}
 
 /// Keys of a chunk: dK and dV are finished inside one, dQ is the sum of all in ascending order. A
 /// function of the length alone, so that bits depend on nothing else.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys and values that forward tiles read, for one instruction set.
 #include <algorithm>
+#include <cstdint>
 
 #include "fovea/attention/fused/query_tiles.h"
 #include "fovea/attention/fused/tile_cover.h"
@@ -13,6 +14,7 @@
 #define FOVEA_ATTENTION_FUSED_KV_BLOCK_INL_H_
 #endif
 
+#include "fovea/simd/pairs-inl.h"
 #include "fovea/simd/product-inl.h"
 #include "fovea/simd/rows-inl.h"
 
@@ -31,14 +33,15 @@ struct HeadKeys {
 template <class T>
 HeadKeys<T> KeysOfRun(const KernelCall<T>& call, const QueryRun& run) {
   const Sequence& sequence = run.sequence;
-  const std::pair<index, index> range = key_range(call.attention.mask, run);
+  const auto [begin, end] = key_range(call.attention.mask, run);
+  const Span range = whole_operands<T>({begin, end}, sequence.keys);
   const index group = group_of(run.head, call.in.q.heads, call.in.k.heads);
   const auto rows = [&](const View<const T>& view) {
-    return Rows<const T>(view.row(sequence.batch, sequence.key_row + range.first, group),
-                         std::max<index>(0, range.second - range.first), view.width,
+    return Rows<const T>(view.row(sequence.batch, sequence.key_row + range.begin, group),
+                         std::max<index>(0, range.end - range.begin), view.width,
                          view.length_stride);
   };
-  return {range.first, rows(call.in.k), rows(call.in.v)};
+  return {range.begin, rows(call.in.k), rows(call.in.v)};
 }
 
 /// Keys and values of a head, block by block, in a form that stays in L1. A product reads all rows
@@ -84,6 +87,72 @@ class KvBlocks {
   bool copies_;
   Copy k_, v_;
 };
+
+#if FOVEA_PAIRS
+/// Keys as pairs along D, read in place where their rows are whole pairs; values as pairs along the
+/// keys. As long as those of all keys stay in a core's cache, they are paired once; beyond that
+/// block by block, for the tiles that run together.
+template <>
+class KvBlocks<BFloat16> {
+ public:
+  KvBlocks(const HeadKeys<BFloat16>& head, index /*queries*/, Scratch& scratch)
+      : head_(head), in_place_(AreWholePairs(head.k)) {
+    const index D = head.k.columns, Dv = head.v.columns, keys = head.k.rows;
+    const bool all = bytes_of_keys<BFloat16>(keys, D, Dv) <= kSecondCacheBytes;
+    const index rows = all ? keys : std::min(keys, kRowBlock);
+    const index D_pairs = operands_of<BFloat16>(D), stride = RoundUpToLanes<float>(Dv);
+    const index pairs = operands_of<BFloat16>(rows);
+    if (!in_place_) k_ = {scratch.allocate<BFloat16Pair>(rows * D_pairs), rows, D_pairs};
+    v_ = {scratch.allocate<BFloat16Pair>(pairs * stride), pairs, Dv, stride};
+    if (all) Pair(head.first, keys);
+  }
+
+  const HeadKeys<BFloat16>& head() const { return head_; }
+  index end() const { return head_.first + head_.k.rows; }
+  /// [keys, pairs of D]; `key` is even.
+  Rows<const BFloat16Pair> k(index key, index keys) {
+    const auto rows = head_.k.slice(key - head_.first, key - head_.first + keys);
+    if (in_place_) return InPlace(rows);
+    Make(key, keys);
+    return Rows<const BFloat16Pair>(k_).slice(key - made_.begin, key - made_.begin + keys);
+  }
+  /// [pairs of keys, Dv]
+  Rows<const BFloat16Pair> v(index key, index keys) {
+    Make(key, keys);
+    const index first = (key - made_.begin) / 2;
+    return Rows<const BFloat16Pair>(v_).slice(first, first + operands_of<BFloat16>(keys));
+  }
+  /// The keys themselves.
+  Rows<const BFloat16> key_rows(index key, index keys) const {
+    return head_.k.slice(key - head_.first, key - head_.first + keys);
+  }
+
+ private:
+  static bool AreWholePairs(const Rows<const BFloat16>& rows) {
+    constexpr std::uintptr_t kPair = sizeof(BFloat16Pair);
+    return reinterpret_cast<std::uintptr_t>(rows.data) % kPair == 0 && rows.stride % 2 == 0 &&
+           rows.columns % 2 == 0;
+  }
+  static Rows<const BFloat16Pair> InPlace(const Rows<const BFloat16>& rows) {
+    return {reinterpret_cast<const BFloat16Pair*>(rows.data), rows.rows, rows.columns / 2,
+            rows.stride / 2};
+  }
+  void Make(index key, index keys) {
+    if (key < made_.begin || made_.end < key + keys) Pair(key, keys);
+  }
+  void Pair(index key, index keys) {
+    const index first = key - head_.first;
+    if (!in_place_) CopyAsPairs(head_.k.slice(first, first + keys), k_);
+    PairRows(head_.v.slice(first, first + keys), v_);
+    made_ = {key, key + keys};
+  }
+
+  HeadKeys<BFloat16> head_;
+  bool in_place_;
+  Rows<BFloat16Pair> k_, v_;
+  Span made_;  // the keys that k_ and v_ hold
+};
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::detail

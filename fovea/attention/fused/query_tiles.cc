@@ -89,9 +89,13 @@ template RunSchedule schedule_of(const KernelCall<float>&, const QueryRun&, inde
                                  const LaneCounts&);
 template RunSchedule schedule_of(const KernelCall<double>&, const QueryRun&, index,
                                  const LaneCounts&);
+template RunSchedule schedule_of(const KernelCall<BFloat16>&, const QueryRun&, index,
+                                 const LaneCounts&);
 template double tile_flops(const std::vector<Sequence>&, const AttentionInputs<float>&);
 template double tile_flops(const std::vector<Sequence>&, const AttentionInputs<double>&);
+template double tile_flops(const std::vector<Sequence>&, const AttentionInputs<BFloat16>&);
 template double unit_flops(const std::vector<Sequence>&, const AttentionInputs<float>&);
 template double unit_flops(const std::vector<Sequence>&, const AttentionInputs<double>&);
+template double unit_flops(const std::vector<Sequence>&, const AttentionInputs<BFloat16>&);
 
 }  // namespace fovea::detail

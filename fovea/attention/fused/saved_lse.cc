@@ -36,7 +36,7 @@ SavedLse<T>::SavedLse(const Context& ctx, const LoweredCall<T>& call,
     : saved_(saved) {
   if (saved.lse.empty() || !saved.lse_low.empty()) return;
   bool any = false;
-  for_each_row(saved.lse, [&](T lse) { any = any || is_rounded(lse); });
+  for_each_row(saved.lse, [&](Wide<T> lse) { any = any || is_rounded(lse); });
   if (any) compute(ctx, call);
 }
 
@@ -48,19 +48,19 @@ void SavedLse<T>::compute(const Context& ctx, const LoweredCall<T>& call) {
   lse_.resize(rows);
   low_.resize(rows);
   std::vector<T> o(rows);
-  Attention<T> scores = call.attention();
+  Attention<Wide<T>> scores = call.attention();
   scores.dropout = {};
   scores.values = {};
   scores.observe = {};
   in.v.width = 1;  // o is not wanted
-  const auto lse = RowView<T>::contiguous(lse_.data(), B, H, T_);
-  const auto low = RowView<T>::contiguous(low_.data(), B, H, T_);
+  const auto lse = RowView<Wide<T>>::contiguous(lse_.data(), B, H, T_);
+  const auto low = RowView<Wide<T>>::contiguous(low_.data(), B, H, T_);
   const AttentionOutputs<T> out{View<T>::contiguous(o.data(), B, T_, H, 1), lse, low};
   clear_uncovered(call.sequences(), out);
   fused_forward(ctx, LoweredCall<T>(ctx, scores, in), out);
   // Other rows keep their lse, so that their bits do not depend on the rest of the call.
   std::size_t row = 0;
-  for_each_row(saved_.lse, [&](T given) {
+  for_each_row(saved_.lse, [&](Wide<T> given) {
     if (!is_rounded(given)) {
       lse_[row] = given;
       low_[row] = 0;
@@ -73,5 +73,6 @@ void SavedLse<T>::compute(const Context& ctx, const LoweredCall<T>& call) {
 
 template class SavedLse<float>;
 template class SavedLse<double>;
+template class SavedLse<BFloat16>;
 
 }  // namespace fovea::detail

@@ -26,7 +26,7 @@ class SavedLse {
   void compute(const Context& ctx, const LoweredCall<T>& call);
 
   AttentionSaved<T> saved_;
-  std::vector<T> lse_, low_;  // [B, H, T]; empty unless they are needed
+  std::vector<Wide<T>> lse_, low_;  // [B, H, T]; empty unless they are needed
 };
 
 }  // namespace fovea::detail

@@ -37,15 +37,21 @@ struct ForwardSizes {
   index own() const { return qt + o + 4 * lane; }  ///< tiles that run together share s
 };
 
+/// How many bytes of keys and values a run of tiles reads.
+template <class T>
+index bytes_of_keys(index keys, index D, index Dv) {
+  return keys * (D + Dv) * static_cast<index>(sizeof(T));
+}
+
 /// Query tiles of a run that sees `keys` keys, each with `observed` values of its observers. Where
 /// a tile is several panels of lanes, they share a copy of each block (KvBlocks): with AVX2 and
 /// 1024 tokens, eight take .88 of the time; with 128, whose rows are 64 KB, two take 1.03.
 template <class T>
 index query_tiles_together(index D, index Dv, index keys, index observed, index panel_lanes) {
-  constexpr index kSize = sizeof(T);
+  constexpr index kSize = sizeof(Wide<T>);
   const ForwardSizes sizes(D, Dv, kLaneTile);
   const index cache = panel_lanes < kLaneTile ? kSecondCacheBytes / 8 : kSecondCacheBytes;
-  return tiles_together(keys * (D + Dv) * kSize, (sizes.own() + observed) * kSize, cache);
+  return tiles_together(bytes_of_keys<T>(keys, D, Dv), (sizes.own() + observed) * kSize, cache);
 }
 
 /// The widths of a call, exact and rounded up to whole vectors.
@@ -74,7 +80,7 @@ struct BackwardSizes {
 /// Key tiles of a chunk that sees `queries` queries.
 template <class T>
 index key_tiles_together(const BackwardWidths& widths, index queries) {
-  constexpr index kSize = sizeof(T);
+  constexpr index kSize = sizeof(Wide<T>);
   const index q_dq_d_o = 2 * widths.Dp + widths.Dvp;
   const BackwardSizes sizes(widths, kLaneTile, kLaneTile, 0);
   return tiles_together(queries * q_dq_d_o * kSize, sizes.own() * kSize);

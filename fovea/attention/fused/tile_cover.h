@@ -8,6 +8,15 @@
 
 namespace fovea::detail {
 
+/// The smallest range of whole operands, counted from the start of the sequence, that holds `span`
+/// and ends by `count`. What it holds beyond `span` is masked.
+template <class T>
+Span whole_operands(Span span, index count) {
+  if (span.begin >= span.end) return span;
+  constexpr index kValues = kOperandValues<T>;
+  return {span.begin / kValues * kValues, std::min(operands_of<T>(span.end) * kValues, count)};
+}
+
 /// A tile in steps of 16 rows and 16 lanes, whole vectors of every instruction set. Under a causal
 /// mask a diagonal square of 64 x 64 becomes 10 of its 16 steps. Scores outside the parts are
 /// outside the mask's ranges, so apply() sets them to -infinity.
