@@ -66,6 +66,8 @@ double LoweredCall<T>::made_bytes() const {
   return MadeRows<T>::bytes(asked_.score, asked_.rotary, asked_rows(), sequences_);
 }
 
+template bool is_linear(const Attention<float>&);
+template bool is_linear(const Attention<double>&);
 template class LoweredCall<float>;
 template class LoweredCall<double>;
 

@@ -306,18 +306,20 @@ void BackwardTile<T>::RunBlock() {
   AddProducts(first);
 }
 
-// Rounds p and ds to what the products read.
+// Rounds p and ds to what the products read, unless WeighScores has done so.
 template <class T>
 void BackwardTile<T>::RoundWeights() {
   if constexpr (kReadsPairs<T>) {
-    const index pairs = operands_of<T>(queries);
-    if (keys % 2 != 0) {  // the other half of its last pair meets the zeros beyond the keys
-      for (index i = 0; i < queries; ++i) dp[i * stride + keys] = 0;
+    const index pairs = operands_of<T>(queries), along = operands_of<T>(stride);
+    if (has_parts() || !needs_lse(call.norm())) {
+      const Rows<const W> p_rows(s, queries, stride), ds_rows(dp, queries, stride);
+      PairRows(p_rows, {p_down, pairs, stride});
+      PairRows(ds_rows, {ds_down, pairs, stride});
+      RoundInOrder(ds_rows, {ds_along, queries, along});
     }
-    const Rows<const W> p_rows(s, queries, stride), ds_rows(dp, queries, stride);
-    PairRows(p_rows, {p_down, pairs, stride});
-    PairRows(ds_rows, {ds_down, pairs, stride});
-    RoundInOrder(ds_rows, {ds_along, queries, operands_of<T>(stride)});
+    // The second half of the last pair of odd keys meets the zeros beyond them, and may be NaN.
+    if (keys % 2 == 0) return;
+    for (index i = 0; i < queries; ++i) ds_along[i * along + keys / 2] &= 0xffffu;
   }
 }
 
@@ -346,10 +348,22 @@ void BackwardTile<T>::WeighScores() {
   if (drops) KeptBits(kept);
   const WeightTile<W> tile{
       queries, stride, s, dp, chunk.delta_of(head) + query, drops ? kept : nullptr, keep_scale()};
-  NormBackward<W>(call.norm(), tile, masked, [&](index i) { return LseOf(i); });
+  const auto lse_of = [&](index i) { return LseOf(i); };
   // With dropout, the factor of o has been rounded too if o is rounded.
   const bool differ = !call.attention.values.empty() || (kReadsPairs<T> && drops);
   const bool joined = differ && call.saved.d_lse.empty();
+#if FOVEA_PAIRS
+  if constexpr (kReadsPairs<T>) {
+    if (needs_lse(call.norm()) && !has_parts()) {
+      const float of_whole = joined ? 0 : 1;
+      const WeightPairs to{p_down, ds_down, ds_along};
+      if (drops) return SoftmaxBackwardToPairs<true, true>(tile, lse_of, of_whole, to);
+      if (masked) return SoftmaxBackwardToPairs<true, false>(tile, lse_of, of_whole, to);
+      return SoftmaxBackwardToPairs<false, false>(tile, lse_of, of_whole, to);
+    }
+  }
+#endif
+  NormBackward<W>(call.norm(), tile, masked, lse_of);
   if (joined && needs_lse(call.norm())) ClearWholeWeights(tile);
 }
 

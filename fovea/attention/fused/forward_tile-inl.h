@@ -69,6 +69,7 @@ struct ForwardTile {
   TileKind kind = TileKind::kAll;  // of the block in s
   TileCover parts{0, 0};           // the parts of that block that the mask can keep
   bool started = false;            // whether o holds a block
+  bool rounded = false;            // whether p holds the weights of the block, and s its scores
 
   index D() const { return call.in.q.width; }
   index Dv() const { return call.in.v.width; }
@@ -94,11 +95,21 @@ struct ForwardTile {
   void AllocateShared(Scratch& scratch);
   void Allocate(Scratch& scratch);
   bool Scores(index key, index keys);
+  // Turns the scores into weights, and shows both to `observers`.
+  template <class Observers>
+  void Weigh(index key, index keys, Observers& observers);
   void DropWeights(index key, index keys);
   void AddValues(index key, index keys);
   template <class Row>
   void AddLeftOut(const Row& value, index key, index j);
   Rows<const In> Weights(index keys);
+  const In* weights_of_block() const {
+    if constexpr (kReadsPairs<T>) {
+      return p;
+    } else {
+      return s;
+    }
+  }
   TileRows<W> RowsOfParts(index key, index keys);
   void Finish();
   void WriteLse();
@@ -187,6 +198,21 @@ bool ForwardTile<T>::Scores(index key, index keys) {
 }
 
 template <class T>
+template <class Observers>
+void ForwardTile<T>::Weigh(index key, index keys, Observers& observers) {
+  state.UpdateMax(call.norm());
+  observers.keep(s, keys);
+  if constexpr (kReadsPairs<T>) {
+    rounded = needs_lse(call.norm()) && call.observe->empty() && !call.dropout.active() &&
+              call.attention.values.empty();
+    if (rounded) return state.ExpAndSumToPairs(s, keys, p);
+  }
+  state.ExpAndSum(call.norm(), s, keys);
+  observers.see(s, key, keys, state.alpha);
+  if (call.dropout.active()) DropWeights(key, keys);
+}
+
+template <class T>
 void ForwardTile<T>::DropWeights(index key, index keys) {
   constexpr Tag<W> d;
   std::uint64_t bits[kRowBlock] = {};
@@ -205,12 +231,9 @@ void ForwardTile<T>::DropWeights(index key, index keys) {
 template <class T>
 Rows<const Operand<T>> ForwardTile<T>::Weights(index keys) {
   if constexpr (kReadsPairs<T>) {
-    const Rows<In> pairs(p, operands_of<T>(keys), stride);
-    PairRows(Rows<const W>(s, keys, stride), pairs);
-    return pairs;
-  } else {
-    return {s, keys, stride};
+    if (!rounded) PairRows(Rows<const W>(s, keys, stride), {p, operands_of<T>(keys), stride});
   }
+  return {weights_of_block(), operands_of<T>(keys), stride};
 }
 
 // o = o * alpha + V p.
@@ -254,9 +277,11 @@ void ForwardTile<T>::AddValues(index key, index keys) {
 template <class T>
 template <class Row>
 void ForwardTile<T>::AddLeftOut(const Row& value, index key, index j) {
+  const StridedMatrix<In> weights(weights_of_block(), 1, stride);
   for (index r = 0; r < queries; ++r) {
     if (!call.attention.mask.keeps(site(key, 0).at(r, j))) continue;
-    for (index c = 0; c < Dv(); ++c) o[c * stride + r] += s[j * stride + r] * value[c];
+    const W weight = ValueAt(weights, r, j);
+    for (index c = 0; c < Dv(); ++c) o[c * stride + r] += weight * value[c];
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "fovea/attention/fused/norm-inl.h"
 #include "fovea/simd/math-inl.h"
+#include "fovea/simd/pairs-inl.h"
 #include "fovea/simd/simd-inl.h"
 #include "fovea/simd/steps-inl.h"
 
@@ -35,12 +36,20 @@ struct RowState {
   void UpdateMax(const Norm& norm);
   /// s becomes p; for softmax exp(s - m), and its sum joins l.
   void ExpAndSum(const Norm& norm, T* s, index keys);
+#if FOVEA_PAIRS
+  /// The same of softmax, where only the weights as pairs along the keys are wanted: s stays.
+  void ExpAndSumToPairs(const T* s, index keys, BFloat16Pair* p);
+#endif
   /// The final factor of p: by / (l + the sink's part); 0 for a row that keeps no key.
   Vector<T> FinalRescale(const RowNorm<T>& norm, T by, index lane) const;
 
  private:
   template <int kVectors>
   void ExpAndSumPanel(T* s, index lane, index keys);
+#if FOVEA_PAIRS
+  template <int kVectors>
+  void ExpAndSumPanelToPairs(const T* s, index lane, index keys, BFloat16Pair* p);
+#endif
   template <class F>
   void WeighEachAlone(T* s, index keys, F&& weight);
 };
@@ -123,6 +132,48 @@ void RowState<T>::ExpAndSumPanel(T* s, index lane, index keys) {
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) hn::Store(sum[v], d, l + lane + v * kN);
 }
+
+#if FOVEA_PAIRS
+template <class T>
+void RowState<T>::ExpAndSumToPairs(const T* s, index keys, BFloat16Pair* p) {
+  index lane = 0;
+  for (; lane + 2 * kLanes<T> <= stride; lane += 2 * kLanes<T>) {
+    ExpAndSumPanelToPairs<2>(s, lane, keys, p);
+  }
+  for (; lane < stride; lane += kLanes<T>) ExpAndSumPanelToPairs<1>(s, lane, keys, p);
+}
+
+template <class T>
+template <int kVectors>
+void RowState<T>::ExpAndSumPanelToPairs(const T* s, index lane, index keys, BFloat16Pair* p) {
+  constexpr Tag<T> d;
+  constexpr index kN = kLanes<T>;
+  const auto by = hn::Set(d, kLog2E<T>);
+  Vector<T> most[kVectors], sum[kVectors];
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v) {
+    most[v] = hn::Load(d, m + lane + v * kN);
+    sum[v] = hn::Load(d, l + lane + v * kN);
+  }
+  const auto weigh = [&](index j, int v) {
+    const auto below = hn::Sub(hn::Load(d, s + j * stride + lane + v * kN), most[v]);
+    const auto weight = Exp2OfRoundedWeight(hn::Mul(below, by));
+    sum[v] = hn::Add(sum[v], weight);
+    return weight;
+  };
+  for (index j = 0; j < keys; j += 2) {
+    BFloat16Pair* const pairs = p + j / 2 * stride + lane;
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const auto first = weigh(j, v);
+      const auto second = j + 1 < keys ? weigh(j + 1, v) : hn::Zero(d);
+      hn::Store(RoundToPairs(first, second), PairTag(), pairs + v * kN);
+    }
+  }
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v) hn::Store(sum[v], d, l + lane + v * kN);
+}
+#endif
 
 // Each weight depends only on its own score; the weight of a masked score is 0. x - x is 0, or NaN
 // for a score that is not finite.
