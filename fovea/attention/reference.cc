@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fovea/attention/checks.h"
+#include "fovea/attention/converted.h"
 #include "fovea/attention/reference_score.h"
 #include "fovea/attention/sequences.h"
 
@@ -34,6 +35,8 @@ T dot(const T* a, const T* b, index n) {
   return sum;
 }
 
+enum class Operands { kExact, kBFloat16 };
+
 template <class T>
 struct Call {
   const Attention<T>& attention;
@@ -43,15 +46,23 @@ struct Call {
   T scale;
   bool has_score;  // else the first part of the bias makes it
   DropoutRule dropout;
+  Operands operands;
 
-  Call(const Attention<T>& a, const AttentionInputs<T>& i)
+  Call(const Attention<T>& a, const AttentionInputs<T>& i, Operands o)
       : attention(a),
         sequences(make_sequences(a, i)),
         rotated(a.rotary, sequences, i),
         in(rotated.in()),
         scale(static_cast<T>(scale_of(a.score, i.q.width))),
         has_score(!makes_score(a.bias)),
-        dropout(dropout_rule(a.dropout)) {}
+        dropout(dropout_rule(a.dropout)),
+        operands(o) {}
+
+  // A weight or the gradient of a score, as the products read it.
+  T operand(T x) const {
+    if (operands == Operands::kExact) return x;
+    return static_cast<T>(to_float(to_bfloat16(x)));
+  }
 
   const T* q(const Sequence& s, index h, index i) const {
     return in.q.row(s.batch, s.query_row + i, h);
@@ -219,7 +230,7 @@ void pull_score(const Call<T>& call, const ScoreSite& site, const Row<T>& row, T
   }
   const Score<T>& score = call.attention.score;
   if (!parts.empty()) pull_seen_rows(score, site.head, rows, dseen, gradients);
-  if (call.has_score) pull_reference_score(score, site.head, rows, ds, gradients);
+  if (call.has_score) pull_reference_score(score, site.head, rows, call.operand(ds), gradients);
 }
 
 // Gradients of one query row.
@@ -269,7 +280,7 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
     T* dv = row_of(gradients.dv, key_row, g);
     pull_score(call, score_site, row, norm.dscore(row.weights[at], dp[at], delta),
                {{dq, D}, {dk, D}, dweights}, sums);
-    const T weight = row.weights[at] * row.keep_scale[at];
+    const T weight = call.operand(row.weights[at] * row.keep_scale[at]);
     std::vector<T> dvalue(d_o, d_o + Dv);
     for (T& x : dvalue) x *= weight;
     for (index c = 0; c < Dv; ++c) dv[c] += dvalue[static_cast<std::size_t>(c)];
@@ -278,6 +289,80 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
       values[n]->add_parameters(score_site, {dvalue.data(), Dv}, sums_of_head);
     }
   }
+}
+
+template <class T>
+void forward(const Attention<T>& attention, const AttentionInputs<T>& in,
+             const AttentionOutputs<T>& out, Operands operands) {
+  clear(out);
+  for (const auto& observer : attention.observe.parts()) observer->clear();
+  const Call<T> call(attention, in, operands);
+  for (const Sequence& sequence : call.sequences) {
+    for (index h = 0; h < in.q.heads; ++h) {
+      for (index i = 0; i < sequence.queries; ++i) {
+        const Row<T> row = call.row(sequence, h, i);
+        const index query_row = sequence.query_row + i;
+        if (!out.lse.empty()) out.lse.at(sequence.batch, h, query_row) = row.lse;
+        observe_row(attention, row, {sequence, h, i, 0});
+        for (index j = 0; j < sequence.keys; ++j) {
+          const auto at = static_cast<std::size_t>(j);
+          if (!row.kept[at]) continue;
+          if (!out.weights.empty()) {
+            out.weights.at(sequence.batch, h, query_row, sequence.key_row + j) = row.weights[at];
+          }
+          const T weight = call.operand(row.weights[at] * row.keep_scale[at]);
+          T* o = out.o.row(sequence.batch, query_row, h);
+          call.for_each_value({sequence, h, i, j}, [&](const T* value) {
+            for (index c = 0; c < in.v.width; ++c) o[c] += weight * value[c];
+          });
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void backward(const Attention<T>& attention, const AttentionInputs<T>& in,
+              const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients,
+              Operands operands) {
+  fill(gradients.dq, T{0});
+  fill(gradients.dk, T{0});
+  fill(gradients.dv, T{0});
+  for (const auto& part : attention.bias.parts()) part->start_gradient(Context(1));
+  const Call<T> call(attention, in, operands);
+  const index H = in.q.heads;
+  Sums sums;
+  const auto heads_of = [&](const BiasPart<T>& part) {
+    return part.sums_by_batch() ? in.q.batch * H : H;
+  };
+  for (const auto& part : attention.bias.parts()) {
+    sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * heads_of(*part)));
+  }
+  for (const auto& part : attention.values.parts()) {
+    sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * H));
+  }
+  sums.emplace_back(static_cast<std::size_t>(H));
+  sums.emplace_back(static_cast<std::size_t>(score_gradient_size(attention.score) * H));
+  for (const Sequence& sequence : call.sequences) {
+    for (index h = 0; h < in.q.heads; ++h) {
+      for (index i = 0; i < sequence.queries; ++i) {
+        row_backward<T>(call, {sequence, h, i}, saved, gradients, sums);
+      }
+    }
+  }
+  rotate_back(attention.rotary, call.sequences, gradients.dq, gradients.dk);
+  auto next = sums.begin();
+  const auto store = [&](const auto& part, index heads) {
+    if (part.gradient_size() > 0) part.store_gradient(next->data(), heads);
+    ++next;
+  };
+  for (const auto& part : attention.bias.parts()) store(*part, heads_of(*part));
+  for (const auto& part : attention.values.parts()) store(*part, H);
+  const Vec<T> dsink = attention.sink.dlogits;
+  for (index h = 0; h < dsink.size; ++h) {
+    dsink[h] = static_cast<T>((*next)[static_cast<std::size_t>(h)]);
+  }
+  store_score_gradient(attention.score, sums.back());
 }
 
 }  // namespace
@@ -292,31 +377,21 @@ void attention_reference_forward(const Attention<T>& attention, const AttentionI
   detail::check_attention(attention, in);
   detail::check_outputs(attention, in, out);
   detail::check_overlap(attention, in, out);
-  detail::clear(out);
-  for (const auto& observer : attention.observe.parts()) observer->clear();
-  const detail::Call<T> call(attention, in);
-  for (const Sequence& sequence : call.sequences) {
-    for (index h = 0; h < in.q.heads; ++h) {
-      for (index i = 0; i < sequence.queries; ++i) {
-        const detail::Row<T> row = call.row(sequence, h, i);
-        const index query_row = sequence.query_row + i;
-        if (!out.lse.empty()) out.lse.at(sequence.batch, h, query_row) = row.lse;
-        detail::observe_row(attention, row, {sequence, h, i, 0});
-        for (index j = 0; j < sequence.keys; ++j) {
-          const auto at = static_cast<std::size_t>(j);
-          if (!row.kept[at]) continue;
-          if (!out.weights.empty()) {
-            out.weights.at(sequence.batch, h, query_row, sequence.key_row + j) = row.weights[at];
-          }
-          const T weight = row.weights[at] * row.keep_scale[at];
-          T* o = out.o.row(sequence.batch, query_row, h);
-          call.for_each_value({sequence, h, i, j}, [&](const T* value) {
-            for (index c = 0; c < in.v.width; ++c) o[c] += weight * value[c];
-          });
-        }
-      }
-    }
-  }
+  detail::forward(attention, in, out, detail::Operands::kExact);
+}
+
+void attention_reference_forward(const Attention<float>& attention,
+                                 const AttentionInputs<BFloat16>& in,
+                                 const AttentionOutputs<BFloat16>& out) {
+  detail::check_attention(attention, in);
+  detail::check_outputs(attention, in, out);
+  detail::check_overlap(attention, in, out);
+  detail::Converted q = detail::read(in.q), k = detail::read(in.k), v = detail::read(in.v);
+  detail::Converted o(out.o, false);
+  const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
+  detail::forward<float>(attention, wide, {o.view(), out.lse, out.lse_low, out.weights},
+                         detail::Operands::kBFloat16);
+  o.round_into(out.o);
 }
 
 template <class T>
@@ -326,44 +401,26 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   detail::check_attention(attention, in);
   detail::check_gradients(attention, in, saved, gradients);
   detail::check_overlap(attention, in, saved, gradients);
-  detail::fill(gradients.dq, T{0});
-  detail::fill(gradients.dk, T{0});
-  detail::fill(gradients.dv, T{0});
-  for (const auto& part : attention.bias.parts()) part->start_gradient(Context(1));
-  const detail::Call<T> call(attention, in);
-  const index H = in.q.heads;
-  detail::Sums sums;
-  const auto heads_of = [&](const BiasPart<T>& part) {
-    return part.sums_by_batch() ? in.q.batch * H : H;
-  };
-  for (const auto& part : attention.bias.parts()) {
-    sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * heads_of(*part)));
-  }
-  for (const auto& part : attention.values.parts()) {
-    sums.emplace_back(static_cast<std::size_t>(part->gradient_size() * H));
-  }
-  sums.emplace_back(static_cast<std::size_t>(H));
-  sums.emplace_back(static_cast<std::size_t>(detail::score_gradient_size(attention.score) * H));
-  for (const Sequence& sequence : call.sequences) {
-    for (index h = 0; h < in.q.heads; ++h) {
-      for (index i = 0; i < sequence.queries; ++i) {
-        detail::row_backward<T>(call, {sequence, h, i}, saved, gradients, sums);
-      }
-    }
-  }
-  detail::rotate_back(attention.rotary, call.sequences, gradients.dq, gradients.dk);
-  auto next = sums.begin();
-  const auto store = [&](const auto& part, index heads) {
-    if (part.gradient_size() > 0) part.store_gradient(next->data(), heads);
-    ++next;
-  };
-  for (const auto& part : attention.bias.parts()) store(*part, heads_of(*part));
-  for (const auto& part : attention.values.parts()) store(*part, H);
-  const Vec<T> dsink = attention.sink.dlogits;
-  for (index h = 0; h < dsink.size; ++h) {
-    dsink[h] = static_cast<T>((*next)[static_cast<std::size_t>(h)]);
-  }
-  detail::store_score_gradient(attention.score, sums.back());
+  detail::backward(attention, in, saved, gradients, detail::Operands::kExact);
+}
+
+void attention_reference_backward(const Attention<float>& attention,
+                                  const AttentionInputs<BFloat16>& in,
+                                  const AttentionSaved<BFloat16>& saved,
+                                  const AttentionGradients<BFloat16>& gradients) {
+  detail::check_attention(attention, in);
+  detail::check_gradients(attention, in, saved, gradients);
+  detail::check_overlap(attention, in, saved, gradients);
+  detail::Converted q = detail::read(in.q), k = detail::read(in.k), v = detail::read(in.v);
+  detail::Converted o = detail::read(saved.o), d_o = detail::read(saved.d_o);
+  detail::ConvertedGradient dq(gradients.dq), dk(gradients.dk), dv(gradients.dv);
+  const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
+  detail::backward<float>(attention, wide,
+                          {o.view(), saved.lse, d_o.view(), saved.lse_low, saved.d_lse},
+                          {dq.view(), dk.view(), dv.view()}, detail::Operands::kBFloat16);
+  dq.store();
+  dk.store();
+  dv.store();
 }
 
 template void attention_reference_forward(const Attention<float>&, const AttentionInputs<float>&,

@@ -37,7 +37,9 @@ struct Case {
   std::function<bool(index i, index j)> keeps;
 };
 
-// One batch row, four heads that share two; T x S with masks that cut through tiles.
+// One batch row, four heads that share two; T x S with masks that cut through tiles. V: of the
+// rows.
+template <class V>
 class Poisoned {
  public:
   Poisoned(index T, index S, float poison)
@@ -123,9 +125,9 @@ class Poisoned {
   }
 
   // Results of rows that nothing non_finite may reach are those of the clean call.
-  void expect_same(const Case& one, Call<float>& bad, const std::vector<bool>& bad_query,
+  void expect_same(const Case& one, Call<V>& bad, const std::vector<bool>& bad_query,
                    const std::vector<bool>& bad_key) const {
-    Call<float> good = clean_;
+    Call<V> good = clean_;
     good.want_weights();
     bad.want_weights();
     good.run(one.attention);
@@ -139,9 +141,9 @@ class Poisoned {
   }
 
   // The rows [heads][row][width] that are not skipped are the same.
-  static void expect_rows(const char* name, const std::vector<float>& a,
-                          const std::vector<float>& b, const std::vector<bool>& skip,
-                          index heads = 1) {
+  template <class Values>
+  static void expect_rows(const char* name, const Values& a, const Values& b,
+                          const std::vector<bool>& skip, index heads = 1) {
     const std::size_t rows = skip.size() * static_cast<std::size_t>(heads);
     const std::size_t width = a.size() / rows;
     for (std::size_t n = 0; n < rows; ++n) {
@@ -155,15 +157,15 @@ class Poisoned {
 
   // What the forward left of queries that keep nothing, and their gradients from above.
   void poison_saved(const Case& one) const {
-    Call<float> good = clean_, bad = clean_;
+    Call<V> good = clean_, bad = clean_;
     good.run(one.attention);
     bad.forward(one.attention);
     for (index i = 0; i < T_; ++i) {
       bool any = false;
       for (index j = 0; j < S_; ++j) any = any || one.keeps(i, j);
       if (any) continue;
-      std::fill_n(bad.o_row(0, i, 0), bad.H * bad.Dv, poison_);
-      std::fill_n(bad.d_o_row(0, i, 0), bad.H * bad.Dv, poison_);
+      std::fill_n(bad.o_row(0, i, 0), bad.H * bad.Dv, value_of<V>(poison_));
+      std::fill_n(bad.d_o_row(0, i, 0), bad.H * bad.Dv, value_of<V>(poison_));
       for (index h = 0; h < bad.H; ++h) {
         bad.lse[static_cast<std::size_t>(h * T_ + i)] = poison_;
         bad.lse_low[static_cast<std::size_t>(h * T_ + i)] = poison_;
@@ -183,9 +185,9 @@ class Poisoned {
     for (const index key : {index{0}, S_ / 3, S_ / 2 + 1, S_ - 2, S_ - 1}) {
       std::vector<bool> queries(static_cast<std::size_t>(T_)), keys(static_cast<std::size_t>(S_));
       for (index i = 0; i < T_; ++i) spoil(one, i, one.keeps(i, key), queries, keys);
-      Call<float> bad = clean_;
-      std::fill_n(bad.k_row(0, key, 0), bad.G * bad.D, poison_);
-      std::fill_n(bad.v_row(0, key, 0), bad.G * bad.Dv, poison_);
+      Call<V> bad = clean_;
+      std::fill_n(bad.k_row(0, key, 0), bad.G * bad.D, value_of<V>(poison_));
+      std::fill_n(bad.v_row(0, key, 0), bad.G * bad.Dv, value_of<V>(poison_));
       expect_same(one, bad, queries, keys);
     }
   }
@@ -197,9 +199,9 @@ class Poisoned {
       bool any = false;
       for (index j = 0; j < S_; ++j) any = any || one.keeps(query, j);
       spoil(one, query, any, queries, keys);
-      Call<float> bad = clean_;
-      std::fill_n(bad.q_row(0, query, 0), bad.H * bad.D, poison_);
-      std::fill_n(bad.d_o_row(0, query, 0), bad.H * bad.Dv, poison_);
+      Call<V> bad = clean_;
+      std::fill_n(bad.q_row(0, query, 0), bad.H * bad.D, value_of<V>(poison_));
+      std::fill_n(bad.d_o_row(0, query, 0), bad.H * bad.Dv, value_of<V>(poison_));
       expect_same(one, bad, queries, keys);
     }
   }
@@ -221,7 +223,7 @@ class Poisoned {
         if (!one.keeps(i, j)) non_finite[static_cast<std::size_t>(i * S_ + j)] = poison_;
       }
     }
-    Call<float> good = clean_, bad = clean_;
+    Call<V> good = clean_, bad = clean_;
     Attention<float> attention = one.attention;
     attention.bias = MatrixBias(bias_, S_);
     good.run(attention);
@@ -232,7 +234,7 @@ class Poisoned {
 
   index T_, S_;
   float poison_;
-  Call<float> clean_;
+  Call<V> clean_;
   std::vector<float> bias_;
   std::vector<std::uint8_t> dense_;
   std::vector<std::int32_t> key_length_, query_length_, query_offsets_, key_offsets_;
@@ -254,10 +256,19 @@ TEST(AttentionPoison, ReachesNobodyThroughAMask) {
   std::size_t run = 0;
   for_each_isa([&] {
     for (const auto& [T, S] : sizes) {
-      Poisoned(T, S, poisons[run++ % poisons.size()]).expect_harmless();
+      Poisoned<float>(T, S, poisons[run++ % poisons.size()]).expect_harmless();
       if (::testing::Test::HasFailure()) return;
     }
   });
+}
+
+TEST(AttentionPoison, ReachesNobodyThroughAMaskInBFloat16) {
+  for (const float poison : {kNaN, kInfinity, -kInfinity}) {
+    for (const auto& [T, S] : {std::pair<index, index>{15, 16}, {47, 49}, {65, 97}, {129, 257}}) {
+      Poisoned<BFloat16>(T, S, poison).expect_harmless();
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
 }
 
 // Where nothing is masked, poison is passed on: silence would hide a diverging model.

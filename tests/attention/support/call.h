@@ -22,10 +22,19 @@ std::vector<V> sines(index n, double a, double b) {
 }
 
 template <class V>
+V value_of(float x) {
+  if constexpr (std::is_same_v<V, BFloat16>) {
+    return to_bfloat16(x);
+  } else {
+    return static_cast<V>(x);
+  }
+}
+
+template <class V>
 std::vector<V> normals(std::uint64_t seed, index n) {
   Random random(seed, RandomUse::kTest);
   std::vector<V> values(static_cast<std::size_t>(n));
-  for (V& x : values) x = static_cast<V>(static_cast<float>(random.normal()));
+  for (V& x : values) x = value_of<V>(static_cast<float>(random.normal()));
   return values;
 }
 
@@ -36,6 +45,8 @@ struct Sizes {
 template <class V>
 class Call {
  public:
+  using W = Wide<V>;
+
   /// Standard normal q, k, v and d_o; G, D and Dv as in `sizes`.
   explicit Call(const Sizes& sizes, std::uint64_t seed = 0)
       : B(sizes.B), T(sizes.T), S(sizes.S), H(sizes.H), G(sizes.G), D(sizes.D), Dv(sizes.Dv) {
@@ -43,12 +54,13 @@ class Call {
     k = normals<V>(4 * seed + 1, B * S * G * D);
     v = normals<V>(4 * seed + 2, B * S * G * Dv);
     d_o = normals<V>(4 * seed + 3, B * T * H * Dv);
-    o.assign(d_o.size(), kOld);
+    const V old = value_of<V>(kOld);
+    o.assign(d_o.size(), old);
     lse.assign(static_cast<std::size_t>(B * H * T), kOld);
     lse_low = lse;
-    dq.assign(q.size(), kOld);
-    dk.assign(k.size(), kOld);
-    dv.assign(v.size(), kOld);
+    dq.assign(q.size(), old);
+    dk.assign(k.size(), old);
+    dv.assign(v.size(), old);
   }
 
   AttentionInputs<V> in() const {
@@ -58,18 +70,18 @@ class Call {
   }
   AttentionOutputs<V> out() {
     AttentionOutputs<V> out{View<V>::contiguous(o.data(), B, T, H, Dv),
-                            RowView<V>::contiguous(lse.data(), B, H, T),
-                            RowView<V>::contiguous(lse_low.data(), B, H, T)};
-    if (!weights.empty()) out.weights = ScoreView<V>::contiguous(weights.data(), B, H, T, S);
+                            RowView<W>::contiguous(lse.data(), B, H, T),
+                            RowView<W>::contiguous(lse_low.data(), B, H, T)};
+    if (!weights.empty()) out.weights = ScoreView<W>::contiguous(weights.data(), B, H, T, S);
     return out;
   }
   AttentionSaved<V> saved() const {
     return {
         View<const V>::contiguous(o.data(), B, T, H, Dv),
-        RowView<const V>::contiguous(lse.data(), B, H, T),
+        RowView<const W>::contiguous(lse.data(), B, H, T),
         View<const V>::contiguous(d_o.data(), B, T, H, Dv),
-        RowView<const V>::contiguous(lse_low.data(), B, H, T),
-        d_lse.empty() ? RowView<const V>{} : RowView<const V>::contiguous(d_lse.data(), B, H, T)};
+        RowView<const W>::contiguous(lse_low.data(), B, H, T),
+        d_lse.empty() ? RowView<const W>{} : RowView<const W>::contiguous(d_lse.data(), B, H, T)};
   }
   AttentionGradients<V> gradients() {
     return {View<V>::contiguous(dq.data(), B, T, H, D), View<V>::contiguous(dk.data(), B, S, G, D),
@@ -77,26 +89,26 @@ class Call {
   }
 
   /// From now on lse has a standard normal gradient.
-  void want_lse_gradient(std::uint64_t seed = 0) { d_lse = normals<V>(4 * seed + 77, B * H * T); }
+  void want_lse_gradient(std::uint64_t seed = 0) { d_lse = normals<W>(4 * seed + 77, B * H * T); }
 
   /// From now on the weights are wanted.
   void want_weights() { weights.assign(static_cast<std::size_t>(B * H * T * S), kOld); }
 
-  void forward(const Attention<V>& attention, Method method = Method::kFused, int threads = 1) {
+  void forward(const Attention<W>& attention, Method method = Method::kFused, int threads = 1) {
     if (method == Method::kReference) {
       attention_reference_forward(attention, in(), out_of(attention));
     } else {
       attention_forward(Context(threads), attention, in(), out_of(attention));
     }
   }
-  void backward(const Attention<V>& attention, Method method = Method::kFused, int threads = 1) {
+  void backward(const Attention<W>& attention, Method method = Method::kFused, int threads = 1) {
     if (method == Method::kReference) {
       attention_reference_backward(attention, in(), saved_by(attention), gradients());
     } else {
       attention_backward(Context(threads), attention, in(), saved_by(attention), gradients());
     }
   }
-  void run(const Attention<V>& attention, Method method = Method::kFused, int threads = 1) {
+  void run(const Attention<W>& attention, Method method = Method::kFused, int threads = 1) {
     forward(attention, method, threads);
     backward(attention, method, threads);
   }
@@ -108,35 +120,36 @@ class Call {
   V* v_row(index b, index j, index g) { return row(v, Dv, (b * S + j) * G + g); }
   V* o_row(index b, index i, index h) { return row(o, Dv, (b * T + i) * H + h); }
   V* d_o_row(index b, index i, index h) { return row(d_o, Dv, (b * T + i) * H + h); }
-  V lse_at(index b, index h, index i) const {
+  W lse_at(index b, index h, index i) const {
     return lse[static_cast<std::size_t>((b * H + h) * T + i)];
   }
 
   index B, T, S, H, G, D, Dv;
   std::vector<V> q, k, v, d_o;
-  std::vector<V> o, lse, lse_low, weights, dq, dk, dv;
-  std::vector<V> d_lse;  // empty: the loss has no lse
+  std::vector<V> o, dq, dk, dv;
+  std::vector<W> lse, lse_low, weights;
+  std::vector<W> d_lse;  // empty: the loss has no lse
 
  private:
   // Softmax alone has a log-sum-exp.
-  AttentionOutputs<V> out_of(const Attention<V>& attention) {
+  AttentionOutputs<V> out_of(const Attention<W>& attention) {
     AttentionOutputs<V> out = this->out();
     if (!std::holds_alternative<norm::Softmax>(attention.norm)) out.lse = out.lse_low = {};
     return out;
   }
-  AttentionSaved<V> saved_by(const Attention<V>& attention) const {
+  AttentionSaved<V> saved_by(const Attention<W>& attention) const {
     AttentionSaved<V> saved = this->saved();
     if (!std::holds_alternative<norm::Softmax>(attention.norm)) saved.lse = saved.lse_low = {};
     return saved;
   }
 
-  static constexpr V kOld{-77};  // what no result may keep
+  static constexpr W kOld{-77};  // what no result may keep
 };
 
 /// Every result of two calls, bit for bit (0 and -0 are equal, as are no two NaN).
 template <class V>
 ::testing::AssertionResult same_results(const Call<V>& a, const Call<V>& b) {
-  const auto differ = [](const std::vector<V>& x, const std::vector<V>& y) { return x != y; };
+  const auto differ = [](const auto& x, const auto& y) { return x != y; };
   const char* which = differ(a.o, b.o)         ? "o"
                       : differ(a.lse, b.lse)   ? "lse"
                       : differ(a.dq, b.dq)     ? "dq"

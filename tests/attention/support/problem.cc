@@ -42,25 +42,35 @@ std::vector<std::int32_t> offsets(Random& random, index rows) {
 }
 
 template <class T>
+T to(float x) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    return to_bfloat16(x);
+  } else {
+    return static_cast<T>(x);
+  }
+}
+
+template <class T>
 Padded<T> padded(const std::vector<float>& from, index B, index L, index H, index W,
                  const Layout& layout) {
-  Padded<T> to(B, L, H, W, layout, std::numeric_limits<T>::quiet_NaN());
-  to.for_each([&](std::size_t n, std::size_t at) { to.values[at] = static_cast<T>(from[n]); });
-  return to;
+  Padded<T> padded(B, L, H, W, layout, to<T>(std::numeric_limits<float>::quiet_NaN()));
+  padded.for_each([&](std::size_t n, std::size_t at) { padded.values[at] = to<T>(from[n]); });
+  return padded;
 }
 
 // The values of the rows; what lies between must be as it was.
 template <class T>
 std::vector<double> rows_of(const Padded<T>& from) {
-  std::vector<double> to;
+  std::vector<double> values;
   std::vector<T> rest = from.values;
   from.for_each([&](std::size_t, std::size_t at) {
-    to.push_back(static_cast<double>(from.values[at]));
-    rest[at] = T{-77};
+    values.push_back(static_cast<double>(widen(from.values[at])));
+    rest[at] = to<T>(-77);
   });
-  EXPECT_EQ(std::count(rest.begin(), rest.end(), T{-77}), static_cast<std::ptrdiff_t>(rest.size()))
+  EXPECT_EQ(std::count(rest.begin(), rest.end(), to<T>(-77)),
+            static_cast<std::ptrdiff_t>(rest.size()))
       << "a value between two rows was written";
-  return to;
+  return values;
 }
 
 }  // namespace
@@ -199,6 +209,14 @@ std::vector<index> inverse(const std::vector<index>& order) {
 
 }  // namespace
 
+Problem Problem::rounded() const {
+  Problem other = *this;
+  for (auto* values : {&other.q, &other.k, &other.v, &other.d_o}) {
+    for (float& x : *values) x = to_float(to_bfloat16(x));
+  }
+  return other;
+}
+
 Problem Problem::permuted(std::uint64_t order) const {
   Problem other = *this;
   if (order == 0) return other;
@@ -257,25 +275,27 @@ Results Problem::run(Method method, int threads) const {
   auto k_ = padded<T>(k, s.B, s.S, s.G, s.D, s.keys),
        v_ = padded<T>(v, s.B, s.S, s.G, s.Dv, s.keys);
   auto do_ = padded<T>(d_o, s.B, s.T, s.H, s.Dv, s.queries);
-  const T old{-77};
+  using W = Wide<T>;
+  const T old = to<T>(-77);
   Padded<T> o(s.B, s.T, s.H, s.Dv, s.queries, old), dq(s.B, s.T, s.H, s.D, s.queries, old);
   Padded<T> dk(s.B, s.S, s.G, s.D, s.keys, old), dv(s.B, s.S, s.G, s.Dv, s.keys, old);
-  std::vector<T> lse, lse_low, weights;
-  ObserverMemory<T> observed;
-  PartMemory<T> parts(*this);
-  ScoreMemory<T> of_score(*this);
+  std::vector<W> lse, lse_low, weights;
+  ObserverMemory<W> observed;
+  PartMemory<W> parts(*this);
+  ScoreMemory<W> of_score(*this);
 
-  Attention<T> attention{.score = of_score.score(s),
+  Attention<W> attention{.score = of_score.score(s),
                          .bias = parts.bias_of(s),
                          .mask = mask(),
                          .dropout = {.probability = s.dropout, .seed = s.seed},
                          .values = parts.values_of(s),
                          .observe = observed.parts(s)};
+  if (s.watch == Watch::kNothing) attention.observe = {};
   if (s.packed) attention.packed = {query_offsets, key_offsets};
   AttentionInputs<T> in{q_.view(), k_.view(), v_.view()};
   if (s.broadcast_keys) in.k.batch_stride = in.v.batch_stride = 0;
-  const AttentionOutputs<T> out{o.view(), row_view(lse, s), row_view(lse_low, s),
-                                score_view(weights, s)};
+  AttentionOutputs<T> out{o.view(), row_view(lse, s), row_view(lse_low, s), {}};
+  if (s.watch != Watch::kNothing) out.weights = score_view(weights, s);
   const AttentionSaved<T> saved{out.o, out.lse, do_.view(), out.lse_low};
   const AttentionGradients<T> gradients{dq.view(), dk.view(), dv.view()};
   if (method == Method::kReference) {
@@ -304,6 +324,7 @@ Results Problem::run(Method method, int threads) const {
 }
 template Results Problem::run<float>(Method, int) const;
 template Results Problem::run<double>(Method, int) const;
+template Results Problem::run<BFloat16>(Method, int) const;
 
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
   double largest = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
@@ -333,17 +354,36 @@ std::uint64_t count_orders(const ProblemShape& s) {
 
 }  // namespace
 
-PlainErrors::PlainErrors(const Problem& problem, const Results& exact)
-    : problem_(problem), exact_(exact), orders_(count_orders(problem.shape)) {
+PlainErrors::PlainErrors(const Problem& problem, const Results& exact, Plain plain)
+    : problem_(problem),
+      exact_(exact),
+      orders_(plain == Plain::kBFloat16 ? 48 : count_orders(problem.shape)),
+      plain_(plain) {
   run_next();
 }
 
 void PlainErrors::run_next() {
-  const Problem other = problem_.permuted(made_++);
-  const Results plain = other.restored(other.run<float>(Method::kReference));
+  const std::uint64_t number = made_++;
+  const bool rounds = plain_ == Plain::kBFloat16;
+  if (rounds && number % 2 != 0) return run_other_values();
+  const Problem other = problem_.permuted(number);
+  add(other.restored(rounds ? other.run<BFloat16>(Method::kReference)
+                            : other.run<float>(Method::kReference)),
+      exact_);
+}
+
+// The order of a sum hardly changes what is rounded to bfloat16, so other values are drawn.
+void PlainErrors::run_other_values() {
+  ProblemShape shape = problem_.shape;
+  shape.seed += made_ << 32;
+  const Problem other = Problem(shape).rounded();
+  add(other.run<BFloat16>(Method::kReference), other.run<double>(Method::kReference));
+}
+
+void PlainErrors::add(const Results& plain, const Results& exact) {
   for (std::size_t i = 0; i < errors_.size(); ++i) {
     const auto of = kResults[i].values;
-    errors_[i] = std::max(errors_[i], largest_difference(plain.*of, exact_.*of));
+    errors_[i] = std::max(errors_[i], largest_difference(plain.*of, exact.*of));
   }
 }
 

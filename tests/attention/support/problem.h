@@ -70,6 +70,9 @@ struct Padded {
 
 enum class ScoreKind { kDot, kCosine, kConcat, kL2, kAdditive };
 
+/// What observes a problem. Weights of every score count as observers.
+enum class Watch { kAll, kRows, kNothing };
+
 /// Everything that a problem is, without values.
 struct ProblemShape {
   index B = 1, T = 1, S = 1, H = 1, G = 1, D = 1, Dv = 1;
@@ -86,6 +89,7 @@ struct ProblemShape {
   double softcap = 0;  // 0: none
   index left = 0, right = 0;
   double dropout = 0;
+  Watch watch = Watch::kAll;
   std::uint64_t seed = 0;
 
   std::string text() const;
@@ -138,6 +142,8 @@ class Problem {
 
   /// The same problem with the columns of D and Dv in another order, and its results in this one.
   Problem permuted(std::uint64_t order) const;
+  /// The same problem with q, k, v and dO rounded to bfloat16.
+  Problem rounded() const;
   Results restored(const Results& results) const;
 
   const ProblemShape shape;
@@ -160,15 +166,18 @@ class Problem {
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b);
 double largest_magnitude(const std::vector<double>& a);
 
-/// The largest error of each result over several runs of the plain float32 implementation: one as
-/// it is, the others with the columns of D and Dv summed in other orders. Where a row nearly has a
-/// tie, the error of one run alone is a matter of luck.
+/// The largest error of each result over several runs of the plain implementation: one as it is,
+/// the others with the columns of D and Dv summed in other orders, and, where it rounds to
+/// bfloat16, with other values. Where a row nearly has a tie, the error of one run alone is a
+/// matter of luck.
 ///
 /// A run is made only for a result that is worse than those before it allow: more runs only raise
 /// the bound.
 class PlainErrors {
  public:
-  PlainErrors(const Problem& problem, const Results& exact);
+  enum class Plain { kFloat32, kBFloat16 };  ///< rounding weights and gradients of scores
+
+  PlainErrors(const Problem& problem, const Results& exact, Plain plain = Plain::kFloat32);
 
   /// no_worse_than_plain() for every result.
   ::testing::AssertionResult no_worse(const Results& fast);
@@ -176,10 +185,13 @@ class PlainErrors {
  private:
   ::testing::AssertionResult compare(const Results& fast) const;
   void run_next();
+  void run_other_values();
+  void add(const Results& plain, const Results& exact);
 
   const Problem& problem_;
   const Results& exact_;
   std::uint64_t orders_, made_ = 0;
+  Plain plain_;
   std::array<double, std::size(kResults)> errors_{};
 };
 

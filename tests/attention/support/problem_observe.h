@@ -38,9 +38,12 @@ struct ObserverMemory {
     topk_weight.assign(static_cast<std::size_t>(rows * kTop), T{-77});
     topk_index.assign(topk_weight.size(), -77);
     column_mass.assign(static_cast<std::size_t>(s.B * s.H * s.S), T{-77});
-    return observe::Entropy<T>(row_view(entropy, s)) + observe::Maximum<T>(row_view(maximum, s)) +
-           observe::Distance<T>(row_view(distance, s)) +
-           observe::TopK<T>(top_view(topk_index, s), top_view(topk_weight, s)) +
+    const Observe<T> of_rows = observe::Entropy<T>(row_view(entropy, s)) +
+                               observe::Maximum<T>(row_view(maximum, s)) +
+                               observe::Distance<T>(row_view(distance, s)) +
+                               observe::TopK<T>(top_view(topk_index, s), top_view(topk_weight, s));
+    if (s.watch == Watch::kRows) return of_rows;
+    return of_rows +
            observe::ColumnMass<T>(RowView<T>::contiguous(column_mass.data(), s.B, s.H, s.S));
   }
 };

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of bfloat16 rows: kernels that multiply pairs where the processor has them, float32
+// elsewhere.
+#include "fovea/attention/bfloat16.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "fovea/attention/reference.h"
+#include "fovea/simd/isa.h"
+#include "tests/attention/support/call.h"
+#include "tests/isa.h"
+
+namespace fovea::testing {
+namespace {
+
+// A third of them is converted on every processor: other scores than the dot product, and observed
+// columns.
+Problem draw(std::uint64_t seed) {
+  ProblemShape shape = draw_shape(seed);
+  shape.watch = static_cast<Watch>(seed % 3);
+  return Problem(shape).rounded();
+}
+
+// What a forward returns in float32.
+constexpr std::vector<double> Results::*kOfScores[] = {
+    &Results::lse,      &Results::weights,     &Results::entropy,    &Results::maximum,
+    &Results::distance, &Results::topk_weight, &Results::column_mass};
+
+TEST(BFloat16Attention, ErrorIsAtMostTwiceThatOfPlainRounding) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const Problem problem = draw(seed);
+    const Results exact = problem.run<double>(Method::kReference);
+    PlainErrors errors(problem, exact, PlainErrors::Plain::kBFloat16);
+    for_each_isa([&] {
+      Results fast = problem.run<BFloat16>(Method::kFused);
+      // Those of converted calls are the ones of float32: see the next test.
+      if (!has_bfloat16_products()) {
+        for (const auto of : kOfScores) fast.*of = exact.*of;
+      }
+      EXPECT_TRUE(errors.no_worse(fast)) << problem.shape.text();
+    });
+  }
+}
+
+TEST(BFloat16Attention, AConvertedCallIsOneOfFloat32) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const Problem problem = draw(seed);
+    for_each_isa([&] {
+      if (has_bfloat16_products()) return;
+      const Results converted = problem.run<BFloat16>(Method::kFused);
+      Results wide = problem.run<float>(Method::kFused);
+      for (double& x : wide.o) x = to_float(to_bfloat16(static_cast<float>(x)));
+      EXPECT_EQ(converted.o, wide.o) << problem.shape.text();
+      for (const auto of : kOfScores) EXPECT_EQ(converted.*of, wide.*of) << problem.shape.text();
+    });
+  }
+}
+
+TEST(BFloat16Attention, BitsDoNotDependOnThreads) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Problem problem = draw(seed);
+    const Results one = problem.run<BFloat16>(Method::kFused, 1);
+    for (const int threads : {2, 3, 8}) {
+      const Results more = problem.run<BFloat16>(Method::kFused, threads);
+      for (const NamedResult& result : kResults) {
+        EXPECT_EQ(one.*result.values, more.*result.values)
+            << result.name << ", " << threads << " threads, " << problem.shape.text();
+      }
+    }
+  }
+}
+
+// The rows [from, from + count) of one sequence of the first head.
+std::vector<BFloat16> rows(const std::vector<BFloat16>& all, index width, index from, index count) {
+  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(from * width);
+  return {begin, begin + static_cast<std::ptrdiff_t>(count * width)};
+}
+
+// A sequence alone, as the second of a packed call, and with padding.
+TEST(BFloat16Attention, BitsDoNotDependOnPackingOrPadding) {
+  constexpr index kBefore = 37, kLength = 171, kWidth = 24;
+  const Sizes sizes{.T = kBefore + kLength, .S = kBefore + kLength, .D = kWidth, .Dv = kWidth};
+  const std::vector<std::int32_t> offsets = {0, kBefore, kBefore + kLength}, length = {kLength};
+  for (const Mask& mask : {Mask(mask::Causal()), Mask(mask::Window(20, 3)), Mask()}) {
+    Call<BFloat16> packed(sizes, 3), padded(sizes),
+        alone({.T = kLength, .S = kLength, .D = kWidth, .Dv = kWidth});
+    for (auto of :
+         {&Call<BFloat16>::q, &Call<BFloat16>::k, &Call<BFloat16>::v, &Call<BFloat16>::d_o}) {
+      alone.*of = rows(packed.*of, kWidth, kBefore, kLength);
+      std::copy((alone.*of).begin(), (alone.*of).end(), (padded.*of).begin());
+    }
+    alone.run({.mask = mask});
+    packed.run({.mask = mask, .packed = {view_of(offsets), view_of(offsets)}});
+    const Mask lengths = mask::KeyLengths(view_of(length)) & mask::QueryLengths(view_of(length));
+    padded.run({.mask = mask & lengths});
+    for (auto of :
+         {&Call<BFloat16>::o, &Call<BFloat16>::dq, &Call<BFloat16>::dk, &Call<BFloat16>::dv}) {
+      EXPECT_EQ(rows(packed.*of, kWidth, kBefore, kLength), alone.*of) << mask.name();
+      EXPECT_EQ(rows(padded.*of, kWidth, 0, kLength), alone.*of) << mask.name();
+    }
+  }
+}
+
+// With one weight of 1 in a row, the gradient of its score is exactly 0.
+TEST(BFloat16Attention, AWholeWeightHasNoGradient) {
+  for (const double dropout : {0.0, 0.4}) {
+    Call<BFloat16> call({.T = 70, .S = 70, .D = 20, .Dv = 12});
+    call.run({.mask = mask::Window(0, 0), .dropout = {.probability = dropout}});
+    for (const BFloat16 x : call.dq) EXPECT_EQ(to_float(x), 0);
+    for (const BFloat16 x : call.dk) EXPECT_EQ(to_float(x), 0);
+  }
+}
+
+TEST(BFloat16Attention, DropoutDropsTheSameWeightsAsInFloat32) {
+  const Sizes sizes{.T = 130, .S = 130, .H = 2, .D = 16, .Dv = 16};
+  Call<BFloat16> call(sizes);
+  Call<float> wide(sizes);
+  const auto widened = [](const std::vector<BFloat16>& from) {
+    std::vector<float> to;
+    for (const BFloat16 x : from) to.push_back(to_float(x));
+    return to;
+  };
+  wide.q = widened(call.q), wide.k = widened(call.k), wide.v = widened(call.v);
+  wide.d_o = widened(call.d_o);
+  const Attention<float> attention{.mask = mask::Causal(),
+                                   .dropout = {.probability = 0.5, .seed = 7}};
+  call.run(attention);
+  wide.run(attention);
+  EXPECT_LE(difference(widened(call.o), wide.o), 0.03);
+  EXPECT_LE(difference(widened(call.dq), wide.dq), 0.03);
+  EXPECT_LE(difference(widened(call.dk), wide.dk), 0.05);
+  EXPECT_LE(difference(widened(call.dv), wide.dv), 0.05);
+}
+
+TEST(BFloat16Attention, ThePlanSaysWhatComputes) {
+  const Call<BFloat16> call({.T = 10, .S = 10, .D = 8, .Dv = 8});
+  const Context ctx(1);
+  const auto kernel = [&](const Attention<float>& attention) {
+    return attention_plan(ctx, attention, call.in()).kernel;
+  };
+  const bool pairs = has_bfloat16_products();
+  EXPECT_EQ(kernel({}), pairs ? "fused bfloat16" : "fused float32, converted from bfloat16");
+  EXPECT_EQ(kernel({.score = score::Cosine{}}), "fused float32, converted from bfloat16");
+  EXPECT_EQ(kernel({.mask = mask::Causal(), .norm = norm::None{}}),
+            "linear float32, converted from bfloat16");
+}
+
+TEST(BFloat16Attention, ChecksItsViews) {
+  Call<BFloat16> call({.T = 10, .S = 10, .D = 8, .Dv = 8});
+  AttentionOutputs<BFloat16> out = call.out();
+  out.o.data = call.q.data();
+  try {
+    attention_forward(Context(1), {}, call.in(), out);
+    FAIL() << "an overlap was not found";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("q"), std::string::npos);
+  }
+  AttentionInputs<BFloat16> in = call.in();
+  in.k.width = 7;
+  EXPECT_THROW(attention_forward(Context(1), {}, in, call.out()), Error);
+}
+
+}  // namespace
+}  // namespace fovea::testing
