@@ -35,7 +35,7 @@ inline constexpr EnumName<BenchMask> kBenchMaskNames[] = {{BenchMask::kAll, "all
 
 enum class BenchPrecision { kFloat32, kBFloat16 };
 inline constexpr EnumName<BenchPrecision> kBenchPrecisionNames[] = {
-    {BenchPrecision::kFloat32, "float32"}, {BenchPrecision::kBFloat16, "bf16"}};
+    {BenchPrecision::kFloat32, "f32"}, {BenchPrecision::kBFloat16, "bf16"}};
 [[maybe_unused]] std::span<const EnumName<BenchPrecision>> enum_names(BenchPrecision) {
   return kBenchPrecisionNames;
 }

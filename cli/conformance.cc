@@ -13,6 +13,7 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/threads.h"
+#include "fovea/base/check.h"
 #include "fovea/base/printable.h"
 #include "fovea/config/field.h"
 #include "fovea/config/json.h"
@@ -42,6 +43,10 @@ std::vector<PrecisionKind> precisions_of(const Arguments& arguments) {
   if (arguments.has("precision")) {
     Field field{"precision", "", detail::target_of(asked)};
     set_from_text(field, arguments.text("precision"), "--precision");
+  }
+  if (asked == PrecisionKind::kBFloat16) {
+    fail(ErrorCode::kOptionValue, Hint{"the tolerances of a kit are those of f32 and f64"},
+         "--precision must be auto, f32 or f64; it is bf16");
   }
   if (asked != PrecisionKind::kAuto) return {asked};
   return {PrecisionKind::kFloat32, PrecisionKind::kFloat64};

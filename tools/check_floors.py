@@ -41,7 +41,8 @@ ATTENTION_FLOORS = (
 ATTENTION_ROOT = {
     "vocabulary": ("check_views", "dropout", "dropout-inl", "norm", "overlap", "parts", "tile", "view"),
     "call": ("call", "sequences", "lowered_call"),
-    "entry": ("attention", "checks", "plan", "reference", "reference_score"),
+    "entry": ("attention", "bfloat16", "checks", "plan", "reference", "reference_loops",
+              "reference_score"),
 }
 MOST_ATTENTION_INCLUDES = 50  # from one of these rooms to another
 # Its headers that declare what users may use; the rest of them is internal.

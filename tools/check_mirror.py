@@ -14,6 +14,7 @@ import sources
 
 # A source, or a folder of them, that another test covers: the test, and why it has none of its own.
 COVERED_BY = {
+    "fovea/attention/reference_loops.cc": ("tests/attention/reference_test.cc", "reached through the reference"),
     "fovea/attention/check_views.cc": ("tests/attention/checks_test.cc", "reached through the checks of a call"),
     "fovea/attention/relative/by_distance.cc": ("tests/attention/bias/bias_test.cc", "tiles of Alibi and T5"),
     "fovea/attention/mask": ("tests/attention/mask/mask_test.cc", "loops over the table of masks"),

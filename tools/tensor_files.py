@@ -45,10 +45,16 @@ class Tensor:
             self.values[begin + n] += factor * x
 
     def bytes(self):
+        if self.dtype == "BF16":  # cut off: for values that are bfloat16 already
+            wide = struct.pack(f"<{len(self.values)}f", *self.values)
+            return b"".join(wide[n + 2:n + 4] for n in range(0, len(wide), 4))
         return struct.pack(f"<{len(self.values)}{TYPES[self.dtype][1]}", *self.values)
 
     @staticmethod
     def of_bytes(dtype, shape, data):
+        if dtype == "BF16":
+            wide = b"".join(b"\0\0" + data[n:n + 2] for n in range(0, len(data), 2))
+            return Tensor(dtype, shape, struct.unpack(f"<{math.prod(shape)}f", wide))
         return Tensor(dtype, shape, struct.unpack(f"<{math.prod(shape)}{TYPES[dtype][1]}", data))
 
 

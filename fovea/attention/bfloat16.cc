@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/attention/bfloat16.h"
 
-#include <variant>
-
-#include "fovea/attention/converted.h"
-#include "fovea/attention/fused/columns.h"
-#include "fovea/attention/lowered_call.h"
-#include "fovea/simd/isa.h"
-
 namespace fovea::detail {
 
 namespace {
@@ -18,15 +11,6 @@ double values_of(const View<const BFloat16>& view) {
 }
 
 }  // namespace
-
-bool backward_reads_pairs(const Attention<float>& attention) {
-  return has_bfloat16_products() && std::holds_alternative<score::Dot>(attention.score) &&
-         attention.rotary.pairs == RotaryPairs::kNone && !is_linear(attention);
-}
-
-bool forward_reads_pairs(const Attention<float>& attention) {
-  return backward_reads_pairs(attention) && !sees_columns(attention.observe);
-}
 
 AttentionInputs<float> float32_shapes(const AttentionInputs<BFloat16>& in) {
   const auto shape = [](const View<const BFloat16>& v) {

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "fovea/attention/score/pair_score.h"
+#include "fovea/simd/isa.h"
 
 namespace fovea::detail {
 
@@ -64,6 +65,15 @@ template <class T>
 double LoweredCall<T>::made_bytes() const {
   if (!makes_rows()) return 0;
   return MadeRows<T>::bytes(asked_.score, asked_.rotary, asked_rows(), sequences_);
+}
+
+bool backward_reads_pairs(const Attention<float>& attention) {
+  return has_bfloat16_products() && std::holds_alternative<score::Dot>(attention.score) &&
+         attention.rotary.pairs == RotaryPairs::kNone && !is_linear(attention);
+}
+
+bool forward_reads_pairs(const Attention<float>& attention) {
+  return backward_reads_pairs(attention) && !sees_columns(attention.observe);
 }
 
 template bool is_linear(const Attention<float>&);

@@ -146,6 +146,19 @@ inline constexpr index kPanelLanes = kBlockVectors* kLanes<T>;
 template <int kVectors>
 inline constexpr int kRowsOfBlock = kVectors == 1 && HWY_TARGET <= HWY_AVX3 ? 16 : kBlockRows;
 
+template <Into kInto>
+inline constexpr bool kStartsAtZero =
+    kInto == Into::kOverwrite || kInto == Into::kOverwriteTimes || kInto == Into::kAddTimes;
+
+// The end of a block: one of its sums as it is stored.
+template <Into kInto, class T>
+HWY_INLINE Vector<T> Finished(Vector<T> sum, [[maybe_unused]] Vector<T> factor,
+                              [[maybe_unused]] const T* c) {
+  if constexpr (kInto == Into::kOverwriteTimes) return hn::Mul(factor, sum);
+  if constexpr (kInto == Into::kAddTimes) return hn::MulAdd(factor, sum, hn::LoadU(Tag<T>(), c));
+  return sum;
+}
+
 // One block: kRows x kVectors sums stay in registers through the whole loop over k. Per k it loads
 // kVectors vectors of B and kRows values of A for kRows * kVectors multiply-adds, so that with 6 x
 // 4 the loads are well below what the machine can do beside its multiply-adds. The arrays of
@@ -155,7 +168,6 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
   const Tag<T> d;
   constexpr index kN = kLanes<T>;
   constexpr hn::ScalableTag<In> of_operand;
-  constexpr bool kTimes = kInto == Into::kOverwriteTimes || kInto == Into::kAddTimes;
   const In* HWY_RESTRICT a = t.a.data + row * t.a.row;
   const In* HWY_RESTRICT b = t.b.data + lane;
   T* HWY_RESTRICT c = t.c[row] + lane;
@@ -165,7 +177,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      if constexpr (kInto == Into::kOverwrite || kTimes) sum[r][v] = hn::Zero(d);
+      if constexpr (kStartsAtZero<kInto>) sum[r][v] = hn::Zero(d);
       if constexpr (kInto == Into::kStartAt) sum[r][v] = hn::LoadU(d, t.per_lane + lane + v * kN);
       if constexpr (kInto == Into::kAdd) sum[r][v] = hn::LoadU(d, c + r * c_row + v * kN);
       if constexpr (kInto == Into::kScaleAndAdd) {
@@ -194,24 +206,16 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
   };
   ForEachStep(t.b.rows, ask, step);
   if constexpr (kAsk == Ask::kAhead) t.ahead->continue_at(next);
+  const auto factor = hn::Set(d, t.factor);
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
-    if constexpr (kTimes) {
-      const auto factor = hn::Set(d, t.factor);
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        if constexpr (kInto == Into::kOverwriteTimes) {
-          sum[r][v] = hn::Mul(factor, sum[r][v]);
-        } else {
-          sum[r][v] = hn::MulAdd(factor, sum[r][v], hn::LoadU(d, c + r * c_row + v * kN));
-        }
-      }
-    }
-    [[maybe_unused]] auto largest = sum[0][v];
+    [[maybe_unused]] auto largest = Finished<kInto, T>(sum[0][v], factor, c + v * kN);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      hn::StoreU(sum[r][v], d, c + r * c_row + v * kN);
-      if constexpr (kMaximum == LaneMaximum::kTake) largest = hn::Max(largest, sum[r][v]);
+      T* const to = c + r * c_row + v * kN;
+      const auto value = Finished<kInto, T>(sum[r][v], factor, to);
+      hn::StoreU(value, d, to);
+      if constexpr (kMaximum == LaneMaximum::kTake) largest = hn::Max(largest, value);
     }
     if constexpr (kMaximum == LaneMaximum::kTake) {
       T* const maximum = t.maximum + lane + v * kN;

@@ -33,6 +33,19 @@ ScoreView<V> given_scores_of(const GivenTensor& given) {
   return view;
 }
 
+// The shape alone: no value is there to be read.
+template <class T>
+View<const T> shape_of(const View<const BFloat16>& rows) {
+  return {reinterpret_cast<const T*>(rows.data),
+          rows.batch,
+          rows.length,
+          rows.heads,
+          rows.width,
+          rows.batch_stride,
+          rows.length_stride,
+          rows.head_stride};
+}
+
 }  // namespace
 
 template <class T>
@@ -45,7 +58,12 @@ AttentionCall<T>::AttentionCall(const AttentionSettings& asked, const AttentionT
                 fmt::format("{}: the tensor do is missing", tensors.where()),
                 "--backward begins with do, the gradient of o");
   }
-  in = {view("q"), view("k"), view("v")};
+  if (settings.precision == PrecisionKind::kBFloat16 && std::is_same_v<T, float>) {
+    rounded_ = {view<BFloat16>("q"), view<BFloat16>("k"), view<BFloat16>("v")};
+    in = {shape_of<T>(rounded_.q), shape_of<T>(rounded_.k), shape_of<T>(rounded_.v)};
+  } else {
+    in = {view("q"), view("k"), view("v")};
+  }
   add_parts(*this);
   attention.dropout = {.probability = settings.dropout, .seed = settings.seed};
   add_observed(*this);
@@ -60,9 +78,20 @@ Tensor& AttentionCall<T>::new_out(std::string_view name, const Shape& shape, DTy
 }
 
 template <class T>
-View<T> AttentionCall<T>::view_out(std::string_view name, index length, index heads, index width) {
-  T* data = new_out(name, {sizes.B, length, heads, width}).template data<T>();
-  return View<T>::contiguous(data, sizes.B, length, heads, width);
+template <class V>
+AttentionInputs<V> AttentionCall<T>::inputs() {
+  if constexpr (std::is_same_v<V, T>) {
+    return in;
+  } else {
+    return rounded_;
+  }
+}
+
+template <class T>
+template <class V>
+View<V> AttentionCall<T>::view_out(std::string_view name, index length, index heads, index width) {
+  V* data = new_out(name, {sizes.B, length, heads, width}, kDTypeOf<V>).template data<V>();
+  return View<V>::contiguous(data, sizes.B, length, heads, width);
 }
 
 template <class T>
@@ -100,10 +129,11 @@ bool AttentionCall<T>::is_learned(std::string_view name) const {
 }
 
 template <class T>
-View<T> AttentionCall<T>::gradient_view_out(std::string_view name) {
+template <class V>
+View<V> AttentionCall<T>::gradient_view_out(std::string_view name) {
   if (!is_learned(name)) return {};
   const Shape& s = tensors.at(name).shape();
-  return view_out(fmt::format("d{}", name), s[1], s[2], s[3]);
+  return view_out<V>(fmt::format("d{}", name), s[1], s[2], s[3]);
 }
 
 template <class T>
@@ -122,19 +152,20 @@ ScoreView<T> AttentionCall<T>::gradient_scores_out(std::string_view name) {
 }
 
 template <class T>
-const GivenTensor& AttentionCall<T>::real(std::string_view name) {
+const GivenTensor& AttentionCall<T>::real(std::string_view name, DType dtype) {
   tensors.at(name);  // throws if it is missing
   const GivenTensor& given = *tensors.given(name);
-  if (given.tensor.dtype() == kDTypeOf<T>) return given;
-  return kept_.emplace_back(GivenTensor{given.name, contiguous(given).to(kDTypeOf<T>)});
+  if (given.tensor.dtype() == dtype) return given;
+  return kept_.emplace_back(GivenTensor{given.name, contiguous(given).to(dtype)});
 }
 
 template <class T>
-View<const T> AttentionCall<T>::view(std::string_view name) {
-  const GivenTensor& given = real(name);
+template <class V>
+View<const V> AttentionCall<T>::view(std::string_view name) {
+  const GivenTensor& given = real(name, kDTypeOf<V>);
   const Shape& s = given.tensor.shape();
-  View<const T> view =
-      View<const T>::contiguous(given.tensor.template data<T>(), s[0], s[1], s[2], s[3]);
+  View<const V> view =
+      View<const V>::contiguous(given.tensor.template data<V>(), s[0], s[1], s[2], s[3]);
   if (!given.is_contiguous()) {
     view.batch_stride = given.strides[0];
     view.length_stride = given.strides[1];
@@ -193,6 +224,16 @@ Rows<std::int32_t> AttentionCall<T>::int_rows_of(std::string_view name, index ro
   template ScoreView<std::uint8_t> AttentionCall<T>::scores_out(std::string_view, index, index);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
+
+#define FOVEA_INSTANTIATE(T, V)                                                       \
+  template AttentionInputs<V> AttentionCall<T>::inputs();                             \
+  template View<V> AttentionCall<T>::view_out(std::string_view, index, index, index); \
+  template View<V> AttentionCall<T>::gradient_view_out(std::string_view);             \
+  template View<const V> AttentionCall<T>::view(std::string_view);
+FOVEA_INSTANTIATE(float, float)
+FOVEA_INSTANTIATE(double, double)
+FOVEA_INSTANTIATE(float, BFloat16)
 #undef FOVEA_INSTANTIATE
 
 }  // namespace fovea

@@ -27,7 +27,8 @@ class MoreParts {
   virtual void add_biases(AttentionCall<double>& call) const = 0;
 };
 
-/// The views of a call and the memory behind them, T float or double.
+/// The views of a call and the memory behind them, T float or double. Rows of bfloat16 are views of
+/// a float call with another V.
 template <class T>
 class AttentionCall {
  public:
@@ -36,16 +37,21 @@ class AttentionCall {
   AttentionCall(const AttentionSettings& asked, const AttentionTensors& given,
                 const MoreParts* also = nullptr);
 
+  /// q, k and v; of bfloat16 where settings.precision says so, else `in`.
+  template <class V>
+  AttentionInputs<V> inputs();
+
   const AttentionSettings& settings;
   const AttentionTensors& tensors;
   const MoreParts* const more;
   Attention<T> attention;
-  AttentionInputs<T> in;
+  AttentionInputs<T> in;  ///< shapes alone if the rows are bfloat16
   std::vector<NamedTensor> out;
   const AttentionSizes sizes;
 
   /// Each adds a tensor to `out` and returns a view of it. This one: [B, length, heads, width].
-  View<T> view_out(std::string_view name, index length, index heads, index width);
+  template <class V = T>
+  View<V> view_out(std::string_view name, index length, index heads, index width);
   RowView<T> rows_out(std::string_view name);
   /// [B, H, S].
   RowView<T> key_rows_out(std::string_view name);
@@ -56,12 +62,14 @@ class AttentionCall {
   T* values_out(std::string_view name, const Shape& shape);
   /// Each adds the gradient of a tensor to `out`, named "d" and its name. Empty if no gradients are
   /// asked for, or not this one.
-  View<T> gradient_view_out(std::string_view name);
+  template <class V = T>
+  View<V> gradient_view_out(std::string_view name);
   Vec<T> gradient_out(std::string_view name);
   Rows<T> gradient_rows_out(std::string_view name);
   ScoreView<T> gradient_scores_out(std::string_view name);
 
-  View<const T> view(std::string_view name);
+  template <class V = T>
+  View<const V> view(std::string_view name);
   RowView<const T> rows(std::string_view name);
   Vec<const T> reals(std::string_view name);
   Rows<const T> real_rows(std::string_view name);
@@ -80,10 +88,11 @@ class AttentionCall {
   Tensor& new_out(std::string_view name, const Shape& shape, DType dtype = kDTypeOf<T>);
   Tensor& new_gradient(std::string_view name);
   bool is_learned(std::string_view name) const;
-  /// In the type of the call. It lies as it was given, or one value after another.
-  const GivenTensor& real(std::string_view name);
+  /// In the type of the call, or another. It lies as it was given, or one value after another.
+  const GivenTensor& real(std::string_view name, DType dtype = kDTypeOf<T>);
 
-  std::deque<GivenTensor> kept_;  // converted tensors and tables
+  AttentionInputs<BFloat16> rounded_;  // if the rows are bfloat16
+  std::deque<GivenTensor> kept_;       // converted tensors and tables
 };
 
 }  // namespace fovea

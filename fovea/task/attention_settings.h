@@ -23,10 +23,12 @@ inline constexpr EnumName<CausalKind> kCausalKindNames[] = {
     {CausalKind::kTopLeft, "top-left"}};
 inline std::span<const EnumName<CausalKind>> enum_names(CausalKind) { return kCausalKindNames; }
 
-enum class PrecisionKind { kAuto, kFloat32, kFloat64 };
-inline constexpr EnumName<PrecisionKind> kPrecisionKindNames[] = {{PrecisionKind::kAuto, "auto"},
-                                                                  {PrecisionKind::kFloat32, "f32"},
-                                                                  {PrecisionKind::kFloat64, "f64"}};
+enum class PrecisionKind { kAuto, kFloat32, kFloat64, kBFloat16 };
+inline constexpr EnumName<PrecisionKind> kPrecisionKindNames[] = {
+    {PrecisionKind::kAuto, "auto"},
+    {PrecisionKind::kFloat32, "f32"},
+    {PrecisionKind::kFloat64, "f64"},
+    {PrecisionKind::kBFloat16, "bf16"}};
 inline std::span<const EnumName<PrecisionKind>> enum_names(PrecisionKind) {
   return kPrecisionKindNames;
 }
@@ -75,7 +77,9 @@ struct AttentionSettings {
     visit("seed", seed, "seed of dropout");
     visit("observe", observe, "statistics of the weights to write, separated by commas");
     visit("backward", backward, "also compute the gradients; IN holds the gradient of o as do");
-    visit("precision", precision, "precision of computation and of OUT; auto: that of q");
+    visit("precision", precision,
+          "of computation and of OUT; auto: f64 if q is, else f32; bf16: of q, k, v, o and "
+          "gradients");
     visit("reference", reference, "compute by the definition: plain loops in f64");
   }
 };

@@ -44,7 +44,8 @@ TensorDifference difference_of(const Context& context, const std::filesystem::pa
 
 KitResult check_kit_case(const Context& context, const std::filesystem::path& folder,
                          const KitCase& one, PrecisionKind precision) {
-  check(precision != PrecisionKind::kAuto, "conformance: the precision must be f32 or f64");
+  check(precision == PrecisionKind::kFloat32 || precision == PrecisionKind::kFloat64,
+        "conformance: the precision must be f32 or f64");
   const bool f32 = precision == PrecisionKind::kFloat32;
   const TensorDifference farthest = difference_of(context, folder, one, precision);
   const double tolerance = f32 ? one.tolerance.f32 : one.tolerance.f64;

@@ -31,14 +31,23 @@ struct CallParts {
   const MoreParts* more = nullptr;
 };
 
+// A call whose rows are T.
+template <class T>
+struct CallOf : AttentionCall<Wide<T>> {
+  using AttentionCall<Wide<T>>::AttentionCall;
+};
+
 // Calls f with the call in the precision that is asked for, and puts the name of the file in front
 // of errors about shapes.
 template <class F>
 auto with_call(const CallParts& parts, F&& f) {
   const auto& [settings, tensors, more] = parts;
   try {
-    if (is_float64(settings, tensors)) return f(AttentionCall<double>(settings, tensors, more));
-    return f(AttentionCall<float>(settings, tensors, more));
+    if (is_float64(settings, tensors)) return f(CallOf<double>(settings, tensors, more));
+    if (settings.precision == PrecisionKind::kBFloat16) {
+      return f(CallOf<BFloat16>(settings, tensors, more));
+    }
+    return f(CallOf<float>(settings, tensors, more));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kShape) throw;
     throw error.with(ErrorCode::kShape, fmt::format("{}: {}", tensors.where(), error.what()),
@@ -47,38 +56,39 @@ auto with_call(const CallParts& parts, F&& f) {
 }
 
 template <class T>
-void forward(const Context& context, const AttentionCall<T>& call,
-             const AttentionOutputs<T>& outputs) {
-  if (call.settings.reference) {
-    return attention_reference_forward<T>(call.attention, call.in, outputs);
-  }
-  attention_forward<T>(context, call.attention, call.in, outputs);
+void forward(const Context& context, CallOf<T>& call, const AttentionOutputs<T>& outputs) {
+  const AttentionInputs<T> in = call.template inputs<T>();
+  if (call.settings.reference) return attention_reference_forward(call.attention, in, outputs);
+  attention_forward(context, call.attention, in, outputs);
 }
 
 template <class T>
-AttentionGradients<T> gradients_of(AttentionCall<T>& call) {
-  return {call.gradient_view_out("q"), call.gradient_view_out("k"), call.gradient_view_out("v")};
+AttentionGradients<T> gradients_of(CallOf<T>& call) {
+  return {call.template gradient_view_out<T>("q"), call.template gradient_view_out<T>("k"),
+          call.template gradient_view_out<T>("v")};
 }
 
 template <class T>
-void backward(const Context& context, const AttentionCall<T>& call, const AttentionSaved<T>& saved,
+void backward(const Context& context, CallOf<T>& call, const AttentionSaved<T>& saved,
               const AttentionGradients<T>& gradients) {
+  const AttentionInputs<T> in = call.template inputs<T>();
   if (call.settings.reference) {
-    return attention_reference_backward<T>(call.attention, call.in, saved, gradients);
+    return attention_reference_backward(call.attention, in, saved, gradients);
   }
-  attention_backward<T>(context, call.attention, call.in, saved, gradients);
+  attention_backward(context, call.attention, in, saved, gradients);
 }
 
 // Room for o and, under softmax, for lse; for the rounding error of lse if `low` is given.
 template <class T>
-AttentionOutputs<T> outputs_of(AttentionCall<T>& call, Tensor* low) {
+AttentionOutputs<T> outputs_of(CallOf<T>& call, Tensor* low) {
+  using W = Wide<T>;
   const auto& [q, k, v] = call.in;
-  AttentionOutputs<T> outputs{.o = call.view_out("o", q.length, q.heads, v.width)};
+  AttentionOutputs<T> outputs{.o = call.template view_out<T>("o", q.length, q.heads, v.width)};
   if (!needs_lse(call.attention.norm)) return outputs;
   outputs.lse = call.rows_out("lse");
   if (low == nullptr) return outputs;
-  *low = Tensor({q.batch, q.heads, q.length}, kDTypeOf<T>);
-  outputs.lse_low = RowView<T>::contiguous(low->data<T>(), q.batch, q.heads, q.length);
+  *low = Tensor({q.batch, q.heads, q.length}, kDTypeOf<W>);
+  outputs.lse_low = RowView<W>::contiguous(low->data<W>(), q.batch, q.heads, q.length);
   return outputs;
 }
 
@@ -88,8 +98,7 @@ RowView<const T> d_lse_of(AttentionCall<T>& call) {
 }
 
 template <class T>
-std::vector<NamedTensor> run(const Context& context, AttentionCall<T> call,
-                             const AcceptResults& accept) {
+std::vector<NamedTensor> run(const Context& context, CallOf<T> call, const AcceptResults& accept) {
   Tensor low;
   const AttentionOutputs<T> outputs = outputs_of(call, call.settings.backward ? &low : nullptr);
   const AttentionGradients<T> gradients = gradients_of(call);
@@ -97,7 +106,8 @@ std::vector<NamedTensor> run(const Context& context, AttentionCall<T> call,
   forward(context, call, outputs);
   if (call.settings.backward) {
     backward(context, call,
-             {outputs.o, outputs.lse, call.view("do"), outputs.lse_low, d_lse_of(call)}, gradients);
+             {outputs.o, outputs.lse, call.template view<T>("do"), outputs.lse_low, d_lse_of(call)},
+             gradients);
   }
   return std::move(call.out);
 }
@@ -108,17 +118,18 @@ const Tensor& result(const AttentionForward& forward, std::string_view name) {
 
 // What the backward reads of a forward: o, and under softmax lse and its rounding error.
 template <class T>
-AttentionSaved<T> saved_of(AttentionCall<T>& call, const AttentionForward& forward) {
+AttentionSaved<T> saved_of(CallOf<T>& call, const AttentionForward& forward) {
+  using W = Wide<T>;
   const Shape& o = result(forward, "o").shape();
   AttentionSaved<T> saved{
       .o = View<const T>::contiguous(result(forward, "o").data<T>(), o[0], o[1], o[2], o[3]),
       .lse = {},
-      .d_o = call.view("do"),
+      .d_o = call.template view<T>("do"),
       .lse_low = {},
       .d_lse = d_lse_of(call)};
   if (!needs_lse(call.attention.norm)) return saved;
   const auto rows = [&](const Tensor& tensor) {
-    return RowView<const T>::contiguous(tensor.data<T>(), o[0], o[2], o[1]);
+    return RowView<const W>::contiguous(tensor.data<W>(), o[0], o[2], o[1]);
   };
   saved.lse = rows(result(forward, "lse"));
   saved.lse_low = rows(forward.lse_low);
@@ -137,10 +148,9 @@ AttentionTensors read_attention_tensors(const AttentionSettings& settings, const
 
 AttentionPlan plan_attention(const Context& context, const AttentionSettings& settings,
                              const AttentionTensors& tensors, const MoreParts* more) {
-  AttentionPlan plan =
-      with_call({settings, tensors, more}, [&]<class T>(const AttentionCall<T>& call) {
-        return attention_plan<T>(context, call.attention, call.in);
-      });
+  AttentionPlan plan = with_call({settings, tensors, more}, [&]<class T>(CallOf<T> call) {
+    return attention_plan(context, call.attention, call.template inputs<T>());
+  });
   if (settings.reference) plan.kernel = "reference float64";
   return plan;
 }
@@ -148,7 +158,7 @@ AttentionPlan plan_attention(const Context& context, const AttentionSettings& se
 std::vector<std::string> picture_attention(const AttentionSettings& settings,
                                            const AttentionTensors& tensors, const MoreParts* more) {
   constexpr index kMostTiles = 128;
-  return with_call({settings, tensors, more}, [&]<class T>(const AttentionCall<T>& call) {
+  return with_call({settings, tensors, more}, [&]<class T>(const CallOf<T>& call) {
     detail::check_attention(call.attention, call.in);
     const std::vector<Sequence> sequences = detail::make_sequences(call.attention, call.in);
     const bool small = !sequences.empty() && sequences[0].queries <= kMostTiles * kLaneTile &&
@@ -161,7 +171,7 @@ std::vector<std::string> picture_attention(const AttentionSettings& settings,
 std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,
                                        const AttentionTensors& tensors,
                                        const AcceptResults& accept) {
-  return with_call({settings, tensors}, [&]<class T>(AttentionCall<T> call) {
+  return with_call({settings, tensors}, [&]<class T>(CallOf<T> call) {
     return run<T>(context, std::move(call), accept);
   });
 }
@@ -170,7 +180,7 @@ AttentionForward run_attention_forward(const Context& context, const AttentionSe
                                        const AttentionTensors& tensors, const MoreParts* more) {
   AttentionSettings forward_alone = settings;
   forward_alone.backward = false;
-  return with_call({forward_alone, tensors, more}, [&]<class T>(AttentionCall<T> call) {
+  return with_call({forward_alone, tensors, more}, [&]<class T>(CallOf<T> call) {
     AttentionForward results;
     forward(context, call, outputs_of(call, &results.lse_low));
     results.results = std::move(call.out);
@@ -186,7 +196,7 @@ std::vector<NamedTensor> run_attention_backward(const Context& context,
   AttentionSettings backward_alone = settings;
   backward_alone.backward = true;
   backward_alone.observe.clear();
-  return with_call({backward_alone, tensors, more}, [&]<class T>(AttentionCall<T> call) {
+  return with_call({backward_alone, tensors, more}, [&]<class T>(CallOf<T> call) {
     const AttentionGradients<T> gradients = gradients_of(call);
     backward(context, call, saved_of(call, results), gradients);
     return std::move(call.out);
@@ -200,10 +210,11 @@ AttentionPage page_attention(const Context& context, const AttentionSettings& se
   forward_alone.backward = false;
   const std::string name = std::filesystem::path(tensors.where()).filename().string();
   constexpr Phrase kTitle = {"Attention of {}", "{} 的注意力"};
-  AttentionPage page = with_call({forward_alone, tensors}, [&]<class T>(AttentionCall<T> call) {
-    CallPage<T> observed(call, language);
+  AttentionPage page = with_call({forward_alone, tensors}, [&]<class T>(CallOf<T> call) {
+    CallPage<Wide<T>> observed(call, language);
     const auto& [q, k, v] = call.in;
-    const AttentionOutputs<T> outputs{.o = call.view_out("o", q.length, q.heads, v.width)};
+    const AttentionOutputs<T> outputs{
+        .o = call.template view_out<T>("o", q.length, q.heads, v.width)};
     forward(context, call, outputs);
     return observed.page(fmt::format(fmt::runtime(kTitle.in(language)), name));
   });
@@ -215,7 +226,7 @@ std::vector<NamedTensor> run_plain_float32(const AttentionSettings& settings,
                                            const AttentionTensors& tensors) {
   AttentionSettings plain = settings;
   plain.reference = true;
-  return run<float>(Context(1), AttentionCall<float>(plain, tensors), {});
+  return run<float>(Context(1), CallOf<float>(plain, tensors), {});
 }
 
 }  // namespace fovea

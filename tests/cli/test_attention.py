@@ -133,6 +133,29 @@ class Results(AttentionTest):
         out = self.check(problem(), "--precision", "f32", tolerance=2e-6)
         self.assertEqual(types_of(out), {"F32"})
 
+    def test_bfloat16(self):
+        tensors = {**problem(T=70, S=90, D=16, Dv=9), "slopes": normal(random.Random(3), 4)}
+        rows = ("o", "dq", "dk", "dv")
+        out = self.check(tensors, "--precision", "bf16", names=(*rows, "lse", "entropy"), tolerance=.03, causal=True)
+        self.assertEqual({name for name, tensor in out.items() if tensor.dtype == "BF16"}, set(rows))
+        self.assertEqual(types_of(out), {"BF16", "F32"})
+        # A file of bfloat16 is computed in float32, unless asked.
+        rounded = {name: out[name] for name in ("o",)} | {"q": out["dq"], "k": out["dk"], "v": out["dv"]}
+        self.assertEqual(types_of(self.run_on({name: rounded[name] for name in "qkv"})), {"F32"})
+        given = self.folder / "in.safetensors"
+        write(given, {name: rounded[name] for name in "qkv"})
+        plan = self.last_object(self.succeed("attention", given, "--precision", "bf16", "--plan", "--json"))
+        self.assertIn("bfloat16", plan["kernel"])
+        same = []
+        for threads in (1, 2, 3, 8):
+            made = self.folder / f"{threads}.safetensors"
+            self.succeed("attention", given, "-o", made, "--precision", "bf16", "--threads", threads)
+            same.append(made.read_bytes())
+        self.assertEqual(same, same[:1] * 4)
+        done = self.run_fovea("conformance", "check", self.folder, "--precision", "bf16")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"bf16", done.stderr)
+
     def test_reference(self):
         for name, (tensors, options) in self.parts().items():
             with self.subTest(part=name):

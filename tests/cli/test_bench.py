@@ -31,12 +31,22 @@ class Bench(CommandTest):
                                                  "--length", "128", "--head-dim", "32", "--mask", mask,
                                                  "--threads", "1", "--json"))
             self.assertEqual(list(said), ["forward_seconds", "backward_seconds", "forward_gflops",
-                                          "backward_gflops", "fma_gflops", "forward_share",
-                                          "backward_share", "peak_memory_bytes"])
+                                          "backward_gflops", "fma_gflops", "peak_gflops",
+                                          "forward_share", "backward_share", "peak_memory_bytes"])
             self.assertGreater(said["forward_share"], 0)
             pairs = 128 * 128 if mask == "all" else 128 * 129 / 2
             self.assertAlmostEqual(said["forward_gflops"] * said["forward_seconds"],
                                    4e-9 * pairs * 2 * 32, places=9)
+            self.assertEqual(said["peak_gflops"], said["fma_gflops"])
+
+    def test_bench_attention_in_bfloat16(self):
+        words = ["bench", "attention", "--batch", "1", "--heads", "1", "--length", "64", "--precision", "bf16"]
+        said = self.last_object(self.succeed(*words, "--json"))
+        self.assertGreater(said["peak_gflops"], 0)
+        self.assertAlmostEqual(said["forward_gflops"] * said["forward_seconds"], 4e-9 * 64 * 64 * 64, places=9)
+        self.assertIn(b"bf16", self.succeed(*words).stdout)
+        done = self.run_fovea(*words[:-1], "fp8")
+        self.assertEqual(done.returncode, 2)
 
 
 if __name__ == "__main__":

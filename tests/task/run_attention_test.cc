@@ -130,6 +130,27 @@ TEST(RunAttention, ThePrecisionCanBeChosen) {
             DType::kFloat64);
 }
 
+TEST(RunAttention, BFloat16IsThatOfTheRowsAndTheRestIsFloat32) {
+  AttentionSettings settings = kBothPasses;
+  settings.precision = PrecisionKind::kFloat64;
+  const AttentionTensors rounded = problem(DType::kBFloat16);
+  const auto exact = run_attention(Context(1), settings, rounded);
+  settings.precision = PrecisionKind::kBFloat16;
+  for (const DType dtype : {DType::kFloat64, DType::kFloat32, DType::kBFloat16}) {
+    const auto results = run_attention(Context(2), settings, problem(dtype));
+    EXPECT_EQ(names_of(results), names_of(exact));
+    for (const auto& [name, tensor] : results) {
+      const bool row = name == "o" || name == "dq" || name == "dk" || name == "dv";
+      EXPECT_EQ(tensor.dtype(), row ? DType::kBFloat16 : DType::kFloat32) << name;
+      const Tensor wide = tensor.to(DType::kFloat64);
+      for (index n = 0; n < wide.size(); ++n) {
+        const double expected = at(exact, name).data<double>()[n];
+        EXPECT_NEAR(wide.data<double>()[n], expected, 0.02 + 0.02 * std::abs(expected)) << name;
+      }
+    }
+  }
+}
+
 TEST(RunAttention, TheReferenceComputesTheSame) {
   AttentionSettings settings = kBothPasses;
   const auto fused = run_attention(Context(2), settings, problem(DType::kFloat64));

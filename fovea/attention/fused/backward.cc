@@ -8,6 +8,7 @@
 
 #include "fovea/attention/fused/backward_chunk.h"
 #include "fovea/attention/fused/backward_schedule.h"
+#include "fovea/attention/fused/dq_sums.h"
 #include "fovea/attention/fused/gradient_sums.h"
 #include "fovea/attention/fused/prefetch.h"
 #include "fovea/attention/fused/query_tiles.h"
@@ -46,7 +47,6 @@ class Backward {
   using W = Wide<T>;
 
   index delta_values(const Unit& unit) const { return unit.heads() * unit.sequence->queries; }
-  index dq_values(const Unit& unit, index rows) const { return unit.heads() * rows * widths_.Dp; }
   index packed_values(const Unit& unit, index rows) const {
     return unit.heads() * PackedWidths<T>(widths_).values(operands_of<T>(rows) * kOperandValues<T>);
   }
@@ -59,11 +59,8 @@ class Backward {
   bool packs_together(const Unit& unit) const;
   void compute_delta(const Unit& unit, index head, index begin, index end, W* delta) const;
   BackwardChunk<T> chunk_of(const Unit& unit, index number, const W* delta) const;
-  bool may_sum_in_place(const Unit& unit) const;
-  QueryGradient<W> sums_of_dq(const Unit& unit, Scratch& scratch) const;
-  void store_dq(const Unit& unit, const QueryGradient<W>& sums, Span rows) const;
-  void place_dq(const Unit& unit, const QueryGradient<W>& sums, BackwardChunk<T>& chunk,
-                Scratch& scratch) const;
+  void place(const Unit& unit, const QueryGradient<W>& dq, BackwardChunk<T>& chunk,
+             Scratch& scratch) const;
   PackedQueries<T> room_for(const Unit& unit, index begin, index end, Scratch& scratch) const;
   void pack(const Unit& unit, const PackedQueries<T>& packed, index begin, index end) const;
   void compute(const Unit& unit, const BackwardChunk<T>& chunk) const;
@@ -79,6 +76,7 @@ class Backward {
   BackwardUnits units_;
   GradientSums<W> sums_;
   const BackwardWidths widths_;
+  const DqSums<T> dq_sums_;
 };
 
 template <class T>
@@ -91,7 +89,8 @@ Backward<T>::Backward(const Context& ctx, const std::vector<Sequence>& sequences
                         shared_gradient(call.attention.bias))),
       sums_(call.attention, call.in.q.heads),
       widths_{call.in.q.width, call.in.v.width, round_up(call.in.q.width, lane_counts<T>().vector),
-              round_up(call.in.v.width, lane_counts<T>().vector)} {
+              round_up(call.in.v.width, lane_counts<T>().vector)},
+      dq_sums_(call, widths_) {
   for (Unit& unit : units_.all) {
     unit.first_sums = sums_.add_tables(unit.first_head, unit.last_head,
                                        std::min(unit.chunks(), kMostTables), unit.sequence->batch);
@@ -149,7 +148,7 @@ std::vector<index> Backward<T>::chunk_values(const Unit& unit) const {
   for (index n = 0; n < unit.chunks(); ++n) {
     const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
     const index rows = chunk.query_end - chunk.query_begin;
-    values.push_back((may_sum_in_place(unit) ? 0 : dq_values(unit, rows)) +
+    values.push_back((dq_sums_.may_sum_in_place(unit) ? 0 : dq_sums_.values(unit, rows)) +
                      (unit.packed_together ? 0 : packed_values(unit, rows)));
   }
   return values;
@@ -166,8 +165,7 @@ index Backward<T>::unit_values(const Unit& unit, index chunks_at_once) const {
     most = std::max(most, std::accumulate(chunks.begin() + i, end, index{0}));
   }
   const index queries = unit.packed_together ? unit.sequence->queries : 0;
-  const index sums = kReadsPairs<T> ? dq_values(unit, unit.sequence->queries) : 0;
-  return delta_values(unit) + packed_values(unit, queries) + sums + most;
+  return delta_values(unit) + packed_values(unit, queries) + dq_sums_.room(unit) + most;
 }
 
 // The number of values that those tiles of a unit allocate which run together.
@@ -182,9 +180,8 @@ index Backward<T>::tile_values(const Unit& unit) const {
         most, std::min(tiles, key_tiles_together<T>(widths_, chunk.query_end - chunk.query_begin)));
   }
   // p, ds twice, and the rows that parts see.
-  const index pairs =
-      kReadsPairs<T> ? 3 * sizes.s / 2 + (kRowBlock + most * kLaneTile) * (widths_.Dp + widths_.Dvp)
-                     : 0;
+  const index seen = (kRowBlock + most * kLaneTile) * (widths_.Dp + widths_.Dvp);
+  const index pairs = kReadsPairs<T> ? 3 * sizes.s / 2 + seen : 0;
   return sizes.total() + pairs + std::max<index>(most - 1, 0) * sizes.own();
 }
 
@@ -243,55 +240,11 @@ BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const W* 
           sums_.size()};
 }
 
-// A single chunk of keys sums dq in its final place, if the rows there are whole vectors.
+// Gives a chunk the memory of its own.
 template <class T>
-bool Backward<T>::may_sum_in_place(const Unit& unit) const {
-  return unit.chunks() == 1 && (kReadsPairs<T> || call_.in.q.width == widths_.Dp);
-}
-
-// Where the chunks of a unit are added up: dq itself, or room for it, if it is rounded at the end.
-template <class T>
-QueryGradient<Wide<T>> Backward<T>::sums_of_dq(const Unit& unit, Scratch& scratch) const {
-  const View<T>& dq = call_.gradients.dq;
-  const Sequence& sequence = *unit.sequence;
-  if (dq.empty()) return {};
-  if constexpr (kReadsPairs<T>) {
-    return {scratch.allocate<W>(dq_values(unit, sequence.queries)), unit.first_head, 0,
-            sequence.queries * widths_.Dp, widths_.Dp};
-  } else {
-    return {dq.row(sequence.batch, sequence.query_row, unit.first_head), unit.first_head, 0,
-            dq.head_stride, dq.length_stride};
-  }
-}
-
-// Rounds the sums, if they are not dq itself.
-template <class T>
-void Backward<T>::store_dq(const Unit& unit, const QueryGradient<W>& sums, Span rows) const {
-  if constexpr (kReadsPairs<T>) {
-    const View<T>& dq = call_.gradients.dq;
-    const Sequence& sequence = *unit.sequence;
-    if (dq.empty()) return;
-    const index count = rows.end - rows.begin;
-    for (index h = unit.first_head; h < unit.last_head; ++h) {
-      T* const to = dq.row(sequence.batch, sequence.query_row + rows.begin, h);
-      kernels_.round_rows({sums.row(h, rows.begin), count, dq.width, sums.row_stride}, 1,
-                          {to, count, dq.width, dq.length_stride});
-    }
-  }
-}
-
-template <class T>
-void Backward<T>::place_dq(const Unit& unit, const QueryGradient<W>& sums, BackwardChunk<T>& chunk,
-                           Scratch& scratch) const {
-  const index rows = chunk.query_end - chunk.query_begin;
-  chunk.dq = {nullptr, unit.first_head, chunk.query_begin, rows * widths_.Dp, widths_.Dp};
-  if (may_sum_in_place(unit) && sums.data != nullptr) {
-    chunk.dq.data = sums.row(unit.first_head, chunk.query_begin);
-    chunk.dq.head_stride = sums.head_stride;
-    chunk.dq.row_stride = sums.row_stride;
-  } else {
-    chunk.dq.data = scratch.allocate<W>(dq_values(unit, rows));
-  }
+void Backward<T>::place(const Unit& unit, const QueryGradient<W>& dq, BackwardChunk<T>& chunk,
+                        Scratch& scratch) const {
+  dq_sums_.place(unit, dq, chunk, scratch);
   if (!unit.packed_together) {
     chunk.packed = room_for(unit, chunk.query_begin, chunk.query_end, scratch);
   }
@@ -304,13 +257,10 @@ PackedQueries<T> Backward<T>::room_for(const Unit& unit, index begin, index end,
   const PackedWidths<T> widths(widths_);
   Operand<T>* const q = scratch.allocate<Operand<T>>(packed_values(unit, rows));
   Operand<T>* const d_o = q + unit.heads() * rows * widths.q;
-  if constexpr (!kReadsPairs<T>) {
-    return {unit.first_head, begin, rows, q, d_o, q, d_o};
-  } else {
-    Operand<T>* const q_down = d_o + unit.heads() * rows * widths.d_o;
-    Operand<T>* const d_o_down = q_down + unit.heads() * operands_of<T>(rows) * widths.q_down;
-    return {unit.first_head, begin, rows, q, d_o, q_down, d_o_down};
-  }
+  if (!kReadsPairs<T>) return {unit.first_head, begin, rows, q, d_o, q, d_o};
+  Operand<T>* const q_down = d_o + unit.heads() * rows * widths.d_o;
+  Operand<T>* const d_o_down = q_down + unit.heads() * operands_of<T>(rows) * widths.q_down;
+  return {unit.first_head, begin, rows, q, d_o, q_down, d_o_down};
 }
 
 template <class T>
@@ -338,7 +288,7 @@ void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
   Scratch scratch;
   Prefetch prefetch;
   W* delta = scratch.allocate<W>(delta_values(unit));
-  const QueryGradient<W> dq = sums_of_dq(unit, scratch);
+  const QueryGradient<W> dq = dq_sums_.room_for(unit, scratch);
   for (index h = unit.first_head; h < unit.last_head; ++h) {
     compute_delta(unit, h, 0, sequence.queries, delta + (h - unit.first_head) * sequence.queries);
   }
@@ -355,11 +305,11 @@ void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
     const bool last = n + 1 == unit.chunks();
     if (!last) prefetch_inputs(call_, chunk_of(unit, n + 1, delta), prefetch);
     if (last && next != nullptr) prefetch_inputs(call_, chunk_of(*next, 0, delta), prefetch);
-    place_dq(unit, dq, chunk, of_chunk);
+    place(unit, dq, chunk, of_chunk);
     compute(unit, chunk);
-    sum_dq(dq, call_.in.q.width, chunk, {0, sequence.queries});
+    dq_sums_.add(dq, chunk, {0, sequence.queries});
   }
-  store_dq(unit, dq, {0, sequence.queries});
+  dq_sums_.store(unit, dq, {0, sequence.queries});
 }
 
 // Computes a few chunks at a time: the number of threads bounds the sums that wait to be added.
@@ -370,7 +320,7 @@ void Backward<T>::run_shared(const Unit& unit) const {
   const index row_items = (sequence.queries + kRows - 1) / kRows;
   Scratch scratch;
   W* delta = scratch.allocate<W>(delta_values(unit));
-  const QueryGradient<W> dq = sums_of_dq(unit, scratch);
+  const QueryGradient<W> dq = dq_sums_.room_for(unit, scratch);
   const bool together = unit.packed_together;
   const auto packed = room_for(unit, 0, together ? sequence.queries : 0, scratch);
   ctx_.for_each(row_items, [&](index item) {
@@ -388,7 +338,7 @@ void Backward<T>::run_shared(const Unit& unit) const {
     for (index n = first; n < std::min(unit.chunks(), first + at_once); ++n) {
       chunks.push_back(chunk_of(unit, n, delta));
       chunks.back().packed = packed;
-      place_dq(unit, dq, chunks.back(), of_these);
+      place(unit, dq, chunks.back(), of_these);
     }
     ctx_.for_each(static_cast<index>(chunks.size()),
                   [&](index n) { compute(unit, chunks[static_cast<std::size_t>(n)]); });
@@ -402,12 +352,12 @@ void Backward<T>::run_shared(const Unit& unit) const {
     ctx_.for_each((covered.end + kRows - 1) / kRows - first_item, [&](index item) {
       const index begin = (first_item + item) * kRows;
       const Span rows{begin, std::min(sequence.queries, begin + kRows)};
-      for (const auto& chunk : chunks) sum_dq(dq, call_.in.q.width, chunk, rows);
+      for (const auto& chunk : chunks) dq_sums_.add(dq, chunk, rows);
     });
   }
   if (!kReadsPairs<T>) return;
   ctx_.for_each(row_items, [&](index item) {
-    store_dq(unit, dq, {item * kRows, std::min(sequence.queries, (item + 1) * kRows)});
+    dq_sums_.store(unit, dq, {item * kRows, std::min(sequence.queries, (item + 1) * kRows)});
   });
 }
 

@@ -10,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "fovea/attention/fused/backward_chunk.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
+#include "fovea/attention/fused/backward_products-inl.h"
 #include "fovea/attention/fused/backward_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fovea/attention/fused/kernel_call.h"
+#include "fovea/attention/fused/query_gradient.h"
 #include "fovea/attention/fused/scratch_sizes.h"
 #include "fovea/attention/fused/tile_cover.h"
 #include "fovea/simd/prefetch.h"
@@ -52,18 +53,6 @@ struct PackedWidths {
   }
 };
 
-/// Where a chunk of keys sums up its part of dq: rows of whole vectors.
-template <class T>
-struct QueryGradient {
-  T* data = nullptr;
-  index first_head = 0, begin = 0;  ///< of the first row
-  index head_stride = 0, row_stride = 0;
-
-  T* row(index head, index query) const {
-    return data + (head - first_head) * head_stride + (query - begin) * row_stride;
-  }
-};
-
 /// Keys [key_begin, key_end) of one sequence and group of heads. It finishes their dk and dv, and
 /// adds its part of dq to memory of its own, or, if no other chunk has any, to dq.
 template <class T>
@@ -85,29 +74,6 @@ struct BackwardChunk {
   }
   double* sums_of(index head) const { return sums + (head - first_head) * sums_size; }
 };
-
-/// Adds the part of a chunk to rows `rows` of dq, of which `width` values count; the first chunk
-/// stores them all.
-template <class T>
-void sum_dq(const QueryGradient<Wide<T>>& dq, index width, const BackwardChunk<T>& chunk,
-            Span rows) {
-  if (dq.data == nullptr) return;
-  const bool first = chunk.key_begin == 0;
-  const Span covered{std::max(rows.begin, chunk.query_begin), std::min(rows.end, chunk.query_end)};
-  if (!first) rows = covered;
-  for (index h = chunk.first_head; h < chunk.last_head; ++h) {
-    for (index i = rows.begin; i < rows.end; ++i) {
-      Wide<T>* const sum = dq.row(h, i);
-      if (i < covered.begin || i >= covered.end) {
-        std::fill_n(sum, width, Wide<T>{0});
-        continue;
-      }
-      const Wide<T>* const part = chunk.dq.row(h, i);
-      if (part == sum) continue;  // summed up in place
-      for (index c = 0; c < width; ++c) sum[c] = first ? part[c] : sum[c] + part[c];
-    }
-  }
-}
 
 struct PackRange {
   index head, begin, end;

@@ -99,7 +99,8 @@ class TilesTogether {
   }
 
   void Run() {
-    for (index block = keys_.begin / kKeyBlock<T> * kKeyBlock<T>; block < keys_.end; block += kKeyBlock<T>) {
+    for (index block = keys_.begin / kKeyBlock<T> * kKeyBlock<T>; block < keys_.end;
+         block += kKeyBlock<T>) {
       if (count_ > 1) PrefetchBlock(block + kKeyBlock<T>);
       for (index n = 0; n < count_; ++n) tiles_[n]->AddBlock(block);
     }

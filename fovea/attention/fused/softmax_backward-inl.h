@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns the scores of a backward tile into weights, and the gradients of weights into those of
 // scores.
-#include <utility>
-
 #include "fovea/attention/fused/kernel_call.h"
 
 #if defined(FOVEA_ATTENTION_FUSED_SOFTMAX_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -15,7 +13,6 @@
 #include "fovea/attention/fused/norm-inl.h"
 #include "fovea/simd/bits-inl.h"
 #include "fovea/simd/math-inl.h"
-#include "fovea/simd/pairs-inl.h"
 #include "fovea/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -78,87 +75,6 @@ HWY_INLINE void NormBackwardRows(Norm norm, const WeightTile<T>& tile, LseOf&& l
     }
   }
 }
-
-#if FOVEA_PAIRS
-/// Where SoftmaxBackwardToPairs puts p (after dropout) and ds: as pairs along the queries
-/// [queries / 2][stride], and along the keys [queries][stride / 2].
-struct WeightPairs {
-  BFloat16Pair *p_down, *ds_down, *ds_along;
-};
-
-/// What NormBackwardRows computes for softmax, rounded to pairs; s and dp of the tile stay.
-/// kDropout: the gradient of a score with weight 1 is multiplied by `of_whole`.
-template <bool kMasked, bool kDropout, class LseOf>
-void SoftmaxBackwardToPairs(const WeightTile<float>& tile, LseOf&& lse_of, float of_whole,
-                            const WeightPairs& to) {
-  constexpr Tag<float> d;
-  constexpr index kN = kLanes<float>;
-  const auto by = hn::Set(d, kLog2E<float>), one = hn::Set(d, 1.0f);
-  [[maybe_unused]] const auto masked = hn::Set(d, -std::numeric_limits<float>::infinity());
-  [[maybe_unused]] const auto kept_scale = hn::Set(d, tile.keep_scale);
-  [[maybe_unused]] const auto factor_of_whole = hn::Set(d, of_whole);
-  struct Row {
-    Vector<float> lse, low, delta;
-  };
-  struct Weight {
-    Vector<float> p, ds;
-  };
-  const auto weigh = [&](index i, const Row& row, index lane) HWY_ATTR -> Weight {
-    const auto x = hn::Load(d, tile.s + i * tile.stride + lane);
-    auto p = Exp2OfRoundedWeight(hn::MulSub(hn::Sub(x, row.lse), by, row.low));
-    [[maybe_unused]] const auto refused = hn::Eq(x, masked);
-    if constexpr (kMasked) p = hn::IfThenZeroElse(refused, p);
-    auto dweight = hn::Load(d, tile.dp + i * tile.stride + lane);
-    auto used = p;
-    if constexpr (kDropout) {
-      const auto keeps = LaneMask<float>(tile.kept[i] >> lane);
-      dweight = hn::IfThenElseZero(keeps, dweight);
-      used = hn::IfThenElseZero(keeps, hn::Mul(p, kept_scale));
-    }
-    auto ds = hn::Mul(p, hn::Sub(dweight, row.delta));
-    if constexpr (kDropout) {
-      ds = hn::IfThenElse(hn::Eq(p, one), hn::Mul(ds, factor_of_whole), ds);
-    }
-    if constexpr (kMasked) ds = hn::IfThenZeroElse(refused, ds);
-    return {used, ds};
-  };
-  const auto row_of = [&](index i) HWY_ATTR -> Row {
-    const RowLse<float> lse = lse_of(i);
-    return {hn::Set(d, lse.value), hn::Set(d, lse.low * kLog2E<float>), hn::Set(d, tile.delta[i])};
-  };
-  const auto weigh_two = [&](index i, const Row& first, const Row& second, bool both,
-                             index lane) HWY_ATTR {
-    const Weight a = weigh(i, first, lane);
-    const Weight b = both ? weigh(i + 1, second, lane) : Weight{hn::Zero(d), hn::Zero(d)};
-    const index at = i / 2 * tile.stride + lane;
-    hn::Store(RoundToPairs(a.p, b.p), PairTag(), to.p_down + at);
-    hn::Store(RoundToPairs(a.ds, b.ds), PairTag(), to.ds_down + at);
-    return std::pair{a.ds, b.ds};
-  };
-  const auto store_along = [&](index i, index lane, Vector<float> low, Vector<float> high)
-                               HWY_ATTR {
-    const hn::Half<PairTag> half;
-    BFloat16Pair* const row = to.ds_along + (i * tile.stride + lane) / 2;
-    const auto pairs = RoundInOrder(low, high);
-    if (lane + kN < tile.stride) {
-      hn::StoreU(pairs, PairTag(), row);
-    } else {
-      hn::StoreU(hn::LowerHalf(half, pairs), half, row);
-    }
-  };
-  for (index i = 0; i < tile.queries; i += 2) {
-    const bool both = i + 1 < tile.queries;
-    const Row first = row_of(i), second = both ? row_of(i + 1) : first;
-    for (index lane = 0; lane < tile.stride; lane += 2 * kN) {
-      const bool wide = lane + kN < tile.stride;
-      const auto low = weigh_two(i, first, second, both, lane);
-      const auto high = wide ? weigh_two(i, first, second, both, lane + kN) : low;
-      store_along(i, lane, low.first, high.first);
-      if (both) store_along(i + 1, lane, low.second, high.second);
-    }
-  }
-}
-#endif
 
 /// After NormBackwardRows, for softmax: sets the gradient of a score with weight 1 to 0, as it is
 /// if all other weights of the row are 0. With value parts, o and dp are rounded differently, so
