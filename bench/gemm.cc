@@ -131,12 +131,6 @@ double gflops(const std::function<void()>& f, double flops, int repeats) {
   return flops * repeats / (monotonic_seconds() - begin) / 1e9;
 }
 
-// What a loop in registers reaches in the precision of ctx.
-double peak_gflops(const Context& ctx, double seconds) {
-  const bool pairs = ctx.precision() == Precision::kBFloat16 && has_bfloat16_products();
-  return pairs ? bfloat16_gflops(ctx, seconds) : fma_gflops(ctx, seconds);
-}
-
 // OpenMP's threads spin for a while after their work, and would take a core from ours.
 void let_threads_sleep() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
 

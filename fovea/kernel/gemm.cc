@@ -148,7 +148,7 @@ void PackedMatrix<T>::pack(const Context& ctx, Rows<const T> m, Form form) {
 template <class T>
 MatmulItems<T>::MatmulItems(const Context& ctx, Rows<const T> a, const Panels<T>& b, Rows<T> c,
                             const MatmulOptions<T>& options)
-    : a_(a), b_(b), c_(c), options_(options) {
+    : a_(a), b_(b), c_(c), options_(options), threads_(ctx.threads()) {
   check_matmul<T>(a, b, c, options);
   if (c.rows == 0 || c.columns == 0) return;
   cut_ =
@@ -162,9 +162,15 @@ void MatmulItems<T>::run(index item) const {
   if (o.slope.data != nullptr) {
     o.slope = o.slope.slice(rows.begin, rows.end);
   }
-  gemm_kernels<T>().matmul({a_.slice(rows.begin, rows.end), &b_, columns.begin / b_.lanes,
-                            (columns.end + b_.lanes - 1) / b_.lanes, c_.slice(rows.begin, rows.end),
-                            o});
+  MatmulTile<T> tile{a_.slice(rows.begin, rows.end), &b_,
+                     columns.begin / b_.lanes,       (columns.end + b_.lanes - 1) / b_.lanes,
+                     c_.slice(rows.begin, rows.end), o};
+  // Threads take items in order.
+  if (const index next = item + threads_; next < cut_.items()) {
+    const auto next_rows = cut_.item(next).rows;
+    if (next_rows.begin != rows.begin) tile.next_a = a_.slice(next_rows.begin, next_rows.end);
+  }
+  gemm_kernels<T>().matmul(tile);
 }
 
 template <class T>

@@ -151,6 +151,7 @@ class MatmulItems {
   Panels<T> b_;
   Rows<T> c_;
   MatmulOptions<T> options_;
+  int threads_;
   detail::ProductCut cut_;
 };
 

@@ -99,17 +99,22 @@ bool HasToFinish(const MatmulOptions<T>& o) {
          (o.store == Store::kAdd && !o.bias.empty());
 }
 
-/// Adds the products of the steps [begin, end), which `a` and `b` hold.
+/// Steps of a sum.
+struct Steps {
+  index begin, end;
+};
+
+/// Adds the products of these steps, which `a` and `b` hold.
 template <class T, class In>
 void MultiplyPart(const MatmulTile<T>& t, const StridedMatrix<In>& a, const PanelOfB<In>& b,
-                  const PanelOfC<T>& p, index begin, index end, LinesAhead ahead) {
+                  const PanelOfC<T>& p, Steps steps, LinesAhead ahead) {
   HWY_ALIGN T bias[kPanelLanes<T>];
   const index lanes = RoundUpToLanes<T>(p.end - p.begin);
   TileOperands<T, In> o{.a = a,
-                        .b = {b.data, end - begin, lanes, b.row_stride},
+                        .b = {b.data, steps.end - steps.begin, lanes, b.row_stride},
                         .c = {p.sums, t.c.rows, lanes, p.stride},
                         .ahead = &ahead};
-  if (begin > 0 || t.options.store == Store::kAdd) {
+  if (steps.begin > 0 || t.options.store == Store::kAdd) {
     ProductAhead<Into::kAdd>(o);
   } else if (!t.options.bias.empty()) {
     std::fill(std::copy(t.options.bias.data + p.begin, t.options.bias.data + p.end, bias),
@@ -128,18 +133,34 @@ PanelOfC<T> PanelInPlace(const MatmulTile<T>& t, index panel) {
   return {begin, std::min(t.c.columns, begin + t.b->lanes), t.c.data + begin, t.c.stride};
 }
 
-/// What comes next after a panel: after the last one the rows of A in the next part, else the next
-/// panel of B. A panel that is yet to be packed is not asked for: packing reads it into the cache.
+/// What is read of A after the steps [begin, end), in the next part or, if it is rounded, tile.
 template <Operands kOperands, class T>
-LinesAhead LinesAfter(const MatmulTile<T>& t, index next, index panels, index begin, index end) {
-  const index K = t.a.columns, N = t.c.columns, lanes = t.b->lanes, row_stride = t.b->row_stride;
-  if (next == panels) {
-    const Terms<kOperands> terms(end, 2 * end - begin, K);
-    return LinesAhead(t.a.columns_slice(std::min(K, terms.begin), terms.end));
+Rows<const T> NextOfA(const MatmulTile<T>& t, index begin, index end) {
+  const Terms<kOperands> terms(end, 2 * end - begin, t.a.columns);
+  if (terms.begin < terms.end) return t.a.columns_slice(terms.begin, terms.end);
+  if (kOperands == Operands::kWhole) return {};
+  const Terms<kOperands> first(0, end - begin, t.next_a.columns);
+  return t.next_a.columns_slice(first.begin, first.end);
+}
+
+/// What comes next after a panel: the next panel of B, and the next rows of A. A panel that is yet
+/// to be packed is not asked for: packing reads it into the cache. Rows of A that are rounded are
+/// read at once when their turn comes, so each panel asks for a share of them.
+template <Operands kOperands, class T>
+LinesAhead LinesAfter(const MatmulTile<T>& t, index panel, index panels, Steps steps) {
+  const index N = t.c.columns, lanes = t.b->lanes, row_stride = t.b->row_stride, next = panel + 1;
+  LinesAhead of_b;
+  if (next < panels && !t.b->pack) {
+    of_b = LinesAhead(Rows<const T>(t.b->panel(next) + steps.begin * row_stride,
+                                    steps.end - steps.begin, std::min(lanes, N - next * lanes),
+                                    row_stride));
   }
-  if (t.b->pack) return LinesAhead();
-  return LinesAhead(Rows<const T>(t.b->panel(next) + begin * row_stride, end - begin,
-                                  std::min(lanes, N - next * lanes), row_stride));
+  if (kOperands == Operands::kWhole && next < panels) return of_b;
+  const Rows<const T> of_a = NextOfA<kOperands>(t, steps.begin, steps.end);
+  if (kOperands == Operands::kWhole) return LinesAhead(of_a);
+  const index count = panels - t.first_panel, number = panel - t.first_panel;
+  return LinesAhead(of_a.slice(of_a.rows * number / count, of_a.rows * (number + 1) / count))
+      .then(of_b);
 }
 
 /// The last panel, if whole vectors would go beyond the end of the rows of C.
@@ -157,7 +178,8 @@ void MultiplyRaggedPanel(const MatmulTile<T>& t, index panel, index steps,
     }
   }
   ForEachPart(steps, kDepth<In>, [&](index begin, index end) {
-    MultiplyPart<T, In>(t, left.part(begin, end), panel_of_b(panel, begin, end), p, begin, end, {});
+    MultiplyPart<T, In>(t, left.part(begin, end), panel_of_b(panel, begin, end), p, {begin, end},
+                        {});
   });
   Finish(t, p);
 }
@@ -180,8 +202,8 @@ void MultiplyTile(const MatmulTile<T>& t) {
       const auto a = left.part(begin, end);
       for (index panel = t.first_panel; panel < whole_panels; ++panel) {
         const auto p = PanelInPlace(t, panel);
-        MultiplyPart<T, In>(t, a, panel_of_b(panel, begin, end), p, begin, end,
-                            LinesAfter<kOperands>(t, panel + 1, whole_panels, begin, end));
+        MultiplyPart<T, In>(t, a, panel_of_b(panel, begin, end), p, {begin, end},
+                            LinesAfter<kOperands>(t, panel, whole_panels, {begin, end}));
         if (end == steps && HasToFinish(t.options)) Finish(t, p);
       }
     });

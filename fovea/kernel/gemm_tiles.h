@@ -25,8 +25,9 @@ struct MatmulTile {
   Rows<const T> a;  ///< [rows, K]
   const Panels<T>* b;
   index first_panel, last_panel;
-  Rows<T> c;                 ///< [rows, N]
-  MatmulOptions<T> options;  ///< slope, if any, from the same row on as c
+  Rows<T> c;                  ///< [rows, N]
+  MatmulOptions<T> options;   ///< slope, if any, from the same row on as c
+  Rows<const T> next_a = {};  ///< other rows of A, if the thread is likely to read them next
 };
 
 /// Part of C = A^T B: all of M for some rows and columns of C.
