@@ -139,6 +139,7 @@ CommandSpec bench_step_spec() {
   fovea bench step --layers 6 --heads 6 --width 384 --block 256 --batch-size 16
   fovea bench step --preset gpt2 --block 256 --batch-size 4 --steps 3 --json)"};
   for (OptionSpec& option : spec.options) option.placeholder = placeholder_of(option);
+  spec.options.push_back(precision_option());
   spec.options.push_back(threads_option());
   spec.options.push_back(
       {"json", OptionKind::kFlag, "", "print the result as one JSON object", "Run", ""});
@@ -147,7 +148,7 @@ CommandSpec bench_step_spec() {
 
 int bench_step(const Arguments& arguments) {
   const StepRequest request = request_of(arguments);
-  const Context context = context_of(arguments);
+  const Context context = model_context_of(arguments);
   const StepProfile profile = profile_step(context, request.settings, request.steps);
   if (arguments.on("json")) {
     print(json_line(profile) + "\n");

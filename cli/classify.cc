@@ -249,6 +249,7 @@ Prints for each line LABEL, a tab and its probability, as soon as the line has b
     }
     spec.options.push_back(std::move(option));
   }
+  spec.options.push_back(precision_option());
   spec.options.push_back(threads_option());
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
@@ -266,7 +267,7 @@ int classify(const Arguments& arguments) {
   check_options(choice);
   const std::string weights = weights_file(arguments);
   if (!weights.empty()) said.emplace_back("weights");
-  const Context context = context_of(arguments);
+  const Context context = model_context_of(arguments);
   const LoadedClassifier model = load_classifier(arguments.text("DIR"));
   require_effect("classify", said, model);
   require_file(model, file);

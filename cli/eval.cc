@@ -101,7 +101,7 @@ std::vector<OptionSpec> metric_options() {
 
 int eval_language_model(const Arguments& arguments, const std::vector<std::string>& files) {
   require_effect(test_options(), arguments, "a language model");
-  const Context context = context_of(arguments);
+  const Context context = model_context_of(arguments);
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
   detail(fmt::format("model: {} parameters, vocabulary of {} tokens, {}",
@@ -140,6 +140,7 @@ CommandSpec eval_spec() {
                    "text files, joined in this order; of a classifier, labelled texts; of a "
                    "tagger, tagged sentences",
                    "Options", ""},
+                  precision_option(),
                   threads_option(),
                   {"json", OptionKind::kFlag, "", "print the result as one JSON object", "Options",
                    ""}},

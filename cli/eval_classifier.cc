@@ -116,7 +116,7 @@ int eval_classifier(const Arguments& arguments, const std::vector<std::string>& 
   ClassifierTestFiles options;
   std::vector<std::string> said = set_from_outside(flags_of_test(options), arguments);
   check_pictures(options.plots, options.overwrite);
-  const Context context = context_of(arguments);
+  const Context context = model_context_of(arguments);
   const LoadedClassifier model = load_classifier(arguments.text("DIR"));
   ClassifierTestOptions test{.table = model.settings.text.table,
                              .threshold = options.threshold,

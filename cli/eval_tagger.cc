@@ -43,7 +43,7 @@ std::vector<OptionSpec> tagger_test_options() {
 int eval_tagger(const Arguments& arguments, const std::vector<std::string>& files) {
   TaggerTestFiles options;
   set_from_outside(flags_of(fields_of(options)), arguments);
-  const Context context = context_of(arguments);
+  const Context context = model_context_of(arguments);
   const LoadedTagger model = load_tagger(arguments.text("DIR"));
   TaggerTestOptions test{.table = model.settings.text.table, .mistakes = options.errors};
   require_column_effect("eval", set_from_outside(tagged_flags(test.table), arguments), files,

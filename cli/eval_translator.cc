@@ -177,7 +177,7 @@ std::vector<OptionSpec> translator_test_options() {
 }
 
 int eval_translator(const Arguments& arguments) {
-  const Context context = context_of(arguments);
+  const Context context = model_context_of(arguments);
   SentencePairs pairs;
   read_pairs(pairs, files_of(arguments), EmptyPairs::kKeep);
   const LoadedTranslator loaded = load_translator(arguments.text("DIR"));

@@ -240,6 +240,7 @@ Prints the prompt, its continuation as it is made, and a newline; of several tex
   }
   spec.options.push_back({"json", OptionKind::kFlag, "",
                           "print each text as a JSON object on a line of its own", "Texts", ""});
+  spec.options.push_back(precision_option());
   spec.options.push_back(threads_option());
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
@@ -258,7 +259,7 @@ int generate(const Arguments& arguments) {
   check_options(options);
   check_beam(arguments, beam);
   require_option(texts.samples >= 1, "samples", texts.samples, "at least 1");
-  const Context context = context_of(arguments);
+  const Context context = model_context_of(arguments);
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
   const std::vector<std::string> prompts = prompts_of(arguments, texts);
   for (const std::string& prompt : prompts) {

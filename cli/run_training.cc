@@ -88,6 +88,7 @@ void settle(Job& job) {
     for (const std::string& warning : job.stored->warnings) warn(warning);
   }
   for (const std::string& change : changes) warn(change);
+  note_conversion(job.training.precision());
   job.changed = !changes.empty();
 }
 

@@ -44,6 +44,7 @@ class Training {
                                           const StoredRun* stored) = 0;
   /// The files that the settings name.
   virtual std::vector<std::string> input_files() const = 0;
+  virtual Precision precision() const = 0;
   /// The settings, checked, as TOML.
   virtual std::string toml(const RunOptions& run) const = 0;
 
@@ -90,6 +91,8 @@ class TrainingOf : public Training {
     files.insert(files.end(), settings_.text.valid.begin(), settings_.text.valid.end());
     return files;
   }
+
+  Precision precision() const override { return settings_.recipe.precision; }
 
   std::string toml(const RunOptions& run) const override {
     check_options(settings_);

@@ -113,8 +113,10 @@ constexpr std::array kSynonyms = {
     Synonyms{"", "num-threads n-threads num-workers workers jobs cores cpus", "--threads"},
     Synonyms{"", "device cuda gpu gpus n-gpu accelerator",
              "fovea computes on the CPU: leave it out"},
-    Synonyms{"", "dtype precision mixed-precision fp16 bf16 amp compile",
-             "fovea computes in float32: leave it out"},
+    Synonyms{"", "dtype torch-dtype mixed-precision fp16 bf16 amp autocast", "--precision"},
+    Synonyms{"", "dtype precision mixed-precision fp16 bf16 amp autocast",
+             "this command computes in float32: leave it out"},
+    Synonyms{"", "compile", "fovea is compiled: leave it out"},
 };
 
 // Names for the length of a training. In fovea the unit is part of the value.

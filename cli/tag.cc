@@ -255,6 +255,7 @@ between words, and every character stays as it was.)"};
        said_or_not(options_of(untagged_flags(table), "How the file is read"))) {
     spec.options.push_back(std::move(option));
   }
+  spec.options.push_back(precision_option());
   spec.options.push_back(threads_option());
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
@@ -267,7 +268,7 @@ int tag(const Arguments& arguments) {
   warn_of_unread_variables(tag_spec().options);
   Way way{.json = arguments.on("json")};
   std::vector<std::string> said = set_from_outside(flags_of(fields_of(way.output)), arguments);
-  const Context context = context_of(arguments);
+  const Context context = model_context_of(arguments);
   const LoadedTagger model = load_tagger(folder);
   TaggedOptions table = model.settings.text.table;
   const std::vector<std::string> columns = set_from_outside(untagged_flags(table), arguments);

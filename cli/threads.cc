@@ -2,7 +2,10 @@
 #include "cli/threads.h"
 
 #include "cli/field_options.h"
+#include "cli/output.h"
 #include "fovea/base/option.h"
+#include "fovea/simd/isa.h"
+#include "fovea/train/options.h"
 
 namespace fovea::cli {
 
@@ -16,6 +19,15 @@ struct ThreadOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("threads", threads, "threads to work on; 0: all cores");
+  }
+};
+
+struct PrecisionOptions {
+  Precision precision = Precision::kFloat32;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("precision", precision, "bf16: products round their operands to bfloat16");
   }
 };
 
@@ -34,12 +46,34 @@ Context context_of(const Arguments& arguments) {
   return context_of(options.threads);
 }
 
+Context model_context_of(const Arguments& arguments) {
+  PrecisionOptions options;
+  const std::vector<Field> fields = fields_of(options);
+  set_from_outside(flags_of(fields), arguments);
+  note_conversion(options.precision);
+  return context_of(arguments).with(options.precision);
+}
+
 OptionSpec threads_option() {
   ThreadOptions options;
   const std::vector<Field> fields = fields_of(options);
   OptionSpec option = options_of(flags_of(fields), "Run").front();
   option.also = "t";
   return option;
+}
+
+OptionSpec precision_option() {
+  PrecisionOptions options;
+  const std::vector<Field> fields = fields_of(options);
+  return options_of(flags_of(fields), "Run").front();
+}
+
+void note_conversion(Precision precision) {
+  if (precision == Precision::kFloat32 || has_bfloat16_products()) return;
+  note(
+      fmt::format("precision {}: this machine, with {}, multiplies no bfloat16 faster than "
+                  "float32: values are rounded to bfloat16 and multiplied as float32",
+                  precision_name(precision), isa_name(current_isa())));
 }
 
 }  // namespace fovea::cli

@@ -11,8 +11,15 @@ Context context_of(int threads);
 
 /// The same from --threads, or else from FOVEA_THREADS. Throws kOptionValue.
 Context context_of(const Arguments& arguments);
+/// The same of a command that computes with a model, in the precision of --precision or
+/// FOVEA_PRECISION.
+Context model_context_of(const Arguments& arguments);
 
-/// The option --threads.
+/// The option --threads, and that of the precision.
 OptionSpec threads_option();
+OptionSpec precision_option();
+
+/// Says so if products of that precision are computed by conversion on this machine.
+void note_conversion(Precision precision);
 
 }  // namespace fovea::cli

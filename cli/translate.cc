@@ -168,6 +168,7 @@ lines for each: "number ||| translation ||| log probability ||| score".)"};
   spec.options.push_back({"json", OptionKind::kFlag, "",
                           "print each line's translations as a JSON object on a line of its own",
                           "Output", ""});
+  spec.options.push_back(precision_option());
   spec.options.push_back(threads_option());
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
@@ -181,7 +182,7 @@ int translate(const Arguments& arguments) {
   TranslationOptions options;
   set_from_outside(flags_of(fields_of(options)), arguments);
   check_options(options);
-  const Context context = context_of(arguments);
+  const Context context = model_context_of(arguments);
   const LoadedTranslator loaded = load_translator(folder);
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
   LineTranslator translator(context, *loaded.model, loaded.vocabulary, options,

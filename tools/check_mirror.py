@@ -24,6 +24,7 @@ COVERED_BY = {
     "fovea/attention/values": ("tests/attention/support/problem.cc", "a part of the random problems"),
     "fovea/kernel/crf_chain.cc": ("tests/kernel/crf_test.cc", "the recursions are reached through crf"),
     "fovea/kernel/crf_lanes.cc": ("tests/kernel/crf_test.cc", "the recursions are reached through crf"),
+    "fovea/kernel/gemm_at_b.cc": ("tests/kernel/gemm_test.cc", "the tiles are reached through gemm"),
     "fovea/kernel/gemm_tiles.cc": ("tests/kernel/gemm_test.cc", "the tiles are reached through gemm"),
     "fovea/kernel/recurrent_steps.cc": ("tests/kernel/recurrent_test.cc", "the steps are reached through recurrent"),
     "fovea/model/encoder_memory.cc": ("tests/model/language_model_memory_test.cc", "compared with the tape there"),

@@ -1,24 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads that do the work: first parameter of every kernel and of the operator.
+// The threads that do the work, and its precision: first parameter of every kernel and of the
+// operator.
 #pragma once
 
 #include <type_traits>
 #include <utility>
 
+#include "fovea/base/precision.h"
 #include "fovea/base/types.h"
 
 namespace fovea {
 
 class Profile;
 
-/// Says how many threads a call may use. Cheap to copy; the threads themselves are one pool of the
-/// process, started when first needed. Any number of threads may use the library at once.
+/// Says how many threads a call may use, and how it computes products. Cheap to copy; the threads
+/// themselves are one pool of the process, started when first needed. Any number of threads may use
+/// the library at once.
 class Context {
  public:
   /// `threads` <= 0: all cores that this process may run on.
   explicit Context(int threads = 0);
 
   int threads() const { return threads_; }
+
+  /// The same threads, and products of that precision, where values are float32 (kernel/gemm.h).
+  Context with(Precision precision) const {
+    Context context = *this;
+    context.precision_ = precision;
+    return context;
+  }
+  Precision precision() const { return precision_; }
 
   /// The same threads, and a profile of what they do (base/profile.h). It must outlive the context.
   Context profiled(Profile& profile) const {
@@ -64,6 +75,7 @@ class Context {
   Profile* profile_of_this_thread() const;
 
   int threads_;
+  Precision precision_ = Precision::kFloat32;
   Profile* profile_ = nullptr;
 };
 

@@ -44,6 +44,17 @@ struct FormsOf {
 struct PackedWeight::Forms {
   std::mutex mutex;
   std::tuple<FormsOf<float>, FormsOf<double>> packed;
+  Packed<PackedMatrix<float>> rounded_plain, rounded_transposed;
+
+  template <class T>
+  Packed<PackedMatrix<T>>& of(Form form, Precision precision) {
+    const bool is_plain = form == Form::kPlain;
+    if constexpr (std::is_same_v<T, float>) {
+      if (precision == Precision::kBFloat16) return is_plain ? rounded_plain : rounded_transposed;
+    }
+    auto& forms = std::get<FormsOf<T>>(packed);
+    return is_plain ? forms.plain : forms.transposed;
+  }
 };
 
 PackedWeight::PackedWeight() : forms_(std::make_unique<Forms>()) {}
@@ -54,10 +65,9 @@ PackedWeight& PackedWeight::operator=(PackedWeight&&) noexcept = default;
 template <class T>
 const PackedMatrix<T>& PackedWeight::get(const Context& context, Rows<const T> weight, Form form,
                                          std::uint64_t version) {
-  auto& forms = std::get<FormsOf<T>>(forms_->packed);
-  auto& packed = form == Form::kTransposed ? forms.transposed : forms.plain;
-  return packed.get(forms_->mutex, version,
-                    [&](PackedMatrix<T>& matrix) { matrix.pack(context, weight, form); });
+  return forms_->of<T>(form, context.precision())
+      .get(forms_->mutex, version,
+           [&](PackedMatrix<T>& matrix) { matrix.pack(context, weight, form); });
 }
 
 template <class T>

@@ -22,9 +22,9 @@ namespace fovea {
 enum class Decay { kNo, kYes };
 
 /// A weight W [out, in] in the two layouts that products read, W^T for y = x W^T and W for
-/// dx = dy W, and a weight W_hh in the layout of recurrent steps. It is packed again when its
-/// version, or the instruction set, has changed. Any number of threads may call get at once, as
-/// long as none changes the weight.
+/// dx = dy W, in each precision that is asked for, and a weight W_hh in the layout of recurrent
+/// steps. It is packed again when its version, or the instruction set, has changed. Any number of
+/// threads may call get at once, as long as none changes the weight.
 class PackedWeight {
  public:
   PackedWeight();

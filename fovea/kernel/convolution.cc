@@ -9,11 +9,12 @@ namespace fovea {
 
 namespace {
 
-// Rows of panels: the terms [begin, end) of each sum.
+// Rows of panels: the terms [begin, end) of each sum. Of packed pairs `begin` must be even.
 template <class T>
 Panels<T> terms(const Panels<T>& b, index begin, index end) {
   Panels<T> part = b;
   part.rows = end - begin;
+  if (b.operands == Operands::kPaired && !b.pack) begin /= 2;
   const bool as_columns = b.pack == Form::kTransposed;
   part.data += as_columns ? begin : begin * b.row_stride;
   return part;

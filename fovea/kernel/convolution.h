@@ -62,7 +62,7 @@ struct WindowProduct {
   const SpreadLayout* layout = nullptr;
   index before = 0;  ///< where the window of a row begins
   index width = 1, dilation = 1;
-  Panels<T> taps;  ///< [width C, columns of y]
+  Panels<T> taps;  ///< [width C, columns of y]; of pairs only if C is even or a window contiguous
   Rows<T> y;       ///< packed
   MatmulOptions<T> options;
 };

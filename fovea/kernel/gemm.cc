@@ -32,8 +32,8 @@ struct TileLimits {
 };
 constexpr TileLimits kTiles = {.rows = 96, .columns = 1024, .least_rows = 96, .of_thread = 24};
 constexpr TileLimits kTilesAtB = {.rows = 192, .columns = 1024, .least_rows = 48, .of_thread = 6};
-// Where both operands of A^T B are packed for each tile (narrow panels, see gemm_tiles.cc), fewer
-// and larger tiles share that work.
+// Where both operands of A^T B are packed for each tile (narrow panels and bfloat16, see
+// gemm_at_b.cc), fewer and larger tiles share that work.
 constexpr TileLimits kPackedTilesAtB = {
     .rows = 192, .columns = 1024, .least_rows = 48, .of_thread = 3};
 constexpr index kNarrowPanel = 16;
@@ -82,9 +82,16 @@ detail::AxisCut::AxisCut(index size, index most, index step) : size_(size) {
 }
 
 template <class T>
-Panels<T> panels_in_place(Rows<const T> m, Form form) {
+Operands operands_of(const Context& ctx) {
+  if (std::is_same_v<T, double> || ctx.precision() == Precision::kFloat32) return Operands::kWhole;
+  return has_bfloat16_products() ? Operands::kPaired : Operands::kRounded;
+}
+
+template <class T>
+Panels<T> panels_in_place(Rows<const T> m, Form form, Operands operands) {
   const BlockShape shape = gemm_kernels<T>().shape;
-  const bool plain = form == Form::kPlain, as_it_is = plain && m.columns % shape.vector == 0;
+  const bool plain = form == Form::kPlain;
+  const bool as_it_is = plain && operands == Operands::kWhole && m.columns % shape.vector == 0;
   return {.data = m.data,
           .rows = plain ? m.rows : m.columns,
           .columns = plain ? m.columns : m.rows,
@@ -92,18 +99,20 @@ Panels<T> panels_in_place(Rows<const T> m, Form form) {
           .panel_stride = shape.lanes,
           .row_stride = m.stride,
           .isa = current_isa(),
-          .pack = as_it_is ? std::nullopt : std::optional(form)};
+          .pack = as_it_is ? std::nullopt : std::optional(form),
+          .operands = operands};
 }
 
 template <class T>
-bool reads_well_in_place(Rows<const T> m, Form form) {
-  return m.stride <= kFarApart<T> && !panels_in_place(m, form).pack;
+bool reads_well_in_place(Rows<const T> m, Form form, Operands operands) {
+  return m.stride <= kFarApart<T> && !panels_in_place(m, form, operands).pack;
 }
 
 template <class T>
-index packed_size(index K, index N) {
+index packed_size(index K, index N, Operands operands) {
   const index lanes = gemm_kernels<T>().shape.lanes, panels = (N + lanes - 1) / lanes;
-  return checked_product(checked_product(panels, lanes, "packed columns"), K, "packed matrix");
+  return checked_product(checked_product(panels, lanes, "packed columns"), steps_of(K, operands),
+                         "packed matrix");
 }
 
 template <class T>
@@ -112,33 +121,34 @@ Panels<T> pack_into(const Context& ctx, Rows<const T> m, Form form, T* memory) {
   const bool plain = form == Form::kPlain;
   const index K = plain ? m.rows : m.columns, N = plain ? m.columns : m.rows;
   const index lanes = kernels.shape.lanes, panels = (N + lanes - 1) / lanes;
+  const Operands operands = operands_of<T>(ctx);
+  const index panel_stride = steps_of(K, operands) * lanes;
   const ProfileScope scope(ctx, pass_over<T>("pack", K, N, 2));
   ctx.for_ranges(panels, 2.0 * static_cast<double>(K * lanes), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
-      kernels.pack({m, form, i * lanes, memory + i * K * lanes});
+      kernels.pack({m, form, operands, i * lanes, memory + i * panel_stride});
     }
   });
-  return {memory, K, N, lanes, K * lanes, lanes, current_isa(), {}};
+  return {memory, K, N, lanes, panel_stride, lanes, current_isa(), {}, operands};
 }
 
 template <class T>
 void PackedMatrix<T>::pack(const Context& ctx, Rows<const T> m, Form form) {
-  rows_ = form == Form::kPlain ? m.rows : m.columns;
-  columns_ = form == Form::kPlain ? m.columns : m.rows;
-  const std::size_t bytes = static_cast<std::size_t>(packed_size<T>(rows_, columns_)) * sizeof(T);
+  const bool plain = form == Form::kPlain;
+  const index values =
+      packed_size<T>(plain ? m.rows : m.columns, plain ? m.columns : m.rows, operands_of<T>(ctx));
+  const std::size_t bytes = static_cast<std::size_t>(values) * sizeof(T);
   if (bytes > capacity_) {
     bytes_ = allocate_aligned(bytes);
     capacity_ = bytes;
   }
-  const auto panels = pack_into(ctx, m, form, reinterpret_cast<T*>(bytes_.get()));
-  isa_ = panels.isa;
-  lanes_ = panels.lanes;
+  panels_ = pack_into(ctx, m, form, reinterpret_cast<T*>(bytes_.get()));
 }
 
 template <class T>
 MatmulItems<T>::MatmulItems(const Context& ctx, Rows<const T> a, const Panels<T>& b, Rows<T> c,
                             const MatmulOptions<T>& options)
-    : a_(a), b_(b), c_(c), options_(options) {
+    : a_(a), b_(b), c_(c), options_(options), threads_(ctx.threads()) {
   check_matmul<T>(a, b, c, options);
   if (c.rows == 0 || c.columns == 0) return;
   cut_ =
@@ -152,30 +162,38 @@ void MatmulItems<T>::run(index item) const {
   if (o.slope.data != nullptr) {
     o.slope = o.slope.slice(rows.begin, rows.end);
   }
-  gemm_kernels<T>().matmul({a_.slice(rows.begin, rows.end), &b_, columns.begin / b_.lanes,
-                            (columns.end + b_.lanes - 1) / b_.lanes, c_.slice(rows.begin, rows.end),
-                            o});
+  MatmulTile<T> tile{a_.slice(rows.begin, rows.end), &b_,
+                     columns.begin / b_.lanes,       (columns.end + b_.lanes - 1) / b_.lanes,
+                     c_.slice(rows.begin, rows.end), o};
+  // Threads take items in order.
+  if (const index next = item + threads_; next < cut_.items()) {
+    const auto next_rows = cut_.item(next).rows;
+    if (next_rows.begin != rows.begin) tile.next_a = a_.slice(next_rows.begin, next_rows.end);
+  }
+  gemm_kernels<T>().matmul(tile);
 }
 
 template <class T>
 MatmulAtBItems<T>::MatmulAtBItems(const Context& ctx, Rows<const T> a, Rows<const T> b, Rows<T> c,
                                   Store store)
-    : a_(a), b_(b), c_(c), store_(store) {
+    : a_(a), b_(b), c_(c), store_(store), operands_(operands_of<T>(ctx)) {
   check(a.rows == b.rows, "matmul_at_b: a and b must have as many rows; a is [{}, {}], b [{}, {}]",
         a.rows, a.columns, b.rows, b.columns);
   check_rows("matmul_at_b", "c", c, a.columns, b.columns);
   if (c.rows == 0 || c.columns == 0) return;
   const BlockShape shape = gemm_kernels<T>().shape;
-  const TileLimits& limits = shape.lanes <= kNarrowPanel ? kPackedTilesAtB : kTilesAtB;
+  const bool packs = shape.lanes <= kNarrowPanel || operands_ != Operands::kWhole;
+  const TileLimits& limits = packs ? kPackedTilesAtB : kTilesAtB;
   cut_ = cut_for_threads(c.rows, c.columns, a.rows, limits, shape, ctx.threads());
 }
 
 template <class T>
 void MatmulAtBItems<T>::run(index item) const {
   const auto [rows, columns] = cut_.item(item);
-  gemm_kernels<T>().at_b(
-      {a_.columns_slice(rows.begin, rows.end), b_.columns_slice(columns.begin, columns.end),
-       c_.slice(rows.begin, rows.end).columns_slice(columns.begin, columns.end), store_});
+  at_b_kernel<T>()({a_.columns_slice(rows.begin, rows.end),
+                    b_.columns_slice(columns.begin, columns.end),
+                    c_.slice(rows.begin, rows.end).columns_slice(columns.begin, columns.end),
+                    store_, operands_});
 }
 
 template <class T>
@@ -189,11 +207,12 @@ void column_sums(const Context& ctx, InRows<T> a, Vec<T> sums, Store store) {
 }
 
 #define FOVEA_INSTANTIATE(T)                                             \
-  template index packed_size<T>(index, index);                           \
+  template Operands operands_of<T>(const Context&);                      \
+  template index packed_size<T>(index, index, Operands);                 \
   template Panels<T> pack_into(const Context&, Rows<const T>, Form, T*); \
   template class PackedMatrix<T>;                                        \
-  template Panels<T> panels_in_place(Rows<const T>, Form);               \
-  template bool reads_well_in_place(Rows<const T>, Form);                \
+  template Panels<T> panels_in_place(Rows<const T>, Form, Operands);     \
+  template bool reads_well_in_place(Rows<const T>, Form, Operands);      \
   template class MatmulItems<T>;                                         \
   template class MatmulAtBItems<T>;                                      \
   template void column_sums(const Context&, InRows<T>, Vec<T>, Store);

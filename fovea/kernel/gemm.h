@@ -13,6 +13,12 @@
 // threads. A value of a product is its initial value, then one fused multiply-add for each term in
 // ascending order (with SSE and scalar, a multiplication and an addition). Another instruction set
 // may give other bits.
+//
+// bfloat16: where the precision of ctx says so, products of float round both operands to bfloat16,
+// to nearest even, and sum in float32. Nothing else is rounded: results, bias and activation are
+// float32. The left side is rounded while a tile is computed, the right side while it is packed.
+// Where has_bfloat16_products(), two terms of a sum are one instruction, which takes numbers below
+// 2^-126 for 0; elsewhere the rounded values are multiplied as float32 is.
 #pragma once
 
 #include <optional>
@@ -32,10 +38,21 @@ namespace fovea {
 /// Whether B is the given matrix m or m^T.
 enum class Form { kPlain, kTransposed };
 
+/// What a product reads of its operands.
+enum class Operands {
+  kWhole,    ///< their values
+  kRounded,  ///< their values rounded to bfloat16, each still a float
+  kPaired,   ///< pairs of bfloat16 (base/bfloat16.h): the terms 2 k and 2 k + 1 of a sum
+};
+
+/// What the precision of ctx asks for on the current instruction set; for double, the values.
+template <class T>
+Operands operands_of(const Context& ctx);
+
 /// The right-hand side B [K,N] of a product, as panels of as many columns as the instruction set's
-/// register block has lanes. Row k of panel i begins at data + i panel_stride + k row_stride. If
-/// `pack` is set, data is the matrix itself, with rows row_stride apart, and each tile of the
-/// product packs a copy of the panel that it reads next.
+/// register block has lanes. Row k (of pairs: the k-th pair of rows) of panel i begins at data + i
+/// panel_stride + k row_stride. If `pack` is set, data is the matrix itself, with rows row_stride
+/// apart, and each tile of the product packs a copy of the panel that it reads next.
 template <class T>
 struct Panels {
   const T* data = nullptr;
@@ -46,6 +63,7 @@ struct Panels {
   index row_stride = 0;
   Isa isa = Isa::kScalar;  ///< the instruction set that they are made for
   std::optional<Form> pack = {};
+  Operands operands = Operands::kWhole;
 
   /// Panel i; only if `pack` is not set.
   const T* panel(index i) const { return data + i * panel_stride; }
@@ -53,21 +71,23 @@ struct Panels {
 
 /// Panels of B = m, or B = m^T, without a packed copy of the whole matrix, which does not pay off
 /// for few rows of A (up to kRowsInPlace). What cannot be read in place (m^T, and columns that are
-/// no multiple of a vector) is packed one panel at a time, in the cache.
+/// no multiple of a vector, and all that is rounded) is packed one panel at a time, in the cache.
 template <class T>
-Panels<T> panels_in_place(Rows<const T> m, Form form = Form::kPlain);
+Panels<T> panels_in_place(Rows<const T> m, Form form = Form::kPlain,
+                          Operands operands = Operands::kWhole);
 inline constexpr index kRowsInPlace = 96;
 
 /// Whether a product reads B in place as fast as a packed copy, for any number of rows of A: B = m,
 /// whose columns are whole vectors, and whose rows are near one another.
 template <class T>
-bool reads_well_in_place(Rows<const T> m, Form form = Form::kPlain);
+bool reads_well_in_place(Rows<const T> m, Form form = Form::kPlain,
+                         Operands operands = Operands::kWhole);
 
-/// How many values B [K,N] takes when it is packed.
+/// How many values of T hold B [K,N] when it is packed.
 template <class T>
-index packed_size(index K, index N);
+index packed_size(index K, index N, Operands operands = Operands::kWhole);
 
-/// Packs B = m, or B = m^T, into that many values of memory, which must outlive the panels.
+/// Packs B = m, or B = m^T, into as much memory, which must outlive the panels, as ctx asks for.
 template <class T>
 Panels<T> pack_into(const Context& ctx, Rows<const T> m, Form form, T* memory);
 
@@ -78,26 +98,22 @@ class PackedMatrix {
  public:
   PackedMatrix() = default;
 
-  /// Packs B = m, or B = m^T. The memory is reused if it is large enough. This takes one pass over
-  /// m: for a product of few rows, panels_in_place is cheaper.
+  /// Packs B = m, or B = m^T, as ctx asks for. The memory is reused if it is large enough. This
+  /// takes one pass over m: for a product of few rows, panels_in_place is cheaper.
   void pack(const Context& ctx, Rows<const T> m, Form form = Form::kPlain);
 
-  index rows() const { return rows_; }        ///< K
-  index columns() const { return columns_; }  ///< N
-  Isa isa() const { return isa_; }            ///< the instruction set that it was packed for
+  index rows() const { return panels_.rows; }        ///< K
+  index columns() const { return panels_.columns; }  ///< N
+  Isa isa() const { return panels_.isa; }            ///< the instruction set that it was packed for
 
   /// Valid until it is packed again or destroyed.
-  Panels<T> panels() const& {
-    const T* const data = reinterpret_cast<const T*>(bytes_.get());
-    return {data, rows_, columns_, lanes_, rows_ * lanes_, lanes_, isa_, {}};
-  }
+  Panels<T> panels() const& { return panels_; }
   Panels<T> panels() const&& = delete;
 
  private:
   AlignedBytes bytes_;
   std::size_t capacity_ = 0;
-  index rows_ = 0, columns_ = 0, lanes_ = 1;
-  Isa isa_ = Isa::kScalar;
+  Panels<T> panels_;
 };
 
 /// What is applied to A B before it is stored in C, in one pass while it is in the cache:
@@ -118,9 +134,9 @@ Work product_work(std::string_view what, index M, index N, index K) {
 }
 
 /// C [M,N] from A [M,K] and B [K,N], cut into items that may run in any order and in parallel.
-/// Rows of A, C may be strided; C overlaps neither A nor slope. The memory of all arguments must
-/// outlive it. Throws Error(kShape) if shapes disagree, Error(kInternal) if b was packed for
-/// another instruction set.
+/// Rows of A, C may be strided; C overlaps neither A nor slope. A is read as B was packed. The
+/// memory of all arguments must outlive it. Throws Error(kShape) if shapes disagree,
+/// Error(kInternal) if b was packed for another instruction set.
 template <class T>
 class MatmulItems {
  public:
@@ -135,11 +151,12 @@ class MatmulItems {
   Panels<T> b_;
   Rows<T> c_;
   MatmulOptions<T> options_;
+  int threads_;
   detail::ProductCut cut_;
 };
 
 /// C [N1,N2] = (or +=, with Store::kAdd) A^T B, from A [M,N1] and B [M,N2], a sum over M rows; cut
-/// in the same way, into items for the threads of ctx.
+/// in the same way, into items for the threads of ctx, in its precision.
 template <class T>
 class MatmulAtBItems {
  public:
@@ -153,6 +170,7 @@ class MatmulAtBItems {
   Rows<const T> a_, b_;
   Rows<T> c_;
   Store store_;
+  Operands operands_;
   detail::ProductCut cut_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of a product: gemm.cc cuts the product by the size of the problem, gemm_tiles.cc
-// computes one tile on the current instruction set. Nothing outside gemm needs this header.
+// The tiles of a product: gemm.cc cuts the product by the size of the problem, gemm_tiles.cc and
+// gemm_at_b.cc compute one tile on the current instruction set. Nothing outside gemm needs this
+// header.
 #pragma once
 
 #include "fovea/kernel/gemm.h"
@@ -24,8 +25,9 @@ struct MatmulTile {
   Rows<const T> a;  ///< [rows, K]
   const Panels<T>* b;
   index first_panel, last_panel;
-  Rows<T> c;                 ///< [rows, N]
-  MatmulOptions<T> options;  ///< slope, if any, from the same row on as c
+  Rows<T> c;                  ///< [rows, N]
+  MatmulOptions<T> options;   ///< slope, if any, from the same row on as c
+  Rows<const T> next_a = {};  ///< other rows of A, if the thread is likely to read them next
 };
 
 /// Part of C = A^T B: all of M for some rows and columns of C.
@@ -35,6 +37,7 @@ struct AtBTile {
   Rows<const T> b;  ///< [M, columns of C]
   Rows<T> c;
   Store store;
+  Operands operands;
 };
 
 /// One panel of B: `lanes` columns (or, transposed, rows) of m from `first` on.
@@ -42,21 +45,30 @@ template <class T>
 struct PanelToPack {
   Rows<const T> m;
   Form form;
+  Operands operands;
   index first;
   T* panel;
 };
+
+/// How many steps a sum of K terms takes.
+constexpr index steps_of(index K, Operands operands) {
+  return operands == Operands::kPaired ? (K + 1) / 2 : K;
+}
 
 /// The kernels for one tile, for the current instruction set.
 template <class T>
 struct GemmKernels {
   BlockShape shape;
   void (*matmul)(const MatmulTile<T>&);
-  void (*at_b)(const AtBTile<T>&);
   void (*pack)(const PanelToPack<T>&);
   void (*add_rows)(Rows<const T> rows, T* sums);  ///< sums[c] += rows[0][c], rows[1][c] ...
 };
-
 template <class T>
 GemmKernels<T> gemm_kernels();
+
+template <class T>
+using AtBKernel = void (*)(const AtBTile<T>&);
+template <class T>
+AtBKernel<T> at_b_kernel();
 
 }  // namespace fovea

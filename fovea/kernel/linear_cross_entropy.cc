@@ -79,8 +79,9 @@ struct Weights {
   Weights(const Context& ctx, const LinearCrossEntropy<T>& a, index count) {
     const auto packed = [&](const PackedMatrix<T>* given, PackedMatrix<T>& own, Form form) {
       if (given != nullptr) return given->panels();
-      if (count <= kRowsInPlace || reads_well_in_place(a.weight, form)) {
-        return panels_in_place(a.weight, form);
+      const Operands operands = operands_of<T>(ctx);
+      if (count <= kRowsInPlace || reads_well_in_place(a.weight, form, operands)) {
+        return panels_in_place(a.weight, form, operands);
       }
       own.pack(ctx, a.weight, form);
       return own.panels();

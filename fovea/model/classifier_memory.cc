@@ -35,7 +35,7 @@ index features_of(const ClassifierConfig& c, const std::vector<SizedStage>& stag
 
 // The weight of the output reads a row for each text.
 TapeLoad load_of_output(const TextLoad& load) {
-  return {.tokens = load.texts, .mode = load.tape.mode};
+  return {.tokens = load.texts, .mode = load.tape.mode, .precision = load.tape.precision};
 }
 
 }  // namespace

@@ -183,13 +183,16 @@ std::vector<WeightShape> weights_of_layer(const SizedLayer& layer) {
       break;
   }
   const index gates = 4 * H * (s.bidirectional ? 2 : 1);
-  return {{gates, in}, {gates, H}};
+  return {{gates, in}, {gates, H, true}};
 }
 
-// Panels have as many columns as the registers hold; the last one is padded.
-double packed_values(index rows, index columns, index lanes) {
+// Panels have as many columns as the registers hold; the last one is padded. A pair of bfloat16
+// takes as much as a float.
+double packed_values(index rows, index columns, Operands operands) {
+  const index lanes = panels_in_place<float>({nullptr, 1, 1}).lanes;
   const index panels = (columns + lanes - 1) / lanes;
-  return static_cast<double>(panels * lanes) * static_cast<double>(rows);
+  const index steps = operands == Operands::kPaired ? rows / 2 + rows % 2 : rows;
+  return static_cast<double>(panels * lanes) * static_cast<double>(steps);
 }
 
 double joined_columns(const SizedStage& stage) {
@@ -267,11 +270,12 @@ bool packs_weights(const TapeLoad& load) {
 
 double packed_bytes(const WeightShape& w, const TapeLoad& load) {
   if (!packs_weights(load)) return 0;
-  const index lanes = panels_in_place<float>({nullptr, 1, 1}).lanes;
-  const bool both =
-      load.mode == TapeMode::kTrain && !reads_well_in_place<float>({nullptr, w.out, w.in});
+  const Precision precision = w.in_steps ? Precision::kFloat32 : load.precision;
+  const Operands operands = operands_of<float>(Context(1).with(precision));
+  const bool both = load.mode == TapeMode::kTrain &&
+                    !reads_well_in_place<float>({nullptr, w.out, w.in}, Form::kPlain, operands);
   return kFloat *
-         (packed_values(w.in, w.out, lanes) + (both ? packed_values(w.out, w.in, lanes) : 0));
+         (packed_values(w.in, w.out, operands) + (both ? packed_values(w.out, w.in, operands) : 0));
 }
 
 double encoder_packed_bytes(const EncoderConfig& c, const std::vector<SizedStage>& stages,

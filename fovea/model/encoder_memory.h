@@ -18,11 +18,12 @@ double encoder_gradient_columns(const EncoderConfig& config, const std::vector<S
 
 struct WeightShape {
   index out, in;
+  bool in_steps = false;  ///< of recurrent steps, which are float32 in every precision
 };
 
 /// Bytes of the packed copies that products read instead of a weight (PackedWeight): of W^T for the
-/// forward pass and, with kTrain, also of W for the backward pass where its rows are far apart. A
-/// training step of few tokens reads its weights in place.
+/// forward pass and, with kTrain, also of W for the backward pass where its rows are far apart or
+/// rounded. A training step of few tokens reads its weights in place.
 double packed_bytes(const WeightShape& weight, const TapeLoad& load);
 /// The same of all weights of the encoder.
 double encoder_packed_bytes(const EncoderConfig& config, const std::vector<SizedStage>& stages,

@@ -36,7 +36,7 @@ index columns_made(const SizedLayer& layer) { return layer.out * (layer.spec.gat
 
 bool is_computed_by_pairs(const SizedLayer& layer, const TapeLoad& load) {
   const EncoderLayerSpec& s = layer.spec;
-  return load.mode == TapeMode::kTrain &&
+  return load.mode == TapeMode::kTrain && load.precision == Precision::kFloat32 &&
          winograd_pays({.width = s.kernel, .dilation = s.dilation}, layer.in, columns_made(layer));
 }
 

@@ -14,8 +14,9 @@ namespace fovea {
 struct TapeLoad {
   index tokens = 0;
   TapeMode mode = TapeMode::kTrain;
-  bool observes = false;  ///< what the heads look like (LossOptions::attention)
-  index sequences = 0;    ///< at most; 0: each has `block` tokens
+  bool observes = false;                      ///< what the heads look like (LossOptions::attention)
+  index sequences = 0;                        ///< at most; 0: each has `block` tokens
+  Precision precision = Precision::kFloat32;  ///< of the products
 };
 
 /// Bytes of scratch memory that the layers take, of each thread and of a call. Sequences have

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/reference/gemm.h"
 
+#include "fovea/base/bfloat16.h"
 #include "fovea/reference/kernels.h"
 
 namespace fovea::reference {
@@ -34,6 +35,13 @@ void matmul_at_b(InRows<T> a, InRows<T> b, Rows<T> c, Store store) {
 }
 
 template <class T>
+void round_to_bfloat16(Rows<T> m) {
+  for (index i = 0; i < m.rows; ++i) {
+    for (index j = 0; j < m.columns; ++j) m[i][j] = to_float(to_bfloat16(m[i][j]));
+  }
+}
+
+template <class T>
 void column_sums(InRows<T> a, Vec<T> sums, Store store) {
   for (index j = 0; j < a.columns; ++j) {
     T s = store == Store::kAdd ? sums[j] : T{0};
@@ -49,6 +57,8 @@ template void matmul(InRows<long double>, InRows<long double>, Form, Rows<long d
                      const MatmulOptions<long double>&);  // the reference for double
 template void matmul_at_b(InRows<float>, InRows<float>, Rows<float>, Store);
 template void matmul_at_b(InRows<double>, InRows<double>, Rows<double>, Store);
+template void round_to_bfloat16(Rows<float>);
+template void round_to_bfloat16(Rows<double>);
 template void column_sums(InRows<float>, Vec<float>, Store);
 template void column_sums(InRows<double>, Vec<double>, Store);
 

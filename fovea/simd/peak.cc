@@ -122,6 +122,12 @@ double bfloat16_gflops(const Context& ctx, double seconds) {
   return gflops_of(FOVEA_DISPATCH(PairLoop), 2 * FOVEA_DISPATCH(FlopsOfARound)(), ctx, seconds);
 }
 
+double peak_gflops(const Context& ctx, double seconds) {
+  const bool rounds = ctx.precision() == Precision::kBFloat16;
+  return rounds && has_bfloat16_products() ? bfloat16_gflops(ctx, seconds)
+                                           : fma_gflops(ctx, seconds);
+}
+
 Isa compiled_isa() { return FOVEA_DISPATCH(CompiledIsa)(); }
 
 }  // namespace fovea

@@ -17,6 +17,9 @@ double fma_gflops(const Context& ctx, double seconds = 0.004);
 /// The same of products of bfloat16 with float32 sums. Only where has_bfloat16_products().
 double bfloat16_gflops(const Context& ctx, double seconds = 0.004);
 
+/// The peak of products of float32 values in the precision of ctx: one of the two.
+double peak_gflops(const Context& ctx, double seconds = 0.004);
+
 /// The instruction set whose code a dispatched kernel really runs. Tests compare it with
 /// current_isa().
 Isa compiled_isa();

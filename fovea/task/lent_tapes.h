@@ -15,7 +15,8 @@ namespace fovea {
 /// A tape is lent to one batch at a time. There are as many as batches ever ran at once.
 class LentTapes {
  public:
-  explicit LentTapes(const Context& context) : whole_(context, TapeMode::kInference) {}
+  explicit LentTapes(const Context& context)
+      : whole_(context, TapeMode::kInference), alone_(Context(1).with(context.precision())) {}
 
   /// The tape whose kernels use all threads.
   Tape& whole() { return whole_; }
@@ -32,13 +33,14 @@ class LentTapes {
  private:
   std::unique_ptr<Tape> take() {
     const std::lock_guard lock(mutex_);
-    if (free_.empty()) return std::make_unique<Tape>(Context(1), TapeMode::kInference);
+    if (free_.empty()) return std::make_unique<Tape>(alone_, TapeMode::kInference);
     std::unique_ptr<Tape> tape = std::move(free_.back());
     free_.pop_back();
     return tape;
   }
 
   Tape whole_;
+  const Context alone_;  // of one thread
   std::mutex mutex_;
   std::vector<std::unique_ptr<Tape>> free_;
 };

@@ -252,7 +252,7 @@ std::vector<std::vector<TranslatedText>> LineTranslator::translate() {
     translate_batch(context_, batches[0]);
   } else {
     context_.for_each(static_cast<index>(batches.size()), [&](index b) {
-      translate_batch(Context(1), batches[static_cast<std::size_t>(b)]);
+      translate_batch(Context(1).with(context_.precision()), batches[static_cast<std::size_t>(b)]);
     });
   }
   model_seconds_ += monotonic_seconds() - began;

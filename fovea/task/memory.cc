@@ -20,7 +20,11 @@ double tape_bytes(const Context& context, const LanguageModelConfig& config, con
 template <class Set>
 TapeLoad load_of(const Set& set, TapeMode mode, const LanguageModelRun& run) {
   const bool observes = mode == TapeMode::kTrain && run.settings.recipe.observe_every > 0;
-  return {set.largest_batch(), mode, observes, run.settings.text.batch_size};
+  return {.tokens = set.largest_batch(),
+          .mode = mode,
+          .observes = observes,
+          .sequences = run.settings.text.batch_size,
+          .precision = run.settings.recipe.precision};
 }
 
 double passes_bytes(const Context& context, const LanguageModelRun& run) {
@@ -64,7 +68,10 @@ double training_memory(const Context& context, const LanguageModelRun& run,
 
 double evaluation_memory(const Context& context, const LanguageModelConfig& config,
                          const EvaluationBatches& set) {
-  const TapeLoad load{set.largest_batch(), TapeMode::kInference, false, set.batch_size()};
+  const TapeLoad load{.tokens = set.largest_batch(),
+                      .mode = TapeMode::kInference,
+                      .sequences = set.batch_size(),
+                      .precision = context.precision()};
   return kProcessBytes +
          kRounding * (tape_bytes(context, config, load) + packed_bytes(config, load));
 }
@@ -75,7 +82,9 @@ double generation_memory(const Context& context, const LanguageModelConfig& conf
   const index read = std::min(prompt, config.block);
   const bool moves_on = max_tokens > config.block - read || prompt > read;
   const index seen = moves_on ? config.block : read + max_tokens;
-  const TapeLoad load{moves_on ? seen : read, TapeMode::kInference};
+  const TapeLoad load{.tokens = moves_on ? seen : read,
+                      .mode = TapeMode::kInference,
+                      .precision = context.precision()};
   const double logits = 3 * 4 * static_cast<double>(config.vocabulary);
   return kProcessBytes + logits + cache_bytes(config, seen) +
          kRounding * (tape_bytes(context, config, load) + packed_bytes(config, load));

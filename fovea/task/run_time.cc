@@ -26,9 +26,9 @@ double updates_to_come(const LanguageModelRun& run, const RunState& done) {
   return updates_left(run, row_counts(run), done.step);
 }
 
-RunTime estimate_run_time(const Context& context, const LanguageModelRun& run,
-                          const RunState& done) {
+RunTime estimate_run_time(const Context& given, const LanguageModelRun& run, const RunState& done) {
   const TrainOptions& recipe = run.settings.recipe;
+  const Context context = given.with(recipe.precision);
   const auto with_objective = [&](const std::function<void(Objective&)>& use) {
     const LanguageModel model(run.settings.model, recipe.seed);
     LanguageModelObjective objective(context, model,

@@ -143,11 +143,11 @@ StepProfile profile_step(const Context& ctx, const LanguageModelSettings& settin
                      .tokens = run.training->largest_batch(),
                      .steps = steps,
                      .memory_gigabytes = memory_gigabytes(ctx)};
-  const double before = fma_gflops(ctx);
+  const double before = peak_gflops(ctx);
   result.step_seconds = median(train(ctx, model, run, steps, nullptr));
   Profile profile;
   const std::vector<double> profiled = train(ctx, model, run, steps, &profile);
-  result.fma_gflops = (before + fma_gflops(ctx)) / 2;
+  result.fma_gflops = (before + peak_gflops(ctx)) / 2;
   result.profiled_seconds =
       std::accumulate(profiled.begin(), profiled.end(), 0.0) / static_cast<double>(steps);
   result.waiting_seconds = profile.waiting_seconds() / static_cast<double>(steps);

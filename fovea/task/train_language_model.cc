@@ -6,12 +6,13 @@
 
 namespace fovea {
 
-TrainResult train_language_model(const Context& context, const LanguageModelRun& run,
+TrainResult train_language_model(const Context& given, const LanguageModelRun& run,
                                  const std::filesystem::path& folder, StartAt start,
                                  TrainingObserver& observer) {
   const std::vector<NamedFile> files =
       first_files(config_text(run.settings), run.tokenizer->data());
   if (!start.resume) write_model_files(folder, files);
+  const Context context = given.with(run.settings.recipe.precision);
   const LanguageModel model(run.settings.model, run.settings.recipe.seed);
   LanguageModelObjective objective(context, model,
                                    {.training = *run.training,

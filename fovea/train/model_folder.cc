@@ -115,9 +115,14 @@ void write_model_files(const fs::path& folder, std::span<const NamedFile> files)
 }
 
 void write_model_weights(const fs::path& folder, std::span<const NamedTensor> tensors,
-                         const SafetensorsMetadata& metadata) {
+                         const SafetensorsMetadata& metadata, DType dtype) {
   SafetensorsMetadata all = metadata;
   all[std::string(kManifestKey)] = xxh3_128(manifest_text(model_manifest(folder)));
+  std::vector<NamedTensor> rounded;
+  if (dtype != DType::kFloat32) {
+    for (const NamedTensor& one : tensors) rounded.push_back({one.name, one.tensor.to(dtype)});
+    tensors = rounded;
+  }
   const std::string bytes = safetensors_bytes(tensors, all);
   require_disk_space(folder, bytes.size());
   write_file_atomically(folder / kWeightsName, bytes);

@@ -29,9 +29,10 @@ inline constexpr std::string_view kWeightsName = "model.safetensors";
 /// folder that was made for them. Throws kWrite, kDiskFull.
 void write_model_files(const std::filesystem::path& folder, std::span<const NamedFile> files);
 
-/// Writes or replaces the weights of a model whose other files exist.
+/// Writes or replaces the weights of a model whose other files exist. `dtype`: what their values
+/// are rounded to.
 void write_model_weights(const std::filesystem::path& folder, std::span<const NamedTensor> tensors,
-                         const SafetensorsMetadata& metadata = {});
+                         const SafetensorsMetadata& metadata = {}, DType dtype = DType::kFloat32);
 
 /// Reads a file of the model and verifies it. Throws kModelMissing if the folder is no model,
 /// kModelDamaged.

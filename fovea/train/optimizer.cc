@@ -11,16 +11,21 @@ namespace fovea {
 
 namespace {
 
-void take(Tensor& into, const Safetensors& from, const std::string& name, std::string_view where) {
+// Whether a tensor may be stored with fewer bits than it has here.
+enum class Stored { kWhole, kWholeOrRounded };
+
+void take(Tensor& into, const Safetensors& from, const std::string& name, std::string_view where,
+          Stored stored = Stored::kWhole) {
   const Tensor* tensor = from.find(name);
   if (tensor == nullptr) {
     fail(ErrorCode::kModelDamaged, "{}: tensor '{}' is missing", where, name);
   }
-  if (tensor->shape() != into.shape() || tensor->dtype() != into.dtype()) {
+  const bool rounded = stored == Stored::kWholeOrRounded && tensor->dtype() == DType::kBFloat16;
+  if (tensor->shape() != into.shape() || (tensor->dtype() != into.dtype() && !rounded)) {
     fail(ErrorCode::kModelDamaged, "{}: tensor '{}' must be {}; it is {}", where, name,
          into.describe(), tensor->describe());
   }
-  into.copy_from(*tensor);
+  into.copy_from(rounded ? tensor->to(into.dtype()) : *tensor);
 }
 
 [[noreturn]] void fail_moments(const std::string& name, std::string_view what) {
@@ -110,7 +115,7 @@ void restore_parameters(std::span<Parameter* const> parameters, const Safetensor
                         std::string_view where) {
   for (Parameter* p : parameters) {
     p->catch_up();
-    take(p->value, tensors, p->name, where);
+    take(p->value, tensors, p->name, where, Stored::kWholeOrRounded);
     ++p->version;
   }
   if (tensors.tensors.size() != parameters.size()) {

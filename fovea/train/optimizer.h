@@ -51,7 +51,7 @@ class Optimizer {
 /// The values of the parameters by name, sharing their memory, as model.safetensors stores them.
 std::vector<NamedTensor> parameter_tensors(std::span<Parameter* const> parameters);
 /// Sets the values from `tensors`: there must be exactly one tensor for each parameter, of its
-/// shape and type. `where` names the file. Throws kModelDamaged.
+/// shape and type, or bfloat16. `where` names the file. Throws kModelDamaged.
 void restore_parameters(std::span<Parameter* const> parameters, const Safetensors& tensors,
                         std::string_view where);
 

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "fovea/base/fields.h"
+#include "fovea/base/precision.h"
 #include "fovea/base/types.h"
+#include "fovea/tensor/dtype.h"
 
 namespace fovea {
 
@@ -24,6 +26,11 @@ inline constexpr EnumName<ScheduleKind> kScheduleKindNames[] = {
 inline std::span<const EnumName<ScheduleKind>> enum_names(ScheduleKind) {
   return kScheduleKindNames;
 }
+
+inline constexpr EnumName<Precision> kPrecisions[] = {
+    {Precision::kFloat32, precision_name(Precision::kFloat32)},
+    {Precision::kBFloat16, precision_name(Precision::kBFloat16)}};
+inline std::span<const EnumName<Precision>> enum_names(Precision) { return kPrecisions; }
 
 /// The defaults are those of nanoGPT for a small character model on a CPU.
 struct TrainOptions {
@@ -45,6 +52,8 @@ struct TrainOptions {
   bool evaluate_training = false;
   index patience = 0;
   index keep = 2;
+  Precision precision = Precision::kFloat32;
+  Precision save_dtype = Precision::kFloat32;
   std::uint64_t seed = 1;
   // No field: every run of the command has it, but those of published experiments.
   double epsilon = 1e-8;
@@ -73,9 +82,18 @@ struct TrainOptions {
     visit("patience", patience,
           "end the run after this many evaluations in a row without a better one; 0: never");
     visit("keep", keep, "how many checkpoints to keep");
+    visit("precision", precision,
+          "bf16: products round their operands to bfloat16, sums and weights stay float32");
+    visit("save_dtype", save_dtype,
+          "type of the weights in model.safetensors; those of checkpoints are float32");
     visit("seed", seed, "seed of all random numbers: same seed, same bits");
   }
 };
+
+/// The type of stored values of that precision.
+constexpr DType dtype_of(Precision precision) {
+  return precision == Precision::kBFloat16 ? DType::kBFloat16 : DType::kFloat32;
+}
 
 /// Throws kOptionValue, which names the option, for an invalid value.
 void check_options(const TrainOptions& options);

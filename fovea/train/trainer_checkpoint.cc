@@ -111,7 +111,8 @@ void Trainer::write_in_folder(const std::function<void()>& write) const {
 void Trainer::write_model() {
   write_in_folder([&] {
     write_model_weights(setup_.folder, parameter_tensors(objective_.parameters()),
-                        {{"step", std::to_string(state_.step)}});
+                        {{"step", std::to_string(state_.step)}},
+                        dtype_of(setup_.options.save_dtype));
   });
 }
 

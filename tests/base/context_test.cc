@@ -33,6 +33,14 @@ TEST(Context, UsesAllCoresUnlessToldOtherwise) {
   EXPECT_EQ(Context(3).threads(), 3);
 }
 
+TEST(Context, KeepsItsThreadsInAnotherPrecision) {
+  const Context context = Context(3).with(Precision::kBFloat16);
+  EXPECT_EQ(context.threads(), 3);
+  EXPECT_EQ(context.precision(), Precision::kBFloat16);
+  EXPECT_EQ(context.with(Precision::kFloat32).precision(), Precision::kFloat32);
+  EXPECT_EQ(Context(3).precision(), Precision::kFloat32);
+}
+
 TEST(AvailableCores, AreThoseOfTheAffinityMask) {
   std::thread([] {
     cpu_set_t mine;

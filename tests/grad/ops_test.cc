@@ -109,6 +109,18 @@ TEST_P(EveryOp, IsTheSameFunctionInFloat32OnEveryInstructionSet) {
   });
 }
 
+// In bfloat16 an operand of a product moves by 2^-9 of its value at most, and nothing else changes;
+// float64 knows no other precision.
+TEST_P(EveryOp, IsNearTheSameFunctionInBFloat16) {
+  for_each_isa([] {
+    const Context context = Context(2).with(Precision::kBFloat16);
+    const CaseReport report = check_case(context, GetParam().check());
+    EXPECT_LE(report.gradient.error, 1e-7) << report.gradient.where;
+    EXPECT_LE(report.float32_error, 0x1p-6);
+    EXPECT_LE(report.float32_gradient_error, 0x1p-5);
+  });
+}
+
 std::string name_of(const testing::TestParamInfo<OpCase>& c) { return std::string(c.param.name); }
 
 INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(kOpCases), name_of);
@@ -127,6 +139,29 @@ TEST(OpCases, EachHasAFormula) {
   for (const OpCase& c : kOpCases) EXPECT_TRUE(c.formula.exact != nullptr) << c.name;
   for (const OpCase& c : kClassifierOpCases) EXPECT_TRUE(c.formula.exact != nullptr) << c.name;
   for (const OpCase& c : kTaggerOpCases) EXPECT_TRUE(c.formula.exact != nullptr) << c.name;
+}
+
+// Every product of a linear layer, with one term in each sum that is no bfloat16.
+TEST(Linear, RoundsTheOperandsOfAllThreeProducts) {
+  for_each_isa([] {
+    const auto run = [](Precision precision, float more) {
+      Tape tape{Context(1).with(precision)};
+      const float x[] = {1 + more, 2, -3, 4}, w[] = {2 + 2 * more, 1, 3, -1, 5, 2};
+      const Variable in = tape.input(Rows<const float>(x, 2, 2));
+      const Variable weight = tape.input(Rows<const float>(w, 3, 2));
+      const Variable y = linear(tape, in, weight, {});
+      tape.backward(sum(tape, multiply(tape, y, y)));
+      std::vector<float> all = to_vector(y.value<float>());
+      for (const float v : to_vector(in.gradient<float>())) all.push_back(v);
+      for (const float v : to_vector(weight.gradient<float>())) all.push_back(v);
+      return all;
+    };
+    constexpr float kMore = 0x1p-9f;  // 1 + kMore becomes 1, and 2 + 2 kMore 2
+    const std::vector<float> whole = run(Precision::kFloat32, 0);
+    EXPECT_EQ(run(Precision::kBFloat16, 0), whole) << "small whole numbers are not rounded";
+    EXPECT_EQ(run(Precision::kBFloat16, kMore), whole);
+    EXPECT_NE(run(Precision::kFloat32, kMore), whole);
+  });
 }
 
 TEST(Linear, NamesTheOperandInItsErrors) {

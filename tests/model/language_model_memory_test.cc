@@ -92,23 +92,29 @@ std::vector<Case> cases() {
   return all;
 }
 
+void expect_activations(const Case& c, TapeMode mode, Precision precision) {
+  SCOPED_TRACE(testing::Message() << c.name << (mode == TapeMode::kTrain ? ", train" : "") << ", "
+                                  << precision_name(precision));
+  const OwnedBatch batch(std::vector<index>(static_cast<std::size_t>(c.sequences), c.length),
+                         c.config.vocabulary);
+  const LanguageModel model(c.config, 1);
+  Tape tape(Context(2).with(precision), mode);
+  for (int step = 0; step < 2; ++step) {
+    tape.reset();
+    const Variable loss = model.loss(tape, batch.view());
+    if (mode == TapeMode::kTrain) tape.backward(loss);
+  }
+  const TapeLoad load{.tokens = c.sequences * c.length, .mode = mode, .precision = precision};
+  const double share = bytes_used(tape) / activation_bytes(c.config, load);
+  EXPECT_LT(share, 1.02);
+  EXPECT_GT(share, 0.96);
+}
+
 TEST(LanguageModelMemory, ActivationsAreThoseOfATape) {
   for (const Case& c : cases()) {
-    const OwnedBatch batch(std::vector<index>(static_cast<std::size_t>(c.sequences), c.length),
-                           c.config.vocabulary);
-    const LanguageModel model(c.config, 1);
-    for (const TapeMode mode : {TapeMode::kTrain, TapeMode::kInference}) {
-      Tape tape(Context(2), mode);
-      for (int step = 0; step < 2; ++step) {
-        tape.reset();
-        const Variable loss = model.loss(tape, batch.view());
-        if (mode == TapeMode::kTrain) tape.backward(loss);
-      }
-      const double share =
-          bytes_used(tape) / activation_bytes(c.config, {c.sequences * c.length, mode});
-      EXPECT_LT(share, 1.02) << c.name << (mode == TapeMode::kTrain ? ", train" : ", inference");
-      EXPECT_GT(share, 0.96) << c.name << (mode == TapeMode::kTrain ? ", train" : ", inference");
-    }
+    expect_activations(c, TapeMode::kTrain, Precision::kFloat32);
+    expect_activations(c, TapeMode::kInference, Precision::kFloat32);
+    expect_activations(c, TapeMode::kTrain, Precision::kBFloat16);
   }
 }
 
@@ -128,6 +134,29 @@ TEST(LanguageModelMemory, PackedFormsAreCopiesOfTheMatrices) {
   c.ff = 4096;
   const double one_wide = packed_bytes(c, {1000, TapeMode::kInference});
   EXPECT_EQ(packed_bytes(c, {1000, TapeMode::kTrain}), one_wide + 4.0 * 3 * 64 * 4096);
+}
+
+// Two bfloat16 take the place of a float; W and W^T are both packed, as none is read in place. The
+// weights of recurrent steps are float32.
+TEST(LanguageModelMemory, PackedFormsOfBFloat16AreHalfAsLargeWhereThereArePairs) {
+  LanguageModelConfig c = base();
+  const auto packed = [&](TapeMode mode, Precision precision) {
+    return packed_bytes(c, {.tokens = 1000, .mode = mode, .precision = precision});
+  };
+  const double whole = packed(TapeMode::kInference, Precision::kFloat32);
+  const double rounded = packed(TapeMode::kInference, Precision::kBFloat16);
+  EXPECT_EQ(rounded, has_bfloat16_products() ? whole / 2 : whole);
+  const double both = packed(TapeMode::kTrain, Precision::kBFloat16);
+  EXPECT_GT(both, 1.9 * rounded);
+  EXPECT_LT(both, 2.2 * rounded);
+  c.kind = LanguageModelKind::kEncoder;
+  c.position = PositionKind::kNone;
+  const auto of_layer = [&](const char* layers) {
+    c.encoder = layers;
+    return packed(TapeMode::kInference, Precision::kBFloat16);
+  };
+  const double input = (has_bfloat16_products() ? 2.0 : 4.0) * 4 * 64 * 64;
+  EXPECT_EQ(of_layer("lstm:layers=2") - of_layer("lstm"), input + 4.0 * 4 * 64 * 64);
 }
 
 TEST(LanguageModelMemory, GradientsOfATableOfItsOwnAreThoseOfTheRowsOfAnUpdate) {

@@ -19,6 +19,14 @@ TEST(Peak, EverySetHasALoopThatCounts) {
   });
 }
 
+TEST(Peak, HasALoopForEachPrecision) {
+  const Context context = Context(1).with(Precision::kBFloat16);
+  for_each_isa([&] { EXPECT_GT(peak_gflops(context, 0.002), 0.0); });
+  if (!has_bfloat16_products()) GTEST_SKIP() << "the processor has none";
+  EXPECT_GT(peak_gflops(context, 0.002), 0.0);
+  EXPECT_GT(bfloat16_gflops(Context(1), 0.002), 0.0);
+}
+
 TEST(Peak, TheLoopRunsOnTheSetThatIsPinned) {
   for (const Isa isa : available_isas()) {
     pin_isa(isa);

@@ -74,6 +74,16 @@ TEST_F(ModelFolderTest, BetterWeightsReplaceTheOld) {
   EXPECT_EQ(read_model_weights(folder_).at("w").data<float>()[1], 6.0f);
 }
 
+TEST_F(ModelFolderTest, WeightsMayBeRounded) {
+  write_model_files(folder_, model_files());
+  write_model_weights(folder_, weights(1 + 0x1.8p-8f), {{"step", "12"}}, DType::kBFloat16);
+  const Safetensors read = read_model_weights(folder_);
+  EXPECT_EQ(read.at("w").dtype(), DType::kBFloat16);
+  EXPECT_EQ(to_float(read.at("w").data<BFloat16>()[1]), 1 + 0x1p-7f);
+  EXPECT_EQ(update_of(read, folder_), 12);
+  EXPECT_THAT(problems(), testing::Each(testing::EndsWith(": ")));
+}
+
 TEST_F(ModelFolderTest, SaysWhatIsNoModel) {
   EXPECT_THROWS(read_model_weights(folder_), kModelMissing, "no such folder");
   fs::create_directory(folder_);

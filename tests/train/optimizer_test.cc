@@ -106,6 +106,35 @@ TEST(Optimizer, NamesTheTensorThatDoesNotFit) {
   EXPECT_THROWS(optimizer.restore(stored), kModelDamaged, "'weight.m' is missing");
 }
 
+// Weights may be stored as bfloat16; moments, without which a run would not go on with its bits,
+// may not.
+TEST(Optimizer, TakesWeightsOfBFloat16ButNoMoments) {
+  Model model;
+  std::vector<NamedTensor> stored;
+  for (const NamedTensor& one : parameter_tensors(model.parameters)) {
+    stored.push_back({one.name, one.tensor.to(DType::kBFloat16)});
+  }
+  const std::string bytes = safetensors_bytes(stored);
+  model.set_gradients(1);
+  Optimizer optimizer(model.parameters);
+  optimizer.step(kContext, kStep);
+  restore_parameters(model.parameters, parse_safetensors(bytes, "m"), "m");
+  const std::vector<NamedTensor> now = parameter_tensors(model.parameters);
+  for (std::size_t n = 0; n < now.size(); ++n) {
+    EXPECT_EQ(now[n].tensor.dtype(), DType::kFloat32);
+    for (index i = 0; i < now[n].tensor.size(); ++i) {
+      EXPECT_EQ(now[n].tensor.data<float>()[i], to_float(stored[n].tensor.data<BFloat16>()[i]));
+    }
+  }
+  std::vector<NamedTensor> moments;
+  for (const NamedTensor& one : optimizer.state()) {
+    moments.push_back({one.name, one.tensor.to(DType::kBFloat16)});
+  }
+  const Safetensors rounded = parse_safetensors(safetensors_bytes(moments), "o");
+  EXPECT_THROWS(optimizer.restore(rounded), kModelDamaged,
+                "must be float32 [2, 2]; it is bfloat16");
+}
+
 TEST(Optimizer, RefusesATensorTooMany) {
   Model model;
   std::vector<NamedTensor> tensors = parameter_tensors(model.parameters);

@@ -72,12 +72,20 @@ Rows<const T> spread(const Context& context, const SpreadLayout& layout, Rows<co
   return to;
 }
 
+// Taps of rows that are not side by side are products of their own, whose rows of weights are
+// packed together: pairs of bfloat16 would be of two taps if the columns are odd.
+Context context_for(const Tape& tape, const Window& w, index columns) {
+  const bool in_one = w.dilation == 1 || w.width == 1;
+  const Context& context = tape.context();
+  return in_one || columns % 2 == 0 ? context : context.with(Precision::kFloat32);
+}
+
 template <class T>
 void input_gradient(Tape& tape, const ConvolutionCall& call, const SpreadLayout& layout,
                     Rows<const T> dy, const GradientOut<T>& dx) {
-  const Context& context = tape.context();
   const Window& w = call.window;
   const index out = dy.columns, in = dx.rows.columns, width = w.width;
+  const Context context = context_for(tape, w, out);
   const auto multiply_by = [&](const Panels<T>& taps) {
     window_product<T>(context, {.spread = dy,
                                 .layout = &layout,
@@ -89,7 +97,8 @@ void input_gradient(Tape& tape, const ConvolutionCall& call, const SpreadLayout&
                                 .options = {.store = dx.store}});
   };
   if (width == 1) {
-    const WeightPanels<T> panels(tape, call.weight, call.taps<T>(), Form::kPlain, dx.rows.rows);
+    const WeightPanels<T> panels(tape, context, call.weight, call.taps<T>(), Form::kPlain,
+                                 dx.rows.rows);
     return multiply_by(panels.panels);
   }
   Scratch scratch;
@@ -120,9 +129,9 @@ void backward(Tape& tape, const ConvolutionCall& call, const SpreadLayout& layou
 
 template <class T>
 void forward(Tape& tape, const ConvolutionCall& call, ConvolutionState* state) {
-  const Context& context = tape.context();
   const Window& w = call.window;
   const index N = call.x.rows(), in = call.x.columns();
+  const Context context = context_for(tape, w, in);
   const bool records = tape.records({call.x, call.weight, call.bias});
   const SpreadLayout layout = lay_out(tape, call);
   Rows<const T> x = call.x.value<T>();
@@ -134,7 +143,7 @@ void forward(Tape& tape, const ConvolutionCall& call, ConvolutionState* state) {
     if (state != nullptr) continue_state<T>(*state, w.reach(), N, {memory, layout.rows, in});
   }
   const Rows<T> slope = room_for_slope<T>(tape, call.f, call.y, records);
-  const WeightPanels<T> panels(tape, call.weight, call.taps<T>(), Form::kTransposed, N);
+  const WeightPanels<T> panels(tape, context, call.weight, call.taps<T>(), Form::kTransposed, N);
   window_product<T>(
       context, {.spread = x,
                 .layout = &layout,

@@ -39,7 +39,8 @@ Rows<const T> gradient_of_sums(Tape& tape, const ConvolutionCall& call, Rows<con
 
 /// Whether a convolution is computed with two thirds of the multiplications (kernel/winograd.h).
 /// The batch has no say, so that a sequence has the same bits alone; nor has inference, where a
-/// sequence may come in parts of any lengths.
+/// sequence may come in parts of any lengths. Never in bfloat16, which would round sums of rows
+/// instead of rows.
 bool uses_winograd(const Tape& tape, const ConvolutionCall& call);
 /// y, and the record of its gradients.
 template <class T>

@@ -98,7 +98,8 @@ Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable 
         return &p->packed.get<T>(tape.context(), call.weight, form, p->version);
       };
       call.packed_transposed = packed(Form::kTransposed);
-      if (call.dx.data != nullptr && !reads_well_in_place(call.weight)) {
+      if (call.dx.data != nullptr &&
+          !reads_well_in_place(call.weight, Form::kPlain, operands_of<T>(tape.context()))) {
         call.packed = packed(Form::kPlain);
       }
     }

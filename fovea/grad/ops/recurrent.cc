@@ -81,7 +81,7 @@ struct Layer {
 
 // ------------------------------------------------------------------------------------- forward
 
-// W_hh as a step reads it. A parameter keeps it until it changes.
+// W_hh as a step reads it, in every precision as it is. A parameter keeps it until it changes.
 template <class T>
 struct StepWeight {
   StepWeight() = default;
@@ -96,12 +96,12 @@ struct StepWeight {
     }
   }
   void pack_panels(const Tape& tape, Variable weight) {
+    const Context context = tape.context().with(Precision::kFloat32);
     if (Parameter* const p = weight.parameter(); p != nullptr) {
       panels =
-          p->packed.template get<T>(tape.context(), weight.value<T>(), Form::kPlain, p->version)
-              .panels();
+          p->packed.template get<T>(context, weight.value<T>(), Form::kPlain, p->version).panels();
     } else {
-      own_panels.pack(tape.context(), weight.value<T>());
+      own_panels.pack(context, weight.value<T>());
       panels = own_panels.panels();
     }
   }

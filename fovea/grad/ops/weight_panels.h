@@ -13,15 +13,18 @@ template <class T>
 struct WeightPanels {
   /// `rows` of the product's left side.
   WeightPanels(const Tape& tape, Variable weight, Form form, index rows)
-      : WeightPanels(tape, weight, weight.value<T>(), form, rows) {}
-  /// `values` is the weight's memory in another shape, the same one for every product.
-  WeightPanels(const Tape& tape, Variable weight, Rows<const T> values, Form form, index rows) {
-    if (reads_in_place(tape, rows) || reads_well_in_place(values, form)) {
-      panels = panels_in_place(values, form);
+      : WeightPanels(tape, tape.context(), weight, weight.value<T>(), form, rows) {}
+  /// `values` is the weight's memory in another shape, the same one for every product. The products
+  /// are those of `context`.
+  WeightPanels(const Tape& tape, const Context& context, Variable weight, Rows<const T> values,
+               Form form, index rows) {
+    const Operands operands = operands_of<T>(context);
+    if (reads_in_place(tape, rows) || reads_well_in_place(values, form, operands)) {
+      panels = panels_in_place(values, form, operands);
     } else if (Parameter* parameter = weight.parameter(); parameter != nullptr) {
-      panels = parameter->packed.get<T>(tape.context(), values, form, parameter->version).panels();
+      panels = parameter->packed.get<T>(context, values, form, parameter->version).panels();
     } else {
-      own.pack(tape.context(), values, form);
+      own.pack(context, values, form);
       panels = own.panels();
     }
   }
@@ -35,9 +38,13 @@ struct WeightPanels {
 template <class T>
 Panels<T> panels_for_rows(const Context& context, Rows<const T> m, Form form, index rows,
                           Scratch& scratch) {
-  if (rows <= kRowsInPlace || reads_well_in_place(m, form)) return panels_in_place(m, form);
+  const Operands operands = operands_of<T>(context);
+  if (rows <= kRowsInPlace || reads_well_in_place(m, form, operands)) {
+    return panels_in_place(m, form, operands);
+  }
   const bool plain = form == Form::kPlain;
-  const index size = packed_size<T>(plain ? m.rows : m.columns, plain ? m.columns : m.rows);
+  const index size =
+      packed_size<T>(plain ? m.rows : m.columns, plain ? m.columns : m.rows, operands);
   return pack_into(context, m, form, scratch.allocate<T>(size));
 }
 

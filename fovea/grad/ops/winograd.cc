@@ -66,7 +66,8 @@ void backward(Tape& tape, const ConvolutionCall& call, const Kept<T>& kept) {
 }  // namespace
 
 bool uses_winograd(const Tape& tape, const ConvolutionCall& call) {
-  return winograd_pays(call.window, call.x.columns(), call.y.columns()) &&
+  return tape.context().precision() == Precision::kFloat32 &&
+         winograd_pays(call.window, call.x.columns(), call.y.columns()) &&
          tape.records({call.x, call.weight, call.bias});
 }
 

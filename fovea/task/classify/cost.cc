@@ -20,7 +20,12 @@ template <class Set>
 TextLoad load_of(const Set& set, TapeMode mode, const ClassifierRun& run) {
   const index texts = run.settings.text.batch_size;
   const bool observes = mode == TapeMode::kTrain && run.settings.recipe.observe_every > 0;
-  return {texts, {rows_of(run.settings.model, set.largest_batch()), mode, observes, texts}};
+  return {texts,
+          {.tokens = rows_of(run.settings.model, set.largest_batch()),
+           .mode = mode,
+           .observes = observes,
+           .sequences = texts,
+           .precision = run.settings.recipe.precision}};
 }
 
 double passes_bytes(const Context& context, const ClassifierRun& run) {
@@ -92,8 +97,9 @@ double training_memory(const Context& context, const ClassifierRun& run, index c
                      checkpoint_bytes);
 }
 
-RunTime estimate_run_time(const Context& context, const ClassifierRun& run, const RunState& done) {
+RunTime estimate_run_time(const Context& given, const ClassifierRun& run, const RunState& done) {
   const TrainOptions& recipe = run.settings.recipe;
+  const Context context = given.with(recipe.precision);
   const auto with_objective = [&](const std::function<void(Objective&)>& use) {
     const Classifier model(run.settings.model, recipe.seed);
     ClassifierObjective objective(context, model,

@@ -7,7 +7,7 @@
 
 namespace fovea {
 
-TrainResult train_classifier(const Context& context, const ClassifierRun& run,
+TrainResult train_classifier(const Context& given, const ClassifierRun& run,
                              const std::filesystem::path& folder, StartAt start,
                              TrainingObserver& observer) {
   const std::string config = config_text(run.settings, run.outputs);
@@ -16,6 +16,7 @@ TrainResult train_classifier(const Context& context, const ClassifierRun& run,
                                            : std::vector<NamedFile>{{"config.json", config}};
   if (!start.resume) write_model_files(folder, files);
   const TrainOptions& recipe = run.settings.recipe;
+  const Context context = given.with(recipe.precision);
   const Classifier model(run.settings.model, recipe.seed);
   if (run.vectors) start_with_vectors(model, *run.vectors);
   ClassifierObjective objective(context, model,

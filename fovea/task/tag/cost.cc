@@ -19,7 +19,8 @@ WordLoad load_of(const Set& set, TapeMode mode, const TaggerRun& run) {
   return {.tape = {.tokens = set.largest_batch(),
                    .mode = mode,
                    .observes = trains && run.settings.recipe.observe_every > 0,
-                   .sequences = run.settings.text.batch_size},
+                   .sequences = run.settings.text.batch_size,
+                   .precision = run.settings.recipe.precision},
           .characters = set.most_characters()};
 }
 
@@ -84,8 +85,9 @@ double training_memory(const Context& context, const TaggerRun& run, index check
                      checkpoint_bytes);
 }
 
-RunTime estimate_run_time(const Context& context, const TaggerRun& run, const RunState& done) {
+RunTime estimate_run_time(const Context& given, const TaggerRun& run, const RunState& done) {
   const TrainOptions& recipe = run.settings.recipe;
+  const Context context = given.with(recipe.precision);
   const auto with_objective = [&](const std::function<void(Objective&)>& use) {
     const Tagger model(run.settings.model, crf_rules(run.tags), recipe.seed);
     TaggerObjective objective(context, model,

@@ -20,7 +20,7 @@ Parameter& word_table(const Tagger& model) {
 
 }  // namespace
 
-TrainResult train_tagger(const Context& context, const TaggerRun& run,
+TrainResult train_tagger(const Context& given, const TaggerRun& run,
                          const std::filesystem::path& folder, StartAt start,
                          TrainingObserver& observer) {
   std::vector<NamedFile> files =
@@ -32,6 +32,7 @@ TrainResult train_tagger(const Context& context, const TaggerRun& run,
   add(kKnownWordsName, run.vocabulary.known);
   if (!start.resume) write_model_files(folder, files);
   const TrainOptions& recipe = run.settings.recipe;
+  const Context context = given.with(recipe.precision);
   const Tagger model(run.settings.model, crf_rules(run.tags), recipe.seed);
   if (run.vectors) start_with_vectors(word_table(model), *run.vectors);
   TaggerObjective objective(context, model,

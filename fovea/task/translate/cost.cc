@@ -16,8 +16,12 @@ namespace {
 template <class Set>
 TranslationLoad load_of(const Set& set, TapeMode mode, const TranslatorRun& run) {
   const bool observes = mode == TapeMode::kTrain && run.settings.recipe.observe_every > 0;
-  return {.source = {.tokens = set.largest_source(), .mode = mode, .observes = observes},
-          .target = {.tokens = set.largest_target(), .mode = mode, .observes = observes}};
+  const TapeLoad load{
+      .mode = mode, .observes = observes, .precision = run.settings.recipe.precision};
+  TranslationLoad both{load, load};
+  both.source.tokens = set.largest_source();
+  both.target.tokens = set.largest_target();
+  return both;
 }
 
 double tape_bytes(const Context& context, const TranslatorConfig& config,
@@ -104,8 +108,9 @@ double training_memory(const Context& context, const TranslatorRun& run, index c
       checkpoint_bytes);
 }
 
-RunTime estimate_run_time(const Context& context, const TranslatorRun& run, const RunState& done) {
+RunTime estimate_run_time(const Context& given, const TranslatorRun& run, const RunState& done) {
   const TrainOptions& recipe = run.settings.recipe;
+  const Context context = given.with(recipe.precision);
   const auto with_objective = [&](const std::function<void(Objective&)>& use) {
     const Translator model(run.settings.model, recipe.seed);
     TranslatorObjective objective(context, model,

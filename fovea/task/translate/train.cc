@@ -73,7 +73,7 @@ std::optional<MeanWeights> mean_of_best(BestWeights& best, index step,
 }
 
 // The mean replaces the best weights only if it validates better; without validation always.
-void take_mean(TranslatorObjective& objective, const std::filesystem::path& folder,
+void take_mean(TranslatorObjective& objective, const std::filesystem::path& folder, DType dtype,
                const RunState& state, const MeanWeights& weights, TrainingObserver& observer) {
   const auto& [steps, mean] = weights;
   const auto parameters = objective.parameters();
@@ -93,20 +93,21 @@ void take_mean(TranslatorObjective& objective, const std::filesystem::path& fold
       return;
     }
   }
-  write_model_weights(folder, mean, {{"step", std::to_string(state.step)}});
+  write_model_weights(folder, mean, {{"step", std::to_string(state.step)}}, dtype);
   observer.noticed(fmt::format("the model is the mean of the weights of updates {}{}",
                                fmt::join(steps, ", "), found));
 }
 
 }  // namespace
 
-TrainResult train_translator(const Context& context, const TranslatorRun& run,
+TrainResult train_translator(const Context& given, const TranslatorRun& run,
                              const std::filesystem::path& folder, StartAt start,
                              TrainingObserver& observer) {
   const std::vector<NamedFile> files = files_of(run);
   if (!start.resume) write_model_files(folder, files);
   TranslatorRecipe recipe = run.settings.recipe;
   recipe.keep = std::max(recipe.keep, recipe.average);
+  const Context context = given.with(recipe.precision);
   const Translator model(run.settings.model, recipe.seed);
   std::optional<TranslationCheck> check;
   if (run.settings.text.metric != TranslatorMetric::kLoss && run.validation) {
@@ -131,7 +132,9 @@ TrainResult train_translator(const Context& context, const TranslatorRun& run,
       recipe.average_best > 1
           ? mean_of_best(best, result.state.step, model.parameters())
           : mean_of_last(folder, result.state.step, recipe.average, model.parameters());
-  if (mean) take_mean(objective, folder, result.state, *mean, observer);
+  if (mean) {
+    take_mean(objective, folder, dtype_of(recipe.save_dtype), result.state, *mean, observer);
+  }
   return result;
 }
 

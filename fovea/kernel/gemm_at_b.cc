@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "fovea/kernel/gemm_tiles.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fovea/kernel/gemm_at_b.cc"
+#include "hwy/foreach_target.h"  // compiles this file once for each instruction set
+//
+#include "fovea/kernel/gemm_operands-inl.h"
+#include "fovea/simd/product-inl.h"
+#include "fovea/simd/simd-inl.h"
+
+// In A^T B the sum runs over the rows of both, which are in the right order already: values of A
+// for six rows of C side by side, and vectors of B. With panels of 64 columns they are read in
+// place; if rows are so far apart that they conflict in the sets of the caches, kDepth of them are
+// first copied closer together. Copying always was measured 2 % slower at widths of 384, and 10 to
+// 20 % at widths of 128. A panel of 16 columns (AVX2) is a cache line of each row, and its rows
+// conflict at nearly every width: there both operands are always copied, A to strips of six
+// columns. On Zen 3 that takes .6 to .75 of the time, from widths of 128 on.
+//
+// Operands of bfloat16 are always copied: rounded, two rows to a row of pairs.
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// Whether a panel of B is a cache line wide or less.
+inline constexpr bool kIsNarrow = kBlockVectors == 2;
+
+/// Whether rows are first copied closer together. A block of columns of rows that are whole pages
+/// apart falls into a few sets of the first cache: at widths of 1024 and 2048 copying takes .89 to
+/// .98 of the time. Rows an odd number of cache lines apart fall into all sets, however far that
+/// is.
+template <class T>
+bool CopiesRows(index stride) {
+  constexpr index kLine = kAlignment / sizeof(T), kPage = 4096 / static_cast<index>(sizeof(T));
+  return stride % kPage == 0 || (stride > kFarApart<T> && stride % (2 * kLine) != kLine);
+}
+
+/// The distance of two strips of `depth` rows: an odd number of cache lines more, so that the lines
+/// that are written in turns fall into different sets.
+template <class T>
+index StripStride(index depth) {
+  constexpr index kLine = kAlignment / sizeof(T);
+  const index lines = (depth * kBlockRows + kLine - 1) / kLine;
+  return (lines | 1) * kLine;
+}
+
+/// Rows of A as the product reads them: a strip of kBlockRows columns after the other, each [depth,
+/// kBlockRows].
+template <class T>
+void PackStrips(Rows<const T> rows, T* to) {
+  const index stride = StripStride<T>(rows.rows), whole = rows.columns / kBlockRows;
+  const index rest = rows.columns % kBlockRows;
+  for (index k = 0; k < rows.rows; ++k, to += kBlockRows) {
+    const T* from = rows[k];
+    T* strip = to;
+    for (index i = 0; i < whole; ++i, from += kBlockRows, strip += stride) {
+      std::memcpy(strip, from, kBlockRows * sizeof(T));
+    }
+    std::copy_n(from, rest, strip);
+  }
+}
+
+/// The values of strips of at most kDepth rows.
+template <class T>
+index StripsSize(index columns) {
+  return (columns + kBlockRows - 1) / kBlockRows * StripStride<T>(kDepth<T>);
+}
+
+/// The product with one panel of B. A is read from `strips` if there are any.
+template <Into kInto, class T>
+void MultiplyAtBPanel(const TileOperands<T>& o, const T* strips) {
+  if (strips == nullptr) return ProductAhead<kInto>(o);
+  const index rows = o.c.rows, stride = StripStride<T>(o.b.rows);
+  for (index row = 0; row < rows; row += kBlockRows, strips += stride) {
+    TileOperands<T> strip = o;
+    strip.a = {strips, 1, kBlockRows};
+    strip.c = o.c.slice(row, std::min<index>(rows, row + kBlockRows));
+    ProductAhead<kInto>(strip);
+  }
+}
+
+/// C as whole vectors: in place, or summed in a buffer if they would go beyond the end of a row.
+template <class T>
+class SumsOfTile {
+ public:
+  SumsOfTile(const AtBTile<T>& t, Scratch& scratch)
+      : t_(t), rows_(t.c), is_ragged_(t.c.columns % kLanes<T> != 0) {
+    if (!is_ragged_) return;
+    rows_.stride = RoundUpToLanes<T>(t.c.columns);
+    rows_.data = scratch.template allocate<T>(t.c.rows * rows_.stride);
+    for (index r = 0; r < t.c.rows && t.store == Store::kAdd; ++r) {
+      T* const row = rows_[r];
+      std::fill(std::copy_n(t.c[r], t.c.columns, row), row + rows_.stride, T{0});
+    }
+  }
+  bool is_ragged() const { return is_ragged_; }
+  /// The columns from `first` on.
+  Rows<T> columns(index first, index lanes) const {
+    return {rows_.data + first, rows_.rows, lanes, rows_.stride};
+  }
+  void finish() const {
+    for (index r = 0; r < rows_.rows && is_ragged_; ++r) {
+      std::copy_n(rows_[r], t_.c.columns, t_.c[r]);
+    }
+  }
+
+ private:
+  const AtBTile<T>& t_;
+  Rows<T> rows_;
+  bool is_ragged_;
+};
+
+/// The columns of B from `next` on, and an equal share of the rows of A that follow [begin, end).
+template <class T>
+LinesAhead LinesAfter(const AtBTile<T>& t, index first, index next, index begin, index end) {
+  const index columns = t.c.columns;
+  const LinesAhead of_b(
+      t.b.slice(begin, end).columns_slice(next, std::min(columns, next + kPanelLanes<T>)));
+  const index rows_of_a = std::min(t.a.rows, 2 * end - begin) - end;
+  const auto share = [&](index column) { return end + rows_of_a * column / columns; };
+  return of_b.then(LinesAhead(t.a.slice(share(first), share(next))));
+}
+
+template <class T>
+void MultiplyAtBTile(const AtBTile<T>& t) {
+  constexpr index kWidth = kPanelLanes<T>;
+  const index rows = t.c.rows, columns = t.c.columns;
+  Scratch scratch;
+  const SumsOfTile<T> c(t, scratch);
+  const bool in_strips = kIsNarrow && columns > kWidth;
+  const bool copies_a = !in_strips && CopiesRows<T>(t.a.stride);
+  const bool copies_b =
+      c.is_ragged() || (kIsNarrow && rows > 2 * kBlockRows) || CopiesRows<T>(t.b.stride);
+  const index a_depth = copies_a ? RoundUpToLanes<T>(rows) : t.a.stride;
+  T* const strips = in_strips ? scratch.template allocate<T>(StripsSize<T>(rows)) : nullptr;
+  T* const a = copies_a ? scratch.template allocate<T>(a_depth * kDepth<T>) : nullptr;
+  T* const b = copies_b ? scratch.template allocate<T>(kWidth * kDepth<T>) : nullptr;
+  ForEachPart(t.a.rows, kDepth<T>, [&](index begin, index end) {
+    const auto rows_of_a = t.a.slice(begin, end), rows_of_b = t.b.slice(begin, end);
+    if (in_strips) PackStrips(rows_of_a, strips);
+    if (copies_a) CopyColumns<Operands::kWhole>(rows_of_a, a, a_depth);
+    for (index first = 0; first < columns; first += kWidth) {
+      const index width = std::min(kWidth, columns - first), lanes = RoundUpToLanes<T>(width);
+      if (copies_b) {
+        CopyColumns<Operands::kWhole>(rows_of_b.columns_slice(first, first + width), b, kWidth);
+      }
+      const index depth = end - begin;
+      const Rows<const T> left(copies_a ? a : rows_of_a.data, depth, rows, a_depth);
+      LinesAhead ahead = LinesAfter(t, first, first + width, begin, end);
+      const TileOperands<T> o{.a = Transposed(left),
+                              .b = {copies_b ? b : rows_of_b.data + first, depth, lanes,
+                                    copies_b ? kWidth : t.b.stride},
+                              .c = c.columns(first, lanes),
+                              .ahead = &ahead};
+      if (begin > 0 || t.store == Store::kAdd) {
+        MultiplyAtBPanel<Into::kAdd>(o, strips);
+      } else {
+        MultiplyAtBPanel<Into::kOverwrite>(o, strips);
+      }
+    }
+  });
+  c.finish();
+}
+
+/// The same with rounded operands.
+template <Operands kOperands, class T>
+void MultiplyAtBTileRounded(const AtBTile<T>& t) {
+  using In = OperandOf<T, kOperands>;
+  constexpr index kWidth = kPanelLanes<T>;
+  const index rows = t.c.rows, columns = t.c.columns, stride = RoundUpToLanes<T>(rows);
+  Scratch scratch;
+  const SumsOfTile<T> c(t, scratch);
+  In* const a = scratch.template allocate<In>(stride * kDepth<In>);
+  In* const b = scratch.template allocate<In>(kWidth * kDepth<In>);
+  ForEachPart(steps_of(t.a.rows, kOperands), kDepth<In>, [&](index begin, index end) {
+    const Terms<kOperands> terms(begin, end, t.a.rows);
+    PackColumns<kOperands, T>(t.a.slice(terms.begin, terms.end), a, stride);
+    const Rows<const In> left(a, end - begin, rows, stride);
+    for (index first = 0; first < columns; first += kWidth) {
+      const index width = std::min(kWidth, columns - first), lanes = RoundUpToLanes<T>(width);
+      const auto of_panel = t.b.columns_slice(first, first + width);
+      PackColumns<kOperands, T>(of_panel.slice(terms.begin, terms.end), b, kWidth);
+      LinesAhead ahead = LinesAfter(t, first, first + width, terms.begin, terms.end);
+      const TileOperands<T, In> o{.a = Transposed(left),
+                                  .b = {b, end - begin, lanes, kWidth},
+                                  .c = c.columns(first, lanes),
+                                  .ahead = &ahead};
+      if (begin > 0 || t.store == Store::kAdd) {
+        ProductAhead<Into::kAdd>(o);
+      } else {
+        ProductAhead<Into::kOverwrite>(o);
+      }
+    }
+  });
+  c.finish();
+}
+
+template <class T>
+void MultiplyAtBTileOf(const AtBTile<T>& t) {
+  WithOperands<T>(t.operands, [&](auto operands) {
+    if constexpr (operands() == Operands::kWhole) {
+      MultiplyAtBTile<T>(t);
+    } else {
+      MultiplyAtBTileRounded<operands(), T>(t);
+    }
+  });
+}
+auto Kernels() { return PerPrecision{MultiplyAtBTileOf<float>, MultiplyAtBTileOf<double>}; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea {
+
+HWY_EXPORT(Kernels);
+
+template <class T>
+AtBKernel<T> at_b_kernel() {
+  return FOVEA_DISPATCH(Kernels)().template of<T>();
+}
+
+template AtBKernel<float> at_b_kernel();
+template AtBKernel<double> at_b_kernel();
+
+}  // namespace fovea
+#endif  // HWY_ONCE

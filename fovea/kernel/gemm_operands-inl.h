@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operands of a product as its tiles read them: whole, rounded to bfloat16, or in pairs of
+// bfloat16. Include it from gemm_tiles.cc and gemm_at_b.cc alone.
+#include <algorithm>
+#include <type_traits>
+
+#include "fovea/base/memory.h"
+#include "fovea/kernel/gemm_tiles.h"
+
+#if defined(FOVEA_KERNEL_GEMM_OPERANDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FOVEA_KERNEL_GEMM_OPERANDS_INL_H_
+#undef FOVEA_KERNEL_GEMM_OPERANDS_INL_H_
+#else
+#define FOVEA_KERNEL_GEMM_OPERANDS_INL_H_
+#endif
+
+#include "fovea/simd/pairs-inl.h"
+#include "fovea/simd/product-inl.h"
+#include "fovea/simd/round-inl.h"
+#include "fovea/simd/simd-inl.h"
+#include "fovea/simd/transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// What a step of a sum reads: a value of T, or a pair.
+template <class T, Operands kOperands>
+using OperandOf = std::conditional_t<kOperands == Operands::kPaired, BFloat16Pair, T>;
+template <Operands kOperands>
+inline constexpr index kTermsOfStep = kOperands == Operands::kPaired ? 2 : 1;
+
+/// The steps of a sum that are computed at a time.
+template <class T>
+inline constexpr index kDepth = 1536 / static_cast<index>(sizeof(T));
+
+/// f(constant) with `operands` as a constant of the type.
+template <class T, class F>
+HWY_INLINE void WithOperands([[maybe_unused]] Operands operands, F&& f) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (operands == Operands::kRounded) {
+      return f(std::integral_constant<Operands, Operands::kRounded>());
+    }
+#if FOVEA_PAIRS
+    if (operands == Operands::kPaired) {
+      return f(std::integral_constant<Operands, Operands::kPaired>());
+    }
+#endif
+  }
+  f(std::integral_constant<Operands, Operands::kWhole>());
+}
+
+/// Cuts [0, n) into equal parts of at most `most`, at least one; calls f(begin, end).
+template <class F>
+HWY_INLINE void ForEachPart(index n, index most, F&& f) {
+  const index parts = std::max<index>(1, (n + most - 1) / most);
+  const index length = (n + parts - 1) / parts;
+  index begin = 0;
+  do {
+    const index end = std::min(n, begin + length);
+    f(begin, end);
+    begin = end;
+  } while (begin < n);
+}
+
+/// The terms [begin, end) of a sum, from its steps.
+template <Operands kOperands>
+struct Terms {
+  Terms(index begin_step, index end_step, index terms)
+      : begin(begin_step * kTermsOfStep<kOperands>),
+        end(std::min(terms, end_step * kTermsOfStep<kOperands>)) {}
+  index begin, end;
+};
+
+template <Operands kOperands, class T>
+HWY_INLINE Vector<T> Rounded(Vector<T> x) {
+  if constexpr (kOperands == Operands::kRounded) return RoundToBFloat16(x);
+  return x;
+}
+
+/// Copies rows of `from` to rows of `to` that are `to_stride` apart, and fills the rest of each
+/// with zeros.
+template <Operands kOperands, class T>
+HWY_INLINE void CopyColumns(Rows<const T> from, T* to, index to_stride) {
+  for (index k = 0; k < from.rows; ++k) {
+    const T* const source = from[k];
+    T* const target = to + k * to_stride;
+    ForEachLane<T>(from.columns, [=](auto lanes, index i) {
+      lanes.Store(Rounded<kOperands, T>(lanes.Load(source + i)), target + i);
+    });
+    for (index i = from.columns; i < to_stride; ++i) target[i] = T{0};
+  }
+}
+
+#if FOVEA_PAIRS
+
+/// The pairs of rows 2 j and 2 j + 1, one after another, in the same way; to_stride is in whole
+/// vectors.
+inline void PairColumns(Rows<const float> from, BFloat16Pair* to, index to_stride) {
+  constexpr PairTag d;
+  for (index k = 0; k < from.rows; k += 2, to += to_stride) {
+    const float* const first = from[k];
+    const bool single = k + 1 == from.rows;
+    const float* const second = single ? first : from[k + 1];
+    index end = 0;
+    ForEachLane<float>(from.columns, [&](auto lanes, index i) {
+      const auto above = single ? hn::Zero(Tag<float>()) : lanes.Load(second + i);
+      hn::StoreU(RoundToPairs(lanes.Load(first + i), above), d, to + i);
+      end = i + kLanes<float>;
+    });
+    for (; end < to_stride; end += kLanes<float>) hn::StoreU(hn::Zero(d), d, to + end);
+  }
+}
+
+/// row[begin] and those after it, as far as there are `columns`, and zeros.
+HWY_INLINE Vector<float> LoadUpTo(const float* row, index begin, index columns) {
+  const index count = columns - begin;
+  if (count >= kLanes<float>) return hn::LoadU(Tag<float>(), row + begin);
+  if (count <= 0) return hn::Zero(Tag<float>());
+  return TailLanes<float>{{}, count}.Load(row + begin);
+}
+
+/// 16 pairs along a row.
+HWY_INLINE Pairs PairsOfRow(const float* row, index begin, index columns) {
+  return RoundInOrder(LoadUpTo(row, begin, columns), LoadUpTo(row, begin + kLanes<float>, columns));
+}
+
+/// The pairs along rows: [rows, to_stride], in whole vectors.
+inline void PairAlongRows(Rows<const float> from, BFloat16Pair* to, index to_stride) {
+  constexpr index kTwo = 2 * kLanes<float>;
+  for (index r = 0; r < from.rows; ++r, to += to_stride) {
+    for (index c = 0; c < from.columns; c += kTwo) {
+      hn::StoreU(PairsOfRow(from[r], c, from.columns), PairTag(), to + c / 2);
+    }
+  }
+}
+
+/// The pairs along rows, rows in lanes: [columns / 2, stride].
+inline void PairRowsToLanes(Rows<const float> from, BFloat16Pair* to, index stride) {
+  constexpr index kN = kLanes<float>;
+  HWY_ALIGN BFloat16Pair square[kN * kN], turned[kN * kN];
+  for (index r0 = 0; r0 < stride; r0 += kN) {
+    const index here = std::clamp<index>(from.rows - r0, 0, kN);
+    std::fill(square + here * kN, square + kN * kN, 0);
+    for (index c = 0; c < from.columns; c += 2 * kN) {
+      for (index i = 0; i < here; ++i) {
+        hn::Store(PairsOfRow(from[r0 + i], c, from.columns), PairTag(), square + i * kN);
+      }
+      const index steps = std::min(kN, (from.columns - c + 1) / 2);
+      BFloat16Pair* const first = to + c / 2 * stride + r0;
+      if (steps == kN) {
+        TransposeSquare(square, kN, first, stride);
+        continue;
+      }
+      TransposeSquare(square, kN, turned, kN);
+      for (index i = 0; i < steps; ++i) std::copy_n(turned + i * kN, kN, first + i * stride);
+    }
+  }
+}
+
+#endif  // FOVEA_PAIRS
+
+/// Columns of `from`, whose rows are the terms of a sum: [steps, to_stride].
+template <Operands kOperands, class T>
+HWY_INLINE void PackColumns(Rows<const T> from, OperandOf<T, kOperands>* to, index to_stride) {
+  if constexpr (kOperands == Operands::kPaired) {
+    PairColumns(from, to, to_stride);
+  } else {
+    CopyColumns<kOperands>(from, to, to_stride);
+  }
+}
+
+/// The panel of `p`, as [steps, lanes].
+template <Operands kOperands, class T>
+void PackPanel(const PanelToPack<T>& p) {
+  constexpr index kWidth = kPanelLanes<T>;
+  auto* const panel = reinterpret_cast<OperandOf<T, kOperands>*>(p.panel);
+  if (p.form == Form::kPlain) {
+    const index end = std::min(p.m.columns, p.first + kWidth);
+    return PackColumns<kOperands, T>(p.m.columns_slice(p.first, end), panel, kWidth);
+  }
+  const auto rows = p.m.slice(p.first, p.first + std::min(kWidth, p.m.rows - p.first));
+  if constexpr (kOperands == Operands::kPaired) {
+    PairRowsToLanes(rows, panel, kWidth);
+  } else {
+    RowsToLanes<T>(rows, rows.rows, T{1}, panel, kWidth);
+    if constexpr (kOperands == Operands::kRounded) {
+      CopyColumns<kOperands>(Rows<const T>(panel, p.m.columns, kWidth), panel, kWidth);
+    }
+  }
+}
+
+/// A as the left side of C = A B: in place, or a rounded copy of a part of its columns.
+template <class T, Operands kOperands>
+class LeftSide {
+ public:
+  using In = OperandOf<T, kOperands>;
+
+  LeftSide(Rows<const T> a, Scratch& scratch) : a_(a) {
+    const index steps = std::min(kDepth<In>, steps_of(a.columns, kOperands));
+    if constexpr (kOperands != Operands::kWhole) {
+      copy_ = scratch.template allocate<In>(a.rows * stride_of(steps));
+    }
+  }
+
+  /// Of the steps [begin, end); valid until the next call.
+  StridedMatrix<In> part(index begin, index end) {
+    const Terms<kOperands> terms(begin, end, a_.columns);
+    const Rows<const T> a = a_.columns_slice(terms.begin, terms.end);
+    if constexpr (kOperands == Operands::kWhole) {
+      return a;
+    } else {
+      const index stride = stride_of(end - begin);
+      if constexpr (kOperands == Operands::kPaired) {
+        PairAlongRows(a, copy_, stride);
+      } else {
+        CopyColumns<kOperands>(a, copy_, stride);
+      }
+      return {copy_, stride, 1};
+    }
+  }
+
+ private:
+  // An odd number of cache lines, so that rows fall into different sets.
+  static index stride_of(index steps) {
+    constexpr index kLine = kAlignment / sizeof(In);
+    return ((steps + kLine - 1) / kLine | 1) * kLine;
+  }
+
+  Rows<const T> a_;
+  In* copy_ = nullptr;
+};
+
+template <Into kInto, class T, class In>
+HWY_INLINE void ProductAhead(const TileOperands<T, In>& o) {
+  if (o.ahead->is_empty()) return TileProduct<kInto>(o);
+  TileProduct<kInto, LaneMaximum::kNone, Ask::kAhead>(o);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea
+HWY_AFTER_NAMESPACE();
+
+#endif  // FOVEA_KERNEL_GEMM_OPERANDS_INL_H_
