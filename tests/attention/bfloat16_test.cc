@@ -105,6 +105,19 @@ TEST(BFloat16Attention, BitsDoNotDependOnPackingOrPadding) {
   }
 }
 
+TEST(BFloat16Attention, ObserversChangeNoBit) {
+  const Sizes sizes{.T = 70, .S = 150, .H = 2, .G = 1, .D = 16, .Dv = 9};
+  Call<BFloat16> alone(sizes), seen(sizes);
+  std::vector<float> largest(2 * 70);
+  seen.want_weights();
+  alone.run({.mask = mask::Causal()});
+  seen.run(
+      {.mask = mask::Causal(),
+       .observe = observe::Maximum<float>(RowView<float>::contiguous(largest.data(), 1, 2, 70))});
+  alone.weights = seen.weights;
+  EXPECT_TRUE(same_results(alone, seen));
+}
+
 // With one weight of 1 in a row, the gradient of its score is exactly 0.
 TEST(BFloat16Attention, AWholeWeightHasNoGradient) {
   for (const double dropout : {0.0, 0.4}) {

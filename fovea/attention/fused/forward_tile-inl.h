@@ -69,7 +69,7 @@ struct ForwardTile {
   TileKind kind = TileKind::kAll;  // of the block in s
   TileCover parts{0, 0};           // the parts of that block that the mask can keep
   bool started = false;            // whether o holds a block
-  bool rounded = false;            // whether p holds the weights of the block, and s its scores
+  bool rounded = false;            // whether p holds the weights of the block
 
   index D() const { return call.in.q.width; }
   index Dv() const { return call.in.v.width; }
@@ -203,11 +203,18 @@ void ForwardTile<T>::Weigh(index key, index keys, Observers& observers) {
   state.UpdateMax(call.norm());
   observers.keep(s, keys);
   if constexpr (kReadsPairs<T>) {
-    rounded = needs_lse(call.norm()) && call.observe->empty() && !call.dropout.active() &&
-              call.attention.values.empty();
-    if (rounded) return state.ExpAndSumToPairs(s, keys, p);
+    const bool drops = call.dropout.active(), softmax = needs_lse(call.norm());
+    rounded = softmax && !drops;
+    if (softmax) {
+      const bool keep = drops || !call.observe->empty() || !call.attention.values.empty();
+      state.ExpAndSumToPairs(s, keys, p, keep);
+      if (!keep) return;
+    } else {
+      state.ExpAndSum(call.norm(), s, keys);
+    }
+  } else {
+    state.ExpAndSum(call.norm(), s, keys);
   }
-  state.ExpAndSum(call.norm(), s, keys);
   observers.see(s, key, keys, state.alpha);
   if (call.dropout.active()) DropWeights(key, keys);
 }

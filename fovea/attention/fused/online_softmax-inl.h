@@ -37,8 +37,8 @@ struct RowState {
   /// s becomes p; for softmax exp(s - m), and its sum joins l.
   void ExpAndSum(const Norm& norm, T* s, index keys);
 #if FOVEA_PAIRS
-  /// The same of softmax, where only the weights as pairs along the keys are wanted: s stays.
-  void ExpAndSumToPairs(const T* s, index keys, BFloat16Pair* p);
+  /// The same of softmax, with the weights as pairs along the keys; s becomes them only if `keep`.
+  void ExpAndSumToPairs(T* s, index keys, BFloat16Pair* p, bool keep);
 #endif
   /// The final factor of p: by / (l + the sink's part); 0 for a row that keeps no key.
   Vector<T> FinalRescale(const RowNorm<T>& norm, T by, index lane) const;
@@ -48,7 +48,7 @@ struct RowState {
   void ExpAndSumPanel(T* s, index lane, index keys);
 #if FOVEA_PAIRS
   template <int kVectors>
-  void ExpAndSumPanelToPairs(const T* s, index lane, index keys, BFloat16Pair* p);
+  void ExpAndSumPanelToPairs(T* s, index lane, index keys, BFloat16Pair* p, bool keep);
 #endif
   template <class F>
   void WeighEachAlone(T* s, index keys, F&& weight);
@@ -135,17 +135,17 @@ void RowState<T>::ExpAndSumPanel(T* s, index lane, index keys) {
 
 #if FOVEA_PAIRS
 template <class T>
-void RowState<T>::ExpAndSumToPairs(const T* s, index keys, BFloat16Pair* p) {
+void RowState<T>::ExpAndSumToPairs(T* s, index keys, BFloat16Pair* p, bool keep) {
   index lane = 0;
   for (; lane + 2 * kLanes<T> <= stride; lane += 2 * kLanes<T>) {
-    ExpAndSumPanelToPairs<2>(s, lane, keys, p);
+    ExpAndSumPanelToPairs<2>(s, lane, keys, p, keep);
   }
-  for (; lane < stride; lane += kLanes<T>) ExpAndSumPanelToPairs<1>(s, lane, keys, p);
+  for (; lane < stride; lane += kLanes<T>) ExpAndSumPanelToPairs<1>(s, lane, keys, p, keep);
 }
 
 template <class T>
 template <int kVectors>
-void RowState<T>::ExpAndSumPanelToPairs(const T* s, index lane, index keys, BFloat16Pair* p) {
+void RowState<T>::ExpAndSumPanelToPairs(T* s, index lane, index keys, BFloat16Pair* p, bool keep) {
   constexpr Tag<T> d;
   constexpr index kN = kLanes<T>;
   const auto by = hn::Set(d, kLog2E<T>);
@@ -156,8 +156,10 @@ void RowState<T>::ExpAndSumPanelToPairs(const T* s, index lane, index keys, BFlo
     sum[v] = hn::Load(d, l + lane + v * kN);
   }
   const auto weigh = [&](index j, int v) {
-    const auto below = hn::Sub(hn::Load(d, s + j * stride + lane + v * kN), most[v]);
+    T* const score = s + j * stride + lane + v * kN;
+    const auto below = hn::Sub(hn::Load(d, score), most[v]);
     const auto weight = Exp2OfRoundedWeight(hn::Mul(below, by));
+    if (keep) hn::Store(weight, d, score);
     sum[v] = hn::Add(sum[v], weight);
     return weight;
   };
