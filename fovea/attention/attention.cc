@@ -127,6 +127,10 @@ void attention_backward(const Context& ctx, const Attention<float>& attention,
   detail::fused_backward(ctx, call, saved, gradients);
 }
 
+bool multiplies_bfloat16(const Attention<float>& attention) {
+  return detail::forward_reads_pairs(attention);
+}
+
 #define FOVEA_INSTANTIATE(T)                                                                       \
   template void attention_forward(const Context&, const Attention<T>&, const AttentionInputs<T>&,  \
                                   const AttentionOutputs<T>&);                                     \

@@ -73,6 +73,10 @@ void attention_backward(const Context& ctx, const Attention<float>& attention,
                         const AttentionInputs<BFloat16>& in, const AttentionSaved<BFloat16>& saved,
                         const AttentionGradients<BFloat16>& gradients);
 
+/// Whether a forward of bfloat16 rows multiplies pairs of bfloat16 on this machine; otherwise it is
+/// converted to float32.
+bool multiplies_bfloat16(const Attention<float>& attention);
+
 /// What a call would do.
 struct AttentionPlan {
   std::string kernel;          ///< "fused float32", "fused bfloat16", "linear float32" (linear.h)

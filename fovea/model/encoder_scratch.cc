@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fovea/attention/attention.h"
 #include "fovea/kernel/sru.h"
 #include "fovea/kernel/winograd.h"
 
@@ -83,6 +84,15 @@ double made_row_bytes(const EncoderConfig& c, const TapeLoad& load) {
   return kFloat * (infers ? 1 : 2) * rows * static_cast<double>(width);
 }
 
+// In training, the rows of a call rounded to bfloat16: q, k, v and o, and their gradients.
+double rounded_bytes(const EncoderConfig& c, const TapeLoad& load) {
+  const bool rounds = load.mode == TapeMode::kTrain && load.precision == Precision::kBFloat16 &&
+                      made_row_bytes(c, load) == 0 && multiplies_bfloat16({});
+  if (!rounds) return 0;
+  const index columns = 2 * (c.heads + c.kv_heads) * c.head_dim;
+  return 2 * sizeof(BFloat16) * static_cast<double>(load.tokens) * static_cast<double>(columns);
+}
+
 // The numbers of each head and query that are observed. Without a norm, o is computed once more.
 double observed_bytes(const EncoderConfig& c, const TapeLoad& load) {
   if (!load.observes) return 0;
@@ -130,7 +140,8 @@ double call_scratch(const EncoderConfig& c, const SizedLayer& layer, const TapeL
       break;
   }
   const EncoderConfig own = config_of_layer(c, layer);
-  const double attention = made_row_bytes(own, load) + observed_bytes(own, load);
+  const double attention =
+      made_row_bytes(own, load) + rounded_bytes(own, load) + observed_bytes(own, load);
   if (layer.spec.kind != kAttentionRnn) return attention;
   return std::max(attention, recurrent_scratch(layer, load));
 }

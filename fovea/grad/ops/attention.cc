@@ -8,6 +8,7 @@
 
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
+#include "fovea/kernel/round.h"
 #include "fovea/parts/part_table.h"
 
 namespace fovea {
@@ -132,6 +133,90 @@ void backward(Tape& tape, const Call& call, Variable o, RowView<const T> lse,
   for (std::size_t n = 0; n < parts.size(); ++n) end_detour(tape.context(), parts[n], wanted[n]);
 }
 
+// ---------------------------------------------------------------- rows rounded to bfloat16
+
+// Rows of bfloat16 of the call, for as long as it runs.
+class RoundedRows {
+ public:
+  RoundedRows(const Context& context, Scratch& scratch) : context_(context), scratch_(scratch) {}
+
+  Rows<BFloat16> room(index rows, index columns) const {
+    return {scratch_.allocate<BFloat16>(rows * columns), rows, columns};
+  }
+  View<const BFloat16> heads(Rows<const float> x, index heads) const {
+    const Rows<BFloat16> rounded = room(x.rows, x.columns);
+    round_rows(context_, x, rounded);
+    return heads_of<const BFloat16>(rounded, heads);
+  }
+  AttentionInputs<BFloat16> inputs(const Call& call) const {
+    const AttentionOperands& in = call.in;
+    return {heads(in.q.value<float>(), call.H()), heads(in.k.value<float>(), call.G),
+            heads(in.v.value<float>(), call.G)};
+  }
+  /// Room for a gradient that is wanted.
+  Rows<BFloat16> room_for(const GradientOut<float>& out) const {
+    return out ? room(out.rows.rows, out.rows.columns) : Rows<BFloat16>{};
+  }
+  void store(Rows<BFloat16> from, const GradientOut<float>& to) const {
+    if (!to) return;
+    if (to.store == Store::kAdd) {
+      accumulate(context_, from, to.rows);
+    } else {
+      widen_rows(context_, from, to.rows);
+    }
+  }
+
+ private:
+  const Context& context_;
+  Scratch& scratch_;
+};
+
+View<BFloat16> heads_of_room(Rows<BFloat16> room, index heads) {
+  return room.data == nullptr ? View<BFloat16>{} : heads_of(room, heads);
+}
+
+void rounded_forward(const Context& context, const Call& call, const Attention<float>& attention,
+                     Variable o, RowView<float> lse, RowView<float> lse_low) {
+  Scratch scratch;
+  const RoundedRows rows(context, scratch);
+  const Rows<BFloat16> result = rows.room(o.rows(), o.columns());
+  attention_forward(context, attention, rows.inputs(call),
+                    AttentionOutputs<BFloat16>{heads_of(result, call.H()), lse, lse_low});
+  widen_rows(context, result, o.value<float>());
+}
+
+void rounded_backward(Tape& tape, const Call& call, Variable o, RowView<const float> lse,
+                      RowView<const float> lse_low) {
+  const GradientOut<float> dq = tape.gradient_for<float>(call.in.q),
+                           dk = tape.gradient_for<float>(call.in.k),
+                           dv = tape.gradient_for<float>(call.in.v);
+  Scratch scratch;
+  const RoundedRows rows(tape.context(), scratch);
+  const Rows<BFloat16> q = rows.room_for(dq), k = rows.room_for(dk), v = rows.room_for(dv);
+  PartGradients<float> wanted{}, parts{};
+  for (std::size_t n = 0; n < parts.size(); ++n) {
+    if (!call.in.parts[n].defined()) continue;
+    wanted[n] = tape.gradient_for<float>(call.in.parts[n]);
+    parts[n] = detour(scratch, wanted[n]);
+  }
+  const AttentionSaved<BFloat16> saved{rows.heads(o.value<float>(), call.H()), lse,
+                                       rows.heads(tape.gradient_of<float>(o), call.H()), lse_low};
+  attention_backward(
+      tape.context(), attention_of<float>(call, tape.mode(), parts), rows.inputs(call), saved,
+      AttentionGradients<BFloat16>{heads_of_room(q, call.H()), heads_of_room(k, call.G),
+                                   heads_of_room(v, call.G)});
+  rows.store(q, dq);
+  rows.store(k, dk);
+  rows.store(v, dv);
+  for (std::size_t n = 0; n < parts.size(); ++n) end_detour(tape.context(), parts[n], wanted[n]);
+}
+
+// Whether the call rounds its rows to bfloat16: in training, where they are multiplied as such.
+bool rounds(const Tape& tape, const Attention<float>& attention, bool records) {
+  return records && tape.context().precision() == Precision::kBFloat16 &&
+         multiplies_bfloat16(attention);
+}
+
 // Observes a forward: a number for each head and query, which are then summed.
 template <class T>
 class HeadObservation {
@@ -236,6 +321,14 @@ Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptio
     const bool apart = options.variant.norm == AttentionNormKind::kNone;
     const Observe<T> observers = observation.observers();
     if (!apart) forward.observe = observers;
+    if constexpr (std::is_same_v<T, float>) {
+      if (rounds(tape, forward, tape.records(operands))) {
+        rounded_forward(tape.context(), call, forward, o, lse, lse_low);
+        observation.finish();
+        tape.record(o, operands, [=](Tape& t) { rounded_backward(t, call, o, lse, lse_low); });
+        return;
+      }
+    }
     attention_forward<T>(tape.context(), forward, inputs,
                          {heads_of(o.value<T>(), H), lse, lse_low});
     if (apart && options.statistics != nullptr) {
