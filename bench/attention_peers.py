@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fused attention, float32, forward and backward, against PyTorch's, in turns.
+"""Fused attention, forward and backward, in float32 or bfloat16, against PyTorch's, in turns.
 
 Some of PyTorch's shapes have a fast and a slow mode, chosen anew by each process. So every round
 starts processes of its own, of PyTorch as installed and with MKL's fastest kernels ("unlocked"), and
 two ratios to each are told: that of the medians over the rounds, and that of the fastest rounds, which
 compares with PyTorch's fast mode. The targets count against the stronger of the two. The share is that
-of the processor's FMA peak, measured around each run; causal attention counts only the pairs that it
+of the processor's peak, measured around each run; causal attention counts only the pairs that it
 keeps.
 """
 import argparse
@@ -23,6 +23,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 # batch, heads, length, mask
 SHAPES = [(*sizes, mask) for sizes in [(4, 12, 1024), (8, 8, 128), (1, 1, 1024)] for mask in ("all", "causal")]
 HEAD_DIM = 64
+# Length, whether causal -> the targets of bfloat16, forward and backward.
+BFLOAT16_TARGETS = {(1024, False): (1.6, 1.9), (1024, True): (2.1, 3), (128, False): (3.3, 10)}
 
 
 def measure(options):
@@ -33,10 +35,12 @@ def measure(options):
         for (batch, heads, length, mask), answers in found.items():
             answers.setdefault("fovea", []).append(
                 fovea(options, "bench", "attention", "--batch", batch, "--heads", heads, "--length", length,
-                      "--head-dim", HEAD_DIM, "--mask", mask, "--threads", options.threads))
+                      "--head-dim", HEAD_DIM, "--mask", mask, "--precision", options.precision,
+                      "--threads", options.threads))
             for name, peer in peers.items():
                 answers.setdefault(name, []).append(peer.ask(batch=batch, heads=heads, length=length,
-                                                             head_dim=HEAD_DIM, causal=mask == "causal"))
+                                                             head_dim=HEAD_DIM, causal=mask == "causal",
+                                                             precision=options.precision))
         for peer in peers.values():
             peer.close()
     return found
@@ -47,10 +51,18 @@ def range_ms(seconds):
     return f"{middle * 1e3:8.3f} ({min(seconds) * 1e3:.3f} .. {max(seconds) * 1e3:.3f}) ms"
 
 
-def report(shape, answers):
+def targets(precision, length, causal):
+    """direction -> how many times as fast."""
+    if precision == "f32":
+        of_dots = dot_targets(length, causal, bool(os.environ.get("FOVEA_ISA")))
+        return {direction: target for direction, (target, _) in of_dots.items()}
+    return dict(zip(("forward", "backward"), BFLOAT16_TARGETS.get((length, causal), ("none", "none"))))
+
+
+def report(shape, answers, precision):
     batch, heads, length, mask = shape
     ours = answers["fovea"]
-    for direction, (target, _) in dot_targets(length, mask == "causal", bool(os.environ.get("FOVEA_ISA"))).items():
+    for direction, target in targets(precision, length, mask == "causal").items():
         key = f"{direction}_seconds"
         mine = [answer[key] for answer in ours]
         share = statistics.median(answer[f"{direction}_share"] for answer in ours)
@@ -67,14 +79,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     common.add_common_options(parser)
+    parser.add_argument("--precision", choices=["f32", "bf16"], default="f32")
     options = parser.parse_args()
     common.need_binary(options)
     print(common.machine(options))
     found = measure(options)
     print(f"D{HEAD_DIM}, {options.rounds} rounds, median (fastest .. slowest): fovea, its share of the"
-          " FMA peak; PyTorch, ratio of the medians, and of the fastest")
+          f" peak in {options.precision}; PyTorch, ratio of the medians, and of the fastest")
     for shape, answers in found.items():
-        report(shape, answers)
+        report(shape, answers, options.precision)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's scaled_dot_product_attention, float32: the worker of attention_peers.py."""
+"""PyTorch's scaled_dot_product_attention, in float32 or bfloat16: the worker of attention_peers.py."""
 import os
 import statistics
 import time
@@ -27,9 +27,10 @@ def main():
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     attention = torch.nn.functional.scaled_dot_product_attention
 
-    def measure(batch, heads, length, head_dim, causal):
+    def measure(batch, heads, length, head_dim, causal, precision):
         torch.manual_seed(1)
-        q, k, v, g = (torch.randn(batch, heads, length, head_dim) for _ in range(4))
+        dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+        q, k, v, g = (torch.randn(batch, heads, length, head_dim).to(dtype) for _ in range(4))
         with torch.no_grad():
             forward = median_time(lambda: attention(q, k, v, is_causal=causal))
         inputs = [t.requires_grad_() for t in (q, k, v)]
