@@ -17,6 +17,12 @@
 namespace fovea::testing {
 namespace {
 
+#ifdef FOVEA_FEW_PROBLEMS
+constexpr std::uint64_t kProblems = 30;
+#else
+constexpr std::uint64_t kProblems = 300;
+#endif
+
 // A third of them is converted on every processor: other scores than the dot product, and observed
 // columns.
 Problem draw(std::uint64_t seed) {
@@ -31,7 +37,7 @@ constexpr std::vector<double> Results::*kOfScores[] = {
     &Results::distance, &Results::topk_weight, &Results::column_mass};
 
 TEST(BFloat16Attention, ErrorIsAtMostTwiceThatOfPlainRounding) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < kProblems; ++seed) {
     const Problem problem = draw(seed);
     const Results exact = problem.run<double>(Method::kReference);
     PlainErrors errors(problem, exact, PlainErrors::Plain::kBFloat16);
@@ -47,7 +53,7 @@ TEST(BFloat16Attention, ErrorIsAtMostTwiceThatOfPlainRounding) {
 }
 
 TEST(BFloat16Attention, AConvertedCallIsOneOfFloat32) {
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+  for (std::uint64_t seed = 0; seed < kProblems / 3; ++seed) {
     const Problem problem = draw(seed);
     for_each_isa([&] {
       if (has_bfloat16_products()) return;
@@ -61,7 +67,7 @@ TEST(BFloat16Attention, AConvertedCallIsOneOfFloat32) {
 }
 
 TEST(BFloat16Attention, BitsDoNotDependOnThreads) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < kProblems / 5; ++seed) {
     const Problem problem = draw(seed);
     const Results one = problem.run<BFloat16>(Method::kFused, 1);
     for (const int threads : {2, 3, 8}) {

@@ -263,8 +263,13 @@ TEST(AttentionPoison, ReachesNobodyThroughAMask) {
 }
 
 TEST(AttentionPoison, ReachesNobodyThroughAMaskInBFloat16) {
+#ifdef FOVEA_FEW_PROBLEMS
+  const std::vector<std::pair<index, index>> sizes = {{47, 49}};
+#else
+  const std::vector<std::pair<index, index>> sizes = {{15, 16}, {47, 49}, {65, 97}, {129, 257}};
+#endif
   for (const float poison : {kNaN, kInfinity, -kInfinity}) {
-    for (const auto& [T, S] : {std::pair<index, index>{15, 16}, {47, 49}, {65, 97}, {129, 257}}) {
+    for (const auto& [T, S] : sizes) {
       Poisoned<BFloat16>(T, S, poison).expect_harmless();
       if (::testing::Test::HasFailure()) return;
     }
