@@ -158,7 +158,7 @@ void RowState<T>::ExpAndSumPanelToPairs(T* s, index lane, index keys, BFloat16Pa
   const auto weigh = [&](index j, int v) {
     T* const score = s + j * stride + lane + v * kN;
     const auto below = hn::Sub(hn::Load(d, score), most[v]);
-    const auto weight = Exp2OfRoundedWeight(hn::Mul(below, by));
+    const auto weight = Exp2FromBelow(hn::Mul(below, by));
     if (keep) hn::Store(weight, d, score);
     sum[v] = hn::Add(sum[v], weight);
     return weight;

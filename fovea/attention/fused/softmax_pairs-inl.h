@@ -72,7 +72,7 @@ class SoftmaxToPairs {
   HWY_INLINE Weight Weigh(index i, const Row& row, index lane) const {
     const auto by = hn::Set(d, kLog2E<float>);
     const auto x = hn::Load(d, tile_.s + i * tile_.stride + lane);
-    auto p = Exp2OfRoundedWeight(hn::MulSub(hn::Sub(x, row.lse), by, row.low));
+    auto p = Exp2FromBelow(hn::MulSub(hn::Sub(x, row.lse), by, row.low));
     [[maybe_unused]] const auto refused =
         hn::Eq(x, hn::Set(d, -std::numeric_limits<float>::infinity()));
     if constexpr (kMasked) p = hn::IfThenZeroElse(refused, p);
