@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The training step of train_peers.py in PyTorch: one worker, one model, one kind of optimizer.
 
-  peer_torch.py CASE_JSON eager|compiled foreach|fused
+  peer_torch.py CASE_JSON eager|compiled foreach|fused float32|bf16      bf16: autocast
 """
 import json
 import math
@@ -68,7 +68,7 @@ def make_optimizer(torch, model, case, kind):
 
 
 def main():
-    case, mode, optimizer_kind = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]
+    case, mode, optimizer_kind, precision = json.loads(sys.argv[1]), *sys.argv[2:5]
     try:
         import torch
     except ImportError as error:
@@ -85,7 +85,8 @@ def main():
     def step():
         starts = torch.randint(len(data) - case["block"] - 1, (case["batch"], 1))
         window = data[starts + span]
-        loss = forward(window[:, :-1], window[:, 1:].contiguous())
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+            loss = forward(window[:, :-1], window[:, 1:].contiguous())
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

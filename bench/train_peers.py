@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same training step in fovea, PyTorch and JAX, in turns: tokens per second and their ratios.
 
-  bench/train_peers.py TEXT [--only shakespeare,wide,step] [--rounds 7] [--output FILE]
+  bench/train_peers.py TEXT [--only shakespeare,wide,step] [--precision bf16] [--rounds 7] [--output FILE]
 
 Every round starts each of them anew, one after another, for the same number of steps on the same CPUs:
 a process of PyTorch may be fast or slow for its whole life. A ratio is one of medians, against the
 fastest variant of a peer (eager or compiled; AdamW foreach or fused). PyTorch is measured as installed
 and with MKL's fastest kernels ("unlocked"); targets count against its fastest. Everybody warms up for
 three steps before he is measured (the first one of 11 million parameters touches its memory for the
-first time, and takes half as long again).
+first time, and takes half as long again). In bf16 PyTorch runs under autocast.
 """
 import argparse
 import json
@@ -36,15 +36,16 @@ CASES = {
     "wide": {
         "what": "6 layers, 6 heads, width 384, block 256, batch 16",
         "model": dict(layers=6, heads=6, width=384, block=256, batch=16, tie=True, bias=False),
-        "steps": 6, "targets": {"PyTorch": 1.22},
+        "steps": 6, "targets": {"PyTorch": 1.22}, "bf16": {"PyTorch": 1.6},
     },
     "gpt2": {
         "what": "12 layers, 12 heads, width 768, block 256, batch 4",
-        "model": GPT2, "steps": 4, "targets": {"PyTorch": 1.25},
+        "model": GPT2, "steps": 4, "targets": {"PyTorch": 1.25}, "bf16": {"PyTorch": 1.5},
     },
     "gpt2-vocabulary": {
         "what": "the same, vocabulary 50257",
         "model": GPT2, "steps": 3, "vocabulary": 50257, "targets": {"PyTorch": 1.2},
+        "bf16": {"PyTorch": 1.5},
     },
     "step": {
         "what": "1 layer, 4 heads, width 128, block 40, batch 1, vocabulary 2000, untied",
@@ -75,7 +76,7 @@ def ours(options, case, text, folder):
     """Tokens per second after warming up, and the number of parameters."""
     found = fovea(options, "train", "lm", "--train", text, "-o", folder, "--overwrite",
                   "--tokenizer", "char", "--valid-fraction", VALID_FRACTION,
-                  *model_options(case),
+                  *model_options(case), "--precision", options.precision,
                   "--stop-after", f"{WARMUP + case['steps']}u", "--eval-every", "1000000u",
                   "--save-every", "1000000u", "--log-every", WARMUP, "--threads", options.threads)
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
@@ -88,7 +89,7 @@ def ours(options, case, text, folder):
 def start_peer(options, peer, described):
     """name -> worker, of a variant of PyTorch or of JAX; none if it is not installed, with a word why."""
     if peer != "JAX":
-        workers = start_torch(options, HERE / "peer_torch.py", described, *peer.split())
+        workers = start_torch(options, HERE / "peer_torch.py", described, *peer.split(), options.precision)
         return {f"PyTorch {name} {peer}": worker for name, worker in workers.items()}
     jax = Worker(options, HERE / "peer_jax.py", described)
     if "absent" in jax.hello:
@@ -104,7 +105,7 @@ def measure(options, case, text_path, folder):
     written.write_text(text, encoding="utf-8")
     vocabulary = FIRST_LEARNED_TOKEN + len(set(text[:int(len(text) * (1 - VALID_FRACTION))]))
     described = json.dumps({**case["model"], "vocabulary": vocabulary})
-    peers = [*VARIANTS, "JAX"]
+    peers = [*VARIANTS, "JAX"] if options.precision == "float32" else list(VARIANTS)
     speeds, parameters = {"fovea": []}, {}
     for _ in range(options.rounds):
         speed, parameters["fovea"] = ours(options, case, written, folder / "model")
@@ -133,7 +134,7 @@ def to_keep(options, case, speeds):
                       for peer in ("PyTorch installed", "PyTorch", "JAX") if best_of(medians, peer)}}
 
 
-def report(case, speeds, parameters):
+def report(case, speeds, parameters, precision):
     for name, values in speeds.items():
         print(f"  {name:24} {common.spread(values)} tokens/s, {parameters[name]:,} parameters")
     if len(set(parameters.values())) > 1:
@@ -143,7 +144,7 @@ def report(case, speeds, parameters):
         best = best_of(medians, peer)
         if best is None:
             continue
-        target = case["targets"].get(peer)
+        target = case.get("targets" if precision == "float32" else precision, {}).get(peer)
         aim = f" (target {target})" if target else ""
         print(f"  fovea / {words}: {medians['fovea'] / best:.2f}{aim}")
 
@@ -154,6 +155,7 @@ def main():
     parser.add_argument("text", type=pathlib.Path, help="a text, such as tinyshakespeare's input.txt")
     parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
     parser.add_argument("--output", type=pathlib.Path, help="JSON; what is there is kept")
+    parser.add_argument("--precision", choices=["float32", "bf16"], default="float32")
     common.add_common_options(parser)
     options = parser.parse_args()
     common.need_binary(options)
@@ -164,9 +166,10 @@ def main():
         print(f"{name}: {case['what']}; {options.rounds} rounds of {case['steps']} steps", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             speeds, parameters = measure(options, case, options.text, pathlib.Path(folder))
-        report(case, speeds, parameters)
+        report(case, speeds, parameters, options.precision)
         if options.output:
-            common.keep(options.output, machine, "training", {name: to_keep(options, case, speeds)})
+            kind = "training" if options.precision == "float32" else f"training {options.precision}"
+            common.keep(options.output, machine, kind, {name: to_keep(options, case, speeds)})
 
 
 if __name__ == "__main__":
