@@ -7,8 +7,9 @@
 
 namespace fovea {
 
-/// kBFloat16: the operands of products are rounded to bfloat16, and all else stays float32: sums,
-/// results, norms, softmax, losses, weights and the optimizer.
+/// kBFloat16: the operands of products are rounded to bfloat16, and all else stays float32 (but for
+/// the results of attention in training, docs/precision.md): sums, results, norms, softmax, losses,
+/// weights and the optimizer.
 enum class Precision { kFloat32, kBFloat16 };
 
 /// By which options and files know them, in the order of the enum.

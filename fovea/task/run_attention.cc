@@ -226,6 +226,7 @@ std::vector<NamedTensor> run_plain_float32(const AttentionSettings& settings,
                                            const AttentionTensors& tensors) {
   AttentionSettings plain = settings;
   plain.reference = true;
+  plain.precision = PrecisionKind::kFloat32;
   return run<float>(Context(1), CallOf<float>(plain, tensors), {});
 }
 

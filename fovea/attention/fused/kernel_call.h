@@ -38,8 +38,7 @@ constexpr index operands_of(index values) {
   return (values + kOperandValues<T> - 1) / kOperandValues<T>;
 }
 
-/// Keys of a block of the forward. With pairs, products take half the time, and the scores of 64
-/// keys stay in L1.
+/// Keys of a block of the forward.
 template <class T>
 inline constexpr index kKeyBlock = kRowBlock;
 

@@ -322,7 +322,7 @@ Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptio
     const Observe<T> observers = observation.observers();
     if (!apart) forward.observe = observers;
     if constexpr (std::is_same_v<T, float>) {
-      if (rounds(tape, forward, tape.records(operands))) {
+      if (!apart && rounds(tape, forward, tape.records(operands))) {
         rounded_forward(tape.context(), call, forward, o, lse, lse_low);
         observation.finish();
         tape.record(o, operands, [=](Tape& t) { rounded_backward(t, call, o, lse, lse_low); });
