@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "fovea/attention/bfloat16.h"
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/task/attention_parts.h"
@@ -33,19 +34,6 @@ ScoreView<V> given_scores_of(const GivenTensor& given) {
   return view;
 }
 
-// The shape alone: no value is there to be read.
-template <class T>
-View<const T> shape_of(const View<const BFloat16>& rows) {
-  return {reinterpret_cast<const T*>(rows.data),
-          rows.batch,
-          rows.length,
-          rows.heads,
-          rows.width,
-          rows.batch_stride,
-          rows.length_stride,
-          rows.head_stride};
-}
-
 }  // namespace
 
 template <class T>
@@ -58,15 +46,22 @@ AttentionCall<T>::AttentionCall(const AttentionSettings& asked, const AttentionT
                 fmt::format("{}: the tensor do is missing", tensors.where()),
                 "--backward begins with do, the gradient of o");
   }
-  if (settings.precision == PrecisionKind::kBFloat16 && std::is_same_v<T, float>) {
-    rounded_ = {view<BFloat16>("q"), view<BFloat16>("k"), view<BFloat16>("v")};
-    in = {shape_of<T>(rounded_.q), shape_of<T>(rounded_.k), shape_of<T>(rounded_.v)};
-  } else {
-    in = {view("q"), view("k"), view("v")};
-  }
+  read_rows();
   add_parts(*this);
   attention.dropout = {.probability = settings.dropout, .seed = settings.seed};
   add_observed(*this);
+}
+
+template <class T>
+void AttentionCall<T>::read_rows() {
+  if constexpr (std::is_same_v<T, float>) {
+    if (settings.precision == PrecisionKind::kBFloat16) {
+      rounded_ = {view<BFloat16>("q"), view<BFloat16>("k"), view<BFloat16>("v")};
+      in = detail::float32_shapes(rounded_);
+      return;
+    }
+  }
+  in = {view("q"), view("k"), view("v")};
 }
 
 template <class T>

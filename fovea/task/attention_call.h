@@ -85,6 +85,7 @@ class AttentionCall {
   void see(const Observe<T>& observer) { attention.observe = attention.observe + observer; }
 
  private:
+  void read_rows();
   Tensor& new_out(std::string_view name, const Shape& shape, DType dtype = kDTypeOf<T>);
   Tensor& new_gradient(std::string_view name);
   bool is_learned(std::string_view name) const;

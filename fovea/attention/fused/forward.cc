@@ -47,10 +47,10 @@ class ObservedForward {
 
   Span keys() const { return keys_; }
 
-  // Adds the keys in [block, block + kKeyBlock).
+  // Adds the keys in [block, block + kRowBlock).
   void AddBlock(index block) {
     const index key = std::max(keys_.begin, block);
-    const index keys = std::min(keys_.end, block + kKeyBlock<T>) - key;
+    const index keys = std::min(keys_.end, block + kRowBlock) - key;
     if (keys <= 0) return;
     PrefetchBias(key + keys);
     if (!tile_.started) PrefetchBias(key);
@@ -67,7 +67,7 @@ class ObservedForward {
  private:
   // Asks for the bias values of the block of keys that begins with `key`.
   void PrefetchBias(index key) {
-    const TileSite site = tile_.site(key, std::min(kKeyBlock<T>, keys_.end - key));
+    const TileSite site = tile_.site(key, std::min(kRowBlock, keys_.end - key));
     if (site.keys <= 0) return;
     for (const auto& part : tile_.call.attention.bias.parts()) {
       part->prefetch_apply(site, tile_.prefetch);
@@ -99,9 +99,8 @@ class TilesTogether {
   }
 
   void Run() {
-    for (index block = keys_.begin / kKeyBlock<T> * kKeyBlock<T>; block < keys_.end;
-         block += kKeyBlock<T>) {
-      if (count_ > 1) PrefetchBlock(block + kKeyBlock<T>);
+    for (index block = keys_.begin / kRowBlock * kRowBlock; block < keys_.end; block += kRowBlock) {
+      if (count_ > 1) PrefetchBlock(block + kRowBlock);
       for (index n = 0; n < count_; ++n) tiles_[n]->AddBlock(block);
     }
     for (index n = 0; n < count_; ++n) tiles_[n]->Finish();
@@ -112,7 +111,7 @@ class TilesTogether {
   // only if they are side by side, so the first tile would wait long for them.
   void PrefetchBlock(index block) {
     const auto& [first, k, v] = first_.kv.head();
-    const index end = std::min(block + kKeyBlock<T>, keys_.end);
+    const index end = std::min(block + kRowBlock, keys_.end);
     if (block >= end) return;
     for (const Rows<const T>& all : {k, v}) {
       first_.prefetch.add(all.slice(block - first, end - first));

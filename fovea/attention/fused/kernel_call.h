@@ -38,10 +38,6 @@ constexpr index operands_of(index values) {
   return (values + kOperandValues<T> - 1) / kOperandValues<T>;
 }
 
-/// Keys of a block of the forward.
-template <class T>
-inline constexpr index kKeyBlock = kRowBlock;
-
 /// Keys of a chunk: dK and dV are finished inside one, dQ is the sum of all in ascending order. A
 /// function of the length alone, so that bits depend on nothing else.
 inline index key_chunk(index keys) { return keys <= 2048 ? 256 : 512; }
