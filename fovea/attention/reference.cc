@@ -13,7 +13,7 @@ void attention_reference_forward(const Attention<T>& attention, const AttentionI
   detail::check_attention(attention, in);
   detail::check_outputs(attention, in, out);
   detail::check_overlap(attention, in, out);
-  detail::reference_forward(attention, in, out, detail::Operands::kExact);
+  detail::reference_forward(attention, in, out, detail::Factors::kExact);
 }
 
 void attention_reference_forward(const Attention<float>& attention,
@@ -26,7 +26,7 @@ void attention_reference_forward(const Attention<float>& attention,
   detail::Converted o(out.o, false);
   const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
   detail::reference_forward<float>(attention, wide, {o.view(), out.lse, out.lse_low, out.weights},
-                                   detail::Operands::kBFloat16);
+                                   detail::Factors::kBFloat16);
   o.round_into(out.o);
 }
 
@@ -37,7 +37,7 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   detail::check_attention(attention, in);
   detail::check_gradients(attention, in, saved, gradients);
   detail::check_overlap(attention, in, saved, gradients);
-  detail::reference_backward(attention, in, saved, gradients, detail::Operands::kExact);
+  detail::reference_backward(attention, in, saved, gradients, detail::Factors::kExact);
 }
 
 void attention_reference_backward(const Attention<float>& attention,
@@ -53,7 +53,7 @@ void attention_reference_backward(const Attention<float>& attention,
   const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
   detail::reference_backward<float>(attention, wide,
                                     {o.view(), saved.lse, d_o.view(), saved.lse_low, saved.d_lse},
-                                    {dq.view(), dk.view(), dv.view()}, detail::Operands::kBFloat16);
+                                    {dq.view(), dk.view(), dv.view()}, detail::Factors::kBFloat16);
   dq.store();
   dk.store();
   dv.store();

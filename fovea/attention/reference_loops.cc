@@ -42,9 +42,9 @@ struct Call {
   T scale;
   bool has_score;  // else the first part of the bias makes it
   DropoutRule dropout;
-  Operands operands;
+  Factors factors;
 
-  Call(const Attention<T>& a, const AttentionInputs<T>& i, Operands o)
+  Call(const Attention<T>& a, const AttentionInputs<T>& i, Factors f)
       : attention(a),
         sequences(make_sequences(a, i)),
         rotated(a.rotary, sequences, i),
@@ -52,11 +52,11 @@ struct Call {
         scale(static_cast<T>(scale_of(a.score, i.q.width))),
         has_score(!makes_score(a.bias)),
         dropout(dropout_rule(a.dropout)),
-        operands(o) {}
+        factors(f) {}
 
   // A weight or the gradient of a score, as the products read it.
   T operand(T x) const {
-    if (operands == Operands::kExact) return x;
+    if (factors == Factors::kExact) return x;
     return static_cast<T>(to_float(to_bfloat16(x)));
   }
 
@@ -291,10 +291,10 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
 
 template <class T>
 void reference_forward(const Attention<T>& attention, const AttentionInputs<T>& in,
-                       const AttentionOutputs<T>& out, Operands operands) {
+                       const AttentionOutputs<T>& out, Factors factors) {
   clear(out);
   for (const auto& observer : attention.observe.parts()) observer->clear();
-  const Call<T> call(attention, in, operands);
+  const Call<T> call(attention, in, factors);
   for (const Sequence& sequence : call.sequences) {
     for (index h = 0; h < in.q.heads; ++h) {
       for (index i = 0; i < sequence.queries; ++i) {
@@ -322,12 +322,12 @@ void reference_forward(const Attention<T>& attention, const AttentionInputs<T>& 
 template <class T>
 void reference_backward(const Attention<T>& attention, const AttentionInputs<T>& in,
                         const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients,
-                        Operands operands) {
+                        Factors factors) {
   fill(gradients.dq, T{0});
   fill(gradients.dk, T{0});
   fill(gradients.dv, T{0});
   for (const auto& part : attention.bias.parts()) part->start_gradient(Context(1));
-  const Call<T> call(attention, in, operands);
+  const Call<T> call(attention, in, factors);
   const index H = in.q.heads;
   Sums sums;
   const auto heads_of = [&](const BiasPart<T>& part) {
@@ -365,10 +365,10 @@ void reference_backward(const Attention<T>& attention, const AttentionInputs<T>&
 
 #define FOVEA_INSTANTIATE(T)                                                               \
   template void reference_forward(const Attention<T>&, const AttentionInputs<T>&,          \
-                                  const AttentionOutputs<T>&, Operands);                   \
+                                  const AttentionOutputs<T>&, Factors);                    \
   template void reference_backward(const Attention<T>&, const AttentionInputs<T>&,         \
                                    const AttentionSaved<T>&, const AttentionGradients<T>&, \
-                                   Operands);
+                                   Factors);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

@@ -7,14 +7,14 @@
 namespace fovea::detail {
 
 /// What the products read: weights and gradients of scores as they are, or rounded to bfloat16.
-enum class Operands { kExact, kBFloat16 };
+enum class Factors { kExact, kBFloat16 };
 
 template <class T>
 void reference_forward(const Attention<T>& attention, const AttentionInputs<T>& in,
-                       const AttentionOutputs<T>& out, Operands operands);
+                       const AttentionOutputs<T>& out, Factors factors);
 template <class T>
 void reference_backward(const Attention<T>& attention, const AttentionInputs<T>& in,
                         const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients,
-                        Operands operands);
+                        Factors factors);
 
 }  // namespace fovea::detail
