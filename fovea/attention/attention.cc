@@ -103,7 +103,7 @@ void attention_forward(const Context& ctx, const Attention<float>& attention,
   detail::check_overlap(attention, in, out);
   const ProfileScope scope(
       ctx, work_of(ctx, attention, detail::float32_shapes(in), false, sizeof(BFloat16)));
-  if (!detail::forward_reads_pairs(attention)) {
+  if (!detail::reads_pairs(attention)) {
     return detail::forward_in_float32(ctx, attention, in, out);
   }
   const detail::LoweredCall<BFloat16> call(ctx, attention, in);
@@ -119,7 +119,7 @@ void attention_backward(const Context& ctx, const Attention<float>& attention,
   detail::check_overlap(attention, in, saved, gradients);
   const ProfileScope scope(
       ctx, work_of(ctx, attention, detail::float32_shapes(in), true, sizeof(BFloat16)));
-  if (!detail::backward_reads_pairs(attention)) {
+  if (!detail::reads_pairs(attention)) {
     return detail::backward_in_float32(ctx, attention, in, saved, gradients);
   }
   const detail::LoweredCall<BFloat16> call(ctx, attention, in);
@@ -128,7 +128,7 @@ void attention_backward(const Context& ctx, const Attention<float>& attention,
 }
 
 bool multiplies_bfloat16(const Attention<float>& attention) {
-  return detail::forward_reads_pairs(attention);
+  return detail::reads_pairs(attention);
 }
 
 #define FOVEA_INSTANTIATE(T)                                                                       \

@@ -65,7 +65,7 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
 /// (has_bfloat16_products(), simd/isa.h), the products read q, k, v and dO as they are, and the
 /// weights p and the gradients ds of scores rounded to bfloat16. Other calls are computed in
 /// float32 from converted rows: on other processors, for scores other than the scaled dot product,
-/// rotary positions, observed columns, and by sums over keys (linear.h); attention_plan() says
+/// rotary positions, and by sums over keys (linear.h); attention_plan() says
 /// which. Rows whose values are whole pairs (D and the strides even) are read in place.
 void attention_forward(const Context& ctx, const Attention<float>& attention,
                        const AttentionInputs<BFloat16>& in, const AttentionOutputs<BFloat16>& out);
@@ -73,7 +73,7 @@ void attention_backward(const Context& ctx, const Attention<float>& attention,
                         const AttentionInputs<BFloat16>& in, const AttentionSaved<BFloat16>& saved,
                         const AttentionGradients<BFloat16>& gradients);
 
-/// Whether a forward of bfloat16 rows multiplies pairs of bfloat16 on this machine; otherwise it is
+/// Whether a call of bfloat16 rows multiplies pairs of bfloat16 on this machine; otherwise it is
 /// converted to float32.
 bool multiplies_bfloat16(const Attention<float>& attention);
 

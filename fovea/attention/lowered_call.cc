@@ -67,13 +67,9 @@ double LoweredCall<T>::made_bytes() const {
   return MadeRows<T>::bytes(asked_.score, asked_.rotary, asked_rows(), sequences_);
 }
 
-bool backward_reads_pairs(const Attention<float>& attention) {
+bool reads_pairs(const Attention<float>& attention) {
   return has_bfloat16_products() && std::holds_alternative<score::Dot>(attention.score) &&
          attention.rotary.pairs == RotaryPairs::kNone && !is_linear(attention);
-}
-
-bool forward_reads_pairs(const Attention<float>& attention) {
-  return backward_reads_pairs(attention) && !sees_columns(attention.observe);
 }
 
 template bool is_linear(const Attention<float>&);

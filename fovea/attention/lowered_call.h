@@ -68,8 +68,7 @@ class LoweredCall {
 };
 
 /// Whether the fused kernels compute the call from pairs of bfloat16. Otherwise it is converted.
-bool forward_reads_pairs(const Attention<float>& attention);
-bool backward_reads_pairs(const Attention<float>& attention);
+bool reads_pairs(const Attention<float>& attention);
 
 /// With bfloat16 nothing is lowered: calls that would need it are computed in float32
 /// (bfloat16.cc).

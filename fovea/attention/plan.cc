@@ -131,7 +131,7 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
 AttentionPlan attention_plan(const Context& ctx, const Attention<float>& attention,
                              const AttentionInputs<BFloat16>& in) {
   AttentionPlan plan = attention_plan(ctx, attention, detail::float32_shapes(in));
-  if (detail::forward_reads_pairs(attention)) {
+  if (detail::reads_pairs(attention)) {
     plan.kernel = "fused bfloat16";
     const detail::LoweredCall<BFloat16> call(ctx, attention, in);
     plan.scratch_bytes = detail::fused_scratch_bytes(ctx, call);

@@ -37,33 +37,35 @@ namespace {
 // exp(s - m) into a weight. Without softmax the factor is 1; in lanes without a query, and for rows
 // that keep no key, it is 0.
 template <class T>
-void LoadSums(const RowSums<T>& sums, const ForwardTile<T>& tile) {
+void LoadSums(const RowSums<Wide<T>>& sums, const ForwardTile<T>& tile) {
+  using W = Wide<T>;
   const Sequence& sequence = tile.sequence;
   const bool softmax = needs_lse(tile.call.norm());
   for (index r = 0; r < tile.stride; ++r) {
     const bool there = r < tile.queries;
     const index row = sequence.query_row + tile.query + r;
-    const T total = there ? sums.total.at(sequence.batch, tile.head, row) : T{0};
-    const T factor = total == T{0} ? T{0} : T{1} / total;
-    tile.state.m[r] = there ? sums.maximum.at(sequence.batch, tile.head, row) : T{0};
-    tile.state.l[r] = there && !softmax ? T{1} : factor;
+    const W total = there ? sums.total.at(sequence.batch, tile.head, row) : W{0};
+    const W factor = total == W{0} ? W{0} : W{1} / total;
+    tile.state.m[r] = there ? sums.maximum.at(sequence.batch, tile.head, row) : W{0};
+    tile.state.l[r] = there && !softmax ? W{1} : factor;
   }
 }
 
 // The weights of a vector of queries; 0 for rows that keep no key, whatever the score.
 template <class T, class Norm>
-HWY_INLINE Vector<T> FinalWeight(const ForwardTile<T>& tile, Norm norm, index j, index lane) {
-  constexpr Tag<T> d;
+HWY_INLINE Vector<Wide<T>> FinalWeight(const ForwardTile<T>& tile, Norm norm, index j, index lane) {
+  using W = Wide<T>;
+  constexpr Tag<W> d;
   const auto score = hn::Load(d, tile.s + j * tile.stride + lane);
   const auto factor = hn::Load(d, tile.state.l + lane);
-  const auto nothing = hn::Or(hn::Eq(score, hn::Set(d, -std::numeric_limits<T>::infinity())),
+  const auto nothing = hn::Or(hn::Eq(score, hn::Set(d, -std::numeric_limits<W>::infinity())),
                               hn::Eq(factor, hn::Zero(d)));
   auto weight = score;
   if constexpr (Norm::kNeedsLse) {
     const auto above = hn::Sub(score, hn::Load(d, tile.state.m + lane));
-    weight = hn::Mul(Exp2OfWeight(d, hn::Mul(above, hn::Set(d, kLog2E<T>))), factor);
+    weight = hn::Mul(Exp2OfWeight(d, hn::Mul(above, hn::Set(d, kLog2E<W>))), factor);
   } else {
-    weight = WeightOf<T>(norm, score).weight;
+    weight = WeightOf<W>(norm, score).weight;
   }
   return hn::IfThenZeroElse(nothing, weight);
 }
@@ -85,11 +87,12 @@ HWY_INLINE double SumAsDouble(const T* values, index n) {
 // sums[j] += the weights that the tile's queries give to the j-th key of the block.
 template <class T>
 void AddBlock(const ForwardTile<T>& tile, index keys, double* sums) {
-  HWY_ALIGN T weights[kLaneTile];
+  using W = Wide<T>;
+  HWY_ALIGN W weights[kLaneTile];
   const auto add = [&](auto norm) {
     for (index j = 0; j < keys; ++j) {
-      for (index lane = 0; lane < tile.stride; lane += kLanes<T>) {
-        hn::Store(FinalWeight(tile, norm, j, lane), Tag<T>(), weights + lane);
+      for (index lane = 0; lane < tile.stride; lane += kLanes<W>) {
+        hn::Store(FinalWeight(tile, norm, j, lane), Tag<W>(), weights + lane);
       }
       sums[j] += SumAsDouble(weights, tile.stride);
     }
@@ -98,7 +101,7 @@ void AddBlock(const ForwardTile<T>& tile, index keys, double* sums) {
 }
 
 template <class T>
-void SumTile(ForwardTile<T> tile, const RowSums<T>& row_sums, double* sums) {
+void SumTile(ForwardTile<T> tile, const RowSums<Wide<T>>& row_sums, double* sums) {
   Scratch scratch;
   tile.AllocateShared(scratch);
   tile.Allocate(scratch);
@@ -111,7 +114,7 @@ void SumTile(ForwardTile<T> tile, const RowSums<T>& row_sums, double* sums) {
 }
 
 template <class T>
-void SumChunk(const KernelCall<T>& call, const ColumnChunk& chunk, const RowSums<T>& row_sums,
+void SumChunk(const KernelCall<T>& call, const ColumnChunk& chunk, const RowSums<Wide<T>>& row_sums,
               double* sums) {
   const auto& [sequence, head, begin, end] = chunk;
   const View<const T>& k = call.in.k;
@@ -131,6 +134,16 @@ void SumChunk(const KernelCall<T>& call, const ColumnChunk& chunk, const RowSums
 
 auto SumChunkKernel() { return PerPrecision{SumChunk<float>, SumChunk<double>}; }
 
+using SumPairs = void (*)(const KernelCall<BFloat16>&, const ColumnChunk&, const RowSums<float>&,
+                          double*);
+SumPairs SumChunkOfPairs() {
+#if FOVEA_PAIRS
+  return SumChunk<BFloat16>;
+#else
+  return nullptr;
+#endif
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::detail
@@ -140,8 +153,18 @@ HWY_AFTER_NAMESPACE();
 namespace fovea::detail {
 
 HWY_EXPORT(SumChunkKernel);
+HWY_EXPORT(SumChunkOfPairs);
 
 namespace {
+
+template <class T>
+auto sum_chunk_kernel() {
+  if constexpr (kReadsPairs<T>) {
+    return FOVEA_DISPATCH(SumChunkOfPairs)();
+  } else {
+    return FOVEA_DISPATCH(SumChunkKernel)().of<T>();
+  }
+}
 
 template <class T>
 class KeepRowSums final : public Observer<T> {
@@ -184,16 +207,17 @@ std::vector<ColumnChunk> column_chunks(const std::vector<Sequence>& sequences, i
 }  // namespace
 
 template <class T>
-double row_sums_bytes(const Attention<T>& attention, const AttentionInputs<T>& in) {
+double row_sums_bytes(const Attention<Wide<T>>& attention, const AttentionInputs<T>& in) {
   const auto rows = static_cast<double>(in.q.batch * in.q.heads * in.q.length);
-  return sees_columns(attention.observe) ? 2 * rows * sizeof(T) : 0;
+  return sees_columns(attention.observe) ? 2 * rows * sizeof(Wide<T>) : 0;
 }
 
 template <class T>
-RowSums<T> allocate_row_sums(const AttentionInputs<T>& in, Scratch& scratch) {
+RowSums<Wide<T>> allocate_row_sums(const AttentionInputs<T>& in, Scratch& scratch) {
+  using W = Wide<T>;
   const index B = in.q.batch, H = in.q.heads, L = in.q.length;
-  return {RowView<T>::contiguous(scratch.allocate<T>(B * H * L), B, H, L),
-          RowView<T>::contiguous(scratch.allocate<T>(B * H * L), B, H, L)};
+  return {RowView<W>::contiguous(scratch.allocate<W>(B * H * L), B, H, L),
+          RowView<W>::contiguous(scratch.allocate<W>(B * H * L), B, H, L)};
 }
 
 template <class T>
@@ -203,8 +227,8 @@ Observe<T> keep_row_sums(const RowSums<T>& sums) {
 
 template <class T>
 void observe_columns(const Context& ctx, const KernelCall<T>& call,
-                     const std::vector<Sequence>& sequences, const RowSums<T>& sums) {
-  const auto sum = FOVEA_DISPATCH(SumChunkKernel)().of<T>();
+                     const std::vector<Sequence>& sequences, const RowSums<Wide<T>>& sums) {
+  const auto sum = sum_chunk_kernel<T>();
   const std::vector<ColumnChunk> chunks = column_chunks(sequences, call.in.q.heads);
   ctx.for_each(static_cast<index>(chunks.size()), [&](index item) {
     const ColumnChunk& chunk = chunks[static_cast<std::size_t>(item)];
@@ -219,14 +243,17 @@ void observe_columns(const Context& ctx, const KernelCall<T>& call,
   });
 }
 
-#define FOVEA_INSTANTIATE(T)                                                      \
-  template double row_sums_bytes(const Attention<T>&, const AttentionInputs<T>&); \
-  template RowSums<T> allocate_row_sums(const AttentionInputs<T>&, Scratch&);     \
-  template Observe<T> keep_row_sums(const RowSums<T>&);                           \
-  template void observe_columns(const Context&, const KernelCall<T>&,             \
-                                const std::vector<Sequence>&, const RowSums<T>&);
+template Observe<float> keep_row_sums(const RowSums<float>&);
+template Observe<double> keep_row_sums(const RowSums<double>&);
+
+#define FOVEA_INSTANTIATE(T)                                                            \
+  template double row_sums_bytes(const Attention<Wide<T>>&, const AttentionInputs<T>&); \
+  template RowSums<Wide<T>> allocate_row_sums(const AttentionInputs<T>&, Scratch&);     \
+  template void observe_columns(const Context&, const KernelCall<T>&,                   \
+                                const std::vector<Sequence>&, const RowSums<Wide<T>>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
+FOVEA_INSTANTIATE(BFloat16)
 #undef FOVEA_INSTANTIATE
 
 }  // namespace fovea::detail

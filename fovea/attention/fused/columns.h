@@ -18,10 +18,10 @@ struct RowSums {
 
 /// Bytes that the call stores between the passes; 0 if there is no second one.
 template <class T>
-double row_sums_bytes(const Attention<T>& attention, const AttentionInputs<T>& in);
+double row_sums_bytes(const Attention<Wide<T>>& attention, const AttentionInputs<T>& in);
 
 template <class T>
-RowSums<T> allocate_row_sums(const AttentionInputs<T>& in, Scratch& scratch);
+RowSums<Wide<T>> allocate_row_sums(const AttentionInputs<T>& in, Scratch& scratch);
 
 /// An observer that stores them in the first pass, for the second.
 template <class T>
@@ -31,6 +31,6 @@ Observe<T> keep_row_sums(const RowSums<T>& sums);
 /// with queries ascending: no order depends on the number of threads.
 template <class T>
 void observe_columns(const Context& ctx, const KernelCall<T>& call,
-                     const std::vector<Sequence>& sequences, const RowSums<T>& sums);
+                     const std::vector<Sequence>& sequences, const RowSums<Wide<T>>& sums);
 
 }  // namespace fovea::detail

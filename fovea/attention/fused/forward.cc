@@ -207,14 +207,11 @@ void fused_forward(const Context& ctx, const LoweredCall<T>& call, const Attenti
   if (!out.weights.empty()) {
     observers = observers + observe::SelectedRows<Wide<T>>(0, in.q.length, out.weights);
   }
-  [[maybe_unused]] RowSums<Wide<T>> sums;
-  [[maybe_unused]] bool columns = false;
-  if constexpr (!kReadsPairs<T>) {
-    columns = sees_columns(observers);
-    if (columns) {
-      sums = allocate_row_sums(in, scratch);
-      observers = observers + keep_row_sums(sums);
-    }
+  RowSums<Wide<T>> sums;
+  const bool columns = sees_columns(observers);
+  if (columns) {
+    sums = allocate_row_sums(in, scratch);
+    observers = observers + keep_row_sums(sums);
   }
   KernelCall<T> kernel_call(call.attention(), in);
   kernel_call.observe = &observers;
@@ -226,9 +223,7 @@ void fused_forward(const Context& ctx, const LoweredCall<T>& call, const Attenti
       run_tiles(kernel_call, out, run, next);
     });
   });
-  if constexpr (!kReadsPairs<T>) {
-    if (columns) observe_columns(ctx, kernel_call, call.sequences(), sums);
-  }
+  if (columns) observe_columns(ctx, kernel_call, call.sequences(), sums);
 }
 
 template <class T>
@@ -244,11 +239,7 @@ ThreadScratch forward_scratch(const Context& ctx, const LoweredCall<T>& call) {
     });
   }
   const double each = static_cast<double>(most) * sizeof(Wide<T>);
-  if constexpr (kReadsPairs<T>) {
-    return {each, each};
-  } else {
-    return {each + row_sums_bytes(call.attention(), call.in()), each};
-  }
+  return {each + row_sums_bytes(call.attention(), call.in()), each};
 }
 
 #define FOVEA_INSTANTIATE(T)                                                                      \
