@@ -53,7 +53,7 @@ def range_ms(seconds):
 
 def targets(precision, length, causal):
     """direction -> how many times as fast."""
-    if precision == "f32":
+    if precision == "float32":
         of_dots = dot_targets(length, causal, bool(os.environ.get("FOVEA_ISA")))
         return {direction: target for direction, (target, _) in of_dots.items()}
     return dict(zip(("forward", "backward"), BFLOAT16_TARGETS.get((length, causal), ("none", "none"))))
@@ -79,7 +79,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     common.add_common_options(parser)
-    parser.add_argument("--precision", choices=["f32", "bf16"], default="f32")
+    parser.add_argument("--precision", choices=["float32", "bf16"], default="float32")
     options = parser.parse_args()
     common.need_binary(options)
     print(common.machine(options))

@@ -21,6 +21,7 @@
 #include "fovea/config/json.h"
 #include "fovea/simd/isa.h"
 #include "fovea/simd/peak.h"
+#include "fovea/train/options.h"
 
 namespace fovea::cli {
 
@@ -33,20 +34,13 @@ inline constexpr EnumName<BenchMask> kBenchMaskNames[] = {{BenchMask::kAll, "all
   return kBenchMaskNames;
 }
 
-enum class BenchPrecision { kFloat32, kBFloat16 };
-inline constexpr EnumName<BenchPrecision> kBenchPrecisionNames[] = {
-    {BenchPrecision::kFloat32, "f32"}, {BenchPrecision::kBFloat16, "bf16"}};
-[[maybe_unused]] std::span<const EnumName<BenchPrecision>> enum_names(BenchPrecision) {
-  return kBenchPrecisionNames;
-}
-
 struct Problem {
   index batch = 4;
   index heads = 12;
   index length = 1024;
   index head_dim = 64;
   BenchMask mask = BenchMask::kAll;
-  BenchPrecision precision = BenchPrecision::kFloat32;
+  Precision precision = Precision::kFloat32;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -99,7 +93,7 @@ void check_problem(const Problem& p) {
   check(checked_product(rows, p.length, "scores of attention") <= kMostScores,
         "bench attention: {} x {} scores are more than any machine computes", rows, p.length);
   // q, k, v, o, their gradients, and the log-sum-exp.
-  const double value = p.precision == BenchPrecision::kBFloat16 ? 2 : 4;
+  const double value = p.precision == Precision::kBFloat16 ? 2 : 4;
   const double bytes =
       static_cast<double>(rows) * (value * 8 * static_cast<double>(p.head_dim) + 4);
   require_memory("bench attention: the tensors", bytes,
@@ -224,7 +218,7 @@ int bench_attention(const Arguments& arguments) {
   set_from_outside(flags_of(fields), arguments);
   check_problem(problem);
   const Context context = context_of(arguments);
-  const bool bfloat16 = problem.precision == BenchPrecision::kBFloat16;
+  const bool bfloat16 = problem.precision == Precision::kBFloat16;
   const Measured m =
       bfloat16 ? measure<BFloat16>(context, problem) : measure<float>(context, problem);
   if (arguments.on("json")) {
@@ -234,7 +228,7 @@ int bench_attention(const Arguments& arguments) {
   print(fmt::format("{}, {}, {} threads: B={} H={} N={} D={}, mask {}, {}\n", processor_name(),
                     isa_name(current_isa()), context.threads(), problem.batch, problem.heads,
                     problem.length, problem.head_dim, to_string(problem.mask),
-                    to_string(problem.precision)));
+                    precision_name(problem.precision)));
   if (bfloat16 && !has_bfloat16_products()) {
     print("This processor has no fast products of bfloat16: converted to float32.\n");
   }

@@ -36,25 +36,24 @@ double converted_bytes(const AttentionInputs<BFloat16>& in) {
 void forward_in_float32(const Context& ctx, const Attention<float>& attention,
                         const AttentionInputs<BFloat16>& in,
                         const AttentionOutputs<BFloat16>& out) {
-  Converted q = read(in.q), k = read(in.k), v = read(in.v), o(out.o, false);
+  Converted q(ctx, in.q), k(ctx, in.k), v(ctx, in.v), o(out.o);
   const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
   attention_forward(ctx, attention, wide, {o.view(), out.lse, out.lse_low, out.weights});
-  o.round_into(out.o);
+  o.round_into(ctx, out.o);
 }
 
 void backward_in_float32(const Context& ctx, const Attention<float>& attention,
                          const AttentionInputs<BFloat16>& in, const AttentionSaved<BFloat16>& saved,
                          const AttentionGradients<BFloat16>& gradients) {
-  Converted q = read(in.q), k = read(in.k), v = read(in.v), o = read(saved.o),
-            d_o = read(saved.d_o);
+  Converted q(ctx, in.q), k(ctx, in.k), v(ctx, in.v), o(ctx, saved.o), d_o(ctx, saved.d_o);
   ConvertedGradient dq(gradients.dq), dk(gradients.dk), dv(gradients.dv);
   const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
   attention_backward(ctx, attention, wide,
                      {o.view(), saved.lse, d_o.view(), saved.lse_low, saved.d_lse},
                      {dq.view(), dk.view(), dv.view()});
-  dq.store();
-  dk.store();
-  dv.store();
+  dq.store(ctx);
+  dk.store(ctx);
+  dv.store(ctx);
 }
 
 }  // namespace fovea::detail

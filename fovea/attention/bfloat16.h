@@ -2,6 +2,7 @@
 // Calls with rows of bfloat16 on their way through float32.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "fovea/attention/attention.h"
@@ -23,13 +24,13 @@ double converted_bytes(const AttentionInputs<BFloat16>& in);
 /// A tensor of bfloat16 as float32, without gaps.
 class Converted {
  public:
-  /// Without data: room for results.
-  Converted(const View<const BFloat16>& from, bool read)
-      : values_(static_cast<std::size_t>(from.batch * from.length * from.heads * from.width)),
-        view_(View<float>::contiguous(values_.data(), from.batch, from.length, from.heads,
-                                      from.width)) {
-    if (!read) return;
-    for_each_row([&](index b, index l, index h, float* row) {
+  /// Room for results of this shape.
+  explicit Converted(const View<const BFloat16>& shape)
+      : values_(static_cast<std::size_t>(shape.batch * shape.length * shape.heads * shape.width)),
+        view_(View<float>::contiguous(values_.data(), shape.batch, shape.length, shape.heads,
+                                      shape.width)) {}
+  Converted(const Context& ctx, const View<const BFloat16>& from) : Converted(from) {
+    for_each_row(ctx, [&](index b, index l, index h, float* row) {
       const BFloat16* const bits = from.row(b, l, h);
       for (index c = 0; c < view_.width; ++c) row[c] = to_float(bits[c]);
     });
@@ -37,8 +38,12 @@ class Converted {
 
   View<float> view() { return view_; }
 
-  void round_into(const View<BFloat16>& to) const {
-    for_each_row([&](index b, index l, index h, const float* row) {
+  // The view is of the values.
+  Converted(const Converted&) = delete;
+  Converted& operator=(const Converted&) = delete;
+
+  void round_into(const Context& ctx, const View<BFloat16>& to) const {
+    for_each_row(ctx, [&](index b, index l, index h, const float* row) {
       BFloat16* const bits = to.row(b, l, h);
       for (index c = 0; c < view_.width; ++c) bits[c] = to_bfloat16(row[c]);
     });
@@ -46,29 +51,30 @@ class Converted {
 
  private:
   template <class F>
-  void for_each_row(F&& f) const {
-    for (index b = 0; b < view_.batch; ++b) {
-      for (index l = 0; l < view_.length; ++l) {
+  void for_each_row(const Context& ctx, F&& f) const {
+    constexpr index kBlock = 64;
+    const index blocks = (view_.length + kBlock - 1) / kBlock;
+    ctx.for_each(view_.batch * blocks, [&](index item) {
+      const index b = item / blocks, begin = item % blocks * kBlock;
+      for (index l = begin; l < std::min(begin + kBlock, view_.length); ++l) {
         for (index h = 0; h < view_.heads; ++h) f(b, l, h, view_.row(b, l, h));
       }
-    }
+    });
   }
 
   std::vector<float> values_;
   View<float> view_;
 };
 
-inline Converted read(const View<const BFloat16>& view) { return {view, true}; }
-
 /// Room for the gradient of a tensor, where it is wanted.
 class ConvertedGradient {
  public:
   explicit ConvertedGradient(const View<BFloat16>& wanted)
-      : wanted_(wanted), room_(wanted.empty() ? View<BFloat16>{} : wanted, false) {}
+      : wanted_(wanted), room_(wanted.empty() ? View<BFloat16>{} : wanted) {}
 
   View<float> view() { return wanted_.empty() ? View<float>{} : room_.view(); }
-  void store() const {
-    if (!wanted_.empty()) room_.round_into(wanted_);
+  void store(const Context& ctx) const {
+    if (!wanted_.empty()) room_.round_into(ctx, wanted_);
   }
 
  private:

@@ -22,12 +22,12 @@ void attention_reference_forward(const Attention<float>& attention,
   detail::check_attention(attention, in);
   detail::check_outputs(attention, in, out);
   detail::check_overlap(attention, in, out);
-  detail::Converted q = detail::read(in.q), k = detail::read(in.k), v = detail::read(in.v);
-  detail::Converted o(out.o, false);
+  const Context ctx(1);
+  detail::Converted q(ctx, in.q), k(ctx, in.k), v(ctx, in.v), o(out.o);
   const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
   detail::reference_forward<float>(attention, wide, {o.view(), out.lse, out.lse_low, out.weights},
                                    detail::Factors::kBFloat16);
-  o.round_into(out.o);
+  o.round_into(ctx, out.o);
 }
 
 template <class T>
@@ -47,16 +47,17 @@ void attention_reference_backward(const Attention<float>& attention,
   detail::check_attention(attention, in);
   detail::check_gradients(attention, in, saved, gradients);
   detail::check_overlap(attention, in, saved, gradients);
-  detail::Converted q = detail::read(in.q), k = detail::read(in.k), v = detail::read(in.v);
-  detail::Converted o = detail::read(saved.o), d_o = detail::read(saved.d_o);
+  const Context ctx(1);
+  detail::Converted q(ctx, in.q), k(ctx, in.k), v(ctx, in.v);
+  detail::Converted o(ctx, saved.o), d_o(ctx, saved.d_o);
   detail::ConvertedGradient dq(gradients.dq), dk(gradients.dk), dv(gradients.dv);
   const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
   detail::reference_backward<float>(attention, wide,
                                     {o.view(), saved.lse, d_o.view(), saved.lse_low, saved.d_lse},
                                     {dq.view(), dk.view(), dv.view()}, detail::Factors::kBFloat16);
-  dq.store();
-  dk.store();
-  dv.store();
+  dq.store(ctx);
+  dk.store(ctx);
+  dv.store(ctx);
 }
 
 template void attention_reference_forward(const Attention<float>&, const AttentionInputs<float>&,

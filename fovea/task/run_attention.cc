@@ -20,6 +20,7 @@ namespace fovea {
 namespace {
 
 bool is_float64(const AttentionSettings& settings, const AttentionTensors& tensors) {
+  if (settings.precision == PrecisionKind::kBFloat16) return false;
   if (settings.reference || settings.precision == PrecisionKind::kFloat64) return true;
   return settings.precision == PrecisionKind::kAuto && tensors.at("q").dtype() == DType::kFloat64;
 }
@@ -151,7 +152,10 @@ AttentionPlan plan_attention(const Context& context, const AttentionSettings& se
   AttentionPlan plan = with_call({settings, tensors, more}, [&]<class T>(CallOf<T> call) {
     return attention_plan(context, call.attention, call.template inputs<T>());
   });
-  if (settings.reference) plan.kernel = "reference float64";
+  if (settings.reference) {
+    const bool rounds = settings.precision == PrecisionKind::kBFloat16;
+    plan.kernel = rounds ? "reference bfloat16" : "reference float64";
+  }
   return plan;
 }
 

@@ -136,7 +136,11 @@ TEST(RunAttention, BFloat16IsThatOfTheRowsAndTheRestIsFloat32) {
   const AttentionTensors rounded = problem(DType::kBFloat16);
   const auto exact = run_attention(Context(1), settings, rounded);
   settings.precision = PrecisionKind::kBFloat16;
-  for (const DType dtype : {DType::kFloat64, DType::kFloat32, DType::kBFloat16}) {
+  for (const auto& [dtype, reference] : {std::pair{DType::kFloat64, false},
+                                         {DType::kFloat32, false},
+                                         {DType::kBFloat16, false},
+                                         {DType::kFloat32, true}}) {
+    settings.reference = reference;
     const auto results = run_attention(Context(2), settings, problem(dtype));
     EXPECT_EQ(names_of(results), names_of(exact));
     for (const auto& [name, tensor] : results) {
@@ -214,7 +218,10 @@ TEST(RunAttention, ThePlanSaysWhatComputes) {
   EXPECT_EQ(plan.bias, "alibi");
   EXPECT_EQ(plan.observe, "entropy + maximum + distance + rows(0, 3)");
   EXPECT_GT(plan.tiles_kept, 0);
-  EXPECT_EQ(plan_attention(Context(1), {.reference = true}, tensors).kernel, "reference float64");
+  AttentionSettings plain{.reference = true};
+  EXPECT_EQ(plan_attention(Context(1), plain, tensors).kernel, "reference float64");
+  plain.precision = PrecisionKind::kBFloat16;
+  EXPECT_EQ(plan_attention(Context(1), plain, tensors).kernel, "reference bfloat16");
 }
 
 // The weights themselves are there in one order of the sums alone.
