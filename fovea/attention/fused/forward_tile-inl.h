@@ -120,8 +120,9 @@ void ForwardTile<T>::AllocateShared(Scratch& scratch) {
   const index lanes = RoundUpToLanes<W>(queries);
   s = scratch.allocate<W>(ForwardSizes(D(), Dv(), lanes).s);
   if constexpr (kReadsPairs<T>) {
-    p = scratch.allocate<In>(operands_of<T>(kRowBlock) * lanes);
-    if (call.has_bias()) wide_k = scratch.allocate<W>(kRowBlock * RoundUpToLanes<W>(D()));
+    const PairTileSizes sizes(D(), Dv(), lanes, call.has_bias(), kLanes<W>);
+    p = scratch.allocate<In>(sizes.p);
+    if (call.has_bias()) wide_k = scratch.allocate<W>(sizes.wide_k);
   }
 }
 
@@ -139,9 +140,9 @@ void ForwardTile<T>::Allocate(Scratch& scratch) {
   if constexpr (kReadsPairs<T>) {
     PairsToLanes(query_rows(), qt, stride);
     if (!call.has_bias()) return;
-    const index width = RoundUpToLanes<W>(D());
-    wide_q = scratch.allocate<W>(queries * width);
-    WidenRows(query_rows(), {wide_q, queries, width});
+    const PairTileSizes pairs(D(), Dv(), stride, true, kLanes<W>);
+    wide_q = scratch.allocate<W>(pairs.wide_q);
+    WidenRows(query_rows(), {wide_q, queries, RoundUpToLanes<W>(D())});
   } else {
     RowsToLanes<T>(query_rows(), queries, call.scale, qt, stride);
   }
@@ -306,8 +307,8 @@ void ForwardTile<T>::Finish() {
   }
   if constexpr (kReadsPairs<T>) {
     Scratch scratch;
-    const index width = RoundUpToLanes<W>(Dv());
-    const Rows<W> rows(scratch.allocate<W>(queries * width), queries, Dv(), width);
+    const PairTileSizes sizes(D(), Dv(), stride, call.has_bias(), kLanes<W>);
+    const Rows<W> rows(scratch.allocate<W>(sizes.rows), queries, Dv(), RoundUpToLanes<W>(Dv()));
     LanesToRows<W>(o, stride, queries, rows);
     RoundRows(rows, 1, o_rows());
   } else {

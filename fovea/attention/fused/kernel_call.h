@@ -2,6 +2,8 @@
 // Constants and types of the fused kernels and of the functions that start them.
 #pragma once
 
+#include <cstdint>
+
 #include "fovea/attention/lowered_call.h"
 
 namespace fovea::detail {
@@ -36,6 +38,12 @@ inline constexpr bool kReadsPairs = kOperandValues<T> == 2;
 template <class T>
 constexpr index operands_of(index values) {
   return (values + kOperandValues<T> - 1) / kOperandValues<T>;
+}
+
+/// Whether the pairs of such rows can be read where they are.
+inline bool are_whole_pairs(const Rows<const BFloat16>& rows) {
+  return reinterpret_cast<std::uintptr_t>(rows.data) % sizeof(BFloat16Pair) == 0 &&
+         rows.stride % 2 == 0 && rows.columns % 2 == 0;
 }
 
 /// Keys of a chunk: dK and dV are finished inside one, dQ is the sum of all in ascending order. A

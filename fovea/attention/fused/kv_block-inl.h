@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys and values that forward tiles read, for one instruction set.
 #include <algorithm>
-#include <cstdint>
 
 #include "fovea/attention/fused/query_tiles.h"
 #include "fovea/attention/fused/tile_cover.h"
@@ -90,21 +89,20 @@ class KvBlocks {
 
 #if FOVEA_PAIRS
 /// Keys as pairs along D, read in place where their rows are whole pairs; values as pairs along the
-/// keys. As long as those of all keys stay in a core's cache, they are paired once; beyond that
-/// block by block, for the tiles that run together.
+/// keys. Those of all keys, or of a block for the tiles that run together (PairBlockSizes).
 template <>
 class KvBlocks<BFloat16> {
  public:
   KvBlocks(const HeadKeys<BFloat16>& head, index /*queries*/, Scratch& scratch)
-      : head_(head), in_place_(AreWholePairs(head.k)) {
+      : head_(head), in_place_(are_whole_pairs(head.k)) {
     const index D = head.k.columns, Dv = head.v.columns, keys = head.k.rows;
-    const bool all = bytes_of_keys<BFloat16>(keys, D, Dv) <= kSecondCacheBytes;
-    const index rows = all ? keys : std::min(keys, kRowBlock);
-    const index D_pairs = operands_of<BFloat16>(D), stride = RoundUpToLanes<float>(Dv);
-    const index pairs = operands_of<BFloat16>(rows);
-    if (!in_place_) k_ = {scratch.allocate<BFloat16Pair>(rows * D_pairs), rows, D_pairs};
-    v_ = {scratch.allocate<BFloat16Pair>(pairs * stride), pairs, Dv, stride};
-    if (all) Pair(head.first, keys);
+    const PairBlockSizes sizes(keys, D, Dv, in_place_, kLanes<float>);
+    if (!in_place_) {
+      k_ = {scratch.allocate<BFloat16Pair>(sizes.k), sizes.rows, operands_of<BFloat16>(D)};
+    }
+    v_ = {scratch.allocate<BFloat16Pair>(sizes.v), operands_of<BFloat16>(sizes.rows), Dv,
+          RoundUpToLanes<float>(Dv)};
+    if (sizes.rows == keys) Pair(head.first, keys);
   }
 
   const HeadKeys<BFloat16>& head() const { return head_; }
@@ -128,11 +126,6 @@ class KvBlocks<BFloat16> {
   }
 
  private:
-  static bool AreWholePairs(const Rows<const BFloat16>& rows) {
-    constexpr std::uintptr_t kPair = sizeof(BFloat16Pair);
-    return reinterpret_cast<std::uintptr_t>(rows.data) % kPair == 0 && rows.stride % 2 == 0 &&
-           rows.columns % 2 == 0;
-  }
   static Rows<const BFloat16Pair> InPlace(const Rows<const BFloat16>& rows) {
     return {reinterpret_cast<const BFloat16Pair*>(rows.data), rows.rows, rows.columns / 2,
             rows.stride / 2};

@@ -52,14 +52,25 @@ RunSchedule schedule_of(const KernelCall<T>& call, const QueryRun& run, index ke
   const index D = call.in.q.width, Dv = call.in.v.width;
   const index queries = run.query_end - run.query_begin;
   const index tiles = (queries + kLaneTile - 1) / kLaneTile;
-  const index stride =
-      (std::min(queries, kLaneTile) + lanes.vector - 1) / lanes.vector * lanes.vector;
+  const index stride = round_up(std::min(queries, kLaneTile), lanes.vector);
   const auto observed = [&](index rows) {
     return observer_values(*call.observe, run.sequence, rows);
   };
   const index most = query_tiles_together<T>(D, Dv, keys, observed(kLaneTile), lanes.panel);
-  return {std::min(tiles, most), ForwardSizes(D, Dv, stride), observed(stride),
-          stride > lanes.panel};
+  RunSchedule schedule{std::min(tiles, most), ForwardSizes(D, Dv, stride), observed(stride), 0, 0};
+  if constexpr (kReadsPairs<T>) {
+    const View<const BFloat16>& k = call.in.k;
+    const BFloat16* const first = k.row(run.sequence.batch, run.sequence.key_row,
+                                        group_of(run.head, call.in.q.heads, k.heads));
+    const bool in_place = are_whole_pairs({first, keys, D, k.length_stride});
+    const PairBlockSizes blocks(keys, D, Dv, in_place, lanes.vector);
+    const PairTileSizes tile(D, Dv, stride, call.has_bias(), lanes.vector);
+    schedule.shared = blocks.k + blocks.v + tile.p + tile.wide_k + tile.rows;
+    schedule.own = tile.wide_q;
+  } else if (stride > lanes.panel) {
+    schedule.shared = schedule.sizes.kv_block;
+  }
+  return schedule;
 }
 
 template <class T>

@@ -87,12 +87,11 @@ struct RunSchedule {
   index together;      ///< tiles that use each block of keys in turn
   ForwardSizes sizes;  ///< of the buffers of the largest
   index observed;      ///< values of its observers
-  bool copies_blocks;  ///< of keys and values (kv_block-inl.h)
+  index shared;        ///< values that the tiles share
+  index own;           ///< values of each tile beside those sizes
 
   /// All values that are allocated.
-  index values() const {
-    return (copies_blocks ? sizes.kv_block : 0) + sizes.s + together * (sizes.own() + observed);
-  }
+  index values() const { return shared + sizes.s + together * (sizes.own() + own + observed); }
 };
 
 /// For a run that sees `keys` keys.

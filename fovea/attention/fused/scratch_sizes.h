@@ -37,6 +37,39 @@ struct ForwardSizes {
   index own() const { return qt + o + 4 * lane; }  ///< tiles that run together share s
 };
 
+inline index round_up(index n, index to) { return (n + to - 1) / to * to; }
+
+/// Pairs of the keys and values of a run that sees `keys` keys (KvBlocks). As long as those of all
+/// keys stay in a core's cache, they are made once; beyond that block by block.
+struct PairBlockSizes {
+  index rows;  ///< keys at a time
+  index k, v;
+
+  /// `in_place`: the rows of k are read where they are. `lanes`: of a vector of floats.
+  PairBlockSizes(index keys, index D, index Dv, bool in_place, index lanes) {
+    constexpr index kPair = sizeof(BFloat16Pair);
+    const auto of_k = [&](index n) { return n * operands_of<BFloat16>(D); };
+    const auto of_v = [&](index n) { return operands_of<BFloat16>(n) * round_up(Dv, lanes); };
+    const bool all = (of_k(keys) + of_v(keys)) * kPair <= kSecondCacheBytes;
+    rows = all ? keys : std::min(keys, kRowBlock);
+    k = in_place ? 0 : of_k(rows);
+    v = of_v(rows);
+  }
+};
+
+/// What a forward tile of bfloat16 needs beside ForwardSizes, in values of four bytes.
+struct PairTileSizes {
+  index p, wide_k;  ///< tiles that run together share them
+  index wide_q;     ///< the rows of k and q for biases
+  index rows;       ///< of q as pairs while the tile begins, of o before they are rounded
+
+  PairTileSizes(index D, index Dv, index stride, bool has_bias, index lanes)
+      : p(operands_of<BFloat16>(kRowBlock) * stride),
+        wide_k(has_bias ? kRowBlock * round_up(D, lanes) : 0),
+        wide_q(has_bias ? stride * round_up(D, lanes) : 0),
+        rows(stride * std::max(operands_of<BFloat16>(D), round_up(Dv, lanes))) {}
+};
+
 /// How many bytes of keys and values a run of tiles reads.
 template <class T>
 index bytes_of_keys(index keys, index D, index Dv) {

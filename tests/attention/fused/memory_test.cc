@@ -80,7 +80,7 @@ struct Taken {
 // By forward and backward, beyond their inputs and outputs. A thread of its own starts with no
 // scratch.
 template <class V>
-Taken taken_by(Call<V>& call, const Attention<V>& attention) {
+Taken taken_by(Call<V>& call, const Attention<Wide<V>>& attention) {
   Taken taken;
   std::thread([&] {
     const std::int64_t live = live_bytes, all = all_bytes;
@@ -122,20 +122,23 @@ struct Planned {
   double counted, planned;
 };
 
+template <class T>
 Planned scratch_of(const Sizes& sizes, const Attention<float>& attention) {
-  Call<float> call(sizes);
+  Call<T> call(sizes);
   return {taken_by(call, attention).most,
           attention_plan(Context(1), attention, call.in()).scratch_bytes};
 }
 
 // Memory is taken in blocks, each at least as large as those before: at most three times as much.
+template <class T = float>
+void expect_planned(const Sizes& sizes, const Attention<float>& attention) {
+  const auto [counted, planned] = scratch_of<T>(sizes, attention);
+  EXPECT_GE(counted, planned) << attention.mask.name() << " T=" << sizes.T;
+  EXPECT_LE(counted, 3 * planned + 200e3) << attention.mask.name() << " T=" << sizes.T;
+}
+
 TEST(AttentionMemory, IsWhatThePlanSays) {
   if (!kCounted) GTEST_SKIP() << "the sanitizer allocates";
-  const auto expect_planned = [](const Sizes& sizes, const Attention<float>& attention) {
-    const auto [counted, planned] = scratch_of(sizes, attention);
-    EXPECT_GE(counted, planned) << attention.mask.name() << " T=" << sizes.T;
-    EXPECT_LE(counted, 3 * planned + 200e3) << attention.mask.name() << " T=" << sizes.T;
-  };
   std::vector<float> rows(8192);
   for_each_isa(
       [&] { expect_planned({.T = 1024, .S = 1024, .H = 4, .G = 2, .D = 64, .Dv = 64}, {}); });
@@ -152,6 +155,19 @@ TEST(AttentionMemory, IsWhatThePlanSays) {
   expect_planned({.T = 20000, .S = 20000, .D = 8, .Dv = 8}, {.mask = mask::Window(64, 0)});
   expect_planned({.T = 1024, .S = 1024, .H = 2, .G = 1, .D = 64, .Dv = 64}, {});
   expect_planned({.T = 16000, .S = 256, .D = 64, .Dv = 64}, {});
+}
+
+TEST(AttentionMemory, OfBFloat16IsWhatThePlanSays) {
+  if (!kCounted) GTEST_SKIP() << "the sanitizer allocates";
+  const std::vector<float> slopes = {.1F, .2F};
+  const Attention<float> plain, biased{.bias = bias::Alibi<float>({slopes.data(), 2})};
+  for (const index D : {63, 64}) {
+    for (const index T : {512, 4096, 16384}) {
+      const Sizes sizes{.T = T / 8, .S = T, .H = 2, .G = 1, .D = D, .Dv = 40};
+      expect_planned<BFloat16>(sizes, plain);
+      expect_planned<BFloat16>(sizes, biased);
+    }
+  }
 }
 
 constexpr index kLength = 2048;
