@@ -81,6 +81,15 @@ void check_packed(const Attention<Wide<T>>& attention, const AttentionInputs<T>&
   check(probe.queries == kEndless && probe.keys == kEndless,
         Hint{"leave the lengths out: offsets say how long each sequence is"},
         "attention: give offsets or lengths, not both; the mask is {}", attention.mask.name());
+  const auto check_each = [](const auto& family) {
+    for (const auto& part : family.parts()) {
+      check(part->takes_packed(),
+            Hint{"keep sequences apart by a mask: ids(at.batch, at.i) == ids(at.batch, at.j)"},
+            "attention: the part \"{}\" takes no packed sequences", part->name());
+    }
+  };
+  check_each(attention.mask);
+  check_each(attention.bias);
 }
 
 void check_dropout(const Dropout& dropout, index sequences) {

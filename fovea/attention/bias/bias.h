@@ -68,6 +68,9 @@ class BiasPart {
   /// first. The product of q and k is then not computed and has no gradient.
   virtual bool makes_score() const { return false; }
 
+  /// Can it be part of a call of packed sequences?
+  virtual bool takes_packed() const { return true; }
+
   /// Names the memory of its parameters and of their gradients, so that an output that overlaps it
   /// is an error.
   virtual void name_parameters(OverlapCheck&) const {}

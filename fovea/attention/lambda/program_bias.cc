@@ -182,10 +182,7 @@ void ProgramBias<T>::name_gradients(OverlapCheck& memory) const {
 
 template <class T>
 void ProgramBias<T>::check_shape(const AttentionSizes& sizes) const {
-  const auto [B, T_, S, H, G, D, Dv] = program_->sizes();
-  check(sizes.B == B && sizes.T == T_ && sizes.S == S && sizes.H == H,
-        "attention: the traced function is for B={}, T={}, S={}, H={}; the call has {}, {}, {}, {}",
-        B, T_, S, H, sizes.B, sizes.T, sizes.S, sizes.H);
+  program_->start_call(sizes, "function");
 }
 
 template <class T>

@@ -174,10 +174,7 @@ std::pair<index, index> ProgramMask::query_range(const Sequence& sequence, index
 }
 
 void ProgramMask::check_shape(const AttentionSizes& sizes) const {
-  const auto [B, T, S, H, G, D, Dv] = program_->sizes();
-  check(sizes.B == B && sizes.T == T && sizes.S == S && sizes.H == H,
-        "attention: the traced mask is for B={}, T={}, S={}, H={}; the call has {}, {}, {}, {}", B,
-        T, S, H, sizes.B, sizes.T, sizes.S, sizes.H);
+  program_->start_call(sizes, "mask");
 }
 
 }  // namespace fovea::detail

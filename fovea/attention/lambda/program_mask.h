@@ -25,6 +25,7 @@ class ProgramMask final : public MaskPart {
                                     index queries) const override;
   std::pair<index, index> query_range(const Sequence& sequence, index head, index key,
                                       index keys) const override;
+  bool takes_packed() const override { return false; }
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "traced"; }
 

@@ -18,12 +18,12 @@ constexpr std::size_t kMostIndices = 2;
 // Of one table; each head of each chunk of keys has as many.
 constexpr index kMostSums = index{1} << 20;
 
-std::uint64_t next_serial() {
+}  // namespace
+
+std::uint64_t PlannedProgram::next_serial() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
 }
-
-}  // namespace
 
 PlannedProgram::PlannedProgram(ScoreProgram program, const AttentionSizes& sizes,
                                std::vector<void*> gradients, double exact_to)
@@ -46,6 +46,14 @@ PlannedProgram::PlannedProgram(ScoreProgram program, const AttentionSizes& sizes
     sums_ += plan.sums_count;
     by_batch_ = by_batch_ || plan.by_batch;
   }
+}
+
+void PlannedProgram::start_call(const AttentionSizes& sizes, std::string_view what) const {
+  const auto [B, T, S, H, G, D, Dv] = sizes_;
+  check(sizes.B == B && sizes.T == T && sizes.S == S && sizes.H == H,
+        "attention: the traced {} is for B={}, T={}, S={}, H={}; the call has {}, {}, {}, {}", what,
+        B, T, S, H, sizes.B, sizes.T, sizes.S, sizes.H);
+  serial_ = next_serial();
 }
 
 PlaceRanges PlannedProgram::everywhere() const {

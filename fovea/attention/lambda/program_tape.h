@@ -2,8 +2,10 @@
 // Plays a program onto the tape of a tile, where what is the same all over a head is a number.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "fovea/attention/lambda/program_ranges.h"
@@ -49,7 +51,11 @@ class PlannedProgram {
   void* gradient(int table) const { return gradients_[static_cast<std::size_t>(table)]; }
   index sums() const { return sums_; }
   bool sums_by_batch() const { return by_batch_; }
-  /// Different for all programs of the process, so that what is compiled can be kept.
+  /// A call begins: it reads what the tables hold now. Throws Error(kShape) for other sizes than
+  /// those of the plan; `what` names the part.
+  void start_call(const AttentionSizes& sizes, std::string_view what) const;
+  /// Different for all calls of all programs of the process, so that what is compiled can be kept
+  /// as long as a call lasts.
   std::uint64_t serial() const { return serial_; }
 
   /// The result, in the numbers of the tape.
@@ -58,6 +64,7 @@ class PlannedProgram {
   [[noreturn]] void fail_beyond(const TableRead& read, const TileSite& site) const;
 
  private:
+  static std::uint64_t next_serial();
   PlaceRanges everywhere() const;
   void check_numbers(std::span<const Range> ranges, double exact_to) const;
   ReadPlan plan_of(int n, std::span<const Range> ranges) const;
@@ -70,7 +77,7 @@ class PlannedProgram {
   std::vector<ReadPlan> plans_;
   index sums_ = 0;
   bool by_batch_ = false;
-  std::uint64_t serial_;
+  mutable std::atomic<std::uint64_t> serial_;
 };
 
 }  // namespace fovea::detail

@@ -62,6 +62,9 @@ class MaskPart {
   /// one by one.
   virtual bool keeps_key_range() const { return false; }
 
+  /// Can it be part of a call of packed sequences?
+  virtual bool takes_packed() const { return true; }
+
   /// Names the memory that it reads, so that an output that overlaps it is an error.
   virtual void name_memory(OverlapCheck&) const {}
   /// Throws Error(kShape) unless the mask fits the call.
