@@ -194,7 +194,12 @@ void run(int threads, double seconds, Precision precision) {
 
 int main(int argc, char** argv) {
   using fovea::Precision;
-  const bool rounds = argc > 3 && std::string_view(argv[3]) == "bf16";
+  const std::string_view precision = argc > 3 ? argv[3] : "float32";
+  const bool rounds = precision == "bf16";
+  if (!rounds && precision != "float32") {
+    fmt::print(stderr, "fovea_bench_gemm [THREADS [MILLISECONDS [float32|bf16]]]\n");
+    return 2;
+  }
   fovea::run(argc > 1 ? std::atoi(argv[1]) : 0, (argc > 2 ? std::atof(argv[2]) : 1.0) / 1000,
              rounds ? Precision::kBFloat16 : Precision::kFloat32);
 }

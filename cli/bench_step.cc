@@ -96,6 +96,7 @@ std::string json_line(const StepProfile& profile) {
                            {"waiting_seconds", profile.waiting_seconds},
                            {"other_seconds", profile.other_seconds},
                            {"fma_gflops", profile.fma_gflops},
+                           {"peak_gflops", profile.peak_gflops},
                            {"memory_gigabytes_per_second", profile.memory_gigabytes},
                            {"parts", parts}})
       .line();
@@ -107,7 +108,7 @@ void print_table(const Context& context, const StepProfile& profile) {
                     profile.tokens));
   print(fmt::format(
       "step {:.3f} ms; with a profile {:.3f} ms; peak {:.0f} GFLOP/s; memory {:.1f} GB/s\n\n",
-      profile.step_seconds * 1e3, profile.profiled_seconds * 1e3, profile.fma_gflops,
+      profile.step_seconds * 1e3, profile.profiled_seconds * 1e3, profile.peak_gflops,
       profile.memory_gigabytes));
   print(fmt::format("{:20} {:>18} {:>6} {:>9} {:>6} {:>8} {:>10}\n", "what", "shape", "calls", "ms",
                     "part", "of peak", "of memory"));

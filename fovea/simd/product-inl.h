@@ -15,8 +15,8 @@
 // Operands may be pairs of bfloat16 (pairs-inl.h): then depth counts pairs, and A and B hold them.
 //
 // Bits: each value of C is its start, then one fused multiply-add for each k, ascending (with SSE
-// and scalar a multiplication and an addition). So they depend neither on rows or lanes nor on how
-// a sum over k is cut into several calls that add.
+// and scalar a multiplication and an addition; of pairs, one vdpbf16ps). So they depend neither on
+// rows or lanes nor, except for kAddTimes, on how a sum over k is cut into several calls that add.
 //
 // For attention with queries in lanes (a tile of 64 queries):
 //   scores    s[key][query] = K row . qt         TileProduct<Into::kOverwrite, LaneMaximum::kTake>

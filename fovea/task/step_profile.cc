@@ -127,7 +127,7 @@ StepPart part_of(const Profile::Part& from, const StepProfile& profile) {
   }
   const double seconds = std::max(from.seconds, 1e-12);
   part.gflops = from.work.flops / seconds / 1e9;
-  part.share = part.gflops / profile.fma_gflops;
+  part.share = part.gflops / profile.peak_gflops;
   part.gigabytes = from.work.bytes / seconds / 1e9;
   part.bandwidth_share = part.gigabytes / profile.memory_gigabytes;
   return part;
@@ -143,11 +143,13 @@ StepProfile profile_step(const Context& ctx, const LanguageModelSettings& settin
                      .tokens = run.training->largest_batch(),
                      .steps = steps,
                      .memory_gigabytes = memory_gigabytes(ctx)};
+  const bool rounds = ctx.precision() == Precision::kBFloat16;
   const double before = peak_gflops(ctx);
   result.step_seconds = median(train(ctx, model, run, steps, nullptr));
   Profile profile;
   const std::vector<double> profiled = train(ctx, model, run, steps, &profile);
-  result.fma_gflops = (before + peak_gflops(ctx)) / 2;
+  result.peak_gflops = (before + peak_gflops(ctx)) / 2;
+  result.fma_gflops = rounds ? fma_gflops(ctx) : result.peak_gflops;
   result.profiled_seconds =
       std::accumulate(profiled.begin(), profiled.end(), 0.0) / static_cast<double>(steps);
   result.waiting_seconds = profile.waiting_seconds() / static_cast<double>(steps);

@@ -20,7 +20,7 @@ struct StepPart {
   index calls = 0;
   double seconds = 0;
   double gflops = 0;           ///< a second; 0 where moving data is the work
-  double share = 0;            ///< of StepProfile::fma_gflops
+  double share = 0;            ///< of StepProfile::peak_gflops
   double gigabytes = 0;        ///< a second, each tensor counted once
   double bandwidth_share = 0;  ///< of memory_gigabytes; above 1 if caches hold the data
 };
@@ -32,6 +32,7 @@ struct StepProfile {
   double waiting_seconds = 0;        ///< the calling thread waits for others
   double other_seconds = 0;          ///< in none of the parts
   double fma_gflops = 0;             ///< of multiply-adds in registers
+  double peak_gflops = 0;            ///< the same of the precision: fma_gflops unless it is bf16
   double memory_gigabytes = 0;       ///< read and written a second by y += x, 64 MiB each
   std::vector<StepPart> parts = {};  ///< the longest first
 };

@@ -24,6 +24,7 @@ class Bench(CommandTest):
         self.assertAlmostEqual(parts["product", 64, 256, 64]["gflops"] * parts["product", 64, 256, 64]["seconds"],
                                2e-9 * 6 * 64 * 256 * 64, places=9)
         self.assertGreater(said["other_seconds"], 0)
+        self.assertEqual(said["peak_gflops"], said["fma_gflops"])
 
     def test_bench_attention(self):
         for mask in ["all", "causal"]:
