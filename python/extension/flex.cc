@@ -190,6 +190,34 @@ nb::dict plan(const Options& options, const Call& call) {
   return result;
 }
 
+// A row of blocks of a head.
+struct BlockRow {
+  const detail::ProgramMask& mask;
+  TileSite queries;  // its keys are those of each block
+  index block_of_queries;
+  std::uint8_t* kinds;
+
+  // Blocks [begin, end). Half of them at a time, unless all of them are kept, or none.
+  void classify(index begin, index end) const {
+    TileSite site = queries;
+    site.key = begin * queries.keys;
+    site.keys = std::min(end * queries.keys, queries.sequence.keys) - site.key;
+    TileKind kind = mask.classify(site);
+    if (kind == TileKind::kSome && end - begin > 1) {
+      const index middle = (begin + end) / 2;
+      classify(begin, middle);
+      classify(middle, end);
+      return;
+    }
+    std::fill(kinds + begin, kinds + end, static_cast<std::uint8_t>(kind));
+    // A block that is cut off by the end is none that is kept whole.
+    if (kind != TileKind::kAll) return;
+    const auto some = static_cast<std::uint8_t>(TileKind::kSome);
+    if (site.queries < block_of_queries) std::fill(kinds + begin, kinds + end, some);
+    if (site.keys < (end - begin) * queries.keys) kinds[end - 1] = some;
+  }
+};
+
 // Which blocks of queries x keys a mask keeps, of heads [B, H]: bytes as TileKind says.
 void classify_blocks(const Traced& mask, const std::array<index, 4>& sizes,
                      const std::array<index, 2>& block, std::uintptr_t to, int threads) {
@@ -205,14 +233,9 @@ void classify_blocks(const Traced& mask, const std::array<index, 4>& sizes,
     const index head = item / rows % H, queries = std::min(block[0], T - query);
     const auto [begin, end] = part.key_range(sequence, head, query, queries);
     if (begin >= end) return;
-    for (index column = begin / block[1]; column * block[1] < end; ++column) {
-      const index key = column * block[1], keys = std::min(block[1], S - key);
-      TileKind kind = part.classify({sequence, head, query, queries, key, keys});
-      // A block that is cut off by the end is none that is kept whole.
-      const bool is_cut = queries < block[0] || keys < block[1];
-      if (kind == TileKind::kAll && is_cut) kind = TileKind::kSome;
-      kinds[item * columns + column] = static_cast<std::uint8_t>(kind);
-    }
+    const BlockRow all{
+        part, {sequence, head, query, queries, 0, block[1]}, block[0], kinds + item * columns};
+    all.classify(begin / block[1], (end + block[1] - 1) / block[1]);
   });
 }
 
