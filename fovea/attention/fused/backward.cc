@@ -179,10 +179,9 @@ index Backward<T>::tile_values(const Unit& unit) const {
     most = std::max(
         most, std::min(tiles, key_tiles_together<T>(widths_, chunk.query_end - chunk.query_begin)));
   }
-  // p, ds twice, and the rows that parts see.
-  const index seen = (kRowBlock + most * kLaneTile) * (widths_.Dp + widths_.Dvp);
-  const index pairs = kReadsPairs<T> ? 3 * sizes.s / 2 + seen : 0;
-  return sizes.total() + pairs + std::max<index>(most - 1, 0) * sizes.own();
+  const PairBackwardSizes pairs(widths_, sizes, kLaneTile, call_.has_parts());
+  if (kReadsPairs<T>) return pairs.values(most);
+  return sizes.total() + std::max<index>(most - 1, 0) * sizes.own();
 }
 
 template <class T>

@@ -123,7 +123,7 @@ struct BackwardTile {
   // What the parts see of the block.
   Rows<const W> d_o_of_parts() const;
   TileRows<W> RowsOfParts() const;
-  bool has_parts() const { return call.has_bias() || !call.attention.values.empty(); }
+  bool has_parts() const { return call.has_parts(); }
   W keep_scale() const {
     return static_cast<W>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
   }

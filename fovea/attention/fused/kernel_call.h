@@ -25,6 +25,8 @@ struct KernelCall {
         observe(&a.observe) {}
 
   bool has_bias() const { return !attention.bias.empty(); }
+  /// Parts that read rows or change values.
+  bool has_parts() const { return has_bias() || !attention.values.empty(); }
   bool has_product() const { return !makes_score(attention.bias); }
   const Norm& norm() const { return attention.norm; }
   RowNorm<Wide<T>> row_norm(index head) const { return row_norm_of(attention, head); }

@@ -110,6 +110,21 @@ struct BackwardSizes {
   index total() const { return own() + 2 * s + inputs; }
 };
 
+/// What a backward tile of bfloat16 needs in place of these, in values of four bytes.
+struct PairBackwardSizes {
+  index own, shared;
+  index rows;  ///< of k or v as pairs, while a tile begins
+
+  PairBackwardSizes(const BackwardWidths& widths, const BackwardSizes& sizes, index keys,
+                    bool has_parts)
+      : own((sizes.kt + sizes.vt + sizes.k + keys) / 2 + sizes.dk + sizes.dv +
+            (has_parts ? sizes.k : 0)),
+        shared(2 * sizes.s + sizes.inputs + 3 * operands_of<BFloat16>(sizes.s) +
+               (has_parts ? kRowBlock * (widths.Dp + widths.Dvp) : 0)),
+        rows(keys * operands_of<BFloat16>(std::max(widths.D, widths.Dv))) {}
+  index values(index tiles) const { return shared + rows + tiles * own; }
+};
+
 /// Key tiles of a chunk that sees `queries` queries.
 template <class T>
 index key_tiles_together(const BackwardWidths& widths, index queries) {
