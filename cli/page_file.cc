@@ -40,6 +40,10 @@ void check_page_file(const PageFile& page) {
     refuse(ErrorCode::kOptionValue, "expected the name of a file, got nothing",
            "name one that ends in .html");
   }
+  if (page.file == "-") {
+    refuse(ErrorCode::kUsage, "a page is written to a file, not to standard output",
+           "name one that ends in .html (./- is a file of this name)");
+  }
   if (path.filename().string().size() > kLongestName) {
     refuse(ErrorCode::kWrite, "the name is too long", "choose a shorter one");
   }

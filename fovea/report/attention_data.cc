@@ -58,10 +58,11 @@ WeightDigits choose_digits(const AttentionPage& page, const PageLimits& limits) 
   }
   // A softmax may give 1.0000001.
   const int before = largest > 1.01F ? static_cast<int>(std::ceil(std::log10(largest))) : 0;
-  for (int decimals = kMostDecimals; decimals >= kFewestDecimals; --decimals) {
-    digits.decimals = decimals - before;
-    const std::size_t room = decimals == kFewestDecimals ? limits.most : limits.fine;
-    if (estimate_bytes(page, digits) <= kEstimateSlack * static_cast<double>(room)) return digits;
+  for (const std::size_t room : {limits.fine, limits.most}) {
+    for (int decimals = kMostDecimals; decimals >= kFewestDecimals; --decimals) {
+      digits.decimals = decimals - before;
+      if (estimate_bytes(page, digits) <= kEstimateSlack * static_cast<double>(room)) return digits;
+    }
   }
   index some = 1, too_many = most_keys(page);
   while (some + 1 < too_many) {

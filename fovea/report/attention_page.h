@@ -95,8 +95,9 @@ struct AttentionPage {
   std::vector<std::string> notes = {};
 };
 
-/// Bytes of a page: up to the first, a weight has 6 or 5 decimals instead of 4; above the second,
-/// a page keeps only the strongest weights of each row, and says so.
+/// Bytes of a page: below the first if 4 decimals of a weight are few enough for that, else below
+/// the second, each with up to 6 decimals that fit. Above the second, a page keeps only the
+/// strongest weights of each row, and says so.
 struct PageLimits {
   std::size_t fine = 1'000'000, most = 8'000'000;
 };

@@ -36,7 +36,7 @@ Area area_of(PlotPlace place) {
     case PlotPlace::kWide:
       return {980, 316, 62, 964, 14, 264};
     case PlotPlace::kHalf:
-      return {480, 226, 58, 466, 14, 176};
+      return {480, 226, 58, 460, 14, 176};
     default:
       return {800, 460, 68, 776, 104, 408};
   }
@@ -81,17 +81,21 @@ Range widened(Range range) {
 }
 
 // The loss of the first updates is many times that of all others: an axis that shows them would
-// press the rest of the curves flat. So the last three quarters of the curves get at least half of
+// press the rest of the curves flat. So the last three quarters of each curve get at least half of
 // the height; higher values are cut off and marked. With few points everything is shown, and so is
 // what is hardly higher: nothing is gained by cutting it.
 double highest_shown(const Plot& plot, const Frame& all) {
   constexpr int kFew = 10;
   constexpr double kHardlyHigher = 1.25;
-  const double late = all.x.low + 0.25 * (all.x.high - all.x.low);
   double high = all.y.low;
   int points = 0;
   for (const Curve& curve : plot.curves) {
     if (curve.stroke == Stroke::kFaint) continue;
+    Range own;
+    for (const PlotPoint& p : curve.points) {
+      if (all.shows(p)) own.include(p.x);
+    }
+    const double late = own.low + 0.25 * (own.high - own.low);
     for (const PlotPoint& p : curve.points) {
       if (!all.shows(p) || p.x < late) continue;
       high = std::max(high, p.y);

@@ -125,7 +125,7 @@ void SafetensorsSource::verify(ChecksumRule rule) const {
               fmt::format("{}: wrong checksum: expected {}, got {}", where_,
                           printable(expected->second), got),
               "the file is damaged; restore it from a copy, or, if it is a model's, write it again "
-              "with train lm --resume");
+              "with --resume of the command that trained it");
 }
 
 Safetensors SafetensorsSource::take() {

@@ -282,13 +282,18 @@ class Explain(CommandTest):
         weights.write_bytes(data)
         self.assert_error(self.run_fovea("explain", damaged, "a film"), 4, "model.safetensors")
 
-    def test_a_text_beyond_memory(self):
-        def limited():
-            import resource
-            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
-        done = subprocess.run([FOVEA, "explain", str(self.models / "lm"), "-", "--truncate"], input=b"a" * (300 << 20),
-                              capture_output=True, env=self.environment(), timeout=120, preexec_fn=limited)
-        self.assert_error(done, 6)
+    def test_a_text_that_is_too_long_for_any_model(self):
+        done = self.run_fovea("explain", self.models / "lm", "-", "--truncate", stdin=b"a" * ((16 << 20) + 1))
+        self.assert_error(done, 3, "more than 16 MiB")
+
+    def test_a_page_of_words_without_end_stays_small(self):
+        page = self.folder / "page.html"
+        for text in ("a" * 10_000_000, " ".join(30 * ["\u4f60" * 40_000])):
+            self.succeed("explain", self.models / "reviews", "-", "--page", page, "--overwrite", stdin=text.encode())
+            self.assertLess(page.stat().st_size, 8_000_000)
+        page.read_text(encoding="utf-8")  # no character is cut in two
+        self.assert_error(self.run_fovea("explain", self.models / "reviews", "a film", "--page", "-"), 2,
+                          "not to standard output")
 
     def test_classifiers_cut_texts_as_in_training(self):
         done = self.succeed("explain", self.models / "reviews", "good " * 600, "--json")

@@ -43,8 +43,12 @@ TEST(AttentionData, HasAsManyDecimalsAsFit) {
   const std::size_t four = bytes_of(page, {.decimals = 4});
   EXPECT_EQ(choose_digits(page, {2 * six, 3 * six}).decimals, 6);
   EXPECT_EQ(choose_digits(page, {(five + six) / 2, 3 * six}).decimals, 5);
-  EXPECT_EQ(choose_digits(page, {four, 3 * six}).decimals, 4);
-  EXPECT_EQ(choose_digits(page, {four, 3 * six}).strongest, 0);
+  EXPECT_EQ(choose_digits(page, {(four + five) / 2, 3 * six}).decimals, 4);
+  EXPECT_EQ(choose_digits(page, {(four + five) / 2, 3 * six}).strongest, 0);
+  // Beyond `fine` there is room again.
+  EXPECT_EQ(choose_digits(page, {four / 2, 3 * six}).decimals, 6);
+  EXPECT_EQ(choose_digits(page, {four / 2, (five + six) / 2}).decimals, 5);
+  EXPECT_EQ(choose_digits(page, {four / 2, (four + five) / 2}).decimals, 4);
 }
 
 TEST(AttentionData, KeepsTheStrongestThatFit) {

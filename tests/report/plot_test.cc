@@ -232,6 +232,17 @@ TEST(Plot, TheFirstUpdatesDoNotRuleTheAxis) {
   EXPECT_THAT(svg, HasSubstr(">up to 5.116</text>"));
 }
 
+TEST(Plot, ALongRunDoesNotHideAShortOne) {
+  Plot plot{.title = "two runs"};
+  plot.curves.push_back({.name = "short"});
+  plot.curves.push_back({.name = "long"});
+  for (int i = 0; i < 100; ++i) {
+    plot.curves[0].points.push_back({1.0 * i, 8});
+    plot.curves[1].points.push_back({100.0 * i, 0.5});
+  }
+  EXPECT_THAT(draw_svg(plot), Not(HasSubstr("class=\"mark\"")));
+}
+
 TEST(Plot, NothingIsCutOffThatFits) {
   Plot plot{.title = "rises"};
   plot.curves.push_back({.name = "a"});

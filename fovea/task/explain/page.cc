@@ -117,6 +117,23 @@ void add_facts(const Explanation& explanation, std::string_view model, Attention
   if (!explanation.number.empty()) add("number", "预测值", explanation.number);
 }
 
+// Words of many thousand characters would make the page larger than a browser likes: beyond this
+// number of bytes in all, each token is cut to its share.
+constexpr std::size_t kMostTokenBytes = 1'000'000;
+
+void cut_tokens(std::vector<std::string>& tokens) {
+  std::size_t bytes = 0;
+  for (const std::string& token : tokens) bytes += token.size();
+  if (bytes <= kMostTokenBytes) return;
+  const std::size_t most = kMostTokenBytes / tokens.size();
+  for (std::string& token : tokens) {
+    if (token.size() <= most) continue;
+    std::size_t end = most;
+    while (end > 0 && (static_cast<unsigned char>(token[end]) & 0xC0) == 0x80) --end;
+    token.replace(end, std::string::npos, "\u2026");
+  }
+}
+
 // Numbered as in a terminal.
 PageText page_text(std::string name, const LayerTokens& tokens) {
   PageText text{.name = std::move(name)};
@@ -124,6 +141,7 @@ PageText page_text(std::string name, const LayerTokens& tokens) {
     text.positions.push_back(tokens.first + static_cast<index>(text.tokens.size()));
     text.tokens.push_back(as_text(token));
   }
+  cut_tokens(text.tokens);
   return text;
 }
 
