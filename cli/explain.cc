@@ -264,9 +264,9 @@ CommandSpec explain_spec() {
                        false}},
       .options = said_or_not(options_of(flags_of(fields_of(options)), "Saliency")),
       .epilog = R"(Examples:
-  fovea train classify --train reviews.tsv --encoder attention -o reviews
-  fovea explain reviews "a wonderful film"
-  fovea explain reviews "a wonderful film" --target neg --layer 1 --head 2
+  fovea train classify --train reviews.tsv --encoder attention -o sentiment
+  fovea explain sentiment "a wonderful film"
+  fovea explain sentiment "a wonderful film" --target neg --layer 1 --head 2
   fovea explain names "Ada Lovelace was born in London." --token 6
   fovea explain translator "A man rides a bicycle." --target "Ein Mann fährt Rad."
   fovea explain model "Once upon a" --saliency rollout --page page.html

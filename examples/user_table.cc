@@ -25,11 +25,11 @@ int main() {
                                    problem.view(problem.k, problem.S),
                                    problem.view(problem.v, problem.S)};
   const Attention<double> attention{
-      .bias = bias::traced(in,
-                           [&](TracedNumber s, const TracedPlace& at) {
-                             return s + table(at.head, kind(at.i, at.j));
-                           }),
-      .mask = mask::traced(in, [](const TracedPlace& at) { return at.j <= at.i + 40; })};
+      .bias = bias::traced<double>(in.sizes(),
+                                   [&](TracedNumber s, const TracedPlace& at) {
+                                     return s + table(at.head, kind(at.i, at.j));
+                                   }),
+      .mask = mask::traced(in.sizes(), [](const TracedPlace& at) { return at.j <= at.i + 40; })};
   problem.run(attention, true);
   const auto loss = [&] { return problem.run(attention); };
   const double error = std::max({gradient_error("table", values, gradient, loss),

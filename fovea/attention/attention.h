@@ -21,7 +21,7 @@
 //
 //   a call           call.h  view.h  score/score.h  norm.h  dropout.h
 //   its parts        mask/masks.h  bias/biases.h  values/shaw.h  observe/observers.h
-//                    lambda/of.h  lambda/trace.h
+//                    lambda/lambdas.h
 //   parts to write   tile.h  mask/mask.h  bias/bias.h  values/values.h  observe/observe.h
 //
 // reference.h has the definition, in plain loops. What is in namespace fovea::detail is internal.
@@ -31,8 +31,7 @@
 
 #include "fovea/attention/bias/biases.h"
 #include "fovea/attention/call.h"
-#include "fovea/attention/lambda/of.h"
-#include "fovea/attention/lambda/trace.h"
+#include "fovea/attention/lambda/lambdas.h"
 #include "fovea/attention/mask/masks.h"
 #include "fovea/attention/observe/observers.h"
 #include "fovea/attention/values/shaw.h"

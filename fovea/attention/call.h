@@ -49,6 +49,10 @@ struct AttentionInputs {
   View<const T> q;  ///< [B, T, H, D]
   View<const T> k;  ///< [B, S, G, D]
   View<const T> v;  ///< [B, S, G, Dv]
+
+  AttentionSizes sizes() const {
+    return {q.batch, q.length, k.length, q.heads, k.heads, q.width, v.width};
+  }
 };
 
 template <class T>

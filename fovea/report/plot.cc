@@ -90,14 +90,10 @@ double highest_shown(const Plot& plot, const Frame& all) {
   double high = all.y.low;
   int points = 0;
   for (const Curve& curve : plot.curves) {
-    if (curve.stroke == Stroke::kFaint) continue;
-    Range own;
+    if (curve.stroke == Stroke::kFaint || curve.points.empty()) continue;
+    const double first = curve.points.front().x, last = curve.points.back().x;
     for (const PlotPoint& p : curve.points) {
-      if (all.shows(p)) own.include(p.x);
-    }
-    const double late = own.low + 0.25 * (own.high - own.low);
-    for (const PlotPoint& p : curve.points) {
-      if (!all.shows(p) || p.x < late) continue;
+      if (!all.shows(p) || p.x < first + 0.25 * (last - first)) continue;
       high = std::max(high, p.y);
       ++points;
     }

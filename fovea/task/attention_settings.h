@@ -80,7 +80,9 @@ struct AttentionSettings {
     visit("precision", precision,
           "of computation and of OUT; auto: f64 if q is, else f32; bf16: of q, k, v, o and "
           "gradients");
-    visit("reference", reference, "compute by the definition: plain loops in f64; with bf16 in f32, rounded where the kernel rounds");
+    visit("reference", reference,
+          "compute by the definition: plain loops in f64; with bf16 in f32, rounded where the "
+          "kernel rounds");
   }
 };
 

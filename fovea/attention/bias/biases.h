@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All biases. Your own score functions are lambdas (lambda/of.h).
+// All biases. Your own score functions are lambdas (lambda/lambdas.h).
 #pragma once
 
 #include "fovea/attention/bias/alibi.h"

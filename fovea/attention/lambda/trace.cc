@@ -8,8 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "fovea/attention/lambda/program_bias.h"
-#include "fovea/attention/lambda/program_mask.h"
 #include "fovea/base/check.h"
 
 namespace fovea {
@@ -219,11 +217,6 @@ constexpr LaneTable::Type type_of() {
   return std::is_same_v<V, std::int64_t> ? LaneTable::Type::kInt64 : LaneTable::Type::kByte;
 }
 
-template <class T>
-AttentionSizes sizes_of(const AttentionInputs<T>& in) {
-  return {in.q.batch, in.q.length, in.k.length, in.q.heads, in.k.heads, in.q.width, in.v.width};
-}
-
 }  // namespace
 
 }  // namespace detail
@@ -244,13 +237,12 @@ Captured<V>::Captured(const V* values, const std::vector<index>& sizes)
 namespace bias {
 
 template <class T>
-Bias<Wide<T>> traced(
-    const AttentionInputs<T>& in,
-    const std::function<TracedNumber(TracedNumber, const TracedPlace&)>& function) {
+Bias<T> traced(const AttentionSizes& sizes,
+               const std::function<TracedNumber(TracedNumber, const TracedPlace&)>& function) {
   detail::Trace trace;
   const TracedNumber score = trace.leaf(detail::ScoreStep::Leaf::kScore);
   const TracedNumber result = function(score, trace.place());
-  return detail::ProgramBias<Wide<T>>(trace.plan<Wide<T>>(result, detail::sizes_of(in)));
+  return detail::ProgramBias<T>(trace.plan<T>(result, sizes));
 }
 
 }  // namespace bias
@@ -258,11 +250,11 @@ Bias<Wide<T>> traced(
 namespace mask {
 
 template <class T>
-Mask traced(const AttentionInputs<T>& in,
+Mask traced(const AttentionSizes& sizes,
             const std::function<TracedNumber(const TracedPlace&)>& function) {
   detail::Trace trace;
   const TracedNumber result = function(trace.place());
-  return detail::ProgramMask(trace.plan<Wide<T>>(result, detail::sizes_of(in)));
+  return detail::ProgramMask(trace.plan<T>(result, sizes));
 }
 
 }  // namespace mask
@@ -275,14 +267,13 @@ template class Captured<std::uint8_t>;
 template class Captured<bool>;
 
 #define FOVEA_INSTANTIATE(T)                                                 \
-  template Bias<Wide<T>> bias::traced(                                       \
-      const AttentionInputs<T>&,                                             \
+  template Bias<T> bias::traced(                                             \
+      const AttentionSizes&,                                                 \
       const std::function<TracedNumber(TracedNumber, const TracedPlace&)>&); \
-  template Mask mask::traced(const AttentionInputs<T>&,                      \
-                             const std::function<TracedNumber(const TracedPlace&)>&);
+  template Mask mask::traced<T>(const AttentionSizes&,                       \
+                                const std::function<TracedNumber(const TracedPlace&)>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
-FOVEA_INSTANTIATE(BFloat16)
 #undef FOVEA_INSTANTIATE
 
 }  // namespace fovea

@@ -4,7 +4,8 @@
 //
 //   const Captured<std::int32_t> distance(path.data(), {B, T, T});
 //   const Captured<float> table(values.data(), {H, 8}, gradient.data());
-//   const Bias<float> bias = bias::traced(in, [&](TracedNumber s, const TracedPlace& at) {
+//   const Bias<float> bias = bias::traced<float>(in.sizes(), [&](TracedNumber s, const TracedPlace&
+//   at) {
 //     return s + table(at.head, distance(at.batch, at.i, at.j));
 //   });
 #pragma once
@@ -17,10 +18,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "fovea/attention/bias/bias.h"
-#include "fovea/attention/call.h"
-#include "fovea/attention/lambda/score_program.h"
-#include "fovea/attention/mask/mask.h"
+#include "fovea/attention/lambda/program_bias.h"
+#include "fovea/attention/lambda/program_mask.h"
 
 namespace fovea {
 
@@ -193,13 +192,13 @@ class Captured {
 
 namespace bias {
 
-/// s -> function(s, place) for calls whose sizes are those of `in`, without packed sequences. The
-/// function is called here, once; numbers that it captures keep the value of this moment.
-/// Throws Error(kUsage) for a function that cannot be recorded, Error(kShape) for an index that is
-/// beyond a tensor everywhere.
+/// s -> function(s, place) for calls of T and of these sizes (AttentionInputs::sizes()), without
+/// packed sequences. The function is called here, once; numbers that it captures keep the value of
+/// this moment. Throws Error(kUsage) for a function that cannot be recorded, Error(kShape) for an
+/// index that is beyond a tensor everywhere.
 template <class T>
-Bias<Wide<T>> traced(const AttentionInputs<T>& in,
-                     const std::function<TracedNumber(TracedNumber, const TracedPlace&)>& function);
+Bias<T> traced(const AttentionSizes& sizes,
+               const std::function<TracedNumber(TracedNumber, const TracedPlace&)>& function);
 
 }  // namespace bias
 
@@ -207,8 +206,8 @@ namespace mask {
 
 /// Keeps the scores for which function(place) is not 0, for the same calls. Tiles that it keeps
 /// nothing of are skipped.
-template <class T>
-Mask traced(const AttentionInputs<T>& in,
+template <class T = float>
+Mask traced(const AttentionSizes& sizes,
             const std::function<TracedNumber(const TracedPlace&)>& function);
 
 }  // namespace mask

@@ -42,9 +42,10 @@ TEST(Trace, AFunctionThatReadsTablesIsTheMatrixOfItsValues) {
   Call<double> call(kSizes), dense(kSizes);
   const Captured<std::int32_t> kinds(graph.kinds.data(), {kSizes.B, kSizes.T, kSizes.S});
   const Captured<double> table(graph.table.data(), {kSizes.H, kKinds}, graph.gradient.data());
-  const auto bias = bias::traced(call.in(), [&](TracedNumber s, const TracedPlace& at) {
-    return s + table(at.head, kinds(at.batch, at.i, at.j));
-  });
+  const auto bias =
+      bias::traced<double>(call.in().sizes(), [&](TracedNumber s, const TracedPlace& at) {
+        return s + table(at.head, kinds(at.batch, at.i, at.j));
+      });
   std::vector<double> matrix, dmatrix;
   for (index b = 0; b < kSizes.B; ++b) {
     for (index h = 0; h < kSizes.H; ++h) {
@@ -80,7 +81,7 @@ TEST(Trace, ACallReadsWhatItsTablesHoldThen) {
   const std::vector<float> other = {.1F, -.2F, .4F};
   std::vector<float> slopes = {1, 2, 3};
   const auto linear = [](const Call<float>& call, const Captured<float>& of) {
-    return bias::traced(call.in(), [&](TracedNumber s, const TracedPlace& at) {
+    return bias::traced<float>(call.in().sizes(), [&](TracedNumber s, const TracedPlace& at) {
       return s - of(at.head) * abs(at.i - at.j);
     });
   };
@@ -159,7 +160,7 @@ TEST(Trace, EachOperationIsWhatItsNameSays) {
   const Call<double> call(kSizes);
   for (const Function& one : functions()) {
     SCOPED_TRACE(one.name);
-    const auto traced = bias::traced(call.in(), one.traced);
+    const auto traced = bias::traced<double>(call.in().sizes(), one.traced);
     ASSERT_EQ(traced.parts()[0]->name(), "traced");
     const Sequence sequence{.queries = kSizes.T, .keys = kSizes.S};
     for_each_isa([&] {
@@ -188,7 +189,7 @@ TEST(Trace, AMaskKeepsWhatItsFunctionSays) {
   std::vector<std::int64_t> ids;
   for (index n = 0; n < 2 * T; ++n) ids.push_back(n / (n < T ? 60 : 90));
   const Captured<std::int64_t> document(ids.data(), {2, T});
-  const Mask mask = mask::traced(call.in(), [&](const TracedPlace& at) {
+  const Mask mask = mask::traced(call.in().sizes(), [&](const TracedPlace& at) {
     return document(at.batch, at.i) == document(at.batch, at.j) && at.j <= at.i;
   });
   for (index b = 0; b < 2; ++b) {
@@ -207,8 +208,8 @@ TEST(Trace, AMaskKeepsWhatItsFunctionSays) {
 
 TEST(Trace, OfNothingButAConstantIsThatConstant) {
   const Call<float> call(kSizes);
-  const Mask all = mask::traced(call.in(), [](const TracedPlace&) { return 1 < 2; });
-  const Mask none = mask::traced(call.in(), [](const TracedPlace&) { return false; });
+  const Mask all = mask::traced(call.in().sizes(), [](const TracedPlace&) { return 1 < 2; });
+  const Mask none = mask::traced(call.in().sizes(), [](const TracedPlace&) { return false; });
   const Sequence sequence{.queries = kSizes.T, .keys = kSizes.S};
   EXPECT_EQ(all.classify({sequence, 0, 0, 64, 0, 64}), TileKind::kAll);
   EXPECT_EQ(none.classify({sequence, 0, 0, 64, 0, 64}), TileKind::kNone);
@@ -229,7 +230,7 @@ TEST(Trace, SaysWhatCannotBe) {
   const Captured<double> other(wide.data(), {20}, wide.data());
   Call<float> call(kSizes);
   const auto bias = [&](const std::function<TracedNumber(TracedNumber, const TracedPlace&)>& f) {
-    return bias::traced(call.in(), f);
+    return bias::traced<float>(call.in().sizes(), f);
   };
   expect_error([&] { bias([&](auto s, const auto& at) { return s + plain(at.i); }); },
                "captured tensor of 2 axes is read at 1 indices");
@@ -257,7 +258,8 @@ TEST(Trace, SaysWhatCannotBe) {
   const auto part = bias([](auto s, const auto& at) { return s + at.i; });
   const std::vector<std::int32_t> offsets = {0, 40, 90}, key_offsets = {0, 100, 150};
   Call<float> packed({.B = 1, .T = 90, .S = 150, .H = 3, .G = 3, .D = 8, .Dv = 8});
-  const auto one = bias::traced(packed.in(), [](auto s, const auto& at) { return s + at.i; });
+  const auto one =
+      bias::traced<float>(packed.in().sizes(), [](auto s, const auto& at) { return s + at.i; });
   expect_error(
       [&] {
         packed.run({.bias = one, .packed = {view_of(offsets), view_of(key_offsets)}});
