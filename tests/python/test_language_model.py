@@ -115,7 +115,9 @@ class LanguageModelTest(unittest.TestCase):
         """A Python that trains for long, once it has saved."""
         program = (f"import fovea; fovea.LanguageModel.train({str(self.text)!r}, {str(self.folder / name)!r}, "
                    f"**{SIZES | UPDATES | {'stop_after': '1000000u'}})")
-        process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+        # A shell that starts the tests in the background has them ignore SIGINT.
+        process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
         until = time.monotonic() + 60
         while not list((self.folder / name).glob("checkpoints/step-*")) and time.monotonic() < until:
             time.sleep(0.05)
