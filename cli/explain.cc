@@ -85,10 +85,10 @@ std::string read_at_most(ByteStream& stream, std::size_t most) {
   while (const std::size_t bytes = stream.read(piece)) {
     text.append(piece, 0, bytes);
     if (text.size() <= most) continue;
-    throw Error(ErrorCode::kInputFormat,
-                fmt::format("{}: the text has more than {} MiB", name_of_input("-"), most >> 20),
-                "give the part that is to be explained, such as: tail -c 10000 FILE | fovea "
-                "explain DIR -");
+    throw Error(
+        ErrorCode::kInputFormat,
+        fmt::format("{}: the text has more than {} MiB", name_of_input("-"), most >> 20),
+        "give the part that is to be explained, such as: tail -n 20 FILE | fovea explain DIR -");
   }
   return text;
 }

@@ -23,8 +23,15 @@ bool is_same(const ScoreStep& a, const ScoreStep& b) {
          a.value == b.value && a.table == b.table && a.at == b.at;
 }
 
-bool is_truth(const ScoreStep& step) {
-  return step.leaf == Leaf::kNone && step.op >= TapeOp::kLess && step.op <= TapeOp::kNotEqual;
+// Whether the step is 1 or 0: a comparison, or such steps joined by && and ||.
+bool is_truth(std::span<const ScoreStep> steps, int n) {
+  const ScoreStep& step = steps[static_cast<std::size_t>(n)];
+  if (step.leaf == Leaf::kConstant) return step.value == 0 || step.value == 1;
+  if (step.leaf != Leaf::kNone) return false;
+  if (step.op == TapeOp::kMin || step.op == TapeOp::kMax) {
+    return is_truth(steps, step.a) && is_truth(steps, step.b);
+  }
+  return step.op >= TapeOp::kLess && step.op <= TapeOp::kNotEqual;
 }
 
 // The steps that the last one is made of, in order.
@@ -103,14 +110,20 @@ class Trace {
   }
 
   TracedNumber truth(const TracedNumber& x) {
-    if (is_truth(steps_[static_cast<std::size_t>(step_of(x))])) return x;
+    if (is_truth(steps_, step_of(x))) return x;
     return record(TapeOp::kNotEqual, std::array{x, TracedNumber(0)});
   }
+
+  enum class Use { kBias, kMask };
 
   /// The program of that result, for calls of T.
   template <class T>
   std::shared_ptr<const PlannedProgram> plan(const TracedNumber& result,
-                                             const AttentionSizes& sizes) {
+                                             const AttentionSizes& sizes, Use use = Use::kBias) {
+    for (const void* const gradient : gradients_) {
+      check(use == Use::kBias || gradient == nullptr, Hint{"leave it out"},
+            "attention: a mask has no gradient, and so none of what it reads");
+    }
     steps_.resize(static_cast<std::size_t>(step_of(result)) + 1);
     std::vector<ScoreStep> steps = needed_steps(std::move(steps_));
     std::vector<bool> learns(tables_.size());
@@ -173,8 +186,14 @@ class Trace {
       if (gradients_[table] == nullptr) continue;
       check(tables_[table].values.type == kType, Hint{"give both in float, or both in double"},
             "attention: captured tensor {} has a gradient, and another type than the call", table);
-      check(++reads[table] == 1, Hint{"read it once, and use that number twice"},
+      check(++reads[table] <= 1, Hint{"read it once, and use that number twice"},
             "attention: captured tensor {} has a gradient, and is read at two indices", table);
+    }
+    for (std::size_t table = 0; table < tables_.size(); ++table) {
+      check(gradients_[table] == nullptr || reads[table] == 1,
+            Hint{"leave its gradient out, or use what is read"},
+            "attention: captured tensor {} has a gradient, but the result does not depend on it",
+            table);
     }
   }
 
@@ -224,6 +243,9 @@ constexpr LaneTable::Type type_of() {
 template <class V>
 Captured<V>::Captured(const V* values, const std::vector<index>& sizes)
     : table_{{values, detail::type_of<V>()}, sizes, std::vector<index>(sizes.size()), 0, 1} {
+  constexpr std::size_t kMost = detail::ScoreStep::kMostAxes;
+  check(sizes.size() <= kMost, "attention: a captured tensor has {} axes; at most {} are allowed",
+        sizes.size(), kMost);
   index count = 1;
   for (std::size_t axis = sizes.size(); axis-- > 0;) {
     check(sizes[axis] >= 0, "attention: axis {} of a captured tensor has size {}", axis,
@@ -254,7 +276,8 @@ Mask traced(const AttentionSizes& sizes,
             const std::function<TracedNumber(const TracedPlace&)>& function) {
   detail::Trace trace;
   const TracedNumber result = function(trace.place());
-  return detail::ProgramMask(trace.plan<T>(result, sizes));
+  // Its lanes are floats in calls of float, whatever T is.
+  return detail::ProgramMask(trace.plan<float>(result, sizes, detail::Trace::Use::kMask));
 }
 
 }  // namespace mask

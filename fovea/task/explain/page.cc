@@ -125,9 +125,9 @@ void cut_tokens(std::vector<std::string>& tokens) {
   std::size_t bytes = 0;
   for (const std::string& token : tokens) bytes += token.size();
   if (bytes <= kMostTokenBytes) return;
-  const std::size_t most = kMostTokenBytes / tokens.size();
+  const std::size_t most = std::max<std::size_t>(kMostTokenBytes / tokens.size(), 32);
   for (std::string& token : tokens) {
-    if (token.size() <= most) continue;
+    if (token.size() <= most + 3) continue;
     std::size_t end = most;
     while (end > 0 && (static_cast<unsigned char>(token[end]) & 0xC0) == 0x80) --end;
     token.replace(end, std::string::npos, "\u2026");

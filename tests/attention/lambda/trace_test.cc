@@ -206,6 +206,16 @@ TEST(Trace, AMaskKeepsWhatItsFunctionSays) {
   EXPECT_LT(plan.tiles_kept, plan.tiles / 2);
 }
 
+TEST(Trace, ThreeConditionsHaveARangeOfKeys) {
+  const Call<float> call({.B = 1, .T = 300, .S = 300, .H = 1, .G = 1, .D = 4, .Dv = 4});
+  const Mask mask = mask::traced(call.in().sizes(), [](const TracedPlace& at) {
+    return at.j <= at.i && at.i - at.j < 20 && at.j >= 5;
+  });
+  const Sequence sequence{.queries = 300, .keys = 300};
+  EXPECT_EQ(mask.key_range(sequence, 0, 100, 10), (std::pair<index, index>{81, 110}));
+  EXPECT_EQ(mask.key_range(sequence, 0, 10, 1), (std::pair<index, index>{5, 11}));
+}
+
 TEST(Trace, OfNothingButAConstantIsThatConstant) {
   const Call<float> call(kSizes);
   const Mask all = mask::traced(call.in().sizes(), [](const TracedPlace&) { return 1 < 2; });
@@ -253,6 +263,18 @@ TEST(Trace, SaysWhatCannotBe) {
   expect_error([&] { bias([&](auto s, const auto&) { return s + kept; }); },
                "belongs to another function");
   expect_error([&] { Captured<float>(nullptr, {2, 3}); }, "sizes but no data");
+  expect_error([&] { Captured<float>(values.data(), {1, 1, 1, 1, 1, 1, 1}); }, "has 7 axes");
+  expect_error(
+      [&] {
+        bias([&](auto s, const auto&) {
+          static_cast<void>(learned(0, 0));
+          return s;
+        });
+      },
+      "the result does not depend on it");
+  expect_error(
+      [&] { mask::traced(call.in().sizes(), [&](const auto&) { return learned(0, 0) > 0; }); },
+      "a mask has no gradient");
   expect_error([&] { Captured<float>(values.data(), {2, -3}); }, "has size -3");
 
   const auto part = bias([](auto s, const auto& at) { return s + at.i; });
