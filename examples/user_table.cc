@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A score function of one's own that reads tables: a learned number for each head and each kind of
-// pair (here: the buckets of a distance), as Graphormer has for the shortest paths of a graph.
+// pair, as Graphormer has for the shortest paths of a graph.
 // It runs fused and by vectors in both directions; the gradient of the table follows from it.
 #include <array>
 #include <cstdint>

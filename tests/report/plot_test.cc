@@ -238,7 +238,7 @@ TEST(Plot, ALongRunDoesNotHideAShortOne) {
   plot.curves.push_back({.name = "long"});
   for (int i = 0; i < 100; ++i) {
     plot.curves[0].points.push_back({1.0 * i, 8});
-    plot.curves[1].points.push_back({100.0 * i, 0.5});
+    plot.curves[1].points.push_back({100.0 * i, 0.5 + 0.1 * (i % 2)});
   }
   EXPECT_THAT(draw_svg(plot), Not(HasSubstr("class=\"mark\"")));
 }

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -271,12 +270,11 @@ Bias<T> traced(const AttentionSizes& sizes,
 
 namespace mask {
 
-template <class T>
 Mask traced(const AttentionSizes& sizes,
             const std::function<TracedNumber(const TracedPlace&)>& function) {
   detail::Trace trace;
   const TracedNumber result = function(trace.place());
-  // Its lanes are floats in calls of float, whatever T is.
+  // Of float, whose whole numbers a call of double has as well.
   return detail::ProgramMask(trace.plan<float>(result, sizes, detail::Trace::Use::kMask));
 }
 
@@ -289,12 +287,10 @@ template class Captured<std::int64_t>;
 template class Captured<std::uint8_t>;
 template class Captured<bool>;
 
-#define FOVEA_INSTANTIATE(T)                                                 \
-  template Bias<T> bias::traced(                                             \
-      const AttentionSizes&,                                                 \
-      const std::function<TracedNumber(TracedNumber, const TracedPlace&)>&); \
-  template Mask mask::traced<T>(const AttentionSizes&,                       \
-                                const std::function<TracedNumber(const TracedPlace&)>&);
+#define FOVEA_INSTANTIATE(T)     \
+  template Bias<T> bias::traced( \
+      const AttentionSizes&,     \
+      const std::function<TracedNumber(TracedNumber, const TracedPlace&)>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

@@ -4,8 +4,8 @@
 //
 //   const Captured<std::int32_t> distance(path.data(), {B, T, T});
 //   const Captured<float> table(values.data(), {H, 8}, gradient.data());
-//   const Bias<float> bias = bias::traced<float>(in.sizes(), [&](TracedNumber s, const TracedPlace&
-//   at) {
+//   const Bias<float> bias = bias::traced<float>(in.sizes(),
+//                                               [&](TracedNumber s, const TracedPlace& at) {
 //     return s + table(at.head, distance(at.batch, at.i, at.j));
 //   });
 #pragma once
@@ -206,7 +206,6 @@ namespace mask {
 
 /// Keeps the scores for which function(place) is not 0, for the same calls. Tiles that it keeps
 /// nothing of are skipped.
-template <class T = float>
 Mask traced(const AttentionSizes& sizes,
             const std::function<TracedNumber(const TracedPlace&)>& function);
 
