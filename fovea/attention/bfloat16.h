@@ -3,9 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
 #include "fovea/attention/attention.h"
+#include "fovea/base/memory.h"
 
 namespace fovea::detail {
 
@@ -26,9 +26,11 @@ class Converted {
  public:
   /// Room for results of this shape.
   explicit Converted(const View<const BFloat16>& shape)
-      : values_(static_cast<std::size_t>(shape.batch * shape.length * shape.heads * shape.width)),
-        view_(View<float>::contiguous(values_.data(), shape.batch, shape.length, shape.heads,
-                                      shape.width)) {}
+      : values_(
+            allocate_aligned(sizeof(float) * static_cast<std::size_t>(shape.batch * shape.length *
+                                                                      shape.heads * shape.width))),
+        view_(View<float>::contiguous(reinterpret_cast<float*>(values_.get()), shape.batch,
+                                      shape.length, shape.heads, shape.width)) {}
   Converted(const Context& ctx, const View<const BFloat16>& from) : Converted(from) {
     for_each_row(ctx, [&](index b, index l, index h, float* row) {
       const BFloat16* const bits = from.row(b, l, h);
@@ -62,7 +64,7 @@ class Converted {
     });
   }
 
-  std::vector<float> values_;
+  AlignedBytes values_;  // not cleared: that would be a pass of one thread over all of it
   View<float> view_;
 };
 

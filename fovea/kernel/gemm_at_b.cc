@@ -166,26 +166,44 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
   c.finish();
 }
 
+/// A^T of some rows of A, rounded: columns of A side by side, or as rows for tile registers, which
+/// read them so.
+template <Operands kOperands, class T>
+StridedMatrix<OperandOf<T, kOperands>> RoundTransposed(Rows<const T> a, index steps,
+                                                       OperandOf<T, kOperands>* to) {
+#if FOVEA_PAIRS
+  if constexpr (kOperands == Operands::kPaired) {
+    if (has_tiles()) {
+      PairColumnsToRows(a, to, kDepth<BFloat16Pair>);
+      return {to, kDepth<BFloat16Pair>, 1};
+    }
+  }
+#endif
+  const index stride = RoundUpToLanes<T>(a.columns);
+  PackColumns<kOperands, T>(a, to, stride);
+  return Transposed(Rows<const OperandOf<T, kOperands>>(to, steps, a.columns, stride));
+}
+
 /// The same with rounded operands.
 template <Operands kOperands, class T>
 void MultiplyAtBTileRounded(const AtBTile<T>& t) {
   using In = OperandOf<T, kOperands>;
   constexpr index kWidth = kPanelLanes<T>;
-  const index rows = t.c.rows, columns = t.c.columns, stride = RoundUpToLanes<T>(rows);
+  const index columns = t.c.columns;
   Scratch scratch;
   const SumsOfTile<T> c(t, scratch);
-  In* const a = scratch.template allocate<In>(stride * kDepth<In>);
+  In* const a = scratch.template allocate<In>(RoundUpToLanes<T>(t.c.rows) * kDepth<In>);
   In* const b = scratch.template allocate<In>(kWidth * kDepth<In>);
   ForEachPart(steps_of(t.a.rows, kOperands), kDepth<In>, [&](index begin, index end) {
     const Terms<kOperands> terms(begin, end, t.a.rows);
-    PackColumns<kOperands, T>(t.a.slice(terms.begin, terms.end), a, stride);
-    const Rows<const In> left(a, end - begin, rows, stride);
+    const auto left =
+        RoundTransposed<kOperands, T>(t.a.slice(terms.begin, terms.end), end - begin, a);
     for (index first = 0; first < columns; first += kWidth) {
       const index width = std::min(kWidth, columns - first), lanes = RoundUpToLanes<T>(width);
       const auto of_panel = t.b.columns_slice(first, first + width);
       PackColumns<kOperands, T>(of_panel.slice(terms.begin, terms.end), b, kWidth);
       LinesAhead ahead = LinesAfter(t, first, first + width, terms.begin, terms.end);
-      const TileOperands<T, In> o{.a = Transposed(left),
+      const TileOperands<T, In> o{.a = left,
                                   .b = {b, end - begin, lanes, kWidth},
                                   .c = c.columns(first, lanes),
                                   .ahead = &ahead};

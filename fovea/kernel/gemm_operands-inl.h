@@ -159,6 +159,24 @@ inline void PairRowsToLanes(Rows<const float> from, BFloat16Pair* to, index stri
   }
 }
 
+/// The pairs of rows 2 j and 2 j + 1, columns as rows: [columns in whole vectors, to_stride].
+inline void PairColumnsToRows(Rows<const float> from, BFloat16Pair* to, index to_stride) {
+  constexpr index kN = kLanes<float>;
+  HWY_ALIGN BFloat16Pair square[kN * kN];
+  const auto load = [&](index row, index c) {
+    return row < from.rows ? LoadUpTo(from[row], c, from.columns) : hn::Zero(Tag<float>());
+  };
+  for (index k = 0; 2 * k < from.rows; k += kN) {
+    for (index c = 0; c < from.columns; c += kN) {
+      for (index i = 0; i < kN; ++i) {
+        const index row = 2 * (k + i);
+        hn::Store(RoundToPairs(load(row, c), load(row + 1, c)), PairTag(), square + i * kN);
+      }
+      TransposeSquare(square, kN, to + c * to_stride + k, to_stride);
+    }
+  }
+}
+
 #endif  // FOVEA_PAIRS
 
 /// Columns of `from`, whose rows are the terms of a sum: [steps, to_stride].

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "fovea/base/check.h"
+#include "fovea/simd/amx.h"
 #include "fovea/simd/simd-inl.h"
 
 namespace fovea {
@@ -25,6 +26,7 @@ constexpr std::array kIsas = {
     IsaInfo{Isa::kSse4, "sse4", HWY_SSE4},
     IsaInfo{Isa::kAvx2, "avx2", HWY_AVX2},
     IsaInfo{Isa::kAvx512, "avx512", HWY_AVX3},
+    IsaInfo{Isa::kAmx, "amx", HWY_AVX3},
 };
 
 constexpr int kUndecided = -1;
@@ -32,6 +34,7 @@ std::atomic<int> chosen{kUndecided};
 
 bool is_available(const IsaInfo& info) {
   constexpr std::int64_t kFallback = HWY_SCALAR | HWY_EMU128;
+  if (info.isa == Isa::kAmx && !detail::may_use_amx()) return false;
   return (info.targets & HWY_TARGETS & (hwy::SupportedTargets() | kFallback)) != 0;
 }
 
@@ -105,13 +108,15 @@ void pin_isa(Isa isa) {
 
 bool has_bfloat16_products() {
 #if HWY_ARCH_X86
-  static const bool processor_has =
+  static const bool has_fast_pairs =
       __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_is("amd") != 0;
-  return processor_has && current_isa() == Isa::kAvx512;
+  return has_tiles() || (has_fast_pairs && current_isa() == Isa::kAvx512);
 #else
   return false;
 #endif
 }
+
+bool has_tiles() { return current_isa() == Isa::kAmx; }
 
 void unpin_isa() { choose(best()); }
 

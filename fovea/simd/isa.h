@@ -8,8 +8,8 @@
 namespace fovea {
 
 /// In ascending order of vector width and features; the names are scalar, ssse3, sse4, avx2,
-/// avx512.
-enum class Isa { kScalar, kSsse3, kSse4, kAvx2, kAvx512 };
+/// avx512, amx. amx is avx512 with products of bfloat16 on tile registers.
+enum class Isa { kScalar, kSsse3, kSse4, kAvx2, kAvx512, kAmx };
 
 std::string_view isa_name(Isa isa);
 
@@ -30,10 +30,13 @@ Isa current_isa();
 /// available.
 void pin_isa(Isa isa);
 
-/// Whether kernels compute products of bfloat16 as such (simd/pairs-inl.h): on AVX-512, where the
-/// processor has vdpbf16ps and it is faster than float32. It is on AMD's processors; on Intel's it
-/// takes twice as long.
+/// Whether kernels compute products of bfloat16 as such (simd/pairs-inl.h): on amx, and on avx512
+/// where vdpbf16ps is faster than float32. It is on AMD's processors; on Intel's it takes twice as
+/// long for as many multiplications.
 bool has_bfloat16_products();
+
+/// Whether these products run on tile registers (simd/amx-inl.h): on amx.
+bool has_tiles();
 
 /// Goes back to the best available instruction set; ignores FOVEA_ISA.
 void unpin_isa();

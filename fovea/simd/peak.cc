@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/simd/peak.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "fovea/base/clock.h"
@@ -9,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "fovea/simd/peak.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
+#include "fovea/simd/amx-inl.h"
 #include "fovea/simd/pairs-inl.h"
 #include "fovea/simd/simd-inl.h"
 
@@ -57,12 +59,32 @@ HWY_NOINLINE float PairLoop([[maybe_unused]] index rounds, [[maybe_unused]] floa
 #endif
 }
 
+// The same on tile registers: the four products of a step of a block.
+HWY_NOINLINE float TileLoop([[maybe_unused]] index rounds, [[maybe_unused]] float x) {
+#if FOVEA_PAIRS
+  alignas(64) BFloat16Pair pairs[kTileSide * kTileSide];
+  alignas(64) float sums[kTileSide * kTileSide];
+  std::fill_n(pairs, kTileSide * kTileSide, static_cast<BFloat16Pair>(x));
+  PairTiles tiles;
+  tiles.configure({{kTileSide, kTileSide}, kTileSide});
+  tiles.load<kTileA>(pairs, kTileSide), tiles.load<kTileA + 1>(pairs, kTileSide);
+  tiles.load<kTileB>(pairs, kTileSide), tiles.load<kTileB + 1>(pairs, kTileSide);
+  for (index i = 0; i < rounds; ++i) {
+    tiles.add_product<0, kTileA, kTileB>(), tiles.add_product<1, kTileA, kTileB + 1>();
+    tiles.add_product<2, kTileA + 1, kTileB>(), tiles.add_product<3, kTileA + 1, kTileB + 1>();
+  }
+  tiles.store<0>(sums, kTileSide);
+  return sums[0];
+#else
+  return 0;
+#endif
+}
 index FlopsOfARound() { return 2 * 12 * static_cast<index>(hn::Lanes(hn::ScalableTag<float>())); }
 
 Isa CompiledIsa() {
   switch (HWY_TARGET) {
     case HWY_AVX3:
-      return Isa::kAvx512;
+      return has_tiles() ? Isa::kAmx : Isa::kAvx512;
     case HWY_AVX2:
       return Isa::kAvx2;
     case HWY_SSE4:
@@ -84,6 +106,7 @@ namespace fovea {
 
 HWY_EXPORT(FmaLoop);
 HWY_EXPORT(PairLoop);
+HWY_EXPORT(TileLoop);
 HWY_EXPORT(FlopsOfARound);
 HWY_EXPORT(CompiledIsa);
 
@@ -119,6 +142,10 @@ double fma_gflops(const Context& ctx, double seconds) {
 }
 
 double bfloat16_gflops(const Context& ctx, double seconds) {
+  if (has_tiles()) {
+    constexpr index kFlops = 4 * 2 * 16 * 16 * 32;  // of four registers of 16 x 16 sums of 32 terms
+    return gflops_of(FOVEA_DISPATCH(TileLoop), kFlops, ctx, seconds);
+  }
   return gflops_of(FOVEA_DISPATCH(PairLoop), 2 * FOVEA_DISPATCH(FlopsOfARound)(), ctx, seconds);
 }
 

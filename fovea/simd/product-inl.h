@@ -36,97 +36,15 @@
 #define FOVEA_SIMD_PRODUCT_INL_H_
 #endif
 
+#include "fovea/simd/amx-inl.h"
 #include "fovea/simd/pairs-inl.h"
 #include "fovea/simd/simd-inl.h"
 #include "fovea/simd/steps-inl.h"
+#include "fovea/simd/tile_operands-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
-
-/// The initial value of each sum.
-enum class Into {
-  kOverwrite,    ///< at 0
-  kAdd,          ///< at C[r][l]
-  kScaleAndAdd,  ///< at C[r][l] * per_lane[l]
-  kStartAt,      ///< at per_lane[l]
-  // For operands that are not scaled beforehand, because that would round them:
-  kOverwriteTimes,  ///< at 0; C = factor * the sum
-  kAddTimes,        ///< at 0; C += factor * the sum
-};
-
-/// Whether maximum[l] becomes the larger of itself and all C[r][l]; if one of those is NaN, it may
-/// become any of them.
-enum class LaneMaximum { kNone, kTake };
-
-/// Whether the product asks t.ahead for a line every few steps of its sum.
-enum class Ask { kNothing, kAhead };
-
-/// A matrix of which neither rows nor columns need be contiguous: value (r, c) is at
-/// data[r * row + c * column].
-template <class T>
-struct StridedMatrix {
-  StridedMatrix() = default;
-  StridedMatrix(const T* d, index r, index c) : data(d), row(r), column(c) {}
-  StridedMatrix(Rows<const T> m) : data(m.data), row(m.stride), column(1) {}
-  StridedMatrix(Rows<T> m) : StridedMatrix(Rows<const T>(m)) {}
-
-  T operator()(index r, index c) const { return data[r * row + c * column]; }
-
-  const T* data = nullptr;
-  index row = 0, column = 0;
-};
-
-/// The value in column k of row r; of pairs, k counts their values.
-template <class T>
-T ValueAt(const StridedMatrix<T>& m, index r, index k) {
-  return m(r, k);
-}
-inline float ValueAt(const StridedMatrix<BFloat16Pair>& m, index r, index k) {
-  const BFloat16Pair pair = m(r, k / 2);
-  return to_float(BFloat16{static_cast<std::uint16_t>(k % 2 == 0 ? pair : pair >> 16)});
-}
-
-/// m^T, without a copy.
-template <class T>
-StridedMatrix<std::remove_const_t<T>> Transposed(Rows<T> m) {
-  return {m.data, 1, m.stride};
-}
-
-/// In: T, or BFloat16Pair if T is float.
-template <class T, class In = T>
-struct TileOperands {
-  StridedMatrix<In> a = {};      ///< [rows, depth]
-  Rows<const In> b = {};         ///< [depth, lanes]
-  Rows<T> c = {};                ///< [rows, lanes]
-  const T* per_lane = nullptr;   ///< [lanes], for kScaleAndAdd and kStartAt
-  T factor = 1;                  ///< for kOverwriteTimes and kAddTimes
-  T* maximum = nullptr;          ///< [lanes], for LaneMaximum::kTake
-  Prefetch* prefetch = nullptr;  ///< makes a step before each whole block of rows
-  LinesAhead* ahead = nullptr;   ///< for Ask::kAhead
-
-  /// The same for some rows of C, some columns of C, or a part of the sum.
-  TileOperands rows_slice(index begin, index end) const {
-    TileOperands t = *this;
-    t.a.data += begin * a.row;
-    t.c = c.slice(begin, end);
-    return t;
-  }
-  TileOperands lanes_slice(index begin, index end) const {
-    TileOperands t = *this;
-    t.b = b.columns_slice(begin, end);
-    t.c = c.columns_slice(begin, end);
-    if (per_lane != nullptr) t.per_lane += begin;
-    if (maximum != nullptr) t.maximum += begin;
-    return t;
-  }
-  TileOperands depth_slice(index begin, index end) const {
-    TileOperands t = *this;
-    t.a.data += begin * a.column;
-    t.b = b.slice(begin, end);
-    return t;
-  }
-};
 
 /// sum + a * b.
 template <class V>
@@ -145,10 +63,6 @@ inline constexpr index kPanelLanes = kBlockVectors* kLanes<T>;
 /// otherwise have too few sums to hide the latency.
 template <int kVectors>
 inline constexpr int kRowsOfBlock = kVectors == 1 && HWY_TARGET <= HWY_AVX3 ? 16 : kBlockRows;
-
-template <Into kInto>
-inline constexpr bool kStartsAtZero =
-    kInto == Into::kOverwrite || kInto == Into::kOverwriteTimes || kInto == Into::kAddTimes;
 
 // The end of a block: one of its sums as it is stored.
 template <Into kInto, class T>
@@ -252,9 +166,8 @@ HWY_NOINLINE void ProductPanel(const TileOperands<T, In>& t, index lane) {
   if (row < t.c.rows) ProductBlock<kInto, kMaximum, kAsk, 1, kVectors>(t, row, lane);
 }
 
-template <Into kInto, LaneMaximum kMaximum = LaneMaximum::kNone, Ask kAsk = Ask::kNothing, class T,
-          class In>
-HWY_INLINE void TileProduct(const TileOperands<T, In>& t) {
+template <Into kInto, LaneMaximum kMaximum, Ask kAsk, class T, class In>
+HWY_INLINE void VectorProduct(const TileOperands<T, In>& t) {
   index lane = 0;
   for (; lane + kPanelLanes<T> <= t.c.columns; lane += kPanelLanes<T>) {
     ProductPanel<kInto, kMaximum, kAsk, kBlockVectors>(t, lane);
@@ -265,6 +178,18 @@ HWY_INLINE void TileProduct(const TileOperands<T, In>& t) {
   for (; lane + kLanes<T> <= t.c.columns; lane += kLanes<T>) {
     ProductPanel<kInto, kMaximum, kAsk, 1>(t, lane);
   }
+}
+
+template <Into kInto, LaneMaximum kMaximum = LaneMaximum::kNone, Ask kAsk = Ask::kNothing, class T,
+          class In>
+HWY_INLINE void TileProduct(const TileOperands<T, In>& t) {
+#if FOVEA_PAIRS
+  if constexpr (std::is_same_v<In, BFloat16Pair>) {
+    using OnTiles = TilesProduct<PairTiles, kInto, kMaximum>;
+    if (has_tiles() && OnTiles::fits(t)) return OnTiles(t).run();
+  }
+#endif
+  VectorProduct<kInto, kMaximum, kAsk>(t);
 }
 
 }  // namespace HWY_NAMESPACE
