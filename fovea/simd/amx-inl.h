@@ -256,8 +256,9 @@ inline void TurnRows(const StridedMatrix<BFloat16Pair>& m, index rows, index col
   }
 }
 
-/// The product of `t`: 32 rows after 32 rows, and in these 64 lanes after 64 lanes, of which the
-/// first half and then the second read the same rows of A.
+/// The product of `t`, up to 128 rows and 64 lanes of C at a time. What registers read must lie in
+/// the cache: a load of one waits until stores to its memory have left the store buffer. So a whole
+/// part of C is started, then multiplied, then finished, instead of a block of it after another.
 template <class Tiles, Into kInto, LaneMaximum kMaximum>
 class TilesProduct {
  public:
@@ -271,16 +272,16 @@ class TilesProduct {
   explicit TilesProduct(const Operands& t) : t_(t) {}
 
   void run() {
-    for (index row = 0; row < t_.c.rows; row += kRows) {
-      first_ = row;
-      rows_ = std::min(kRows, t_.c.rows - row);
+    for (index row = 0; row < t_.c.rows; row += kMostRows) {
+      const index rows = std::min(kMostRows, t_.c.rows - row);
       a_ = {t_.a.data + row * t_.a.row, t_.a.row, t_.a.column};
       if (t_.a.column != 1) {
-        TurnRows(a_, rows_, t_.b.rows, turned_, kMostTurned);
+        TurnRows(a_, rows, t_.b.rows, turned_, kMostTurned);
         a_ = {turned_, kMostTurned, 1};
       }
       for (index lane = 0; lane < t_.c.columns; lane += kPanel) {
-        RunPanel(lane, std::min(kPanel, t_.c.columns - lane));
+        const index end = std::min(lane + kPanel, t_.c.columns);
+        RunPart(t_.c.slice(row, row + rows).columns_slice(lane, end), lane);
       }
     }
   }
@@ -288,42 +289,54 @@ class TilesProduct {
  private:
   static constexpr Tag<float> d = {};
   static constexpr index kN = kLanes<float>;
-  static constexpr index kRows = 2 * kTileSide, kPanel = 4 * kTileSide;
-  static constexpr index kMostTurned = 64;
+  static constexpr index kMostRows = 128, kPanel = 64;
+  static constexpr index kMostTurned = 64;  // pairs
   static constexpr bool kHasBuffer = kInto == Into::kAddTimes;
 
-  void RunPanel(index lane, index lanes) {
-    if (t_.prefetch != nullptr) {
-      for (int i = 0; i < kPrefetchSteps; ++i) t_.prefetch->step();
-    }
-    const Rows<float> c(t_.c[first_] + lane, rows_, lanes, t_.c.stride);
-    const Rows<float> sums = kHasBuffer ? Rows<float>(buffer_, rows_, lanes, kPanel) : c;
+  void RunPart(Rows<float> c, index lane) {
+    const Rows<float> sums = kHasBuffer ? Rows<float>(buffer_, c.rows, c.columns, kPanel) : c;
     Start(sums, lane);
-    const index whole = t_.b.rows / kTileSide, rest = t_.b.rows % kTileSide;
-    if (whole > 0) AddSteps(sums, lane, 0, kTileSide, whole, kStartsAtZero<kInto>);
-    if (rest > 0) {
-      AddSteps(sums, lane, whole * kTileSide, rest, 1, kStartsAtZero<kInto> && whole == 0);
+    for (index row = 0; row < c.rows; row += 2 * kTileSide) {
+      if (t_.prefetch != nullptr) PrefetchSome();
+      MultiplyRows(sums, row, std::min(row + 2 * kTileSide, c.rows), lane);
     }
     Finish(sums, c, lane);
   }
 
-  // Adds `steps` times `pairs` of the sum, from the pair `begin` on.
-  void AddSteps(Rows<float> sums, index lane, index begin, index pairs, index steps,
-                bool from_zero) {
-    const TileShape shape{{std::min(rows_, kTileSide), std::max<index>(0, rows_ - kTileSide)},
+  // As often as vectors do for as many rows.
+  void PrefetchSome() const {
+    for (int i = 0; i < 4; ++i) t_.prefetch->step();
+  }
+
+  // All of the sums of up to 32 rows.
+  void MultiplyRows(Rows<float> sums, index row, index end, index lane) {
+    constexpr bool kFromZero = kStartsAtZero<kInto>;
+    const Rows<float> c = sums.slice(row, end);
+    const index whole = t_.b.rows / kTileSide, rest = t_.b.rows % kTileSide;
+    const BFloat16Pair* const a = a_.data + row * a_.row;
+    const BFloat16Pair* const b = t_.b.data + lane;
+    if (whole > 0) AddSteps(c, a, b, kTileSide, whole, kFromZero);
+    const index done = whole * kTileSide;
+    if (rest > 0) AddSteps(c, a + done, b + done * t_.b.stride, rest, 1, kFromZero && whole == 0);
+  }
+
+  // Adds the products of `steps` times `pairs` pairs.
+  void AddSteps(Rows<float> c, const BFloat16Pair* a, const BFloat16Pair* b, index pairs,
+                index steps, bool from_zero) {
+    const TileShape shape{{std::min(c.rows, kTileSide), std::max<index>(0, c.rows - kTileSide)},
                           pairs};
     if (!(shape == shape_)) tiles_.configure(shape_ = shape);
-    for (index l = 0; l < sums.columns; l += 2 * kTileSide) {
-      const TileBlock block{.a = a_.data + begin,
+    for (index l = 0; l < c.columns; l += 2 * kTileSide) {
+      const TileBlock block{.a = a,
                             .a_row = a_.row,
-                            .b = t_.b[begin] + lane + l,
+                            .b = b + l,
                             .b_row = t_.b.stride,
                             .steps = steps,
-                            .c = sums.data + l,
-                            .c_row = sums.stride,
+                            .c = c.data + l,
+                            .c_row = c.stride,
                             .from_zero = from_zero,
                             .ahead = t_.ahead};
-      const bool two_rows = rows_ > kTileSide, two_lanes = l + kTileSide < sums.columns;
+      const bool two_rows = c.rows > kTileSide, two_lanes = l + kTileSide < c.columns;
       if (two_rows && two_lanes) {
         MultiplyTiles<true, true>(tiles_, block);
       } else if (two_rows) {
@@ -336,33 +349,27 @@ class TilesProduct {
     }
   }
 
-  // Calls f(lane, vector's place in a row) for each vector of the panel.
-  template <class F>
-  static HWY_INLINE void ForEachVector(Rows<float> rows, F&& f) {
-    for (index l = 0; l < rows.columns; l += kN) f(l);
-  }
-
   // The starts of sums that do not start at 0.
-  void Start(Rows<float> sums, index lane) {
+  void Start(Rows<float> sums, index lane) const {
     if constexpr (kInto == Into::kScaleAndAdd || kInto == Into::kStartAt) {
-      ForEachVector(sums, [&](index l) {
+      for (index l = 0; l < sums.columns; l += kN) {
         const auto by = hn::LoadU(d, t_.per_lane + lane + l);
         for (index r = 0; r < sums.rows; ++r) {
           float* const at = sums[r] + l;
           const bool scales = kInto == Into::kScaleAndAdd;
           hn::StoreU(scales ? hn::Mul(hn::LoadU(d, at), by) : by, d, at);
         }
-      });
+      }
     }
   }
 
   // The factor and the maximum.
-  void Finish(Rows<float> sums, Rows<float> c, index lane) {
+  void Finish(Rows<float> sums, Rows<float> c, index lane) const {
     constexpr bool kTimes = kInto == Into::kOverwriteTimes || kInto == Into::kAddTimes;
     constexpr bool kTakes = kMaximum == LaneMaximum::kTake;
     if constexpr (!kTimes && !kTakes) return;
     const auto factor = hn::Set(d, t_.factor);
-    ForEachVector(sums, [&](index l) {
+    for (index l = 0; l < sums.columns; l += kN) {
       [[maybe_unused]] auto most = hn::Zero(d);
       if constexpr (kTakes) most = hn::LoadU(d, t_.maximum + lane + l);
       for (index r = 0; r < sums.rows; ++r) {
@@ -375,18 +382,15 @@ class TilesProduct {
         if constexpr (kTakes) most = hn::Max(most, value);
       }
       if constexpr (kTakes) hn::StoreU(most, d, t_.maximum + lane + l);
-    });
+    }
   }
-
-  static constexpr int kPrefetchSteps = 4;
 
   const Operands& t_;
   Tiles tiles_;
   TileShape shape_ = {};
-  index first_ = 0, rows_ = 0;  // of the rows at hand
-  StridedMatrix<BFloat16Pair> a_;
-  alignas(64) BFloat16Pair turned_[kRows * kMostTurned];
-  alignas(64) float buffer_[kHasBuffer ? kRows * kPanel : 1];
+  StridedMatrix<BFloat16Pair> a_;  // of the rows at hand, its pairs side by side
+  alignas(64) BFloat16Pair turned_[kMostRows * kMostTurned];
+  alignas(64) float buffer_[kHasBuffer ? kMostRows * kPanel : 1];
 };
 
 }  // namespace HWY_NAMESPACE
