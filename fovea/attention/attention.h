@@ -80,7 +80,7 @@ bool multiplies_bfloat16(const Attention<float>& attention);
 
 /// What a call would do.
 struct AttentionPlan {
-  std::string kernel;          ///< "fused float32", "fused bfloat16", "linear float32" (linear.h)
+  std::string kernel;          ///< "fused float32", "fused bfloat16 on AMX", "linear float32" ...
   std::string isa;             ///< such as "avx512"
   std::string score;           ///< such as "dot", or "cosine with rotary positions"
   std::string mask;            ///< such as "causal & key_lengths"

@@ -132,7 +132,7 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<float>& attenti
                              const AttentionInputs<BFloat16>& in) {
   AttentionPlan plan = attention_plan(ctx, attention, detail::float32_shapes(in));
   if (detail::reads_pairs(attention)) {
-    plan.kernel = "fused bfloat16";
+    plan.kernel = has_tiles() ? "fused bfloat16 on AMX" : "fused bfloat16";
     const detail::LoweredCall<BFloat16> call(ctx, attention, in);
     plan.scratch_bytes = detail::fused_scratch_bytes(ctx, call);
   } else {

@@ -18,7 +18,8 @@
 // to nearest even, and sum in float32. Nothing else is rounded: results, bias and activation are
 // float32. The left side is rounded while a tile is computed, the right side while it is packed.
 // Where has_bfloat16_products(), two terms of a sum are one instruction, which takes numbers below
-// 2^-126 for 0; elsewhere the rounded values are multiplied as float32 is.
+// 2^-126 for 0 (on amx, 32 terms: simd/amx-inl.h says in which order); elsewhere the rounded values
+// are multiplied as float32 is.
 #pragma once
 
 #include <optional>

@@ -17,6 +17,7 @@
 // Bits: each value of C is its start, then one fused multiply-add for each k, ascending (with SSE
 // and scalar a multiplication and an addition; of pairs, one vdpbf16ps). So they depend neither on
 // rows or lanes nor, except for kAddTimes, on how a sum over k is cut into several calls that add.
+// On amx, pairs have another order, and a sum must be cut at a multiple of 16 of them (amx-inl.h).
 //
 // For attention with queries in lanes (a tile of 64 queries):
 //   scores    s[key][query] = K row . qt         TileProduct<Into::kOverwrite, LaneMaximum::kTake>

@@ -175,7 +175,8 @@ TEST(BFloat16Attention, ThePlanSaysWhatComputes) {
     return attention_plan(ctx, attention, call.in()).kernel;
   };
   const bool pairs = has_bfloat16_products();
-  EXPECT_EQ(kernel({}), pairs ? "fused bfloat16" : "fused float32, converted from bfloat16");
+  const char* const of_pairs = has_tiles() ? "fused bfloat16 on AMX" : "fused bfloat16";
+  EXPECT_EQ(kernel({}), pairs ? of_pairs : "fused float32, converted from bfloat16");
   EXPECT_EQ(kernel({.score = score::Cosine{}}), "fused float32, converted from bfloat16");
   EXPECT_EQ(kernel({.mask = mask::Causal(), .norm = norm::None{}}),
             "linear float32, converted from bfloat16");

@@ -13,7 +13,7 @@ from attention_support import FORWARD, OBSERVED, AttentionTest, normal, problem,
 import attention_definition
 from tensor_files import Tensor, npz_bytes, read, write
 
-ISAS = ("scalar", "ssse3", "sse4", "avx2", "avx512")
+ISAS = ("scalar", "ssse3", "sse4", "avx2", "avx512", "amx")
 
 
 def tensors_of_parts(rng):

@@ -23,7 +23,8 @@ def has_products():
     """Whether this machine multiplies bfloat16 in pairs, as has_bfloat16_products() says."""
     with open("/proc/cpuinfo", encoding="utf-8") as info:
         text = info.read()
-    return "avx512_bf16" in text and "AuthenticAMD" in text and not os.environ.get("FOVEA_ISA")
+    has = ("avx512_bf16" in text and "AuthenticAMD" in text) or "amx_bf16" in text
+    return has and not os.environ.get("FOVEA_ISA")
 
 
 class PrecisionTest(CommandTest):
