@@ -80,19 +80,6 @@ void check_page(const std::string& page, const fs::path& model, bool overwrite) 
 // Far more than any model reads: every token of a text is named, so it is in memory several times.
 constexpr std::size_t kLongestText = std::size_t{16} << 20;
 
-std::string read_at_most(ByteStream& stream, std::size_t most) {
-  std::string text, piece(std::size_t{1} << 16, '\0');
-  while (const std::size_t bytes = stream.read(piece)) {
-    text.append(piece, 0, bytes);
-    if (text.size() <= most) continue;
-    throw Error(
-        ErrorCode::kInputFormat,
-        fmt::format("{}: the text has more than {} MiB", name_of_input("-"), most >> 20),
-        "give the part that is to be explained, such as: tail -n 20 FILE | fovea explain DIR -");
-  }
-  return text;
-}
-
 // A newline at the end, as in a file or from echo, is not part of the text.
 std::string text_of(const Arguments& arguments) {
   if (!arguments.has("TEXT")) {
@@ -102,7 +89,10 @@ std::string text_of(const Arguments& arguments) {
   const std::string text = arguments.text("TEXT");
   require_no_npz(text);
   if (text != "-") return text;
-  std::string input = read_at_most(*open_text("-"), kLongestText);
+  std::string input = read_whole(
+      *open_text("-"), name_of_input("-"),
+      "give the part that is to be explained, such as: tail -n 20 FILE | fovea explain DIR -",
+      kLongestText);
   require_no_nul(input, name_of_input("-"));
   if (input.ends_with('\n')) input.pop_back();
   return input;

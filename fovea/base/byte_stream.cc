@@ -15,6 +15,7 @@
 #include "fovea/base/byte_source.h"
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/size_text.h"
 
 namespace fovea {
 
@@ -44,6 +45,8 @@ class Parts {
       bytes.remove_prefix(std::min(room, bytes.size()));
     }
   }
+
+  std::size_t size() const { return size_; }
 
   // Each part is freed as soon as it has been copied.
   std::string take() {
@@ -140,12 +143,19 @@ std::size_t FileStream::read(std::span<char> to) {
 
 std::string name_of_input(const std::string& file) { return file == "-" ? "standard input" : file; }
 
-std::string read_whole(ByteStream& stream, std::string_view name, std::string_view hint) {
+std::string read_whole(ByteStream& stream, std::string_view name, std::string_view hint,
+                       std::size_t most) {
   try {
     Parts parts(name, hint);
-    parts.start(stream.size_hint());
+    parts.start(std::min<std::uint64_t>(stream.size_hint(), most));
     std::string piece(kPiece, '\0');
-    while (const std::size_t bytes = stream.read(piece)) parts.append({piece.data(), bytes});
+    while (const std::size_t bytes = stream.read(piece)) {
+      parts.append({piece.data(), bytes});
+      if (parts.size() <= most) continue;
+      throw Error(ErrorCode::kInputFormat,
+                  fmt::format("{}: the text has more than {}", name, size_text(most)),
+                  std::string(hint));
+    }
     return parts.take();
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {

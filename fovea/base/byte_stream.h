@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -64,7 +65,9 @@ class FileStream final : public ByteStream {
 std::string name_of_input(const std::string& file);
 
 /// All that the stream still has. It is never in memory twice. `name` and `hint` are those of the
-/// error where it would not fit. Throws kOutOfMemory, and what read() throws.
-std::string read_whole(ByteStream& stream, std::string_view name, std::string_view hint);
+/// error where it would not fit. Throws kOutOfMemory, kInputFormat as soon as there are more than
+/// `most` bytes, and what read() throws.
+std::string read_whole(ByteStream& stream, std::string_view name, std::string_view hint,
+                       std::size_t most = std::numeric_limits<std::size_t>::max());
 
 }  // namespace fovea

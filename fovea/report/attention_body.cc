@@ -138,10 +138,10 @@ std::string pairs_of(const AttentionPage& page, const PairValues& table, const W
   const std::vector<std::string>& columns = page.texts[table.column_text].tokens;
   std::string html = fmt::format(
       "<h3>{0}</h3>\n<p class=\"quiet\">{1} {2}</p>\n<div class=\"scroll\" tabindex=\"0\" "
-      "role=\"region\" aria-label=\"{0}\"><table class=\"numbers heads "
-      "pairs\">\n<thead><tr><td></td>",
+      "role=\"region\" aria-label=\"{0}\"><table class=\"numbers heads pairs\" "
+      "style=\"--columns:{3}\">\n<thead><tr><td></td>",
       html_text(table.name), say.format(words::kPairs, table.rows_are, table.columns_are),
-      say.format(words::kSource, table.source));
+      say.format(words::kSource, table.source), columns.size());
   for (const std::string& column : columns) {
     html += fmt::format("<th scope=\"col\">{}</th>", bdi(short_token(column)));
   }
@@ -152,7 +152,7 @@ std::string pairs_of(const AttentionPage& page, const PairValues& table, const W
     html += fmt::format("<tr><th scope=\"row\">{}</th>", bdi(short_token(rows[row])));
     for (std::size_t column = 0; column < columns.size(); ++column) {
       const float value = table.values[row * columns.size() + column];
-      html += shaded_cell(value, largest, fmt::format("{:.{}f}", value, places));
+      html += shaded_cell(value, largest, with_places(value, places));
     }
     html += "</tr>\n";
   }
@@ -171,7 +171,7 @@ std::string saliency_of(const AttentionPage& page, const Words& say) {
     const std::vector<std::string>& tokens = page.texts[saliency.text].tokens;
     for (std::size_t token = 0; token < tokens.size(); ++token) {
       const float value = saliency.values[token];
-      const std::string line = fmt::format("{:.3g}", value);
+      const std::string line = three_digits(value);
       const double share = largest > 0 ? std::abs(value) / largest : 0;
       html += strip_token({tokens[token], line, share, value < 0});
     }
@@ -212,7 +212,7 @@ std::string table_of(const std::vector<LayerMeans>& layers, const Statistic& sta
     const std::vector<float>& values = layer.means.*statistic.values;
     html += fmt::format("<tr><th scope=\"row\">{}</th>", bdi(layer.map->name));
     for (const float value : values) {
-      html += shaded_cell(value, largest, fmt::format("{:.3g}", value));
+      html += shaded_cell(value, largest, three_digits(value));
     }
     for (index head = 0; values.empty() && head < layer.map->heads; ++head) {
       html += "<td>\u2013</td>";

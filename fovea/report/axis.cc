@@ -2,6 +2,7 @@
 #include "fovea/report/axis.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "fovea/base/check.h"
@@ -15,9 +16,11 @@ struct Suffix {
   const char* name;
 };
 
+constexpr std::array kSuffixes = {Suffix{1e9, "G"}, Suffix{1e6, "M"}, Suffix{1e3, "k"}};
+
 // The labels of one axis share one unit: 0, 500k, 1000k.
 Suffix suffix_for(double largest, double step) {
-  for (const Suffix suffix : {Suffix{1e9, "G"}, Suffix{1e6, "M"}, Suffix{1e3, "k"}}) {
+  for (const Suffix suffix : kSuffixes) {
     if (largest >= 5 * suffix.unit && step >= suffix.unit / 10) return suffix;
   }
   return {1, ""};
@@ -64,6 +67,15 @@ std::vector<Tick> axis_ticks(double low, double high, int most) {
         "axis: [{}, {}] is not a range", low, high);
   most = std::max(most, 2);
   return linear_ticks(low, high, most);
+}
+
+std::string short_number(double value) {
+  for (const Suffix suffix : kSuffixes) {
+    if (std::abs(value) >= 10 * suffix.unit && std::abs(value) < 1e12) {
+      return fmt::format("{:.4g}{}", value / suffix.unit, suffix.name);
+    }
+  }
+  return fmt::format("{:.4g}", value);
 }
 
 }  // namespace fovea

@@ -17,4 +17,7 @@ struct Tick {
 /// must be finite, and low < high.
 std::vector<Tick> axis_ticks(double low, double high, int most);
 
+/// Four digits, with the units of ticks from 10k on: 37.44k.
+std::string short_number(double value);
+
 }  // namespace fovea

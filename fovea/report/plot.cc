@@ -331,7 +331,7 @@ std::string mark_above(const Plot& plot, const Frame& frame) {
   }
   if (!(highest.y > frame.y.high)) return {};
   const Area& at = frame.area;
-  const std::string label = fmt::format("{} {:.4g}", kUpTo.in(plot.language), highest.y);
+  const std::string label = fmt::format("{} {}", kUpTo.in(plot.language), short_number(highest.y));
   const double x =
       std::clamp(frame.pixel(highest).x, at.left + 5, at.right - 12 - text_width(label));
   return fmt::format("<path class=\"mark\" d=\"M{} {}l5 9h-10z\"/>\n", coordinate(x),

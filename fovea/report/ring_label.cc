@@ -31,7 +31,8 @@ double ring_label_y(const std::vector<Curve>& curves,
   constexpr double kAscent = 11, kDescent = 4;
   double best = ring.y + 24;
   auto fewest = std::numeric_limits<std::ptrdiff_t>::max();
-  for (const double y : {ring.y - 14, ring.y + 24, ring.y - 32, ring.y + 42}) {
+  for (const double y :
+       {ring.y - 14, ring.y + 24, ring.y - 32, ring.y + 42, ring.y - 50, ring.y + 60}) {
     if (y < top + 10 || y > bottom - 6) continue;
     const Box box{{ring.x - half, y - kAscent}, {ring.x + half, y + kDescent}};
     const auto through = std::count_if(curves.begin(), curves.end(), [&](const Curve& curve) {

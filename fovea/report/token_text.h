@@ -8,9 +8,11 @@
 
 namespace fovea {
 
-/// A token as it can be seen: spaces at its ends and ends of lines have signs, control characters
-/// and those that turn the direction of writing or take no room are named ("[U+202E]"), bytes that
-/// are not UTF-8 are U+FFFD, and an empty token is U+2205.
+/// A token as it can be seen: spaces at its ends and ends of lines have signs; control characters,
+/// those that turn the direction of writing or take no room, and other spaces at the ends are named
+/// ("[U+202E]", "[U+3000]"), also joiners and variation selectors with nothing before them; a
+/// combining mark with nothing before it stands on a dotted circle. Bytes that are not UTF-8 are
+/// U+FFFD, and an empty token is U+2205.
 std::string visible(std::string_view token);
 
 /// Columns of a terminal that a token or label gets among others.

@@ -72,6 +72,21 @@ TEST(ByteStream, WhatDoesNotFitIntoMemoryIsAnError) {
   EXPECT_THROWS(read_whole(huge, "bomb", "read less"), kOutOfMemory, "bomb");
 }
 
+TEST(ByteStream, OfATextThatIsTooLongNoMoreIsReadThanShowsIt) {
+  const std::string bytes = some_bytes(3'000'000);
+  for (const std::uint64_t hint :
+       {std::uint64_t{0}, std::uint64_t{3'000'000}, std::uint64_t{1} << 60}) {
+    Trickle enough(bytes, 10'000, hint);
+    EXPECT_EQ(read_whole(enough, "x", "", 3'000'000), bytes);
+    Trickle longer(bytes, 10'000, hint);
+    EXPECT_THROWS(read_whole(longer, "log", "cut it", std::size_t{1} << 20), kInputFormat,
+                  "log: the text has more than 1.00 MiB");
+    std::string rest(10'000, ' ');
+    ASSERT_EQ(longer.read(rest), 10'000U);
+    EXPECT_EQ(rest, bytes.substr(1'050'000, 10'000));
+  }
+}
+
 TEST(ByteStream, OnlyFilesAndPipesAreOpened) {
   const TestFolder folder;
   EXPECT_THROWS(FileStream(folder / "none"), kMissingInput, "none: cannot open");

@@ -284,7 +284,7 @@ class Explain(CommandTest):
 
     def test_a_text_that_is_too_long_for_any_model(self):
         done = self.run_fovea("explain", self.models / "lm", "-", "--truncate", stdin=b"a" * ((16 << 20) + 1))
-        self.assert_error(done, 3, "more than 16 MiB")
+        self.assert_error(done, 3, "more than 16.0 MiB")
 
     def test_a_page_of_words_without_end_stays_small(self):
         page = self.folder / "page.html"

@@ -246,6 +246,25 @@ class AttentionPage(support.PageTest):
         self.assertNotRegex(re.sub(r"gradient x input|Shrikumar[^\n]*|animals|other|layer \d|a test|Model", "", shown),
                             r"\b(query|key|weight|head|the)\b")
 
+    def test_chinese_names_of_columns_can_be_read_with_any_font(self):
+        self.open("chinese", [(3, 7, 7)] * 2)
+        heights = self.page.run("Array.from(document.querySelectorAll('.columns bdi'), l => l.clientHeight)")
+        for token, height in zip(self.page.run("page.texts[0].tokens"), heights, strict=True):
+            self.assertGreaterEqual(height, 12 * len(token), token)
+
+    def test_paper_is_wide_enough(self):
+        for name, chosen in (("cut", 16), ("plain", 40), ("numbers", 40)):
+            with self.subTest(name):
+                self.page.open(self.folder / f"{name}.html")
+                self.page.size(718, 1000)  # of A4, but for the margins
+                self.page.media(medium="print")
+                inside = self.page.run("""Array.from(document.querySelectorAll('.map > *, table'),
+                    part => part.getBoundingClientRect().right - part.closest('.panel').getBoundingClientRect().right)""")
+                self.assertLessEqual(max(inside), 0)
+                cell = self.page.run("document.getElementById('cursor').offsetWidth")
+                self.assertEqual(cell, min(chosen, round((718 - 37 - 144) / len(self.page.run("shown.keys")))))
+                self.page.media()
+
     def test_large_pages_stay_small_and_quick(self):
         for layers, heads, tokens, kind, most in ((12, 12, 64, "full", 1_000_000),
                                                   (12, 12, 256, "full", 8_000_000)):

@@ -30,8 +30,8 @@ TEST(AttentionBody, SaysWhatIsKnownWithoutScripts) {
        {"<dt>Model</dt><dd><bdi>&lt;tiny&gt;</bdi></dd>", "are no explanation by themselves",
         "rows 1 &amp; 2", "<bdi>good</bdi></th><td>0.7500</td>", "<bdi>\u2423</bdi></th>",
         "Source: Someone 2016",
-        "class=\"token below\" style=\"--share:0.500\"><bdi>b</bdi><small>-0.25</small>",
-        "<td style=\"--share:1.000\">0.75</td>", "Entropy, in nats", "class=\"part\"",
+        "class=\"token below\" style=\"--share:0.500\"><bdi>b</bdi><small>-0.250</small>",
+        "<td style=\"--share:1.000\">0.750</td>", "Entropy, in nats", "class=\"part\"",
         "given to 4 decimals", "add up to 1", "1902.10186"}) {
     EXPECT_THAT(body, HasSubstr(part));
   }

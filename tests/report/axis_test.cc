@@ -35,6 +35,15 @@ TEST(AxisTicks, ShortenLargeNumbersWithOneUnit) {
   EXPECT_THAT(labels(4.9e6, 6.1e6, 4), ElementsAre("5.0M", "5.5M", "6.0M"));
 }
 
+TEST(ShortNumber, HasFourDigitsAndTheUnitsOfTicks) {
+  EXPECT_EQ(short_number(5.116), "5.116");
+  EXPECT_EQ(short_number(9999), "9999");
+  EXPECT_EQ(short_number(37440), "37.44k");
+  EXPECT_EQ(short_number(-2.5e7), "-25M");
+  EXPECT_EQ(short_number(4e15), "4e+15");
+  EXPECT_EQ(short_number(0), "0");
+}
+
 TEST(AxisTicks, FitIntoAnyRange) {
   Random random(2, RandomUse::kTest);
   for (int round = 0; round < 20000; ++round) {

@@ -24,6 +24,7 @@ TEST(RingLabel, StandsWhereTheFewestCurvesRunThrough) {
   EXPECT_EQ(label_y({under}), 86);
   EXPECT_EQ(label_y({over, under}), 68);
   EXPECT_EQ(label_y({over, under, {{50, 60}, {150, 60}}}), 142);
+  EXPECT_EQ(label_y({{{0, 200}, {100, 100}}}, 95), 160);  // below a curve that rises to the ring
 }
 
 TEST(RingLabel, AGapOrACurveBesideItIsNoneThatRunsThrough) {

@@ -21,5 +21,16 @@ TEST(TokenText, ShowsWhatCannotBeSeen) {
   EXPECT_EQ(visible("\u05E9\u05DC\u05D5\u05DD"), "\u05E9\u05DC\u05D5\u05DD");
 }
 
+TEST(TokenText, NothingIsBlank) {
+  EXPECT_EQ(visible("\u3000"), "[U+3000]");
+  EXPECT_EQ(visible(" \u00A0a\u00A0b\u3000 "), "\u2423[U+00A0]a\u00A0b[U+3000]\u2423");
+  EXPECT_EQ(visible("\u200D"), "[U+200D]");
+  EXPECT_EQ(visible("\u200D\uFE0F"), "[U+200D][U+FE0F]");
+  EXPECT_EQ(visible("\u2800\u3164"), "[U+2800][U+3164]");
+  EXPECT_EQ(visible("\u2764\uFE0F"), "\u2764\uFE0F");
+  EXPECT_EQ(visible("\u0301\u0302"), "\u25CC\u0301\u0302");
+  EXPECT_EQ(visible("e\u0301"), "e\u0301");
+}
+
 }  // namespace
 }  // namespace fovea

@@ -135,7 +135,8 @@ TEST(TextPredictor, NoTextsHaveNoAnswers) {
 TEST(TextPredictor, LongTextsAreTruncatedAndCounted) {
   const LoadedClassifier model = untrained_classifier(Task::kSingleLabel, {"a", "b"});
   TextPredictor predictor(Context(2), model);
-  const std::vector<std::string> texts = {std::string(20, 'a'), std::string(20, 'a') + "bc", "b"};
+  const std::string most(20, 'a');
+  const std::vector<std::string> texts = {most, most + "bc", "b"};
   const std::vector<float> found = copy_of(predictor.predict(named(texts)));
   EXPECT_EQ(found[0], found[2]);
   EXPECT_EQ(predictor.truncated(), 1);

@@ -111,11 +111,20 @@ function drawPixels() {
   byId('weights').dataset.shading = state.shading;
 }
 
+const UPRIGHT = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}])/u;
+
+// A name that is written downwards. Upright characters have no height there in some fonts, such as
+// WenQuanYi Zen Hei: each gets a square of its own.
+function downwards(name) {
+  const made = element('bdi');
+  made.append(...name.split(UPRIGHT).map((part, n) => n % 2 ? element('span', part) : part));
+  return made;
+}
+
 function labels(names, className) {
   const made = element('div', undefined, className);
-  if (names.length <= 2048) {
-    for (const name of names) made.append(element('bdi', cut(name, 24)));
-  }
+  const label = className === 'columns' ? downwards : name => element('bdi', name);
+  if (names.length <= 2048) made.append(...names.map(name => label(cut(name, 24))));
   return made;
 }
 
@@ -164,11 +173,12 @@ function legend() {
   byId('legend').replaceChildren(...parts);
 }
 
+// On paper a cell may be smaller than chosen: see attention.css.
 function resize() {
   const map = byId('map');
-  map.style.setProperty('--cell', state.cell + 'px');
-  map.lastChild.style.width = shown.keys.length * state.cell + 'px';
-  map.lastChild.style.height = shown.queries.length * state.cell + 'px';
+  map.style.setProperty('--chosen', state.cell + 'px');
+  map.style.setProperty('--keys', shown.keys.length);
+  map.style.setProperty('--queries', shown.queries.length);
   map.classList.toggle('small', state.cell < 11);
 }
 
@@ -237,9 +247,9 @@ function moveTo(row, column) {
   byId('reading').replaceChildren(element('b', said.value),
     ...tokenParts(shown.map.rowsAre || say('query'), said.query), element('span', ' \u2192 ', 'quiet'),
     ...tokenParts(shown.map.columnsAre || say('key'), said.key));
-  const cursor = byId('cursor');
-  cursor.style.transform = `translate(${column * state.cell}px, ${row * state.cell}px)`;
-  const map = byId('map');
+  const map = byId('map'), cursor = byId('cursor');
+  cursor.style.setProperty('--row', row);
+  cursor.style.setProperty('--column', column);
   map.querySelectorAll('bdi.on').forEach(label => label.classList.remove('on'));
   map.querySelector('.rows').children[row]?.classList.add('on');
   map.querySelector('.columns').children[column]?.classList.add('on');

@@ -203,7 +203,8 @@ std::string shown_token(std::string_view token) {
       text += c;
     }
   }
-  return text;
+  // Joiners and marks alone, and the ideographic space, leave nothing to see.
+  return display_width(text) == 0 || text == "\u3000" ? visible(token) : text;
 }
 
 }  // namespace fovea

@@ -51,7 +51,8 @@ std::string side_name_of(SaliencyMethod method);
 /// What the saliency is, and its source; nothing without one.
 std::string saliency_lines(const Explanation& explanation, index columns);
 
-/// As a token is shown: control and bidirectional characters escaped, a space as a sign.
+/// As a token is shown: control and bidirectional characters escaped, a space as a sign, what would
+/// be blank as on pages (token_text.h).
 std::string shown_token(std::string_view token);
 
 }  // namespace fovea

@@ -16,6 +16,9 @@ using testing::Not;
 TEST(ExplanationTextParts, ATokenIsShownSafely) {
   EXPECT_EQ(shown_token(" a"), "\u2423a");
   EXPECT_EQ(shown_token("\n"), "\\n");
+  EXPECT_EQ(shown_token("\u200D"), "[U+200D]");
+  EXPECT_EQ(shown_token("\u0301"), "\u25CC\u0301");
+  EXPECT_EQ(shown_token("\u3000"), "[U+3000]");
 }
 
 TEST(ExplanationTextParts, AWindowCountsFromTheFirst) {
