@@ -128,11 +128,14 @@ std::string overview_below(const std::string& word, const std::vector<CommandSpe
   for (const Command& command : kCommands) known.push_back(command.spec().name);
   const std::string two = words.size() > 1 ? words[0] + " " + words[1] : words[0];
   // After "train" alone, or "train ml", suggest the commands that begin with "train".
+  std::vector<std::string> alike;
   for (const std::string& name : known) {
-    if (split_words(name)[0] == words[0]) {
-      throw Error(ErrorCode::kUsage, fmt::format("unknown command '{}'", two),
-                  fmt::format("did you mean fovea {}?", name));
-    }
+    if (split_words(name)[0] == words[0]) alike.push_back(name);
+  }
+  if (!alike.empty()) {
+    const std::string near = closest(two, alike);
+    throw Error(ErrorCode::kUsage, fmt::format("unknown command '{}'", two),
+                fmt::format("did you mean fovea {}?", near.empty() ? alike[0] : near));
   }
   std::string meant = closest(two, known);
   if (meant.empty()) {

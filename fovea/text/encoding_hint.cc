@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/text/no_nul.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -53,10 +54,12 @@ bool is_ascii(char c) { return is_between(c, 0x00, 0x7F); }
 
 bool is_text_control(char c) { return c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
-// UTF-16 of mostly Latin text has its NULs at even offsets only, or at odd offsets only.
+// UTF-16 of mostly Latin text has its NULs at even offsets only, or at odd offsets only. One or two
+// are no evidence.
 std::string nul_hint(std::string_view text) {
   index nuls[2] = {0, 0};
   for (std::size_t i = 0; i < text.size(); ++i) nuls[i % 2] += text[i] == '\0' ? 1 : 0;
+  if (nuls[0] + nuls[1] < 3) return std::string(kRemoveNuls);
   if (nuls[1] > 9 * nuls[0]) return convert_from("UTF-16LE");
   if (nuls[0] > 9 * nuls[1]) return convert_from("UTF-16BE");
   return fmt::format("{} {}", kBinary, kAnyBytes);

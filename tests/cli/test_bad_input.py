@@ -141,8 +141,9 @@ class BadOptions(CommandTest):
 
     def test_unknown_command_is_corrected(self):
         for wrong, right in [("trian", "train lm"), ("generat", "generate"), ("train", "train lm"),
-                             ("bench", "bench attention")]:
-            done = self.run_fovea(wrong)
+                             ("bench", "bench attention"), ("train clasify", "train classify"),
+                             ("train ml", "train lm")]:
+            done = self.run_fovea(*wrong.split())
             self.assert_error(done, 2, wrong)
             self.assertIn(right.encode(), done.stderr)
 

@@ -48,6 +48,11 @@ TEST(EncodingHint, KnowsLatinBinaryAndDamagedText) {
   EXPECT_THAT(encoding_hint("你好，世界。\xE4你好，世界。"), HasSubstr("damaged bytes"));
 }
 
+TEST(EncodingHint, OfOneNulIsToRemoveIt) {
+  EXPECT_THAT(encoding_hint("x\0y\n"sv), HasSubstr("tr -d"));
+  EXPECT_THAT(encoding_hint("good\tx\0y\n"sv), HasSubstr("tr -d"));
+}
+
 TEST(LooksBinary, IsATenthOfNuls) {
   EXPECT_FALSE(looks_binary(""));
   EXPECT_FALSE(looks_binary("one NUL \0 in a text"sv));

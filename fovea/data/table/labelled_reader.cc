@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/data/table/labelled_reader.h"
 
+#include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -43,6 +45,33 @@ double bytes_of(const LabelledText& row) {
     bytes += sizeof(label) + static_cast<double>(label.capacity());
   }
   return bytes + sizeof(double) * static_cast<double>(row.numbers.size());
+}
+
+// Names of columns that are not the usual ones are read as a row, whose label is a class of its own
+// then. Nothing if that is unlikely.
+std::optional<std::string> note_of_names(std::span<const LabelledText> rows,
+                                         const LabelledReader& reader) {
+  std::unordered_map<std::string_view, index> counts;
+  for (const LabelledText& row : rows) {
+    for (const std::string& label : row.labels) ++counts[label];
+  }
+  const auto& first = rows.front().labels;
+  const bool alone = first.size() == 1 && counts[first.front()] == 1 && counts.size() > 1;
+  const auto once = std::count_if(counts.begin(), counts.end(),
+                                  [](const auto& label) { return label.second == 1; });
+  if (!alone || once > 1) return std::nullopt;
+  return fmt::format(
+      "{}: the label {} is that of this row alone; if the row names the columns, say so: "
+      "--label-column NAME",
+      reader.place(rows.front()), excerpt(first.front()));
+}
+
+bool may_have_taken_names_for_a_row(const TableSummary& summary, const TableOptions& options) {
+  const bool has_columns =
+      summary.format == TableFormat::kTsv || summary.format == TableFormat::kCsv;
+  const bool classes = options.labels == LabelUse::kRequired || options.labels == LabelUse::kAny;
+  return has_columns && classes && options.header == HeaderRow::kAuto && !summary.has_header &&
+         summary.rows > 0;
 }
 
 }  // namespace
@@ -138,6 +167,7 @@ std::vector<LabelledText> read_labelled(std::span<const std::string> files,
     if (label_of_two != nullptr) same.label_of_two = *label_of_two;
     LabelledReader reader(file, same);
     LabelledText row;
+    const std::size_t begin = rows.size();
     while (reader.next(row)) {
       rows.push_back(row);  // a copy, which takes no more memory than it needs
       unchecked += bytes_of(rows.back());
@@ -149,6 +179,10 @@ std::vector<LabelledText> read_labelled(std::span<const std::string> files,
     }
     if (notes != nullptr) {
       for (std::string& note : reader.notes()) notes->push_back(std::move(note));
+      if (may_have_taken_names_for_a_row(reader.summary(), same)) {
+        const auto note = note_of_names(std::span(rows).subspan(begin), reader);
+        if (note) notes->push_back(*note);
+      }
     }
     if (label_of_two != nullptr && !*label_of_two) *label_of_two = reader.summary().label_of_two;
     if (reader.summary().rows > 0) continue;

@@ -57,7 +57,7 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const ClassifierTextOptions& options,
   for (std::size_t i = 0; i < set.table.rows.size(); ++i) {
     if (!set.validates[i]) all.append(set.table.rows[i].text).append(1, '\n');
   }
-  return kind.make(kind.learn(all, "training texts",
+  return kind.make(kind.learn(all, "training text",
                               with_subword_model({.lower = options.lower,
                                                   .marks = false,
                                                   .split = options.words,

@@ -15,6 +15,7 @@ namespace fovea {
 namespace {
 
 using namespace std::string_literals;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -134,6 +135,27 @@ TEST(LabelledReader, FilesMayBePacked) {
                 "d.tsv.gz: byte 25: the gzip data ends");
   write_file_atomically(none, "label\ttext\n");
   EXPECT_THROWS(read_labelled({&none, 1}, {}), kEmptyInput, "expected texts, got none");
+}
+
+TEST(LabelledReader, NamesOfColumnsThatWereTakenForARowAreNoticed) {
+  const TestFolder folder;
+  const auto notes_of = [&](std::string_view name, std::string_view text,
+                            const TableOptions& options = {}) {
+    const std::string file = folder / name;
+    write_file_atomically(file, text);
+    std::vector<std::string> notes;
+    read_labelled({&file, 1}, options, &notes);
+    return notes;
+  };
+  EXPECT_THAT(notes_of("a.csv", "what,toxic\na b,0\nc d,1\ne,0\nf g,1\n"),
+              ElementsAre(AllOf(HasSubstr("a.csv:1: the label toxic is that of this row alone"),
+                                HasSubstr("--label-column NAME"))));
+  // Other labels are rare as well, or all is known.
+  EXPECT_THAT(notes_of("b.csv", "a b,2\nc d,1\ne,0\nf g,1\n"), ElementsAre());
+  EXPECT_THAT(notes_of("c.csv", "a b,0\nc d,1\ne,0\nf g,1\n"), ElementsAre());
+  EXPECT_THAT(notes_of("d.csv", "w,t\na b,0\nc d,1\ne,0\nf g,1\n", {.header = HeaderRow::kNo}),
+              ElementsAre());
+  EXPECT_THAT(notes_of("e.txt", "__label__a b\n__label__c d\n__label__c e\n"), ElementsAre());
 }
 
 // Rows, written in each format, come back.
