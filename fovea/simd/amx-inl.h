@@ -297,15 +297,10 @@ class TilesProduct {
     const Rows<float> sums = kHasBuffer ? Rows<float>(buffer_, c.rows, c.columns, kPanel) : c;
     Start(sums, lane);
     for (index row = 0; row < c.rows; row += 2 * kTileSide) {
-      if (t_.prefetch != nullptr) PrefetchSome();
+      for (int i = 0; i < 4 && t_.prefetch != nullptr; ++i) t_.prefetch->step();
       MultiplyRows(sums, row, std::min(row + 2 * kTileSide, c.rows), lane);
     }
     Finish(sums, c, lane);
-  }
-
-  // As often as vectors do for as many rows.
-  void PrefetchSome() const {
-    for (int i = 0; i < 4; ++i) t_.prefetch->step();
   }
 
   // All of the sums of up to 32 rows.

@@ -200,11 +200,34 @@ inline void PairsToLanes(Rows<const BFloat16> rows, BFloat16Pair* lanes, index s
   RowsToLanes<BFloat16Pair>(copy, rows.rows, 1, lanes, stride);
 }
 
-/// dots[r] = a[r] . b[r], summed as a product sums: 16 rows at a time, one in each lane.
+/// sum + the products of `count` pairs, a step of them kLanes apart, as vdpbf16ps adds them.
+HWY_INLINE Vector<float> AddPairs(const BFloat16Pair* a, const BFloat16Pair* b, index count,
+                                  Vector<float> sum) {
+  for (index c = 0; c < count; ++c, a += kLanes<float>, b += kLanes<float>) {
+    sum = AddProduct(hn::LoadU(PairTag(), a), hn::LoadU(PairTag(), b), sum);
+  }
+  return sum;
+}
+
+/// The same as tile registers add them (amx-inl.h), for which `count` is at most 16.
+HWY_INLINE Vector<float> AddPairsAsTiles(const BFloat16Pair* a, const BFloat16Pair* b, index count,
+                                         Vector<float> sum) {
+  auto first = hn::Zero(Tag<float>()), second = first;
+  for (index c = 0; c < count; ++c, a += kLanes<float>, b += kLanes<float>) {
+    const Pairs of_a = hn::LoadU(PairTag(), a), of_b = hn::LoadU(PairTag(), b);
+    first = hn::MulAdd(FirstOf(of_a), FirstOf(of_b), first);
+    second = hn::MulAdd(SecondOf(of_a), SecondOf(of_b), second);
+  }
+  return hn::Add(sum, hn::Add(first, second));
+}
+
+/// dots[r] = a[r] . b[r], summed as a product sums: 16 rows at a time, one in each lane. So the
+/// gradient of a score whose weight is 1 is exactly 0.
 inline void RowDots(Rows<const BFloat16> a, Rows<const BFloat16> b, float* dots) {
-  constexpr index kN = kLanes<float>;
+  constexpr index kN = kLanes<float>, kPairsOfTile = 16;
   Scratch scratch;
   const index pairs = (a.columns + 1) / 2;
+  const bool on_tiles = has_tiles();
   BFloat16Pair* const a_lanes = scratch.allocate<BFloat16Pair>(pairs * kN);
   BFloat16Pair* const b_lanes = scratch.allocate<BFloat16Pair>(pairs * kN);
   for (index r = 0; r < a.rows; r += kN) {
@@ -212,9 +235,10 @@ inline void RowDots(Rows<const BFloat16> a, Rows<const BFloat16> b, float* dots)
     PairsToLanes(a.slice(r, r + count), a_lanes, kN);
     PairsToLanes(b.slice(r, r + count), b_lanes, kN);
     auto sum = hn::Zero(Tag<float>());
-    for (index c = 0; c < pairs; ++c) {
-      sum = AddProduct(hn::LoadU(PairTag(), a_lanes + c * kN),
-                       hn::LoadU(PairTag(), b_lanes + c * kN), sum);
+    for (index c = 0; c < pairs; c += kPairsOfTile) {
+      const index here = std::min(kPairsOfTile, pairs - c);
+      const BFloat16Pair *const of_a = a_lanes + c * kN, *const of_b = b_lanes + c * kN;
+      sum = on_tiles ? AddPairsAsTiles(of_a, of_b, here, sum) : AddPairs(of_a, of_b, here, sum);
     }
     ForEachLane<float>(count, [&](auto lanes, index i) { lanes.Store(sum, dots + r + i); });
   }
