@@ -69,6 +69,14 @@ void for_each_character(std::string_view token, F&& f) {
 
 }  // namespace
 
+bool is_all_spaces(std::string_view token) {
+  bool blank = true;
+  for_each_character(token, [&](std::size_t, utf8proc_int32_t c, std::string_view) {
+    blank = blank && c >= 0 && is_space(c);
+  });
+  return blank;
+}
+
 std::string visible(std::string_view token) {
   if (token.empty()) return "\u2205";
   std::size_t first = token.size(), last = 0;  // that is no space

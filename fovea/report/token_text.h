@@ -15,6 +15,9 @@ namespace fovea {
 /// U+FFFD, and an empty token is U+2205.
 std::string visible(std::string_view token);
 
+/// Whether all characters are spaces, of any width.
+bool is_all_spaces(std::string_view token);
+
 /// Columns of a terminal that a token or label gets among others.
 inline constexpr index kLongestToken = 40;
 

@@ -37,9 +37,6 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
-/// Rows of a register, and the 32-bit values of a row of it.
-inline constexpr index kTileSide = 16;
-
 /// The registers: C[r][l] = 2 r + l for two blocks of rows and two of lanes, then A and B.
 inline constexpr int kTileA = 4, kTileB = 6;
 
@@ -256,9 +253,8 @@ inline void TurnRows(const StridedMatrix<BFloat16Pair>& m, index rows, index col
   }
 }
 
-/// The product of `t`, up to 128 rows and 64 lanes of C at a time. What registers read must lie in
-/// the cache: a load of one waits until stores to its memory have left the store buffer. So a whole
-/// part of C is started, then multiplied, then finished, instead of a block of it after another.
+/// The product of `t`, up to 128 rows and 64 lanes of C at a time: such a part is started, then
+/// multiplied, then finished.
 template <class Tiles, Into kInto, LaneMaximum kMaximum>
 class TilesProduct {
  public:
@@ -330,7 +326,7 @@ class TilesProduct {
                             .c = c.data + l,
                             .c_row = c.stride,
                             .from_zero = from_zero,
-                            .ahead = t_.ahead};
+                            .ahead = AsksAhead() ? t_.ahead : nullptr};
       const bool two_rows = c.rows > kTileSide, two_lanes = l + kTileSide < c.columns;
       if (two_rows && two_lanes) {
         MultiplyTiles<true, true>(tiles_, block);
@@ -343,6 +339,8 @@ class TilesProduct {
       }
     }
   }
+
+  bool AsksAhead() const { return t_.ahead != nullptr && !t_.ahead->is_empty(); }
 
   // The starts of sums that do not start at 0.
   void Start(Rows<float> sums, index lane) const {

@@ -41,6 +41,9 @@ namespace HWY_NAMESPACE {
 using PairTag = hn::ScalableTag<BFloat16Pair>;
 using Pairs = hn::Vec<PairTag>;
 
+/// Rows of a tile register of AMX, and the pairs of a row of it (amx-inl.h).
+inline constexpr index kTileSide = 16;
+
 /// sum + a.first * b.first + a.second * b.second in each lane.
 HWY_INLINE Vector<float> AddProduct(Pairs a, Pairs b, Vector<float> sum) {
   asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(b.raw), "v"(a.raw));
@@ -209,7 +212,7 @@ HWY_INLINE Vector<float> AddPairs(const BFloat16Pair* a, const BFloat16Pair* b, 
   return sum;
 }
 
-/// The same as tile registers add them (amx-inl.h), for which `count` is at most 16.
+/// The same as tile registers add them, for which `count` is at most kTileSide.
 HWY_INLINE Vector<float> AddPairsAsTiles(const BFloat16Pair* a, const BFloat16Pair* b, index count,
                                          Vector<float> sum) {
   auto first = hn::Zero(Tag<float>()), second = first;
@@ -224,7 +227,7 @@ HWY_INLINE Vector<float> AddPairsAsTiles(const BFloat16Pair* a, const BFloat16Pa
 /// dots[r] = a[r] . b[r], summed as a product sums: 16 rows at a time, one in each lane. So the
 /// gradient of a score whose weight is 1 is exactly 0.
 inline void RowDots(Rows<const BFloat16> a, Rows<const BFloat16> b, float* dots) {
-  constexpr index kN = kLanes<float>, kPairsOfTile = 16;
+  constexpr index kN = kLanes<float>;
   Scratch scratch;
   const index pairs = (a.columns + 1) / 2;
   const bool on_tiles = has_tiles();
@@ -235,8 +238,8 @@ inline void RowDots(Rows<const BFloat16> a, Rows<const BFloat16> b, float* dots)
     PairsToLanes(a.slice(r, r + count), a_lanes, kN);
     PairsToLanes(b.slice(r, r + count), b_lanes, kN);
     auto sum = hn::Zero(Tag<float>());
-    for (index c = 0; c < pairs; c += kPairsOfTile) {
-      const index here = std::min(kPairsOfTile, pairs - c);
+    for (index c = 0; c < pairs; c += kTileSide) {
+      const index here = std::min(kTileSide, pairs - c);
       const BFloat16Pair *const of_a = a_lanes + c * kN, *const of_b = b_lanes + c * kN;
       sum = on_tiles ? AddPairsAsTiles(of_a, of_b, here, sum) : AddPairs(of_a, of_b, here, sum);
     }

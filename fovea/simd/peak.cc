@@ -79,6 +79,7 @@ HWY_NOINLINE float TileLoop([[maybe_unused]] index rounds, [[maybe_unused]] floa
   return 0;
 #endif
 }
+
 index FlopsOfARound() { return 2 * 12 * static_cast<index>(hn::Lanes(hn::ScalableTag<float>())); }
 
 Isa CompiledIsa() {

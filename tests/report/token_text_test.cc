@@ -30,6 +30,9 @@ TEST(TokenText, NothingIsBlank) {
   EXPECT_EQ(visible("\u2764\uFE0F"), "\u2764\uFE0F");
   EXPECT_EQ(visible("\u0301\u0302"), "\u25CC\u0301\u0302");
   EXPECT_EQ(visible("e\u0301"), "e\u0301");
+  EXPECT_TRUE(is_all_spaces("\u3000\u00A0 "));
+  EXPECT_FALSE(is_all_spaces(" a"));
+  EXPECT_FALSE(is_all_spaces("\xFF"));
 }
 
 }  // namespace

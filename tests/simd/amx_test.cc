@@ -214,7 +214,7 @@ void for_each_problem(F&& f) {
 class TilesTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!has_bfloat16_products()) GTEST_SKIP() << "the processor has no products of bfloat16";
+    if (current_isa() < Isa::kAvx512) GTEST_SKIP() << "the processor has no AVX-512";
   }
 };
 
@@ -222,7 +222,7 @@ TEST_F(TilesTest, MatchTheirDefinition) {
   for_each_problem([](const TilesProblem& before) {
     TilesProblem after = before;
     // A transposed A of more than 64 pairs is left to vectors.
-    ASSERT_EQ(run_emulated(after), !before.transposed || before.depth <= 64 || before.rows == 0);
+    ASSERT_EQ(run_emulated(after), !before.transposed || before.depth <= 64);
     if (before.transposed && before.depth > 64) return;
     expect_product(before, after);
   });
@@ -241,11 +241,11 @@ TEST_F(TilesTest, TheProcessorHasTheBitsOfTheEmulation) {
 TEST_F(TilesTest, ARowsBitsDependOnNothingElse) {
   const TilesProblem original = draw(70, 50, 144, TileStart::kC, false);
   TilesProblem all = original;
-  run_emulated(all);
+  ASSERT_TRUE(run_emulated(all));
   for (index rows = 1; rows < 70; ++rows) {
     TilesProblem some = original;
     some.rows = rows;
-    run_emulated(some);
+    ASSERT_TRUE(run_emulated(some));
     const auto bytes = static_cast<std::size_t>(rows * some.c_row) * sizeof(float);
     ASSERT_EQ(std::memcmp(some.c.data(), all.c.data(), bytes), 0) << rows << " rows";
   }
@@ -254,14 +254,14 @@ TEST_F(TilesTest, ARowsBitsDependOnNothingElse) {
 TEST_F(TilesTest, ASumCutAtAWholeRegisterHasTheSameBits) {
   TilesProblem whole = draw(40, 50, 48, TileStart::kPerLane, false);
   TilesProblem parts = whole;
-  run_emulated(whole);
+  ASSERT_TRUE(run_emulated(whole));
   parts.depth = 32;
-  run_emulated(parts);
+  ASSERT_TRUE(run_emulated(parts));
   parts.depth = 50 - 32;
   parts.start = TileStart::kC;
   parts.a.erase(parts.a.begin(), parts.a.begin() + 32);
   parts.b.erase(parts.b.begin(), parts.b.begin() + 32 * parts.b_row);
-  run_emulated(parts);
+  ASSERT_TRUE(run_emulated(parts));
   EXPECT_EQ(parts.c, whole.c);
 }
 

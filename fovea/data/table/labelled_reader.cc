@@ -62,8 +62,8 @@ std::optional<std::string> note_of_names(std::span<const LabelledText> rows,
   if (!alone || once > 1) return std::nullopt;
   return fmt::format(
       "{}: the label {} is that of this row alone; if the row names the columns, say so: "
-      "--label-column NAME",
-      reader.place(rows.front()), excerpt(first.front()));
+      "--label-column {}",
+      reader.place(rows.front()), excerpt(first.front()), excerpt(first.front()));
 }
 
 bool may_have_taken_names_for_a_row(const TableSummary& summary, const TableOptions& options) {

@@ -203,8 +203,8 @@ std::string shown_token(std::string_view token) {
       text += c;
     }
   }
-  // Joiners and marks alone, and the ideographic space, leave nothing to see.
-  return display_width(text) == 0 || text == "\u3000" ? visible(token) : text;
+  // Joiners and marks alone, and wide spaces, leave nothing to see.
+  return display_width(text) == 0 || is_all_spaces(text) ? visible(token) : text;
 }
 
 }  // namespace fovea

@@ -149,7 +149,7 @@ TEST(LabelledReader, NamesOfColumnsThatWereTakenForARowAreNoticed) {
   };
   EXPECT_THAT(notes_of("a.csv", "what,toxic\na b,0\nc d,1\ne,0\nf g,1\n"),
               ElementsAre(AllOf(HasSubstr("a.csv:1: the label toxic is that of this row alone"),
-                                HasSubstr("--label-column NAME"))));
+                                HasSubstr("--label-column toxic"))));
   // Other labels are rare as well, or all is known.
   EXPECT_THAT(notes_of("b.csv", "a b,2\nc d,1\ne,0\nf g,1\n"), ElementsAre());
   EXPECT_THAT(notes_of("c.csv", "a b,0\nc d,1\ne,0\nf g,1\n"), ElementsAre());

@@ -19,6 +19,7 @@ TEST(ExplanationTextParts, ATokenIsShownSafely) {
   EXPECT_EQ(shown_token("\u200D"), "[U+200D]");
   EXPECT_EQ(shown_token("\u0301"), "\u25CC\u0301");
   EXPECT_EQ(shown_token("\u3000"), "[U+3000]");
+  EXPECT_EQ(shown_token("\u3000\u00A0"), "[U+3000][U+00A0]");
 }
 
 TEST(ExplanationTextParts, AWindowCountsFromTheFirst) {
