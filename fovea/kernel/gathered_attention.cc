@@ -30,36 +30,72 @@ void Normalise(T* scores, index n) {
   });
 }
 
-// One query. `scores` has room for H n numbers. Rows of keys are taken one after another, all heads
-// of a row together: they lie side by side.
+// So many keys are taken together: they share the loads of q, and of the sums in o.
+constexpr index kTogether = 4;
+
+// The scores of kKeys keys for all heads of a query: scores[h n] .. of the head h.
+template <index kKeys, class T>
+HWY_INLINE void ScoreKeys(const GatheredAttention<T>& a, const T* q, const std::int32_t* ids,
+                          index n, T* scores) {
+  const index H = a.heads, D = a.q.columns / H, group = H / a.kv_heads;
+  const T* keys[kKeys];
+  for (index j = 0; j < kKeys; ++j) keys[j] = a.k[ids[j]];
+  const FullLanes<T> full{};
+  const auto scale = static_cast<T>(a.scale);
+  for (index h = 0; h < H; ++h) {
+    const index first = h / group * D;
+    Vector<T> sums[kKeys];
+    for (index j = 0; j < kKeys; ++j) sums[j] = full.Set(T{0});
+    ForEachLane<T>(D, [&](auto lanes, index c) {
+      const auto x = lanes.Load(q + h * D + c);
+      for (index j = 0; j < kKeys; ++j) {
+        sums[j] = hn::MulAdd(x, lanes.Load(keys[j] + first + c), sums[j]);
+      }
+    });
+    for (index j = 0; j < kKeys; ++j) {
+      scores[h * n + j] = scale * hn::GetLane(hn::SumOfLanes(full.d, sums[j]));
+    }
+  }
+}
+
+// o += the weighted values of kKeys keys, for all heads.
+template <index kKeys, class T>
+HWY_INLINE void AddValues(const GatheredAttention<T>& a, const T* weights, const std::int32_t* ids,
+                          index n, T* o) {
+  const index H = a.heads, Dv = a.v.columns / a.kv_heads, group = H / a.kv_heads;
+  const T* values[kKeys];
+  for (index j = 0; j < kKeys; ++j) values[j] = a.v[ids[j]];
+  const FullLanes<T> full{};
+  for (index h = 0; h < H; ++h) {
+    const index first = h / group * Dv;
+    Vector<T> factors[kKeys];
+    for (index j = 0; j < kKeys; ++j) factors[j] = full.Set(weights[h * n + j]);
+    ForEachLane<T>(Dv, [&](auto lanes, index c) {
+      auto sum = lanes.Load(o + h * Dv + c);
+      for (index j = 0; j < kKeys; ++j) {
+        sum = hn::MulAdd(factors[j], lanes.Load(values[j] + first + c), sum);
+      }
+      lanes.Store(sum, o + h * Dv + c);
+    });
+  }
+}
+
+// One query. `scores` has room for H n numbers. Rows of keys are taken in order, all heads of a row
+// together: they lie side by side.
 template <class T>
 void AttendRow(const GatheredAttention<T>& a, index query, T* scores, T* o) {
-  const index H = a.heads, D = a.q.columns / H, Dv = a.v.columns / a.kv_heads;
-  const index group = H / a.kv_heads;
+  const index H = a.heads;
   const std::int32_t* const ids = a.rows.ids.data + a.rows.offsets[query];
   const index n = a.rows.offsets[query + 1] - a.rows.offsets[query];
   const T* const q = a.q[query];
-  const auto scale = static_cast<T>(a.scale);
-  for (index j = 0; j < n; ++j) {
-    const T* const k = a.k[ids[j]];
-    for (index h = 0; h < H; ++h) {
-      scores[h * n + j] = scale * Dot(q + h * D, k + h / group * D, D);
-    }
-  }
+  index j = 0;
+  for (; j + kTogether <= n; j += kTogether) ScoreKeys<kTogether>(a, q, ids + j, n, scores + j);
+  for (; j < n; ++j) ScoreKeys<1>(a, q, ids + j, n, scores + j);
   for (index h = 0; h < H; ++h) Normalise(scores + h * n, n);
-  std::fill_n(o, H * Dv, T{0});
-  for (index j = 0; j < n; ++j) {
-    const T* const v = a.v[ids[j]];
-    for (index h = 0; h < H; ++h) {
-      const T weight = scores[h * n + j];
-      const T* const from = v + h / group * Dv;
-      T* const to = o + h * Dv;
-      ForEachLane<T>(Dv, [=](auto lanes, index c) {
-        lanes.Store(hn::MulAdd(lanes.Set(weight), lanes.Load(from + c), lanes.Load(to + c)),
-                    to + c);
-      });
-    }
-  }
+  std::fill_n(o, H * (a.v.columns / a.kv_heads), T{0});
+  for (j = 0; j + kTogether <= n; j += kTogether)
+    AddValues<kTogether>(a, scores + j, ids + j, n, o);
+  for (; j < n; ++j) AddValues<1>(a, scores + j, ids + j, n, o);
 }
 
 auto AttendRowKernel() { return PerPrecision{AttendRow<float>, AttendRow<double>}; }

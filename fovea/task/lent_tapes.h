@@ -3,16 +3,14 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <utility>
-#include <vector>
 
 #include "fovea/base/context.h"
+#include "fovea/base/lent.h"
 #include "fovea/grad/tape.h"
 
 namespace fovea {
 
-/// A tape is lent to one batch at a time. There are as many as batches ever ran at once.
+/// A tape is lent to one batch at a time.
 class LentTapes {
  public:
   explicit LentTapes(const Context& context)
@@ -24,25 +22,13 @@ class LentTapes {
   /// Calls f with a tape of one thread that nobody else uses. Any thread may call it.
   template <class F>
   void lend(F&& f) {
-    std::unique_ptr<Tape> tape = take();
-    f(*tape);
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(tape));
+    tapes_.lend([&] { return std::make_unique<Tape>(alone_, TapeMode::kInference); }, f);
   }
 
  private:
-  std::unique_ptr<Tape> take() {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty()) return std::make_unique<Tape>(alone_, TapeMode::kInference);
-    std::unique_ptr<Tape> tape = std::move(free_.back());
-    free_.pop_back();
-    return tape;
-  }
-
   Tape whole_;
   const Context alone_;  // of one thread
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Tape>> free_;
+  Lent<Tape> tapes_;
 };
 
 }  // namespace fovea

@@ -15,12 +15,6 @@
 
 namespace fovea {
 
-namespace {
-
-constexpr index kMoreTokens = 10;          // of a translation, beyond --max-ratio
-constexpr index kLineBatchesOfThread = 2;  // so that no thread waits long for the last batch
-constexpr index kFewestLines = 8;          // of a batch: below that, products have too few rows
-
 // The decoder as the searcher sees it.
 class TranslationModel final : public NextTokenModel {
  public:
@@ -28,6 +22,7 @@ class TranslationModel final : public NextTokenModel {
   TranslationModel(const Context& context, const Translator& model, token begin, index layer)
       : context_(context), model_(model), begin_(begin), layer_(layer), decoder_(context, model) {}
 
+  const Context& context() const { return context_; }
   /// The sources must outlive the search.
   void begin(const TextRows& sources) {
     sources_ = sources;
@@ -49,13 +44,19 @@ class TranslationModel final : public NextTokenModel {
   }
 
  private:
-  const Context& context_;
+  const Context context_;
   const Translator& model_;
   token begin_;
   index layer_;
   TextRows sources_;
   TranslatorDecoder decoder_;
 };
+
+namespace {
+
+constexpr index kMoreTokens = 10;          // of a translation, beyond --max-ratio
+constexpr index kLineBatchesOfThread = 2;  // so that no thread waits long for the last batch
+constexpr index kFewestLines = 8;          // of a batch: below that, products have too few rows
 
 // Tokens that no training text had, which a model knows nothing of; the unknown word, which says
 // nothing; and what would break a line in two.
@@ -112,6 +113,8 @@ LineTranslator::LineTranslator(const Context& context, const Translator& model,
   check_options(options_);
   if (options_.alignments) layer_of(options_, model.config());
 }
+
+LineTranslator::~LineTranslator() = default;
 
 // Pieces of as equal lengths as can be.
 void LineTranslator::add(const LineToTranslate& line) {
@@ -209,7 +212,13 @@ TranslatedText LineTranslator::text_of(const Context& context, const Piece& piec
   return made;
 }
 
-void LineTranslator::translate_batch(const Context& context, Batch batch) {
+std::unique_ptr<TranslationModel> LineTranslator::make_writer(const Context& context) const {
+  return std::make_unique<TranslationModel>(context, model_, vocabulary_.target().special().begin,
+                                            layer_of(options_, model_.config()));
+}
+
+void LineTranslator::translate_batch(TranslationModel& writer, Batch batch) {
+  const Context& context = writer.context();
   std::vector<token> ids;
   std::vector<std::int32_t> offsets{0};
   std::vector<index> longest;
@@ -227,7 +236,6 @@ void LineTranslator::translate_batch(const Context& context, Batch batch) {
     numbers.push_back(piece.number);
   }
   const SpecialTokens special = vocabulary_.target().special();
-  TranslationModel writer(context, model_, special.begin, layer_of(options_, model_.config()));
   writer.begin({.ids = {ids.data(), static_cast<index>(ids.size())},
                 .offsets = {offsets.data(), static_cast<index>(offsets.size())}});
   const SearchTask task{special.begin, special.end, forbidden_, longest};
@@ -249,10 +257,15 @@ std::vector<std::vector<TranslatedText>> LineTranslator::translate() {
   const std::vector<Batch> batches = make_batches();
   require_room(batches);
   if (batches.size() == 1) {
-    translate_batch(context_, batches[0]);
+    if (whole_ == nullptr) whole_ = make_writer(context_);
+    translate_batch(*whole_, batches[0]);
   } else {
+    const Context one = Context(1).with(context_.precision());
     context_.for_each(static_cast<index>(batches.size()), [&](index b) {
-      translate_batch(Context(1).with(context_.precision()), batches[static_cast<std::size_t>(b)]);
+      alone_.lend([&] { return make_writer(one); },
+                  [&](TranslationModel& writer) {
+                    translate_batch(writer, batches[static_cast<std::size_t>(b)]);
+                  });
     });
   }
   model_seconds_ += monotonic_seconds() - began;

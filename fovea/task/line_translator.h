@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,10 +12,13 @@
 #include <vector>
 
 #include "fovea/base/context.h"
+#include "fovea/base/lent.h"
 #include "fovea/task/translate/translation_options.h"
 #include "fovea/task/translator.h"
 
 namespace fovea {
+
+class TranslationModel;
 
 struct TranslatedText {
   std::string text;
@@ -45,6 +49,7 @@ class LineTranslator {
   LineTranslator(const Context& context, const Translator& model,
                  const TranslatorVocabulary& vocabulary, const TranslationOptions& options,
                  std::string name, index batch_rows = 256);
+  ~LineTranslator();
 
   /// Takes a line for the next call of translate(). Throws kInputFormat, "NAME:LINE: ...", for one
   /// that is too long, with LongLines::kRefuse, and kEncoding: then it is not taken.
@@ -75,7 +80,8 @@ class LineTranslator {
 
   std::vector<Batch> make_batches();
   std::vector<std::vector<TranslatedText>> collect();
-  void translate_batch(const Context& context, Batch batch);
+  std::unique_ptr<TranslationModel> make_writer(const Context& context) const;
+  void translate_batch(TranslationModel& writer, Batch batch);
   void require_room(std::span<const Batch> batches) const;
   TranslatedText text_of(const Context& context, const Piece& piece,
                          const Hypothesis& hypothesis) const;
@@ -87,6 +93,8 @@ class LineTranslator {
   const std::string name_;
   const index batch_rows_;
   std::vector<bool> forbidden_;
+  std::unique_ptr<TranslationModel> whole_;  // that uses all threads
+  Lent<TranslationModel> alone_;             // that use one
   index waiting_ = 0;
   std::vector<token> tokens_;
   std::vector<Piece> pieces_;

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "fovea/base/option.h"
+#include "fovea/kernel/first_above.h"
 #include "fovea/kernel/softmax.h"
 
 namespace fovea {
@@ -38,7 +39,10 @@ class RowChoice {
       return;
     }
     for (index id = 0; id < logits.size; ++id) {
-      if (static_cast<index>(best_.size()) == count_ && !(logits[id] > least_)) continue;
+      if (static_cast<index>(best_.size()) == count_) {
+        id = first_above(logits, id, least_);
+        if (id == logits.size) break;
+      }
       consider(logits, log_sum, parent, static_cast<token>(id));
     }
   }
