@@ -237,6 +237,18 @@ double layer_columns(const EncoderConfig& c, const std::vector<SizedStage>& stag
   return columns;
 }
 
+// Where training steps different tokens: of each two numbers and its step, beside the copies; of
+// each position a number, its row, its step and the gradient of that.
+double distinct_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages,
+                        const TapeLoad& load) {
+  const auto step = static_cast<double>(distinct_step_columns(c, stages));
+  if (load.mode != TapeMode::kTrain || step == 0) return 0;
+  if (!adds_position_rows(c.position)) return step + 2;
+  const double of_position = 1 + static_cast<double>(c.width) + 2 * step;
+  const double positions = static_cast<double>(std::min(c.block, load.tokens));
+  return step + 2 + of_position * positions / static_cast<double>(load.tokens);
+}
+
 }  // namespace
 
 double encoder_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages,
@@ -250,7 +262,7 @@ double encoder_columns(const EncoderConfig& c, const std::vector<SizedStage>& st
   }
   if (ends_with_norm(c, stages)) columns += static_cast<double>(last_width(c, stages)) + 2;
   if (load.mode == TapeMode::kTrain && c.dropout > 0) columns += width;
-  return columns;
+  return columns + distinct_columns(c, stages, load);
 }
 
 double encoder_gradient_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
@@ -258,6 +270,8 @@ double encoder_gradient_columns(const EncoderConfig& c, const std::vector<SizedS
   // Dropout behind the embedding makes one gradient from another.
   const auto width = static_cast<double>(c.width);
   gradients.add_layer(c.dropout > 0 ? std::vector{width, width} : std::vector{width});
+  const auto step = static_cast<double>(distinct_step_columns(c, stages));
+  if (step > 0) gradients.add_layer({step, step});
   const auto last = static_cast<double>(last_width(c, stages));
   if (ends_with_norm(c, stages)) gradients.add_layer({last, last});
   for (const SizedStage& stage : stages) add_branches(c, stage, gradients);

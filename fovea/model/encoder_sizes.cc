@@ -227,6 +227,15 @@ bool ends_with_norm(const EncoderConfig& c, const std::vector<SizedStage>& stage
   return false;
 }
 
+index distinct_step_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
+  const bool joins = c.position_join == PositionJoin::kConcatenate;
+  if (c.features > 0 || c.dropout > 0 || joins || stages.empty()) return 0;
+  const EncoderLayerSpec& first = stages[0].branches[0].spec;
+  const bool alone = stages[0].branches.size() == 1 && !*first.residual && !first.joints;
+  if (!alone || first.kind != Kind::kAttention) return 0;
+  return (first.heads + 2 * first.kv_heads) * first.head_dim;
+}
+
 double encoder_flops_per_token(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
   double matrices = 0, scores = 0;
   for (const SizedStage& stage : stages) {

@@ -44,6 +44,11 @@ inline constexpr index kMostLayers = 65536;
 /// Whether the last norm of a pre-norm model is there: a residual sum needs it.
 bool ends_with_norm(const EncoderConfig& config, const std::vector<SizedStage>& stages);
 
+/// The columns of the first step of the first layer where training computes it once for each
+/// different token of a batch; 0 where that cannot be: the layer has no such step, or dropout
+/// stands before it.
+index distinct_step_columns(const EncoderConfig& config, const std::vector<SizedStage>& stages);
+
 /// FLOPs (multiplications and additions) of the matrix products for one token of a training step,
 /// forward and backward, in sequences of `block` tokens; the output layer is left out. Causal
 /// attention counts half of its scores; windows are left out of it.

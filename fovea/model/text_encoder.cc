@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "fovea/model/distinct_ids.h"
 #include "fovea/model/layer_options.h"
 #include "fovea/nn/encoder_layers.h"
 
@@ -166,6 +167,7 @@ TextEncoder::TextEncoder(const EncoderConfig& c, const std::vector<SizedStage>& 
       embedding_(c.features > 0 ? std::nullopt
                                 : std::optional<Embedding>(std::in_place, embedding_options(c),
                                                            scope["embedding"])),
+      steps_tokens_(distinct_step_columns(c, stages) > 0),
       encoder_(make_encoder(c, stages, scope[layers])) {
   if (ends_with_norm(c, stages)) norm_.emplace(norm_options(c, width_), scope["norm"]);
 }
@@ -173,7 +175,29 @@ TextEncoder::TextEncoder(const EncoderConfig& c, const std::vector<SizedStage>& 
 Variable TextEncoder::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                               const DropoutKey& key, std::span<HeadStatistics> seen,
                               Variable* inputs) const {
+  if (steps_tokens_ && tape.mode() == TapeMode::kTrain && inputs == nullptr) {
+    const Variable stepped = stepped_by_tokens(tape, ids, rows);
+    return finish(tape, encoder_.forward_from(tape, stepped, rows, key, seen));
+  }
   return forward(tape, embedding_->forward(tape, ids, rows, inputs), rows, key, seen);
+}
+
+// Texts repeat their words, so in training the products of the first step, forward and backward,
+// have a row for each different token of the batch instead of each token. Positions are added
+// behind it, which may change the last bits of a row; in inference they are added before.
+Variable TextEncoder::stepped_by_tokens(Tape& tape, Vec<const std::int32_t> ids,
+                                        const PackedRows& rows) const {
+  const DistinctIds tokens = distinct_ids(tape, ids);
+  const TableRows stepped{encoder_.first_step(tape, embedding_->token_rows(tape, tokens.kept)),
+                          tokens.places};
+  if (!has_position_rows()) return embedding(tape, stepped);
+  index count = 0;
+  for (const std::int32_t place : rows.positions) count = std::max<index>(count, place + 1);
+  auto* const all = tape.saved<std::int32_t>(count);
+  std::iota(all, all + count, 0);
+  const Variable places =
+      encoder_.first_product(tape, embedding_->position_rows(tape, {all, count}));
+  return embedding(tape, stepped, TableRows{places, rows.positions});
 }
 
 Variable TextEncoder::forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,

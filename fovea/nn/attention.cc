@@ -121,6 +121,11 @@ Variable MultiHeadAttention::first_step(Tape& tape, Variable x) const {
   return qkv_->forward(tape, x);
 }
 
+Variable MultiHeadAttention::first_product(Tape& tape, Variable x) const {
+  check(qkv_.has_value(), "attention: this is cross-attention, which needs a context");
+  return qkv_->without_bias(tape, x);
+}
+
 index MultiHeadAttention::first_columns() const {
   const auto& o = options_;
   return o.heads * o.head_dim + o.kv_heads * (o.head_dim + o.value_dim);

@@ -90,6 +90,8 @@ class MultiHeadAttention {
   /// The first step of self-attention, which treats each row by itself: x [N, C] ->
   /// [N, first_columns()], queries, keys and values side by side.
   Variable first_step(Tape& tape, Variable x) const;
+  /// The same without biases: of a sum x + p it is first_step(x) + first_product(p).
+  Variable first_product(Tape& tape, Variable x) const;
   index first_columns() const;
   /// forward() of rows that have had their first step.
   Variable forward_from(Tape& tape, Variable stepped, const PackedRows& rows,

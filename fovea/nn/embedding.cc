@@ -52,6 +52,18 @@ Variable Embedding::table(Tape& tape) const {
   return table;
 }
 
+TableRows Embedding::tokens_at(Tape& tape, Vec<const std::int32_t> ids) const {
+  return {table(tape), ids, options_.padding, options_.scale};
+}
+
+Variable Embedding::token_rows(Tape& tape, Vec<const std::int32_t> ids) const {
+  return embedding(tape, tokens_at(tape, ids));
+}
+
+Variable Embedding::position_rows(Tape& tape, Vec<const std::int32_t> places) const {
+  return embedding(tape, TableRows{positions(tape), places});
+}
+
 Variable Embedding::from_inputs(Tape& tape, const TableRows& tokens, const PackedRows& rows,
                                 Variable& inputs) const {
   inputs = as_input(tape, embedding(tape, tokens));
@@ -63,7 +75,7 @@ Variable Embedding::from_inputs(Tape& tape, const TableRows& tokens, const Packe
 
 Variable Embedding::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                             Variable* inputs) const {
-  const TableRows tokens{table(tape), ids, options_.padding, options_.scale};
+  const TableRows tokens = tokens_at(tape, ids);
   if (inputs != nullptr) return from_inputs(tape, tokens, rows, *inputs);
   if (!adds_position_rows(options_.position)) return embedding(tape, tokens);
   const TableRows places{positions(tape), rows.positions};

@@ -42,12 +42,18 @@ class Embedding {
   Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                    Variable* inputs = nullptr) const;
 
+  /// The rows of the tokens times their scale, without positions.
+  Variable token_rows(Tape& tape, Vec<const std::int32_t> ids) const;
+  /// The rows of the positions alone, of an embedding that has them.
+  Variable position_rows(Tape& tape, Vec<const std::int32_t> positions) const;
+
   Parameter& tokens() const { return *tokens_; }
   bool has_positions() const { return adds_position_rows(options_.position); }
 
  private:
   Variable positions(Tape& tape) const;
   Variable table(Tape& tape) const;
+  TableRows tokens_at(Tape& tape, Vec<const std::int32_t> ids) const;
   Variable from_inputs(Tape& tape, const TableRows& tokens, const PackedRows& rows,
                        Variable& inputs) const;
 

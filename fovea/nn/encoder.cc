@@ -31,8 +31,6 @@ void Encoder::add(EncoderStageLayers stage) {
 
 Variable Encoder::forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,
                           std::span<HeadStatistics> seen) const {
-  check(seen.empty() || static_cast<index>(seen.size()) == attentions_,
-        "encoder: {} statistics for {} attentions", seen.size(), attentions_);
   return run(tape, x, {rows, {key.seed, key.step, 0}, seen}, nullptr);
 }
 
@@ -41,20 +39,29 @@ index Encoder::first_columns() const {
   return alone ? stages_[0].branches[0][0]->first_columns() : 0;
 }
 
-Variable Encoder::first_step(Tape& tape, Variable x) const {
+const EncoderLayer& Encoder::first_layer() const {
   check(first_columns() > 0, "encoder: its first layer has no first step");
-  return stages_[0].branches[0][0]->first_step(tape, x);
+  return *stages_[0].branches[0][0];
 }
 
-Variable Encoder::forward_from(Tape& tape, Variable stepped, const PackedRows& rows) const {
-  check(tape.mode() == TapeMode::kInference,
-        "encoder: rows behind the first step have no gradient");
+Variable Encoder::first_step(Tape& tape, Variable x) const {
+  return first_layer().first_step(tape, x);
+}
+
+Variable Encoder::first_product(Tape& tape, Variable p) const {
+  return first_layer().first_product(tape, p);
+}
+
+Variable Encoder::forward_from(Tape& tape, Variable stepped, const PackedRows& rows,
+                               const DropoutKey& key, std::span<HeadStatistics> seen) const {
   check(stepped.columns() == first_columns(), "encoder: {} columns behind the first step, not {}",
         stepped.columns(), first_columns());
-  return run(tape, stepped, {rows}, stages_[0].branches[0][0].get());
+  return run(tape, stepped, {rows, {key.seed, key.step, 0}, seen}, &first_layer());
 }
 
 Variable Encoder::run(Tape& tape, Variable x, EncoderCall call, const EncoderLayer* begun) const {
+  check(call.seen.empty() || static_cast<index>(call.seen.size()) == attentions_,
+        "encoder: {} statistics for {} attentions", call.seen.size(), attentions_);
   std::span<HeadStatistics> seen = call.seen;
   for (const EncoderStageLayers& stage : stages_) {
     std::vector<Variable> results;

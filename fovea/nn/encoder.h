@@ -36,14 +36,18 @@ class Encoder {
   /// has none, or if several branches read the rows.
   index first_columns() const;
   Variable first_step(Tape& tape, Variable x) const;
-  /// forward() of rows that have had their first step, for an inference tape.
-  Variable forward_from(Tape& tape, Variable stepped, const PackedRows& rows) const;
+  /// Of a sum x + p the first step is first_step(x) + first_product(p).
+  Variable first_product(Tape& tape, Variable p) const;
+  /// forward() of rows that have had their first step.
+  Variable forward_from(Tape& tape, Variable stepped, const PackedRows& rows,
+                        const DropoutKey& key = {}, std::span<HeadStatistics> seen = {}) const;
   /// Generation. The encoder must outlive the session.
   EncoderSession begin(index capacity) const;
 
  private:
   friend class EncoderSession;
 
+  const EncoderLayer& first_layer() const;
   // x has had the first step of this layer, if any.
   Variable run(Tape& tape, Variable x, EncoderCall call, const EncoderLayer* begun) const;
 

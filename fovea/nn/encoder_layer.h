@@ -55,6 +55,8 @@ class EncoderLayer {
   /// has no such step, and first_columns() is 0.
   virtual index first_columns() const { return 0; }
   virtual Variable first_step(Tape&, Variable x) const { return x; }
+  /// Of a sum x + p the first step is first_step(x) + first_product(p).
+  virtual Variable first_product(Tape&, Variable p) const { return p; }
   virtual Variable forward_from(Tape& tape, Variable stepped, const EncoderCall& call) const {
     return forward(tape, stepped, call);
   }

@@ -107,6 +107,9 @@ class AttentionLayer final : public EncoderLayer {
   Variable first_step(Tape& tape, Variable x) const override {
     return attention_.first_step(tape, x);
   }
+  Variable first_product(Tape& tape, Variable p) const override {
+    return attention_.first_product(tape, p);
+  }
   Variable forward_from(Tape& tape, Variable stepped, const EncoderCall& call) const override {
     return attention_.forward_from(tape, stepped, call.rows, key_inside(call.key), only(call.seen));
   }

@@ -18,4 +18,8 @@ Variable Linear::forward(Tape& tape, Variable x, Activation f) const {
   return linear(tape, x, tape.parameter(*weight_), parameter_or_none(tape, bias_), f);
 }
 
+Variable Linear::without_bias(Tape& tape, Variable x) const {
+  return linear(tape, x, tape.parameter(*weight_), {});
+}
+
 }  // namespace fovea

@@ -22,6 +22,8 @@ class Linear {
 
   /// x [N, in] -> [N, out].
   Variable forward(Tape& tape, Variable x, Activation f = Activation::kNone) const;
+  /// x W^T.
+  Variable without_bias(Tape& tape, Variable x) const;
 
   Parameter& weight() const { return *weight_; }
   Parameter* bias() const { return bias_; }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <string>
 
 #include "tests/model/classifier_support.h"
@@ -17,7 +18,7 @@ ClassifierConfig base(const char* encoder) {
   c.width = 64;
   c.ff = 0;
   c.block = 48;
-  c.vocabulary = 300;
+  c.vocabulary = 500;
   return c;
 }
 
@@ -28,6 +29,8 @@ std::vector<ClassifierConfig> cases() {
         "conv3,attention:window=8", "conv5+bigru:32", "bisru:32", "conv3:48+conv3:40"}) {
     all.push_back(base(encoder));
   }
+  all.push_back(base("attention:no-output:plain"));
+  all.back().position = PositionKind::kLearned;
   for (const char* encoder : {"conv3:48+conv3:40", "conv3:48"}) {
     all.push_back(base(encoder));
     all.back().dropout = 0.1;
@@ -51,7 +54,8 @@ std::vector<ClassifierConfig> cases() {
 
 TEST(ClassifierMemory, ActivationsAreThoseOfATape) {
   for (const ClassifierConfig& c : cases()) {
-    const OwnedTexts batch(std::vector<index>(8, 48), c);
+    OwnedTexts batch(std::vector<index>(8, 48), c);
+    std::iota(batch.tokens.ids.begin(), batch.tokens.ids.end(), 0);  // no token twice
     const Classifier model(c, 1);
     for (const TapeMode mode : {TapeMode::kTrain, TapeMode::kInference}) {
       Tape tape(Context(2), mode);

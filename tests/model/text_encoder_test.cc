@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -145,6 +146,70 @@ TEST(TextEncoder, HasNoTableOfTokensWhereTheFirstStepIsNotTheirs) {
   ParameterSet set({.seed = 1});
   const TextEncoder encoder(c, size_stages(c, parse_encoder(c.encoder)), ParameterScope(set));
   EXPECT_EQ(encoder.token_table_columns(), 0);
+}
+
+// The rows of a training step, then the gradients of all parameters.
+struct Trained {
+  std::vector<float> rows;
+  std::vector<std::vector<float>> gradients;
+};
+
+// With dropout before the first step, even if it drops nothing, each token has a step of its own.
+Trained trained(EncoderConfig c, double dropout, const OwnedBatch& batch) {
+  c.dropout = dropout;
+  ParameterSet set({.seed = 1});
+  const auto stages = size_stages(c, parse_encoder(c.encoder));
+  EXPECT_EQ(distinct_step_columns(c, stages), dropout == 0 ? 24 : 0);
+  const TextEncoder encoder(c, stages, ParameterScope(set));
+  for (Parameter* p : set.parameters()) {  // biases, too
+    Random random(3, RandomUse::kTest);
+    for (index n = 0; n < p->value.size(); ++n) {
+      p->value.data<float>()[n] = static_cast<float>(random.normal());
+    }
+  }
+  Tape tape(Context(2));
+  const PackedRows rows = lay_out_texts(tape, batch.view().sequences(), kLength);
+  const Variable x = encoder.forward(tape, batch.view().ids, rows, {}, {});
+  tape.backward(sum(tape, multiply(tape, x, x)));
+  Trained result{to_vector(x.value<float>()), {}};
+  for (Parameter* p : set.parameters()) {
+    p->gather_rows();
+    const Tensor& gradient = p->finished_gradient();
+    result.gradients.emplace_back(gradient.data<float>(), gradient.data<float>() + gradient.size());
+  }
+  return result;
+}
+
+void expect_close(const std::vector<float>& a, const std::vector<float>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  double largest = 0;
+  for (const float value : b) largest = std::max(largest, std::abs(double{value}));
+  ASSERT_GT(largest, 0);
+  for (std::size_t n = 0; n < a.size(); ++n) ASSERT_NEAR(a[n], b[n], 2e-5 * largest) << n;
+}
+
+TEST(TextEncoder, StepsDifferentTokensOnceInTraining) {
+  constexpr double kDropsNothing = 1e-30;
+  for (const PositionKind position :
+       {PositionKind::kNone, PositionKind::kLearned, PositionKind::kSinusoidal}) {
+    for (const char* const kind : {"attention:plain", "attention:plain:no-output,gru"}) {
+      SCOPED_TRACE(std::string(kind) + " " + std::string(to_string(position)));
+      EncoderConfig c = plain_config(kind);
+      c.position = position;
+      c.position_max = kLength;
+      OwnedBatch batch({kLength, 0, 1, 5}, c.vocabulary);
+      batch.ids[3] = batch.ids[7] = batch.ids[11] = batch.ids[0];
+      const Trained once = trained(c, 0, batch), each = trained(c, kDropsNothing, batch);
+      if (position == PositionKind::kNone) {
+        EXPECT_EQ(once.rows, each.rows);
+      }
+      expect_close(once.rows, each.rows);
+      ASSERT_EQ(once.gradients.size(), each.gradients.size());
+      for (std::size_t n = 0; n < once.gradients.size(); ++n) {
+        expect_close(once.gradients[n], each.gradients[n]);
+      }
+    }
+  }
 }
 
 TEST(TextEncoder, WithoutLayersIsTheEmbeddings) {

@@ -115,9 +115,23 @@ TEST(Encoder, ItsFirstStepCanBeKept) {
   Tape tape(Context(1), TapeMode::kInference);
   EXPECT_THROWS(encoder.forward_from(tape, input(tape, x), packed(tape)), kShape,
                 "4 columns behind the first step, not 12");
-  Tape trains(Context(1));
-  EXPECT_THROWS(encoder.forward_from(trains, trains.constant(stepped), packed(trains)), kShape,
-                "rows behind the first step have no gradient");
+}
+
+TEST(Encoder, TheFirstStepOfASumIsAStepAndAProduct) {
+  ParameterSet set({});
+  MultiHeadAttentionOptions attention;
+  attention.width = C;
+  Encoder encoder;
+  encoder.add(one(attention_layer(attention, {}, ParameterScope(set))));
+  randomise(set);
+  const auto x = noise(N * C), p = noise(N * C);
+  std::vector<float> sum = x;
+  for (std::size_t n = 0; n < sum.size(); ++n) sum[n] += p[n];
+  const auto whole = output_of([&](Tape& t) { return encoder.first_step(t, input(t, sum)); });
+  const auto parts = output_of([&](Tape& t) {
+    return add(t, encoder.first_step(t, input(t, x)), encoder.first_product(t, input(t, p)));
+  });
+  for (std::size_t n = 0; n < whole.size(); ++n) EXPECT_NEAR(whole[n], parts[n], 1e-5);
 }
 
 // With a norm or a residual sum before it, beside another branch, or where the first layer is no
