@@ -24,11 +24,9 @@ try:
 except ImportError as error:
     ctranslate2, CT2_ABSENT = None, str(error)
 
-UNKNOWN, BEGIN, END = 1, 2, 3
-
 
 class Folder:
-    """Weights, by name, and the words of both sides."""
+    """Weights, by name, and the tokens of both sides: words, or the numbers of subwords."""
 
     def __init__(self, path):
         path = pathlib.Path(path)
@@ -37,11 +35,23 @@ class Folder:
         needed = {"model": "transformer", "encoder": "", "norm": "layer", "norm_position": "pre", "activation": "relu",
                   "position": "sinusoidal", "decoder_position": "", "sinusoid": "interleaved", "tie": True}
         other = [f"{name} {model[name]}" for name, value in needed.items() if model[name] != value]
-        other += ["one vocabulary"] * text["shared_vocabulary"]
-        if other or {text["tokenizer"], text["target_tokenizer"]} != {"word"}:
+        kinds = {text["tokenizer"], text["target_tokenizer"] or text["tokenizer"]}
+        words, subwords = kinds == {"word"}, kinds == {"sentencepiece"}
+        if words and text["shared_vocabulary"]:
+            other.append("one vocabulary of words")
+        if subwords and not (text["shared_vocabulary"] and model["share_embeddings"]):
+            other.append("two vocabularies of subwords")
+        if other or not (words or subwords):
             raise SystemExit(f"{path}: no model that the peers have: {', '.join(other) or 'its tokens'}")
-        self.source, self.target = ([line.split()[0] for line in (path / name).read_text(encoding="utf-8").splitlines()]
-                                    for name in ("vocab.txt", "target-vocab.txt"))
+        if words:
+            self.unknown, self.begin, self.end = 1, 2, 3
+            self.source, self.target = ([line.split()[0] for line in (path / name).read_text(encoding="utf-8").splitlines()]
+                                        for name in ("vocab.txt", "target-vocab.txt"))
+            self.never = [0, self.unknown, self.begin]
+        else:
+            self.unknown, self.begin, self.end = 0, 1, 2
+            self.source = self.target = ["<unk>", "<s>", "</s>", *map(str, range(3, model["vocabulary"]))]
+            self.never = [self.unknown, self.begin]
         blob = (path / "model.safetensors").read_bytes()
         size = struct.unpack("<Q", blob[:8])[0]
         self.weights = {}
@@ -49,8 +59,9 @@ class Folder:
             if name != "__metadata__":
                 begin, end = (8 + size + at for at in entry["data_offsets"])
                 self.weights[name] = numpy.frombuffer(blob[begin:end], numpy.float32).reshape(entry["shape"]).copy()
-        assert len(self.source) == len(self.weights["encoder.embedding.tokens"]), "words of the source"
-        assert len(self.target) == len(self.weights["decoder.embedding.tokens"]), "words of the target"
+        self.weights.setdefault("decoder.embedding.tokens", self.weights["encoder.embedding.tokens"])
+        assert len(self.source) == len(self.weights["encoder.embedding.tokens"]), "tokens of the source"
+        assert len(self.target) == len(self.weights["decoder.embedding.tokens"]), "tokens of the target"
 
     def sinusoids(self, rows):
         width = self.config["model"]["width"]
@@ -70,6 +81,7 @@ class TorchTranslator:
         self.positions = torch.from_numpy(folder.sinusoids(model["block"]))
         self.words = {word: n for n, word in enumerate(folder.source)}
         self.target = folder.target
+        self.unknown, self.begin, self.end, self.never = folder.unknown, folder.begin, folder.end, folder.never
 
     def linear(self, name, x):
         return functional.linear(x, self.weights[name + ".weight"], self.weights[name + ".bias"])
@@ -109,12 +121,12 @@ class TorchTranslator:
             x = x + self.linear(block + ".cross.out", self.attend(q, layer["source k"], layer["source v"], mask))
             x = self.feed_forward(block, x)
         logits = functional.linear(self.norm("decoder.norm", x[:, 0]), self.weights["decoder.embedding.tokens"])
-        logits[:, [0, UNKNOWN, BEGIN]] = -torch.inf
+        logits[:, self.never] = -torch.inf
         return functional.log_softmax(logits, -1)
 
     def translate_batch(self, sentences, beam):
         ids = torch.nn.utils.rnn.pad_sequence(
-            [torch.tensor([self.words.get(word, UNKNOWN) for word in s] + [END]) for s in sentences], True)
+            [torch.tensor([self.words.get(word, self.unknown) for word in s] + [self.end]) for s in sentences], True)
         mask = (torch.arange(ids.shape[1]) < torch.tensor([len(s) + 1 for s in sentences])[:, None])[:, None, None]
         rows = self.encode(ids, mask)
         cache = []
@@ -126,7 +138,7 @@ class TorchTranslator:
         longest = [2 * len(s) + 10 for s in sentences]
         scores = torch.full((len(live), beam), -torch.inf)
         scores[:, 0] = 0
-        written = torch.full((len(live) * beam, 1), BEGIN)
+        written = torch.full((len(live) * beam, 1), self.begin)
         done = [[] for _ in sentences]
         for place in range(max(longest)):
             log = self.step(written[:, -1], place, cache, mask)
@@ -138,7 +150,7 @@ class TorchTranslator:
             for row, number in enumerate(live):
                 chosen = []
                 for rank, (score, parent, token) in enumerate(zip(best_list[row], parent_list[row], token_list[row])):
-                    if token == END or place + 1 == longest[number]:
+                    if token == self.end or place + 1 == longest[number]:
                         if rank < beam:
                             path = written[row * beam + parent, 1:].tolist()
                             done[number].append((score / (place + 1), path))  # the mean, as Marian has it

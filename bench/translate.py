@@ -4,8 +4,9 @@
 
   bench/translate.py MODEL FILE --python venv/bin/python [--lines 1000]
 
-MODEL is the folder of a Transformer that `fovea train translate` made, with words as tokens. FILE has a
-source a line: words as the model knows them, between spaces (in lower case, if it has that). Three
+MODEL is the folder of a Transformer that `fovea train translate` made, with words as tokens, or with subwords that both
+sides share. FILE has a source a line: of words as the model knows them, between spaces (in lower case, if it has that);
+of subwords any text, which the peers get as the numbers of its subwords. Three
 tasks: a beam of 5, greedy, and greedy line by line. Hypotheses are compared by the mean of their log probabilities, as
 CTranslate2 has it; all end when as many have ended as the beam has. Rounds alternate; the fastest size of batch counts
 for each peer. What is timed is the model: without loading it, and without reading the file. How many translations are
@@ -71,6 +72,20 @@ def measure(options, file, lines):
     return found
 
 
+def by_tokenizer(options, what, lines):
+    """Numbers of subwords from text, or text from these."""
+    model = json.loads((pathlib.Path(options.model) / "config.json").read_text())["text"]["tokenizer_model"]
+    text = "".join(line + "\n" for line in lines)
+    done = subprocess.run([options.fovea, "tokenizer", what, options.tokenizer_model or model, "--ids"], input=text,
+                          capture_output=True, check=True, encoding="utf-8")
+    return done.stdout.splitlines()
+
+
+def has_subwords(options):
+    config = json.loads((pathlib.Path(options.model) / "config.json").read_text())
+    return config["text"]["tokenizer"] == "sentencepiece"
+
+
 def tell(found):
     for task, of_task in found.items():
         ours, made = of_task["fovea"]
@@ -91,6 +106,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("file", type=pathlib.Path)
+    parser.add_argument("--tokenizer-model", help="the .model of a model of subwords; the one that it was trained with")
     parser.add_argument("--lines", type=int, default=1000, help="how many of the file")
     parser.add_argument("--json", action="store_true", help="print what was found as JSON, too")
     common.add_common_options(parser, rounds=5)
@@ -103,7 +119,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "lines.txt"
         file.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        found = measure(options, file, lines)
+        if has_subwords(options):
+            found = measure(options, file, by_tokenizer(options, "encode", lines))
+            for of_task in found.values():
+                for who, (seconds, made) in of_task.items():
+                    of_task[who] = seconds, made if who == "fovea" else by_tokenizer(options, "decode", made)
+        else:
+            found = measure(options, file, lines)
     tell(found)
     if options.json:
         print(json.dumps({task: {who: seconds for who, (seconds, _) in of.items()} for task, of in found.items()}))
