@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peers of translate.py: a translator of fovea in PyTorch, with a cached decoder, and in CTranslate2.
+"""The peers of translate.py: a translator of fovea in PyTorch, with a cached decoder of our own and in transformers (as
+its M2M100, which has the same layers), and in CTranslate2.
 
 The folder is that of a Transformer with norms before each part, ReLU, sinusoidal positions and tied words: what
 `fovea train translate` makes by default.
@@ -23,6 +24,10 @@ try:
     import ctranslate2
 except ImportError as error:
     ctranslate2, CT2_ABSENT = None, str(error)
+try:
+    import transformers
+except ImportError as error:
+    transformers, TRANSFORMERS_ABSENT = None, str(error)
 
 
 class Folder:
@@ -67,6 +72,17 @@ class Folder:
         width = self.config["model"]["width"]
         angles = numpy.arange(rows)[:, None] / 10000 ** (numpy.arange(0, width, 2) / width)
         return numpy.stack([numpy.sin(angles), numpy.cos(angles)], -1).reshape(rows, width).astype(numpy.float32)
+
+
+def in_batches(translate_batch, lines, beam, size):
+    """The longest first."""
+    order = sorted(range(len(lines)), key=lambda n: -len(lines[n]))
+    made = [""] * len(lines)
+    for begin in range(0, len(order), size):
+        some = order[begin:begin + size]
+        for n, text in zip(some, translate_batch([lines[n] for n in some], beam)):
+            made[n] = text
+    return made
 
 
 class TorchTranslator:
@@ -177,13 +193,78 @@ class TorchTranslator:
 
     @torch.inference_mode()
     def translate(self, lines, beam, size):
-        order = sorted(range(len(lines)), key=lambda n: -len(lines[n]))
-        made = [""] * len(lines)
-        for begin in range(0, len(order), size):
-            some = order[begin:begin + size]
-            for n, text in zip(some, self.translate_batch([lines[n] for n in some], beam)):
-                made[n] = text
-        return made
+        return in_batches(self.translate_batch, lines, beam, size)
+
+
+class TransformersTranslator:
+    """generate() of transformers, which most users of PyTorch call: sentences of about the same length in padded
+    batches, which they leave together."""
+
+    def __init__(self, folder):
+        config, V = folder.config["model"], len(folder.target)
+        self.words = {word: n for n, word in enumerate(folder.source)}
+        self.folder, self.padding = folder, V  # a token more, which is never written
+        self.model = transformers.M2M100ForConditionalGeneration(transformers.M2M100Config(
+            vocab_size=V + 1, d_model=config["width"], scale_embedding=True, activation_function="relu",
+            encoder_layers=config["encoder_layers"], decoder_layers=config["decoder_layers"],
+            encoder_attention_heads=config["heads"], decoder_attention_heads=config["heads"],
+            encoder_ffn_dim=config["ff"], decoder_ffn_dim=config["ff"], max_position_embeddings=config["block"],
+            pad_token_id=self.padding, bos_token_id=folder.begin, eos_token_id=folder.end,
+            decoder_start_token_id=folder.begin)).eval()
+        state = self.weights(folder)
+        missing, surplus = self.model.load_state_dict(state, strict=False)
+        tied = {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"}
+        if surplus or set(missing) - tied:
+            raise SystemExit(f"transformers: {surplus or set(missing) - tied}")
+        self.model.tie_weights()
+        # The first position stands behind the number of the padding.
+        rows = torch.cat([torch.zeros(V + 1, config["width"]), torch.from_numpy(folder.sinusoids(config["block"]))])
+        for side in (self.model.model.encoder, self.model.model.decoder):
+            side.embed_positions.weights = torch.nn.Buffer(rows, persistent=False)
+
+    @staticmethod
+    def weights(folder):
+        ours = {name: torch.from_numpy(value) for name, value in folder.weights.items()}
+        words = ours["encoder.embedding.tokens"]
+        state = {"model.shared.weight": torch.cat([words, torch.zeros(1, words.shape[1])])}
+
+        def put(to, name, parts=("",)):
+            for kind in ("weight", "bias"):
+                for part, value in zip(parts, ours[f"{name}.{kind}"].chunk(len(parts))):
+                    state[f"{to}{part}.{kind}"] = value
+
+        for side in ("encoder", "decoder"):
+            put(f"model.{side}.layer_norm", f"{side}.norm")
+            for n in range(folder.config["model"][f"{side}_layers"]):
+                to, block = f"model.{side}.layers.{n}.", f"{side}.blocks.{n}."
+                put(to + "self_attn", block + "attention.qkv", (".q_proj", ".k_proj", ".v_proj"))
+                put(to + "self_attn.out_proj", block + "attention.out")
+                put(to + "self_attn_layer_norm", block + "attention_norm")
+                if side == "decoder":
+                    put(to + "encoder_attn.q_proj", block + "cross.q")
+                    put(to + "encoder_attn", block + "cross.kv", (".k_proj", ".v_proj"))
+                    put(to + "encoder_attn.out_proj", block + "cross.out")
+                    put(to + "encoder_attn_layer_norm", block + "cross_norm")
+                put(to + "fc1", block + "feed_forward.in")
+                put(to + "fc2", block + "feed_forward.out")
+                put(to + "final_layer_norm", block + "feed_forward_norm")
+        return state
+
+    def translate_batch(self, sentences, beam):
+        folder = self.folder
+        ids = torch.nn.utils.rnn.pad_sequence(
+            [torch.tensor([self.words.get(word, folder.unknown) for word in s] + [folder.end]) for s in sentences],
+            True, self.padding)
+        made = self.model.generate(input_ids=ids, attention_mask=(ids != self.padding).long(), num_beams=beam,
+                                   do_sample=False, length_penalty=1.0, early_stopping=beam > 1,
+                                   max_new_tokens=2 * (ids.shape[1] - 1) + 10,
+                                   suppress_tokens=[*folder.never, self.padding])
+        skipped = {folder.begin, folder.end, self.padding}
+        return [" ".join(folder.target[n] for n in row if n not in skipped) for row in made.tolist()]
+
+    @torch.inference_mode()
+    def translate(self, lines, beam, size):
+        return in_batches(self.translate_batch, lines, beam, size)
 
 
 def ct2_model(folder, output):
@@ -240,15 +321,23 @@ class Ct2Translator:
 def main():
     import argparse
     parser = argparse.ArgumentParser()
-    parser.add_argument("peer", choices=("torch", "ctranslate2"))
+    parser.add_argument("peer", choices=("torch", "transformers", "ctranslate2"))
     parser.add_argument("model")
     options = parser.parse_args()
-    if torch is None or (options.peer == "ctranslate2" and ctranslate2 is None):
-        return common.serve({"absent": ABSENT if torch is None else CT2_ABSENT}, None)
+    absent = ABSENT if torch is None else None
+    if options.peer == "ctranslate2" and ctranslate2 is None:
+        absent = absent or CT2_ABSENT
+    if options.peer == "transformers" and transformers is None:
+        absent = absent or TRANSFORMERS_ABSENT
+    if absent:
+        return common.serve({"absent": absent}, None)
     threads = int(os.environ["OMP_NUM_THREADS"])
     torch.set_num_threads(threads)
     folder = Folder(options.model)
-    peer = TorchTranslator(folder) if options.peer == "torch" else Ct2Translator(folder, threads)
+    if options.peer == "transformers" and len(folder.source) != len(folder.target):
+        return common.serve({"absent": "M2M100 has one vocabulary of both sides"}, None)
+    peer = {"torch": TorchTranslator, "transformers": TransformersTranslator,
+            "ctranslate2": lambda folder: Ct2Translator(folder, threads)}[options.peer](folder)
 
     def answer(lines, beam, size):
         lines = [line.split() for line in lines]

@@ -25,8 +25,8 @@ import common
 
 HERE = pathlib.Path(__file__).parent
 TASKS = {"beam 5": (5, None), "greedy": (1, None), "greedy, a line at a time": (1, 1)}
-SIZES = {"torch": (16, 64, 256), "ctranslate2": (16, 64, 256)}
-TARGETS = {("beam 5", "torch"): 5, ("beam 5", "ctranslate2"): 1.2}
+SIZES = dict.fromkeys(("torch", "transformers", "ctranslate2"), (16, 64, 256))
+TARGETS = {("beam 5", "torch"): 5, ("beam 5", "transformers"): 5, ("beam 5", "ctranslate2"): 1.2}
 
 
 def our_translations(options, file, beam, alone):
