@@ -2,8 +2,8 @@
 """The peers of translate.py: a translator of fovea in PyTorch, with a cached decoder of our own and in transformers (as
 its M2M100, which has the same layers), and in CTranslate2.
 
-The folder is that of a Transformer with norms before each part, ReLU, sinusoidal positions and tied words: what
-`fovea train translate` makes by default.
+The folder is that of a Transformer with ReLU, sinusoidal positions and tied words, as `fovea train translate` makes it
+by default. CTranslate2 takes norms behind each part, too, as Marian's models have them.
 """
 import json
 import os
@@ -37,7 +37,8 @@ class Folder:
         path = pathlib.Path(path)
         self.config = json.loads((path / "config.json").read_text())
         model, text = self.config["model"], self.config["text"]
-        needed = {"model": "transformer", "encoder": "", "norm": "layer", "norm_position": "pre", "activation": "relu",
+        self.pre_norm = model["norm_position"] == "pre"
+        needed = {"model": "transformer", "encoder": "", "norm": "layer", "activation": "relu",
                   "position": "sinusoidal", "decoder_position": "", "sinusoid": "interleaved", "tie": True}
         other = [f"{name} {model[name]}" for name, value in needed.items() if model[name] != value]
         kinds = {text["tokenizer"], text["target_tokenizer"] or text["tokenizer"]}
@@ -74,9 +75,9 @@ class Folder:
         return numpy.stack([numpy.sin(angles), numpy.cos(angles)], -1).reshape(rows, width).astype(numpy.float32)
 
 
-def in_batches(translate_batch, lines, beam, size):
-    """The longest first."""
-    order = sorted(range(len(lines)), key=lambda n: -len(lines[n]))
+def in_batches(translate_batch, lines, beam, size, by_length=True):
+    """The longest first, or in the order of the file."""
+    order = sorted(range(len(lines)), key=lambda n: -len(lines[n])) if by_length else range(len(lines))
     made = [""] * len(lines)
     for begin in range(0, len(order), size):
         some = order[begin:begin + size]
@@ -197,10 +198,11 @@ class TorchTranslator:
 
 
 class TransformersTranslator:
-    """generate() of transformers, which most users of PyTorch call: sentences of about the same length in padded
-    batches, which they leave together."""
+    """generate() of transformers, which most users of PyTorch call: padded batches, which all sentences leave together.
+    Its users batch a file as it comes; sentences of about the same length together are faster."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, by_length):
+        self.by_length = by_length
         config, V = folder.config["model"], len(folder.target)
         self.words = {word: n for n, word in enumerate(folder.source)}
         self.folder, self.padding = folder, V  # a token more, which is never written
@@ -208,7 +210,7 @@ class TransformersTranslator:
             vocab_size=V + 1, d_model=config["width"], scale_embedding=True, activation_function="relu",
             encoder_layers=config["encoder_layers"], decoder_layers=config["decoder_layers"],
             encoder_attention_heads=config["heads"], decoder_attention_heads=config["heads"],
-            encoder_ffn_dim=config["ff"], decoder_ffn_dim=config["ff"], max_position_embeddings=config["block"],
+            encoder_ffn_dim=config["ff"], decoder_ffn_dim=config["ff"], max_position_embeddings=V + 1 + config["block"],
             pad_token_id=self.padding, bos_token_id=folder.begin, eos_token_id=folder.end,
             decoder_start_token_id=folder.begin)).eval()
         state = self.weights(folder)
@@ -264,14 +266,14 @@ class TransformersTranslator:
 
     @torch.inference_mode()
     def translate(self, lines, beam, size):
-        return in_batches(self.translate_batch, lines, beam, size)
+        return in_batches(self.translate_batch, lines, beam, size, self.by_length)
 
 
 def ct2_model(folder, output):
     """Writes the same weights as a model of CTranslate2."""
     model, weights = folder.config["model"], folder.weights
     spec = ctranslate2.specs.TransformerSpec.from_config((model["encoder_layers"], model["decoder_layers"]), model["heads"],
-                                                         pre_norm=True, activation=ctranslate2.specs.Activation.RELU)
+                                                         pre_norm=folder.pre_norm, activation=ctranslate2.specs.Activation.RELU)
 
     def norm(to, name):
         to.gamma, to.beta = weights[name + ".weight"], weights[name + ".bias"]
@@ -284,7 +286,8 @@ def ct2_model(folder, output):
         table.weight = weights[f"{side}.embedding.tokens"]
         one.scale_embeddings = True
         one.position_encodings.encodings = folder.sinusoids(model["block"])
-        norm(one.layer_norm, f"{side}.norm")
+        if folder.pre_norm:
+            norm(one.layer_norm, f"{side}.norm")
         for n, layer in enumerate(one.layer):
             block = f"{side}.blocks.{n}"
             norm(layer.self_attention.layer_norm, block + ".attention_norm")
@@ -317,30 +320,43 @@ class Ct2Translator:
                                                 disable_unk=True, max_decoding_length=500)
         return [" ".join(one.hypotheses[0]) for one in found]
 
+    def score(self, lines, translations):
+        """The log probability of each translation and its end."""
+        found = self.translator.score_batch(lines, translations, max_batch_size=64)
+        return [sum(one.log_probs) for one in found]
+
 
 def main():
     import argparse
     parser = argparse.ArgumentParser()
-    parser.add_argument("peer", choices=("torch", "transformers", "ctranslate2"))
+    parser.add_argument("peer", choices=("torch", "transformers", "transformers by length", "ctranslate2"))
     parser.add_argument("model")
     options = parser.parse_args()
     absent = ABSENT if torch is None else None
     if options.peer == "ctranslate2" and ctranslate2 is None:
         absent = absent or CT2_ABSENT
-    if options.peer == "transformers" and transformers is None:
+    if options.peer.startswith("transformers") and transformers is None:
         absent = absent or TRANSFORMERS_ABSENT
     if absent:
         return common.serve({"absent": absent}, None)
     threads = int(os.environ["OMP_NUM_THREADS"])
     torch.set_num_threads(threads)
     folder = Folder(options.model)
-    if options.peer == "transformers" and len(folder.source) != len(folder.target):
+    if options.peer != "ctranslate2" and not folder.pre_norm:
+        return common.serve({"absent": "it is written for norms before each part"}, None)
+    if options.peer.startswith("transformers") and len(folder.source) != len(folder.target):
         return common.serve({"absent": "M2M100 has one vocabulary of both sides"}, None)
-    peer = {"torch": TorchTranslator, "transformers": TransformersTranslator,
-            "ctranslate2": lambda folder: Ct2Translator(folder, threads)}[options.peer](folder)
+    if options.peer == "torch":
+        peer = TorchTranslator(folder)
+    elif options.peer == "ctranslate2":
+        peer = Ct2Translator(folder, threads)
+    else:
+        peer = TransformersTranslator(folder, by_length=options.peer.endswith("by length"))
 
-    def answer(lines, beam, size):
+    def answer(lines, beam=1, size=1, translations=None):
         lines = [line.split() for line in lines]
+        if translations is not None:
+            return {"scores": peer.score(lines, [line.split() for line in translations])}
         begin = time.perf_counter()
         made = peer.translate(lines, beam, size)
         return {"seconds": time.perf_counter() - begin, "made": made}

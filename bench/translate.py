@@ -25,8 +25,8 @@ import common
 
 HERE = pathlib.Path(__file__).parent
 TASKS = {"beam 5": (5, None), "greedy": (1, None), "greedy, a line at a time": (1, 1)}
-SIZES = dict.fromkeys(("torch", "transformers", "ctranslate2"), (16, 64, 256))
-TARGETS = {("beam 5", "torch"): 5, ("beam 5", "transformers"): 5, ("beam 5", "ctranslate2"): 1.2}
+SIZES = dict.fromkeys(("torch", "transformers", "transformers by length", "ctranslate2"), (16, 64, 256))
+TARGETS = {("beam 5", "transformers"): 5, ("beam 5", "ctranslate2"): 1.2}
 
 
 def our_translations(options, file, beam, alone):
@@ -59,6 +59,8 @@ def measure(options, file, lines):
     found = {}
     for _ in range(options.rounds):
         for task, (beam, size) in TASKS.items():
+            if task not in options.only:
+                continue
             of_task = found.setdefault(task, {})
             answers = {"fovea": our_translations(options, file, beam, size == 1)}
             for peer, worker in workers.items():
@@ -91,7 +93,7 @@ def tell(found):
         ours, made = of_task["fovea"]
         print(f"{task}: fovea {common.spread(ours)} s")
         for peer in SIZES:
-            ways = {who: seconds for who, (seconds, _) in of_task.items() if who.startswith(peer)}
+            ways = {who: seconds for who, (seconds, _) in of_task.items() if who.startswith(peer + ",")}
             if not ways:
                 continue
             best = min(ways, key=lambda who: statistics.median(ways[who]))
@@ -102,12 +104,31 @@ def tell(found):
                   f" {same} of {len(made)} translations are the same")
 
 
+def compare_scores(options, file, references, lines, targets):
+    """Our log probabilities of the references, and CTranslate2's with the same weights."""
+    worker = common.Worker(options, HERE / "peer_translate.py", "ctranslate2", options.model)
+    if "absent" in worker.hello:
+        sys.exit(f"ctranslate2: {worker.hello['absent']}")
+    theirs = worker.ask(lines=lines, translations=targets)["scores"]
+    worker.close()
+    done = subprocess.run([options.fovea, "eval", options.model, "--score", "--source", str(file), "--reference",
+                           str(references), "-q"], capture_output=True, check=True, encoding="utf-8")
+    ours = [tuple(map(float, line.split("\t"))) for line in done.stdout.splitlines()]
+    differences = [abs(one - other) for (one, _), other in zip(ours, theirs, strict=True)]
+    tokens = sum(count for _, count in ours)
+    print(f"log probabilities of {len(ours)} translations, {tokens:.0f} tokens: the largest difference from CTranslate2 "
+          f"is {max(differences):.1e}, of a mean of {statistics.mean(-one for one, _ in ours):.1f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--tokenizer-model", help="the .model of a model of subwords; the one that it was trained with")
     parser.add_argument("--lines", type=int, default=1000, help="how many of the file")
+    parser.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS), help="these tasks")
+    parser.add_argument("--scores", type=pathlib.Path, metavar="FILE",
+                        help="no times: compare the log probabilities of these translations with CTranslate2's")
     parser.add_argument("--json", action="store_true", help="print what was found as JSON, too")
     common.add_common_options(parser, rounds=5)
     options = parser.parse_args()
@@ -119,6 +140,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "lines.txt"
         file.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        if options.scores:
+            targets = options.scores.read_text(encoding="utf-8").splitlines()[:options.lines]
+            references = pathlib.Path(folder) / "references.txt"
+            references.write_text("".join(line + "\n" for line in targets), encoding="utf-8")
+            both = [by_tokenizer(options, "encode", some) if has_subwords(options) else some for some in (lines, targets)]
+            return compare_scores(options, file, references, *both)
         if has_subwords(options):
             found = measure(options, file, by_tokenizer(options, "encode", lines))
             for of_task in found.values():

@@ -2,6 +2,7 @@
 #include "fovea/kernel/gathered_attention.h"
 
 #include "fovea/base/memory.h"
+#include "fovea/simd/prefetch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/gathered_attention.cc"
@@ -143,6 +144,18 @@ index check_seen(const GatheredAttention<T>& a) {
   return most;
 }
 
+// Rows lie anywhere in memory, where no hardware looks for them.
+template <class T>
+void ask_for_rows(const GatheredAttention<T>& a, index query) {
+  for (index j = a.rows.offsets[query]; j < a.rows.offsets[query + 1]; ++j) {
+    for (const Rows<const T>& table : {a.k, a.v}) {
+      const auto* const row = reinterpret_cast<const std::byte*>(table[a.rows.ids[j]]);
+      const auto bytes = table.columns * static_cast<index>(sizeof(T));
+      for (index at = 0; at < bytes; at += detail::kCacheLine) detail::prefetch_line(row + at);
+    }
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -161,7 +174,10 @@ void gathered_attention(const Context& ctx, const GatheredAttention<T>& a, Rows<
   ctx.for_ranges(a.q.rows, 2 * values / static_cast<double>(a.q.rows), [&](index begin, index end) {
     Scratch scratch;
     T* const scores = scratch.allocate<T>(a.heads * most);
-    for (index i = begin; i < end; ++i) row(a, i, scores, o[i]);
+    for (index i = begin; i < end; ++i) {
+      if (i + 1 < end) ask_for_rows(a, i + 1);
+      row(a, i, scores, o[i]);
+    }
   });
 }
 

@@ -48,7 +48,7 @@ class LineTranslator {
   /// `batch_rows`: hypotheses that are written at once, about. Throws kOptionValue for the options.
   LineTranslator(const Context& context, const Translator& model,
                  const TranslatorVocabulary& vocabulary, const TranslationOptions& options,
-                 std::string name, index batch_rows = 256);
+                 std::string name, index batch_rows = 128);
   ~LineTranslator();
 
   /// Takes a line for the next call of translate(). Throws kInputFormat, "NAME:LINE: ...", for one
