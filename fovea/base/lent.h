@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads take in turn, and keep between turns: memory, above all.
+// Things that threads take in turn, such as memory that is worth keeping between two turns.
 #pragma once
 
 #include <memory>

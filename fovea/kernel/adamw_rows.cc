@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "fovea/kernel/adamw_factors.h"
-#include "fovea/simd/prefetch.h"
+#include "fovea/simd/prefetch_row.h"
 
 #ifndef FOVEA_KERNEL_ADAMW_ROWS_TYPES_
 #define FOVEA_KERNEL_ADAMW_ROWS_TYPES_
@@ -177,14 +177,9 @@ namespace {
 
 HWY_EXPORT(CatchUpRowKernel);
 
-// Rows lie anywhere in memory, where no hardware looks for them.
 template <class T>
 void prefetch_row(const AdamWTable<T>& table, index row) {
-  for (const Rows<T>* part : {&table.value, &table.m, &table.v}) {
-    const auto* const begin = reinterpret_cast<const std::byte*>((*part)[row]);
-    const index bytes = part->columns * static_cast<index>(sizeof(T));
-    for (index b = 0; b < bytes; b += detail::kCacheLine) detail::prefetch_line(begin + b);
-  }
+  for (const Rows<T>* part : {&table.value, &table.m, &table.v}) detail::prefetch_row(*part, row);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "fovea/base/memory.h"
-#include "fovea/simd/prefetch.h"
+#include "fovea/simd/prefetch_row.h"
 
 #ifndef FOVEA_KERNEL_EMBEDDING_TYPES_
 #define FOVEA_KERNEL_EMBEDDING_TYPES_
@@ -121,14 +121,6 @@ T factor_of(const IdBags& bags, index b) {
   return T{1} / (bags.mode == BagMode::kRootMean ? std::sqrt(n) : n);
 }
 
-// Rows lie anywhere in memory, where no hardware looks for them.
-template <class T>
-void ask_for_row(Rows<const T> table, std::int32_t id) {
-  const auto* const row = reinterpret_cast<const std::byte*>(table[id]);
-  const auto bytes = table.columns * static_cast<index>(sizeof(T));
-  for (index at = 0; at < bytes; at += detail::kCacheLine) detail::prefetch_line(row + at);
-}
-
 // An item of work owns the rows of a table whose number has the same remainder. It walks over all
 // ids in order and adds those of its rows. So no two threads write to one row, and the order of
 // additions is that of the ids. Remainders distribute frequent words, which often have small ids,
@@ -159,7 +151,7 @@ void embedding_forward(const Context& ctx, const EmbeddingTable<std::type_identi
   const ProfileScope scope(ctx, pass_over<T>("embedding", N, C, with_positions ? 3 : 2));
   ctx.for_ranges(N, static_cast<double>(C), [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {
-      if (n + 1 < end) ask_for_row(tokens.table, tokens.ids[n + 1]);
+      if (n + 1 < end) detail::prefetch_row(tokens.table, tokens.ids[n + 1]);
       take(tokens.table[tokens.ids[n]], scale, C, y[n]);
       if (with_positions) add(positions.table[positions.ids[n]], scale2, C, y[n]);
     }

@@ -2,7 +2,7 @@
 #include "fovea/kernel/gathered_attention.h"
 
 #include "fovea/base/memory.h"
-#include "fovea/simd/prefetch.h"
+#include "fovea/simd/prefetch_row.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/gathered_attention.cc"
@@ -144,15 +144,15 @@ index check_seen(const GatheredAttention<T>& a) {
   return most;
 }
 
-// Rows lie anywhere in memory, where no hardware looks for them.
+// The first rows that a query sees: more would take the place of those in use.
 template <class T>
-void ask_for_rows(const GatheredAttention<T>& a, index query) {
-  for (index j = a.rows.offsets[query]; j < a.rows.offsets[query + 1]; ++j) {
-    for (const Rows<const T>& table : {a.k, a.v}) {
-      const auto* const row = reinterpret_cast<const std::byte*>(table[a.rows.ids[j]]);
-      const auto bytes = table.columns * static_cast<index>(sizeof(T));
-      for (index at = 0; at < bytes; at += detail::kCacheLine) detail::prefetch_line(row + at);
-    }
+void prefetch_rows_of(const GatheredAttention<T>& a, index query) {
+  const index bytes = (a.k.columns + a.v.columns) * static_cast<index>(sizeof(T));
+  const index first = a.rows.offsets[query], all = a.rows.offsets[query + 1] - first;
+  const index count = std::min(all, Prefetch::kMostBytes / std::max<index>(bytes, 1));
+  for (index j = first; j < first + count; ++j) {
+    detail::prefetch_row(a.k, a.rows.ids[j]);
+    detail::prefetch_row(a.v, a.rows.ids[j]);
   }
 }
 
@@ -175,7 +175,7 @@ void gathered_attention(const Context& ctx, const GatheredAttention<T>& a, Rows<
     Scratch scratch;
     T* const scores = scratch.allocate<T>(a.heads * most);
     for (index i = begin; i < end; ++i) {
-      if (i + 1 < end) ask_for_rows(a, i + 1);
+      if (i + 1 < end) prefetch_rows_of(a, i + 1);
       row(a, i, scores, o[i]);
     }
   });

@@ -237,16 +237,19 @@ double layer_columns(const EncoderConfig& c, const std::vector<SizedStage>& stag
   return columns;
 }
 
-// Where training steps different tokens: of each two numbers and its step, beside the copies; of
-// each position a number, its row, its step and the gradient of that.
+// Where training projects each different token once: two numbers of a token, and q, k and v of the
+// different ones beside those of all (at most as many). A position has a number, a row, q, k and v,
+// and the gradients of these; that of a row is needed only if it is learned.
 double distinct_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages,
                         const TapeLoad& load) {
-  const auto step = static_cast<double>(distinct_step_columns(c, stages));
-  if (load.mode != TapeMode::kTrain || step == 0) return 0;
-  if (!adds_position_rows(c.position)) return step + 2;
-  const double of_position = 1 + static_cast<double>(c.width) + 2 * step;
-  const double positions = static_cast<double>(std::min(c.block, load.tokens));
-  return step + 2 + of_position * positions / static_cast<double>(load.tokens);
+  const auto projected = static_cast<double>(projected_once_columns(c, stages));
+  if (load.mode != TapeMode::kTrain || projected == 0) return 0;
+  if (!adds_position_rows(c.position)) return projected + 2;
+  const auto width = static_cast<double>(c.width);
+  const double of_row = c.position == PositionKind::kLearned ? 2 * width : width;
+  const double share = static_cast<double>(std::min(c.block, load.tokens)) /
+                       static_cast<double>(std::max<index>(load.tokens, 1));
+  return projected + 2 + share * (1 + of_row + 2 * projected);
 }
 
 }  // namespace
@@ -270,8 +273,8 @@ double encoder_gradient_columns(const EncoderConfig& c, const std::vector<SizedS
   // Dropout behind the embedding makes one gradient from another.
   const auto width = static_cast<double>(c.width);
   gradients.add_layer(c.dropout > 0 ? std::vector{width, width} : std::vector{width});
-  const auto step = static_cast<double>(distinct_step_columns(c, stages));
-  if (step > 0) gradients.add_layer({step, step});
+  const auto projected = static_cast<double>(projected_once_columns(c, stages));
+  if (projected > 0) gradients.add_layer({projected, projected});
   const auto last = static_cast<double>(last_width(c, stages));
   if (ends_with_norm(c, stages)) gradients.add_layer({last, last});
   for (const SizedStage& stage : stages) add_branches(c, stage, gradients);

@@ -227,7 +227,7 @@ bool ends_with_norm(const EncoderConfig& c, const std::vector<SizedStage>& stage
   return false;
 }
 
-index distinct_step_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
+index projected_once_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
   const bool joins = c.position_join == PositionJoin::kConcatenate;
   if (c.features > 0 || c.dropout > 0 || joins || stages.empty()) return 0;
   const EncoderLayerSpec& first = stages[0].branches[0].spec;

@@ -44,10 +44,10 @@ inline constexpr index kMostLayers = 65536;
 /// Whether the last norm of a pre-norm model is there: a residual sum needs it.
 bool ends_with_norm(const EncoderConfig& config, const std::vector<SizedStage>& stages);
 
-/// The columns of the first step of the first layer where training computes it once for each
-/// different token of a batch; 0 where that cannot be: the layer has no such step, or dropout
-/// stands before it.
-index distinct_step_columns(const EncoderConfig& config, const std::vector<SizedStage>& stages);
+/// The columns of q, k and v of the first layer, if training computes them once for each different
+/// token of a batch, else 0. It does where attention alone reads embeddings of tokens, without a
+/// norm, a residual sum or dropout before it, and positions, if any, are added.
+index projected_once_columns(const EncoderConfig& config, const std::vector<SizedStage>& stages);
 
 /// FLOPs (multiplications and additions) of the matrix products for one token of a training step,
 /// forward and backward, in sequences of `block` tokens; the output layer is left out. Causal

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace fovea {
 
@@ -40,8 +41,9 @@ void TextDecoding::make_room() {
     if (layer.keys.defined() && layer.keys.shape()[0] >= pool_.room()) continue;
     const MultiHeadAttentionOptions& o = decoder_.blocks()[n].attention().options();
     const DType dtype = layer.source_keys.dtype();
-    layer.keys = grown(layer.keys, pool_.room(), o.kv_heads * o.head_dim, dtype);
+    Tensor keys = grown(layer.keys, pool_.room(), o.kv_heads * o.head_dim, dtype);
     layer.values = grown(layer.values, pool_.room(), o.kv_heads * o.value_dim, dtype);
+    layer.keys = std::move(keys);  // last: if there is no memory for values, both are as they were
   }
 }
 

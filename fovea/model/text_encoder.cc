@@ -167,26 +167,31 @@ TextEncoder::TextEncoder(const EncoderConfig& c, const std::vector<SizedStage>& 
       embedding_(c.features > 0 ? std::nullopt
                                 : std::optional<Embedding>(std::in_place, embedding_options(c),
                                                            scope["embedding"])),
-      steps_tokens_(distinct_step_columns(c, stages) > 0),
+      projects_tokens_once_(projected_once_columns(c, stages) > 0),
       encoder_(make_encoder(c, stages, scope[layers])) {
   if (ends_with_norm(c, stages)) norm_.emplace(norm_options(c, width_), scope["norm"]);
+  check(!projects_tokens_once_ || encoder_.first_columns() == projected_once_columns(c, stages),
+        "model: the first layer projects to {} columns, not {}", encoder_.first_columns(),
+        projected_once_columns(c, stages));
 }
 
 Variable TextEncoder::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                               const DropoutKey& key, std::span<HeadStatistics> seen,
                               Variable* inputs) const {
-  if (steps_tokens_ && tape.mode() == TapeMode::kTrain && inputs == nullptr) {
-    const Variable stepped = stepped_by_tokens(tape, ids, rows);
+  if (projects_tokens_once_ && tape.mode() == TapeMode::kTrain && inputs == nullptr) {
+    const Variable stepped = project_tokens_once(tape, ids, rows);
     return finish(tape, encoder_.forward_from(tape, stepped, rows, key, seen));
   }
   return forward(tape, embedding_->forward(tape, ids, rows, inputs), rows, key, seen);
 }
 
-// Texts repeat their words, so in training the products of the first step, forward and backward,
-// have a row for each different token of the batch instead of each token. Positions are added
-// behind it, which may change the last bits of a row; in inference they are added before.
-Variable TextEncoder::stepped_by_tokens(Tape& tape, Vec<const std::int32_t> ids,
-                                        const PackedRows& rows) const {
+// Texts repeat their words, so in training the products that make q, k and v, forward and backward,
+// have a row for each different token of the batch. Positions are projected by themselves, and
+// added behind that; where they are added before, the last bits of a row may differ (of bfloat16
+// operands, which are then rounded apart, its last). An id out of range is named by its place among
+// the different ones.
+Variable TextEncoder::project_tokens_once(Tape& tape, Vec<const std::int32_t> ids,
+                                          const PackedRows& rows) const {
   const DistinctIds tokens = distinct_ids(tape, ids);
   const TableRows stepped{encoder_.first_step(tape, embedding_->token_rows(tape, tokens.kept)),
                           tokens.places};

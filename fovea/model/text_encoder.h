@@ -56,13 +56,14 @@ class TextEncoder {
   bool has_position_rows() const { return embedding_->has_positions(); }
 
  private:
-  Variable stepped_by_tokens(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows) const;
+  Variable project_tokens_once(Tape& tape, Vec<const std::int32_t> ids,
+                               const PackedRows& rows) const;
   Variable finish(Tape& tape, Variable x) const { return norm_ ? norm_->forward(tape, x) : x; }
 
   double dropout_;
   index width_;
   std::optional<Embedding> embedding_;  // unless the configuration has features
-  bool steps_tokens_;                   // in training
+  bool projects_tokens_once_;           // in training
   Encoder encoder_;
   std::optional<NormLayer> norm_;
 };

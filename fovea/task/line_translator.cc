@@ -257,8 +257,8 @@ std::vector<std::vector<TranslatedText>> LineTranslator::translate() {
   const std::vector<Batch> batches = make_batches();
   require_room(batches);
   if (batches.size() == 1) {
-    if (whole_ == nullptr) whole_ = make_writer(context_);
-    translate_batch(*whole_, batches[0]);
+    whole_.lend([&] { return make_writer(context_); },
+                [&](TranslationModel& writer) { translate_batch(writer, batches[0]); });
   } else {
     const Context one = Context(1).with(context_.precision());
     context_.for_each(static_cast<index>(batches.size()), [&](index b) {

@@ -37,8 +37,8 @@ struct LineToTranslate {
 };
 
 /// Cuts lines into batches of about the same length and gives each thread batches of its own. No
-/// bit of a result depends on the other lines, their order or the number of threads. Belongs to one
-/// thread.
+/// bit of a result depends on the other lines, their order or the number of threads. Keeps the
+/// memory of its largest batches. Belongs to one thread.
 class LineTranslator {
  public:
   /// How many lines or bytes of them are well read before they are translated.
@@ -93,8 +93,8 @@ class LineTranslator {
   const std::string name_;
   const index batch_rows_;
   std::vector<bool> forbidden_;
-  std::unique_ptr<TranslationModel> whole_;  // that uses all threads
-  Lent<TranslationModel> alone_;             // that use one
+  Lent<TranslationModel> whole_;  // one that uses all threads
+  Lent<TranslationModel> alone_;  // those that use one
   index waiting_ = 0;
   std::vector<token> tokens_;
   std::vector<Piece> pieces_;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "fovea/base/context.h"
 
@@ -34,15 +36,21 @@ TEST(Lent, NoTwoThreadsHaveTheSame) {
     std::atomic<int> users{0};
   };
   Lent<Thing> lent;
-  std::atomic<int> shared{0};
-  Context(4).for_each(2000, [&](index) {
-    lent.lend([] { return std::make_unique<Thing>(); },
-              [&](Thing& thing) {
-                shared += thing.users++ == 0 ? 0 : 1;
-                thing.users--;
-              });
+  std::atomic<int> shared{0}, made{0};
+  const auto make = [&] {
+    ++made;
+    return std::make_unique<Thing>();
+  };
+  Context(4).for_each(400, [&](index) {
+    lent.lend(make, [&](Thing& thing) {
+      shared += thing.users++ == 0 ? 0 : 1;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      thing.users--;
+    });
   });
   EXPECT_EQ(shared, 0);
+  EXPECT_GE(made, 1);
+  EXPECT_LE(made, 4);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ LanguageModelConfig base() {
   c.heads = 4;
   c.width = 64;
   c.block = 48;
-  c.vocabulary = 300;
+  c.vocabulary = 500;
   return c;
 }
 
@@ -95,8 +95,11 @@ std::vector<Case> cases() {
 void expect_activations(const Case& c, TapeMode mode, Precision precision) {
   SCOPED_TRACE(testing::Message() << c.name << (mode == TapeMode::kTrain ? ", train" : "") << ", "
                                   << precision_name(precision));
-  const OwnedBatch batch(std::vector<index>(static_cast<std::size_t>(c.sequences), c.length),
-                         c.config.vocabulary);
+  OwnedBatch batch(std::vector<index>(static_cast<std::size_t>(c.sequences), c.length),
+                   c.config.vocabulary);
+  for (std::size_t n = 0; n < batch.ids.size(); ++n) {  // as many tokens as there are
+    batch.ids[n] = static_cast<std::int32_t>(static_cast<index>(n) % c.config.vocabulary);
+  }
   const LanguageModel model(c.config, 1);
   Tape tape(Context(2).with(precision), mode);
   for (int step = 0; step < 2; ++step) {

@@ -5,9 +5,11 @@
 
 #include <cmath>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "fovea/base/profile.h"
 #include "tests/isa.h"
 #include "tests/model/support.h"
 #include "tests/support/throws.h"
@@ -148,67 +150,103 @@ TEST(TextEncoder, HasNoTableOfTokensWhereTheFirstStepIsNotTheirs) {
   EXPECT_EQ(encoder.token_table_columns(), 0);
 }
 
-// The rows of a training step, then the gradients of all parameters.
+// What a training step gives and does.
 struct Trained {
-  std::vector<float> rows;
-  std::vector<std::vector<float>> gradients;
+  std::vector<double> rows;
+  std::vector<std::vector<double>> gradients;
+  std::vector<index> products;  // their rows
 };
 
-// With dropout before the first step, even if it drops nothing, each token has a step of its own.
+// With dropout before the projection, even if it drops nothing, each token has its own.
 Trained trained(EncoderConfig c, double dropout, const OwnedBatch& batch) {
   c.dropout = dropout;
-  ParameterSet set({.seed = 1});
+  ParameterSet set({.seed = 1, .dtype = DType::kFloat64});
   const auto stages = size_stages(c, parse_encoder(c.encoder));
-  EXPECT_EQ(distinct_step_columns(c, stages), dropout == 0 ? 24 : 0);
+  EXPECT_EQ(projected_once_columns(c, stages) > 0, dropout == 0);
   const TextEncoder encoder(c, stages, ParameterScope(set));
   for (Parameter* p : set.parameters()) {  // biases, too
     Random random(3, RandomUse::kTest);
     for (index n = 0; n < p->value.size(); ++n) {
-      p->value.data<float>()[n] = static_cast<float>(random.normal());
+      p->value.data<double>()[n] = random.normal();
     }
   }
-  Tape tape(Context(2));
+  Profile profile;
+  Tape tape(Context(1).profiled(profile));
   const PackedRows rows = lay_out_texts(tape, batch.view().sequences(), kLength);
   const Variable x = encoder.forward(tape, batch.view().ids, rows, {}, {});
+  Trained result{to_vector(x.value<double>()), {}, {}};
+  for (const Profile::Part& part : profile.parts()) {
+    if (part.work.what == "product") result.products.push_back(part.work.shape[0]);
+  }
   tape.backward(sum(tape, multiply(tape, x, x)));
-  Trained result{to_vector(x.value<float>()), {}};
   for (Parameter* p : set.parameters()) {
     p->gather_rows();
     const Tensor& gradient = p->finished_gradient();
-    result.gradients.emplace_back(gradient.data<float>(), gradient.data<float>() + gradient.size());
+    result.gradients.emplace_back(gradient.data<double>(),
+                                  gradient.data<double>() + gradient.size());
   }
   return result;
 }
 
-void expect_close(const std::vector<float>& a, const std::vector<float>& b) {
+void expect_close(const std::vector<double>& a, const std::vector<double>& b) {
   ASSERT_EQ(a.size(), b.size());
   double largest = 0;
-  for (const float value : b) largest = std::max(largest, std::abs(double{value}));
+  for (const double value : b) largest = std::max(largest, std::abs(value));
   ASSERT_GT(largest, 0);
-  for (std::size_t n = 0; n < a.size(); ++n) ASSERT_NEAR(a[n], b[n], 2e-5 * largest) << n;
+  for (std::size_t n = 0; n < a.size(); ++n) ASSERT_NEAR(a[n], b[n], 1e-10 * largest) << n;
 }
 
-TEST(TextEncoder, StepsDifferentTokensOnceInTraining) {
+void expect_same_training(const EncoderConfig& c, const OwnedBatch& batch) {
   constexpr double kDropsNothing = 1e-30;
+  const Trained once = trained(c, 0, batch), each = trained(c, kDropsNothing, batch);
+  std::set<std::int32_t> different(batch.ids.begin(), batch.ids.end());
+  ASSERT_LT(different.size(), batch.ids.size());
+  EXPECT_EQ(once.products[0], static_cast<index>(different.size()));
+  EXPECT_EQ(each.products[0], static_cast<index>(batch.ids.size()));
+  if (c.position == PositionKind::kNone) {
+    EXPECT_EQ(once.rows, each.rows);
+  }
+  expect_close(once.rows, each.rows);
+  ASSERT_EQ(once.gradients.size(), each.gradients.size());
+  for (std::size_t n = 0; n < once.gradients.size(); ++n) {
+    expect_close(once.gradients[n], each.gradients[n]);
+  }
+}
+
+TEST(TextEncoder, ProjectsDifferentTokensOnceInTraining) {
   for (const PositionKind position :
        {PositionKind::kNone, PositionKind::kLearned, PositionKind::kSinusoidal}) {
-    for (const char* const kind : {"attention:plain", "attention:plain:no-output,gru"}) {
-      SCOPED_TRACE(std::string(kind) + " " + std::string(to_string(position)));
-      EncoderConfig c = plain_config(kind);
-      c.position = position;
-      c.position_max = kLength;
-      OwnedBatch batch({kLength, 0, 1, 5}, c.vocabulary);
-      batch.ids[3] = batch.ids[7] = batch.ids[11] = batch.ids[0];
-      const Trained once = trained(c, 0, batch), each = trained(c, kDropsNothing, batch);
-      if (position == PositionKind::kNone) {
-        EXPECT_EQ(once.rows, each.rows);
-      }
-      expect_close(once.rows, each.rows);
-      ASSERT_EQ(once.gradients.size(), each.gradients.size());
-      for (std::size_t n = 0; n < once.gradients.size(); ++n) {
-        expect_close(once.gradients[n], each.gradients[n]);
+    for (const char* const kind : {"attention:plain", "attention:plain:no-output,gru",
+                                   "attention:plain:layers=2", "attention:plain:kv-heads=1"}) {
+      for (const bool qk_norm : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", kind, to_string(position), qk_norm));
+        EncoderConfig c = plain_config(kind);
+        c.position = position;
+        c.position_max = kLength;
+        c.qk_norm = qk_norm;
+        OwnedBatch batch({kLength, 0, 1, 5}, c.vocabulary);
+        batch.ids[3] = batch.ids[7] = batch.ids[11] = batch.ids[0];
+        expect_same_training(c, batch);
       }
     }
+  }
+}
+
+// Where something stands before the projection, or beside it.
+TEST(TextEncoder, ProjectsEachTokenWhereItMust) {
+  const auto columns = [](const char* kind, auto change) {
+    EncoderConfig c = plain_config(kind);
+    change(c);
+    return projected_once_columns(c, size_stages(c, parse_encoder(c.encoder)));
+  };
+  const auto nothing = [](EncoderConfig&) {};
+  EXPECT_EQ(columns("attention:plain,gru", nothing), 24);
+  EXPECT_EQ(columns("attention:plain", [](EncoderConfig& c) { c.dropout = 0.1; }), 0);
+  EXPECT_EQ(columns("attention:plain",
+                    [](EncoderConfig& c) { c.position_join = PositionJoin::kConcatenate; }),
+            0);
+  for (const char* const kind : {"attention", "transformer", "gru", "attention:plain+gru:8"}) {
+    EXPECT_EQ(columns(kind, nothing), 0) << kind;
   }
 }
 

@@ -117,6 +117,32 @@ TEST(Encoder, ItsFirstStepCanBeKept) {
                 "4 columns behind the first step, not 12");
 }
 
+TEST(Encoder, GradientsPassThroughAFirstStepOnItsOwn) {
+  ParameterSet set({});
+  MultiHeadAttentionOptions attention;
+  attention.width = C;
+  Encoder encoder;
+  encoder.add(one(attention_layer(attention, {}, ParameterScope(set))));
+  randomise(set);
+  const auto x = noise(N * C);
+  const auto gradient = [&](bool in_steps) {
+    for (Parameter* p : set.parameters()) p->clear_gradient();
+    Tape tape(Context(1));
+    const PackedRows rows = lay_out_rows(tape, N, {kOffsets, 3}, {});
+    const Variable in = tape.input(Rows<const float>(x.data(), N, C));
+    const Variable y = in_steps ? encoder.forward_from(tape, encoder.first_step(tape, in), rows)
+                                : encoder.forward(tape, in, rows, {}, {});
+    tape.backward(sum(tape, multiply(tape, y, y)));
+    std::vector<float> all = to_vector(in.gradient<float>());
+    for (Parameter* p : set.parameters()) {
+      const Tensor& g = p->finished_gradient();
+      all.insert(all.end(), g.data<float>(), g.data<float>() + g.size());
+    }
+    return all;
+  };
+  EXPECT_EQ(gradient(true), gradient(false));
+}
+
 TEST(Encoder, TheFirstStepOfASumIsAStepAndAProduct) {
   ParameterSet set({});
   MultiHeadAttentionOptions attention;

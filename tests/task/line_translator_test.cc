@@ -63,6 +63,14 @@ TEST(LineTranslator, NothingDependsOnBatchesOrThreads) {
       alone.push_back(one.translate()[0]);
     }
     EXPECT_EQ(texts_of(alone), texts_of(together));
+    // What is kept of small batches and of large ones, of all threads and of one, changes nothing.
+    LineTranslator again(Context(2), *loaded.model, loaded.vocabulary, options, "test", 10);
+    for (int round = 0; round < 3; ++round) {
+      for (std::size_t n = 0; n < lines.size(); ++n) again.add({lines[n], n + 1});
+      EXPECT_EQ(texts_of(again.translate()), texts_of(together));
+      again.add({lines[1], 2});
+      EXPECT_EQ(texts_of(again.translate()), texts_of({together[1]}));
+    }
   }
 }
 
