@@ -184,9 +184,13 @@ class TorchTranslator:
                 break
             index = torch.tensor(keep_rows)
             for layer in cache:
-                for name in layer:
+                for name in ("k", "v"):
                     layer[name] = layer[name].index_select(0, index)
-            mask = mask.index_select(0, index)
+            if len(stay) < len(live):  # else the beams of a sentence see the same source as before
+                for layer in cache:
+                    for name in ("source k", "source v"):
+                        layer[name] = layer[name].index_select(0, index)
+                mask = mask.index_select(0, index)
             written = torch.cat([written.index_select(0, index), torch.tensor(keep_tokens)[:, None]], 1)
             scores = torch.tensor(keep_scores).view(len(stay), beam)
             live = stay
@@ -344,7 +348,7 @@ def main():
     folder = Folder(options.model)
     if options.peer != "ctranslate2" and not folder.pre_norm:
         return common.serve({"absent": "it is written for norms before each part"}, None)
-    if options.peer.startswith("transformers") and len(folder.source) != len(folder.target):
+    if options.peer.startswith("transformers") and folder.source is not folder.target:
         return common.serve({"absent": "M2M100 has one vocabulary of both sides"}, None)
     if options.peer == "torch":
         peer = TorchTranslator(folder)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Translating a file against PyTorch with a cached decoder and against CTranslate2: the same weights, float32.
+"""Translating a file against PyTorch, with transformers and with a decoder written for speed, and against CTranslate2: the
+same weights, float32.
 
   bench/translate.py MODEL FILE --python venv/bin/python [--lines 1000]
 
@@ -64,6 +65,8 @@ def measure(options, file, lines):
             of_task = found.setdefault(task, {})
             answers = {"fovea": our_translations(options, file, beam, size == 1)}
             for peer, worker in workers.items():
+                if size == 1 and peer == "transformers by length":
+                    continue  # each line is a batch, in either order
                 for batch in (size,) if size else SIZES[peer]:
                     answers[f"{peer}, batches of {batch}"] = worker.ask(lines=lines, beam=beam, size=batch)
             for who, answer in answers.items():
@@ -124,7 +127,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("file", type=pathlib.Path)
-    parser.add_argument("--tokenizer-model", help="the .model of a model of subwords; the one that it was trained with")
+    parser.add_argument("--tokenizer-model", help="the .model of a model of subwords; default: the path from which it was trained")
     parser.add_argument("--lines", type=int, default=1000, help="how many of the file")
     parser.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS), help="these tasks")
     parser.add_argument("--scores", type=pathlib.Path, metavar="FILE",
