@@ -202,8 +202,8 @@ class TorchTranslator:
 
 
 class TransformersTranslator:
-    """generate() of transformers, which most users of PyTorch call: padded batches, which all sentences leave together.
-    Its users batch a file as it comes; sentences of about the same length together are faster."""
+    """generate() of transformers: padded batches, which all sentences leave together. The lines of a batch follow one
+    another in the file or, which is faster, have about the same length."""
 
     def __init__(self, folder, by_length):
         self.by_length = by_length

@@ -31,10 +31,10 @@ void Normalise(T* scores, index n) {
   });
 }
 
-// So many keys are taken together: they share the loads of q, and of the sums in o.
+// Keys that are computed together: they share the loads of q and of o.
 constexpr index kTogether = 4;
 
-// The scores of kKeys keys for all heads of a query: scores[h n] .. of the head h.
+// The scores of kKeys keys for all heads of a query; those of head h begin at scores[h n].
 template <index kKeys, class T>
 HWY_INLINE void ScoreKeys(const GatheredAttention<T>& a, const T* q, const std::int32_t* ids,
                           index n, T* scores) {
@@ -94,8 +94,9 @@ void AttendRow(const GatheredAttention<T>& a, index query, T* scores, T* o) {
   for (; j < n; ++j) ScoreKeys<1>(a, q, ids + j, n, scores + j);
   for (index h = 0; h < H; ++h) Normalise(scores + h * n, n);
   std::fill_n(o, H * (a.v.columns / a.kv_heads), T{0});
-  for (j = 0; j + kTogether <= n; j += kTogether)
+  for (j = 0; j + kTogether <= n; j += kTogether) {
     AddValues<kTogether>(a, scores + j, ids + j, n, o);
+  }
   for (; j < n; ++j) AddValues<1>(a, scores + j, ids + j, n, o);
 }
 

@@ -117,13 +117,19 @@ TEST(Encoder, ItsFirstStepCanBeKept) {
                 "4 columns behind the first step, not 12");
 }
 
-TEST(Encoder, GradientsPassThroughAFirstStepOnItsOwn) {
-  ParameterSet set({});
+// An encoder of attention alone, with random parameters.
+Encoder attention_alone(ParameterSet& set) {
   MultiHeadAttentionOptions attention;
   attention.width = C;
   Encoder encoder;
   encoder.add(one(attention_layer(attention, {}, ParameterScope(set))));
   randomise(set);
+  return encoder;
+}
+
+TEST(Encoder, GradientsPassThroughAFirstStepOnItsOwn) {
+  ParameterSet set({});
+  const Encoder encoder = attention_alone(set);
   const auto x = noise(N * C);
   const auto gradient = [&](bool in_steps) {
     for (Parameter* p : set.parameters()) p->clear_gradient();
@@ -145,11 +151,7 @@ TEST(Encoder, GradientsPassThroughAFirstStepOnItsOwn) {
 
 TEST(Encoder, TheFirstStepOfASumIsAStepAndAProduct) {
   ParameterSet set({});
-  MultiHeadAttentionOptions attention;
-  attention.width = C;
-  Encoder encoder;
-  encoder.add(one(attention_layer(attention, {}, ParameterScope(set))));
-  randomise(set);
+  const Encoder encoder = attention_alone(set);
   const auto x = noise(N * C), p = noise(N * C);
   std::vector<float> sum = x;
   for (std::size_t n = 0; n < sum.size(); ++n) sum[n] += p[n];
