@@ -31,6 +31,7 @@ std::vector<OptionSpec> train_tag_options() {
   std::vector<OptionSpec> options = training_options(settable_fields(defaults));
   for (OptionSpec& option : options) {
     if (option.name == "embeddings") option.placeholder = "FILE";
+    if (option.name == "tokenizer") option.placeholder = names_in(kWordCutNames, "|");
   }
   return options;
 }
@@ -69,6 +70,7 @@ TaggerSettings tag_settings(TaggerSettings begin, const Arguments& arguments) {
   TaggerTextOptions& text = options.settings.text;
   for (std::string& file : text.train) make_absolute(file);
   for (std::string& file : text.valid) make_absolute(file);
+  if (!text.tokenizer_model.empty()) make_absolute(text.tokenizer_model);
   if (!text.embeddings.empty() && text.embeddings != "-") make_absolute(text.embeddings);
   const bool sized = std::find(set.begin(), set.end(), "model.word_width") != set.end();
   if (!text.embeddings.empty() && !sized && !arguments.has("resume")) {

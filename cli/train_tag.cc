@@ -25,6 +25,7 @@ std::string tag_epilog() {
   fovea train tag --train train.conll --tag-column 2,3 -o model    two tags of each word, a head each
   fovea train tag --task segment --train words.seg -o model        Chinese: words between blanks
   fovea train tag --train train.conll --encoder conv3,attention --head softmax -o model
+  fovea train tag --train train.conll --tokenizer sentencepiece --tokenizer-model text.model -o model
   fovea train tag --resume -o model                                go on after an interruption)",
        .data = "The sentences come as CoNLL columns, CoNLL-U or segmented lines, packed by gzip or "
                "zstd or not. The tags are those of the sentences to train on.",

@@ -12,7 +12,7 @@
 
 namespace fovea {
 
-/// What reads the characters of a word.
+/// What reads the characters of a word, or its subwords.
 enum class CharacterReader : std::uint8_t {
   kNone,
   kConvolution,  ///< a convolution of width 3 and the maximum over time (Ma and Hovy 2016)
@@ -71,9 +71,11 @@ struct TaggerConfig : EncoderConfig {
           "how tags are chosen: each by itself, or all of a sentence together; with commas one for "
           "each tag column");
     visit("word_width", word_width, "width of the table of the words; 0: none, or that of vectors");
-    visit("character_reader", character_reader, "what reads the characters of a word");
-    visit("character_width", character_width, "width of the table of the characters");
-    visit("character_features", character_features, "numbers that the characters of a word become");
+    visit("character_reader", character_reader,
+          "what reads the characters of a word, or its subwords (--tokenizer)");
+    visit("character_width", character_width, "width of the table of the characters or subwords");
+    visit("character_features", character_features,
+          "numbers that the characters of a word, or its subwords, become");
     visit("shape_width", shape_width,
           "width of the table of shapes: capitals, digits, signs; 0: none");
     visit("ngram_width", ngram_width,
@@ -101,7 +103,7 @@ struct TaggerConfig : EncoderConfig {
     visit_layers(visit);
     visit("tags", tags, "number of tags");
     visit("vocabulary", vocabulary, "number of words");
-    visit("characters", characters, "number of characters");
+    visit("characters", characters, "number of characters or subwords");
   }
 
   friend bool operator==(const TaggerConfig&, const TaggerConfig&) = default;

@@ -3,9 +3,9 @@
 // a folder.
 //
 // A model folder holds config.json (with the tags), tokenizer.txt and vocab.txt (the words),
-// characters.txt (their characters, if the model reads them), words.txt (of a segmenter: the words
-// of its training text), and model.safetensors; a run folder also the files of Trainer. A
-// checkpoint is a model folder, too.
+// characters.txt (their characters or subwords, if the model reads them), words.txt (of a
+// segmenter: the words of its training text), and model.safetensors; a run folder also the files of
+// Trainer. A checkpoint is a model folder, too.
 #pragma once
 
 #include <filesystem>

@@ -8,6 +8,7 @@
 #include "fovea/base/option.h"
 #include "fovea/task/classifier_settings.h"
 #include "fovea/task/setting_checks.h"
+#include "fovea/task/subword_options.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -32,6 +33,19 @@ void check_columns(const TaggerTextOptions& text) {
   require_together(!said || reads(TaggedFormat::kConll), "--word-column, --tag-column, --comments",
                    "have no effect: no file is CoNLL",
                    "leave them out, or say --format conll if the files are");
+}
+
+void check_subwords(const TaggerSettings& s) {
+  const TaggerTextOptions& text = s.text;
+  const bool subwords = text.tokenizer == WordCut::kSubwords;
+  require_together(!subwords || text.task == TagTask::kTag,
+                   "--tokenizer sentencepiece, --task segment", "a segmenter reads characters",
+                   "leave the first out");
+  require_together(!subwords || reads_characters(s), "--tokenizer sentencepiece",
+                   "has no effect with --character-reader none and without --linear",
+                   "choose --character-reader conv or bilstm, which then read the subwords");
+  check_subword_model(subwords, text.tokenizer_model, "--tokenizer-model");
+  check_subword_sampling(subwords, text.subword_sampling);
 }
 
 void check_text(const TaggerTextOptions& text) {
@@ -118,6 +132,7 @@ void check_options(const TaggerSettings& s) {
   for (const std::string& file : s.text.valid) require_storable(file, "valid");
   require_storable(s.text.embeddings, "embeddings");
   check_text(s.text);
+  check_subwords(s);
   check_columns(s.text);
   require_together(!s.model.freeze_embeddings || !s.text.embeddings.empty(), "--freeze-embeddings",
                    "has no effect without --embeddings",

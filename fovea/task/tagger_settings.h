@@ -10,6 +10,7 @@
 #include "fovea/base/types.h"
 #include "fovea/data/tagged/tagged_options.h"
 #include "fovea/model/tagger_config.h"
+#include "fovea/text/vocabulary.h"
 #include "fovea/train/options.h"
 
 namespace fovea {
@@ -22,6 +23,15 @@ enum class TagTask {
 inline constexpr EnumName<TagTask> kTagTaskNames[] = {{TagTask::kTag, "tag"},
                                                       {TagTask::kSegment, "segment"}};
 inline std::span<const EnumName<TagTask>> enum_names(TagTask) { return kTagTaskNames; }
+
+/// What a tagger reads inside of a word.
+enum class WordCut {
+  kCharacters,
+  kSubwords,  ///< the pieces of a .model file
+};
+inline constexpr EnumName<WordCut> kWordCutNames[] = {{WordCut::kCharacters, "char"},
+                                                      {WordCut::kSubwords, kPieceKind}};
+inline std::span<const EnumName<WordCut>> enum_names(WordCut) { return kWordCutNames; }
 
 /// How tags mark spans (metrics/tag_scheme.h).
 enum class SchemeChoice {
@@ -64,6 +74,9 @@ struct TaggerTextOptions {
   bool lower = true;
   index min_count = 1;
   double word_dropout = 0.5;
+  WordCut tokenizer = WordCut::kCharacters;
+  std::string tokenizer_model;
+  double subword_sampling = 0;
   std::string embeddings;
   index max_length = 1024;
   index batch_size = 16;
@@ -85,6 +98,13 @@ struct TaggerTextOptions {
     visit("min_count", min_count, "words seen less often are unknown");
     visit("word_dropout", word_dropout,
           "probability that a word seen once is read as unknown, in training");
+    visit("tokenizer", tokenizer,
+          "what is read inside of a word: its characters, or the subwords of --tokenizer-model");
+    visit("tokenizer_model", tokenizer_model,
+          "tokenizer sentencepiece: the .model file whose pieces are the subwords");
+    visit("subword_sampling", subword_sampling,
+          "tokenizer sentencepiece: cut the words anew in each epoch; of unigram models the power "
+          "of a cut's probability, of BPE the share of merges left out; 0: the best cut");
     visit("embeddings", embeddings,
           "file of word vectors with which the rows of their words start: word2vec's text format, "
           "fastText's .vec, GloVe, or .npz");
@@ -111,7 +131,8 @@ struct TaggerSettings {
   }
 };
 
-/// Whether the model has a vocabulary of characters: not a segmenter, whose words are characters.
+/// Whether the model has a vocabulary of characters, or of subwords: not a segmenter, whose words
+/// are characters.
 bool reads_characters(const TaggerSettings& settings);
 /// What tag columns are called: as the options name those of the first file to train on.
 std::vector<std::string> column_names(const TaggerTextOptions& text);

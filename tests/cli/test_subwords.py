@@ -7,6 +7,7 @@ import json
 import unittest
 
 import forged
+import tag_support
 from support import SMALL, CommandTest, words
 from translate_support import SMALL as TRANSLATE
 from translate_support import sentences
@@ -213,6 +214,62 @@ class Classifier(SubwordTest):
         self.assertEqual(self.weights("whole"), self.weights("three"))
         self.assertEqual(self.weights("whole"), self.weights("part"))
         self.assertNotEqual(self.weights("whole"), self.weights("plain"))
+
+
+class Tagger(SubwordTest):
+    def setUp(self):
+        super().setUp()
+        sentences = tag_support.tagged()
+        self.names = self.write("names.conll", tag_support.conll(sentences))
+        self.words = self.write("words.txt", "".join(" ".join(w for w, _ in s) + "\n" for s in sentences))
+
+    def tag_args(self, output, *args):
+        return ("train", "tag", "--train", self.names, "-o", self.folder / output, *tag_support.SMALL, "--tokenizer",
+                "sentencepiece", "--tokenizer-model", self.folder / "m.model", *args)
+
+    def test_words_are_read_as_subwords(self):
+        model = self.learn("--byte-fallback", text=self.words, size=288)
+        for reader in ("conv", "bilstm"):
+            with self.subTest(reader):
+                said = self.succeed(*self.tag_args(reader, "--word-width", "0", "--character-reader", reader,
+                                                   "--encoder", "bilstm:8,attention")).stderr.decode()
+                self.assertIn("a word of the training", said)
+                config = json.loads((self.folder / reader / "config.json").read_text())
+                self.assertEqual([config["model"]["characters"], config["text"]["tokenizer"]], [288, "sentencepiece"])
+        model.unlink()  # the folder has all of it
+        tagged = self.succeed("tag", self.folder / "conv", stdin="Ada\nsaw\nNew\nYork\n.\n\n".encode()).stdout.decode()
+        self.assertEqual([line.split("\t")[-1] for line in tagged.splitlines()[:5]],
+                         ["B-person", "O", "B-place", "I-place", "O"])
+        score = self.last_object(self.succeed("eval", self.folder / "conv", "--test", self.names, "--json"))
+        self.assertGreater(score["micro_f1"]["value"], .95)
+        said = self.last_object(self.succeed("explain", self.folder / "conv", "Ada saw New York .", "--json"))
+        self.assertEqual(said["tokens"], ["Ada", "saw", "New", "York", "."])
+        self.succeed("inspect", self.folder / "conv")
+
+    def test_sampling_gives_the_same_bits_again(self):
+        for kind, args in (("unigram", ()), ("bpe", ("--character-reader", "none", "--linear", "--linear-buckets", "500"))):
+            with self.subTest(kind):
+                self.learn("--kind", kind, text=self.words, size=32)
+                args = (*args, "--dropout", "0.1")
+                sampling = ("--subword-sampling", "0.3")
+                self.succeed(*self.tag_args(f"{kind}-whole", *args, *sampling))
+                self.succeed(*self.tag_args(f"{kind}-three", *args, *sampling, "--threads", "3"))
+                self.succeed(*self.tag_args(f"{kind}-part", *args, *sampling, "--stop-after", "40u", "--schedule", "constant"))
+                self.succeed(*self.tag_args(f"{kind}-long", *args, *sampling, "--schedule", "constant"))
+                self.succeed(*self.tag_args(f"{kind}-plain", *args))
+                self.succeed("train", "tag", f"--resume={self.folder}/{kind}-part", "--stop-after", "120u")
+                self.assertEqual(self.weights(f"{kind}-whole"), self.weights(f"{kind}-three"))
+                self.assertEqual(self.weights(f"{kind}-long"), self.weights(f"{kind}-part"))
+                self.assertNotEqual(self.weights(f"{kind}-whole"), self.weights(f"{kind}-plain"))
+                (self.folder / "m.model").unlink()
+
+    def test_what_is_refused(self):
+        self.learn(text=self.words, size=32)
+        self.fails(2, "a segmenter reads characters", *self.tag_args("no", "--task", "segment"))
+        self.fails(2, "has no effect with --character-reader none", *self.tag_args("no", "--character-reader", "none"))
+        self.fails(2, "needs --tokenizer-model", *self.tag_args("no", "--tokenizer-model", ""))
+        self.fails(2, "--tokenizer", *self.tag_args("no", "--tokenizer", "word"))
+        self.assertFalse((self.folder / "no").exists())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@
 #include "fovea/data/batcher.h"
 #include "fovea/data/examples.h"
 #include "fovea/data/parallel/pair_batch.h"
+#include "fovea/data/tagged/tagged_batch.h"
 #include "tests/data/support.h"
+#include "tests/support/throws.h"
 #include "tests/text/tokenizer/pieces.h"
 
 namespace fovea {
@@ -140,6 +142,72 @@ TEST(CutAnew, PairsOfEachEpochAreCutAnew) {
     EXPECT_EQ(pieces().decode(tokens.first), lines()[pair]);
     EXPECT_EQ(pieces().decode(tokens.second), lines()[pair + 1]);
   }
+}
+
+// A sentence a line, and its words one after another.
+std::pair<TaggedWords, WordTexts> words_of_lines() {
+  TaggedWords sentences;
+  WordTexts texts{.how = {&pieces(), 0.3, 7}};
+  for (std::string_view rest : lines()) {
+    while (!rest.empty()) {
+      const std::string_view word = rest.substr(0, rest.find(' '));
+      rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+      pieces().append_tokens(sentences.characters, word, "word");
+      sentences.character_starts.push_back(std::ssize(sentences.characters));
+      sentences.words.push_back(0);
+      sentences.shapes.push_back(0);
+      texts.append(word);
+    }
+    sentences.starts.push_back(sentences.word_count());
+  }
+  return {sentences, texts};
+}
+
+TEST(CutAnew, WordsOfEachEpochAreCutAnew) {
+  const auto [sentences, texts] = words_of_lines();
+  const auto made = [&] {
+    TaggedTraining training(sentences, {}, {.batch_size = 16, .seed = 1});
+    training.cut_anew(texts);
+    return training;
+  };
+  using Words = std::vector<std::vector<token>>;
+  const auto epoch_of = [&](TaggedTraining& training, index epoch) {
+    std::map<std::uint64_t, Words> found;
+    for (index u = 0; u < training.updates_per_epoch(); ++u) {
+      const TaggedBatch batch = training.batch(epoch * training.updates_per_epoch() + u, 0);
+      EXPECT_LE(std::ssize(batch.characters), training.most_characters());
+      EXPECT_EQ(batch.character_offsets.back(), std::ssize(batch.characters));
+      EXPECT_EQ(std::ssize(batch.character_offsets), batch.tokens() + 1);
+      const auto characters = batch.characters.begin();
+      for (std::size_t s = 0; s < batch.samples.size(); ++s) {
+        for (auto w = static_cast<std::size_t>(batch.offsets[s]);
+             w < static_cast<std::size_t>(batch.offsets[s + 1]); ++w) {
+          found[batch.samples[s]].push_back({characters + batch.character_offsets[w],
+                                             characters + batch.character_offsets[w + 1]});
+        }
+      }
+    }
+    return found;
+  };
+  TaggedTraining training = made(), other = made(),
+                 plain(sentences, {}, {.batch_size = 16, .seed = 1});
+  const auto zero = epoch_of(training, 0), one = epoch_of(training, 1);
+  EXPECT_NE(zero, one);
+  EXPECT_NE(zero, epoch_of(plain, 0));
+  EXPECT_EQ(one, epoch_of(other, 1)) << "as a resumed run would see it";
+  ASSERT_EQ(std::ssize(zero), sentences.size());
+  for (const auto& [sentence, words] : zero) {
+    std::string text;
+    for (const auto& word : words) text += (text.empty() ? "" : " ") + pieces().decode(word);
+    EXPECT_EQ(text, lines()[sentence]);
+  }
+}
+
+TEST(CutAnew, TextsOfOtherWordsAreRefused) {
+  auto [sentences, texts] = words_of_lines();
+  texts.append("more");
+  TaggedTraining training(sentences, {}, {.batch_size = 16, .seed = 1});
+  EXPECT_THROWS(training.cut_anew(texts), kShape, "sentences: there are texts of");
 }
 
 TEST(CutAnew, ExamplesOfEachEpochAreCutAnew) {

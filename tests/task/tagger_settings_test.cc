@@ -60,5 +60,31 @@ TEST(TaggerSettings, WhatDoesNotFitTogetherIsNamed) {
   EXPECT_THROWS(check([](TaggerSettings& s) { s.text.train = {"\xFF"}; }), kOptionValue, "--train");
 }
 
+TEST(TaggerSettings, SubwordsNeedAModelAndWhatReadsThem) {
+  const auto subwords = [](TaggerSettings& s) {
+    s.text.tokenizer = WordCut::kSubwords;
+    s.text.tokenizer_model = "a.model";
+  };
+  check(subwords);
+  const auto fails = [&](const char* words, const std::function<void(TaggerSettings&)>& change,
+                         TagTask task = TagTask::kTag) {
+    EXPECT_THROWS(check(
+                      [&](TaggerSettings& s) {
+                        subwords(s);
+                        change(s);
+                      },
+                      task),
+                  kOptionValue, words);
+  };
+  fails(
+      "a segmenter reads characters", [](TaggerSettings&) {}, TagTask::kSegment);
+  fails("has no effect with --character-reader none",
+        [](TaggerSettings& s) { s.model.character_reader = CharacterReader::kNone; });
+  fails("needs --tokenizer-model", [](TaggerSettings& s) { s.text.tokenizer_model = ""; });
+  fails("--tokenizer-model: has no effect without",
+        [](TaggerSettings& s) { s.text.tokenizer = WordCut::kCharacters; });
+  fails("--subword-sampling", [](TaggerSettings& s) { s.text.subword_sampling = 2; });
+}
+
 }  // namespace
 }  // namespace fovea

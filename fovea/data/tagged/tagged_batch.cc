@@ -66,6 +66,14 @@ bool TaggedBatch::lacks_tag() const {
   });
 }
 
+void cut_middle(std::vector<token>& characters, index begin) {
+  constexpr index kMostOfWord = 256;
+  const index count = std::ssize(characters) - begin;
+  if (count <= kMostOfWord) return;
+  const auto first = characters.begin() + begin;
+  characters.erase(first + kMostOfWord / 2, first + (count - kMostOfWord / 2));
+}
+
 void append(TaggedBatch& batch, const TaggedWords& all, index i) {
   check(i >= 0 && i < all.size(), "batch: there is no sentence {} of {}", i, all.size());
   const index begin = at(all.starts, i), end = at(all.starts, i + 1);
@@ -92,6 +100,17 @@ void append(TaggedBatch& batch, const TaggedWords& all, index i) {
   batch.samples.push_back(static_cast<std::uint64_t>(i));
 }
 
+void WordTexts::append(std::string_view word) {
+  bytes += word;
+  starts.push_back(std::ssize(bytes));
+}
+
+std::string_view WordTexts::operator[](index word) const {
+  const index begin = at(starts, word);
+  return std::string_view(bytes).substr(static_cast<std::size_t>(begin),
+                                        static_cast<std::size_t>(at(starts, word + 1) - begin));
+}
+
 TaggedTraining::TaggedTraining(TaggedWords words, WordDropout dropout,
                                const EpochOrderOptions& order)
     : words_(std::move(words)),
@@ -103,10 +122,41 @@ TaggedTraining::TaggedTraining(TaggedWords words, WordDropout dropout,
         return sized;
       }()) {}
 
+void TaggedTraining::cut_anew(WordTexts texts) {
+  check(texts.size() == words_.word_count(), "sentences: there are texts of {} words for {}",
+        texts.size(), words_.word_count());
+  texts_ = std::move(texts);
+}
+
+index TaggedTraining::most_characters() const {
+  return words_.most_characters(batch_size_) * (texts_.size() > 0 ? kMostOfUsualCut : 1);
+}
+
+// Puts the cut of this epoch in the place of that of sentence i, the last of the batch.
+void TaggedTraining::replace_cut(TaggedBatch& batch, index i, index epoch) const {
+  const index begin = at(words_.starts, i), end = at(words_.starts, i + 1);
+  const index usual = at(words_.character_starts, end) - at(words_.character_starts, begin);
+  const index before = static_cast<index>(batch.characters.size()) - usual;
+  std::vector<token> drawn;
+  std::vector<std::int32_t> offsets;
+  for (index w = begin; w < end; ++w) {
+    const index first = std::ssize(drawn);
+    const std::vector<token> of_word = drawn_cut(texts_.how, texts_[w], epoch, w);
+    drawn.insert(drawn.end(), of_word.begin(), of_word.end());
+    cut_middle(drawn, first);
+    if (std::ssize(drawn) > std::min(kMostOfUsualCut * usual, kMost - before)) return;
+    offsets.push_back(static_cast<std::int32_t>(before + std::ssize(drawn)));
+  }
+  batch.characters.resize(static_cast<std::size_t>(before));
+  batch.characters.insert(batch.characters.end(), drawn.begin(), drawn.end());
+  std::copy(offsets.begin(), offsets.end(), batch.character_offsets.end() - std::ssize(offsets));
+}
+
 TaggedBatch TaggedTraining::batch(index update, index number) {
   TaggedBatch batch;
   for (const index i : order_.batch(update, number, [&](index n) { return words_.length(n); })) {
     append(batch, words_, i);
+    if (texts_.size() > 0) replace_cut(batch, i, update / updates_per_epoch());
   }
   drop_words(batch, dropout_, update);
   return batch;

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/data/cut_anew.h"
 #include "fovea/data/epoch_order.h"
 #include "fovea/text/vocabulary.h"
 
@@ -18,7 +21,7 @@ inline constexpr std::int32_t kNoTag = -1;
 struct TaggedWords {
   std::vector<token> words = {};                     ///< [N]
   std::vector<std::int32_t> shapes = {};             ///< [N] text/word_shape.h
-  std::vector<token> characters = {};                ///< those of each word, one word after another
+  std::vector<token> characters = {};                ///< (or subwords) word after word
   std::vector<index> character_starts{0};            ///< [N + 1]
   std::vector<std::vector<std::int32_t>> tags = {};  ///< [tag columns], [N] each; or none
   std::vector<index> starts{0};                      ///< [n + 1]
@@ -46,6 +49,10 @@ struct TaggedBatch {
   bool lacks_tag() const;
 };
 
+/// Of a word of more than 256 characters or subwords the first and the last 128 stand for it: a
+/// file without blanks is one word. Its characters are those from `begin` on.
+void cut_middle(std::vector<token>& characters, index begin);
+
 /// Adds sentence i. Throws kOptionValue if the batch would have 2^31 words or characters.
 void append(TaggedBatch& batch, const TaggedWords& all, index i);
 
@@ -58,20 +65,38 @@ struct WordDropout {
   std::uint64_t seed = 0;
 };
 
+/// The words to train on, to be cut into subwords anew in each epoch.
+struct WordTexts {
+  std::string bytes = {};
+  std::vector<index> starts{0};  ///< [N + 1]
+  CutAnew how = {};
+
+  void append(std::string_view word);
+  index size() const { return static_cast<index>(starts.size()) - 1; }
+  std::string_view operator[](index word) const;
+};
+
 class TaggedTraining {
  public:
   TaggedTraining(TaggedWords words, WordDropout dropout, const EpochOrderOptions& order);
+
+  /// From now on words are cut anew in each epoch. Batches hold the same sentences as before.
+  void cut_anew(WordTexts texts);
 
   /// See EpochOrder::batch. What is dropped depends on the seed, the update and the sentence.
   TaggedBatch batch(index update, index number);
   index updates_per_epoch() const { return order_.updates_per_epoch(); }
   index largest_batch() const { return words_.largest(batch_size_); }
-  index most_characters() const { return words_.most_characters(batch_size_); }
+  index most_characters() const;
   index batch_size() const { return batch_size_; }
+  /// Subwords in their usual cut.
   const TaggedWords& words() const { return words_; }
 
  private:
+  void replace_cut(TaggedBatch& batch, index i, index epoch) const;
+
   TaggedWords words_;
+  WordTexts texts_;  // none: words keep their usual cut
   WordDropout dropout_;
   index batch_size_;
   EpochOrder order_;

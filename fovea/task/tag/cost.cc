@@ -80,7 +80,8 @@ double training_memory(const Context& context, const TaggerRun& run, index check
                      {.gradients = update_gradients(run),
                       .passes = passes_bytes(context, run),
                       .batches = batch_bytes(run),
-                      .vocabulary = vocabulary_bytes(run.vocabulary.words.get()),
+                      .vocabulary = vocabulary_bytes(run.vocabulary.words.get()) +
+                                    vocabulary_bytes(run.vocabulary.characters.get()),
                       .frozen = frozen_count(run.settings.model)},
                      checkpoint_bytes);
 }

@@ -14,15 +14,6 @@ token only_token(const Tokenizer& tokenizer, const std::string& text) {
   return ids.size() == 1 ? ids[0] : tokenizer.special().unknown;
 }
 
-// The first and the last characters of a long word stand for it: a file without blanks is one word.
-void cut_middle(std::vector<token>& characters, index begin) {
-  constexpr index kMost = 256;
-  const index count = static_cast<index>(characters.size()) - begin;
-  if (count <= kMost) return;
-  const auto first = characters.begin() + begin;
-  characters.erase(first + kMost / 2, first + (count - kMost / 2));
-}
-
 }  // namespace
 
 token TaggerVocabulary::word(const std::string& text) const { return only_token(*words, text); }

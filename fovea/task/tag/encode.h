@@ -15,7 +15,7 @@ namespace fovea {
 /// The vocabularies of a tagger; any number of threads may read one at once.
 struct TaggerVocabulary {
   std::unique_ptr<Tokenizer> words;
-  std::unique_ptr<Tokenizer> characters;  ///< null: the model reads none
+  std::unique_ptr<Tokenizer> characters;  ///< or subwords; null: the model reads none
   /// Of a segmenter, whose words are characters: the words of the training text, to say how well
   /// others are found; else null.
   std::unique_ptr<Tokenizer> known;
@@ -26,8 +26,8 @@ struct TaggerVocabulary {
   bool knows(const std::string& text) const;
 };
 
-/// Adds a sentence, with its tags [columns][words], if there are any. Of a word of more than 256
-/// characters the first and the last 128 are read.
+/// Adds a sentence, with its tags [columns][words], if there are any. Long words are read as
+/// cut_middle() says.
 void append(TaggedWords& all, const TaggerVocabulary& vocabulary,
             std::span<const std::string> words,
             std::span<const std::vector<std::int32_t>> tags = {});

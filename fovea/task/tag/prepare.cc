@@ -11,6 +11,7 @@
 #include "fovea/simd/isa.h"
 #include "fovea/task/classifier_settings.h"
 #include "fovea/task/classify/vectors.h"
+#include "fovea/task/subword_options.h"
 #include "fovea/task/tag/read_sentences.h"
 #include "fovea/task/tag/run.h"
 #include "fovea/tensor/checksum.h"
@@ -80,7 +81,10 @@ TaggerVocabulary learn_vocabulary(const TaggedSet& set, const TaggerSettings& se
                             .split = WordSplit::kSpaces,
                             .min_count = settings.text.min_count});
   if (reads_characters(settings)) {
-    vocabulary.characters = learn("char", words, {.marks = false});
+    const std::string_view kind =
+        settings.text.tokenizer == WordCut::kSubwords ? kPieceKind : "char";
+    vocabulary.characters =
+        learn(kind, words, with_subword_model({.marks = false}, settings.text.tokenizer_model));
   }
   if (settings.text.task == TagTask::kSegment) {
     vocabulary.known = learn(kWordKind, training_segments(set), {.marks = false, .min_count = 1});
@@ -102,6 +106,16 @@ TaggedWords make_half(const TaggedSet& set, const TaggerVocabulary& vocabulary, 
     append(half, vocabulary, sentence.words, tags);
   }
   return half;
+}
+
+// The words of make_half(set, vocabulary, false).
+WordTexts texts_to_train(const TaggedSet& set) {
+  WordTexts texts;
+  for (std::size_t i = 0; i < set.sentences.size(); ++i) {
+    if (set.validates[i]) continue;
+    for (const std::string& word : set.sentences[i].words) texts.append(word);
+  }
+  return texts;
 }
 
 WordDropout dropout_of(const TaggerVocabulary& vocabulary, const TaggerSettings& settings) {
@@ -145,6 +159,12 @@ std::string unknown_line(const TaggedWords& words, token unknown, std::string_vi
                          static_cast<double>(std::max<index>(words.word_count(), 1)));
 }
 
+std::string subword_line(const TaggedWords& words) {
+  return fmt::format("subwords: {:.2f} a word of the training",
+                     static_cast<double>(words.characters.size()) /
+                         static_cast<double>(std::max<index>(words.word_count(), 1)));
+}
+
 void require_batch(const TaggerSettings& s) {
   constexpr index most = std::numeric_limits<std::int32_t>::max();
   const index block = s.text.max_length, batch = s.text.batch_size;
@@ -170,6 +190,9 @@ void read_vectors(TaggerRun& run, TaggerSettings& settings) {
 void describe(TaggerRun& run) {
   const std::string_view word = run.settings.text.task == TagTask::kSegment ? "character" : "word";
   run.overview.push_back(length_line("training", run.training->words(), word));
+  if (run.settings.text.tokenizer == WordCut::kSubwords) {
+    run.overview.push_back(subword_line(run.training->words()));
+  }
   if (run.validation) {
     const TaggedWords& words = run.validation->words();
     run.overview.push_back(length_line("validation", words, word));
@@ -232,6 +255,12 @@ TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> k
                                        EpochOrderOptions{.batch_size = settings.text.batch_size,
                                                          .accumulate = settings.recipe.accumulate,
                                                          .seed = settings.recipe.seed});
+  if (settings.text.subword_sampling > 0) {
+    WordTexts texts = texts_to_train(set);
+    texts.how = {run.vocabulary.characters.get(), settings.text.subword_sampling,
+                 settings.recipe.seed};
+    run.training->cut_anew(std::move(texts));
+  }
   if (validates.size() > 0) run.validation.emplace(std::move(validates), settings.text.batch_size);
   if (settings.recipe.evaluate_training) {
     run.trained.emplace(run.training->words(), settings.text.batch_size);

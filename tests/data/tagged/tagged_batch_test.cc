@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <numeric>
+
 #include "tests/support/throws.h"
 
 namespace fovea {
@@ -43,6 +45,18 @@ TEST(TaggedBatch, HoldsSentencesSideBySide) {
   EXPECT_THROWS(append(batch, all, 4), kShape, "no sentence 4 of 4");
   EXPECT_EQ(all.largest(2), 7);
   EXPECT_EQ(all.most_characters(1), 3);
+}
+
+TEST(TaggedBatch, OfLongWordsBothEndsAreRead) {
+  std::vector<token> characters(300);
+  std::iota(characters.begin(), characters.end(), 0);
+  cut_middle(characters, 44);  // 256 are left
+  EXPECT_EQ(characters.size(), 300u);
+  cut_middle(characters, 10);
+  ASSERT_EQ(characters.size(), 266u);
+  EXPECT_EQ(characters[10 + 127], 10 + 127);
+  EXPECT_EQ(characters[10 + 128], 300 - 128);
+  EXPECT_EQ(characters.back(), 299);
 }
 
 TEST(TaggedBatch, TrainingSeesEverySentenceOnceAnEpoch) {

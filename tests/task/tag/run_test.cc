@@ -12,6 +12,7 @@
 #include "fovea/train/model_folder.h"
 #include "tests/support/throws.h"
 #include "tests/task/tag/tiny.h"
+#include "tests/text/tokenizer/pieces.h"
 
 namespace fovea {
 namespace {
@@ -152,6 +153,35 @@ TEST(TrainTagger, LearnsAndIsLoadedAgain) {
   EXPECT_TRUE(segmenter.segments());
   EXPECT_TRUE(segmenter.vocabulary.knows("计算机"));
   EXPECT_FALSE(segmenter.vocabulary.knows("计算"));
+}
+
+TEST(TrainTagger, ReadsSubwordsInsideOfWords) {
+  const TestFolder folder;
+  TaggerSettings settings = tiny_tagger(folder);
+  settings.text.tokenizer = WordCut::kSubwords;
+  settings.text.tokenizer_model = write_file(
+      folder, "a.model", piece_model_of("Ada saw New York is\n0 1 2 3 4\n", {.vocab_size = 21}));
+  settings.model.word_width = settings.model.shape_width = 0;  // the subwords alone
+  const LoadedTagger loaded = load_tagger(trained(folder, settings));
+  EXPECT_EQ(loaded.settings.model.characters, 21);
+  TaggedWords read;
+  const std::vector<std::string> words = {"New", "York", "saw", "Adasaw"};
+  append(read, loaded.vocabulary, words);
+  const auto text_of = [&](std::size_t w) {
+    return loaded.vocabulary.characters->decode(
+        std::span(read.characters)
+            .subspan(
+                static_cast<std::size_t>(read.character_starts[w]),
+                static_cast<std::size_t>(read.character_starts[w + 1] - read.character_starts[w])));
+  };
+  EXPECT_EQ(text_of(1), "York");
+  EXPECT_EQ(text_of(3), "Adasaw");
+  TagPredictor predictor(Context(1), loaded);
+  const auto found = predictor.tag({&words, 1})[0][0].tags;
+  const auto name = [&](std::size_t w) { return loaded.tags[0].name(found[w]); };
+  EXPECT_EQ(name(0), "B-place");
+  EXPECT_EQ(name(1), "I-place");
+  EXPECT_EQ(name(2), "O");
 }
 
 TEST(TrainTagger, RefusesFoldersThatDoNotFit) {
