@@ -122,9 +122,11 @@ void attention_backward(const Context& ctx, const Attention<float>& attention,
   if (!detail::reads_pairs(attention)) {
     return detail::backward_in_float32(ctx, attention, in, saved, gradients);
   }
-  const detail::LoweredCall<BFloat16> call(ctx, attention, in);
+  detail::LoweredCall<BFloat16> call(ctx, attention, in);
+  const AttentionGradients<BFloat16> lowered = call.gradients(gradients);
   detail::clear_uncovered(call.sequences(), gradients);
-  detail::fused_backward(ctx, call, saved, gradients);
+  detail::fused_backward(ctx, call, saved, lowered);
+  call.pull(ctx, gradients);
 }
 
 bool multiplies_bfloat16(const Attention<float>& attention) {

@@ -16,9 +16,9 @@ bool is_linear(const Attention<T>& attention) {
 }
 
 template <class T>
-LoweredCall<T>::LoweredCall(const Attention<T>& attention, const AttentionInputs<T>& in)
+LoweredCall<T>::LoweredCall(const Attention<W>& attention, const AttentionInputs<T>& in)
     : asked_(attention), asked_in_(in), sequences_(make_sequences(attention, in)), in_(in) {
-  const Bias<T> pair = pair_score(attention.score);
+  const Bias<W> pair = pair_score(attention.score);
   if (pair.empty() && !makes_rows()) return;
   lowered_ = attention;
   lowered_->score = score::Dot{scale_of(attention.score, in.q.width)};
@@ -28,7 +28,7 @@ LoweredCall<T>::LoweredCall(const Attention<T>& attention, const AttentionInputs
 }
 
 template <class T>
-LoweredCall<T>::LoweredCall(const Context& ctx, const Attention<T>& attention,
+LoweredCall<T>::LoweredCall(const Context& ctx, const Attention<W>& attention,
                             const AttentionInputs<T>& in)
     : LoweredCall(attention, in) {
   if (!makes_rows()) return;
@@ -69,12 +69,13 @@ double LoweredCall<T>::made_bytes() const {
 
 bool reads_pairs(const Attention<float>& attention) {
   return has_bfloat16_products() && std::holds_alternative<score::Dot>(attention.score) &&
-         attention.rotary.pairs == RotaryPairs::kNone && !is_linear(attention);
+         !is_linear(attention);
 }
 
 template bool is_linear(const Attention<float>&);
 template bool is_linear(const Attention<double>&);
 template class LoweredCall<float>;
 template class LoweredCall<double>;
+template class LoweredCall<BFloat16>;
 
 }  // namespace fovea::detail

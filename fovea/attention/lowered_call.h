@@ -27,19 +27,22 @@ enum class Kernel {
 template <class T>
 bool is_linear(const Attention<T>& attention);
 
+/// Of rows of T; of bfloat16 those that reads_pairs() takes.
 template <class T>
 class LoweredCall {
  public:
+  using W = Wide<T>;
+
   /// The call must be checked. `attention`, `in` and the memory of both must outlive this.
-  LoweredCall(const Context& ctx, const Attention<T>& attention, const AttentionInputs<T>& in);
+  LoweredCall(const Context& ctx, const Attention<W>& attention, const AttentionInputs<T>& in);
   /// The same without the memory of made rows: their shapes, for a plan.
-  static LoweredCall shape(const Attention<T>& attention, const AttentionInputs<T>& in) {
+  static LoweredCall shape(const Attention<W>& attention, const AttentionInputs<T>& in) {
     return {attention, in};
   }
   LoweredCall(const LoweredCall&) = delete;
   LoweredCall& operator=(const LoweredCall&) = delete;
 
-  const Attention<T>& attention() const { return lowered_ ? *lowered_ : asked_; }
+  const Attention<W>& attention() const { return lowered_ ? *lowered_ : asked_; }
   const AttentionInputs<T>& in() const { return in_; }
   const std::vector<Sequence>& sequences() const { return sequences_; }
 
@@ -55,38 +58,20 @@ class LoweredCall {
   double made_bytes() const;
 
  private:
-  LoweredCall(const Attention<T>& attention, const AttentionInputs<T>& in);
-  bool makes_rows() const { return RowMap<T>::needed(asked_.score, asked_.rotary); }
+  LoweredCall(const Attention<W>& attention, const AttentionInputs<T>& in);
+  bool makes_rows() const { return RowMap<W>::needed(asked_.score, asked_.rotary); }
   QueryKeyRows<const T> asked_rows() const { return {asked_in_.q, asked_in_.k}; }
 
-  const Attention<T>& asked_;
+  const Attention<W>& asked_;
   const AttentionInputs<T>& asked_in_;
   std::vector<Sequence> sequences_;
-  std::optional<Attention<T>> lowered_;  // unless it is what was asked for
+  std::optional<Attention<W>> lowered_;  // unless it is what was asked for
   AttentionInputs<T> in_;
   std::optional<MadeRows<T>> rows_;
 };
 
-/// Whether the fused kernels compute the call from pairs of bfloat16. Otherwise it is converted.
+/// Whether the fused kernels compute the call from pairs of bfloat16. Otherwise it is computed in
+/// float32 (bfloat16.h).
 bool reads_pairs(const Attention<float>& attention);
-
-/// With bfloat16 nothing is lowered: calls that would need it are computed in float32
-/// (bfloat16.cc).
-template <>
-class LoweredCall<BFloat16> {
- public:
-  LoweredCall(const Context&, const Attention<float>& attention,
-              const AttentionInputs<BFloat16>& in)
-      : attention_(attention), in_(in), sequences_(make_sequences(attention, in)) {}
-
-  const Attention<float>& attention() const { return attention_; }
-  const AttentionInputs<BFloat16>& in() const { return in_; }
-  const std::vector<Sequence>& sequences() const { return sequences_; }
-
- private:
-  const Attention<float>& attention_;
-  const AttentionInputs<BFloat16>& in_;
-  std::vector<Sequence> sequences_;
-};
 
 }  // namespace fovea::detail

@@ -133,8 +133,8 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<float>& attenti
   AttentionPlan plan = attention_plan(ctx, attention, detail::float32_shapes(in));
   if (detail::reads_pairs(attention)) {
     plan.kernel = has_tiles() ? "fused bfloat16 on AMX" : "fused bfloat16";
-    const detail::LoweredCall<BFloat16> call(ctx, attention, in);
-    plan.scratch_bytes = detail::fused_scratch_bytes(ctx, call);
+    const auto call = detail::LoweredCall<BFloat16>::shape(attention, in);
+    plan.scratch_bytes = call.made_bytes() + detail::fused_scratch_bytes(ctx, call);
   } else {
     plan.kernel += ", converted from bfloat16";
     plan.scratch_bytes += detail::converted_bytes(in);

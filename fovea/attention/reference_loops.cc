@@ -47,7 +47,7 @@ struct Call {
   Call(const Attention<T>& a, const AttentionInputs<T>& i, Factors f)
       : attention(a),
         sequences(make_sequences(a, i)),
-        rotated(a.rotary, sequences, i),
+        rotated(a.rotary, sequences, i, f),
         in(rotated.in()),
         scale(static_cast<T>(scale_of(a.score, i.q.width))),
         has_score(!makes_score(a.bias)),
@@ -55,10 +55,7 @@ struct Call {
         factors(f) {}
 
   // A weight or the gradient of a score, as the products read it.
-  T operand(T x) const {
-    if (factors == Factors::kExact) return x;
-    return static_cast<T>(to_float(to_bfloat16(x)));
-  }
+  T operand(T x) const { return as_factor(x, factors); }
 
   const T* q(const Sequence& s, index h, index i) const {
     return in.q.row(s.batch, s.query_row + i, h);
@@ -348,7 +345,7 @@ void reference_backward(const Attention<T>& attention, const AttentionInputs<T>&
       }
     }
   }
-  rotate_back(attention.rotary, call.sequences, gradients.dq, gradients.dk);
+  rotate_back(attention.rotary, call.sequences, gradients.dq, gradients.dk, factors);
   auto next = sums.begin();
   const auto store = [&](const auto& part, index heads) {
     if (part.gradient_size() > 0) part.store_gradient(next->data(), heads);

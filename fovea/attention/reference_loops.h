@@ -3,12 +3,11 @@
 #pragma once
 
 #include "fovea/attention/attention.h"
+#include "fovea/attention/reference_score.h"
 
 namespace fovea::detail {
 
-/// What the products read: weights and gradients of scores as they are, or rounded to bfloat16.
-enum class Factors { kExact, kBFloat16 };
-
+/// `factors`: how the products read weights, gradients of scores, and rotated rows.
 template <class T>
 void reference_forward(const Attention<T>& attention, const AttentionInputs<T>& in,
                        const AttentionOutputs<T>& out, Factors factors);

@@ -248,17 +248,20 @@ void rotate(const Rotary& rotary, index position, Vec<T> row) {
 
 template <class T>
 RotatedRows<T>::RotatedRows(const Rotary& rotary, const std::vector<Sequence>& sequences,
-                            const AttentionInputs<T>& in)
+                            const AttentionInputs<T>& in, Factors factors)
     : in_(in) {
   if (rotary.pairs == RotaryPairs::kNone) return;
   const View<T> q = room(in.q, q_), k = room(in.k, k_);
+  const auto make = [&](const T* from, index position, Vec<T> to) {
+    std::copy_n(from, to.size, to.data);
+    rotate<T>(rotary, position, to);
+    for (index c = 0; c < to.size; ++c) to[c] = as_factor(to[c], factors);
+  };
   for_each_query(sequences, q, [&](index b, index row, index h, index position) {
-    std::copy_n(in.q.row(b, row, h), q.width, q.row(b, row, h));
-    rotate<T>(rotary, position, {q.row(b, row, h), q.width});
+    make(in.q.row(b, row, h), position, {q.row(b, row, h), q.width});
   });
   for_each_key(sequences, k, [&](index b, index row, index g, index position) {
-    std::copy_n(in.k.row(b, row, g), k.width, k.row(b, row, g));
-    rotate<T>(rotary, position, {k.row(b, row, g), k.width});
+    make(in.k.row(b, row, g), position, {k.row(b, row, g), k.width});
   });
   in_.q = q;
   in_.k = k;
@@ -266,13 +269,17 @@ RotatedRows<T>::RotatedRows(const Rotary& rotary, const std::vector<Sequence>& s
 
 template <class T>
 void rotate_back(const Rotary& rotary, const std::vector<Sequence>& sequences, const View<T>& dq,
-                 const View<T>& dk) {
+                 const View<T>& dk, Factors factors) {
   if (rotary.pairs == RotaryPairs::kNone) return;
+  const auto turn_back = [&](index position, Vec<T> row) {
+    for (index c = 0; c < row.size; ++c) row[c] = as_factor(row[c], factors);
+    rotate<T>(rotary, -position, row);
+  };
   for_each_query(sequences, dq, [&](index b, index row, index h, index position) {
-    rotate<T>(rotary, -position, {dq.row(b, row, h), dq.width});
+    turn_back(position, {dq.row(b, row, h), dq.width});
   });
   for_each_key(sequences, dk, [&](index b, index row, index g, index position) {
-    rotate<T>(rotary, -position, {dk.row(b, row, g), dk.width});
+    turn_back(position, {dk.row(b, row, g), dk.width});
   });
 }
 
@@ -318,7 +325,7 @@ void store_score_gradient(const Score<T>& score, const std::vector<double>& sums
   template void rotate(const Rotary&, index, Vec<T>);                                           \
   template class RotatedRows<T>;                                                                \
   template void rotate_back(const Rotary&, const std::vector<Sequence>&, const View<T>&,        \
-                            const View<T>&);                                                    \
+                            const View<T>&, Factors);                                           \
   template T reference_score(const Score<T>&, index, const ScoreRows<T>&);                      \
   template void pull_reference_score(const Score<T>&, index, const ScoreRows<T>&, T,            \
                                      const ScoreGradients<T>&);                                 \

@@ -13,17 +13,26 @@
 
 namespace fovea::detail {
 
+/// What the products read: numbers as they are, or rounded to bfloat16.
+enum class Factors { kExact, kBFloat16 };
+
+template <class T>
+T as_factor(T x, Factors factors) {
+  return factors == Factors::kExact ? x : static_cast<T>(to_float(to_bfloat16(x)));
+}
+
 /// Rotates a row [D] in place by its position. The transpose is the rotation by -position.
 template <class T>
 void rotate(const Rotary& rotary, index position, Vec<T> row);
 
-/// The inputs of a call, rows of q and k rotated. It owns the rotated rows; where the call has no
-/// rotary positions there are none, and in() views what it was given.
+/// The inputs of a call, rows of q and k rotated, and then as the products read them. It owns the
+/// rotated rows; where the call has no rotary positions there are none, and in() views what it was
+/// given.
 template <class T>
 class RotatedRows {
  public:
   RotatedRows(const Rotary& rotary, const std::vector<Sequence>& sequences,
-              const AttentionInputs<T>& in);
+              const AttentionInputs<T>& in, Factors factors = Factors::kExact);
   RotatedRows(const RotatedRows&) = delete;
   RotatedRows& operator=(const RotatedRows&) = delete;
 
@@ -34,10 +43,11 @@ class RotatedRows {
   AttentionInputs<T> in_;
 };
 
-/// Turns the gradients of rotated rows into those of the rows, in place. An empty view stays empty.
+/// Turns the gradients of rotated rows, as the products have made them, into those of the rows, in
+/// place. An empty view stays empty.
 template <class T>
 void rotate_back(const Rotary& rotary, const std::vector<Sequence>& sequences, const View<T>& dq,
-                 const View<T>& dk);
+                 const View<T>& dk, Factors factors = Factors::kExact);
 
 /// The score of the rows.
 template <class T>

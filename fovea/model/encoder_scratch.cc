@@ -87,7 +87,7 @@ double made_row_bytes(const EncoderConfig& c, const TapeLoad& load) {
 // In training, the rows of a call rounded to bfloat16: q, k, v and o, and their gradients.
 double rounded_bytes(const EncoderConfig& c, const TapeLoad& load) {
   const bool rounds = load.mode == TapeMode::kTrain && load.precision == Precision::kBFloat16 &&
-                      made_row_bytes(c, load) == 0 && multiplies_bfloat16({});
+                      c.score == AttentionScoreKind::kDot && multiplies_bfloat16({});
   if (!rounds) return 0;
   const index columns = 2 * (c.heads + c.kv_heads) * c.head_dim;
   return 2 * sizeof(BFloat16) * static_cast<double>(load.tokens) * static_cast<double>(columns);

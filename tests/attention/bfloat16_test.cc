@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fovea/attention/reference.h"
+#include "fovea/attention/score/rotary.h"
 #include "fovea/simd/isa.h"
 #include "tests/attention/support/call.h"
 #include "tests/isa.h"
@@ -177,9 +178,49 @@ TEST(BFloat16Attention, ThePlanSaysWhatComputes) {
   const bool pairs = has_bfloat16_products();
   const char* const of_pairs = has_tiles() ? "fused bfloat16 on AMX" : "fused bfloat16";
   EXPECT_EQ(kernel({}), pairs ? of_pairs : "fused float32, converted from bfloat16");
+  EXPECT_EQ(kernel({.rotary = {RotaryPairs::kHalves}}), kernel({}));
   EXPECT_EQ(kernel({.score = score::Cosine{}}), "fused float32, converted from bfloat16");
   EXPECT_EQ(kernel({.mask = mask::Causal(), .norm = norm::None{}}),
             "linear float32, converted from bfloat16");
+}
+
+// Turns the rows [length, heads, width] by their positions, or back, and rounds them.
+std::vector<BFloat16> turned(const std::vector<BFloat16>& rows, index heads, index width,
+                             const Rotary& rotary, bool back) {
+  const index count = std::ssize(rows) / width;
+  const detail::RotaryTable<float> table(Context(1), rotary, width, 0, count / heads);
+  std::vector<BFloat16> to;
+  std::vector<float> wide(static_cast<std::size_t>(width)), made = wide;
+  for (index row = 0; row < count; ++row) {
+    std::transform(rows.begin() + row * width, rows.begin() + (row + 1) * width, wide.begin(),
+                   to_float);
+    if (back) {
+      table.turn_back(wide.data(), row / heads, made.data());
+    } else {
+      table.turn(wide.data(), row / heads, made.data());
+    }
+    for (const float x : made) to.push_back(to_bfloat16(x));
+  }
+  return to;
+}
+
+// Where pairs are multiplied, rows are turned in float32 and rounded once, and so are gradients.
+TEST(BFloat16Attention, RotaryPositionsAreThoseOfRowsThatAreTurnedBefore) {
+  if (!has_bfloat16_products()) GTEST_SKIP() << "this processor multiplies no bfloat16";
+  constexpr Sizes kSizes{.T = 70, .S = 70, .H = 4, .G = 2, .D = 24, .Dv = 16};
+  for (const RotaryPairs pairs : {RotaryPairs::kHalves, RotaryPairs::kInterleaved}) {
+    const Rotary rotary{.pairs = pairs, .base = 1000};
+    Call<BFloat16> call(kSizes), before(kSizes);
+    before.q = turned(call.q, kSizes.H, kSizes.D, rotary, false);
+    before.k = turned(call.k, kSizes.G, kSizes.D, rotary, false);
+    call.run({.mask = mask::Causal(), .rotary = rotary});
+    before.run({.mask = mask::Causal()});
+    EXPECT_EQ(call.o, before.o);
+    EXPECT_EQ(call.lse, before.lse);
+    EXPECT_EQ(call.dv, before.dv);
+    EXPECT_EQ(call.dq, turned(before.dq, kSizes.H, kSizes.D, rotary, true));
+    EXPECT_EQ(call.dk, turned(before.dk, kSizes.G, kSizes.D, rotary, true));
+  }
 }
 
 TEST(BFloat16Attention, ChecksItsViews) {

@@ -2,6 +2,7 @@
 #include "fovea/attention/score/made_rows.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace fovea::detail {
 
@@ -26,6 +27,42 @@ RowMap<T> map_of(const Context& ctx, const Score<T>& score, const Rotary& rotary
                  const std::vector<Sequence>& sequences) {
   const auto [first, last] = positions_of(sequences);
   return {ctx, score, rotary, D, first, last};
+}
+
+// Calls f(row), of the type that a map reads.
+template <class T, class F>
+void read_row(const T* row, index width, F&& f) {
+  if constexpr (std::is_same_v<T, Wide<T>>) {
+    f(row);
+  } else {
+    Scratch scratch;
+    Wide<T>* const wide = scratch.allocate<Wide<T>>(width);
+    std::transform(row, row + width, wide, [](T x) { return widen(x); });
+    f(wide);
+  }
+}
+
+// Calls f(row) to write it.
+template <class T, class F>
+void write_row(T* row, index width, F&& f) {
+  if constexpr (std::is_same_v<T, Wide<T>>) {
+    f(row);
+  } else {
+    Scratch scratch;
+    Wide<T>* const wide = scratch.allocate<Wide<T>>(width);
+    f(wide);
+    std::transform(wide, wide + width, row, [](Wide<T> x) { return to_bfloat16(x); });
+  }
+}
+
+// Calls pull(row, gradient of the made row, gradient of the row to write).
+template <class T, class F>
+void pull_row(Vec<const T> row, Vec<const T> made, T* to, F&& pull) {
+  read_row(row.data, row.size, [&](const Wide<T>* in) {
+    read_row(made.data, made.size, [&](const Wide<T>* gradient) {
+      write_row(to, row.size, [&](Wide<T>* out) { pull(in, gradient, out); });
+    });
+  });
 }
 
 // The rows of queries, then of keys, of all sequences, one after another.
@@ -60,7 +97,7 @@ class AllRows {
 }  // namespace
 
 template <class T>
-MadeRows<T>::MadeRows(const Context& ctx, const Score<T>& score, const Rotary& rotary,
+MadeRows<T>::MadeRows(const Context& ctx, const Score<W>& score, const Rotary& rotary,
                       const QueryKeyRows<const T>& rows, const std::vector<Sequence>& sequences)
     : score_(score),
       in_(rows),
@@ -70,10 +107,16 @@ MadeRows<T>::MadeRows(const Context& ctx, const Score<T>& score, const Rotary& r
   for_each_row(
       ctx,
       [&](index b, index row, index head, index position) {
-        map_.query(in_.q.row(b, row, head), head, position, made_.q.row(b, row, head));
+        read_row(in_.q.row(b, row, head), in_.q.width, [&](const W* q) {
+          write_row(made_.q.row(b, row, head), made_.q.width,
+                    [&](W* to) { map_.query(q, head, position, to); });
+        });
       },
       [&](index b, index row, index group, index position) {
-        map_.key(in_.k.row(b, row, group), position, made_.k.row(b, row, group));
+        read_row(in_.k.row(b, row, group), in_.k.width, [&](const W* k) {
+          write_row(made_.k.row(b, row, group), made_.k.width,
+                    [&](W* to) { map_.key(k, position, to); });
+        });
       });
 }
 
@@ -87,15 +130,15 @@ View<T> MadeRows<T>::allocate(const View<const T>& of) {
 }
 
 template <class T>
-double MadeRows<T>::bytes(const Score<T>& score, const Rotary& rotary,
+double MadeRows<T>::bytes(const Score<W>& score, const Rotary& rotary,
                           const QueryKeyRows<const T>& of, const std::vector<Sequence>& sequences) {
   const auto rows = static_cast<double>(of.q.batch) *
                     static_cast<double>(of.q.length * of.q.heads + of.k.length * of.k.heads);
   const auto [first, last] = positions_of(sequences);
   const double table = static_cast<double>(last - first + 1) *
-                       static_cast<double>(RowMap<T>::kept(rotary, of.q.width));
+                       static_cast<double>(RowMap<W>::kept(rotary, of.q.width));
   const index width = made_width(score, of.q.width);
-  return (2 * rows * static_cast<double>(width) + table) * sizeof(T);
+  return 2 * rows * static_cast<double>(width) * sizeof(T) + table * sizeof(W);
 }
 
 // Calls query or key(batch row, row, head, position) for each row of each head. The threads share
@@ -122,7 +165,7 @@ void MadeRows<T>::for_each_row(const Context& ctx, const Query& query, const Key
 
 template <class T>
 QueryKeyRows<T> MadeRows<T>::gradients(const QueryKeyRows<T>& wanted) {
-  const auto* const concat = std::get_if<score::Concat<T>>(&score_);
+  const auto* const concat = std::get_if<score::Concat<W>>(&score_);
   const bool weights = concat != nullptr && concat->dw.data != nullptr;
   if (!wanted.q.empty() || weights) gradients_.q = allocate(in_.q);
   if (!wanted.k.empty()) gradients_.k = allocate(in_.k);
@@ -137,39 +180,48 @@ void MadeRows<T>::pull(const Context& ctx, const QueryKeyRows<T>& wanted) const 
         ctx,
         [&](index b, index row, index head, index position) {
           if (!queries) return;
-          map_.pull_query(in_.q.row(b, row, head), head, position, gradients_.q.row(b, row, head),
-                          wanted.q.row(b, row, head));
+          pull_row<T>({in_.q.row(b, row, head), in_.q.width},
+                      {gradients_.q.row(b, row, head), gradients_.q.width},
+                      wanted.q.row(b, row, head), [&](const W* q, const W* dto, W* dq) {
+                        map_.pull_query(q, head, position, dto, dq);
+                      });
         },
         [&](index b, index row, index group, index position) {
           if (!keys) return;
-          map_.pull_key(in_.k.row(b, row, group), position, gradients_.k.row(b, row, group),
-                        wanted.k.row(b, row, group));
+          pull_row<T>(
+              {in_.k.row(b, row, group), in_.k.width},
+              {gradients_.k.row(b, row, group), gradients_.k.width}, wanted.k.row(b, row, group),
+              [&](const W* k, const W* dto, W* dk) { map_.pull_key(k, position, dto, dk); });
         });
   }
-  if (const auto* concat = std::get_if<score::Concat<T>>(&score_)) {
+  if (const auto* concat = std::get_if<score::Concat<W>>(&score_)) {
     if (concat->dw.data != nullptr) pull_weights(ctx, *concat);
   }
 }
 
 // Head by head, queries ascending.
 template <class T>
-void MadeRows<T>::pull_weights(const Context& ctx, const score::Concat<T>& concat) const {
+void MadeRows<T>::pull_weights(const Context& ctx, const score::Concat<W>& concat) const {
   ctx.for_each(in_.q.heads, [&](index head) {
     std::vector<double> sums(static_cast<std::size_t>(2 * in_.q.width));
     for (const Sequence& sequence : sequences_) {
       for (index i = 0; i < sequence.queries; ++i) {
         const index b = sequence.batch, row = sequence.query_row + i;
-        map_.add_weights(in_.q.row(b, row, head), sequence.position(i),
-                         gradients_.q.row(b, row, head), sums.data());
+        read_row(in_.q.row(b, row, head), in_.q.width, [&](const W* q) {
+          read_row(gradients_.q.row(b, row, head), gradients_.q.width, [&](const W* dto) {
+            map_.add_weights(q, sequence.position(i), dto, sums.data());
+          });
+        });
       }
     }
     for (index c = 0; c < 2 * in_.q.width; ++c) {
-      concat.dw[head][c] = static_cast<T>(sums[static_cast<std::size_t>(c)]);
+      concat.dw[head][c] = static_cast<W>(sums[static_cast<std::size_t>(c)]);
     }
   });
 }
 
 template class MadeRows<float>;
 template class MadeRows<double>;
+template class MadeRows<BFloat16>;
 
 }  // namespace fovea::detail
