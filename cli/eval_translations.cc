@@ -59,8 +59,8 @@ std::vector<OptionSpec> translation_test_options() {
       {"hypothesis", OptionKind::kValue, "FILE", "translations to score, a sentence a line",
        std::string(kGroup), ""},
       {"reference", OptionKind::kList, "FILE",
-       "what they should be, line by line; several files: any of them, of a translator one after "
-       "the other",
+       "what they should be, line by line; several files: with --hypothesis each line may be any "
+       "of theirs, with --source they follow each other",
        std::string(kGroup), ""},
       {"against", OptionKind::kValue, "FILE | DIR",
        "translations of another system, or beside a translator the folder of another one, to "

@@ -2,8 +2,10 @@
 // fovea tokenizer: learns subwords, and cuts and joins lines with a .model file of SentencePiece.
 #include <fmt/core.h>
 
+#include <exception>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,7 +34,8 @@ namespace {
 
 constexpr std::size_t kLinesAtOnce = 4096, kBytesAtOnce = std::size_t{1} << 20;
 
-// A line is answered by `answer(line, number)`; many at once, on all threads, in their order.
+// A line is answered by `answer(line, number)`; many at once, on all threads, in their order. What
+// stands before the first line that it throws for is printed.
 template <class Answer>
 class LineAnswers {
  public:
@@ -70,16 +73,31 @@ class LineAnswers {
     bytes_ = 0;
     if (lines.empty()) return;
     constexpr double kWork = 1e4;  // for each line
+    index answered = std::ssize(lines);
+    std::exception_ptr error;  // of the line behind these
+    std::mutex guard;
     context_.for_ranges(std::ssize(lines), kWork, [&](index begin, index end) {
-      for (index n = begin; n < end; ++n) {
-        std::string& line = lines[static_cast<std::size_t>(n)];
-        line = answer_(line, number_ + n);
+      index n = begin;
+      try {
+        for (; n < end; ++n) {
+          std::string& line = lines[static_cast<std::size_t>(n)];
+          line = answer_(line, number_ + n);
+        }
+      } catch (const Error&) {
+        const std::lock_guard lock(guard);
+        if (n < answered) {
+          answered = n;
+          error = std::current_exception();
+        }
       }
     });
-    number_ += std::ssize(lines);
+    number_ += answered;
     std::string out;
-    for (const std::string& line : lines) out.append(line).append("\n");
+    for (index n = 0; n < answered; ++n) {
+      out.append(lines[static_cast<std::size_t>(n)]).append("\n");
+    }
     print_answers(out);
+    if (error) std::rethrow_exception(error);
   }
 
   const Context& context_;
@@ -160,14 +178,16 @@ std::vector<std::string_view> parts_of(std::string_view line) {
   return parts;
 }
 
-std::string text_of_ids(const SentencePiece& pieces, std::string_view line, index number) {
+// `name` is that of the file, `number` counts from 0.
+std::string text_of_ids(const SentencePiece& pieces, std::string_view line, std::string_view name,
+                        index number) {
   std::vector<token> ids;
   for (const std::string_view part : parts_of(line)) {
     const std::vector<index> id = parse_numbers(part, ',');
     if (id.size() != 1 || id[0] < 0 || id[0] >= pieces.size()) {
       throw Error(ErrorCode::kInputFormat,
-                  fmt::format("line {}: {} is no id of the {} pieces", number + 1, excerpt(part),
-                              pieces.size()),
+                  fmt::format("{}:{}: {} is no id of the {} pieces", name, number + 1,
+                              excerpt(part), pieces.size()),
                   "decode with the model that has encoded, or leave out --ids");
     }
     ids.push_back(static_cast<token>(id[0]));
@@ -323,8 +343,9 @@ int tokenizer_decode(const Arguments& arguments) {
   const SentencePiece pieces = begin_with_model(arguments, tokenizer_decode_spec());
   DecodeOptions options;
   set_from_outside(flags_of(fields_of(options)), arguments);
+  const std::string name = name_of_input(arguments.text("FILE", "-"));
   return answer_lines(arguments, [&](const std::string& line, index number) {
-    return options.ids ? text_of_ids(pieces, line, number) : text_of_pieces(pieces, line);
+    return options.ids ? text_of_ids(pieces, line, name, number) : text_of_pieces(pieces, line);
   });
 }
 

@@ -107,7 +107,8 @@ class TranslatorTraining final : public TrainingOf<TranslatorSettings, Translato
 
 CommandSpec train_translate_spec() {
   return {.name = "train translate",
-          .summary = "Trains a translator, an encoder-decoder Transformer, on pairs of sentences.",
+          .summary =
+              "Trains a translator, a Transformer or a GRU with attention, on pairs of sentences.",
           .positionals = {},
           .options = train_translate_options(),
           .epilog = std::string(kTranslateExamples)};

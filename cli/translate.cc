@@ -48,7 +48,7 @@ Json::Object object_of(const TranslatedText& made, bool alignments) {
   return object;
 }
 
-// TranslationAnswers lines in their order, many at a time.
+// Answers lines in their order, many at a time.
 class TranslationAnswers {
  public:
   TranslationAnswers(LineTranslator& translator, const TranslationOptions& options, bool json)
@@ -56,8 +56,7 @@ class TranslationAnswers {
 
   // Throws NobodyReads, and what LineTranslator::add() does.
   void add(const Line& line) {
-    std::string_view text = line.text;
-    if (text.ends_with('\r')) text.remove_suffix(1);
+    const std::string_view text = without_carriage_return(line.text);
     translator_.add({text, static_cast<std::uint64_t>(line.number)});
     if (json_) sources_.emplace_back(text);
     bytes_ += line.text.size();

@@ -20,7 +20,15 @@ PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key);
 
 /// What a stream of numbers is for. Streams of different use or number are independent. Add a new
 /// use at the end: the numeric values decide which numbers a seed gives.
-enum class RandomUse : std::uint32_t { kInit, kDropout, kBatches, kSampling, kTest, kBootstrap };
+enum class RandomUse : std::uint32_t {
+  kInit,
+  kDropout,
+  kBatches,
+  kSampling,
+  kTest,
+  kBootstrap,
+  kSeeds  ///< of other streams
+};
 
 /// Names the masks of one dropout layer in one training step. How an element of a mask is numbered
 /// is said where masks are used (kernel/dropout.h, attention). Each dropout layer of a model has

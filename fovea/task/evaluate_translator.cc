@@ -49,17 +49,18 @@ std::vector<double> pair_losses(Tape& tape, const Translator& model, const PairB
 TranslatorScore evaluate_translator(const Context& context, const LoadedTranslator& loaded,
                                     const SentencePairs& pairs) {
   const TranslatorConfig& config = loaded.settings.model;
-  TranslatorScore score{.empty = pairs.empty};
+  TranslatorScore score;
   score.scores.resize(static_cast<std::size_t>(pairs.size()));
   PairTokens tokens;
   std::vector<std::size_t> lines;  // of the pairs that count
   for (std::size_t i = 0; i < score.scores.size(); ++i) {
-    if (append(tokens, loaded.vocabulary.both(), pairs.source[i], pairs.target[i], config.block)) {
-      lines.push_back(i);
-    }
+    const PairFit fit =
+        append(tokens, loaded.vocabulary.both(), pairs.source[i], pairs.target[i], config.block);
+    score.empty += fit == PairFit::kEmpty;
+    score.too_long += fit == PairFit::kTooLong;
+    if (fit == PairFit::kTaken) lines.push_back(i);
   }
   score.pairs = tokens.size();
-  score.too_long = pairs.size() - score.pairs - score.empty;
   if (score.pairs == 0) {
     throw Error(ErrorCode::kInputTooSmall, "no pair of sentences that the model can read",
                 "give sentences that are not empty, and no longer than the model's --block");

@@ -12,6 +12,7 @@
 #include "fovea/model/translator_memory.h"
 #include "fovea/task/decode/sample_search.h"
 #include "fovea/task/translate/alignment.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea {
 
@@ -82,6 +83,31 @@ index layer_of(const TranslationOptions& options, const TranslatorConfig& config
   return options.alignment_layer - 1;
 }
 
+// Of a translation, with its end.
+index most_tokens(const TranslationOptions& options, index block, index source) {
+  const double most = std::ceil(options.max_ratio * static_cast<double>(source));
+  return static_cast<index>(std::min(static_cast<double>(block), most + kMoreTokens));
+}
+
+index rows_of_line(const TranslationOptions& options) {
+  return options.sample ? options.search.nbest : options.search.beam;
+}
+
+// What a batch takes: its sources, and keys and values of all that its hypotheses write.
+double batch_bytes(const TranslatorConfig& config, const TranslationOptions& options, index lines,
+                   index longest) {
+  const index rows = lines * rows_of_line(options), source = lines * longest;
+  const auto written =
+      static_cast<double>(rows) * static_cast<double>(most_tokens(options, config.block, longest));
+  const TranslationLoad load{{source, TapeMode::kInference}, {rows, TapeMode::kInference}};
+  const double kept =
+      4 * static_cast<double>(config.decoder_layers * config.kv_heads * config.head_dim) *
+      (static_cast<double>(source) + 2 * written);
+  const double logits =
+      4 * static_cast<double>(rows) * static_cast<double>(config.target_vocabulary);
+  return activation_bytes(config, load) + logits + 2 * kept;
+}
+
 // The best translations of the pieces of a line, one behind the other. Tokens of an alignment count
 // through all pieces; ends do not count.
 void join(TranslatedText& to, const TranslatedText& from, std::string_view separator,
@@ -119,7 +145,9 @@ LineTranslator::~LineTranslator() = default;
 // Pieces of as equal lengths as can be.
 void LineTranslator::add(const LineToTranslate& line) {
   std::vector<token> ids;
-  vocabulary_.source().append_tokens(ids, line.text, fmt::format("{}:{}", name_, line.number));
+  if (!is_blank(line.text)) {
+    vocabulary_.source().append_tokens(ids, line.text, fmt::format("{}:{}", name_, line.number));
+  }
   const auto length = static_cast<index>(ids.size());
   const index most = model_.config().block - 1;  // and an end
   if (length > most && options_.long_lines == LongLines::kRefuse) {
@@ -156,8 +184,7 @@ std::vector<LineTranslator::Batch> LineTranslator::make_batches() {
   std::iota(order_.begin(), order_.end(), index{0});
   std::stable_sort(order_.begin(), order_.end(),
                    [&](index a, index b) { return length(a) > length(b); });
-  const index rows = options_.sample ? options_.search.nbest : options_.search.beam;
-  const index most = std::max<index>(1, batch_rows_ / rows);
+  const index most = std::max<index>(1, batch_rows_ / rows_of_line(options_));
   const index share = count / (kLineBatchesOfThread * context_.threads());
   const index size = std::clamp(share, std::min(kFewestLines, most), most);
   std::vector<Batch> batches;
@@ -167,25 +194,14 @@ std::vector<LineTranslator::Batch> LineTranslator::make_batches() {
   return batches;
 }
 
-// What the largest batch takes: its source, and keys and values of all that its hypotheses write.
 void LineTranslator::require_room(std::span<const Batch> batches) const {
   const TranslatorConfig& config = model_.config();
   double most = 0;
   for (const Batch& batch : batches) {
     const Piece& longest =
         pieces_[static_cast<std::size_t>(order_[static_cast<std::size_t>(batch.begin)])];
-    const auto lines = static_cast<double>(batch.end - batch.begin),
-               tokens = static_cast<double>(longest.end - longest.begin);
-    const index rows = options_.search.beam * (batch.end - batch.begin);
-    const TranslationLoad load{{static_cast<index>(lines * tokens), TapeMode::kInference},
-                               {rows, TapeMode::kInference}};
-    const double kept =
-        4 * static_cast<double>(config.decoder_layers * config.kv_heads * config.head_dim) *
-        (lines * tokens +
-         2 * static_cast<double>(rows) * (options_.max_ratio * tokens + kMoreTokens));
-    const double logits =
-        4 * static_cast<double>(rows) * static_cast<double>(config.target_vocabulary);
-    most = std::max(most, activation_bytes(config, load) + logits + 2 * kept);
+    most = std::max(
+        most, batch_bytes(config, options_, batch.end - batch.begin, longest.end - longest.begin));
   }
   const TranslationLoad any{{1, TapeMode::kInference}, {1, TapeMode::kInference}};
   require_memory("the translations", context_.threads() * most + packed_bytes(config, any),
@@ -231,8 +247,7 @@ void LineTranslator::translate_batch(TranslationModel& writer, Batch batch) {
     const Piece& piece = piece_at(i);
     ids.insert(ids.end(), tokens_.begin() + piece.begin, tokens_.begin() + piece.end);
     offsets.push_back(static_cast<std::int32_t>(ids.size()));
-    const double most = options_.max_ratio * static_cast<double>(piece.end - piece.begin - 1);
-    longest.push_back(std::min(block, static_cast<index>(std::ceil(most)) + kMoreTokens));
+    longest.push_back(most_tokens(options_, block, piece.end - piece.begin - 1));
     numbers.push_back(piece.number);
   }
   const SpecialTokens special = vocabulary_.target().special();
@@ -252,6 +267,23 @@ void LineTranslator::translate_batch(TranslationModel& writer, Batch batch) {
 }
 
 std::vector<std::vector<TranslatedText>> LineTranslator::translate() {
+  try {
+    auto results = translate_waiting();
+    forget_waiting();
+    return results;
+  } catch (...) {
+    forget_waiting();
+    throw;
+  }
+}
+
+void LineTranslator::forget_waiting() {
+  tokens_.clear();
+  pieces_.clear();
+  waiting_ = 0;
+}
+
+std::vector<std::vector<TranslatedText>> LineTranslator::translate_waiting() {
   const double began = monotonic_seconds();
   translated_.assign(pieces_.size(), {});
   const std::vector<Batch> batches = make_batches();
@@ -274,9 +306,6 @@ std::vector<std::vector<TranslatedText>> LineTranslator::translate() {
     if (of_line.empty()) of_line.emplace_back();
     target_tokens_ += of_line[0].tokens;
   }
-  tokens_.clear();
-  pieces_.clear();
-  waiting_ = 0;
   return results;
 }
 
@@ -302,6 +331,15 @@ std::vector<std::vector<TranslatedText>> LineTranslator::collect() {
     of_line.push_back(std::move(all));
   }
   return results;
+}
+
+double translating_bytes(const Context& context, const TranslatorConfig& config,
+                         const TranslationOptions& options, index lines, index longest) {
+  const index batch =
+      std::min(lines, std::max<index>(1, LineTranslator::kBatchRows / rows_of_line(options)));
+  const TranslationLoad any{{1, TapeMode::kInference}, {1, TapeMode::kInference}};
+  return context.threads() * batch_bytes(config, options, batch, longest) +
+         packed_bytes(config, any);
 }
 
 std::optional<std::vector<std::string>> translate_all(LineTranslator& translator,

@@ -24,7 +24,7 @@ struct TranslatedText {
   std::string text;
   index tokens = 0;             ///< with the end
   double log_probability = 0;   ///< of these, in nats
-  double score = 0;             ///< that, divided by --length-penalty's length
+  double score = 0;             ///< see Hypothesis; of pieces the sum
   std::vector<token> ids = {};  ///< the tokens, without the end
   /// With alignments: (token of the source, token of the translation), both from 0.
   std::vector<std::pair<index, index>> alignment = {};
@@ -43,12 +43,13 @@ class LineTranslator {
  public:
   /// How many lines or bytes of them are well read before they are translated.
   static constexpr std::size_t kLinesAtOnce = 2048, kBytesAtOnce = std::size_t{4} << 20;
+  static constexpr index kBatchRows = 128;
 
   /// Model and vocabulary must outlive the translator. `name` is that of the file, in errors.
   /// `batch_rows`: hypotheses that are written at once, about. Throws kOptionValue for the options.
   LineTranslator(const Context& context, const Translator& model,
                  const TranslatorVocabulary& vocabulary, const TranslationOptions& options,
-                 std::string name, index batch_rows = 128);
+                 std::string name, index batch_rows = kBatchRows);
   ~LineTranslator();
 
   /// Takes a line for the next call of translate(). Throws kInputFormat, "NAME:LINE: ...", for one
@@ -58,7 +59,7 @@ class LineTranslator {
 
   /// Of each line that was taken its translations, the best first; of an empty line (or of white
   /// space alone) one that is empty. Of a line in pieces the best alone. Throws kModelDamaged,
-  /// kOutOfMemory.
+  /// kOutOfMemory. In any case no line waits then.
   std::vector<std::vector<TranslatedText>> translate();
 
   index lines() const { return lines_; }
@@ -78,6 +79,8 @@ class LineTranslator {
     index begin, end;  // of order_
   };
 
+  std::vector<std::vector<TranslatedText>> translate_waiting();
+  void forget_waiting();
   std::vector<Batch> make_batches();
   std::vector<std::vector<TranslatedText>> collect();
   std::unique_ptr<TranslationModel> make_writer(const Context& context) const;
@@ -103,6 +106,10 @@ class LineTranslator {
   index lines_ = 0, source_tokens_ = 0, target_tokens_ = 0, split_ = 0;
   double model_seconds_ = 0;
 };
+
+/// Bytes that a translator of `lines`, of at most `longest` tokens with the end, takes at most.
+double translating_bytes(const Context& context, const TranslatorConfig& config,
+                         const TranslationOptions& options, index lines, index longest);
 
 /// The best translation of each line. Nothing if `interrupted` returns true between some lines and
 /// the next. Throws as the translator does.

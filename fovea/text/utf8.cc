@@ -186,6 +186,15 @@ std::size_t white_space_at_front(std::string_view text) {
   return is_white_space(c.value) ? static_cast<std::size_t>(c.length) : 0;
 }
 
+bool is_blank(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t white = white_space_at_front(text);
+    if (white == 0) return false;
+    text.remove_prefix(white);
+  }
+  return true;
+}
+
 bool ends_with_white_space(std::string_view text) {
   std::size_t last = text.size();
   while (last > 0 && continues_character(text[last - 1])) --last;

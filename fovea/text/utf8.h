@@ -82,6 +82,9 @@ bool is_grapheme_break(char32_t before, char32_t after, std::int32_t& state);
 /// none.
 std::size_t white_space_at_front(std::string_view text);
 
+/// Whether all of its characters are white space, or it is empty.
+bool is_blank(std::string_view text);
+
 /// Whether the last character is white space.
 bool ends_with_white_space(std::string_view text);
 

@@ -126,24 +126,31 @@ void BestWeights::go_on_from(index step) {
       remove_file(file);
     }
   }
+  while (static_cast<index>(kept_.size()) > count_) forget_worst();  // the run began with more
+}
+
+std::map<index, double>::const_iterator BestWeights::worst() const {
+  return std::min_element(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.second, -a.first) < std::pair(b.second, -b.first);
+  });
+}
+
+void BestWeights::forget_worst() {
+  const auto gone = worst();
+  remove_file(best_file(run_, gone->first));
+  kept_.erase(gone);
 }
 
 void BestWeights::evaluated(index step, double goodness, std::span<Parameter* const> parameters) {
   go_on_from(step);
   kept_.erase(step);
-  const auto worst = std::min_element(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.second, -a.first) < std::pair(b.second, -b.first);
-  });
   const bool full = static_cast<index>(kept_.size()) >= count_;
-  if (full && goodness <= worst->second) return;
+  if (full && goodness <= worst()->second) return;
   create_folders(run_ / kBestFolderName);
   write_file_atomically(best_file(run_, step),
                         safetensors_bytes(parameter_tensors(parameters),
                                           {{std::string(kGoodness), fmt::format("{}", goodness)}}));
-  if (full) {
-    remove_file(best_file(run_, worst->first));
-    kept_.erase(worst);
-  }
+  if (full) forget_worst();
   kept_.emplace(step, goodness);
 }
 

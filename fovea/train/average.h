@@ -32,8 +32,8 @@ class BestWeights {
  public:
   BestWeights(std::filesystem::path run, index count) : run_(std::move(run)), count_(count) {}
 
-  /// The run goes on from this update: removes what was kept after it, and what is damaged. Later
-  /// calls do nothing.
+  /// The run goes on from this update: removes what was kept after it, what is damaged, and the
+  /// worst beyond `count`. Later calls do nothing.
   void go_on_from(index step);
   /// The parameters are kept if this is one of the best; of equal ones the earlier. Throws kWrite,
   /// kDiskFull.
@@ -45,6 +45,9 @@ class BestWeights {
   std::vector<NamedTensor> mean(std::span<Parameter* const> parameters) const;
 
  private:
+  std::map<index, double>::const_iterator worst() const;
+  void forget_worst();
+
   std::filesystem::path run_;
   index count_;
   bool began_ = false;

@@ -233,7 +233,7 @@ class Tagger(SubwordTest):
             with self.subTest(reader):
                 said = self.succeed(*self.tag_args(reader, "--word-width", "0", "--character-reader", reader,
                                                    "--encoder", "bilstm:8,attention")).stderr.decode()
-                self.assertIn("a word of the training", said)
+                self.assertIn("subwords a word, in training", said)
                 config = json.loads((self.folder / reader / "config.json").read_text())
                 self.assertEqual([config["model"]["characters"], config["text"]["tokenizer"]], [288, "sentencepiece"])
         model.unlink()  # the folder has all of it

@@ -108,8 +108,9 @@ class Tokenizer(CommandTest):
         self.assert_error(self.run_fovea("tokenizer", "encode", self.text), 4, "text.txt: byte")
         self.assert_error(self.run_fovea("tokenizer", "encode", self.folder / "none"), 3, "none")
         self.assert_error(self.run_fovea("tokenizer", "encode", model, stdin=b"a\n\xff\n"), 3, "standard input:2")
-        self.assert_error(self.run_fovea("tokenizer", "decode", model, "--ids", stdin=b"1 2\n40\n"), 3, "line 2: 40")
-        self.assert_error(self.run_fovea("tokenizer", "decode", model, "--ids", stdin=b"1 x\n"), 3, "line 1: x")
+        self.assert_error(self.run_fovea("tokenizer", "decode", model, "--ids", stdin=b"1 2\n40\n"), 3, "standard input:2: 40")
+        self.assertEqual(self.run_fovea("tokenizer", "decode", model, "--ids", stdin=b"5\n6\n40\n7\n").stdout.count(b"\n"), 2)
+        self.assert_error(self.run_fovea("tokenizer", "decode", model, "--ids", stdin=b"1 x\n"), 3, "standard input:1: x")
         self.assert_error(self.run_fovea("tokenizer", "encode", model, "--best", "3"), 2, "--best")
 
     def test_no_model_ends_the_process_by_a_signal(self):

@@ -102,7 +102,8 @@ TEST(CutAnew, BlocksOfEachEpochAreCutAnew) {
 PairTokens pairs_of_lines() {
   PairTokens pairs;
   for (std::size_t n = 1; n < lines().size(); ++n) {
-    EXPECT_TRUE(append(pairs, {pieces(), pieces()}, lines()[n - 1], lines()[n], 100));
+    EXPECT_EQ(append(pairs, {pieces(), pieces()}, lines()[n - 1], lines()[n], 100),
+              PairFit::kTaken);
   }
   return pairs;
 }
@@ -201,6 +202,42 @@ TEST(CutAnew, WordsOfEachEpochAreCutAnew) {
     for (const auto& word : words) text += (text.empty() ? "" : " ") + pieces().decode(word);
     EXPECT_EQ(text, lines()[sentence]);
   }
+}
+
+// Where nearly all merges are left out, a cut may have more than twice the usual pieces.
+TEST(CutAnew, ASentenceWithTooManyPiecesKeepsItsUsualCut) {
+  const auto bpe = piece_tokenizer(piece_model_of(text(), {.kind = PieceAlgorithm::kBpe}));
+  TaggedWords sentences;
+  WordTexts texts{.how = {bpe.get(), 0.97, 1}};
+  for (const char* word : {"thekatomi", "ka", "ingrensol", "thething"}) {
+    bpe->append_tokens(sentences.characters, word, "word");
+    sentences.character_starts.push_back(std::ssize(sentences.characters));
+    sentences.words.push_back(0);
+    sentences.shapes.push_back(0);
+    texts.append(word);
+    sentences.starts.push_back(sentences.word_count());
+  }
+  TaggedTraining training(sentences, {}, {.batch_size = 1, .seed = 1});
+  training.cut_anew(texts);
+  index longer = 0, usual = 0;
+  for (index update = 0; update < 4 * 50; ++update) {
+    const TaggedBatch batch = training.batch(update, 0);
+    const auto i = static_cast<std::size_t>(batch.samples[0]);
+    const index pieces = sentences.character_starts[i + 1] - sentences.character_starts[i];
+    const auto drawn =
+        drawn_cut(texts.how, texts[static_cast<index>(i)], update / 4, static_cast<index>(i));
+    if (std::ssize(drawn) > kMostOfUsualCut * pieces) {
+      EXPECT_TRUE(std::equal(batch.characters.begin(), batch.characters.end(),
+                             sentences.characters.begin() + sentences.character_starts[i],
+                             sentences.characters.begin() + sentences.character_starts[i + 1]));
+      ++usual;
+    } else {
+      EXPECT_EQ(batch.characters, drawn);
+      longer += std::ssize(drawn) > pieces;
+    }
+  }
+  EXPECT_GT(usual, 0);
+  EXPECT_GT(longer, 0);
 }
 
 TEST(CutAnew, TextsOfOtherWordsAreRefused) {

@@ -13,23 +13,20 @@ namespace fovea {
 namespace {
 
 SentencePairs pairs_of(std::vector<std::string> source, std::vector<std::string> target) {
-  SentencePairs pairs{.source = std::move(source), .target = std::move(target)};
-  for (std::size_t n = 0; n < pairs.source.size(); ++n) {
-    pairs.empty += pairs.source[n].empty() || pairs.target[n].empty() ? 1 : 0;
-  }
-  return pairs;
+  return {.source = std::move(source), .target = std::move(target)};
 }
 
 TEST(EvaluateTranslator, CountsWhatItCanRead) {
   const LoadedTranslator loaded = untrained_translator();
-  const TranslatorScore score = evaluate_translator(
-      Context(2), loaded,
-      pairs_of({"abc", "", "a", std::string(30, 'a')}, {"uv", "u", "vwx", "u"}));
+  const TranslatorScore score =
+      evaluate_translator(Context(2), loaded,
+                          pairs_of({"abc", "", "a", std::string(30, 'a'), " \t", "b"},
+                                   {"uv", "u", "vwx", "u", "v", std::string(24, 'w')}));
   EXPECT_EQ(score.pairs, 2);
-  EXPECT_EQ(score.empty, 1);
-  EXPECT_EQ(score.too_long, 1);
+  EXPECT_EQ(score.empty, 2);
+  EXPECT_EQ(score.too_long, 2);
   EXPECT_EQ(score.tokens, 3 + 4);
-  ASSERT_EQ(score.scores.size(), 4u);
+  ASSERT_EQ(score.scores.size(), 6u);
   EXPECT_EQ(score.scores[0].tokens, 3);
   EXPECT_EQ(score.scores[1].tokens, 0);
   EXPECT_EQ(score.scores[3].tokens, 0);

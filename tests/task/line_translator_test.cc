@@ -76,12 +76,28 @@ TEST(LineTranslator, NothingDependsOnBatchesOrThreads) {
 
 TEST(LineTranslator, AnEmptyLineStaysEmpty) {
   const LoadedTranslator loaded = untrained_translator();
-  const Results results = translate(loaded, {"", "ab", ""}, {});
-  ASSERT_EQ(results.size(), 3u);
-  EXPECT_EQ(results[0].size(), 1u);
-  EXPECT_EQ(results[0][0].text, "");
-  EXPECT_EQ(results[2][0].text, "");
+  const Results results = translate(loaded, {"", "ab", "", "  "}, {});
+  ASSERT_EQ(results.size(), 4u);
+  for (const std::size_t n : {0, 2, 3}) {
+    EXPECT_EQ(results[n].size(), 1u);
+    EXPECT_EQ(results[n][0].text, "");
+    EXPECT_EQ(results[n][0].tokens, 0);
+  }
   EXPECT_TRUE(translate(loaded, {}, {}).empty());
+}
+
+// Of lines that cannot be translated none waits.
+TEST(LineTranslator, GoesOnAfterAnError) {
+  const LoadedTranslator loaded = untrained_translator();
+  for (Parameter* p : loaded.model->parameters()) {
+    std::fill_n(p->value.vec<float>().data, p->value.size(), NAN);
+    ++p->version;
+  }
+  LineTranslator translator(Context(1), *loaded.model, loaded.vocabulary, {}, "test");
+  translator.add({"ab", 1});
+  EXPECT_THROWS(translator.translate(), kModelDamaged, "");
+  EXPECT_EQ(translator.waiting(), 0);
+  EXPECT_TRUE(translator.translate().empty());
 }
 
 TEST(LineTranslator, LongLinesAreRefusedOrSplitNeverCut) {

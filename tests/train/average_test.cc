@@ -102,6 +102,21 @@ TEST(BestWeights, OfARunThatIsResumedAreThoseOfOneThatWasNot) {
   }
 }
 
+TEST(BestWeights, OfARunThatGoesOnWithFewerTheWorstAreForgotten) {
+  const TestFolder folder;
+  Evaluations run;
+  BestWeights before(folder.path(), 4);
+  for (const auto& [step, goodness] : {std::pair{10, 2.0}, {20, 1.0}, {30, 4.0}, {40, 1.0}}) {
+    run.evaluate(before, step, goodness);
+  }
+  BestWeights after(folder.path(), 2);
+  after.go_on_from(40);
+  EXPECT_THAT(after.steps(), ElementsAre(10, 30));
+  run.evaluate(after, 50, 3);
+  EXPECT_THAT(after.steps(), ElementsAre(30, 50));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "best"), {}), 2);
+}
+
 TEST(BestWeights, ThatAreDamagedAreForgotten) {
   const TestFolder folder;
   Evaluations run;

@@ -10,6 +10,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/random.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea {
 
@@ -76,24 +77,26 @@ index PairTokens::target_length(index i) const {
   return at(target_starts, i + 1) - at(target_starts, i) - 1;
 }
 
-bool append(PairTokens& all, const PairTokenizers& tokenizers, std::string_view source,
-            std::string_view target, index block) {
+PairFit append(PairTokens& all, const PairTokenizers& tokenizers, std::string_view source,
+               std::string_view target, index block) {
+  if (is_blank(source) || is_blank(target)) return PairFit::kEmpty;
   const std::size_t from = all.source.size(), to = all.target.size();
   tokenizers.source.append_tokens(all.source, source, "source");
   all.target.push_back(tokenizers.target.special().begin);
   tokenizers.target.append_tokens(all.target, target, "target");
   const auto read = static_cast<index>(all.source.size() - from),
              written = static_cast<index>(all.target.size() - to) - 1;
-  if (read == 0 || written == 0 || read >= block || written >= block) {
+  const bool empty = read == 0 || written == 0;
+  if (empty || read >= block || written >= block) {
     all.source.resize(from);
     all.target.resize(to);
-    return false;
+    return empty ? PairFit::kEmpty : PairFit::kTooLong;
   }
   all.source.push_back(tokenizers.source.special().end);
   all.target.push_back(tokenizers.target.special().end);
   all.source_starts.push_back(static_cast<index>(all.source.size()));
   all.target_starts.push_back(static_cast<index>(all.target.size()));
-  return true;
+  return PairFit::kTaken;
 }
 
 void append(PairBatch& batch, const PairTokens& all, index i) {
@@ -130,6 +133,9 @@ void PairTraining::cut_anew(PairTexts texts) {
         "pairs: there are {} and {} texts for {} pairs", texts.source.size(), texts.target.size(),
         pairs_.size());
   texts_ = std::move(texts);
+  if (std::max(largest_source(), largest_target()) <= kMost) return;
+  fail(ErrorCode::kOptionValue, "subwords: a batch may have {} of a side, at most {} are possible",
+       std::max(largest_source(), largest_target()), kMost);
 }
 
 // Pair i, cut as in this epoch; a side whose cut is too long as usual.

@@ -27,15 +27,22 @@ struct PairTokens {
   index target_count() const { return target_starts.back() - size(); }
 };
 
-/// Adds the tokens of a pair, unless there are none of a side, or more than `block` with the end
-/// mark: then returns false. `name` begins messages. The tokenizers have begin and end marks.
-/// Throws what they do.
+/// They have begin and end marks.
 struct PairTokenizers {
   const Tokenizer& source;
   const Tokenizer& target;
 };
-bool append(PairTokens& all, const PairTokenizers& tokenizers, std::string_view source,
-            std::string_view target, index block);
+
+/// What became of a pair.
+enum class PairFit {
+  kTaken,
+  kEmpty,    ///< a side is white space, or has no tokens: left out
+  kTooLong,  ///< a side has more than `block` tokens with its end mark: left out
+};
+
+/// Adds the tokens of a pair, or leaves it out. Throws what the tokenizers do.
+PairFit append(PairTokens& all, const PairTokenizers& tokenizers, std::string_view source,
+               std::string_view target, index block);
 
 struct PairBatch {
   std::vector<token> source;                    ///< [M]

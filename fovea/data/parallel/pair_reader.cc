@@ -13,15 +13,6 @@ namespace fovea {
 
 namespace {
 
-bool is_blank(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t white = white_space_at_front(text);
-    if (white == 0) return false;
-    text.remove_prefix(white);
-  }
-  return true;
-}
-
 // Views into the text.
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;

@@ -21,8 +21,8 @@ struct SentencePairs {
 
 /// Where pairs come from. Files may be packed, pipes, or "-".
 struct PairFiles {
-  std::vector<std::string> source = {};  ///< line n of all these together, and ...
-  std::vector<std::string> target = {};  ///< ... line n of all these, belong together
+  std::vector<std::string> source = {};  ///< line n of file k of these and ...
+  std::vector<std::string> target = {};  ///< ... line n of file k of these belong together
   std::vector<std::string> tables = {};  ///< a source, a tab and its target a line
 
   bool empty() const { return source.empty() && target.empty() && tables.empty(); }

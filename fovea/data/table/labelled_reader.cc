@@ -23,15 +23,6 @@ namespace {
 constexpr std::size_t kProblemsToKeep = 3;
 constexpr double kBetweenChecks = 64 << 20;  // bytes of rows
 
-bool is_blank(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t bytes = white_space_at_front(text);
-    if (bytes == 0) return false;
-    text.remove_prefix(bytes);
-  }
-  return true;
-}
-
 // Each label once, where it is first.
 void remove_repeated(std::vector<std::string>& labels) {
   if (labels.size() < 2) return;

@@ -80,8 +80,8 @@ void append(TaggedBatch& batch, const TaggedWords& all, index i) {
   const index first = at(all.character_starts, begin), last = at(all.character_starts, end);
   if (batch.tokens() + end - begin > kMost ||
       static_cast<index>(batch.characters.size()) + last - first > kMost) {
-    fail(ErrorCode::kOptionValue, "batch: {} words are more than a batch can hold",
-         batch.tokens() + end - begin);
+    fail(ErrorCode::kOptionValue, "batch: {} words and {} characters are more than it can hold",
+         batch.tokens() + end - begin, static_cast<index>(batch.characters.size()) + last - first);
   }
   const auto add = [](auto& to, const auto& from, index a, index b) {
     to.insert(to.end(), from.begin() + a, from.begin() + b);
@@ -126,6 +126,9 @@ void TaggedTraining::cut_anew(WordTexts texts) {
   check(texts.size() == words_.word_count(), "sentences: there are texts of {} words for {}",
         texts.size(), words_.word_count());
   texts_ = std::move(texts);
+  if (most_characters() <= kMost) return;
+  fail(ErrorCode::kOptionValue, "subwords: a batch may have {}, at most {} are possible",
+       most_characters(), kMost);
 }
 
 index TaggedTraining::most_characters() const {
@@ -144,7 +147,7 @@ void TaggedTraining::replace_cut(TaggedBatch& batch, index i, index epoch) const
     const std::vector<token> of_word = drawn_cut(texts_.how, texts_[w], epoch, w);
     drawn.insert(drawn.end(), of_word.begin(), of_word.end());
     cut_middle(drawn, first);
-    if (std::ssize(drawn) > std::min(kMostOfUsualCut * usual, kMost - before)) return;
+    if (std::ssize(drawn) > kMostOfUsualCut * usual) return;
     offsets.push_back(static_cast<std::int32_t>(before + std::ssize(drawn)));
   }
   batch.characters.resize(static_cast<std::size_t>(before));

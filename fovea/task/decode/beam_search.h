@@ -59,7 +59,8 @@ struct SearchOptions {
     visit("coverage_penalty", coverage_penalty,
           "factor b of log(min(attention, 1)) of each source token, added to the score; 0: none");
     visit("patience", patience,
-          "a search ends when this many times the beam have ended, or none can win; 0: only then");
+          "a sentence is done when this many times the beam have ended, or no other can win; 0: "
+          "only then");
   }
 };
 
@@ -88,8 +89,9 @@ struct Hypothesis {
   double score = 0;                ///< that, divided by length_divisor(), and coverage_score()
 };
 
-/// The best hypotheses of each sentence, at most `nbest`, the best first. In every step the `beam`
-/// likeliest goings-on of a sentence stay; those of them that end are finished. A sentence leaves
+/// The best hypotheses of each sentence, at most `nbest`, the best first. In every step a sentence
+/// keeps its `beam` likeliest hypotheses that go on; one that ends is finished if it is among the
+/// first `beam` of all. A sentence leaves
 /// the search when no unfinished hypothesis of it can become one of the `nbest` any more, whatever
 /// follows, or by --patience. A hypothesis of `longest` - 1 tokens can only end (without an end,
 /// one of `longest` tokens has ended). Coverage counts in scores, which choose among those that

@@ -4,17 +4,24 @@
 #include <cmath>
 
 #include "fovea/base/check.h"
+#include "fovea/base/random.h"
 #include "fovea/kernel/softmax.h"
 
 namespace fovea {
 
 namespace {
 
-// Tokens are numbered by sentence, then by sample, then by place.
+// Tokens are numbered by sentence, then by place; each sample of a sentence has a seed of its own.
 constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 20;
+
+std::uint64_t seed_of(std::uint64_t seed, index sample) {
+  if (sample == 0) return seed;
+  return Random(seed, RandomUse::kSeeds, static_cast<std::uint64_t>(sample)).next_u64();
+}
 
 struct Sample {
   index sentence = 0;
+  std::uint64_t seed = 0;
   std::uint64_t first = 0;  // the number of its first token
   index row = 0;            // of the step before
   Hypothesis hypothesis = {};
@@ -28,10 +35,9 @@ class Sampler {
       : context_(context), model_(model), task_(task), options_(options) {
     for (std::size_t s = 0; s < task.numbers.size(); ++s) {
       for (index n = 0; n < task.samples; ++n) {
-        const std::uint64_t number = task.numbers[s] * static_cast<std::uint64_t>(task.samples) +
-                                     static_cast<std::uint64_t>(n);
         samples_.push_back({.sentence = static_cast<index>(s),
-                            .first = number * kMostTokens,
+                            .seed = seed_of(options.seed, n),
+                            .first = task.numbers[s] * kMostTokens,
                             .row = static_cast<index>(s)});
       }
     }
@@ -91,7 +97,9 @@ class Sampler {
       for (std::size_t id = 0; id < task_.search.forbidden.size(); ++id) {
         if (task_.search.forbidden[id]) choices[id] = -INFINITY;
       }
-      chosen = sample_token({choices.data(), logits.size}, options_,
+      SamplingOptions own = options_;
+      own.seed = sample.seed;
+      chosen = sample_token({choices.data(), logits.size}, own,
                             sample.first + static_cast<std::uint64_t>(place));
     }
     sample.hypothesis.log_probability += double{logits[chosen]} - log_sum;

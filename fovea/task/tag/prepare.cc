@@ -34,14 +34,23 @@ void check_sizes(const TaggerSettings& settings) {
   resolve(probe);
 }
 
-// The words to train on, a line each.
-std::string training_words(const TaggedSet& set) {
+constexpr std::string_view kLessText = "use less text, or a machine with more memory";
+
+// Of all words, with a number or a newline for each.
+double text_bytes(const TaggedSet& set) {
   double bytes = 0;
   for (const TaggedSentence& sentence : set.sentences) {
-    for (const std::string& word : sentence.words) bytes += static_cast<double>(word.size()) + 1;
+    for (const std::string& word : sentence.words) {
+      bytes += static_cast<double>(word.size() + sizeof(index));
+    }
   }
-  require_memory("the sentences as one text", bytes,
-                 "use less text, or a machine with more memory");
+  return bytes;
+}
+
+// The words to train on, a line each.
+std::string training_words(const TaggedSet& set) {
+  const double bytes = text_bytes(set);
+  require_memory("the sentences as one text", bytes, kLessText);
   std::string all;
   all.reserve(static_cast<std::size_t>(bytes));
   for (std::size_t i = 0; i < set.sentences.size(); ++i) {
@@ -109,8 +118,9 @@ TaggedWords make_half(const TaggedSet& set, const TaggerVocabulary& vocabulary, 
 }
 
 // The words of make_half(set, vocabulary, false).
-WordTexts texts_to_train(const TaggedSet& set) {
-  WordTexts texts;
+WordTexts texts_to_train(const TaggedSet& set, CutAnew how) {
+  require_memory("the words as text", text_bytes(set), kLessText);
+  WordTexts texts{.how = how};
   for (std::size_t i = 0; i < set.sentences.size(); ++i) {
     if (set.validates[i]) continue;
     for (const std::string& word : set.sentences[i].words) texts.append(word);
@@ -160,7 +170,7 @@ std::string unknown_line(const TaggedWords& words, token unknown, std::string_vi
 }
 
 std::string subword_line(const TaggedWords& words) {
-  return fmt::format("subwords: {:.2f} a word of the training",
+  return fmt::format("{:.2f} subwords a word, in training",
                      static_cast<double>(words.characters.size()) /
                          static_cast<double>(std::max<index>(words.word_count(), 1)));
 }
@@ -256,10 +266,9 @@ TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> k
                                                          .accumulate = settings.recipe.accumulate,
                                                          .seed = settings.recipe.seed});
   if (settings.text.subword_sampling > 0) {
-    WordTexts texts = texts_to_train(set);
-    texts.how = {run.vocabulary.characters.get(), settings.text.subword_sampling,
-                 settings.recipe.seed};
-    run.training->cut_anew(std::move(texts));
+    run.training->cut_anew(texts_to_train(
+        set,
+        {run.vocabulary.characters.get(), settings.text.subword_sampling, settings.recipe.seed}));
   }
   if (validates.size() > 0) run.validation.emplace(std::move(validates), settings.text.batch_size);
   if (settings.recipe.evaluate_training) {

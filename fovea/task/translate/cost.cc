@@ -4,6 +4,7 @@
 
 #include "fovea/base/machine.h"
 #include "fovea/model/translator_memory.h"
+#include "fovea/task/line_translator.h"
 #include "fovea/task/memory_parts.h"
 #include "fovea/task/run_time_parts.h"
 #include "fovea/task/translate/objective.h"
@@ -29,6 +30,19 @@ double tape_bytes(const Context& context, const TranslatorConfig& config,
   return activation_bytes(config, load) + scratch_bytes(context, config, load);
 }
 
+bool translates(const TranslatorRun& run) {
+  return run.validation && run.settings.text.metric != TranslatorMetric::kLoss;
+}
+
+// Validations that translate, beside the tape.
+double translation_bytes(const Context& context, const TranslatorRun& run) {
+  if (!translates(run)) return 0;
+  const PairTokens& pairs = run.validation->pairs();
+  index longest = 0;
+  for (index i = 0; i < pairs.size(); ++i) longest = std::max(longest, pairs.source_length(i));
+  return translating_bytes(context, run.settings.model, validation_search(), pairs.size(), longest);
+}
+
 // One tape serves updates and evaluations in turn. Packed forms that only evaluations need are kept
 // for the next evaluation.
 double passes_bytes(const Context& context, const TranslatorRun& run) {
@@ -41,7 +55,7 @@ double passes_bytes(const Context& context, const TranslatorRun& run) {
     tape = std::max(tape, tape_bytes(context, config, evaluation));
     packed = std::max(packed, packed_bytes(config, evaluation));
   }
-  return tape + packed;
+  return tape + packed + translation_bytes(context, run);
 }
 
 // Ids of an update's batches, of both sides.
@@ -66,14 +80,15 @@ TranslationSizes sizes_of(const PairTokens& pairs) {
   return {source, target, source / n, target / n};
 }
 
-// Forward alone is a third of forward and backward.
+// Forward alone is a third of forward and backward. Translating takes about twice as long as the
+// loss (Multi30k, two threads).
 double evaluation_updates(const TranslatorRun& run, const RunCost& cost, index done) {
   if (!run.validation || done >= cost.updates) return 0;
   const index per_epoch = run.training->updates_per_epoch();
   const index evaluations = evaluations_to_come(run.settings.recipe, cost.updates, per_epoch, done);
   const double of_update =
       static_cast<double>(run.training->pairs().target_count()) / static_cast<double>(per_epoch);
-  index tokens = run.validation->pairs().target_count();
+  index tokens = (translates(run) ? 3 : 1) * run.validation->pairs().target_count();
   if (run.trained) tokens += run.trained->pairs().target_count();
   return static_cast<double>(evaluations) * static_cast<double>(tokens) / (3 * of_update);
 }

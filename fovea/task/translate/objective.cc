@@ -30,12 +30,16 @@ std::optional<PairLoss> loss_of(Tape& tape, const Translator& model, const PairE
   return loss;
 }
 
+TranslationOptions validation_search() {
+  TranslationOptions options;
+  options.search.beam = 1;
+  return options;
+}
+
 bool measure_translations(const Context& context, const Translator& model,
                           const TranslationCheck& check, const std::function<bool()>& interrupted,
                           Validation& validation) {
-  TranslationOptions options;
-  options.search.beam = 1;
-  LineTranslator translator(context, model, check.vocabulary, options, "validation");
+  LineTranslator translator(context, model, check.vocabulary, validation_search(), "validation");
   const auto made = translate_all(translator, check.texts.source, interrupted);
   if (!made) return false;
   const Translations translations{.hypotheses = *made, .references = {check.texts.target}};

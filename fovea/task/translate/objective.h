@@ -10,6 +10,7 @@
 #include "fovea/data/parallel/pair_batch.h"
 #include "fovea/data/parallel/pair_reader.h"
 #include "fovea/model/translator.h"
+#include "fovea/task/translate/translation_options.h"
 #include "fovea/task/translator.h"
 #include "fovea/train/average.h"
 #include "fovea/train/trainer.h"
@@ -34,6 +35,9 @@ struct TranslatorText {
   std::optional<TranslationCheck> check = {};
   BestWeights* best = nullptr;  ///< keeps the best weights, or null
 };
+
+/// How validations translate: greedily.
+TranslationOptions validation_search();
 
 /// "bleu" and "chrf" of greedy translations of the texts, as metrics of the validation, and the
 /// score that the metric says: of equal ones the lower loss has the larger. False if `interrupted`

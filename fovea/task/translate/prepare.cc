@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prepares a run from its options.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -87,11 +89,11 @@ TranslatorVocabulary learn_vocabulary(const PairSet& set, const TranslatorTextOp
   return vocabulary;
 }
 
-// The tokens of one half, and how many of its pairs are longer than the model reads.
+// The tokens of one half, and how many of its pairs have no tokens or more than the model reads.
 struct PairHalf {
   PairTokens tokens;
   SentencePairs texts;  // of these
-  index too_long = 0;
+  index empty = 0, too_long = 0;
 };
 
 PairHalf make_half(const PairSet& set, const TranslatorVocabulary& vocabulary, bool validates,
@@ -101,10 +103,11 @@ PairHalf make_half(const PairSet& set, const TranslatorVocabulary& vocabulary, b
   PairHalf half;
   for (std::size_t i = 0; i < set.validates.size(); ++i) {
     if (set.validates[i] != validates) continue;
-    const bool fits =
+    const PairFit fit =
         append(half.tokens, vocabulary.both(), set.pairs.source[i], set.pairs.target[i], block);
-    half.too_long += fits ? 0 : 1;
-    if (!fits || !keeps_texts) continue;
+    half.empty += fit == PairFit::kEmpty;
+    half.too_long += fit == PairFit::kTooLong;
+    if (fit != PairFit::kTaken || !keeps_texts) continue;
     half.texts.source.push_back(set.pairs.source[i]);
     half.texts.target.push_back(set.pairs.target[i]);
   }
@@ -142,30 +145,34 @@ std::string length_line(std::string_view name, const PairTokens& pairs) {
                      longest([&](index i) { return pairs.target_length(i); }));
 }
 
-std::string unknown_share(const std::vector<token>& tokens, const Tokenizer& tokenizer) {
-  const auto count = std::count(tokens.begin(), tokens.end(), tokenizer.special().unknown);
-  return fmt::format("{:.1f} %", 100 * static_cast<double>(count) /
-                                     static_cast<double>(std::max<std::size_t>(tokens.size(), 1)));
+// Of the tokens of a side, without its `marks`: "1.2 % of the source", if there is such a token.
+void add_unknown(std::vector<std::string>& shares, const std::vector<token>& tokens, index marks,
+                 const Tokenizer& tokenizer, std::string_view side) {
+  const token unknown = tokenizer.special().unknown;
+  if (unknown == kNoToken) return;
+  const auto count = std::count(tokens.begin(), tokens.end(), unknown);
+  shares.push_back(fmt::format(
+      "{:.1f} % of the {}",
+      100 * static_cast<double>(count) / static_cast<double>(std::ssize(tokens) - marks), side));
 }
 
-void describe(TranslatorRun& run, const PairSet& set, index too_long) {
+void describe(TranslatorRun& run, index empty, index too_long) {
   run.overview.push_back(length_line("training", run.training->pairs()));
   if (run.validation) {
     const PairTokens& pairs = run.validation->pairs();
     run.overview.push_back(length_line("validation", pairs));
-    if (run.vocabulary.source().special().unknown != kNoToken) {
+    std::vector<std::string> shares;
+    add_unknown(shares, pairs.source, pairs.size(), run.vocabulary.source(), "source");
+    add_unknown(shares, pairs.target, 2 * pairs.size(), run.vocabulary.target(), "target");
+    if (!shares.empty()) {
       run.overview.push_back(
-          fmt::format("unknown words of the validation: {} of the source, {} of "
-                      "the target",
-                      unknown_share(pairs.source, run.vocabulary.source()),
-                      unknown_share(pairs.target, run.vocabulary.target())));
+          fmt::format("unknown words of the validation: {}", fmt::join(shares, ", ")));
     }
   } else if (run.settings.recipe.patience > 0) {
     run.notes.push_back("there is no validation, so --patience and --metric have no effect");
   }
-  if (set.pairs.empty > 0) {
-    run.notes.push_back(
-        fmt::format("pairs with an empty side: {}; they are left out", set.pairs.empty));
+  if (empty > 0) {
+    run.notes.push_back(fmt::format("pairs with an empty side: {}; they are left out", empty));
   }
   if (too_long > 0) {
     run.notes.push_back(fmt::format("pairs longer than --block ({} tokens): {}; they are left out",
@@ -207,7 +214,9 @@ TranslatorRun prepare_run(TranslatorSettings settings, std::optional<TranslatorV
   PairHalf trains = make_half(set, run.vocabulary, false, settings),
            validates = make_half(set, run.vocabulary, true, settings);
   require_pairs(trains, "training", model.block);
-  if (validates.too_long > 0) require_pairs(validates, "validation", model.block);
+  if (validates.too_long + validates.empty > 0) {
+    require_pairs(validates, "validation", model.block);
+  }
   run.identity = {.model = xxh3_128(to_json(model)),
                   .data = xxh3_128({fingerprint(trains.tokens), fingerprint(validates.tokens)}),
                   .tokenizer = vocabulary_fingerprint(run.vocabulary),
@@ -230,7 +239,8 @@ TranslatorRun prepare_run(TranslatorSettings settings, std::optional<TranslatorV
   if (settings.recipe.evaluate_training) run.trained.emplace(run.training->pairs(), batch);
   resolve_lengths(settings.recipe, run.training->updates_per_epoch(), kTranslatorEpochs);
   run.settings = std::move(settings);
-  describe(run, set, trains.too_long + validates.too_long);
+  describe(run, set.pairs.empty + trains.empty + validates.empty,
+           trains.too_long + validates.too_long);
   return run;
 }
 

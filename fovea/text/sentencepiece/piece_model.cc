@@ -24,8 +24,7 @@ using detail::ProtoReader;
 constexpr std::size_t kLongestPiece = 7999;  // bytes
 constexpr std::size_t kMostPieces = std::size_t{1} << 30;
 
-// The ids of the special pieces as the trainer was told them; its defaults are -1 for no such
-// piece.
+// What the special pieces are called, unless the file says otherwise.
 struct SpecialNames {
   std::string begin = "<s>", end = "</s>", pad = "<pad>";
 };

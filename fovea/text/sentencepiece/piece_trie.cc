@@ -2,6 +2,9 @@
 #include "fovea/text/sentencepiece/piece_trie.h"
 
 #include <algorithm>
+#include <deque>
+
+#include "fovea/base/machine.h"
 
 namespace fovea {
 
@@ -17,11 +20,16 @@ struct Range {
 
 PieceTrie::PieceTrie(std::vector<std::pair<std::string_view, token>> pieces) {
   std::sort(pieces.begin(), pieces.end());
+  double bytes = 0;
+  for (const auto& [text, id] : pieces) bytes += static_cast<double>(text.size());
+  // Vectors double; pieces without a common beginning have a node for each byte.
+  require_memory("the pieces", 2 * bytes * (sizeof(Node) + 1),
+                 "take a model with fewer or shorter pieces");
   nodes_.emplace_back();
   labels_.push_back(0);
-  std::vector<Range> open{{0, 0, pieces.size(), 0}};
-  for (std::size_t done = 0; done < open.size(); ++done) {  // breadth first
-    Range range = open[done];
+  std::deque<Range> open{{0, 0, pieces.size(), 0}};
+  for (; !open.empty(); open.pop_front()) {  // breadth first
+    Range range = open.front();
     if (range.depth > 0 && pieces[range.begin].first.size() == range.depth) {
       nodes_[range.node].id = pieces[range.begin++].second;
     }

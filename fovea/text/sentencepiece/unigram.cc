@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "fovea/base/check.h"
+#include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/text/sentencepiece/cutter.h"
 
@@ -122,6 +123,9 @@ std::vector<ScoredCut> UnigramCutter::best(std::string_view text, index n) const
     std::size_t begin = 0, rank = 0;  // of the path before
     token id = kNoToken;
   };
+  require_memory("the best cuts of a line",
+                 static_cast<double>(text.size()) * static_cast<double>(n) * sizeof(Path),
+                 "use a smaller --best, or shorter lines");
   const std::vector<std::vector<Arc>> arcs = arcs_of(text);
   std::vector<std::vector<Path>> paths(text.size() + 1);
   paths[0].emplace_back();

@@ -48,7 +48,8 @@ class PieceTokenizer final : public Tokenizer {
   }
 
   index token_count(std::string_view text) const override {
-    return count_characters(text) + (text.empty() ? 0 : 1);
+    const index most = pieces_.model().byte_fallback ? std::ssize(text) : count_characters(text);
+    return most + (text.empty() ? 0 : 1);
   }
 
   void append_tokens(std::vector<token>& ids, std::string_view text,

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <set>
 
 #include "tests/support/throws.h"
 #include "tests/task/decode/table_model.h"
@@ -46,9 +47,14 @@ TEST(SampleSearch, DrawsByProbability) {
 
 TEST(SampleSearch, IsAFunctionOfSeedAndNumber) {
   const SamplingOptions options{.temperature = 1, .seed = 3};
-  const auto one = draw(1, options), again = draw(1, options);
-  EXPECT_EQ(one[1][0].tokens, again[1][0].tokens);
-  EXPECT_EQ(one[1][0].log_probability, again[1][0].log_probability);
+  const auto one = draw(1, options), again = draw(40, options);
+  std::set<std::vector<token>> different;
+  for (std::size_t s = 0; s < one.size(); ++s) {
+    EXPECT_EQ(one[s][0].tokens, again[s][0].tokens);
+    EXPECT_EQ(one[s][0].log_probability, again[s][0].log_probability);
+    for (const Hypothesis& sample : again[s]) different.insert(sample.tokens);
+  }
+  EXPECT_GT(different.size(), 3u);
   SamplingOptions greedy = options;
   greedy.greedy = true;
   TableModel model(3, 1);
