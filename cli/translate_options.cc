@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "fovea/base/option.h"
@@ -53,6 +54,15 @@ TranslatorSettings translate_settings(TranslatorSettings begin, const Arguments&
   if (!run.preset.empty()) apply_preset(run.preset, options.settings);
   const std::vector<std::string> set = read_settings(settable_fields(options), arguments);
   if (!arguments.has("resume")) let_min_lr_follow(options.settings.recipe, set);
+  TranslatorConfig& model = options.settings.model;
+  if (!run.preset.empty() && model.kind == TranslatorKind::kBahdanauGru) {
+    // Layers of a preset are those of a Transformer.
+    const auto keep = [&](std::string_view field, index& layers, index usual) {
+      if (std::find(set.begin(), set.end(), field) == set.end()) layers = usual;
+    };
+    keep("model.encoder_layers", model.encoder_layers, TranslatorConfig().encoder_layers);
+    keep("model.decoder_layers", model.decoder_layers, TranslatorConfig().decoder_layers);
+  }
   TranslatorTextOptions& text = options.settings.text;
   for (auto* files : {&text.source, &text.target, &text.train, &text.valid_source,
                       &text.valid_target, &text.valid}) {

@@ -94,6 +94,7 @@ TranslatorConfig resolve(TranslatorConfig c) {
   if (c.kind == TranslatorKind::kBahdanauGru) resolve_recurrent(c);
   check_size("encoder_layers", c.encoder_layers, 1, kMostLayers);
   check_size("decoder_layers", c.decoder_layers, 1, kMostLayers);
+  check_size("block", c.block, 2);  // a token and the end
   check_tables(c);
   // Sinusoids are large beside tokens, on whichever side they are.
   if (c.embedding_scale == 0 && decoder_position(c) == PositionKind::kSinusoidal && c.width > 0) {

@@ -83,6 +83,43 @@ index layer_of(const TranslationOptions& options, const TranslatorConfig& config
   return options.alignment_layer - 1;
 }
 
+// Whether token n begins a word.
+bool begins_word(const Tokenizer& tokenizer, std::span<const token> ids, index n) {
+  if (!tokenizer.separator().empty()) return true;
+  std::string before, here;
+  tokenizer.append_bytes(before, ids[static_cast<std::size_t>(n - 1)]);
+  tokenizer.append_bytes(here, ids[static_cast<std::size_t>(n)]);
+  return before.ends_with(' ') || here.starts_with(' ');
+}
+
+// Where the pieces of a line end: as equal in length as can be between words, if there are any
+// where the pieces that follow still have room; none of an empty line.
+std::vector<index> ends_of_pieces(const Tokenizer& tokenizer, std::span<const token> ids,
+                                  index most) {
+  const index length = std::ssize(ids), pieces = (length + most - 1) / most;
+  std::vector<index> ends;
+  for (index p = 1, first = 0; p < pieces; ++p, first = ends.back()) {
+    const index least = std::max(first + 1, length - most * (pieces - p)),
+                furthest = std::min(first + most, length - 1),
+                middle = std::clamp(length * p / pieces, least, furthest);
+    index end = middle;
+    for (index away = 0; away <= std::max(middle - least, furthest - middle); ++away) {
+      const index back = middle - away, on = middle + away;
+      if (back >= least && begins_word(tokenizer, ids, back)) {
+        end = back;
+        break;
+      }
+      if (on <= furthest && begins_word(tokenizer, ids, on)) {
+        end = on;
+        break;
+      }
+    }
+    ends.push_back(end);
+  }
+  if (length > 0) ends.push_back(length);
+  return ends;
+}
+
 // Of a translation, with its end.
 index most_tokens(const TranslationOptions& options, index block, index source) {
   const double most = std::ceil(options.max_ratio * static_cast<double>(source));
@@ -108,12 +145,16 @@ double batch_bytes(const TranslatorConfig& config, const TranslationOptions& opt
   return activation_bytes(config, load) + logits + 2 * kept;
 }
 
-// The best translations of the pieces of a line, one behind the other. Tokens of an alignment count
-// through all pieces; ends do not count.
-void join(TranslatedText& to, const TranslatedText& from, std::string_view separator,
-          std::pair<index, index> before) {
-  if (!to.text.empty() && !from.text.empty()) to.text += separator;
-  to.text += from.text;
+std::string decoded(const Tokenizer& tokenizer, std::span<const token> ids) {
+  StreamDecoder text(tokenizer);
+  std::string all;
+  for (const token id : ids) all += text.push(id);
+  return all + text.finish();
+}
+
+// The best translations of the pieces of a line, one behind the other, but for the text. Tokens of
+// an alignment count through all pieces; ends do not count.
+void join(TranslatedText& to, const TranslatedText& from, std::pair<index, index> before) {
   to.tokens += from.tokens;
   to.log_probability += from.log_probability;
   to.score += from.score;
@@ -142,7 +183,6 @@ LineTranslator::LineTranslator(const Context& context, const Translator& model,
 
 LineTranslator::~LineTranslator() = default;
 
-// Pieces of as equal lengths as can be.
 void LineTranslator::add(const LineToTranslate& line) {
   std::vector<token> ids;
   if (!is_blank(line.text)) {
@@ -156,11 +196,12 @@ void LineTranslator::add(const LineToTranslate& line) {
                             line.number, length, most),
                 "break the line in two, or add --long-lines split");
   }
-  const index pieces = (length + most - 1) / most;  // none of an empty line
-  if (pieces > 1) ++split_;
+  const std::vector<index> ends = ends_of_pieces(vocabulary_.source(), ids, most);
+  if (ends.size() > 1) ++split_;
   auto from = static_cast<index>(tokens_.size());
-  for (index p = 0; p < pieces; ++p) {
-    const index first = length * p / pieces, behind = length * (p + 1) / pieces;
+  index first = 0;
+  for (std::size_t p = 0; p < ends.size(); first = ends[p++]) {
+    const index behind = ends[p];
     tokens_.insert(tokens_.end(), ids.begin() + first, ids.begin() + behind);
     tokens_.push_back(vocabulary_.source().special().end);
     constexpr std::uint64_t kMostPieces = 1 << 16;
@@ -211,14 +252,11 @@ void LineTranslator::require_room(std::span<const Batch> batches) const {
 TranslatedText LineTranslator::text_of(const Context& context, const Piece& piece,
                                        const Hypothesis& hypothesis) const {
   const Tokenizer& tokenizer = vocabulary_.target();
-  TranslatedText made{.text = {},
+  TranslatedText made{.text = decoded(tokenizer, hypothesis.tokens),
                       .tokens = static_cast<index>(hypothesis.tokens.size()) + 1,
                       .log_probability = hypothesis.log_probability,
                       .score = hypothesis.score,
                       .ids = hypothesis.tokens};
-  StreamDecoder text(tokenizer);
-  for (const token id : hypothesis.tokens) made.text += text.push(id);
-  made.text += text.finish();
   if (!options_.alignments) return made;
   std::vector<token> target = {tokenizer.special().begin};
   target.insert(target.end(), hypothesis.tokens.begin(), hypothesis.tokens.end());
@@ -324,10 +362,11 @@ std::vector<std::vector<TranslatedText>> LineTranslator::collect() {
     for (; p < pieces_.size() && pieces_[p].line == line; ++p) {
       if (translated_[p].empty()) continue;
       const TranslatedText& best = translated_[p][0];
-      join(all, best, vocabulary_.target().separator(), before);
+      join(all, best, before);
       before.first += pieces_[p].end - pieces_[p].begin - 1;
       before.second += best.tokens - 1;
     }
+    all.text = decoded(vocabulary_.target(), all.ids);
     of_line.push_back(std::move(all));
   }
   return results;

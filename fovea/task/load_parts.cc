@@ -50,7 +50,7 @@ void require_memory_for_weights(const fs::path& folder) {
 void require_model_kind(std::string_view text, const std::string& name, std::string_view kind,
                         std::string_view called) {
   const Json json = parse_json(text, {name, ErrorCode::kModelDamaged});
-  const Json* found = json.find("kind");
+  const Json* found = json.get_if<Json::Object>() != nullptr ? json.find("kind") : nullptr;
   if (found != nullptr && found->get_if<std::string>() != nullptr && found->text() == kind) return;
   throw Error(
       ErrorCode::kModelWrongKind,

@@ -72,7 +72,7 @@ std::vector<std::string> changed_updates(const std::vector<Field>& before,
   for (std::size_t i = 0; i < before.size(); ++i) {
     const std::string old_value = value_text(before[i]), new_value = value_text(now[i]);
     if (!decides_updates(before[i], recipe.schedule) || old_value == new_value) continue;
-    changes.push_back(fmt::format("{}: the checkpoint has {}, given is {}",
+    changes.push_back(fmt::format("{}: the checkpoint has {}; from now on it is {}",
                                   option_name(before[i].name), old_value, new_value));
   }
   return changes;

@@ -159,8 +159,9 @@ class Trainer {
   /// instruction set or version is only reported to the observer.
   void resume();
   /// The same from this checkpoint. kOther also removes later checkpoints (kWrite if that fails)
-  /// and a best model of a later update. If the best model is lost, the model of the checkpoint
-  /// replaces it, and the search for the best starts again.
+  /// and a best model of a later update. If the best model is lost, that of the checkpoint of its
+  /// update replaces it; if there is none, the model of this checkpoint, and the search for the
+  /// best starts again.
   void resume(const Checkpoint& checkpoint, Future future = Future::kSame);
 
   /// Trains to the end of the run, or until the observer asks to stop. Throws kDiverged if a loss
@@ -185,6 +186,8 @@ class Trainer {
   void reopen_history();
   void save();
   void write_model();
+  void write_model(const std::vector<NamedTensor>& tensors, index step);
+  bool rescue_best_model();
   void draw_curve();
   void write_in_folder(const std::function<void()>& write) const;
   void compare(const RunIdentity& stored);

@@ -109,9 +109,12 @@ void Trainer::write_in_folder(const std::function<void()>& write) const {
 }
 
 void Trainer::write_model() {
+  write_model(parameter_tensors(objective_.parameters()), state_.step);
+}
+
+void Trainer::write_model(const std::vector<NamedTensor>& tensors, index step) {
   write_in_folder([&] {
-    write_model_weights(setup_.folder, parameter_tensors(objective_.parameters()),
-                        {{"step", std::to_string(state_.step)}},
+    write_model_weights(setup_.folder, tensors, {{"step", std::to_string(step)}},
                         dtype_of(setup_.options.save_dtype));
   });
 }
@@ -224,8 +227,35 @@ void Trainer::keep_a_model(Future future) {
   const bool lost = !step || *step < state_.best_step;
   const bool given_up = future == Future::kOther && step && *step > state_.step;
   if (!lost && !given_up) return;
-  if (state_.best_step != state_.step) state_.best_step = -1;
+  const index best = state_.best_step;
+  if (lost && best >= 0 && best != state_.step) {
+    if (rescue_best_model()) return;
+    observer_.noticed(fmt::format(
+        "{} is missing or damaged: the best weights, of update {}, are lost; those of update {} "
+        "stand in their place, and the search for the best begins again",
+        (setup_.folder / kWeightsName).string(), best, state_.step));
+  }
+  if (best != state_.step) state_.best_step = -1;
   write_model();
+}
+
+// From the checkpoint of its update, if that is still there.
+bool Trainer::rescue_best_model() {
+  const index best = state_.best_step;
+  std::vector<NamedTensor> tensors;
+  try {
+    const Checkpoint checkpoint =
+        load_checkpoint(checkpoint_path(checkpoints_of(setup_.folder), best));
+    tensors = parse_safetensors(checkpoint.bytes(kWeightsName), checkpoint.path.string()).tensors;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kOutOfMemory) throw;
+    return false;
+  }
+  write_model(tensors, best);
+  observer_.noticed(fmt::format(
+      "{} was missing or damaged: the best weights, of update {}, come from its checkpoint",
+      (setup_.folder / kWeightsName).string(), best));
+  return true;
 }
 
 void Trainer::compare(const RunIdentity& stored) {

@@ -291,7 +291,7 @@ class Resume(ResumeTest):
                 warnings = [line for line in done.stderr.decode().splitlines() if line.startswith("warning: --")]
                 self.assertEqual(sorted(line.split(": ")[1] for line in warnings), sorted(["--stop-after", change[0]]))
                 for line in warnings:
-                    self.assertRegex(line, "^warning: --[a-z-]+: the checkpoint has .*, given is ")
+                    self.assertRegex(line, "^warning: --[a-z-]+: the checkpoint has .*; from now on it is ")
 
     def test_a_longer_run_says_how_the_learning_rate_jumps_and_how_it_would_not(self):
         first = self.folder / "first"

@@ -124,6 +124,8 @@ class LanguageModel(SubwordTest):
         damaged = self.folder / "damaged.model"
         damaged.write_bytes(model.read_bytes()[:200])
         self.fails(4, "damaged.model", *subwords, damaged)
+        damaged.write_bytes(b"")
+        self.fails(4, "damaged.model", *subwords, damaged)
         self.assertFalse((self.folder / "no").exists())
 
 

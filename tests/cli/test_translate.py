@@ -144,6 +144,8 @@ class Refuses(ModelTest):
         self.fails(2, "--coverage-penalty", "translate", self.model, "--coverage-penalty", "-1")
         self.fails(2, "--coverage-penalty", "translate", self.model, "--coverage-penalty", "1", "--sample")
         self.fails(2, "--max-ratio", "translate", self.model, "--max-ratio", "0")
+        self.fails(2, "--temperature", "translate", self.model, "--temperature", "0.5")
+        self.fails(2, "--nbest: 2000 is not in 1 to 1024", "translate", self.model, "--sample", "--nbest", "2000")
 
     def test_inputs(self):
         self.fails(3, "standard input:2:1: expected UTF-8", "translate", self.model, stdin=b"one\n\xff\n")

@@ -9,6 +9,7 @@
 #include "fovea/task/translate/alignment.h"
 #include "tests/support/throws.h"
 #include "tests/task/translate/tiny.h"
+#include "tests/text/tokenizer/pieces.h"
 
 namespace fovea {
 namespace {
@@ -119,6 +120,24 @@ TEST(LineTranslator, LongLinesAreRefusedOrSplitNeverCut) {
   const Results pieces = translate(loaded, {std::string(16, 'a'), std::string(17, 'a')}, options);
   EXPECT_EQ(found[0][0].text, pieces[0][0].text + pieces[1][0].text + pieces[1][0].text);
   for (const auto& [source, target] : found[0][0].alignment) EXPECT_LT(source, 50);
+}
+
+// A line is cut between words where pieces have room for it, and its text is that of all tokens.
+TEST(LineTranslator, PiecesAreWholeWords) {
+  TranslationOptions options;
+  options.long_lines = LongLines::kSplit;
+  LoadedTranslator loaded = untrained_translator();
+  const Results whole = translate(loaded, {"abc def abc def abc def abc"}, options);
+  const Results pieces = translate(loaded, {"abc def abc ", "def abc def abc"}, options);
+  EXPECT_EQ(whole[0][0].text, pieces[0][0].text + pieces[1][0].text);
+  loaded.vocabulary.of_target = piece_tokenizer(piece_model_of(lines_of_parts(200)));
+  loaded.settings.model.target_vocabulary = loaded.vocabulary.target().vocabulary_size();
+  loaded.model = std::make_unique<Translator>(loaded.settings.model, 3);
+  const Results subwords = translate(loaded, {std::string(50, 'a'), "abcdef"}, options);
+  for (const auto& line : subwords) {
+    EXPECT_EQ(line[0].text, loaded.vocabulary.target().decode(line[0].ids));
+  }
+  EXPECT_GT(subwords[0][0].ids.size(), 24u) << "several pieces";
 }
 
 TEST(LineTranslator, TheBestComeFirstAndNoTranslationIsTooLong) {

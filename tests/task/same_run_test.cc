@@ -45,9 +45,9 @@ TEST_F(SameRun, NamesTheOptionsThatDecideUpdatesAndHaveChanged) {
     given.recipe.patience = 3;
     return changed_options(checkpoint, given);
   };
-  const auto batch = "--batch-size: the checkpoint has 4, given is 9";
-  const auto lr = "--lr: the checkpoint has 0.001, given is 0.25";
-  const auto end = "--stop-after: the checkpoint has 30u, given is 9e";
+  const auto batch = "--batch-size: the checkpoint has 4; from now on it is 9";
+  const auto lr = "--lr: the checkpoint has 0.001; from now on it is 0.25";
+  const auto end = "--stop-after: the checkpoint has 30u; from now on it is 9e";
   EXPECT_THAT(changed(ScheduleKind::kConstant), testing::UnorderedElementsAre(batch, lr));
   EXPECT_THAT(changed(ScheduleKind::kInverseSqrt), testing::UnorderedElementsAre(batch, lr));
   EXPECT_THAT(changed(ScheduleKind::kCosine), testing::UnorderedElementsAre(batch, lr, end));

@@ -36,6 +36,7 @@ class TrainerCheckpoint : public testing::Test {
   Outcome process(const std::filesystem::path& path, bool resume, index stop_at) {
     ToyObjective objective;
     objective.counts_hits = true;
+    objective.validation_loss = validation_loss;
     observer = ToyObserver();
     observer.wanted = Request::kStop;
     observer.at_step = stop_at;
@@ -65,6 +66,7 @@ class TrainerCheckpoint : public testing::Test {
   ToyObserver observer;
   Future future = Future::kSame;
   index keep = 2;
+  std::function<double(index step)> validation_loss;  // none: that of the toy
   RunIdentity identity{.model = "m", .data = "d", .tokenizer = "t", .isa = "i", .version = "v"};
   std::filesystem::path from;
 };
@@ -243,6 +245,24 @@ TEST_F(TrainerCheckpoint, AModelThatIsLostIsThatOfTheCheckpoint) {
   std::filesystem::remove(folder / "run/model.safetensors");
   process(folder / "run", true, 20);
   EXPECT_EQ(step_of_model(folder / "run"), 20);
+}
+
+TEST_F(TrainerCheckpoint, ABestModelThatIsLostComesFromItsCheckpoint) {
+  begin(folder / "run");
+  keep = 9;
+  validation_loss = [](index step) { return step == 10 ? 1.0 : 2.0; };
+  const Outcome before = process(folder / "run", false, 20);
+  ASSERT_EQ(step_of_model(folder / "run"), 10);
+  std::ofstream(folder / "run/model.safetensors") << "damaged";
+  const Outcome after = process(folder / "run", true, 20);
+  EXPECT_EQ(after.model, before.model);
+  EXPECT_EQ(after.state.best_step, 10);
+  EXPECT_THAT(observer.notices, ElementsAre(HasSubstr("of update 10, come from its checkpoint")));
+  std::filesystem::remove(folder / "run/model.safetensors");
+  std::filesystem::remove_all(folder / "run/checkpoints/step-000010");
+  process(folder / "run", true, 21);
+  EXPECT_EQ(step_of_model(folder / "run"), 21);
+  EXPECT_THAT(observer.notices, ElementsAre(HasSubstr("of update 10, are lost; those of update")));
 }
 
 TEST_F(TrainerCheckpoint, HoldsWhatItWasGiven) {

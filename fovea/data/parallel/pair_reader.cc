@@ -7,6 +7,7 @@
 #include "fovea/base/byte_stream.h"
 #include "fovea/base/check.h"
 #include "fovea/data/corpus.h"
+#include "fovea/text/no_nul.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -26,7 +27,11 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-std::string read(const std::string& file) { return read_text({&file, 1}, TextEncoding::kUtf8); }
+std::string read(const std::string& file) {
+  std::string text = read_text({&file, 1}, TextEncoding::kUtf8);
+  require_no_nul(text, name_of_input(file));
+  return text;
+}
 
 // Adds pairs of any file.
 class Adder {

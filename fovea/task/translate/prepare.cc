@@ -43,6 +43,11 @@ PairSet read_set(const TranslatorTextOptions& text, std::uint64_t seed) {
   PairSet set;
   read_pairs(set.pairs, trains);
   const auto trained = static_cast<std::size_t>(set.pairs.size());
+  if (trained == 0) {
+    throw Error(ErrorCode::kInputTooSmall,
+                fmt::format("there is no pair to train on: {} have an empty side", set.pairs.empty),
+                "give files with sentences and their translations");
+  }
   if (validates.empty()) {
     set.validates = draw_stratified(std::vector<index>(trained), text.valid_fraction, seed);
     return set;
@@ -180,6 +185,15 @@ void describe(TranslatorRun& run, index empty, index too_long) {
   }
 }
 
+void note_warm_up(TranslatorRun& run) {
+  const TrainOptions& recipe = run.settings.recipe;
+  const index updates = cost_of(run).updates;
+  if (updates <= 0 || recipe.warmup <= updates / 2) return;
+  run.notes.push_back(fmt::format(
+      "the learning rate rises for {} of the {} updates; --warmup {} would be a tenth of them",
+      std::min(recipe.warmup, updates), updates, std::max<index>(1, updates / 10)));
+}
+
 // What stands in the place of a token that is dropped.
 token dropped_token(const Tokenizer& tokenizer) {
   const token unknown = tokenizer.special().unknown;
@@ -239,6 +253,7 @@ TranslatorRun prepare_run(TranslatorSettings settings, std::optional<TranslatorV
   if (settings.recipe.evaluate_training) run.trained.emplace(run.training->pairs(), batch);
   resolve_lengths(settings.recipe, run.training->updates_per_epoch(), kTranslatorEpochs);
   run.settings = std::move(settings);
+  note_warm_up(run);
   describe(run, set.pairs.empty + trains.empty + validates.empty,
            trains.too_long + validates.too_long);
   return run;

@@ -111,7 +111,7 @@ class PieceTokenizer final : public Tokenizer {
 }  // namespace
 
 TokenizerData learn_pieces(std::string_view, std::string_view, const LearnOptions& options) {
-  if (options.model.empty()) {
+  if (options.model.empty() && options.model_name.empty()) {
     throw Error(ErrorCode::kUsage, "--tokenizer sentencepiece: --tokenizer-model is missing",
                 "learn a model first: fovea tokenizer train --train FILE -o FILE.model");
   }
