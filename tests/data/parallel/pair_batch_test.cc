@@ -30,11 +30,12 @@ TEST(PairTokens, APairHasMarksAndMustFit) {
   const auto tokenizer = make_byte_tokenizer({.kind = "byte"});
   PairTokens all;
   const PairTokenizers both{*tokenizer, *tokenizer};
-  EXPECT_TRUE(append(all, both, "ab", "c", 4));
-  EXPECT_FALSE(append(all, both, "abcd", "c", 4));
-  EXPECT_FALSE(append(all, both, "a", "abcd", 4));
-  EXPECT_FALSE(append(all, both, "", "a", 4));
-  EXPECT_TRUE(append(all, both, "abc", "abc", 4));
+  EXPECT_EQ(append(all, both, "ab", "c", 4), PairFit::kTaken);
+  EXPECT_EQ(append(all, both, "abcd", "c", 4), PairFit::kTooLong);
+  EXPECT_EQ(append(all, both, "a", "abcd", 4), PairFit::kTooLong);
+  EXPECT_EQ(append(all, both, "", "a", 4), PairFit::kEmpty);
+  EXPECT_EQ(append(all, both, "a", " \t", 4), PairFit::kEmpty);
+  EXPECT_EQ(append(all, both, "abc", "abc", 4), PairFit::kTaken);
   ASSERT_EQ(all.size(), 2);
   EXPECT_THAT(std::vector<token>(all.source.begin(), all.source.begin() + 3),
               ElementsAre(byte_token('a'), byte_token('b'), kEndToken));
