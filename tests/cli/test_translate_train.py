@@ -198,7 +198,7 @@ class Refuses(TrainTest):
         self.refuses(2, "--preset", *both, "--preset", "huge")
         self.refuses(2, "--block", *both, "--block", "1")
         self.refuses(3, "there is no pair to train on: 2 have an empty side", "--train", self.write("a.tsv", "\tb\na\t \n"))
-        self.refuses(3, "expected text, got a NUL byte", "--train", self.write("b.tsv", "a\0b\tc\n"))
+        self.refuses(3, "expected text, got a NUL byte", "--train", self.write("b.tsv", "a\tb\n" * 20 + "a\0b\tc\n"))
         said = self.succeed("train", "translate", *both, "--preset", "tiny", "--model", "bahdanau-gru", "-o",
                             self.folder / "gru", "--dry-run", "--stop-after", "210u")
         self.assertIn(b"the learning rate rises for 200 of the 210 updates", said.stderr)
