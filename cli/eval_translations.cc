@@ -117,7 +117,8 @@ int eval_translations(const Arguments& arguments) {
 std::string report_of(const TranslationScore& score, SentenceScores sentences) {
   std::string report;
   if (sentences == SentenceScores::kYes) add_sentences(report, score);
-  report += fmt::format("{} sentences, {} reference{}\n", score.sentences, score.references,
+  report += fmt::format("{} sentence{}, {} reference{}\n", score.sentences,
+                        score.sentences == 1 ? "" : "s", score.references,
                         score.references == 1 ? "" : "s");
   bool compared = false;
   for (const MetricScore& metric : score.metrics) {

@@ -91,9 +91,8 @@ TrainResult Trainer::run() {
   }
   if (out_of_patience()) {
     observer_.noticed(fmt::format(
-        "the run ends early: the last {} evaluations were no better than that of update {} "
-        "(--patience)",
-        state_.worse_evaluations, state_.best_step));
+        "the run ends early: no evaluation behind that of update {} was better (--patience {})",
+        state_.best_step, setup_.options.patience));
   }
   // The evaluation at the end is part of the run: if it was interrupted, the run counts as stopped.
   const bool evaluated = !objective_.has_validation() || state_.evaluated_step == state_.step;

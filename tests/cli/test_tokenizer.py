@@ -2,6 +2,7 @@
 """fovea tokenizer: subwords learned, cut and joined; and compared with SentencePiece where it is installed."""
 
 import random
+import resource
 import subprocess
 import unittest
 
@@ -112,6 +113,15 @@ class Tokenizer(CommandTest):
         self.assertEqual(self.run_fovea("tokenizer", "decode", model, "--ids", stdin=b"5\n6\n40\n7\n").stdout.count(b"\n"), 2)
         self.assert_error(self.run_fovea("tokenizer", "decode", model, "--ids", stdin=b"1 x\n"), 3, "standard input:1: x")
         self.assert_error(self.run_fovea("tokenizer", "encode", model, "--best", "3"), 2, "--best")
+
+    def test_little_memory_is_an_error_before_the_library_ends_the_process(self):
+        for mebibytes in (80, 200, 600):
+            few = lambda: resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))  # noqa: B023, E731
+            done = subprocess.run([FOVEA, "tokenizer", "train", "--train", str(self.text), "-o", str(self.folder / "n.model"),
+                                   "--vocab-size", "40"], capture_output=True, env=self.environment(), preexec_fn=few,
+                                  timeout=60)
+            self.assert_error(done, 6, "learning the pieces")
+        self.assertFalse((self.folder / "n.model").exists())
 
     def test_no_model_ends_the_process_by_a_signal(self):
         """A SentencePiece model of its own, changed in many places."""

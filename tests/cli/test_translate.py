@@ -239,7 +239,7 @@ class Evaluates(ModelTest):
                    "--reference", target)
         self.fails(2, "--metric has no effect on --score", "eval", self.model, "--source", source, "--reference", target,
                    "--score", "--metric", "ter")
-        self.fails(2, "1 files of sources and 0 of targets", "eval", self.model, "--source", source)
+        self.fails(2, "files of sources: 1, of their translations: 0", "eval", self.model, "--source", source)
         self.train(self.folder / "lm", "--stop-after", "5u", "--eval-every", "5u", "--save-every", "5u")
         self.fails(2, "--source has no effect", "eval", self.folder / "lm", "--test", self.text, "--source", source)
         self.fails(2, "--metric has no effect", "eval", self.folder / "lm", "--test", self.text, "--metric", "ter")

@@ -89,9 +89,9 @@ void read_table(Adder& pairs, const std::string& file) {
 void read_pairs(SentencePairs& pairs, const PairFiles& files, EmptyPairs empty) {
   if (files.source.size() != files.target.size()) {
     throw Error(ErrorCode::kUsage,
-                fmt::format("there are {} files of sources and {} of targets", files.source.size(),
+                fmt::format("files of sources: {}, of their translations: {}", files.source.size(),
                             files.target.size()),
-                "name as many with --target as with --source, in the same order");
+                "name as many of one as of the other, in the same order");
   }
   Adder adder(pairs, empty);
   for (std::size_t n = 0; n < files.source.size(); ++n) {

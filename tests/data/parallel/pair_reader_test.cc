@@ -58,7 +58,7 @@ TEST_F(PairReader, PairsWithAnEmptySideMayBeKept) {
 TEST_F(PairReader, NamesWhatDoesNotFit) {
   const std::string three = write("a.en", "a\nb\nc\n"), two = write("a.de", "a\nb\n");
   EXPECT_THROWS(read({.source = {three}, .target = {two}}), kInputFormat, "a.en has 3 lines");
-  EXPECT_THROWS(read({.source = {three}}), kUsage, "1 files of sources and 0 of targets");
+  EXPECT_THROWS(read({.source = {three}}), kUsage, "files of sources: 1, of their translations: 0");
   EXPECT_THROWS(read({.tables = {write("b.tsv", "a\tb\na b\n")}}), kInputFormat, "b.tsv:2: ");
   EXPECT_THROWS(read({.tables = {write("c.tsv", "a\tb\tc\n")}}), kInputFormat, "2 tabs");
   EXPECT_THROWS(read({.source = {write("x.en", "a\n\xff\n")}, .target = {two}}), kEncoding,
