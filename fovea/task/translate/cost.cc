@@ -80,8 +80,8 @@ TranslationSizes sizes_of(const PairTokens& pairs) {
   return {source, target, source / n, target / n};
 }
 
-// Forward alone is a third of forward and backward. Translating takes about twice as long as the
-// loss (Multi30k, two threads).
+// Forward alone is a third of forward and backward. Greedy translations take about twice as long as
+// the loss (an estimate).
 double evaluation_updates(const TranslatorRun& run, const RunCost& cost, index done) {
   if (!run.validation || done >= cost.updates) return 0;
   const index per_epoch = run.training->updates_per_epoch();
