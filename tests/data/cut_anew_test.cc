@@ -145,10 +145,16 @@ TEST(CutAnew, PairsOfEachEpochAreCutAnew) {
   }
 }
 
+struct TextsOfLines {
+  TaggedWords sentences = {};
+  WordTexts texts = {.how = {&pieces(), 0.3, 7}};
+};
+
 // A sentence a line, and its words one after another.
-std::pair<TaggedWords, WordTexts> words_of_lines() {
-  TaggedWords sentences;
-  WordTexts texts{.how = {&pieces(), 0.3, 7}};
+TextsOfLines words_of_lines() {
+  TextsOfLines all;
+  TaggedWords& sentences = all.sentences;
+  WordTexts& texts = all.texts;
   for (std::string_view rest : lines()) {
     while (!rest.empty()) {
       const std::string_view word = rest.substr(0, rest.find(' '));
@@ -161,11 +167,13 @@ std::pair<TaggedWords, WordTexts> words_of_lines() {
     }
     sentences.starts.push_back(sentences.word_count());
   }
-  return {sentences, texts};
+  return all;
 }
 
 TEST(CutAnew, WordsOfEachEpochAreCutAnew) {
-  const auto [sentences, texts] = words_of_lines();
+  const TextsOfLines all = words_of_lines();
+  const TaggedWords& sentences = all.sentences;
+  const WordTexts& texts = all.texts;
   const auto made = [&] {
     TaggedTraining training(sentences, {}, {.batch_size = 16, .seed = 1});
     training.cut_anew(texts);
@@ -241,10 +249,10 @@ TEST(CutAnew, ASentenceWithTooManyPiecesKeepsItsUsualCut) {
 }
 
 TEST(CutAnew, TextsOfOtherWordsAreRefused) {
-  auto [sentences, texts] = words_of_lines();
-  texts.append("more");
-  TaggedTraining training(sentences, {}, {.batch_size = 16, .seed = 1});
-  EXPECT_THROWS(training.cut_anew(texts), kShape, "sentences: there are texts of");
+  TextsOfLines all = words_of_lines();
+  all.texts.append("more");
+  TaggedTraining training(all.sentences, {}, {.batch_size = 16, .seed = 1});
+  EXPECT_THROWS(training.cut_anew(all.texts), kShape, "sentences: there are texts of");
 }
 
 TEST(CutAnew, ExamplesOfEachEpochAreCutAnew) {
