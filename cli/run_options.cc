@@ -31,7 +31,7 @@ std::vector<Field> fields_below(const std::vector<Field>& fields, std::string_vi
 }  // namespace
 
 std::string placeholder_of(const OptionSpec& option) {
-  if (option.name == "tokenizer") return names_in(kTokenizers, "|");
+  if (option.name == "tokenizer" && option.placeholder == "TEXT") return names_in(kTokenizers, "|");
   if (option.name == "data") return names_in(kDataKinds, "|");
   if (option.name == "preset") return names_in(language_model_presets(), "|");
   if (option.name == "vocabulary" || option.name == "tokenizer-model" ||

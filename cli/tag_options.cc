@@ -31,7 +31,6 @@ std::vector<OptionSpec> train_tag_options() {
   std::vector<OptionSpec> options = training_options(settable_fields(defaults));
   for (OptionSpec& option : options) {
     if (option.name == "embeddings") option.placeholder = "FILE";
-    if (option.name == "tokenizer") option.placeholder = names_in(kWordCutNames, "|");
   }
   return options;
 }

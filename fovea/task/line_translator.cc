@@ -145,6 +145,12 @@ double batch_bytes(const TranslatorConfig& config, const TranslationOptions& opt
   return activation_bytes(config, load) + logits + 2 * kept;
 }
 
+// Batches of so many bytes on all threads, and the packed weights that they share.
+double bytes_of_threads(const Context& context, const TranslatorConfig& config, double batch) {
+  const TranslationLoad any{{1, TapeMode::kInference}, {1, TapeMode::kInference}};
+  return context.threads() * batch + packed_bytes(config, any);
+}
+
 std::string decoded(const Tokenizer& tokenizer, std::span<const token> ids) {
   StreamDecoder text(tokenizer);
   std::string all;
@@ -244,8 +250,7 @@ void LineTranslator::require_room(std::span<const Batch> batches) const {
     most = std::max(
         most, batch_bytes(config, options_, batch.end - batch.begin, longest.end - longest.begin));
   }
-  const TranslationLoad any{{1, TapeMode::kInference}, {1, TapeMode::kInference}};
-  require_memory("the translations", context_.threads() * most + packed_bytes(config, any),
+  require_memory("the translations", bytes_of_threads(context_, config, most),
                  "use a smaller --beam, fewer threads (--threads), or a machine with more memory");
 }
 
@@ -376,9 +381,7 @@ double translating_bytes(const Context& context, const TranslatorConfig& config,
                          const TranslationOptions& options, index lines, index longest) {
   const index batch =
       std::min(lines, std::max<index>(1, LineTranslator::kBatchRows / rows_of_line(options)));
-  const TranslationLoad any{{1, TapeMode::kInference}, {1, TapeMode::kInference}};
-  return context.threads() * batch_bytes(config, options, batch, longest) +
-         packed_bytes(config, any);
+  return bytes_of_threads(context, config, batch_bytes(config, options, batch, longest));
 }
 
 std::optional<std::vector<std::string>> translate_all(LineTranslator& translator,
