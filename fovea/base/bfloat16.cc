@@ -19,15 +19,6 @@ float round_to_odd(double x) {
 
 }  // namespace
 
-BFloat16 to_bfloat16(float x) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) {
-    return {static_cast<std::uint16_t>((bits >> 16) | 0x40u)};
-  }
-  const std::uint32_t tie_to_even = (bits >> 16) & 1u;
-  return {static_cast<std::uint16_t>((bits + 0x7fffu + tie_to_even) >> 16)};
-}
-
 BFloat16 to_bfloat16(double x) { return to_bfloat16(round_to_odd(x)); }
 
 }  // namespace fovea

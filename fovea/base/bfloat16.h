@@ -21,7 +21,14 @@ inline float to_float(BFloat16 x) {
 }
 /// Rounds to nearest, ties to even, denormals included. A value that is too large becomes infinite.
 /// A NaN stays a NaN: it is made quiet, its sign and upper payload are kept.
-BFloat16 to_bfloat16(float x);
+inline BFloat16 to_bfloat16(float x) {
+  // Without a branch, so that loops over rows become vectors.
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
+  const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  const std::uint32_t tie_to_even = (bits >> 16) & 1u;
+  const std::uint32_t rounded = is_nan ? bits | 0x400000u : bits + 0x7fffu + tie_to_even;
+  return {static_cast<std::uint16_t>(rounded >> 16)};
+}
 /// As above, rounded once: going through float32 could round a double twice.
 BFloat16 to_bfloat16(double x);
 

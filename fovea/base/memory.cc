@@ -49,8 +49,8 @@ void forbid(const std::byte* /*memory*/, std::size_t /*bytes*/) {}
 
 constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
 
-// The rows of one head lie far apart: with pages of 4 KB, address translation (TLB misses) takes a
-// measured 3 to 4 % of attention's time. The system may refuse the request; nothing depends on it.
+}  // namespace
+
 void ask_for_huge_pages(void* memory, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage;
@@ -59,8 +59,6 @@ void ask_for_huge_pages(void* memory, std::size_t bytes) {
     madvise(static_cast<std::byte*>(memory) + (begin - address), end - begin, MADV_HUGEPAGE);
   }
 }
-
-}  // namespace
 
 void AlignedDelete::operator()(void* memory) const {
   ::operator delete (memory, std::align_val_t{kAlignment});

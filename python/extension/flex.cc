@@ -22,6 +22,7 @@
 #include "fovea/attention/lambda/program_bias.h"
 #include "fovea/attention/lambda/program_mask.h"
 #include "fovea/attention/mask/blocks.h"
+#include "python/extension/room.h"
 #include "python/extension/traced.h"
 
 namespace nb = nanobind;
@@ -72,6 +73,13 @@ class Traced {
                                                   kExactTo<T>);
   }
 
+  template <class T>
+  void prepare_gradients(const std::vector<std::uintptr_t>& gradients) const {
+    for (std::size_t n = 0; n < gradients.size(); ++n) {
+      if (gradients[n] != 0) prepare_room(gradients[n], tables_[n].count(), sizeof(T));
+    }
+  }
+
  private:
   std::vector<ScoreStep> steps_;
   std::vector<CapturedTable> tables_;
@@ -85,6 +93,11 @@ View<T> view(const Tensor& t) {
 template <class T>
 RowView<T> rows(const Tensor& t) {
   return {reinterpret_cast<T*>(t[0]), t[1], t[2], t[3], t[5], t[6], t[7]};
+}
+
+template <class T>
+void prepare(const Tensor& t) {
+  prepare_room(static_cast<std::uintptr_t>(t[0]), t[1] * t[2] * t[3] * t[4], sizeof(T));
 }
 
 // The order of the tensors; a forward has those up to lse_low.
@@ -138,6 +151,7 @@ Attention<T> attention_of(const Options& options, const Call& call,
 template <class T>
 void forward(const Options& options, const Call& call) {
   const nb::gil_scoped_release others_run;
+  prepare<T>(call.tensors[kO]);
   const Attention<T> attention = attention_of<T>(options, call, {});
   attention_forward<T>(Context(std::get<2>(options)), attention, call.inputs<T>(),
                        {.o = view<T>(call.tensors[kO]),
@@ -151,6 +165,8 @@ void backward(const Options& options, const Call& call,
   const nb::gil_scoped_release others_run;
   const Attention<T> attention = attention_of<T>(options, call, gradients);
   const Tensors& t = call.tensors;
+  for (const Place place : {kDq, kDk, kDv}) prepare<T>(t[place]);
+  if (call.score != nullptr) call.score->prepare_gradients<T>(gradients);
   attention_backward<T>(Context(std::get<2>(options)), attention, call.inputs<T>(),
                         {.o = view<const T>(t[kO]),
                          .lse = rows<const T>(t[kLse]),

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fovea/attention/attention.h"
+#include "python/extension/room.h"
 
 namespace nb = nanobind;
 
@@ -119,6 +120,7 @@ class SdpaPlan {
     std::pair<nb::object, nb::object> results(o_.like(q), saved_.like(q));
     const auto in = addresses_of<4>(operands);
     const Address o = address_of(results.first), saved = address_of(results.second);
+    prepare(o, o_);
     const nb::gil_scoped_release others_run;
     const Context context(flops_ < kFlopsForTwo ? 1 : threads);
     std::get<0>(options_) ? forward_in<double>(in, o, saved, seed, context)
@@ -145,6 +147,7 @@ class SdpaPlan {
     const auto in = addresses_of<4>(saved);
     const std::array o_saved_do{address_of(saved[4]), address_of(saved[5]), address_of(d_o)};
     const auto out = addresses_of<4>(results);
+    for (std::size_t n = 0; n < gradients_.size(); ++n) prepare(out[n], gradients_[n]);
     const nb::gil_scoped_release others_run;
     const Context context(flops_ * 2.5 < kFlopsForTwo ? 1 : threads);
     std::get<0>(options_) ? backward_in<double>(in, o_saved_do, strides, out, seed, context)
@@ -153,6 +156,13 @@ class SdpaPlan {
   }
 
  private:
+  void prepare(Address address, const Room& room) const {
+    const auto& size = std::get<0>(room.layout);
+    if (address == 0) return;
+    prepare_room(address, size[0] * size[1] * size[2] * size[3],
+                 std::get<0>(options_) ? sizeof(double) : sizeof(float));
+  }
+
   template <class T>
   AttentionInputs<T> inputs(const std::array<Address, 4>& in) const {
     return {view<const T>(in[0], qkv_[0]), view<const T>(in[1], qkv_[1]),

@@ -66,6 +66,13 @@ void LogNScale<T>::scale(const TileSite& site, const ScoreTile<T>& tile) const {
 }
 
 template <class T>
+bool LogNScale<T>::takes_packed() const {
+  const auto& parts = mask_.parts();
+  return std::all_of(parts.begin(), parts.end(),
+                     [](const auto& part) { return part->takes_packed(); });
+}
+
+template <class T>
 void LogNScale<T>::name_parameters(OverlapCheck& memory) const {
   for (const auto& part : mask_.parts()) part->name_memory(memory);
 }

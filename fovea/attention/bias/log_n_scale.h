@@ -29,6 +29,7 @@ class LogNScale final : public ScoreFunction<T> {
   void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
             const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const override;
   bool needs_scores() const override { return false; }
+  bool takes_packed() const override;
   void name_parameters(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override;

@@ -60,8 +60,30 @@ HWY_INLINE void LoadRow(const V* from, index along, index n, T* to) {
   }
   if (along == 0) {
     std::fill_n(to, n, static_cast<T>(*from));
+  } else if (along == 1) {
+    std::transform(from, from + n, to, [](V x) { return static_cast<T>(x); });
   } else {
     for (index c = 0; c < n; ++c) to[c] = static_cast<T>(from[c * along]);
+  }
+}
+
+// Where rows of the table are columns of the tile: to[r][c] = from[c][r]. Values of another type
+// are converted row by row first: rows whose distance is a power of two would drive one another out
+// of the cache if they were read across.
+template <class T, class V>
+HWY_INLINE void LoadColumns(const V* from, index stride, const StripPart& part, T* to) {
+  const auto turn = [&](const T* rows, index apart) {
+    RowsToLanes<T>(Rows<const T>(rows, part.columns, part.rows, apart), part.columns, T{1}, to,
+                   part.width);
+  };
+  if constexpr (std::is_same_v<T, V>) {
+    turn(from, stride);
+  } else {
+    HWY_ALIGN T converted[kStrip];
+    for (index c = 0; c < part.columns; ++c) {
+      LoadRow(from + c * stride, 1, part.rows, converted + c * part.rows);
+    }
+    turn(converted, part.rows);
   }
 }
 
@@ -71,16 +93,8 @@ void LaneRun<T>::Load(const LaneStep& step, const StripPart& part) const {
   const auto [first, along, down] = StepsOf(read.at, tile);
   T* const to = strips[step.to];
   WithTable(read.table, [&, first = first, along = along, down = down](const auto* data) {
-    using V = std::remove_cvref_t<decltype(*data)>;
-    const V* const from = data + first + part.row * down + part.column * along;
-    if constexpr (std::is_same_v<T, V>) {
-      // Columns of the table are rows of the tile.
-      if (down == 1 && along > 1) {
-        RowsToLanes<T>(Rows<const T>(from, part.columns, part.rows, along), part.columns, T{1}, to,
-                       part.width);
-        return;
-      }
-    }
+    const auto* const from = data + first + part.row * down + part.column * along;
+    if (down == 1 && along > 1) return LoadColumns(from, along, part, to);
     for (index r = 0; r < part.rows; ++r) {
       T* const row = to + r * part.width;
       LoadRow(from + r * down, along, part.columns, row);

@@ -2,6 +2,7 @@
 #include "fovea/attention/lambda/program.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <tuple>
 
@@ -58,7 +59,8 @@ TracedBool::operator bool() const {
 // Adds a step to the program. If an equal step exists, returns that one.
 Traced LaneTape::add(const TapeStep& step) {
   const auto key = [](const TapeStep& s) {
-    return std::tie(s.op, s.a, s.b, s.c, s.table, s.value, s.of_i, s.of_j, s.constant);
+    const auto value = std::bit_cast<std::uint64_t>(s.value);  // 0 and -0 are two constants
+    return std::tuple(s.op, s.a, s.b, s.c, s.table, value, s.of_i, s.of_j, s.constant);
   };
   for (int n = 0; n < size_; ++n) {
     if (key(steps_[static_cast<std::size_t>(n)]) == key(step)) return number(n);

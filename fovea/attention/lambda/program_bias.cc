@@ -163,11 +163,7 @@ SharedGradient ProgramBias<T>::shared_gradient() const {
 
 template <class T>
 void ProgramBias<T>::name_parameters(OverlapCheck& memory) const {
-  for (const CapturedTable& table : program_->program().tables()) {
-    if (!table.is_whole()) {
-      memory.read("a captured tensor", Vec<const T>{static_cast<const T*>(table.values.data), 1});
-    }
-  }
+  program_->name_tables(memory);
 }
 
 template <class T>

@@ -34,7 +34,10 @@ PlannedProgram::PlannedProgram(ScoreProgram program, const AttentionSizes& sizes
       plans_(static_cast<std::size_t>(program_.size())),
       serial_(next_serial()) {
   gradients_.resize(program_.tables().size());
-  if (sizes.B == 0 || sizes.H == 0 || sizes.T == 0 || sizes.S == 0) return;
+  if (sizes.B == 0 || sizes.H == 0 || sizes.T == 0 || sizes.S == 0) {
+    plan_no_scores();
+    return;
+  }
   std::vector<Range> ranges(static_cast<std::size_t>(program_.size()));
   ranges_.evaluate(everywhere(), ranges);
   check_numbers(ranges, exact_to);
@@ -56,6 +59,32 @@ void PlannedProgram::start_call(const AttentionSizes& sizes, std::string_view wh
   serial_ = next_serial();
 }
 
+void PlannedProgram::name_tables(OverlapCheck& memory) const {
+  for (const CapturedTable& table : program_.tables()) {
+    const index count = table.is_contiguous() ? table.count() : 1;
+    const auto name = [&]<class V>(const V* values) {
+      memory.read("a captured tensor", Vec<const V>{values, count});
+    };
+    const void* const data = table.values.data;
+    switch (table.values.type) {
+      case LaneTable::Type::kFloat:
+        name(static_cast<const float*>(data));
+        break;
+      case LaneTable::Type::kDouble:
+        name(static_cast<const double*>(data));
+        break;
+      case LaneTable::Type::kInt32:
+        name(static_cast<const std::int32_t*>(data));
+        break;
+      case LaneTable::Type::kInt64:
+        name(static_cast<const std::int64_t*>(data));
+        break;
+      case LaneTable::Type::kByte:
+        name(static_cast<const std::uint8_t*>(data));
+    }
+  }
+}
+
 PlaceRanges PlannedProgram::everywhere() const {
   const auto below = [](index size) { return Range{0, static_cast<double>(size - 1)}; };
   return {below(sizes_.B), below(sizes_.H), below(sizes_.T), below(sizes_.S)};
@@ -70,6 +99,17 @@ void PlannedProgram::check_numbers(std::span<const Range> ranges, double exact_t
           Hint{"number what is captured from 0 on, or give query, key and value in float64"},
           "attention: a whole number of a program may be {}, and float32 has not all beyond {}",
           most, exact_to);
+  }
+}
+
+// Nothing is read; gradients are set to 0.
+void PlannedProgram::plan_no_scores() {
+  for (int n = 0; n < program_.size(); ++n) {
+    const ScoreStep& s = program_.step(n);
+    if (s.leaf != Leaf::kRead || !program_.learns(s.table)) continue;
+    ReadPlan& plan = plans_[static_cast<std::size_t>(n)];
+    plan.gradient = TableGradient::kDirect;
+    plan.own_batch = plan.own_head = true;
   }
 }
 

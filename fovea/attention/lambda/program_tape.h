@@ -10,6 +10,7 @@
 
 #include "fovea/attention/lambda/program_ranges.h"
 #include "fovea/attention/lambda/score_program.h"
+#include "fovea/attention/overlap.h"
 
 namespace fovea::detail {
 
@@ -54,6 +55,8 @@ class PlannedProgram {
   /// A call begins: it reads what the tables hold now. Throws Error(kShape) for other sizes than
   /// those of the plan; `what` names the part.
   void start_call(const AttentionSizes& sizes, std::string_view what) const;
+  /// Names the tables. Of one that is not contiguous, the first value.
+  void name_tables(OverlapCheck& memory) const;
   /// Different for all calls of all programs of the process, so that what is compiled can be kept
   /// as long as a call lasts.
   std::uint64_t serial() const { return serial_; }
@@ -66,6 +69,7 @@ class PlannedProgram {
  private:
   static std::uint64_t next_serial();
   PlaceRanges everywhere() const;
+  void plan_no_scores();
   void check_numbers(std::span<const Range> ranges, double exact_to) const;
   ReadPlan plan_of(int n, std::span<const Range> ranges) const;
   bool adds_directly(int n, const ReadPlan& plan) const;

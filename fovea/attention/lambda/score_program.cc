@@ -82,6 +82,14 @@ index CapturedTable::count() const {
   return count;
 }
 
+bool CapturedTable::is_contiguous() const {
+  index run = 1;
+  for (std::size_t axis = sizes.size(); axis-- > 0; run *= sizes[axis]) {
+    if (sizes[axis] != 1 && strides[axis] != run) return false;
+  }
+  return true;
+}
+
 double CapturedTable::at(index offset) const {
   switch (values.type) {
     case LaneTable::Type::kFloat:

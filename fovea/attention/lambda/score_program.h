@@ -45,6 +45,7 @@ struct CapturedTable {
     return values.type != LaneTable::Type::kFloat && values.type != LaneTable::Type::kDouble;
   }
   index count() const;  ///< the product of the sizes
+  bool is_contiguous() const;
   double at(index offset) const;
 };
 

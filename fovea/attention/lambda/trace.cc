@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <utility>
 
@@ -17,9 +18,11 @@ namespace {
 
 using Leaf = ScoreStep::Leaf;
 
+// 0 and -0 are two constants: 1 / x tells them apart.
 bool is_same(const ScoreStep& a, const ScoreStep& b) {
+  const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(x); };
   return a.leaf == b.leaf && a.op == b.op && a.a == b.a && a.b == b.b && a.c == b.c &&
-         a.value == b.value && a.table == b.table && a.at == b.at;
+         bits(a.value) == bits(b.value) && a.table == b.table && a.at == b.at;
 }
 
 // Whether the step is 1 or 0: a comparison, or such steps joined by && and ||.

@@ -69,6 +69,8 @@ class TracedNumber {
   TracedNumber& operator-=(const TracedNumber& b) { return *this = *this - b; }
   TracedNumber& operator*=(const TracedNumber& b) { return *this = *this * b; }
   TracedNumber& operator/=(const TracedNumber& b) { return *this = *this / b; }
+  template <std::integral Whole>
+  TracedNumber& operator/=(Whole) = delete;
 
   friend TracedNumber operator<(const TracedNumber& a, const TracedNumber& b) {
     return detail::record_step(detail::TapeOp::kLess, {a, b});
@@ -194,8 +196,8 @@ namespace bias {
 
 /// s -> function(s, place) for calls of T and of these sizes (AttentionInputs::sizes()), without
 /// packed sequences. The function is called here, once; numbers that it captures keep the value of
-/// this moment. Throws Error(kUsage) for a function that cannot be recorded, Error(kShape) for an
-/// index that is beyond a tensor everywhere.
+/// this moment. Throws Error(kUsage) for symbols of another call, Error(kShape) for an index that
+/// is beyond a tensor everywhere, and for tensors that do not fit what the function does with them.
 template <class T>
 Bias<T> traced(const AttentionSizes& sizes,
                const std::function<TracedNumber(TracedNumber, const TracedPlace&)>& function);

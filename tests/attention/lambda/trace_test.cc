@@ -151,6 +151,9 @@ std::vector<Function> functions() {
          const bool other = i >= 5 && j != 7 && i > j && i >= 8;
          return other ? std::min(s, 0.25) : std::max(std::floor(s * 2), std::nearbyint(s));
        }},
+      {"both zeros",
+       [](N s, P at) { return s + max(-5, min(5, 1.0 / select(at.i < at.j, 0.0, -0.0))); },
+       [](const Numbers& x) { return x[0] + (x[1] < x[2] ? 5 : -5); }},
       {"constants", [](N s, P) { return s * (N(3) + 4 * N(0.5)) + select(N(1) < N(2), 5, 6); },
        [](const Numbers& x) { return x[0] * 5 + 5; }},
   };
@@ -231,6 +234,50 @@ void expect_error(const std::function<void()>& f, const std::string& words) {
   EXPECT_THAT(std::string(error->what()), ::testing::HasSubstr(words));
 }
 
+template <class Number>
+concept DividesByWholeNumbers = requires(Number x) {
+  x /= 2;
+}
+|| requires(Number x) { x / 2; };
+static_assert(!DividesByWholeNumbers<TracedNumber>);
+
+TEST(Trace, ACallWithoutTokensHasGradientsOfZero) {
+  for (const Sizes& sizes : {Sizes{.B = 0, .T = 4, .S = 4, .H = 2, .G = 2},
+                             Sizes{.B = 2, .T = 4, .S = 0, .H = 2, .G = 2}}) {
+    Call<float> call(sizes);
+    const std::vector<float> values(8);
+    std::vector<float> by_head(2), by_score(8);
+    const Captured<float> slopes(values.data(), {2}, by_head.data()),
+        table(values.data(), {2, 4}, by_score.data());
+    const auto bias =
+        bias::traced<float>(call.in().sizes(), [&](TracedNumber s, const TracedPlace& at) {
+          return s + slopes(at.head) * at.i + table(at.head, at.j);
+        });
+    for (const Method method : {Method::kFused, Method::kReference}) {
+      by_head.assign(2, 3);
+      by_score.assign(8, 4);
+      call.run({.bias = bias}, method);
+      EXPECT_EQ(by_head, std::vector<float>(2));
+      EXPECT_EQ(by_score, std::vector<float>(8));
+    }
+  }
+}
+
+TEST(Trace, AnOutputMayNotOverlapWhatIsCaptured) {
+  Call<float> call({.B = 1, .T = 6, .S = 6, .H = 2, .G = 2, .D = 4, .Dv = 4});
+  // Each lies in the last bytes of what the call writes.
+  const Captured<float> in_o(call.o.data() + call.o.size() - 36, {6, 6});
+  const Captured<std::uint8_t> in_lse(
+      reinterpret_cast<const std::uint8_t*>(call.lse.data() + call.lse.size()) - 36, {6, 6});
+  const auto bias = bias::traced<float>(
+      call.in().sizes(),
+      [&](TracedNumber s, const TracedPlace& at) { return s + in_o(at.i, at.j); });
+  expect_error([&] { call.run({.bias = bias}); }, "o overlaps a captured tensor");
+  const Mask mask =
+      mask::traced(call.in().sizes(), [&](const auto& at) { return in_lse(at.i, at.j); });
+  expect_error([&] { call.run({.mask = mask}); }, "lse overlaps a captured tensor");
+}
+
 TEST(Trace, SaysWhatCannotBe) {
   const std::vector<float> values(20);
   std::vector<float> gradient(20);
@@ -287,6 +334,13 @@ TEST(Trace, SaysWhatCannotBe) {
         packed.run({.bias = one, .packed = {view_of(offsets), view_of(key_offsets)}});
       },
       "the part \"traced\" takes no packed sequences");
+  const Mask near = mask::traced(packed.in().sizes(), [](const auto& at) { return at.j <= at.i; });
+  const bias::LogNScale<float> counts(512, near);
+  expect_error(
+      [&] {
+        packed.run({.bias = counts, .packed = {view_of(offsets), view_of(key_offsets)}});
+      },
+      "takes no packed sequences");
   expect_error([&] { packed.run({.bias = part}); }, "the traced function is for B=2");
 }
 
