@@ -18,6 +18,7 @@
 #include "cli/tag_options.h"
 #include "cli/threads.h"
 #include "fovea/base/clock.h"
+#include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/data/table/line_reader.h"
 #include "fovea/data/tagged/characters.h"
@@ -62,13 +63,13 @@ struct Asked {
   bool ended = true;  // by LF
 
   std::size_t bytes() const {
-    std::size_t sum = line.size();
+    std::size_t sum = line.size() + sizeof(std::string) * sentence.words.size();
     for (const SourceLine& source : sentence.source) sum += sizeof(source) + source.text.size();
     return sum;
   }
 };
 
-// SentenceAnswers sentences in their order, many at a time. With several threads, sentences are
+// Answers sentences in their order, many at a time. With several threads, sentences are
 // answered while the next ones are read.
 class SentenceAnswers {
  public:
@@ -110,7 +111,8 @@ class SentenceAnswers {
     words_ = bytes_ = 0;
     finish();
     if (asked.empty()) return;
-    lines_ = std::async(launch_, [this, asked = std::move(asked)] { return said_of(asked); });
+    lines_ =
+        std::async(launch_, [this, asked = std::move(asked)]() mutable { return said_of(asked); });
     if (launch_ == std::launch::deferred) finish();
   }
 
@@ -118,10 +120,12 @@ class SentenceAnswers {
     if (lines_.valid()) print_answers(lines_.get());
   }
 
-  std::string said_of(const std::vector<Asked>& asked) {
+  // The predictor borrows the words: those of a long line are not kept twice.
+  std::string said_of(std::vector<Asked>& asked) {
     std::vector<std::vector<std::string>> words;
-    for (const Asked& one : asked) words.push_back(one.sentence.words);
+    for (Asked& one : asked) words.push_back(std::move(one.sentence.words));
     const auto found = predictor_.tag(words, way_.probabilities());
+    for (std::size_t i = 0; i < asked.size(); ++i) asked[i].sentence.words = std::move(words[i]);
     std::string lines;
     for (std::size_t i = 0; i < asked.size(); ++i) lines += said_of(asked[i], found[i]);
     return lines;
@@ -174,6 +178,18 @@ std::unique_ptr<ByteStream> stream_of(const std::string& file, SentenceAnswers& 
   return unpacked(std::move(stream), name_of_input(file));
 }
 
+// A line of a segmenter becomes a string, ids, tags and words for each of its characters.
+void require_memory_of(std::string_view line, const LoadedTagger& model, const Way& way) {
+  constexpr std::size_t kLong = std::size_t{1} << 20;  // shorter ones need no look at the system
+  if (line.size() < kLong) return;
+  const auto is_first_byte = [](char byte) { return (static_cast<unsigned char>(byte) >> 6) != 2; };
+  const auto characters = std::count_if(line.begin(), line.end(), is_first_byte);
+  const index of_each = 250 + (way.output.probabilities ? index{4} * model.tags[0].size() : 0);
+  require_memory(fmt::format("a line of {} characters", characters),
+                 static_cast<double>(characters * of_each),
+                 "cut the line in shorter ones, or use a machine with more memory");
+}
+
 void answer_lines(const std::string& file, const LoadedTagger& model, const Way& way,
                   SentenceAnswers& answers) {
   LineReader lines(stream_of(file, answers), name_of_input(file), kLongestTextLine);
@@ -181,6 +197,7 @@ void answer_lines(const std::string& file, const LoadedTagger& model, const Way&
     lines.require_text(line);
     Asked asked{.line = std::string(line.text), .ended = line.ended};
     if (model.segments()) {
+      require_memory_of(line.text, model, way);
       asked.sentence.words = characters_of(line.text);
     } else {
       asked.sentence = sentence_of(line.text, way.output.words);

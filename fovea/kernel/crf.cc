@@ -370,12 +370,26 @@ void crf_marginals(const Context& ctx, const CrfScores<T>& scores, const CrfRows
   });
 }
 
-#define FOVEA_INSTANTIATE(T)                                                              \
-  template void crf_log_partition(const Context&, const CrfScores<T>&, const CrfRows<T>&, \
-                                  Vec<double>);                                           \
-  template double crf_loss(const Context&, const CrfScores<T>&, const CrfRows<T>&,        \
-                           const CrfTargets&, Vec<double>, const CrfGradient<T>&);        \
-  template void crf_marginals(const Context&, const CrfScores<T>&, const CrfRows<T>&, Rows<T>);
+template <class T>
+CrfScratch crf_scratch(index tags, index longest, bool with_gradient) {
+  constexpr index kMostLanes = 16;
+  constexpr double lanes = kMostLanes;
+  const auto K = static_cast<double>(tags), L = static_cast<double>(longest);
+  const double P = (std::ceil(K / lanes)) * lanes;
+  const double table = (6 * K + 4) * P, sums = with_gradient ? kMostChunks * (K + 2) * P : 0;
+  const double chain = (2 * L + detail::kCrfBuffers) * P;
+  const double group = lanes * (2 * L * K + static_cast<double>(detail::crf_lanes_buffer(tags)));
+  const double walk = 2 * tags <= kMostLanes ? group : chain;
+  return {sizeof(T) * (table + sums), sizeof(T) * walk};
+}
+
+#define FOVEA_INSTANTIATE(T)                                                                    \
+  template void crf_log_partition(const Context&, const CrfScores<T>&, const CrfRows<T>&,       \
+                                  Vec<double>);                                                 \
+  template double crf_loss(const Context&, const CrfScores<T>&, const CrfRows<T>&,              \
+                           const CrfTargets&, Vec<double>, const CrfGradient<T>&);              \
+  template void crf_marginals(const Context&, const CrfScores<T>&, const CrfRows<T>&, Rows<T>); \
+  template CrfScratch crf_scratch<T>(index, index, bool);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

@@ -84,4 +84,13 @@ template <class T>
 void crf_marginals(const Context& ctx, const CrfScores<T>& scores, const CrfRows<T>& rows,
                    Rows<T> marginals);
 
+/// The scratch memory of a call, in bytes: all of it, and what each thread takes besides.
+struct CrfScratch {
+  double of_call, of_thread;
+};
+/// For K tags and sequences of at most `longest` rows. Calls without a gradient, crf_viterbi among
+/// them, take no more than crf_marginals.
+template <class T>
+CrfScratch crf_scratch(index tags, index longest, bool with_gradient);
+
 }  // namespace fovea

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "fovea/base/check.h"
+#include "fovea/base/machine.h"
 #include "fovea/metrics/multinomial.h"
 #include "fovea/metrics/sum.h"
 
@@ -49,6 +50,8 @@ std::vector<double> resampled_numbers(const Context& ctx, Vec<const index> cells
   check(examples.examples() > 0, Hint{"give at least one example"},
         "bootstrap: there are no examples");
   const index total = checked_product(R, count, "bootstrap: resamples times numbers");
+  require_memory(fmt::format("the bootstrap of {} numbers", count),
+                 sizeof(double) * static_cast<double>(total), "use fewer resamples or classes");
   std::vector<double> values(static_cast<std::size_t>(total));
   const double work = 8.0 * static_cast<double>(std::min(examples.examples(), 100 * cells.size));
   ctx.for_ranges(R, work, [&](index begin, index end) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "fovea/base/check.h"
+#include "fovea/base/machine.h"
 
 namespace fovea {
 
@@ -146,8 +147,10 @@ SpanIntervals span_intervals(const Context& ctx, std::span<const SentenceSpans> 
 ConfusionMatrix type_confusion(std::span<const SentenceSpans> sentences, index types) {
   check_sentences(sentences, types);
   const index K = types + 1;
-  const auto cells = static_cast<std::size_t>(checked_product(K, K, "type_confusion: types^2"));
-  ConfusionMatrix confusion{K, std::vector<index>(cells)};
+  const index cells = checked_product(K, K, "type_confusion: types^2");
+  require_memory(fmt::format("the confusion matrix of {} types of spans", types),
+                 sizeof(index) * static_cast<double>(cells), "use fewer types");
+  ConfusionMatrix confusion{K, std::vector<index>(static_cast<std::size_t>(cells))};
   const auto count = [&](index truth, index predicted) {
     ++confusion.counts[static_cast<std::size_t>(truth * K + predicted)];
   };

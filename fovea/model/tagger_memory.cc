@@ -65,6 +65,29 @@ std::vector<WeightShape> weights_of(const TaggerConfig& c, index width) {
   return weights;
 }
 
+// Saved gradients of the transitions, of the first and of the last tag.
+double transition_values(const TaggerConfig& c) {
+  double values = 0;
+  for (std::size_t column = 0; column < c.tags.size(); ++column) {
+    const auto tags = static_cast<double>(c.tags[column]);
+    if (head_of(c, column) == TagHead::kCrf) values += (tags + 2) * tags;
+  }
+  return values;
+}
+
+// Columns run one after another.
+CrfScratch widest_crf(const TaggerConfig& c, const WordLoad& load) {
+  const index longest = std::min(c.block, load.tape.tokens);
+  CrfScratch most{0, 0};
+  for (std::size_t column = 0; column < c.tags.size(); ++column) {
+    if (head_of(c, column) != TagHead::kCrf) continue;
+    const auto own =
+        crf_scratch<float>(c.tags[column], longest, load.tape.mode == TapeMode::kTrain);
+    most = {std::max(most.of_call, own.of_call), std::max(most.of_thread, own.of_thread)};
+  }
+  return most;
+}
+
 }  // namespace
 
 double activation_bytes(const TaggerConfig& config, const WordLoad& load) {
@@ -74,9 +97,10 @@ double activation_bytes(const TaggerConfig& config, const WordLoad& load) {
   double columns = encoder_columns(c, stages, load.tape);
   if (mode == TapeMode::kTrain) columns += encoder_gradient_columns(c, stages);
   columns += word_columns(c, static_cast<double>(last_width(c, stages)), mode);
-  return kFloat * (static_cast<double>(load.tape.tokens) * columns +
-                   static_cast<double>(load.characters) * character_columns(c, mode)) +
-         feature_bytes(c, load);
+  const double values = static_cast<double>(load.tape.tokens) * columns +
+                        static_cast<double>(load.characters) * character_columns(c, mode) +
+                        (mode == TapeMode::kTrain ? transition_values(c) : 0);
+  return kFloat * values + feature_bytes(c, load);
 }
 
 double packed_bytes(const TaggerConfig& config, const WordLoad& load) {
@@ -97,8 +121,11 @@ double scratch_bytes(const Context& context, const TaggerConfig& config, const W
       kFloat *
       std::max(static_cast<double>(load.tape.tokens) * static_cast<double>(c.features),
                static_cast<double>(load.characters) * static_cast<double>(c.character_width));
-  return context.threads() * (kThreadScratch + layers.of_thread) +
-         std::max(layers.of_call, of_call);
+  const CrfScratch crf = widest_crf(c, load);
+  // To tag, each thread has batches, and so calls, of its own.
+  const double calls = load.tape.mode == TapeMode::kTrain ? 1 : context.threads();
+  return context.threads() * (kThreadScratch + layers.of_thread + crf.of_thread) +
+         calls * crf.of_call + std::max(layers.of_call, of_call);
 }
 
 }  // namespace fovea

@@ -101,7 +101,8 @@ void ColumnTest::keep(TaggedSentence& sentence, const TaggedByModel& found) {
   mistake.truth = std::move(truth);
   for (std::size_t w = 0; w < mistake.truth.size(); ++w) {
     if (mistake.truth[w] != mistake.predicted[w]) ++mistake.wrong;
-    if (tags_.find(mistake.truth[w]) >= 0 || unknown_++ > 0) continue;
+    if (tags_.find(mistake.truth[w]) >= 0) continue;
+    if (++unknown_ > 1) continue;
     first_unknown_ = fmt::format("{}:{} ({})", file_, sentence.lines[w], excerpt(mistake.truth[w]));
   }
   words_ += sentence.size();
@@ -194,11 +195,7 @@ void TaggerTest::read(const std::string& file) {
   reading.table = options_.table;
   const std::string name = name_of_input(file);
   require_columns(model_, options_.table, name);
-  std::vector<TaggedSentence> sentences;
-  for (TaggedSentence& sentence : read_tagged(file, table_options(reading))) {
-    TaggedSentence seen = as_seen(std::move(sentence), reading.task);
-    if (seen.size() > 0) sentences.push_back(std::move(seen));
-  }
+  std::vector<TaggedSentence> sentences = read_as_seen(file, table_options(reading), reading.task);
   for (ColumnTest& column : columns_) column.begin_file(name, sentences);
   for (std::size_t begin = 0; begin < sentences.size();) {
     const std::size_t end = std::min(begin + TagPredictor::kSentencesAtOnce, sentences.size());

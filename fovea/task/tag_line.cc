@@ -20,12 +20,6 @@ std::vector<TagSpan> found_spans(const TagSet& tags, const TaggedByModel& found)
   return spans_of(parsed, *tags.scheme());
 }
 
-// Of a segmenter that has not learned tags the only type has no name.
-std::string type_name(const TagSet& tags, std::int32_t type) {
-  const std::string& name = tags.types().names()[static_cast<std::size_t>(type)];
-  return name == "_" && tags.find("S") >= 0 ? "" : name;
-}
-
 // The probability of each tag that was chosen.
 std::vector<float> chosen(const TagSet& tags, const TaggedByModel& found) {
   std::vector<float> values;
@@ -75,6 +69,7 @@ void add_tags(Json::Object& object, const TaggedSentence& sentence, const Tagged
 std::vector<FoundWord> words_of(std::string_view line, const TagSet& tags,
                                 const TaggedByModel& found) {
   const std::vector<TagSpan> spans = found_spans(tags, found);
+  const std::vector<std::string>& types = tags.types().names();
   std::vector<FoundWord> words;
   std::size_t span = 0, at = 0;
   index character = 0;
@@ -92,7 +87,8 @@ std::vector<FoundWord> words_of(std::string_view line, const TagSet& tags,
       while (span < spans.size() && spans[span].end <= character) ++span;
       const bool inside = span < spans.size();
       if (begins || (may_begin && (!inside || spans[span].begin == character))) {
-        words.push_back({at, end, inside ? type_name(tags, spans[span].type) : ""});
+        // Of a segmenter that has not learned tags the only type has no name.
+        words.push_back({at, end, inside ? types[static_cast<std::size_t>(spans[span].type)] : ""});
       }
       words.back().end = end;
       begins = false;

@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support import FOVEA, CommandTest, words  # noqa: E402
+from tag_support import SEGMENT, segmented  # noqa: E402
 from tensor_files import Tensor, write  # noqa: E402
 
 MIB = 1 << 20
@@ -191,6 +192,15 @@ class TooMuch(MemoryTest):
         done = self.limited(120, "train", "lm", "--train", path, "-o", self.folder / "model", "--threads", "1",
                             "--tokenizer", "word", "--min-count", "1")
         self.assert_error(done, 6, "the words of the text would take", "ulimit -v")
+
+    def test_a_long_line_of_a_segmenter(self):
+        """Its characters are counted before they are kept."""
+        text, model, line = (self.folder / name for name in ("a.seg", "segmenter", "line.txt"))
+        text.write_text(segmented())
+        self.succeed("train", "tag", "--train", text, "-o", model, *SEGMENT)
+        line.write_text("我" * 3_000_000)
+        done = self.limited(700, "tag", model, line, "--threads", "1")
+        self.assert_error(done, 6, "a line of 3000000 characters would take", "ulimit -v")
 
     def test_text_to_evaluate_and_prompts(self):
         model = self.folder / "model"

@@ -6,11 +6,13 @@ import gzip
 import json
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
+from forged import forge_listed_tensors
 from support import FOVEA
 from tag_support import SEGMENT, TagTest, conll, conllu, segmented, tagged
 
@@ -115,6 +117,18 @@ class Tags(ModelsTest):
         self.assertEqual(process.stderr.read(), b"")
         self.assertEqual(process.wait(), 0)
         process.stderr.close()
+
+
+class Damage(ModelsTest):
+    def test_transitions_that_are_no_numbers(self):
+        folder = self.folder / "damaged"
+        shutil.copytree(self.tagger, folder)
+
+        def poison(header, data):
+            begin, _ = header["crf.transitions"]["data_offsets"]
+            data[begin:begin + 4] = struct.pack("<f", float("nan"))
+        forge_listed_tensors(folder, "model.safetensors", poison)
+        self.fails(4, "crf.transitions is not finite", "tag", folder, stdin=b"Ada\n")
 
 
 class Memory(ModelsTest):

@@ -27,6 +27,18 @@ class TrainTest(TagTest):
         return (self.folder / output / "model.safetensors").read_bytes()
 
 
+class Diverges(TrainTest):
+    def test_with_its_own_status_and_keeps_the_run(self):
+        file = self.write("a.conll", conll(tagged()))
+        for head in ("crf", "softmax"):
+            for often in ("1u", "40u"):  # seen by an evaluation, or by an update
+                with self.subTest(head=head, often=often):
+                    output = self.folder / f"{head}-{often}"
+                    self.fails(7, "diverged", "train", "tag", "--train", file, "-o", output, *SMALL, "--head", head,
+                               "--lr", "1e30", "--clip", "0", "--warmup", "0", "--eval-every", often)
+                    self.assertTrue((output / "metrics.jsonl").exists())
+
+
 class Learns(TrainTest):
     def test_names(self):
         said = self.fit(self.write("a.conll", conll(tagged()))).stderr.decode()

@@ -34,6 +34,10 @@ std::vector<TaggerConfig> cases() {
       }
     }
   }
+  // The transitions of many tags.
+  all.push_back(all.front());
+  all.back().head = {TagHead::kCrf};
+  all.back().tags = {500};
   all.push_back(linear_config());
   all.back().block = 48;
   return all;
@@ -66,6 +70,14 @@ TEST(TaggerMemory, ScratchGrowsWithThreads) {
   const TaggerConfig c = tagger_config("transformer");
   const WordLoad load{.tape = {384}, .characters = 2000};
   EXPECT_GT(scratch_bytes(Context(4), c, load), scratch_bytes(Context(2), c, load));
+  TaggerConfig many = c;
+  many.head = {TagHead::kCrf};
+  many.tags = {500};
+  TaggerConfig apart = many;
+  apart.head = {TagHead::kSoftmax};
+  // Six tables of transitions.
+  EXPECT_GT(scratch_bytes(Context(1), many, load) - scratch_bytes(Context(1), apart, load),
+            6.0 * 500 * 500 * sizeof(float));
   EXPECT_GT(packed_bytes(c, {.tape = {8000, TapeMode::kInference}, .characters = 9}), 0);
 }
 

@@ -33,7 +33,7 @@ inline LoadedTagger untrained_tagger(const std::string& encoder,
   model.tags = {loaded.tags[0].size()};
   model.vocabulary = loaded.vocabulary.words->vocabulary_size();
   model.characters = loaded.vocabulary.characters->vocabulary_size();
-  loaded.model = std::make_unique<Tagger>(model, crf_rules(loaded.tags), 3);
+  loaded.model = std::make_unique<Tagger>(model, crf_rules(model, loaded.tags), 3);
   return loaded;
 }
 
@@ -46,7 +46,7 @@ inline LoadedTagger untrained_two_columns(const std::string& encoder) {
   settings.text.scheme.push_back(SchemeChoice::kNone);
   settings.model.tags.push_back(2);
   settings.model.head = {TagHead::kCrf, TagHead::kSoftmax};
-  loaded.model = std::make_unique<Tagger>(settings.model, crf_rules(loaded.tags), 3);
+  loaded.model = std::make_unique<Tagger>(settings.model, crf_rules(settings.model, loaded.tags), 3);
   return loaded;
 }
 

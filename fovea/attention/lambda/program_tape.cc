@@ -222,7 +222,8 @@ class Recorder {
 Number place(index of_i, index of_j, index constant) { return {{}, true, of_i, of_j, constant}; }
 Number plain(double value) {
   const bool whole = std::floor(value) == value && std::abs(value) < 0x1p53;
-  if (whole) return place(0, 0, static_cast<index>(value));
+  const bool negative_zero = value == 0 && std::signbit(value);
+  if (whole && !negative_zero) return place(0, 0, static_cast<index>(value));
   return {Traced(value)};
 }
 

@@ -41,6 +41,12 @@ constexpr std::array kEncoders = {
 constexpr std::string_view kDrawn = "attention-sinusoidal,attention-shaw,conv-attention,bilstm";
 constexpr TagModel kLinear{"linear", "", "none", true};
 
+// What chooses the best epoch.
+std::string_view metric_of(const TagExperiment& experiment) {
+  if (experiment.task != TagTask::kSegment) return "span_f1";
+  return experiment.joint ? "tagged_word_f1" : "word_f1";
+}
+
 // A run of the table.
 struct TagRun {
   const TagExperiment& experiment;
@@ -76,7 +82,7 @@ class Tags {
         if (error.code() != ErrorCode::kDiverged) throw;
         if (observer_.begins) observer_.begins(error.what());
         ReproduceRow row = row_of(run);
-        row.metric = run.experiment.task == TagTask::kSegment ? "word_f1" : "span_f1";
+        row.metric = metric_of(run.experiment);
         observer_.measured(row);
         return;  // and go on with the other runs
       }
@@ -127,7 +133,7 @@ class Tags {
 
   static std::vector<double> validation_of(const TagExperiment& experiment,
                                            const fs::path& folder) {
-    const std::string_view wanted = experiment.task == TagTask::kSegment ? "word_f1" : "span_f1";
+    const std::string_view wanted = metric_of(experiment);
     std::vector<double> by_epoch;
     for (const MetricsRecord& record : read_history(folder / "metrics.jsonl").metrics) {
       for (const MetricValue& metric : record.values) {
@@ -138,7 +144,7 @@ class Tags {
   }
 
   void report(const TagRun& run, const fs::path& folder) const {
-    const bool segments = run.experiment.task == TagTask::kSegment;
+    const bool segments = run.experiment.task == TagTask::kSegment, joint = run.experiment.joint;
     const std::string name = (folder / kScoreName).string();
     const Json score = parse_json(read_file(name), {name, ErrorCode::kConfig});
     const auto measured = [&](ReproduceRow row, std::string_view metric, std::string_view number) {
@@ -152,9 +158,9 @@ class Tags {
     const double seconds = read_history(folder / "metrics.jsonl").updates.back().seconds;
     main.seconds_per_epoch =
         seconds / static_cast<double>(std::max<std::size_t>(main.by_epoch.size(), 1));
-    measured(main, segments ? "word_f1" : "span_f1", segments ? "f1" : "micro_f1");
+    measured(main, metric_of(run.experiment), joint || !segments ? "micro_f1" : "f1");
+    if (joint) measured(row_of(run), "word_f1", "f1");
     if (segments) measured(row_of(run), "unknown_word_recall", "unknown_recall");
-    if (run.experiment.joint) measured(row_of(run), "tagged_word_f1", "micro_f1");
     ReproduceRow time = row_of(run);
     time.metric = "seconds";
     time.ours = seconds;

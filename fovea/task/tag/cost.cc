@@ -90,7 +90,7 @@ RunTime estimate_run_time(const Context& given, const TaggerRun& run, const RunS
   const TrainOptions& recipe = run.settings.recipe;
   const Context context = given.with(recipe.precision);
   const auto with_objective = [&](const std::function<void(Objective&)>& use) {
-    const Tagger model(run.settings.model, crf_rules(run.tags), recipe.seed);
+    const Tagger model(run.settings.model, crf_rules(run.settings.model, run.tags), recipe.seed);
     TaggerObjective objective(context, model,
                               {.training = *run.training,
                                .validation = nullptr,

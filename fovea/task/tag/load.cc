@@ -8,6 +8,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
+#include "fovea/task/finite_logits.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/tag/run.h"
 #include "fovea/task/tagger.h"
@@ -153,8 +154,9 @@ LoadedTagger load_tagger(const fs::path& folder) {
   loaded.vocabulary = load_vocabulary(folder, loaded.settings);
   const Safetensors tensors = read_fitting_weights(folder, [&] { return sizes_of(config); });
   loaded.model =
-      std::make_unique<Tagger>(config, crf_rules(loaded.tags), loaded.settings.recipe.seed);
+      std::make_unique<Tagger>(config, crf_rules(config, loaded.tags), loaded.settings.recipe.seed);
   restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());
+  for (const Parameter* const parameter : loaded.model->parameters()) require_finite(*parameter);
   return loaded;
 }
 

@@ -2,10 +2,13 @@
 #include "fovea/task/tag/objective.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "fovea/metrics/spans.h"
 #include "fovea/task/attention_record.h"
+#include "fovea/task/finite_logits.h"
 
 namespace fovea {
 
@@ -69,7 +72,8 @@ std::optional<double> add_metrics(const SetTags& found, const TaggedWords& truth
     return share;
   }
   const double f1 = span_f1(found.tags[column], truth.tags[column], truth, tags);
-  metrics.push_back({(text.segments ? "word_f1" : "span_f1") + of, f1});
+  const std::string name = text.joint ? "tagged_word_f1" : text.segments ? "word_f1" : "span_f1";
+  metrics.push_back({name + of, f1});
   return text.metric == TaggerMetric::kAccuracy ? share : f1;
 }
 
@@ -98,10 +102,14 @@ std::optional<SetTags> tag_set(Tape& tape, const Tagger& model, const TaggedEval
     tape.reset(TapeMode::kInference);
     const TaggedRows rows = view_of(batch);
     const TagScores scores = model.scores(tape, rows.rows);
+    found.words += batch.lacks_tag() ? 0 : batch.tokens();
     if (!batch.lacks_tag()) {
       found.loss += double{model.loss_of(tape, scores, rows.tags).value<float>()[0][0]};
-      found.words += batch.tokens();
+    } else if (!std::all_of(scores.logits.begin(), scores.logits.end(), is_finite)) {
+      found.loss = std::numeric_limits<double>::quiet_NaN();
     }
+    // What has diverged has no best path.
+    if (!std::isfinite(found.loss)) return found;
     for (std::size_t c = 0; c < found.tags.size(); ++c) {
       const TagIds tags = model.best_tags(tape.context(), scores, c);
       for (std::size_t s = 0; s < batch.samples.size(); ++s) {
@@ -160,11 +168,13 @@ double TaggerObjective::forward(index batch) {
   if (chosen.size() == 0) return 0;
   const TaggedRows rows = view_of(chosen);
   const TagScores scores = model_.scores(tape_, rows.rows, options_);
+  loss_ = model_.loss_of(tape_, scores, rows.tags, options_);
+  const double loss{loss_.value<float>()[0][0]};
+  if (!std::isfinite(loss)) return loss;  // the run has diverged, and there is no best path
   for (std::size_t c = 0; c < chosen.tags.size(); ++c) {
     hits_ += hits_of(model_.best_tags(tape_.context(), scores, c), chosen.tags[c]);
   }
-  loss_ = model_.loss_of(tape_, scores, rows.tags, options_);
-  return double{loss_.value<float>()[0][0]};
+  return loss;
 }
 
 void TaggerObjective::backward() {

@@ -2,6 +2,7 @@
 // The Objective of a tagger: connects model and sentences with the Trainer.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -26,6 +27,7 @@ struct TaggerText {
   std::vector<std::string> columns = {};      ///< their names, if there are several
   TaggerMetric metric = TaggerMetric::kAuto;
   bool segments = false;
+  bool joint = false;      ///< a segmenter that learns the tags of its words
   index accumulate = 1;    ///< batches of an update
   std::uint64_t seed = 0;  ///< of dropout
 };
@@ -39,14 +41,16 @@ struct SetTags {
   index words = 0;  ///< in these sentences
   std::vector<std::vector<std::int32_t>> tags;  ///< [tag columns], [words of the set]: the best
 
-  double mean_loss() const { return words > 0 ? loss / static_cast<double>(words) : 0; }
+  double mean_loss() const { return loss / static_cast<double>(std::max<index>(words, 1)); }
 };
 
-/// Nothing if `interrupted` returns true between two batches. The order of summation is fixed.
+/// Nothing if `interrupted` returns true between two batches. The order of summation is fixed. Of a
+/// model that has diverged the loss is not finite, and tags are missing.
 std::optional<SetTags> tag_set(Tape& tape, const Tagger& model, const TaggedEvaluation& set,
                                const std::function<bool()>& interrupted);
 
-/// "accuracy" and, with a scheme, "span_f1" (micro; of a segmenter "word_f1"); of several columns
+/// "accuracy" and, with a scheme, "span_f1" (micro; of a segmenter "word_f1", and of one that
+/// learns their tags "tagged_word_f1", of words whose tag is right as well); of several columns
 /// "accuracy_COLUMN" and so on of each, and "mean", that of what counts of each: span F1 with a
 /// scheme, else accuracy; with kAccuracy the accuracy; with kSpanF1 only columns with a scheme
 /// count. Then the score that `metric` chooses; none for the loss. Of equal ones the lower loss has

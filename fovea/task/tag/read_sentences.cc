@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/base/machine.h"
 #include "fovea/data/label_set.h"
 #include "fovea/data/tagged/characters.h"
 #include "fovea/task/tag/encode.h"
@@ -54,10 +55,9 @@ void read_into(Table& table, const std::vector<std::string>& files,
     const std::vector<std::string> columns = tag_columns(format_of(name, reading), reading);
     if (table.names.empty()) table.columns = columns;
     require_as_many_columns(table, columns, name);
-    for (TaggedSentence& sentence : read_tagged(file, reading)) {
-      TaggedSentence seen = as_seen(std::move(sentence), options.task);
-      if (seen.size() > 0) table.sentences.push_back(std::move(seen));
-    }
+    std::vector<TaggedSentence> seen = read_as_seen(file, reading, options.task);
+    table.sentences.insert(table.sentences.end(), std::make_move_iterator(seen.begin()),
+                           std::make_move_iterator(seen.end()));
     table.names.push_back(name);
     table.ends.push_back(table.sentences.size());
   }
@@ -204,6 +204,28 @@ TaggedOptions table_options(const TaggerTextOptions& options) {
 
 TaggedSentence as_seen(TaggedSentence sentence, TagTask task) {
   return task == TagTask::kSegment ? to_characters(sentence) : std::move(sentence);
+}
+
+std::vector<TaggedSentence> read_as_seen(const std::string& file, const TaggedOptions& options,
+                                         TagTask task) {
+  constexpr double kOfCharacter = 2 * sizeof(std::string) + sizeof(index);  // itself, tag and line
+  constexpr double kBetweenChecks = 64 << 20;
+  std::vector<TaggedSentence> all;
+  double unchecked = 0;
+  for (TaggedSentence& sentence : read_tagged(file, options)) {
+    if (task == TagTask::kSegment) {
+      for (const std::string& word : sentence.words) {
+        unchecked += kOfCharacter * static_cast<double>(word.size());
+      }
+    }
+    if (unchecked >= kBetweenChecks) {
+      require_memory(name_of_input(file) + ": its characters", std::exchange(unchecked, 0),
+                     "use less text, or a machine with more memory");
+    }
+    TaggedSentence seen = as_seen(std::move(sentence), task);
+    if (seen.size() > 0) all.push_back(std::move(seen));
+  }
+  return all;
 }
 
 TaggedSet read_tagged_set(const TaggerTextOptions& options, std::uint64_t seed) {

@@ -18,6 +18,11 @@ TaggedOptions table_options(const TaggerTextOptions& options);
 /// The sentence as the model of the task sees it: words, or characters.
 TaggedSentence as_seen(TaggedSentence sentence, TagTask task);
 
+/// The sentences of a file as the model of the task sees them, but for those in which it sees
+/// nothing. Throws what TaggedReader throws; kOutOfMemory.
+std::vector<TaggedSentence> read_as_seen(const std::string& file, const TaggedOptions& options,
+                                         TagTask task);
+
 struct TaggedSet {
   std::vector<TaggedSentence> sentences;  ///< those of --train, then those of --valid
   std::vector<bool> validates;            ///< [sentences]

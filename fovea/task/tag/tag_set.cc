@@ -37,9 +37,11 @@ CrfRules TagSet::rules() const {
   return {std::move(rules.transitions), std::move(rules.start), std::move(rules.end)};
 }
 
-std::vector<CrfRules> crf_rules(std::span<const TagSet> columns) {
-  std::vector<CrfRules> rules;
-  for (const TagSet& tags : columns) rules.push_back(tags.rules());
+std::vector<CrfRules> crf_rules(const TaggerConfig& config, std::span<const TagSet> columns) {
+  std::vector<CrfRules> rules(columns.size());
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    if (head_of(config, c) == TagHead::kCrf) rules[c] = columns[c].rules();
+  }
   return rules;
 }
 

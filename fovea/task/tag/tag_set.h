@@ -42,8 +42,8 @@ class TagSet {
   TagTypes types_;
 };
 
-/// The rules of each tag column.
-std::vector<CrfRules> crf_rules(std::span<const TagSet> columns);
+/// The rules of each tag column of a model; of one without a CRF none, for they take tags^2 bytes.
+std::vector<CrfRules> crf_rules(const TaggerConfig& config, std::span<const TagSet> columns);
 
 /// The scheme of a choice; nothing for kNone and kAuto.
 std::optional<TagScheme> scheme_of(SchemeChoice choice);

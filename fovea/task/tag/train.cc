@@ -33,7 +33,7 @@ TrainResult train_tagger(const Context& given, const TaggerRun& run,
   if (!start.resume) write_model_files(folder, files);
   const TrainOptions& recipe = run.settings.recipe;
   const Context context = given.with(recipe.precision);
-  const Tagger model(run.settings.model, crf_rules(run.tags), recipe.seed);
+  const Tagger model(run.settings.model, crf_rules(run.settings.model, run.tags), recipe.seed);
   if (run.vectors) start_with_vectors(word_table(model), *run.vectors);
   TaggerObjective objective(context, model,
                             {.training = *run.training,
@@ -43,6 +43,7 @@ TrainResult train_tagger(const Context& given, const TaggerRun& run,
                              .columns = column_names(run.settings.text),
                              .metric = run.settings.text.metric,
                              .segments = run.settings.text.task == TagTask::kSegment,
+                             .joint = run.settings.text.joint,
                              .accumulate = recipe.accumulate,
                              .seed = recipe.seed});
   Trainer trainer(

@@ -69,7 +69,7 @@ TEST(ExplainTagger, SaliencyIsTheGradientTimesWhatIsRead) {
   TaggerConfig& config = model.settings.model;
   config.character_reader = CharacterReader::kNone;
   config.shape_width = 0;
-  model.model = std::make_unique<Tagger>(config, crf_rules(model.tags), 3);
+  model.model = std::make_unique<Tagger>(config, crf_rules(config, model.tags), 3);
   model.vocabulary.characters.reset();
   const Explanation e = explained(model, "ada saw 1", {.target = "I-x", .token = 3});
   EXPECT_EQ(e.token, 3);
