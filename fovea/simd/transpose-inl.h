@@ -23,19 +23,20 @@ HWY_INLINE index RoundUpToLanes(index n) {
   return (n + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
 }
 
-/// Transposes a square of kLanes x kLanes values: to[c][r] = from[r][c]. First the 128-bit blocks,
-/// then the matrix of blocks. Not inlined: a loop around it would keep 32 addresses, more than
-/// there are registers.
-template <class T>
+/// Transposes a square of kN x kN values, of whole vectors or of their halves: to[c][r] =
+/// from[r][c]. First the 128-bit blocks, then the matrix of blocks. Not inlined: a loop around it
+/// would keep 32 addresses, more than there are registers.
+template <class T, index kN = kLanes<T>>
 HWY_NOINLINE void TransposeSquare(const T* from, [[maybe_unused]] index from_stride, T* to,
                                   [[maybe_unused]] index to_stride) {
 #if HWY_TARGET == HWY_SCALAR
   to[0] = from[0];
 #else
-  constexpr Tag<T> d;
+  constexpr hn::CappedTag<T, static_cast<std::size_t>(kN)> d;
+  using V = hn::VFromD<decltype(d)>;
   constexpr index kBlock = 16 / sizeof(T);
-  constexpr index kBlocks = kLanes<T> / kBlock;
-  Vector<T> v[kLanes<T>];
+  constexpr index kBlocks = kN / kBlock;
+  V v[kN];
 #pragma GCC unroll 16
   for (index g = 0; g < kBlocks; ++g) {
     const T* const rows = from + g * kBlock * from_stride;
@@ -55,7 +56,7 @@ HWY_NOINLINE void TransposeSquare(const T* from, [[maybe_unused]] index from_str
     }
   }
   // v[g * kBlock + e] holds, in block b, rows g * kBlock ... of column b * kBlock + e.
-  const auto store = [&](index c, Vector<T> column) { hn::StoreU(column, d, to + c * to_stride); };
+  const auto store = [&](index c, V column) { hn::StoreU(column, d, to + c * to_stride); };
 #pragma GCC unroll 4
   for (index e = 0; e < kBlock; ++e) {
     if constexpr (kBlocks == 1) {
@@ -98,7 +99,17 @@ void RowsToLanes(Rows<const T> rows, index count, T factor, T* lanes, index stri
         TransposeSquare(square, kN, to, stride);
       }
     }
-    for (index c = whole; c < rows.columns; ++c) {
+    index c = whole;
+    if constexpr (kN == 16) {  // long vectors, of which half a square is worth it
+      constexpr index kHalf = kN / 2;
+      if (here == kN && c + kHalf <= rows.columns) {
+        for (index r = r0; r < r0 + kN; r += kHalf) {
+          TransposeSquare<T, kHalf>(rows[r] + c, rows.stride, lanes + c * stride + r, stride);
+        }
+        c += kHalf;
+      }
+    }
+    for (; c < rows.columns; ++c) {
       for (index i = 0; i < kN; ++i) lanes[c * stride + r0 + i] = i < here ? rows[r0 + i][c] : T{0};
     }
   }

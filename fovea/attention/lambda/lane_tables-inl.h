@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "fovea/attention/lambda/run_lanes.h"
@@ -61,7 +62,9 @@ HWY_INLINE void LoadRow(const V* from, index along, index n, T* to) {
   if (along == 0) {
     std::fill_n(to, n, static_cast<T>(*from));
   } else if (along == 1) {
-    std::transform(from, from + n, to, [](V x) { return static_cast<T>(x); });
+    // A lambda in an algorithm of the standard library would be called for each value: it may use
+    // instructions that the algorithm may not.
+    for (index c = 0; c < n; ++c) to[c] = static_cast<T>(from[c]);
   } else {
     for (index c = 0; c < n; ++c) to[c] = static_cast<T>(from[c * along]);
   }
@@ -114,13 +117,59 @@ HWY_INLINE V OnAxis(D d, V at, index size, M& beyond) {
   return hn::IfThenElseZero(inside, place);
 }
 
+// Places in a table as whole numbers of 32 bits, if these reach every entry.
+using PlaceTag = hn::RebindToSigned<Tag<float>>;
+using Places = hn::VFromD<PlaceTag>;
+inline bool HasShortPlaces(const TableRead& read, const TableRead::Spot& spot) {
+  index last = std::abs(spot.constant);
+  for (int n = 0; n < 2; ++n) {
+    last += std::max<index>(read.size[n] - 1, 0) * std::abs(spot.stride[n]);
+  }
+  return last <= std::numeric_limits<std::int32_t>::max();
+}
+
+// Where vectors of indices are in such a table; lanes that are beyond it are in `beyond`, too.
+template <class M>
+HWY_INLINE Places ShortPlaces(const TableRead& read, const TableRead::Spot& spot, const float* a,
+                              const float* b, M& beyond) {
+  constexpr Tag<float> d;
+  constexpr PlaceTag whole;
+  const auto set = [&](index x) { return hn::Set(whole, static_cast<std::int32_t>(x)); };
+  const auto along = [&](const float* at, int axis) {
+    const auto place = OnAxis(d, hn::LoadU(d, at), read.size[axis], beyond);
+    return hn::Mul(hn::ConvertTo(whole, place), set(spot.stride[axis]));
+  };
+  const auto first = hn::Add(along(a, 0), set(spot.constant));
+  return b == nullptr ? first : hn::Add(first, along(b, 1));
+}
+
+template <class T>
+HWY_INLINE auto NoLanes() {
+  return hn::FirstN(Tag<T>(), 0);
+}
+// Whether any of the first `count` lanes is in the mask.
+template <class T, class M>
+HWY_INLINE bool AnyOf(M mask, index count) {
+  const auto counted =
+      hn::FirstN(Tag<T>(), static_cast<std::size_t>(std::clamp<index>(count, 0, kLanes<T>)));
+  return !hn::AllFalse(Tag<T>(), hn::And(mask, counted));
+}
+
 // Where a vector of indices is in a table, for `count` lanes; returns whether one is beyond it.
 template <class T>
 HWY_INLINE bool FindPlaces(const TableRead& read, const TableRead::Spot& spot, const T* a,
                            const T* b, index count, index* places) {
   constexpr Tag<T> d;
+  auto beyond = NoLanes<T>();
+  if constexpr (std::is_same_v<T, float>) {
+    if (HasShortPlaces(read, spot)) {
+      HWY_ALIGN std::int32_t found[kLanes<T>];
+      hn::Store(ShortPlaces(read, spot, a, b, beyond), PlaceTag(), found);
+      std::copy_n(found, kLanes<T>, places);
+      return AnyOf<T>(beyond, count);
+    }
+  }
   HWY_ALIGN T first[kLanes<T>], second[kLanes<T>];
-  auto beyond = hn::FirstN(d, 0);  // none
   hn::Store(OnAxis(d, hn::LoadU(d, a), read.size[0], beyond), d, first);
   if (b != nullptr) hn::Store(OnAxis(d, hn::LoadU(d, b), read.size[1], beyond), d, second);
   for (index n = 0; n < kLanes<T>; ++n) {
@@ -129,8 +178,25 @@ HWY_INLINE bool FindPlaces(const TableRead& read, const TableRead::Spot& spot, c
   for (index n = 0; b != nullptr && n < kLanes<T>; ++n) {
     places[n] += static_cast<index>(second[n]) * spot.stride[1];
   }
-  const auto counted = hn::FirstN(d, static_cast<std::size_t>(std::min(count, kLanes<T>)));
-  return !hn::AllFalse(d, hn::And(beyond, counted));
+  return AnyOf<T>(beyond, count);
+}
+
+// Reads a vector of entries; returns whether one of `count` indices is beyond the table.
+template <class T, class V>
+HWY_INLINE bool GatherVector(const TableRead& read, const V* data, const T* a, const T* b,
+                             index count, T* to) {
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<V, float>) {
+    if (HasShortPlaces(read, read.at)) {
+      auto beyond = NoLanes<T>();
+      const Places places = ShortPlaces(read, read.at, a, b, beyond);
+      hn::StoreU(hn::GatherIndex(Tag<float>(), data, places), Tag<float>(), to);
+      return AnyOf<T>(beyond, count);
+    }
+  }
+  index places[kLanes<T>];
+  const bool beyond = FindPlaces(read, read.at, a, b, count, places);
+  for (index n = 0; n < kLanes<T>; ++n) to[n] = static_cast<T>(data[places[n]]);
+  return beyond;
 }
 
 template <class T>
@@ -140,14 +206,11 @@ void LaneRun<T>::Gather(const LaneStep& step, const StripPart& part) const {
     for (index r = 0; r < part.rows; ++r) {
       for (index c = 0; c < part.width; c += kLanes<T>) {
         const index at = r * part.width + c;
-        index places[kLanes<T>];
         const T* const b = step.op == TapeOp::kGather2 ? strips[step.b] + at : nullptr;
-        const index count = std::max<index>(0, part.columns - c);
-        if (FindPlaces(read, read.at, strips[step.a] + at, b, count, places)) {
+        if (GatherVector(read, data, strips[step.a] + at, b, part.columns - c,
+                         strips[step.to] + at)) {
           tables->beyond = step.table;
         }
-        T* const to = strips[step.to] + at;
-        for (index n = 0; n < kLanes<T>; ++n) to[n] = static_cast<T>(data[places[n]]);
       }
     }
   });
