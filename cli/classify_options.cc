@@ -62,7 +62,7 @@ std::vector<std::string> defaults_of_npz() {
 ClassifierSettings classify_settings(ClassifierSettings begin, const Arguments& arguments) {
   TrainClassifyOptions options{.settings = std::move(begin), .run = {}};
   const std::vector<std::string> set = read_settings(settable_fields(options), arguments);
-  if (!arguments.has("resume")) let_min_lr_follow(options.settings.recipe, set);
+  let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
   ClassifierTextOptions& text = options.settings.text;
   for (std::string& file : text.train) make_absolute(file);
   for (std::string& file : text.valid) make_absolute(file);

@@ -97,11 +97,12 @@ std::string settings_toml(const std::vector<Field>& fields) {
   return toml_text(fields);
 }
 
-void let_min_lr_follow(TrainOptions& recipe, const std::vector<std::string>& set) {
+void let_min_lr_follow(TrainOptions& recipe, const std::vector<std::string>& set, bool resumes) {
   const auto is_set = [&](std::string_view name) {
     return std::find(set.begin(), set.end(), name) != set.end();
   };
   if (!is_set("recipe.lr") || is_set("recipe.min_lr")) return;
+  if (resumes && recipe.min_lr <= recipe.lr) return;
   recipe.min_lr = recipe.schedule == ScheduleKind::kConstant ? recipe.lr : recipe.lr / 10;
 }
 

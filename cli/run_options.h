@@ -64,9 +64,9 @@ std::vector<std::string> read_settings(const std::vector<Field>& fields,
 /// The fields as TOML that --config can read. Throws kOptionValue for a text that is not UTF-8.
 std::string settings_toml(const std::vector<Field>& fields);
 
-/// If a new run sets --lr but not --min-lr, min_lr follows lr. `set`: the names of the fields that
-/// were set.
-void let_min_lr_follow(TrainOptions& recipe, const std::vector<std::string>& set);
+/// If a run sets --lr but not --min-lr, min_lr follows lr; of a run that is resumed only where it
+/// would be above lr. `set`: the names of the fields that were set.
+void let_min_lr_follow(TrainOptions& recipe, const std::vector<std::string>& set, bool resumes);
 
 /// So that a run can be resumed from any folder.
 void make_absolute(std::string& file);

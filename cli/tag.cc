@@ -293,6 +293,12 @@ int tag(const Arguments& arguments) {
   require_effect(model, said, way);
   require_column_effect("tag", columns, std::span(&file, 1), table);
   way.format = format_of(name_of_input(file), table);
+  if (model.segments() && way.format == TaggedFormat::kConllu) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("{}: a segmenter reads lines of text, and by its name this is CoNLL-U",
+                            name_of_input(file)),
+                "give it the text, a sentence or more a line; fovea eval reads CoNLL-U");
+  }
   if (way.format == TaggedFormat::kWords && !way.output.text) {
     way.output.text = true;
     way.output.words = WordSplit::kSpaces;

@@ -65,7 +65,7 @@ std::vector<std::string> defaults_of_segment() {
 TaggerSettings tag_settings(TaggerSettings begin, const Arguments& arguments) {
   TrainTagOptions options{.settings = std::move(begin), .run = {}};
   const std::vector<std::string> set = read_settings(settable_fields(options), arguments);
-  if (!arguments.has("resume")) let_min_lr_follow(options.settings.recipe, set);
+  let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
   TaggerTextOptions& text = options.settings.text;
   for (std::string& file : text.train) make_absolute(file);
   for (std::string& file : text.valid) make_absolute(file);

@@ -100,7 +100,7 @@ LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& 
   TrainLmOptions options{.settings = std::move(begin), .run = {}};
   if (!run.preset.empty()) apply_preset(run.preset, options.settings);
   const std::vector<std::string> set = read(options, arguments);
-  if (!arguments.has("resume")) let_min_lr_follow(options.settings.recipe, set);
+  let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
   if (!arguments.has("resume")) take_usual_sizes(options.settings.model, set);
   if (arguments.has("compat") && options.settings.model.compat.empty()) {
     options.settings.model.compat = "all";  // --compat without a list

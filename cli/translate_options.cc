@@ -53,7 +53,7 @@ TranslatorSettings translate_settings(TranslatorSettings begin, const Arguments&
   TrainTranslateOptions options{.settings = std::move(begin), .run = {}};
   if (!run.preset.empty()) apply_preset(run.preset, options.settings);
   const std::vector<std::string> set = read_settings(settable_fields(options), arguments);
-  if (!arguments.has("resume")) let_min_lr_follow(options.settings.recipe, set);
+  let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
   TranslatorConfig& model = options.settings.model;
   if (!run.preset.empty() && model.kind == TranslatorKind::kBahdanauGru) {
     // Layers of a preset are those of a Transformer.

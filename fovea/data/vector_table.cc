@@ -27,9 +27,11 @@ VectorTable::VectorTable(std::span<const std::string> words, index width)
 
 void VectorTable::begin(index width, const std::string& name) {
   if (found_.width > 0 && found_.width != width) {
-    throw Error(ErrorCode::kOptionValue,
-                fmt::format("--width {}: {} has vectors of {} numbers", found_.width, name, width),
-                fmt::format("leave --width out, or say {}", width));
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("{}: its vectors have {} numbers; the rows of words are to have {}", name,
+                    width, found_.width),
+        fmt::format("leave the width out, or say {} (--width; of a tagger --word-width)", width));
   }
   found_.width = width;
   const double bytes = static_cast<double>(words_) * static_cast<double>(width) * sizeof(float);

@@ -43,17 +43,15 @@ class ColumnTest {
   std::vector<ParsedTag> parsed(const std::vector<std::string>& tags, TagScheme scheme);
   void keep_segments(const TaggedSentence& sentence, const SentenceSpans& spans);
   void keep_mistake(TaggedMistake mistake);
-  // What follows a message about one of several columns.
-  std::string where() const {
-    return model_.tags.size() == 1 ? "" : " in column " + model_.columns()[column_];
-  }
+  // What follows a message about one of several columns of the file.
+  std::string where() const { return model_.tags.size() == 1 ? "" : " in column " + name_in_file_; }
 
   const LoadedTagger& model_;
   const TaggerTestOptions& options_;
   const std::size_t column_;
   const TagSet& tags_;
   TagTypes types_;
-  std::string file_;
+  std::string file_, name_in_file_;
   std::optional<TagScheme> scheme_;  // of the file
   std::vector<SentenceSpans> spans_;
   std::vector<SegmentedSentence> segments_;
@@ -65,6 +63,7 @@ class ColumnTest {
 
 void ColumnTest::begin_file(const std::string& file, std::span<const TaggedSentence> sentences) {
   file_ = file;
+  name_in_file_ = tag_columns(format_of(file, options_.table), options_.table)[column_];
   if (!tags_.scheme()) return;
   const std::string where_said = where();
   const ReadScheme read = read_scheme(

@@ -95,10 +95,18 @@ void TagPredictor::hand_out(const Tape& tape, const TaggedBatch& batch, const Ta
                             std::size_t column, TagProbabilities probabilities,
                             Results& results) const {
   const Tagger& model = *model_.model;
-  const std::vector<std::int32_t> tags = model.best_tags(tape.context(), scores, column);
+  std::vector<std::int32_t> tags;
   std::vector<double> all;
-  if (probabilities == TagProbabilities::kYes) {
-    all = model.probabilities(tape.context(), scores, column);
+  try {
+    tags = model.best_tags(tape.context(), scores, column);
+    if (probabilities == TagProbabilities::kYes) {
+      all = model.probabilities(tape.context(), scores, column);
+    }
+  } catch (const Error& error) {
+    // Its tags may leave no path, or its transitions be no numbers.
+    if (error.code() != ErrorCode::kOptionValue) throw;
+    throw Error(ErrorCode::kModelDamaged, error.what(),
+                "train the model again, or use an earlier checkpoint");
   }
   const index width = model.config().tags[column];
   for (std::size_t n = 0; n < batch.samples.size(); ++n) {

@@ -46,10 +46,11 @@ bool weights_are_to_come(const fs::path& folder) {
 }
 
 Manifest model_manifest(const fs::path& folder) {
-  std::error_code ignored;
+  std::error_code ignored, error;
   if (!fs::exists(folder, ignored)) missing(folder, "no such folder");
   if (!fs::is_directory(folder, ignored)) missing(folder, "expected the folder of a model");
-  if (!fs::exists(folder / kManifestName, ignored)) {
+  // In a folder that may not be searched it is not missing, but cannot be read.
+  if (!fs::exists(folder / kManifestName, error) && error != std::errc::permission_denied) {
     missing(folder, fmt::format("no model: {} is missing", kManifestName));
   }
   return read_manifest(folder);

@@ -334,6 +334,9 @@ class Resume(ResumeTest):
         self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "18u", "--lr", "2e-3")
         recipe = self.recipe_of(output / "checkpoints" / "step-000018")
         self.assertEqual((recipe["lr"], recipe["min_lr"]), (2e-3, 5e-4))
+        # It cannot end above its height.
+        self.succeed("train", "lm", "--resume", "-o", output, "--stop-after", "24u", "--lr", "1e-4")
+        self.assertAlmostEqual(self.recipe_of(output / "checkpoints" / "step-000024")["min_lr"], 1e-5)
         # A run that begins means the whole schedule.
         self.succeed(*self.arguments(self.folder / "other", "--stop-after", "12u", "--lr", "2e-3"))
         self.assertAlmostEqual(self.recipe_of(self.folder / "other")["min_lr"], 2e-4)

@@ -119,6 +119,12 @@ class Tags(ModelsTest):
         process.stderr.close()
 
 
+class Refuses(ModelsTest):
+    def test_a_table_for_a_segmenter(self):
+        file = self.write("a.conllu", conllu(tagged(2, 3)))
+        self.fails(2, "a segmenter reads lines of text, and by its name this is CoNLL-U", "tag", self.segmenter, file)
+
+
 class Damage(ModelsTest):
     def test_transitions_that_are_no_numbers(self):
         folder = self.folder / "damaged"

@@ -179,6 +179,9 @@ class Refuses(ColumnsTest):
                    "3")
         self.fails(3, "expected the tag in column 3, got 2 columns", "eval", model, "--test",
                    self.write("c.conll", conll(tagged(1, 2))))
+        # Columns are called as the file has them.
+        self.fails(3, "a.conll:1: expected a tag of the scheme bio in column 2, got PROPN", "eval", model, "--test", one,
+                   "--tag-column", "3,2")
         text = (model / "config.json").read_text()
         (model / "config.json").write_text(text.replace('"crf"', '"crf", "crf", "crf"'))
         self.fails(4, "config.json", "tag", model, stdin=b"a\n")

@@ -39,6 +39,27 @@ class Diverges(TrainTest):
                     self.assertTrue((output / "metrics.jsonl").exists())
 
 
+class Notes(TrainTest):
+    def test_a_mistyped_tag_that_hides_the_scheme(self):
+        text = conll(tagged()).replace("\tB-person\n", "\tB_person\n", 1)
+        said = self.fit(self.write("a.conll", text)).stderr.decode()
+        self.assertIn("warning: tags look like the scheme bio but for ", said)
+        self.assertIn("a.conll:1 (B_person): they are taken as they are", said)
+        self.assertNotIn("look like", self.fit(self.write("b.conll", conllu(tagged())), "--format", "conllu",
+                                               "--column", "xpos", output="other").stderr.decode())
+
+    def test_sentences_that_are_cut(self):
+        said = self.fit(self.write("a.conll", conll(tagged())), "--max-length", "5").stderr.decode()
+        self.assertRegex(said, r"warning: sentences longer than --max-length \(5\): \d+; they are read in pieces")
+
+    def test_no_validation_loss(self):
+        file, other = self.write("a.conll", conll(tagged())), self.write("v.conll", "Ada\tB-new\n\nBob\tB-new\n")
+        said = self.fit(file, "--valid", other).stderr.decode()
+        self.assertIn("there is no validation loss, and 0 is shown for it", said)
+        self.fails(3, "--metric loss: each sentence to validate on has a tag that no word to train on has",
+                   "train", "tag", "--train", file, "--valid", other, "--metric", "loss", "-o", self.folder / "no")
+
+
 class Learns(TrainTest):
     def test_names(self):
         said = self.fit(self.write("a.conll", conll(tagged()))).stderr.decode()

@@ -76,7 +76,7 @@ class WordVectors(ClassifyTest):
         self.assertEqual(dumped, again)
 
     def test_what_is_refused(self):
-        cases = ((VECTORS, ("--width", "8"), 2, ("--width 8", "has vectors of 4 numbers")),
+        cases = ((VECTORS, ("--width", "8"), 2, ("its vectors have 4 numbers", "are to have 8")),
                  (VECTORS, ("--tokenizer", "byte"), 2, ("bytes have no vectors",)),
                  (VECTORS + "x 1\n", (), 3, ("words.vec:7", "expected a word and 4 numbers")),
                  (VECTORS + "x 1 2 3 4\n", (), 3, ("words.vec:1", "the first line says 5 vectors; the file has 6")),

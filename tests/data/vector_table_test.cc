@@ -33,7 +33,8 @@ TEST(VectorTable, TakesTheBestOfEachWord) {
 TEST(VectorTable, KnowsItsWidth) {
   const std::vector<std::string> words = {"a"};
   VectorTable table(words, 3);
-  EXPECT_THROWS(table.begin(2, "f"), kOptionValue, "--width 3: f has vectors of 2 numbers");
+  EXPECT_THROWS(table.begin(2, "f"), kOptionValue,
+                "f: its vectors have 2 numbers; the rows of words are to have 3");
   table.begin(3, "f");
   EXPECT_EQ(table.width(), 3);
 }

@@ -115,7 +115,7 @@ TEST(WordVectors, RefusesALineWithoutEndAndDoesNotHoldIt) {
 
 TEST(WordVectors, RefusesAnotherWidthThanWanted) {
   EXPECT_THROWS(vectors_of("a 1 2\n", {"a"}, 3), kOptionValue,
-                "--width 3: f has vectors of 2 numbers");
+                "f: its vectors have 2 numbers; the rows of words are to have 3");
   EXPECT_EQ(vectors_of("a 1 2\n", {"a"}, 2).width, 2);
 }
 

@@ -97,9 +97,44 @@ void convert(Table& table, std::size_t begin, std::size_t end, std::size_t colum
   }
 }
 
+// The place of the first of these words.
+template <class Wanted>
+std::string first_place(const Table& table, std::size_t end, std::size_t column,
+                        const Wanted& wanted) {
+  for (std::size_t i = 0; i < end; ++i) {
+    const std::vector<std::string>& tags = table.sentences[i].tags[column];
+    const auto found = std::find_if(tags.begin(), tags.end(), wanted);
+    if (found == tags.end()) continue;
+    return fmt::format("{} ({})", table.place(i, static_cast<std::size_t>(found - tags.begin())),
+                       excerpt(*found));
+  }
+  return {};
+}
+
+// A mistyped tag would hide the scheme of all others.
+void note_almost_scheme(const Table& table, std::size_t trains, std::size_t column,
+                        std::vector<std::string>& notes) {
+  const std::vector<std::string> names = names_of(table, 0, trains, column);
+  for (const TagScheme scheme : {TagScheme::kBio, TagScheme::kBioes, TagScheme::kBmes}) {
+    const auto is_other = [&](const std::string& name) { return !is_tag(name, scheme); };
+    const auto begins = std::count_if(names.begin(), names.end(), [&](const std::string& name) {
+      return name.starts_with("B-") && is_tag(name, scheme);
+    });
+    const auto others = std::count_if(names.begin(), names.end(), is_other);
+    if (begins == 0 || 3 * others > std::ssize(names)) continue;
+    const std::string_view of_scheme = to_string(scheme);
+    notes.push_back(fmt::format(
+        "tags{} look like the scheme {} but for {}: they are taken as they are, each for a word "
+        "alone; correct it, or say --scheme none",
+        in_column(table, column), of_scheme, first_place(table, trains, column, is_other)));
+    return;
+  }
+}
+
 using Schemes = std::vector<std::optional<TagScheme>>;  // of the columns
 
-Schemes find_schemes(const Table& table, std::size_t trains, const TaggerTextOptions& options) {
+Schemes find_schemes(const Table& table, std::size_t trains, const TaggerTextOptions& options,
+                     std::vector<std::string>& notes) {
   const std::size_t columns = table.columns.size();
   if (options.task == TagTask::kSegment) return {TagScheme::kBmes};
   require_one_or_each("--scheme", options.scheme.size(), columns);
@@ -108,6 +143,9 @@ Schemes find_schemes(const Table& table, std::size_t trains, const TaggerTextOpt
     const SchemeChoice choice = scheme_of_column(options, c);
     schemes.push_back(choice == SchemeChoice::kAuto ? find_scheme(names_of(table, 0, trains, c))
                                                     : scheme_of(choice));
+    if (choice == SchemeChoice::kAuto && !schemes.back()) {
+      note_almost_scheme(table, trains, c, notes);
+    }
   }
   return schemes;
 }
@@ -192,6 +230,52 @@ void count_unknown_tags(const Table& table, std::size_t column, TaggedSet& set) 
                   in_column(table, column), count, first));
 }
 
+// Of a set that is split, the sentences to train on say which tags there are.
+std::vector<std::string> names_to_train(const Table& table, const std::vector<bool>& validates,
+                                        std::size_t column) {
+  std::unordered_set<std::string> names;
+  for (std::size_t i = 0; i < table.sentences.size(); ++i) {
+    const std::vector<std::string>& tags = table.sentences[i].tags[column];
+    if (!validates[i]) names.insert(tags.begin(), tags.end());
+  }
+  return LabelSet({names.begin(), names.end()}).names();
+}
+
+// The loss leaves out sentences with unknown tags; it needs one that is left.
+void require_validation_loss(const Table& table, const TaggerTextOptions& options, TaggedSet& set) {
+  if (set.unknown_tags == 0) return;
+  for (std::size_t i = 0; i < table.sentences.size(); ++i) {
+    bool known = bool{set.validates[i]};
+    for (std::size_t c = 0; known && c < set.tags.size(); ++c) {
+      const std::vector<std::string>& tags = table.sentences[i].tags[c];
+      known = std::all_of(tags.begin(), tags.end(),
+                          [&](const std::string& tag) { return set.tags[c].find(tag) >= 0; });
+    }
+    if (known) return;
+  }
+  constexpr std::string_view kAll =
+      "each sentence to validate on has a tag that no word to train on has";
+  if (options.metric == TaggerMetric::kLoss) {
+    throw Error(ErrorCode::kInputTooSmall, fmt::format("--metric loss: {}", kAll),
+                "add sentences, or choose --metric accuracy");
+  }
+  set.notes.push_back(fmt::format("{}: there is no validation loss, and 0 is shown for it", kAll));
+}
+
+void cut_all(Table table, index most, const Schemes& schemes, TaggedSet& set) {
+  std::vector<bool> validates;
+  index cut = 0;
+  for (std::size_t i = 0; i < table.sentences.size(); ++i) {
+    cut += table.sentences[i].size() > most ? 1 : 0;
+    cut_into(set.sentences, std::move(table.sentences[i]), most, schemes);
+    validates.resize(set.sentences.size(), set.validates[i]);
+  }
+  set.validates = std::move(validates);
+  if (cut == 0) return;
+  set.notes.push_back(fmt::format(
+      "sentences longer than --max-length ({}): {}; they are read in pieces", most, cut));
+}
+
 }  // namespace
 
 TaggedOptions table_options(const TaggerTextOptions& options) {
@@ -242,7 +326,7 @@ TaggedSet read_tagged_set(const TaggerTextOptions& options, std::uint64_t seed) 
   read_into(table, options.valid, options);
   const std::size_t all = table.sentences.size();
   TaggedSet set;
-  const Schemes schemes = find_schemes(table, trains, options);
+  const Schemes schemes = find_schemes(table, trains, options, set.notes);
   require_spans(options, schemes);
   // Characters are tagged by ourselves.
   for (std::size_t c = 0; c < schemes.size() && options.task == TagTask::kTag; ++c) {
@@ -251,28 +335,15 @@ TaggedSet read_tagged_set(const TaggerTextOptions& options, std::uint64_t seed) 
     convert(table, trains, all, c, *schemes[c], set.notes);
   }
   set.validates = split(trains, all, options, seed);
-  // Of a set that is split, the sentences to train on say which tags there are.
-  std::vector<std::unordered_set<std::string>> names(schemes.size());
-  for (std::size_t i = 0; i < all; ++i) {
-    if (set.validates[i]) continue;
-    for (std::size_t c = 0; c < schemes.size(); ++c) {
-      const std::vector<std::string>& tags = table.sentences[i].tags[c];
-      names[c].insert(tags.begin(), tags.end());
-    }
-  }
   for (std::size_t c = 0; c < schemes.size(); ++c) {
-    std::vector<std::string> sorted = LabelSet({names[c].begin(), names[c].end()}).names();
-    require_difference(table, sorted, in_column(table, c));
-    set.tags.emplace_back(complete_tags(std::move(sorted), schemes[c]), schemes[c]);
+    std::vector<std::string> names = names_to_train(table, set.validates, c);
+    require_difference(table, names, in_column(table, c));
+    set.tags.emplace_back(complete_tags(std::move(names), schemes[c]), schemes[c]);
     set.overview.push_back(tags_line(set.tags.back(), options.task, in_column(table, c)));
     count_unknown_tags(table, c, set);
   }
-  std::vector<bool> validates;
-  for (std::size_t i = 0; i < all; ++i) {
-    cut_into(set.sentences, std::move(table.sentences[i]), options.max_length, schemes);
-    validates.resize(set.sentences.size(), set.validates[i]);
-  }
-  set.validates = std::move(validates);
+  require_validation_loss(table, options, set);
+  cut_all(std::move(table), options.max_length, schemes, set);
   return set;
 }
 

@@ -77,6 +77,33 @@ TEST(Trace, AFunctionThatReadsTablesIsTheMatrixOfItsValues) {
   });
 }
 
+template <class V>
+void expect_sum_with(const std::vector<V>& values) {
+  Call<float> call(kSizes), dense(kSizes);
+  const Captured<V> table(values.data(), {kSizes.T, kSizes.S});
+  const auto bias = bias::traced<float>(
+      call.in().sizes(),
+      [&](TracedNumber s, const TracedPlace& at) { return s + table(at.i, at.j); });
+  const std::vector<float> matrix(values.begin(), values.end());
+  dense.run({.bias = bias::Dense<float>(
+                 ScoreView<const float>::contiguous(matrix.data(), 1, 1, kSizes.T, kSizes.S))});
+  for_each_isa([&] {
+    call.run({.bias = bias});
+    EXPECT_LT(difference(call.o, dense.o), 1e-5);
+    EXPECT_LT(difference(call.dk, dense.dk), 1e-5);
+  });
+}
+
+TEST(Trace, ATableMayHoldNumbersOfAnyType) {
+  std::vector<std::int64_t> whole;
+  for (index n = 0; n < kSizes.T * kSizes.S; ++n) whole.push_back(n * 7 % 11 % 5);
+  expect_sum_with(whole);
+  expect_sum_with(std::vector<std::int32_t>(whole.begin(), whole.end()));
+  expect_sum_with(std::vector<std::uint8_t>(whole.begin(), whole.end()));
+  expect_sum_with(std::vector<double>(whole.begin(), whole.end()));
+  expect_sum_with(std::vector<float>(whole.begin(), whole.end()));
+}
+
 TEST(Trace, ACallReadsWhatItsTablesHoldThen) {
   const std::vector<float> other = {.1F, -.2F, .4F};
   std::vector<float> slopes = {1, 2, 3};
@@ -323,7 +350,13 @@ TEST(Trace, SaysWhatCannotBe) {
       [&] { mask::traced(call.in().sizes(), [&](const auto&) { return learned(0, 0) > 0; }); },
       "a mask has no gradient");
   expect_error([&] { Captured<float>(values.data(), {2, -3}); }, "has size -3");
+}
 
+TEST(Trace, SaysWhichCallsItIsFor) {
+  Call<float> call(kSizes);
+  const auto bias = [&](const std::function<TracedNumber(TracedNumber, const TracedPlace&)>& f) {
+    return bias::traced<float>(call.in().sizes(), f);
+  };
   const auto part = bias([](auto s, const auto& at) { return s + at.i; });
   const std::vector<std::int32_t> offsets = {0, 40, 90}, key_offsets = {0, 100, 150};
   Call<float> packed({.B = 1, .T = 90, .S = 150, .H = 3, .G = 3, .D = 8, .Dv = 8});
