@@ -25,9 +25,9 @@ using AlignedBytes = std::unique_ptr<std::byte[], AlignedDelete>;
 AlignedBytes allocate_aligned(std::size_t bytes);
 
 /// Asks the system to keep this memory in pages of 2 MiB, as far as it fills such pages. The rows
-/// of one head lie far apart: with pages of 4 KiB, address translation (TLB misses) takes a measured
-/// 3 to 4 % of attention's time; and the first write to each new page costs microseconds. The
-/// system may refuse; nothing depends on it.
+/// of one head lie far apart: with pages of 4 KiB, address translation (TLB misses) takes a
+/// measured 3 to 4 % of attention's time; and the first write to each new page costs microseconds.
+/// The system may refuse; nothing depends on it.
 void ask_for_huge_pages(void* memory, std::size_t bytes);
 
 /// A bump allocator: to allocate is to add to an offset; memory is freed all at once (reset) or

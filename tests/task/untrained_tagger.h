@@ -46,7 +46,8 @@ inline LoadedTagger untrained_two_columns(const std::string& encoder) {
   settings.text.scheme.push_back(SchemeChoice::kNone);
   settings.model.tags.push_back(2);
   settings.model.head = {TagHead::kCrf, TagHead::kSoftmax};
-  loaded.model = std::make_unique<Tagger>(settings.model, crf_rules(settings.model, loaded.tags), 3);
+  loaded.model =
+      std::make_unique<Tagger>(settings.model, crf_rules(settings.model, loaded.tags), 3);
   return loaded;
 }
 

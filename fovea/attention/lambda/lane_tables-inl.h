@@ -22,23 +22,6 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea::detail {
 namespace HWY_NAMESPACE {
 
-// Calls f with the table's memory in its type.
-template <class F>
-HWY_INLINE void WithTable(const LaneTable& table, F&& f) {
-  switch (table.type) {
-    case LaneTable::Type::kFloat:
-      return f(static_cast<const float*>(table.data));
-    case LaneTable::Type::kDouble:
-      return f(static_cast<const double*>(table.data));
-    case LaneTable::Type::kInt32:
-      return f(static_cast<const std::int32_t*>(table.data));
-    case LaneTable::Type::kInt64:
-      return f(static_cast<const std::int64_t*>(table.data));
-    default:
-      return f(static_cast<const std::uint8_t*>(table.data));
-  }
-}
-
 // How places of a tile lie in a table: the first of them, and what a step along its lanes and its
 // rows adds.
 struct TableSteps {
@@ -95,7 +78,7 @@ void LaneRun<T>::Load(const LaneStep& step, const StripPart& part) const {
   const TableRead& read = tables->program.read(step.table);
   const auto [first, along, down] = StepsOf(read.at, tile);
   T* const to = strips[step.to];
-  WithTable(read.table, [&, first = first, along = along, down = down](const auto* data) {
+  with_values(read.table, [&, first = first, along = along, down = down](const auto* data) {
     const auto* const from = data + first + part.row * down + part.column * along;
     if (down == 1 && along > 1) return LoadColumns(from, along, part, to);
     for (index r = 0; r < part.rows; ++r) {
@@ -202,7 +185,7 @@ HWY_INLINE bool GatherVector(const TableRead& read, const V* data, const T* a, c
 template <class T>
 void LaneRun<T>::Gather(const LaneStep& step, const StripPart& part) const {
   const TableRead& read = tables->program.read(step.table);
-  WithTable(read.table, [&](const auto* data) {
+  with_values(read.table, [&](const auto* data) {
     for (index r = 0; r < part.rows; ++r) {
       for (index c = 0; c < part.width; c += kLanes<T>) {
         const index at = r * part.width + c;

@@ -31,6 +31,23 @@ struct LaneTable {
   Type type;
 };
 
+/// Calls f with the values in their type.
+template <class F>
+void with_values(const LaneTable& table, F&& f) {
+  switch (table.type) {
+    case LaneTable::Type::kFloat:
+      return f(static_cast<const float*>(table.data));
+    case LaneTable::Type::kDouble:
+      return f(static_cast<const double*>(table.data));
+    case LaneTable::Type::kInt32:
+      return f(static_cast<const std::int32_t*>(table.data));
+    case LaneTable::Type::kInt64:
+      return f(static_cast<const std::int64_t*>(table.data));
+    case LaneTable::Type::kByte:
+      return f(static_cast<const std::uint8_t*>(table.data));
+  }
+}
+
 /// Where a step reads a table: at constant + of_i i + of_j j (kLoad), or at constant + the sum of
 /// stride[n] at[n], where at[n] is what the step reads (kGather). There, a negative index counts
 /// from the end of its axis, and one beyond it is an error. The gradient lies in the same way, if

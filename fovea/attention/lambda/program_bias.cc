@@ -163,7 +163,7 @@ SharedGradient ProgramBias<T>::shared_gradient() const {
 
 template <class T>
 void ProgramBias<T>::name_parameters(OverlapCheck& memory) const {
-  program_->name_tables(memory);
+  name_tables(program_->program().tables(), memory);
 }
 
 template <class T>

@@ -26,7 +26,9 @@ class ProgramMask final : public MaskPart {
   std::pair<index, index> query_range(const Sequence& sequence, index head, index key,
                                       index keys) const override;
   bool takes_packed() const override { return false; }
-  void name_memory(OverlapCheck& memory) const override { program_->name_tables(memory); }
+  void name_memory(OverlapCheck& memory) const override {
+    name_tables(program_->program().tables(), memory);
+  }
   void check_shape(const AttentionSizes& sizes) const override;
   std::string name() const override { return "traced"; }
 

@@ -59,32 +59,6 @@ void PlannedProgram::start_call(const AttentionSizes& sizes, std::string_view wh
   serial_ = next_serial();
 }
 
-void PlannedProgram::name_tables(OverlapCheck& memory) const {
-  for (const CapturedTable& table : program_.tables()) {
-    const index count = table.is_contiguous() ? table.count() : 1;
-    const auto name = [&]<class V>(const V* values) {
-      memory.read("a captured tensor", Vec<const V>{values, count});
-    };
-    const void* const data = table.values.data;
-    switch (table.values.type) {
-      case LaneTable::Type::kFloat:
-        name(static_cast<const float*>(data));
-        break;
-      case LaneTable::Type::kDouble:
-        name(static_cast<const double*>(data));
-        break;
-      case LaneTable::Type::kInt32:
-        name(static_cast<const std::int32_t*>(data));
-        break;
-      case LaneTable::Type::kInt64:
-        name(static_cast<const std::int64_t*>(data));
-        break;
-      case LaneTable::Type::kByte:
-        name(static_cast<const std::uint8_t*>(data));
-    }
-  }
-}
-
 PlaceRanges PlannedProgram::everywhere() const {
   const auto below = [](index size) { return Range{0, static_cast<double>(size - 1)}; };
   return {below(sizes_.B), below(sizes_.H), below(sizes_.T), below(sizes_.S)};

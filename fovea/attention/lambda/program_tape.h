@@ -10,7 +10,6 @@
 
 #include "fovea/attention/lambda/program_ranges.h"
 #include "fovea/attention/lambda/score_program.h"
-#include "fovea/attention/overlap.h"
 
 namespace fovea::detail {
 
@@ -55,8 +54,6 @@ class PlannedProgram {
   /// A call begins: it reads what the tables hold now. Throws Error(kShape) for other sizes than
   /// those of the plan; `what` names the part.
   void start_call(const AttentionSizes& sizes, std::string_view what) const;
-  /// Names the tables. Of one that is not contiguous, the first value.
-  void name_tables(OverlapCheck& memory) const;
   /// Different for all calls of all programs of the process, so that what is compiled can be kept
   /// as long as a call lasts.
   std::uint64_t serial() const { return serial_; }

@@ -91,18 +91,9 @@ bool CapturedTable::is_contiguous() const {
 }
 
 double CapturedTable::at(index offset) const {
-  switch (values.type) {
-    case LaneTable::Type::kFloat:
-      return static_cast<double>(static_cast<const float*>(values.data)[offset]);
-    case LaneTable::Type::kDouble:
-      return static_cast<const double*>(values.data)[offset];
-    case LaneTable::Type::kInt32:
-      return static_cast<double>(static_cast<const std::int32_t*>(values.data)[offset]);
-    case LaneTable::Type::kInt64:
-      return static_cast<double>(static_cast<const std::int64_t*>(values.data)[offset]);
-    default:
-      return static_cast<double>(static_cast<const std::uint8_t*>(values.data)[offset]);
-  }
+  double value = 0;
+  with_values(values, [&](const auto* all) { value = static_cast<double>(all[offset]); });
+  return value;
 }
 
 std::span<const NamedOp> score_ops() { return kOps; }

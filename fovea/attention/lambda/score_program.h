@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fovea/attention/lambda/program.h"
+#include "fovea/base/view.h"
 
 namespace fovea::detail {
 
@@ -48,6 +49,18 @@ struct CapturedTable {
   bool is_contiguous() const;
   double at(index offset) const;
 };
+
+/// Tells memory, an OverlapCheck, what the tables are. Of one that is not contiguous, the first
+/// value.
+template <class Memory>
+void name_tables(std::span<const CapturedTable> tables, Memory& memory) {
+  for (const CapturedTable& table : tables) {
+    with_values(table.values, [&]<class V>(const V* values) {
+      const index count = table.is_contiguous() ? table.count() : 1;
+      memory.read("a captured tensor", Vec<const V>{values, count});
+    });
+  }
+}
 
 /// The place of a score.
 struct ScorePlace {
