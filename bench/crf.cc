@@ -65,7 +65,11 @@ int run(char** arguments) {
   std::vector<double> seconds;
   for (index i = 0; i < number(5) + 3; ++i) {
     const double begin = monotonic_seconds();
-    decodes ? layer.decode(tape) : layer.loss(tape);
+    if (decodes) {
+      layer.decode(tape);
+    } else {
+      layer.loss(tape);
+    }
     if (i >= 3) seconds.push_back(monotonic_seconds() - begin);  // the tape's memory settles
   }
   fmt::print("{{\"seconds\": {:.4e}, \"fastest\": {:.4e}}}\n", median(seconds),

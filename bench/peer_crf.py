@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's side of crf.py: pytorch-crf, and two ways to write the recursion by hand. All take [T, B, K]."""
+"""PyTorch's side of crf.py: pytorch-crf, and ways to write the recursion by hand, also compiled. All take [T, B, K]."""
 import os
 import statistics
 import time
@@ -67,8 +67,11 @@ class Chain(torch.nn.Module if torch else object):
         return torch.stack(path[::-1])
 
 
+COMPILED = ", compiled"  # ends the name of a way
+
+
 class Problem:
-    def __init__(self, tags, batch):
+    def __init__(self, tags, batch, way):
         torch.manual_seed(1)
         self.lengths = torch.tensor([20 + 7 * s % 21 for s in range(batch)])
         steps = int(self.lengths.max())
@@ -77,35 +80,41 @@ class Problem:
         self.mask = torch.arange(steps)[:, None] < self.lengths[None]
         self.chain = Chain(tags)
         self.layer = CRF(tags) if CRF else None
+        self.way = way.removesuffix(COMPILED)
+        self.of_loss, self.of_paths = self.chain.loss, self.chain.decode
+        if way.endswith(COMPILED):  # as one graph, or an error: never in part eager
+            torch.compiler.reset()
+            self.of_loss, self.of_paths = (torch.compile(f, fullgraph=True, dynamic=False)
+                                           for f in (self.of_loss, self.of_paths))
 
     def clear(self):
         own = self.layer.parameters() if self.layer else ()
         for leaf in (self.x, *self.chain.parameters(), *own):
             leaf.grad = None
 
-    def loss(self, way):
-        if way == "pytorch-crf":
+    def loss(self):
+        if self.way == "pytorch-crf":
             return -self.layer(self.x, self.tags, self.mask)
-        return self.chain.loss(self.x, self.tags, self.mask, self.lengths, way)
+        return self.of_loss(self.x, self.tags, self.mask, self.lengths, self.way)
 
-    def decode(self, way):
-        if way == "pytorch-crf":
+    def decode(self):
+        if self.way == "pytorch-crf":
             return self.layer.decode(self.x, self.mask)
-        return self.chain.decode(self.x, self.mask)
+        return self.of_paths(self.x, self.mask)
 
 
 def measure(what, way, tags, batch, calls):
-    problem = Problem(tags, batch)
+    problem = Problem(tags, batch, way)
     if way == "pytorch-crf" and problem.layer is None:
         return {"absent": "pytorch-crf is not installed"}
 
     def call():
         if what == "decode":
             with torch.no_grad():
-                problem.decode(way)
+                problem.decode()
         else:
             problem.clear()
-            problem.loss(way).backward()
+            problem.loss().backward()
 
     seconds = []
     for _ in range(calls + 3):

@@ -45,15 +45,18 @@ class Numbers:
         return self.spelled[word]
 
     def batch(self, sentences, way):
-        """Words [B, T]; letters of all words, as windows_of takes them; where these words stand [N] in B T;
-        lengths [B]; tags [B, T]."""
+        """Words [B, T]; letters of all words, as spell takes them; where these words stand [N] in B T;
+        lengths [B]."""
         lengths = torch.tensor([len(s) for s in sentences])
         words = pad_sequence([torch.tensor([self.words.get(row[0].lower(), 1) for row in s]) for s in sentences], True)
         spelled = [self.letters_of(row[0]) for s in sentences for row in s]
-        tags = pad_sequence([torch.tensor([self.tags.get(row[-1], 0) for row in s]) for s in sentences], True)
         mask = torch.arange(words.shape[1]) < lengths[:, None]
         letters = side_by_side(spelled) if "flat" in way else (pad_sequence(spelled, True), None, None)
-        return words, letters, mask.flatten().nonzero()[:, 0], lengths, tags
+        return words, letters, mask.flatten().nonzero()[:, 0], lengths
+
+    def tags_of(self, sentences):
+        """[B, T], which training asks for alone."""
+        return pad_sequence([torch.tensor([self.tags[row[-1]] for row in s]) for s in sentences], True)
 
 
 def side_by_side(spelled):
@@ -108,7 +111,8 @@ class Training:
     def __init__(self, sentences, sizes, way):
         torch.manual_seed(1)
         self.numbers = Numbers(sentences)
-        self.batches = [self.numbers.batch(batch, way) for batch in arranged(sentences, sizes["batch"])]
+        self.batches = [(*self.numbers.batch(batch, way), self.numbers.tags_of(batch))
+                        for batch in arranged(sentences, sizes["batch"])]
         self.model = tagger(self.numbers, sizes, way)
         self.layer = peer_crf.CRF(len(self.numbers.tags)) if "pytorch-crf" in way else None
         dense = [p for name, p in self.model.named_parameters() if "sparse" not in way or name != "words.weight"]
@@ -176,7 +180,7 @@ class Tagging:
         with torch.inference_mode():
             for first in range(0, len(order), size):
                 chosen = order[first:first + size]
-                words, letters, places, lengths, _ = self.numbers.batch(
+                words, letters, places, lengths = self.numbers.batch(
                     [sentences[n] for n in chosen], self.way)
                 mask = (torch.arange(words.shape[1]) < lengths[:, None]).T
                 paths = self.model.crf.decode(self.model(words, letters, places, lengths), mask).T.tolist()

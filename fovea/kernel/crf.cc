@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "fovea/base/memory.h"
@@ -13,6 +12,7 @@
 #include "fovea/kernel/crf_chain.h"
 #include "fovea/kernel/crf_checks.h"
 #include "fovea/kernel/crf_lanes.h"
+#include "fovea/kernel/crf_score.h"
 
 namespace fovea {
 
@@ -101,37 +101,6 @@ CrfTable<T> make_table(Scratch& scratch, const CrfSteps<T>& steps, const CrfScor
   return t;
 }
 
-/// s(y) of a sequence. Throws what crf_loss says of its tags.
-template <class T>
-double score_of_tags(const CrfScores<T>& scores, const CrfRows<T>& rows,
-                     Vec<const std::int32_t> tags, index s) {
-  const index K = scores.start.size, first = rows.offsets[s], last = rows.offsets[s + 1];
-  double score = 0;
-  for (index n = first; n < last; ++n) {
-    const index tag = tags[n];
-    check(tag >= 0 && tag < K, "crf_loss: sequence {}, row {}: tag {} is not one of the {} tags", s,
-          n - first, tag, K);
-    const auto refuse = [&](const std::string& what) {
-      fail(ErrorCode::kOptionValue,
-           Hint{"repair tags that break their scheme first, or allow what they do"},
-           "crf_loss: sequence {}, row {}: tag {} may not {}", s, n - first, tag, what);
-    };
-    if (n == first) {
-      if (!detail::may_start(scores.allowed, tag)) refuse("be the first");
-      score += double{scores.start[tag]};
-    } else {
-      const index before = tags[n - 1];
-      if (!detail::may_follow(scores.allowed, K, before, tag)) {
-        refuse(fmt::format("follow tag {}", before));
-      }
-      score += double{scores.transitions[before][tag]};
-    }
-    if (n + 1 == last && !detail::may_end(scores.allowed, tag)) refuse("be the last");
-    score += double{rows.emissions[n][tag]};
-  }
-  return first == last ? 0 : score + double{scores.end[tags[last - 1]]};
-}
-
 // Vectors hold the tags of one sequence or, where these would leave half of the lanes empty, as
 // many sequences as there are lanes. Which it is depends on the number of tags alone, so no bit of
 // a sequence depends on the batch.
@@ -187,8 +156,6 @@ class Group {
   }
 
  private:
-  static constexpr std::size_t kMostLanes = 16;
-
   Rows<const T> x(index s) const {
     return rows_.emissions.slice(rows_.offsets[s], rows_.offsets[s + 1]);
   }
@@ -201,7 +168,7 @@ class Group {
   index longest_ = 0;
   Scratch scratch_;
   CrfChain<T> chain_ = {};
-  std::array<CrfLane<T>, kMostLanes> lanes_ = {};
+  std::array<CrfLane<T>, static_cast<std::size_t>(detail::kCrfMostLanes<T>)> lanes_ = {};
   CrfLanes<T> group_ = {};
 };
 
@@ -334,8 +301,8 @@ double crf_loss(const Context& ctx, const CrfScores<T>& scores, const CrfRows<T>
       Group<T> group(ways, table, rows, begin, end);
       group.forward(losses);
       for (index s = begin; s < end; ++s) {
-        const double loss = losses[s] - score_of_tags(scores, rows, targets.tags, s);
-        losses[s] = loss < 0 ? 0 : loss;  // it is not; but both are rounded
+        losses[s] = detail::loss_of_path<T>(
+            losses[s], detail::score_of_tags(scores, rows, targets.tags, s), K);
       }
       if (!with_gradient) continue;
       group.backward(gradient.emissions, part_of(sums, chunk).pairs);

@@ -28,6 +28,7 @@ namespace {
 constexpr index kBlock = 4;
 /// Steps whose expected transitions are added in one pass over the matrix.
 constexpr index kPending = 4;
+static_assert(kCrfBuffers == 8 + 2 * kPending, "the rows of Backward");
 
 template <class T>
 void Split(const T* x, index n, Scaled<T> to) {
@@ -305,6 +306,7 @@ void Backward(const CrfChain<T>& c, const CrfPull<T>& pull) {
 
 template <class T>
 CrfSteps<T> StepsOf() {
+  static_assert(kLanes<T> <= kCrfMostLanes<T>);
   return {kLanes<T>, Split<T>, JoinAll<T>, Forward<T>, Backward<T>};
 }
 auto StepsTable() { return PerPrecision{StepsOf<float>, StepsOf<double>}; }

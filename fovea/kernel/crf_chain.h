@@ -4,8 +4,11 @@
 //
 // A sum of exp(scores) overflows and underflows, and sums of logarithms take an exponential and a
 // logarithm for each of K^2 numbers of a step. So numbers here are pairs m 2^e, with m of type T
-// near 1 and e a whole number of type T: as exact as T, in a range that no scores leave, and
-// multiplied without either function. 0 is m = 0, e = kNoExponent<T>.
+// near 1 and e a whole number of type T, which are multiplied without either function. 0 is m = 0,
+// e = kNoExponent<T>. No scores leave their range. They are as exact as T while e is: up to 2^24
+// (float; double: 2^53). The exponents of a row are relative to its largest, so that is a gap of
+// 1.1e7 (6.2e15) between the scores of paths up to that row. A path that is further behind still
+// counts, but its exponent is rounded as any T is.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +16,10 @@
 #include "fovea/base/view.h"
 
 namespace fovea::detail {
+
+/// Lanes of the widest vector there is.
+template <class T>
+inline constexpr index kCrfMostLanes = static_cast<index>(64 / sizeof(T));
 
 /// Far below the exponent of any number, and four of them can be added.
 template <class T>
@@ -51,9 +58,9 @@ struct CrfChain {
   const CrfTable<T>* table;
   Rows<const T> x;  ///< [T, K]
   Scaled<T> alpha;  ///< [T, stride]: sums over the paths up to each row, each row's largest e is 0
-  T* buffer;        ///< [kCrfBuffers<T> stride]
+  T* buffer;        ///< [kCrfBuffers stride]
 };
-inline constexpr index kCrfBuffers = 20;
+inline constexpr index kCrfBuffers = 16;  // of the way back; forward takes three
 
 /// What the way back gives, beside the marginals.
 template <class T>

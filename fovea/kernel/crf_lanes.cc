@@ -97,7 +97,7 @@ class Walk {
     T* const right = Room(K_);
     T* const expected = Room(K_ * K_);  // without the matrix
     T* const exact = Room(K_ * K_);
-    std::fill_n(expected, 2 * K_ * K_ * kLanes<T>, T{0});
+    for (T* const sums : {expected, exact}) std::fill_n(sums, K_ * K_ * kLanes<T>, T{0});
     for (index k = 0; k < K_; ++k) beta.Set(k, Everywhere(In(t_.end), k));
     for (index n = longest_ - 1; n >= 0; --n) {
       const LaneMask<T> active = LanesWhere([&](index rows) { return n < rows; });
@@ -315,6 +315,7 @@ void Backward(const CrfLanes<T>& c, T* pairs) {
 
 template <class T>
 CrfLaneSteps<T> StepsOf() {
+  static_assert(kLanes<T> <= kCrfMostLanes<T>);
   return {Forward<T>, Backward<T>};
 }
 auto StepsTable() { return PerPrecision{StepsOf<float>, StepsOf<double>}; }

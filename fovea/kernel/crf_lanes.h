@@ -26,8 +26,9 @@ struct CrfLanes {
   T* buffer;        ///< [crf_lanes_buffer(K) lanes]
 };
 
-/// Vectors of a buffer: eight rows of tags, two matrices, and a few.
-constexpr index crf_lanes_buffer(index tags) { return 2 * tags * tags + 8 * tags + 2; }
+/// Vectors of a buffer, for the way back, which takes the most: seven rows of tags, two matrices,
+/// and two.
+constexpr index crf_lanes_buffer(index tags) { return 2 * tags * tags + 7 * tags + 2; }
 
 template <class T>
 struct CrfLaneSteps {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "fovea/kernel/crf_chain.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/crf_paths.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
@@ -55,7 +57,10 @@ void MaxStep(Rows<const double> matrix, const double* from, double* to, double* 
   }
 }
 
-auto MaxStepKernel() { return MaxStep; }
+auto MaxStepKernel() {
+  static_assert(kLanes<double> <= detail::kCrfMostLanes<double>);
+  return MaxStep;
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -76,8 +81,7 @@ HWY_EXPORT(MaxStepKernel);
 
 using Step = void (*)(Rows<const double>, const double*, double*, double*);
 
-/// Doubles of the widest vector there is.
-constexpr index kMostLanes = 8;
+constexpr index kMostLanes = detail::kCrfMostLanes<double>;
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 constexpr double kCost = 4;  // operations for one transition of one row
 
@@ -251,6 +255,8 @@ std::vector<std::vector<CrfPath>> crf_best_paths(const Context& ctx, const CrfSc
   if (count < 1) {
     fail(ErrorCode::kOptionValue, "crf_best_paths: count is {}; it must be at least 1", count);
   }
+  const ProfileScope scope(
+      ctx, pass_over<T>("crf best paths", rows.emissions.rows, rows.emissions.columns, 1));
   Scratch scratch;
   const Scores all = in_double(scratch, "crf_best_paths", scores);
   std::vector<std::vector<CrfPath>> result(static_cast<std::size_t>(detail::crf_sequences(rows)),

@@ -4,8 +4,10 @@
 // (Seshadri, Sundberg 1994, "List Viterbi decoding algorithms with applications").
 //
 // Scores are summed in double, from the first row on, whatever T is. So the paths are the same bits
-// on every instruction set, and of paths with equal scores the order is always the same: the
-// lower last tag first, then the lower tag before it, and so on.
+// on every instruction set. Of paths whose sums are equal where they meet, the one that comes from
+// the lower tag is first: of equal scores that with the lower last tag, then that with the lower
+// tag before it, and so on. Two whose sums differ where they meet keep that order, even if rounding
+// makes their scores equal later.
 #pragma once
 
 #include <cstdint>

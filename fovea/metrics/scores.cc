@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/metrics/scores.h"
 
+#include <limits>
+
 #include "fovea/metrics/sum.h"
 
 namespace fovea::detail {
@@ -16,6 +18,10 @@ double ratio(index part, index whole) {
 Scores scores_of(const Hits& hits) {
   return {ratio(hits.both, hits.predicted), ratio(hits.both, hits.truth),
           ratio(2 * hits.both, hits.truth + hits.predicted)};
+}
+
+double share(index part, index whole) {
+  return whole == 0 ? std::numeric_limits<double>::quiet_NaN() : ratio(part, whole);
 }
 
 Hits sum_of(const std::vector<Hits>& classes) {

@@ -33,6 +33,9 @@ struct Hits {
 /// precision = both / predicted, recall = both / truth, f1 = 2 both / (truth + predicted).
 Scores scores_of(const Hits& hits);
 
+/// part / whole; NaN if there is no whole.
+double share(index part, index whole);
+
 Hits sum_of(const std::vector<Hits>& classes);
 
 /// sum_k weights[k] classes[k] / sum_k weights[k]; zeros if the weights add up to 0.

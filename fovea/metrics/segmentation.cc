@@ -2,7 +2,6 @@
 #include "fovea/metrics/segmentation.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "fovea/base/check.h"
 
@@ -68,11 +67,6 @@ std::vector<Counts> counts_of(std::span<const SegmentedSentence> sentences) {
   return all;
 }
 
-double share(index part, index whole) {
-  return whole == 0 ? std::numeric_limits<double>::quiet_NaN()
-                    : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 SegmentationReport report_of(const std::vector<Counts>& sentences, Vec<const index> times) {
   Counts sum;
   SegmentationReport report;
@@ -90,8 +84,9 @@ SegmentationReport report_of(const std::vector<Counts>& sentences, Vec<const ind
   report.predicted = sum.words.predicted;
   report.unknown = sum.unknown;
   report.words_found = detail::scores_of(sum.words);
-  report.known_recall = share(sum.words.both - sum.unknown_found, sum.words.truth - sum.unknown);
-  report.unknown_recall = share(sum.unknown_found, sum.unknown);
+  report.known_recall =
+      detail::share(sum.words.both - sum.unknown_found, sum.words.truth - sum.unknown);
+  report.unknown_recall = detail::share(sum.unknown_found, sum.unknown);
   return report;
 }
 

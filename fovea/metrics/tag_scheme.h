@@ -74,9 +74,8 @@ struct TagSpan {
 
 /// How spans are read from tags that may break their scheme.
 enum class SpanReading : std::uint8_t {
-  /// As conlleval does, and seqeval by default: every tag but O is in a span. A span begins at B,
-  /// S,
-  /// after E, S or O, and where the type changes.
+  /// As conlleval does, and seqeval by default: every tag but O is in a span. A span begins at B or
+  /// S, after E, S or O, and where the type changes.
   kLenient,
   /// As seqeval's mode "strict": what is not exactly a span of the scheme is none.
   kStrict

@@ -15,7 +15,7 @@ namespace fovea {
 /// What reads the characters of a word, or its subwords.
 enum class CharacterReader : std::uint8_t {
   kNone,
-  kConvolution,  ///< a convolution of width 3 and the maximum over time (Ma and Hovy 2016)
+  kConvolution,  ///< a convolution (kCharacterWindow) and the maximum over time (Ma and Hovy 2016)
   kBilstm,       ///< the last states of an LSTM in each direction (Lample et al. 2016)
 };
 inline constexpr EnumName<CharacterReader> kCharacterReaderNames[] = {
@@ -25,6 +25,9 @@ inline constexpr EnumName<CharacterReader> kCharacterReaderNames[] = {
 inline std::span<const EnumName<CharacterReader>> enum_names(CharacterReader) {
   return kCharacterReaderNames;
 }
+
+/// Characters that the convolution sees at once.
+inline constexpr index kCharacterWindow = 3;
 
 /// How the tags of a sentence are chosen.
 enum class TagHead : std::uint8_t {

@@ -18,8 +18,6 @@ constexpr std::uint32_t kOutputMask = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kInputMask = kOutputMask - 1;
 constexpr std::uint32_t kFeatureMask = kOutputMask - 2;
 
-constexpr index kWindow = 3;  // characters
-
 // Rows about as long as 1, whatever their width (Lample et al. 2016).
 Init row_init(index width) {
   const double most = std::sqrt(3 / static_cast<double>(width));
@@ -78,7 +76,7 @@ CharacterLayers::CharacterLayers(const TaggerConfig& c, const ParameterScope& sc
   if (c.character_reader == CharacterReader::kConvolution) {
     window_.emplace(
         ConvolutionLayerOptions{
-            .in = c.character_width, .out = c.character_features, .width = kWindow},
+            .in = c.character_width, .out = c.character_features, .width = kCharacterWindow},
         scope["window"]);
     return;
   }
@@ -154,6 +152,10 @@ PackedRows TaggerLayers::lay_out(Tape& tape, const WordRows& rows) const {
 
 Variable TaggerLayers::ngrams(Tape& tape, const WordRows& rows) const {
   const index N = rows.words.size, count = kContextNgrams * N;
+  if (count > std::numeric_limits<std::int32_t>::max()) {
+    fail(ErrorCode::kOptionValue, "batch: {} n-grams of {} words are more than it can hold", count,
+         N);
+  }
   auto* const ids = tape.saved<std::int32_t>(count);
   auto* const offsets = tape.saved<std::int32_t>(N + 1);
   hash_contexts(rows.words, rows.offsets, config_.buckets, {ids, count});

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
+#include "fovea/base/check.h"
 #include "fovea/kernel/dropout.h"
 #include "fovea/model/word_hash.h"
 
@@ -118,9 +120,15 @@ WordFeatures hash_features(Tape& tape, const WordRows& rows, const PackedRows& s
     return part(rows.characters, rows.character_offsets[w], rows.character_offsets[w + 1]);
   };
   auto* const offsets = tape.saved<std::int32_t>(N + 1);
-  offsets[0] = 0;
+  index count = offsets[0] = 0;
   for (index w = 0; w < N; ++w) {
-    offsets[w + 1] = static_cast<std::int32_t>(offsets[w] + feature_count(characters_of(w).size));
+    count += feature_count(characters_of(w).size);
+    if (count > std::numeric_limits<std::int32_t>::max()) {
+      fail(ErrorCode::kOptionValue,
+           "batch: {} features of {} words are more than it can hold (there are {} words)", count,
+           w + 1, N);
+    }
+    offsets[w + 1] = static_cast<std::int32_t>(count);
   }
   auto* const ids = tape.saved<std::int32_t>(offsets[N]);
   for (index s = 0; s + 1 < rows.offsets.size; ++s) {

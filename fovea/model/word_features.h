@@ -47,6 +47,7 @@ struct FeatureOptions {
 /// then the row is 1 + mix(h) mod (buckets - 1), with mix of SplitMix64. Feature f of a word is
 /// dropped if word f % 4 of philox4x32({f / 4, place of the word, sample low, sample high},
 /// philox_key(key)) is below dropout * 2^32, so no mask depends on the other sentences of a batch.
+/// Throws kOptionValue if the words have 2^31 features together.
 WordFeatures hash_features(Tape& tape, const WordRows& rows, const PackedRows& sentences,
                            const FeatureOptions& options);
 

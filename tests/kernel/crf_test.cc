@@ -4,71 +4,15 @@
 #include <numeric>
 
 #include "fovea/kernel/crf_chain.h"
-#include "fovea/reference/crf.h"
-#include "tests/kernel/crf_problem.h"
+#include "fovea/kernel/crf_score.h"
+#include "tests/kernel/crf_results.h"
 
 namespace fovea {
 namespace {
 
-const Context kContext(2);
-
-template <class T>
-struct Result {
-  double total = 0;
-  std::vector<double> losses;
-  Matrix<T> emissions, transitions, start, end;
-
-  bool operator==(const Result&) const = default;
-  CrfGradient<T> gradient() {
-    return {emissions.view(), transitions.view(), start.vec(), end.vec()};
-  }
-};
-
-template <class T>
-Result<T> room_for(const CrfProblem<T>& p) {
-  const index N = p.emissions.rows(), K = p.K();
-  return {0,
-          std::vector<double>(static_cast<std::size_t>(p.sequences())),
-          Matrix<T>(N, K),
-          Matrix<T>(K, K),
-          Matrix<T>(1, K),
-          Matrix<T>(1, K)};
-}
-
-template <class T>
-Result<T> fast(const CrfProblem<T>& p, double scale = 1, const Context& ctx = kContext) {
-  Result<T> r = room_for(p);
-  r.total = crf_loss<T>(ctx, p.scores(), p.rows(), {p.tags, scale}, r.losses, r.gradient());
-  return r;
-}
-
-template <class T>
-Result<T> plain(const CrfProblem<T>& p, double scale = 1) {
-  Result<T> r = room_for(p);
-  r.total = reference::crf_loss<T>(p.scores(), p.rows(), {p.tags, scale}, r.losses, r.gradient());
-  return r;
-}
-
-template <class T>
-Matrix<T> fast_marginals(const CrfProblem<T>& p, const Context& ctx = kContext) {
-  Matrix<T> y(p.emissions.rows(), p.K());
-  crf_marginals<T>(ctx, p.scores(), p.rows(), y.view());
-  return y;
-}
-
-template <class T>
-Matrix<T> plain_marginals(const CrfProblem<T>& p) {
-  Matrix<T> y(p.emissions.rows(), p.K());
-  reference::crf_marginals<T>(p.scores(), p.rows(), y.view());
-  return y;
-}
-
-template <class T>
-std::vector<double> fast_partition(const CrfProblem<T>& p, const Context& ctx = kContext) {
-  std::vector<double> z(static_cast<std::size_t>(p.sequences()));
-  crf_log_partition<T>(ctx, p.scores(), p.rows(), z);
-  return z;
-}
+// Numbers of tags: few, several sequences of which are in a vector, and so many that the vectors
+// hold the tags of one.
+constexpr index kBothWays[] = {2, 9};
 
 /// log Z and the marginals of each sequence, path by path.
 struct BruteForce {
@@ -181,17 +125,21 @@ TEST(Crf, PowersInPartsAreExactFarBeyondTheRangeOfFloats) {
   });
 }
 
-// Scores of deviation 100 over 10,000 rows add up to more than a float can tell apart.
+// Scores of deviation 100 over 10,000 rows add up to more than a float can tell apart. Each row
+// adds to log Z, and to its error: so bounds are relative to log Z, 2e4 to 3e6 here. A loss is log
+// Z less a score that is summed in double: it has the error of log Z, however small it is itself.
 TEST(Crf, IsStableOverTenThousandRows) {
   for (const auto& [tags, deviation] : {std::pair<index, double>{9, 1}, {9, 100}, {4, 100}}) {
     const index K = tags;
     const CrfShape shape{.tags = K, .lengths = {10000}, .deviation = deviation, .forbidden = 0.3};
     const auto p = random_crf<float>(5, shape);
     const auto exact = plain(p.as<double>());
-    const auto z = fast_partition(p.as<double>());
+    const auto z = plain_partition(p.as<double>());
+    const double bound = 1e-8 * std::abs(z[0]);
     for_each_isa([&] {
-      EXPECT_NEAR(fast_partition(p)[0], z[0], 1e-8 * std::abs(z[0]));
+      EXPECT_NEAR(fast_partition(p)[0], z[0], bound);
       const auto ours = fast(p);
+      EXPECT_NEAR(ours.losses[0], exact.losses[0], bound);
       EXPECT_LE(largest_difference(ours.emissions.values(), exact.emissions.values()), 1e-4);
       EXPECT_LE(largest_difference(ours.transitions.values(), exact.transitions.values()), 1e-2);
       const auto rows = fast_marginals(p);
@@ -207,21 +155,27 @@ TEST(Crf, IsStableOverTenThousandRows) {
 // All weight is on tags from which nothing allowed leads on, many orders of magnitude above the
 // one path that there is.
 TEST(Crf, APathHasAllTheProbabilityHoweverUnlikelyItsTags) {
-  for_each_isa([] {
-    for (const float odds : {10.0f, 100.0f, 300.0f, 3000.0f}) {
-      CrfProblem<float> p{Matrix<float>(2, 2), Matrix<float>(1, 2), Matrix<float>(1, 2),
-                          Matrix<float>(20, 2)};
-      p.may_follow = {1, 0, 0, 1};  // each tag follows itself
-      p.may_end = {0, 1};
-      p.offsets = {0, 20};
-      p.tags.assign(20, 1);
-      for (index n = 0; n < 20; ++n) p.emissions.at(n, 0) = odds;
-      const auto r = fast(p);
-      EXPECT_EQ(r.total, 0) << odds;
-      EXPECT_THAT(r.emissions.values(), testing::Each(0));
-      EXPECT_THAT(r.transitions.values(), testing::Each(0));
-      EXPECT_THAT(fast_marginals(p).values(), testing::Contains(1).Times(20));
-    }
+  const auto expect_all = [](index K, float odds) {
+    CrfProblem<float> p{Matrix<float>(K, K), Matrix<float>(1, K), Matrix<float>(1, K),
+                        Matrix<float>(20, K)};
+    const auto last = static_cast<std::size_t>(K - 1);
+    p.may_follow.assign((last + 1) * (last + 1), 0);
+    for (std::size_t k = 0; k <= last; ++k) p.may_follow[k * (last + 1) + k] = 1;
+    p.may_end.assign(last + 1, 0);
+    p.may_end[last] = 1;
+    p.offsets = {0, 20};
+    p.tags.assign(20, static_cast<std::int32_t>(last));
+    for (index n = 0; n < 20; ++n)
+      for (index k = 0; k + 1 < K; ++k) p.emissions.at(n, k) = odds;
+    const auto r = fast(p);
+    EXPECT_EQ(r.total, 0) << odds << ", " << K << " tags";
+    EXPECT_THAT(r.emissions.values(), testing::Each(0));
+    EXPECT_THAT(r.transitions.values(), testing::Each(0));
+    EXPECT_THAT(fast_marginals(p).values(), testing::Contains(1).Times(20));
+  };
+  for_each_isa([&] {
+    for (const index K : kBothWays)
+      for (const float odds : {10.0f, 100.0f, 300.0f, 3000.0f}) expect_all(K, odds);
   });
 }
 
@@ -261,11 +215,25 @@ TEST(Crf, WhatIsForbiddenHasNoProbabilityAndNoGradientAtAll) {
 
 TEST(Crf, OneTagIsCertain) {
   const auto p = random_crf<float>(7, {.tags = 1, .lengths = {5, 1, 0}, .deviation = 50});
-  const auto r = fast(p);
-  EXPECT_LE(r.total, 1e-4);
-  EXPECT_THAT(r.emissions.values(), testing::Each(0));
-  EXPECT_THAT(fast_marginals(p).values(), testing::Each(1));
-  EXPECT_EQ(fast_partition(p)[2], 0);
+  for_each_isa([&] {
+    const auto r = fast(p);
+    EXPECT_LE(r.total, 1e-4);
+    EXPECT_THAT(r.losses, testing::Each(testing::Ge(0)));
+    EXPECT_THAT(r.emissions.values(), testing::Each(0));
+    EXPECT_THAT(fast_marginals(p).values(), testing::Each(1));
+    EXPECT_EQ(fast_partition(p)[2], 0);
+  });
+}
+
+TEST(Crf, OnlyWhatRoundingMakesOfALossBelowZeroIsHidden) {
+  const detail::CrfPathScore path{.score = 40, .size = 60, .rows = 10};
+  const auto loss = [&](double log_z) { return detail::loss_of_path<float>(log_z, path, 3); };
+  EXPECT_EQ(loss(41), 1);
+  EXPECT_EQ(loss(40 - 1e-5), 0);  // 230 ulp of a float are 2.7e-5
+  EXPECT_EQ(loss(39.5), -.5);
+  EXPECT_EQ(loss(40 - 1e-4), (40 - 1e-4) - 40);
+  EXPECT_LT(detail::loss_of_path<double>(40 - 1e-5, path, 3), 0);
+  EXPECT_TRUE(std::isnan(loss(std::numeric_limits<double>::quiet_NaN())));
 }
 
 TEST(Crf, NothingIsDoneForNoSequences) {
@@ -278,16 +246,18 @@ TEST(Crf, NothingIsDoneForNoSequences) {
 
 TEST(Crf, NaNReachesTheLossOfItsSequenceAlone) {
   for_each_isa([] {
-    auto p = random_crf<float>(9, {.lengths = {5, 5, 5}});
-    const auto before = fast(p).losses;
-    p.emissions.at(7, 2) = std::numeric_limits<float>::quiet_NaN();
-    const auto r = fast(p);
-    EXPECT_EQ(r.losses[0], before[0]);
-    EXPECT_TRUE(std::isnan(r.losses[1]));
-    EXPECT_EQ(r.losses[2], before[2]);
-    p.emissions.at(7, 2) = std::numeric_limits<float>::infinity();
-    EXPECT_FALSE(std::isfinite(fast(p).losses[1]));
-    EXPECT_THROWS(fast_marginals(p), kOptionValue, "sequence 1 is NaN or infinite");
+    for (const index K : kBothWays) {
+      auto p = random_crf<float>(9, {.tags = K, .lengths = {5, 5, 5}});
+      const auto before = fast(p).losses;
+      p.emissions.at(7, K - 1) = std::numeric_limits<float>::quiet_NaN();
+      const auto r = fast(p);
+      EXPECT_EQ(r.losses[0], before[0]) << K << " tags";
+      EXPECT_TRUE(std::isnan(r.losses[1]));
+      EXPECT_EQ(r.losses[2], before[2]);
+      p.emissions.at(7, K - 1) = std::numeric_limits<float>::infinity();
+      EXPECT_FALSE(std::isfinite(fast(p).losses[1]));
+      EXPECT_THROWS(fast_marginals(p), kOptionValue, "sequence 1 is NaN or infinite");
+    }
   });
 }
 
@@ -364,12 +334,17 @@ TEST(Crf, TagsThatAreNotAllowedAreNamed) {
 }
 
 TEST(Crf, ASequenceWithoutAPathIsNamed) {
-  auto p = random_crf<float>(14, {.tags = 2, .lengths = {1, 2}});
-  p.may_start = {1, 0};
-  p.may_end = {0, 1};
-  EXPECT_EQ(fast_partition(p)[0], -std::numeric_limits<double>::infinity());
-  EXPECT_TRUE(std::isfinite(fast_partition(p)[1]));
-  EXPECT_THROWS(fast_marginals(p), kOptionValue, "sequence 0 has no path that is allowed");
+  for_each_isa([] {
+    for (const index K : kBothWays) {
+      auto p = random_crf<float>(14, {.tags = K, .lengths = {1, 2}});
+      p.may_start.assign(static_cast<std::size_t>(K), 0);
+      p.may_end = p.may_start;
+      p.may_start.front() = p.may_end.back() = 1;
+      EXPECT_EQ(fast_partition(p)[0], -std::numeric_limits<double>::infinity()) << K << " tags";
+      EXPECT_TRUE(std::isfinite(fast_partition(p)[1]));
+      EXPECT_THROWS(fast_marginals(p), kOptionValue, "sequence 0 has no path that is allowed");
+    }
+  });
 }
 
 TEST(Crf, NamesTheShapesInItsErrors) {

@@ -10,6 +10,7 @@
 #include "fovea/model/text_batch.h"
 #include "fovea/model/word_hash.h"
 #include "tests/model/tagger_support.h"
+#include "tests/support/throws.h"
 
 namespace fovea {
 namespace {
@@ -69,6 +70,16 @@ TEST(WordFeatures, AreThoseAroundEachWordOfItsSentence) {
             join(join(of_words(-1, -1, 5, 6, -1), of_shapes(-1, 1, 2)), of_characters));
   EXPECT_EQ(hashed.of(1), join(of_words(-1, 5, 6, -1, -1), of_shapes(1, 2, -1)));
   EXPECT_EQ(hashed.of(2), join(of_words(-1, -1, 7, -1, -1), of_shapes(-1, 3, -1)));
+}
+
+TEST(WordFeatures, AreNotMoreThanTheirOffsetsCanSay) {
+  const std::vector<std::int32_t> one{1}, offsets{0, 1}, character_offsets{0, 1 << 30};
+  const WordRows rows{.words = one,
+                      .shapes = one,
+                      .characters = {one.data(), 1 << 30},  // counted, but not read
+                      .character_offsets = character_offsets,
+                      .offsets = offsets};
+  EXPECT_THROWS(hash(rows, {.buckets = kBuckets}), kOptionValue, "features of 1 words are more");
 }
 
 TEST(WordFeatures, AreCountedBeforeTheyAreMade) {

@@ -110,7 +110,11 @@ class ConlluSource final : public SentenceSource {
       lines_.fail(line, "expected a word in column 2, got none", "write the word");
     }
     if (id->joint == '.') return take_empty(sentence, line, *id);
-    id->joint == '-' ? take_range(sentence, line, *id) : take_word_line(sentence, line, *id);
+    if (id->joint == '-') {
+      take_range(sentence, line, *id);
+    } else {
+      take_word_line(sentence, line, *id);
+    }
   }
 
   void take_empty(TaggedSentence& sentence, const Line& line, const Id& id) {
@@ -145,7 +149,11 @@ class ConlluSource final : public SentenceSource {
     last_ = id.first;
     empties_ = 0;
     const bool inside = lines_.options().words == ConlluWords::kSurface && id.first <= covered_;
-    inside ? lines_.has_columns(sentence) : add(sentence, line);
+    if (inside) {
+      lines_.has_columns(sentence);
+    } else {
+      add(sentence, line);
+    }
   }
 
   void add(TaggedSentence& sentence, const Line& line) {

@@ -122,14 +122,14 @@ TaggedReader::TaggedReader(const std::string& file, const TaggedOptions& options
 
 TaggedReader::TaggedReader(std::unique_ptr<ByteStream> stream, const std::string& name,
                            const TaggedOptions& options)
-    : name_(name), format_(format_of(name, options)) {
+    : name_(name) {
   check_options(options);
   auto lines = std::make_unique<LineReader>(std::move(stream), name, options.longest_line);
   if (lines->is_empty()) {
     throw Error(ErrorCode::kEmptyInput, fmt::format("{} is empty", name_),
                 "name a file that holds sentences");
   }
-  source_ = make_source(format_, SentenceLines(std::move(lines), options));
+  source_ = make_source(format_of(name, options), SentenceLines(std::move(lines), options));
 }
 
 TaggedReader::~TaggedReader() = default;

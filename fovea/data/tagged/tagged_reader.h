@@ -49,14 +49,12 @@ class TaggedReader {
   /// Throws kInputFormat, "FILE:LINE: ...", and kEncoding.
   bool next(TaggedSentence& sentence);
 
-  TaggedFormat format() const { return format_; }
   /// "FILE:LINE" of a word.
   std::string place(const TaggedSentence& sentence, index word) const;
   const std::string& name() const { return name_; }
 
  private:
   std::string name_;
-  TaggedFormat format_;
   std::unique_ptr<SentenceSource> source_;
 };
 

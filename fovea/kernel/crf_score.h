@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The score of one path of a CRF, and its loss. Nothing outside crf needs this header.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "fovea/kernel/crf_checks.h"
+
+namespace fovea::detail {
+
+/// s(y), and what it was made of.
+struct CrfPathScore {
+  double score = 0, size = 0;  ///< the sum of its terms, and of their absolute values
+  index rows = 0;
+
+  void add(double term) {
+    score += term;
+    size += std::abs(term);
+  }
+};
+
+/// Of the tags of sequence s. Throws what crf_loss says of them.
+template <class T>
+CrfPathScore score_of_tags(const CrfScores<T>& scores, const CrfRows<T>& rows,
+                           Vec<const std::int32_t> tags, index s) {
+  const index K = scores.start.size, first = rows.offsets[s], last = rows.offsets[s + 1];
+  CrfPathScore path{.rows = last - first};
+  for (index n = first; n < last; ++n) {
+    const index tag = tags[n];
+    check(tag >= 0 && tag < K, "crf_loss: sequence {}, row {}: tag {} is not one of the {} tags", s,
+          n - first, tag, K);
+    const auto refuse = [&](const std::string& what) {
+      fail(ErrorCode::kOptionValue,
+           Hint{"repair tags that break their scheme first, or allow what they do"},
+           "crf_loss: sequence {}, row {}: tag {} may not {}", s, n - first, tag, what);
+    };
+    if (n == first) {
+      if (!may_start(scores.allowed, tag)) refuse("be the first");
+      path.add(double{scores.start[tag]});
+    } else {
+      const index before = tags[n - 1];
+      if (!may_follow(scores.allowed, K, before, tag)) {
+        refuse(fmt::format("follow tag {}", before));
+      }
+      path.add(double{scores.transitions[before][tag]});
+    }
+    if (n + 1 == last && !may_end(scores.allowed, tag)) refuse("be the last");
+    path.add(double{rows.emissions[n][tag]});
+  }
+  if (first < last) path.add(double{scores.end[tags[last - 1]]});
+  return path;
+}
+
+/// log Z - s(y) is never below 0, but both are rounded. Where it is near 0, Z is hardly more than
+/// the product along the path. So its relative error is at most that of the factors exp(x), which
+/// is 2 ulp and what an ulp of x makes, and that of a sum of K terms in each row; and s(y) is a sum
+/// in double. What is below 0 by no more than that becomes 0. What is further below is an error of
+/// log Z (crf_chain.h says beyond which gap there is one), and stays.
+template <class T>
+double loss_of_path(double log_partition, const CrfPathScore& path, index K) {
+  constexpr double kUlp = std::numeric_limits<T>::epsilon(),
+                   kUlpOfSum = std::numeric_limits<double>::epsilon();
+  const double loss = log_partition - path.score;
+  const auto rows = static_cast<double>(path.rows);
+  const double rounding = kUlp * (static_cast<double>(K + 8) * rows + 2 * path.size) +
+                          kUlpOfSum * (rows + 1) * path.size;
+  return loss < 0 && loss >= -rounding ? 0 : loss;
+}
+
+}  // namespace fovea::detail
