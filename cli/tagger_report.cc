@@ -57,6 +57,31 @@ void add_types(std::string& report, const TaggerScore& score) {
   }
 }
 
+// In place of a matrix that is too wide.
+void add_most_confused(std::string& report, const ConfusionMatrix& matrix,
+                       const std::vector<std::string>& names) {
+  struct Pair {
+    index truth, predicted, count;
+  };
+  std::vector<Pair> pairs;
+  for (index t = 0; t < matrix.classes; ++t) {
+    for (index p = 0; p < matrix.classes; ++p) {
+      if (t != p && matrix.at(t, p) > 0) pairs.push_back({t, p, matrix.at(t, p)});
+    }
+  }
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const Pair& a, const Pair& b) { return a.count > b.count; });
+  constexpr std::size_t kMost = 10;
+  report +=
+      fmt::format("\nspans of a wrong type, or of none (true -> predicted{}; --json has all)\n",
+                  pairs.size() > kMost ? "; the most frequent" : "");
+  for (std::size_t n = 0; n < std::min(kMost, pairs.size()); ++n) {
+    const auto& [truth, predicted, count] = pairs[n];
+    report += fmt::format("{:>8}  {} -> {}\n", count, names[static_cast<std::size_t>(truth)],
+                          names[static_cast<std::size_t>(predicted)]);
+  }
+}
+
 void add_confusion(std::string& report, const TaggerScore& score) {
   const ConfusionMatrix& matrix = *score.confusion;
   index cell = widest_of(score);
@@ -64,15 +89,13 @@ void add_confusion(std::string& report, const TaggerScore& score) {
     cell = std::max(cell, static_cast<index>(std::to_string(count).size()));
   }
   const index widest = widest_of(score);
-  if (widest + matrix.classes * (cell + 2) > kTagMatrixColumns) {
-    report += fmt::format(
-        "\nspans by their type: {} types are too wide for {} columns; --json has the matrix\n",
-        score.types.size(), kTagMatrixColumns);
-    return;
-  }
   std::vector<std::string> names;
   for (const std::string& type : score.types) names.push_back(shown_type(type));
   names.emplace_back("none");
+  if (widest + matrix.classes * (cell + 2) > kTagMatrixColumns) {
+    add_most_confused(report, matrix, names);
+    return;
+  }
   report += "\nspans by their type (a row for each true one, a column for each predicted one)\n";
   report += std::string(static_cast<std::size_t>(widest), ' ');
   for (const std::string& name : names) report += "  " + right(name, cell);
@@ -98,16 +121,19 @@ std::string in_context(const TaggedMistake& m) {
   return fit_columns(text, kSentenceColumns);
 }
 
-// The words that characters are, by their tags.
+// The words that characters are, by their tags; behind each word its own tag, if it has one.
 std::string in_words(const std::vector<std::string>& characters,
                      const std::vector<std::string>& tags) {
-  std::string text;
+  std::string text, own;
   for (std::size_t c = 0; c < characters.size(); ++c) {
-    const bool begins = tags[c].starts_with('B') || tags[c].starts_with('S');
-    if (c > 0 && begins) text += ' ';
+    if (tags[c].starts_with('B') || tags[c].starts_with('S')) {
+      if (c > 0) text += own + ' ';
+      const std::size_t dash = tags[c].find('-');
+      own = dash == std::string::npos ? "" : "/" + escape_text(tags[c].substr(dash + 1));
+    }
     text += escape_text(characters[c]);
   }
-  return fit_columns(text, kSentenceColumns);
+  return fit_columns(text + own, kSentenceColumns);
 }
 
 void add_mistakes(std::string& report, const TaggerScore& score) {
@@ -128,9 +154,9 @@ void add_mistakes(std::string& report, const TaggerScore& score) {
 }
 
 std::string report_of(const TaggerScore& score) {
-  std::string report =
-      fmt::format("{} sentence{}, {} {}\n", score.sentences, score.sentences == 1 ? "" : "s",
-                  score.words, score.task == TagTask::kSegment ? "characters" : "words");
+  std::string report = fmt::format(
+      "{} sentence{}, {} {}{}\n", score.sentences, score.sentences == 1 ? "" : "s", score.words,
+      score.task == TagTask::kSegment ? "character" : "word", score.words == 1 ? "" : "s");
   add_numbers(report, score);
   if (score.has_spans) add_types(report, score);
   if (score.confusion) add_confusion(report, score);

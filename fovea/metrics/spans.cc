@@ -2,7 +2,6 @@
 #include "fovea/metrics/spans.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "fovea/base/check.h"
@@ -87,12 +86,6 @@ Sentences sentences_of(std::span<const SentenceSpans> sentences, index types) {
   return result;
 }
 
-/// NaN if there is nothing.
-double share(index part, index whole) {
-  return whole == 0 ? std::numeric_limits<double>::quiet_NaN()
-                    : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 SpanReport report_of(const Sentences& sentences, Vec<const index> times) {
   std::vector<Hits> types(sentences.types);
   SpanReport report;
@@ -111,8 +104,8 @@ SpanReport report_of(const Sentences& sentences, Vec<const index> times) {
     right_tokens += n * sentence.right_tokens;
     exact += sentence.is_exact ? n : 0;
   }
-  report.accuracy = share(right_tokens, report.tokens);
-  report.exact = share(exact, report.sentences);
+  report.accuracy = detail::share(right_tokens, report.tokens);
+  report.exact = detail::share(exact, report.sentences);
   std::vector<double> occurs, support;
   for (const Hits& hits : types) {
     report.types.push_back(detail::scores_of(hits));

@@ -11,7 +11,6 @@ namespace fovea {
 namespace {
 
 constexpr double kFloat = sizeof(float);
-constexpr index kWindow = 3;  // characters that a convolution sees
 constexpr double kGates = 7;  // an LSTM keeps gates, cell and states of both directions
 
 // What a tape keeps for each word besides the encoder: its parts, all of them side by side, its
@@ -57,7 +56,7 @@ std::vector<WeightShape> weights_of(const TaggerConfig& c, index width) {
   std::vector<WeightShape> weights = {{c.width, c.features}};
   for (const index tags : c.tags) weights.push_back({tags, width});
   if (c.character_reader == CharacterReader::kConvolution) {
-    weights.push_back({c.character_features, kWindow * c.character_width});
+    weights.push_back({c.character_features, kCharacterWindow * c.character_width});
   } else if (c.character_reader == CharacterReader::kBilstm) {
     weights.push_back({4 * c.character_features, c.character_width});
     weights.push_back({4 * c.character_features, c.character_features / 2});

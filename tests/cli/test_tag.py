@@ -119,6 +119,17 @@ class Tags(ModelsTest):
         process.stderr.close()
 
 
+class Confusion(ModelsTest):
+    def test_types_of_long_names_are_listed(self):
+        person, place = ("a-person-of-a-rather-long-name", "a-place-of-a-rather-long-name")
+        text = conll(tagged()).replace("person", person).replace("place", place)
+        self.fit(self.write("a.conll", text))
+        wrong = text.replace(place, person)
+        said = self.succeed("eval", self.folder / "model", "--test", self.write("b.conll", wrong)).stdout.decode()
+        self.assertRegex(said, r"\n +120  a-person-of\S* -> a-place-of\S*\n")
+        self.assertNotIn("spans by their type", said)
+
+
 class Refuses(ModelsTest):
     def test_a_table_for_a_segmenter(self):
         file = self.write("a.conllu", conllu(tagged(2, 3)))
