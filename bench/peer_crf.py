@@ -106,7 +106,7 @@ class Problem:
 def measure(what, way, tags, batch, calls):
     problem = Problem(tags, batch, way)
     if way == "pytorch-crf" and problem.layer is None:
-        return {"absent": "pytorch-crf is not installed"}
+        return {"left_out": "pytorch-crf is not installed"}
 
     def call():
         if what == "decode":
