@@ -231,7 +231,7 @@ class Scores(ModelsTest):
         broken = self.write("u.conll", "Ada\tB-person\nsaw\tO\nNew\tI-place\nYork\tI-place\nthere\tO\n")
         said = self.succeed("eval", self.tagger, "--test", broken).stderr.decode()
         self.assertIn("break the scheme bio: 1 in 1 sentence, the first at ", said)
-        self.assertIn("u.conll:3 (1 spans do not begin", said)
+        self.assertIn("u.conll:3 (1 span does not begin", said)
 
     def test_bad_files(self):
         self.fails(3, "t.conll:2: expected a tag of the scheme bio, got NOUN", "eval", self.tagger, "--test",

@@ -74,7 +74,8 @@ TEST_F(NpzVectors, OfAWordThatOccursAgainTheFirstCounts) {
 
 TEST_F(NpzVectors, WhatIsWrongIsNamed) {
   const std::string two = numbers<float>({2, 2}, {1, 2, 3, 4});
-  EXPECT_THROWS(read(two_, two, 3), kOptionValue, "--width 3");
+  EXPECT_THROWS(read(two_, two, 3), kOptionValue,
+                "its vectors have 2 numbers; the rows of words are to have 3");
   EXPECT_THROWS(read(numbers<float>({2}, {1, 2}), two), kInputFormat,
                 "v.npz: words: expected texts (<U..), got float32");
   EXPECT_THROWS(read(texts({U"a", U"b"}, "(2, 1)"), two), kInputFormat,

@@ -72,12 +72,13 @@ ReadScheme read_scheme(std::span<const TaggedSentence> sentences, std::size_t co
 
 std::string broken_tags(const ReadScheme& read) {
   const TagRepairs& repairs = read.repairs;
+  const index begins = repairs.orphans + repairs.needless;
   return fmt::format(
-      "tags that break the scheme {}{}: {} in {} sentence{}, the first at {} ({} spans do not "
-      "begin as it says, {} do not end so)",
+      "tags that break the scheme {}{}: {} in {} sentence{}, the first at {} ({} span{} not begin "
+      "as it says, {} {} not end so)",
       to_string(read.scheme), read.where, repairs.total(), repairs.sentences,
-      repairs.sentences == 1 ? "" : "s", read.first, repairs.orphans + repairs.needless,
-      repairs.unclosed);
+      repairs.sentences == 1 ? "" : "s", read.first, begins, begins == 1 ? " does" : "s do",
+      repairs.unclosed, repairs.unclosed == 1 ? "does" : "do");
 }
 
 }  // namespace fovea

@@ -84,7 +84,8 @@ TEST(WordVectorsOfARun, RefuseAnotherWidth) {
   const TestFolder folder;
   ClassifierSettings settings = with_vectors(folder, false);
   settings.model.width = 8;
-  EXPECT_THROWS(prepare_run(settings), kOptionValue, "--width 8:");
+  EXPECT_THROWS(prepare_run(settings), kOptionValue,
+                "its vectors have 3 numbers; the rows of words are to have 8");
 }
 
 TEST(WordVectorsOfARun, AFrozenTableTakesNoMemoryForItsTraining) {

@@ -64,7 +64,7 @@ TEST(BrokenTags, SaysHowManyAndWhich) {
               HasSubstr("tags that break the scheme bio: 2 in 1 sentence, the first at f:2:0 (2 "
                         "spans do not begin"));
   EXPECT_THAT(broken_tags(read({{"B-x", "O"}, {"B-x", "E-x"}, {"I-x"}})),
-              HasSubstr("bioes: 3 in 2 sentences, the first at f:0:0 (1 spans do not begin as "
+              HasSubstr("bioes: 3 in 2 sentences, the first at f:0:0 (1 span does not begin as "
                         "it says, 2 do not end so)"));
 }
 

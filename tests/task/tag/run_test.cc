@@ -82,7 +82,8 @@ TEST(ReadTaggedSet, RepairsConvertsAndCuts) {
   EXPECT_THAT(set.sentences[0].tags[0], ElementsAre("B-x", "I-x"));
   EXPECT_THAT(set.sentences[1].tags[0],
               ElementsAre("B-x", "O"));  // a piece begins as the scheme says
-  EXPECT_THAT(set.notes, ElementsAre(HasSubstr(":1 (1 spans do not begin")));
+  EXPECT_THAT(set.notes, ElementsAre(HasSubstr(":1 (1 span does not begin"),
+                                     HasSubstr("longer than --max-length (2): 1;")));
   options.scheme = {SchemeChoice::kBioes};
   options.max_length = 9;
   EXPECT_THAT(read_tagged_set(options, 1).sentences[0].tags[0],
