@@ -45,7 +45,7 @@ ROWS = {
 def measure(options, names):
     """name -> {yardstick: [answers]}."""
     found = {name: {} for name in names}
-    for _ in range(options.rounds):
+    for number in range(options.rounds):
         peers = common.start_torch(options, HERE / "peer_python.py")
         if not peers:
             sys.exit(1)
@@ -54,6 +54,9 @@ def measure(options, names):
             for yardstick, peer in peers.items():
                 answer = peer.ask(row=row, arguments=arguments, seconds=options.seconds)
                 answers.setdefault(yardstick, []).append(answer)
+                if "ours" in answer:
+                    print(f"round {number + 1}: {name} {yardstick} {1e3 * answer['theirs']:.4g} ms, fovea "
+                          f"{1e3 * answer['ours']:.4g} ms", file=sys.stderr, flush=True)
         for peer in peers.values():
             peer.close()
     return found
