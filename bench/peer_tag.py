@@ -170,6 +170,7 @@ class Tagging:
         torch.manual_seed(1)
         self.way, self.numbers = way, Numbers(sentences_of(train))
         self.model = tagger(self.numbers, sizes, way).eval()
+        self.layer = peer_crf.CRF(len(self.numbers.tags)) if "pytorch-crf" in way else None
 
     def seconds(self, path, size, clock):
         begin = CLOCKS[clock]()
@@ -183,7 +184,9 @@ class Tagging:
                 words, letters, places, lengths = self.numbers.batch(
                     [sentences[n] for n in chosen], self.way)
                 mask = (torch.arange(words.shape[1]) < lengths[:, None]).T
-                paths = self.model.crf.decode(self.model(words, letters, places, lengths), mask).T.tolist()
+                scores = self.model(words, letters, places, lengths)
+                paths = (self.layer.decode(scores, mask) if self.layer else
+                         self.model.crf.decode(scores, mask).T.tolist())
                 for n, tags in zip(chosen, paths):
                     found[n] = tags
         names = self.numbers.names

@@ -30,7 +30,7 @@ import common
 HERE = pathlib.Path(__file__).parent
 SIZES = {"words": 100, "characters": 30, "features": 50, "width": 128, "hidden": 200, "batch": 32}
 WAYS = ("padded", "padded, flat", "padded, flat, sparse", "packed, flat, sparse", "padded, pytorch-crf")
-TAGGED = [(way, size) for way in ("padded", "padded, flat", "packed, flat") for size in (32, 128)]
+TAGGED = [(way, size) for way in ("padded", "padded, flat", "packed, flat", "padded, pytorch-crf") for size in (32, 128)]
 TARGETS = {"training": 2, "tagging": 5}
 FIRST, WINDOW = 10, 10  # updates: before the first window, and of one; fovea writes a record after each window
 
