@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/aligned.h"
+#include "cli/confused_pairs.h"
 #include "fovea/data/frame_file.h"
 #include "fovea/report/terminal.h"
 #include "fovea/text/utf8.h"
@@ -19,7 +20,6 @@ namespace {
 
 constexpr index kWidestLabel = 24;          // columns
 constexpr index kClassMatrixColumns = 100;  // a wider matrix is a list
-constexpr std::size_t kMostPairs = 20;      // of that list
 constexpr index kMistakeColumns = 400;      // of a mistake
 
 std::string shown_label(std::string_view label) {
@@ -89,25 +89,10 @@ void add_matrix(std::string& report, const ClassifierScore& score, index cell) {
 
 // What is confused most often.
 void add_pairs(std::string& report, const ClassifierScore& score) {
-  struct Pair {
-    index truth, predicted, count;
-  };
-  const ConfusionMatrix& matrix = *score.confusion;
-  std::vector<Pair> pairs;
-  for (index t = 0; t < matrix.classes; ++t) {
-    for (index p = 0; p < matrix.classes; ++p) {
-      if (t != p && matrix.at(t, p) > 0) pairs.push_back({t, p, matrix.at(t, p)});
-    }
-  }
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [](const Pair& a, const Pair& b) { return a.count > b.count; });
-  if (pairs.size() > kMostPairs) pairs.resize(kMostPairs);
   report += "\nmost often confused (the whole matrix: --json, --plots)\n";
-  for (const Pair& pair : pairs) {
-    report += fmt::format("{:>8}  {} taken for {}\n", pair.count,
-                          shown_label(score.labels[static_cast<std::size_t>(pair.truth)]),
-                          shown_label(score.labels[static_cast<std::size_t>(pair.predicted)]));
-  }
+  report += confused_pairs(*score.confusion, [&](index k) {
+    return shown_label(score.labels[static_cast<std::size_t>(k)]);
+  });
 }
 
 void add_confusion(std::string& report, const ClassifierScore& score) {

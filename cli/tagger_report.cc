@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/aligned.h"
+#include "cli/confused_pairs.h"
 #include "fovea/report/terminal.h"
 #include "fovea/text/utf8.h"
 
@@ -16,7 +17,7 @@ namespace fovea::cli {
 namespace {
 
 constexpr index kWidestType = 24;         // columns
-constexpr index kTagMatrixColumns = 100;  // a wider matrix is left to --json
+constexpr index kTagMatrixColumns = 100;  // a wider matrix is a list
 constexpr index kSentenceColumns = 2000;  // of a mistake
 
 std::string shown_type(std::string_view type) {
@@ -57,31 +58,6 @@ void add_types(std::string& report, const TaggerScore& score) {
   }
 }
 
-// In place of a matrix that is too wide.
-void add_most_confused(std::string& report, const ConfusionMatrix& matrix,
-                       const std::vector<std::string>& names) {
-  struct Pair {
-    index truth, predicted, count;
-  };
-  std::vector<Pair> pairs;
-  for (index t = 0; t < matrix.classes; ++t) {
-    for (index p = 0; p < matrix.classes; ++p) {
-      if (t != p && matrix.at(t, p) > 0) pairs.push_back({t, p, matrix.at(t, p)});
-    }
-  }
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [](const Pair& a, const Pair& b) { return a.count > b.count; });
-  constexpr std::size_t kMost = 10;
-  report +=
-      fmt::format("\nspans of a wrong type, or of none (true -> predicted{}; --json has all)\n",
-                  pairs.size() > kMost ? "; the most frequent" : "");
-  for (std::size_t n = 0; n < std::min(kMost, pairs.size()); ++n) {
-    const auto& [truth, predicted, count] = pairs[n];
-    report += fmt::format("{:>8}  {} -> {}\n", count, names[static_cast<std::size_t>(truth)],
-                          names[static_cast<std::size_t>(predicted)]);
-  }
-}
-
 void add_confusion(std::string& report, const TaggerScore& score) {
   const ConfusionMatrix& matrix = *score.confusion;
   index cell = widest_of(score);
@@ -93,7 +69,9 @@ void add_confusion(std::string& report, const TaggerScore& score) {
   for (const std::string& type : score.types) names.push_back(shown_type(type));
   names.emplace_back("none");
   if (widest + matrix.classes * (cell + 2) > kTagMatrixColumns) {
-    add_most_confused(report, matrix, names);
+    report += "\nspans most often confused (the whole matrix: --json)\n";
+    report +=
+        confused_pairs(matrix, [&](index type) { return names[static_cast<std::size_t>(type)]; });
     return;
   }
   report += "\nspans by their type (a row for each true one, a column for each predicted one)\n";

@@ -339,14 +339,14 @@ void crf_marginals(const Context& ctx, const CrfScores<T>& scores, const CrfRows
 
 template <class T>
 CrfScratch crf_scratch(index tags, index longest, bool with_gradient) {
-  constexpr index kMostLanes = 16;
-  constexpr double lanes = kMostLanes;
+  constexpr index kMost = detail::kCrfMostLanes<T>;
+  constexpr double lanes = kMost;
   const auto K = static_cast<double>(tags), L = static_cast<double>(longest);
   const double P = (std::ceil(K / lanes)) * lanes;
   const double table = (6 * K + 4) * P, sums = with_gradient ? kMostChunks * (K + 2) * P : 0;
   const double chain = (2 * L + detail::kCrfBuffers) * P;
   const double group = lanes * (2 * L * K + static_cast<double>(detail::crf_lanes_buffer(tags)));
-  const double walk = 2 * tags <= kMostLanes ? group : chain;
+  const double walk = 2 * tags <= kMost ? group : chain;
   return {sizeof(T) * (table + sums), sizeof(T) * walk};
 }
 

@@ -126,7 +126,7 @@ class Confusion(ModelsTest):
         self.fit(self.write("a.conll", text))
         wrong = text.replace(place, person)
         said = self.succeed("eval", self.folder / "model", "--test", self.write("b.conll", wrong)).stdout.decode()
-        self.assertRegex(said, r"\n +120  a-person-of\S* -> a-place-of\S*\n")
+        self.assertRegex(said, r"\n +120  a-person-of\S* taken for a-place-of\S*\n")
         self.assertNotIn("spans by their type", said)
 
 

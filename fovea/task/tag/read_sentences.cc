@@ -63,12 +63,13 @@ void read_into(Table& table, const std::vector<std::string>& files,
   }
 }
 
-std::vector<std::string> names_of(const Table& table, std::size_t begin, std::size_t end,
-                                  std::size_t column) {
+// Of the sentences for which `counts(i)`.
+template <class Counts>
+std::vector<std::string> names_of(const Table& table, std::size_t column, const Counts& counts) {
   std::unordered_set<std::string> names;
-  for (std::size_t i = begin; i < end; ++i) {
+  for (std::size_t i = 0; i < table.sentences.size(); ++i) {
     const std::vector<std::string>& tags = table.sentences[i].tags[column];
-    names.insert(tags.begin(), tags.end());
+    if (counts(i)) names.insert(tags.begin(), tags.end());
   }
   return LabelSet({names.begin(), names.end()}).names();
 }
@@ -113,8 +114,7 @@ std::string first_place(const Table& table, std::size_t end, std::size_t column,
 
 // A mistyped tag would hide the scheme of all others.
 void note_almost_scheme(const Table& table, std::size_t trains, std::size_t column,
-                        std::vector<std::string>& notes) {
-  const std::vector<std::string> names = names_of(table, 0, trains, column);
+                        std::span<const std::string> names, std::vector<std::string>& notes) {
   for (const TagScheme scheme : {TagScheme::kBio, TagScheme::kBioes, TagScheme::kBmes}) {
     const auto is_other = [&](const std::string& name) { return !is_tag(name, scheme); };
     const auto begins = std::count_if(names.begin(), names.end(), [&](const std::string& name) {
@@ -141,11 +141,11 @@ Schemes find_schemes(const Table& table, std::size_t trains, const TaggerTextOpt
   Schemes schemes;
   for (std::size_t c = 0; c < columns; ++c) {
     const SchemeChoice choice = scheme_of_column(options, c);
-    schemes.push_back(choice == SchemeChoice::kAuto ? find_scheme(names_of(table, 0, trains, c))
-                                                    : scheme_of(choice));
-    if (choice == SchemeChoice::kAuto && !schemes.back()) {
-      note_almost_scheme(table, trains, c, notes);
-    }
+    schemes.push_back(scheme_of(choice));
+    if (choice != SchemeChoice::kAuto) continue;
+    const auto names = names_of(table, c, [&](std::size_t i) { return i < trains; });
+    schemes.back() = find_scheme(names);
+    if (!schemes.back()) note_almost_scheme(table, trains, c, names, notes);
   }
   return schemes;
 }
@@ -228,17 +228,6 @@ void count_unknown_tags(const Table& table, std::size_t column, TaggedSet& set) 
       fmt::format("words to validate on with a tag{} that no word to train on has: {}, the first "
                   "at {}; they count as wrong, and the loss leaves their sentences out",
                   in_column(table, column), count, first));
-}
-
-// Of a set that is split, the sentences to train on say which tags there are.
-std::vector<std::string> names_to_train(const Table& table, const std::vector<bool>& validates,
-                                        std::size_t column) {
-  std::unordered_set<std::string> names;
-  for (std::size_t i = 0; i < table.sentences.size(); ++i) {
-    const std::vector<std::string>& tags = table.sentences[i].tags[column];
-    if (!validates[i]) names.insert(tags.begin(), tags.end());
-  }
-  return LabelSet({names.begin(), names.end()}).names();
 }
 
 // The loss leaves out sentences with unknown tags; it needs one that is left.
@@ -336,7 +325,9 @@ TaggedSet read_tagged_set(const TaggerTextOptions& options, std::uint64_t seed) 
   }
   set.validates = split(trains, all, options, seed);
   for (std::size_t c = 0; c < schemes.size(); ++c) {
-    std::vector<std::string> names = names_to_train(table, set.validates, c);
+    // Of a set that is split, the sentences to train on say which tags there are.
+    std::vector<std::string> names =
+        names_of(table, c, [&](std::size_t i) { return !set.validates[i]; });
     require_difference(table, names, in_column(table, c));
     set.tags.emplace_back(complete_tags(std::move(names), schemes[c]), schemes[c]);
     set.overview.push_back(tags_line(set.tags.back(), options.task, in_column(table, c)));
