@@ -138,6 +138,23 @@ class FlexRows:
                  lambda: fovea.torch.flex_attention(*operands, example.score, mask))
         return [self._trained(call, inputs, do) for call in calls]
 
+    def flex_window(self, seconds, H=8, D=64, window=256):
+        """Forward and backward under a causal window, at lengths of a factor of four: time and memory."""
+        torch, flex = self.torch, self.fovea.torch.flex_attention
+        found, lengths = {}, (1024, 4096, 16384, 65536)
+        for T in lengths:
+            q, k, v = (torch.randn(1, H, T, D, requires_grad=True) for _ in range(3))
+            do = torch.randn(1, H, T, D)
+            mask = self.fovea.torch.create_block_mask(
+                lambda b, h, q, kv: (q >= kv) & (q - kv < window), None, None, T, T)
+            call = self._trained(lambda: flex(q, k, v, None, mask), (q, k, v), do)
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            call()
+            most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            found[f"{T} tokens"] = _median(call, seconds / len(lengths))
+            found[f"{T} tokens MiB"] = (most - before) / 1024
+        return found
+
     def tracing(self, seconds):
         """A score_mod of 40 operations, by the front end of numpy and by that of torch."""
         from fovea import _symbols as of_numpy

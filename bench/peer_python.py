@@ -38,6 +38,36 @@ class Rows(FlexRows):
         do = torch.randn(B, H, T, D)
         return [lambda f=f: torch.autograd.grad(f(*inputs, **options), inputs, do) for f in (self.theirs, self.ours)]
 
+    def between_linears(self, seconds, B=4, H=12, D=64):
+        """Our attention in a forward with a linear layer before and behind it, and the same call alone."""
+        torch, width = self.torch, H * D
+        before, behind = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
+
+        def heads(x):
+            return [part.unflatten(-1, (H, D)).transpose(1, 2) for part in before(x).chunk(3, -1)]
+
+        def layer(x):
+            qkv = heads(x)
+            start = time.perf_counter()
+            o = self.ours(*qkv)
+            took = time.perf_counter() - start
+            behind(o.transpose(1, 2).flatten(2))
+            return took
+
+        found, lengths = {}, (64, 256, 1024)
+        for T in lengths:
+            x, times = torch.randn(B, T, width), ([], [])
+            with torch.no_grad():
+                qkv, end = heads(x), time.perf_counter() + seconds / len(lengths)
+                while len(times[0]) < 5 or time.perf_counter() < end:
+                    times[0].append(layer(x))
+                    time.sleep(0.02)  # the threads of PyTorch sleep by then
+                    self.ours(*qkv)  # and are awake again
+                    times[1].append(timed(lambda: self.ours(*qkv)))
+            for name, each in zip(("between", "alone"), times):
+                found[f"{T} tokens {name}"] = statistics.median(each)
+        return found
+
     def model(self, kind, peer, dropout=0.0, layers=12, B=2, T=1024):
         """A training step without its optimizer, with the attention `peer` and with ours."""
         import copy
@@ -124,7 +154,7 @@ def main():
             except ImportError as error:
                 return {"skipped": str(error)}
         torch.manual_seed(1)
-        if row in ("tracing", "block_mask"):
+        if row in ("between_linears", "flex_window", "tracing", "block_mask"):
             return {"alone": getattr(rows, row)(seconds, **arguments)}
         theirs, ours = in_turns(*getattr(rows, row)(**arguments), seconds)
         return {"theirs": theirs, "ours": ours}

@@ -22,6 +22,7 @@ ROWS = {
     "sdpa-small": ("sdpa", {"B": 1, "H": 4, "T": 40, "D": 32}, 1.3),
     "sdpa-dropout": ("sdpa", {"B": 1, "H": 12, "T": 2048, "D": 64, "dropout_p": 0.1}, 6),
     "sdpa-learned": ("sdpa", {"B": 1, "H": 12, "T": 2048, "D": 64, "learned": True}, 2.5),
+    "sdpa-between-linears": ("between_linears", {}, "1.1 of the time alone"),
     "gpt2-attention-dropout": ("attention", {"kind": "gpt2", "peer": "sdpa", "dropout": 0.1}, 4),
     "gpt2-attention": ("attention", {"kind": "gpt2", "peer": "sdpa"}, 1.5),
     "gpt2-step-dropout": ("model", {"kind": "gpt2", "peer": "sdpa", "dropout": 0.1}, 1.25),
@@ -37,6 +38,7 @@ ROWS = {
     **{f"flex-forward-{name}": ("flex_forward", {"name": name}, 1.8) for name in ("alibi", "causal")},
     # Theirs is our own part: a traced function may take 1.2 of its time.
     **{f"flex-ready-made-{name}": ("flex_ready_made", {"name": name}, 1 / 1.2) for name in ("alibi", "bias", "causal")},
+    "flex-window": ("flex_window", {}, "linear in the tokens"),
     "flex-tracing": ("tracing", {}, "200 us for 40 operations"),
     "flex-block-mask": ("block_mask", {}, "100 ms and 64 MiB"),
 }
@@ -64,8 +66,9 @@ def measure(options, names):
 
 def report_alone(each):
     for key in each[0]["alone"]:
-        values = [answer["alone"][key] * (1 if key == "MiB" else 1e3) for answer in each]
-        print(f"  {key} {common.spread(values)}{'' if key == 'MiB' else ' ms'}")
+        is_time = not key.endswith("MiB")
+        values = [answer["alone"][key] * (1e3 if is_time else 1) for answer in each]
+        print(f"  {key} {common.spread(values)}{' ms' if is_time else ''}")
 
 
 def report(name, answers):

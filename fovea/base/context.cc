@@ -10,6 +10,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/base/pool.h"
 #include "fovea/base/profile.h"
+#include "fovea/base/team.h"
 
 namespace fovea {
 
@@ -38,6 +39,9 @@ void Context::run(index items, void* callable, Invoke invoke) const {
     // The first item that throws is the lowest one.
     for (index item = 0; item < items; ++item) invoke(callable, item);
     return;
+  }
+  if (team_ != nullptr && team_->is_of(threads_)) {
+    return Pool::run_on(*team_, {items, threads_, callable, invoke});
   }
   Profile* const profile = this->profile();
   double waited = 0;

@@ -12,10 +12,11 @@
 namespace fovea {
 
 class Profile;
+class Team;
 
 /// Says how many threads a call may use, and how it computes products. Cheap to copy; the threads
-/// themselves are one pool of the process, started when first needed. Any number of threads may use
-/// the library at once.
+/// themselves are one pool of the process, started when first needed, or a team of the caller. Any
+/// number of threads may use the library at once.
 class Context {
  public:
   /// `threads` <= 0: all cores that this process may run on.
@@ -31,6 +32,14 @@ class Context {
   }
   Precision precision() const { return precision_; }
 
+  /// As many threads, but those of the team wherever it has that size (base/team.h). It must
+  /// outlive the context.
+  Context on(const Team& team) const {
+    Context context = *this;
+    context.team_ = &team;
+    return context;
+  }
+
   /// The same threads, and a profile of what they do (base/profile.h). It must outlive the context.
   Context profiled(Profile& profile) const {
     Context context = *this;
@@ -44,7 +53,7 @@ class Context {
   /// are done. Free threads take items in ascending order, so f must not depend on its thread.
   /// Split sums by the size of the problem, never by threads(): then the bits of the result do not
   /// depend on the number of threads. If items throw, the exception of the lowest such item is
-  /// thrown here. An item may call for_each itself; the nested call may use the same pool.
+  /// thrown here. An item may call for_each itself; the nested call may use the same threads.
   template <class F>
   void for_each(index items, F&& f) const {
     using Callable = std::remove_reference_t<F>;
@@ -64,8 +73,8 @@ class Context {
     });
   }
 
-  /// How many items of this process were run by a thread other than the caller of for_each;
-  /// tests use it to show that several workers took part.
+  /// How many items of this process were run by a thread of the pool other than the caller of
+  /// for_each; tests use it to show that several workers took part.
   static index items_run_by_helpers();
 
  private:
@@ -77,6 +86,7 @@ class Context {
   int threads_;
   Precision precision_ = Precision::kFloat32;
   Profile* profile_ = nullptr;
+  const Team* team_ = nullptr;
 };
 
 /// The number of cores that this process may run on: its affinity mask, and its cgroup quota if one

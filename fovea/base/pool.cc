@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "fovea/base/clock.h"
+#include "fovea/base/team.h"
 
 namespace fovea {
 
@@ -71,6 +72,13 @@ void Pool::run(const Task& task) {
   const double begin = task.waited ? monotonic_seconds() : 0;
   wait_for_workers(job);
   if (task.waited) *task.waited = monotonic_seconds() - begin;
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+void Pool::run_on(const Team& team, const Task& task) {
+  Job job(task);
+  team.run(
+      task.threads, [](void* data) { work_on(*static_cast<Job*>(data)); }, &job);
   if (job.error) std::rethrow_exception(job.error);
 }
 

@@ -12,6 +12,8 @@
 
 namespace fovea {
 
+class Team;
+
 /// One pool for the whole process. A call posts a job and works on it itself; idle workers help. It
 /// waits only for items that a worker has already begun, so nested and concurrent calls cannot
 /// block each other. Workers spin for some microseconds after their last job, then sleep. After
@@ -30,6 +32,8 @@ class Pool {
   static Pool& process_pool();
 
   void run(const Task& task);
+  /// The same on threads that are not the pool's.
+  static void run_on(const Team& team, const Task& task);
 
   index items_run_by_helpers() const { return helped_.load(std::memory_order_relaxed); }
 

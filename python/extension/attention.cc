@@ -20,6 +20,7 @@
 #include "fovea/task/planned_attention.h"
 #include "fovea/task/run_attention.h"
 #include "python/extension/arrays.h"
+#include "python/extension/team.h"
 #include "python/extension/traced.h"
 
 namespace nb = nanobind;
@@ -104,7 +105,9 @@ class Call {
  public:
   Call(const NamedArrays& arrays, const Texts& options, int threads, const TracedArrays* score_mod,
        const TracedArrays* mask_mod)
-      : settings_(settings_from(options)), context_(threads), traced_(score_mod, mask_mod) {
+      : settings_(settings_from(options)),
+        context_(context_of(threads)),
+        traced_(score_mod, mask_mod) {
     for (const auto& [name, array] : arrays) {
       given_.push_back(given_tensor_of_call(nb::cast<std::string>(name), array));
     }

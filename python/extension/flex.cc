@@ -23,6 +23,7 @@
 #include "fovea/attention/lambda/program_mask.h"
 #include "fovea/attention/mask/blocks.h"
 #include "python/extension/room.h"
+#include "python/extension/team.h"
 #include "python/extension/traced.h"
 
 namespace nb = nanobind;
@@ -153,7 +154,7 @@ void forward(const Options& options, const Call& call) {
   const nb::gil_scoped_release others_run;
   prepare<T>(call.tensors[kO]);
   const Attention<T> attention = attention_of<T>(options, call, {});
-  attention_forward<T>(Context(std::get<2>(options)), attention, call.inputs<T>(),
+  attention_forward<T>(context_of(std::get<2>(options)), attention, call.inputs<T>(),
                        {.o = view<T>(call.tensors[kO]),
                         .lse = rows<T>(call.tensors[kLse]),
                         .lse_low = rows<T>(call.tensors[kLseLow])});
@@ -167,7 +168,7 @@ void backward(const Options& options, const Call& call,
   const Tensors& t = call.tensors;
   for (const Place place : {kDq, kDk, kDv}) prepare<T>(t[place]);
   if (call.score != nullptr) call.score->prepare_gradients<T>(gradients);
-  attention_backward<T>(Context(std::get<2>(options)), attention, call.inputs<T>(),
+  attention_backward<T>(context_of(std::get<2>(options)), attention, call.inputs<T>(),
                         {.o = view<const T>(t[kO]),
                          .lse = rows<const T>(t[kLse]),
                          .d_o = view<const T>(t[kDo]),
@@ -182,7 +183,7 @@ template <class T>
 nb::dict plan(const Options& options, const Call& call) {
   const Attention<T> attention = attention_of<T>(options, call, {});
   const AttentionPlan plan =
-      attention_plan<T>(Context(std::get<2>(options)), attention, call.inputs<T>());
+      attention_plan<T>(context_of(std::get<2>(options)), attention, call.inputs<T>());
   const AttentionSizes sizes = call.sizes();
   const Sequence first{.queries = sizes.T, .keys = sizes.S};
   nb::dict result;
@@ -243,7 +244,7 @@ void classify_blocks(const Traced& mask, const std::array<index, 4>& sizes,
   auto* const kinds = reinterpret_cast<std::uint8_t*>(to);
   const index rows = (T + block[0] - 1) / block[0], columns = (S + block[1] - 1) / block[1];
   std::fill_n(kinds, B * H * rows * columns, static_cast<std::uint8_t>(TileKind::kNone));
-  Context(threads).for_each(B * H * rows, [&, T = T, S = S, H = H](index item) {
+  context_of(threads).for_each(B * H * rows, [&, T = T, S = S, H = H](index item) {
     const index row = item % rows, query = row * block[0];
     const Sequence sequence{.number = item / rows / H, .queries = T, .keys = S};
     const index head = item / rows % H, queries = std::min(block[0], T - query);

@@ -8,18 +8,19 @@
 #include "python/extension/flex.h"
 #include "python/extension/language_model.h"
 #include "python/extension/sdpa.h"
+#include "python/extension/team.h"
 #include "python/extension/traced.h"
 
 namespace nb = nanobind;
 
 NB_MODULE(_fovea, m) {
-  nb::set_leak_warnings(false);  // what torch keeps when Python ends is nothing to tell users of
   m.doc() = "The part of fovea that is compiled. Use the package `fovea`.";
   // What autograd still holds when Python ends is no leak of ours.
   nb::set_leak_warnings(false);
   fovea::python::translate_errors();
   m.def("available_cores", &fovea::available_cores, "The cores that this process may run on.");
   m.attr("VERSION") = FOVEA_VERSION;
+  fovea::python::bind_team(m);
   fovea::python::bind_traced(m);
   fovea::python::bind_attention(m);
   fovea::python::bind_sdpa(m);

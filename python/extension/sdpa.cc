@@ -15,6 +15,7 @@
 
 #include "fovea/attention/attention.h"
 #include "python/extension/room.h"
+#include "python/extension/team.h"
 
 namespace nb = nanobind;
 
@@ -122,7 +123,7 @@ class SdpaPlan {
     const Address o = address_of(results.first), saved = address_of(results.second);
     prepare(o, o_);
     const nb::gil_scoped_release others_run;
-    const Context context(flops_ < kFlopsForTwo ? 1 : threads);
+    const Context context = context_of(flops_ < kFlopsForTwo ? 1 : threads);
     std::get<0>(options_) ? forward_in<double>(in, o, saved, seed, context)
                           : forward_in<float>(in, o, saved, seed, context);
     return results;
@@ -149,7 +150,7 @@ class SdpaPlan {
     const auto out = addresses_of<4>(results);
     for (std::size_t n = 0; n < gradients_.size(); ++n) prepare(out[n], gradients_[n]);
     const nb::gil_scoped_release others_run;
-    const Context context(flops_ * 2.5 < kFlopsForTwo ? 1 : threads);
+    const Context context = context_of(flops_ * 2.5 < kFlopsForTwo ? 1 : threads);
     std::get<0>(options_) ? backward_in<double>(in, o_saved_do, strides, out, seed, context)
                           : backward_in<float>(in, o_saved_do, strides, out, seed, context);
     return results;

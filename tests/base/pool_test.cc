@@ -19,6 +19,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/context.h"
+#include "fovea/base/team.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
@@ -184,6 +185,75 @@ TEST(Pool, WorkersSleepBesideACallThatHasNoPlaceForThem) {
   Context(2).for_each(2, [](index) { std::this_thread::sleep_for(milliseconds(300)); });
   Context(8).for_each(2, [](index) { std::this_thread::sleep_for(milliseconds(300)); });
   EXPECT_LT(processor_seconds() - before, 0.2);
+}
+
+// Three threads, started for each call.
+class ThreeThreads : public Team {
+ public:
+  bool is_of(int threads) const override { return threads == 3; }
+  void run(int threads, void (*work)(void*), void* data) const override {
+    ++calls;
+    std::vector<std::thread> others;
+    for (int n = 1; n < threads; ++n) others.emplace_back(work, data);
+    work(data);
+    for (std::thread& other : others) other.join();
+  }
+  mutable std::atomic<int> calls{0};
+};
+
+TEST(PoolTeam, RunsEveryItemOnce) {
+  const ThreeThreads team;
+  const Context ctx = Context(3).on(team);
+  const index before = Context::items_run_by_helpers();
+  for (const index items : {2, 7, 1000}) {
+    std::vector<std::atomic<int>> runs(static_cast<std::size_t>(items));
+    ctx.for_each(items, [&](index i) { ++runs[static_cast<std::size_t>(i)]; });
+    for (const auto& count : runs) ASSERT_EQ(count, 1);
+  }
+  EXPECT_EQ(team.calls, 3);
+  EXPECT_EQ(Context::items_run_by_helpers(), before) << "no thread of the pool worked";
+}
+
+TEST(PoolTeam, ThreePlacesAreThreeThreads) {
+  const ThreeThreads team;
+  std::atomic<int> begun{0};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  Context(3).on(team).for_each(3, [&](index) {
+    ++begun;
+    while (begun < 3 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  });
+  EXPECT_LT(std::chrono::steady_clock::now(), deadline);
+}
+
+TEST(PoolTeam, OfAnotherSizeItIsNotUsed) {
+  const ThreeThreads team;
+  EXPECT_EQ(sum_below(Context(2).on(team), 100), 4950);
+  EXPECT_EQ(sum_below(Context(1).on(team), 100), 4950);
+  EXPECT_EQ(sum_below(Context(3).on(team), 1), 0) << "one item needs no other thread";
+  EXPECT_EQ(team.calls, 0);
+}
+
+TEST(PoolTeam, TheExceptionOfTheLowestItemReachesTheCaller) {
+  const ThreeThreads team;
+  EXPECT_THROWS(Context(3).on(team).for_each(200,
+                                             [&](index item) {
+                                               if (item == 5) {
+                                                 std::this_thread::sleep_for(milliseconds(1));
+                                               }
+                                               if (item >= 5) {
+                                                 fail(ErrorCode::kShape, "item {}", item);
+                                               }
+                                             }),
+                kShape, "item 5");
+}
+
+TEST(PoolTeam, NestedCallsUseItToo) {
+  const ThreeThreads team;
+  const Context ctx = Context(3).on(team);
+  std::atomic<index> runs{0};
+  ctx.for_each(5, [&](index) { ctx.for_each(6, [&](index) { ++runs; }); });
+  EXPECT_EQ(runs, 30);
+  EXPECT_EQ(team.calls, 6);
 }
 
 #if !defined(__SANITIZE_THREAD__)  // which ends a process that starts threads after a fork

@@ -16,9 +16,12 @@ if tuple(int(part) for part in _torch.__version__.split(".")[:2]) < (2, 6):
 from ._attend import Attended, attend, attention
 from ._block_mask import BlockMask, create_block_mask
 from ._flex import AuxOutput, AuxRequest, and_masks, create_mask, flex_attention, flex_plan, noop_mask, or_masks
+from ._openmp import use_threads_of_torch as _use_threads_of_torch
 from ._sdpa import replace_sdpa, scaled_dot_product_attention
 from ._varlen import varlen_attn
 
 __all__ = ["Attended", "AuxOutput", "AuxRequest", "BlockMask", "and_masks", "attend", "attention", "create_block_mask",
            "create_mask", "flex_attention", "flex_plan", "noop_mask", "or_masks", "replace_sdpa",
            "scaled_dot_product_attention", "varlen_attn"]
+
+_use_threads_of_torch()
