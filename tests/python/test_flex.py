@@ -23,17 +23,6 @@ FUNCTIONS["methods"] = Function(
     mask=lambda b, h, q, kv: torch.logical_or((q - kv).abs().lt(30), kv.eq(3)))
 
 
-def setUpModule():
-    # The idle threads of torch's loops keep the cores that ours want: many small calls take far longer.
-    global _threads
-    _threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-
-
-def tearDownModule():
-    torch.set_num_threads(_threads)
-
-
 def normal(*shape, seed=0, dtype=torch.float64):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
 
@@ -148,6 +137,23 @@ class Gradients(unittest.TestCase):
         (d,) = torch.autograd.grad(o.sum(), q, create_graph=True)
         with self.assertRaises(RuntimeError):
             d.sum().backward()
+
+    def test_many_whole_numbers_are_read_in_fewer_bytes(self):
+        size = 640  # 2^18 numbers and more
+        q, k, v = (normal(1, 2, size, 8, seed=seed, dtype=torch.float32) for seed in range(3))
+        table = normal(2, 400, dtype=torch.float32).requires_grad_()
+        for low, high in ((0, 200), (-200, 200), (0, 300)):
+            at = torch.randint(low, high, (size, size), generator=torch.Generator().manual_seed(3))
+
+            def run(index):
+                o = ours.flex_attention(q, k, v, lambda s, b, h, i, j: s + table[h, index[i, j]])
+                return o, *torch.autograd.grad(o.sum(), table)
+
+            # int16 is read as it is in 32 bits; a transposed tensor stays in 64.
+            expected = run(at.to(torch.int16))
+            for index in (at, at.T.contiguous().T):
+                for got, one in zip(run(index), expected):
+                    self.assertTrue(torch.equal(got, one))
 
     def test_what_needs_no_gradient_gets_none(self):
         q, k, v = (normal(1, 1, 4, 3, seed=n) for n in range(3))

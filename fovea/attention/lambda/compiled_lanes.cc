@@ -6,8 +6,22 @@
 #include <span>
 
 #include "fovea/attention/lambda/run_lanes.h"
+#include "fovea/simd/prefetch.h"
 
 namespace fovea::detail {
+
+namespace {
+
+// The rows of a table [.., T, S] or [.., S, T] that a tile reads; of other tables, none.
+template <class V>
+Rows<const V> rows_of_tile(const V* table, const TableRead::Spot& spot, const TileSite& site) {
+  const V* const first = table + spot.constant + spot.of_i * site.query + spot.of_j * site.key;
+  if (spot.of_j == 1 && spot.of_i > 1) return {first, site.queries, site.keys, spot.of_i};
+  if (spot.of_i == 1 && spot.of_j > 1) return {first, site.keys, site.queries, spot.of_j};
+  return {};
+}
+
+}  // namespace
 
 template <class T>
 bool CompiledLanes<T>::compile(int result) {
@@ -42,6 +56,23 @@ const TableRead* CompiledLanes<T>::pull(const TileSite& site, const ScoreTile<T>
     tape_.pull_known(known.known, known.scale * sum, parameters);
   }
   return read(beyond);
+}
+
+template <class T>
+void CompiledLanes<T>::prefetch_apply(const TileSite& site, Prefetch& prefetch) const {
+  for (const TableRead& read : tape_.reads()) {
+    with_values(read.table, [&](const auto* values) {
+      prefetch.add_soon(rows_of_tile(values, read.at, site));
+    });
+  }
+}
+
+template <class T>
+void CompiledLanes<T>::prefetch_pull(const TileSite& site, Prefetch& prefetch) const {
+  for (const TableRead& read : tape_.reads()) {
+    if (read.gradient == nullptr) continue;
+    prefetch.add_soon(rows_of_tile(static_cast<const T*>(read.gradient), read.gradient_at, site));
+  }
 }
 
 template class CompiledLanes<float>;

@@ -9,6 +9,10 @@
 #include "fovea/attention/lambda/place.h"
 #include "fovea/attention/lambda/program.h"
 
+namespace fovea {
+class Prefetch;
+}
+
 namespace fovea::detail {
 
 /// Record a function on tape(), then compile() it, then apply() it to tiles (kConstant), or pull()
@@ -29,6 +33,10 @@ class CompiledLanes {
   /// numbers and tables to `parameters`.
   const TableRead* pull(const TileSite& site, const ScoreTile<T>& scores,
                         const ScoreTile<T>& dscores, double* parameters) const;
+  /// Asks for the rows of tables that apply() will read, and for those of gradients that pull()
+  /// will add to.
+  void prefetch_apply(const TileSite& site, Prefetch& prefetch) const;
+  void prefetch_pull(const TileSite& site, Prefetch& prefetch) const;
 
  private:
   const TableRead* read(int n) const { return n < 0 ? nullptr : &tape_.read(n); }

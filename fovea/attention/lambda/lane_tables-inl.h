@@ -182,20 +182,62 @@ HWY_INLINE bool GatherVector(const TableRead& read, const V* data, const T* a, c
   return beyond;
 }
 
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+// A short axis in two registers, from which one instruction takes the entries of 16 places. (A
+// gather takes 40 cycles on Zen 4.)
+struct ShortAxis {
+  static constexpr index kMost = 32;
+  Vector<float> low, high;
+
+  ShortAxis(const float* data, index size) {
+    HWY_ALIGN float all[kMost] = {};
+    std::copy_n(data, size, all);
+    low = hn::Load(Tag<float>(), all);
+    high = hn::Load(Tag<float>(), all + kMost / 2);
+  }
+  static bool has(const TableRead& read, const float* second) {
+    return second == nullptr && read.at.stride[0] == 1 && read.size[0] <= kMost;
+  }
+  /// As GatherVector.
+  bool Read(const TableRead& read, const float* a, index count, float* to) const {
+    constexpr Tag<float> d;
+    auto beyond = NoLanes<float>();
+    const auto place = OnAxis(d, hn::LoadU(d, a), read.size[0], beyond);
+    const auto at = hn::ConvertTo(PlaceTag(), place);
+    hn::StoreU(Vector<float>{_mm512_permutex2var_ps(low.raw, at.raw, high.raw)}, d, to);
+    return AnyOf<float>(beyond, count);
+  }
+};
+#endif
+
 template <class T>
 void LaneRun<T>::Gather(const LaneStep& step, const StripPart& part) const {
   const TableRead& read = tables->program.read(step.table);
-  with_values(read.table, [&](const auto* data) {
+  const T* const first = strips[step.a];
+  const T* const second = step.op == TapeOp::kGather2 ? strips[step.b] : nullptr;
+  const auto each_vector = [&](const auto& is_beyond) {
     for (index r = 0; r < part.rows; ++r) {
       for (index c = 0; c < part.width; c += kLanes<T>) {
         const index at = r * part.width + c;
-        const T* const b = step.op == TapeOp::kGather2 ? strips[step.b] + at : nullptr;
-        if (GatherVector(read, data, strips[step.a] + at, b, part.columns - c,
-                         strips[step.to] + at)) {
-          tables->beyond = step.table;
-        }
+        if (is_beyond(at, part.columns - c)) tables->beyond = step.table;
       }
     }
+  };
+  with_values(read.table, [&](const auto* data) {
+    T* const to = strips[step.to];
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+    if constexpr (std::is_same_v<T, float> && std::is_same_v<decltype(data), const float*>) {
+      if (ShortAxis::has(read, second)) {
+        const ShortAxis axis(data + read.at.constant, read.size[0]);
+        return each_vector(
+            [&](index at, index count) { return axis.Read(read, first + at, count, to + at); });
+      }
+    }
+#endif
+    each_vector([&](index at, index count) {
+      return GatherVector(read, data, first + at, second == nullptr ? second : second + at, count,
+                          to + at);
+    });
   });
 }
 

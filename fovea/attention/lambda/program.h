@@ -130,6 +130,7 @@ class LaneTape {
   /// The steps that add to the gradients of tables.
   std::span<const int> stores() const { return {stores_.data(), store_count_}; }
   const TableRead& read(int n) const { return reads_[static_cast<std::size_t>(n)]; }
+  std::span<const TableRead> reads() const { return {reads_.data(), read_count_}; }
 
  private:
   struct Adjoint;

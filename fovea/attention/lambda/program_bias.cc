@@ -94,6 +94,18 @@ void ProgramBias<T>::pull(const TileSite& site, const TileRows<T>& rows, const S
 }
 
 template <class T>
+void ProgramBias<T>::prefetch_apply(const TileSite& site, Prefetch& prefetch) const {
+  const auto* const lanes = lanes_of<T>(*program_, LanesFor::kScores, site.sequence, site.head);
+  if (lanes != nullptr) lanes->prefetch_apply(site, prefetch);
+}
+
+template <class T>
+void ProgramBias<T>::prefetch_pull(const TileSite& site, Prefetch& prefetch) const {
+  const auto* const lanes = lanes_of<T>(*program_, LanesFor::kGradients, site.sequence, site.head);
+  if (lanes != nullptr) lanes->prefetch_pull(site, prefetch);
+}
+
+template <class T>
 void ProgramBias<T>::store_gradient(const double* sums, index heads) const {
   for_each_learned(
       *program_, TableGradient::kSums,

@@ -26,6 +26,8 @@ class ProgramBias final : public BiasPart<T> {
              const ScoreTile<T>& tile) const override;
   void pull(const TileSite& site, const TileRows<T>& rows, const ScoreTile<T>& scores,
             const ScoreTile<T>& dscores, const TileGradients<T>& gradients) const override;
+  void prefetch_apply(const TileSite& site, Prefetch& prefetch) const override;
+  void prefetch_pull(const TileSite& site, Prefetch& prefetch) const override;
   index gradient_size() const override { return program_->sums(); }
   bool sums_by_batch() const override { return program_->sums_by_batch(); }
   void store_gradient(const double* sums, index heads) const override;

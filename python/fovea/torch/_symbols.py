@@ -215,10 +215,10 @@ class Bound:
     """A traced function with the memory of its tables."""
 
     def __init__(self, function: TracedFunction, tables: list[torch.Tensor]) -> None:
-        self.tables = tables  # which must live as long
         self.learns = function.learns
-        rows = [_table_row(table, learns) for table, learns in zip(tables, function.learns)]
-        self.native = _fovea.Traced(function.steps, rows)
+        bounds = [_bounds(table) for table in tables]
+        self.tables = [_narrowed(table, *ends) for table, ends in zip(tables, bounds)]  # which must live as long
+        self.native = _fovea.Traced(function.steps, list(map(_table_row, self.tables, bounds, self.learns)))
 
     def room(self) -> list[torch.Tensor | None]:
         """For the gradients: of each table that learns."""
@@ -226,11 +226,28 @@ class Bound:
                 for table, learns in zip(self.tables, self.learns)]
 
 
-def _table_row(table: torch.Tensor, learns: bool) -> tuple[Any, ...]:
-    low, high = 0.0, 1.0
+def _bounds(table: torch.Tensor) -> tuple[float, float]:
+    """Of whole numbers and bools."""
     if table.dtype == torch.uint8:
-        high = 255.0
-    elif not table.dtype.is_floating_point and table.dtype != torch.bool and table.numel():
-        least, most = torch.aminmax(table)
-        low, high = float(least), float(most)
-    return (table.data_ptr(), _TYPES[table.dtype], list(table.shape), list(table.stride()), low, high, learns)
+        return 0.0, 255.0
+    if table.dtype.is_floating_point or table.dtype == torch.bool or not table.numel():
+        return 0.0, 1.0
+    least, most = torch.aminmax(table)
+    return float(least), float(most)
+
+
+_LARGE = 1 << 18  # entries
+
+
+def _narrowed(table: torch.Tensor, low: float, high: float) -> torch.Tensor:
+    """Many whole numbers of 64 bits in fewer, if these hold them: each head reads them, in both directions, from
+    memory."""
+    if table.dtype != torch.int64 or table.numel() < _LARGE or not table.is_contiguous():
+        return table
+    narrow = next((one for one in (torch.uint8, torch.int32)
+                   if torch.iinfo(one).min <= low and high <= torch.iinfo(one).max), torch.int64)
+    return table.to(narrow)
+
+
+def _table_row(table: torch.Tensor, bounds: tuple[float, float], learns: bool) -> tuple[Any, ...]:
+    return (table.data_ptr(), _TYPES[table.dtype], list(table.shape), list(table.stride()), *bounds, learns)

@@ -98,6 +98,28 @@ TEST(ProgramBias, TilesAreTheDefinition) {
   });
 }
 
+// Short axes are read from registers, others from memory; a negative index counts from the end.
+TEST(ProgramBias, AnAxisMayHaveAnySize) {
+  const Sequence sequence{.number = 1, .batch = 1, .queries = kSizes.T, .keys = kSizes.S};
+  for (const index size : {1, 2, 15, 16, 17, 31, 32, 33, 64, 100}) {
+    SCOPED_TRACE(size);
+    TestProgram<float> one;
+    one.numbers = {{normals<float>(5, kSizes.H * size), {kSizes.H, size}}};
+    one.whole = {{std::vector<std::int32_t>(kSizes.T * kSizes.S), {kSizes.T, kSizes.S}}};
+    index n = 0;
+    for (std::int32_t& kind : one.whole[0].first) {
+      kind = static_cast<std::int32_t>(n++ * 7 % (2 * size) - size);
+    }
+    Steps& s = one.steps;
+    s.op(TapeOp::kAdd, s.score(), s.read(0, {s.head(), s.read(1, {s.query(), s.key()})}));
+    for_each_isa([&] {
+      for (const TileLanes lanes : {TileLanes::kQueries, TileLanes::kKeys}) {
+        expect_tile<float>(one, {sequence, 1, 64, 26, 128, 19}, lanes);
+      }
+    });
+  }
+}
+
 TEST(ProgramBias, WholeCallsAreTheDefinition) {
   const Sizes sizes{.B = 2, .T = 90, .S = 300, .H = 4, .G = 2, .D = 8, .Dv = 8};
   const AttentionSizes call_sizes{.B = 2, .T = 90, .S = 300, .H = 4, .G = 2, .D = 8, .Dv = 8};
