@@ -21,8 +21,14 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea::detail {
 namespace HWY_NAMESPACE {
 
-constexpr index kStrip = 512;
-static_assert(kStrip % kLanes<float> == 0 && kStrip % kLanes<double> == 0);
+// Values of a strip at most. Sixteen rows of a tile of 64 queries are whole lines of a table of
+// floats, whose rows are columns there; programs of many strips take half, to leave them in L1.
+constexpr index kStrip = 1024;
+static_assert(kStrip / 2 % kLanes<float> == 0 && kStrip / 2 % kLanes<double> == 0);
+inline index StripLength(const LaneProgram& lane_program) {
+  constexpr index kFew = 6;
+  return lane_program.strips() <= kFew ? kStrip : kStrip / 2;
+}
 
 // Rows [row, row + rows) x columns [column, column + columns) of a tile, `width` values of a strip
 // to a row: whole vectors.

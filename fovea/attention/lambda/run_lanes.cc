@@ -15,7 +15,7 @@
 #include "fovea/attention/lambda/lane_math-inl.h"
 #include "fovea/attention/lambda/lane_tables-inl.h"
 
-// A step runs over a strip of up to 512 values: some rows of the tile, one after another. That is
+// A step runs over a strip of up to 1024 values: some rows of the tile, one after another. That is
 // long enough to make the dispatch of the step cheap, and short enough to keep the strips of a
 // lane_program in L1. A step reads one or two strips and writes one, in about two cycles per vector
 // of AVX-512. Slower are exp and tanh (25 cycles), division, and log, sin and cos, which call the C
@@ -187,18 +187,19 @@ void RunDiagonals(const LaneProgram& lane_program, const LaneTile<T>& tile, Lane
   }
 }
 
-// Rows that are whole vectors without gaps need no copy.
+// Rows that are whole vectors without gaps need no copy into `own`, the strips of scores and
+// values.
 template <class T>
-void RunPart(LaneRun<T>& run, const StripPart& part, bool is_whole, T* own) {
+void RunPart(LaneRun<T>& run, const StripPart& part, bool is_whole, Rows<T> own) {
   const LaneProgram& lane_program = run.lane_program;
   const LaneTile<T>& tile = run.tile;
   T* const values = tile.values[part.row] + part.column;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): nobody writes to the strip of scores
   T* const scores = const_cast<T*>(tile.scores[part.row] + part.column);
-  run.strips[LaneProgram::kScores] = is_whole ? scores : own;
-  run.strips[LaneProgram::kValues] = is_whole ? values : own + kStrip;
-  if (!is_whole && lane_program.reads(TapeOp::kScore)) Read(tile.scores, part, own);
-  if (!is_whole && lane_program.reads(TapeOp::kDscore)) Read<T>(tile.values, part, own + kStrip);
+  run.strips[LaneProgram::kScores] = is_whole ? scores : own[0];
+  run.strips[LaneProgram::kValues] = is_whole ? values : own[1];
+  if (!is_whole && lane_program.reads(TapeOp::kScore)) Read(tile.scores, part, own[0]);
+  if (!is_whole && lane_program.reads(TapeOp::kDscore)) Read<T>(tile.values, part, own[1]);
   for (const LaneStep& step : lane_program.steps()) run.Step(step, part);
   T* const result = run.strips[lane_program.result()];
   if (!is_whole || result != values) Write<T>(result, part, tile.values);
@@ -218,14 +219,16 @@ int RunLanes(const LaneTape& program, const LaneProgram& lane_program, const Lan
   const index of_diagonals = static_cast<index>(lane_program.diagonal_stores()) * tables.diagonals;
   tables.diagonal = scratch.allocate<double>(of_diagonals);
   std::fill_n(tables.diagonal, of_diagonals, 0.0);
-  T* const own = scratch.allocate<T>(lane_program.strips() * kStrip);
-  WriteConstants(lane_program, own, kStrip);
+  const index strip = StripLength(lane_program);
+  const Rows<T> own(scratch.allocate<T>(lane_program.strips() * strip), lane_program.strips(),
+                    strip);
+  WriteConstants(lane_program, own.data, strip);
   std::fill_n(sums, lane_program.sums(), 0.0);
   LaneRun<T> run{lane_program, tile, diagonals, {}, sums, &tables};
-  for (index n = 0; n < lane_program.strips(); ++n) run.strips[n] = own + n * kStrip;
-  for (index column = 0; column < values.columns; column += kStrip) {
-    const index columns = std::min(kStrip, values.columns - column);
-    const index width = (columns + kN - 1) / kN * kN, most = kStrip / width;
+  for (index n = 0; n < lane_program.strips(); ++n) run.strips[n] = own[n];
+  for (index column = 0; column < values.columns; column += strip) {
+    const index columns = std::min(strip, values.columns - column);
+    const index width = (columns + kN - 1) / kN * kN, most = strip / width;
     const bool is_whole = columns == width && values.stride == width && tile.scores.stride == width;
     for (index row = 0; row < values.rows; row += most) {
       RunPart(run, {row, std::min(most, values.rows - row), column, columns, width}, is_whole, own);
