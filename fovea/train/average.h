@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -33,8 +34,9 @@ class BestWeights {
   BestWeights(std::filesystem::path run, index count) : run_(std::move(run)), count_(count) {}
 
   /// The run goes on from this update: removes what was kept after it, what is damaged, and the
-  /// worst beyond `count`. Later calls do nothing.
-  void go_on_from(index step);
+  /// worst beyond `count`. `held`: as many were kept at that update. Returns a warning for each
+  /// that is damaged, and one if any is missing. Later calls do nothing.
+  std::vector<std::string> go_on_from(index step, index held = 0);
   /// The parameters are kept if this is one of the best; of equal ones the earlier. Throws kWrite,
   /// kDiskFull.
   void evaluated(index step, double goodness, std::span<Parameter* const> parameters);
