@@ -9,7 +9,6 @@
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/train/checkpoint.h"
-#include "fovea/train/model_folder.h"
 #include "fovea/train/optimizer.h"
 
 namespace fovea {
@@ -185,6 +184,25 @@ std::vector<NamedTensor> BestWeights::mean(std::span<Parameter* const> parameter
     const fs::path file = best_file(run_, step);
     return ReadWeights{read_weights(file), file.string()};
   });
+}
+
+std::vector<FileCheck> verify_best_weights(const fs::path& run) {
+  std::vector<index> steps = steps_in(run / kBestFolderName);
+  std::sort(steps.begin(), steps.end());
+  std::vector<FileCheck> checks;
+  for (const index step : steps) {
+    const fs::path file = best_file(run, step);
+    FileCheck check{file.lexically_relative(run).string(), ""};
+    try {
+      goodness_of(file);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kOutOfMemory) throw;
+      check.problem = error.what();
+    }
+    std::error_code ignored;  // a training removes the worst meanwhile
+    if (fs::exists(file, ignored)) checks.push_back(std::move(check));
+  }
+  return checks;
 }
 
 void remove_best_weights(const fs::path& run) {

@@ -12,6 +12,7 @@
 
 #include "fovea/grad/parameter.h"
 #include "fovea/tensor/safetensors.h"
+#include "fovea/train/model_folder.h"
 
 namespace fovea {
 
@@ -58,6 +59,8 @@ class BestWeights {
 
 /// The folder of these in a run.
 inline constexpr std::string_view kBestFolderName = "best";
+/// Reads and checks each of its files.
+std::vector<FileCheck> verify_best_weights(const std::filesystem::path& run);
 /// Removes that folder with the weights in it, and nothing else.
 void remove_best_weights(const std::filesystem::path& run);
 
