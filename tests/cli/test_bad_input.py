@@ -156,7 +156,7 @@ class BadOptions(CommandTest):
     def test_an_empty_value_is_no_other_argument(self):
         """"--lr=" once took "--heads" for its value, and "--encoder=" the next option."""
         self.refused(2, "--lr=", "--heads", "2", needles=["--lr", "got ''"])
-        self.refused(2, "--model", "encoder", "--encoder=", "--heads", "2", needles=["--encoder"])
+        self.refused(2, "--model", "encoder", "--encoder=", "--heads", "2", needles=["no layers are given"])
         self.refused(2, "--resume=", "--heads", "2", needles=["--resume= has no value behind its equals sign"])
         self.refused(2, "--tie=", "--heads", "2", needles=["--tie= has no value"])
         self.refused(2, "--no-tie=", needles=["--no-tie= has no value"])
@@ -166,10 +166,10 @@ class BadOptions(CommandTest):
         self.assertNotEqual(done.returncode, 0)
         # Where an empty text is a value, it is taken: this encoder has no layers.
         done = self.succeed("train", "tag", "--encoder=", "--dump-config", "--width", "8")
-        self.assertIn('encoder = ""', done.stdout.decode())
+        self.assertIn("encoder = ''", done.stdout.decode())
         # A value may look like such an option.
         done = self.succeed("train", "tag", "--output", "--encoder=", "--dump-config")
-        self.assertIn('encoder = "bilstm:128"', done.stdout.decode())
+        self.assertIn("encoder = 'bilstm:128'", done.stdout.decode())
 
     def test_extra_argument(self):
         done = self.run_fovea("doctor", "please")
