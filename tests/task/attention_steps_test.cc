@@ -57,7 +57,7 @@ TEST(AttentionSteps, AreWrittenInBlocksThatFit) {
 TEST(AttentionSteps, CharactersThatTakeNoRoomAreNamed) {
   const AttentionSteps steps = attention_steps(Context(1), "\u200d", "a\u200c\ufe0f\u3000\u200b");
   EXPECT_THAT(steps.queries, ElementsAre("[U+200D]"));
-  EXPECT_THAT(steps.keys, ElementsAre("a", "[U+200C]", "[U+FE0F]", "[U+3000]", HasSubstr("200B")));
+  EXPECT_THAT(steps.keys, ElementsAre("a", "\\u{200C}", "[U+FE0F]", "[U+3000]", "\\u{200B}"));
 }
 
 TEST(AttentionSteps, RefuseTextsThatCannotBeShown) {
