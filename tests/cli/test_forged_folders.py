@@ -298,6 +298,16 @@ class Taggers(TagTest):
                 self.assertIn(self.run_fovea("inspect", run).returncode, (0, 4))
                 self.fails(4, "config.json", "train", "tag", "--resume", "-o", run, "--stop-after", "9u")
 
+    def test_a_classifier_whose_table_cannot_be_is_refused(self):
+        text = self.write("text.tsv", "good film\tp\nbad film\tn\n" * 20)
+        self.succeed("train", "classify", "--train", text, "-o", self.folder / "model", "--width", "8", "--stop-after",
+                     "2u", "--progress", "none")
+        for folder in (self.folder / "model", self.folder / "model/checkpoints/step-000002"):
+            forged.forge_json(folder, "config.json", of_text(separator="nonsense"))
+        for words in (["classify", self.folder / "model", text], ["eval", self.folder / "model", "--test", text],
+                      ["train", "classify", "--resume", "-o", self.folder / "model"]):
+            self.fails(4, "--separator: nonsense", *words)
+
 
 if __name__ == "__main__":
     unittest.main()
