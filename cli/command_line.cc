@@ -158,6 +158,74 @@ std::vector<std::string> take_bare(const CommandSpec& command, std::vector<std::
   return bare;
 }
 
+const OptionSpec* find_option(const CommandSpec& command, std::string_view name) {
+  const auto found =
+      std::find_if(command.options.begin(), command.options.end(), [&](const OptionSpec& spec) {
+        const bool negated = spec.kind == OptionKind::kSwitch && name == "no-" + spec.name;
+        return name == spec.name || (!spec.also.empty() && name == spec.also) || negated;
+      });
+  return found == command.options.end() ? nullptr : &*found;
+}
+
+bool needs_value(const OptionSpec& spec) {
+  return spec.kind == OptionKind::kValue || spec.kind == OptionKind::kList;
+}
+
+[[noreturn]] void fail_without_value(const CommandSpec& command, const std::string& word,
+                                     const OptionSpec& spec) {
+  const std::string bare = word.substr(0, word.size() - 1);
+  std::string hint = "leave out the equals sign: " + bare;
+  if (spec.kind == OptionKind::kOptionalValue) {
+    hint += ", or name a value: " + bare + spec.placeholder.substr(1, spec.placeholder.size() - 2);
+  }
+  throw Error(ErrorCode::kUsage,
+              fmt::format("{}: {} has no value behind its equals sign", command.name, word), hint);
+}
+
+struct OptionWord {
+  const OptionSpec* spec = nullptr;  // none: it names no option of the command
+  bool ends = false;                 // with the equals sign of a value that is not there
+};
+
+OptionWord option_of(const CommandSpec& command, std::string_view word) {
+  const std::size_t dashes = word.rfind("--", 0) == 0 ? 2 : 1;
+  if (word.size() <= dashes || word[0] != '-') return {};
+  const bool ends = dashes == 2 && word.find('=') == word.size() - 1;
+  if (ends) word.remove_suffix(1);
+  return {find_option(command, word.substr(dashes)), ends};
+}
+
+// CLI11 takes "--name=" for "--name", whose value is the next word. Makes two words of it, the
+// second one empty.
+std::vector<std::string> with_empty_values(const CommandSpec& command,
+                                           const std::vector<std::string>& words) {
+  std::vector<std::string> result;
+  auto word = words.begin();
+  for (; word != words.end() && *word != "--"; ++word) {
+    result.push_back(*word);
+    const auto [spec, ends] = option_of(command, *word);
+    if (spec == nullptr) continue;
+    if (!needs_value(*spec)) {
+      if (ends) fail_without_value(command, *word, *spec);
+    } else if (ends) {
+      result.back().pop_back();
+      result.emplace_back();
+    } else if (word + 1 != words.end()) {
+      result.push_back(*++word);  // its value, even if it looks like an option
+    }
+  }
+  result.insert(result.end(), word, words.end());
+  return result;
+}
+
+// A flag with another text would be off without a word.
+void check_flag(const OptionSpec& spec, const std::string& value) {
+  if (spec.kind != OptionKind::kFlag || value == "true" || value == "false") return;
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("--{}: expected true or false; got '{}'", spec.name, value),
+              fmt::format("say --{} alone", spec.name));
+}
+
 }  // namespace
 
 std::string Arguments::text(std::string_view name, std::string_view otherwise) const {
@@ -178,6 +246,7 @@ void Arguments::set(std::string_view name, std::vector<std::string> values) {
 Arguments parse_arguments(const CommandSpec& command, std::vector<std::string> words) {
   Parser parser(command);
   Arguments arguments;
+  words = with_empty_values(command, words);
   for (std::string& name : take_bare(command, words)) arguments.set(name, {""});
   std::reverse(words.begin(), words.end());  // CLI11 expects them in reverse
   try {
@@ -198,7 +267,9 @@ Arguments parse_arguments(const CommandSpec& command, std::vector<std::string> w
   for (std::size_t i = 0; i < command.options.size(); ++i) {
     const CLI::Option& option = *parser.options[i];
     const OptionSpec& spec = command.options[i];
-    if (option.count() > 0) arguments.set(spec.name, given(option, spec.kind));
+    if (option.count() == 0) continue;
+    arguments.set(spec.name, given(option, spec.kind));
+    check_flag(spec, arguments.text(spec.name));
   }
   return arguments;
 }

@@ -24,6 +24,7 @@
 #include "fovea/simd/isa.h"
 #include "fovea/task/evaluate.h"
 #include "fovea/task/model_kind.h"
+#include "fovea/task/report/evaluation.h"
 
 namespace fovea::cli {
 
@@ -109,7 +110,8 @@ int eval_language_model(const Arguments& arguments, const std::vector<std::strin
                      arguments.text("DIR")));
   const TextScore score = evaluate_text(context, loaded, files);
   warn_of_what_was_left_out(score);
-  print(arguments.on("json") ? to_json_line(score) + "\n" : line_of(score));
+  print(arguments.on("json") ? evaluation_line(json_of(score), arguments.text("DIR"))
+                             : line_of(score));
   return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "fovea/base/option.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/evaluate_classifier.h"
+#include "fovea/task/report/evaluation.h"
 
 namespace fovea::cli {
 
@@ -136,7 +137,8 @@ int eval_classifier(const Arguments& arguments, const std::vector<std::string>& 
   for (const std::string& note : notes) warn(note);
   warn_of_truncated(model, score.truncated, score.examples);
   write_pictures(options.plots, score);
-  print(arguments.on("json") ? json_of_score(score).line() + "\n" : report_of(score));
+  print(arguments.on("json") ? evaluation_line(json_of_score(score), arguments.text("DIR"))
+                             : report_of(score));
   return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/threads.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/evaluate_tagger.h"
+#include "fovea/task/report/evaluation.h"
 
 namespace fovea::cli {
 
@@ -56,7 +57,8 @@ int eval_tagger(const Arguments& arguments, const std::vector<std::string>& file
   std::vector<std::string> notes;
   const std::vector<TaggerScore> scores = evaluate_tagger(context, model, files, test, notes);
   for (const std::string& note : notes) warn(note);
-  print(arguments.on("json") ? json_of_scores(scores).line() + "\n" : report_of(scores));
+  print(arguments.on("json") ? evaluation_line(json_of_scores(scores), arguments.text("DIR"))
+                             : report_of(scores));
   return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "fovea/config/json.h"
 #include "fovea/task/evaluate_translator.h"
 #include "fovea/task/line_translator.h"
+#include "fovea/task/report/evaluation.h"
 #include "fovea/task/score_json.h"
 #include "fovea/task/translation_score.h"
 
@@ -147,7 +148,7 @@ void print_all(TranslatorScore score, const TranslationScore& translations, doub
   for (const auto& [name, value] : predicted.object()) add(object, name, value);
   add_scores(object, translations, sentences);
   add(object, "copy_chrf", copied);
-  print(Json(std::move(object)).line() + "\n");
+  print(evaluation_line(Json(std::move(object)), arguments.text("DIR")));
 }
 
 void warn_of_what_was_left_out(const TranslatorScore& score) {

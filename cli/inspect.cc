@@ -24,6 +24,7 @@
 #include "fovea/task/tagger.h"
 #include "fovea/task/translator.h"
 #include "fovea/text/utf8.h"
+#include "fovea/train/average.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/run_summary.h"
 #include "fovea/train/stop_after.h"
@@ -57,8 +58,9 @@ struct CheckedFile {
 };
 
 // Appends the files of a folder, each with its problem, if any.
-void verify(const fs::path& folder, std::vector<CheckedFile>& files) {
-  for (const FileCheck& check : verify_model_folder(folder)) {
+void add(const fs::path& folder, const std::vector<FileCheck>& checks,
+         std::vector<CheckedFile>& files) {
+  for (const FileCheck& check : checks) {
     files.push_back({(folder / check.name).string(), check.problem, check.to_come});
   }
 }
@@ -373,10 +375,11 @@ int inspect(const Arguments& arguments) {
     return 0;
   }
   std::vector<CheckedFile> files;
-  verify(folder, files);
+  add(folder, verify_model_folder(folder), files);
+  add(folder, verify_best_weights(folder), files);
   for (const fs::path& checkpoint : checkpoints_in(folder)) {
     std::vector<CheckedFile> of_checkpoint;
-    verify(checkpoint, of_checkpoint);
+    add(checkpoint, verify_model_folder(checkpoint), of_checkpoint);
     // A training that goes on removes old checkpoints meanwhile: such a folder was renamed first.
     if (!fs::exists(checkpoint)) continue;
     files.insert(files.end(), of_checkpoint.begin(), of_checkpoint.end());

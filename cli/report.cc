@@ -82,14 +82,20 @@ std::vector<RunReport> read_runs(const std::vector<std::string>& folders,
       warn(fmt::format("{}: {}", run.name, note.english));
     }
     if (evaluations.empty()) continue;
-    auto [kind, evaluation] = read_evaluation(evaluations[n]);
-    if (kind != kind_of_model(folders[n])) {
+    EvaluationFile found = read_evaluation(evaluations[n]);
+    if (found.kind != kind_of_model(folders[n])) {
       throw Error(ErrorCode::kUsage,
                   fmt::format("report: {} is of a {}, and {} of a {}", evaluations[n],
-                              name_of(kind).english, run.name, run.kind.english),
+                              name_of(found.kind).english, run.name, run.kind.english),
                   "give the evaluations in the order of the folders");
     }
-    run.evaluation = std::move(evaluation);
+    if (!may_be_of(found, folders[n])) {
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("report: {} is of another model than {}", evaluations[n], run.name),
+                  "give the evaluations in the order of the folders; after a new training make "
+                  "them anew: fovea eval DIR --test FILE --json");
+    }
+    run.evaluation = std::move(found.evaluation);
   }
   return runs;
 }

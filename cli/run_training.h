@@ -11,6 +11,7 @@
 
 #include "cli/run_folder.h"
 #include "cli/run_options.h"
+#include "fovea/base/check.h"
 #include "fovea/task/classify/vectors.h"
 #include "fovea/task/same_fields.h"
 #include "fovea/task/training_task.h"
@@ -149,6 +150,18 @@ class TrainingOf : public Training {
   virtual Run make_run(const StoredRun* stored) const = 0;
   virtual bool has_data() const { return !settings_.text.train.empty(); }
 
+  /// Takes what a stored run began with. Throws kModelDamaged for what no run begins with:
+  /// config.json may have been changed together with its checksum.
+  void begin(Settings settings, const StoredRun& stored) {
+    try {
+      check_options(settings);
+      resolve(settings.model);
+    } catch (const Error& error) {
+      fail(ErrorCode::kModelDamaged, "{}: {}", stored.path("config.json"), error.what());
+    }
+    began_ = std::move(settings);
+  }
+
   Settings began_, settings_;  // of the stored run, and of this one
   Run run_;
 
@@ -179,8 +192,8 @@ class TrainingWithVectors : public TrainingOf<Settings, Run> {
  protected:
   /// Takes the settings of a config.json.
   template <class ConfigFile>
-  void begin_with(ConfigFile file) {
-    this->began_ = std::move(file.settings);
+  void begin_with(ConfigFile file, const StoredRun& stored) {
+    this->begin(std::move(file.settings), stored);
     vectors_ = file.outputs.vectors;
   }
 

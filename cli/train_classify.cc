@@ -54,7 +54,8 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
       return {};
     }
     begin_with(
-        classifier_config_from_text(stored->file("config.json"), stored->path("config.json")));
+        classifier_config_from_text(stored->file("config.json"), stored->path("config.json")),
+        *stored);
     settings_ = classify_settings(began_, arguments);
     // What followed from the texts stays.
     if (settings_.text.tokenizer == "auto") settings_.text.tokenizer = began_.text.tokenizer;

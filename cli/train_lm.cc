@@ -48,7 +48,7 @@ class LanguageModelTraining final : public TrainingOf<LanguageModelSettings, Lan
       settings_ = settings_of({}, arguments, run);
       return {};
     }
-    began_ = settings_from_text(stored->file("config.json"), stored->path("config.json"));
+    begin(settings_from_text(stored->file("config.json"), stored->path("config.json")), *stored);
     settings_ = settings_of(began_, arguments, run);
     require_same_run(began_, settings_);
     return changed_options(began_, settings_);

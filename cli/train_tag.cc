@@ -55,7 +55,10 @@ class TaggerTraining final : public TrainingWithVectors<TaggerSettings, TaggerRu
       settings_ = tag_settings(tag_defaults(arguments), arguments);
       return {};
     }
-    begin_with(tagger_config_from_text(stored->file("config.json"), stored->path("config.json")));
+    const std::string name = stored->path("config.json");
+    TaggerConfigFile file = tagger_config_from_text(stored->file("config.json"), name);
+    tag_sets(file, name);  // throws unless tags, schemes and columns fit
+    begin_with(std::move(file), *stored);
     settings_ = tag_settings(began_, arguments);
     settings_.text.scheme = settled_schemes(settings_.text.scheme, began_.text.scheme);
     require_same_run(began_, settings_);

@@ -57,8 +57,8 @@ class TranslatorTraining final : public TrainingOf<TranslatorSettings, Translato
       settings_ = translate_settings({}, arguments, run);
       return {};
     }
-    began_ =
-        translator_settings_from_text(stored->file("config.json"), stored->path("config.json"));
+    begin(translator_settings_from_text(stored->file("config.json"), stored->path("config.json")),
+          *stored);
     settings_ = translate_settings(began_, arguments, run);
     require_same_run(began_, settings_);
     return changed_options(began_, settings_);

@@ -9,6 +9,7 @@
 
 #include "fovea/attention/attention.h"
 #include "fovea/report/terminal.h"
+#include "fovea/task/explain/text_parts.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -40,7 +41,7 @@ Characters read(std::string_view text, std::string_view option) {
   while (!text.empty()) {
     const DecodedCharacter c = decode_character(text);
     const std::string_view bytes = text.substr(0, static_cast<std::size_t>(c.length));
-    characters.names.push_back(bytes == " " ? "' '" : escape_text(bytes));
+    characters.names.push_back(bytes == " " ? "' '" : shown_token(bytes));
     const std::vector<double> row = step_embedding(c.value);
     characters.rows.insert(characters.rows.end(), row.begin(), row.end());
     text.remove_prefix(bytes.size());

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "fovea/base/check.h"
 #include "fovea/tensor/safetensors.h"
 #include "fovea/text/tokenizer.h"
 
@@ -17,6 +18,16 @@ namespace fovea {
 /// `called` is what people call it: "a language model".
 void require_model_kind(std::string_view text, const std::string& name, std::string_view kind,
                         std::string_view called);
+
+/// Throws kModelDamaged if no run has such options, which config.json, called `name`, holds.
+template <class Options>
+void check_stored(const Options& options, const std::string& name) {
+  try {
+    check_options(options);
+  } catch (const Error& error) {
+    fail(ErrorCode::kModelDamaged, "{}: {}", name, error.what());
+  }
+}
 
 /// The tokenizer of a model folder. Throws as read_model_file() does, and kModelDamaged if it has
 /// not `vocabulary` tokens.

@@ -8,6 +8,7 @@
 #include "fovea/task/classifier.h"
 #include "fovea/task/tagger.h"
 #include "fovea/task/translator.h"
+#include "fovea/tensor/checksum.h"
 #include "fovea/train/model_folder.h"
 
 namespace fovea {
@@ -27,6 +28,10 @@ ModelKind kind_of_model(const std::filesystem::path& folder) {
                           "got {}",
                           name, kClassifierKind, kTaggerKind, kTranslatorKind, text),
               "name the folder of a model that fovea train has written");
+}
+
+std::string config_checksum(const std::filesystem::path& folder) {
+  return xxh3_128(read_model_file(folder, "config.json"));
 }
 
 }  // namespace fovea

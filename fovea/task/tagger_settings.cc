@@ -6,6 +6,8 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
+#include "fovea/config/field.h"
+#include "fovea/model/encoder_effect.h"
 #include "fovea/task/classifier_settings.h"
 #include "fovea/task/setting_checks.h"
 #include "fovea/task/subword_options.h"
@@ -81,6 +83,24 @@ void check_text(const TaggerTextOptions& text) {
                  text.valid_fraction, "at least 0 (no validation) and below 1");
 }
 
+// What a field of the model has no effect without; "" if it has one.
+std::string_view lacks_for_effect(std::string_view field, const TaggerConfig& c) {
+  if (field == "linear_dropout") return c.linear ? "" : "--linear";
+  return lacks_for_effect(field, c, sized_stages(c));
+}
+
+// Without --joint a segmenter learns words alone.
+void require_columns_effect(const TaggerTextOptions& text) {
+  if (text.task != TagTask::kSegment || text.joint) return;
+  const TaggedOptions usual;
+  const auto require = [](bool is_usual, std::string_view option) {
+    require_together(is_usual, option, "has no effect on --task segment without --joint",
+                     "leave it out, or add --joint, to learn the tags of the words, too");
+  };
+  require(text.table.column == usual.column, "--column");
+  require(text.table.tag_column == usual.tag_column, "--tag-column");
+}
+
 // Characters are few, and nothing is inside of them. With half of what describes each dropped, 450
 // sentences of Chinese are learned best; n-grams help as linear features, and harm as a table that
 // the encoder reads (docs/commands/train-tag.md).
@@ -137,6 +157,21 @@ void check_options(const TaggerSettings& s) {
   require_together(!s.model.freeze_embeddings || !s.text.embeddings.empty(), "--freeze-embeddings",
                    "has no effect without --embeddings",
                    "name a file of vectors: --embeddings FILE");
+}
+
+void require_effects(const TaggerSettings& settings, const TaggerConfig& resolved) {
+  require_columns_effect(settings.text);
+  TaggerConfig given = settings.model, usual = TaggerSettings(settings.text.task).model;
+  const std::vector<Field> fields = fields_of(given), theirs = fields_of(usual);
+  for (std::size_t n = 0; n < fields.size(); ++n) {
+    const std::string value = value_text(fields[n]);
+    if (value == value_text(theirs[n])) continue;
+    const std::string_view needs = lacks_for_effect(fields[n].name, resolved);
+    const std::string option = option_name(fields[n].name);
+    require_together(needs.empty(), value == "true" ? option : option + " " + value,
+                     fmt::format("has no effect without {}", needs),
+                     fmt::format("leave {} out, or choose {}", option, needs));
+  }
 }
 
 }  // namespace fovea

@@ -147,4 +147,9 @@ inline constexpr index kTaggerEpochs = 30;
 /// Throws kOptionValue, which names the option, for an invalid value of text or recipe.
 void check_options(const TaggerSettings& settings);
 
+/// For a new run: throws kOptionValue for an option that is not as usual and has no effect.
+/// `resolved`: the model of the settings, with sizes that need not be its own. (Older builds began
+/// runs with such options, which are resumed.)
+void require_effects(const TaggerSettings& settings, const TaggerConfig& resolved);
+
 }  // namespace fovea

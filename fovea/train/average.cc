@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
+#include <cmath>
 #include <system_error>
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/train/checkpoint.h"
-#include "fovea/train/model_folder.h"
 #include "fovea/train/optimizer.h"
 
 namespace fovea {
@@ -53,23 +52,26 @@ std::vector<NamedTensor> mean_of(std::span<const index> steps,
 }
 
 Safetensors read_weights(const fs::path& file) {
-  return parse_safetensors(read_file(file), file.string());
+  try {
+    return parse_safetensors(read_file(file), file.string());
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kOutOfMemory) throw;  // the file may be intact
+    fail(ErrorCode::kModelDamaged, "{}", error.what());
+  }
 }
 
-// Nothing for what is no such file, or is damaged.
-std::optional<double> goodness_of(const fs::path& file) {
-  try {
-    const Safetensors weights = read_weights(file);
-    const auto found = weights.metadata.find(std::string(kGoodness));
-    if (found == weights.metadata.end()) return std::nullopt;
-    const std::string& text = found->second;
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
-                                                                    : std::nullopt;
-  } catch (const Error&) {
-    return std::nullopt;
+// Throws kModelDamaged.
+double goodness_of(const fs::path& file) {
+  const Safetensors weights = read_weights(file);
+  const auto found = weights.metadata.find(std::string(kGoodness));
+  const std::string text = found == weights.metadata.end() ? "" : found->second;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && std::isfinite(value)) {
+    return value;
   }
+  fail(ErrorCode::kModelDamaged, "{}: expected a number as {}, got '{}'", file.string(), kGoodness,
+       text);
 }
 
 // The updates in the names of a folder.
@@ -115,18 +117,35 @@ std::vector<NamedTensor> mean_of_checkpoints(const std::filesystem::path& folder
   });
 }
 
-void BestWeights::go_on_from(index step) {
-  if (std::exchange(began_, true)) return;
+std::vector<std::string> BestWeights::go_on_from(index step, index held) {
+  std::vector<std::string> warnings;
+  if (std::exchange(began_, true)) return warnings;
+  index after = 0;
   for (const index kept : steps_in(run_ / kBestFolderName)) {
     const fs::path file = best_file(run_, kept);
-    const auto goodness = kept > step ? std::nullopt : goodness_of(file);
-    if (goodness) {
-      kept_.emplace(kept, *goodness);
-    } else {
+    if (kept > step) {
+      ++after;
+      remove_file(file);
+      continue;
+    }
+    try {
+      kept_.emplace(kept, goodness_of(file));
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kOutOfMemory) throw;
+      warnings.push_back(fmt::format("{}; the run goes on without these weights", error.what()));
       remove_file(file);
     }
   }
+  // One that was kept after this update may have taken the place of one that was kept before.
+  const index found = static_cast<index>(kept_.size() + warnings.size()) + after;
+  if (const index wanted = std::min(held, count_); found < wanted) {
+    warnings.push_back(
+        fmt::format("{}: weights of {} of the {} best evaluations are missing; the run goes on "
+                    "without them",
+                    (run_ / kBestFolderName).string(), wanted - found, wanted));
+  }
   while (static_cast<index>(kept_.size()) > count_) forget_worst();  // the run began with more
+  return warnings;
 }
 
 std::map<index, double>::const_iterator BestWeights::worst() const {
@@ -165,6 +184,25 @@ std::vector<NamedTensor> BestWeights::mean(std::span<Parameter* const> parameter
     const fs::path file = best_file(run_, step);
     return ReadWeights{read_weights(file), file.string()};
   });
+}
+
+std::vector<FileCheck> verify_best_weights(const fs::path& run) {
+  std::vector<index> steps = steps_in(run / kBestFolderName);
+  std::sort(steps.begin(), steps.end());
+  std::vector<FileCheck> checks;
+  for (const index step : steps) {
+    const fs::path file = best_file(run, step);
+    FileCheck check{file.lexically_relative(run).string(), ""};
+    try {
+      goodness_of(file);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kOutOfMemory) throw;
+      check.problem = error.what();
+    }
+    std::error_code ignored;  // a training removes the worst meanwhile
+    if (fs::exists(file, ignored)) checks.push_back(std::move(check));
+  }
+  return checks;
 }
 
 void remove_best_weights(const fs::path& run) {

@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "fovea/grad/parameter.h"
 #include "fovea/tensor/safetensors.h"
+#include "fovea/train/model_folder.h"
 
 namespace fovea {
 
@@ -33,8 +35,9 @@ class BestWeights {
   BestWeights(std::filesystem::path run, index count) : run_(std::move(run)), count_(count) {}
 
   /// The run goes on from this update: removes what was kept after it, what is damaged, and the
-  /// worst beyond `count`. Later calls do nothing.
-  void go_on_from(index step);
+  /// worst beyond `count`. `held`: as many were kept at that update. Returns a warning for each
+  /// that is damaged, and one if any is missing. Later calls do nothing.
+  std::vector<std::string> go_on_from(index step, index held = 0);
   /// The parameters are kept if this is one of the best; of equal ones the earlier. Throws kWrite,
   /// kDiskFull.
   void evaluated(index step, double goodness, std::span<Parameter* const> parameters);
@@ -56,6 +59,8 @@ class BestWeights {
 
 /// The folder of these in a run.
 inline constexpr std::string_view kBestFolderName = "best";
+/// Reads and checks each of its files.
+std::vector<FileCheck> verify_best_weights(const std::filesystem::path& run);
 /// Removes that folder with the weights in it, and nothing else.
 void remove_best_weights(const std::filesystem::path& run);
 

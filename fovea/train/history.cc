@@ -14,6 +14,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/config/json.h"
+#include "fovea/train/model_folder.h"
 
 namespace fovea {
 
@@ -26,10 +27,6 @@ namespace {
                                            : "check the path and its permissions");
 }
 
-std::string text_of(const std::filesystem::path& file) {
-  return std::filesystem::exists(file) ? read_file(file) : "";
-}
-
 // Up to the end of a line.
 void keep_whole_lines(std::string& text) {
   text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
@@ -37,7 +34,7 @@ void keep_whole_lines(std::string& text) {
 
 // The first `bytes` bytes of a file that may be shorter or missing, up to the end of a line.
 std::string whole_lines(const std::filesystem::path& file, index bytes) {
-  std::string text = text_of(file);
+  std::string text = read_run_file(file);
   text.resize(std::min(text.size(), static_cast<std::size_t>(bytes)));
   keep_whole_lines(text);
   return text;
@@ -186,7 +183,7 @@ HistoryRecords parse(const std::string& text, const std::filesystem::path& file)
 }  // namespace
 
 HistoryRecords read_history(const std::filesystem::path& file) {
-  std::string text = text_of(file);
+  std::string text = read_run_file(file);
   const std::size_t size = text.size();
   keep_whole_lines(text);
   HistoryRecords records = parse(text, file);

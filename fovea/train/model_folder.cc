@@ -56,11 +56,12 @@ Manifest model_manifest(const fs::path& folder) {
   return read_manifest(folder);
 }
 
-// A folder or FIFO in place of the weights is damage of the model, as --verify says: the user has
-// named the model, not that file.
-Safetensors read_weights(const fs::path& path) {
+// A folder or FIFO in place of a file is damage of the model, as --verify says: the user has named
+// the model, not that file.
+template <class Read>
+auto read_regular(Read&& read) {
   try {
-    return read_safetensors(path, ChecksumRule::kRequired);
+    return read();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotARegularFile) throw;
     fail(ErrorCode::kModelDamaged, "{}", error.what());
@@ -74,7 +75,8 @@ Safetensors parsed_weights(const fs::path& folder, const Manifest& manifest) {
   }
   std::error_code ignored;
   if (!fs::exists(path, ignored)) missing_weights(folder);
-  Safetensors weights = read_weights(path);
+  Safetensors weights =
+      read_regular([&] { return read_safetensors(path, ChecksumRule::kRequired); });
   const auto belongs_to = weights.metadata.find(std::string(kManifestKey));
   if (belongs_to == weights.metadata.end() ||
       belongs_to->second != xxh3_128(manifest_text(manifest))) {
@@ -134,6 +136,11 @@ std::string read_model_file(const fs::path& folder, std::string_view name) {
   const ManifestEntry* entry = manifest.find(name);
   if (entry == nullptr) missing(folder, fmt::format("{} is missing", name));
   return read_verified(folder, *entry);
+}
+
+std::string read_run_file(const fs::path& file) {
+  if (!fs::exists(file)) return "";
+  return read_regular([&] { return read_file(file); });
 }
 
 Safetensors read_model_weights(const fs::path& folder) {

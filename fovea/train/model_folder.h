@@ -38,6 +38,10 @@ void write_model_weights(const std::filesystem::path& folder, std::span<const Na
 /// kModelDamaged.
 std::string read_model_file(const std::filesystem::path& folder, std::string_view name);
 
+/// Reads what a run appends to, such as metrics.jsonl; "" if there is no such file. Throws
+/// kModelDamaged for a folder or FIFO in its place.
+std::string read_run_file(const std::filesystem::path& file);
+
 /// Reads the weights and verifies them. Throws kModelMissing if the folder has none (yet),
 /// kModelDamaged.
 Safetensors read_model_weights(const std::filesystem::path& folder);

@@ -71,6 +71,7 @@ struct RunState {
 
   double best_score = std::numeric_limits<double>::quiet_NaN();  ///< Validation::goodness
   index worse_evaluations = 0;                                   ///< since the best one
+  index best_kept = 0;  ///< evaluations whose weights the folder `best` held at this step
 
   index metrics_bytes = 0;  ///< the length of metrics.jsonl at this step
   /// If patience ended the run at this step: that length without the line that only an end has; or
@@ -94,6 +95,7 @@ struct RunState {
     visit("best_valid_loss", best_valid_loss, "its loss");
     visit("best_score", best_score, "what made it the best: larger is better");
     visit("worse_evaluations", worse_evaluations, "evaluations since the best one");
+    visit("best_kept", best_kept, "evaluations whose weights are kept in the folder best");
     visit("metrics_bytes", metrics_bytes, "length of metrics.jsonl");
     visit("metrics_bytes_to_go_on", metrics_bytes_to_go_on,
           "what of it a run keeps that ended and goes on; -1: all");

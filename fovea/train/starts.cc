@@ -14,6 +14,7 @@
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"
 #include "fovea/config/json.h"
+#include "fovea/train/model_folder.h"
 
 namespace fovea {
 
@@ -35,10 +36,6 @@ bool write_line(int fd, std::string_view line) {
     line.remove_prefix(static_cast<std::size_t>(n));
   }
   return true;
-}
-
-std::string text_of(const std::filesystem::path& file) {
-  return std::filesystem::exists(file) ? read_file(file) : "";
 }
 
 }  // namespace
@@ -66,7 +63,7 @@ ProcessStart start_of_process(index step, int threads, const RunIdentity& identi
 
 void append_start(const std::filesystem::path& folder, ProcessStart start) {
   const std::filesystem::path file = folder / kStartsName;
-  const std::string before = text_of(file);
+  const std::string before = read_run_file(file);
   const bool torn = !before.empty() && before.back() != '\n';
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0) fail_writing(file, errno);
@@ -81,7 +78,7 @@ void append_start(const std::filesystem::path& folder, ProcessStart start) {
 std::vector<ProcessStart> read_starts(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / kStartsName;
   std::vector<ProcessStart> starts;
-  const std::string text = text_of(file);
+  const std::string text = read_run_file(file);
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     try {

@@ -82,6 +82,10 @@ class Objective {
   /// What validate() found counts as the evaluation after `step` updates; the parameters are still
   /// those that were evaluated.
   virtual void evaluated(index /*step*/, const Validation& /*found*/) {}
+  /// How many evaluations it keeps the weights of.
+  virtual index kept_evaluations() const { return 0; }
+  /// The run goes on from this state. Returns what is missing of what was kept.
+  virtual std::vector<std::string> resumed(const RunState& /*state*/) { return {}; }
   /// Measures the whole training set in the same way; nothing if it cannot, or was interrupted.
   virtual std::optional<Validation> validate_training(
       const std::function<bool()>& /*interrupted*/) {

@@ -53,6 +53,7 @@ void check_state(const RunState& state, const std::string& where) {
   require(state.metrics_bytes_to_go_on >= -1 && state.metrics_bytes_to_go_on <= state.metrics_bytes,
           "metrics_bytes_to_go_on", state.metrics_bytes_to_go_on, "-1 to metrics_bytes");
   require(state.worse_evaluations >= 0, "worse_evaluations", state.worse_evaluations, "at least 0");
+  require(state.best_kept >= 0, "best_kept", state.best_kept, "at least 0");
   require(state.seconds >= 0, "seconds", state.seconds, "at least 0");
   const std::string before = fmt::format("-1 to step {}", state.step);
   const auto is_before = [&](index other) { return other >= -1 && other <= state.step; };
@@ -132,6 +133,7 @@ void Trainer::save() {
   if (!best_is_kept) write_model();
   state_.seconds = seconds();
   state_.metrics_bytes = history_->flush();
+  state_.best_kept = objective_.kept_evaluations();
   if (saved_step_ != state_.step) {
     std::vector<NamedTensor> optimizer = optimizer_.state();
     optimizer.push_back(
@@ -200,6 +202,7 @@ void Trainer::resume(const Checkpoint& checkpoint, Future future) {
     remove_checkpoints_after(checkpoints_of(setup_.folder), state_.step);
   }
   reopen_history();
+  for (const std::string& warning : objective_.resumed(state_)) observer_.noticed(warning);
   for (const std::string& warning :
        prune_checkpoints(checkpoints_of(setup_.folder), state_.step, setup_.options.keep)) {
     observer_.noticed(warning);

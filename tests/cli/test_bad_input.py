@@ -153,6 +153,24 @@ class BadOptions(CommandTest):
     def test_missing_value(self):
         self.refused(2, "--lr")
 
+    def test_an_empty_value_is_no_other_argument(self):
+        """"--lr=" once took "--heads" for its value, and "--encoder=" the next option."""
+        self.refused(2, "--lr=", "--heads", "2", needles=["--lr", "got ''"])
+        self.refused(2, "--model", "encoder", "--encoder=", "--heads", "2", needles=["no layers are given"])
+        self.refused(2, "--resume=", "--heads", "2", needles=["--resume= has no value behind its equals sign"])
+        self.refused(2, "--tie=", "--heads", "2", needles=["--tie= has no value"])
+        self.refused(2, "--no-tie=", needles=["--no-tie= has no value"])
+        done = self.run_fovea("generate", self.folder, "--json=maybe")
+        self.assert_error(done, 2, "--json: expected true or false; got 'maybe'")
+        done = self.run_fovea("eval", self.folder, "--test=", self.folder / "none.txt")
+        self.assertNotEqual(done.returncode, 0)
+        # Where an empty text is a value, it is taken: this encoder has no layers.
+        done = self.succeed("train", "tag", "--encoder=", "--dump-config", "--width", "8")
+        self.assertIn("encoder = ''", done.stdout.decode())
+        # A value may look like such an option.
+        done = self.succeed("train", "tag", "--output", "--encoder=", "--dump-config")
+        self.assertIn("encoder = 'bilstm:128'", done.stdout.decode())
+
     def test_extra_argument(self):
         done = self.run_fovea("doctor", "please")
         self.assert_error(done, 2, "please")

@@ -10,6 +10,7 @@ import unittest
 import forged
 import support
 from support import CommandTest
+from tag_support import TagTest, conll, tagged
 
 MIB = 1 << 20
 CHECKPOINT = "checkpoints/step-000006"
@@ -248,6 +249,64 @@ class ForgedFolders(CommandTest):
             with self.subTest(forged=name):
                 self.assert_error(self.resume(self.forged(change)), 4, needle)
                 self.assert_nothing_else_changed()
+
+
+def of_text(**values):
+    return lambda config: config["text"].update(values)
+
+
+def of_model(**values):
+    return lambda config: config["model"].update(values)
+
+
+TAGGERS = [
+    ("a word in no column", of_text(word_column=-1), "--word-column: -1 is not in 1 to 10000"),
+    ("a tag in the column of the word", of_text(tag_column=1), "--tag-column: 1 is the column of the word"),
+    ("columns twice", of_text(column=["upos", "upos"]), "--column"),
+    ("another format", of_text(format="nonsense"), "format"),
+    ("a scheme that is none", of_text(scheme="nonsense"), "scheme"),
+    ("another scheme", of_text(scheme="bmes"), "config.json"),
+    ("the scheme is left open", of_text(scheme="auto"), "expected a scheme, got auto"),
+    ("two schemes", of_text(scheme=["bio", "bio"]), "expected schemes for 1 tag columns"),
+    ("no sentence is short enough", of_text(max_length=0), "max_length"),
+    ("equal tags", lambda config: config.update(tags=config["tags"][:1] * len(config["tags"])), "differ from each other"),
+    ("tags of no scheme", lambda config: config["tags"].__setitem__(0, "nonsense"), "config.json"),
+    ("fewer tags", lambda config: config["tags"].pop(), "tags"),
+    ("tags that are numbers", lambda config: config.update(tags=[1, 2, 3]), "tags"),
+    ("no tags", of_model(tags=0), "tags"),
+    ("negative tags", of_model(tags=[-1, 6]), "tags"),
+    ("two heads", of_model(head=["crf", "crf"]), "--head"),
+    ("an odd width of characters", of_model(character_reader="bilstm", character_features=7), "config.json"),
+    ("no layer of that name", of_model(encoder="nonsense"), "nonsense"),
+    ("an unknown field", of_model(more=1), "more"),
+]
+
+
+class Taggers(TagTest):
+    def test_taggers_are_refused(self):
+        text = self.write("text.conll", conll(tagged(count=40)))
+        self.fit(text, "--stop-after", "6u", "--save-every", "6u")
+        for name, change, needle in TAGGERS:
+            with self.subTest(forged=name):
+                run = self.folder / "forged"
+                shutil.rmtree(run, ignore_errors=True)
+                shutil.copytree(self.folder / "model", run)
+                for folder in (run, run / CHECKPOINT):
+                    forged.forge_json(folder, "config.json", change)
+                    for words in (["tag", folder, text], ["eval", folder, "--test", text], ["explain", folder, "Ada saw"]):
+                        self.fails(4, needle, *words)
+                self.assertIn(self.run_fovea("inspect", run).returncode, (0, 4))
+                self.fails(4, "config.json", "train", "tag", "--resume", "-o", run, "--stop-after", "9u")
+
+    def test_a_classifier_whose_table_cannot_be_is_refused(self):
+        text = self.write("text.tsv", "good film\tp\nbad film\tn\n" * 20)
+        self.succeed("train", "classify", "--train", text, "-o", self.folder / "model", "--width", "8", "--stop-after",
+                     "2u", "--progress", "none")
+        for folder in (self.folder / "model", self.folder / "model/checkpoints/step-000002"):
+            forged.forge_json(folder, "config.json", of_text(separator="nonsense"))
+        for words in (["classify", self.folder / "model", text], ["eval", self.folder / "model", "--test", text],
+                      ["train", "classify", "--resume", "-o", self.folder / "model"]):
+            self.fails(4, "--separator: nonsense", *words)
 
 
 if __name__ == "__main__":

@@ -279,13 +279,13 @@ class BadInput(ReportTest):
         metrics = self.model / "metrics.jsonl"
         metrics.unlink()
         metrics.mkdir()
-        self.refused(3, "metrics.jsonl")
+        self.refused(4, "metrics.jsonl")
         metrics.rmdir()
         os.mkfifo(metrics)
-        self.refused(3, "metrics.jsonl")
+        self.refused(4, "metrics.jsonl")
         metrics.unlink()
         metrics.symlink_to("/dev/zero")
-        self.refused(3, "metrics.jsonl")
+        self.refused(4, "metrics.jsonl")
         metrics.unlink()
         self.succeed("report", self.model, "-o", self.output)
 

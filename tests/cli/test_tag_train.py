@@ -250,6 +250,10 @@ class Refuses(TrainTest):
                             (("1", "3-4"), "bad.conllu:2: expected the number 2, got 3-4")):
             self.refuses(3, needle, "".join(map(row.format, ids)) + "\n", name="bad.conllu")
         self.refuses(3, "expected 10 columns between tabs, got 2", "1\tw\n", name="bad.conllu")
+        blanks = self.write("blanks.conllu", row.format(1) + row.format(2).replace("\t", " "))
+        done = self.fails(3, "blanks.conllu:2: expected 10 columns between tabs, got no tab", "train", "tag", "--train",
+                          blanks, "-o", self.folder / "never")
+        self.assertIn("put a tab between columns", done.stderr.decode())
         late = self.write("late.conllu", row.format(1) + "# late\n" + row.format(2))
         done = self.fails(3, "late.conllu:2: expected 10", "train", "tag", "--train", late, "-o", self.folder / "never")
         self.assertIn("comments stand before the first word", done.stderr.decode())
@@ -263,6 +267,39 @@ class Refuses(TrainTest):
         self.refuses(2, "--tag-column, --comments: have no effect", "1\ta\n", "--comments", name="bad.conllu")
         self.refuses(2, "--metric span-f1, --scheme none", "a O\n", "--metric", "span-f1", "--scheme", "none")
         self.refuses(2, "--word-dropout", "a O\n", "--word-dropout", "2")
+
+    def test_options_without_effect(self):
+        text = "a B-x\nb O\n"
+        attention, residual = "an attention layer in --encoder", "a layer with a residual sum in --encoder"
+        for words, needs in ((("--heads", "8"), attention), (("--score", "cosine"), attention), (("--sink",), attention),
+                             (("--position", "alibi"), attention), (("--norm", "rms"), residual),
+                             (("--ff", "8"), "a layer ff or transformer"), (("--bias",), "a layer of attention"),
+                             (("--rope-base", "50"), "--position rotary"), (("--sinusoid", "cos-sin"), "--position sin"),
+                             (("--linear-dropout", "0.1"), "--linear"),
+                             (("--position-max", "2000"), "--position learned")):
+            self.refuses(2, f"{' '.join(words[:2])}: has no effect without {needs}", text, *words)
+        self.refuses(2, "--heads 8: has no effect", text, "--heads", "8", "--encoder", "bilstm,attention:heads=2")
+        self.refuses(2, "--shaw-clip 9: has no effect", text, "--shaw-clip", "9", "--encoder", "attention")
+        self.refuses(2, "--tag-column: has no effect on --task segment without --joint", text, "--task", "segment",
+                     "--tag-column", "2")
+        self.refuses(2, "--column: has no effect on --task segment without --joint", text, "--task", "segment",
+                     "--column", "xpos", name="bad.conllu")
+        # The same options where they have one.
+        file = self.write("good.conll", conll(tagged(count=20)))
+        for encoder, words in (("bilstm,attention", "--heads 8 --sink --position rotary --rope-base 50 --norm rms"),
+                               ("bilstm+conv3", "--bias"), ("attention:position=shaw", "--shaw-clip 9"),
+                               ("attention:heads=2,attention", "--heads 8"), ("bilstm:8:residual", "--ln-variant unbiased"),
+                               ("bilstm", "--position sinusoidal --sinusoid cos-sin --position-max 2000")):
+            with self.subTest(words):
+                self.fit(file, "--encoder", encoder, *words.split(), "--stop-after", "2u", "--overwrite")
+
+    def test_a_recipe_of_all_settings_is_taken(self):
+        """One that was dumped names options without effect, but with their usual values."""
+        for task in ((), ("--task", "segment")):
+            recipe = self.write("recipe.toml", self.succeed("train", "tag", *task, "--dump-config").stdout)
+            file = self.write("good.seg", segmented(count=20)) if task else self.write("good.conll", conll(tagged(count=20)))
+            self.succeed("train", "tag", "-c", recipe, "--train", file, "-o", self.folder / "model", "--stop-after", "2u",
+                         "--overwrite", "--progress", "none")
 
 
 if __name__ == "__main__":

@@ -313,7 +313,7 @@ class Use(CommandTest):
     def test_eval(self):
         result = self.last_object(self.succeed("eval", self.model, "--test", self.text, "--json"))
         self.assertEqual(list(result), ["loss", "perplexity", "bits_per_byte", "tokens", "unknown", "single_lines",
-                                        "truncated_lines"])
+                                        "truncated_lines", "model"])
         self.assertEqual((result["unknown"], result["single_lines"], result["truncated_lines"]), (0, 0, 0))
         size = len(self.text.read_bytes())
         self.assertEqual(result["tokens"], size - 1)

@@ -110,6 +110,29 @@ class Runs(TrainTest):
         self.succeed("train", "translate", "--resume", "-o", killed, "--progress", "none", "--threads", "1")
         self.assertEqual(self.weights("killed"), self.weights("whole"))
 
+    def test_best_weights_that_are_damaged_or_missing_are_said(self):
+        self.fit("--stop-after", "60u", "--eval-every", "10u", "--save-every", "60u", "--patience", "0",
+                 "--average-best", "4", "--keep", "9")
+        kept = sorted((self.folder / "model/best").iterdir())
+        self.assertEqual(len(kept), 4)
+
+        def resumed(*args):
+            return self.succeed("train", "translate", "--resume", "-o", self.folder / "model", "--progress", "none",
+                                *args).stderr.decode()
+        self.assertNotIn("best", [word for line in resumed().splitlines() if "warning" in line for word in line.split()])
+        whole = kept[0].read_bytes()
+        self.assertIn(f"whole    {kept[0]}", self.succeed("inspect", self.folder / "model", "--verify").stdout.decode())
+        kept[0].write_bytes(whole[:-1])
+        self.fails(4, "damaged files: 1", "inspect", self.folder / "model", "--verify")
+        said = resumed("--stop-after", "70u")
+        self.assertIn(f"{kept[0]}", said)
+        self.assertIn("the run goes on without these weights", said)
+        for file in sorted((self.folder / "model/best").iterdir())[:2]:
+            file.unlink()
+        self.assertIn("weights of 2 of the 4 best evaluations are missing", resumed("--stop-after", "80u"))
+        # Fewer are asked for than are there.
+        self.assertNotIn("missing", resumed("--average-best", "2"))
+
     def test_a_recurrent_network_learns_with_the_same_bits(self):
         gru = [*SMALL[4:], "--model", "bahdanau-gru", "--init", "source", "--stop-after", "150u", "--keep", "9"]
         self.fit("--threads", "1", small=gru)

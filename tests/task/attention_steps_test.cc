@@ -54,6 +54,12 @@ TEST(AttentionSteps, AreWrittenInBlocksThatFit) {
   EXPECT_EQ(text.find("\u202e"), std::string::npos);
 }
 
+TEST(AttentionSteps, CharactersThatTakeNoRoomAreNamed) {
+  const AttentionSteps steps = attention_steps(Context(1), "\u200d", "a\u200c\ufe0f\u3000\u200b");
+  EXPECT_THAT(steps.queries, ElementsAre("[U+200D]"));
+  EXPECT_THAT(steps.keys, ElementsAre("a", "\\u{200C}", "[U+FE0F]", "[U+3000]", "\\u{200B}"));
+}
+
 TEST(AttentionSteps, RefuseTextsThatCannotBeShown) {
   EXPECT_THROWS(attention_steps(Context(1), "", "a"), kInputTooSmall, "--q: the text is empty");
   EXPECT_THROWS(attention_steps(Context(1), "a", ""), kInputTooSmall, "--kv: the text is empty");

@@ -15,6 +15,7 @@ namespace fovea {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 TEST(Average, IsTheMeanOfTheLastCheckpoints) {
   const TestFolder folder;
@@ -126,10 +127,44 @@ TEST(BestWeights, ThatAreDamagedAreForgotten) {
   write_file_atomically(folder / "best/step-000010.safetensors", "no weights");
   write_file_atomically(folder / "best/notes.txt", "mine");
   BestWeights after(folder.path(), 3);
-  after.go_on_from(30);
+  EXPECT_THAT(after.go_on_from(30, 2),
+              ElementsAre(HasSubstr((folder / "best/step-000010.safetensors").string())));
   EXPECT_THAT(after.steps(), ElementsAre(20));
+  EXPECT_THAT(after.go_on_from(30, 2), ElementsAre());
   remove_best_weights(folder.path());
   EXPECT_EQ(read_file(folder / "best/notes.txt"), "mine");
+}
+
+TEST(BestWeights, ThatAreMissingAreSaid) {
+  const TestFolder folder;
+  Evaluations run;
+  BestWeights best(folder.path(), 3);
+  for (const index step : {10, 20, 30, 40}) run.evaluate(best, step, static_cast<double>(step));
+  const auto warnings = [&](index step, index held, index count) {
+    BestWeights copy(folder.path(), count);
+    return copy.go_on_from(step, held);
+  };
+  EXPECT_THAT(warnings(40, 3, 3), ElementsAre());
+  std::filesystem::remove(folder / "best/step-000020.safetensors");
+  EXPECT_THAT(warnings(40, 3, 3),
+              ElementsAre(HasSubstr("1 of the 3 best evaluations are missing")));
+  EXPECT_THAT(warnings(40, 3, 2), ElementsAre());  // it needs no more
+  EXPECT_THAT(warnings(40, 0, 3), ElementsAre());  // a checkpoint that does not say
+  // That of update 40 stands in place of another one, which is made again.
+  EXPECT_THAT(warnings(30, 2, 3), ElementsAre());
+  std::filesystem::remove(folder / "best/step-000030.safetensors");
+  EXPECT_THAT(warnings(30, 2, 3),
+              ElementsAre(HasSubstr("2 of the 2 best evaluations are missing")));
+}
+
+// At the end of a run, too.
+TEST(BestWeights, ThatAreDamagedMeanwhileAreAnError) {
+  const TestFolder folder;
+  Evaluations run;
+  BestWeights best(folder.path(), 2);
+  run.evaluate(best, 10, 1);
+  std::filesystem::remove(folder / "best/step-000010.safetensors");
+  EXPECT_THROWS(best.mean(run.parameters), kModelDamaged, "best/step-000010.safetensors");
 }
 
 }  // namespace

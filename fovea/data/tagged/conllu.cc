@@ -92,6 +92,7 @@ class ConlluSource final : public SentenceSource {
   bool is_inside() const { return last_ > 0 || covered_ > 0 || empties_ > 0; }
 
   void take(TaggedSentence& sentence, const Line& line) {
+    require_tabs(line);
     columns_of_line(line.text, columns_);
     if (columns_.size() != kColumns) {
       lines_.fail(
@@ -115,6 +116,15 @@ class ConlluSource final : public SentenceSource {
     } else {
       take_word_line(sentence, line, *id);
     }
+  }
+
+  void require_tabs(const Line& line) const {
+    if (line.text.find('\t') != std::string_view::npos) return;
+    lines_.fail(line, fmt::format("expected {} columns between tabs, got no tab", kColumns),
+                line.text.starts_with('#')
+                    ? "comments stand before the first word of a sentence"
+                    : "put a tab between columns, not blanks; or read columns between blanks by "
+                      "--format conll --word-column 2 --tag-column 4");
   }
 
   void take_empty(TaggedSentence& sentence, const Line& line, const Id& id) {

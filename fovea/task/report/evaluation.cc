@@ -8,7 +8,9 @@
 
 #include "fovea/base/file.h"
 #include "fovea/config/json.h"
+#include "fovea/task/score_json.h"
 #include "fovea/text/utf8.h"
+#include "fovea/train/checkpoint.h"
 
 namespace fovea {
 
@@ -145,7 +147,34 @@ EvaluationFile evaluation_of(const Json& json) {
   return {tags ? ModelKind::kTagger : ModelKind::kClassifier, std::move(evaluation)};
 }
 
+constexpr std::string_view kModel = "model";
+
+std::string model_of(const Json& json) {
+  const Json* model = json.find(kModel);
+  return model == nullptr ? "" : model->text();
+}
+
 }  // namespace
+
+std::string evaluation_line(const Json& scores, const std::filesystem::path& model) {
+  Json::Object object;
+  for (const auto& [name, value] : scores.object()) add(object, name, value);
+  add(object, kModel, config_checksum(model));
+  return Json(std::move(object)).line() + "\n";
+}
+
+bool may_be_of(const EvaluationFile& evaluation, const std::filesystem::path& folder) {
+  if (evaluation.model.empty() || evaluation.model == config_checksum(folder)) return true;
+  const std::filesystem::path all = checkpoints_of(folder);
+  const std::vector<index> steps = checkpoint_steps(all);
+  return std::any_of(steps.begin(), steps.end(), [&](index step) {
+    try {
+      return evaluation.model == config_checksum(checkpoint_path(all, step));
+    } catch (const Error&) {  // damaged: `fovea inspect --verify` says so
+      return false;
+    }
+  });
+}
 
 Phrase name_of(ModelKind kind) {
   switch (kind) {
@@ -164,7 +193,9 @@ Phrase name_of(ModelKind kind) {
 EvaluationFile read_evaluation(const std::filesystem::path& file) {
   const std::string text = read_file(file);
   try {
-    EvaluationFile found = evaluation_of(parse_json(text, {file.string()}));
+    const Json json = parse_json(text, {file.string()});
+    EvaluationFile found = evaluation_of(json);
+    found.model = model_of(json);
     found.evaluation.source = escape_text(file.string());
     return found;
   } catch (const Error& error) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what `fovea eval --json` printed.
+// What `fovea eval --json` prints of a model, and how it is read again.
 #pragma once
 
 #include <filesystem>
+#include <string>
 
+#include "fovea/config/json.h"
 #include "fovea/report/run_report.h"
 #include "fovea/task/model_kind.h"
 
@@ -16,7 +18,15 @@ Phrase name_of(ModelKind kind);
 struct EvaluationFile {
   ModelKind kind = ModelKind::kLanguageModel;
   ReportEvaluation evaluation = {};
+  std::string model = {};  ///< its config_checksum(); "" in files of before, and of translations
 };
+
+/// A line of `fovea eval --json`: the scores of a model, and which it is.
+std::string evaluation_line(const Json& scores, const std::filesystem::path& model);
+
+/// Whether it may be one of this run, or of a checkpoint of it: such a file says so, or does not
+/// say of which model it is.
+bool may_be_of(const EvaluationFile& evaluation, const std::filesystem::path& folder);
 
 /// Numbers, confusion matrix and calibration of an evaluation, those that the file has. Throws what
 /// read_file throws, and kInputFormat, which names the file, if it is no such object.

@@ -21,7 +21,7 @@ namespace fovea {
 namespace {
 
 // Checks the sizes before any file is read.
-void check_sizes(const TaggerSettings& settings) {
+TaggerConfig check_sizes(const TaggerSettings& settings) {
   TaggerConfig probe = settings.model;
   probe.vocabulary = probe.characters = kFirstLearnedToken;
   const std::size_t columns = column_names(settings.text).size();
@@ -31,7 +31,7 @@ void check_sizes(const TaggerSettings& settings) {
     probe.word_width = TaggerConfig().word_width;
   }
   probe.block = settings.text.max_length;
-  resolve(probe);
+  return resolve(probe);
 }
 
 constexpr std::string_view kLessText = "use less text, or a machine with more memory";
@@ -236,7 +236,8 @@ std::string vocabulary_fingerprint(const TaggerVocabulary& vocabulary) {
 TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> known,
                       RunWeights weights) {
   check_options(settings);
-  check_sizes(settings);
+  const TaggerConfig resolved = check_sizes(settings);
+  if (!known) require_effects(settings, resolved);
   require_batch(settings);
   const TaggedSet set = read_tagged_set(settings.text, settings.recipe.seed);
   TaggerRun run;

@@ -71,6 +71,13 @@ class TranslatorObjective final : public Objective {
   void evaluated(index step, const Validation& found) override {
     if (text_.best != nullptr) text_.best->evaluated(step, found.goodness(), parameters());
   }
+  index kept_evaluations() const override {
+    return text_.best != nullptr ? static_cast<index>(text_.best->steps().size()) : 0;
+  }
+  std::vector<std::string> resumed(const RunState& state) override {
+    if (text_.best == nullptr) return {};
+    return text_.best->go_on_from(state.step, state.best_kept);
+  }
   double forward(index batch) override;
   void backward() override;
   bool has_validation() const override { return text_.validation != nullptr; }

@@ -19,7 +19,8 @@ constexpr const char* kClassifier = R"({"task":"binary","examples":4,"truncated"
 
 TEST(ReadEvaluation, OfAClassifier) {
   const TestFolder folder;
-  const auto [kind, found] = read_evaluation(write_file(folder, "eval.json", kClassifier));
+  const auto [kind, found, model] = read_evaluation(write_file(folder, "eval.json", kClassifier));
+  EXPECT_EQ(model, "");  // it does not say its model
   EXPECT_EQ(kind, ModelKind::kClassifier);
   ASSERT_EQ(found.numbers.size(), 2u);
   EXPECT_EQ(found.numbers[0].name, "accuracy");
@@ -34,7 +35,7 @@ TEST(ReadEvaluation, OfAClassifier) {
 
 TEST(ReadEvaluation, OfALanguageModel) {
   const TestFolder folder;
-  const auto [kind, found] = read_evaluation(write_file(
+  const auto [kind, found, model] = read_evaluation(write_file(
       folder, "eval.json", R"({"loss":1.5,"perplexity":4.48,"bits_per_byte":null,"tokens":9})"));
   EXPECT_EQ(kind, ModelKind::kLanguageModel);
   ASSERT_EQ(found.numbers.size(), 3u);
@@ -44,7 +45,7 @@ TEST(ReadEvaluation, OfALanguageModel) {
 
 TEST(ReadEvaluation, OfATranslator) {
   const TestFolder folder;
-  const auto [kind, found] = read_evaluation(write_file(
+  const auto [kind, found, model] = read_evaluation(write_file(
       folder, "eval.json",
       R"({"task":"translate","loss":2,"perplexity":7.39,"sentences":3,"references":1,)"
       R"("metrics":[{"name":"BLEU","score":31.5,"signature":"x"},{"name":"TER","score":50}]})"));
@@ -60,14 +61,14 @@ TEST(ReadEvaluation, OfATagger) {
   const std::string one =
       R"({"task":"tag","confidence":0.9,"accuracy":{"value":0.5,"low":0.25,"high":0.75},)"
       R"("types":[{"type":"x<"}],"confusion":[[3,1],[0,2]]})";
-  const auto [kind, found] = read_evaluation(write_file(folder, "one.json", one));
+  const auto [kind, found, model] = read_evaluation(write_file(folder, "one.json", one));
   EXPECT_EQ(kind, ModelKind::kTagger);
   EXPECT_EQ(found.confidence, 0.9);
   EXPECT_EQ(found.numbers[0].name, "accuracy");
   ASSERT_TRUE(found.confusion.has_value());
   EXPECT_EQ(found.confusion->labels, (std::vector<std::string>{"x<", "none"}));
   EXPECT_EQ(found.confusion->counts, (std::vector<index>{3, 1, 0, 2}));
-  const auto [kind_of_several, several] = read_evaluation(write_file(
+  const auto [kind_of_several, several, none] = read_evaluation(write_file(
       folder, "several.json",
       R"({"mean":0.6,"columns":[{"column":"2","task":"tag","confidence":0.9,)"
       R"("accuracy":{"value":0.5,"low":0.25,"high":0.75}},{"column":"upos","task":"tag",)"

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which settings of an encoder have an effect on which layers.
+#pragma once
+
+#include <string_view>
+
+#include "fovea/model/encoder_sizes.h"
+
+namespace fovea {
+
+/// What the setting of this name has no effect without, as "an attention layer in --encoder", if it
+/// has none on these stages, which are those of the resolved configuration; else "".
+std::string_view lacks_for_effect(std::string_view field, const EncoderConfig& config,
+                                  const std::vector<SizedStage>& stages);
+
+}  // namespace fovea

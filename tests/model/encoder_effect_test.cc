@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/encoder_effect.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "fovea/config/field.h"
+#include "tests/model/encoder_support.h"
+
+namespace fovea {
+namespace {
+
+using testing::IsEmpty;
+using testing::UnorderedElementsAreArray;
+
+LanguageModelConfig with(LanguageModelConfig config, PositionKind position) {
+  config.position = position;
+  return config;
+}
+
+// The settings that have no effect on these layers.
+std::vector<std::string> without_effect(const LanguageModelConfig& config) {
+  LanguageModelConfig resolved = resolve(config);
+  std::vector<std::string> names;
+  for (const Field& field : fields_of(resolved)) {
+    if (!lacks_for_effect(field.name, resolved, stages(config)).empty()) {
+      names.push_back(field.name);
+    }
+  }
+  return names;
+}
+
+const std::vector<std::string> kOfAttention = {"heads",   "kv_heads", "head_dim",
+                                               "qk_norm", "score",    "attention_norm",
+                                               "sink",    "softcap",  "log_n_scale"};
+const std::vector<std::string> kOfPositions = {"position_max",    "sinusoid",  "t5_buckets",
+                                               "t5_max_distance", "shaw_clip", "rope_base"};
+const std::vector<std::string> kOfOthers = {"ff",         "activation", "norm", "norm_position",
+                                            "ln_variant", "bias"};
+
+std::vector<std::string> joined(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+TEST(EncoderEffect, RecurrentLayersReadNeitherAttentionNorNorms) {
+  const auto all = joined(joined(kOfAttention, kOfPositions), kOfOthers);
+  for (const char* layers : {"lstm", "gru:6,sru", "attention-rnn", "conv3:6,lstm"}) {
+    EXPECT_THAT(without_effect(encoder(layers)), UnorderedElementsAreArray(all)) << layers;
+  }
+}
+
+TEST(EncoderEffect, ALayerReadsWhatItHas) {
+  EXPECT_THAT(without_effect(encoder("attention")),
+              UnorderedElementsAreArray(joined(kOfPositions, {"ff", "activation"})));
+  EXPECT_THAT(without_effect(encoder("transformer")), UnorderedElementsAreArray(kOfPositions));
+  EXPECT_THAT(
+      without_effect(encoder("lstm:residual")),
+      UnorderedElementsAreArray(joined(joined(kOfAttention, kOfPositions), {"ff", "activation"})));
+  // Side by side, layers are joined by a product, which may have a bias.
+  EXPECT_THAT(without_effect(encoder("lstm+gru")),
+              UnorderedElementsAreArray(
+                  joined(joined(kOfAttention, kOfPositions),
+                         {"ff", "activation", "norm", "norm_position", "ln_variant"})));
+}
+
+TEST(EncoderEffect, WhatALayerSaysItselfCountsMore) {
+  const LanguageModelConfig own = encoder("transformer:heads=2:ff=9:activation=relu");
+  EXPECT_THAT(without_effect(own),
+              UnorderedElementsAreArray(
+                  joined(kOfPositions, {"heads", "kv_heads", "head_dim", "ff", "activation"})));
+  EXPECT_THAT(without_effect(encoder("transformer:heads=2:ff=9:activation=relu,transformer")),
+              UnorderedElementsAreArray(kOfPositions));
+}
+
+TEST(EncoderEffect, PositionsAreReadByAttentionOrJoinTheEmbeddings) {
+  EXPECT_THAT(without_effect(with(encoder("lstm"), PositionKind::kRotary)),
+              testing::IsSupersetOf({"position", "rope_base"}));
+  const auto rotary = without_effect(with(encoder("attention"), PositionKind::kRotary));
+  EXPECT_THAT(rotary, testing::Not(testing::Contains(testing::AnyOf("position", "rope_base"))));
+  EXPECT_THAT(without_effect(with(encoder("attention:position=none"), PositionKind::kRotary)),
+              testing::IsSupersetOf({"position", "rope_base"}));
+  const auto sinusoidal = without_effect(with(encoder("lstm"), PositionKind::kSinusoidal));
+  EXPECT_THAT(
+      sinusoidal,
+      testing::Not(testing::Contains(testing::AnyOf("position", "position_max", "sinusoid"))));
+  EXPECT_THAT(without_effect(encoder("attention:position=shaw")),
+              testing::Not(testing::Contains("shaw_clip")));
+  EXPECT_THAT(without_effect(encoder("attention:position=t5")),
+              testing::Not(testing::Contains(testing::AnyOf("t5_buckets", "t5_max_distance"))));
+}
+
+TEST(EncoderEffect, WithoutLayersNoneIsRead) {
+  EncoderConfig config;
+  config.position = PositionKind::kNone;
+  EXPECT_FALSE(lacks_for_effect("heads", config, {}).empty());
+  EXPECT_FALSE(lacks_for_effect("norm", config, {}).empty());
+  EXPECT_THAT(lacks_for_effect("width", config, {}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace fovea
