@@ -9,6 +9,7 @@
 #include "fovea/attention/fused/forward.h"
 #include "fovea/attention/fused/kept_tiles.h"
 #include "fovea/attention/linear/linear.h"
+#include "fovea/attention/sequences.h"
 #include "fovea/base/check.h"
 #include "fovea/simd/isa.h"
 
@@ -103,6 +104,7 @@ template <class T>
 AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
                              const AttentionInputs<T>& in) {
   detail::check_attention(attention, in);
+  detail::start_call(attention);
   AttentionPlan plan = detail::described(attention);
   detail::TileCount<T> count(attention, in, plan);
   const auto call = detail::LoweredCall<T>::shape(attention, in);
