@@ -9,7 +9,6 @@
 #include "fovea/attention/fused/forward.h"
 #include "fovea/attention/fused/kept_tiles.h"
 #include "fovea/attention/linear/linear.h"
-#include "fovea/attention/sequences.h"
 #include "fovea/base/check.h"
 #include "fovea/simd/isa.h"
 

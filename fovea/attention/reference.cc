@@ -4,7 +4,6 @@
 #include "fovea/attention/bfloat16.h"
 #include "fovea/attention/checks.h"
 #include "fovea/attention/reference_loops.h"
-#include "fovea/attention/sequences.h"
 
 namespace fovea {
 
@@ -14,7 +13,6 @@ void attention_reference_forward(const Attention<T>& attention, const AttentionI
   detail::check_attention(attention, in);
   detail::check_outputs(attention, in, out);
   detail::check_overlap(attention, in, out);
-  detail::start_call(attention);
   detail::reference_forward(attention, in, out, detail::Factors::kExact);
 }
 
@@ -24,7 +22,6 @@ void attention_reference_forward(const Attention<float>& attention,
   detail::check_attention(attention, in);
   detail::check_outputs(attention, in, out);
   detail::check_overlap(attention, in, out);
-  detail::start_call(attention);
   const Context ctx(1);
   detail::Converted q(ctx, in.q), k(ctx, in.k), v(ctx, in.v), o(out.o);
   const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
@@ -40,7 +37,6 @@ void attention_reference_backward(const Attention<T>& attention, const Attention
   detail::check_attention(attention, in);
   detail::check_gradients(attention, in, saved, gradients);
   detail::check_overlap(attention, in, saved, gradients);
-  detail::start_call(attention);
   detail::reference_backward(attention, in, saved, gradients, detail::Factors::kExact);
 }
 
@@ -51,7 +47,6 @@ void attention_reference_backward(const Attention<float>& attention,
   detail::check_attention(attention, in);
   detail::check_gradients(attention, in, saved, gradients);
   detail::check_overlap(attention, in, saved, gradients);
-  detail::start_call(attention);
   const Context ctx(1);
   detail::Converted q(ctx, in.q), k(ctx, in.k), v(ctx, in.v);
   detail::Converted o(ctx, saved.o), d_o(ctx, saved.d_o);
