@@ -213,11 +213,12 @@ void expect_each_planned(const Sizes& sizes, const Attention<float>& attention) 
 TEST(AttentionMemory, OfEachPassIsWhatThePlanSays) {
   if (!kCounted) GTEST_SKIP() << "the sanitizer allocates";
   const std::vector<float> slopes = {.1F, .2F};
-  std::vector<float> mass(2 * 3000);
-  // With 60 queries and an odd width, the second pass over the columns takes most.
-  for (const index D : {63, 64}) {
+  std::vector<float> mass(2 * 6000);
+  // With 60 queries, 6000 keys and an odd width, the pass over the columns takes most: it pairs 512
+  // keys at once, the first pass 128.
+  for (const index D : {64, 127}) {
     for (const index T : {60, 900}) {
-      for (const index S : {512, 3000}) {
+      for (const index S : {512, 6000}) {
         const Sizes sizes{.T = T, .S = S, .H = 2, .G = 1, .D = D, .Dv = 64};
         const auto columns = RowView<float>::contiguous(mass.data(), 1, 2, S);
         for (const Attention<float>& attention : {
