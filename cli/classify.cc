@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/answers.h"
 #include "cli/classifier_use.h"
 #include "cli/commands.h"
 #include "cli/field_options.h"
@@ -25,7 +26,6 @@
 #include "fovea/task/prediction_line.h"
 #include "fovea/task/text_predictor.h"
 #include "fovea/tensor/tensor_file.h"
-#include "fovea/text/compressed.h"
 
 namespace fovea::cli {
 
@@ -127,34 +127,23 @@ class TextAnswers {
   std::future<std::string> lines_;  // of the texts before
 };
 
-// TextAnswers what stands before a row that cannot be read; the error comes behind it.
-void answer_all(LabelledReader& reader, TextAnswers& answers) {
-  try {
-    for (LabelledText row; reader.next(row);) answers.add(row, reader.place(row));
-  } catch (const Error&) {
-    answers.answer();
-    throw;
-  }
-  answers.answer();
-  for (const std::string& note : reader.notes()) warn(note);
-}
-
-// What has been read is answered before more is waited for: a line that a person or a program
-// writes into a pipe is answered at once, and lines that come fast are answered together.
 void answer_file(const std::string& file, const TableOptions& options, TextAnswers& answers) {
   require_no_npz(file);
-  auto stream = std::make_unique<FileStream>(file);
-  stream->before_waiting([&] { answers.answer(); });
+  const auto answer = [&] { answers.answer(); };
   const std::string name = name_of_input(file);
   std::unique_ptr<LabelledReader> reader;
   try {
-    reader = std::make_unique<LabelledReader>(unpacked(std::move(stream), name), name, options);
+    reader = std::make_unique<LabelledReader>(answered_stream(file, answer), name, options);
   } catch (const Error& error) {
     // A pipe without lines has no answers; a file of that kind is a mistake.
     if (error.code() == ErrorCode::kEmptyInput && file == "-") return;
     throw;
   }
-  answer_all(*reader, answers);
+  const auto read = [&] {
+    for (LabelledText row; reader->next(row);) answers.add(row, reader->place(row));
+  };
+  answer_all(read, answer);
+  for (const std::string& note : reader->notes()) warn(note);
 }
 
 // Samples of numbers. The weights come first: what cannot be written is no answer either.

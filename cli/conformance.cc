@@ -38,18 +38,18 @@ struct KitSummary {
 };
 
 // Both precisions, unless one is asked for.
-std::vector<PrecisionKind> precisions_of(const Arguments& arguments) {
-  PrecisionKind asked = PrecisionKind::kAuto;
+std::vector<AttentionPrecision> precisions_of(const Arguments& arguments) {
+  AttentionPrecision asked = AttentionPrecision::kAuto;
   if (arguments.has("precision")) {
     Field field{"precision", "", detail::target_of(asked)};
     set_from_text(field, arguments.text("precision"), "--precision");
   }
-  if (asked == PrecisionKind::kBFloat16) {
+  if (asked == AttentionPrecision::kBFloat16) {
     fail(ErrorCode::kOptionValue, Hint{"the tolerances of a kit are those of f32 and f64"},
          "--precision must be auto, f32 or f64; it is bf16");
   }
-  if (asked != PrecisionKind::kAuto) return {asked};
-  return {PrecisionKind::kFloat32, PrecisionKind::kFloat64};
+  if (asked != AttentionPrecision::kAuto) return {asked};
+  return {AttentionPrecision::kFloat32, AttentionPrecision::kFloat64};
 }
 
 // A name from a kit of another author, made safe for a terminal, without quotes.
@@ -114,7 +114,7 @@ int conformance_write(const Arguments& arguments) {
 
 int conformance_check(const Arguments& arguments) {
   set_messages_from(arguments);
-  const std::vector<PrecisionKind> precisions = precisions_of(arguments);
+  const std::vector<AttentionPrecision> precisions = precisions_of(arguments);
   if (arguments.has("isa")) pin_isa(isa_from_name(arguments.text("isa")));
   const Context context = context_of(arguments);
   const std::string folder = arguments.text("DIR");
@@ -123,7 +123,7 @@ int conformance_check(const Arguments& arguments) {
                      .isa = std::string(isa_name(current_isa())),
                      .cases = static_cast<index>(cases.size())};
   Json::Array results;
-  for (const PrecisionKind precision : precisions) {
+  for (const AttentionPrecision precision : precisions) {
     for (const KitCase& one : cases) {
       const KitResult result = check_kit_case(context, folder, one, precision);
       ++(result.passed ? summary.passed : summary.failed);

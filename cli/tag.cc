@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/field_options.h"
 #include "cli/messages.h"
@@ -26,7 +26,6 @@
 #include "fovea/simd/isa.h"
 #include "fovea/task/tag_line.h"
 #include "fovea/task/tag_predictor.h"
-#include "fovea/text/compressed.h"
 
 namespace fovea::cli {
 
@@ -46,7 +45,7 @@ struct OutputOptions {
 };
 
 // What comes in, and what goes out.
-struct Way {
+struct TagForm {
   OutputOptions output = {};
   bool json = false;
   TaggedFormat format = TaggedFormat::kConll;  // of what comes in
@@ -73,10 +72,10 @@ struct Asked {
 // answered while the next ones are read.
 class SentenceAnswers {
  public:
-  SentenceAnswers(const Context& context, const LoadedTagger& model, Way way)
+  SentenceAnswers(const Context& context, const LoadedTagger& model, TagForm form)
       : model_(model),
         names_(model.columns()),
-        way_(way),
+        form_(form),
         launch_(context.threads() > 1 ? std::launch::async : std::launch::deferred),
         predictor_(context, model) {}
   ~SentenceAnswers() {
@@ -124,7 +123,7 @@ class SentenceAnswers {
   std::string said_of(std::vector<Asked>& asked) {
     std::vector<std::vector<std::string>> words;
     for (Asked& one : asked) words.push_back(std::move(one.sentence.words));
-    const auto found = predictor_.tag(words, way_.probabilities());
+    const auto found = predictor_.tag(words, form_.probabilities());
     for (std::size_t i = 0; i < asked.size(); ++i) asked[i].sentence.words = std::move(words[i]);
     std::string lines;
     for (std::size_t i = 0; i < asked.size(); ++i) lines += said_of(asked[i], found[i]);
@@ -134,7 +133,7 @@ class SentenceAnswers {
   std::string said_of(const Asked& asked, const std::vector<TaggedByModel>& found) const {
     if (model_.segments()) {
       const TagSet& tags = model_.tags[0];
-      if (way_.json) return segmented_json(asked.line, tags, found[0]) + "\n";
+      if (form_.json) return segmented_json(asked.line, tags, found[0]) + "\n";
       return segmented(asked.line, words_of(asked.line, tags, found[0])) +
              (asked.ended ? "\n" : "");
     }
@@ -142,17 +141,17 @@ class SentenceAnswers {
     for (std::size_t c = 0; c < found.size(); ++c) {
       columns.push_back({model_.tags[c], found[c], names_[c]});
     }
-    if (!way_.json) {
+    if (!form_.json) {
       return tagged_lines(asked.sentence, columns,
-                          {.format = way_.format, .probabilities = way_.probabilities()});
+                          {.format = form_.format, .probabilities = form_.probabilities()});
     }
-    const bool is_sentence = asked.sentence.size() > 0 || way_.output.text;
+    const bool is_sentence = asked.sentence.size() > 0 || form_.output.text;
     return is_sentence ? tagged_json(asked.sentence, columns) + "\n" : "";
   }
 
   const LoadedTagger& model_;
   const std::vector<std::string> names_;  // of the tag columns
-  const Way way_;
+  const TagForm form_;
   const std::launch launch_;
   TagPredictor predictor_;
   std::vector<Asked> next_;
@@ -160,64 +159,46 @@ class SentenceAnswers {
   std::future<std::string> lines_;     // of the sentences before
 };
 
-// Calls `read`, and answers what stands before a line that cannot be read; the error comes behind.
-void answer_all(const std::function<void()>& read, SentenceAnswers& answers) {
-  try {
-    read();
-  } catch (const Error&) {
-    answers.answer();
-    throw;
-  }
-  answers.answer();
-}
-
-// What has been read is answered before more is waited for.
-std::unique_ptr<ByteStream> stream_of(const std::string& file, SentenceAnswers& answers) {
-  auto stream = std::make_unique<FileStream>(file);
-  stream->before_waiting([&] { answers.answer(); });
-  return unpacked(std::move(stream), name_of_input(file));
-}
-
 // A line of a segmenter becomes a string, ids, tags and words for each of its characters.
-void require_memory_of(std::string_view line, const LoadedTagger& model, const Way& way) {
+void require_memory_of(std::string_view line, const LoadedTagger& model, const TagForm& form) {
   constexpr std::size_t kLong = std::size_t{1} << 20;  // shorter ones need no look at the system
   if (line.size() < kLong) return;
   const auto is_first_byte = [](char byte) { return (static_cast<unsigned char>(byte) >> 6) != 2; };
   const auto characters = std::count_if(line.begin(), line.end(), is_first_byte);
-  const index of_each = 250 + (way.output.probabilities ? index{4} * model.tags[0].size() : 0);
+  const index of_each = 250 + (form.output.probabilities ? index{4} * model.tags[0].size() : 0);
   require_memory(fmt::format("a line of {} characters", characters),
                  static_cast<double>(characters * of_each),
                  "cut the line in shorter ones, or use a machine with more memory");
 }
 
-void answer_lines(const std::string& file, const LoadedTagger& model, const Way& way,
-                  SentenceAnswers& answers) {
-  LineReader lines(stream_of(file, answers), name_of_input(file), kLongestTextLine);
-  for (Line line; lines.next(line);) {
-    lines.require_text(line);
-    Asked asked{.line = std::string(line.text), .ended = line.ended};
-    if (model.segments()) {
-      require_memory_of(line.text, model, way);
-      asked.sentence.words = characters_of(line.text);
-    } else {
-      asked.sentence = sentence_of(line.text, way.output.words);
-    }
-    answers.add(std::move(asked));
+Asked asked_of(const Line& line, const LoadedTagger& model, const TagForm& form) {
+  Asked asked{.line = std::string(line.text), .ended = line.ended};
+  if (model.segments()) {
+    require_memory_of(line.text, model, form);
+    asked.sentence.words = characters_of(line.text);
+  } else {
+    asked.sentence = sentence_of(line.text, form.output.words);
   }
+  return asked;
 }
 
 void answer_sentences(const std::string& file, TaggedOptions table, SentenceAnswers& answers) {
   table.tags = TagUse::kNone;
   table.keep_source = true;
+  const auto answer = [&] { answers.answer(); };
   std::unique_ptr<TaggedReader> reader;
   try {
-    reader = std::make_unique<TaggedReader>(stream_of(file, answers), name_of_input(file), table);
+    reader =
+        std::make_unique<TaggedReader>(answered_stream(file, answer), name_of_input(file), table);
   } catch (const Error& error) {
     // A pipe without lines has no answers; a file of that kind is a mistake.
     if (error.code() == ErrorCode::kEmptyInput && file == "-") return;
     throw;
   }
-  for (Asked asked; reader->next(asked.sentence); asked = {}) answers.add(std::move(asked));
+  const auto read = [&] {
+    for (Asked asked; reader->next(asked.sentence); asked = {}) answers.add(std::move(asked));
+  };
+  answer_all(read, answer);
 }
 
 [[noreturn]] void refuse(const std::string& what, std::string_view hint) {
@@ -226,22 +207,22 @@ void answer_sentences(const std::string& file, TaggedOptions table, SentenceAnsw
 
 // Throws if an option has no effect on this model.
 void require_effect(const LoadedTagger& model, const std::vector<std::string>& said,
-                    const Way& way) {
+                    const TagForm& form) {
   const auto is_said = [&](std::string_view name) {
     return std::find(said.begin(), said.end(), name) != said.end();
   };
   if (is_said("text") && model.segments()) {
     refuse("--text has no effect on a segmenter: it reads lines of text anyway", "leave it out");
   }
-  const bool reads_lines = model.segments() || way.output.text;
+  const bool reads_lines = model.segments() || form.output.text;
   for (const std::string_view name : {"format", "word_column", "comments"}) {
     if (!reads_lines || !is_said(name)) continue;
     refuse(option_name(name) + " has no effect: lines of text have no columns", "leave it out");
   }
-  if (is_said("words") && (model.segments() || !way.output.text)) {
+  if (is_said("words") && (model.segments() || !form.output.text)) {
     refuse("--words has no effect without --text, or on a segmenter", "leave it out");
   }
-  if (model.segments() && way.output.probabilities && !way.json) {
+  if (model.segments() && form.output.probabilities && !form.json) {
     refuse("--probabilities of a segmenter are those of characters, and words have no column",
            "add --json");
   }
@@ -283,36 +264,38 @@ int tag(const Arguments& arguments) {
   const std::string file = arguments.text("FILE", "-"), folder = arguments.text("DIR");
   check_log_is_apart({&file, 1}, folder);
   warn_of_unread_variables(tag_spec().options);
-  Way way{.json = arguments.on("json")};
-  std::vector<std::string> said = set_from_outside(flags_of(fields_of(way.output)), arguments);
+  TagForm form{.json = arguments.on("json")};
+  std::vector<std::string> said = set_from_outside(flags_of(fields_of(form.output)), arguments);
   const Context context = model_context_of(arguments);
   const LoadedTagger model = load_tagger(folder);
   TaggedOptions table = model.settings.text.table;
   const std::vector<std::string> columns = set_from_outside(untagged_flags(table), arguments);
   said.insert(said.end(), columns.begin(), columns.end());
-  require_effect(model, said, way);
+  require_effect(model, said, form);
   require_column_effect("tag", columns, std::span(&file, 1), table);
-  way.format = format_of(name_of_input(file), table);
-  if (model.segments() && way.format == TaggedFormat::kConllu) {
+  form.format = format_of(name_of_input(file), table);
+  if (model.segments() && form.format == TaggedFormat::kConllu) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("{}: a segmenter reads lines of text, and by its name this is CoNLL-U",
                             name_of_input(file)),
                 "give it the text, a sentence or more a line; fovea eval reads CoNLL-U");
   }
-  if (way.format == TaggedFormat::kWords && !way.output.text) {
-    way.output.text = true;
-    way.output.words = WordSplit::kSpaces;
+  if (form.format == TaggedFormat::kWords && !form.output.text) {
+    form.output.text = true;
+    form.output.words = WordSplit::kSpaces;
   }
   detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
-  SentenceAnswers answers(context, model, way);
+  SentenceAnswers answers(context, model, form);
   const double began = monotonic_seconds();
   try {
-    answer_all(
-        [&] {
-          model.segments() || way.output.text ? answer_lines(file, model, way, answers)
-                                              : answer_sentences(file, table, answers);
-        },
-        answers);
+    if (model.segments() || form.output.text) {
+      answer_lines(
+          file, kLongestTextLine,
+          [&](const Line& line) { answers.add(asked_of(line, model, form)); },
+          [&] { answers.answer(); });
+    } else {
+      answer_sentences(file, table, answers);
+    }
   } catch (const NobodyReads&) {
     return 0;
   }

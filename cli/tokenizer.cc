@@ -4,13 +4,13 @@
 
 #include <exception>
 #include <filesystem>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/field_options.h"
 #include "cli/messages.h"
@@ -23,7 +23,6 @@
 #include "fovea/base/words.h"
 #include "fovea/data/corpus.h"
 #include "fovea/data/table/line_reader.h"
-#include "fovea/text/compressed.h"
 #include "fovea/text/sentencepiece/sentencepiece.h"
 #include "fovea/text/sentencepiece/trainer.h"
 #include "fovea/text/utf8.h"
@@ -43,20 +42,8 @@ class LineAnswers {
       : context_(context), answer_(std::move(answer)) {}
 
   void run(const std::string& file) {
-    auto stream = std::make_unique<FileStream>(file);
-    stream->before_waiting([this] { flush(); });
-    LineReader lines(unpacked(std::move(stream), name_of_input(file)), name_of_input(file),
-                     kLongestTextLine);
-    try {
-      for (Line line; lines.next(line);) {
-        lines.require_text(line);
-        add(line);
-      }
-    } catch (const Error&) {
-      flush();  // what stands before the line that cannot be read
-      throw;
-    }
-    flush();
+    answer_lines(
+        file, kLongestTextLine, [this](const Line& line) { add(line); }, [this] { flush(); });
   }
 
   index lines() const { return number_; }
@@ -109,7 +96,7 @@ class LineAnswers {
 
 // Returns the exit status.
 template <class Answer>
-int answer_lines(const Arguments& arguments, Answer answer) {
+int answer_file(const Arguments& arguments, Answer answer) {
   const Context context = context_of(arguments);
   LineAnswers<Answer> answers(context, std::move(answer));
   const double began = monotonic_seconds();
@@ -331,7 +318,7 @@ int tokenizer_encode(const Arguments& arguments) {
   EncodeOptions options;
   set_from_outside(flags_of(fields_of(options)), arguments);
   check_encode(options, pieces);
-  return answer_lines(arguments, [&](const std::string& line, index number) {
+  return answer_file(arguments, [&](const std::string& line, index number) {
     if (options.subword_sampling == 0) return written(pieces.encode(line), options.ids);
     Random random(options.seed, RandomUse::kSampling, static_cast<std::uint64_t>(number));
     const CutSampling sampling{.alpha = options.subword_sampling, .best = options.best};
@@ -344,7 +331,7 @@ int tokenizer_decode(const Arguments& arguments) {
   DecodeOptions options;
   set_from_outside(flags_of(fields_of(options)), arguments);
   const std::string name = name_of_input(arguments.text("FILE", "-"));
-  return answer_lines(arguments, [&](const std::string& line, index number) {
+  return answer_file(arguments, [&](const std::string& line, index number) {
     return options.ids ? text_of_ids(pieces, line, name, number) : text_of_pieces(pieces, line);
   });
 }

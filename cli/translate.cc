@@ -2,12 +2,12 @@
 // fovea translate: translates lines of text.
 #include <fmt/core.h>
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/field_options.h"
 #include "cli/messages.h"
@@ -18,7 +18,6 @@
 #include "fovea/data/table/line_reader.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/line_translator.h"
-#include "fovea/text/compressed.h"
 
 namespace fovea::cli {
 
@@ -115,24 +114,6 @@ class TranslationAnswers {
   index answered_ = 0;
 };
 
-// What has been read is answered before more is waited for, and before an error.
-void answer_lines(const std::string& file, TranslationAnswers& answers) {
-  auto stream = std::make_unique<FileStream>(file);
-  stream->before_waiting([&] { answers.answer(); });
-  LineReader lines(unpacked(std::move(stream), name_of_input(file)), name_of_input(file),
-                   kLongestLine);
-  try {
-    for (Line line; lines.next(line);) {
-      lines.require_text(line);
-      answers.add(line);
-    }
-  } catch (const Error&) {
-    answers.answer();
-    throw;
-  }
-  answers.answer();
-}
-
 void summarise(const LineTranslator& translator, double seconds) {
   if (translator.split() > 0) {
     warn(fmt::format("lines longer than the model reads: {} of {}; they were translated in pieces",
@@ -189,7 +170,9 @@ int translate(const Arguments& arguments) {
   TranslationAnswers answers(translator, options, arguments.on("json"));
   const double began = monotonic_seconds();
   try {
-    answer_lines(file, answers);
+    answer_lines(
+        file, kLongestLine, [&](const Line& line) { answers.add(line); },
+        [&] { answers.answer(); });
   } catch (const NobodyReads&) {
     return 0;
   }

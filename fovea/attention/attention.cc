@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of every call: check, lower, run, and pull the gradients back.
+// The way of every call: check, start, lower, run, and pull the gradients back.
 #include "fovea/attention/attention.h"
 
 #include <algorithm>
@@ -67,6 +67,7 @@ void attention_forward(const Context& ctx, const Attention<T>& attention,
   detail::check_attention(attention, in);
   detail::check_outputs(attention, in, out);
   detail::check_overlap(attention, in, out);
+  detail::start_call(attention);
   const ProfileScope scope(ctx, work_of(ctx, attention, in, false));
   const detail::LoweredCall<T> call(ctx, attention, in);
   detail::clear_uncovered(call.sequences(), out);
@@ -84,6 +85,7 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
   detail::check_attention(attention, in);
   detail::check_gradients(attention, in, saved, gradients);
   detail::check_overlap(attention, in, saved, gradients);
+  detail::start_call(attention);
   const ProfileScope scope(ctx, work_of(ctx, attention, in, true));
   detail::LoweredCall<T> call(ctx, attention, in);
   const AttentionGradients<T> lowered = call.gradients(gradients);
@@ -101,6 +103,7 @@ void attention_forward(const Context& ctx, const Attention<float>& attention,
   detail::check_attention(attention, in);
   detail::check_outputs(attention, in, out);
   detail::check_overlap(attention, in, out);
+  detail::start_call(attention);
   const ProfileScope scope(
       ctx, work_of(ctx, attention, detail::float32_shapes(in), false, sizeof(BFloat16)));
   if (!detail::reads_pairs(attention)) {
@@ -117,6 +120,7 @@ void attention_backward(const Context& ctx, const Attention<float>& attention,
   detail::check_attention(attention, in);
   detail::check_gradients(attention, in, saved, gradients);
   detail::check_overlap(attention, in, saved, gradients);
+  detail::start_call(attention);
   const ProfileScope scope(
       ctx, work_of(ctx, attention, detail::float32_shapes(in), true, sizeof(BFloat16)));
   if (!detail::reads_pairs(attention)) {

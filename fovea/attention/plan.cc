@@ -103,6 +103,7 @@ template <class T>
 AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
                              const AttentionInputs<T>& in) {
   detail::check_attention(attention, in);
+  detail::start_call(attention);
   AttentionPlan plan = detail::described(attention);
   detail::TileCount<T> count(attention, in, plan);
   const auto call = detail::LoweredCall<T>::shape(attention, in);

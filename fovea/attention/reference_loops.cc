@@ -289,6 +289,7 @@ void row_backward(const Call<T>& call, const RowSite& site, const AttentionSaved
 template <class T>
 void reference_forward(const Attention<T>& attention, const AttentionInputs<T>& in,
                        const AttentionOutputs<T>& out, Factors factors) {
+  start_call(attention);
   clear(out);
   for (const auto& observer : attention.observe.parts()) observer->clear();
   const Call<T> call(attention, in, factors);
@@ -320,6 +321,7 @@ template <class T>
 void reference_backward(const Attention<T>& attention, const AttentionInputs<T>& in,
                         const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients,
                         Factors factors) {
+  start_call(attention);
   fill(gradients.dq, T{0});
   fill(gradients.dk, T{0});
   fill(gradients.dv, T{0});

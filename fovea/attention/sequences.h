@@ -8,6 +8,13 @@
 
 namespace fovea::detail {
 
+/// Tells the parts that a call begins, once it has been checked.
+template <class T>
+void start_call(const Attention<T>& attention) {
+  for (const auto& part : attention.mask.parts()) part->start_call();
+  for (const auto& part : attention.bias.parts()) part->start_call();
+}
+
 /// The sequences of the call, cut to their lengths.
 template <class T>
 std::vector<Sequence> make_sequences(const Attention<Wide<T>>& attention,

@@ -105,7 +105,7 @@ CrfTable<T> make_table(Scratch& scratch, const CrfSteps<T>& steps, const CrfScor
 // many sequences as there are lanes. Which it is depends on the number of tags alone, so no bit of
 // a sequence depends on the batch.
 template <class T>
-struct Ways {
+struct Kernels {
   CrfSteps<T> tags = detail::crf_steps<T>();
   CrfLaneSteps<T> lanes = detail::crf_lane_steps<T>();
 
@@ -118,15 +118,20 @@ struct Ways {
 template <class T>
 class Group {
  public:
-  Group(const Ways<T>& ways, const CrfTable<T>& t, const CrfRows<T>& rows, index begin, index end)
-      : ways_(ways), rows_(rows), begin_(begin), end_(end), in_lanes_(ways.width(t.tags) > 1) {
+  Group(const Kernels<T>& kernels, const CrfTable<T>& t, const CrfRows<T>& rows, index begin,
+        index end)
+      : kernels_(kernels),
+        rows_(rows),
+        begin_(begin),
+        end_(end),
+        in_lanes_(kernels.width(t.tags) > 1) {
     for (index s = begin; s < end; ++s) longest_ = std::max(longest_, x(s).rows);
     if (!in_lanes_) {
       chain_ = {&t, x(begin), allocate_scaled<T>(scratch_, longest_ * t.stride),
                 scratch_.allocate<T>(detail::kCrfBuffers * t.stride)};
       return;
     }
-    const index lanes = ways.tags.lanes;
+    const index lanes = kernels.tags.lanes;
     for (index s = begin; s < end; ++s) lane(s).x = x(s);
     group_ = {&t, lanes_.data(), end - begin,
               allocate_scaled<T>(scratch_, longest_ * t.tags * lanes),
@@ -136,10 +141,10 @@ class Group {
   /// log Z of each sequence; 0 of an empty one.
   void forward(Vec<double> log_partition) {
     if (in_lanes_) {
-      ways_.lanes.forward(group_);
+      kernels_.lanes.forward(group_);
       for (index s = begin_; s < end_; ++s) log_partition[s] = lane(s).log_partition;
     } else {
-      log_partition[begin_] = longest_ == 0 ? 0 : ways_.tags.forward(chain_);
+      log_partition[begin_] = longest_ == 0 ? 0 : kernels_.tags.forward(chain_);
     }
   }
   /// After forward, of all rows of the batch: the marginals of these sequences.
@@ -149,9 +154,9 @@ class Group {
     };
     if (in_lanes_) {
       for (index s = begin_; s < end_; ++s) lane(s).marginals = of(s);
-      ways_.lanes.backward(group_, pairs);
+      kernels_.lanes.backward(group_, pairs);
     } else if (longest_ > 0) {
-      ways_.tags.backward(chain_, {of(begin_), pairs});
+      kernels_.tags.backward(chain_, {of(begin_), pairs});
     }
   }
 
@@ -161,7 +166,7 @@ class Group {
   }
   CrfLane<T>& lane(index s) { return lanes_[static_cast<std::size_t>(s - begin_)]; }
 
-  const Ways<T>& ways_;
+  const Kernels<T>& kernels_;
   const CrfRows<T>& rows_;
   const index begin_, end_;
   const bool in_lanes_;
@@ -268,11 +273,11 @@ void crf_log_partition(const Context& ctx, const CrfScores<T>& scores, const Crf
   check_vec("crf_log_partition", "log_partition", log_partition, "S", detail::crf_sequences(rows));
   const ProfileScope scope(
       ctx, pass_over<T>("crf partition", rows.emissions.rows, rows.emissions.columns, 1));
-  const Ways<T> ways;
+  const Kernels<T> kernels;
   Scratch scratch;
-  const CrfTable<T> table = make_table(scratch, ways.tags, scores);
-  for_each_group(ctx, rows, ways.width(table.tags), [&](index begin, index end) {
-    Group<T>(ways, table, rows, begin, end).forward(log_partition);
+  const CrfTable<T> table = make_table(scratch, kernels.tags, scores);
+  for_each_group(ctx, rows, kernels.width(table.tags), [&](index begin, index end) {
+    Group<T>(kernels, table, rows, begin, end).forward(log_partition);
   });
 }
 
@@ -288,17 +293,17 @@ double crf_loss(const Context& ctx, const CrfScores<T>& scores, const CrfRows<T>
       gradient.emissions.data != nullptr || gradient.transitions.data != nullptr;
   if (with_gradient) check_gradient(gradient, N, K);
   const ProfileScope scope(ctx, pass_over<T>("crf loss", N, K, with_gradient ? 2 : 1));
-  const Ways<T> ways;
+  const Kernels<T> kernels;
   Scratch scratch;
-  const CrfTable<T> table = make_table(scratch, ways.tags, scores);
+  const CrfTable<T> table = make_table(scratch, kernels.tags, scores);
   const LossGradient<T> pull{table, rows, targets, gradient};
-  const index width = ways.width(K), groups = (S + width - 1) / width;
+  const index width = kernels.width(K), groups = (S + width - 1) / width;
   const index chunks = std::min(groups, kMostChunks);
   const Sums<T> sums = allocate_sums(scratch, table, with_gradient ? chunks : 0);
   ctx.for_each(chunks, [&](index chunk) {
     for (index g = chunk * groups / chunks; g < (chunk + 1) * groups / chunks; ++g) {
       const index begin = g * width, end = std::min(S, begin + width);
-      Group<T> group(ways, table, rows, begin, end);
+      Group<T> group(kernels, table, rows, begin, end);
       group.forward(losses);
       for (index s = begin; s < end; ++s) {
         losses[s] = detail::loss_of_path<T>(
@@ -322,12 +327,12 @@ void crf_marginals(const Context& ctx, const CrfScores<T>& scores, const CrfRows
   detail::check_crf("crf_marginals", scores, rows);
   check_rows("crf_marginals", "marginals", marginals, N, K);
   const ProfileScope scope(ctx, pass_over<T>("crf marginals", N, K, 2));
-  const Ways<T> ways;
+  const Kernels<T> kernels;
   Scratch scratch;
-  const CrfTable<T> table = make_table(scratch, ways.tags, scores);
+  const CrfTable<T> table = make_table(scratch, kernels.tags, scores);
   std::vector<double> log_z(static_cast<std::size_t>(detail::crf_sequences(rows)));
-  for_each_group(ctx, rows, ways.width(K), [&](index begin, index end) {
-    Group<T> group(ways, table, rows, begin, end);
+  for_each_group(ctx, rows, kernels.width(K), [&](index begin, index end) {
+    Group<T> group(kernels, table, rows, begin, end);
     group.forward(log_z);
     for (index s = begin; s < end; ++s) {
       const double z = log_z[static_cast<std::size_t>(s)];

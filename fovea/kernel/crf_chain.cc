@@ -82,21 +82,10 @@ template <class T>
 ScaledVector<T> ExactColumns(const CrfTable<T>& t, const CrfMatrix<T>& matrix,
                              const Incoming<T>& in, index column) {
   const Tag<T> d;
-  auto most = hn::Set(d, std::numeric_limits<T>::lowest());
-  const auto term = [&](index k) {
+  return ExactSum<T>(t.tags, [&](index k) {
     const ScaledVector<T> x{hn::Set(d, in.parts.m[k]), hn::Set(d, in.parts.e[k])};
     return Times(x, LoadScaled<T>(In(matrix.parts.row(k, t.stride)), column));
-  };
-  for (index k = 0; k < t.tags; ++k) most = hn::Max(most, term(k).e);
-  auto sum = hn::Zero(d);
-  for (index k = 0; k < t.tags; ++k) {
-    auto x = term(k);
-    x.e = hn::Sub(x.e, most);
-    sum = hn::Add(sum, Join<T>(x));
-  }
-  auto y = Part<T>(sum);
-  y.e = hn::Add(y.e, most);
-  return y;
+  });
 }
 
 template <class T, int kVectors>

@@ -152,20 +152,8 @@ class Walk {
 
   /// Column c of the product, without loss.
   ScaledVector<T> Exact(const CrfMatrix<T>& matrix, const LaneRow<T>& in, index c) const {
-    const auto term = [&](index k) {
-      return Times(in[k], Everywhere(In(matrix.parts), k * t_.stride + c));
-    };
-    auto most = hn::Set(d, std::numeric_limits<T>::lowest());
-    for (index k = 0; k < K_; ++k) most = hn::Max(most, term(k).e);
-    auto sum = hn::Zero(d);
-    for (index k = 0; k < K_; ++k) {
-      auto x = term(k);
-      x.e = hn::Sub(x.e, most);
-      sum = hn::Add(sum, Join<T>(x));
-    }
-    auto y = Part<T>(sum);
-    y.e = hn::Add(y.e, most);
-    return y;
+    return ExactSum<T>(
+        K_, [&](index k) { return Times(in[k], Everywhere(In(matrix.parts), k * t_.stride + c)); });
   }
 
   /// to[c] = sum_k in[k] matrix[k][c]; leaves the plain numbers of `in` in plain_.

@@ -85,6 +85,23 @@ HWY_INLINE ScaledVector<T> Part(Vector<T> x) {
   return {hn::IfThenElse(is_plain, m, x), hn::IfThenElse(is_plain, e, other)};
 }
 
+/// The sum of term(k) for k = 0 ... n - 1, without loss: all are brought to the largest exponent.
+template <class T, class Term>
+ScaledVector<T> ExactSum(index n, Term&& term) {
+  const Tag<T> d;
+  auto most = hn::Set(d, std::numeric_limits<T>::lowest());
+  for (index k = 0; k < n; ++k) most = hn::Max(most, term(k).e);
+  auto sum = hn::Zero(d);
+  for (index k = 0; k < n; ++k) {
+    auto x = term(k);
+    x.e = hn::Sub(x.e, most);
+    sum = hn::Add(sum, Join<T>(x));
+  }
+  auto y = Part<T>(sum);
+  y.e = hn::Add(y.e, most);
+  return y;
+}
+
 /// e^x with m from .7 to 1.5, within 1.05 ulp for |x| < 350; 0 for -infinity, and NaN for NaN and
 /// infinity.
 template <class T>

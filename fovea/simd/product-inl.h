@@ -107,7 +107,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
     for (int v = 0; v < kVectors; ++v) row_of_b[v] = hn::LoadU(of_operand, b + v * kN);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const auto value = hn::Set(of_operand, a[r * a_row]);
+      const auto value = hn::Set(of_operand, OperandAt(a + r * a_row));
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sum[r][v] = AddProduct(value, row_of_b[v], sum[r][v]);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a tile product reads and writes (product-inl.h).
+#include <cstring>
 #include <type_traits>
 
 #include "fovea/base/bfloat16.h"
@@ -41,6 +42,20 @@ enum class LaneMaximum { kNone, kTake };
 /// Whether the product asks t.ahead for a line every few steps of its sum.
 enum class Ask { kNothing, kAhead };
 
+/// The operand at p. A pair may be two BFloat16 of the caller that are read where they lie
+/// (StridedMatrix of keys, kv_block-inl.h): an access as std::uint32_t would break C++'s aliasing
+/// rules, so its bytes are copied, which compiles to the same load. Vectors and tile registers read
+/// through pointers that may alias.
+template <class T>
+HWY_INLINE T OperandAt(const T* p) {
+  return *p;
+}
+HWY_INLINE BFloat16Pair OperandAt(const BFloat16Pair* p) {
+  BFloat16Pair pair;
+  std::memcpy(&pair, p, sizeof(pair));
+  return pair;
+}
+
 /// A matrix of which neither rows nor columns need be contiguous: value (r, c) is at
 /// data[r * row + c * column].
 template <class T>
@@ -50,7 +65,7 @@ struct StridedMatrix {
   StridedMatrix(Rows<const T> m) : data(m.data), row(m.stride), column(1) {}
   StridedMatrix(Rows<T> m) : StridedMatrix(Rows<const T>(m)) {}
 
-  T operator()(index r, index c) const { return data[r * row + c * column]; }
+  T operator()(index r, index c) const { return OperandAt(data + r * row + c * column); }
 
   const T* data = nullptr;
   index row = 0, column = 0;

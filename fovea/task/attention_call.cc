@@ -55,7 +55,7 @@ AttentionCall<T>::AttentionCall(const AttentionSettings& asked, const AttentionT
 template <class T>
 void AttentionCall<T>::read_rows() {
   if constexpr (std::is_same_v<T, float>) {
-    if (settings.precision == PrecisionKind::kBFloat16) {
+    if (settings.precision == AttentionPrecision::kBFloat16) {
       rounded_ = {view<BFloat16>("q"), view<BFloat16>("k"), view<BFloat16>("v")};
       in = detail::float32_shapes(rounded_);
       return;

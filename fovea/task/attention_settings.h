@@ -23,14 +23,15 @@ inline constexpr EnumName<CausalKind> kCausalKindNames[] = {
     {CausalKind::kTopLeft, "top-left"}};
 inline std::span<const EnumName<CausalKind>> enum_names(CausalKind) { return kCausalKindNames; }
 
-enum class PrecisionKind { kAuto, kFloat32, kFloat64, kBFloat16 };
-inline constexpr EnumName<PrecisionKind> kPrecisionKindNames[] = {
-    {PrecisionKind::kAuto, "auto"},
-    {PrecisionKind::kFloat32, "f32"},
-    {PrecisionKind::kFloat64, "f64"},
-    {PrecisionKind::kBFloat16, "bf16"}};
-inline std::span<const EnumName<PrecisionKind>> enum_names(PrecisionKind) {
-  return kPrecisionKindNames;
+/// What a call computes in; auto: float64 if q is, else float32.
+enum class AttentionPrecision { kAuto, kFloat32, kFloat64, kBFloat16 };
+inline constexpr EnumName<AttentionPrecision> kAttentionPrecisionNames[] = {
+    {AttentionPrecision::kAuto, "auto"},
+    {AttentionPrecision::kFloat32, "f32"},
+    {AttentionPrecision::kFloat64, "f64"},
+    {AttentionPrecision::kBFloat16, "bf16"}};
+inline std::span<const EnumName<AttentionPrecision>> enum_names(AttentionPrecision) {
+  return kAttentionPrecisionNames;
 }
 
 struct AttentionSettings {
@@ -52,7 +53,7 @@ struct AttentionSettings {
   std::uint64_t seed = 0;
   std::string observe = {};
   bool backward = false;
-  PrecisionKind precision = PrecisionKind::kAuto;
+  AttentionPrecision precision = AttentionPrecision::kAuto;
   bool reference = false;
 
   template <class Visitor>

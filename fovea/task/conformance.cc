@@ -25,7 +25,7 @@ TensorDifference difference_from(const TensorFile& expected,
 }
 
 TensorDifference difference_of(const Context& context, const std::filesystem::path& folder,
-                               const KitCase& one, PrecisionKind precision) {
+                               const KitCase& one, AttentionPrecision precision) {
   const TensorFile expected = open_kit_file(folder, one.expected);
   if (expected.names().empty()) return {.problem = "nothing is expected"};
   const TensorFile inputs = open_kit_file(folder, one.inputs);
@@ -43,10 +43,10 @@ TensorDifference difference_of(const Context& context, const std::filesystem::pa
 }  // namespace
 
 KitResult check_kit_case(const Context& context, const std::filesystem::path& folder,
-                         const KitCase& one, PrecisionKind precision) {
-  check(precision == PrecisionKind::kFloat32 || precision == PrecisionKind::kFloat64,
+                         const KitCase& one, AttentionPrecision precision) {
+  check(precision == AttentionPrecision::kFloat32 || precision == AttentionPrecision::kFloat64,
         "conformance: the precision must be f32 or f64");
-  const bool f32 = precision == PrecisionKind::kFloat32;
+  const bool f32 = precision == AttentionPrecision::kFloat32;
   const TensorDifference farthest = difference_of(context, folder, one, precision);
   const double tolerance = f32 ? one.tolerance.f32 : one.tolerance.f64;
   return {.name = one.name,

@@ -12,7 +12,7 @@ namespace fovea {
 
 struct KitResult {
   std::string name;
-  PrecisionKind precision = PrecisionKind::kFloat32;
+  AttentionPrecision precision = AttentionPrecision::kFloat32;
   bool passed = false;
   double error = 0;
   double tolerance = 0;
@@ -37,6 +37,6 @@ struct KitResult {
 /// tensor. If the operator rejects the call or does not compute a tensor, the case has not passed.
 /// Throws what open_kit_file does.
 KitResult check_kit_case(const Context& context, const std::filesystem::path& folder,
-                         const KitCase& one, PrecisionKind precision);
+                         const KitCase& one, AttentionPrecision precision);
 
 }  // namespace fovea

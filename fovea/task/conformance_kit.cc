@@ -149,7 +149,7 @@ KitCase read_case(const Json& json, const fs::path& path) {
   const std::string where = fmt::format("{}: case {}", path.string(), printable(one.name));
   set_from_json(fields_of(one.settings), json.at("settings"), {where, ErrorCode::kInputFormat},
                 MissingKeys::kKeepTheirValue);
-  if (one.settings.precision != PrecisionKind::kAuto || one.settings.reference) {
+  if (one.settings.precision != AttentionPrecision::kAuto || one.settings.reference) {
     fail(ErrorCode::kConfig, "it has a precision: only who checks it has one");
   }
   return one;

@@ -159,8 +159,8 @@ TaggerScore ColumnTest::score(const Context& context, std::vector<std::string>& 
   return score;
 }
 
-void require_columns(const LoadedTagger& model, const TaggedOptions& table,
-                     const std::string& name) {
+void require_columns_of_model(const LoadedTagger& model, const TaggedOptions& table,
+                              const std::string& name) {
   const std::size_t given = tag_columns(format_of(name, table), table).size();
   if (given == model.tags.size()) return;
   throw Error(ErrorCode::kOptionValue,
@@ -193,7 +193,7 @@ void TaggerTest::read(const std::string& file) {
   TaggerTextOptions reading = model_.settings.text;
   reading.table = options_.table;
   const std::string name = name_of_input(file);
-  require_columns(model_, options_.table, name);
+  require_columns_of_model(model_, options_.table, name);
   std::vector<TaggedSentence> sentences = read_as_seen(file, table_options(reading), reading.task);
   for (ColumnTest& column : columns_) column.begin_file(name, sentences);
   for (std::size_t begin = 0; begin < sentences.size();) {

@@ -20,9 +20,10 @@ namespace fovea {
 namespace {
 
 bool is_float64(const AttentionSettings& settings, const AttentionTensors& tensors) {
-  if (settings.precision == PrecisionKind::kBFloat16) return false;
-  if (settings.reference || settings.precision == PrecisionKind::kFloat64) return true;
-  return settings.precision == PrecisionKind::kAuto && tensors.at("q").dtype() == DType::kFloat64;
+  if (settings.precision == AttentionPrecision::kBFloat16) return false;
+  if (settings.reference || settings.precision == AttentionPrecision::kFloat64) return true;
+  return settings.precision == AttentionPrecision::kAuto &&
+         tensors.at("q").dtype() == DType::kFloat64;
 }
 
 /// What a call is made of.
@@ -45,7 +46,7 @@ auto with_call(const CallParts& parts, F&& f) {
   const auto& [settings, tensors, more] = parts;
   try {
     if (is_float64(settings, tensors)) return f(CallOf<double>(settings, tensors, more));
-    if (settings.precision == PrecisionKind::kBFloat16) {
+    if (settings.precision == AttentionPrecision::kBFloat16) {
       return f(CallOf<BFloat16>(settings, tensors, more));
     }
     return f(CallOf<float>(settings, tensors, more));
@@ -153,7 +154,7 @@ AttentionPlan plan_attention(const Context& context, const AttentionSettings& se
     return attention_plan(context, call.attention, call.template inputs<T>());
   });
   if (settings.reference) {
-    const bool rounds = settings.precision == PrecisionKind::kBFloat16;
+    const bool rounds = settings.precision == AttentionPrecision::kBFloat16;
     plan.kernel = rounds ? "reference bfloat16" : "reference float64";
   }
   return plan;
@@ -230,7 +231,7 @@ std::vector<NamedTensor> run_plain_float32(const AttentionSettings& settings,
                                            const AttentionTensors& tensors) {
   AttentionSettings plain = settings;
   plain.reference = true;
-  plain.precision = PrecisionKind::kFloat32;
+  plain.precision = AttentionPrecision::kFloat32;
   return run<float>(Context(1), CallOf<float>(plain, tensors), {});
 }
 

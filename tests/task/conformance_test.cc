@@ -16,7 +16,8 @@
 namespace fovea {
 namespace {
 
-const PrecisionKind kBothPrecisions[] = {PrecisionKind::kFloat32, PrecisionKind::kFloat64};
+const AttentionPrecision kBothPrecisions[] = {AttentionPrecision::kFloat32,
+                                              AttentionPrecision::kFloat64};
 
 TEST(Conformance, EveryCasePassesOnEveryInstructionSet) {
   const TestFolder folder;
@@ -24,7 +25,7 @@ TEST(Conformance, EveryCasePassesOnEveryInstructionSet) {
   const std::vector<KitCase> cases = read_conformance_kit(folder / "kit");
   for_each_isa([&] {
     for (const KitCase& one : cases) {
-      for (const PrecisionKind precision : kBothPrecisions) {
+      for (const AttentionPrecision precision : kBothPrecisions) {
         const KitResult result = check_kit_case(Context(2), folder / "kit", one, precision);
         EXPECT_TRUE(result.passed) << one.name << ": " << result.error << " in " << result.tensor
                                    << result.place << " " << result.problem;
@@ -50,7 +51,7 @@ class Kit {
                     fmt::format("{:08x}", crc32(bytes))};
     write_file_atomically(folder_ / "kit" / one.expected.name, bytes);
   }
-  KitResult check(PrecisionKind precision = PrecisionKind::kFloat64) {
+  KitResult check(AttentionPrecision precision = AttentionPrecision::kFloat64) {
     return check_kit_case(Context(1), folder_ / "kit", one, precision);
   }
 
@@ -67,7 +68,7 @@ TEST(Conformance, AnotherValueFails) {
     if (named.name == "dq") named.tensor.data<double>()[3] += 1e-3;
   }
   kit.expect(tensors);
-  for (const PrecisionKind precision : kBothPrecisions) {
+  for (const AttentionPrecision precision : kBothPrecisions) {
     const KitResult result = kit.check(precision);
     EXPECT_FALSE(result.passed);
     EXPECT_EQ(result.tensor, "dq");
@@ -91,7 +92,7 @@ TEST(Conformance, NothingIsNoResult) {
   Kit kit;
   kit.expect({});
   EXPECT_FALSE(kit.check().passed);
-  EXPECT_THROWS(kit.check(PrecisionKind::kAuto), kShape, "precision");
+  EXPECT_THROWS(kit.check(AttentionPrecision::kAuto), kShape, "precision");
 }
 
 }  // namespace

@@ -87,7 +87,8 @@ TEST(RunAttention, StridesChangeNoBitAndOnlyWhatLearnsHasAGradient) {
                        Tensor::borrow({values, [memory](std::byte*) {}}, shape, DType::kFloat64),
                        strides, name == "q"});
   }
-  for (const PrecisionKind precision : {PrecisionKind::kFloat64, PrecisionKind::kFloat32}) {
+  for (const AttentionPrecision precision :
+       {AttentionPrecision::kFloat64, AttentionPrecision::kFloat32}) {
     AttentionSettings settings{.backward = true, .precision = precision};
     const auto expected =
         run_attention(Context(1), settings, {plain, attention_tensor_specs(), "plain"});
@@ -119,10 +120,10 @@ TEST(RunAttention, WritesWhatIsAskedForInThePrecisionOfTheQueries) {
 
 TEST(RunAttention, ThePrecisionCanBeChosen) {
   AttentionSettings settings;
-  settings.precision = PrecisionKind::kFloat32;
+  settings.precision = AttentionPrecision::kFloat32;
   EXPECT_EQ(at(run_attention(Context(1), settings, problem(DType::kFloat64)), "o").dtype(),
             DType::kFloat32);
-  settings.precision = PrecisionKind::kFloat64;
+  settings.precision = AttentionPrecision::kFloat64;
   EXPECT_EQ(at(run_attention(Context(1), settings, problem(DType::kBFloat16)), "o").dtype(),
             DType::kFloat64);
   settings = {.reference = true};
@@ -132,10 +133,10 @@ TEST(RunAttention, ThePrecisionCanBeChosen) {
 
 TEST(RunAttention, BFloat16IsThatOfTheRowsAndTheRestIsFloat32) {
   AttentionSettings settings = kBothPasses;
-  settings.precision = PrecisionKind::kFloat64;
+  settings.precision = AttentionPrecision::kFloat64;
   const AttentionTensors rounded = problem(DType::kBFloat16);
   const auto exact = run_attention(Context(1), settings, rounded);
-  settings.precision = PrecisionKind::kBFloat16;
+  settings.precision = AttentionPrecision::kBFloat16;
   for (const auto& [dtype, reference] : {std::pair{DType::kFloat64, false},
                                          {DType::kFloat32, false},
                                          {DType::kBFloat16, false},
@@ -220,7 +221,7 @@ TEST(RunAttention, ThePlanSaysWhatComputes) {
   EXPECT_GT(plan.tiles_kept, 0);
   AttentionSettings plain{.reference = true};
   EXPECT_EQ(plan_attention(Context(1), plain, tensors).kernel, "reference float64");
-  plain.precision = PrecisionKind::kBFloat16;
+  plain.precision = AttentionPrecision::kBFloat16;
   EXPECT_EQ(plan_attention(Context(1), plain, tensors).kernel, "reference bfloat16");
 }
 

@@ -77,6 +77,8 @@ class BiasPart {
   virtual void name_gradients(OverlapCheck&) const {}
   /// Throws Error(kShape) unless the part fits the call. D is the width of the rows that it gets.
   virtual void check_shape(const AttentionSizes& sizes) const;
+  /// A call begins: what the part kept of an earlier one may be old. It has been checked.
+  virtual void start_call() const {}
   virtual std::string name() const = 0;
 };
 

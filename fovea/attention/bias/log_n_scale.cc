@@ -83,6 +83,11 @@ void LogNScale<T>::check_shape(const AttentionSizes& sizes) const {
 }
 
 template <class T>
+void LogNScale<T>::start_call() const {
+  for (const auto& part : mask_.parts()) part->start_call();
+}
+
+template <class T>
 std::string LogNScale<T>::name() const {
   return fmt::format("log_n_scale({})", reference_length_);
 }

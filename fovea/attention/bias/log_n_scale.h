@@ -32,6 +32,7 @@ class LogNScale final : public ScoreFunction<T> {
   bool takes_packed() const override;
   void name_parameters(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
+  void start_call() const override;
   std::string name() const override;
 
  private:

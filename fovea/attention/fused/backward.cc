@@ -22,8 +22,6 @@ namespace {
 
 using Unit = BackwardUnit;
 
-index round_up(index n, index multiple) { return (n + multiple - 1) / multiple * multiple; }
-
 // Up to this many queries are always packed once for all chunks of keys. With more queries, each
 // chunk packs those that it needs, if no chunk needs more than one in kFewQueries. So with a window
 // the memory depends on its width, not on the length.
@@ -75,7 +73,7 @@ class Backward {
   const std::vector<Sequence>& sequences_;
   BackwardUnits units_;
   GradientSums<W> sums_;
-  const BackwardWidths widths_;
+  const Widths widths_;
   const DqSums<T> dq_sums_;
 };
 
@@ -88,8 +86,7 @@ Backward<T>::Backward(const Context& ctx, const std::vector<Sequence>& sequences
       units_(make_units(sequences_, call.in.q.heads, call.in.k.heads,
                         shared_gradient(call.attention.bias))),
       sums_(call.attention, call.in.q.heads),
-      widths_{call.in.q.width, call.in.v.width, round_up(call.in.q.width, lane_counts<T>().vector),
-              round_up(call.in.v.width, lane_counts<T>().vector)},
+      widths_(widths_of(call.in.q.width, call.in.v.width, lane_counts<T>())),
       dq_sums_(call, widths_) {
   for (Unit& unit : units_.all) {
     unit.first_sums = sums_.add_tables(unit.first_head, unit.last_head,
@@ -171,17 +168,19 @@ index Backward<T>::unit_values(const Unit& unit, index chunks_at_once) const {
 // The number of values that those tiles of a unit allocate which run together.
 template <class T>
 index Backward<T>::tile_values(const Unit& unit) const {
-  const BackwardSizes sizes(widths_, kLaneTile, kLaneTile, parts_with_scores(call_.attention.bias));
+  const index kept_scores = parts_with_scores(call_.attention.bias);
   index most = 0;
   for (index n = 0; n < unit.chunks(); ++n) {
     const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
-    const index tiles = (chunk.key_end - chunk.key_begin + kLaneTile - 1) / kLaneTile;
-    most = std::max(
-        most, std::min(tiles, key_tiles_together<T>(widths_, chunk.query_end - chunk.query_begin)));
+    const index all = chunk.key_end - chunk.key_begin, keys = std::min(all, kLaneTile);
+    const index together =
+        std::min((all + kLaneTile - 1) / kLaneTile,
+                 key_tiles_together<T>(widths_, chunk.query_end - chunk.query_begin));
+    const BackwardSizes<T> sizes(widths_, keys, round_up(keys, lane_counts<T>().vector),
+                                 kept_scores, call_.has_parts());
+    most = std::max(most, sizes.shared() + together * sizes.own());
   }
-  const PairBackwardSizes pairs(widths_, sizes, kLaneTile, call_.has_parts());
-  if (kReadsPairs<T>) return pairs.values(most);
-  return sizes.total() + std::max<index>(most - 1, 0) * sizes.own();
+  return most;
 }
 
 template <class T>

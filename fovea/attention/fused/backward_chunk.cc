@@ -22,7 +22,7 @@ template <class T>
 void PackQueries(const BackwardCall<T>& call, const Sequence& sequence,
                  const PackedQueries<T>& packed, const PackRange& range) {
   const auto& [head, begin, end] = range;
-  const BackwardWidths widths = WidthsOf(call);
+  const Widths widths = WidthsOf(call);
   const PackedWidths<T> packed_widths(widths);
   const index slot = packed.slot(head, begin), rows = end - begin;
   const auto rows_of = [&, h = head, i = begin](const View<const T>& view) {

@@ -42,7 +42,7 @@ struct PackedWidths {
   index q, d_o;            ///< of a row
   index q_down, d_o_down;  ///< of a row of operands along the queries; 0: there are none
 
-  explicit PackedWidths(const BackwardWidths& widths)
+  explicit PackedWidths(const Widths& widths)
       : q(kReadsPairs<T> ? operands_of<T>(widths.D) : widths.Dp),
         d_o(kReadsPairs<T> ? operands_of<T>(widths.Dv) : widths.Dvp),
         q_down(kReadsPairs<T> ? widths.Dp : 0),

@@ -46,7 +46,7 @@ namespace fovea::detail {
 namespace HWY_NAMESPACE {
 
 template <class T>
-BackwardWidths WidthsOf(const BackwardCall<T>& call) {
+Widths WidthsOf(const BackwardCall<T>& call) {
   const index D = call.in.q.width, Dv = call.in.v.width;
   return {D, Dv, RoundUpToLanes<Wide<T>>(D), RoundUpToLanes<Wide<T>>(Dv)};
 }
@@ -131,8 +131,9 @@ struct BackwardTile {
     return {chunk.dq.row(head, query), queries, call.in.q.width, chunk.dq.row_stride};
   }
 
-  BackwardSizes AllocatedSizes() const {
-    return {WidthsOf(call), keys, RoundUpToLanes<W>(keys), parts_with_scores(call.attention.bias)};
+  BackwardSizes<T> sizes() const {
+    return {WidthsOf(call), keys, RoundUpToLanes<W>(keys), parts_with_scores(call.attention.bias),
+            has_parts()};
   }
   // Allocates what all tiles that run together share. `this` is the first of them and has the most
   // keys.
@@ -159,38 +160,37 @@ struct BackwardTile {
 
 template <class T>
 void BackwardTile<T>::AllocateShared(Scratch& scratch) {
-  const BackwardSizes sizes = AllocatedSizes();
-  s = scratch.allocate<W>(sizes.s);
-  dp = scratch.allocate<W>(sizes.s);
-  inputs = scratch.allocate<W>(sizes.inputs);
+  const BackwardSizes<T> allocated = sizes();
+  s = scratch.allocate<W>(allocated.s);
+  dp = scratch.allocate<W>(allocated.s);
+  inputs = scratch.allocate<W>(allocated.inputs);
   if constexpr (kReadsPairs<T>) {
     for (In** pairs : {&p_down, &ds_down, &ds_along}) {
-      *pairs = scratch.allocate<In>(operands_of<T>(sizes.s));
+      *pairs = scratch.allocate<In>(allocated.pairs);
     }
-    if (!has_parts()) return;
-    wide_q = scratch.allocate<W>(kRowBlock * WidthsOf(call).Dp);
-    wide_d_o = scratch.allocate<W>(kRowBlock * WidthsOf(call).Dvp);
+    wide_q = scratch.allocate<W>(allocated.wide_q);
+    wide_d_o = scratch.allocate<W>(allocated.wide_d_o);
   }
 }
 
 template <class T>
 void BackwardTile<T>::Allocate(Scratch& scratch) {
   stride = RoundUpToLanes<W>(keys);
-  const BackwardWidths widths = WidthsOf(call);
+  const Widths widths = WidthsOf(call);
   Dp = widths.Dp;
   Dvp = widths.Dvp;
-  const BackwardSizes sizes = AllocatedSizes();
-  kt = scratch.allocate<In>(operands_of<T>(widths.D) * stride);
-  vt = scratch.allocate<In>(operands_of<T>(widths.Dv) * stride);
-  k = scratch.allocate<In>(operands_of<T>(keys) * Dp);
-  dk = scratch.allocate<W>(sizes.dk);
-  dv = scratch.allocate<W>(sizes.dv);
+  const BackwardSizes<T> allocated = sizes();
+  kt = scratch.allocate<In>(allocated.kt);
+  vt = scratch.allocate<In>(allocated.vt);
+  k = scratch.allocate<In>(allocated.k);
+  dk = scratch.allocate<W>(allocated.dk);
+  dv = scratch.allocate<W>(allocated.dv);
   if constexpr (kReadsPairs<T>) {
     PairsToLanes(key_rows(call.in.k), kt, stride);
     PairsToLanes(key_rows(call.in.v), vt, stride);
     PairRows(key_rows(call.in.k), Rows<In>(k, operands_of<T>(keys), Dp));
     if (!has_parts()) return;
-    wide_k = scratch.allocate<W>(keys * Dp);
+    wide_k = scratch.allocate<W>(allocated.wide_k);
     WidenRows(key_rows(call.in.k), {wide_k, keys, Dp});
   } else {
     RowsToLanes<T>(key_rows(call.in.k), keys, T{1}, kt, stride);

@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "fovea/attention/fused/query_tiles.h"
+
 #ifndef FOVEA_ATTENTION_COLUMN_CHUNK_
 #define FOVEA_ATTENTION_COLUMN_CHUNK_
 namespace fovea::detail {
@@ -15,6 +17,22 @@ struct ColumnChunk {
   index head;
   index begin, end;
 };
+
+// The queries that keep any of its keys, from the first of a tile on.
+template <class T>
+Span tiles_of(const KernelCall<T>& call, const ColumnChunk& chunk) {
+  const auto& [sequence, head, begin, end] = chunk;
+  const auto [first, last] = call.attention.mask.query_range(sequence, head, begin, end - begin);
+  return {first / kLaneTile * kLaneTile, last};
+}
+
+// Its keys, without the values.
+template <class T>
+HeadKeys<T> keys_of_chunk(const KernelCall<T>& call, const ColumnChunk& chunk) {
+  HeadKeys<T> keys = keys_of(call, chunk.sequence, chunk.head, {chunk.begin, chunk.end});
+  keys.v = {};
+  return keys;
+}
 }  // namespace
 }  // namespace fovea::detail
 #endif
@@ -116,19 +134,17 @@ void SumTile(ForwardTile<T> tile, const RowSums<Wide<T>>& row_sums, double* sums
 template <class T>
 void SumChunk(const KernelCall<T>& call, const ColumnChunk& chunk, const RowSums<Wide<T>>& row_sums,
               double* sums) {
-  const auto& [sequence, head, begin, end] = chunk;
-  const View<const T>& k = call.in.k;
-  const T* const rows =
-      k.row(sequence.batch, sequence.key_row + begin, group_of(head, call.in.q.heads, k.heads));
+  const Sequence& sequence = chunk.sequence;
+  const Span tiles = tiles_of(call, chunk);
+  if (tiles.begin >= tiles.end) return;
   Scratch scratch;
-  KvBlocks<T> keys({begin, {rows, end - begin, k.width, k.length_stride}, {}}, kLaneTile, scratch);
+  KvBlocks<T> keys(keys_of_chunk(call, chunk), kLaneTile, scratch);
   const AttentionOutputs<T> nothing;
   Prefetch prefetch;
-  const auto [first, last] = call.attention.mask.query_range(sequence, head, begin, end - begin);
-  for (index query = first / kLaneTile * kLaneTile; query < last; query += kLaneTile) {
+  for (index query = tiles.begin; query < tiles.end; query += kLaneTile) {
     const index queries = std::min(kLaneTile, sequence.queries - query);
-    SumTile(ForwardTile<T>{call, nothing, sequence, keys, prefetch, head, query, queries}, row_sums,
-            sums);
+    SumTile(ForwardTile<T>{call, nothing, sequence, keys, prefetch, chunk.head, query, queries},
+            row_sums, sums);
   }
 }
 
@@ -213,6 +229,25 @@ double row_sums_bytes(const Attention<Wide<T>>& attention, const AttentionInputs
 }
 
 template <class T>
+double column_bytes(const KernelCall<T>& call, const std::vector<Sequence>& sequences) {
+  if (!sees_columns(call.attention.observe)) return 0;
+  const LaneCounts lanes = lane_counts<T>();
+  const Widths widths = widths_of(call.in.q.width, call.in.v.width, lanes);
+  double most = 0;
+  for (const ColumnChunk& chunk : column_chunks(sequences, call.in.q.heads)) {
+    const Span tiles = tiles_of(call, chunk);
+    const index queries = std::min(kLaneTile, chunk.sequence.queries - tiles.begin);
+    const ForwardSizes<T> sizes(widths, round_up(queries, lanes.vector), call.has_bias());
+    const KvSizes kv = kv_sizes(keys_of_chunk(call, chunk), kLaneTile, lanes);
+    const index values = kv.values() + sizes.shared() + sizes.own();
+    const auto columns = static_cast<double>(chunk.end - chunk.begin) * sizeof(double);
+    const bool any = tiles.begin < tiles.end;
+    most = std::max(most, columns + (any ? static_cast<double>(values) * sizeof(Wide<T>) : 0));
+  }
+  return most;
+}
+
+template <class T>
 RowSums<Wide<T>> allocate_row_sums(const AttentionInputs<T>& in, Scratch& scratch) {
   using W = Wide<T>;
   const index B = in.q.batch, H = in.q.heads, L = in.q.length;
@@ -248,6 +283,7 @@ template Observe<double> keep_row_sums(const RowSums<double>&);
 
 #define FOVEA_INSTANTIATE(T)                                                            \
   template double row_sums_bytes(const Attention<Wide<T>>&, const AttentionInputs<T>&); \
+  template double column_bytes(const KernelCall<T>&, const std::vector<Sequence>&);     \
   template RowSums<Wide<T>> allocate_row_sums(const AttentionInputs<T>&, Scratch&);     \
   template void observe_columns(const Context&, const KernelCall<T>&,                   \
                                 const std::vector<Sequence>&, const RowSums<Wide<T>>&);

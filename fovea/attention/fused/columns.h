@@ -27,6 +27,10 @@ RowSums<Wide<T>> allocate_row_sums(const AttentionInputs<T>& in, Scratch& scratc
 template <class T>
 Observe<T> keep_row_sums(const RowSums<T>& sums);
 
+/// Bytes that each thread takes in the second pass; 0 likewise.
+template <class T>
+double column_bytes(const KernelCall<T>& call, const std::vector<Sequence>& sequences);
+
 /// Gives every column to the observers of the call. Each chunk of keys is summed by one thread,
 /// with queries ascending: no order depends on the number of threads.
 template <class T>

@@ -17,8 +17,7 @@ class DqSums {
  public:
   using W = Wide<T>;
 
-  DqSums(const BackwardCall<T>& call, const BackwardWidths& widths)
-      : call_(call), widths_(widths) {}
+  DqSums(const BackwardCall<T>& call, const Widths& widths) : call_(call), widths_(widths) {}
 
   /// Values that the rows of some queries take.
   index values(const BackwardUnit& unit, index rows) const {
@@ -44,7 +43,7 @@ class DqSums {
 
  private:
   const BackwardCall<T>& call_;
-  const BackwardWidths widths_;
+  const Widths widths_;
   const BackwardKernels<T> kernels_ = backward_kernels<T>();
 };
 

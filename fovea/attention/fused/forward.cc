@@ -25,7 +25,7 @@ namespace {
 template <class T>
 void PrefetchRun(const KernelCall<T>& call, const QueryRun& run, Prefetch& prefetch) {
   const View<const T>& q = call.in.q;
-  const HeadKeys<T> keys = KeysOfRun(call, run);
+  const HeadKeys<T> keys = keys_of_run(call, run);
   const index first = run.sequence.query_row + run.query_begin;
   prefetch.add(keys.k);
   prefetch.add(Rows<const T>(q.row(run.sequence.batch, first, run.head),
@@ -131,10 +131,9 @@ void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const Q
               const QueryRun* next) {
   Prefetch prefetch;
   Scratch scratch;
-  KvBlocks<T> keys(KeysOfRun(call, run), std::min(kLaneTile, run.query_end - run.query_begin),
+  KvBlocks<T> keys(keys_of_run(call, run), std::min(kLaneTile, run.query_end - run.query_begin),
                    scratch);
-  const index together =
-      schedule_of(call, run, keys.head().k.rows, {kLanes<Wide<T>>, kPanelLanes<Wide<T>>}).together;
+  const index together = schedule_of(call, run, keys.head(), LanesOf<T>()).together;
   const index step = kLaneTile * together;
   // Tiles that run together prefetch their own next block.
   if (next != nullptr && together == 1) PrefetchRun(call, *next, prefetch);
@@ -157,11 +156,7 @@ RunPairs RunTilesOfPairs() {
 #endif
 }
 
-template <class T>
-LaneCounts LanesFor() {
-  return {kLanes<T>, kPanelLanes<T>};
-}
-auto Lanes() { return PerPrecision{LanesFor<float>(), LanesFor<double>()}; }
+auto Lanes() { return PerPrecision{LanesOf<float>(), LanesOf<double>()}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -234,11 +229,12 @@ ThreadScratch forward_scratch(const Context& ctx, const LoweredCall<T>& call) {
   index most = 0;
   for (index item = 0; item < tiles.items(); ++item) {
     tiles.for_each_run(item, [&](const QueryRun& run) {
-      const auto [first, last] = key_range(call.attention().mask, run);
-      most = std::max(most, schedule_of(kernel_call, run, last - first, lanes).values());
+      const HeadKeys<T> keys = keys_of_run(kernel_call, run);
+      most = std::max(most, schedule_of(kernel_call, run, keys, lanes).values());
     });
   }
-  const double each = static_cast<double>(most) * sizeof(Wide<T>);
+  const double each = std::max(static_cast<double>(most) * sizeof(Wide<T>),
+                               column_bytes(kernel_call, call.sequences()));
   return {each + row_sums_bytes(call.attention(), call.in()), each};
 }
 

@@ -88,6 +88,9 @@ struct ForwardTile {
     return whole_operands<T>({std::max(first, kv.head().first), std::min(last, kv.end())},
                              kv.end());
   }
+  ForwardSizes<T> sizes() const {
+    return {widths_of(D(), Dv(), LanesOf<T>()), RoundUpToLanes<W>(queries), call.has_bias()};
+  }
   TileSite site(index key, index keys) const { return {sequence, head, query, queries, key, keys}; }
 
   // Allocates the scores, which all tiles that run together share. `this` is the first of them and
@@ -117,31 +120,29 @@ struct ForwardTile {
 
 template <class T>
 void ForwardTile<T>::AllocateShared(Scratch& scratch) {
-  const index lanes = RoundUpToLanes<W>(queries);
-  s = scratch.allocate<W>(ForwardSizes(D(), Dv(), lanes).s);
+  const ForwardSizes<T> allocated = sizes();
+  s = scratch.allocate<W>(allocated.s);
   if constexpr (kReadsPairs<T>) {
-    const PairTileSizes sizes(D(), Dv(), lanes, call.has_bias(), kLanes<W>);
-    p = scratch.allocate<In>(sizes.p);
-    if (call.has_bias()) wide_k = scratch.allocate<W>(sizes.wide_k);
+    p = scratch.allocate<In>(allocated.p);
+    wide_k = scratch.allocate<W>(allocated.wide_k);
   }
 }
 
 template <class T>
 void ForwardTile<T>::Allocate(Scratch& scratch) {
   stride = RoundUpToLanes<W>(queries);
-  const ForwardSizes sizes(D(), Dv(), stride);
-  qt = scratch.allocate<In>(operands_of<T>(D()) * stride);
-  o = scratch.allocate<W>(sizes.o);
+  const ForwardSizes<T> allocated = sizes();
+  qt = scratch.allocate<In>(allocated.qt);
+  o = scratch.allocate<W>(allocated.o);
   state.stride = stride;
   for (W** lane : {&state.largest, &state.m, &state.l, &state.alpha}) {
-    *lane = scratch.allocate<W>(sizes.lane);
+    *lane = scratch.allocate<W>(allocated.lane);
   }
   state.Start(call.norm());
   if constexpr (kReadsPairs<T>) {
     PairsToLanes(query_rows(), qt, stride);
     if (!call.has_bias()) return;
-    const PairTileSizes pairs(D(), Dv(), stride, true, kLanes<W>);
-    wide_q = scratch.allocate<W>(pairs.wide_q);
+    wide_q = scratch.allocate<W>(allocated.wide_q);
     WidenRows(query_rows(), {wide_q, queries, RoundUpToLanes<W>(D())});
   } else {
     RowsToLanes<T>(query_rows(), queries, call.scale, qt, stride);
@@ -307,8 +308,7 @@ void ForwardTile<T>::Finish() {
   }
   if constexpr (kReadsPairs<T>) {
     Scratch scratch;
-    const PairTileSizes sizes(D(), Dv(), stride, call.has_bias(), kLanes<W>);
-    const Rows<W> rows(scratch.allocate<W>(sizes.rows), queries, Dv(), RoundUpToLanes<W>(Dv()));
+    const Rows<W> rows(scratch.allocate<W>(sizes().rows), queries, Dv(), RoundUpToLanes<W>(Dv()));
     LanesToRows<W>(o, stride, queries, rows);
     RoundRows(rows, 1, o_rows());
   } else {

@@ -21,26 +21,10 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea::detail {
 namespace HWY_NAMESPACE {
 
-/// Keys and values of one head, from key `first` on.
+/// The lanes of this instruction set.
 template <class T>
-struct HeadKeys {
-  index first;
-  Rows<const T> k, v;
-};
-
-/// The keys and values that the mask can keep for some query of the run.
-template <class T>
-HeadKeys<T> KeysOfRun(const KernelCall<T>& call, const QueryRun& run) {
-  const Sequence& sequence = run.sequence;
-  const auto [begin, end] = key_range(call.attention.mask, run);
-  const Span range = whole_operands<T>({begin, end}, sequence.keys);
-  const index group = group_of(run.head, call.in.q.heads, call.in.k.heads);
-  const auto rows = [&](const View<const T>& view) {
-    return Rows<const T>(view.row(sequence.batch, sequence.key_row + range.begin, group),
-                         std::max<index>(0, range.end - range.begin), view.width,
-                         view.length_stride);
-  };
-  return {range.begin, rows(call.in.k), rows(call.in.v)};
+LaneCounts LanesOf() {
+  return {kLanes<Wide<T>>, kPanelLanes<Wide<T>>};
 }
 
 /// Keys and values of a head, block by block, in a form that stays in L1. A product reads all rows
@@ -53,11 +37,12 @@ template <class T>
 class KvBlocks {
  public:
   /// `queries`: the number of queries of the largest tile.
-  KvBlocks(const HeadKeys<T>& head, index queries, Scratch& scratch)
-      : head_(head), copies_(queries > kPanelLanes<T>) {
+  KvBlocks(const HeadKeys<T>& head, index queries, Scratch& scratch) : head_(head) {
+    const KvSizes sizes = kv_sizes(head, queries, LanesOf<T>());
+    copies_ = sizes.rows > 0;
     if (!copies_) return;
-    k_.rows = {scratch.allocate<T>(kRowBlock * head.k.columns), kRowBlock, head.k.columns};
-    v_.rows = {scratch.allocate<T>(kRowBlock * head.v.columns), kRowBlock, head.v.columns};
+    k_.rows = {scratch.allocate<T>(sizes.k), sizes.rows, head.k.columns};
+    v_.rows = {scratch.allocate<T>(sizes.v), sizes.rows, head.v.columns};
   }
 
   const HeadKeys<T>& head() const { return head_; }
@@ -83,20 +68,20 @@ class KvBlocks {
   }
 
   HeadKeys<T> head_;
-  bool copies_;
+  bool copies_ = false;
   Copy k_, v_;
 };
 
 #if FOVEA_PAIRS
 /// Keys as pairs along D, read in place where their rows are whole pairs; values as pairs along the
-/// keys. Those of all keys, or of a block for the tiles that run together (PairBlockSizes).
+/// keys. Those of all keys, or of a block for the tiles that run together (pair_sizes).
 template <>
 class KvBlocks<BFloat16> {
  public:
-  KvBlocks(const HeadKeys<BFloat16>& head, index /*queries*/, Scratch& scratch)
+  KvBlocks(const HeadKeys<BFloat16>& head, index queries, Scratch& scratch)
       : head_(head), in_place_(are_whole_pairs(head.k)) {
     const index D = head.k.columns, Dv = head.v.columns, keys = head.k.rows;
-    const PairBlockSizes sizes(keys, D, Dv, in_place_, kLanes<float>);
+    const KvSizes sizes = kv_sizes(head, queries, LanesOf<BFloat16>());
     if (!in_place_) {
       k_ = {scratch.allocate<BFloat16Pair>(sizes.k), sizes.rows, operands_of<BFloat16>(D)};
     }

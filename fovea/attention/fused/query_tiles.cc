@@ -47,30 +47,18 @@ QueryRun QueryTiles::run_at(index n, index end) const {
 }
 
 template <class T>
-RunSchedule schedule_of(const KernelCall<T>& call, const QueryRun& run, index keys,
-                        const LaneCounts& lanes) {
+RunSchedule<T> schedule_of(const KernelCall<T>& call, const QueryRun& run, const HeadKeys<T>& keys,
+                           const LaneCounts& lanes) {
   const index D = call.in.q.width, Dv = call.in.v.width;
   const index queries = run.query_end - run.query_begin;
   const index tiles = (queries + kLaneTile - 1) / kLaneTile;
-  const index stride = round_up(std::min(queries, kLaneTile), lanes.vector);
+  const index largest = std::min(queries, kLaneTile), stride = round_up(largest, lanes.vector);
   const auto observed = [&](index rows) {
     return observer_values(*call.observe, run.sequence, rows);
   };
-  const index most = query_tiles_together<T>(D, Dv, keys, observed(kLaneTile), lanes.panel);
-  RunSchedule schedule{std::min(tiles, most), ForwardSizes(D, Dv, stride), observed(stride), 0, 0};
-  if constexpr (kReadsPairs<T>) {
-    const View<const BFloat16>& k = call.in.k;
-    const BFloat16* const first = k.row(run.sequence.batch, run.sequence.key_row,
-                                        group_of(run.head, call.in.q.heads, k.heads));
-    const bool in_place = are_whole_pairs({first, keys, D, k.length_stride});
-    const PairBlockSizes blocks(keys, D, Dv, in_place, lanes.vector);
-    const PairTileSizes tile(D, Dv, stride, call.has_bias(), lanes.vector);
-    schedule.shared = blocks.k + blocks.v + tile.p + tile.wide_k + tile.rows;
-    schedule.own = tile.wide_q;
-  } else if (stride > lanes.panel) {
-    schedule.shared = schedule.sizes.kv_block;
-  }
-  return schedule;
+  const index most = query_tiles_together<T>(D, Dv, keys.k.rows, observed(kLaneTile), lanes.panel);
+  return {std::min(tiles, most), kv_sizes(keys, largest, lanes),
+          ForwardSizes<T>(widths_of(D, Dv, lanes), stride, call.has_bias()), observed(stride)};
 }
 
 template <class T>
@@ -96,12 +84,12 @@ double unit_flops(const std::vector<Sequence>& sequences, const AttentionInputs<
   return scores * heads * static_cast<double>(6 * q.width + 4 * v.width);
 }
 
-template RunSchedule schedule_of(const KernelCall<float>&, const QueryRun&, index,
-                                 const LaneCounts&);
-template RunSchedule schedule_of(const KernelCall<double>&, const QueryRun&, index,
-                                 const LaneCounts&);
-template RunSchedule schedule_of(const KernelCall<BFloat16>&, const QueryRun&, index,
-                                 const LaneCounts&);
+template RunSchedule<float> schedule_of(const KernelCall<float>&, const QueryRun&,
+                                        const HeadKeys<float>&, const LaneCounts&);
+template RunSchedule<double> schedule_of(const KernelCall<double>&, const QueryRun&,
+                                         const HeadKeys<double>&, const LaneCounts&);
+template RunSchedule<BFloat16> schedule_of(const KernelCall<BFloat16>&, const QueryRun&,
+                                           const HeadKeys<BFloat16>&, const LaneCounts&);
 template double tile_flops(const std::vector<Sequence>&, const AttentionInputs<float>&);
 template double tile_flops(const std::vector<Sequence>&, const AttentionInputs<double>&);
 template double tile_flops(const std::vector<Sequence>&, const AttentionInputs<BFloat16>&);

@@ -9,6 +9,7 @@
 
 #include "fovea/attention/fused/kernel_call.h"
 #include "fovea/attention/fused/scratch_sizes.h"
+#include "fovea/attention/fused/tile_cover.h"
 
 namespace fovea::detail {
 
@@ -75,6 +76,31 @@ inline std::pair<index, index> key_range(const Mask& mask, const QueryRun& run) 
   return mask.key_range(run.sequence, run.head, run.query_begin, run.query_end - run.query_begin);
 }
 
+/// Keys and values of one head, from key `first` on.
+template <class T>
+struct HeadKeys {
+  index first;
+  Rows<const T> k, v;
+};
+
+/// Keys [begin, end) of one sequence, as a query head reads them.
+template <class T>
+HeadKeys<T> keys_of(const KernelCall<T>& call, const Sequence& sequence, index head, Span keys) {
+  const index group = group_of(head, call.in.q.heads, call.in.k.heads);
+  const auto rows = [&](const View<const T>& view) {
+    return Rows<const T>(view.row(sequence.batch, sequence.key_row + keys.begin, group),
+                         std::max<index>(0, keys.end - keys.begin), view.width, view.length_stride);
+  };
+  return {keys.begin, rows(call.in.k), rows(call.in.v)};
+}
+
+/// The keys and values that the mask can keep for some query of the run.
+template <class T>
+HeadKeys<T> keys_of_run(const KernelCall<T>& call, const QueryRun& run) {
+  const auto [begin, end] = key_range(call.attention.mask, run);
+  return keys_of(call, run.sequence, run.head, whole_operands<T>({begin, end}, run.sequence.keys));
+}
+
 /// Lanes of a vector of the current instruction set, and of the panels that its products read.
 struct LaneCounts {
   index vector, panel;
@@ -82,22 +108,39 @@ struct LaneCounts {
 template <class T>
 LaneCounts lane_counts();
 
+inline Widths widths_of(index D, index Dv, const LaneCounts& lanes) {
+  return {D, Dv, round_up(D, lanes.vector), round_up(Dv, lanes.vector)};
+}
+
+/// What KvBlocks makes of such keys for tiles of at most `queries` queries.
+template <class T>
+KvSizes kv_sizes(const HeadKeys<T>& head, index queries, const LaneCounts& lanes) {
+  const index D = head.k.columns, Dv = head.v.columns;
+  if constexpr (kReadsPairs<T>) {
+    return pair_sizes(head.k.rows, widths_of(D, Dv, lanes), are_whole_pairs(head.k));
+  } else {
+    return queries > lanes.panel ? copy_sizes(D, Dv) : KvSizes{};
+  }
+}
+
 /// How the forward takes the tiles of one run, and the memory that they need.
+template <class T>
 struct RunSchedule {
-  index together;      ///< tiles that use each block of keys in turn
-  ForwardSizes sizes;  ///< of the buffers of the largest
-  index observed;      ///< values of its observers
-  index shared;        ///< values that the tiles share
-  index own;           ///< values of each tile beside those sizes
+  index together;         ///< tiles that use each block of keys in turn
+  KvSizes kv;             ///< of the keys and values that they share
+  ForwardSizes<T> sizes;  ///< of the buffers of the largest
+  index observed;         ///< values of its observers
 
   /// All values that are allocated.
-  index values() const { return shared + sizes.s + together * (sizes.own() + own + observed); }
+  index values() const {
+    return kv.values() + sizes.shared() + together * (sizes.own() + observed);
+  }
 };
 
-/// For a run that sees `keys` keys.
+/// For a run that sees `keys`.
 template <class T>
-RunSchedule schedule_of(const KernelCall<T>& call, const QueryRun& run, index keys,
-                        const LaneCounts& lanes);
+RunSchedule<T> schedule_of(const KernelCall<T>& call, const QueryRun& run, const HeadKeys<T>& keys,
+                           const LaneCounts& lanes);
 
 /// Work of a whole query tile of the longest sequence, without regard to the mask.
 template <class T>

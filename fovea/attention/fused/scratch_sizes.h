@@ -22,53 +22,62 @@ inline index tiles_together(index bytes_read, index bytes_of_tile,
   return std::clamp<index>(kBuffers / std::max<index>(bytes_of_tile, 1), 1, kMostTilesTogether);
 }
 
-/// Values of each buffer of a forward tile whose rows have `stride` values.
-struct ForwardSizes {
-  index kv_block;  ///< a copy of a block of keys and values, where KvBlocks makes one
-  index qt, s, o;
-  index lane;  ///< of largest, m, l and alpha each
-
-  ForwardSizes(index D, index Dv, index stride)
-      : kv_block(kRowBlock * (D + Dv)),
-        qt(D * stride),
-        s(kRowBlock * stride),
-        o(Dv * stride),
-        lane(stride) {}
-  index own() const { return qt + o + 4 * lane; }  ///< tiles that run together share s
-};
-
 inline index round_up(index n, index to) { return (n + to - 1) / to * to; }
 
-/// Pairs of the keys and values of a run that sees `keys` keys (KvBlocks). As long as those of all
-/// keys stay in a core's cache, they are made once; beyond that block by block.
-struct PairBlockSizes {
-  index rows;  ///< keys at a time
-  index k, v;
+/// The widths of a call, exact and rounded up to whole vectors.
+struct Widths {
+  index D, Dv, Dp, Dvp;
+};
 
-  /// `in_place`: the rows of k are read where they are. `lanes`: of a vector of floats.
-  PairBlockSizes(index keys, index D, index Dv, bool in_place, index lanes) {
-    constexpr index kPair = sizeof(BFloat16Pair);
-    const auto of_k = [&](index n) { return n * operands_of<BFloat16>(D); };
-    const auto of_v = [&](index n) { return operands_of<BFloat16>(n) * round_up(Dv, lanes); };
-    const bool all = (of_k(keys) + of_v(keys)) * kPair <= kSecondCacheBytes;
-    rows = all ? keys : std::min(keys, kRowBlock);
-    k = in_place ? 0 : of_k(rows);
-    v = of_v(rows);
+// The sizes below count values of Wide<T>. A pair of bfloat16, where products read pairs, takes the
+// four bytes of a float and counts as one.
+
+/// Of each buffer of a forward tile whose rows have `stride` values.
+template <class T>
+struct ForwardSizes {
+  index qt, o;
+  index lane;        ///< of largest, m, l and alpha each
+  index wide_q = 0;  ///< the rows of q for biases, if products read pairs
+  index s;           ///< tiles that run together share s, p and wide_k
+  index p = 0, wide_k = 0;
+  index rows = 0;  ///< of q as pairs while a tile begins, of o before they are rounded
+
+  ForwardSizes(const Widths& widths, index stride, bool has_bias)
+      : qt(operands_of<T>(widths.D) * stride),
+        o(widths.Dv * stride),
+        lane(stride),
+        s(kRowBlock * stride) {
+    if (!kReadsPairs<T>) return;
+    p = operands_of<T>(kRowBlock) * stride;
+    wide_q = has_bias ? stride * widths.Dp : 0;
+    wide_k = has_bias ? kRowBlock * widths.Dp : 0;
+    rows = stride * std::max(operands_of<T>(widths.D), widths.Dvp);
   }
+  index own() const { return qt + o + 4 * lane + wide_q; }
+  index shared() const { return s + p + wide_k + rows; }
 };
 
-/// What a forward tile of bfloat16 needs beside ForwardSizes, in values of four bytes.
-struct PairTileSizes {
-  index p, wide_k;  ///< tiles that run together share them
-  index wide_q;     ///< the rows of k and q for biases
-  index rows;       ///< of q as pairs while the tile begins, of o before they are rounded
+/// Of what KvBlocks makes of keys and values.
+struct KvSizes {
+  index rows = 0;      ///< keys at a time; 0: all are read where they are
+  index k = 0, v = 0;  ///< k is 0 where keys alone are
 
-  PairTileSizes(index D, index Dv, index stride, bool has_bias, index lanes)
-      : p(operands_of<BFloat16>(kRowBlock) * stride),
-        wide_k(has_bias ? kRowBlock * round_up(D, lanes) : 0),
-        wide_q(has_bias ? stride * round_up(D, lanes) : 0),
-        rows(stride * std::max(operands_of<BFloat16>(D), round_up(Dv, lanes))) {}
+  index values() const { return k + v; }
 };
+
+/// A copy of a block.
+inline KvSizes copy_sizes(index D, index Dv) { return {kRowBlock, kRowBlock * D, kRowBlock * Dv}; }
+
+/// The pairs of `keys` keys. As long as those of all stay in a core's cache, they are made once;
+/// beyond that block by block. `in_place`: the rows of k are read where they are.
+inline KvSizes pair_sizes(index keys, const Widths& widths, bool in_place) {
+  constexpr index kPair = sizeof(BFloat16Pair);
+  const auto of_k = [&](index n) { return n * operands_of<BFloat16>(widths.D); };
+  const auto of_v = [&](index n) { return operands_of<BFloat16>(n) * widths.Dvp; };
+  const bool all = (of_k(keys) + of_v(keys)) * kPair <= kSecondCacheBytes;
+  const index rows = all ? keys : std::min(keys, kRowBlock);
+  return {rows, in_place ? 0 : of_k(rows), of_v(rows)};
+}
 
 /// How many bytes of keys and values a run of tiles reads.
 template <class T>
@@ -82,55 +91,51 @@ index bytes_of_keys(index keys, index D, index Dv) {
 template <class T>
 index query_tiles_together(index D, index Dv, index keys, index observed, index panel_lanes) {
   constexpr index kSize = sizeof(Wide<T>);
-  const ForwardSizes sizes(D, Dv, kLaneTile);
+  const ForwardSizes<Wide<T>> sizes({D, Dv, D, Dv}, kLaneTile, false);
   const index cache = panel_lanes < kLaneTile ? kSecondCacheBytes / 8 : kSecondCacheBytes;
   return tiles_together(bytes_of_keys<T>(keys, D, Dv), (sizes.own() + observed) * kSize, cache);
 }
 
-/// The widths of a call, exact and rounded up to whole vectors.
-struct BackwardWidths {
-  index D, Dv, Dp, Dvp;
-};
-
-/// Values of each buffer of a backward tile of `keys` keys, whose rows have `stride` values.
+/// Of each buffer of a backward tile of `keys` keys, whose rows have `stride` values.
+template <class T>
 struct BackwardSizes {
   index kt, vt, k;
+  index dk, dv;
+  index wide_k = 0;  ///< the rows of k for parts, if products read pairs
+  // Tiles that run together share the others.
   index s;  ///< of s and dp each
-  index inputs, dk, dv;
+  index inputs;
+  index pairs = 0;  ///< of p_down, ds_down and ds_along each
+  index wide_q = 0, wide_d_o = 0;
+  index rows = 0;  ///< of k or v as pairs, while a tile begins
 
-  BackwardSizes(const BackwardWidths& widths, index keys, index stride, index kept_scores)
-      : kt(widths.D * stride),
-        vt(widths.Dv * stride),
-        k(keys * widths.Dp),
-        s(kRowBlock * stride),
-        inputs(kept_scores * kRowBlock * stride),
+  /// `kept_scores`: parts that read the scores; `has_parts`: parts that read rows.
+  BackwardSizes(const Widths& widths, index keys, index stride, index kept_scores, bool has_parts)
+      : kt(operands_of<T>(widths.D) * stride),
+        vt(operands_of<T>(widths.Dv) * stride),
+        k(operands_of<T>(keys) * widths.Dp),
         dk(stride * widths.Dp),
-        dv(stride * widths.Dvp) {}
-  index own() const { return kt + vt + k + dk + dv; }  ///< they share s, dp and inputs
-  index total() const { return own() + 2 * s + inputs; }
-};
-
-/// What a backward tile of bfloat16 needs in place of these, in values of four bytes.
-struct PairBackwardSizes {
-  index own, shared;
-  index rows;  ///< of k or v as pairs, while a tile begins
-
-  PairBackwardSizes(const BackwardWidths& widths, const BackwardSizes& sizes, index keys,
-                    bool has_parts)
-      : own((sizes.kt + sizes.vt + sizes.k + keys) / 2 + sizes.dk + sizes.dv +
-            (has_parts ? sizes.k : 0)),
-        shared(2 * sizes.s + sizes.inputs + 3 * operands_of<BFloat16>(sizes.s) +
-               (has_parts ? kRowBlock * (widths.Dp + widths.Dvp) : 0)),
-        rows(keys * operands_of<BFloat16>(std::max(widths.D, widths.Dv))) {}
-  index values(index tiles) const { return shared + rows + tiles * own; }
+        dv(stride * widths.Dvp),
+        s(kRowBlock * stride),
+        inputs(kept_scores * s) {
+    if (!kReadsPairs<T>) return;
+    pairs = operands_of<T>(s);
+    rows = keys * operands_of<T>(std::max(widths.D, widths.Dv));
+    if (!has_parts) return;
+    wide_k = keys * widths.Dp;
+    wide_q = kRowBlock * widths.Dp;
+    wide_d_o = kRowBlock * widths.Dvp;
+  }
+  index own() const { return kt + vt + k + dk + dv + wide_k; }
+  index shared() const { return 2 * s + inputs + 3 * pairs + wide_q + wide_d_o + rows; }
 };
 
 /// Key tiles of a chunk that sees `queries` queries.
 template <class T>
-index key_tiles_together(const BackwardWidths& widths, index queries) {
+index key_tiles_together(const Widths& widths, index queries) {
   constexpr index kSize = sizeof(Wide<T>);
   const index q_dq_d_o = 2 * widths.Dp + widths.Dvp;
-  const BackwardSizes sizes(widths, kLaneTile, kLaneTile, 0);
+  const BackwardSizes<Wide<T>> sizes(widths, kLaneTile, kLaneTile, 0, false);
   return tiles_together(queries * q_dq_d_o * kSize, sizes.own() * kSize);
 }
 

@@ -190,7 +190,7 @@ void ProgramBias<T>::name_gradients(OverlapCheck& memory) const {
 
 template <class T>
 void ProgramBias<T>::check_shape(const AttentionSizes& sizes) const {
-  program_->start_call(sizes, "function");
+  program_->check_sizes(sizes, "function");
 }
 
 template <class T>

@@ -38,6 +38,7 @@ class ProgramBias final : public BiasPart<T> {
   void name_parameters(OverlapCheck& memory) const override;
   void name_gradients(OverlapCheck& memory) const override;
   void check_shape(const AttentionSizes& sizes) const override;
+  void start_call() const override { program_->start_call(); }
   std::string name() const override;
 
  private:

@@ -174,7 +174,7 @@ std::pair<index, index> ProgramMask::query_range(const Sequence& sequence, index
 }
 
 void ProgramMask::check_shape(const AttentionSizes& sizes) const {
-  program_->start_call(sizes, "mask");
+  program_->check_sizes(sizes, "mask");
 }
 
 }  // namespace fovea::detail

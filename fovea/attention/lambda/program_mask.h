@@ -30,6 +30,7 @@ class ProgramMask final : public MaskPart {
     name_tables(program_->program().tables(), memory);
   }
   void check_shape(const AttentionSizes& sizes) const override;
+  void start_call() const override { program_->start_call(); }
   std::string name() const override { return "traced"; }
 
  private:

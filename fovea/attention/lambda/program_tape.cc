@@ -51,12 +51,11 @@ PlannedProgram::PlannedProgram(ScoreProgram program, const AttentionSizes& sizes
   }
 }
 
-void PlannedProgram::start_call(const AttentionSizes& sizes, std::string_view what) const {
+void PlannedProgram::check_sizes(const AttentionSizes& sizes, std::string_view what) const {
   const auto [B, T, S, H, G, D, Dv] = sizes_;
   check(sizes.B == B && sizes.T == T && sizes.S == S && sizes.H == H,
         "attention: the traced {} is for B={}, T={}, S={}, H={}; the call has {}, {}, {}, {}", what,
         B, T, S, H, sizes.B, sizes.T, sizes.S, sizes.H);
-  serial_ = next_serial();
 }
 
 PlaceRanges PlannedProgram::everywhere() const {

@@ -51,9 +51,10 @@ class PlannedProgram {
   void* gradient(int table) const { return gradients_[static_cast<std::size_t>(table)]; }
   index sums() const { return sums_; }
   bool sums_by_batch() const { return by_batch_; }
-  /// A call begins: it reads what the tables hold now. Throws Error(kShape) for other sizes than
-  /// those of the plan; `what` names the part.
-  void start_call(const AttentionSizes& sizes, std::string_view what) const;
+  /// Throws Error(kShape) for other sizes than those of the plan; `what` names the part.
+  void check_sizes(const AttentionSizes& sizes, std::string_view what) const;
+  /// A call begins: it reads what the tables hold now.
+  void start_call() const { serial_ = next_serial(); }
   /// Different for all calls of all programs of the process, so that what is compiled can be kept
   /// as long as a call lasts.
   std::uint64_t serial() const { return serial_; }

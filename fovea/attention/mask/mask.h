@@ -69,6 +69,8 @@ class MaskPart {
   virtual void name_memory(OverlapCheck&) const {}
   /// Throws Error(kShape) unless the mask fits the call.
   virtual void check_shape(const AttentionSizes& sizes) const;
+  /// A call begins: what the part kept of an earlier one may be old. It has been checked.
+  virtual void start_call() const {}
 
   /// For people, such as "causal" or "window(64, 0)".
   virtual std::string name() const = 0;

@@ -91,8 +91,8 @@ TaggedRows view_of(const TaggedBatch& batch) {
           .tags = std::move(tags)};
 }
 
-std::optional<SetTags> tag_set(Tape& tape, const Tagger& model, const TaggedEvaluation& set,
-                               const std::function<bool()>& interrupted) {
+std::optional<SetTags> predicted_tags(Tape& tape, const Tagger& model, const TaggedEvaluation& set,
+                                      const std::function<bool()>& interrupted) {
   const TaggedWords& all = set.words();
   SetTags found;
   found.tags.assign(all.tags.size(), TagIds(all.words.size()));
@@ -184,7 +184,7 @@ void TaggerObjective::backward() {
 std::optional<Validation> TaggerObjective::measure_set(const TaggedEvaluation& set,
                                                        const std::function<bool()>& interrupted) {
   loss_ = {};
-  const auto found = tag_set(tape_, model_, set, interrupted);
+  const auto found = predicted_tags(tape_, model_, set, interrupted);
   if (!found) return std::nullopt;
   return measure(*found, set.words(), text_);
 }

@@ -46,8 +46,8 @@ struct SetTags {
 
 /// Nothing if `interrupted` returns true between two batches. The order of summation is fixed. Of a
 /// model that has diverged the loss is not finite, and tags are missing.
-std::optional<SetTags> tag_set(Tape& tape, const Tagger& model, const TaggedEvaluation& set,
-                               const std::function<bool()>& interrupted);
+std::optional<SetTags> predicted_tags(Tape& tape, const Tagger& model, const TaggedEvaluation& set,
+                                      const std::function<bool()>& interrupted);
 
 /// "accuracy" and, with a scheme, "span_f1" (micro; of a segmenter "word_f1", and of one that
 /// learns their tags "tagged_word_f1", of words whose tag is right as well); of several columns

@@ -37,8 +37,8 @@ std::string in_column(const Table& table, std::size_t column) {
   return table.columns.size() == 1 ? "" : fmt::format(" in column {}", table.columns[column]);
 }
 
-void require_as_many_columns(const Table& table, const std::vector<std::string>& columns,
-                             const std::string& name) {
+void require_columns_of_first_file(const Table& table, const std::vector<std::string>& columns,
+                                   const std::string& name) {
   if (columns.size() == table.columns.size()) return;
   throw Error(
       ErrorCode::kOptionValue,
@@ -54,7 +54,7 @@ void read_into(Table& table, const std::vector<std::string>& files,
     const TaggedOptions reading = table_options(options);
     const std::vector<std::string> columns = tag_columns(format_of(name, reading), reading);
     if (table.names.empty()) table.columns = columns;
-    require_as_many_columns(table, columns, name);
+    require_columns_of_first_file(table, columns, name);
     std::vector<TaggedSentence> seen = read_as_seen(file, reading, options.task);
     table.sentences.insert(table.sentences.end(), std::make_move_iterator(seen.begin()),
                            std::make_move_iterator(seen.end()));

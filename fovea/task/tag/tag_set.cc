@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "fovea/data/label_set.h"
 
@@ -45,36 +46,28 @@ std::vector<CrfRules> crf_rules(const TaggerConfig& config, std::span<const TagS
   return rules;
 }
 
+namespace {
+
+constexpr std::pair<SchemeChoice, TagScheme> kChosenSchemes[] = {
+    {SchemeChoice::kIob1, TagScheme::kIob1},
+    {SchemeChoice::kBio, TagScheme::kBio},
+    {SchemeChoice::kBioes, TagScheme::kBioes},
+    {SchemeChoice::kBmes, TagScheme::kBmes}};
+
+}  // namespace
+
 std::optional<TagScheme> scheme_of(SchemeChoice choice) {
-  switch (choice) {
-    case SchemeChoice::kIob1:
-      return TagScheme::kIob1;
-    case SchemeChoice::kBio:
-      return TagScheme::kBio;
-    case SchemeChoice::kBioes:
-      return TagScheme::kBioes;
-    case SchemeChoice::kBmes:
-      return TagScheme::kBmes;
-    case SchemeChoice::kAuto:
-    case SchemeChoice::kNone:
-      break;
+  for (const auto& [chosen, scheme] : kChosenSchemes) {
+    if (chosen == choice) return scheme;
   }
   return std::nullopt;
 }
 
 SchemeChoice choice_of(const std::optional<TagScheme>& scheme) {
-  if (!scheme) return SchemeChoice::kNone;
-  switch (*scheme) {
-    case TagScheme::kIob1:
-      return SchemeChoice::kIob1;
-    case TagScheme::kBio:
-      return SchemeChoice::kBio;
-    case TagScheme::kBioes:
-      return SchemeChoice::kBioes;
-    case TagScheme::kBmes:
-      break;
+  for (const auto& [choice, chosen] : kChosenSchemes) {
+    if (chosen == scheme) return choice;
   }
-  return SchemeChoice::kBmes;
+  return SchemeChoice::kNone;
 }
 
 std::optional<TagScheme> find_scheme(std::span<const std::string> names) {

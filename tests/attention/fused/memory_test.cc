@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a call takes beyond its tensors: linear in the length, for every part that there is.
+#include "fovea/base/memory.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <new>
 #include <thread>
 #include <vector>
 
+#include "fovea/attention/fused/backward.h"
+#include "fovea/attention/fused/forward.h"
 #include "fovea/base/sanitizer.h"
 #include "tests/attention/support/table.h"
 #include "tests/isa.h"
@@ -166,6 +171,65 @@ TEST(AttentionMemory, OfBFloat16IsWhatThePlanSays) {
       const Sizes sizes{.T = T / 8, .S = T, .H = 2, .G = 1, .D = D, .Dv = 40};
       expect_planned<BFloat16>(sizes, plain);
       expect_planned<BFloat16>(sizes, biased);
+    }
+  }
+}
+
+void reserve(double bytes) { Scratch().allocate<std::byte>(static_cast<index>(bytes)); }
+
+// Whether so many bytes are enough for what `run` takes as scratch. A thread of its own, whose
+// scratch is one block of them, would else take another block, which is at least as large.
+bool is_enough(double bytes, const std::function<void()>& run) {
+  bool enough = false;
+  std::thread([&] {
+    reserve(bytes);
+    const std::int64_t live = live_bytes;
+    most_bytes = live;
+    run();
+    enough = static_cast<double>(most_bytes - live) < bytes;
+  }).join();
+  return enough;
+}
+
+void expect_scratch(double planned, const std::function<void()>& run) {
+  ASSERT_GT(planned, 65536);  // the smallest block
+  EXPECT_TRUE(is_enough(1.03 * planned, run)) << planned;
+  EXPECT_FALSE(is_enough(.95 * planned, run)) << planned;
+}
+
+// Both passes allocate what the plan counts, buffer by buffer.
+template <class T>
+void expect_each_planned(const Sizes& sizes, const Attention<float>& attention) {
+  SCOPED_TRACE(fmt::format("{} bytes a value, T={} S={} D={}, bias {}, observe {}", sizeof(T),
+                           sizes.T, sizes.S, sizes.D, attention.bias.name(),
+                           attention.observe.name()));
+  const Context ctx(1);
+  Call<T> call(sizes);
+  const detail::LoweredCall<T> lowered(ctx, attention, call.in());
+  expect_scratch(detail::forward_scratch(ctx, lowered).caller, [&] { call.forward(attention); });
+  expect_scratch(detail::backward_scratch(ctx, lowered).caller, [&] { call.backward(attention); });
+}
+
+TEST(AttentionMemory, OfEachPassIsWhatThePlanSays) {
+  if (!kCounted) GTEST_SKIP() << "the sanitizer allocates";
+  const std::vector<float> slopes = {.1F, .2F};
+  std::vector<float> mass(2 * 6000);
+  // With 60 queries, 6000 keys and an odd width, the pass over the columns takes most: it pairs 512
+  // keys at once, the first pass 128.
+  for (const index D : {64, 127}) {
+    for (const index T : {60, 900}) {
+      for (const index S : {512, 6000}) {
+        const Sizes sizes{.T = T, .S = S, .H = 2, .G = 1, .D = D, .Dv = 64};
+        const auto columns = RowView<float>::contiguous(mass.data(), 1, 2, S);
+        for (const Attention<float>& attention : {
+                 Attention<float>{},
+                 Attention<float>{.bias = bias::Alibi<float>({slopes.data(), 2})},
+                 Attention<float>{.observe = observe::ColumnMass<float>(columns)},
+             }) {
+          expect_each_planned<float>(sizes, attention);
+          if (has_bfloat16_products()) expect_each_planned<BFloat16>(sizes, attention);
+        }
+      }
     }
   }
 }

@@ -122,6 +122,28 @@ TEST(Trace, ACallReadsWhatItsTablesHoldThen) {
   EXPECT_TRUE(same_results(call, fresh));
 }
 
+// So does a mask, also where only the scale that counts its keys holds it.
+TEST(Trace, ACallAsksAMaskWhatItsTablesHoldThen) {
+  std::vector<float> reach = {5, 70, 149};
+  const std::vector<float> other = {80, 3, 40};
+  const auto near = [](const Call<float>& call, const Captured<float>& of) {
+    return mask::traced(call.in().sizes(),
+                        [&](const TracedPlace& at) { return of(at.head) >= at.j; });
+  };
+  Call<float> call(kSizes), fresh(kSizes), counted(kSizes), fresh_count(kSizes);
+  const Captured<float> changing(reach.data(), {3}), changed(other.data(), {3});
+  const Mask mask = near(call, changing), now = near(fresh, changed);
+  call.run({.mask = mask});
+  counted.run({.bias = bias::LogNScale<float>(10, mask)});
+  reach = other;
+  call.run({.mask = mask});
+  counted.run({.bias = bias::LogNScale<float>(10, mask)});
+  fresh.run({.mask = now});
+  fresh_count.run({.bias = bias::LogNScale<float>(10, now)});
+  EXPECT_TRUE(same_results(call, fresh));
+  EXPECT_TRUE(same_results(counted, fresh_count));
+}
+
 using Numbers = std::array<double, 3>;  // the score, i and j
 
 struct Function {
