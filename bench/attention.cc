@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several calls of attention, float32, timed in turns in one process:
+// Several calls of attention, float32 or (--precision=bf16) bfloat16, timed in turns in one
+// process:
 //
 //   fovea_bench_attention THREADS CALL [-- CALL ...]
 //   CALL: B,T,S,H,G,D,Dv [+TENSOR ...] [--OPTION[=VALUE] ...]
@@ -97,23 +98,18 @@ struct Timed {
   std::unique_ptr<AttentionTensors> tensors;
   std::unique_ptr<AttentionCall<float>> call;
   std::array<float, 1> learned = {5}, dlearned = {};
-  AttentionOutputs<float> outputs;
-  AttentionSaved<float> saved;
-  AttentionGradients<float> gradients;
+  std::function<void(const Context&)> forward, backward;
+  std::function<AttentionPlan(const Context&)> plan;
   int repeats = 1;
   std::vector<double> forwards, backwards;
 
   explicit Timed(const std::vector<std::string>& words);
-  void forward(const Context& ctx) const {
-    attention_forward(ctx, call->attention, call->in, outputs);
-  }
-  void backward(const Context& ctx) const {
-    attention_backward(ctx, call->attention, call->in, saved, gradients);
-  }
   void time(const Context& ctx);
   Json json(const Context& ctx) const;
 
  private:
+  template <class T>
+  void bind();
   void read(const std::vector<std::string>& words, std::vector<std::string>& names);
 };
 
@@ -159,15 +155,33 @@ Timed::Timed(const std::vector<std::string>& words) {
     call->add(bias::of(bias::Learned<float, 1>{learned, dlearned},
                        [](auto s, const auto& a) { return a[0] * tanh(s / a[0]); }));
   }
-  const auto& [q, k, v] = call->in;
-  outputs.o = call->view_out("o", q.length, q.heads, v.width);
+  if (settings.precision == AttentionPrecision::kBFloat16) {
+    bind<BFloat16>();
+  } else {
+    bind<float>();
+  }
+}
+
+// T: of the rows.
+template <class T>
+void Timed::bind() {
+  const AttentionInputs<T> in = call->template inputs<T>();
+  const auto& [q, k, v] = in;
+  AttentionOutputs<T> outputs;
+  outputs.o = call->template view_out<T>("o", q.length, q.heads, v.width);
   if (std::holds_alternative<norm::Softmax>(call->attention.norm)) {
     outputs.lse = call->rows_out("lse");
   }
-  saved = {outputs.o, outputs.lse, call->view("do")};
-  gradients = {call->view_out("dq", q.length, q.heads, q.width),
-               call->view_out("dk", k.length, k.heads, k.width),
-               call->view_out("dv", v.length, v.heads, v.width)};
+  const AttentionSaved<T> saved = {outputs.o, outputs.lse, call->template view<T>("do")};
+  const AttentionGradients<T> gradients = {
+      call->template view_out<T>("dq", q.length, q.heads, q.width),
+      call->template view_out<T>("dk", k.length, k.heads, k.width),
+      call->template view_out<T>("dv", v.length, v.heads, v.width)};
+  forward = [=, this](const Context& ctx) { attention_forward(ctx, call->attention, in, outputs); };
+  backward = [=, this](const Context& ctx) {
+    attention_backward(ctx, call->attention, in, saved, gradients);
+  };
+  plan = [=, this](const Context& ctx) { return attention_plan(ctx, call->attention, in); };
 }
 
 double seconds_of(const std::function<void()>& work, int repeats) {
@@ -182,11 +196,11 @@ void Timed::time(const Context& ctx) {
 }
 
 Json Timed::json(const Context& ctx) const {
-  const AttentionPlan plan = attention_plan(ctx, call->attention, call->in);
+  const AttentionPlan planned = plan(ctx);
   return Json::Object{{"forward_seconds", median(forwards)},
                       {"backward_seconds", median(backwards)},
-                      {"kernel", plan.kernel},
-                      {"kept_scores", plan.kept_scores}};
+                      {"kernel", planned.kernel},
+                      {"kept_scores", planned.kept_scores}};
 }
 
 int run(int threads, const std::vector<std::vector<std::string>>& words) {
