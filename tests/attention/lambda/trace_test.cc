@@ -384,18 +384,13 @@ TEST(Trace, SaysWhichCallsItIsFor) {
   Call<float> packed({.B = 1, .T = 90, .S = 150, .H = 3, .G = 3, .D = 8, .Dv = 8});
   const auto one =
       bias::traced<float>(packed.in().sizes(), [](auto s, const auto& at) { return s + at.i; });
-  expect_error(
-      [&] {
-        packed.run({.bias = one, .packed = {view_of(offsets), view_of(key_offsets)}});
-      },
-      "the part \"traced\" takes no packed sequences");
+  const auto run_packed = [&](const Bias<float>& with) {
+    packed.run({.bias = with, .packed = {view_of(offsets), view_of(key_offsets)}});
+  };
+  expect_error([&] { run_packed(one); }, "the part \"traced\" takes no packed sequences");
   const Mask near = mask::traced(packed.in().sizes(), [](const auto& at) { return at.j <= at.i; });
   const bias::LogNScale<float> counts(512, near);
-  expect_error(
-      [&] {
-        packed.run({.bias = counts, .packed = {view_of(offsets), view_of(key_offsets)}});
-      },
-      "takes no packed sequences");
+  expect_error([&] { run_packed(counts); }, "takes no packed sequences");
   expect_error([&] { packed.run({.bias = part}); }, "the traced function is for B=2");
 }
 
