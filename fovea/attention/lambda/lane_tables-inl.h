@@ -223,17 +223,18 @@ void LaneRun<T>::Gather(const LaneStep& step, const StripPart& part) const {
       }
     }
   };
-  with_values(read.table, [&](const auto* data) {
-    T* const to = strips[step.to];
+  T* const to = strips[step.to];
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-    if constexpr (std::is_same_v<T, float> && std::is_same_v<decltype(data), const float*>) {
-      if (ShortAxis::has(read, second)) {
-        const ShortAxis axis(data + read.at.constant, read.size[0]);
-        return each_vector(
-            [&](index at, index count) { return axis.Read(read, first + at, count, to + at); });
-      }
+  if constexpr (std::is_same_v<T, float>) {
+    if (read.table.type == LaneTable::Type::kFloat && ShortAxis::has(read, second)) {
+      const ShortAxis axis(static_cast<const float*>(read.table.data) + read.at.constant,
+                           read.size[0]);
+      return each_vector(
+          [&](index at, index count) { return axis.Read(read, first + at, count, to + at); });
     }
+  }
 #endif
+  with_values(read.table, [&](const auto* data) {
     each_vector([&](index at, index count) {
       return GatherVector(read, data, first + at, second == nullptr ? second : second + at, count,
                           to + at);
