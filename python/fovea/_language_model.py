@@ -125,10 +125,10 @@ def _pieces(generate: Callable[[Callable[[bytes], bool]], int]) -> Iterator[str]
     import threading
 
     pieces: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=16)
-    stopped = threading.Event()
+    stopped, main = threading.Event(), threading.main_thread()
 
     def put(piece: str | BaseException | None) -> bool:
-        while not stopped.is_set():
+        while not stopped.is_set() and main.is_alive():  # a process that ends waits for this thread
             try:
                 pieces.put(piece, timeout=0.1)
                 return True
@@ -143,7 +143,7 @@ def _pieces(generate: Callable[[Callable[[bytes], bool]], int]) -> Iterator[str]
         except BaseException as error:
             put(error)
 
-    worker = threading.Thread(target=work, daemon=True)
+    worker = threading.Thread(target=work)
 
     def read() -> Iterator[str]:
         worker.start()

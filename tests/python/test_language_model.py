@@ -73,6 +73,14 @@ class LanguageModelTest(unittest.TestCase):
         stream.close()
         self.assertEqual(threading.active_count(), before)
 
+    def test_a_process_may_end_while_a_stream_is_open(self):
+        run = support.python(f"""
+import fovea
+stream = fovea.LanguageModel.load({str(self.folder / "model")!r}).stream("The ", max_tokens=1_000_000)
+print(len([next(stream) for _ in range(20)]))
+""")
+        self.assertEqual((run.returncode, run.stdout.strip()), (0, "20"), run.stderr)
+
     def test_evaluation_is_that_of_the_command(self):
         told = json.loads(self.command("eval", self.folder / "model", "--test", self.text, "--json"))
         self.assertEqual(self.model.evaluate(self.text), told)

@@ -37,6 +37,28 @@ assert torch.equal(*results)
 print(of_torch, of_both, count())
 """
 
+# A child whose parent has used the threads of torch, and that is the first to import fovea.torch.
+FORK = """
+import os, signal, torch
+torch.set_num_threads(2)
+q = torch.empty(2, 4, 256, 32).normal_()
+torch.randn(4000000).exp()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    import fovea.torch
+    fovea.torch.scaled_dot_product_attention(q, q, q)
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+TRACED = """
+import torch, fovea.torch
+torch.set_num_threads(2)
+q = torch.randn(1, 2, 700, 32)
+print(fovea.torch.flex_attention(q, q, q, lambda s, b, h, i, j: torch.where(i >= j, s - 0.1 * (i - j), -torch.inf)).sum())
+"""
+
 
 @unittest.skipUnless(torch.backends.openmp.is_available(), "this PyTorch has no OpenMP")
 class OpenMpTest(unittest.TestCase):
@@ -55,6 +77,15 @@ class OpenMpTest(unittest.TestCase):
         self.assertGreaterEqual(of_torch, 3)
         self.assertEqual(of_both, of_torch)
         self.assertGreaterEqual(of_four, of_both + 3, "of another number are threads of our own")
+
+    def test_a_child_that_imports_first_computes(self):
+        run = support.python(FORK)
+        self.assertEqual(run.stdout.strip(), "0", run.stderr)
+
+    def test_threads_with_little_memory_are_left_alone(self):
+        for size in ("16k", "64 K", "20000b", "100"):
+            run = support.python(TRACED, OMP_STACKSIZE=size)
+            self.assertEqual(run.returncode, 0, run.stderr)
 
     def test_an_error_reaches_the_caller(self):
         q, table = torch.randn(1, 4, 300, 32), torch.zeros(200)

@@ -11,8 +11,13 @@ import torch
 
 from .. import _fovea, _parts
 from .._threads import threads_of
+from ._captures import Captures
+from ._once import differentiable_once
 from ._op import readable
+from ._sdpa import autocast_type
 from ._symbols import TracedFunction
+
+_HALVES = (torch.bfloat16, torch.float16)
 
 
 class Attended:
@@ -44,6 +49,7 @@ class _Asked:
         self.score, self.mask = (None if mod is None else TracedFunction(name, mod)
                                  for name, mod in zip(("score_mod", "mask_mod"), mods))
         self.learned = [] if self.score is None else self.score.learned()
+        self.captures = Captures(x for mod in (self.score, self.mask) if mod is not None for x in mod.tables)
         self.results: dict[str, torch.Tensor] = {}
         self.call: _fovea.Call
 
@@ -76,9 +82,10 @@ class _Attend(torch.autograd.Function):
         return tuple(outputs)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, do: torch.Tensor | None, dlse: torch.Tensor | None) -> Any:
         saved = ctx.saved_tensors  # raises for a tensor that was changed
+        ctx.asked.captures.check()
         learns = [name for name, need in zip(ctx.asked.names, ctx.needs_input_grad[1:]) if need]
         do = saved[0].new_zeros(ctx.shape) if do is None else do
         dlse = None if dlse is None else dlse.detach().contiguous()
@@ -89,15 +96,17 @@ def attend(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, score_mod: Callable[..., Any] | None = None,
     mask_mod: Callable[..., Any] | None = None, threads: int | None = None, **parts: Any,
 ) -> Attended:
-    """fovea.attend on tensors: q [B, T, H, D], k [B, S, G, D], v [B, S, G, Dv], float32 or float64, and parts
-    of which those of numbers learn, as does what score_mod captures: plain tensors, as in flex_attention.
-    The gradient flows through `o` and `lse`."""
+    """fovea.attend on tensors: q [B, T, H, D], k [B, S, G, D], v [B, S, G, Dv] of one type, and parts of which
+    those of numbers learn, as does what score_mod captures: plain tensors, as in flex_attention. The gradient
+    flows through `o` and `lse`. bfloat16 and float16 are computed in float32, and `o` has their type."""
     arrays, texts = _parts.split("attend", parts)
     arrays = {"q": q, "k": k, "v": v, **arrays}
     asked = _Asked(list(arrays), texts, threads_of(threads, torch.get_num_threads()), (score_mod, mask_mod))
     tensors = [x if isinstance(x, torch.Tensor) else torch.as_tensor(x) for x in arrays.values()]
+    returned = autocast_type(tensors[0].dtype)
+    tensors = [x.float() if x.dtype in _HALVES else x for x in tensors]
     o, lse = _Attend.apply(asked, *tensors, *asked.learned)  # type: ignore[no-untyped-call]
-    results = {**asked.results, "o": o}
+    results = {**asked.results, "o": o.to(returned) if returned.is_floating_point else o}
     if lse is not None:
         results["lse"] = lse
     return Attended(asked.call, results)

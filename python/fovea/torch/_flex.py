@@ -14,7 +14,10 @@ from .. import _fovea
 from .._errors import usage_error
 from .._threads import threads_of
 from ._block_mask import MaskOfCall
+from ._captures import Captures
+from ._once import differentiable_once
 from ._op import readable
+from ._sdpa import autocast_type
 from ._shapes import COMPUTED, check_groups, check_types, check_widths
 from ._symbols import Bound, TracedFunction
 
@@ -68,6 +71,8 @@ class _Call:
         self.score = score
         self.mask = mask
         self.threads = threads_of(None, torch.get_num_threads())
+        of_score = [] if score is None else score.tables
+        self.captures = Captures([*of_score, *([] if mask.bound is None else mask.bound.tables)])
 
     def options(self, query: torch.Tensor) -> tuple[bool, float, int]:
         return (query.dtype == torch.float64, self.scale, self.threads)
@@ -99,10 +104,11 @@ class _Flex(torch.autograd.Function):
         return o, lse[0, ..., 0].clone()
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, do: torch.Tensor | None, dlse: torch.Tensor | None) -> Any:
         query, key, value, o, lse, *learned = ctx.saved_tensors
         call: _Call = ctx.call
+        call.captures.check()
         if do is None:
             do = torch.zeros_like(o)
         bound = call.bound(query, tuple(learned))
@@ -191,7 +197,8 @@ def flex_attention(
     call, operands = _prepared((query, key, value), score_mod, block_mask, scale, enable_gqa)
     learned = [] if call.score is None else call.score.learned()
     o, lse = _Flex.apply(call, *operands, *learned)  # type: ignore[no-untyped-call]
-    o = o if o.dtype == query.dtype else o.to(query.dtype)
+    returned = autocast_type(query.dtype)
+    o = o if o.dtype == returned else o.to(returned)
     if return_aux is not None:
         return o, AuxOutput(lse=lse if return_aux.lse else None)
     return (o, lse) if return_lse else o

@@ -10,6 +10,7 @@ import torch
 
 from .. import _fovea
 from .._threads import threads_of
+from ._once import differentiable_once
 
 # The scale, whether causal, and the probability of dropout.
 Options = tuple[float, bool, float]
@@ -108,7 +109,7 @@ class _Sdpa(torch.autograd.Function):
         return *plan.backward(ctx.saved_tensors, do, ctx.needs_input_grad, seed, _threads()), None
 
 
-@torch.autograd.function.once_differentiable
+@differentiable_once
 def _differentiated_once(ctx: Any, do: torch.Tensor) -> Any:
     return _Sdpa.backward(ctx, do)
 
