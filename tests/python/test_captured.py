@@ -167,6 +167,13 @@ class BadInputTest(unittest.TestCase):
                 (["a slice"], lambda s, b, h, q, kv: s + vectors[1:, 0][q]),
                 (["whole number"], lambda s, b, h, q, kv: s + vectors[q / 2, 0]),
                 (["'and'", "not whole"], lambda s, b, h, q, kv: s & 3),
+                (["to the power -1"], lambda s, b, h, q, kv: s + (q + 1) ** -1),
+                ([".add_", "x = x.add("], lambda s, b, h, q, kv: s.add_(1)),
+                (["out="], lambda s, b, h, q, kv: np.add(s, 1, out=plain)),
+                (["condition"], lambda s, b, h, q, kv: (q > kv).where(s, 0.0)),
+                (["uint8", "x & 255"], lambda s, b, h, q, kv: s + (q - kv).astype(np.uint8)),
+                (["float16"], lambda s, b, h, q, kv: s.astype(np.float16)),
+                (["'foo'", "'tanh'"], lambda s, b, h, q, kv: s.gelu(approximate="foo")),
                 (["bool, int or float"], lambda s, b, h, q, kv: s.astype(complex))):
             with self.subTest(words=words):
                 self.fails(["test_captured.py", *words], score)

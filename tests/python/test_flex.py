@@ -19,7 +19,8 @@ FUNCTIONS = functions(Torch())
 # What the others, which numpy has too, do not use.
 FUNCTIONS["methods"] = Function(
     score=lambda s, b, h, q, kv: s.pow(2).clamp(max=2).add(1).sqrt() ** (1 + h)
-    - torch.clamp(s.abs(), 0.1, 0.5) * s.sigmoid(),
+    - torch.clamp(s.abs(), 0.1, 0.5) * s.sigmoid().where(q > kv, s / 2) + (-3) ** ((kv - q) % 3 - 1)
+    + 2 ** (q - kv - 60) + torch.div(q - kv, 3, rounding_mode="trunc") + q.to("cpu", torch.bool) + torch.add(q > kv, kv > 3),
     mask=lambda b, h, q, kv: torch.logical_or((q - kv).abs().lt(30), kv.eq(3)))
 
 
@@ -314,6 +315,18 @@ class BadInput(unittest.TestCase):
                 (["join"], lambda s, b, h, q, kv: s + (vectors[q] * vectors[kv]).sum()),
                 (["table[q_idx, kv_idx]"], lambda s, b, h, q, kv: s + vectors),
                 (["3 indices"], lambda s, b, h, q, kv: s + vectors[b, q, kv]),
+                ([".mul_", "x = x.mul("], lambda s, b, h, q, kv: (s.mul_(2), s)[1]),
+                (["relu_", "in place"], lambda s, b, h, q, kv: torch.relu_(s)),
+                (["inplace="], lambda s, b, h, q, kv: torch.nn.functional.relu(s, inplace=True)),
+                (["out="], lambda s, b, h, q, kv: torch.add(s, q, out=s)),
+                (["condition"], lambda s, b, h, q, kv: (q >= kv).where(s, 0.0)),
+                ([".detach()", "gradient"], lambda s, b, h, q, kv: s * s.detach()),
+                (["uint8", "x & 255"], lambda s, b, h, q, kv: s + (q - kv).to(torch.uint8)),
+                (["float16"], lambda s, b, h, q, kv: s.half()),
+                (["bfloat16"], lambda s, b, h, q, kv: s.to("cpu", torch.bfloat16)),
+                (["'foo'", "'tanh'"], lambda s, b, h, q, kv: torch.nn.functional.gelu(s, approximate="foo")),
+                (["'foo'", "'floor'"], lambda s, b, h, q, kv: torch.div(s, 2, rounding_mode="foo")),
+                (["to the power -2"], lambda s, b, h, q, kv: s + (q + 1) ** -2),
                 (["whole number"], lambda s, b, h, q, kv: s + vectors[q / 2, 0])):
             self.fails(words, score)
 

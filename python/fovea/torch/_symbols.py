@@ -11,13 +11,15 @@ import torch
 
 from .. import _fovea
 from .._errors import usage_error
-from .._tables import ArraySymbol, PartOfTable, call_function, entry, indexed, without_ellipsis
+from .._operators import Symbol
+from .._tables import ArraySymbol, PartOfTable, call_function, entry, in_place, indexed, without_ellipsis
 from .._traced_functions import to_bool, to_float, to_int
-from .._tracing import BOOL, FLOAT, INT, Symbol, source_error, traced
+from .._tracing import BOOL, FLOAT, INT, source_error, traced
 from ._shapes import COMPUTED
 
 # The types of tables that lanes read: of the call, or LaneTable::Type.
 _TYPES = {torch.float32: 0, torch.float64: 1, torch.int32: 2, torch.int64: 3, torch.uint8: 4, torch.bool: 4}
+_KEPT = (torch.bool, torch.int32, torch.int64, torch.float32, torch.float64)
 _WIDER = {torch.int8: torch.int32, torch.int16: torch.int32}
 
 
@@ -28,6 +30,9 @@ def _kind_of(dtype: torch.dtype) -> int:
 
 
 def _converted(x: Symbol, dtype: torch.dtype) -> Symbol:
+    if dtype not in _KEPT:
+        raise source_error(f"a symbol as {dtype}: what it rounds, or wraps, is not computed",
+                           "convert it to torch.bool, int32, int64, float32 or float64; x & 255 is x in 8 bits")
     return (to_bool, to_int, to_float)[_kind_of(dtype)](x)
 
 
@@ -71,21 +76,45 @@ class TorchSymbol(ArraySymbol):
             return entry(self.graph, other, ())
         return super().lift_object(other)
 
-    def to(self, target: Any, *_: Any, **__: Any) -> Symbol:
-        dtype = target if isinstance(target, torch.dtype) else getattr(target, "dtype", None)
-        return _converted(self, dtype) if isinstance(dtype, torch.dtype) else self
+    def to(self, *targets: Any, dtype: Any = None, **_: Any) -> Symbol:
+        result: Symbol = self
+        for target in (*targets, dtype):
+            one = getattr(target, "dtype", target)
+            result = _converted(result, one) if isinstance(one, torch.dtype) else result
+        return result
 
-    type = type_as = to
+    def type_as(self, other: Any) -> Symbol:
+        return _converted(self, other.dtype)
+
+    def type(self, dtype: Any = None, **_: Any) -> Symbol:
+        if not isinstance(dtype, torch.dtype):
+            raise source_error(f".type({dtype!r}) of a symbol", "write .to(torch.float32), or another type")
+        return _converted(self, dtype)
 
     def float(self) -> Symbol:
         return to_float(self)
 
-    double = half = bfloat16 = float
+    double = float
+
+    def half(self) -> Symbol:
+        return _converted(self, torch.float16)
+
+    def bfloat16(self) -> Symbol:
+        return _converted(self, torch.bfloat16)
 
     def int(self) -> Symbol:
         return to_int(self)
 
-    long = short = int
+    long = int
+
+    def short(self) -> Symbol:
+        return _converted(self, torch.int16)
+
+    def char(self) -> Symbol:
+        return _converted(self, torch.int8)
+
+    def byte(self) -> Symbol:
+        return _converted(self, torch.uint8)
 
     def bool(self) -> Symbol:
         return to_bool(self)
@@ -102,7 +131,13 @@ class TorchSymbol(ArraySymbol):
     def _itself(self, *_: Any, **__: Any) -> Symbol:
         return self
 
-    clone = contiguous = detach = cpu = squeeze = view = reshape = expand = _itself
+    def detach(self) -> Symbol:
+        if torch.is_grad_enabled() and self.graph.has_gradient(self):
+            raise source_error(".detach() of a symbol that has a gradient",
+                               "capture a detached tensor: table.detach(); the gradient of a score cannot be stopped")
+        return self
+
+    clone = contiguous = cpu = squeeze = view = reshape = expand = _itself
 
     def item(self) -> Any:
         raise self._refuse("item()")
@@ -114,12 +149,15 @@ class TorchSymbol(ArraySymbol):
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        name = func.__name__.strip("_")
+        name = func.__name__
+        if name.endswith("_") and not name.startswith("_"):
+            raise in_place(name, f"write x = torch.{name[:-1]}(x, ...)")
+        name = name.strip("_")
         if name == "getitem":
             return _index(args[0], args[1])
-        if name in ("index_select", "take", "gather", "embedding"):
-            table, at = (args[1], args[0]) if name == "embedding" else (args[0], args[-1])
-            if isinstance(table, torch.Tensor) and isinstance(at, Symbol) and name in ("take", "embedding"):
+        if name in ("take", "embedding") and len(args) >= 2:
+            table, at = (args[1], args[0]) if name == "embedding" else args[:2]
+            if isinstance(table, torch.Tensor) and isinstance(at, Symbol):
                 return _index(table.reshape(-1) if name == "take" else table, at)
         if name in ("zeros_like", "ones_like", "full_like"):
             like = args[0]
@@ -131,7 +169,6 @@ class TorchSymbol(ArraySymbol):
                            "rxor", "rlshift", "rrshift")
         if reverse:
             name, args = name[1:], args[::-1]
-        kwargs = {key: value for key, value in kwargs.items() if key not in ("out", "inplace", "dtype")}
         graph = next(a.graph for a in (*args, *kwargs.values()) if isinstance(a, TorchSymbol))
         if len(args) == 1 and name in ("min", "max"):
             return args[0]
