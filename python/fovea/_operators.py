@@ -9,12 +9,18 @@ from ._errors import UsageError
 from ._tracing import BOOL, FLOAT, INT, Graph, source_error
 
 
+# Operators such as += do without them, and make new symbols.
+_IN_PLACE = [f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor",
+                                         "lshift", "rshift")]
+
+
 class Symbol:
     """A number of each score: `step` of the graph computes it."""
 
     __slots__ = ("graph", "step", "kind")
     library: ClassVar[str]  # as its users call it
     to_whole: ClassVar[str]  # how they convert x
+    table_word: ClassVar[str]  # what messages call a table
 
     def __init__(self, graph: Graph, step: int, kind: int) -> None:
         self.graph = graph
@@ -87,6 +93,12 @@ class Symbol:
     def __rmod__(self, other: Any) -> Symbol:
         return self.lift(other).promoted("modulo", self)
 
+    def __divmod__(self, other: Any) -> tuple[Symbol, Symbol]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Symbol, Symbol]:
+        return divmod(self.lift(other), self)
+
     def __pow__(self, other: Any) -> Symbol:
         if isinstance(other, int) and 1 <= other <= 8:
             result = self
@@ -142,7 +154,9 @@ class Symbol:
     def __ne__(self, other: Any) -> Symbol:  # type: ignore[override]
         return self.op("not_equal", BOOL, other)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        raise source_error("a symbol as a key of a dict or a set, or as an argument that is cached",
+                           "capture the values, and index them: table[q_idx, kv_idx]")
 
     # Conditions, and bits of whole numbers.
 
@@ -212,6 +226,28 @@ class Symbol:
         raise source_error("a symbol as an index of what is no captured tensor",
                            "capture a tensor instead of a list (of numpy: fovea.captured(array))")
 
+    def __complex__(self) -> complex:
+        raise self._refuse("complex()")
+
+    def __trunc__(self) -> int:
+        raise self._refuse("math.trunc()")
+
+    def __round__(self, digits: Any = None) -> Symbol:
+        raise source_error("round() of a symbol", f"write {self.library}.round(x)")
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise self._refuse(f"the format '{spec}'")
+        return super().__format__(spec)
+
+    def __matmul__(self, other: Any) -> Symbol:
+        raise source_error("'@' of a symbol, which stands for one number", "write x * y")
+
+    __rmatmul__ = __matmul__
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise self._refuse("an assignment to a part")
+
     def __iter__(self) -> Any:
         raise self._refuse("a loop over, or unpacking,")
 
@@ -222,6 +258,8 @@ class Symbol:
         raise self._refuse("an index")
 
     def __getattr__(self, name: str) -> Any:
+        if name in _IN_PLACE:
+            raise source_error(f"{name} changes a number in place; a symbol cannot be changed", "write x = x + y")
         if name.startswith("__"):
             raise AttributeError(name)
         raise source_error(f".{name} of a symbol is not known", "docs/python.md lists what a traced function may use")

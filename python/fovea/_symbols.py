@@ -96,10 +96,15 @@ def _ufunc(graph: Graph, ufunc: Any, method: str, args: Any, kwargs: Any) -> Sym
 def _running(array: Captured) -> Graph:
     """The steps of the function that reads the array. Raises UsageError outside of one."""
     graph = running_graph()
-    if graph is None or not issubclass(graph.symbol, NumpySymbol):
+    if graph is None or not is_tracing():
         raise usage_error(f"{array!r} is used outside of a score_mod or mask_mod of arrays",
                           "use its .array, and captured tensors themselves in functions for fovea.torch")
     return graph
+
+
+def is_tracing() -> bool:
+    graph = running_graph()
+    return graph is not None and issubclass(graph.symbol, NumpySymbol)
 
 
 def index(array: Captured, key: Any) -> Any:

@@ -17,7 +17,6 @@ class ArraySymbol(Symbol):
     """A symbol that reads captured tables by indices, and has functions as methods."""
 
     __slots__ = ()
-    table_word: ClassVar[str]  # what messages call a table
     part: ClassVar[type[PartOfTable]]
 
     @classmethod
@@ -77,7 +76,7 @@ class PartOfTable:
         raise self.refusal()
 
     def refusal(self, what: str = "") -> Exception:
-        word = getattr(self.graph.symbol, "table_word", "table")
+        word = self.graph.symbol.table_word
         if what:
             return source_error(f"{what} of a part of a captured {word}", _ALL_AXES)
         return source_error(f"a part {list(self.shape)} of a captured {word} is used as a whole", _ALL_AXES)
@@ -102,13 +101,16 @@ def indexed(graph: Graph, table: Any, at: Sequence[Any], key: Any) -> Any:
     at = list(at)
     axes = [axis for axis, index in enumerate(at) if index is None]
     keys = without_ellipsis(key if isinstance(key, tuple) else (key,), len(axes))
-    word = getattr(graph.symbol, "table_word", "table")
+    word = graph.symbol.table_word
     if len(keys) > len(axes):
         raise source_error(f"{len(keys)} indices of a captured {word} {[table.shape[axis] for axis in axes]}",
                            f"give {len(axes)}, one for each axis")
     for axis, one in zip(axes, keys):
         if one is None or (isinstance(one, slice) and one != slice(None)):
             raise source_error(f"a slice, or a new axis, of a captured {word}", f"capture that part of the {word}")
+        if isinstance(one, (list, tuple)):
+            raise source_error(f"a {type(one).__name__} as an index of a captured {word}",
+                               "give a symbol, or a whole number, for each axis: table[q_idx, kv_idx]")
         at[axis] = None if isinstance(one, slice) else one
     if any(index is None for index in at):
         return graph.symbol.part(graph, table, tuple(at))  # type: ignore[attr-defined]

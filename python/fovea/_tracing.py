@@ -74,7 +74,12 @@ class Graph:
 
     def constant(self, value: float) -> Symbol:
         kind = BOOL if isinstance(value, bool) else INT if isinstance(value, int) else FLOAT
-        return self.add((_CONSTANT, 0, -1, -1, -1, float(value), -1, *_NO_AXES), kind)
+        try:
+            number = float(value)
+        except OverflowError:
+            raise source_error("a whole number beyond the largest float64 beside a symbol",
+                               "write math.inf, or a number below 1.8e308") from None
+        return self.add((_CONSTANT, 0, -1, -1, -1, number, -1, *_NO_AXES), kind)
 
     def operation(self, name: str, kind: int, *operands: Symbol) -> Symbol:
         steps = [operand.step for operand in operands] + [-1, -1]

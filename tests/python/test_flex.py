@@ -11,6 +11,8 @@ except ImportError as error:
 
 from torch.nn.attention import flex_attention as theirs
 
+import numpy as np
+
 import fovea
 import fovea.torch as ours
 from flex_functions import B, H, S, T, Function, Torch, functions, places
@@ -20,7 +22,8 @@ FUNCTIONS = functions(Torch())
 FUNCTIONS["methods"] = Function(
     score=lambda s, b, h, q, kv: s.pow(2).clamp(max=2).add(1).sqrt() ** (1 + h)
     - torch.clamp(s.abs(), 0.1, 0.5) * s.sigmoid().where(q > kv, s / 2) + (-3) ** ((kv - q) % 3 - 1)
-    + 2 ** (q - kv - 60) + torch.div(q - kv, 3, rounding_mode="trunc") + q.to("cpu", torch.bool) + torch.add(q > kv, kv > 3),
+    + 2 ** (q - kv - 60) + torch.div(q - kv, 3, rounding_mode="trunc") + q.to("cpu", torch.bool)
+    + torch.add(q > kv, kv > 3) + np.float32(2) * s - torch.full_like(input=s, fill_value=3),
     mask=lambda b, h, q, kv: torch.logical_or((q - kv).abs().lt(30), kv.eq(3)))
 
 
@@ -314,6 +317,11 @@ class BadInput(unittest.TestCase):
                 (["join"], lambda s, b, h, q, kv: s + vectors[q] @ vectors[kv]),
                 (["join"], lambda s, b, h, q, kv: s + (vectors[q] * vectors[kv]).sum()),
                 (["table[q_idx, kv_idx]"], lambda s, b, h, q, kv: s + vectors),
+                (["torch.stack"], lambda s, b, h, q, kv: torch.stack([s, s]).sum()),
+                (["a list as an index"], lambda s, b, h, q, kv: s + vectors[[q], 0]),
+                (["torch.from_numpy"], lambda s, b, h, q, kv: s + np.arange(9)[kv]),
+                (["x.round", "decimals"], lambda s, b, h, q, kv: s.round(decimals=1)),
+                (["uint16", "test_flex.py"], lambda s, b, h, q, kv: s + torch.zeros(4, dtype=torch.uint16)[q]),
                 (["3 indices"], lambda s, b, h, q, kv: s + vectors[b, q, kv]),
                 ([".mul_", "x = x.mul("], lambda s, b, h, q, kv: (s.mul_(2), s)[1]),
                 (["relu_", "in place"], lambda s, b, h, q, kv: torch.relu_(s)),
