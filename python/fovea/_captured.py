@@ -76,7 +76,9 @@ class Captured:
         return _symbols.index(self, key)
 
     def __iter__(self) -> Any:
-        raise usage_error(f"a loop over, or unpacking, {self!r}", "loop over its .array")
+        from ._tracing import source_error
+
+        raise source_error(f"a loop over, or unpacking, {self!r}", "loop over its .array")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         from . import _symbols
@@ -114,7 +116,9 @@ class Captured:
         return id(self)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise usage_error(f"an assignment to a part of {self!r}", "change its .array, outside of a function")
+        from ._tracing import source_error
+
+        raise source_error(f"an assignment to a part of {self!r}", "change its .array, outside of a function")
 
     def readable(self) -> Any:
         """The array as the engine reads it: itself, or a copy in a type that it knows."""

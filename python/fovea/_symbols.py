@@ -8,7 +8,6 @@ from typing import Any
 
 from . import _fovea
 from ._captured import Captured
-from ._errors import usage_error
 from ._operators import Symbol
 from ._tables import ArraySymbol, PartOfTable, call_function, entry, indexed
 from ._traced_functions import to_bool, to_float, to_int
@@ -97,8 +96,8 @@ def _running(array: Captured) -> Graph:
     """The steps of the function that reads the array. Raises UsageError outside of one."""
     graph = running_graph()
     if graph is None or not is_tracing():
-        raise usage_error(f"{array!r} is used outside of a score_mod or mask_mod of arrays",
-                          "use its .array, and captured tensors themselves in functions for fovea.torch")
+        raise source_error(f"{array!r} is used outside of a score_mod or mask_mod of arrays",
+                           "use its .array, and captured tensors themselves in functions for fovea.torch")
     return graph
 
 

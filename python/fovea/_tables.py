@@ -152,7 +152,8 @@ def call_function(graph: Graph, name: str, args: Sequence[Any], kwargs: dict[str
     if kwargs.get("out") is not None or kwargs.get("inplace"):
         raise source_error(f"{called} with out= or inplace=, which would change a symbol",
                            "leave it out, and use what the function returns")
-    kwargs = {key: symbol.argument(value) for key, value in kwargs.items() if key not in ("out", "inplace")}
+    kwargs = {key: value if key == "dtype" else symbol.argument(value)
+              for key, value in kwargs.items() if key not in ("out", "inplace")}
     try:
         result: Symbol = function(*values, **kwargs)
     except TypeError as error:

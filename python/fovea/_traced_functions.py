@@ -191,8 +191,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "clamp_max": lambda x, max: minimum(x, max),  # noqa: A006
     "minimum": minimum,
     "maximum": maximum,
-    "min": minimum,
-    "max": maximum,
+    "min": lambda a, *b: minimum(a, *b) if b else a,
+    "max": lambda a, *b: maximum(a, *b) if b else a,
     "lerp": lerp,
     "lt": lambda a, b: a < b,
     "less": lambda a, b: a < b,

@@ -169,6 +169,7 @@ class FunctionsTest(unittest.TestCase):
                 (lambda s: s.sigmoid(), lambda s: 1 / (1 + np.exp(-s))),
                 (lambda s: s.relu(), lambda s: np.maximum(s, 0)),
                 (lambda s: s.rsqrt(), lambda s: 1 / np.sqrt(s)), (lambda s: s.clip(max=1), lambda s: np.minimum(s, 1)),
+                (lambda s: s.max() + s.min(), lambda s: 2 * s),
                 (lambda s: s.lerp(2.0, 0.25), lambda s: 0.75 * s + 0.5), (lambda s: s.leaky_relu(), lambda s: s)):
             score = [lambda s, b, h, q, kv, f=f: f(abs(s) + 0.1) for f in (traced, plain)]
             got = attend(Function(score[0]), *p.qkv).o

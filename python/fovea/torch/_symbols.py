@@ -181,8 +181,6 @@ class TorchSymbol(ArraySymbol):
         if reverse:
             name, args = name[1:], args[::-1]
         graph = _graph_of((*args, *kwargs.values()))
-        if len(args) == 1 and name in ("min", "max"):
-            return args[0]
         return call_function(graph, name, args, kwargs)
 
 
