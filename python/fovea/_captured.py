@@ -28,6 +28,10 @@ def _of_number(name: str) -> Callable[..., Any]:
     return operator
 
 
+def _of_numbers(*names: str) -> Any:
+    return map(_of_number, names)
+
+
 class Captured:
     """An array that `score_mod` and `mask_mod` read at symbols: `table[h, q_idx - kv_idx]`. Make one with
     `captured`.
@@ -72,7 +76,9 @@ class Captured:
         return _symbols.index(self, key)
 
     def __iter__(self) -> Any:
-        raise usage_error(f"a loop over, or unpacking, {self!r}", "loop over its .array")
+        from ._tracing import source_error
+
+        raise source_error(f"a loop over, or unpacking, {self!r}", "loop over its .array")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         from . import _symbols
@@ -84,11 +90,35 @@ class Captured:
 
         return _symbols.function_of(self, func, args, kwargs)
 
-    __add__, __radd__, __sub__, __rsub__ = map(_of_number, ("__add__", "__radd__", "__sub__", "__rsub__"))
-    __mul__, __rmul__, __truediv__, __rtruediv__ = map(
-        _of_number, ("__mul__", "__rmul__", "__truediv__", "__rtruediv__"))
-    __pow__, __rpow__, __neg__, __abs__ = map(_of_number, ("__pow__", "__rpow__", "__neg__", "__abs__"))
-    __lt__, __le__, __gt__, __ge__ = map(_of_number, ("__lt__", "__le__", "__gt__", "__ge__"))
+    __add__, __radd__, __sub__, __rsub__ = _of_numbers("__add__", "__radd__", "__sub__", "__rsub__")
+    __mul__, __rmul__, __truediv__, __rtruediv__ = _of_numbers("__mul__", "__rmul__", "__truediv__", "__rtruediv__")
+    __floordiv__, __rfloordiv__, __mod__, __rmod__ = _of_numbers("__floordiv__", "__rfloordiv__", "__mod__", "__rmod__")
+    __pow__, __rpow__, __divmod__, __rdivmod__ = _of_numbers("__pow__", "__rpow__", "__divmod__", "__rdivmod__")
+    __and__, __rand__, __or__, __ror__ = _of_numbers("__and__", "__rand__", "__or__", "__ror__")
+    __xor__, __rxor__, __lshift__, __rlshift__ = _of_numbers("__xor__", "__rxor__", "__lshift__", "__rlshift__")
+    __rshift__, __rrshift__, __matmul__, __rmatmul__ = _of_numbers(
+        "__rshift__", "__rrshift__", "__matmul__", "__rmatmul__")
+    __neg__, __pos__, __abs__, __invert__ = _of_numbers("__neg__", "__pos__", "__abs__", "__invert__")
+    __lt__, __le__, __gt__, __ge__ = _of_numbers("__lt__", "__le__", "__gt__", "__ge__")
+    __int__, __float__, __round__, __trunc__ = _of_numbers("__int__", "__float__", "__round__", "__trunc__")
+
+    def __eq__(self, other: object) -> Any:
+        from . import _symbols
+
+        return _symbols.number(self) == other if _symbols.is_tracing() else self is other
+
+    def __ne__(self, other: object) -> Any:
+        from . import _symbols
+
+        return _symbols.number(self) != other if _symbols.is_tracing() else self is not other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        from ._tracing import source_error
+
+        raise source_error(f"an assignment to a part of {self!r}", "change its .array, outside of a function")
 
     def readable(self) -> Any:
         """The array as the engine reads it: itself, or a copy in a type that it knows."""

@@ -8,10 +8,10 @@ from typing import Any
 
 from . import _fovea
 from ._captured import Captured
-from ._errors import usage_error
+from ._operators import Symbol
 from ._tables import ArraySymbol, PartOfTable, call_function, entry, indexed
 from ._traced_functions import to_bool, to_float, to_int
-from ._tracing import BOOL, FLOAT, INT, Graph, Symbol, running_graph, source_error, traced
+from ._tracing import BOOL, FLOAT, INT, Graph, running_graph, source_error, traced
 
 _KINDS = {"b": BOOL, "i": INT, "u": INT, "f": FLOAT}
 _CAPTURE = "write table = fovea.captured(array) before the call, and index that: table[q_idx, kv_idx]"
@@ -54,10 +54,11 @@ class NumpySymbol(ArraySymbol):
     def astype(self, dtype: Any, *_: Any, **__: Any) -> Symbol:
         import numpy
 
-        kind = _KINDS.get(numpy.dtype(dtype).kind)
-        if kind is None:
-            raise source_error(f"a symbol as {dtype}", "convert it to bool, int or float")
-        return (to_bool, to_int, to_float)[kind](self)
+        wanted = numpy.dtype(dtype)
+        if wanted.kind not in "bif" or (wanted.kind != "b" and wanted.itemsize not in (4, 8)):
+            raise source_error(f"a symbol as {wanted}: what it rounds, or wraps, is not computed",
+                               "convert it to bool, int or float, of 32 or 64 bits; x & 255 is x in 8 bits")
+        return (to_bool, to_int, to_float)[_KINDS[wanted.kind]](self)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise source_error("a symbol as an index of an array, or as a value in one", _CAPTURE)
@@ -94,10 +95,15 @@ def _ufunc(graph: Graph, ufunc: Any, method: str, args: Any, kwargs: Any) -> Sym
 def _running(array: Captured) -> Graph:
     """The steps of the function that reads the array. Raises UsageError outside of one."""
     graph = running_graph()
-    if graph is None or not issubclass(graph.symbol, NumpySymbol):
-        raise usage_error(f"{array!r} is used outside of a score_mod or mask_mod of arrays",
-                          "use its .array, and captured tensors themselves in functions for fovea.torch")
+    if graph is None or not is_tracing():
+        raise source_error(f"{array!r} is used outside of a score_mod or mask_mod of arrays",
+                           "use its .array, and captured tensors themselves in functions for fovea.torch")
     return graph
+
+
+def is_tracing() -> bool:
+    graph = running_graph()
+    return graph is not None and issubclass(graph.symbol, NumpySymbol)
 
 
 def index(array: Captured, key: Any) -> Any:

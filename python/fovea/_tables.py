@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ._traced_functions import FUNCTIONS
-from ._tracing import FLOAT, MOST_AXES, Graph, Symbol, source_error
+from ._operators import Symbol
+from ._traced_functions import FUNCTIONS, where
+from ._tracing import BOOL, FLOAT, MOST_AXES, Graph, source_error
 
 _ALL_AXES = "index all of its axes; vectors can be joined to query and key before the call"
 
@@ -16,7 +17,6 @@ class ArraySymbol(Symbol):
     """A symbol that reads captured tables by indices, and has functions as methods."""
 
     __slots__ = ()
-    table_word: ClassVar[str]  # what messages call a table
     part: ClassVar[type[PartOfTable]]
 
     @classmethod
@@ -33,11 +33,26 @@ class ArraySymbol(Symbol):
             raise source_error(f"a part {list(other.shape)} of a captured {self.table_word} beside a symbol", _ALL_AXES)
         return super().lift_object(other)
 
+    def where(self, condition: Any, other: Any) -> Symbol:
+        """This number where the condition, a symbol, is true."""
+        condition = self.lift(condition)
+        if condition.kind != BOOL:
+            raise source_error("x.where(...), whose first argument is no condition",
+                               f"write x.where(condition, other), or {self.library}.where(condition, x, other)")
+        return where(condition, self, other)
+
     def __getattr__(self, name: str) -> Any:
-        function = None if name.startswith("__") else FUNCTIONS.get(name.rstrip("_"))
-        if function is None:
-            return super().__getattr__(name)
-        return lambda *args, **kwargs: function(self, *args, **kwargs)
+        if name.strip("_") in FUNCTIONS and not name.startswith("_"):
+            if name.endswith("_"):
+                raise in_place(name, f"write x = x.{name[:-1]}(...)")
+            return lambda *args, **kwargs: call_function(self.graph, name, (self, *args), kwargs, "x")
+        if name.endswith("_") and not name.startswith("_"):
+            raise in_place(name, "docs/python.md lists what makes new symbols")
+        return super().__getattr__(name)
+
+
+def in_place(name: str, hint: str) -> Exception:
+    return source_error(f".{name} changes a number in place; a symbol cannot be changed", hint)
 
 
 class PartOfTable:
@@ -61,7 +76,7 @@ class PartOfTable:
         raise self.refusal()
 
     def refusal(self, what: str = "") -> Exception:
-        word = getattr(self.graph.symbol, "table_word", "table")
+        word = self.graph.symbol.table_word
         if what:
             return source_error(f"{what} of a part of a captured {word}", _ALL_AXES)
         return source_error(f"a part {list(self.shape)} of a captured {word} is used as a whole", _ALL_AXES)
@@ -86,13 +101,16 @@ def indexed(graph: Graph, table: Any, at: Sequence[Any], key: Any) -> Any:
     at = list(at)
     axes = [axis for axis, index in enumerate(at) if index is None]
     keys = without_ellipsis(key if isinstance(key, tuple) else (key,), len(axes))
-    word = getattr(graph.symbol, "table_word", "table")
+    word = graph.symbol.table_word
     if len(keys) > len(axes):
         raise source_error(f"{len(keys)} indices of a captured {word} {[table.shape[axis] for axis in axes]}",
                            f"give {len(axes)}, one for each axis")
     for axis, one in zip(axes, keys):
         if one is None or (isinstance(one, slice) and one != slice(None)):
             raise source_error(f"a slice, or a new axis, of a captured {word}", f"capture that part of the {word}")
+        if isinstance(one, (list, tuple)):
+            raise source_error(f"a {type(one).__name__} as an index of a captured {word}",
+                               "give a symbol, or a whole number, for each axis: table[q_idx, kv_idx]")
         at[axis] = None if isinstance(one, slice) else one
     if any(index is None for index in at):
         return graph.symbol.part(graph, table, tuple(at))  # type: ignore[attr-defined]
@@ -118,23 +136,29 @@ def entry(graph: Graph, table: Any, at: Sequence[Any]) -> Symbol:
     return graph.read(table, indices, kind, learns)
 
 
-def call_function(graph: Graph, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Symbol:
-    """What a function of the library, by its name, makes of symbols."""
+def call_function(graph: Graph, name: str, args: Sequence[Any], kwargs: dict[str, Any], of: str = "") -> Symbol:
+    """What a function of the library, by its name, makes of symbols. `of` is the symbol of a method."""
     function, symbol = FUNCTIONS.get(name), graph.constant(0)
     assert isinstance(symbol, ArraySymbol)
+    called = f"{of or symbol.library}.{name}"
     if function is None:
         raise source_error(
-            f"{symbol.library}.{name} is no function that a traced function may use",
+            f"{called} is no function that a traced function may use",
             f"docs/python.md lists them; what depends on q_idx or kv_idx alone can be computed before the call as "
             f"{symbol.table_text}, and indexed")
     values = [symbol.argument(value) for value in args]
     if values and isinstance(values[0], (bool, int, float)):
         values[0] = symbol.lift(values[0])
+    if kwargs.get("out") is not None or kwargs.get("inplace"):
+        raise source_error(f"{called} with out= or inplace=, which would change a symbol",
+                           "leave it out, and use what the function returns")
+    kwargs = {key: value if key == "dtype" else symbol.argument(value)
+              for key, value in kwargs.items() if key not in ("out", "inplace")}
     try:
         result: Symbol = function(*values, **kwargs)
     except TypeError as error:
         if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
             raise
-        raise source_error(f"{symbol.library}.{name} with these arguments: {str(error).split('() ')[-1]}",
+        raise source_error(f"{called} with these arguments: {str(error).split('() ')[-1]}",
                            "docs/python.md lists what a traced function may use") from None
     return result

@@ -7,12 +7,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ._tracing import BOOL, FLOAT, INT, Symbol
+from ._operators import Symbol
+from ._tracing import BOOL, FLOAT, INT, source_error
 
 
 def where(condition: Symbol, a: Any, b: Any) -> Symbol:
     a, b = condition.lift(a), condition.lift(b)
-    return condition.op("select", max(a.kind, b.kind), a, b)
+    return to_bool(condition).op("select", max(a.kind, b.kind), a, b)
 
 
 def _unary(name: str) -> Callable[[Symbol], Symbol]:
@@ -71,6 +72,8 @@ def softplus(x: Symbol, beta: float = 1, threshold: float = 20) -> Symbol:
 
 
 def gelu(x: Symbol, approximate: str = "none") -> Symbol:
+    if approximate not in ("none", "tanh"):
+        raise source_error(f"gelu with approximate={approximate!r}", "write 'none' or 'tanh'")
     if approximate == "tanh":
         inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
         return x * 0.5 * (inner.op("tanh", FLOAT) + 1)
@@ -83,21 +86,33 @@ def _logic(name: str) -> Callable[[Symbol, Any], Symbol]:
 
 def div(a: Symbol, other: Any, *, rounding_mode: str | None = None) -> Symbol:
     b = a.lift(other)
+    if rounding_mode not in (None, "floor", "trunc"):
+        raise source_error(f"div with rounding_mode={rounding_mode!r}", "write None, 'floor' or 'trunc'")
     if rounding_mode == "floor":
         return a // b
-    return a / b if rounding_mode is None else trunc(a / b)
+    if rounding_mode is None:
+        return a / b
+    return trunc(a / b) if FLOAT in (a.kind, b.kind) else to_int(a / b)
 
 
 def sub(a: Symbol, b: Any, *, alpha: Any = 1) -> Symbol:
-    return a - a.lift(b) * a.lift(alpha)
+    return a - _times(a.lift(b), alpha)
 
 
 def add(a: Symbol, b: Any, *, alpha: Any = 1) -> Symbol:
-    return a + a.lift(b) * a.lift(alpha)
+    return a + _times(a.lift(b), alpha)
+
+
+def _times(x: Symbol, alpha: Any) -> Symbol:
+    return x if isinstance(alpha, int) and alpha == 1 else x * x.lift(alpha)
 
 
 def square(x: Symbol) -> Symbol:
-    return x * x
+    return x**2
+
+
+def hypot(a: Symbol, b: Any) -> Symbol:
+    return (a**2 + a.lift(b) ** 2).op("sqrt", FLOAT)
 
 
 def sign(x: Symbol) -> Symbol:
@@ -158,7 +173,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sigmoid": sigmoid,
     "expit": sigmoid,  # of scipy
     "logaddexp": log_add_exp,
-    "hypot": lambda a, b: (a * a + a.lift(b) * a.lift(b)).op("sqrt", FLOAT),
+    "hypot": hypot,
     "softplus": softplus,
     "relu": lambda x: where(x > 0, x, 0 if x.kind != FLOAT else 0.0),
     "leaky_relu": lambda x, negative_slope=0.01: where(x > 0, to_float(x), x * negative_slope),
@@ -176,8 +191,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "clamp_max": lambda x, max: minimum(x, max),  # noqa: A006
     "minimum": minimum,
     "maximum": maximum,
-    "min": minimum,
-    "max": maximum,
+    "min": lambda a, *b: minimum(a, *b) if b else a,
+    "max": lambda a, *b: maximum(a, *b) if b else a,
     "lerp": lerp,
     "lt": lambda a, b: a < b,
     "less": lambda a, b: a < b,

@@ -186,6 +186,9 @@ def masks(draw):
     yield "natten, tiled", Function(mask=natten_tiled)
     yield "natten, Morton", Function(mask=natten_morton)
     yield "sliding tiles", Function(mask=lambda b, h, q, kv: abs(q // 8 - kv // 8) <= 1)
+    yield "products and sums of conditions", Function(
+        mask=lambda b, h, q, kv: ~((q >= kv) * (kv > 2)) & ~((q < kv - 9) + (kv < 1))
+        & ((h < 9) + (kv > 0) == (kv == kv)))
     yield "by head", Function(mask=lambda b, h, q, kv: library.where(h < 2, q - kv < 8 * (h + 1), kv % (h + 1) == 0))
 
 
@@ -193,6 +196,8 @@ def scores_by_distance(draw):
     normal, library = draw.normal, draw.library
     yield "relative", Function(score=lambda s, b, h, q, kv: s + (q - kv))
     slopes = normal(H)
+    yield "powers of a number", Function(
+        score=lambda s, b, h, q, kv: s - 2.0 ** -(h + 1) * abs(q - kv) + s * 2.0 ** ((kv - q) // 45))
     yield "alibi", Function(score=lambda s, b, h, q, kv: s + library.exp2(-((h + 1) * 8.0 / H)) * (kv - q))
     yield "alibi, learned", Function(score=lambda s, b, h, q, kv: s - slopes[h] * abs(q - kv), learned=[slopes])
     t5 = normal(32, H)

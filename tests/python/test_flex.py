@@ -11,6 +11,8 @@ except ImportError as error:
 
 from torch.nn.attention import flex_attention as theirs
 
+import numpy as np
+
 import fovea
 import fovea.torch as ours
 from flex_functions import B, H, S, T, Function, Torch, functions, places
@@ -19,7 +21,9 @@ FUNCTIONS = functions(Torch())
 # What the others, which numpy has too, do not use.
 FUNCTIONS["methods"] = Function(
     score=lambda s, b, h, q, kv: s.pow(2).clamp(max=2).add(1).sqrt() ** (1 + h)
-    - torch.clamp(s.abs(), 0.1, 0.5) * s.sigmoid(),
+    - torch.clamp(s.abs(), 0.1, 0.5) * s.sigmoid().where(q > kv, s / 2) + (-3) ** ((kv - q) % 3 - 1)
+    + 2 ** (q - kv - 60) + torch.div(q - kv, 3, rounding_mode="trunc") + q.to("cpu", torch.bool)
+    + torch.add(q > kv, kv > 3) + np.float32(2) * s - torch.full_like(input=s, fill_value=3),
     mask=lambda b, h, q, kv: torch.logical_or((q - kv).abs().lt(30), kv.eq(3)))
 
 
@@ -306,7 +310,24 @@ class BadInput(unittest.TestCase):
                 (["join"], lambda s, b, h, q, kv: s + vectors[q] @ vectors[kv]),
                 (["join"], lambda s, b, h, q, kv: s + (vectors[q] * vectors[kv]).sum()),
                 (["table[q_idx, kv_idx]"], lambda s, b, h, q, kv: s + vectors),
+                (["torch.stack"], lambda s, b, h, q, kv: torch.stack([s, s]).sum()),
+                (["a list as an index"], lambda s, b, h, q, kv: s + vectors[[q], 0]),
+                (["torch.from_numpy"], lambda s, b, h, q, kv: s + np.arange(9)[kv]),
+                (["x.round", "decimals"], lambda s, b, h, q, kv: s.round(decimals=1)),
+                (["uint16", "test_flex.py"], lambda s, b, h, q, kv: s + torch.zeros(4, dtype=torch.uint16)[q]),
                 (["3 indices"], lambda s, b, h, q, kv: s + vectors[b, q, kv]),
+                ([".mul_", "x = x.mul("], lambda s, b, h, q, kv: (s.mul_(2), s)[1]),
+                (["relu_", "in place"], lambda s, b, h, q, kv: torch.relu_(s)),
+                (["inplace="], lambda s, b, h, q, kv: torch.nn.functional.relu(s, inplace=True)),
+                (["out="], lambda s, b, h, q, kv: torch.add(s, q, out=s)),
+                (["condition"], lambda s, b, h, q, kv: (q >= kv).where(s, 0.0)),
+                ([".detach()", "gradient"], lambda s, b, h, q, kv: s * s.detach()),
+                (["uint8", "x & 255"], lambda s, b, h, q, kv: s + (q - kv).to(torch.uint8)),
+                (["float16"], lambda s, b, h, q, kv: s.half()),
+                (["bfloat16"], lambda s, b, h, q, kv: s.to("cpu", torch.bfloat16)),
+                (["'foo'", "'tanh'"], lambda s, b, h, q, kv: torch.nn.functional.gelu(s, approximate="foo")),
+                (["'foo'", "'floor'"], lambda s, b, h, q, kv: torch.div(s, 2, rounding_mode="foo")),
+                (["to the power -2"], lambda s, b, h, q, kv: s + (q + 1) ** -2),
                 (["whole number"], lambda s, b, h, q, kv: s + vectors[q / 2, 0])):
             self.fails(words, score)
 

@@ -140,7 +140,8 @@ class FunctionsTest(unittest.TestCase):
             with self.subTest(function=name):
                 self.compare(lambda s, b, h, q, kv, f=getattr(np, name): f(s, 0.1 * kv) + f(0.5, s))
         self.compare(lambda s, b, h, q, kv: np.divide(s, 1 + q) + np.power(s, np.int64(2)) + np.power(2.0, s))
-        self.compare(lambda s, b, h, q, kv: np.abs(s) ** (1 + h))
+        self.compare(lambda s, b, h, q, kv: np.abs(s) ** (1 + h) + np.hypot(q > kv, s) + np.square(q > kv))
+        self.compare(lambda s, b, h, q, kv: s * np.power(2.0, -h) + 3**h - 2.0 ** -(h + 1) * (q - kv))
         self.compare(lambda s, b, h, q, kv: np.clip(s, -1, np.float32(0.5)) + np.clip(s, a_min=0, a_max=None))
         self.compare(lambda s, b, h, q, kv: np.float32(2) * s + s**np.float64(2) + np.array(3) * s)
 
@@ -154,6 +155,7 @@ class FunctionsTest(unittest.TestCase):
                 lambda b, h, q, kv: np.remainder(-q, 7) < (kv.astype(np.float32) / 3).astype(int) % 7,
                 lambda b, h, q, kv: (2**h > (q ^ kv) % 5) & (abs(q - kv) << 1 < 99),
                 lambda b, h, q, kv: (q >= kv).astype(int),
+                lambda b, h, q, kv: ~np.multiply(q >= kv, kv > 2) | ~np.add(h > 0, kv < 1),
                 lambda b, h, q, kv: np.where(h < 2, q >= kv, q <= kv)):
             self.compare(mask=function)
         dropped = lambda s, q, kv: np.isneginf(np.where(q < kv, -np.inf, s))  # noqa: E731
@@ -167,6 +169,7 @@ class FunctionsTest(unittest.TestCase):
                 (lambda s: s.sigmoid(), lambda s: 1 / (1 + np.exp(-s))),
                 (lambda s: s.relu(), lambda s: np.maximum(s, 0)),
                 (lambda s: s.rsqrt(), lambda s: 1 / np.sqrt(s)), (lambda s: s.clip(max=1), lambda s: np.minimum(s, 1)),
+                (lambda s: s.max() + s.min(), lambda s: 2 * s),
                 (lambda s: s.lerp(2.0, 0.25), lambda s: 0.75 * s + 0.5), (lambda s: s.leaky_relu(), lambda s: s)):
             score = [lambda s, b, h, q, kv, f=f: f(abs(s) + 0.1) for f in (traced, plain)]
             got = attend(Function(score[0]), *p.qkv).o

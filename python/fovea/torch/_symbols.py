@@ -4,21 +4,23 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 
 from .. import _fovea
-from .._errors import usage_error
-from .._tables import ArraySymbol, PartOfTable, call_function, entry, indexed, without_ellipsis
+from .._operators import Symbol
+from .._tables import ArraySymbol, PartOfTable, call_function, entry, in_place, indexed, without_ellipsis
 from .._traced_functions import to_bool, to_float, to_int
-from .._tracing import BOOL, FLOAT, INT, Symbol, source_error, traced
+from .._tracing import BOOL, FLOAT, INT, Graph, running_graph, source_error, traced
 from ._shapes import COMPUTED
 
 # The types of tables that lanes read: of the call, or LaneTable::Type.
 _TYPES = {torch.float32: 0, torch.float64: 1, torch.int32: 2, torch.int64: 3, torch.uint8: 4, torch.bool: 4}
+_KEPT = (torch.bool, torch.int32, torch.int64, torch.float32, torch.float64)
 _WIDER = {torch.int8: torch.int32, torch.int16: torch.int32}
+_CAPTURED = {*COMPUTED, *_TYPES, *_WIDER}
 
 
 def _kind_of(dtype: torch.dtype) -> int:
@@ -28,6 +30,9 @@ def _kind_of(dtype: torch.dtype) -> int:
 
 
 def _converted(x: Symbol, dtype: torch.dtype) -> Symbol:
+    if dtype not in _KEPT:
+        raise source_error(f"a symbol as {dtype}: what it rounds, or wraps, is not computed",
+                           "convert it to torch.bool, int32, int64, float32 or float64; x & 255 is x in 8 bits")
     return (to_bool, to_int, to_float)[_kind_of(dtype)](x)
 
 
@@ -58,9 +63,9 @@ class TorchSymbol(ArraySymbol):
     def kind_of(cls, table: torch.Tensor) -> tuple[builtins.int, builtins.bool]:
         if table.device.type != "cpu":
             raise source_error(f"a captured tensor is on {table.device}", "move it to the CPU first")
-        if table.is_complex() or table.layout != torch.strided:
+        if table.layout != torch.strided or table.dtype not in _CAPTURED:
             raise source_error(f"a captured tensor holds {table.dtype}, {table.layout}",
-                               "capture a plain tensor of numbers")
+                               "capture a plain tensor: float32, float64, bfloat16, float16, int64, int32, uint8 or bool")
         return _kind_of(table.dtype), table.requires_grad and torch.is_grad_enabled()
 
     def argument(self, value: Any) -> Any:
@@ -71,21 +76,45 @@ class TorchSymbol(ArraySymbol):
             return entry(self.graph, other, ())
         return super().lift_object(other)
 
-    def to(self, target: Any, *_: Any, **__: Any) -> Symbol:
-        dtype = target if isinstance(target, torch.dtype) else getattr(target, "dtype", None)
-        return _converted(self, dtype) if isinstance(dtype, torch.dtype) else self
+    def to(self, *targets: Any, dtype: Any = None, **_: Any) -> Symbol:
+        result: Symbol = self
+        for target in (*targets, dtype):
+            one = getattr(target, "dtype", target)
+            result = _converted(result, one) if isinstance(one, torch.dtype) else result
+        return result
 
-    type = type_as = to
+    def type_as(self, other: Any) -> Symbol:
+        return _converted(self, other.dtype)
+
+    def type(self, dtype: Any = None, **_: Any) -> Symbol:
+        if not isinstance(dtype, torch.dtype):
+            raise source_error(f".type({dtype!r}) of a symbol", "write .to(torch.float32), or another type")
+        return _converted(self, dtype)
 
     def float(self) -> Symbol:
         return to_float(self)
 
-    double = half = bfloat16 = float
+    double = float
+
+    def half(self) -> Symbol:
+        return _converted(self, torch.float16)
+
+    def bfloat16(self) -> Symbol:
+        return _converted(self, torch.bfloat16)
 
     def int(self) -> Symbol:
         return to_int(self)
 
-    long = short = int
+    long = int
+
+    def short(self) -> Symbol:
+        return _converted(self, torch.int16)
+
+    def char(self) -> Symbol:
+        return _converted(self, torch.int8)
+
+    def byte(self) -> Symbol:
+        return _converted(self, torch.uint8)
 
     def bool(self) -> Symbol:
         return to_bool(self)
@@ -102,7 +131,22 @@ class TorchSymbol(ArraySymbol):
     def _itself(self, *_: Any, **__: Any) -> Symbol:
         return self
 
-    clone = contiguous = detach = cpu = squeeze = view = reshape = expand = _itself
+    def detach(self) -> Symbol:
+        if torch.is_grad_enabled() and self.graph.has_gradient(self):
+            raise source_error(".detach() of a symbol that has a gradient",
+                               "capture a detached tensor: table.detach(); the gradient of a score cannot be stopped")
+        return self
+
+    clone = contiguous = cpu = squeeze = view = reshape = expand = _itself
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise source_error("a symbol as an index of an array, or as a value in one",
+                           "capture a tensor: torch.from_numpy(array), and index that")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Of a number of numpy beside a symbol, such as numpy.float64(2) * score."""
+        name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        return call_function(self.graph, name, [self.lift(one) for one in args], kwargs)
 
     def item(self) -> Any:
         raise self._refuse("item()")
@@ -113,17 +157,22 @@ class TorchSymbol(ArraySymbol):
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        kwargs = kwargs or {}
-        name = func.__name__.strip("_")
+        kwargs = dict(kwargs or {})
+        if "input" in kwargs and not args:
+            args = (kwargs.pop("input"),)
+        name = func.__name__
+        if name.endswith("_") and not name.startswith("_"):
+            raise in_place(name, f"write x = torch.{name[:-1]}(x, ...)")
+        name = name.strip("_")
         if name == "getitem":
             return _index(args[0], args[1])
-        if name in ("index_select", "take", "gather", "embedding"):
-            table, at = (args[1], args[0]) if name == "embedding" else (args[0], args[-1])
-            if isinstance(table, torch.Tensor) and isinstance(at, Symbol) and name in ("take", "embedding"):
+        if name in ("take", "embedding") and len(args) >= 2:
+            table, at = (args[1], args[0]) if name == "embedding" else args[:2]
+            if isinstance(table, torch.Tensor) and isinstance(at, Symbol):
                 return _index(table.reshape(-1) if name == "take" else table, at)
         if name in ("zeros_like", "ones_like", "full_like"):
             like = args[0]
-            value = args[1] if name == "full_like" else int(name == "ones_like")
+            value = (*args[1:], kwargs.get("fill_value"))[0] if name == "full_like" else int(name == "ones_like")
             return like.new_full((), value, dtype=kwargs.get("dtype"))
         if name in ("result_type", "promote_types"):
             return max((a for a in args if isinstance(a, TorchSymbol)), key=lambda a: a.kind).dtype
@@ -131,10 +180,7 @@ class TorchSymbol(ArraySymbol):
                            "rxor", "rlshift", "rrshift")
         if reverse:
             name, args = name[1:], args[::-1]
-        kwargs = {key: value for key, value in kwargs.items() if key not in ("out", "inplace", "dtype")}
-        graph = next(a.graph for a in (*args, *kwargs.values()) if isinstance(a, TorchSymbol))
-        if len(args) == 1 and name in ("min", "max"):
-            return args[0]
+        graph = _graph_of((*args, *kwargs.values()))
         return call_function(graph, name, args, kwargs)
 
 
@@ -150,11 +196,28 @@ class _Part(PartOfTable):
 TorchSymbol.part = _Part
 
 
+def _symbols_in(values: Iterable[Any]) -> Iterator[Symbol]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _symbols_in(value)
+        elif isinstance(value, Symbol):
+            yield value
+
+
+def _graph_of(values: Iterable[Any]) -> Graph:
+    """The steps of the function that calls with these values, of which one is, or holds, a symbol."""
+    symbol = next(_symbols_in(values), None)
+    graph = running_graph() if symbol is None else symbol.graph
+    if graph is None:
+        raise source_error("a symbol outside of the function that it was given to", "keep no symbols beyond the call")
+    return graph
+
+
 def _index(table: Any, key: Any) -> Any:
     keys = key if isinstance(key, tuple) else (key,)
     if isinstance(table, Symbol):
         raise table._refuse("an index")
-    graph = next(one.graph for one in keys if isinstance(one, Symbol))
+    graph = _graph_of(keys)
     keys = without_ellipsis(keys, table.dim())
     if any(one is None or isinstance(one, slice) for one in keys):  # a view of the tensor, by its autograd
         table = table[tuple(one if one is None or isinstance(one, slice) else slice(None) for one in keys)]
@@ -205,10 +268,7 @@ def _readable(table: torch.Tensor, computed: torch.dtype | None) -> torch.Tensor
     """In a type that the engine knows; numbers in the one that is given, if one is."""
     if table.dtype.is_floating_point:
         return table.to(computed or COMPUTED[table.dtype])
-    table = table.to(_WIDER.get(table.dtype, table.dtype))
-    if table.dtype not in _TYPES:
-        raise usage_error(f"a captured tensor holds {table.dtype}", "give numbers, whole numbers or bools")
-    return table
+    return table.to(_WIDER.get(table.dtype, table.dtype))
 
 
 class Bound:
