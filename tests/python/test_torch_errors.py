@@ -60,5 +60,28 @@ class SdpaTest(unittest.TestCase):
         self.assert_usage("query is on meta and attn_mask on cpu", *[q.to("meta")] * 3, mask)
 
 
+class BlockMaskTest(unittest.TestCase):
+    def create(self, *sizes, **options):
+        return fovea.torch.create_block_mask(lambda b, h, q, kv: q >= kv, *sizes, **options)
+
+    def test_keywords(self):
+        with self.assertRaisesRegex(fovea.UsageError, "(?s)'BLOCKSIZE'.*did you mean BLOCK_SIZE"):
+            self.create(None, None, 8, 9, BLOCKSIZE=64)
+        self.assertEqual(self.create(None, None, 8, 9, separate_full_blocks=True).shape, (1, 1, 8, 9))
+
+    def test_sizes(self):
+        for sizes, message in (((0, None, 8, 9), "B: 0 is not positive"), ((-1, None, 8, 9), "(?s)B: -1 .*None"),
+                               ((None, 0, 8, 9), "H: 0 is not positive"), ((None, None, 0, 9), "Q_LEN: 0"),
+                               ((None, None, 8.5, 9), "Q_LEN: expected a whole number; got 8.5"),
+                               ((None, None, 8, "9"), "KV_LEN: expected a whole number; got '9'")):
+            with self.subTest(sizes), self.assertRaisesRegex(fovea.UsageError, message):
+                self.create(*sizes)
+        for block, message in (((64, 64, 64), "expected one number or two; got 3"), (0, "0 is not positive"),
+                               ((64, None), "expected a whole number; got None"), ("64", "expected a whole number; got '64'")):
+            with self.subTest(block), self.assertRaisesRegex(fovea.UsageError, "BLOCK_SIZE: " + message):
+                self.create(None, None, 8, 9, BLOCK_SIZE=block)
+        self.assertEqual(self.create(torch.tensor(2), None, 8, 9, BLOCK_SIZE=[64, 32]).BLOCK_SIZE, (64, 32))
+
+
 if __name__ == "__main__":
     unittest.main()
