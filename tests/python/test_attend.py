@@ -14,6 +14,7 @@ import numpy as np
 import support
 
 import fovea
+from fovea._errors import error_of
 
 
 def plain(q, k, v, keep=None):
@@ -222,6 +223,15 @@ class ErrorsTest(unittest.TestCase):
         self.assert_usage("negative stride", q=p.q[:, ::-1])
         self.assert_usage("query_offsets is there without key_offsets", query_offsets=np.array([0, 7]))
         self.assert_usage("too many axes|7 axes", q=np.ones((1,) * 7))
+
+    def test_messages_of_the_command_name_keywords_and_pages(self):
+        self.assert_usage(r"key_lengths\[1\]", "^docs/commands/attention.md lists", key_lengths=np.array([3, 90]))
+        self.assert_usage("dropout", "the page in docs/commands says what dropout is for", dropout=2)
+        for said, meant in (("--lr: '--lr' in /a--b/--c", "lr: '--lr' in /a--b/--c"),
+                            ("see: fovea --help", "see: docs/python.md"),
+                            ("fovea inspect --verify names it", "fovea inspect --verify names it"),
+                            ("say --no-tie or --batch-size N", "say tie=False or batch_size N")):
+            self.assertEqual(error_of("E0201", said, said).hint, meant)
 
     def test_backward(self):
         attended = fovea.attend(*self.p.qkv)

@@ -165,6 +165,19 @@ class LanguageModelTest(unittest.TestCase):
             self.assertEqual(raised.exception.code, code, raised.exception)
         self.assertFalse((self.folder / "new").exists())
 
+    def test_hints_name_keywords(self):
+        train = fovea.LanguageModel.train
+        for hint, call in (
+                ("^resume=True goes on.*overwrite=True", lambda: train(self.text, self.folder / "model")),
+                ("name a file: train=FILE", lambda: train(None, self.folder / "new")),
+                ("docs/commands says what preset takes", lambda: train(self.text, self.folder / "new", preset="x")),
+                ("make width a multiple of heads, or .*head_dim", lambda: train(self.text, self.folder / "new", heads=3)),
+                ("docs/commands says what temperature is for", lambda: self.model.generate("a", temperature=-1))):
+            with self.assertRaises(fovea.Error) as raised:
+                call()
+            self.assertRegex(raised.exception.hint, hint)
+            self.assertNotRegex(str(raised.exception), "--[a-z]")
+
     def test_a_damaged_model(self):
         damaged = self.folder / "damaged"
         damaged.mkdir()
