@@ -211,6 +211,22 @@ class ErrorsTest(unittest.TestCase):
         self.assert_usage("key_lengths must hold int32 or int64; it holds float64", key_lengths=np.ones(2))
         self.assert_usage("keep must hold uint8 or bool", keep=np.ones((1, 1, 7, 9), np.int32))
 
+    def test_memory_that_cannot_be_read(self):
+        p = self.p
+        records = np.zeros(p.q.shape, [("a", np.float64), ("b", np.float32)])["a"]
+        for array, message, hint in (
+                (records, "axis 3 has a stride of 12 bytes, .* multiple of the 8", "ascontiguousarray"),
+                (p.q.astype(">f8"), "it holds >f8, .*other order", "newbyteorder"),
+                (p.q.astype(object), "it holds object", "astype"),
+                (p.q.astype(np.longdouble), "it holds float128", "astype"),
+                (np.ma.masked_array(p.q, p.q > 1), "a masked array", "filled")):
+            self.assert_usage("^q: " + message, hint, q=array)
+            with self.assertRaisesRegex(fovea.UsageError, "^do: "):
+                fovea.attend(*p.qkv).backward(array)
+        self.assert_usage("^bias: a masked array", bias=np.ma.masked_array(np.zeros((1, 1, 7, 9))))
+        with self.assertRaisesRegex(fovea.UsageError, "do: expected an array; got None"):
+            fovea.attend(*p.qkv).backward(None)
+
     def test_sizes(self):
         p = self.p
         self.assert_usage(r"^attention: k must be \[B, S, G, D\].*axis D is 7, and 8 in q",
