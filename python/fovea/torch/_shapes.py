@@ -47,6 +47,16 @@ def check_switch(name: str, given: Any) -> None:
     raise usage_error(f"{name}: expected a bool; got {_said(given)}", "give True or False", "E0203")
 
 
+def asks_for_lse(return_aux: Any) -> bool:
+    """Whether what was given as return_aux asks for the log-sum-exp."""
+    if return_aux is None:
+        return False
+    if not hasattr(return_aux, "lse"):
+        raise usage_error(f"return_aux: expected an AuxRequest; got {type(return_aux).__name__}",
+                          "give AuxRequest(lse=True)")
+    return bool(return_aux.lse)
+
+
 def _said(given: object) -> str:
     return repr(given) if isinstance(given, (str, bytes, NoneType)) else type(given).__name__
 
