@@ -198,7 +198,8 @@ class LanguageModelTest(unittest.TestCase):
                 ("^resume=True goes on.*overwrite=True", lambda: train(self.text, self.folder / "model")),
                 ("name a file: train=FILE", lambda: train(None, self.folder / "new")),
                 ("docs/commands says what preset takes", lambda: train(self.text, self.folder / "new", preset="x")),
-                ("make width a multiple of heads, or .*head_dim", lambda: train(self.text, self.folder / "new", heads=3)),
+                ("make width a multiple of heads, or .*head_dim",
+                 lambda: train(self.text, self.folder / "new", heads=3)),
                 ("docs/commands says what temperature is for", lambda: self.model.generate("a", temperature=-1))):
             with self.assertRaises(fovea.Error) as raised:
                 call()

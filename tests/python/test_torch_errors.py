@@ -76,8 +76,9 @@ class BlockMaskTest(unittest.TestCase):
                                ((None, None, 8, "9"), "KV_LEN: expected a whole number; got '9'")):
             with self.subTest(sizes), self.assertRaisesRegex(fovea.UsageError, message):
                 self.create(*sizes)
+        whole = "expected a whole number; got "
         for block, message in (((64, 64, 64), "expected one number or two; got 3"), (0, "0 is not positive"),
-                               ((64, None), "expected a whole number; got None"), ("64", "expected a whole number; got '64'")):
+                               ((64, None), whole + "None"), ("64", whole + "'64'")):
             with self.subTest(block), self.assertRaisesRegex(fovea.UsageError, "BLOCK_SIZE: " + message):
                 self.create(None, None, 8, 9, BLOCK_SIZE=block)
         self.assertEqual(self.create(torch.tensor(2), None, 8, 9, BLOCK_SIZE=[64, 32]).BLOCK_SIZE, (64, 32))

@@ -83,7 +83,7 @@ def create_block_mask(
     Q_LEN: int,
     KV_LEN: int,
     device: Any = "cpu",
-    BLOCK_SIZE: int | tuple[int, int] | list[int] = 128,
+    BLOCK_SIZE: int | tuple[int, int] = 128,
     _compile: bool = False,
     **options: Any,
 ) -> theirs.BlockMask:
